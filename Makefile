@@ -67,7 +67,7 @@ papers: dev  ## a few minutes: every paper with few seeds and points, into out/p
 papers-full: release  ## tens of minutes: every paper in full, its pages and figures into docs/papers
 	$(BIN)/python tools/papers.py
 
-papers-live: release  ## 20 minutes, as root: the testbeds of two papers on real packets, into docs/papers
+papers-live: release  ## over an hour, as root: the testbeds of two papers on real packets, into docs/papers
 	$(BIN)/python tools/papers.py --live
 
 scorecards: release  ## minutes: the scorecards of RFC 7928, written to docs/scorecards

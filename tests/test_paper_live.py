@@ -62,6 +62,7 @@ def test_rows_keys_and_report(one: Paper, tmp_path: Path) -> None:
         assert row["lateness_p99_s"] > 0
         assert row["warnings"] == len(row["warned"].split("; ")) * bool(row["warned"])
     assert "warned" not in simulated.columns
+    assert reproduction_live.expected_s(one, full=False, store=store) == 0
     again = reproduction_run.run(one, full=False, store=store, engine="live")
     assert again.made.executed == 0
     assert again.made.rows == outcome.made.rows
@@ -89,6 +90,48 @@ def _is_whole(outcome: paper.Outcome, place: Path) -> None:
     told = json.loads((place / "claims.json").read_text())
     assert told["live"]["runs"] == 2
     assert told["engine"] == runner.live().name
+
+
+def test_the_time_of_runs_is_known_before(
+    one: Paper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is their duration, divided by the number of runs at once; printed before they start."""
+    runs = short(full=False)["testbed"].runs()
+    assert runner.expected_s(runs) == 2, "at least the longest"
+    assert runner.expected_s(runs, jobs=1) == 4
+    assert reproduction_live.expected_s(one, full=False, store=tmp_path) == 2
+    monkeypatch.setattr(reproduction_live, "SHORT_S", 1.0)
+    monkeypatch.setattr(runner, "check", lambda runs: None)
+
+    def stop(*_: object, **__: object) -> None:
+        raise InputError("stopped before the runs")
+
+    monkeypatch.setattr(reproduction_live, "campaign", stop)
+    with pytest.raises(InputError, match="stopped before"):
+        reproduction_live.run(one, full=False, store=tmp_path, progress=True)
+    assert capsys.readouterr().err == (
+        "sojourn: hred: runs on real packets take 2 s, after their simulated counterparts\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["hred", "red-vs-taildrop"])
+def test_full_runs_have_two_seeds_and_the_options_of_linux(name: str) -> None:
+    """The kernel supports all of them, and the simulated counterparts recover losses as it does."""
+    for experiment in papers.find(name).live_experiments(full=True).values():
+        assert experiment.seeds == 2
+        for _, tree in experiment.points:
+            scenario = canonical(tree)
+            assert plan(scenario).warnings == []
+            tcps = [flow["tcp"] for flow in scenario["flows"] if "tcp" in flow]
+            assert tcps
+            assert all(tcp["rack"] and tcp["prr"] for tcp in tcps)
+
+
+def test_tail_drop_and_red_run_as_long_as_in_the_paper() -> None:
+    """500 s, the first 100 s not counted."""
+    points = papers.find("red-vs-taildrop").live_experiments(full=True)["ftp"].points
+    times = {(tree["duration"], tree["warmup"]) for _, tree in points}
+    assert times == {("500s", "100s")}
 
 
 @REAL

@@ -13,8 +13,10 @@ from pathlib import Path
 
 from sojourn import papers
 from sojourn.live import netdev
+from sojourn.reproduction import live as live_runs
 from sojourn.reproduction import report, run
 from sojourn.reproduction.claims import KINDS, kind
+from sojourn.reproduction.paper import Paper
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "docs/papers"
@@ -23,9 +25,10 @@ PAGES = ROOT / "docs/papers"
 def main(names: list[str], live: bool) -> None:
     """Run the papers, write their pages, and print verdicts and cost."""
     every = [papers.find(name) for name in names or papers.ids()]
+    if live:
+        every = [one for one in every if one.live is not None or names]
+        _announce([one for one in every if one.live is not None])
     for one in every:
-        if live and one.live is None and not names:
-            continue
         folder = f"{one.id}-live" if live else one.id
         place = ROOT / "out/papers" / folder
         try:
@@ -55,6 +58,20 @@ def main(names: list[str], live: bool) -> None:
         counts = ", ".join(f"{judged.count(v)} {v}" for v in KINDS if v in judged)
         print(f"{folder}: {counts}; {report.took(outcome)}")
     (PAGES / "README.md").write_text(overview(), encoding="utf-8")
+
+
+def _announce(every: list[Paper]) -> None:
+    """Print how long the runs on real packets take."""
+    times = [
+        live_runs.expected_s(one, full=True, store=ROOT / f"out/papers/{one.id}-live/runs")
+        for one in every
+    ]
+    each = ", ".join(f"{one.id} {time / 60:.0f}" for one, time in zip(every, times, strict=True))
+    print(
+        f"runs on real packets take {sum(times) / 60:.0f} minutes ({each}), and their simulated "
+        "counterparts some minutes more; finished runs are stored",
+        flush=True,
+    )
 
 
 def overview() -> str:

@@ -4,6 +4,7 @@ A run at 10 Mbit/s needs a tenth to a quarter of a core, so a machine can run se
 row of results has the lateness of packets and applications, and the warnings of its run.
 """
 
+import json
 import multiprocessing
 import os
 import signal
@@ -17,14 +18,16 @@ from typing import Any
 
 from sojourn import _sojourn
 from sojourn._sojourn import ParsedScenario
+from sojourn._util.units import seconds
 from sojourn.live import netdev
 from sojourn.live.emulate import emulate
 from sojourn.live.kernel_config import plan
 from sojourn.live.signals import TO_COMMAND, held_back
 from sojourn.result.result import Result
-from sojourn.scenario.load import canonical
+from sojourn.scenario.load import canonical, parse
 from sojourn.sweeps import runner
-from sojourn.sweeps.runner import CampaignResult, Engine, Measure, Row, Run
+from sojourn.sweeps.runner import CampaignResult, Engine, Measure, Row, Run, key_of, known_runs
+from sojourn.sweeps.store import Store
 
 JOBS = 6
 """Default number of runs at once."""
@@ -64,6 +67,26 @@ def check(runs: Sequence[Run]) -> None:
         plan(canonical(run.scenario))
     netdev.check_tools()
     netdev.check_right()
+
+
+def expected_s(
+    runs: Sequence[Run], *, store: str | Path | None = None, jobs: int | None = None
+) -> float:
+    """Return the time that `emulate_all` needs for the same arguments, in seconds.
+
+    That is the duration of the runs that the store does not have, divided by the number of runs at
+    once; at least the longest one.
+    """
+    texts = [parse(run.scenario).canonical() for run in runs]
+    engine = live()
+    keys = [key_of(text, run.measure, engine) for text, run in zip(texts, runs, strict=True)]
+    known = known_runs(Store(store).rows()) if store is not None and Path(store).exists() else {}
+    lengths = {
+        key: seconds(json.loads(text)["duration"])
+        for key, text in zip(keys, texts, strict=True)
+        if key not in known
+    }
+    return max(sum(lengths.values()) / (jobs or JOBS), max(lengths.values(), default=0.0))
 
 
 def emulate_all(

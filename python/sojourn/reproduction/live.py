@@ -6,6 +6,7 @@ the two.
 """
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,10 @@ from sojourn.sweeps.runner import CampaignResult, Run, campaign
 
 _LATE = re.compile(r"more than [\d.]+ ms")
 """Lateness in a warning. The report has one text for all runs: the worst value is listed apart."""
+
+
+SHORT_S = 10.0
+"""Runs that take less are not announced."""
 
 
 def run(
@@ -53,6 +58,8 @@ def run(
     runs = {name: it.runs() for name, it in experiments.items() if name in needed}
     every = [it for group in runs.values() for it in group]
     runner.check(every)
+    if progress:
+        _announce(one.id, runner.expected_s(every, store=store, jobs=jobs))
     # Simulate first: emulation in real time needs idle processors.
     twins = campaign(every, store=store, progress=progress)
     made = runner.emulate_all(every, store=store, jobs=jobs, progress=progress)
@@ -66,6 +73,23 @@ def run(
     numbers = _numbers(every, made) | {"left_out": [it for it in asked if it not in kept]}
     played = Played(simulated, side_by_side.intro(notes, numbers), numbers)
     return Outcome(one, full, frames, drawn, judged, made, runner.live().name, played)
+
+
+def expected_s(one: Paper, *, full: bool, store: Path) -> float:
+    """Return the time that the runs on real packets missing in `store` need, in seconds."""
+    every = [run for it in one.live_experiments(full).values() for run in it.runs()]
+    return runner.expected_s(every, store=store)
+
+
+def _announce(name: str, expected_s: float) -> None:
+    """Print how long runs in real time take, if that is more than a few seconds."""
+    if expected_s >= SHORT_S:
+        minutes = f"{expected_s / 60:.0f} minutes" if expected_s >= 120 else f"{expected_s:.0f} s"
+        print(
+            f"sojourn: {name}: runs on real packets take {minutes}, after their simulated "
+            "counterparts",
+            file=sys.stderr,
+        )
 
 
 def _enough(needs: Sequence[str], experiments: Mapping[str, Any]) -> bool:
