@@ -21,6 +21,16 @@ if TYPE_CHECKING:
     from sojourn import tc as tc
     from sojourn import tcp as tcp
     from sojourn._sojourn import InputError as InputError
+    from sojourn.custom.aqm import DROP as DROP
+    from sojourn.custom.aqm import DROP_HEAD as DROP_HEAD
+    from sojourn.custom.aqm import MARK as MARK
+    from sojourn.custom.aqm import PASS as PASS
+    from sojourn.custom.aqm import Aqm as Aqm
+    from sojourn.custom.aqm import Bytes as Bytes
+    from sojourn.custom.aqm import Duration as Duration
+    from sojourn.custom.aqm import Rate as Rate
+    from sojourn.custom.check import Checks as Checks
+    from sojourn.custom.check import check as check
     from sojourn.engines.simulate import simulate as simulate
     from sojourn.engines.simulate import simulate_many as simulate_many
     from sojourn.engines.stepping import Simulation as Simulation
@@ -95,6 +105,7 @@ COMMON = {
 
 _HOME = {
     # Functions.
+    "check": "custom.check",
     "compare": "sweeps.compare",
     "draw": "plotting.run",
     "draw_comparison": "plotting.comparison",
@@ -121,6 +132,7 @@ _HOME = {
     "write_flent": "result.exchange",
     "write_mahimahi": "result.exchange",
     # Types.
+    "Checks": "custom.check",
     "Change": "scenario.load",
     "Comparison": "sweeps.compare",
     "Evaluation": "evaluation.result",
@@ -134,6 +146,15 @@ _HOME = {
     "ScenarioWarning": "scenario.advice",
     "Simulation": "engines.stepping",
     "StoreWarning": "scenario.advice",
+    # Disciplines that are written in Python.
+    "Aqm": "custom.aqm",
+    "Bytes": "custom.aqm",
+    "DROP": "custom.aqm",
+    "DROP_HEAD": "custom.aqm",
+    "Duration": "custom.aqm",
+    "MARK": "custom.aqm",
+    "PASS": "custom.aqm",
+    "Rate": "custom.aqm",
     # Common disciplines, TCPs and sources.
     **COMMON,
 }

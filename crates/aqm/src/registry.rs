@@ -1,7 +1,9 @@
 //! Registry of all disciplines, by name.
 
+mod external;
 mod open;
 
+pub use external::{External, FindExternal};
 pub use open::Registry;
 
 use crate::aqm::af_qcn::AfQcn;
@@ -66,10 +68,16 @@ pub struct QdiscEntry {
     pub source: &'static str,
     /// Parameters whose defaults differ from those of the type.
     preset: &'static [(&'static str, &'static str)],
-    make: Make,
-    check: Check,
-    /// Type of the discipline.
-    type_id: fn() -> TypeId,
+    kind: Kind,
+}
+
+/// Way to build the discipline of an entry.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    /// From the parameters of a type.
+    Typed { make: Make, check: Check, type_id: fn() -> TypeId },
+    /// By its own rules.
+    External(&'static dyn External),
 }
 
 type Check = fn(&QdiscEntry, &[(&str, Setting<'_>)]) -> Result<()>;
@@ -113,22 +121,41 @@ impl QdiscEntry {
             decides: "",
             source: "",
             preset: &[],
-            make: make::<Q>,
-            check: check_settings::<Q::Params>,
-            type_id: TypeId::of::<Q>,
+            kind: Kind::Typed {
+                make: make::<Q>,
+                check: check_settings::<Q::Params>,
+                type_id: TypeId::of::<Q>,
+            },
         }
     }
 
-    /// Returns the parameters with their defaults.
-    pub fn params(&self) -> Vec<ParamRow> {
-        let env = Env::new(Rate(1_000_000));
-        self.build(&[], &env).map(|made| made.params).expect("defaults are valid")
+    /// Creates an entry for a discipline whose parameters are known only at run time.
+    pub const fn external(
+        name: &'static str,
+        about: &'static str,
+        external: &'static dyn External,
+    ) -> QdiscEntry {
+        let kind = Kind::External(external);
+        QdiscEntry { name, aliases: &[], about, decides: "", source: "", preset: &[], kind }
     }
 
-    /// Returns the size of the state in bytes with default parameters, without packets.
+    /// Returns the parameters with their defaults; empty if an [`External`] refuses its defaults.
+    pub fn params(&self) -> Vec<ParamRow> {
+        self.with_defaults().map(|made| made.params).unwrap_or_default()
+    }
+
+    /// Returns the size of the state in bytes with default parameters, without packets; 0 if an
+    /// [`External`] refuses its defaults.
     pub fn state(&self) -> usize {
-        let env = Env::new(Rate(1_000_000));
-        self.build(&[], &env).map(|made| made.qdisc.state()).expect("defaults are valid")
+        self.with_defaults().map_or(0, |made| made.qdisc.state())
+    }
+
+    fn with_defaults(&self) -> Option<Built> {
+        let made = self.build(&[], &Env::new(Rate(1_000_000)));
+        match self.kind {
+            Kind::Typed { .. } => Some(made.expect("defaults are valid")),
+            Kind::External(_) => made.ok(),
+        }
     }
 
     /// Builds the discipline with `settings` for a link.
@@ -136,7 +163,10 @@ impl QdiscEntry {
     /// # Errors
     /// An unknown parameter, an invalid value, or values that contradict each other.
     pub fn build(&self, settings: &[(&str, Setting<'_>)], env: &Env) -> Result<Built> {
-        (self.make)(self, settings, env, Set::Text)
+        match self.kind {
+            Kind::Typed { make, .. } => make(self, settings, env, Set::Text),
+            Kind::External(external) => external.build(settings, env),
+        }
     }
 
     fn is_called(&self, name: &str) -> bool {
@@ -148,7 +178,10 @@ impl QdiscEntry {
     /// # Errors
     /// An unknown parameter, or an invalid value.
     pub fn check(&self, settings: &[(&str, Setting<'_>)]) -> Result<()> {
-        (self.check)(self, settings)
+        match self.kind {
+            Kind::Typed { check, .. } => check(self, settings),
+            Kind::External(external) => external.check(settings),
+        }
     }
 
     /// Builds it from typed parameters whose fields were assigned these values, unchecked until
@@ -158,7 +191,10 @@ impl QdiscEntry {
     /// As [`QdiscEntry::build`].
     #[doc(hidden)]
     pub fn build_assigned(&self, settings: &[(&str, Setting<'_>)], env: &Env) -> Result<Built> {
-        (self.make)(self, settings, env, Set::Assigned)
+        match self.kind {
+            Kind::Typed { make, .. } => make(self, settings, env, Set::Assigned),
+            Kind::External(external) => external.build(settings, env),
+        }
     }
 }
 
@@ -200,9 +236,12 @@ macro_rules! registry {
         pub static REGISTRY: &[QdiscEntry] = &[$(QdiscEntry {
             name: $name, aliases: &$aliases, about: $about,
             decides: $decides, source: $source,
-            preset: &$preset, make: make::<$Type>,
-            check: check_settings::<<$Type as Build>::Params>,
-            type_id: TypeId::of::<$Type>,
+            preset: &$preset,
+            kind: Kind::Typed {
+                make: make::<$Type>,
+                check: check_settings::<<$Type as Build>::Params>,
+                type_id: TypeId::of::<$Type>,
+            },
         }),*];
     };
 }

@@ -1,6 +1,8 @@
 //! Python bindings: the module `sojourn._sojourn`. Input is JSON text and arrays, output JSON text
 //! and arrays. The GIL is released while Rust works.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
+
+mod custom;
 
 #[cfg(target_os = "linux")]
 mod live;
@@ -39,24 +41,34 @@ fn may_continue(py: Python<'_>, progress: Option<&Py<PyAny>>, so_far: Progress) 
     Ok(answer.extract::<bool>().unwrap_or(true))
 }
 
-/// Run `work` without the GIL. It calls its argument now and then to ask whether to continue.
+/// Run `work`, without the GIL unless `keeps_gil`: work that mostly calls Python is faster with it.
+/// It calls its argument now and then to ask whether to continue.
 ///
 /// # Errors
-/// The exception of `progress`, or KeyboardInterrupt if a signal stopped the run.
+/// The exception of a discipline that is written in Python, of `progress`, or KeyboardInterrupt if
+/// a signal stopped the run.
 fn interruptible<T: Send>(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,
+    keeps_gil: bool,
     work: impl FnOnce(&mut dyn FnMut(Progress) -> bool) -> Option<T> + Send,
 ) -> PyResult<T> {
     let mut error = None;
-    let done = py.detach(|| {
+    let run = || {
         work(&mut |so_far| {
-            Python::attach(|py| may_continue(py, progress, so_far)).unwrap_or_else(|e| {
-                error = Some(e);
-                false
-            })
+            let go_on = || Python::attach(|py| may_continue(py, progress, so_far));
+            !custom::failed()
+                && go_on().unwrap_or_else(|e| {
+                    error = Some(e);
+                    false
+                })
         })
-    });
+    };
+    custom::begin();
+    let done = if keeps_gil { run() } else { py.detach(run) };
+    if let Some(failure) = custom::finish() {
+        return Err(failure);
+    }
     done.ok_or_else(|| error.unwrap_or_else(|| PyKeyboardInterrupt::new_err("stopped")))
 }
 
@@ -113,7 +125,7 @@ fn arrivals(
 fn links(links_json: &str) -> PyResult<Vec<LinkConfig>> {
     let json = serde_json::from_str(links_json)
         .map_err(|e| InputError::new_err(format!("not valid JSON: {e}")))?;
-    sojourn_sim::config::links::parse_links(&json).map_err(refused)
+    sojourn_sim::config::links::parse_links_with(&json, &custom::registry()).map_err(refused)
 }
 
 /// Convert to nanoseconds, -1 for no time.
@@ -136,6 +148,9 @@ mod _sojourn {
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::network::{Network, enter_network};
+
+    #[pymodule_export]
+    use super::custom::{PacketView, QueueStateView};
 
     #[pymodule_export]
     use super::scenario::ParsedScenario;
@@ -169,7 +184,7 @@ mod _sojourn {
     fn check(kind: &str, json: &str) -> PyResult<()> {
         let json = serde_json::from_str(json)
             .map_err(|e| InputError::new_err(format!("not valid JSON: {e}")))?;
-        sojourn_sim::check(kind, &json).map_err(refused)
+        sojourn_sim::check_with(&custom::registry(), kind, &json).map_err(refused)
     }
 
     /// Validate a table of links and return it as canonical JSON.
@@ -286,10 +301,13 @@ mod _sojourn {
             let both = |(i, d): (usize, &u8)| Decision { dropped: *d != 0, marked: marked(i) };
             dropped.as_array().iter().enumerate().map(both).collect()
         });
-        let asked = interruptible(py, progress.as_ref(), |ask| {
+        let registry = super::custom::registry();
+        let asked = interruptible(py, progress.as_ref(), false, |ask| {
             let follow = follow.as_deref();
             let departures = departures.as_deref();
-            let options = ReplayOptions { follow, first_update, xorshift32, htb_burst, departures };
+            let registry = Some(&registry);
+            let options =
+                ReplayOptions { follow, first_update, xorshift32, htb_burst, departures, registry };
             sojourn_sim::replay(&arrivals, &qdisc, rate, options, ask).transpose()
         })?;
         let out = asked.map_err(refused)?;

@@ -1,7 +1,7 @@
 //! Python bindings of the live link: takes descriptors and a description, returns rows while it
 //! runs and a report at the end.
 
-use crate::{InputError, array, links, refused};
+use crate::{InputError, array, custom, links, refused};
 use numpy::IntoPyArray;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -175,6 +175,7 @@ impl Pump {
         packet_log: bool,
     ) -> PyResult<Pump> {
         let defs = links(links_json)?;
+        custom::refuse_live(&defs)?;
         let find = |name: &str| {
             let found = defs.iter().find(|def| def.name() == name);
             found.ok_or_else(|| InputError::new_err(format!("{name}: is missing")))

@@ -2,7 +2,7 @@
 
 use crate::live::{LinkChanges, fidelity, line};
 use crate::scenario::ParsedScenario;
-use crate::{InputError, array};
+use crate::{InputError, array, custom};
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -131,6 +131,7 @@ impl Network {
     #[new]
     fn new(senders: i32, receivers: i32, parsed: &ParsedScenario) -> PyResult<Network> {
         let scenario = Scenario::clone(&parsed.scenario);
+        custom::refuse_live(scenario.links())?;
         let pairs: Vec<HostPair> = scenario
             .flows()
             .iter()

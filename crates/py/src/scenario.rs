@@ -1,6 +1,7 @@
 //! Python binding of a valid scenario: parsed once, then passed to what runs it.
 
-use crate::{array, interruptible, refused};
+use crate::{array, custom, interruptible, refused};
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_sim::{Outcome, Scenario};
@@ -12,12 +13,28 @@ pub struct ParsedScenario {
     pub scenario: Arc<Scenario>,
 }
 
+impl ParsedScenario {
+    /// True if a discipline calls Python.
+    pub fn calls_python(&self) -> bool {
+        self.custom().next().is_some()
+    }
+
+    /// Name and source of each discipline that is written in Python.
+    fn custom(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.scenario.links().iter().filter_map(|link| {
+            let source = link.params().iter().find(|row| row.name == custom::SOURCE)?;
+            custom::is_custom(link.qdisc()).then_some((link.qdisc(), &*source.value))
+        })
+    }
+}
+
 #[pymethods]
 impl ParsedScenario {
     /// Parse and validate the JSON text of a scenario.
     #[new]
     fn new(scenario_json: &str) -> PyResult<ParsedScenario> {
-        let scenario = Scenario::from_json(scenario_json).map_err(refused)?;
+        let scenario =
+            Scenario::from_json_with(&custom::registry(), scenario_json).map_err(refused)?;
         Ok(ParsedScenario { scenario: Arc::new(scenario) })
     }
 
@@ -32,9 +49,15 @@ impl ParsedScenario {
         Ok(ParsedScenario { scenario: Arc::new(scenario) })
     }
 
-    /// Pickle as canonical JSON, which another process parses again.
-    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyAny>, (String,)) {
-        (py.get_type::<ParsedScenario>().into_any(), (self.canonical(),))
+    /// Pickle as canonical JSON, which another process parses again, with the classes of
+    /// disciplines that are written in Python.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let kind = py.get_type::<ParsedScenario>();
+        if self.custom().next().is_none() {
+            return (kind, (self.canonical(),)).into_bound_py_any(py);
+        }
+        let classes: Vec<_> = self.custom().collect();
+        custom::module(py)?.call_method1("reduce", (kind, self.canonical(), classes))
     }
 
     /// Run the scenario; return its summary as JSON and its columns.
@@ -50,7 +73,7 @@ impl ParsedScenario {
     ) -> PyResult<(String, Bound<'py, PyDict>)> {
         let scenario = Arc::clone(&self.scenario);
         let run = |ask: &mut dyn FnMut(_) -> bool| sojourn_sim::run_shared(scenario, ask);
-        outcome(py, interruptible(py, progress.as_ref(), run)?)
+        outcome(py, interruptible(py, progress.as_ref(), self.calls_python(), run)?)
     }
 }
 

@@ -1,26 +1,35 @@
 //! Python binding of a simulation that can be stepped, looked at, changed and copied.
 
 use crate::scenario::{ParsedScenario, outcome};
-use crate::{InputError, interruptible, refused};
+use crate::{InputError, custom, interruptible, refused};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_aqm::{Error, Span, Time};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 /// Simulation in progress. One thread at a time can use it.
 #[pyclass(frozen, module = "sojourn._sojourn")]
 pub struct Simulation {
     inner: Mutex<sojourn_sim::Simulation>,
+    /// True if a discipline calls Python.
+    calls_python: bool,
+    /// True after an exception in such a discipline: the simulation cannot continue.
+    broken: AtomicBool,
 }
 
 impl Simulation {
-    fn of(inner: sojourn_sim::Simulation) -> Simulation {
-        Simulation { inner: Mutex::new(inner) }
+    fn of(inner: sojourn_sim::Simulation, calls_python: bool) -> Simulation {
+        Simulation { inner: Mutex::new(inner), calls_python, broken: AtomicBool::new(false) }
     }
 
     /// The simulation, unless it is running: in another thread, or below this call.
     fn get(&self) -> PyResult<MutexGuard<'_, sojourn_sim::Simulation>> {
+        if self.broken.load(Ordering::Relaxed) {
+            let text = "the simulation ended with an exception in a discipline";
+            return Err(PyRuntimeError::new_err(text));
+        }
         match self.inner.try_lock() {
             Ok(simulation) => Ok(simulation),
             Err(TryLockError::Poisoned(error)) => Ok(error.into_inner()),
@@ -34,7 +43,7 @@ impl Simulation {
         let mut simulation = self.get()?;
         let simulation = &mut *simulation;
         let mut error: Option<Error> = None;
-        interruptible(py, progress, |ask| {
+        let done = interruptible(py, progress, self.calls_python, |ask| {
             simulation.run_until(until, ask).map_or_else(
                 |refused| {
                     error = Some(refused);
@@ -42,7 +51,11 @@ impl Simulation {
                 },
                 |went_on| went_on.then_some(()),
             )
-        })?;
+        });
+        if let Err(error) = &done {
+            self.broken.store(custom::is_of_user(py, error), Ordering::Relaxed);
+        }
+        done?;
         error.map_or(Ok(()), |error| Err(refused(error)))
     }
 }
@@ -55,9 +68,10 @@ fn span(text: &str, name: &str) -> PyResult<Span> {
 impl Simulation {
     /// Create a simulation of a scenario at time zero.
     #[new]
-    fn new(py: Python<'_>, parsed: &ParsedScenario) -> Simulation {
+    fn new(py: Python<'_>, parsed: &ParsedScenario) -> PyResult<Simulation> {
         let scenario = Arc::clone(&parsed.scenario);
-        Simulation::of(py.detach(|| sojourn_sim::Simulation::changeable(scenario)))
+        let new = || py.detach(|| sojourn_sim::Simulation::changeable(scenario));
+        Ok(Simulation::of(custom::watched(new)?, parsed.calls_python()))
     }
 
     /// Current time, nanoseconds.
@@ -108,7 +122,8 @@ impl Simulation {
 
     /// Return the state of a link by name of the quantity; `gauges` is a dict.
     fn link<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
-        let state = self.get()?.link(name).map_err(refused)?;
+        let mut simulation = self.get()?;
+        let state = custom::watched(|| simulation.link(name))?.map_err(refused)?;
         let (all, gauges) = (PyDict::new(py), PyDict::new(py));
         all.set_item("rate_bps", state.rate.0)?;
         all.set_item("delay_s", state.delay.as_secs())?;
@@ -161,12 +176,13 @@ impl Simulation {
     fn result<'py>(&self, py: Python<'py>) -> PyResult<(String, Bound<'py, PyDict>)> {
         let simulation = self.get()?;
         let simulation = &*simulation;
-        let result = simulation.result().map_err(refused)?;
+        let result = custom::watched(|| simulation.result())?.map_err(refused)?;
         outcome(py, result)
     }
 
     /// Return an independent copy, which continues in the same way.
     fn fork(&self) -> PyResult<Simulation> {
-        Ok(Simulation::of(self.get()?.clone()))
+        let simulation = self.get()?;
+        Ok(Simulation::of(custom::watched(|| simulation.clone())?, self.calls_python))
     }
 }

@@ -48,7 +48,7 @@ pub mod output;
 pub mod parsing;
 pub mod traffic;
 
-pub use config::check::check;
+pub use config::check::{check, check_with};
 pub use config::scenario::Scenario;
 pub use engine::replay::{Arrival, Decision, Replay, ReplayOptions, replay};
 pub use engine::simulation::{FlowState, LinkState, Progress, Simulation, run, run_shared};

@@ -76,6 +76,8 @@ def _plain(value: Any) -> Any:
             return _list(value)
         case Path():
             return _plain(str(value))
+        case _ if hasattr(value, "_table") and not isinstance(value, type):
+            return _plain(value._table())  # a discipline that is written in Python
         case _ if hasattr(value, "tolist"):
             return _plain(value.tolist())  # NumPy
         case _:

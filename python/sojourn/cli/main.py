@@ -122,10 +122,28 @@ def _refusal(error: BaseException) -> int:
         context = getattr(error, "ctx", None)
         command = "sojourn" if context is None else context.command_path
         return _say(f"{error.format_message()} (see {command} --help)", BAD_INPUT)
+    if hasattr(error, "_sojourn_custom"):
+        return _exception_of_user(error)
     if os.environ.get("SOJOURN_DEBUG"):
         raise error
     kind = type(error).__name__
     return _say(f"a fault in sojourn itself, SOJOURN_DEBUG=1 shows where: {kind}: {error}", FAILED)
+
+
+def _exception_of_user(error: BaseException) -> int:
+    """Print an exception of a discipline in Python, with the frames of its file."""
+    import traceback
+    from pathlib import Path
+
+    ours = str(Path(__file__).parents[1])
+    printed = traceback.TracebackException.from_exception(error)
+    frames = [frame for frame in printed.stack if not frame.filename.startswith(ours)]
+    first = next((i for i, f in enumerate(printed.stack) if f.filename.startswith(ours)), 0)
+    printed.stack = traceback.StackSummary.from_list(
+        [frame for frame in printed.stack[first:] if frame in frames]
+    )
+    print("".join(printed.format()), end="", file=sys.stderr)
+    return BAD_INPUT
 
 
 def _say(message: str, code: int) -> int:

@@ -10,6 +10,9 @@ from sojourn import _sojourn
 TITLE_MAX = 80
 """Longest name of a scenario that is shown in full, in characters."""
 
+CUSTOM = {"ecn": "false"}
+"""Defaults of every discipline that is written in Python."""
+
 GEMODEL = ("p", "r", "1-h", "1-k")
 """Probabilities of the Gilbert-Elliott loss model, in the order of netem."""
 
@@ -36,11 +39,13 @@ def link(scenario: Mapping[str, Any], name: str) -> str:
 
 def qdisc(spec: Mapping[str, Any], *, buffer: bool = True) -> str:
     """Describe a canonical discipline: parameters that differ from defaults, and its buffer."""
-    usual = _defaults()[spec["name"]]
+    # The defaults of a discipline that is written in Python are not known: all values are shown.
+    usual = _defaults().get(spec["name"], CUSTOM)
     settings = [
         f"{key} {_word(value)}"
         for key, value in spec.items()
-        if (buffer if key == "limit" else key != "name" and _word(value) != usual[key])
+        if key != "source"
+        and (buffer if key == "limit" else key != "name" and _word(value) != usual.get(key))
     ]
     return f"{spec['name']} ({', '.join(settings)})" if settings else str(spec["name"])
 

@@ -140,9 +140,12 @@ def _struct(kind: type[S], values: Mapping[str, Any]) -> S:
 def _model(module: str, given: Any) -> Any:
     """Return a valid discipline, TCP or source, in any form, as an object of its class.
 
-    A table that sets one parameter under two names is returned as it is.
+    A table that sets one parameter under two names is returned as it is, and so is a discipline
+    that is written in Python.
     """
     tree = table(given)
+    if ":" in tree["name"]:
+        return given
     kind, names = _classes(module)[_folded(tree.pop("name"))]
     if isinstance(given, str):
         tree = {key: read_value(value) for key, value in tree.items()}

@@ -9,7 +9,7 @@ A discipline is a name, a call like `codel(target=15ms, ecn=true)`, a line of tc
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
@@ -17,10 +17,13 @@ from sojourn._util.base import Qdisc
 from sojourn._util.inputs import shown
 from sojourn.scenario.load import Table, plain
 
-Described: TypeAlias = Qdisc | str | Mapping[str, Any]
+if TYPE_CHECKING:
+    from sojourn.custom.aqm import Aqm
+
+Described: TypeAlias = "Qdisc | Aqm | str | Mapping[str, Any]"
 """Discipline in any notation."""
 
-Variants: TypeAlias = str | Qdisc | Sequence[Described] | Mapping[str, Described]
+Variants: TypeAlias = "str | Qdisc | Aqm | Sequence[Described] | Mapping[str, Described]"
 """Disciplines of a comparison: a list, a comma-separated string, or a mapping from labels."""
 
 LIMITS = ("limit", "buffer", "memory_limit")
@@ -87,6 +90,8 @@ def variants(given: Variants) -> list[tuple[str | None, Table]]:
     """
     if isinstance(given, str):
         given = split(given)
+    if not isinstance(given, Mapping | Sequence) and hasattr(given, "_table"):
+        given = [given]
     if isinstance(given, Qdisc):
         given = [given]
     if not isinstance(given, Mapping | Sequence):
@@ -120,6 +125,7 @@ def labels(tables: Sequence[Table]) -> list[str]:
             f"{key}={_word(value)}"
             for key, value in one.items()
             if key != "name"
+            and (key != "source" or len({other.get(key) for other in alike}) > 1)
             and (len(alike) == 1 or any(other.get(key) != value for other in alike))
         ]
         found.append(f"{one['name']}({', '.join(settings)})" if settings else str(one["name"]))

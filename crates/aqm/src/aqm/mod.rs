@@ -56,6 +56,11 @@ pub trait Aqm: Clone + Send + 'static {
     /// bounded, also after a long idle time.
     fn advance(&mut self, _now: Time, _line: &QueueView<'_>) {}
 
+    /// True if [`Aqm::advance`] may do anything. If not, [`Qdisc::inspect_at`] needs no copy.
+    fn has_updates(&self) -> bool {
+        true
+    }
+
     /// Decides about the arriving `packet`. `line` does not contain it yet; the packet in
     /// transmission is not counted either.
     fn on_arrival(
@@ -176,6 +181,17 @@ pub struct SingleQueue<A> {
     started: bool,
 }
 
+impl<A: Aqm> SingleQueue<A> {
+    /// Returns an empty queue managed by `aqm`, with the limits of `params`.
+    ///
+    /// # Errors
+    /// A parameter that is out of range; the path names it.
+    pub fn of(aqm: A, params: &SingleParams) -> Result<SingleQueue<A>> {
+        let SingleParams { limit, ecn } = *params.checked()?;
+        Ok(SingleQueue { aqm, line: SingleFifo::default(), limit, ecn, started: false })
+    }
+}
+
 /// True if `packet` fits into a queue of `packets` packets and `bytes` bytes under `limit`.
 #[inline]
 pub fn fits(limit: Size, packets: u32, bytes: u64, packet: &Packet) -> bool {
@@ -188,7 +204,7 @@ impl<A: Algorithm> Build for SingleQueue<A> {
     fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
         let SingleParams { limit, ecn } = params.frame;
         let aqm = A::new(&params.aqm, &Env { limit, ecn, ..*env })?;
-        Ok(SingleQueue { aqm, line: SingleFifo::default(), limit, ecn, started: false })
+        SingleQueue::of(aqm, &params.frame)
     }
 }
 
@@ -245,6 +261,9 @@ impl<A: Aqm> Qdisc for SingleQueue<A> {
     }
 
     fn inspect_at(&mut self, now: Time, see: &mut dyn FnMut(&'static str, f64)) {
+        if !self.aqm.has_updates() {
+            return self.aqm.inspect(see);
+        }
         let mut aqm = self.aqm.clone();
         aqm.advance(now, &QueueView::single(&mut self.line));
         aqm.inspect(see);

@@ -1,6 +1,6 @@
 //! Registry with disciplines of other crates.
 
-use super::{QdiscEntry, REGISTRY, find_in};
+use super::{FindExternal, Kind, QdiscEntry, REGISTRY, find_in};
 use crate::error::{Error, Result};
 use alloc::format;
 use alloc::vec::Vec;
@@ -21,6 +21,7 @@ use core::any::TypeId;
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
     added: Vec<QdiscEntry>,
+    external: Option<FindExternal>,
 }
 
 impl Registry {
@@ -49,14 +50,21 @@ impl Registry {
         Ok(self)
     }
 
-    /// Iterates over all entries: those of [`REGISTRY`], then the added ones in order.
+    /// Asks `find` for every name first.
+    #[must_use]
+    pub fn with_external(self, find: FindExternal) -> Registry {
+        Registry { external: Some(find), ..self }
+    }
+
+    /// Iterates over all entries: those of [`REGISTRY`], then the added ones in order. Those that
+    /// [`Registry::with_external`] finds are not among them.
     pub fn entries(&self) -> impl Iterator<Item = &QdiscEntry> + Clone {
         REGISTRY.iter().chain(&self.added)
     }
 
     /// Returns the first entry that builds the discipline `Q`.
     pub fn entry_of<Q: 'static>(&self) -> Option<&QdiscEntry> {
-        self.entries().find(|entry| (entry.type_id)() == TypeId::of::<Q>())
+        self.entries().find(|entry| entry.type_id() == Some(TypeId::of::<Q>()))
     }
 
     /// Returns the entry called `name`, as [`find`](super::find).
@@ -64,7 +72,18 @@ impl Registry {
     /// # Errors
     /// As [`find`](super::find).
     pub fn find(&self, name: &str) -> Result<&QdiscEntry> {
-        find_in(self.entries(), name)
+        let elsewhere = self.external.and_then(|find| find(name));
+        elsewhere.unwrap_or_else(|| find_in(self.entries(), name))
+    }
+}
+
+impl QdiscEntry {
+    /// Type of the discipline; `None` for an [`External`](super::External).
+    fn type_id(&self) -> Option<TypeId> {
+        match self.kind {
+            Kind::Typed { type_id, .. } => Some(type_id()),
+            Kind::External(_) => None,
+        }
     }
 }
 
@@ -96,7 +115,7 @@ mod tests {
     #[test]
     fn entries_are_found_by_type() {
         for entry in REGISTRY {
-            let same = |e: &&QdiscEntry| (e.type_id)() == (entry.type_id)();
+            let same = |e: &&QdiscEntry| e.type_id() == entry.type_id();
             assert_eq!(REGISTRY.iter().filter(same).count(), 1, "type of {}", entry.name);
         }
         let registry = Registry::standard();

@@ -18,14 +18,22 @@ use sojourn_aqm::registry::Registry;
 /// # Errors
 /// If a name is unknown, a value is invalid, or the kind is.
 pub fn check(kind: &str, json: &Json) -> Result<()> {
+    check_with(&Registry::standard(), kind, json)
+}
+
+/// Validate a part of a scenario, as [`check`], with the disciplines of `registry`.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_with(registry: &Registry, kind: &str, json: &Json) -> Result<()> {
     match kind {
-        "qdisc" => with_qdisc(json, &Registry::standard(), |entry, settings| entry.check(settings)),
+        "qdisc" => with_qdisc(json, registry, |entry, settings| entry.check(settings)),
         "tcp" => {
             let named = NamedParams::of(json)?;
             tcp::parse(named.name, named.settings.iter().copied()).map(drop)
         }
         "source" => Source::for_source(&NamedParams::with_lists(json)?).map(drop),
-        "link" => LinkConfig::parse("", json, &Registry::standard()).map(drop),
+        "link" => LinkConfig::parse("", json, registry).map(drop),
         "flow" => FlowConfig::check(json),
         _ => Err(Error::unknown("kind", kind, ["qdisc", "tcp", "source", "link", "flow"])),
     }

@@ -194,7 +194,10 @@ pub fn parse_links(json: &Json) -> Result<Vec<LinkConfig>> {
 }
 
 /// Parse links as [`parse_links`], with the disciplines of `registry`.
-pub(crate) fn parse_links_with(json: &Json, registry: &Registry) -> Result<Vec<LinkConfig>> {
+///
+/// # Errors
+/// As [`parse_links`].
+pub fn parse_links_with(json: &Json, registry: &Registry) -> Result<Vec<LinkConfig>> {
     let map = parse::table(json)?;
     if map.is_empty() {
         return Err(Error::new("there is no link"));

@@ -119,6 +119,8 @@ pub struct ReplayOptions<'a> {
     /// Recorded departures from the token bucket: its own are delayed to these times, if they are
     /// late by up to 1 us, as the timer of a kernel is.
     pub departures: Option<&'a [Time]>,
+    /// Registry of disciplines; default: the standard one.
+    pub registry: Option<&'a Registry>,
 }
 
 /// Send `arrivals` through a link of `rate` with the discipline described by `qdisc` (a name, or an
@@ -137,7 +139,9 @@ pub fn replay(
 ) -> Result<Option<Replay>> {
     let ReplayOptions { follow, first_update, .. } = options;
     let env = Env { first_update, ..Env::new(rate) };
-    let qdisc = parse::build_qdisc(qdisc, &env, &Registry::standard())?.1.qdisc;
+    let standard = Registry::standard();
+    let registry = options.registry.unwrap_or(&standard);
+    let qdisc = parse::build_qdisc(qdisc, &env, registry)?.1.qdisc;
     if rate.0 == 0 {
         return Err(Error::new("0bit is not allowed, must be above 0bit").at("rate"));
     }

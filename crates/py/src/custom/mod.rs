@@ -1,0 +1,167 @@
+//! Disciplines that are written in Python.
+//!
+//! A name with a colon, `FILE.py:CLASS` or `MODULE:CLASS`, is a subclass of `sojourn.Aqm`.
+//! `sojourn.custom` finds the class and makes its objects; this module reads the parameters, so
+//! that units and messages are those of every discipline, and builds a single queue around the
+//! object.
+
+mod borrowed;
+mod failure;
+mod params;
+mod plain;
+mod views;
+
+pub use failure::{begin, failed, finish, is_of_user, watched};
+pub use params::SOURCE;
+pub use views::{PacketView, QueueStateView};
+
+use params::Settings;
+use plain::PlainAqm;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sojourn_aqm::aqm::{NoAqm, SingleParams, SingleQueue};
+use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::params::Setting;
+use sojourn_aqm::qdisc::Env;
+use sojourn_aqm::registry::{External, QdiscEntry, Registry};
+use sojourn_aqm::{Built, Qdisc};
+use sojourn_sim::config::links::LinkConfig;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
+/// Disciplines of Rust, and those of Python.
+pub fn registry() -> Registry {
+    Registry::standard().with_external(find)
+}
+
+/// Refuse disciplines in Python: a live link may not wait for the interpreter.
+///
+/// # Errors
+/// If a link has one.
+#[cfg(target_os = "linux")]
+pub fn refuse_live<'a>(links: impl IntoIterator<Item = &'a LinkConfig>) -> PyResult<()> {
+    match links.into_iter().find(|link| is_custom(link.qdisc())) {
+        None => Ok(()),
+        Some(link) => {
+            let text = "a discipline that is written in Python runs in the simulator only";
+            Err(crate::refused(Error::new(text).at("qdisc").at(link.name())))
+        }
+    }
+}
+
+/// True if `name` is that of a class in Python.
+pub fn is_custom(name: &str) -> bool {
+    name.contains(':')
+}
+
+/// Text that lives as long as the process. Equal texts share their memory, so that the memory is
+/// bounded by the names that a process uses.
+fn intern(text: &str) -> &'static str {
+    static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = texts.get(text) {
+        return known;
+    }
+    let new: &'static str = Box::leak(text.into());
+    texts.insert(new);
+    new
+}
+
+/// Entry of the class called `name`.
+fn find(name: &str) -> Option<Result<&'static QdiscEntry>> {
+    if !is_custom(name) {
+        return None;
+    }
+    let known = Python::attach(|py| module(py)?.call_method1("find", (name,)).map(drop));
+    Some(known.map_err(|e| error_of(&e)).map(|()| entry(intern(name))))
+}
+
+fn entry(name: &'static str) -> &'static QdiscEntry {
+    static ENTRIES: Mutex<BTreeMap<&'static str, &'static QdiscEntry>> =
+        Mutex::new(BTreeMap::new());
+    let mut entries = ENTRIES.lock().unwrap_or_else(PoisonError::into_inner);
+    entries.entry(name).or_insert_with(|| {
+        let class: &'static PythonClass = Box::leak(Box::new(PythonClass { name }));
+        Box::leak(Box::new(QdiscEntry::external(name, "a discipline written in Python", class)))
+    })
+}
+
+/// The part of the package that knows the classes.
+pub fn module(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
+    py.import("sojourn.custom.border")
+}
+
+/// Convert an exception of Python to a refusal: its message, and its type if it is not InputError.
+fn error_of(error: &PyErr) -> Error {
+    Python::attach(|py| {
+        if error.is_instance_of::<crate::InputError>(py) {
+            let text = error.value(py).to_string();
+            let (path, rest) = text.split_once(": ").unwrap_or(("", &text));
+            let is_path = !path.is_empty() && path.chars().all(|c| c.is_alphanumeric() || c == '_');
+            return if is_path { Error::new(rest).at(path) } else { Error::new(text) };
+        }
+        let place = module(py).and_then(|m| m.call_method1("place_of", (error.traceback(py),)));
+        let place = place.map(|p| p.to_string()).unwrap_or_default();
+        Error::new(format!("{error}{place}"))
+    })
+}
+
+/// Class of a discipline in Python; its versions (after edits) share the name.
+#[derive(Debug)]
+struct PythonClass {
+    name: &'static str,
+}
+
+impl PythonClass {
+    /// Read the settings of the version that they name.
+    fn read(&self, py: Python<'_>, settings: &[(&str, Setting<'_>)]) -> Result<Settings> {
+        let source = settings.iter().find(|(key, _)| *key == SOURCE);
+        let source = source.map(|(_, value)| value.to_string().trim_matches('"').to_string());
+        let described = module(py)
+            .and_then(|m| m.call_method1("describe", (self.name, source)))
+            .and_then(|found| found.extract::<params::Description>());
+        Settings::new(&described.map_err(|e| error_of(&e))?, settings)
+    }
+
+    fn make(&self, settings: &Settings, env: &Env) -> Result<Box<dyn Qdisc + Send>> {
+        let object = Python::attach(|py| {
+            let values = PyDict::new(py);
+            for (name, value) in &settings.values {
+                values.set_item(name, value.to_object(py)?)?;
+            }
+            let rate = env.rate.0.cast_signed();
+            let made = module(py)?
+                .call_method1("make", (self.name, &settings.source, values, rate))?
+                .extract()?;
+            PlainAqm::new(py, self.name, made, settings.queue.ecn)
+        });
+        let aqm = object.map_err(|e| error_of(&e))?;
+        Ok(Box::new(SingleQueue::of(aqm, &settings.queue)?))
+    }
+}
+
+impl External for PythonClass {
+    fn build(&self, settings: &[(&str, Setting<'_>)], env: &Env) -> Result<Built> {
+        let read = Python::attach(|py| self.read(py, settings))?;
+        let params = read.table();
+        match self.make(&read, env) {
+            Ok(qdisc) => Ok(Built { qdisc, params }),
+            // A scenario was validated by a first build. If a later one fails, the run ends with
+            // the exception, and has a plain queue until then.
+            Err(error) if failure::is_running() => {
+                failure::report(PyException::new_err(format!("{}: {error}", self.name)));
+                Ok(Built { qdisc: Box::new(plain_queue(&read.queue)?), params })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn check(&self, settings: &[(&str, Setting<'_>)]) -> Result<()> {
+        Python::attach(|py| self.read(py, settings)).map(drop)
+    }
+}
+
+fn plain_queue(params: &SingleParams) -> Result<SingleQueue<NoAqm>> {
+    SingleQueue::of(NoAqm, params)
+}

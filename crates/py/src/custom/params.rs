@@ -1,0 +1,149 @@
+//! Parameters of a discipline that is written in Python.
+
+use super::intern;
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use sojourn_aqm::aqm::SingleParams;
+use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::params::{ParamRow, Params, Setting, Value, answers, unknown};
+use sojourn_aqm::units::{Bytes, Rate, Span};
+
+/// Parameter with the hash of the source, which tells versions of a class apart.
+pub const SOURCE: &str = "source";
+
+/// Description of a class by Python: hash of its source, and its parameters.
+#[derive(FromPyObject)]
+pub struct Description(String, Vec<(String, String, Default)>);
+
+/// Default of a parameter, as it is written in the class.
+#[derive(FromPyObject)]
+enum Default {
+    Flag(bool),
+    Integer(i64),
+    Number(f64),
+    Text(String),
+}
+
+impl Default {
+    fn setting(&self) -> Setting<'_> {
+        match self {
+            Default::Flag(flag) => Setting::Flag(*flag),
+            Default::Integer(n) => Setting::Integer((*n).into()),
+            Default::Number(x) => Setting::Number(*x),
+            Default::Text(text) => Setting::Text(text),
+        }
+    }
+}
+
+/// Value of a parameter as the class sees it: quantities are whole numbers of ns, bit/s or bytes.
+#[derive(Clone, Copy, Debug)]
+pub enum Number {
+    Flag(bool),
+    Integer(i64),
+    Real(f64),
+}
+
+impl Number {
+    pub fn to_object(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        match self {
+            Number::Flag(flag) => flag.into_bound_py_any(py),
+            Number::Integer(n) => n.into_bound_py_any(py),
+            Number::Real(x) => x.into_bound_py_any(py),
+        }
+    }
+}
+
+/// All settings of a discipline.
+pub struct Settings {
+    /// Limits of the queue.
+    pub queue: SingleParams,
+    /// Hash of the source.
+    pub source: String,
+    /// Values of the parameters that the class declares.
+    pub values: Vec<(&'static str, Number)>,
+    rows: Vec<ParamRow>,
+}
+
+impl Settings {
+    /// Read `settings`.
+    ///
+    /// # Errors
+    /// An unknown parameter, or an invalid value; the path names it.
+    pub fn new(class: &Description, settings: &[(&str, Setting<'_>)]) -> Result<Settings> {
+        let Description(source, fields) = class;
+        let mut read = Settings {
+            queue: SingleParams::default(),
+            source: source.clone(),
+            values: Vec::new(),
+            rows: vec![row(SOURCE, "text".into(), source.clone())],
+        };
+        for (name, kind, default) in fields {
+            let (value, text) = value_of(kind, default.setting()).map_err(|e| e.at(name))?;
+            read.values.push((intern(name), value));
+            read.rows.push(row(intern(name), kind.clone(), text));
+        }
+        settings.iter().try_for_each(|(name, value)| read.set(name, *value))?;
+        Ok(read)
+    }
+
+    fn set(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
+        if SingleParams::knows(name) {
+            return self.queue.set(name, value);
+        }
+        match self.rows.iter().position(|row| answers(row, name)) {
+            Some(0) => Ok(()),
+            Some(i) => {
+                let (number, text) = value_of(&self.rows[i].kind, value).map_err(|e| e.at(name))?;
+                self.values[i - 1].1 = number;
+                self.rows[i].value = text;
+                Ok(())
+            }
+            None => Err(unknown(&self.table(), name)),
+        }
+    }
+
+    /// Every parameter with its value.
+    pub fn table(&self) -> Vec<ParamRow> {
+        let mut rows = self.queue.table();
+        rows.extend(self.rows.iter().cloned());
+        rows
+    }
+}
+
+fn row(name: &'static str, kind: String, value: String) -> ParamRow {
+    ParamRow { name, aliases: &[], kind, value, range: String::new(), symbol: "", about: "" }
+}
+
+/// Read a value of `kind`; return it with its text.
+fn value_of(kind: &str, setting: Setting<'_>) -> Result<(Number, String)> {
+    let whole = |n: u64| match i64::try_from(n) {
+        Ok(n) => Ok(Number::Integer(n)),
+        Err(_) => Err(Error::new(format!("{setting} is too large"))),
+    };
+    Ok(match kind {
+        "duration" => {
+            let span = Span::read(setting)?;
+            (whole(span.0)?, span.write())
+        }
+        "rate" => {
+            let rate = Rate::read(setting)?;
+            (whole(rate.0)?, rate.write())
+        }
+        "bytes" => {
+            let bytes = Bytes::read(setting)?;
+            (whole(bytes.0)?, bytes.write())
+        }
+        "integer" => {
+            let n = u64::read(setting)?;
+            (whole(n)?, n.write())
+        }
+        "flag" => {
+            let flag = bool::read(setting)?;
+            (Number::Flag(flag), flag.write())
+        }
+        _ => {
+            let x = f64::read(setting)?;
+            (Number::Real(x), x.write())
+        }
+    })
+}

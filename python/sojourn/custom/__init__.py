@@ -1,0 +1,1 @@
+"""Disciplines that are written in Python."""

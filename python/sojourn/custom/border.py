@@ -1,0 +1,92 @@
+"""Functions that Rust calls: classes by name, their parameters, and objects of them for a queue."""
+
+import json
+import threading
+import types
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sojourn import _sojourn
+from sojourn._sojourn import InputError
+from sojourn.custom import identity
+from sojourn.custom.aqm import Aqm
+
+
+class Made(NamedTuple):
+    """Object for a queue, with what does not change."""
+
+    object: Aqm
+    gauges: list[str]
+    """Names of the attributes that are recorded."""
+    decides_at_enqueue: bool
+
+
+_made = threading.local()
+"""The last object that this thread made, for `running`."""
+
+
+def find(name: str) -> None:
+    """Look up a class by name. Raises InputError if there is none."""
+    identity.find(name, Aqm)
+
+
+def describe(name: str, source: str | None) -> tuple[str, list[tuple[str, str, Any]]]:
+    """Return the hash of the source of a class, and kind and default of its parameters."""
+    digest, cls = identity.version(name, source)
+    assert issubclass(cls, Aqm)
+    return digest, [(field, kind, default) for field, (kind, default) in cls._parameters.items()]
+
+
+def make(name: str, source: str, values: Mapping[str, Any], rate: int) -> Made:
+    """Return an object of a class for a queue of a link of `rate` (bit/s)."""
+    cls = identity.version(name, source)[1]
+    assert issubclass(cls, Aqm)
+    made = cls._running(values, rate)
+    _made.last = made
+    numbers = (int, float, bool)
+    state = made._state().items()
+    gauges = [key for key, value in state if isinstance(value, numbers) and key[0] != "_"]
+    return Made(made, gauges, bool(cls.decides_at_enqueue))
+
+
+def running(one: Aqm, rate: int) -> Aqm:
+    """Return the object that a queue of a link of `rate` (bit/s) has for the discipline `one`."""
+    link = {"rate": f"{rate}bit", "qdisc": one._table()}
+    _sojourn.canonical_links(json.dumps({"link": link}))
+    made: Aqm = _made.last
+    return made
+
+
+def place_of(trace: types.TracebackType | None) -> str:
+    """Return the last line of a user's file in a traceback, for a message."""
+    here = str(Path(__file__).parent)
+    place = ""
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if not file.startswith(here):
+            place = f" ({file}, line {trace.tb_lineno})"
+        trace = trace.tb_next
+    return place
+
+
+def reduce(
+    parsed: Callable[[str], Any], text: str, classes: Sequence[tuple[str, str]]
+) -> tuple[Any, ...]:
+    """Return how to pickle a scenario with disciplines that are written in Python."""
+    kept = []
+    for name, digest in dict.fromkeys(classes):
+        source = identity.source(identity.version(name, digest)[1])
+        if source.missing:
+            raise InputError(f"{source.missing}; define the class in a file of its own")
+        kept.append((name, digest, source))
+    return rebuild, (parsed, text, kept)
+
+
+def rebuild(
+    parsed: Callable[[str], Any], text: str, kept: Sequence[tuple[str, str, identity.Source]]
+) -> Any:
+    """Return a scenario from its pickle."""
+    for one in kept:
+        identity.restore(*one)
+    return parsed(text)
