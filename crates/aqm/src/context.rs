@@ -95,3 +95,30 @@ impl Context<'_> {
         packet.ecn.capable()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_core::SeedableRng;
+
+    #[test]
+    fn a_packet_is_marked_once_and_counted_by_its_arrival() {
+        let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+        let (mut lost, mut marks) = (Vec::new(), Marks { since: Time(10), ..Marks::default() });
+        let mut context =
+            Context { now: Time(20), rng: &mut rng, lost: &mut lost, marks: &mut marks };
+        let mut mark = |ecn, arrived| {
+            let mut packet = Packet { ecn, arrived: Time(arrived), ..Packet::default() };
+            (context.mark(&mut packet), packet.ecn, context.marks.packets, context.marks.earlier)
+        };
+        assert_eq!(mark(Ecn::NotEct, 15), (false, Ecn::NotEct, 0, 0));
+        assert_eq!(mark(Ecn::Ect0, 9), (true, Ecn::Ce, 0, 1));
+        assert_eq!(mark(Ecn::Ect1, 10), (true, Ecn::Ce, 1, 1), "at the start of the interval");
+        assert_eq!(mark(Ecn::Ect0, 11), (true, Ecn::Ce, 2, 1));
+        assert_eq!(mark(Ecn::Ce, 12), (true, Ecn::Ce, 2, 1), "RFC 3168 section 5");
+        assert_eq!(context.marks.all(), 3);
+        let packet = Packet { body: 7, ..Packet::default() };
+        context.drop(packet, DropReason::Late);
+        assert_eq!(lost, [Dropped { packet, reason: DropReason::Late, at: Time(20) }]);
+    }
+}

@@ -345,3 +345,6 @@ impl<A: CoupledAqm> Qdisc for Dual<A> {
         size_of_val(self) + self.aqm.heap()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -82,4 +82,15 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_queue_is_alone_if_all_others_are_shorter() {
+        for (second, alone) in [(3, true), (4, true), (5, false)] {
+            let lengths = [0, 5, second];
+            let mut longest = Longest::new(3);
+            (0..3).for_each(|i| longest.grow(i, bytes(lengths[i as usize])));
+            assert_eq!(longest.find(|i| bytes(lengths[i as usize])), Some((1, bytes(5))));
+            assert_eq!(longest.is_alone(1), alone, "{second}");
+        }
+    }
 }
