@@ -243,11 +243,7 @@ def test_find_raises_input_error() -> None:
         papers.find("no such paper")
 
 
-TYPED = ("hred", "red-vs-taildrop")
-"""Papers whose findings still have typed numbers; their next full runs replace them."""
-
-
-@pytest.mark.parametrize("name", [one for one in papers.ids() if one not in TYPED])
+@pytest.mark.parametrize("name", papers.ids())
 def test_findings_have_no_typed_results(name: str) -> None:
     """A number with a unit in the findings is a placeholder, or one that the set-up states."""
     one = papers.find(name)

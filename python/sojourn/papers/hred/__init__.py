@@ -57,6 +57,7 @@ from sojourn.papers.hred.common import (
     gain,
     smallest_stable_buffer,
 )
+from sojourn.papers.hred.facts import FACTS
 from sojourn.papers.hred.live_runs import LIVE, live
 from sojourn.papers.hred.runs import (
     AVQ_GAMMAS,
@@ -79,7 +80,7 @@ from sojourn.result.statistics import interval
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["CLAIMS", "LEFT_OUT", "LIVE", "REFERENCE", "TITLE", "live", "scenarios"]
+__all__ = ["CLAIMS", "FACTS", "LEFT_OUT", "LIVE", "REFERENCE", "TITLE", "live", "scenarios"]
 
 LEFT_OUT = {
     "1, 2, 12": "pictures were not available to us, and the text does not describe them",

@@ -213,15 +213,19 @@ CLAIMS = [
 ]  # fmt: skip
 
 WHY = {
+    "003-C1": "the mean stays in the band, but above its middle",
     "003-C2": "200 kB with 100 FTPs leaves the band",
     "003-C3": "gentle RED is steeper above max_th, as in ns-2",
     "003-C4": "one or two loads reverse the order",
+    "003-C5": "three seeds of Blue differ widely at 300 kB",
     "003-C6": "PIC starts at 0 and converges slowly",
     "003-C7": "with the stated gamma REM responds too slowly",
+    "003-C8": "close on average, but three seeds leave wide intervals",
     "003-C9": "normalised deviation falls with a larger buffer",
     "003-C13": "Blue's deviation is near 1.5 times HRED's",
     "003-C14": "buffer and access links of table 2 are unstated",
     "003-C15": "retransmissions are not goodput; the link is full",
+    "003-C16": "PIC's queue is still falling from full at the step",
     "003-C17": "PIC's queue is still full when traffic falls",
     "003-C18": "PIC and Blue have not converged before the step",
     "003-C19": "RED's loss is highest with few flows only",

@@ -77,7 +77,7 @@ def response_times(runs: Runs) -> list[Part]:
         for way in ("rise", "fall"):
             column = f"{way}_about_s"
             each = np.array([values(frame, column, qdisc=one, size=size) for size in sizes])
-            slope = np.polyfit(sizes, each, 1)[0] * 10
+            slope = np.round(np.polyfit(sizes, each, 1)[0] * 10, 9)  # of a constant: exactly 0
             what = f"{NAMES[one]}, {way}: slope over the size of the step"
             relation: Literal["<", ">"] = ">" if one == "pi" else "<"
             parts.append(bound(what, slope, relation, 0 if one == "pi" else 1, unit="s per 10 %"))

@@ -246,13 +246,16 @@ WHY = {
     "001-C1": "ours counts headers; the paper probably payload",
     "001-C3": "a full buffer favours evenly spaced UDP packets",
     "001-C4": "synchronised flows empty a fifth of the buffer",
+    "001-C5": "REDopt's queue just touches the upper quarter",
     "001-C8": "drops hold the average at max_th",
     "001-C10": "ours counts headers; the paper probably payload",
     "001-C12": "the paper's web users (its Table 1) are missing",
+    "001-C13": "lowest on average; four seeds leave wide intervals",
     "001-C14": "REDopt's small w_q lets bursts in at light load",
     "001-C15": "at high load REDopt's queue is much shorter",
     "001-C16": "only REDstd drops everything above max_th",
-    "001-C17": "a lasting overload leaves the average unchanged",
+    "001-C17": "GREDstd's runs are short with every weight",
+    "001-C18": "web traffic of 600 sessions varies between seeds",
 }
 """Reasons, in at most ten words, of verdicts other than `holds`."""
 
