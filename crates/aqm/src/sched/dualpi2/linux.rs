@@ -32,6 +32,12 @@ impl FixedPi {
         self.p as f64 / FULL as f64
     }
 
+    /// Sets p' to at least `p`.
+    #[cfg(test)]
+    pub(super) fn raise(&mut self, p: f64) {
+        self.p = self.p.max(cast::trunc(p * FULL as f64));
+    }
+
     /// Changes p by `change / 64`, within its limits. The kernel keeps the lower 32 bits of the
     /// size of a change: p may stay high when a delay of seconds ends.
     fn add(&mut self, change: i128) {

@@ -240,30 +240,57 @@ fn without_drops_in_overload_p_prime_ends_at_one_by_k() {
     assert!((aqm.pi.share() - 0.25).abs() < 1e-9 && aqm.pi.share() <= 0.25);
 }
 
+/// The values of an inspection.
+fn told(aqm: &DualPi2) -> Vec<f64> {
+    let mut all = vec![];
+    aqm.inspect(&mut |_, value| all.push(value));
+    all
+}
+
 #[test]
 fn updates_after_a_pause_are_those_made_in_time() {
-    for variant in ["rfc", "linux"] {
-        for waiting in [false, true] {
-            let start = |settings: &[(&str, &str)]| {
-                let (dual, own) = params(settings);
-                let env = Env::new(Rate(10_000_000));
-                DualPi2::from_checked(own.checked().unwrap(), &dual, &env).unwrap()
-            };
-            let queues = if waiting { queues(1) } else { Queues::default() };
-            let [mut late, mut prompt] = [(); 2].map(|()| start(&[("variant", variant)]));
-            for aqm in [&mut late, &mut prompt] {
-                aqm.start(Time::ZERO);
-                aqm.advance(Time(40_000_000), &queues);
+    for (variant, waiting, end, p) in [
+        ("rfc", true, 2999, 0.0),
+        ("rfc", true, 100, 0.0),
+        ("rfc", false, 2999, 0.0),
+        ("rfc", false, 2999, 0.9),
+        ("linux", true, 2999, 0.0),
+        ("linux", true, 100, 0.0),
+        ("linux", false, 2999, 0.0),
+        ("linux", false, 2999, 0.9),
+    ] {
+        let start = |settings: &[(&str, &str)]| {
+            let (dual, own) = params(settings);
+            let env = Env::new(Rate(10_000_000));
+            DualPi2::from_checked(own.checked().unwrap(), &dual, &env).unwrap()
+        };
+        let queues = if waiting { queues(1) } else { Queues::default() };
+        let [mut late, mut prompt] = [(); 2].map(|()| start(&[("variant", variant)]));
+        for aqm in [&mut late, &mut prompt] {
+            aqm.start(Time::ZERO);
+            aqm.advance(Time(40_000_000), &queues);
+            match aqm {
+                DualPi2::Rfc(rfc) => rfc.pi.p_prime = f64::max(rfc.pi.p_prime, p),
+                DualPi2::Linux(linux) => linux.pi.raise(p),
             }
-            (41..3000).for_each(|ms| prompt.advance(Time(ms * 1_000_000), &queues));
-            late.advance(Time(2_999_000_000), &queues);
-            let told = |aqm: &DualPi2| {
-                let mut all = vec![];
-                aqm.inspect(&mut |_, value| all.push(value));
-                all
-            };
-            assert_eq!(told(&late), told(&prompt), "{variant}, {waiting}");
         }
+        (41..=end).for_each(|ms| prompt.advance(Time(ms * 1_000_000), &queues));
+        late.advance(Time(end * 1_000_000), &queues);
+        for (late, prompt) in told(&late).into_iter().zip(told(&prompt)) {
+            assert!((late - prompt).abs() < 1e-12, "{variant}, {waiting}, {end}: {late} {prompt}");
+        }
+        let p_prime = told(&late)[0];
+        assert!(p == 0.0 || (0.1..0.8).contains(&p_prime), "falls while idle: {p_prime}");
+    }
+}
+
+#[test]
+fn the_probabilities_follow_from_p_prime() {
+    for (p_prime, expected) in [(0.3, [0.3, 0.09, 0.6]), (0.7, [0.7, 0.49, 1.0])] {
+        let mut rfc = rfc(&[]);
+        rfc.pi.p_prime = p_prime;
+        let shown = told(&DualPi2::Rfc(rfc));
+        assert!(shown.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{shown:?}");
     }
 }
 
@@ -445,6 +472,15 @@ fn round_trip_times_set_target_and_gains() {
     let (_, own) = params(&[("typical_rtt", "25ms"), ("alpha", "1")]);
     let (gains, _) = Gains::of(&own).unwrap();
     assert_eq!((gains.target, gains.alpha, gains.beta), (Span::ms(25), 1.0, 2.0));
+    // RFC 9332 Fig. 2: typical_rtt is a sixth of max_rtt; the period is at most a third of it.
+    for (settings, target, period) in [
+        (&[("max_rtt", "61ms")][..], Span(61_000_000 / 6), Span(61_000_000 / 6)),
+        (&[("max_rtt", "60ms"), ("typical_rtt", "25ms")], Span::ms(25), Span::ms(20)),
+        (&[("max_rtt", "60ms"), ("typical_rtt", "60ms")], Span::ms(60), Span::ms(20)),
+    ] {
+        let (gains, _) = Gains::of(&params(settings).1).unwrap();
+        assert_eq!((gains.target, gains.period), (target, period), "{settings:?}");
+    }
     // A discipline of the type DualPi2 has setters for both sets of parameters.
     use crate::qdisc::{Build, Qdisc};
     let made =
