@@ -150,7 +150,7 @@ mod _sojourn {
     use super::network::{Network, enter_network};
 
     #[pymodule_export]
-    use super::custom::{PacketView, QueueStateView};
+    use super::custom::{PacketView, QueueStateView, draw_address};
 
     #[pymodule_export]
     use super::scenario::ParsedScenario;

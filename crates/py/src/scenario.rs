@@ -16,7 +16,10 @@ pub struct ParsedScenario {
 impl ParsedScenario {
     /// True if a discipline calls Python.
     pub fn calls_python(&self) -> bool {
-        self.custom().next().is_some()
+        self.scenario.links().iter().any(|link| {
+            let compiled = link.params().iter().find(|row| row.name == custom::COMPILED);
+            custom::is_custom(link.qdisc()) && compiled.is_none_or(|row| row.value == "false")
+        })
     }
 
     /// Name and source of each discipline that is written in Python.

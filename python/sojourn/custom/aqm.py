@@ -42,8 +42,8 @@ KINDS: dict[Any, str] = {
 }
 """Types of parameters, and their names in Rust."""
 
-COMMON = ("limit", "ecn")
-"""Parameters of every single queue."""
+COMMON = ("limit", "ecn", "compiled")
+"""Parameters of every discipline in Python."""
 
 RESERVED = (*COMMON, "name", "source", "rate")
 """Names that a class cannot use for its own parameters."""
@@ -57,7 +57,8 @@ class Aqm:
     A subclass declares parameters as annotated class attributes with defaults, assigns its state in
     `start`, and decides in `on_enqueue` and `on_dequeue`. An object of it is used like any other
     discipline. Every discipline has the parameters `limit` (buffer size, default 1000p) and `ecn`
-    (True if ECN-capable packets may be marked, default False) as well. In the methods a parameter
+    (True if ECN-capable packets may be marked, default False) as well, and `compiled` (True to
+    compile the methods to native code, default False; needs Numba). In the methods a parameter
     is a number: whole nanoseconds, bits per second or bytes. `self.rate` is the rate of the link in
     bit/s.
 
@@ -109,6 +110,7 @@ class Aqm:
     if TYPE_CHECKING:
         limit: str | None = None
         ecn: bool | None = None
+        compiled: bool | None = None
         rate: ClassVar[int]
         """Rate of the link, bit/s; available in methods."""
 

@@ -5,12 +5,16 @@ import threading
 import types
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn.custom import identity
 from sojourn.custom.aqm import Aqm
+
+if TYPE_CHECKING:
+    from sojourn.custom.native import Native
 
 
 class Made(NamedTuple):
@@ -20,6 +24,8 @@ class Made(NamedTuple):
     gauges: list[str]
     """Names of the attributes that are recorded."""
     decides_at_enqueue: bool
+    native: "Native | None"
+    """Native code, if the discipline is compiled."""
 
 
 _made = threading.local()
@@ -38,7 +44,7 @@ def describe(name: str, source: str | None) -> tuple[str, list[tuple[str, str, A
     return digest, [(field, kind, default) for field, (kind, default) in cls._parameters.items()]
 
 
-def make(name: str, source: str, values: Mapping[str, Any], rate: int) -> Made:
+def make(name: str, source: str, values: Mapping[str, Any], rate: int, compiled: bool) -> Made:
     """Return an object of a class for a queue of a link of `rate` (bit/s)."""
     cls = identity.version(name, source)[1]
     assert issubclass(cls, Aqm)
@@ -47,7 +53,38 @@ def make(name: str, source: str, values: Mapping[str, Any], rate: int) -> Made:
     numbers = (int, float, bool)
     state = made._state().items()
     gauges = [key for key, value in state if isinstance(value, numbers) and key[0] != "_"]
-    return Made(made, gauges, bool(cls.decides_at_enqueue))
+    native = None
+    if compiled:
+        from sojourn.custom.native import compile_class
+
+        native = compile_class(made)
+    return Made(made, gauges, bool(cls.decides_at_enqueue), native)
+
+
+def repeat(
+    name: str,
+    source: str,
+    method: str,
+    packet: Sequence[int],
+    markable: bool,
+    queue: Sequence[int],
+    state: Sequence[int],
+) -> None:
+    """Call a method that failed in native code as plain Python, to raise its exception."""
+    from sojourn.custom import native
+
+    cls = identity.version(name, source)[1]
+    assert issubclass(cls, Aqm)
+    made = native.object_of(cls, state)
+    shown = SimpleNamespace(**dict(zip(native.PACKET_FIELDS, packet, strict=True)))
+    shown.markable = markable
+    now, size, packets = queue
+    line = SimpleNamespace(now=now, bytes=size, packets=packets, random=lambda: 0.5)
+    arguments = (shown, line) if method in native.OF_PACKETS else (line,)
+    answer = getattr(made, method)(*arguments)
+    if answer is not None:
+        allowed = "PASS, MARK, DROP, DROP_HEAD of sojourn, or None"
+        raise TypeError(f"returned {answer!r}, allowed: {allowed}, as decides_at_enqueue permits")
 
 
 def running(one: Aqm, rate: int) -> Aqm:

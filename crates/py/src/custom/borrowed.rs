@@ -1,21 +1,35 @@
-//! The random number generator of a link, borrowed by a discipline for one call, and the count
-//! of references. The only unsafe code of the bindings.
+//! The border to code without lifetimes: random numbers for Python and for native code, calls of
+//! native code, and the count of references. The only unsafe code of the bindings.
 //!
 //! # Safety
-//! Python objects have no lifetimes, so the generator is passed as an address. [`lend`] is the only
-//! place that makes one, from a `&mut` that it holds until it returns; it passes the address to a
-//! [`Slot`] and clears the slot before it returns, also when it unwinds. [`Slot::draw`] is the only
-//! place that uses the address. Both run with the GIL held (they ask for the token), so no two
-//! threads use the generator at a time, and the engine does not use it while [`lend`] runs. An
-//! address in a slot therefore always points to a generator that is alive and not in use.
+//! **Random numbers for Python.** Python objects have no lifetimes, so the generator is passed as
+//! an address. [`lend`] is the only place that makes one, from a `&mut` that it holds until it
+//! returns; it passes the address to a [`Slot`] and clears the slot before it returns, also when it
+//! unwinds. [`Slot::draw`] is the only place that uses the address. Both run with the GIL held
+//! (they ask for the token), so no two threads use the generator at a time, and the engine does not
+//! use it while [`lend`] runs. An address in a slot therefore always points to a generator that is
+//! alive and not in use.
+//!
+//! **Native code.** `sojourn.custom.native` compiles a class with Numba. It derives the types from
+//! the records [`PacketRecord`] and [`QueueRecord`], and from the state that it passes with the
+//! addresses; every index of an array is checked. The code so reads and writes only within the
+//! three records, which are `&mut` during the call and have these layouts (`#[repr(C)]`, and words
+//! of the size of the state). No exception leaves it, and it calls nothing but the methods of the
+//! class and [`draw`]. `CompiledAqm` owns the objects that own the code, so the addresses stay
+//! valid.
+//!
+//! **Random numbers for native code.** [`NativeMethod::call`] stores the address of the generator
+//! in the record of the queue and clears it when the code returns. The code passes it to [`draw`]
+//! and keeps no copy: the compiler refuses classes that name the field.
 #![allow(unsafe_code)]
 
+use super::compiled::{PacketRecord, QueueRecord};
 use pyo3::{Py, Python};
 use sojourn_aqm::random::Random;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Reference to a generator; has an address of one word.
-type Generator<'a> = &'a mut dyn Random;
+pub type Generator<'a> = &'a mut dyn Random;
 
 /// Place for the address of a generator; null outside of calls.
 #[derive(Debug, Default)]
@@ -61,4 +75,44 @@ pub fn is_kept<T>(_py: Python<'_>, object: &Py<T>) -> bool {
     // SAFETY: the object is alive, because `object` owns a reference, and the GIL is held.
     let references = unsafe { pyo3::ffi::Py_REFCNT(object.as_ptr()) };
     references > 1
+}
+
+/// Method of a class that Numba compiled.
+#[derive(Clone, Copy, Debug)]
+pub struct NativeMethod(Address);
+
+/// Signature of the compiled method.
+type Address = unsafe extern "C" fn(*mut PacketRecord, *mut QueueRecord, *mut u64) -> i64;
+
+impl NativeMethod {
+    /// Method at an address that `sojourn.custom.native` returned; `None` for address 0.
+    pub fn at(address: usize) -> Option<NativeMethod> {
+        let code = std::ptr::with_exposed_provenance::<()>(address);
+        // SAFETY: see the top of the file; the address is that of a function of this type.
+        (!code.is_null())
+            .then(|| NativeMethod(unsafe { std::mem::transmute::<*const (), Address>(code) }))
+    }
+
+    /// Call the method; `rng` is the source of its random numbers.
+    #[inline]
+    pub fn call(
+        self,
+        mut rng: Option<Generator<'_>>,
+        packet: &mut PacketRecord,
+        queue: &mut QueueRecord,
+        state: &mut [u64],
+    ) -> i64 {
+        queue.rng = rng.as_mut().map_or(0, |rng| (&raw mut *rng).expose_provenance());
+        // SAFETY: see the top of the file.
+        let answer = unsafe { (self.0)(packet, queue, state.as_mut_ptr()) };
+        queue.rng = 0;
+        answer
+    }
+}
+
+/// Draw a number in [0, 1); `address` is the field `rng` of the queue during a call.
+pub extern "C" fn draw(address: usize) -> f64 {
+    let generator = std::ptr::with_exposed_provenance_mut::<Generator<'static>>(address);
+    // SAFETY: see the top of the file.
+    unsafe { (*generator).uniform() }
 }

@@ -6,17 +6,20 @@
 //! object.
 
 mod borrowed;
+mod compiled;
+mod decision;
 mod failure;
 mod params;
 mod plain;
 mod views;
 
 pub use failure::{begin, failed, finish, is_of_user, watched};
-pub use params::SOURCE;
+pub use params::{COMPILED, SOURCE};
 pub use views::{PacketView, QueueStateView};
 
+use compiled::CompiledAqm;
 use params::Settings;
-use plain::PlainAqm;
+use plain::{Made, PlainAqm};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -125,19 +128,31 @@ impl PythonClass {
     }
 
     fn make(&self, settings: &Settings, env: &Env) -> Result<Box<dyn Qdisc + Send>> {
-        let object = Python::attach(|py| {
-            let values = PyDict::new(py);
-            for (name, value) in &settings.values {
-                values.set_item(name, value.to_object(py)?)?;
+        let queue = &settings.queue;
+        Python::attach(|py| {
+            let made = self.object(py, settings, env).map_err(|e| error_of(&e))?;
+            let at_enqueue = made.decides_at_enqueue;
+            if let Some(native) = made.native {
+                let source = &settings.source;
+                let aqm = CompiledAqm::new(self.name, source, native, queue.ecn, at_enqueue);
+                let boxed: Box<dyn Qdisc + Send> = Box::new(SingleQueue::of(aqm, queue)?);
+                return Ok(boxed);
             }
-            let rate = env.rate.0.cast_signed();
-            let made = module(py)?
-                .call_method1("make", (self.name, &settings.source, values, rate))?
-                .extract()?;
-            PlainAqm::new(py, self.name, made, settings.queue.ecn)
-        });
-        let aqm = object.map_err(|e| error_of(&e))?;
-        Ok(Box::new(SingleQueue::of(aqm, &settings.queue)?))
+            let aqm = PlainAqm::new(py, self.name, made, queue.ecn).map_err(|e| error_of(&e))?;
+            let boxed: Box<dyn Qdisc + Send> = Box::new(SingleQueue::of(aqm, queue)?);
+            Ok(boxed)
+        })
+    }
+
+    /// Have Python make the object, and compile the class if the settings say so.
+    fn object(&self, py: Python<'_>, settings: &Settings, env: &Env) -> PyResult<Made> {
+        let values = PyDict::new(py);
+        for (name, value) in &settings.values {
+            values.set_item(name, value.to_object(py)?)?;
+        }
+        let rate = env.rate.0.cast_signed();
+        let arguments = (self.name, &settings.source, values, rate, settings.compiled);
+        module(py)?.call_method1("make", arguments)?.extract()
     }
 }
 
@@ -164,4 +179,11 @@ impl External for PythonClass {
 
 fn plain_queue(params: &SingleParams) -> Result<SingleQueue<NoAqm>> {
     SingleQueue::of(NoAqm, params)
+}
+
+/// Return the address of the function by which native code draws random numbers.
+#[pyfunction]
+pub fn draw_address() -> usize {
+    let draw: extern "C" fn(usize) -> f64 = borrowed::draw;
+    draw as usize
 }

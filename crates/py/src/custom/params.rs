@@ -11,6 +11,9 @@ use sojourn_aqm::units::{Bytes, Rate, Span};
 /// Parameter with the hash of the source, which tells versions of a class apart.
 pub const SOURCE: &str = "source";
 
+/// Parameter that asks for native code.
+pub const COMPILED: &str = "compiled";
+
 /// Description of a class by Python: hash of its source, and its parameters.
 #[derive(FromPyObject)]
 pub struct Description(String, Vec<(String, String, Default)>);
@@ -59,6 +62,8 @@ pub struct Settings {
     pub queue: SingleParams,
     /// Hash of the source.
     pub source: String,
+    /// True if the class is compiled.
+    pub compiled: bool,
     /// Values of the parameters that the class declares.
     pub values: Vec<(&'static str, Number)>,
     rows: Vec<ParamRow>,
@@ -75,7 +80,11 @@ impl Settings {
             queue: SingleParams::default(),
             source: source.clone(),
             values: Vec::new(),
-            rows: vec![row(SOURCE, "text".into(), source.clone())],
+            compiled: false,
+            rows: vec![
+                row(SOURCE, "text".into(), source.clone()),
+                row(COMPILED, "flag".into(), "false".into()),
+            ],
         };
         for (name, kind, default) in fields {
             let (value, text) = value_of(kind, default.setting()).map_err(|e| e.at(name))?;
@@ -92,9 +101,14 @@ impl Settings {
         }
         match self.rows.iter().position(|row| answers(row, name)) {
             Some(0) => Ok(()),
+            Some(1) => {
+                self.compiled = bool::read(value).map_err(|e| e.at(name))?;
+                self.rows[1].value = self.compiled.write();
+                Ok(())
+            }
             Some(i) => {
                 let (number, text) = value_of(&self.rows[i].kind, value).map_err(|e| e.at(name))?;
-                self.values[i - 1].1 = number;
+                self.values[i - 2].1 = number;
                 self.rows[i].value = text;
                 Ok(())
             }

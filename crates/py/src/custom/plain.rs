@@ -1,6 +1,8 @@
 //! AQM algorithm that is a Python object; every decision calls a method of it.
 
 use super::borrowed::{is_kept, lend};
+use super::compiled::Native;
+use super::decision::{ALLOWED, BROKEN_PROMISE, Decision, Hook, dequeue, enqueue, is_promised};
 use super::failure;
 use super::intern;
 use super::views::{PacketView, QueueStateView};
@@ -9,57 +11,17 @@ use pyo3::prelude::*;
 use pyo3::types::PyBool;
 use sojourn_aqm::aqm::{Aqm, Verdict};
 use sojourn_aqm::fifo::QueueView;
-use sojourn_aqm::{Context, DropReason, Packet, Time};
+use sojourn_aqm::{Context, Packet, Time};
 use std::sync::Arc;
-
-/// Decision of a method, by the numbers of `sojourn.PASS` and others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
-    Pass,
-    Mark,
-    Drop,
-    DropHead,
-}
-
-impl Decision {
-    pub fn from_number(n: i64) -> Option<Decision> {
-        let all = [Decision::Pass, Decision::Mark, Decision::Drop, Decision::DropHead];
-        all.get(usize::try_from(n).ok()?).copied()
-    }
-}
 
 /// Object as `sojourn.custom.border.make` returns it.
 #[derive(FromPyObject)]
 pub struct Made {
     object: Py<PyAny>,
     gauges: Vec<String>,
-    decides_at_enqueue: bool,
-}
-
-/// Methods that the engine calls.
-#[derive(Clone, Copy, Debug)]
-pub enum Hook {
-    Update,
-    Enqueue,
-    Overflow,
-    Dequeue,
-    Empty,
-}
-
-impl Hook {
-    /// All, in the order of the type.
-    pub const ALL: [Hook; 5] =
-        [Hook::Update, Hook::Enqueue, Hook::Overflow, Hook::Dequeue, Hook::Empty];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Hook::Update => "on_update",
-            Hook::Enqueue => "on_enqueue",
-            Hook::Overflow => "on_overflow",
-            Hook::Dequeue => "on_dequeue",
-            Hook::Empty => "on_empty",
-        }
-    }
+    pub decides_at_enqueue: bool,
+    /// Native code of the class, if the discipline is compiled.
+    pub native: Option<Native>,
 }
 
 /// Constant part of a discipline.
@@ -172,28 +134,13 @@ impl PlainAqm {
             return Ok(Decision::Pass);
         }
         let number = answer.extract().ok().filter(|_| !answer.is_instance_of::<PyBool>());
-        let decision = number.and_then(Decision::from_number).ok_or_else(|| {
-            PyTypeError::new_err(format!(
-                "returned {answer:?}, allowed: PASS, MARK, DROP, DROP_HEAD of sojourn, or None"
-            ))
-        })?;
-        self.check_promise(hook, decision)?;
-        Ok(decision)
-    }
-
-    /// A discipline with `decides_at_enqueue` decides about arriving packets only.
-    fn check_promise(&self, hook: Hook, decision: Decision) -> PyResult<()> {
-        let kept = match (hook, decision) {
-            (_, Decision::Pass) => true,
-            (Hook::Enqueue, decision) => decision != Decision::DropHead,
-            _ => false,
-        };
-        if kept || !self.fixed.decides_at_enqueue {
-            return Ok(());
+        let decision = number
+            .and_then(Decision::from_number)
+            .ok_or_else(|| PyTypeError::new_err(format!("returned {answer:?}, {ALLOWED}")))?;
+        if !is_promised(hook, decision, self.fixed.decides_at_enqueue) {
+            return Err(PyTypeError::new_err(BROKEN_PROMISE));
         }
-        let text = "decides_at_enqueue is True, so only on_enqueue may mark or drop, and only the \
-                    arriving packet";
-        Err(PyTypeError::new_err(text))
+        Ok(decision)
     }
 
     /// Call the method of `hook`, which is about the queue alone. Without `line` the queue is as at
@@ -278,46 +225,5 @@ impl Aqm for PlainAqm {
                 failure::report_in(py, error, self.fixed.name, "the gauges", None);
             }
         });
-    }
-}
-
-/// Apply a decision about an arriving packet. DROP_HEAD drops the packet at the head and passes the
-/// arriving one; in an empty queue that is the arriving packet.
-fn enqueue(decision: Decision, context: &mut Context<'_>, line: &mut QueueView<'_>) -> Verdict {
-    match decision {
-        Decision::Pass => Verdict::Pass,
-        Decision::Mark => Verdict::Signal,
-        Decision::Drop => Verdict::Drop,
-        Decision::DropHead => match line.pop() {
-            Some(head) => {
-                context.drop(head, DropReason::Late);
-                Verdict::Pass
-            }
-            None => Verdict::Drop,
-        },
-    }
-}
-
-/// Dequeue the first packet about which `decide` says that it is sent; drop those before it.
-fn dequeue(
-    context: &mut Context<'_>,
-    line: &mut QueueView<'_>,
-    ecn: bool,
-    mut decide: impl FnMut(&mut Context<'_>, &QueueView<'_>, &Packet) -> Decision,
-) -> Option<Packet> {
-    // Bounded: each turn removes a packet from the queue.
-    loop {
-        let head = *line.front()?;
-        let decision = decide(context, line, &head);
-        let mut head = line.pop()?;
-        let sent = match decision {
-            Decision::Pass => true,
-            Decision::Mark => ecn && context.mark(&mut head),
-            Decision::Drop | Decision::DropHead => false,
-        };
-        if sent {
-            return Some(head);
-        }
-        context.drop(head, DropReason::Late);
     }
 }

@@ -1,0 +1,326 @@
+"""Native code from a class in Python, by Numba."""
+
+import ast
+import ctypes
+import threading
+import types
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sojourn import _sojourn
+from sojourn._sojourn import InputError
+from sojourn._util.inputs import near
+from sojourn.custom import identity
+from sojourn.custom.aqm import Aqm
+
+HOOKS = ("on_update", "on_enqueue", "on_overflow", "on_dequeue", "on_empty")
+"""Methods that the engine calls, in the order of Rust."""
+
+OF_PACKETS = ("on_enqueue", "on_dequeue")
+"""Those that have a packet and return a decision."""
+
+PACKET_FIELDS = ("size", "flow", "hash", "class_", "ecn", "arrived", "sojourn")
+
+PACKET = np.dtype([*((name, "i8") for name in PACKET_FIELDS), ("markable", "?")], align=True)
+"""Layout of `PacketRecord` in Rust."""
+
+QUEUE = np.dtype(
+    [("now", "i8"), ("bytes", "i8"), ("packets", "i8"), ("_rng", "u8"), ("_error", "i8")],
+    align=True,
+)
+"""Layout of `QueueRecord` in Rust."""
+
+ENTRY = """
+def entry(packet_at, queue_at, state_at):
+    queue = carray(queue_at, 1)[0]
+    decision = 0
+    try:
+        answer = method({arguments})
+        if answer is not None:
+            decision = answer
+    except Exception:
+        queue._error = 1
+    return decision
+"""
+"""Function that Rust calls; an exception must not leave it."""
+
+PLAIN = "without compiled it runs as plain Python"
+"""End of the message about a method that Numba cannot compile."""
+
+WORD = 8
+"""Bytes of a word of the state."""
+
+
+class Native(NamedTuple):
+    """Compiled class: what Rust needs to call it."""
+
+    methods: list[int]
+    """Addresses in the order of `HOOKS`, 0 for methods that the class does not define."""
+    state: list[int]
+    """State after `start`, as words."""
+    gauges: list[tuple[str, int, str]]
+    """Recorded fields: name, offset in bytes, kind of the type (f, i or b)."""
+    owner: object
+    """Objects that own the native code."""
+
+
+_compiled: dict[tuple[type, str], tuple[list[int], object]] = {}
+_layouts: dict[type, np.dtype[Any]] = {}
+"""Last layout of the state of each compiled class."""
+
+_compiling = threading.Lock()
+
+
+def compile_class(made: Aqm) -> Native:
+    """Compile the class of an object whose state is set.
+
+    Raises InputError, with the line, if Numba cannot compile a method.
+    """
+    fields = {name: _type_of(name, value) for name, value in vars(made).items()}
+    layout = np.dtype([(name, *kind) for name, kind in fields.items()], align=True)
+    key = (type(made), repr(layout))
+    with _compiling:
+        if key not in _compiled:
+            _compiled[key] = _compile(type(made), layout)
+        methods, owner = _compiled[key]
+        _layouts[type(made)] = layout
+    whole = np.zeros(max(1, -(-layout.itemsize // WORD)) * WORD, "u1")
+    record = whole[: layout.itemsize].view(layout)
+    for name, value in vars(made).items():
+        record[name][0] = value
+    places: Mapping[str, Any] = layout.fields or {}
+    gauges = [
+        (name, places[name][1], places[name][0].kind)
+        for name in made._state()
+        if not name.startswith("_") and places[name][0].shape == ()
+    ]
+    return Native(methods, whole.view("u8").tolist(), gauges, owner)
+
+
+def object_of(cls: type[Aqm], words: Sequence[int]) -> Aqm:
+    """Return an object of a compiled class with the state of native code."""
+    layout = _layouts[cls]
+    record = np.array(words, "u8").view("u1")[: layout.itemsize].view(layout)
+    made = cls.__new__(cls)
+    for name in layout.names or ():
+        value = record[name][0]
+        vars(made)[name] = value.copy() if value.shape else value.item()
+    return made
+
+
+def _type_of(name: str, value: Any) -> tuple[Any, ...]:
+    """Return type (and shape) of a field for a value of the state."""
+    match value:
+        case bool():
+            return ("?",)
+        case int():
+            return ("i8",)
+        case float():
+            return ("f8",)
+        case np.ndarray() if value.dtype.kind in "fib":
+            return (value.dtype, value.shape)
+    kind = type(value).__name__
+    text = f"self.{name} is of type {kind}, allowed: int, float, bool, numpy array of them"
+    raise InputError(f"compiled: {text}; without compiled it can be anything")
+
+
+def _compile(cls: type[Aqm], layout: np.dtype[Any]) -> tuple[list[int], object]:
+    """Compile all methods of a class for a state of `layout`."""
+    try:
+        import numba
+    except ImportError:
+        raise InputError("compiled: needs Numba: pip install 'sojourn[compiled]'") from None
+    draw = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_size_t)(_sojourn.draw_address())
+
+    @numba.njit
+    def random(queue: Any) -> float:
+        if queue._rng == 0:
+            raise RuntimeError("random() works only in on_enqueue and on_dequeue")
+        return float(draw(queue._rng))
+
+    methods = _methods(cls)
+    shared: dict[str, Any] = {"_draw": random}
+    for name, (function, file, tree) in methods.items():
+        scope = {**function.__globals__, **_closure(function)}
+        compiled = _rewritten(cls, methods, layout, name, tree, file, scope)
+        shared[f"_method_{name}"] = (numba.njit(boundscheck=True)(compiled), scope)
+    dispatchers = {key: one[0] if isinstance(one, tuple) else one for key, one in shared.items()}
+    for key, one in shared.items():
+        if key != "_draw":
+            one[1].update(dispatchers)
+    records = [numba.from_dtype(dtype) for dtype in (layout, PACKET, QUEUE)]
+    owner: list[object] = [draw, dispatchers]
+    addresses = []
+    for name in HOOKS:
+        if name not in methods:
+            addresses.append(0)
+            continue
+        function, file, tree = methods[name]
+        with_packet = name in OF_PACKETS
+        types_of = records if with_packet else [records[0], records[2]]
+        entry = _entry(numba, dispatchers[f"_method_{name}"], types_of, with_packet, file, tree)
+        owner.append(entry)
+        addresses.append(entry.address)
+    return addresses, owner
+
+
+def _entry(
+    numba: Any, method: Any, records: list[Any], with_packet: bool, file: str, tree: ast.FunctionDef
+) -> Any:
+    """Return the C function that calls a method and catches its exceptions."""
+    from numba.core import errors
+
+    pointers = [numba.types.CPointer(one) for one in (records[-2], records[-1], records[0])]
+    try:
+        method.compile(tuple(records))
+        answer = method.nopython_signatures[-1].return_type
+        _check_answer(numba, answer, file, tree)
+        arguments = ["carray(state_at, 1)[0]", "carray(packet_at, 1)[0]", "queue"]
+        call = ", ".join(arguments if with_packet else arguments[::2])
+        scope = {"carray": numba.carray, "method": method}
+        exec(ENTRY.format(arguments=call), scope)
+        return numba.cfunc(numba.types.int64(*pointers))(scope["entry"])
+    except errors.NumbaError as error:
+        raise InputError(f"compiled: {_message(error, file, tree)}") from None
+    except (KeyError, AttributeError, TypeError) as error:  # an unknown field, in a helper method
+        text = f"Numba cannot compile {tree.name}, or a method that it calls: {error!r}; {PLAIN}"
+        raise InputError(f"compiled: {file}:{tree.lineno}: {text}") from None
+
+
+def _check_answer(numba: Any, answer: Any, file: str, tree: ast.FunctionDef) -> None:
+    """Refuse a method that returns something other than a decision."""
+    inner = getattr(answer, "type", answer)
+    if isinstance(inner, numba.types.Integer | numba.types.NoneType | numba.types.Omitted):
+        return
+    text = f"{tree.name} returns {answer}, allowed: PASS, MARK, DROP, DROP_HEAD or None"
+    raise InputError(f"compiled: {file}:{tree.lineno}: {text}")
+
+
+def _message(error: Exception, file: str, tree: ast.FunctionDef) -> str:
+    """Return place and reason of an error of Numba in one sentence."""
+    import re
+
+    text = str(error)
+    lines = re.findall(r'File "([^"]+)", line (\d+)', text)
+    place = f"{lines[-1][0]}:{lines[-1][1]}" if lines else f"{file}:{tree.lineno}"
+    location = getattr(error, "loc", None)
+    if location is not None and not lines:
+        place = f"{location.filename}:{location.line}"
+    said = [line.strip() for line in text.splitlines() if line.strip()]
+    dull = ("Failed in nopython", "During:", "File", "-", "There are", "[", "<source elided>")
+    reasons = [line for line in said if not line.startswith(dull)]
+    reason = reasons[0] if reasons else type(error).__name__
+    return f"{place}: {reason} (in {tree.name}); {PLAIN}"
+
+
+def _methods(cls: type[Aqm]) -> dict[str, tuple[types.FunctionType, str, ast.FunctionDef]]:
+    """Return all methods but `start`, with their files and syntax trees."""
+    found: dict[str, tuple[types.FunctionType, str, ast.FunctionDef]] = {}
+    for base in cls.__mro__[: cls.__mro__.index(Aqm)]:
+        lines = identity.lines_of(base)
+        for name, function in vars(base).items():
+            if not isinstance(function, types.FunctionType) or name in ("start", *found):
+                continue
+            if lines is None:
+                raise InputError(f"compiled: the source of {base.__name__} is not available")
+            trees = [one for one in lines[1].body if isinstance(one, ast.FunctionDef)]
+            tree = next((one for one in trees if one.name == name), None)
+            if tree is None:
+                raise InputError(f"compiled: the source of {base.__name__}.{name} is not available")
+            found[name] = (function, lines[0], tree)
+    return found
+
+
+def _closure(function: types.FunctionType) -> dict[str, Any]:
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return {name: cell.cell_contents for name, cell in cells if name != "__class__"}
+
+
+def _rewritten(
+    cls: type[Aqm],
+    methods: dict[str, Any],
+    layout: np.dtype[Any],
+    name: str,
+    tree: ast.FunctionDef,
+    file: str,
+    scope: dict[str, Any],
+) -> Callable[..., Any]:
+    """Return a method as a function of records; its constants are added to `scope`."""
+    new = _Rewrite(cls, tuple(methods), layout.names or (), tree, file, scope).run()
+    module = ast.fix_missing_locations(ast.Module([new], []))
+    exec(compile(module, file, "exec"), scope)
+    function: Callable[..., Any] = scope.pop(f"_plain_{name}")
+    return function
+
+
+class _Rewrite(ast.NodeTransformer):
+    """Change `self.x` to fields of a record, methods to functions, `queue.random()` to a draw."""
+
+    def __init__(
+        self,
+        cls: type[Aqm],
+        methods: tuple[str, ...],
+        fields: tuple[str, ...],
+        tree: ast.FunctionDef,
+        file: str,
+        scope: dict[str, Any],
+    ) -> None:
+        import copy
+
+        self.cls, self.methods, self.fields = cls, methods, fields
+        self.tree, self.file, self.scope = copy.deepcopy(tree), file, scope
+        names = [one.arg for one in tree.args.args]
+        if not names or tree.decorator_list:
+            raise self._refusal(tree, f"{tree.name} has a decorator, or no self")
+        self.own, self.others = names[0], names[1:]
+        seen = [PACKET.names, QUEUE.names] if tree.name in OF_PACKETS else [QUEUE.names]
+        known = zip(self.others, seen, strict=False) if tree.name in HOOKS else ()
+        self.known = {name: tuple(fields or ()) for name, fields in known}
+
+    def run(self) -> ast.FunctionDef:
+        """Return the changed function, called _plain_NAME."""
+        new = self.tree
+        new.body = [self.visit(one) for one in new.body]
+        new.name = f"_plain_{new.name}"
+        new.returns = None
+        for one in new.args.args:
+            one.annotation = None
+        return new
+
+    def _refusal(self, node: ast.stmt | ast.expr, text: str) -> InputError:
+        return InputError(f"compiled: {self.file}:{node.lineno}: {text}")
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Change calls of methods and of random()."""
+        match node.func:
+            case ast.Attribute(ast.Name(own), name) if own == self.own and name in self.methods:
+                function = ast.Name(f"_method_{name}", ast.Load())
+                first = ast.Name(self.own, ast.Load())
+                node = ast.copy_location(
+                    ast.Call(function, [first, *node.args], node.keywords), node
+                )
+                node.args[1:] = [self.visit(one) for one in node.args[1:]]
+                return node
+            case ast.Attribute(ast.Name(own), "random") if own in self.others and not node.args:
+                function = ast.Name("_draw", ast.Load())
+                queue = ast.Name(own, ast.Load())
+                return ast.copy_location(ast.Call(function, [queue], []), node)
+        return self.generic_visit(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """Change constants of the class to global names, and refuse unknown attributes."""
+        match node:
+            case ast.Attribute(ast.Name(own), name) if own == self.own and name not in self.fields:
+                if not isinstance(node.ctx, ast.Load) or not hasattr(self.cls, name):
+                    raise self._refusal(node, f"self.{name} is not assigned in start")
+                self.scope[f"_constant_{name}"] = getattr(self.cls, name)
+                return ast.copy_location(ast.Name(f"_constant_{name}", node.ctx), node)
+            case ast.Attribute(ast.Name(own), name) if own in self.others and name[0] == "_":
+                raise self._refusal(node, f"{own}.{name} is not for use")
+            case ast.Attribute(ast.Name(own), name) if own in self.known:
+                if name not in self.known[own]:
+                    fields = [one for one in self.known[own] if one[0] != "_"]
+                    raise self._refusal(node, f"{own} has no {name}{near(name, fields)}")
+        return self.generic_visit(node)
