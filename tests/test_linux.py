@@ -1,6 +1,5 @@
 """Recordings of Linux, replayed: equal packet by packet, as docs/validation-linux.md says."""
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 from validation.linux import cake, codel, counts, drr, dualpi2, fifo, fq_pie, pie, red, sfq, tcp
 from validation.linux.__main__ import page
 from validation.linux.compare import Case, compared
+from validation.linux.timer import updates
 
 FAMILIES = (dualpi2, cake, codel, fifo, drr, sfq, red, pie)
 CASES = [case for family in FAMILIES for case in family.CASES]
@@ -55,6 +55,20 @@ def test_cake_is_equal_until_random_numbers_decide() -> None:
         assert found.latest_ns <= 500, name
 
 
+def test_cobalt_is_that_of_cake() -> None:
+    """A queue of its own with COBALT decides as cake for a single flow, until the ARP probe."""
+    for name in ("be_e12", "be_l12"):
+        case = next(case for case in cake.CASES if case.name == f"cake-{name}_10m")
+        cobalt = {"name": "cobalt", "variant": "linux", "ecn": True, "limit": "10000p"}
+        own = replace(case, qdisc=cobalt, rate="10mbit", frames=())
+        found = compared(own)
+        assert found.prefix >= 3387, name
+        # The probe takes 33.6 us of the shaper, but is not in this queue.
+        assert found.latest_ns <= 33_600 + 500, name
+        paper = replace(own, qdisc={**cobalt, "variant": "paper"})
+        assert compared(paper).prefix < 100, name
+
+
 @pytest.mark.parametrize("case", COUNTED, ids=lambda case: case.name)
 def test_counts_over_many_seeds(case: Case) -> None:
     """The kernel's numbers of drops and marks are among ours."""
@@ -74,14 +88,28 @@ def test_probabilities_of_red_are_those_of_the_kernel(case: Case) -> None:
 
 
 def test_a_difference_would_be_seen() -> None:
-    """Another seed, or a timer that starts 1 us later, gives other packets."""
-    case = next(case for case in CASES if case.name == "dualpi2_over_10m")
-    assert case.phase_ns is not None
-    for other in (
-        Case(**{**vars(case), "seed": 12346}),
-        Case(**{**vars(case), "phase_ns": case.phase_ns + 1000}),
-    ):
+    """Another seed, or a timer that is never late, gives other packets."""
+    case = next(case for case in CASES if case.name == "dualpi2-k4_mix_10m")
+    assert case.timer is not None
+    phase = case.timer.started_ns % case.timer.period_ns
+    for other in (replace(case, seed=12346), replace(case, timer=None, phase_ns=phase)):
         assert len(compared(other).differing) > 100
+
+
+def test_updates_are_late_by_the_clock_of_the_kernel() -> None:
+    """16 ms are whole steps of 256 ns, 10 ms are not: half a step or one and a half each time."""
+    cases = {case.name: case for case in dualpi2.CASES}
+
+    def late(name: str) -> list[int]:
+        case = cases[name]
+        assert case.timer is not None
+        return list(np.diff(updates(name, case.timer)) - case.timer.period_ns)
+
+    assert set(late("dualpi2_over_10m")) == {0}
+    assert sorted(late("dualpi2-k4_mix_10m"))[-2:] == [0, 256]
+    t5 = late("dualpi2-t5_mix_10m")
+    assert t5.count(128) > 900
+    assert t5.count(384) > 900
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -91,13 +119,13 @@ def test_the_page_is_up_to_date() -> None:
 
 
 def test_probabilities_are_those_of_the_kernel() -> None:
-    """To the two units of 2^-32 to which they were recorded, if the timer was never late."""
-    cases = dualpi2.CASES
-    exact = [found for case in cases if (found := compared(case)).probability_error == 2]
-    assert len(exact) >= 8
-    names = " ".join(found.case.name for found in exact)
-    assert re.search(r"\bdualpi2_over_10m\b", names)
-    assert all(np.isfinite(found.gauges["p_prime"]).all() for found in exact)
+    """To the two units of 2^-32 to which they were recorded.
+
+    In the last case p' is 0 or 1 so long that the time of one update is not known.
+    """
+    errors = {case.name: compared(case).probability_error for case in dualpi2.CASES}
+    assert errors.pop("dualpi2-rtt40_over_10m") is not None
+    assert set(errors.values()) == {2}
 
 
 def test_probabilities_of_pie_are_those_of_the_kernel() -> None:

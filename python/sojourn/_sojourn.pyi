@@ -134,6 +134,7 @@ def replay(
     htb_burst: str | None = None,
     headers: npt.NDArray[np.int64] | None = None,
     departures_ns: npt.NDArray[np.int64] | None = None,
+    updates_ns: npt.NDArray[np.int64] | None = None,
 ) -> dict[str, npt.NDArray[Any]]: ...
 
 if sys.platform == "linux":

@@ -985,6 +985,9 @@ class Cobalt(Qdisc, kw_only=True, frozen=True, tag="cobalt"):
     above target. Bytes; default 1514B; 1B to 1MB; the paper's MTU.
     """
 
+    variant: Literal["paper", "linux"] | None = None
+    """Variant of the algorithm. One of paper, linux; default paper."""
+
 
 class Fred(Qdisc, kw_only=True, frozen=True, tag="fred"):
     """RED with an account per active flow.

@@ -135,8 +135,20 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     """
 
     rack: bool | None = None
-    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985,
-    without the reordering window); rfc and SACK only. Flag; default false.
+    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
+    rfc and SACK only. Flag; default false.
+    """
+
+    reordering_window: bool | None = None
+    """If true, the first loss of a window must be confirmed by three selectively acknowledged
+    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
+    without rack. Flag; default false.
+    """
+
+    reduce_cwnd: bool | None = None
+    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
+    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
+    false.
     """
 
     hystart: bool | Literal["auto"] | None = None

@@ -11,6 +11,7 @@ import numpy as np
 from sojourn import _sojourn
 from sojourn.result.result import Array
 from validation.linux.recordings import DROPPED, MARKED, Recording, probabilities, recording
+from validation.linux.timer import Controller, updates
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Case:
     """Seed of xorshift32."""
     phase_ns: int | None = None
     """Time of the first periodic update."""
+    timer: Controller | None = None
+    """Controller whose updates are made at the times that follow from the recorded probability."""
     frames: Sequence[int] = ()
     """Arrival times (ns) of frames that the recording does not list: ARP, 42 bytes."""
     headers: Mapping[int, Header] = field(default_factory=dict)
@@ -162,6 +165,7 @@ def replayed(case: Case, *, frames: bool = True) -> tuple[dict[str, Array], Arra
         htb_burst=case.htb_burst,
         headers=_headers(case, *(column(v, 0, np.int64) for v in (theirs.flow, theirs.size))),
         departures_ns=left if case.late_timers else None,
+        updates_ns=updates(case.name, case.timer) if case.timer else None,
     )
     return out, listed
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from validation.linux.compare import Case
 
-ARP_NS = 4_039_200_000
+ARP_NS = 4_039_321_600
 """Time of an ARP probe that no recording lists."""
 
 TWICE = (ARP_NS, ARP_NS + 1_040_000_000)

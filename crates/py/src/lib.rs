@@ -133,6 +133,23 @@ fn or_minus_one(times: &[Option<Time>]) -> Vec<i64> {
     times.iter().map(|t| t.map_or(-1, |t| t.0.cast_signed())).collect()
 }
 
+/// Convert nanoseconds to times; negative ones are left out.
+#[expect(clippy::needless_pass_by_value, reason = "mapped over an option of the caller")]
+fn times(column: PyReadonlyArray1<'_, i64>) -> Vec<Time> {
+    column.as_array().iter().filter_map(|ns| u64::try_from(*ns).ok()).map(Time).collect()
+}
+
+/// Recorded decisions from a column of drops and one of marks.
+fn decisions(
+    dropped: &PyReadonlyArray1<'_, u8>,
+    marked: Option<&PyReadonlyArray1<'_, u8>>,
+) -> Vec<Decision> {
+    let marked = marked.map(|m| m.as_array());
+    let marked = |i| marked.and_then(|m| m.get(i).copied()).unwrap_or(0) != 0;
+    let both = |(i, d): (usize, &u8)| Decision { dropped: *d != 0, marked: marked(i) };
+    dropped.as_array().iter().enumerate().map(both).collect()
+}
+
 /// Compiled part of the Python package.
 #[pymodule]
 mod _sojourn {
@@ -254,13 +271,15 @@ mod _sojourn {
     /// after the first arrival. `xorshift32` is the seed of that generator, None for the usual
     /// random numbers. `htb_burst` is the burst of a token bucket in place of the link, and
     /// `departures_ns` are recorded departures, to which its own are delayed by up to 1 us.
+    /// `updates_ns` are the recorded times of the periodic updates of the discipline, in place of
+    /// its own.
     /// `headers` has four rows: DSCP, number of the sender, of the receiver, and acknowledgement
     /// number (-1 for none). `progress` is as for a simulation, with the fraction of arrivals
     /// processed.
     #[pyfunction]
     #[pyo3(signature = (t_ns, flow, size, ecn, qdisc_json, rate, follow_dropped, follow_marked,
                         progress, timer_phase=None, xorshift32=None, htb_burst=None,
-                        headers=None, departures_ns=None))]
+                        headers=None, departures_ns=None, updates_ns=None))]
     #[expect(clippy::too_many_arguments, reason = "Python passes columns separately")]
     fn replay<'py>(
         py: Python<'py>,
@@ -278,6 +297,7 @@ mod _sojourn {
         htb_burst: Option<&str>,
         headers: Option<PyReadonlyArray2<'py, i64>>,
         departures_ns: Option<PyReadonlyArray1<'py, i64>>,
+        updates_ns: Option<PyReadonlyArray1<'py, i64>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let rate: Rate = rate.parse().map_err(|e: sojourn_aqm::Error| refused(e.at("rate")))?;
         let qdisc = serde_json::from_str(qdisc_json)
@@ -291,23 +311,23 @@ mod _sojourn {
             .transpose()
             .map_err(|e| refused(e.at("htb_burst")))?;
         let arrivals = arrivals(&t_ns, &flow, &size, &ecn, headers.as_ref())?;
-        let departures: Option<Vec<Time>> = departures_ns.map(|times| {
-            let times = times.as_array();
-            times.iter().filter_map(|ns| u64::try_from(*ns).ok()).map(Time).collect()
-        });
-        let follow: Option<Vec<Decision>> = follow_dropped.map(|dropped| {
-            let marked = follow_marked.as_ref().map(|m| m.as_array());
-            let marked = |i| marked.and_then(|m| m.get(i).copied()).unwrap_or(0) != 0;
-            let both = |(i, d): (usize, &u8)| Decision { dropped: *d != 0, marked: marked(i) };
-            dropped.as_array().iter().enumerate().map(both).collect()
-        });
+        let (departures, updates) = (departures_ns.map(times), updates_ns.map(times));
+        let follow = follow_dropped.map(|dropped| decisions(&dropped, follow_marked.as_ref()));
         let registry = super::custom::registry();
         let asked = interruptible(py, progress.as_ref(), false, |ask| {
             let follow = follow.as_deref();
             let departures = departures.as_deref();
+            let updates = updates.as_deref();
             let registry = Some(&registry);
-            let options =
-                ReplayOptions { follow, first_update, xorshift32, htb_burst, departures, registry };
+            let options = ReplayOptions {
+                follow,
+                first_update,
+                xorshift32,
+                htb_burst,
+                departures,
+                updates,
+                registry,
+            };
             sojourn_sim::replay(&arrivals, &qdisc, rate, options, ask).transpose()
         })?;
         let out = asked.map_err(refused)?;

@@ -22,10 +22,17 @@
 //! the transmission time of four packets of `mtu`, which is stricter. (4) ns-3 raises `p_blue` at
 //! sojourn times above 400 ms; CAKE does not, and neither does this.
 //!
-//! **Cost** 152 bytes of state; one random number per dequeue while `p_blue` is above 0; each
+//! **Linux** With `variant = "linux"`, as in a queue of `sch_cake`: (1) The inverse square root is
+//! a fraction of 2^32, from a table below 16, above it from one Newton step per change of `count`.
+//! It starts at 0, so that the first signal comes with the second packet over target, not an
+//! interval later. (2) `target` is at least 1.5 times the transmission time of a packet of `mtu`,
+//! and `interval` is longer by as much. (3) On overflow packets at the head are dropped, until the
+//! arriving packet fits.
+//!
+//! **Cost** 248 bytes of state; one random number per dequeue while `p_blue` is above 0; each
 //! decrement of `count` matches one drop.
 
-use super::{Algorithm, Aqm, codel::control_law};
+use super::{Algorithm, Aqm, Verdict, codel::control_law, fits};
 use crate::cast;
 use crate::context::{Context, DropReason};
 use crate::error::Result;
@@ -33,7 +40,18 @@ use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
 use crate::qdisc::Env;
-use crate::units::{Bytes, Span, Time};
+use crate::sched::cake::cobalt::{Cobalt as FixedCobalt, Settings};
+use crate::units::{Bytes, Size, Span, Time};
+
+crate::choice! {
+    /// Variant of the algorithm.
+    pub enum Variant {
+        /// The paper: an exact square root, and the arriving packet is dropped on overflow.
+        Paper = "paper",
+        /// Linux: the arithmetic of CAKE, and packets at the head are dropped on overflow.
+        Linux = "linux",
+    }
+}
 
 crate::params! {
     /// Parameters of [`Cobalt`].
@@ -49,6 +67,8 @@ crate::params! {
         /// Largest packet size: sojourn times below the transmission time of four of these are
         /// never above target.
         mtu: Bytes = Bytes(1514), [Bytes(1) => Bytes(1_000_000)], "MTU", [];
+        /// Variant of the algorithm.
+        variant: Variant = Variant::Paper, [], "", [];
     }
 }
 
@@ -68,6 +88,32 @@ pub struct Cobalt {
     p_blue: f64,
     /// Time of its last change.
     blue_t: Option<Time>,
+    /// State of the variant of Linux, in place of the above.
+    linux: Option<LinuxCobalt>,
+}
+
+/// State of COBALT as in Linux.
+#[derive(Clone, Debug)]
+struct LinuxCobalt {
+    fixed: FixedCobalt,
+    settings: Settings,
+    /// Buffer size.
+    limit: Size,
+}
+
+impl LinuxCobalt {
+    fn new(params: &CobaltParams, env: &Env) -> LinuxCobalt {
+        let share = |p: f64| cast::saturate32(cast::trunc(p * 4_294_967_296.0));
+        let mtu_time = cast::saturate(
+            u128::from(params.mtu.0) * 8_000_000_000 / u128::from(env.rate.0.max(1)),
+        );
+        let settings = Settings {
+            p_inc: share(params.p_inc),
+            p_dec: share(params.p_dec),
+            ..Settings::new(params.target, params.interval, Span(mtu_time))
+        };
+        LinuxCobalt { fixed: FixedCobalt::default(), settings, limit: env.limit }
+    }
 }
 
 impl Algorithm for Cobalt {
@@ -83,6 +129,7 @@ impl Algorithm for Cobalt {
             dropping: false,
             p_blue: 0.0,
             blue_t: None,
+            linux: (params.variant == Variant::Linux).then(|| LinuxCobalt::new(&params, env)),
         })
     }
 }
@@ -117,6 +164,9 @@ impl Cobalt {
 
     /// True if the dequeued `packet` must be dropped.
     fn should_drop(&mut self, context: &mut Context<'_>, packet: &mut Packet, ecn: bool) -> bool {
+        if let Some(LinuxCobalt { fixed, settings, .. }) = &mut self.linux {
+            return fixed.should_drop(context, packet, settings, 0, ecn);
+        }
         let now = context.now;
         let due = self.due(now);
         let over = now.since(packet.arrived) > self.over;
@@ -154,6 +204,25 @@ impl Cobalt {
 }
 
 impl Aqm for Cobalt {
+    fn on_arrival(
+        &mut self,
+        context: &mut Context<'_>,
+        line: &mut QueueView<'_>,
+        packet: &Packet,
+    ) -> Verdict {
+        let Some(LinuxCobalt { fixed, settings, limit }) = &mut self.linux else {
+            return Verdict::Pass;
+        };
+        // Bounded: each turn removes a packet from the queue.
+        while !fits(*limit, line.packets(), line.bytes(), packet)
+            && let Some(head) = line.pop()
+        {
+            fixed.on_overflow(context.now, settings);
+            context.drop(head, DropReason::Full);
+        }
+        Verdict::Pass
+    }
+
     fn on_overflow(&mut self, now: Time) {
         self.blue(now, self.params.p_inc);
         self.dropping = true;
@@ -179,6 +248,9 @@ impl Aqm for Cobalt {
     }
 
     fn on_idle(&mut self, now: Time) {
+        if let Some(LinuxCobalt { fixed, settings, .. }) = &mut self.linux {
+            return fixed.on_empty(now, settings);
+        }
         if self.p_blue > 0.0 {
             self.blue(now, -self.params.p_dec);
         }
@@ -189,17 +261,25 @@ impl Aqm for Cobalt {
     }
 
     fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("count", f64::from(self.count));
+        let Cobalt { count, dropping, drop_next, p_blue, .. } = *self;
+        let paper = (count, dropping, drop_next, p_blue);
+        let (count, dropping, drop_next, p_blue) = self.linux.as_ref().map_or(paper, |linux| {
+            let FixedCobalt { count, dropping, drop_next, p_blue, .. } = linux.fixed;
+            (count, dropping, drop_next, f64::from(p_blue) / 4_294_967_296.0)
+        });
+        see("count", f64::from(count));
         // 1 in the dropping state, otherwise 0.
-        see("dropping", f64::from(u8::from(self.dropping)));
+        see("dropping", f64::from(u8::from(dropping)));
         // Time of the next drop, while dropping, otherwise of the next decrement; seconds.
-        see("drop_next", self.drop_next.0 as f64 / 1e9);
-        see("p_blue", self.p_blue);
+        see("drop_next", drop_next.0 as f64 / 1e9);
+        // Drop probability of BLUE.
+        see("p_blue", p_blue);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::testing::Bench;
     use std::prelude::v1::*;
 
@@ -238,7 +318,6 @@ mod tests {
 
     #[test]
     fn skipping_the_steps_back_is_taking_them_all() {
-        use super::*;
         let env = Env::new(crate::Rate(8_000_000));
         for count in [1, 2, 3, 10, 1000, 100_000] {
             let aqm = |t: u64| {
@@ -297,5 +376,33 @@ mod tests {
         assert_eq!(losses(&mut q), []);
         let mut q = Bench::new("cobalt", &[("mtu", "4900B")]);
         assert_eq!(losses(&mut q)[0], 120);
+    }
+
+    #[test]
+    fn on_linux_the_first_signal_comes_with_the_second_packet_over_target() {
+        let mut q = Bench::new("cobalt", &[("variant", "linux")]);
+        // From 20 ms on, 1/sqrt(count) of an interval apart; count is 2 after the first signal.
+        let found = losses(&mut q);
+        assert_eq!(found[..4], [21, 91, 149, 199], "{found:?}");
+    }
+
+    #[test]
+    fn on_linux_overflow_drops_packets_at_the_head_and_raises_blue_once_per_target() {
+        let mut q = Bench::new("cobalt", &[("variant", "linux"), ("limit", "2p")]);
+        q.put(0, 1000);
+        q.put(1, 1000);
+        assert_eq!(q.put(2, 1000), [0]);
+        assert_eq!(q.put(3, 1000), [1]);
+        assert_eq!(q.gauge("p_blue") * 4096.0, 16.0);
+        assert_eq!((q.gauge("count"), q.gauge("dropping")), (1.0, 1.0));
+    }
+
+    #[test]
+    fn on_linux_target_is_at_least_one_and_a_half_packets() {
+        let env = Env { limit: Size::Packets(9), ..Env::new(crate::Rate(1_000_000)) };
+        let params = CobaltParams { variant: Variant::Linux, ..CobaltParams::default() };
+        let settings = Cobalt::new(&params, &env).unwrap().linux.unwrap().settings;
+        // 1514 bytes take 12.112 ms.
+        assert_eq!((settings.target, settings.interval), (Span::us(18_168), Span::us(113_168)));
     }
 }

@@ -83,6 +83,10 @@ pub trait Qdisc: CloneQdisc {
     fn inspect_at(&mut self, _now: Time, see: &mut dyn FnMut(&'static str, f64)) {
         self.inspect(see);
     }
+    /// Makes one periodic update at the time `at`, besides those that are scheduled. For the replay
+    /// of a recording whose updates are known; no effect on a discipline without a timer.
+    #[doc(hidden)]
+    fn update_at(&mut self, _at: Time) {}
     /// Size of the state in bytes, without packets.
     fn state(&self) -> usize {
         size_of_val(self)

@@ -42,13 +42,13 @@
 //! once. (6) `wash` clears the DSCP for later links; a live link leaves it in the header. (7) A
 //! length with negative overhead is at least 0, and an interval above 4.3 s is not cut to 32 bits.
 //!
-//! **Cost** 447832 bytes of state, a third of it per tin; a constant time per packet and queue
+//! **Cost** 447856 bytes of state, a third of it per tin; a constant time per packet and queue
 //! passed over; O(log n) for up to 65,535 departures after an overflow; the ACK filter walks
 //! through the queue.
 
 mod ack_filter;
 mod autorate;
-mod cobalt;
+pub(crate) mod cobalt;
 mod flows;
 mod memory;
 mod overhead;

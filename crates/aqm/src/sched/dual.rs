@@ -122,6 +122,9 @@ pub trait CoupledAqm: Clone + Send + 'static {
     /// Runs the periodic updates that are due at `now`. Called before every enqueue and dequeue.
     fn advance(&mut self, _now: Time, _queues: &Queues) {}
 
+    /// Makes one periodic update at `at`, besides those that are scheduled.
+    fn update_at(&mut self, _at: Time, _queues: &Queues) {}
+
     /// True if the buffer has space for `packet`.
     fn fits(&self, dual: &DualParams, queues: &Queues, packet: &Packet) -> bool {
         fits_with_spare(dual, queues, packet)
@@ -339,6 +342,10 @@ impl<A: CoupledAqm> Qdisc for Dual<A> {
         core::mem::swap(&mut aqm, &mut self.aqm);
         self.inspect(see);
         self.aqm = aqm;
+    }
+
+    fn update_at(&mut self, at: Time) {
+        self.aqm.update_at(at, &self.queues);
     }
 
     fn state(&self) -> usize {

@@ -249,6 +249,14 @@ impl CoupledAqm for DualPi2 {
         }
     }
 
+    fn update_at(&mut self, at: Time, queues: &Queues) {
+        let delay = queues.oldest().map_or(Span::ZERO, |arrived| at.since(arrived));
+        match self {
+            DualPi2::Rfc(rfc) => rfc.pi.update(delay),
+            DualPi2::Linux(linux) => linux.pi.update(delay),
+        };
+    }
+
     fn fits(&self, dual: &DualParams, queues: &Queues, packet: &Packet) -> bool {
         match self {
             DualPi2::Rfc(_) => super::dual::fits_with_spare(dual, queues, packet),

@@ -98,8 +98,15 @@ params! {
         /// If true, recovery reduces the window gradually (PRR, RFC 6937); rfc and SACK only.
         prr: bool = false, [], "", [];
         /// If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC
-        /// 8985, without the reordering window); rfc and SACK only.
+        /// 8985); rfc and SACK only.
         rack: bool = false, [], "", [];
+        /// If true, the first loss of a window must be confirmed by three selectively acknowledged
+        /// segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no
+        /// effect without rack.
+        reordering_window: bool = false, [], "", [];
+        /// If true, a loss reduces the window itself, as in Linux; if false, the data in flight
+        /// (RFC 5681 equation 4), which is less by up to a segment and what is lost; rfc only.
+        reduce_cwnd: bool = false, [], "", [];
         /// If true, the first slow start ends when round-trip times grow (HyStart++, RFC 9406);
         /// auto: only for cubic (RFC 9438). For cubic and Reno's window in rfc.
         hystart: Option<bool> = None, [], "", ["hystart++", "hystartpp"];

@@ -29,6 +29,8 @@ pub struct Htb {
     log: PacketLog,
     /// Recorded times of departures, the latest first.
     recorded: Vec<Time>,
+    /// Recorded times of periodic updates, the latest first.
+    updates: Vec<Time>,
 }
 
 /// Largest delay of a timer for which a recorded departure counts as this one.
@@ -65,6 +67,7 @@ impl Htb {
             marks: Marks::default(),
             log: PacketLog::new(),
             recorded: Vec::new(),
+            updates: Vec::new(),
         }
     }
 
@@ -72,9 +75,23 @@ impl Htb {
     /// the recorded class was.
     #[must_use]
     pub fn with_departures(mut self, recorded: &[Time]) -> Htb {
-        self.recorded = recorded.to_vec();
-        self.recorded.sort_unstable_by(|a, b| b.cmp(a));
+        self.recorded = latest_first(recorded);
         self
+    }
+
+    /// Makes the periodic updates of the discipline at the `recorded` times. Those that it
+    /// schedules itself are to be put off by [`Env::first_update`](sojourn_aqm::qdisc::Env).
+    #[must_use]
+    pub fn with_updates(mut self, recorded: &[Time]) -> Htb {
+        self.updates = latest_first(recorded);
+        self
+    }
+
+    /// Makes the recorded updates before `now`.
+    fn update(&mut self, now: Time) {
+        while let Some(at) = self.updates.pop_if(|at| *at < now) {
+            self.qdisc.update_at(at);
+        }
     }
 
     /// Returns the recorded time of a departure that is due at `due`.
@@ -101,9 +118,11 @@ impl Htb {
             if at > now {
                 break;
             }
+            self.update(at);
             self.now = at;
             self.send(at);
         }
+        self.update(now);
         self.now = self.now.max(now);
     }
 
@@ -138,6 +157,12 @@ impl Htb {
     pub fn packet_log(&self) -> &[LogEntry] {
         &self.log
     }
+}
+
+fn latest_first(times: &[Time]) -> Vec<Time> {
+    let mut times = times.to_vec();
+    times.sort_unstable_by(|a, b| b.cmp(a));
+    times
 }
 
 /// Transmission time of `bytes`, whole nanoseconds as in HTB.

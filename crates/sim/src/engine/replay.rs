@@ -121,7 +121,13 @@ pub struct ReplayOptions<'a> {
     pub departures: Option<&'a [Time]>,
     /// Registry of disciplines; default: the standard one.
     pub registry: Option<&'a Registry>,
+    /// Recorded times of all periodic updates of the discipline, in place of its own: the timer of
+    /// a kernel is late. Requires the token bucket.
+    pub updates: Option<&'a [Time]>,
 }
+
+/// Later than every packet, but a time for which a timer can be set.
+const NEVER: Time = Time(u64::MAX - 2);
 
 /// Send `arrivals` through a link of `rate` with the discipline described by `qdisc` (a name, or an
 /// object with a name). `progress` is called every 16,384 arrivals; if it returns `false`, the
@@ -137,7 +143,9 @@ pub fn replay(
     options: ReplayOptions<'_>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Option<Replay>> {
-    let ReplayOptions { follow, first_update, .. } = options;
+    let ReplayOptions { follow, .. } = options;
+    // With recorded updates the schedule of the discipline never begins.
+    let first_update = options.updates.map_or(options.first_update, |_| Some(NEVER));
     let env = Env { first_update, ..Env::new(rate) };
     let standard = Registry::standard();
     let registry = options.registry.unwrap_or(&standard);
@@ -203,8 +211,10 @@ impl Server {
         let spec = LinkSpec::new(rate, Span::ZERO);
         if let Some(burst) = options.htb_burst {
             spec.check()?;
-            let htb = Htb::new(rate, burst, qdisc, rng);
-            return Ok(Server::Htb(htb.with_departures(options.departures.unwrap_or_default())));
+            let htb = Htb::new(rate, burst, qdisc, rng)
+                .with_departures(options.departures.unwrap_or_default())
+                .with_updates(options.updates.unwrap_or_default());
+            return Ok(Server::Htb(htb));
         }
         let mut link = Box::new(Link::new(spec, qdisc, Boxed(rng))?);
         link.enable_packet_log();
@@ -352,6 +362,27 @@ mod tests {
         assert!(out.decisions[5].dropped && !out.decisions[1].dropped);
         let short = replay(&arrivals, &red, Rate(8_000_000), follow(&recorded[1..]), &mut |_| true);
         assert_eq!(short.unwrap_err().to_string(), "follow: has 7 rows for 8 arrivals");
+    }
+
+    #[test]
+    fn recorded_updates_take_the_place_of_the_schedule() {
+        let dualpi2 = json!({"name": "dualpi2", "variant": "linux"});
+        let p_after = |updates: Option<&[Time]>| {
+            let htb_burst = Some(Bytes(1500));
+            let options = ReplayOptions { htb_burst, updates, ..ReplayOptions::default() };
+            let out = replay(&every_ms(100), &dualpi2, Rate(4_000_000), options, &mut |_| true);
+            let gauges = out.unwrap().expect("nobody stops it").gauges;
+            let p = gauges.into_iter().find(|(name, _)| *name == "p_prime");
+            p.expect("the discipline shows it").1
+        };
+        assert!(p_after(None)[99] > 0.0);
+        assert!(p_after(Some(&[])).iter().all(|p| *p == 0.0), "no update");
+        // After a burst of one packet, one leaves per 3 ms: at 60 ms, that of 22 ms is at the head.
+        let one = p_after(Some(&[Time(60_000_000)]));
+        assert_eq!(one[60], 0.0, "what arrives at the time of an update comes first");
+        let p = 0.16 * (0.038 - 0.015) + 3.2 * 0.038;
+        assert!((one[61] - p).abs() < 1e-3 * p, "{} {p}", one[61]);
+        assert_eq!(one[61].to_bits(), one[99].to_bits());
     }
 
     #[test]

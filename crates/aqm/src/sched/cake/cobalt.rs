@@ -1,12 +1,12 @@
-//! COBALT as `cake` runs it: a CoDel that remembers its count, and BLUE, in the integer arithmetic
-//! of Linux.
+//! COBALT as `cake` and `cobalt` with the variant `linux` run it: a CoDel that remembers its count,
+//! and BLUE, in the integer arithmetic of Linux.
 
 use crate::cast;
 use crate::context::Context;
 use crate::packet::Packet;
 use crate::units::{Span, Time};
 
-/// Parameters of COBALT in a tin.
+/// Parameters of COBALT in a tin, or in a queue of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Sojourn time above which a packet is over target.
@@ -15,6 +15,21 @@ pub struct Settings {
     pub interval: Span,
     /// Time of a packet of the largest size at the rate of the tin.
     pub mtu_time: Span,
+    /// Increase of `p_blue` by an overflow, as a fraction of 2^32.
+    pub p_inc: u32,
+    /// Decrease of `p_blue` by an empty queue, as a fraction of 2^32.
+    pub p_dec: u32,
+}
+
+impl Settings {
+    /// Returns the parameters for the wanted target and interval, which grow if a packet of the
+    /// largest size takes long, with `cake`'s steps of BLUE.
+    pub fn new(target: Span, interval: Span, mtu_time: Span) -> Settings {
+        let grown = target.max(Span(mtu_time.0.saturating_mul(3) / 2));
+        let interval = Span(interval.0.saturating_add(grown.0 - target.0));
+        let interval = interval.max(Span(grown.0.saturating_mul(2)));
+        Settings { target: grown, interval, mtu_time, p_inc: P_INC, p_dec: P_DEC }
+    }
 }
 
 /// State of COBALT in a queue.
@@ -27,7 +42,7 @@ pub struct Cobalt {
     /// Drop probability of BLUE as a fraction of 2^32.
     pub p_blue: u32,
     /// True while the queue is over target.
-    dropping: bool,
+    pub dropping: bool,
     /// Time of the next signal, or of the next decrement.
     pub drop_next: Time,
     /// Time of the last change of `p_blue`.
@@ -122,7 +137,7 @@ impl Cobalt {
     /// Takes note that a packet of this queue was dropped because the memory was full.
     pub fn on_overflow(&mut self, now: Time, settings: &Settings) {
         if self.may_change(now, settings) {
-            self.p_blue = self.p_blue.saturating_add(P_INC);
+            self.p_blue = self.p_blue.saturating_add(settings.p_inc);
             self.blue_at = Some(now);
         }
         self.dropping = true;
@@ -133,7 +148,7 @@ impl Cobalt {
     /// Takes note that the queue was found empty.
     pub fn on_empty(&mut self, now: Time, settings: &Settings) {
         if self.p_blue > 0 && self.may_change(now, settings) {
-            self.p_blue = self.p_blue.saturating_sub(P_DEC);
+            self.p_blue = self.p_blue.saturating_sub(settings.p_dec);
             self.blue_at = Some(now);
         }
         self.dropping = false;

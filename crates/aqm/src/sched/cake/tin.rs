@@ -123,10 +123,7 @@ fn cut(x: u64) -> u64 {
 
 /// Parameters of COBALT in a tin in which a packet of the largest size takes `mtu_time`.
 fn settings(mtu_time: Span, rtt: Span) -> Settings {
-    let wanted = Span((rtt.0 / 20).max(1000));
-    let target = wanted.max(Span(mtu_time.0.saturating_mul(3) / 2));
-    let interval = Span(rtt.0.saturating_add(target.0 - wanted.0)).max(Span(2 * target.0));
-    Settings { target, interval, mtu_time }
+    Settings::new(Span((rtt.0 / 20).max(1000)), rtt, mtu_time)
 }
 
 impl Tin {

@@ -6,7 +6,13 @@ use sojourn_aqm::params::Setting;
 pub(super) type Values = [(&'static str, &'static str)];
 
 /// Settings of Linux's stack that differ from our defaults: the header has time stamps.
-const LINUX: &Values = &[("header", "52B"), ("rto_min", "200ms"), ("rack", "true")];
+const LINUX: &Values = &[
+    ("header", "52B"),
+    ("rto_min", "200ms"),
+    ("rack", "true"),
+    ("reordering_window", "true"),
+    ("reduce_cwnd", "true"),
+];
 
 /// TCPs with the settings of Linux: name, name without them, and settings besides [`LINUX`].
 pub(super) const PRESETS: &[(&str, &str, &Values)] = &[

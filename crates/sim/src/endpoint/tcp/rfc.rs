@@ -80,6 +80,8 @@ pub struct RfcSender<C> {
     ce_packets: u16,
     pub(super) limited_transmit: bool,
     pub(super) reduce_once_per_window: bool,
+    /// True if congestion reduces the window instead of the data in flight.
+    pub(super) reduce_cwnd: bool,
     pub(super) rtt: RttEstimator,
     /// End of the segment being timed and its transmission time.
     pub(super) rtt_segment: Option<(u64, Time)>,
@@ -129,12 +131,13 @@ impl<C: CongestionControl> RfcSender<C> {
             ce_packets: 0,
             limited_transmit: s.limited_transmit,
             reduce_once_per_window: s.careful,
+            reduce_cwnd: s.reduce_cwnd,
             rtt: RttEstimator::new(RtoBounds::of(s)),
             rtt_segment: None,
             timer: Time::NEVER,
             last_sent: Time::ZERO,
             scoreboard: Scoreboard::default(),
-            rack: s.rack.then(Box::default),
+            rack: s.rack.then(|| Box::new(RackState::new(s.reordering_window))),
             rescue_point: 0,
             control: C::new(&params.control, &params.settings, rng),
             initial,
@@ -200,18 +203,16 @@ impl<C: CongestionControl> RfcSender<C> {
         let news = self.recovery == LossRecovery::Sack
             && ack.ack >= self.snd_una
             && self.scoreboard.update(ack);
-        if let Some(order) = &mut self.rack {
-            order.on_ack(self.snd_una.max(ack.ack), &self.scoreboard);
+        if self.rack.is_some() {
+            self.rack_on_ack(now, self.snd_una.max(ack.ack));
         }
         if ack.ack > self.snd_una {
             self.on_new_ack(now, ack, marks > 0, out);
         } else if ack.ack == self.snd_una && self.snd_una < self.high_data {
             self.on_dup_ack(now, news, out);
         }
-        if self.state == RecoveryState::Open
-            && self.rack.as_ref().is_some_and(|o| o.lost_bytes() > 0)
-        {
-            self.fast_retransmit(now, out);
+        if self.rack.is_some() {
+            self.rack_recover(now, out);
         }
         if C::HOOKED {
             self.report_processed_ack(now);
@@ -348,7 +349,7 @@ impl<C: CongestionControl> RfcSender<C> {
             });
         }
         if let Some(order) = self.rack.as_mut().filter(|_| !syn) {
-            order.sent(seq, end, again);
+            order.sent(now, seq, end, again);
         }
         if again {
             self.stats.retransmitted_packets += 1;

@@ -4,26 +4,29 @@
 //!
 //! **Source**: RFC 8985 §6, which Linux uses instead of RFC 6675's count of duplicate acks.
 //!
-//! **Departures**: transmission order replaces transmission times, and there is no reordering
-//! window (§6.2 step 4), because links do not reorder packets of a flow. There is no tail loss
-//! probe (§7). The timer is restarted when the first outstanding byte is retransmitted, as in
-//! Linux.
+//! **Departures**: transmission order replaces transmission times. Links do not reorder packets of
+//! a flow, so the reordering window (§6.2 step 4) is an option, `reordering_window`: until three
+//! segments are selectively acknowledged, or recovery has begun, a segment is lost a quarter of the
+//! least round-trip time later. The window does not grow, since receivers send no DSACK. As in
+//! Linux, its timer and the retransmission timer are one. There is no tail loss probe (§7). The
+//! timer is restarted when the first outstanding byte is retransmitted, as in Linux.
 //!
 //! **Cost**: one entry per segment in flight; an ack visits the entries it resolves.
 
-use super::super::Segment;
 use super::super::scoreboard::Scoreboard;
+use super::super::{DUP_THRESH, Segment};
 use super::{RecoveryState, RfcSender};
 use crate::endpoint::cc::CongestionControl;
-use sojourn_aqm::units::Time;
+use sojourn_aqm::units::{Span, Time};
 use std::collections::VecDeque;
 
-/// Transmission: byte range and transmission number.
+/// Transmission: byte range, transmission number and time.
 #[derive(Clone, Copy, Debug)]
 struct SentRange {
     start: u64,
     end: u64,
     number: u64,
+    at: Time,
 }
 
 /// Segments in flight in transmission order, and lost segments not yet retransmitted.
@@ -38,8 +41,24 @@ pub(super) struct RackState {
     lost_bytes: u64,
     /// Number of the next transmission.
     next: u64,
-    /// All transmissions with lower numbers are delivered or lost.
+    /// All transmissions with lower numbers are delivered or lost, or wait for `due`.
     settled: u64,
+    /// Reordering window.
+    window: Option<Window>,
+}
+
+/// Reordering window.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    /// Round-trip time of the last delivered transmission, and the least one.
+    rtt: Span,
+    min_rtt: Span,
+    /// Time at which the waiting transmissions are lost; [`Time::NEVER`] if none waits.
+    due: Time,
+}
+
+impl Window {
+    const NEW: Window = Window { rtt: Span::ZERO, min_rtt: Span(u64::MAX), due: Time::NEVER };
 }
 
 /// Data that the receiver is known to have.
@@ -57,17 +76,23 @@ impl ReceivedData<'_> {
 }
 
 impl RackState {
+    /// Create a state without entries.
+    pub fn new(reordering_window: bool) -> RackState {
+        RackState { window: reordering_window.then_some(Window::NEW), ..RackState::default() }
+    }
+
     /// Remove all entries.
     pub fn clear(&mut self) {
         self.fresh.clear();
         self.again.clear();
         self.lost.clear();
         (self.lost_bytes, self.next, self.settled) = (0, 0, 0);
+        self.window = self.window.map(|_| Window::NEW);
     }
 
-    /// Record a transmission; `again` for a retransmission.
-    pub fn sent(&mut self, start: u64, end: u64, again: bool) {
-        let sent = SentRange { start, end, number: self.next };
+    /// Record a transmission at `at`; `again` for a retransmission.
+    pub fn sent(&mut self, at: Time, start: u64, end: u64, again: bool) {
+        let sent = SentRange { start, end, number: self.next, at };
         self.next += 1;
         if again { self.again.push_back(sent) } else { self.fresh.push_back(sent) }
     }
@@ -84,8 +109,14 @@ impl RackState {
         Some((start, end))
     }
 
-    /// Update from cumulative ack `una` and SACK scoreboard `board`.
-    pub fn on_ack(&mut self, una: u64, board: &Scoreboard) {
+    /// Time at which [`RackState::expire`] is to be called; [`Time::NEVER`] if no segment waits.
+    pub fn due(&self) -> Time {
+        self.window.map_or(Time::NEVER, |window| window.due)
+    }
+
+    /// Update from cumulative ack `una` and SACK scoreboard `board`. Without `patience`, the
+    /// reordering window is 0.
+    pub fn on_ack(&mut self, now: Time, una: u64, board: &Scoreboard, patience: bool) {
         let known = ReceivedData { una, board };
         if !self.lost.is_empty() {
             // Declared lost but delivered: the timeout was spurious.
@@ -97,23 +128,44 @@ impl RackState {
         let fresh = self.fresh.partition_point(|sent| sent.end <= top).checked_sub(1);
         let fresh = fresh.map(|i| self.fresh[i]).filter(|s| known.contains(s.start, s.end));
         let again = self.again.iter().rev().find(|sent| known.contains(sent.start, sent.end));
-        let arrived = fresh.iter().chain(again).map(|sent| sent.number + 1);
-        self.settled = arrived.fold(self.settled, u64::max);
-        self.report_processed_ack(known);
+        for sent in fresh.iter().chain(again) {
+            if sent.number >= self.settled {
+                self.settled = sent.number + 1;
+                if let Some(window) = &mut self.window {
+                    window.rtt = now - sent.at;
+                    window.min_rtt = window.min_rtt.min(window.rtt);
+                }
+            }
+        }
+        let wait = self.window.filter(|_| patience).map(|w| w.rtt + Span(w.min_rtt.0 / 4));
+        self.settle(now, known, wait);
+    }
+
+    /// Declare the segments lost that the reordering window has spared until `now`.
+    pub fn expire(&mut self, now: Time, una: u64, board: &Scoreboard) {
+        self.settle(now, ReceivedData { una, board }, None);
     }
 
     /// Declare everything in flight lost.
-    pub fn declare_all_lost(&mut self, una: u64, board: &Scoreboard) {
+    pub fn declare_all_lost(&mut self, now: Time, una: u64, board: &Scoreboard) {
         self.settled = self.next;
-        self.report_processed_ack(ReceivedData { una, board });
+        self.settle(now, ReceivedData { una, board }, None);
     }
 
-    fn report_processed_ack(&mut self, known: ReceivedData<'_>) {
-        let RackState { fresh, again, lost, lost_bytes, settled, .. } = self;
+    /// Remove delivered and lost segments. A segment is lost `wait` after its transmission.
+    fn settle(&mut self, now: Time, known: ReceivedData<'_>, wait: Option<Span>) {
+        let RackState { fresh, again, lost, lost_bytes, settled, window, .. } = self;
+        let mut due = Time::NEVER;
         for which in [fresh, again] {
             while let Some(sent) = which.front().copied() {
                 let arrived = known.contains(sent.start, sent.end);
                 if sent.number >= *settled && !(arrived && sent.end <= known.una) {
+                    break;
+                }
+                if let Some(lost_at) = wait.map(|wait| sent.at + wait).filter(|at| *at > now)
+                    && !arrived
+                {
+                    due = due.min(lost_at);
                     break;
                 }
                 which.pop_front();
@@ -124,10 +176,43 @@ impl RackState {
                 }
             }
         }
+        if let Some(window) = window {
+            window.due = due;
+        }
     }
 }
 
 impl<C: CongestionControl> RfcSender<C> {
+    /// Pass an ack to RACK.
+    pub(super) fn rack_on_ack(&mut self, now: Time, una: u64) {
+        let few = self.scoreboard.covered() < u64::from(DUP_THRESH) * self.window.mss;
+        let patience = few && self.state == RecoveryState::Open;
+        if let Some(order) = &mut self.rack {
+            order.on_ack(now, una, &self.scoreboard, patience);
+        }
+    }
+
+    /// Start recovery if a segment is lost. If one may only be late, set the timer.
+    pub(super) fn rack_recover(&mut self, now: Time, out: &mut Vec<Segment>) {
+        let Some(order) = &self.rack else { return };
+        if self.state == RecoveryState::Open && order.lost_bytes() > 0 {
+            self.fast_retransmit(now, out);
+        } else {
+            self.timer = self.timer.min(order.due());
+        }
+    }
+
+    /// Process the end of the reordering window; returns false if it did not end.
+    pub(super) fn rack_expired(&mut self, now: Time, out: &mut Vec<Segment>) -> bool {
+        let Some(order) = self.rack.as_mut().filter(|order| order.due() <= now) else {
+            return false;
+        };
+        order.expire(now, self.snd_una, &self.scoreboard);
+        self.restart_timer(now);
+        self.rack_recover(now, out);
+        true
+    }
+
     /// Send lost segments, then new ones, while the window has room for a full segment.
     pub(super) fn send_rack(&mut self, now: Time, out: &mut Vec<Segment>) {
         if self.state == RecoveryState::Open && self.dup_acks > 0 && !self.limited_transmit {
@@ -167,7 +252,7 @@ mod tests {
     /// Five segments of ten bytes, starting at 1.
     fn five() -> RackState {
         let mut order = RackState::default();
-        (0..5).for_each(|i| order.sent(1 + 10 * i, 11 + 10 * i, false));
+        (0..5).for_each(|i| order.sent(Time(i), 1 + 10 * i, 11 + 10 * i, false));
         order
     }
 
@@ -175,7 +260,7 @@ mod tests {
         let mut blocks = [(0, 0); 3];
         blocks[..sacks.len()].copy_from_slice(sacks);
         board.update(&Ack { ack, sacks: blocks, blocks: sacks.len() as u8, ..Ack::default() });
-        order.on_ack(ack, board);
+        order.on_ack(Time(100), ack, board, true);
     }
 
     #[test]
@@ -199,20 +284,40 @@ mod tests {
     }
 
     #[test]
+    fn the_reordering_window_delays_a_loss_by_a_quarter_of_the_least_round_trip() {
+        let (mut order, mut board) = (RackState::new(true), Scoreboard::default());
+        (0..5).for_each(|i| order.sent(Time(i), 1 + 10 * i, 11 + 10 * i, false));
+        told(&mut board, &mut order, 1, &[(11, 21)]);
+        // The round trip of the second is 99: the first is lost 99 + 24 after its transmission.
+        assert_eq!((order.lost_bytes(), order.due()), (0, Time(123)));
+        order.expire(Time(123), 1, &board);
+        assert_eq!((order.take_lost(), order.due()), (Some((1, 11)), Time::NEVER));
+        // Without patience the next one is lost at once.
+        board.update(&Ack {
+            ack: 1,
+            sacks: [(31, 41), (0, 0), (0, 0)],
+            blocks: 1,
+            ..Ack::default()
+        });
+        order.on_ack(Time(104), 1, &board, false);
+        assert_eq!((order.take_lost(), order.due()), (Some((21, 31)), Time::NEVER));
+    }
+
+    #[test]
     fn a_lost_retransmission_is_detected() {
         let (mut order, mut board) = (five(), Scoreboard::default());
         told(&mut board, &mut order, 1, &[(11, 21)]);
         assert_eq!(order.take_lost(), Some((1, 11)));
-        order.sent(1, 11, true);
+        order.sent(Time(50), 1, 11, true);
         // Segments sent before the retransmission do not count.
         told(&mut board, &mut order, 1, &[(11, 51)]);
         assert_eq!(order.lost_bytes(), 0);
-        order.sent(51, 61, false);
+        order.sent(Time(51), 51, 61, false);
         told(&mut board, &mut order, 1, &[(11, 61)]);
         assert_eq!(order.take_lost(), Some((1, 11)), "a segment sent after it is delivered");
         // A delivered retransmission marks segments sent between as lost.
-        order.sent(61, 71, false);
-        order.sent(1, 11, true);
+        order.sent(Time(52), 61, 71, false);
+        order.sent(Time(50), 1, 11, true);
         told(&mut board, &mut order, 61, &[]);
         assert_eq!(order.take_lost(), Some((61, 71)));
     }
@@ -223,10 +328,10 @@ mod tests {
         told(&mut board, &mut order, 1, &[(41, 51)]);
         assert_eq!(order.lost_bytes(), 40);
         let (mut order, mut board) = (five(), Scoreboard::default());
-        order.declare_all_lost(1, &board);
+        order.declare_all_lost(Time(100), 1, &board);
         assert_eq!(order.lost_bytes(), 50);
         assert_eq!(order.take_lost(), Some((1, 11)));
-        order.sent(1, 11, true);
+        order.sent(Time(50), 1, 11, true);
         told(&mut board, &mut order, 21, &[]);
         assert_eq!((order.lost_bytes(), order.take_lost()), (30, Some((21, 31))));
     }

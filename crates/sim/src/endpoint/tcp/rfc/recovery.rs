@@ -152,7 +152,8 @@ impl<C: CongestionControl> RfcSender<C> {
     /// reduction is already made, and a further congestion signal must never raise the threshold
     /// (RFC 5681 §4.3).
     fn cut(&mut self, now: Time, cause: CongestionSignal) {
-        let flight = self.flight().min(self.window.cwnd);
+        let flight = if self.reduce_cwnd { u64::MAX } else { self.flight() };
+        let flight = flight.min(self.window.cwnd);
         self.window.ssthresh = self.control.on_congestion(now, &self.window, flight, cause);
         self.cwr = self.ecn;
     }
@@ -161,6 +162,9 @@ impl<C: CongestionControl> RfcSender<C> {
     pub fn on_timer(&mut self, now: Time, out: &mut Vec<Segment>) {
         if C::HOOKED && now < self.timer {
             return self.send(now, out); // the pacer's timer
+        }
+        if self.rack_expired(now, out) {
+            return self.send(now, out);
         }
         self.timer = Time::NEVER;
         self.paused_by_mark = false;
@@ -191,7 +195,7 @@ impl<C: CongestionControl> RfcSender<C> {
         (self.state, self.rtt_segment, self.recover) = (RecoveryState::Loss, None, self.high_data);
         self.rtt.back_off();
         if let Some(order) = &mut self.rack {
-            order.declare_all_lost(self.snd_una, &self.scoreboard);
+            order.declare_all_lost(now, self.snd_una, &self.scoreboard);
         }
         if self.recovery == LossRecovery::Sack {
             self.scoreboard.restart_retransmission();
