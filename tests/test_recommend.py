@@ -107,6 +107,38 @@ def test_traffic_can_be_a_scenario(tmp_path: Path) -> None:
     assert sj.simulate(tree).links["up"].departed_packets > 0
 
 
+@pytest.mark.parametrize(
+    ("text", "mean_bps", "period_s"),
+    [
+        ("1\n2\n4\n10\n", 4 * 12_000 / 0.01, 0.01),
+        ("t_s,rate_bps\n0,4e6\n0.5,1e6\n2,1e6\n", (0.5 * 4e6 + 3e6) / 3.5, 3.5),
+        ("t_s,rate_bps\n3,4e6\n", 4e6, 1.0),
+    ],
+)
+def test_a_rate_can_be_a_trace(text: str, mean_bps: float, period_s: float, tmp_path: Path) -> None:
+    """It repeats; its rate is the mean; nothing is shaped; use is a share of what it carries."""
+    file = tmp_path / "lte.trace"
+    file.write_text(text)
+    asked = line.make(str(file), "5mbit", "40ms", "home")
+    assert asked.down_bps == pytest.approx(mean_bps)
+    assert asked.traces["down"].period_s == period_s
+    assert not asked.shaped
+    facts = search.run(asked, {"name": "codel"}, [(1.0, 1)])[0]
+    assert 0.3 < facts["use"] <= 1
+
+
+def test_an_answer_for_a_trace_has_no_shaper(tmp_path: Path) -> None:
+    """The link of the answer names the file; a shaper is refused."""
+    file = tmp_path / "lte.csv"
+    file.write_text("t_s,rate_bps\n0,8e6\n1,2e6\n")
+    best = sj.recommend(str(file), "5mbit", "40ms", only="codel", trials=1)
+    assert best.links()["down"]["trace"] == str(file)
+    assert f'trace = "{file}"' in best.toml()
+    assert "htb" not in best.commands()
+    with pytest.raises(sj.InputError, match="--shaper: requires a constant rate"):
+        sj.recommend(str(file), "5mbit", "40ms", shaper=True)
+
+
 @pytest.mark.parametrize("traffic", line.TRAFFICS)
 def test_every_traffic_runs_at_every_load(traffic: str) -> None:
     """At rates from 1 Mbit/s up; the facts are numbers."""
@@ -122,6 +154,8 @@ def test_every_traffic_runs_at_every_load(traffic: str) -> None:
     [
         (("--down", "50", "--up", "10mbit"), '--down: "50" has no unit'),
         (("--down", "50mbit", "--up", "0bit"), "--up: "),
+        (("--down", "lte.trace"), "or the file of a trace"),
+        (("--up", __file__), "--up: "),
         (("--traffic", "hom"), '--traffic: unknown traffic "hom", did you mean "home"?'),
         (("--for", "call"), '--for: unknown objective "call", did you mean "calls"?'),
         (("--only", ","), "--only: no discipline is left"),

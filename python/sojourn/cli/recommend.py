@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def recommend(
-    down: Annotated[str, typer.Option(help="rate of the downlink, like 50mbit")],
-    up: Annotated[str, typer.Option(help="rate of the uplink, like 10mbit")],
+    down: Annotated[str, typer.Option(help="rate of the downlink, like 50mbit, or a trace")],
+    up: Annotated[str, typer.Option(help="rate of the uplink, like 10mbit, or a trace (a file)")],
     rtt: Annotated[str, typer.Option(help="round-trip time, or a range like 20ms..120ms")],
     traffic: Annotated[
         str,

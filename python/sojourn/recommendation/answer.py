@@ -33,6 +33,12 @@ PRESENT = "drop-tail today"
 """Label of the present default: drop-tail at the rate of the line."""
 
 
+VARYING = """\
+# The rate varies, so no shaper can keep the queue here: install this at the sending end of each
+# direction, on a device that holds packets back until the radio takes them."""
+"""Comment on the commands for a line with a trace."""
+
+
 @dataclass(frozen=True)
 class Recommendation:
     """Answer for a line.
@@ -89,10 +95,12 @@ class Recommendation:
         """Return both directions as links of a scenario."""
         share = SHAPED if self.line.shaped else 1.0
         rates = {"down": self.line.down_bps, "up": self.line.up_bps}
-        return {
-            name: {"rate": f"{round(bps * share / 1e3)}kbit", "qdisc": dict(self.qdisc)}
-            for name, bps in rates.items()
-        }
+        found: dict[str, Table] = {}
+        for name, bps in rates.items():
+            found[name] = {"rate": f"{round(bps * share / 1e3)}kbit", "qdisc": dict(self.qdisc)}
+            if name in self.line.traces:
+                found[name]["trace"] = self.line.traces[name].file
+        return found
 
     def commands(self, dev: str = "eth0", ifb: str = "ifb0") -> str:
         """Return the commands of tc for both directions.
@@ -101,8 +109,8 @@ class Recommendation:
         """
         made = self.links()
         if not self.line.shaped:
-            rate = made["up"]["rate"]
-            return tc.export(self.qdisc, dev=dev, rate=rate)
+            lines = tc.export(self.qdisc, dev=dev, rate=made["up"]["rate"])
+            return f"{VARYING}\n{lines}" if self.line.traces else lines
         return "\n".join(
             [
                 f"# upload: egress of {dev}",
@@ -123,9 +131,8 @@ class Recommendation:
             inner = ", ".join(
                 f"{key} = {json.dumps(value)}" for key, value in link["qdisc"].items()
             )
-            blocks.append(
-                f"[links.{name}]\nrate = {json.dumps(link['rate'])}\nqdisc = {{ {inner} }}"
-            )
+            keys = [f"{key} = {json.dumps(link[key])}" for key in ("rate", "trace") if key in link]
+            blocks.append("\n".join([f"[links.{name}]", *keys, f"qdisc = {{ {inner} }}"]))
         return "\n\n".join(blocks)
 
     def summary(self) -> dict[str, Any]:
@@ -165,7 +172,8 @@ def recommend(
     Parameters
     ----------
     down, up : str
-        Rates of the line, like "50mbit".
+        Rates of the line, like "50mbit"; or the file of a trace for a rate that varies (CSV with
+        t_s and rate_bps, or delivery opportunities as Mahimahi has them), which repeats.
     rtt : str
         Round-trip time, or a range like "20ms..120ms".
     traffic : str, optional
@@ -180,7 +188,7 @@ def recommend(
         Buffer of the present queue, a drop-tail queue at the rate of the line.
     shaper : bool, optional
         True to shape to 95 % of the line, so that the queue forms where the discipline is. The
-        default is True for home and office, False for server and datacentre.
+        default is True for home and office, False for server, datacentre and traces.
     trials : int, optional
         Number of trials; at least one for each discipline.
     seed : int, optional

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, of_link, shown
 from sojourn._util.units import bps_of, seconds
+from sojourn.scenario import link_trace
 
 Table = dict[str, Any]
 
@@ -32,6 +33,9 @@ UNSHAPED = ("server", "datacentre")
 PACKETS = 60_000
 """Packets of a run, from which its duration follows; it has at least 100 round-trip times."""
 
+TRACE_S = 60.0
+"""Longest part of a trace that a run plays, apart from the rule of `PACKETS`."""
+
 RTT_MIN_S, RTT_MAX_S = 1e-6, 5.0
 """Range of round-trip times."""
 
@@ -40,7 +44,8 @@ RTT_MIN_S, RTT_MAX_S = 1e-6, 5.0
 class Line:
     """Line of a question: rates, range of round-trip times, traffic, buffer of the present queue.
 
-    `flows` are those of a scenario file, if traffic is a file.
+    `flows` are those of a scenario file, if traffic is a file. `traces` has the traces of
+    directions whose rates vary; their rates are then means.
     """
 
     down_bps: float
@@ -50,17 +55,42 @@ class Line:
     shaped: bool
     buffer: str
     flows: tuple[Table, ...] = ()
+    traces: Mapping[str, "Trace"] = field(default_factory=dict)
 
     @property
     def duration_s(self) -> float:
         """Duration of a run, of which the first 30 % are not measured."""
         fast = max(self.down_bps, self.up_bps)
-        return max(min(30.0, PACKETS * 12_000 / fast), 100 * self.rtt_s[1], 0.02)
+        period_s = max((one.period_s for one in self.traces.values()), default=0.0)
+        enough_s = max(min(30.0, PACKETS * 12_000 / fast), 100 * self.rtt_s[1], 0.02)
+        return max(enough_s, min(period_s, TRACE_S))
 
 
-def rate_of(option: str, given: str) -> float:
-    """Return a rate of the command line in bit/s."""
-    return bps_of(of_link(option, "rate", given))
+@dataclass(frozen=True)
+class Trace:
+    """Recorded rates of a direction, which repeat: file, columns, mean rate, period."""
+
+    file: str
+    columns: Table
+    mean_bps: float
+    period_s: float
+
+
+def rate_of(option: str, given: str) -> tuple[float, Trace | None]:
+    """Return a rate of the command line in bit/s, and the trace if it is the name of a file."""
+    path = Path(given)
+    if not path.is_file():
+        try:
+            return bps_of(of_link(option, "rate", given)), None
+        except InputError as error:
+            hint = "; or the file of a trace" if re.search(r"/|[.][a-z]", given) else ""
+            raise InputError(f"{error}{hint}") from None
+    try:
+        columns, mean_bps, period_s = link_trace.repeated(path)
+        of_link(option, "trace", columns)
+    except InputError as error:
+        raise InputError(f"{option}: {str(error).removeprefix(f'{option}: ')}") from None
+    return mean_bps, Trace(given, columns, mean_bps, period_s)
 
 
 def rtt_of(given: str) -> tuple[float, float]:
@@ -96,9 +126,13 @@ def make(
         _sojourn.canonical_links(json.dumps(tree))
     except InputError as error:
         raise InputError(f"--buffer: {str(error).removeprefix('link.qdisc.limit: ')}") from None
-    rates = rate_of("--down", down), rate_of("--up", up)
-    shaped = name not in UNSHAPED if shaper is None else shaper
-    return Line(*rates, rtt_of(rtt), name, shaped, buffer, flows)
+    rates = {"down": rate_of("--down", down), "up": rate_of("--up", up)}
+    traces = {way: trace for way, (_, trace) in rates.items() if trace}
+    if traces and shaper:
+        raise InputError("--shaper: requires a constant rate in both directions, not a trace")
+    shaped = name not in UNSHAPED and not traces if shaper is None else shaper
+    bps = rates["down"][0], rates["up"][0]
+    return Line(*bps, rtt_of(rtt), name, shaped, buffer, flows, traces)
 
 
 def _flows_of(path: Path) -> tuple[Table, ...]:
@@ -125,10 +159,12 @@ def scenario(
     """Return a run of the line with a discipline in both directions."""
     share = SHAPED if shaped else 1.0
     low, high = rtt_s or line.rtt_s
-    links = {
+    links: dict[str, Table] = {
         "down": {"rate": f"{round(line.down_bps * share)}bit", "qdisc": dict(qdisc)},
         "up": {"rate": f"{round(line.up_bps * share)}bit", "qdisc": dict(qdisc)},
     }
+    for way, trace in line.traces.items():
+        links[way]["trace"] = trace.columns
     rtt = (
         f"{round(low * 1e9)}ns"
         if low == high

@@ -3,12 +3,13 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from sojourn import metrics
-from sojourn._util.units import bps_of
+from sojourn._util.units import bps_of, seconds
 from sojourn.recommendation.line import SHAPED
 from sojourn.result import select
 from sojourn.result.result import Result
@@ -76,6 +77,15 @@ def _use(facts: Facts) -> float:
     return math.log(max(facts["use"], 1e-3))
 
 
+def _capacity_bps(result: Result, name: str) -> float:
+    """Return the rate of a link, or the mean of its trace over the measured time."""
+    spec, link = result.scenario["links"][name], result.links[name]
+    if "trace" not in spec or not link["utilisation"]:
+        return bps_of(spec["rate"])
+    measured_s = seconds(result.scenario["duration"]) - seconds(result.scenario["warmup"])
+    return float(8 * link["departed_bytes"] / measured_s / link["utilisation"])
+
+
 @dataclass(frozen=True)
 class Measured:
     """Measure of a run (see `sojourn.sweeps.runner.Measure`): its facts.
@@ -104,8 +114,7 @@ class Measured:
             for name in endless
         ]
         used = {link for name in endless for link in groups[name]["path"]}
-        line = sum(bps_of(result.scenario["links"][link]["rate"]) for link in used)
-        line /= SHAPED if self.shaped else 1.0
+        line = sum(map(partial(_capacity_bps, result), used)) / (SHAPED if self.shaped else 1.0)
         goodput = sum(f["goodput_bps"] for f in result.flows.values() if f["kind"] == "tcp")
         return {
             "delay_s": float(max(delays, default=0.0)),

@@ -67,6 +67,37 @@ def resolve(trace: Any, home: Path | None = None) -> Any:
     return {**read(path, trace.get("bin_ms")), **others}
 
 
+def repeated(path: Path) -> tuple[dict[str, Any], float, float]:
+    """Read a trace file that is to be repeated; return its columns, mean rate and period.
+
+    Returns
+    -------
+    tuple
+        Columns with `repeat`; mean rate in bit/s, of packets of 1500 bytes; period in seconds. The
+        last row of a table lasts as long as the row before it, a single row 1 s.
+
+    Raises
+    ------
+    InputError
+        If the file is not a trace, has no rates, or its mean rate is zero.
+    """
+    columns: dict[str, Any] = read(path)
+    if "opportunities_ms" in columns:
+        moments = columns["opportunities_ms"]
+        period_s = moments[-1] / 1e3
+        return columns, len(moments) * FULL_PACKET_BYTES * 8 / period_s, period_s
+    if "rate_bps" not in columns:
+        raise InputError(f"{path}: column rate_bps is missing")
+    times, rates = [t - columns["t_ns"][0] for t in columns["t_ns"]], columns["rate_bps"]
+    steps = [b - a for a, b in pairwise(times)] or [1_000_000_000]
+    steps = [*steps, steps[-1]][: len(rates)]
+    period, sent = sum(steps), sum(s * bps for s, bps in zip(steps, rates, strict=True))
+    if sent <= 0:
+        raise InputError(f"{path}: the mean of rate_bps is 0")
+    columns |= {"t_ns": times, "repeat": f"{period}ns"}
+    return columns, sent / period, period / 1e9
+
+
 def read(path: Path, bin_ms: Any = None) -> dict[str, list[int] | str]:
     """Read a trace file; return columns of integers in ns and bit/s, or opportunities in ms."""
     lines = text_of(path, bytes_of_file(path)).splitlines()
