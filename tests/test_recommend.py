@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import pytest
 
@@ -33,6 +34,27 @@ def test_the_answer_beats_the_default_on_other_seeds_and_loads(found: sj.Recomme
     )
     assert gain.low > 0
     assert fmean(f["delay_s"] for f in ours) < fmean(f["delay_s"] for f in theirs)
+
+
+ANSWERS = json.loads(
+    (Path(__file__).parent.parent / "docs/recommendations/answers.json").read_text()
+)
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=lambda one: one["heading"])
+def test_the_answers_of_the_docs_beat_drop_tail(
+    answer: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On seeds and loads that neither the search nor its final test has."""
+    monkeypatch.chdir(Path(__file__).parent.parent)
+    asked = {key: text for key, text in answer["asked"].items() if key != "objective"}
+    question = line.make(**asked)
+    cost = objective.OBJECTIVES[answer["objective"]]
+    at = [(load, seed) for load in (0.6, 1.25) for seed in (301, 302, 303)]
+    ours = search.run(question, answer["qdisc"], at)
+    present = {"name": "droptail", "limit": question.buffer}
+    theirs = search.run(question, present, at, shaped=False)
+    assert interval([cost(b) - cost(a) for a, b in zip(ours, theirs, strict=True)]).low > 0
 
 
 def test_the_answer_says_how_sure_it_is_and_when_it_is_wrong(found: sj.Recommendation) -> None:
@@ -127,6 +149,15 @@ def test_a_rate_can_be_a_trace(text: str, mean_bps: float, period_s: float, tmp_
     assert 0.3 < facts["use"] <= 1
 
 
+def test_a_buffer_can_be_a_time() -> None:
+    """Each direction has the bytes of its own rate, at least a packet."""
+    asked = line.make("200mbit", "20mbit", "10ms", "home", buffer="100ms")
+    present = {"name": "droptail", "limit": asked.buffer}
+    tree = line.scenario(asked, present, load=1.0, seed=1, shaped=False)
+    limits = {way: link["qdisc"]["limit"] for way, link in tree["links"].items()}
+    assert limits == {"down": "2500000B", "up": "250000B"}
+
+
 def test_an_answer_for_a_trace_has_no_shaper(tmp_path: Path) -> None:
     """The link of the answer names the file; a shaper is refused."""
     file = tmp_path / "lte.csv"
@@ -164,7 +195,8 @@ def test_every_traffic_runs_at_every_load(traffic: str) -> None:
         (("--rtt", "fast"), "--rtt: "),
         (("--trials", "0"), "--trials: 0 is out of range"),
         (("--traffic", "none.toml"), "none.toml"),
-        (("--buffer", "big"), "--buffer: "),
+        (("--buffer", "big"), "or a time like 100ms"),
+        (("--buffer", "5 parsecs"), "--buffer: "),
     ],
 )
 def test_a_wrong_question_gets_one_line(

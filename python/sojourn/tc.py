@@ -120,7 +120,7 @@ def links(text: str, *, rate: str | None = None, leaf: str | None = None) -> dic
 
 
 def export(
-    given: Described | Link | Scenario | Mapping[str, Any],
+    given: "Described | Link | Scenario | Mapping[str, Any]",
     *,
     dev: str | Sequence[str] = "eth0",
     rate: str | None = None,

@@ -28,7 +28,7 @@ def recommend(
         str | None, typer.Option(help="linux (what its tc has), or names like codel,pie")
     ] = None,
     buffer: Annotated[
-        str, typer.Option(help="buffer of the present drop-tail queue, like 1000p or 250kB")
+        str, typer.Option(help="buffer of the present drop-tail queue, like 1000p, 250kB or 100ms")
     ] = "1000p",
     shaper: Annotated[
         bool | None,

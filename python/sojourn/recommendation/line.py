@@ -34,7 +34,7 @@ PACKETS = 60_000
 """Packets of a run, from which its duration follows; it has at least 100 round-trip times."""
 
 TRACE_S = 60.0
-"""Longest part of a trace that a run plays, apart from the rule of `PACKETS`."""
+"""Longest part of a trace for which a run lasts, beside the rule of `PACKETS`."""
 
 RTT_MIN_S, RTT_MAX_S = 1e-6, 5.0
 """Range of round-trip times."""
@@ -43,6 +43,8 @@ RTT_MIN_S, RTT_MAX_S = 1e-6, 5.0
 @dataclass(frozen=True)
 class Line:
     """Line of a question: rates, range of round-trip times, traffic, buffer of the present queue.
+
+    `buffer` is a limit of drop-tail, or a time that is converted at the rate of each direction.
 
     `flows` are those of a scenario file, if traffic is a file. `traces` has the traces of
     directions whose rates vary; their rates are then means.
@@ -121,11 +123,7 @@ def make(
     elif name not in TRAFFICS:
         hint = near(name, TRAFFICS)
         raise InputError(f"--traffic: unknown traffic {shown(traffic)}{hint}; or a scenario file")
-    tree = {"link": {"rate": "1mbit", "qdisc": {"name": "droptail", "limit": buffer}}}
-    try:
-        _sojourn.canonical_links(json.dumps(tree))
-    except InputError as error:
-        raise InputError(f"--buffer: {str(error).removeprefix('link.qdisc.limit: ')}") from None
+    _check_buffer(buffer)
     rates = {"down": rate_of("--down", down), "up": rate_of("--up", up)}
     traces = {way: trace for way, (_, trace) in rates.items() if trace}
     if traces and shaper:
@@ -133,6 +131,27 @@ def make(
     shaped = name not in UNSHAPED and not traces if shaper is None else shaper
     bps = rates["down"][0], rates["up"][0]
     return Line(*bps, rtt_of(rtt), name, shaped, buffer, flows, traces)
+
+
+def _check_buffer(buffer: str) -> None:
+    """Raise InputError unless a buffer is a number of packets, bytes, or a time."""
+    if buffer.endswith("s"):
+        of_link("--buffer", "delay", buffer)
+        return
+    tree = {"link": {"rate": "1mbit", "qdisc": {"name": "droptail", "limit": buffer}}}
+    try:
+        _sojourn.canonical_links(json.dumps(tree))
+    except InputError as error:
+        text = str(error).removeprefix("link.qdisc.limit: ")
+        raise InputError(f"--buffer: {text}; or a time like 100ms") from None
+
+
+def _sized(qdisc: Mapping[str, Any], bps: float) -> Table:
+    """Return a discipline whose limit, if it is a time, is that time's bytes at a rate."""
+    limit = str(qdisc.get("limit", ""))
+    if not limit.endswith("s"):
+        return dict(qdisc)
+    return {**qdisc, "limit": f"{max(1514, round(seconds(limit) * bps / 8))}B"}
 
 
 def _flows_of(path: Path) -> tuple[Table, ...]:
@@ -160,8 +179,8 @@ def scenario(
     share = SHAPED if shaped else 1.0
     low, high = rtt_s or line.rtt_s
     links: dict[str, Table] = {
-        "down": {"rate": f"{round(line.down_bps * share)}bit", "qdisc": dict(qdisc)},
-        "up": {"rate": f"{round(line.up_bps * share)}bit", "qdisc": dict(qdisc)},
+        way: {"rate": f"{round(bps * share)}bit", "qdisc": _sized(qdisc, bps)}
+        for way, bps in (("down", line.down_bps), ("up", line.up_bps))
     }
     for way, trace in line.traces.items():
         links[way]["trace"] = trace.columns
