@@ -32,6 +32,10 @@
 //! **Cost** 248 bytes of state; one random number per dequeue while `p_blue` is above 0; each
 //! decrement of `count` matches one drop.
 
+pub(crate) mod linux;
+
+use linux::{Cobalt as FixedCobalt, Settings};
+
 use super::{Algorithm, Aqm, Verdict, codel::control_law, fits};
 use crate::cast;
 use crate::context::{Context, DropReason};
@@ -40,7 +44,6 @@ use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
 use crate::qdisc::Env;
-use crate::sched::cake::cobalt::{Cobalt as FixedCobalt, Settings};
 use crate::units::{Bytes, Size, Span, Time};
 
 crate::choice! {

@@ -48,7 +48,6 @@
 
 mod ack_filter;
 mod autorate;
-pub(crate) mod cobalt;
 mod flows;
 mod memory;
 mod overhead;

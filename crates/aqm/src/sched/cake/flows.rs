@@ -1,6 +1,6 @@
 //! Queues of a tin: found by an eight-way set-associative hash, fair to flows and hosts.
 
-use super::cobalt::Cobalt;
+use crate::aqm::cobalt::linux::Cobalt;
 use crate::cast;
 use crate::fifo::Fifo;
 use crate::packet::Packet;

@@ -1,8 +1,8 @@
 //! Tins: classes by DSCP, each with a share of the rate up to which it goes first.
 
-use super::cobalt::Settings;
 use super::flows::Flows;
 use super::shaper::{ByteTime, TinClock};
+use crate::aqm::cobalt::linux::Settings;
 use crate::cast;
 use crate::units::{Span, Time};
 
