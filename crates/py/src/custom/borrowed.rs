@@ -23,7 +23,7 @@
 //! and keeps no copy: the compiler refuses classes that name the field.
 #![allow(unsafe_code)]
 
-use super::compiled::{PacketRecord, QueueRecord};
+use super::records::{PacketRecord, QueueRecord};
 use pyo3::{Py, Python};
 use sojourn_aqm::random::Random;
 use std::sync::atomic::{AtomicPtr, Ordering};

@@ -2,6 +2,7 @@
 
 use super::borrowed::{Generator, NativeMethod};
 use super::decision::{Decision, Hook, dequeue, enqueue, is_promised};
+use super::records::{PacketRecord, QueueRecord};
 use super::{failure, intern, module};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -9,33 +10,6 @@ use sojourn_aqm::aqm::{Aqm, Verdict};
 use sojourn_aqm::fifo::QueueView;
 use sojourn_aqm::{Context, Packet, Time};
 use std::sync::Arc;
-
-/// Packet as compiled code sees it; `PACKET` of `sojourn.custom.native` has the same fields.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PacketRecord {
-    size: i64,
-    flow: i64,
-    hash: i64,
-    class: i64,
-    ecn: i64,
-    arrived: i64,
-    sojourn: i64,
-    markable: bool,
-}
-
-/// Queue as compiled code sees it; `QUEUE` of `sojourn.custom.native` has the same fields.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct QueueRecord {
-    now: i64,
-    bytes: i64,
-    packets: i64,
-    /// Address of the random number generator during a call, otherwise 0.
-    pub(super) rng: usize,
-    /// 1 after an exception.
-    error: i64,
-}
 
 /// Compiled class as `sojourn.custom.native.compile_class` returns it.
 #[derive(FromPyObject)]

@@ -11,6 +11,7 @@ mod decision;
 mod failure;
 mod params;
 mod plain;
+mod records;
 mod views;
 
 pub use failure::{begin, failed, finish, is_of_user, watched};
