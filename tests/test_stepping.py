@@ -82,6 +82,24 @@ def test_changes_are_recorded_and_can_be_run_again() -> None:
     same(result, sj.simulate(result.scenario))
 
 
+def test_parameters_of_a_discipline_change_and_are_recorded() -> None:
+    """PIE keeps its drop probability and its queue; a higher target makes the queue longer."""
+    case = sj.dumbbell(4, rate="5mbit", qdisc="pie", duration="30s")
+    sim = sj.Simulation(case)
+    sim.run_until("8s")
+    before = sim.links["bottleneck"]
+    lower, higher = sim.fork(), sim.fork()
+    lower.set("bottleneck.qdisc.target", "2ms")
+    higher.change(links={"bottleneck": {"qdisc": {"target": "100ms", "alpha": 0.5}}})
+    assert lower.links["bottleneck"].gauges["p"] == before.gauges["p"] > 0
+    assert lower.links["bottleneck"].queue_packets == before.queue_packets
+    queues = [run.run().links["bottleneck"].sojourn_mean_s for run in (lower, sim, higher)]
+    assert queues == sorted(queues)
+    (change,) = higher.scenario["changes"]
+    assert change["links"] == {"bottleneck": {"qdisc": {"alpha": "0.5", "target": "100ms"}}}
+    same(higher.result(), sj.simulate(higher.scenario))
+
+
 def test_a_result_on_the_way_is_that_of_a_shorter_run() -> None:
     """The result so far is that of a scenario that ends then."""
     sim = sj.Simulation(CASE)
@@ -127,6 +145,8 @@ def test_samples_have_a_row_per_time_and_name() -> None:
         (lambda sim: sim.set("up.rate", "1mbps"), 'links.up.rate: "1mbps" is ambiguous'),
         (lambda sim: sim.set("up", "1mbit"), '"up": write it as LINK.KEY'),
         (lambda sim: sim.set("up.loss", 0.5), 'links.up.loss: unknown key "loss"'),
+        (lambda sim: sim.set("up.qdisc.targte", "1ms"), "links.up.qdisc.targte: unknown parameter"),
+        (lambda sim: sim.set("up.qdisc.t_update", "1ms"), "links.up.qdisc: pie cannot change t_u"),
         (lambda sim: sim.change(), "changes nothing"),
         (lambda sim: sim.stop("blk"), 'leave.0: unknown flow "blk", did you mean "bulk"?'),
         (lambda sim: sim.frame("link"), 'unknown kind "link", did you mean "links"?'),
@@ -183,7 +203,7 @@ def test_code_of_the_page_runs() -> None:
     names: dict[str, Any] = {}
     for block in blocks("python", "docs/simulation.md"):
         exec(compile(block, "docs/simulation.md", "exec"), names)
-    assert [change["at"] for change in names["again"].scenario["changes"]] == ["10s", "20s"]
+    assert [change["at"] for change in names["again"].scenario["changes"]] == ["10s", "20s", "20s"]
     assert names["outcomes"]["2mbit"] > names["outcomes"]["20mbit"]
 
 

@@ -96,7 +96,7 @@ def _type(table: Spec, key: Spec) -> str:
     if key["name"] in NAMED:
         return f"{NAMED[key['name']]} | str | Mapping[str, Any]"
     if table["path"] == "changes" and key["name"] == "links":
-        return "Mapping[str, Mapping[str, str]]"
+        return "Mapping[str, Mapping[str, Any]]"
     kind = key["kind"].split(",")[0]
     return KINDS[kind]
 

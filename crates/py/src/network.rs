@@ -142,6 +142,10 @@ impl Network {
                 format!("flows: {} in all, allowed with real packets: {HOSTS_MAX}", pairs.len());
             return Err(InputError::new_err(text));
         }
+        if let Some(i) = scenario.changes().iter().position(|change| !change.qdiscs.is_empty()) {
+            let text = format!("changes.{i}: real packets keep the parameters of a discipline");
+            return Err(InputError::new_err(text));
+        }
         let series: Vec<Arc<Mutex<LinkSeries>>> =
             scenario.links().iter().map(|_| Default::default()).collect();
         let changes = link_changes(&scenario).into_iter().enumerate();

@@ -182,6 +182,111 @@ fn changes_by_hand_are_those_of_a_scenario() {
     }
 }
 
+/// Disciplines whose parameters can change while they run, with a change of each.
+fn changeable() -> Vec<(&'static str, Json)> {
+    vec![
+        ("droptail", json!({"limit": "9p"})),
+        ("red", json!({"max_p": 0.4, "min_th": "7p", "ecn": true})),
+        ("codel", json!({"target": "20ms", "interval": "200ms"})),
+        ("pie", json!({"target": "60ms", "burst": "10ms", "alpha": 0.3})),
+        ("pi", json!({"q_ref": "10p"})),
+        ("fq_codel", json!({"target": "30ms", "quantum": "300B", "limit": "50p"})),
+        ("fq_pie", json!({"target": "30ms"})),
+        ("fq_red", json!({"min_th": "1p", "max_th": "3p", "max_p": 0.5})),
+    ]
+}
+
+#[test]
+fn changed_parameters_are_those_of_a_scenario() {
+    for (qdisc, new) in changeable() {
+        let plan = scenario(qdisc, "cubic", &[]);
+        let mut simulation = Simulation::changeable(plan.clone());
+        to(&mut simulation, 1_000_000);
+        look(&mut simulation);
+        simulation.change(&json!({"links": {"up": {"qdisc": new, "rate": "1mbit"}}})).unwrap();
+        to(&mut simulation, 3_000_000);
+        let result = simulation.result().unwrap();
+        let recorded = Scenario::from_json(&result.summary["scenario"].to_string()).unwrap();
+        same(&bytes(&result), &whole(&recorded));
+        // The same change of the rate alone gives another run: the parameters have an effect.
+        let mut other = Simulation::changeable(plan);
+        to(&mut other, 1_000_000);
+        other.change(&json!({"links": {"up": {"rate": "1mbit"}}})).unwrap();
+        to(&mut other, 3_000_000);
+        let log = |outcome: &Outcome| {
+            let of_link = |(name, _): &&(String, Column)| name == "packet_log/up/left_s";
+            hex(&outcome.columns.iter().find(of_link).unwrap().1)
+        };
+        assert_ne!(log(&result), log(&other.result().unwrap()), "{qdisc}");
+    }
+}
+
+#[test]
+fn a_change_to_the_same_parameters_changes_nothing() {
+    for (qdisc, new) in changeable() {
+        let plan = scenario(qdisc, "cubic", &[]);
+        let link = plan.links().iter().find(|link| link.name() == "up").unwrap();
+        let names: Vec<&str> = new.as_object().unwrap().keys().map(String::as_str).collect();
+        let now = |row: &&sojourn_aqm::params::ParamRow| {
+            names.iter().any(|name| row.name == *name || row.aliases.contains(name))
+        };
+        let rows = link.params().iter().filter(now);
+        let old: Json = rows
+            .map(|row| (row.name, row.value.clone()))
+            .collect::<Vec<_>>()
+            .into_iter()
+            .map(|(name, value)| (name.to_string(), Json::from(value)))
+            .collect();
+        let mut simulation = Simulation::changeable(plan.clone());
+        for ms in [500, 1_300, 2_900] {
+            to(&mut simulation, ms * 1000);
+            simulation.change(&json!({"links": {"up": {"qdisc": old}}})).unwrap();
+        }
+        to(&mut simulation, 3_000_000);
+        let columns = |text: String| text.split_once('\n').unwrap().1.to_string();
+        same(&columns(bytes(&simulation.result().unwrap())), &columns(whole(&plan)));
+    }
+}
+
+#[test]
+fn parameters_that_cannot_change_are_refused() {
+    let refused = |qdisc: &str, new: Json| {
+        let mut simulation = Simulation::changeable(scenario(qdisc, "cubic", &[]));
+        to(&mut simulation, 500_000);
+        let by_hand = simulation.change(&json!({"links": {"up": {"qdisc": new}}})).unwrap_err();
+        // A scenario refuses it, too, with the place of the change in its path.
+        let mut json = scenario(qdisc, "cubic", &[]).canonical();
+        let change = json!({"at": "500ms", "links": {"up": {"qdisc": new}}});
+        json["changes"].as_array_mut().unwrap().push(change);
+        let declared = Scenario::from_json(&json.to_string()).unwrap_err().to_string();
+        assert_eq!(declared, format!("changes.2.{by_hand}"));
+        by_hand.to_string()
+    };
+    for (qdisc, new, message) in [
+        ("blue", json!({"ecn": true}), "links.up.qdisc: blue cannot change ecn while it runs"),
+        ("pie", json!({"t_update": "30ms"}), "links.up.qdisc: pie cannot change t_update"),
+        ("fq_codel", json!({"flows": 8}), "links.up.qdisc: fq_codel cannot change flows"),
+        ("droptail", json!({"policy": "random"}), "links.up.qdisc: droptail cannot change policy"),
+        ("codel", json!({"variant": "linux"}), "links.up.qdisc: codel cannot change variant"),
+        ("codel", json!({"targte": "5ms"}), "links.up.qdisc.targte: unknown parameter \"targte\""),
+        ("codel", json!({"target": "5"}), "links.up.qdisc.target: \"5\" has no unit"),
+        ("codel", json!({"target": [1]}), "links.up.qdisc.target: "),
+        ("codel", json!({}), "links.up.qdisc: changes nothing"),
+        ("codel", json!("pie"), "links.up.qdisc: "),
+        ("red", json!({"min_th": "900p"}), "links.up.qdisc."),
+    ] {
+        let error = refused(qdisc, new.clone());
+        assert!(error.starts_with(message), "{error} for {qdisc} {new}");
+    }
+    let later = json!([{"at": "2s", "links": {"up": {"qdisc": {"target": "9ms"}}}}]);
+    let mut simulation = Simulation::new(scenario("pie", "cubic", &[("changes", later)]));
+    let new = json!({"links": {"up": {"qdisc": {"target": "5ms"}}}});
+    let error = simulation.change(&new).unwrap_err().to_string();
+    assert_eq!(error, "links.up.qdisc: the scenario changes its parameters at 2s");
+    to(&mut simulation, 2_000_000);
+    simulation.change(&new).unwrap();
+}
+
 #[test]
 fn what_a_scenario_refuses_is_refused_while_it_runs() {
     let mut simulation = Simulation::changeable(scenario("red", "newreno", &[]));

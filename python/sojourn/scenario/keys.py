@@ -112,8 +112,8 @@ class Flow(Table, kw_only=True, frozen=True):
 class Change(Table, kw_only=True, frozen=True):
     """Change at a point in time, applied before all other events of that time.
 
-    At least one of join, leave and links is required. Disciplines keep their parameters. `sojourn
-    list scenario changes` shows its fields, with examples.
+    At least one of join, leave and links is required. `sojourn list scenario changes` shows its
+    fields, with examples.
     """
 
     at: str
@@ -129,7 +129,7 @@ class Change(Table, kw_only=True, frozen=True):
     not given: none.
     """
 
-    links: Mapping[str, Mapping[str, str]] | None = None
+    links: Mapping[str, Mapping[str, Any]] | None = None
     """New settings of links, by name. Table of links; if not given: none."""
 
 

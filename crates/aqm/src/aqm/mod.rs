@@ -29,6 +29,7 @@ use crate::packet::Packet;
 use crate::params::{Checked, Combined, Nothing, Params};
 use crate::qdisc::{Backlog, Build, Builder, Env, Qdisc};
 use crate::units::{Size, Time};
+use alloc::boxed::Box;
 
 /// Decision of an AQM algorithm about an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,6 +114,12 @@ pub trait Aqm: Clone + Send + 'static {
     /// units.
     fn inspect(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
 
+    /// Takes the parameters of `fresh` and keeps the state. Returns false, and changes nothing, if
+    /// the algorithm cannot change the parameters in which they differ while it runs.
+    fn reconfigure(&mut self, _fresh: Self) -> bool {
+        false
+    }
+
     /// Size of the state in bytes. Algorithms with tables override it.
     fn state(&self) -> usize {
         size_of_val(self)
@@ -149,7 +156,11 @@ pub trait Algorithm: Aqm {
 #[derive(Clone, Debug)]
 pub struct NoAqm;
 
-impl Aqm for NoAqm {}
+impl Aqm for NoAqm {
+    fn reconfigure(&mut self, _fresh: Self) -> bool {
+        true
+    }
+}
 
 impl Algorithm for NoAqm {
     type Params = Nothing;
@@ -267,6 +278,16 @@ impl<A: Aqm> Qdisc for SingleQueue<A> {
         let mut aqm = self.aqm.clone();
         aqm.advance(now, &QueueView::single(&mut self.line));
         aqm.inspect(see);
+    }
+
+    fn reconfigure(&mut self, fresh: Box<dyn Qdisc + Send>) -> bool {
+        let Ok(fresh) = fresh.into_any().downcast::<Self>() else { return false };
+        let SingleQueue { aqm, limit, ecn, .. } = *fresh;
+        let done = self.aqm.reconfigure(aqm);
+        if done {
+            (self.limit, self.ecn) = (limit, ecn);
+        }
+        done
     }
 
     fn state(&self) -> usize {

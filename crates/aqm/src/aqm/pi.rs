@@ -189,6 +189,16 @@ impl Pi {
 }
 
 impl Aqm for Pi {
+    // The times of the samples follow from w: it stays.
+    fn reconfigure(&mut self, fresh: Self) -> bool {
+        let same = fresh.w.to_bits() == self.w.to_bits() && fresh.in_bytes == self.in_bytes;
+        if same {
+            let samples = self.samples.clone();
+            *self = Pi { p: self.p, q_old: self.q_old, samples, ..fresh };
+        }
+        same
+    }
+
     fn start(&mut self, now: Time) {
         self.samples.start(now, Span(cast::trunc(libm::ceil(1e9 / self.w))));
     }

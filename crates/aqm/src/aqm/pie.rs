@@ -293,6 +293,16 @@ impl Pie {
 }
 
 impl Aqm for Pie {
+    // The schedule of updates follows from t_update: it stays.
+    fn reconfigure(&mut self, fresh: Self) -> bool {
+        let linux = self.linux.is_some() || fresh.linux.is_some();
+        let same = !linux && fresh.params.t_update == self.params.t_update;
+        if same {
+            self.params = fresh.params;
+        }
+        same
+    }
+
     fn start(&mut self, now: Time) {
         self.updates.start(now, self.params.t_update);
     }

@@ -386,6 +386,17 @@ impl Red {
 }
 
 impl Aqm for Red {
+    // The average keeps its unit.
+    fn reconfigure(&mut self, fresh: Self) -> bool {
+        let linux = self.linux.is_some() || fresh.linux.is_some();
+        let same = !linux && fresh.in_bytes == self.in_bytes;
+        if same {
+            let Red { avg, count, count_bytes, short, pb, pa, idle_since, .. } = *self;
+            *self = Red { avg, count, count_bytes, short, pb, pa, idle_since, ..fresh };
+        }
+        same
+    }
+
     #[inline(always)]
     fn on_arrival(
         &mut self,

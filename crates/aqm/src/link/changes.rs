@@ -1,8 +1,9 @@
 //! Changes of the rate or delay of a link in operation.
 
-use super::transmitter::Transmitter;
+use super::transmitter::{Qdisc, Transmitter};
 use super::{Link, LinkSpec};
 use crate::units::Time;
+use alloc::boxed::Box;
 
 impl Link {
     /// Declares, before the first packet, that rate or delay may change. No departure is then
@@ -14,6 +15,19 @@ impl Link {
         let Transmitter { now, in_flight, ends, .. } = &mut self.transmitter;
         assert!(*now == Time::ZERO && in_flight.is_empty(), "no packet has come yet");
         *ends = None;
+    }
+
+    /// Sets the parameters of the discipline to those of `fresh` at `now`, before any other event of this time
+    /// (see [`Qdisc::reconfigure`]). Packets and state are kept. Returns false, and changes nothing,
+    /// if the discipline cannot change them.
+    ///
+    /// # Panics
+    /// If `now` is earlier than in a previous call.
+    pub fn reconfigure(&mut self, now: Time, fresh: Box<dyn Qdisc + Send>) -> bool {
+        let Link { qdisc, transmitter } = self;
+        qdisc.link_advance(transmitter, Time(now.0.saturating_sub(1)).max(transmitter.now));
+        // The link computes departures at enqueue, or it does not.
+        fresh.decides_at_enqueue() == qdisc.decides_at_enqueue() && qdisc.reconfigure(fresh)
     }
 
     /// Sets rate and delay to `spec` at `now`. The discipline and its parameters do not change.

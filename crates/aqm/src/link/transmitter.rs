@@ -14,6 +14,7 @@ use crate::units::{Span, Time};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::any::Any;
 use core::fmt;
 
 /// Packets and bytes in a discipline.
@@ -91,6 +92,12 @@ pub trait Qdisc: CloneQdisc {
     fn state(&self) -> usize {
         size_of_val(self)
     }
+    /// Takes the parameters of `fresh` and keeps packets and state. Returns false, and changes
+    /// nothing, if it cannot: `fresh` is of another type, or this discipline cannot change the
+    /// parameters in which they differ while it runs.
+    fn reconfigure(&mut self, _fresh: Box<dyn Qdisc + Send>) -> bool {
+        false
+    }
     /// Calls [`Transmitter::receive`] with this discipline. Not to be overridden.
     #[doc(hidden)]
     fn link_receive(
@@ -112,11 +119,17 @@ pub trait Qdisc: CloneQdisc {
 pub trait CloneQdisc {
     /// Returns a copy with the same packets and state.
     fn clone_box(&self) -> Box<dyn Qdisc + Send>;
+    /// Converts to a box of unknown type, for a downcast.
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
 impl<Q: Qdisc + Clone + Send + 'static> CloneQdisc for Q {
     fn clone_box(&self) -> Box<dyn Qdisc + Send> {
         Box::new(self.clone())
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
     }
 }
 

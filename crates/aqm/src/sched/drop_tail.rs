@@ -25,6 +25,7 @@ use crate::packet::Packet;
 use crate::params::Checked;
 use crate::qdisc::{Backlog, Build, Env, Qdisc};
 use crate::units::Size;
+use alloc::boxed::Box;
 
 crate::choice! {
     /// Packet to drop when the buffer is full.
@@ -98,6 +99,12 @@ impl Qdisc for DropTail {
 
     fn decides_at_enqueue(&self) -> bool {
         self.params.policy == Policy::Tail
+    }
+
+    fn reconfigure(&mut self, fresh: Box<dyn Qdisc + Send>) -> bool {
+        let Ok(fresh) = fresh.into_any().downcast::<Self>() else { return false };
+        self.params = fresh.params;
+        true
     }
 
     fn backlog(&self) -> Backlog {

@@ -30,6 +30,7 @@ use crate::qdisc::{Backlog, Build, Env, Qdisc};
 use crate::sched::drr::idle_rounds;
 use crate::sched::longest::{Longest, bytes};
 use crate::units::{Bytes, Size};
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -225,6 +226,20 @@ impl<A: Aqm> Qdisc for Fq<A> {
                 flow.listed = Listed::No;
             }
         }
+    }
+
+    fn reconfigure(&mut self, fresh: Box<dyn Qdisc + Send>) -> bool {
+        let Ok(fresh) = fresh.into_any().downcast::<Self>() else { return false };
+        let aqms = || fresh.flows.iter().map(|flow| flow.aqm.clone());
+        let fits = |aqm: A| self.flows.first().is_some_and(|f| f.aqm.clone().reconfigure(aqm));
+        if fresh.flows.len() != self.flows.len() || !aqms().next().is_some_and(fits) {
+            return false;
+        }
+        for (flow, aqm) in self.flows.iter_mut().zip(aqms()) {
+            flow.aqm.reconfigure(aqm);
+        }
+        self.params = fresh.params;
+        true
     }
 
     fn backlog(&self) -> Backlog {

@@ -3,18 +3,20 @@
 //!
 //! A change precedes all other events of the same time. A new rate or delay applies to
 //! transmissions that start from then on (see [`sojourn_aqm::Link::change`]); the discipline keeps
-//! its parameters, including those derived from the link rate.
+//! its parameters, including those derived from the link rate. New parameters of a discipline apply
+//! to its decisions from then on; it keeps its packets and its state.
 
 use super::flows::FlowConfig;
 use super::link_trace::{LinkChange, ROWS_MAX};
-use super::links::LinkConfig;
+use super::links::{LinkConfig, NewParam, new_params};
 use crate::parsing::keys;
 use crate::parsing::parse::{self, KeyReader, display};
 use serde_json::{Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
-use sojourn_aqm::params::Value;
+use sojourn_aqm::params::{ParamRow, Value};
 use sojourn_aqm::units::Span;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Scheduled change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub struct Change {
     pub at: Span,
     /// Changed links, by index.
     pub links: Vec<(usize, LinkChange)>,
+    /// Changed parameters of disciplines, by link.
+    pub qdiscs: Vec<(usize, Arc<[NewParam]>)>,
     /// Groups of flows that join, by index.
     pub join: Vec<usize>,
     /// Groups of flows that leave, by index.
@@ -63,6 +67,7 @@ pub fn read(
     // In order of time, not of declaration.
     let mut order: Vec<usize> = (0..changes.len()).collect();
     order.sort_by_key(|i| changes[*i].at);
+    check_qdiscs(&changes, &order, links)?;
     for i in order {
         changes[i].set_flow_times(flows).map_err(|e| e.at(i))?;
     }
@@ -81,14 +86,15 @@ impl Change {
             None => Ok(Vec::new()),
         };
         let (join, leave) = (groups("join")?, groups("leave")?);
-        let links = match fields.get("links") {
-            Some(json) => parse_link_changes(json, links, names).map_err(|e| e.at("links"))?,
-            None => Vec::new(),
-        };
-        if links.is_empty() && join.is_empty() && leave.is_empty() {
+        let mut change = Change { at, links: Vec::new(), qdiscs: Vec::new(), join, leave };
+        if let Some(json) = fields.get("links") {
+            change.parse_links(json, links, names).map_err(|e| e.at("links"))?;
+        }
+        let Change { links, qdiscs, join, leave, .. } = &change;
+        if links.is_empty() && qdiscs.is_empty() && join.is_empty() && leave.is_empty() {
             return Err(Error::new("changes nothing: give join, leave or links"));
         }
-        Ok(Change { at, links, join, leave })
+        Ok(change)
     }
 
     /// Parses a change at the time `at` of a run of length `duration` and tells the flows when they
@@ -125,6 +131,22 @@ impl Change {
         }
         change.set_flow_times(flows)?;
         Ok(change)
+    }
+
+    /// Parses the changes of links, a table by name.
+    fn parse_links(&mut self, json: &Json, links: &[LinkConfig], names: &Names<'_>) -> Result<()> {
+        for (name, json) in parse::table(json)? {
+            let unknown = || Error::unknown("link", name, names.links.keys().copied()).at(name);
+            let l = *names.links.get(name.as_str()).ok_or_else(unknown)?;
+            let fields = KeyReader::new(json, &keys::LINK_CHANGE).map_err(|e| e.at(name))?;
+            let change = parse_link_change(&fields, &links[l]).map_err(|e| e.at(name))?;
+            self.links.extend(change.map(|change| (l, change)));
+            if let Some(json) = fields.get("qdisc") {
+                let new = new_params(json, &links[l]).map_err(|e| e.at("qdisc").at(name))?;
+                self.qdiscs.push((l, new));
+            }
+        }
+        Ok(())
     }
 
     fn set_flow_times(&self, flows: &mut [FlowConfig]) -> Result<()> {
@@ -164,6 +186,10 @@ impl Change {
         for (l, change) in &self.links {
             json["links"][&links[*l].name] = change.canonical();
         }
+        for (l, new) in &self.qdiscs {
+            let rows = new.iter().map(|param| (param.name.into(), param.value.as_str().into()));
+            json["links"][&links[*l].name]["qdisc"] = Json::Object(rows.collect());
+        }
         json
     }
 }
@@ -179,25 +205,13 @@ fn parse_groups(json: &Json, names: &Names<'_>) -> Result<Vec<usize>> {
     Ok(groups)
 }
 
-/// Parse the changes of links, a table by name.
-fn parse_link_changes(
-    json: &Json,
-    links: &[LinkConfig],
-    names: &Names<'_>,
-) -> Result<Vec<(usize, LinkChange)>> {
-    let change = |(name, json): (&String, &Json)| {
-        let unknown = || Error::unknown("link", name, names.links.keys().copied()).at(name);
-        let l = *names.links.get(name.as_str()).ok_or_else(unknown)?;
-        parse_link_change(json, &links[l]).map(|change| (l, change)).map_err(|e| e.at(name))
-    };
-    parse::table(json)?.iter().map(change).collect()
-}
-
-fn parse_link_change(json: &Json, link: &LinkConfig) -> Result<LinkChange> {
-    let fields = KeyReader::new(json, &keys::LINK_CHANGE)?;
+fn parse_link_change(fields: &KeyReader<'_>, link: &LinkConfig) -> Result<Option<LinkChange>> {
     let given = |key: &str| fields.get(key).is_some();
     if !given("rate") && !given("delay") {
-        return Err(Error::new("changes nothing: give rate or delay"));
+        return match given("qdisc") {
+            true => Ok(None),
+            false => Err(Error::new("changes nothing: give rate, delay or qdisc")),
+        };
     }
     let trace = link.trace.as_ref();
     let rated = trace.is_some_and(|t| t.rate.is_some()) || link.opportunities.is_some();
@@ -207,7 +221,20 @@ fn parse_link_change(json: &Json, link: &LinkConfig) -> Result<LinkChange> {
     if given("delay") && trace.is_some_and(|t| t.delay.is_some()) {
         return Err(Error::new("is set by the trace of the link").at("delay"));
     }
-    Ok(LinkChange { rate: fields.read("rate")?, delay: fields.read("delay")? })
+    Ok(Some(LinkChange { rate: fields.read("rate")?, delay: fields.read("delay")? }))
+}
+
+/// Checks the changed parameters of disciplines in order of time, each with those before it.
+fn check_qdiscs(changes: &[Change], order: &[usize], links: &[LinkConfig]) -> Result<()> {
+    let mut params: Vec<Arc<[ParamRow]>> = links.iter().map(|l| Arc::clone(&l.params)).collect();
+    for i in order {
+        for (l, new) in &changes[*i].qdiscs {
+            let changed = links[*l].reconfigured(&params[*l], new);
+            let built = changed.map_err(|e| e.at(&links[*l].name).at("links").at(*i))?;
+            params[*l] = built.params.into();
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -4,13 +4,15 @@ use super::link_trace::{self, LinkTrace};
 use crate::config::loss::LossModel;
 use crate::parsing::keys;
 use crate::parsing::parse::{self, KeyReader};
+use rand_core::SeedableRng;
+use rand_pcg::Pcg64Mcg;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{ParamRow, Setting, Value};
 use sojourn_aqm::qdisc::Env;
 use sojourn_aqm::registry::{QdiscEntry, Registry};
-use sojourn_aqm::units::Span;
-use sojourn_aqm::{Built, LinkSpec, Opportunities};
+use sojourn_aqm::units::{Span, Time};
+use sojourn_aqm::{Built, Link, LinkSpec, Opportunities};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -116,6 +118,27 @@ impl LinkConfig {
             .expect("the definition was validated by a first build")
     }
 
+    /// Build the discipline with the parameters `now`, changed by `new`, to replace those of a
+    /// running one.
+    ///
+    /// # Errors
+    /// If the values contradict each other, or the discipline cannot change them while it runs.
+    pub(crate) fn reconfigured(&self, now: &[ParamRow], new: &[NewParam]) -> Result<Built> {
+        let build = |new: &[NewParam]| {
+            let old = now.iter().map(|row| (row.name, Setting::Text(&row.value)));
+            let new = new.iter().map(|param| (param.name, Setting::Text(&param.value)));
+            self.entry.build(&old.chain(new).collect::<Vec<_>>(), &Env::new(self.spec.rate))
+        };
+        let built = build(new).map_err(|e| e.at("qdisc"))?;
+        let mut link = Link::new(self.spec, build(&[])?.qdisc, Pcg64Mcg::seed_from_u64(0))?;
+        if !link.reconfigure(Time::ZERO, built.qdisc.clone()) {
+            let names: Vec<&str> = new.iter().map(|param| param.name).collect();
+            let text = format!("{} cannot change {} while it runs", self.qdisc, names.join(", "));
+            return Err(Error::new(text).at("qdisc"));
+        }
+        Ok(built)
+    }
+
     /// Canonical JSON form with all parameters.
     pub fn canonical(&self) -> Json {
         let mut link = json!({
@@ -133,6 +156,40 @@ impl LinkConfig {
         }
         link
     }
+}
+
+/// New value of a parameter of a discipline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewParam {
+    /// Canonical name.
+    pub name: &'static str,
+    /// Value as text.
+    pub value: String,
+}
+
+/// Parse new parameters of the discipline of `link`.
+///
+/// # Errors
+/// If one is unknown or out of range, or there is none.
+pub(super) fn new_params(json: &Json, link: &LinkConfig) -> Result<Arc<[NewParam]>> {
+    let table = parse::table(json)?;
+    if table.is_empty() {
+        return Err(Error::new("changes nothing: give parameters with their new values"));
+    }
+    let new = |(key, json): (&String, &Json)| {
+        let setting = parse::to_setting(json).map_err(|e| e.at(key))?;
+        link.entry.check(&[(key, setting)])?;
+        let folded = key.to_lowercase().replace('-', "_");
+        let named = |row: &&ParamRow| row.name == folded || row.aliases.contains(&folded.as_str());
+        let unknown = || Error::unknown("parameter", key, link.params.iter().map(|r| r.name));
+        let name = link.params.iter().find(named).ok_or_else(unknown)?.name;
+        let value = match setting {
+            Setting::Text(text) => text.to_string(),
+            _ => json.to_string(),
+        };
+        Ok(NewParam { name, value })
+    };
+    table.iter().map(new).collect()
 }
 
 /// Parse a `trace`: delivery opportunities in milliseconds, or rates and delays over time.

@@ -2,6 +2,7 @@
 //! time.
 
 use crate::config::link_trace::{LinkChange, LinkTrace};
+use crate::config::links::NewParam;
 use crate::config::scenario::Scenario;
 use sojourn_aqm::units::Time;
 use std::cmp::Reverse;
@@ -9,10 +10,12 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 /// Change that is due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DueChange {
     /// Link, by index, and its new properties.
     Link(usize, LinkChange),
+    /// Link, by index, and new parameters of its discipline.
+    Qdisc(usize, Arc<[NewParam]>),
     /// Group of flows that leaves, by index. A join needs no step: its flows start later.
     Leave(usize),
 }
@@ -55,6 +58,8 @@ impl ChangeSchedule {
         for change in &scenario.changes {
             let at = Time::ZERO + change.at;
             steps.extend(change.links.iter().map(|(l, to)| (at, DueChange::Link(*l, *to))));
+            let qdiscs = change.qdiscs.iter();
+            steps.extend(qdiscs.map(|(l, new)| (at, DueChange::Qdisc(*l, Arc::clone(new)))));
             steps.extend(change.leave.iter().map(|group| (at, DueChange::Leave(*group))));
         }
         // Stable sort: steps at the same time keep the order of declaration.

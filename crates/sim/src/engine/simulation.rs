@@ -13,6 +13,7 @@ use crate::engine::random_stream::random_stream;
 use crate::engine::series::Series;
 use crate::engine::sessions::SessionGroup;
 use sojourn_aqm::cast;
+use sojourn_aqm::params::ParamRow;
 use sojourn_aqm::units::Time;
 use sojourn_aqm::{Ecn, Link, Packet, TcpFlags};
 use std::collections::VecDeque;
@@ -111,6 +112,8 @@ pub struct Simulation {
     now: Time,
     interruptions: Interruptions,
     links: Vec<Link>,
+    /// Current parameters of the discipline of each link.
+    params: Vec<Arc<[ParamRow]>>,
     /// Random loss, per link; empty if no link has any.
     losses: Vec<Option<LossProcess>>,
     /// Per link, packets that go on to another link, with their arrival times there.
@@ -215,6 +218,7 @@ impl Simulation {
             now: Time::ZERO,
             next_interruption: interruptions.next(),
             interruptions,
+            params: scenario.links.iter().map(|def| Arc::clone(&def.params)).collect(),
             routes,
             forwarding: vec![VecDeque::new(); links.len()],
             bodies: Slab::new(),

@@ -362,7 +362,7 @@ pub static FLOW: Table = Table {
 pub static CHANGE: Table = Table {
     path: "changes",
     about: "Change at a point in time, applied before all other events of that time. At least one \
-            of join, leave and links is required. Disciplines keep their parameters.",
+            of join, leave and links is required.",
     keys: &[
         key(
             "at",
@@ -405,6 +405,14 @@ pub static LINK_CHANGE: Table = Table {
             .within("0bit", "100tbit"),
         key("delay", "duration", Means("unchanged"), "New one-way delay.", "\"40ms\"")
             .within("0s", "100000s"),
+        key(
+            "qdisc",
+            "table of parameters",
+            Means("unchanged"),
+            "New parameters of the discipline, which keeps its packets and its state: codel, pie, \
+             red, pi, droptail, and fq_codel, fq_pie, fq_red.",
+            "{ limit = \"50p\" }",
+        ),
     ],
 };
 

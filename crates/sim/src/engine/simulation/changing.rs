@@ -2,6 +2,7 @@
 
 use super::Simulation;
 use crate::config::changes::Change;
+use crate::config::links::NewParam;
 use crate::engine::change_schedule::DueChange;
 use serde_json::Value as Json;
 use sojourn_aqm::error::{Error, Result};
@@ -10,8 +11,8 @@ use std::sync::Arc;
 
 impl Simulation {
     /// Applies a change at [`Simulation::now`], before all other events of this time: a table of the
-    /// scenario's `changes` without `at`, with new rates and delays of `links` and the flows that
-    /// `leave`.
+    /// scenario's `changes` without `at`, with new rates, delays and parameters of disciplines of
+    /// `links`, and the flows that `leave`.
     ///
     /// It is added to [`Simulation::scenario`]: a run of that scenario gives the same bytes. A
     /// change of the scenario that is due at the same time is applied first.
@@ -31,8 +32,15 @@ impl Simulation {
             }
         }
         self.apply_scheduled();
+        for (l, new) in &change.qdiscs {
+            self.check_qdisc(*l, new)
+                .map_err(|e| e.at(&self.scenario.links[*l].name).at("links"))?;
+        }
         for (l, to) in &change.links {
             self.apply_change(self.now, DueChange::Link(*l, *to));
+        }
+        for (l, new) in &change.qdiscs {
+            self.apply_change(self.now, DueChange::Qdisc(*l, Arc::clone(new)));
         }
         for group in &change.leave {
             self.apply_change(self.now, DueChange::Leave(*group));
@@ -52,6 +60,18 @@ impl Simulation {
         {
             self.apply_change(now, step);
         }
+    }
+
+    /// Checks new parameters of the discipline of link `l`. Later changes of the scenario were
+    /// checked with the parameters that it has without this one.
+    fn check_qdisc(&self, l: usize, new: &[NewParam]) -> Result<()> {
+        let at = self.now - Time::ZERO;
+        let later = |change: &&Change| change.at > at && change.qdiscs.iter().any(|q| q.0 == l);
+        if let Some(change) = self.scenario.changes.iter().find(later) {
+            let text = format!("the scenario changes its parameters at {}", change.at);
+            return Err(Error::new(text).at("qdisc"));
+        }
+        self.scenario.links[l].reconfigured(&self.params[l], new).map(drop)
     }
 
     fn check_running(&self) -> Result<()> {

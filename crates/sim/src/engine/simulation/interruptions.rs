@@ -3,6 +3,7 @@
 use super::Simulation;
 use crate::config::scenario::Scenario;
 use crate::engine::change_schedule::{ChangeSchedule, DueChange};
+use sojourn_aqm::Built;
 use sojourn_aqm::units::{Span, Time};
 
 /// Schedule of interruptions.
@@ -70,6 +71,13 @@ impl Simulation {
                 spec.rate = turn.rate.unwrap_or(spec.rate);
                 spec.delay = turn.delay.unwrap_or(spec.delay);
                 self.links[l].change(now, spec);
+                self.collect_from_link(l);
+            }
+            DueChange::Qdisc(l, new) => {
+                let changed = self.scenario.links[l].reconfigured(&self.params[l], &new);
+                let Built { qdisc, params, .. } = changed.expect("the change was checked");
+                self.links[l].reconfigure(now, qdisc);
+                self.params[l] = params.into();
                 self.collect_from_link(l);
             }
             DueChange::Leave(group) => {
