@@ -28,19 +28,27 @@ PIE = {"target": (0.0149, 0.0151), "alpha": (0.1249, 0.1251), "beta": (1.249, 1.
 
 
 def episode(weights: np.ndarray | None, seed: int) -> tuple[float, dict[str, float]]:
-    """Return the mean reward on the line of `seed`, and the line; None is PIE with its defaults."""
+    """Return the mean reward on the line of `seed`, and the line; None is PIE with its defaults.
+
+    The line has the mean utilisation and sojourn time of the steps, too.
+    """
     env = AqmEnv() if weights is not None else AqmEnv(parameters=PIE)
     observation, info = env.reset(seed=seed)
-    rewards, over = [], False
+    rewards: list[float] = []
+    seen: list[tuple[float, float]] = []
+    over = False
     while not over:
         action = np.zeros(3, np.float32)
         if weights is not None:
             action = np.tanh(weights @ np.append(observation, 1.0)).astype(np.float32)
-        observation, reward, _, over, _ = env.step(action)
+        observation, reward, _, over, step = env.step(action)
         rewards.append(reward)
+        seen.append((step["utilisation"], step["sojourn"] * 100))
     (flow,) = info["scenario"]["flows"]
     rtt_ms = float(flow["rtt"].removesuffix("ms"))
-    return float(np.mean(rewards)), {"flows": flow["count"], "rtt_ms": rtt_ms}
+    utilisation, sojourn_ms = np.mean(seen, axis=0)
+    line = {"flows": flow["count"], "rtt_ms": rtt_ms}
+    return float(np.mean(rewards)), {**line, "utilisation": utilisation, "sojourn_ms": sojourn_ms}
 
 
 def train(iterations: int, pool: ThreadPoolExecutor) -> np.ndarray:
@@ -84,6 +92,9 @@ def main() -> None:
             f"{name:24} {len(part):5} {base:7.3f} {own:7.3f} {part.mean():7.3f} ± {half:.3f} "
             f"{np.mean(part > 0):8.0%}"
         )
+    for key in ("utilisation", "sojourn_ms"):
+        base, own = (np.mean([line[key] for _, line in runs]) for runs in (pie, agent))
+        print(f"{key:30} {base:7.3f} {own:7.3f}")
 
 
 if __name__ == "__main__":
