@@ -272,7 +272,7 @@ impl Plain {
             }
             self.now = at;
             match event {
-                Event::Change(i) => self.change(self.steps[i]),
+                Event::Change(i) => self.change(self.steps[i].clone()),
                 Event::Sent(l) if self.links[l].recorded => self.opportunity(l),
                 Event::Sent(l) => {
                     let packet = self.links[l].sending.expect("a packet is in transmission");
