@@ -17,9 +17,9 @@ impl Link {
         *ends = None;
     }
 
-    /// Sets the parameters of the discipline to those of `fresh` at `now`, before any other event of this time
-    /// (see [`Qdisc::reconfigure`]). Packets and state are kept. Returns false, and changes nothing,
-    /// if the discipline cannot change them.
+    /// Sets the parameters of the discipline to those of `fresh` at `now`, before any other event
+    /// of this time (see [`Qdisc::reconfigure`]). Packets and state are kept. Returns false, and
+    /// changes nothing, if the discipline cannot change them.
     ///
     /// # Panics
     /// If `now` is earlier than in a previous call.

@@ -56,8 +56,8 @@ pub struct Backlog {
 /// # Ok::<(), sojourn_aqm::Error>(())
 /// ```
 ///
-/// A discipline is a value: [`CloneQdisc`], which every `Clone + Send + 'static` type has, copies it
-/// with its queue, so that a link and a simulation can be copied while they run.
+/// A discipline is a value: [`CloneQdisc`], which every `Clone + Send + 'static` type has, copies
+/// it with its queue, so that a link and a simulation can be copied while they run.
 pub trait Qdisc: CloneQdisc {
     /// Enqueues or drops `packet`, whose arrival time is `context.now`.
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet);

@@ -181,12 +181,6 @@ impl Simulation {
         let links = may_change
             .map(|(l, may)| may_continue(l, begin, progress).then(|| link(scenario, l, may || any)))
             .collect::<Option<Vec<Link>>>()?;
-        let wire = |def: &LinkConfig| {
-            let rng = random_stream(scenario.seed, &format!("links.{}.loss", def.name));
-            (!def.loss.is_lossless()).then(|| LossProcess::new(def.loss, rng))
-        };
-        let lossy = scenario.links.iter().any(|def| !def.loss.is_lossless());
-        let wires = scenario.links.iter().filter(|_| lossy).map(wire).collect();
         let mut groups: Vec<usize> = (0..scenario.flows.len()).collect();
         groups.sort_by_key(|g| &scenario.flows[*g].name);
         let (sessions, groups): (Vec<usize>, Vec<usize>) =
@@ -232,7 +226,7 @@ impl Simulation {
             outbox: Outbox::default(),
             series: scenario.sample.map(|_| Series::new(scenario, flows.len() + hosts)),
             links,
-            losses: wires,
+            losses: loss_processes(scenario),
             unpooled_flows: flows.len(),
             pooled_owners: Vec::new(),
             sessions,
@@ -452,6 +446,16 @@ impl Simulation {
         }
         lost
     }
+}
+
+/// Random loss per link; empty if no link has any.
+fn loss_processes(scenario: &Scenario) -> Vec<Option<LossProcess>> {
+    let process = |def: &LinkConfig| {
+        let rng = random_stream(scenario.seed, &format!("links.{}.loss", def.name));
+        (!def.loss.is_lossless()).then(|| LossProcess::new(def.loss, rng))
+    };
+    let lossy = scenario.links.iter().any(|def| !def.loss.is_lossless());
+    scenario.links.iter().filter(|_| lossy).map(process).collect()
 }
 
 /// The link `l` with nothing on it. `may_change` is true if the scenario changes its rate or delay.

@@ -49,8 +49,8 @@ impl fmt::Debug for Simulation {
 }
 
 impl Simulation {
-    /// Creates a simulation of `scenario` at time zero. Rates and delays change only as the scenario
-    /// says; see [`Simulation::changeable`].
+    /// Creates a simulation of `scenario` at time zero. Rates and delays change only as the
+    /// scenario says; see [`Simulation::changeable`].
     pub fn new(scenario: impl Into<Arc<Scenario>>) -> Simulation {
         Simulation::set_up(scenario.into(), LinkChanges::Scheduled, &mut |_| true)
             .expect("the callback never cancels")
