@@ -357,7 +357,8 @@ fn state_is_that_just_before_now() {
 
 #[test]
 fn thousand_forks_and_ten_thousand_steps() {
-    let json = json!({"duration": "20s", "links": {"up": {"rate": "1mbit", "qdisc": "fq_codel(flows=16)"}},
+    let json = json!({"duration": "20s",
+        "links": {"up": {"rate": "1mbit", "qdisc": "fq_codel(flows=16)"}},
         "flows": [{"name": "bulk", "count": 2, "path": ["up"], "rtt": "50ms"}]});
     let scenario = Scenario::from_json(&json.to_string()).unwrap();
     let expected = whole(&scenario);

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 impl Simulation {
     /// Applies a change at [`Simulation::now`], before all other events of this time: a table of
-    /// the scenario's `changes` without `at`, with new rates, delays and parameters of disciplines of
-    /// `links`, and the flows that `leave`.
+    /// the scenario's `changes` without `at`, with new rates, delays and parameters of disciplines
+    /// of `links`, and the flows that `leave`.
     ///
     /// It is added to [`Simulation::scenario`]: a run of that scenario gives the same bytes. A
     /// change of the scenario that is due at the same time is applied first.

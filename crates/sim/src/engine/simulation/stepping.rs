@@ -157,8 +157,8 @@ impl Simulation {
         }
     }
 
-    /// Result of the run so far: that of the same scenario with [`Simulation::now`] as its duration,
-    /// byte for byte. Works on a copy; the simulation can be continued.
+    /// Result of the run so far: that of the same scenario with [`Simulation::now`] as its
+    /// duration, byte for byte. Works on a copy; the simulation can be continued.
     ///
     /// # Errors
     /// If nothing has been measured yet, because the warm-up is not over.
