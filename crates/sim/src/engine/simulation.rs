@@ -84,8 +84,8 @@ enum Payload {
 /// A scenario that is being simulated: it can be stepped, looked at, changed and copied.
 ///
 /// A run in steps gives the same bytes as one call of [`run`], and a copy (`Clone`) continues as
-/// its original does. At the time [`Simulation::now`], everything earlier has happened and nothing that
-/// is due then: a change made now precedes all other events of this time, as a change of the
+/// its original does. At the time [`Simulation::now`], everything earlier has happened and nothing
+/// that is due then: a change made now precedes all other events of this time, as a change of the
 /// scenario does.
 ///
 /// ```
