@@ -6,12 +6,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from validation.linux import cake, codel, counts, drr, dualpi2, fifo, fq_pie, pie, red, sfq, tcp
+from validation.linux import (
+    cake,
+    codel,
+    counts,
+    drr,
+    dualpi2,
+    fifo,
+    fq,
+    fq_pie,
+    pie,
+    red,
+    sfq,
+    tcp,
+)
 from validation.linux.__main__ import page
 from validation.linux.compare import Case, compared
 from validation.linux.timer import updates
 
-FAMILIES = (dualpi2, cake, codel, fifo, drr, sfq, red, pie)
+FAMILIES = (dualpi2, cake, codel, fifo, drr, sfq, red, pie, fq)
 CASES = [case for family in FAMILIES for case in family.CASES]
 COUNTED = [*red.COUNTED, *fq_pie.COUNTED]
 

@@ -39,10 +39,10 @@ def test_names_are_given_once_and_do_not_exist(sojourn: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "path"),
     [
-        (["run", "--set", "bottleneck.qdisc=hhf"], "links.bottleneck.qdisc"),
+        (["run", "--set", "bottleneck.qdisc=gred"], "links.bottleneck.qdisc"),
         (["run", "--set", "call.tcp=quic"], "flows.call.tcp.name: "),
         (["run", "--set", "call.source=webrtc"], "flows.call.source.name: "),
-        (["compare", "--qdisc", "codel,hhf"], "links.bottleneck.qdisc"),
+        (["compare", "--qdisc", "codel,gred"], "links.bottleneck.qdisc"),
     ],
 )
 def test_a_scenario_with_one_gets_the_alternative(
@@ -59,10 +59,10 @@ def test_a_scenario_with_one_gets_the_alternative(
 
 def test_python_says_so_as_well() -> None:
     """For classes that users look for; other names raise AttributeError as usual."""
-    with pytest.raises(AttributeError, match="not available yet; use fq_codel"):
-        _ = sj.Hhf  # type: ignore[attr-defined]
-    with pytest.raises(AttributeError, match=r"has no attribute 'Hhfs'$"):
-        _ = sj.Hhfs  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="not available; use wfq_red"):
+        _ = sj.Gred  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=r"has no attribute 'Greds'$"):
+        _ = sj.Greds  # type: ignore[attr-defined]
 
 
 def test_list_missing_shows_them_all(sojourn: Command) -> None:
@@ -71,6 +71,6 @@ def test_list_missing_shows_them_all(sojourn: Command) -> None:
     for spec in (spec for group in missing.groups().values() for spec in group):
         assert spec["name"] in out
         assert spec["instead"] in out
-    assert "fq_codel" in sojourn("list", "missing", "HHF")[1]
-    told = json.loads(sojourn("list", "missing", "hhf", "--json")[1])
-    assert (told["kind"], told["planned"]) == ("missing", True)
+    assert "wfq_red" in sojourn("list", "missing", "GRED")[1]
+    told = json.loads(sojourn("list", "missing", "gred", "--json")[1])
+    assert (told["kind"], told["planned"]) == ("missing", False)

@@ -40,14 +40,15 @@ def with_state_size(spec: Spec) -> tuple[Path, str] | None:
 @cache
 def text(name: str) -> str:
     """Return the Rust file of a discipline, or of the scheduler of a combination."""
-    path = _file(name) or _file(name.partition("_")[0])
+    path = _file(name) or _file(name.partition("_")[0], combination=True)
     if not path:
         raise SystemExit(f"gen: the file of {name} is not found")
     return path.read_text()
 
 
-def _file(name: str) -> Path | None:
-    stem = {"droptail": "drop_tail"}.get(name, name)
+def _file(name: str, *, combination: bool = False) -> Path | None:
+    files = {"droptail": "drop_tail"} | ({} if combination else {"fq": "fq_paced"})
+    stem = files.get(name, name)
     return next(SOURCES.glob(f"*/{stem}.rs"), None)
 
 

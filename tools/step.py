@@ -71,6 +71,10 @@ SETTINGS: dict[str, dict[str, str]] = {
     "fq_red": RED,
     "ewfq": {"limit": "500kB", "expected": "21", "rtt": "160ms"},
     "cake": {"bandwidth": "19.9mbit"},
+    "tbf": {"rate": "19mbit"},
+    "ets": {"by": "flow", "flows": "64"},
+    "fq": {"maxrate": "900kbit"},
+    "hhf": {"admit_bytes": "20kB"},
 }
 """Parameters besides the buffer size; disciplines that are not listed have their defaults."""
 

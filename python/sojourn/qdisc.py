@@ -25,13 +25,18 @@ __all__ = [
     "Drr",
     "DrrCoDel",
     "DualPi2",
+    "Ets",
     "Ewfq",
     "FengRed",
+    "Fq",
     "FqCoDel",
     "FqPie",
     "FqRed",
     "Fred",
+    "Hhf",
     "Hred",
+    "Htb",
+    "PfifoFast",
     "Pi",
     "Pi2",
     "Pie",
@@ -46,6 +51,7 @@ __all__ = [
     "Sfq",
     "Sred",
     "Stfq",
+    "Tbf",
     "Wf2q",
     "Wfq",
     "WfqCoDel",
@@ -1862,6 +1868,251 @@ class Prio(Qdisc, kw_only=True, frozen=True, tag="prio"):
 
     ecn: bool | None = None
     """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
+
+
+class PfifoFast(Qdisc, kw_only=True, frozen=True, tag="pfifo_fast"):
+    """Three FIFO queues by DSCP, served in strict order.
+
+    Source: Linux sch_generic.
+    """
+
+    limits: Sequence[str] | str | None = None
+    """Buffer size of each band, from the first to the third; the last one applies to the rest. List
+    of size; default 1000p; 1p or more.
+    """
+
+    limit: str | None = None
+    """Buffer size of all bands together; auto: no other than theirs. Size or auto; default auto; 1p
+    or more; also called buffer.
+    """
+
+
+class Ets(Qdisc, kw_only=True, frozen=True, tag="ets"):
+    """Strict priority for the first classes, deficit round robin for the others.
+
+    Source: IEEE 802.1Qaz-2011; Linux sch_ets.
+    """
+
+    limit: str | None = None
+    """Size of the buffer that all queues share, in bytes or packets. Size; default 1000p; 1p or
+    more; the paper's B; also called buffer.
+    """
+
+    limits: Sequence[str] | str | None = None
+    """Buffer sizes of the queues in order; the last one applies to all further queues; none for the
+    shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called buffers.
+    """
+
+    flows: int | None = None
+    """Number of queues; the queue identifier is taken modulo this number. Integer; default 8; 1 to
+    1048576; the paper's n; also called buckets, queues, classes.
+    """
+
+    by: Literal["flow", "hash", "class"] | None = None
+    """Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
+    hash, class; default class.
+    """
+
+    weights: Sequence[float | str] | float | str | None = None
+    """Weights of the queues in order; the last one applies to all further queues. List of number;
+    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+    """
+
+    full: Literal["longest", "arrival", "lowest", "threshold"] | None = None
+    """Queue that drops a packet when the shared buffer is full: the longest for its weight, that of
+    the arriving packet, the one with the highest number, or by dynamic threshold. One of longest,
+    arrival, lowest, threshold; default longest; also called overflow.
+    """
+
+    drop: Literal["head", "tail"] | None = None
+    """End of a queue at which it drops. One of head, tail; default head."""
+
+    ecn: bool | None = None
+    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
+
+    strict: int | None = None
+    """Number of queues with strict priority. Integer; default 0; 0 to 1048576."""
+
+    quanta: Sequence[str] | str | None = None
+    """Bytes per round of the further queues in order; the last one applies to all that follow. List
+    of bytes; default 1514B; 1B to 1GB; also called quantum.
+    """
+
+
+class Tbf(Qdisc, kw_only=True, frozen=True, tag="tbf"):
+    """A token bucket filter: a FIFO queue with a rate and a burst of its own.
+
+    Source: Linux sch_tbf.
+    """
+
+    rate: str | None = None
+    """Rate at which the bucket fills; auto: that of the link. Rate or auto; default auto; 8bit to
+    1000000000gbit; the paper's r.
+    """
+
+    burst: str | None = None
+    """Size of the bucket, and the largest packet that is sent. Bytes; default 15140B; 1B to 1000GB;
+    the paper's b; also called buffer, maxburst.
+    """
+
+    limit: str | None = None
+    """Buffer size, in bytes or packets. Size; default 1000p; 1p or more; the paper's B."""
+
+    peakrate: str | None = None
+    """Highest rate of a burst; auto: that of the link. Rate or auto; default auto; 8bit to
+    1000000000gbit; the paper's p.
+    """
+
+    mtu: str | None = None
+    """Size of the bucket of peakrate. Bytes; default 1514B; 1B to 1GB; the paper's M; also called
+    minburst.
+    """
+
+
+class Htb(Qdisc, kw_only=True, frozen=True, tag="htb"):
+    """A tree of classes with guaranteed and highest rates, which borrow what others leave.
+
+    Source: Devera, 2002; Linux sch_htb.
+    """
+
+    rates: Sequence[str] | str | None = None
+    """Rate that each class may always send; none for a class with the rate of the link and two
+    below it with half of that. List of rate; default ; 8bit to 1000000000gbit; also called rate.
+    """
+
+    ceils: Sequence[str] | str | None = None
+    """Rate that each class may not exceed, the last one applying to all further classes; none for
+    the rate of the link. List of rate; default ; 8bit to 1000000000gbit; also called ceil.
+    """
+
+    parents: Sequence[int] | int | None = None
+    """Parent of each class, 0 for none, the last one applying to all further classes; none for the
+    first class as parent of all others. List of integer; default ; 0 to 1024; also called parent.
+    """
+
+    prios: Sequence[int] | int | None = None
+    """Priority of each class, 0 first; the last one applies to all further classes. List of
+    integer; default 0; 0 to 7; also called prio.
+    """
+
+    bursts: Sequence[str] | str | None = None
+    """Size of the buckets of each class; the last one applies to all further classes. List of
+    bytes; default 1600B; 0B to 1000GB; also called burst.
+    """
+
+    quanta: Sequence[str] | str | None = None
+    """Bytes of each class per round, the last one applying to all further classes; none for a tenth
+    of a second's bytes at its rate, from 1000 to 200000. List of bytes; default ; 1B to 1GB; also
+    called quantum.
+    """
+
+    default: int | None = None
+    """Class of packets of which no leaf has the class; 0 for the first leaf. Integer; default 0; 0
+    to 1024.
+    """
+
+    limits: Sequence[str] | str | None = None
+    """Buffer size of each class; the last one applies to all further classes. List of size; default
+    1000p; 1p or more.
+    """
+
+    limit: str | None = None
+    """Size of the buffer of all classes together; auto: no other than theirs. Size or auto; default
+    auto; 1p or more; also called buffer.
+    """
+
+
+class Hhf(Qdisc, kw_only=True, frozen=True, tag="hhf"):
+    """A filter that delays large flows in favour of all others.
+
+    Source: Linux sch_hhf; Estan and Varghese, ACM TOCS 21(3), 2003.
+    """
+
+    limit: str | None = None
+    """Size of the buffer, in packets or bytes. Size; default 1000p; 1p or more; also called buffer.
+    """
+
+    quantum: str | None = None
+    """Bytes of the heavy hitters per round. Bytes; default 1514B; 1B to 1GB."""
+
+    hh_limit: int | None = None
+    """Largest number of heavy hitters in the table. Integer; default 2048; 1 to 1048576."""
+
+    reset_timeout: str | None = None
+    """Time between two clearings of the counters. Duration; default 40ms; 1us to 1000s."""
+
+    admit_bytes: str | None = None
+    """Bytes per reset_timeout above which a flow is a heavy hitter. Bytes; default 131072B; 0B to
+    1000GB.
+    """
+
+    evict_timeout: str | None = None
+    """Time without a packet after which a flow is no heavy hitter any more. Duration; default 1s;
+    1us to 1000s.
+    """
+
+    non_hh_weight: int | None = None
+    """Bytes of the other flows per round, in units of quantum. Integer; default 2; 1 to 1000000."""
+
+
+class Fq(Qdisc, kw_only=True, frozen=True, tag="fq"):
+    """A queue per flow that sends packets at their own times, with a highest rate per flow.
+
+    Source: Linux sch_fq.
+    """
+
+    limit: str | None = None
+    """Size of the buffer, in packets or bytes. Size; default 10000p; 1p or more; also called
+    buffer.
+    """
+
+    flow_limit: int | None = None
+    """Largest number of packets of a flow. Integer; default 100; 1 to 4294967295."""
+
+    quantum: str | None = None
+    """Bytes of a flow per round. Bytes; default 3028B; 1B to 1048576B."""
+
+    initial_quantum: str | None = None
+    """Bytes that a new flow may send at first. Bytes; default 15140B; 0B to 2147483647B."""
+
+    maxrate: str | None = None
+    """Highest rate of a flow; auto: none. Rate or auto; default auto; 8bit to 1000000000gbit."""
+
+    low_rate_threshold: str | None = None
+    """Rate up to which each packet of a flow is delayed by itself. Rate; default 550kbit; 0bit to
+    1000000000gbit.
+    """
+
+    refill_delay: str | None = None
+    """Idle time after which a flow has a full quantum again. Duration; default 40ms; 0s to 1000s.
+    """
+
+    hz: int | Literal["auto"] | None = None
+    """Ticks per second of the clock that measures idle times; auto: these are exact. Integer or
+    auto; default auto; 1 to 10000.
+    """
+
+    flows: int | None = None
+    """Number of queues for flows. Integer; default 1024; 1 to 1048576; also called buckets."""
+
+    weights: Sequence[str] | str | None = None
+    """Bytes per round of each priority. List of bytes; default 589824B 196608B 65536B; 1B to 1GB.
+    """
+
+    ce_threshold: str | None = None
+    """Time after its due time from which on a packet is marked; auto: none is marked. Duration or
+    auto; default auto; 0s to 1000s.
+    """
+
+    horizon: str | None = None
+    """Time from its arrival up to which a packet may be delayed. Duration; default 10s; 1us to
+    4000s.
+    """
+
+    horizon_drop: bool | None = None
+    """True to drop a packet beyond the horizon, false to send it at the horizon. Flag; default
+    true.
+    """
 
 
 class DrrCoDel(Qdisc, kw_only=True, frozen=True, tag="drr_codel"):

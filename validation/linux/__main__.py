@@ -12,7 +12,7 @@ from validation.linux.compare import Compared, compared
 
 ROOT = Path(__file__).parent.parent.parent
 
-FAMILIES = ("dualpi2", "cake", "codel", "fifo", "drr", "sfq", "red", "pie", "fq_pie")
+FAMILIES = ("dualpi2", "cake", "codel", "fifo", "drr", "sfq", "red", "pie", "fq_pie", "fq")
 """Modules of this package, each with `TITLE`, `INTRO`, `CASES`. Optional are `COUNTED`, cases whose
 numbers over many seeds are compared, and `extra()`, further text."""
 

@@ -39,39 +39,11 @@ impl Missing {
 /// Disciplines and class trees of Linux and of RFCs that are not in the registry.
 pub static DISCIPLINES: &[Missing] = &[
     Missing {
-        names: &["fq", "sch_fq"],
-        about: "tc's fq: a queue per flow that sends packets at their own times",
-        planned: true,
-        why: "senders pace themselves here",
-        instead: "fq_codel, sfq or drr on the link and pacing = true in the tcp of the flows",
-    },
-    Missing {
-        names: &["htb", "hfsc", "cbq", "tbf"],
-        about: "a shaper, or a tree of classes with rates of their own",
-        planned: true,
-        why: "a link has one rate, and of the disciplines only cake has a shaper",
-        instead: "the rate of the link or cake as shaper, and drr, wfq or prio by class",
-    },
-    Missing {
-        names: &["ets"],
-        about: "strict priority bands followed by weighted ones",
-        planned: true,
-        why: "prio and drr exist only apart",
-        instead: "prio for strict priorities, or drr with by = \"class\" and weights",
-    },
-    Missing {
-        names: &["hhf"],
-        about: "the heavy-hitter filter of Linux",
-        planned: true,
-        why: "other disciplines came first",
-        instead: "fq_codel, sfb or afd",
-    },
-    Missing {
-        names: &["pfifo_fast"],
-        about: "three priority bands, chosen by the type of service",
-        planned: true,
-        why: "it differs from prio only in how packets are classified",
-        instead: "prio with the class of each flow (0 to 2)",
+        names: &["hfsc", "cbq"],
+        about: "a tree of classes with service curves or weights",
+        planned: false,
+        why: "htb does what they are used for",
+        instead: "htb",
     },
     Missing {
         names: &["gred", "wred"],
@@ -124,9 +96,9 @@ mod tests {
 
     #[test]
     fn the_refusal_says_what_it_is_and_what_to_use() {
-        let error = registry::find("HTB").unwrap_err().to_string();
-        assert!(error.starts_with("\"HTB\" (a shaper, or a tree "), "{error}");
-        assert!(error.contains(") is not available yet; use the rate "), "{error}");
+        let error = registry::find("GRED").unwrap_err().to_string();
+        assert!(error.starts_with("\"GRED\" (RED with thresholds per class "), "{error}");
+        assert!(error.contains(") is not available; use wfq_red "), "{error}");
         let never = registry::find("netem").unwrap_err().to_string();
         assert!(never.contains("is not available; use the keys delay"), "{never}");
     }

@@ -1,6 +1,6 @@
 //! Packet descriptor that queues hold in place of a packet.
 
-use crate::units::Time;
+use crate::units::{Span, Time};
 
 /// ECN field of the IP header (RFC 3168 §5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -47,6 +47,8 @@ impl TcpFlags {
     pub const SACK: TcpFlags = TcpFlags(16);
     /// Its first SACK block is a duplicate (RFC 2883).
     pub const DSACK: TcpFlags = TcpFlags(32);
+    /// The packet has a [departure time](Packet::departure), and no acknowledgement number.
+    pub const TIMED: TcpFlags = TcpFlags(128);
     /// It has as many SACK blocks as its sender puts in a header, so that more may be unreported.
     pub const SACK_FULL: TcpFlags = TcpFlags(64);
 
@@ -94,7 +96,8 @@ pub struct Packet {
     pub source: u32,
     /// Key of the host that receives the packet; 0 if not known.
     pub destination: u32,
-    /// TCP acknowledgement number (RFC 9293 §3.1); meaningful with [`TcpFlags::ACK`].
+    /// TCP acknowledgement number (RFC 9293 §3.1), meaningful with [`TcpFlags::ACK`]; with
+    /// [`TcpFlags::TIMED`] the microseconds from the arrival to the departure time.
     pub ack: u32,
     /// Traffic class, 0 if there is none. The DSCP, where a discipline reads one.
     pub class: u16,
@@ -102,6 +105,23 @@ pub struct Packet {
     pub ecn: Ecn,
     /// TCP header.
     pub tcp: TcpFlags,
+}
+
+impl Packet {
+    /// Time before which the packet is not to be sent, if its sender has set one. Only fq holds it
+    /// back until then.
+    pub fn departure(&self) -> Option<Time> {
+        self.tcp.has(TcpFlags::TIMED).then(|| self.arrived + Span::us(self.ack.into()))
+    }
+
+    /// Sets the departure time, which is kept in whole microseconds, rounded up, and at most 71
+    /// minutes after the arrival. It takes the place of an acknowledgement number.
+    #[must_use]
+    pub fn with_departure(self, at: Time) -> Packet {
+        let us = at.since(self.arrived).0.div_ceil(1000);
+        let tcp = TcpFlags::TIMED;
+        Packet { ack: u32::try_from(us).unwrap_or(u32::MAX), tcp, ..self }
+    }
 }
 
 // A descriptor and the two links of its list fit in 48 bytes, within a cache line.

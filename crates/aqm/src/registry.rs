@@ -38,13 +38,19 @@ use crate::sched::drop_tail::DropTail;
 use crate::sched::drr::Drr;
 use crate::sched::dual::Dual;
 use crate::sched::dualpi2::DualPi2;
+use crate::sched::ets::Ets;
 use crate::sched::ewfq::Ewfq;
 use crate::sched::fair::Fair;
 use crate::sched::fq::Fq;
+use crate::sched::fq_paced::FqPaced;
+use crate::sched::hhf::Hhf;
+use crate::sched::htb::Htb;
+use crate::sched::pfifo_fast::PfifoFast;
 use crate::sched::prio::Priority;
 use crate::sched::scfq::Scfq;
 use crate::sched::sfq::Sfq;
 use crate::sched::stfq::Stfq;
+use crate::sched::tbf::Tbf;
 use crate::sched::wf2q::Wf2q;
 use crate::sched::wfq::Wfq;
 use crate::units::Rate;
@@ -367,6 +373,26 @@ registry! {
         preset [("flows", "3"), ("by", "class")],
         "strict priority: serves the lowest-numbered class with packets",
         "on departure: the next class", "folklore";
+    "pfifo_fast" [] => PfifoFast, preset [],
+        "three FIFO queues by DSCP, served in strict order",
+        "on departure: the next band", "Linux sch_generic";
+    "ets" [] => Fair<Ets, NoAqm>, preset [("flows", "8"), ("by", "class")],
+        "strict priority for the first classes, deficit round robin for the others",
+        "on departure: the next class", "IEEE 802.1Qaz-2011; Linux sch_ets";
+    "tbf" ["token_bucket"] => Tbf, preset [],
+        "a token bucket filter: a FIFO queue with a rate and a burst of its own",
+        "on departure: whether there are tokens", "Linux sch_tbf";
+    "htb" [] => Htb, preset [],
+        "a tree of classes with guaranteed and highest rates, which borrow what others leave",
+        "on departure: the next class, and when it may send",
+        "Devera, 2002; Linux sch_htb";
+    "hhf" [] => Hhf, preset [],
+        "a filter that delays large flows in favour of all others",
+        "on arrival: the bucket of the packet; on departure: the next bucket",
+        "Linux sch_hhf; Estan and Varghese, ACM TOCS 21(3), 2003";
+    "fq" ["sch_fq"] => FqPaced, preset [],
+        "a queue per flow that sends packets at their own times, with a highest rate per flow",
+        "on departure: the next flow, and when it may send", "Linux sch_fq";
     "drr_codel" [] => Fair<Drr, CoDel>, preset [("ecn", "true")],
         "deficit round robin with CoDel in every queue",
         "on departure: the next queue, and CoDel's drops in it",

@@ -61,6 +61,25 @@ impl Bench {
         self.put_flow(0, body, len)
     }
 
+    pub fn put_class(&mut self, class: u16, body: u32, len: u32) -> Vec<u32> {
+        self.put_class_flow(class, 0, body, len)
+    }
+
+    pub fn put_class_flow(&mut self, class: u16, flow: u32, body: u32, len: u32) -> Vec<u32> {
+        let (arrived, ecn) = (self.now, self.ecn);
+        let packet =
+            Packet { arrived, len, flow, hash: flow, class, body, ecn, ..Packet::default() };
+        self.with(|q, context| q.enqueue(context, packet)).1
+    }
+
+    /// Enqueues a packet of 1000 bytes that is due `us` microseconds from now.
+    pub fn put_due(&mut self, flow: u32, body: u32, us: u32) -> Vec<u32> {
+        let packet =
+            Packet { arrived: self.now, len: 1000, flow, hash: flow, body, ..Packet::default() };
+        let packet = packet.with_departure(self.now + crate::units::Span::us(us.into()));
+        self.with(|q, context| q.enqueue(context, packet)).1
+    }
+
     pub fn put_flow(&mut self, flow: u32, body: u32, len: u32) -> Vec<u32> {
         let (arrived, ecn) = (self.now, self.ecn);
         let packet = Packet { arrived, len, flow, hash: flow, body, ecn, ..Packet::default() };

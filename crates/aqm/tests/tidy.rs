@@ -106,8 +106,19 @@ fn functions_are_short() {
 }
 
 /// Files beside the schedulers that are no algorithms: what several schedulers are made of.
-const PARTS: [&str; 10] =
-    ["clocked", "dual", "hold", "linux", "longest", "ring", "scheduler", "tags", "tree", "tuned"];
+const PARTS: [&str; 11] = [
+    "bucket",
+    "clocked",
+    "dual",
+    "hold",
+    "linux",
+    "longest",
+    "ring",
+    "scheduler",
+    "tags",
+    "tree",
+    "tuned",
+];
 
 #[test]
 fn every_algorithm_file_has_its_headings() {
@@ -149,7 +160,11 @@ fn documented_state_sizes_are_correct() {
     let mut faults = Vec::new();
     let mut found = 0;
     for entry in sojourn_aqm::registry::REGISTRY {
-        let stem = if entry.name == "droptail" { "drop_tail" } else { entry.name };
+        let stem = match entry.name {
+            "droptail" => "drop_tail",
+            "fq" => "fq_paced",
+            name => name,
+        };
         let dirs = ["aqm", "sched"].map(|dir| root().join("crates/aqm/src").join(dir));
         let paths = dirs.iter().map(|dir| dir.join(stem).with_extension("rs"));
         let Some(path) = paths.into_iter().find(|path| path.exists()) else { continue };

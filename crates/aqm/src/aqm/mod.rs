@@ -305,9 +305,9 @@ mod tests {
         for entry in REGISTRY {
             let qdisc = crate::build(entry.name, &[], Rate(8_000_000)).unwrap().qdisc;
             // CHOKe drops a queued packet when another one arrives; SFB reads its queue when the
-            // hash changes.
+            // hash changes; HHF selects a bucket on departure.
             let on_arrival = entry.decides.starts_with("on arrival");
-            let expected = on_arrival && !["choke", "sfb"].contains(&entry.name);
+            let expected = on_arrival && !["choke", "sfb", "hhf"].contains(&entry.name);
             assert_eq!(qdisc.decides_at_enqueue(), expected, "{}", entry.name);
         }
     }

@@ -62,6 +62,16 @@ pub(super) fn idle_rounds(queues: impl Iterator<Item = (u64, u64)>) -> u64 {
 }
 
 impl Drr {
+    /// Creates a scheduler for queues with these quanta, in bytes.
+    pub(super) fn with_quanta(quanta: Vec<u64>) -> Drr {
+        Drr {
+            deficits: vec![0; quanta.len()],
+            active: Ring::new(quanta.len()),
+            quanta,
+            served: false,
+        }
+    }
+
     /// Credits the rounds in which no queue can send.
     fn skip(&mut self, heads: &Heads<'_>) {
         let Drr { quanta, deficits, active, .. } = self;
@@ -89,12 +99,7 @@ impl Scheduler for Drr {
     fn new(params: Checked<'_, DrrParams>, _env: &Env, weights: &[f64]) -> Result<Self> {
         // At most 1e9 bytes times 1e6: fits easily into the deficit.
         let quantum = |w: &f64| cast::trunc(params.quantum.0 as f64 * w).max(1);
-        Ok(Drr {
-            quanta: weights.iter().map(quantum).collect(),
-            deficits: vec![0; weights.len()],
-            active: Ring::new(weights.len()),
-            served: false,
-        })
+        Ok(Drr::with_quanta(weights.iter().map(quantum).collect()))
     }
 
     fn on_enqueued(&mut self, _now: Time, i: u32, _packet: Item, first: bool) {

@@ -1,5 +1,6 @@
 //! Schedulers: which queue sends next, and the disciplines made of them.
 
+pub(crate) mod bucket;
 pub mod cake;
 pub(crate) mod clocked;
 pub mod curvy_red;
@@ -7,11 +8,16 @@ pub mod drop_tail;
 pub mod drr;
 pub mod dual;
 pub mod dualpi2;
+pub mod ets;
 pub mod ewfq;
 pub mod fair;
 pub mod fq;
+pub mod fq_paced;
+pub mod hhf;
 pub mod hold;
+pub mod htb;
 pub(crate) mod longest;
+pub mod pfifo_fast;
 pub mod prio;
 pub(crate) mod ring;
 pub mod scfq;
@@ -19,6 +25,7 @@ pub mod scheduler;
 pub mod sfq;
 pub mod stfq;
 pub(crate) mod tags;
+pub mod tbf;
 pub(crate) mod tree;
 pub mod wf2q;
 pub mod wfq;

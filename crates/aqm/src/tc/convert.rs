@@ -111,7 +111,11 @@ pub fn export(name: &str, rows: &[ParamRow], rate: Option<Rate>) -> Result<Expor
     let same = |kind: &&'static Kind| kind.becomes == Becomes::Discipline(entry.name);
     let kind = KINDS.iter().copied().filter(same).find(|kind| (kind.rules.fits)(&params));
     let Some(kind) = kind else {
-        let text = format!("Linux has no qdisc for {}: {}", entry.name, entry.about);
+        let text = if KINDS.iter().any(|kind| kind.name == entry.name) {
+            format!("{} takes a command for each class: write tc class add", entry.name)
+        } else {
+            format!("Linux has no qdisc for {}: {}", entry.name, entry.about)
+        };
         return Err(Error::new(text).at(entry.name));
     };
     let mut line = Line::new(kind);

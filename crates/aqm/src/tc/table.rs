@@ -314,6 +314,12 @@ impl Line {
         self.args[index] = Some(arg);
     }
 
+    /// Removes word `name`.
+    pub fn unset(&mut self, name: &str) {
+        let index = self.index(name);
+        self.args[index] = None;
+    }
+
     /// Returns the error for a required word that is not given, if it is not.
     ///
     /// # Errors

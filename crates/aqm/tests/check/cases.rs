@@ -138,10 +138,14 @@ pub fn draw(rows: &[ParamRow], rng: &mut Pcg64Mcg) -> Vec<(String, String)> {
     for row in rows {
         // A shaper that is much slower than the link would still be busy when a test ends; and
         // what the kernel needs for a packet may exceed a buffer that holds it.
-        if row.name == "bandwidth" {
+        if matches!(row.name, "bandwidth" | "rate" | "peakrate" | "maxrate") {
             let rates = ["auto", "7mbit", "9mbit", "1gbit"];
             let rate = rates[rng.next_u32() as usize % rates.len()];
             settings.push((row.name.to_string(), rate.to_string()));
+        } else if matches!(row.name, "rates" | "ceils") {
+            let rates = ["7mbit", "9mbit 5mbit", "8mbit 3mbit 6mbit"];
+            let rates = rates[rng.next_u32() as usize % rates.len()];
+            settings.push((row.name.to_string(), rates.to_string()));
         } else if matches!(row.name, "memory" | "autorate_ingress") {
             continue;
         } else if row.name == "limit" || rng.next_u32().is_multiple_of(2) {

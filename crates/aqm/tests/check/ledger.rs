@@ -62,6 +62,8 @@ pub struct Ledger {
     /// Body of the last packet sent, by flow, and by ECN field if that selects the queue.
     last: BTreeMap<(u32, Option<u8>), u32>,
     by_ecn: bool,
+    /// True if a flow may be moved to another queue while it has packets.
+    moves_flows: bool,
     marks: Marks,
     seen_marked: u64,
     pub trace: Vec<Event>,
@@ -83,6 +85,8 @@ impl Ledger {
             may_mark: value(&made, "ecn") == Some("true")
                 || value(&made, "ce_threshold").is_some_and(|value| value != "auto"),
             by_ecn: value(&made, "any_ect").is_some(),
+            // HHF: when a flow becomes a heavy hitter.
+            moves_flows: value(&made, "admit_bytes").is_some(),
             washes: value(&made, "wash") == Some("true"),
             settles_on_arrival: made.qdisc.decides_at_enqueue(),
             decided_later: false,
@@ -146,7 +150,8 @@ impl Ledger {
             let ecn = self.packets[packet.body as usize].0.ecn;
             let key = (packet.flow, self.by_ecn.then_some(ecn as u8));
             let last = self.last.insert(key, packet.body);
-            assert!(last < Some(packet.body), "{packet:?} comes after {last:?} of its flow");
+            let ordered = last < Some(packet.body) || self.moves_flows;
+            assert!(ordered, "{packet:?} comes after {last:?} of its flow");
             let last = self.last_sent.replace(packet.body);
             let overtaken = last > Some(packet.body);
             assert!(!overtaken || !self.settles_on_arrival, "{packet:?} comes after {last:?}");

@@ -219,6 +219,9 @@ fn a_gauge_is_current_when_read() {
 
 /// True if the discipline may delay packets by itself.
 fn is_shaped(made: &sojourn_aqm::registry::Built) -> bool {
+    if ["rate", "rates", "maxrate"].iter().any(|name| cases::value(made, name).is_some()) {
+        return true;
+    }
     let limited = cases::value(made, "bandwidth").is_some_and(|rate| rate != "auto");
     limited || cases::value(made, "autorate_ingress") == Some("true")
 }

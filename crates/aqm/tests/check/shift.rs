@@ -12,10 +12,19 @@ use sojourn_aqm::{Dropped, Packet, Span, Time};
 const OFFSETS: [u64; 6] =
     [1, 100_000_000_000, 99_999_999_977, 86_399_999_999_989, (1 << 60) + 12_345_677, 1 << 63];
 
-/// Returns the offsets for a case: variants of Linux count time in units of up to 1.024 us.
+/// Returns the offsets for a case: variants of Linux count time in units of up to 1.024 us, and in
+/// ticks of 1 / `hz`. The unit of 2 s is a multiple of both.
 fn offsets(case: &Case) -> impl Iterator<Item = u64> {
     let linux = case.settings.iter().any(|(_, value)| value == "linux");
-    OFFSETS.into_iter().map(move |offset| if linux { offset.div_ceil(1024) * 1024 } else { offset })
+    let ticks = case.settings.iter().any(|(name, _)| name == "hz");
+    let unit = if ticks {
+        2_000_000_000
+    } else if linux {
+        1024
+    } else {
+        1
+    };
+    OFFSETS.into_iter().map(move |offset| offset.div_ceil(unit) * unit)
 }
 
 /// Gauges that show a time, in seconds; 0 if there is none. All others must be equal bit for bit.

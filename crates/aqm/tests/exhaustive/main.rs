@@ -10,6 +10,7 @@
 mod blues;
 mod cake;
 mod dualpi2;
+mod ets;
 mod fair;
 mod flows;
 mod fq_codel;
@@ -18,6 +19,7 @@ mod naive;
 mod periodic;
 mod red;
 mod single;
+mod tbf;
 
 use naive::{Naive, Real};
 use sojourn_aqm::qdisc::{Build, Env};

@@ -123,7 +123,7 @@ fn wrong_scripts_name_the_line() {
         ("tc qdisc ad dev eth0 root pie", "line 1: unknown command \"ad\", did you mean \"add\"?"),
         ("tc class add dev eth0 parent 1: htb ceil 1mbit", "line 1.htb.rate: is required"),
         ("tc qdisc add dev eth0 root handle 1: htb default 1", "eth0.htb: has no class"),
-        ("tc qdisc add dev eth0 root hhf", "eth0.hhf: sojourn has no such discipline"),
+        ("tc qdisc add dev eth0 root gred setup", "eth0.gred: sojourn has no such discipline"),
     ];
     for (script, answer) in cases {
         let text = refusal(script);

@@ -219,6 +219,7 @@ pub fn tables() -> Json {
             Unit::Choice(choices) => {
                 choices.iter().map(|(w, v)| [*w, *v]).filter(|[w, _]| !w.is_empty()).collect()
             }
+            Unit::Words(words) => words.iter().map(|(w, _)| [*w, ""]).collect(),
             _ => Vec::new(),
         };
         json!({

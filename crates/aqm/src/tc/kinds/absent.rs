@@ -1,75 +1,11 @@
-//! Qdiscs for which this library has no discipline, or had none when their table was written. A
-//! discipline of the name and with parameters of the names in `To` is used as soon as it exists.
+//! Qdiscs for which this library has no discipline.
 
-use super::super::table::Ours::{Harmless, To};
+use super::super::table::Ours::Harmless;
 use super::super::table::{Becomes, Kind, Rules, Unit, Word};
 
 const fn flag(name: &'static str, words: &'static [(&'static str, &'static str)]) -> Word {
     Word::new(name, Unit::Choice(words), words[0].0, Harmless)
 }
-
-/// `fq`: a queue per flow, with pacing.
-pub static FQ: Kind = Kind {
-    name: "fq",
-    becomes: Becomes::Discipline("fq"),
-    words: &[
-        Word::new("limit", Unit::Packets, "10000", To("limit")),
-        Word::new("flow_limit", Unit::Packets, "100", To("flow_limit")),
-        Word::new("quantum", Unit::Bytes, "3028", To("quantum")),
-        Word::new("initial_quantum", Unit::Bytes, "15140", To("initial_quantum")),
-        Word::new("maxrate", Unit::Rate, "", To("maxrate")),
-        Word::new("defrate", Unit::Rate, "", Harmless),
-        Word::new("buckets", Unit::Integer, "1024", To("buckets")),
-        flag("pacing", &[("pacing", ""), ("nopacing", "")]),
-        Word::new("refill_delay", Unit::Time, "40ms", To("refill_delay")),
-        Word::new("bands", Unit::Integer, "3", To("bands")),
-        Word::new("priomap", Unit::Numbers, "", Harmless),
-        Word::new("weights", Unit::Numbers, "", Harmless),
-        Word::new("low_rate_threshold", Unit::Rate, "550kbit", Harmless),
-        Word::new("orphan_mask", Unit::Integer, "1023", Harmless),
-        Word::new("timer_slack", Unit::Nanos, "10us", Harmless),
-        Word::new("ce_threshold", Unit::Time, "", To("ce_threshold")),
-        Word::new("horizon", Unit::Time, "10s", To("horizon")),
-        flag("horizon_drop", &[("horizon_drop", ""), ("horizon_cap", "")]),
-        Word::new("offload_horizon", Unit::Time, "0", Harmless),
-    ],
-    fixed: &[],
-    rules: Rules::NONE,
-    differs: "",
-};
-
-/// `ets`: strict bands, then weighted ones.
-pub static ETS: Kind = Kind {
-    name: "ets",
-    becomes: Becomes::Discipline("ets"),
-    words: &[
-        Word::new("bands", Unit::Integer, "", To("bands")).within(1, 16),
-        Word::new("strict", Unit::Integer, "0", To("strict")),
-        Word::new("quanta", Unit::Numbers, "", To("quanta")),
-        Word::new("priomap", Unit::Numbers, "", Harmless),
-    ],
-    fixed: &[],
-    rules: Rules::NONE,
-    differs: "",
-};
-
-/// `hhf`: heavy-hitter filter.
-pub static HHF: Kind = Kind {
-    name: "hhf",
-    becomes: Becomes::Discipline("hhf"),
-    words: &[
-        Word::new("limit", Unit::Packets, "1000", To("limit")),
-        Word::new("quantum", Unit::Bytes, "1514", To("quantum")),
-        Word::new("hh_limit", Unit::Integer, "2048", To("hh_limit")),
-        Word::new("reset_timeout", Unit::Time, "40ms", To("reset_timeout")),
-        Word::new("admit_bytes", Unit::Bytes, "131072", To("admit_bytes")),
-        Word::new("evict_timeout", Unit::Time, "1s", To("evict_timeout")),
-        Word::new("non_hh_weight", Unit::Integer, "2", To("non_hh_weight")),
-    ],
-    fixed: &[],
-    rules: Rules::NONE,
-    differs: "",
-};
 
 /// `gred`: RED with thresholds per class.
 pub static GRED: Kind = Kind {

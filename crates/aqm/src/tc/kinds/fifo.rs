@@ -50,20 +50,20 @@ pub static PFIFO_HEAD_DROP: Kind = Kind {
     differs: "",
 };
 
-const BY_CLASS: Fixed =
+pub(super) const BY_CLASS: Fixed =
     Fixed { name: "by", linux: "class", why: "Linux needs a tc filter to choose the class" };
-const LEAF_TAIL: Fixed =
+pub(super) const LEAF_TAIL: Fixed =
     Fixed { name: "drop", linux: "tail", why: "the pfifo of each class drops the arriving packet" };
 /// Buffers of the classes. `full` is irrelevant where each class has its own.
 const BUFFERS: &[&str] = &["full", "limit", "limits"];
 
 /// Buffer of each class: a pfifo of the queue length of the device.
-fn leaf_limits(bands: u64) -> Vec<(&'static str, String)> {
+pub(super) fn leaf_limits(bands: u64) -> Vec<(&'static str, String)> {
     vec![("limits", "1000p".to_string()), ("limit", Size::Packets(1000 * bands).to_string())]
 }
 
 /// Limits that differ from those of the leaves.
-fn lost_limits(params: &Params<'_>, bands: u64) -> Vec<String> {
+pub(super) fn lost_limits(params: &Params<'_>, bands: u64) -> Vec<String> {
     let (limits, limit) = (params.text("limits"), params.text("limit"));
     if limits == "1000p" && limit == format!("{}p", 1000 * bands) {
         return Vec::new();
@@ -76,7 +76,7 @@ fn lost_limits(params: &Params<'_>, bands: u64) -> Vec<String> {
     vec![format!("limits = {limits}: add a qdisc pfifo or bfifo with its limit to each class")]
 }
 
-const MAP: &str = "the class of each flow is set in the scenario";
+pub(super) const MAP: &str = "the class of each flow is set in the scenario";
 
 /// `prio`: strict priority.
 pub static PRIO: Kind = Kind {
@@ -100,19 +100,33 @@ pub static PRIO: Kind = Kind {
 /// `pfifo_fast`: three bands, without options.
 pub static PFIFO_FAST: Kind = Kind {
     name: "pfifo_fast",
-    becomes: Becomes::Discipline("prio"),
+    becomes: Becomes::Discipline("pfifo_fast"),
     words: &[
-        Word::new("bands", Unit::Integer, "3", To("flows")).within(3, 3),
+        Word::new("bands", Unit::Integer, "3", Harmless).within(3, 3),
         Word::new("priomap", Unit::Numbers, "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1", Harmless),
     ],
-    fixed: &[BY_CLASS, LEAF_TAIL],
+    fixed: &[],
     rules: Rules {
-        parameters: BUFFERS,
-        settings: |line| leaf_limits(line.whole("bands")),
-        fits: |_| false,
+        parameters: &["limit", "limits"],
+        settings: |_| vec![("limits", "1000p".to_string()), ("limit", "auto".to_string())],
+        words: |params, _| {
+            let (limits, limit) = (params.text("limits"), params.text("limit"));
+            let mut lost = Vec::new();
+            if limits != "1000p" {
+                lost.push(format!(
+                    "limits = {limits}: each band has the queue length of the device"
+                ));
+            }
+            if limit != "auto" {
+                lost.push(format!("limit = {limit}: the bands of Linux share no buffer"));
+            }
+            lost
+        },
         ..Rules::NONE
     },
-    differs: "as prio; the limit of each band is the queue length of the device",
+    differs: "the limit of each band is the queue length of the device, 1000 packets; Linux takes \
+              the band from the priority of a packet, which follows the DSCP if no application \
+              sets it",
 };
 
 /// `drr`: deficit round robin.

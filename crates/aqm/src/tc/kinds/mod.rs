@@ -8,6 +8,7 @@ pub mod cake;
 pub mod codel;
 pub mod dualpi2;
 pub mod fifo;
+pub mod flows;
 pub mod pie;
 pub mod red;
 pub mod sfb;
@@ -36,9 +37,9 @@ pub static KINDS: &[&Kind] = &[
     &pie::FQ_PIE,
     &cake::CAKE,
     &dualpi2::DUALPI2,
-    &absent::FQ,
-    &absent::ETS,
-    &absent::HHF,
+    &flows::FQ,
+    &flows::ETS,
+    &flows::HHF,
     &absent::GRED,
     &shaper::TBF,
     &shaper::NETEM,

@@ -1,32 +1,34 @@
 //! Shapers and emulation, which become rate, delay and loss of a link.
 
 use super::super::table::Ours::{Computed, Harmless, Lost, To};
-use super::super::table::{Arg, Becomes, Kind, Line, Rules, Unit, Word};
+use super::super::table::{Arg, Becomes, Kind, Line, Params, Rules, Unit, Word};
 use crate::error::{Error, Result};
 use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
 
-const BUCKET: &str = "a link has no token bucket";
 const FRAMING: &str = "a link counts the bytes of the packets";
 const NO: &str = "sojourn does not do that to packets";
 
 /// `tbf`: token bucket filter.
 pub static TBF: Kind = Kind {
     name: "tbf",
-    becomes: Becomes::Link,
+    becomes: Becomes::Discipline("tbf"),
     words: &[
-        Word::new("limit", Unit::Bytes, "", Computed),
-        Word::new("burst", Unit::Bytes, "", Harmless).also(&["buffer", "maxburst"]),
+        Word::new("limit", Unit::Bytes, "", To("limit")),
+        Word::new("burst", Unit::Bytes, "", To("burst")).also(&["buffer", "maxburst"]),
         Word::new("rate", Unit::Rate, "", To("rate")),
-        Word::new("mtu", Unit::Bytes, "", Lost(BUCKET)).also(&["minburst"]),
-        Word::new("peakrate", Unit::Rate, "", Lost(BUCKET)),
+        Word::new("mtu", Unit::Bytes, "", To("mtu")).also(&["minburst"]),
+        Word::new("peakrate", Unit::Rate, "", To("peakrate")),
         Word::new("latency", Unit::Time, "", Computed).also(&["lat"]),
         Word::new("mpu", Unit::Bytes, "0", Lost(FRAMING)),
         Word::new("overhead", Unit::Integer, "0", Lost(FRAMING)),
         Word::new("linklayer", Unit::Text, "ethernet", Lost(FRAMING)),
     ],
     fixed: &[],
-    rules: Rules { complete: complete_tbf, ..Rules::NONE },
-    differs: "the bucket of burst bytes, which may leave at once, is not modelled",
+    rules: Rules { complete: complete_tbf, words: tbf_words, ..Rules::NONE },
+    differs: "Linux can have another qdisc below it; tc import takes its rate as that of the link",
 };
 
 fn complete_tbf(line: &mut Line) -> Result<()> {
@@ -46,6 +48,20 @@ fn complete_tbf(line: &mut Line) -> Result<()> {
         line.require("mtu", "mtu 1540 beside peakrate")?;
     }
     Ok(())
+}
+
+fn tbf_words(params: &Params<'_>, line: &mut Line) -> Vec<String> {
+    if params.text("peakrate") == "auto" && line.whole("mtu") == 1514 {
+        line.unset("mtu"); // the default here, which matters beside peakrate only
+    }
+    match params.rate {
+        _ if line.given("rate").is_some() => Vec::new(),
+        None => vec!["rate = auto: tc has no word for the rate of the link".to_string()],
+        Some(rate) => {
+            line.set("rate", Arg::Whole(rate.0 / 8 * 8));
+            Vec::new()
+        }
+    }
 }
 
 const SHARE: Unit = Unit::Several(&[Unit::Percent, Unit::Percent]);

@@ -1,0 +1,135 @@
+//! Unit tests of fq.
+
+use crate::testing::Bench;
+use std::prelude::v1::*;
+
+/// Bodies that leave, with the times in ms at which they do, asked every millisecond.
+fn sent(q: &mut Bench, until_ms: u64) -> Vec<(u64, u32)> {
+    let mut out = Vec::new();
+    for ms in 0..until_ms {
+        q.at_ms(ms);
+        out.extend(core::iter::from_fn(|| q.get().0).map(|body| (ms, body)));
+    }
+    out
+}
+
+/// Enqueues 8 packets that need no turn, so that the following ones join their flows.
+fn occupy(q: &mut Bench) {
+    (0..8).for_each(|_| drop(q.put_flow(0, 0, 1)));
+}
+
+fn busy(settings: &[(&str, &str)]) -> Bench {
+    let mut q = Bench::new("fq", settings);
+    occupy(&mut q);
+    q
+}
+
+#[test]
+fn new_flows_go_first_and_then_each_has_its_quantum() {
+    let mut q = busy(&[("quantum", "1000B"), ("initial_quantum", "2000B")]);
+    (0..5).for_each(|body| drop(q.put_flow(1, 10 + body, 1000)));
+    (0..3).for_each(|body| drop(q.put_flow(2, 20 + body, 1000)));
+    assert_eq!(q.drain()[8..], [10, 11, 20, 21, 12, 22, 13, 14]);
+}
+
+#[test]
+fn eight_packets_need_no_turn_while_no_flow_is_ready() {
+    let mut q = Bench::new("fq", &[("initial_quantum", "1000B")]);
+    q.put_due(1, 1, 5_000);
+    assert_eq!(q.get().0, None, "flow 1 is delayed");
+    (0..4).for_each(|body| drop(q.put_flow(2, 20 + body, 3028)));
+    (0..4).for_each(|body| drop(q.put_flow(3, 30 + body, 3028)));
+    assert_eq!(q.drain(), [20, 21, 22, 23, 30, 31, 32, 33], "in the order of arrival");
+    q.at_ms(5);
+    (0..2).for_each(|body| drop(q.put_flow(2, 20 + body, 3028)));
+    (0..2).for_each(|body| drop(q.put_flow(3, 30 + body, 3028)));
+    assert_eq!(q.drain(), [20, 30, 1, 21, 31], "flow 1 is ready");
+}
+
+#[test]
+fn an_idle_flow_has_a_quantum_again() {
+    let order = |ms, hz| {
+        let mut q = busy(&[("quantum", "1000B"), ("initial_quantum", "2000B"), ("hz", hz)]);
+        // Flow 2 keeps a credit of 400 bytes.
+        (0..2).for_each(|_| drop(q.put_flow(2, 0, 1300)));
+        q.put_flow(3, 0, 500);
+        (0..6).for_each(|_| drop(q.put_flow(1, 0, 1000)));
+        q.drain();
+        q.at_ms(ms);
+        occupy(&mut q);
+        [(2, 1), (2, 2), (3, 3)].into_iter().for_each(|(f, b)| drop(q.put_flow(f, b, 500)));
+        q.drain()[8..].to_vec()
+    };
+    assert_eq!([40, 41].map(|ms| order(ms, "auto")), [[1, 3, 2], [1, 2, 3]]);
+    let ticks = [49, 50].map(|ms| order(ms, "100"));
+    assert_eq!(ticks, [[1, 3, 2], [1, 2, 3]], "more than four ticks of 10 ms");
+}
+
+#[test]
+fn a_packet_is_not_sent_before_its_departure_time() {
+    let mut q = Bench::new("fq", &[]);
+    assert_eq!(q.put_due(1, 1, 5_000), [0; 0]);
+    q.put_due(1, 2, 2_000);
+    q.put_due(2, 3, 3_000);
+    q.put_flow(3, 4, 1000);
+    let expected = [(0, 4), (3, 3), (5, 1), (5, 2)];
+    assert_eq!(sent(&mut q, 10), expected, "packets of a flow keep their order");
+    assert_eq!(q.gauge("delayed_flows"), 0.0);
+}
+
+#[test]
+fn departure_times_end_at_the_horizon() {
+    let mut q = Bench::new("fq", &[("horizon", "4ms")]);
+    assert_eq!(q.put_due(1, 1, 4_001), [1]);
+    assert_eq!(q.put_due(1, 2, 4_000), [0; 0]);
+    let mut q = Bench::new("fq", &[("horizon", "4ms"), ("horizon_drop", "false")]);
+    assert_eq!(q.put_due(1, 1, 9_000), [0; 0]);
+    assert_eq!(sent(&mut q, 20), [(4, 1)]);
+}
+
+#[test]
+fn a_flow_keeps_to_its_rate_by_quanta() {
+    // 4 Mbit/s: 2 ms per packet of 1000 bytes, a quantum of 2000 bytes per 4 ms.
+    let settings = [("maxrate", "4mbit"), ("quantum", "2000B"), ("initial_quantum", "2000B")];
+    let mut q = Bench::new("fq", &settings);
+    (0..6).for_each(|body| drop(q.put_flow(1, body, 1000)));
+    let times: Vec<u64> = sent(&mut q, 40).iter().map(|(ms, _)| *ms).collect();
+    assert_eq!(times, [0, 0, 4, 4, 8, 8]);
+    // At a low rate each packet by itself.
+    let settings = [("maxrate", "400kbit"), ("quantum", "2000B")];
+    let mut q = Bench::new("fq", &settings);
+    (0..4).for_each(|body| drop(q.put_flow(1, body, 1000)));
+    let times: Vec<u64> = sent(&mut q, 90).iter().map(|(ms, _)| *ms).collect();
+    assert_eq!(times, [0, 20, 40, 60]);
+}
+
+#[test]
+fn priorities_share_by_weights() {
+    let settings =
+        [("weights", "3000B 1000B 1000B"), ("quantum", "1000B"), ("initial_quantum", "1000B")];
+    let mut q = busy(&settings);
+    // The DSCP of flow 1 has the first priority, that of flow 2 the second; the first packet of
+    // each is among the new flows of the first.
+    for (class, flow) in [(4, 1), (0, 2)] {
+        (0..8).for_each(|_| drop(q.put_class_flow(class, flow, flow, 1000)));
+    }
+    assert_eq!(q.drain()[8..], [1, 2, 1, 2, 1, 1, 1, 2, 1, 1, 1, 2, 2, 2, 2, 2]);
+}
+
+#[test]
+fn buffers_and_marks() {
+    let mut q = busy(&[("limit", "11p"), ("flow_limit", "2")]);
+    assert_eq!([1, 2].map(|body| q.put_flow(1, body, 100)), [[0; 0]; 2]);
+    assert_eq!(q.put_flow(1, 3, 100), [3], "two packets of a flow");
+    assert_eq!(q.put_flow(2, 4, 100), [0; 0]);
+    assert_eq!(q.put_flow(3, 5, 100), [5], "eleven packets");
+    let mut q = busy(&[("ce_threshold", "1ms")]);
+    q.ect();
+    [1, 2].into_iter().for_each(|body| drop(q.put_flow(1, body, 100)));
+    q.at_ms(1);
+    (0..9).for_each(|_| drop(q.get()));
+    assert_eq!(q.marked(), 0);
+    q.at_ms(2);
+    q.get();
+    assert_eq!(q.marked(), 1, "more than 1 ms after it was due");
+}

@@ -1,0 +1,138 @@
+//! pfifo_fast: three FIFO queues, chosen by the DSCP and served in strict order.
+//!
+//! **Source** Linux sch_generic; the default discipline of Linux before fq_codel.
+//!
+//! **Decides** on departure: the next band; on arrival if the buffer of the band is full.
+//!
+//! **Measures** nothing.
+//!
+//! **Algorithm** The last three bits of the DSCP choose a band: 4 and 5 the first, 2 and 3 the
+//! third, all others the second. These bits are what RFC 1349 called type of service: minimal
+//! delay, maximal throughput, and neither. So CS1 to CS7, EF and the default share the second band.
+//! The first band with packets is served; later bands can starve. Each band drops packets that
+//! arrive while it holds `limits`.
+//!
+//! **Departures** Linux takes the band of a packet from its priority, which applications can set.
+//! `limit` for all bands together does not exist there.
+//!
+//! **Cost** 200 bytes of state; O(1) per packet.
+
+use crate::aqm::fits;
+use crate::context::{Context, DropReason};
+use crate::error::{Error, Result};
+use crate::fifo::{Fifo, Pool};
+use crate::packet::Packet;
+use crate::params::{Checked, nth};
+use crate::qdisc::{Backlog, Build, Env, Qdisc};
+use crate::units::Size;
+use alloc::format;
+use alloc::vec::Vec;
+
+/// Band of each value of the last three bits of a DSCP.
+const BANDS: [u8; 8] = [1, 1, 2, 2, 0, 0, 1, 1];
+
+/// Returns the band of packets of the DSCP `class`: 0 is served first, 2 last.
+pub(super) fn band(class: u16) -> usize {
+    usize::from(BANDS[usize::from(class & 7)])
+}
+
+crate::params! {
+    /// Parameters of [`PfifoFast`].
+    pub struct PfifoFastParams: whole {
+        /// Buffer size of each band, from the first to the third; the last one applies to the rest.
+        limits: Vec<Size> = [Size::Packets(1000)].into(),
+            [[Size::Packets(1)].into() => [Size::Packets(1_000_000_000_000)].into()], "", [];
+        /// Buffer size of all bands together; auto: no other than theirs.
+        limit: Option<Size> = None,
+            [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))], "", ["buffer"];
+    }
+}
+
+/// The pfifo_fast discipline.
+#[derive(Clone, Debug)]
+pub struct PfifoFast {
+    bands: [Fifo; 3],
+    limits: [Size; 3],
+    limit: Option<Size>,
+    pool: Pool,
+    backlog: Backlog,
+}
+
+impl Build for PfifoFast {
+    type Params = PfifoFastParams;
+
+    fn from_checked(params: Checked<'_, PfifoFastParams>, _env: &Env) -> Result<Self> {
+        let given = &params.limits;
+        let limit = |i| nth(given, i).filter(|_| given.len() <= 3);
+        let [Some(first), Some(second), Some(third)] = [0, 1, 2].map(limit) else {
+            let text = format!("{} buffers for 3 bands", given.len());
+            return Err(Error::new(text).at("limits"));
+        };
+        Ok(PfifoFast {
+            bands: [Fifo::default(); 3],
+            limits: [first, second, third],
+            limit: params.limit,
+            pool: Pool::default(),
+            backlog: Backlog::default(),
+        })
+    }
+}
+
+impl Qdisc for PfifoFast {
+    fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
+        let i = band(packet.class);
+        let (line, Backlog { packets, bytes }) = (&mut self.bands[i], self.backlog);
+        let whole = self.limit.is_none_or(|limit| fits(limit, packets, bytes, &packet));
+        if !whole || !fits(self.limits[i], line.packets(), line.bytes().0, &packet) {
+            return context.drop(packet, DropReason::Full);
+        }
+        line.push(&mut self.pool, packet);
+        self.backlog.packets += 1;
+        self.backlog.bytes += u64::from(packet.len);
+    }
+
+    fn dequeue(&mut self, _context: &mut Context<'_>) -> Option<Packet> {
+        let packet = self.bands.iter_mut().find_map(|line| line.pop(&mut self.pool))?;
+        self.backlog.packets -= 1;
+        self.backlog.bytes -= u64::from(packet.len);
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Bench;
+    use std::prelude::v1::*;
+
+    #[test]
+    fn the_last_three_bits_of_the_dscp_choose_the_band() {
+        // EF, CS6, AF11, AF12, AF42, LE.
+        assert_eq!([46, 48, 10, 12, 36, 1].map(band), [1, 1, 2, 0, 0, 1]);
+        // Type of service of RFC 1349, with the ECN bits clear: 0x10 low delay, 0x08 throughput.
+        assert_eq!([0x10, 0x08, 0x00].map(|tos: u16| band(tos >> 2)), [0, 2, 1]);
+    }
+
+    #[test]
+    fn the_first_band_goes_first_and_each_has_a_buffer() {
+        let mut q = Bench::new("pfifo_fast", &[("limits", "2p 1p")]);
+        let lost = [(2, 1), (0, 2), (4, 3), (3, 4), (1, 5), (5, 6), (4, 7)]
+            .map(|(class, body)| q.put_class(class, body, 1000));
+        assert_eq!(lost, [&[][..], &[], &[], &[4], &[5], &[], &[7]]);
+        assert_eq!(q.drain(), [3, 6, 2, 1]);
+        let mut q = Bench::new("pfifo_fast", &[("limit", "2500B")]);
+        assert_eq!([0, 2].map(|class| q.put_class(class, 1, 1000)), [[0; 0]; 2]);
+        assert_eq!(q.put_class(4, 9, 501), [9], "all bands together");
+    }
+
+    #[test]
+    fn there_are_three_bands() {
+        let params = PfifoFastParams { limits: vec![Size::Packets(1); 4], limit: None };
+        let error = PfifoFast::build(&params, &Env::new(crate::Rate(8))).unwrap_err();
+        assert_eq!(error.to_string(), "limits: 4 buffers for 3 bands");
+    }
+}

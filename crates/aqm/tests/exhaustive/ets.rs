@@ -1,0 +1,112 @@
+//! ETS: strict queues, then deficit round robin.
+
+use crate::naive::{Losses, Naive, Real, bytes};
+use crate::{Op, every, long, real};
+use sojourn_aqm::Packet;
+use sojourn_aqm::aqm::NoAqm;
+use sojourn_aqm::sched::{ets::Ets, fair::Fair};
+
+/// Queues with an endless buffer.
+#[derive(Clone)]
+struct PlainEts {
+    lines: Vec<Vec<Packet>>,
+    strict: usize,
+    quanta: Vec<u64>,
+    credits: Vec<u64>,
+    /// Weighted queues with packets; the first is being served.
+    round: Vec<usize>,
+    /// True if the first queue of the round has its quantum.
+    visited: bool,
+}
+
+impl PlainEts {
+    /// Ends the turn of the first queue of the round.
+    fn end_turn(&mut self) {
+        let first = self.round.remove(0);
+        self.visited = false;
+        if self.lines[first].is_empty() {
+            self.credits[first] = 0;
+        } else {
+            self.round.push(first);
+        }
+    }
+}
+
+impl Naive for PlainEts {
+    fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, _lost: &mut Losses) {
+        let i = p.flow as usize % self.lines.len();
+        if self.lines[i].is_empty() && i >= self.strict {
+            self.round.push(i);
+        }
+        self.lines[i].push(p);
+    }
+
+    fn dequeue(&mut self, _now: u64, _lost: &mut Losses) -> Option<Packet> {
+        if let Some(line) = self.lines[..self.strict].iter_mut().find(|line| !line.is_empty()) {
+            return Some(line.remove(0));
+        }
+        loop {
+            let i = *self.round.first()?;
+            if !self.visited {
+                self.visited = true;
+                self.credits[i] += self.quanta[i - self.strict];
+            }
+            let len = u64::from(self.lines[i][0].len);
+            if len <= self.credits[i] {
+                self.credits[i] -= len;
+                let packet = self.lines[i].remove(0);
+                if self.lines[i].is_empty() {
+                    self.end_turn();
+                }
+                return Some(packet);
+            }
+            self.end_turn();
+        }
+    }
+
+    fn held(&self) -> (usize, u64) {
+        let lines = || self.lines.iter();
+        (lines().map(Vec::len).sum(), lines().map(|line| bytes(line)).sum())
+    }
+}
+
+fn ets(strict: usize, quanta: &[u64]) -> impl Fn() -> (Real, Box<dyn Naive>) {
+    let n = strict + quanta.len();
+    let words: Vec<String> = quanta.iter().map(|quantum| format!("{quantum}B")).collect();
+    let words = if words.is_empty() { "1B".to_string() } else { words.join(" ") };
+    let made = real::<Fair<Ets, NoAqm>>(&[
+        ("by", "flow"),
+        ("flows", &n.to_string()),
+        ("strict", &strict.to_string()),
+        ("quanta", &words),
+        ("limit", "100000p"),
+    ]);
+    let plain = PlainEts {
+        lines: vec![vec![]; n],
+        strict,
+        quanta: quanta.to_vec(),
+        credits: vec![0; n],
+        round: vec![],
+        visited: false,
+    };
+    move || (made(), Box::new(plain.clone()))
+}
+
+const OPS: [Op; 4] = [Op::Put(0, 200, 0.0), Op::Put(1, 900, 0.0), Op::Put(2, 500, 0.0), Op::Get];
+
+#[test]
+fn every_short_sequence_and_long_ones() {
+    for (strict, quanta) in [
+        (1, &[1000, 400][..]),
+        (0, &[300, 900, 100]),
+        (2, &[700]),
+        (3, &[]),
+        (1, &[1500, 1500, 500]),
+    ] {
+        every(8, &OPS, &[], false, ets(strict, quanta));
+        for seed in 0..5 {
+            let (real, naive) = ets(strict, quanta)();
+            long(seed, 2000, real, naive);
+        }
+    }
+}
