@@ -12,11 +12,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sojourn import InputError, _sojourn, papers
+from sojourn import InputError, papers
 from sojourn.reproduction import claims, paper, report
 from sojourn.reproduction import run as reproduction_run
 from sojourn.reproduction.claims import Claim, Part
-from sojourn.scenario.load import to_json
+from sojourn.scenario.load import parse
 from sojourn.sweeps.runner import CampaignResult
 
 ROOT = Path(__file__).parent.parent
@@ -170,7 +170,7 @@ def test_paper_is_consistent(name: str) -> None:
         assert needs <= set(experiments)
         for experiment in experiments.values():
             for run in experiment.runs()[:: experiment.seeds]:
-                _sojourn.ParsedScenario(to_json(run.scenario)).canonical()
+                parse(run.scenario).canonical()
     numbers = {figure.number for figure in one.figures}
     for claim in one.claims:
         assert set(claim.figure.split(", ")) <= numbers | {""}, claim.id
