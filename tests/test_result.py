@@ -211,7 +211,13 @@ def test_frames_of_different_runs_have_the_same_types() -> None:
 
 def test_indented_text_is_that_of_json() -> None:
     """As `json.dumps` writes it, which indents in Python and takes much longer."""
-    value: dict[str, Any] = {"a": [], "b": {}, "c": [{"d": 1e-7}, [1, -0.0, 1e22]], "e": 'é\u2028"\\\n', "f": None}
+    value: dict[str, Any] = {
+        "a": [],
+        "b": {},
+        "c": [{"d": 1e-7}, [1, -0.0, 1e22]],
+        "e": 'é\u2028"\\\n',
+        "f": None,
+    }
     assert indented(value) == json.dumps(value, indent=2)
     with pytest.raises(ValueError, match="not JSON compliant"):
         indented([float("nan")])
