@@ -127,8 +127,8 @@ def test_code_of_the_page_runs() -> None:
 
 def test_errors_name_the_value() -> None:
     """Unknown links and parameters, and ranges that are none."""
-    with pytest.raises(InputError, match='link: unknown link "bottlneck", did you mean'):
-        AqmEnv(SHORT, link="bottlneck").reset(seed=1)
+    with pytest.raises(InputError, match='link: unknown link "bottlenek", did you mean'):
+        AqmEnv(SHORT, link="bottlenek").reset(seed=1)
     with pytest.raises(InputError, match=r"parameters.target: \[0, 1\] is not a range"):
         AqmEnv(SHORT, parameters={"target": (0, 1)})
     env = AqmEnv(SHORT, parameters={"targte": (0.001, 1)})
