@@ -126,7 +126,7 @@ fn small() -> Value {
              "sender": "server", "receiver": "laptop"}
         ],
         "changes": [{"at": "1s", "join": ["trace"], "leave": ["bulk"],
-            "links": {"up": {"rate": "1mbit", "delay": "1ms"}}}]
+            "links": {"up": {"rate": "1mbit", "delay": "1ms", "qdisc": {"target": "9ms"}}}}]
     })
 }
 
