@@ -115,7 +115,7 @@ def test_common_settings_give_no_warning(case: str, small: Path) -> None:
 
 
 def test_examples_give_no_warnings() -> None:
-    """No warning for the examples, nor with any discipline at its defaults in them, except prio."""
+    """No warning for the examples, nor with any discipline at its defaults but ets and prio."""
     files = [path for path in EXAMPLES.glob("*.toml") if path.name != "sweep.toml"]
     assert len(files) > 4
     for path in files:
@@ -123,7 +123,7 @@ def test_examples_give_no_warnings() -> None:
     for spec in json.loads(_sojourn.specs())["disciplines"]:
         tree = apply(load_tree(EXAMPLES / "home-uplink.toml"), [f"bottleneck.qdisc={spec['name']}"])
         found = warnings_of(load.canonical(tree))
-        assert len(found) == (spec["name"] == "prio"), (spec["name"], found)
+        assert len(found) == (spec["name"] in ("ets", "prio")), (spec["name"], found)
 
 
 def test_a_result_has_its_warnings(small: Path, tmp_path: Path) -> None:
