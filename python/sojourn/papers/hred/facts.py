@@ -31,6 +31,8 @@ def _responses(runs: Runs, of: str, **labels: Any) -> str:
     for name, value in labels.items():
         frame = frame.filter(**{name: value})
     sizes = sorted(frame.filter(qdisc="pi")["size"].unique().to_list())
+    if not sizes:
+        raise KeyError(of)  # runs that quick mode omits
     ends = []
     for column in ("rise_about_s", "fall_about_s"):
         few, many = (mean(frame, column, qdisc="pi", size=sizes[i]) for i in (0, -1))
