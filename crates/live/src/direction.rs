@@ -75,8 +75,6 @@ pub struct Direction {
     next_buffer: u32,
     salt: u64,
     framing: Framing,
-    /// Length of the framing.
-    head: usize,
     capture: Option<Capture>,
     arrivals: Option<Vec<Packet>>,
     counts: DeliveryStats,
@@ -93,7 +91,6 @@ impl Direction {
             pool,
             salt,
             framing,
-            head: framing.bytes(),
             capture: None,
             arrivals: None,
             counts: DeliveryStats::default(),
@@ -148,8 +145,8 @@ impl Direction {
 
     /// Accept a packet at `now`: the first `len` bytes of [`Direction::receive_buffer`].
     pub fn accept(&mut self, now: Time, len: usize) {
-        let packet =
-            self.pool.get_mut(self.next_buffer)[..len].get(self.head..).unwrap_or_default();
+        let read = &self.pool.get(self.next_buffer)[..len];
+        let packet = read.get(self.framing.bytes()..).unwrap_or_default();
         let len = cast::number(packet.len());
         let Ok(header) = ip::read(packet, self.salt) else {
             self.counts.malformed += 1;
@@ -190,7 +187,7 @@ impl Direction {
         while let Some((at, packet, lost)) = self.line.poll(now) {
             if !lost {
                 if packet.ecn == Ecn::Ce {
-                    ip::mark(&mut self.pool.get_mut(packet.body)[self.head..]);
+                    ip::mark(&mut self.pool.get_mut(packet.body)[self.framing.bytes()..]);
                 }
                 return Some(Due { at, packet });
             }
@@ -200,9 +197,9 @@ impl Direction {
         None
     }
 
-    /// Bytes of a packet that has left the link, including the `head` in front of the IP header.
+    /// Bytes of a packet that has left the link, including those in front of the IP header.
     pub fn delivery_bytes(&self, due: &Due) -> &[u8] {
-        &self.pool.get(due.packet.body)[..self.head + due.packet.len as usize]
+        &self.pool.get(due.packet.body)[..self.framing.bytes() + due.packet.len as usize]
     }
 
     /// Record that a packet was written at `now`, or `refused` by the device, and free it.
@@ -216,7 +213,7 @@ impl Direction {
 
     /// Free the packets that the link dropped.
     fn free_dropped(&mut self) {
-        let Direction { line, pool, capture, head, .. } = self;
+        let Direction { line, pool, capture, framing, .. } = self;
         for lost in line.link.take_dropped() {
             if let Some(capture) = capture {
                 let why = match lost.reason {
@@ -226,7 +223,8 @@ impl Direction {
                     _ => "by the AQM",
                 };
                 let comment = capture::drop_comment(why, lost.at.since(lost.packet.arrived));
-                let bytes = &pool.get_mut(lost.packet.body)[*head..][..lost.packet.len as usize];
+                let bytes =
+                    &pool.get(lost.packet.body)[framing.bytes()..][..lost.packet.len as usize];
                 capture.packet(lost.at, bytes, &comment);
             }
             pool.free(lost.packet.body);
@@ -235,7 +233,7 @@ impl Direction {
 
     fn capture_packet(&mut self, at: Time, packet: Packet, comment: &str) {
         if let Some(capture) = &self.capture {
-            let bytes = &self.pool.get(packet.body)[self.head..][..packet.len as usize];
+            let bytes = &self.pool.get(packet.body)[self.framing.bytes()..][..packet.len as usize];
             capture.packet(at, bytes, comment);
         }
     }

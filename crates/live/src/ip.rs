@@ -4,7 +4,6 @@
 //! in Linux, flows are identified by addresses, protocol and ports, or without ports where there
 //! are none (ICMP, fragments).
 
-use crate::offload::replaced;
 use sojourn_aqm::cast;
 use sojourn_aqm::random::mix;
 use sojourn_aqm::{Ecn, TcpFlags};
@@ -250,6 +249,14 @@ fn options(mut rest: &[u8]) -> Option<(Option<&[u8]>, usize)> {
         }
     }
     Some((blocks, room))
+}
+
+/// Ones' complement sum `sum` after one of its words changed from `old` to `new` (RFC 1624).
+pub(crate) fn replaced(sum: u16, old: u16, new: u16) -> u16 {
+    [!old, new].into_iter().fold(sum, |sum, word| {
+        let (sum, carry) = sum.overflowing_add(word);
+        sum + u16::from(carry)
+    })
 }
 
 /// Set CE in the header of `packet`, which [`read`] has accepted, and update the checksum.

@@ -8,13 +8,15 @@
 //! **Source**: virtio 1.2 §5.1.6 (header), RFC 791 and RFC 8200 (IP), RFC 9293 (TCP), RFC 3168
 //! §6.1.2 (CWR is sent once), RFC 1624 (checksum update).
 
+use crate::ip::replaced;
 use crate::pool::BUFFER_BYTES;
+use sojourn_aqm::cast;
 
 /// Bytes of the virtio network header in front of each packet.
 pub const VNET_BYTES: usize = 10;
 /// Bytes of the longest read: virtio header and IP packet.
 pub const READ_BYTES: usize = VNET_BYTES + 65_535;
-/// Maximum number of packets in a [`Run`].
+/// Maximum number of packets in a [`Run`]: more than the 45 full ones that fit into 64 kB.
 pub const RUN_PACKETS: usize = 64;
 /// Bytes of the longest headers that are joined: virtio, IP and TCP.
 const HEADERS_BYTES: usize = 256;
@@ -57,14 +59,6 @@ fn set_field(bytes: &mut [u8], at: usize, value: usize) {
 fn low16(n: usize) -> u16 {
     let [low, high, ..] = n.to_le_bytes();
     u16::from_le_bytes([low, high])
-}
-
-/// Ones' complement sum `sum` after one of its words changed from `old` to `new` (RFC 1624).
-pub(crate) fn replaced(sum: u16, old: u16, new: u16) -> u16 {
-    [!old, new].into_iter().fold(sum, |sum, word| {
-        let (sum, carry) = sum.overflowing_add(word);
-        sum + u16::from(carry)
-    })
 }
 
 /// TCP packet with a virtio header and a partial checksum: positions of its parts.
@@ -141,7 +135,7 @@ pub struct Segments<'a> {
     /// Parts of a large packet, and the payload of each segment; None for a packet to be passed on
     /// as it is.
     large: Option<(Layout, usize)>,
-    /// Bytes of payload, or of the packet, already returned.
+    /// Bytes of payload already returned.
     done: usize,
     /// Segments already returned.
     count: u16,
@@ -166,10 +160,9 @@ impl<'a> Segments<'a> {
     /// length; None after the last.
     pub fn next(&mut self, into: &mut [u8]) -> Option<usize> {
         let Some((layout, size)) = self.large else {
-            let len = self.bytes.len();
-            let first = self.done == 0;
-            self.done = len;
-            return first.then(|| into[..len].copy_from_slice(self.bytes)).map(|()| len);
+            let bytes = std::mem::take(&mut self.bytes);
+            into[..bytes.len()].copy_from_slice(bytes);
+            return (!bytes.is_empty()).then_some(bytes.len());
         };
         let Layout { tcp, payload, end, v4 } = layout;
         let from = payload + self.done;
@@ -188,7 +181,7 @@ impl<'a> Segments<'a> {
             let id = word(into, VNET_BYTES + 4).wrapping_add(self.count);
             set_v4_word(into, 4, id);
         }
-        let sequence = sequence(into, tcp).wrapping_add(u32::try_from(self.done).unwrap_or(0));
+        let sequence = sequence(into, tcp).wrapping_add(cast::number(self.done));
         into[tcp + 4..tcp + 8].copy_from_slice(&sequence.to_be_bytes());
         if from + part < end {
             into[tcp + 13] &= !(FIN | PSH);
@@ -294,8 +287,7 @@ impl Run {
         } else {
             same(ip(0), ip(4)) && same(ip(6), tcp)
         };
-        let offset = u32::try_from(self.payload).unwrap_or(0);
-        let next = sequence(&self.header, tcp).wrapping_add(offset);
+        let next = sequence(&self.header, tcp).wrapping_add(cast::number(self.payload));
         network
             && sequence(packet, tcp) == next
             && same(tcp + 8, tcp + 13)

@@ -23,8 +23,8 @@ const BATCH: usize = RUN_PACKETS;
 /// moderated interrupts of network interfaces: packets leave together, at most this much late.
 const MODERATION: Span = Span::us(100);
 
-/// Number of packets due at a wake-up from which wake-ups are moderated: that of full packets at
-/// 0.7 Gbit/s.
+/// Number of packets due at a wake-up from which wake-ups are moderated: the number of full packets
+/// in [`MODERATION`] at 0.7 Gbit/s.
 const MODERATED: usize = 6;
 
 /// A packet due within this time is waited for without sleeping: a sleep takes longer.
