@@ -3,8 +3,9 @@
 The far end of the link is the network of the test process, where the servers run. The near end is
 the namespace of the command, where the clients run.
 
-If a tool or right is missing, live tests are skipped with the reason. In CI (`CI` is set) that is
-an error if the process is root and `/dev/net/tun` exists.
+Tests that open real links have the mark `live`. If a tool or right is missing, they are skipped
+with the reason. In CI (`CI` is set) that is an error if the process is root and `/dev/net/tun`
+exists.
 """
 
 import json
@@ -18,6 +19,8 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 FAR, FAR6 = "198.18.0.1", "fd00:736f:6a6f::198.18.0.1"
 
@@ -64,6 +67,15 @@ def lacking_tun() -> str:
     """Return what is missing for scenarios on real packets, or an empty string."""
     there = os.access("/dev/net/tun", os.R_OK | os.W_OK)
     return lacking() or _checked("" if there else "no access to /dev/net/tun")
+
+
+def require(*tools: str, tun: bool = False) -> None:
+    """Skip the running test if a live link, one of `tools`, or with `tun` a TUN device is missing.
+
+    These are the arguments of the mark `live`.
+    """
+    if reason := lacking(*tools) or (lacking_tun() if tun else ""):
+        pytest.skip(f"no live link here: {reason}")
 
 
 HIDE = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /dev/net && exec "$@"', "sh"]

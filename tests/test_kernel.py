@@ -1,7 +1,6 @@
 """Kernel settings of a scenario: routes, options, sysctls, refusals. No rights required."""
 
 import json
-import sys
 from typing import Any
 
 import pytest
@@ -9,8 +8,6 @@ import pytest
 from sojourn import InputError, _sojourn
 from sojourn.live import kernel_config, testbed
 from sojourn.live.kernel_config import Plan, plan
-
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="real packets require Linux")
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from sojourn.cli.link_options import links_of
 from sojourn.cli.suggest import disciplines
 from sojourn.live.summary import described
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="real packets require Linux")
+COMMAND = pytest.mark.skipif(sys.platform != "linux", reason="real packets require Linux")
 
 CELL = "0\n10\n20\n30\n99\n250\n300\n"
 """Seven opportunities of 1500 bytes in 300 ms: 280 kbit/s."""
@@ -45,6 +45,7 @@ def links(*options: str) -> dict[str, Any]:
     return links_of(shared, settings, own)
 
 
+@COMMAND
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -88,6 +89,7 @@ def test_options_that_contradict_each_other_are_refused(
     assert err.count("\n") == 1
 
 
+@COMMAND
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -37,7 +37,7 @@ from live_link import (
 )
 from sojourn.scenario.load import load_tree
 
-pytestmark = pytest.mark.skipif(bool(lacking()), reason=f"no live link here: {lacking()}")
+pytestmark = pytest.mark.live
 
 BOTH_ENDS = pytest.mark.parametrize("ends", ["tun", "veth"])
 
@@ -112,12 +112,11 @@ def receive(listening: socket.socket, into: list[tuple[float, bytes]]) -> thread
     return thread
 
 
+@pytest.mark.live("ping")
 @BOTH_ENDS
 @pytest.mark.parametrize("host", [FAR, FAR6])
 def test_a_ping_takes_at_least_twice_the_delay(host: str, ends: str) -> None:
     """With IPv4 and IPv6."""
-    if lacking("ping"):
-        pytest.skip(lacking("ping"))
     ping = ["ping", "-c", "5", "-i", "0.1", host]
     done = link(["--rate", "10mbit", "--delay", "25ms"], ping, ends)
     times = [float(ms) for ms in re.findall(r"time=([\d.]+) ms", done.stdout)]
@@ -286,11 +285,10 @@ def test_a_full_packet_is_one_opportunity_of_a_mahimahi_trace(tmp_path: Path) ->
         assert max(Counter(left_ns).values()) == most
 
 
+@pytest.mark.live("ping")
 @BOTH_ENDS
 def test_links_are_nested(ends: str) -> None:
     """A packet crosses both."""
-    if lacking("ping"):
-        pytest.skip(lacking("ping"))
     ping = ["ping", "-c", "3", "-i", "0.1", FAR]
     inner = arguments(["--rate", "10mbit", "--delay", "10ms"], ping)
     done = link(["--rate", "10mbit", "--delay", "20ms"], inner, ends)

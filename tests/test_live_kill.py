@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from live_link import ENVIRONMENT, FAR, Found, arguments, lacking, lacking_tun, python, traces
+from live_link import ENVIRONMENT, FAR, Found, arguments, python, traces
 
-pytestmark = pytest.mark.skipif(bool(lacking()), reason=f"no live link here: {lacking()}")
+pytestmark = pytest.mark.live
 
 ROUNDS = 4 * int(os.environ.get("SOJOURN_ROUNDS", "1"))
 SEED = int(os.environ.get("SOJOURN_SEED", "1"))
@@ -100,7 +100,7 @@ def test_nothing_is_left_of_a_link_that_is_killed(number: int) -> None:
     assert left == {}
 
 
-@pytest.mark.skipif(bool(lacking_tun()), reason=f"no TUN devices: {lacking_tun()}")
+@pytest.mark.live(tun=True)
 @pytest.mark.parametrize("number", range(ROUNDS // 2))
 def test_a_killed_run_on_real_packets_leaves_nothing(number: int, tmp_path: Path) -> None:
     """Only its descriptors and threads keep its networks alive."""

@@ -11,12 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from live_link import FAR, FAR6, lacking, lacking_tun, link, packets, python, told
+from live_link import FAR, FAR6, link, packets, python, told
 from test_live_packets import checksum
 
-pytestmark = pytest.mark.skipif(
-    bool(lacking() or lacking_tun()), reason=f"no live link here: {lacking() or lacking_tun()}"
-)
+pytestmark = pytest.mark.live(tun=True)
 
 SIZE = 3_000_000
 """Bytes of a transfer."""

@@ -4,9 +4,9 @@ import socket
 
 import pytest
 
-from live_link import FAR, FAR6, lacking, link, python, told
+from live_link import FAR, FAR6, link, python, told
 
-pytestmark = pytest.mark.skipif(bool(lacking()), reason=f"no live link here: {lacking()}")
+pytestmark = pytest.mark.live
 
 RAW = """
 import socket, sys

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from live_link import FAR, FAR6, lacking, link, packets, python, told
+from live_link import FAR, FAR6, link, packets, python, told
 
-pytestmark = pytest.mark.skipif(bool(lacking()), reason=f"no live link here: {lacking()}")
+pytestmark = pytest.mark.live
 
 BURST = """
 import socket, sys, time

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from conftest import Command
-from live_link import ENVIRONMENT, arguments, lacking, link, python, traces, without_waiting
+from live_link import ENVIRONMENT, arguments, link, python, traces, without_waiting
 from sojourn.live.signals import held_back
 
-pytestmark = pytest.mark.skipif(bool(lacking()), reason=f"no live link here: {lacking()}")
+pytestmark = pytest.mark.live
 
 ROUNDS = 10 * int(os.environ.get("SOJOURN_ROUNDS", "1"))
 

@@ -12,12 +12,10 @@ import numpy as np
 import pytest
 
 from conftest import Command
-from live_link import ENVIRONMENT, lacking, link
+from live_link import ENVIRONMENT, link
 from live_terminal import terminal
 from sojourn.live import watch
 from sojourn.live.link import Rows
-
-REAL = pytest.mark.skipif(bool(lacking()), reason=f"no live link here: {lacking()}")
 
 UPDATE = re.compile(rb"\x1b7.*?\x1b8", re.DOTALL)
 """An update: from saving the cursor to restoring it."""
@@ -78,7 +76,7 @@ OUTPUT = (
 )
 
 
-@REAL
+@pytest.mark.live
 @pytest.mark.parametrize("columns", [80, 100])
 def test_the_output_of_the_command_stays_whole(columns: int) -> None:
     """The terminal receives that output, updates that restore the cursor, and the report."""
@@ -106,7 +104,7 @@ def test_the_output_of_the_command_stays_whole(columns: int) -> None:
     assert b"malformed" in after[len(output) :]
 
 
-@REAL
+@pytest.mark.live
 def test_a_terminal_that_changes_its_size_keeps_the_output() -> None:
     """Room is reserved again; only the part below the cursor is cleared."""
     line = [sys.executable, "-m", "sojourn", "link", "--rate", "10mbit", "--watch", "--", "sh"]
@@ -121,7 +119,7 @@ def test_a_terminal_that_changes_its_size_keeps_the_output() -> None:
     assert text.index(b"first") < text.index(b"\x1b[0J" + ROOM) < text.index(b"second")
 
 
-@REAL
+@pytest.mark.live
 def test_a_link_that_is_killed_gives_the_terminal_back() -> None:
     """The process inside outlives the link and resets the scroll region."""
     line = [sys.executable, "-m", "sojourn", "link", "--rate", "10mbit", "--watch", "--"]
@@ -138,7 +136,7 @@ def test_a_link_that_is_killed_gives_the_terminal_back() -> None:
         assert screen.end() == 0
 
 
-@REAL
+@pytest.mark.live
 def test_another_terminal_shows_the_state() -> None:
     """Each update overwrites the last; the command's own terminal receives none."""
     main, other = pty.openpty()
@@ -155,7 +153,7 @@ def test_another_terminal_shows_the_state() -> None:
     assert shown.endswith("the link has ended\x1b[K\n")
 
 
-@REAL
+@pytest.mark.live
 def test_a_file_gets_a_line_each_second(tmp_path: Path) -> None:
     """With all variables; a command shorter than a second also gets a line."""
     file = tmp_path / "watch"
@@ -198,7 +196,7 @@ def test_an_unusable_place_is_refused(sojourn: Command, options: list[str], mess
     assert err.count("\n") == 1
 
 
-@REAL
+@pytest.mark.live
 @pytest.mark.parametrize(
     ("options", "term", "message"),
     [

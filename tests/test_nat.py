@@ -13,15 +13,13 @@ from typing import Any
 import pytest
 
 from conftest import Command
-from live_link import ENVIRONMENT, arguments, lacking, lacking_tun, python
+from live_link import ENVIRONMENT, arguments, python, require
 from nat_world import HERE, HERE6, NEIGHBOUR, NEIGHBOUR6, PORT
 from sojourn.live import nat
 
 WORLD = [sys.executable, str(Path(__file__).with_name("nat_world.py"))]
 
-REAL = pytest.mark.skipif(
-    bool(lacking_tun() or lacking("nsenter")), reason=f"{lacking_tun() or lacking('nsenter')}"
-)
+REAL = pytest.mark.live("nsenter", tun=True)
 TOOLS = pytest.mark.parametrize("tool", ["nft", "iptables"])
 
 ASK = """
@@ -63,8 +61,7 @@ def in_world(
 
 def other(tool: str) -> str:
     """Return the name of the program to hide."""
-    if lacking(tool):
-        pytest.skip(lacking(tool))
+    require(tool)
     return {"nft": "iptables", "iptables": "nft"}[tool]
 
 
@@ -91,10 +88,9 @@ def test_a_command_reaches_other_machines_by_address_and_name(
 
 
 @REAL
+@pytest.mark.live("iptables")
 def test_forwarding_works_if_the_policy_is_drop(tmp_path: Path) -> None:
     """As Docker sets it. Afterwards the rules are those of before."""
-    if lacking("iptables"):
-        pytest.skip(lacking("iptables"))
     line = arguments(["--rate", "100mbit", "--nat"], python(ASK, NEIGHBOUR, PORT))
     told = in_world(line, before="iptables -P FORWARD DROP")
     assert (told["code"], told["out"]) == (0, f"{HERE}\n"), told["err"]
@@ -181,10 +177,9 @@ def test_a_killed_link_does_not_affect_the_rules_of_another(tmp_path: Path) -> N
 
 
 @REAL
+@pytest.mark.live("nft")
 def test_ipv6_is_translated_if_this_machine_forwards_it() -> None:
     """The neighbour sees the address of this machine."""
-    if lacking("nft"):
-        pytest.skip(lacking("nft"))
     v6 = shlex.join(python(ASK, NEIGHBOUR6, PORT))
     v4 = shlex.join(python(ASK, NEIGHBOUR, PORT))
     line = arguments(["--rate", "100mbit", "--nat"], ["sh", "-c", f"{v6}; {v4}"])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from live_link import ENVIRONMENT, lacking_tun
+from live_link import ENVIRONMENT
 from sojourn import InputError, _sojourn, papers
 from sojourn.live import runner
 from sojourn.live.kernel_config import plan
@@ -23,8 +23,6 @@ from sojourn.reproduction.paper import Experiment, Paper, Point
 from sojourn.scenario.load import canonical
 from sojourn.sweeps.runner import key_of
 from sojourn.sweeps.store import Store
-
-REAL = pytest.mark.skipif(bool(lacking_tun()), reason=f"no real packets here: {lacking_tun()}")
 
 
 def short(full: bool) -> dict[str, Experiment]:
@@ -44,7 +42,7 @@ def one(monkeypatch: pytest.MonkeyPatch) -> Paper:
     return papers.find("hred")
 
 
-@REAL
+@pytest.mark.live(tun=True)
 def test_rows_keys_and_report(one: Paper, tmp_path: Path) -> None:
     """Live and simulated rows have different keys; a second call runs nothing."""
     store = tmp_path / "runs"
@@ -134,7 +132,7 @@ def test_tail_drop_and_red_run_as_long_as_in_the_paper() -> None:
     assert times == {("500s", "100s")}
 
 
-@REAL
+@pytest.mark.live(tun=True)
 @pytest.mark.parametrize("delay_s", [0.0, 0.1, 0.3, 1.0])
 def test_an_interrupt_ends_the_runs(tmp_path: Path, delay_s: float) -> None:
     """Ctrl-C also ends the workers, while they import modules and while they run."""

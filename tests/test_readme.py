@@ -9,7 +9,7 @@ import pytest
 
 import shown
 from conftest import Command
-from live_link import lacking, link
+from live_link import link
 from sojourn import _sojourn
 from sojourn.cli.main import main
 
@@ -64,7 +64,7 @@ def test_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (tmp_path / "case.png").stat().st_size > 10_000
 
 
-@pytest.mark.skipif(bool(lacking("ping")), reason=f"no live link here: {lacking('ping')}")
+@pytest.mark.live("ping")
 def test_ping_crosses_the_live_link() -> None:
     """Its round trip is twice the delay of the link."""
     (command,) = [line for line in "".join(blocks("sh")).splitlines() if line.startswith(LIVE)]

@@ -17,13 +17,10 @@ import pytest
 
 import sojourn as sj
 from conftest import Command
-from live_link import lacking_tun
 from sojourn import _sojourn, metrics
 from sojourn.live.kernel_config import available
 
-pytestmark = pytest.mark.skipif(
-    bool(lacking_tun()), reason=f"no real packets here: {lacking_tun()}"
-)
+pytestmark = pytest.mark.live(tun=True)
 
 RATE_BPS = 10e6
 

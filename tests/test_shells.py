@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from live_link import ENVIRONMENT, lacking
+from live_link import ENVIRONMENT, lacking, require
 from live_terminal import terminal
 from sojourn.live import shells
-
-REAL = pytest.mark.skipif(bool(lacking()), reason=f"no live link here: {lacking()}")
 
 OWN = {
     "bash": (".bashrc", "PS1='mine> '\nhello() { echo \"own$((20 + 22))\"; }\n"),
@@ -39,12 +37,11 @@ def line(*options: str) -> list[str]:
     return [sys.executable, "-m", "sojourn", "link", "--rate", "10mbit", *options]
 
 
-@REAL
+@pytest.mark.live
 @pytest.mark.parametrize("shell", OWN)
 def test_the_prompt_names_the_link(shell: str, tmp_path: Path) -> None:
     """Before the prompt of the user; functions of the user are defined."""
-    if lacking(shell):
-        pytest.skip(lacking(shell))
+    require(shell)
     with terminal(line(), home(tmp_path, shell)) as screen:
         screen.until("[sojourn 10mbit] mine> ")
         screen.type("hello\n")
@@ -55,12 +52,11 @@ def test_the_prompt_names_the_link(shell: str, tmp_path: Path) -> None:
     assert b"not found" not in screen.written
 
 
-@REAL
+@pytest.mark.live
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_a_prompt_that_changes_names_the_link_each_time(shell: str, tmp_path: Path) -> None:
     """As with tools that set the prompt before each line, for example to show a branch."""
-    if lacking(shell):
-        pytest.skip(lacking(shell))
+    require(shell)
     hooks = {
         "bash": 'n=0; renew() { n=$((n + 1)); PS1="fresh$n> "; }; PROMPT_COMMAND=renew\n',
         "zsh": 'n=0; renew() { n=$((n + 1)); PS1="fresh$n> " }; precmd_functions=(renew)\n',
@@ -73,7 +69,7 @@ def test_a_prompt_that_changes_names_the_link_each_time(shell: str, tmp_path: Pa
         assert screen.end() == 0
 
 
-@REAL
+@pytest.mark.live
 def test_a_shell_given_as_command_names_the_link(tmp_path: Path) -> None:
     """Both directions are named if they differ, and so are nested links."""
     environment = home(tmp_path, "sh")
@@ -88,7 +84,7 @@ def test_a_shell_given_as_command_names_the_link(tmp_path: Path) -> None:
         assert screen.end() == 0
 
 
-@REAL
+@pytest.mark.live
 def test_the_terminal_is_given_back(tmp_path: Path) -> None:
     """A script can read from it after the link has ended."""
     shell = " ".join(line("--", "bash" if not lacking("bash") else "sh"))
@@ -102,7 +98,7 @@ def test_the_terminal_is_given_back(tmp_path: Path) -> None:
         assert screen.end() == 0
 
 
-@REAL
+@pytest.mark.live
 def test_a_shell_that_stopped_for_the_terminal_continues(tmp_path: Path) -> None:
     """A shell stops itself if it looks at the terminal just before it is given to it."""
     shell = tmp_path / "bash"
