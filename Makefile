@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
-.PHONY: demo test check bench bench-live bench-emulate bench-sweep kernel-tcp gen validate validate-linux validate-senders studies papers papers-full papers-live scorecards recommendations faults fuzz mutants additions kill instructions wheel package build dev release clean
+.PHONY: demo test check bench bench-live bench-emulate bench-sweep bench-custom kernel-tcp gen validate validate-linux validate-senders studies papers papers-full papers-live scorecards recommendations faults fuzz mutants additions kill instructions wheel package build dev release clean
 
 demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
@@ -37,6 +37,9 @@ bench-emulate: release  ## under a minute: highest rates of a scenario on real p
 
 bench-sweep: release  ## under a minute: overhead of a sweep, and its speed on two cores
 	$(BIN)/python tools/bench_sweep.py
+
+bench-custom: release  ## seconds: cost of a discipline in Python, beside the same in Rust
+	$(BIN)/python tools/bench_custom.py
 
 kernel-tcp: release  ## 15 minutes: the kernel's TCP compared with the simulated one, written to docs/live.md
 	$(BIN)/python tools/kernel_tcp.py

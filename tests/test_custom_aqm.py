@@ -144,14 +144,14 @@ class Grows(sj.Aqm):
         self.seen.append((packet.size, queue.now))
 
 
-class Dice(sj.Aqm):
+class DrawsElsewhere(sj.Aqm):
     """Draws from the random numbers of Python."""
 
     def on_enqueue(self, packet: Any, queue: Any) -> Any:
         return sj.DROP if random.random() < 0.1 else sj.PASS
 
 
-class OwnDice(sj.Aqm):
+class HasGenerator(sj.Aqm):
     """Has a random number generator of its own."""
 
     def start(self) -> None:
@@ -207,14 +207,28 @@ class NoCopy(sj.Aqm):
         pass
 
 
+class SharedCopy(sj.Aqm):
+    """Has copies that share its state."""
+
+    def start(self) -> None:
+        self.count = 0
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    def on_dequeue(self, packet: Any, queue: Any) -> Any:
+        self.count += 1
+        return sj.DROP if self.count % 4 == 0 else sj.PASS
+
+
 MISBEHAVIOUR: dict[type[sj.Aqm], tuple[str, str]] = {
     Returns: ("makes valid decisions", "returned 'maybe', allowed: PASS, MARK"),
     ReturnsTrue: ("makes valid decisions", "returned False, allowed"),
     Raises: ("makes valid decisions", "RuntimeError: no (in on_dequeue of "),
     Keeps: ("lets packets go", "0 % of the packets pass"),
     Grows: ("has a bounded state", "the state grows from"),
-    Dice: ("repeats with the same seed", "dropped differs between two runs"),
-    OwnDice: ("draws from queue.random() only", "self._rng is a random number generator"),
+    DrawsElsewhere: ("repeats with the same seed", "dropped differs between two runs"),
+    HasGenerator: ("draws from queue.random() only", "self._rng is a random number generator"),
     BreaksPromise: ("makes valid decisions", "decides_at_enqueue is True, so only on_enqueue"),
     ChangesType: (
         "makes valid decisions",
@@ -222,6 +236,7 @@ MISBEHAVIOUR: dict[type[sj.Aqm], tuple[str, str]] = {
     ),
     Shares: ("repeats with the same seed", "differs between two runs"),
     NoStart: ("makes valid decisions", "has no attribute 'count'"),
+    SharedCopy: ("can be copied", "copies share state"),
     NoCopy: ("makes valid decisions", "cannot pickle '_thread.lock' object (in a copy of"),
 }
 
@@ -304,6 +319,18 @@ def test_declarations_are_checked_when_the_class_is_defined() -> None:
             type("Bad", bases, body)
 
 
+def test_a_subclass_changes_a_default() -> None:
+    """An assignment changes a default, with or without the type."""
+
+    class Fast(my_aqm.MyCoDel):
+        target = "1ms"
+        interval: sj.Duration = "20ms"
+
+    ours = raw(SMALL, Fast())[0]
+    assert ours == raw(SMALL, my_aqm.MyCoDel(target="1ms", interval="20ms"))[0]
+    assert ours != raw(SMALL, my_aqm.MyCoDel())[0]
+
+
 def test_state_is_recorded_in_series() -> None:
     """Numbers that `start` assigns are gauges."""
     columns = raw({**SMALL, "sample": "100ms"}, my_aqm.MyCoDel(target="1ms", interval="20ms"))[1]
@@ -322,6 +349,17 @@ def test_comparisons_and_labels() -> None:
     assert labels == ["examples.my_aqm:MyCoDel", "examples.my_aqm:MyCoDel(target=20ms)", "codel"]
 
 
+def test_evaluations_take_objects(tmp_path: Path) -> None:
+    """The test suite of RFC 7928 runs on a class; stored runs of it are reused."""
+    one = my_aqm.HeadDrop(target="20ms")
+    made = [sj.evaluate({"mine": one}, quick=True, only=["A1"], out=tmp_path) for _ in range(2)]
+    assert [found.made for found in made] == [8, 0]
+    rust, python = (made[0].lines[0].answers[name].values for name in ("droptail", "mine"))
+    assert rust.keys() == python.keys()
+    assert all(python[seed] < 0.2 * rust[seed] for seed in rust)
+    assert made[0].rows.equals(made[1].rows)
+
+
 def test_other_processes_get_the_class_with_the_scenario(tmp_path: Path) -> None:
     """A class of a script is pickled with what it uses."""
     script = tmp_path / "script.py"
@@ -329,11 +367,15 @@ def test_other_processes_get_the_class_with_the_scenario(tmp_path: Path) -> None
         "import math, pickle, sys\n"
         "import sojourn as sj\n"
         "SCALE = 2\n"
-        "def twice(x):\n    return math.ceil(SCALE * x)\n"
-        "class Mine(sj.Aqm):\n"
+        "def twice(x):\n    return math.ceil(SCALE * x) if x else thrice(1)\n"
+        "def thrice(x):\n    return x + twice(x)\n"
+        "class Base(sj.Aqm):\n"
         "    target: sj.Duration = '5ms'\n"
+        "    def is_late(self, packet):\n"
+        "        return packet.sojourn > twice(self.target)\n"
+        "class Mine(Base):\n"
         "    def on_dequeue(self, packet, queue):\n"
-        "        return sj.DROP if packet.sojourn > twice(self.target) else sj.PASS\n"
+        "        return sj.DROP if self.is_late(packet) else sj.PASS\n"
         f"case = {SMALL!r}\n"
         "case['links']['up']['qdisc'] = Mine(target='4ms')\n"
         "from sojourn.scenario.load import parse\n"

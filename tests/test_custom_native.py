@@ -71,6 +71,44 @@ def test_an_exception_in_native_code_is_raised_with_its_traceback() -> None:
     assert run(SMALL, "codel").links["up"].departed_packets > 1000
 
 
+class Sized(sj.Aqm):
+    """Has a state of another size for each parameter, and decisions that can be invalid."""
+
+    decides_at_enqueue = True
+
+    size: int = 8
+    decision: int = 0
+
+    def start(self) -> None:
+        self.table = np.zeros(self.size, np.int64)
+
+    def on_dequeue(self, packet: Any, queue: Any) -> Any:
+        self.table[8] += 1
+        return self.decision
+
+
+def test_an_exception_has_the_state_of_its_own_queue() -> None:
+    """Queues of one class can have states of different sizes."""
+    sized = {f"l{size:02}": Sized(compiled=True, size=size) for size in (8, 16)}
+    links = {name: {"rate": "10mbit", "qdisc": qdisc} for name, qdisc in sized.items()}
+    flow = {"name": "bulk", "path": list(links), "rtt": "20ms"}
+    with pytest.raises(IndexError):
+        sj.simulate({**SMALL, "links": links, "flows": [flow]})
+
+
+@pytest.mark.parametrize(
+    ("decision", "text"),
+    [(sj.DROP, "decides_at_enqueue is True, so only on_enqueue"), (7, "returned 7, allowed: PASS")],
+)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_invalid_decisions_are_the_same_exceptions(
+    decision: int, text: str, compiled: bool
+) -> None:
+    """Compiled and plain classes raise the same exception."""
+    with pytest.raises(TypeError, match=text):
+        run(SMALL, Sized(compiled=compiled, size=9, decision=decision))
+
+
 class UsesList(sj.Aqm):
     """Has a list."""
 

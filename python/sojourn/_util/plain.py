@@ -49,7 +49,7 @@ def _plain(value: Any) -> Any:
         case None | bool():
             return value
         case str():
-            # Surrogates have no UTF-8; pure ASCII has none.
+            # Surrogates cannot be encoded as UTF-8; ASCII text has none.
             return value if value.isascii() else value.encode(errors="backslashreplace").decode()
         case int():
             if -(1 << 63) <= value < 1 << 64:

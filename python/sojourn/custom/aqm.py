@@ -48,8 +48,6 @@ COMMON = ("limit", "ecn", "compiled")
 RESERVED = (*COMMON, "name", "source", "rate")
 """Names that a class cannot use for its own parameters."""
 
-_START_ONLY = ("object", "gauges", "decides_at_enqueue")
-
 
 class Aqm:
     """Queue discipline that is written in Python: decides about the packets of one FIFO queue.
@@ -81,8 +79,8 @@ class Aqm:
 
     A method that returns None passes the packet. `packet` has `size` (bytes), `flow`, `hash`,
     `class_`, `ecn` (0 to 3), `markable` (True if MARK would not drop it), `arrived` and `sojourn`
-    (ns). `queue` has `now` (ns), `bytes`, `packets`, and `random()`, a number in [0, 1) of the
-    random stream of the link; use no other source of random numbers.
+    (ns). `queue` has `now` (ns), `bytes`, `packets`, and in these two methods `random()`, a number
+    in [0, 1) of the random stream of the link; use no other source of random numbers.
 
     Set `decides_at_enqueue` to True if `on_dequeue` never drops or marks and `on_enqueue` never
     returns DROP_HEAD: the simulation is then faster.
@@ -90,7 +88,9 @@ class Aqm:
     Raises
     ------
     InputError
-        If a parameter is invalid.
+        If the value of a parameter is invalid.
+    TypeError
+        If there is no parameter of that name.
 
     Examples
     --------
@@ -116,7 +116,12 @@ class Aqm:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls._parameters = {**cls._parameters, **_declared(cls)}
+        own = vars(cls)
+        inherited = {
+            name: (kind, own.get(name, default))
+            for name, (kind, default) in cls._parameters.items()
+        }
+        cls._parameters = {**inherited, **_declared(cls)}
 
     def __init__(self, **given: Any) -> None:
         cls = type(self)

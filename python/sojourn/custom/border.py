@@ -14,7 +14,7 @@ from sojourn.custom import identity
 from sojourn.custom.aqm import Aqm
 
 if TYPE_CHECKING:
-    from sojourn.custom.native import Native
+    from sojourn.custom.native import Native, Owner
 
 
 class Made(NamedTuple):
@@ -62,8 +62,7 @@ def make(name: str, source: str, values: Mapping[str, Any], rate: int, compiled:
 
 
 def repeat(
-    name: str,
-    source: str,
+    owner: "Owner",
     method: str,
     packet: Sequence[int],
     markable: bool,
@@ -73,18 +72,13 @@ def repeat(
     """Call a method that failed in native code as plain Python, to raise its exception."""
     from sojourn.custom import native
 
-    cls = identity.version(name, source)[1]
-    assert issubclass(cls, Aqm)
-    made = native.object_of(cls, state)
-    shown = SimpleNamespace(**dict(zip(native.PACKET_FIELDS, packet, strict=True)))
-    shown.markable = markable
+    made = native.object_of(owner, state)
+    seen = SimpleNamespace(**dict(zip(native.PACKET_FIELDS, packet, strict=True)))
+    seen.markable = markable
     now, size, packets = queue
     line = SimpleNamespace(now=now, bytes=size, packets=packets, random=lambda: 0.5)
-    arguments = (shown, line) if method in native.OF_PACKETS else (line,)
-    answer = getattr(made, method)(*arguments)
-    if answer is not None:
-        allowed = "PASS, MARK, DROP, DROP_HEAD of sojourn, or None"
-        raise TypeError(f"returned {answer!r}, allowed: {allowed}, as decides_at_enqueue permits")
+    arguments = (seen, line) if method in native.OF_PACKETS else (line,)
+    getattr(made, method)(*arguments)
 
 
 def running(one: Aqm, rate: int) -> Aqm:

@@ -7,8 +7,10 @@ same name and another hash, so that results of different versions are never conf
 import ast
 import hashlib
 import importlib
+import inspect
 import linecache
 import sys
+import textwrap
 import types
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,6 +145,12 @@ def lines_of(cls: type) -> tuple[str, ast.ClassDef] | None:
     return None
 
 
+def closure(function: types.FunctionType) -> dict[str, Any]:
+    """Return the variables of enclosing functions that a function uses."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return {name: cell.cell_contents for name, cell in cells if name != "__class__"}
+
+
 def _is_own(value: Any, kind: type, module: types.ModuleType) -> bool:
     is_kind = isinstance(value, type) and issubclass(value, kind) and value is not kind
     return is_kind and value.__module__ == module.__name__
@@ -166,28 +174,38 @@ def _source_of(cls: type) -> Source:
     return Source(cls.__module__, found[0], text, missing)
 
 
-def _standalone(cls: type, found: tuple[str, ast.ClassDef]) -> tuple[str, str]:
+def _standalone(
+    cls: type, found: tuple[str, ast.ClassDef], within: tuple[str, ...] = ()
+) -> tuple[str, str]:
     """Return the text of a class after definitions of the global names that it uses.
 
-    The second value says what cannot be defined; it is empty if everything can.
+    `within` has the names whose definitions contain this one. The second value says what cannot be
+    defined; it is empty if everything can.
     """
-    lines, missing = [], ""
     scope: dict[str, Any] = {}
     for function in vars(cls).values():
         if isinstance(function, types.FunctionType):
-            scope |= function.__globals__
-            cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-            scope |= {name: cell.cell_contents for name, cell in cells if name != "__class__"}
-    used = {node.id for node in ast.walk(found[1]) if isinstance(node, ast.Name)}
-    for name in sorted(used & scope.keys() - {cls.__name__}):
-        line = _definition(name, scope[name])
+            scope |= {**function.__globals__, **closure(function)}
+    lines, failed = _definitions(found[1], scope, (*within, cls.__name__))
+    why = f"{cls.__name__} uses {failed[0]}, which another process cannot import" if failed else ""
+    return "\n".join([*lines, ast.unparse(found[1]), ""]), why
+
+
+def _definitions(
+    tree: ast.AST, scope: dict[str, Any], within: tuple[str, ...]
+) -> tuple[list[str], list[str]]:
+    """Return definitions of the global names that `tree` uses, and the names that have none."""
+    lines, failed = [], []
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    for name in sorted((used & scope.keys()).difference(within)):
+        line = _definition(name, scope[name], within)
         lines.append(line or "")
         if line is None:
-            missing = missing or f"{cls.__name__} uses {name}, which another process cannot import"
-    return "\n".join([*lines, ast.unparse(found[1]), ""]), missing
+            failed.append(name)
+    return lines, failed
 
 
-def _definition(name: str, value: Any) -> str | None:
+def _definition(name: str, value: Any, within: tuple[str, ...]) -> str | None:
     """Return a statement that defines `name` as `value`; None if there is none."""
     if isinstance(value, types.ModuleType):
         return f"import {value.__name__} as {name}"
@@ -195,7 +213,11 @@ def _definition(name: str, value: Any) -> str | None:
     if home in sys.modules and home not in MAIN and "." not in qualname:
         return f"from {home} import {qualname} as {name}"
     if isinstance(value, types.FunctionType):
-        return _function(name, value)
+        return _function(value, within) if value.__name__ == name else None
+    if isinstance(value, type):
+        found = lines_of(value) if value.__name__ == name else None
+        text, missing = _standalone(value, found, within) if found else ("", "no source")
+        return None if missing else text.rstrip()
     try:
         equal = ast.literal_eval(repr(value)) == value
     except (ValueError, SyntaxError, MemoryError, TypeError):
@@ -203,24 +225,15 @@ def _definition(name: str, value: Any) -> str | None:
     return f"{name} = {value!r}" if equal is True else None
 
 
-def _function(name: str, value: types.FunctionType) -> str | None:
-    """Return the text of a function of a script or notebook that uses no global names."""
-    import inspect
-    import textwrap
-
+def _function(value: types.FunctionType, within: tuple[str, ...]) -> str | None:
+    """Return the text of a function of a script or notebook after what it uses."""
     try:
         text = textwrap.dedent(inspect.getsource(value))
         tree = ast.parse(text)
     except (OSError, TypeError, SyntaxError):
         return None
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    lines = []
-    for other in sorted(used & value.__globals__.keys() - {value.__name__}):
-        line = _definition(other, value.__globals__[other])
-        if line is None:
-            return None
-        lines.append(line)
-    return "\n".join([*lines, text.rstrip()]) if value.__name__ == name else None
+    lines, failed = _definitions(tree, value.__globals__, (*within, value.__name__))
+    return None if failed else "\n".join([*lines, text.rstrip()])
 
 
 def _load_file(path: str) -> types.ModuleType:

@@ -1,7 +1,9 @@
 """Native code from a class in Python, by Numba."""
 
 import ast
+import copy
 import ctypes
+import re
 import threading
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -53,6 +55,15 @@ WORD = 8
 """Bytes of a word of the state."""
 
 
+class Owner(NamedTuple):
+    """Owner of the native code of a class, with what it was compiled from."""
+
+    cls: type[Aqm]
+    layout: np.dtype[Any]
+    """Layout of the state."""
+    code: object
+
+
 class Native(NamedTuple):
     """Compiled class: what Rust needs to call it."""
 
@@ -62,13 +73,11 @@ class Native(NamedTuple):
     """State after `start`, as words."""
     gauges: list[tuple[str, int, str]]
     """Recorded fields: name, offset in bytes, kind of the type (f, i or b)."""
-    owner: object
-    """Objects that own the native code."""
+    owner: Owner
 
 
-_compiled: dict[tuple[type, str], tuple[list[int], object]] = {}
-_layouts: dict[type, np.dtype[Any]] = {}
-"""Last layout of the state of each compiled class."""
+_compiled: dict[tuple[type, str], tuple[list[int], Owner]] = {}
+"""Addresses of the methods, and their owner, by class and layout of the state."""
 
 _compiling = threading.Lock()
 
@@ -85,7 +94,6 @@ def compile_class(made: Aqm) -> Native:
         if key not in _compiled:
             _compiled[key] = _compile(type(made), layout)
         methods, owner = _compiled[key]
-        _layouts[type(made)] = layout
     whole = np.zeros(max(1, -(-layout.itemsize // WORD)) * WORD, "u1")
     record = whole[: layout.itemsize].view(layout)
     for name, value in vars(made).items():
@@ -99,9 +107,9 @@ def compile_class(made: Aqm) -> Native:
     return Native(methods, whole.view("u8").tolist(), gauges, owner)
 
 
-def object_of(cls: type[Aqm], words: Sequence[int]) -> Aqm:
+def object_of(owner: Owner, words: Sequence[int]) -> Aqm:
     """Return an object of a compiled class with the state of native code."""
-    layout = _layouts[cls]
+    cls, layout, _ = owner
     record = np.array(words, "u8").view("u1")[: layout.itemsize].view(layout)
     made = cls.__new__(cls)
     for name in layout.names or ():
@@ -126,7 +134,7 @@ def _type_of(name: str, value: Any) -> tuple[Any, ...]:
     raise InputError(f"compiled: {text}; without compiled it can be anything")
 
 
-def _compile(cls: type[Aqm], layout: np.dtype[Any]) -> tuple[list[int], object]:
+def _compile(cls: type[Aqm], layout: np.dtype[Any]) -> tuple[list[int], Owner]:
     """Compile all methods of a class for a state of `layout`."""
     try:
         import numba
@@ -141,44 +149,41 @@ def _compile(cls: type[Aqm], layout: np.dtype[Any]) -> tuple[list[int], object]:
         return float(draw(queue._rng))
 
     methods = _methods(cls)
-    shared: dict[str, Any] = {"_draw": random}
+    functions: dict[str, Any] = {"_draw": random}
+    scopes = []
     for name, (function, file, tree) in methods.items():
-        scope = {**function.__globals__, **_closure(function)}
+        scope = {**function.__globals__, **identity.closure(function)}
         compiled = _rewritten(cls, methods, layout, name, tree, file, scope)
-        shared[f"_method_{name}"] = (numba.njit(boundscheck=True)(compiled), scope)
-    dispatchers = {key: one[0] if isinstance(one, tuple) else one for key, one in shared.items()}
-    for key, one in shared.items():
-        if key != "_draw":
-            one[1].update(dispatchers)
+        functions[f"_method_{name}"] = numba.njit(boundscheck=True)(compiled)
+        scopes.append(scope)
+    for scope in scopes:
+        scope.update(functions)
     records = [numba.from_dtype(dtype) for dtype in (layout, PACKET, QUEUE)]
-    owner: list[object] = [draw, dispatchers]
-    addresses = []
-    for name in HOOKS:
-        if name not in methods:
-            addresses.append(0)
-            continue
-        function, file, tree = methods[name]
-        with_packet = name in OF_PACKETS
-        types_of = records if with_packet else [records[0], records[2]]
-        entry = _entry(numba, dispatchers[f"_method_{name}"], types_of, with_packet, file, tree)
-        owner.append(entry)
-        addresses.append(entry.address)
-    return addresses, owner
+    entries = {
+        name: _entry(numba, functions[f"_method_{name}"], records, *methods[name][1:])
+        for name in HOOKS
+        if name in methods
+    }
+    addresses = [entries[name].address if name in entries else 0 for name in HOOKS]
+    return addresses, Owner(cls, layout, (draw, functions, entries))
 
 
-def _entry(
-    numba: Any, method: Any, records: list[Any], with_packet: bool, file: str, tree: ast.FunctionDef
-) -> Any:
-    """Return the C function that calls a method and catches its exceptions."""
+def _entry(numba: Any, method: Any, records: list[Any], file: str, tree: ast.FunctionDef) -> Any:
+    """Return the C function that calls a method and catches its exceptions.
+
+    `records` are the types of the state, the packet and the queue.
+    """
     from numba.core import errors
 
-    pointers = [numba.types.CPointer(one) for one in (records[-2], records[-1], records[0])]
+    of_packet = tree.name in OF_PACKETS
+    state, packet, queue = records
+    pointers = [numba.types.CPointer(one) for one in (packet, queue, state)]
     try:
-        method.compile(tuple(records))
+        method.compile((state, packet, queue) if of_packet else (state, queue))
         answer = method.nopython_signatures[-1].return_type
         _check_answer(numba, answer, file, tree)
         arguments = ["carray(state_at, 1)[0]", "carray(packet_at, 1)[0]", "queue"]
-        call = ", ".join(arguments if with_packet else arguments[::2])
+        call = ", ".join(arguments if of_packet else arguments[::2])
         scope = {"carray": numba.carray, "method": method}
         exec(ENTRY.format(arguments=call), scope)
         return numba.cfunc(numba.types.int64(*pointers))(scope["entry"])
@@ -200,8 +205,6 @@ def _check_answer(numba: Any, answer: Any, file: str, tree: ast.FunctionDef) -> 
 
 def _message(error: Exception, file: str, tree: ast.FunctionDef) -> str:
     """Return place and reason of an error of Numba in one sentence."""
-    import re
-
     text = str(error)
     lines = re.findall(r'File "([^"]+)", line (\d+)', text)
     place = f"{lines[-1][0]}:{lines[-1][1]}" if lines else f"{file}:{tree.lineno}"
@@ -233,11 +236,6 @@ def _methods(cls: type[Aqm]) -> dict[str, tuple[types.FunctionType, str, ast.Fun
     return found
 
 
-def _closure(function: types.FunctionType) -> dict[str, Any]:
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    return {name: cell.cell_contents for name, cell in cells if name != "__class__"}
-
-
 def _rewritten(
     cls: type[Aqm],
     methods: dict[str, Any],
@@ -267,8 +265,6 @@ class _Rewrite(ast.NodeTransformer):
         file: str,
         scope: dict[str, Any],
     ) -> None:
-        import copy
-
         self.cls, self.methods, self.fields = cls, methods, fields
         self.tree, self.file, self.scope = copy.deepcopy(tree), file, scope
         names = [one.arg for one in tree.args.args]

@@ -6,11 +6,14 @@ docs/scenario.md shows an example of each.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import field
 
 from sojourn._util.base import Qdisc, Source, Table, Tcp
+
+if TYPE_CHECKING:
+    from sojourn.custom.aqm import Aqm
 
 
 class Link(Table, kw_only=True, frozen=True):
@@ -29,7 +32,7 @@ class Link(Table, kw_only=True, frozen=True):
     delay: str | None = None
     """One-way propagation delay. Duration; 0s to 100000s; default 0s."""
 
-    qdisc: Qdisc | str | Mapping[str, Any] | None = None
+    qdisc: "Qdisc | Aqm | str | Mapping[str, Any] | None" = None
     """Discipline: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The parameter
     limit is the buffer size, by default 1000p for most disciplines. Name or table; default
     droptail.

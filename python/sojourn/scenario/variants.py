@@ -90,12 +90,10 @@ def variants(given: Variants) -> list[tuple[str | None, Table]]:
     """
     if isinstance(given, str):
         given = split(given)
-    if not isinstance(given, Mapping | Sequence) and hasattr(given, "_table"):
-        given = [given]
-    if isinstance(given, Qdisc):
-        given = [given]
     if not isinstance(given, Mapping | Sequence):
-        raise InputError(f"{shown(given)} is not a list of disciplines")
+        if not (isinstance(given, Qdisc) or hasattr(given, "_table")):
+            raise InputError(f"{shown(given)} is not a list of disciplines")
+        given = [given]
     listed = [] if isinstance(given, Mapping) else given
     if any(isinstance(one, str) and not one.strip() for one in listed):
         text = ",".join(one if isinstance(one, str) else "..." for one in listed)

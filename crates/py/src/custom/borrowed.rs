@@ -15,7 +15,7 @@
 //! addresses; every index of an array is checked. The code so reads and writes only within the
 //! three records, which are `&mut` during the call and have these layouts (`#[repr(C)]`, and words
 //! of the size of the state). No exception leaves it, and it calls nothing but the methods of the
-//! class and [`draw`]. `CompiledAqm` owns the objects that own the code, so the addresses stay
+//! class and [`draw`]. `CompiledMethods` owns the objects that own the code, so the addresses stay
 //! valid.
 //!
 //! **Random numbers for native code.** [`NativeMethod::call`] stores the address of the generator

@@ -1,8 +1,8 @@
-//! Decisions of disciplines that are written in Python, and what the queue does with them.
+//! Methods of disciplines that are written in Python, and their decisions.
 
-use sojourn_aqm::aqm::Verdict;
-use sojourn_aqm::fifo::QueueView;
-use sojourn_aqm::{Context, DropReason, Packet};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use std::fmt::Debug;
 
 /// Decision of a method, by the numbers of `sojourn.PASS` and others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,13 @@ impl Decision {
     pub fn from_number(n: i64) -> Option<Decision> {
         let all = [Decision::Pass, Decision::Mark, Decision::Drop, Decision::DropHead];
         all.get(usize::try_from(n).ok()?).copied()
+    }
+
+    /// Exception about an `answer` that is not a decision.
+    #[cold]
+    pub fn refusal(answer: impl Debug) -> PyErr {
+        let allowed = "PASS, MARK, DROP, DROP_HEAD of sojourn, or None";
+        PyTypeError::new_err(format!("returned {answer:?}, allowed: {allowed}"))
     }
 }
 
@@ -46,9 +53,6 @@ impl Hook {
     }
 }
 
-/// End of the message about an invalid decision.
-pub const ALLOWED: &str = "allowed: PASS, MARK, DROP, DROP_HEAD of sojourn, or None";
-
 /// Message about a decision that is not [`is_promised`].
 pub const BROKEN_PROMISE: &str = "decides_at_enqueue is True, so only on_enqueue may mark or drop, \
                                   and only the arriving packet";
@@ -57,45 +61,4 @@ pub const BROKEN_PROMISE: &str = "decides_at_enqueue is True, so only on_enqueue
 pub fn is_promised(hook: Hook, decision: Decision, decides_at_enqueue: bool) -> bool {
     let about_arrival = matches!(hook, Hook::Enqueue) && decision != Decision::DropHead;
     !decides_at_enqueue || decision == Decision::Pass || about_arrival
-}
-
-/// Apply a decision about an arriving packet. DROP_HEAD drops the packet at the head and passes the
-/// arriving one; in an empty queue that is the arriving packet.
-pub fn enqueue(decision: Decision, context: &mut Context<'_>, line: &mut QueueView<'_>) -> Verdict {
-    match decision {
-        Decision::Pass => Verdict::Pass,
-        Decision::Mark => Verdict::Signal,
-        Decision::Drop => Verdict::Drop,
-        Decision::DropHead => match line.pop() {
-            Some(head) => {
-                context.drop(head, DropReason::Late);
-                Verdict::Pass
-            }
-            None => Verdict::Drop,
-        },
-    }
-}
-
-/// Dequeue the first packet about which `decide` says that it is sent; drop those before it.
-pub fn dequeue(
-    context: &mut Context<'_>,
-    line: &mut QueueView<'_>,
-    ecn: bool,
-    mut decide: impl FnMut(&mut Context<'_>, &QueueView<'_>, &Packet) -> Decision,
-) -> Option<Packet> {
-    // Bounded: each turn removes a packet from the queue.
-    loop {
-        let head = *line.front()?;
-        let decision = decide(context, line, &head);
-        let mut head = line.pop()?;
-        let sent = match decision {
-            Decision::Pass => true,
-            Decision::Mark => ecn && context.mark(&mut head),
-            Decision::Drop | Decision::DropHead => false,
-        };
-        if sent {
-            return Some(head);
-        }
-        context.drop(head, DropReason::Late);
-    }
 }

@@ -58,11 +58,14 @@ pub(super) fn report(error: PyErr) {
 }
 
 /// Report an exception in `method` of the discipline `name`, with a note that says so.
-pub(super) fn report_in(py: Python<'_>, error: PyErr, name: &str, method: &str, now: Option<Time>) {
+pub(super) fn report_in(error: PyErr, name: &str, method: &str, now: Option<Time>) {
     let at = now.map_or(String::new(), |t| format!(", at {} s of simulated time", seconds(t)));
-    // If they cannot be set, the exception alone is reported.
-    let _ = error.value(py).setattr("_sojourn_custom", true);
-    let _ = error.value(py).call_method1("add_note", (format!("in {method} of {name}{at}"),));
+    let note = format!("in {method} of {name}{at}");
+    Python::attach(|py| {
+        // If they cannot be set, the exception alone is reported.
+        let _ = error.value(py).setattr("_sojourn_custom", true);
+        let _ = error.value(py).call_method1("add_note", (note,));
+    });
     report(error);
 }
 

@@ -5,6 +5,7 @@
 //! that units and messages are those of every discipline, and builds a single queue around the
 //! object.
 
+mod aqm;
 mod borrowed;
 mod compiled;
 mod decision;
@@ -18,9 +19,10 @@ pub use failure::{begin, failed, finish, is_of_user, watched};
 pub use params::{COMPILED, SOURCE};
 pub use views::{PacketView, QueueStateView};
 
-use compiled::CompiledAqm;
+use aqm::{Methods, PythonAqm};
+use compiled::CompiledMethods;
 use params::Settings;
-use plain::{Made, PlainAqm};
+use plain::{Made, PlainMethods};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -134,15 +136,22 @@ impl PythonClass {
             let made = self.object(py, settings, env).map_err(|e| error_of(&e))?;
             let at_enqueue = made.decides_at_enqueue;
             if let Some(native) = made.native {
-                let source = &settings.source;
-                let aqm = CompiledAqm::new(self.name, source, native, queue.ecn, at_enqueue);
-                let boxed: Box<dyn Qdisc + Send> = Box::new(SingleQueue::of(aqm, queue)?);
-                return Ok(boxed);
+                let methods = CompiledMethods::new(native);
+                return self.queue(methods, queue, at_enqueue);
             }
-            let aqm = PlainAqm::new(py, self.name, made, queue.ecn).map_err(|e| error_of(&e))?;
-            let boxed: Box<dyn Qdisc + Send> = Box::new(SingleQueue::of(aqm, queue)?);
-            Ok(boxed)
+            let methods = PlainMethods::new(py, self.name, made.object, &made.gauges);
+            self.queue(methods.map_err(|e| error_of(&e))?, queue, at_enqueue)
         })
+    }
+
+    fn queue<M: Methods>(
+        &self,
+        methods: M,
+        params: &SingleParams,
+        at_enqueue: bool,
+    ) -> Result<Box<dyn Qdisc + Send>> {
+        let aqm = PythonAqm::new(self.name, methods, params.ecn, at_enqueue);
+        Ok(Box::new(SingleQueue::of(aqm, params)?))
     }
 
     /// Have Python make the object, and compile the class if the settings say so.
@@ -167,7 +176,8 @@ impl External for PythonClass {
             // the exception, and has a plain queue until then.
             Err(error) if failure::is_running() => {
                 failure::report(PyException::new_err(format!("{}: {error}", self.name)));
-                Ok(Built { qdisc: Box::new(plain_queue(&read.queue)?), params })
+                let plain = SingleQueue::of(NoAqm, &read.queue)?;
+                Ok(Built { qdisc: Box::new(plain), params })
             }
             Err(error) => Err(error),
         }
@@ -176,10 +186,6 @@ impl External for PythonClass {
     fn check(&self, settings: &[(&str, Setting<'_>)]) -> Result<()> {
         Python::attach(|py| self.read(py, settings)).map(drop)
     }
-}
-
-fn plain_queue(params: &SingleParams) -> Result<SingleQueue<NoAqm>> {
-    SingleQueue::of(NoAqm, params)
 }
 
 /// Return the address of the function by which native code draws random numbers.

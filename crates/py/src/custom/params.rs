@@ -66,6 +66,7 @@ pub struct Settings {
     pub compiled: bool,
     /// Values of the parameters that the class declares.
     pub values: Vec<(&'static str, Number)>,
+    /// Rows of these parameters.
     rows: Vec<ParamRow>,
 }
 
@@ -81,10 +82,7 @@ impl Settings {
             source: source.clone(),
             values: Vec::new(),
             compiled: false,
-            rows: vec![
-                row(SOURCE, "text".into(), source.clone()),
-                row(COMPILED, "flag".into(), "false".into()),
-            ],
+            rows: Vec::new(),
         };
         for (name, kind, default) in fields {
             let (value, text) = value_of(kind, default.setting()).map_err(|e| e.at(name))?;
@@ -99,26 +97,26 @@ impl Settings {
         if SingleParams::knows(name) {
             return self.queue.set(name, value);
         }
-        match self.rows.iter().position(|row| answers(row, name)) {
-            Some(0) => Ok(()),
-            Some(1) => {
-                self.compiled = bool::read(value).map_err(|e| e.at(name))?;
-                self.rows[1].value = self.compiled.write();
-                Ok(())
-            }
-            Some(i) => {
+        match name {
+            SOURCE => {}
+            COMPILED => self.compiled = bool::read(value).map_err(|e| e.at(name))?,
+            _ => {
+                let Some(i) = self.rows.iter().position(|row| answers(row, name)) else {
+                    return Err(unknown(&self.table(), name));
+                };
                 let (number, text) = value_of(&self.rows[i].kind, value).map_err(|e| e.at(name))?;
-                self.values[i - 2].1 = number;
+                self.values[i].1 = number;
                 self.rows[i].value = text;
-                Ok(())
             }
-            None => Err(unknown(&self.table(), name)),
         }
+        Ok(())
     }
 
     /// Every parameter with its value.
     pub fn table(&self) -> Vec<ParamRow> {
         let mut rows = self.queue.table();
+        rows.push(row(SOURCE, "text".into(), self.source.clone()));
+        rows.push(row(COMPILED, "flag".into(), self.compiled.write()));
         rows.extend(self.rows.iter().cloned());
         rows
     }

@@ -131,7 +131,7 @@ impl QueueStateView {
     /// Draw a random number in [0, 1) from the stream of the link.
     fn random(&self, py: Python<'_>) -> PyResult<f64> {
         self.random.draw(py).ok_or_else(|| {
-            PyRuntimeError::new_err("random() works only in on_enqueue, on_dequeue and on_overflow")
+            PyRuntimeError::new_err("random() works only in on_enqueue and on_dequeue")
         })
     }
 }

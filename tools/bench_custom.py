@@ -1,0 +1,56 @@
+"""Cost of a packet for the same algorithm in Rust, in compiled Python and in plain Python.
+
+One table in ns of processor time per arriving packet, measured in one process: the best of several
+turns, in which the three take turns. DropTail through the same link is the last column.
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import sojourn as sj
+from sojourn.scenario.load import parse
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from examples import my_aqm
+
+TURNS = 5
+
+ALGORITHMS: dict[str, tuple[Any, Any]] = {
+    "CoDel": (sj.CoDel(), my_aqm.MyCoDel()),
+    "PIE": (sj.Pie(), my_aqm.MyPie()),
+}
+"""Discipline in Rust, and the same in Python."""
+
+
+def cost_ns(qdisc: Any, duration: str) -> float:
+    """Return the processor time per packet of an overloaded link of 100 Mbit/s."""
+    case = {
+        "duration": duration,
+        "links": {"up": {"rate": "100mbit", "qdisc": qdisc}},
+        "flows": [{"name": "f", "source": "cbr(rate=110mbit)", "path": ["up"]}],
+    }
+    parsed = parse(case)
+    begin = time.process_time()
+    summary, _ = parsed.simulate()
+    took = time.process_time() - begin
+    return 1e9 * took / float(json.loads(summary)["links"]["up"]["arrived_packets"])
+
+
+def main() -> None:
+    """Measure, and print the table."""
+    print("| algorithm | Rust | compiled | plain | DropTail |\n|---|---|---|---|---|")
+    for name, (rust, plain) in ALGORITHMS.items():
+        forms = [(rust, "8s"), (plain.replace(compiled=True), "8s"), (plain, "2s"),
+                 ("droptail", "8s")]  # fmt: skip
+        turns = [[cost_ns(*form) for form in forms] for _ in range(TURNS)]
+        print(
+            f"| {name} | {' | '.join(f'{min(times):.0f}' for times in zip(*turns, strict=True))} |"
+        )
+
+
+if __name__ == "__main__":
+    main()
