@@ -10,7 +10,10 @@ TITLE = "codel, fq_codel"
 
 INTRO = f"""{exact.INTRO}
 
-{open10.INTRO}"""
+{open10.INTRO}
+Departures of the replay are delayed as the recorded ones. CoDel's own unit of time is 1.024 us.
+Where in it the recordings began is not known; it is found by trial, and is the same in all but
+one."""
 
 LINUX = {"name": "codel", "variant": "linux"}
 FAIR = {"name": "fq_codel", "variant": "linux"}

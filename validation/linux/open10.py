@@ -13,10 +13,8 @@ TWICE = (ARP_NS, ARP_NS + 1_040_000_000)
 ENDS_NS = 22_800_000_000
 
 INTRO = """The recordings at 10 Mbit/s end after 22.8 s: packets that leave later are listed as
-dropped. They list UDP packets only; an ARP probe of 42 bytes passed near 4.0392 s (see dualpi2).
-The clock of their kernel has steps of 256 ns, and its timers are late by up to 448 ns: departures
-of the replay are delayed as the recorded ones. CoDel's own unit of time is 1.024 us. Where in it
-the recordings began is not known; it is found by trial, and is the same in all but one."""
+dropped. They list UDP packets only; an ARP probe of 42 bytes passed near 4.0393 s (see dualpi2).
+The clock of their kernel has steps of 256 ns, and its timers are late by up to 448 ns."""
 
 
 def case(name: str, tc: str, **others: Any) -> Case:

@@ -25,12 +25,11 @@ GRAIN_NS = 128
 ROUNDING_NS = 0.5
 """Largest error of a delay, from the rounding of two recorded probabilities to nine digits."""
 
-
 MOST_PAIRS = 3000
-"""Largest number of pairs of a packet and a delay that are tried; of more, one fits by chance."""
+"""Most pairs of a packet and a delay that are tried. Of more, one would fit by chance."""
 
 SAMPLE_NS = 100_000
-"""Time between the last look at an update's probability and the next update, at least."""
+"""Least time from the sample that shows the probability of an update to the next update."""
 
 
 @dataclass(frozen=True)
@@ -144,9 +143,8 @@ def possible(queues: Queues, at: int, unknown: int) -> Before:
 def fitting(before: Before, heads: Array) -> set[tuple[int, int, int]]:
     """Return the delays of the timer, the last and this one, and of the queue that are possible.
 
-    One of `heads` must be the packet that waits.
-
-    They are arrival times relative to the time at which the timer was due.
+    One of `heads` must be the packet at the head of the queue. They are arrival times, relative to
+    the time at which the timer was due.
     """
     late = heads[:, None] + before.delay
     steps = GRAIN_NS * np.rint(late / GRAIN_NS)

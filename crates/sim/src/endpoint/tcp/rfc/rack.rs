@@ -197,8 +197,9 @@ impl<C: CongestionControl> RfcSender<C> {
         let Some(order) = &self.rack else { return };
         if self.state == RecoveryState::Open && order.lost_bytes() > 0 {
             self.fast_retransmit(now, out);
-        } else {
-            self.timer = self.timer.min(order.due());
+        } else if order.due() != Time::NEVER {
+            // Not the earlier of both: that could be a former end of the reordering window.
+            self.timer = order.due();
         }
     }
 

@@ -152,8 +152,8 @@ impl<C: CongestionControl> RfcSender<C> {
     /// reduction is already made, and a further congestion signal must never raise the threshold
     /// (RFC 5681 §4.3).
     fn cut(&mut self, now: Time, cause: CongestionSignal) {
-        let flight = if self.reduce_cwnd { u64::MAX } else { self.flight() };
-        let flight = flight.min(self.window.cwnd);
+        let cwnd = self.window.cwnd;
+        let flight = if self.reduce_cwnd { cwnd } else { self.flight().min(cwnd) };
         self.window.ssthresh = self.control.on_congestion(now, &self.window, flight, cause);
         self.cwr = self.ecn;
     }

@@ -195,6 +195,20 @@ fn rack_starts_a_recovery_for_a_loss_and_for_nothing_else() {
     assert_eq!(t.sender.window.cwnd, 5_000, "one reduction per recovery");
 }
 
+/// RFC 8985 section 6.2 step 5: the end of the reordering window moves with the round-trip time.
+#[test]
+fn the_reordering_timer_moves_and_its_expiry_is_no_timeout() {
+    let mut t = Test::new("sack", &[("rack", "true"), ("reordering_window", "true")]);
+    t.write(100, 3_000);
+    t.ack(200, 1, &[(1_001, 2_001)]);
+    assert_eq!(t.sender.timer(), at(225), "100 ms and a quarter");
+    t.ack(210, 1, &[(1_001, 3_001)]);
+    assert_eq!(t.sender.timer(), at(235), "110 ms and a quarter of the least");
+    t.sent();
+    t.timer(235);
+    assert_eq!((t.sender.state, t.sender.stats().timeouts, t.sent()), (Recovery, 0, vec![1]));
+}
+
 /// RFC 5681 section 4.1: the window is kept for a pause of one timeout, and while data is
 /// outstanding; then it falls to the initial one, and never rises.
 #[test]
