@@ -63,6 +63,10 @@ def test_actions_are_parameters_on_a_logarithmic_scale() -> None:
         assert env.sim is not None
         tree = env.sim.scenario["changes"][-1]["links"]["bottleneck"]["qdisc"]
         assert tree == {"target": target}
+    for name in ("max_burst", "burst"):
+        env = AqmEnv(SHORT, parameters={name: (0.01, 0.1)})
+        env.reset(seed=1)
+        assert env.step(np.ones(1, np.float32))[4]["parameters"] == {name: "100000us"}
     long = sj.dumbbell(2, rate="5mbit", qdisc="pie", duration="20s")
     weighted = AqmEnv(long, parameters={"target": (0.002, 0.2)}, delay_weight=5.0)
     assert episode(weighted, 1, -1.0)[1] > episode(weighted, 1, 1.0)[1]

@@ -14,11 +14,13 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
 from sojourn.engines.stepping import Simulation, State
@@ -49,9 +51,6 @@ CLIP = 10.0
 
 TUNED = {"target": (0.002, 0.05), "alpha": (0.01, 2.0), "beta": (0.1, 20.0)}
 """Parameters of PIE that `AqmEnv` tunes by default, with their ranges; times in seconds."""
-
-TIMES = ("target", "interval", "max_burst")
-"""Parameters that are times."""
 
 
 def line(rng: random.Random) -> Scenario:
@@ -88,18 +87,29 @@ class _LinkEnv(gymnasium.Env[Vector, Vector]):
 
     metadata = {"render_modes": []}  # noqa: RUF012 (Gymnasium's interface)
 
-    def __init__(self, scenario: Described | Make, link: str, step: str, actions: int) -> None:
+    def __init__(
+        self,
+        scenario: Described | Make,
+        link: str,
+        step: str,
+        actions: int,
+        weights: tuple[float, float],
+    ) -> None:
         self._make: Make = scenario if callable(scenario) else _fixed(scenario)
         self._link = link
         self._step = step
+        self._weights = weights
         size = len(OBSERVED) + actions
         self.observation_space = gymnasium.spaces.Box(0.0, CLIP, (size,), np.float32)
         self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (actions,), np.float32)
         self._action = np.zeros(actions, np.float32)
         self.sim: Simulation | None = None
 
-    def _begin(self, seed: int | None) -> Simulation:
-        gymnasium.Env.reset(self, seed=seed)
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Vector, dict[str, Any]]:
+        """Start an episode; `info` has the scenario."""
+        super().reset(seed=seed)
         rng = random.Random(int(self.np_random.integers(1 << 31)))
         self.sim = Simulation(self._make(rng))
         if self._link not in self.sim.links:
@@ -107,7 +117,7 @@ class _LinkEnv(gymnasium.Env[Vector, Vector]):
             raise InputError(f"link: unknown link {shown(self._link)}{near(self._link, links)}")
         self._last = self.sim.links[self._link]
         self._action[:] = 0
-        return self.sim
+        return self._observation(dict.fromkeys(OBSERVED, 0.0)), {"scenario": self.sim.scenario}
 
     def _apply(self, action: Vector) -> Simulation:
         """Remember the action and return the simulation, before its next step."""
@@ -124,6 +134,11 @@ class _LinkEnv(gymnasium.Env[Vector, Vector]):
         self._last = now
         seen = _seen(now, last, sim.now - before)
         return self._observation(seen), seen, sim.ended
+
+    def _reward(self, gain: float, seen: Mapping[str, float]) -> float:
+        """Return `gain` less the weighted delay and loss."""
+        delay, loss = self._weights
+        return gain - delay * seen["sojourn"] - loss * seen["dropped"]
 
     def _observation(self, seen: Mapping[str, float]) -> Vector:
         values = [seen[name] for name in OBSERVED] + [(a + 1) / 2 for a in self._action]
@@ -175,17 +190,16 @@ class AqmEnv(_LinkEnv):
         for name, (low, high) in parameters.items():
             if not 0 < low < high:
                 raise InputError(f"parameters.{name}: {shown([low, high])} is not a range above 0")
-        super().__init__(scenario, link, step, len(parameters))
+        super().__init__(scenario, link, step, len(parameters), (delay_weight, loss_weight))
         self._parameters = dict(parameters)
-        self._weights = (delay_weight, loss_weight)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Vector, dict[str, Any]]:
         """Start an episode; `info` has the scenario."""
-        sim = self._begin(seed)
-        seen = dict.fromkeys(OBSERVED, 0.0)
-        return self._observation(seen), {"scenario": sim.scenario}
+        observation, info = super().reset(seed=seed)
+        self._times = _times(info["scenario"]["links"][self._link]["qdisc"]["name"])
+        return observation, info
 
     def step(self, action: Vector) -> tuple[Vector, float, bool, bool, dict[str, Any]]:
         """Set the parameters and simulate a step; `info` has what was observed, by name."""
@@ -193,11 +207,10 @@ class AqmEnv(_LinkEnv):
         values = {}
         for (name, (low, high)), a in zip(self._parameters.items(), self._action, strict=True):
             value = low * (high / low) ** ((float(a) + 1) / 2)
-            values[name] = f"{round(value * 1e6)}us" if name in TIMES else round(value, 6)
+            values[name] = f"{round(value * 1e6)}us" if name in self._times else round(value, 6)
         sim.change(links={self._link: {"qdisc": values}})
         observation, seen, over = self._advance(sim)
-        delay, loss = self._weights
-        reward = seen["utilisation"] - delay * seen["sojourn"] - loss * seen["dropped"]
+        reward = self._reward(seen["utilisation"], seen)
         return observation, reward, False, over, {**seen, "parameters": values}
 
 
@@ -240,17 +253,15 @@ class RateEnv(_LinkEnv):
         delay_weight: float = 1.0,
         loss_weight: float = 1.0,
     ) -> None:
-        super().__init__(scenario, link, step, 1)
+        super().__init__(scenario, link, step, 1, (delay_weight, loss_weight))
         self._flow = flow
-        self._weights = (delay_weight, loss_weight)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Vector, dict[str, Any]]:
         """Start an episode; `info` has the scenario."""
-        sim = self._begin(seed)
         self._received = 0
-        return self._observation(dict.fromkeys(OBSERVED, 0.0)), {"scenario": sim.scenario}
+        return super().reset(seed=seed)
 
     def step(self, action: Vector) -> tuple[Vector, float, bool, bool, dict[str, Any]]:
         """Set the rate and simulate a step; `info` has what was observed, by name."""
@@ -265,8 +276,7 @@ class RateEnv(_LinkEnv):
         self._received = received
         fair = sim.links[self._link].rate_bps / len(sim.flows)
         gain = min(max(math.log2(max(throughput, 1.0) / fair), -2.0), 1.0)
-        delay, loss = self._weights
-        reward = gain - delay * seen["sojourn"] - loss * seen["dropped"]
+        reward = self._reward(gain, seen)
         return observation, reward, False, over, {**seen, "throughput_bps": throughput}
 
 
@@ -362,6 +372,14 @@ def _seen(now: State, last: State, passed: float) -> dict[str, float]:
         "dropped": since("dropped_packets") / arrived if arrived else 0.0,
         "marked": since("marked_packets") / arrived if arrived else 0.0,
     }
+
+
+@cache
+def _times(qdisc: str) -> frozenset[str]:
+    """Return the names and aliases of the parameters of a discipline that are durations."""
+    specs = [s for s in json.loads(_sojourn.specs())["disciplines"] if s["name"] == qdisc]
+    rows = [row for spec in specs for row in spec["params"] if row["kind"] == "duration"]
+    return frozenset(name for row in rows for name in (row["name"], *row["aliases"]))
 
 
 def _fixed(scenario: Described) -> Make:

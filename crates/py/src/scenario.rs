@@ -75,7 +75,7 @@ impl ParsedScenario {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(String, Bound<'py, PyDict>)> {
         let scenario = Arc::clone(&self.scenario);
-        let run = |ask: &mut dyn FnMut(_) -> bool| sojourn_sim::run_shared(scenario, ask);
+        let run = |ask: &mut dyn FnMut(_) -> bool| sojourn_sim::run(scenario, ask);
         outcome(py, interruptible(py, progress.as_ref(), self.calls_python(), run)?)
     }
 }

@@ -60,6 +60,13 @@ impl Simulation {
     }
 }
 
+/// Set items of `$dict` to the fields of `$state` of the same names.
+macro_rules! set_fields {
+    ($dict:ident, $state:ident, $($field:ident),+) => {
+        $($dict.set_item(stringify!($field), $state.$field)?;)+
+    };
+}
+
 fn span(text: &str, name: &str) -> PyResult<Span> {
     text.parse().map_err(|error: Error| refused(error.at(name)))
 }
@@ -127,16 +134,10 @@ impl Simulation {
         let (all, gauges) = (PyDict::new(py), PyDict::new(py));
         all.set_item("rate_bps", state.rate.0)?;
         all.set_item("delay_s", state.delay.as_secs())?;
-        all.set_item("queue_packets", state.queue_packets)?;
-        all.set_item("queue_bytes", state.queue_bytes)?;
-        all.set_item("utilisation", state.utilisation)?;
-        all.set_item("arrived_packets", state.arrived_packets)?;
-        all.set_item("departed_packets", state.departed_packets)?;
-        all.set_item("departed_bytes", state.departed_bytes)?;
-        all.set_item("sojourn_total_s", state.sojourn_total_s)?;
-        all.set_item("dropped_packets", state.dropped_packets)?;
-        all.set_item("dropped_full_packets", state.dropped_full_packets)?;
-        all.set_item("marked_packets", state.marked_packets)?;
+        set_fields! { all, state,
+            queue_packets, queue_bytes, utilisation, arrived_packets, departed_packets,
+            departed_bytes, sojourn_total_s, dropped_packets, dropped_full_packets, marked_packets
+        }
         for (name, value) in state.gauges {
             gauges.set_item(name, value)?;
         }
@@ -148,14 +149,10 @@ impl Simulation {
     fn flow<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
         let state = self.get()?.flow(name).map_err(refused)?;
         let all = PyDict::new(py);
-        all.set_item("flows", state.flows)?;
-        all.set_item("cwnd_packets", state.cwnd_packets)?;
-        all.set_item("srtt_s", state.srtt_s)?;
-        all.set_item("delivered_bytes", state.delivered_bytes)?;
-        all.set_item("received_bytes", state.received_bytes)?;
-        all.set_item("sent_packets", state.sent_packets)?;
-        all.set_item("retransmitted_packets", state.retransmitted_packets)?;
-        all.set_item("timeouts", state.timeouts)?;
+        set_fields! { all, state,
+            flows, cwnd_packets, srtt_s, delivered_bytes, received_bytes, sent_packets,
+            retransmitted_packets, timeouts
+        }
         Ok(all)
     }
 

@@ -51,6 +51,6 @@ pub mod traffic;
 pub use config::check::{check, check_with};
 pub use config::scenario::Scenario;
 pub use engine::replay::{Arrival, Decision, Replay, ReplayOptions, replay};
-pub use engine::simulation::{FlowState, LinkState, Progress, Simulation, run, run_shared};
+pub use engine::simulation::{FlowState, LinkState, Progress, Simulation, run};
 pub use output::outcome::{Column, Outcome};
 pub use output::specs::registry_json;

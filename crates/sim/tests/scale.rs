@@ -5,8 +5,7 @@ mod common;
 use allocation_counter::measure;
 use common::{flow, num, run};
 use serde_json::{Map, Value, json};
-use sojourn_sim::{Progress, Scenario, run_shared};
-use std::sync::Arc;
+use sojourn_sim::{Progress, Scenario};
 
 /// Names of `n` links, and the links themselves.
 fn links(n: usize, link: &Value) -> (Vec<String>, Map<String, Value>) {
@@ -83,7 +82,7 @@ fn an_idle_link_costs_two_kilobytes_in_a_run() {
             let text = json!({"duration": "2s", "links": links, "flows": flows}).to_string();
             let used = measure(|| {
                 let scenario = Scenario::from_json(&text).expect("valid");
-                drop(run_shared(Arc::new(scenario), &mut |_| true).expect("nobody stops it"));
+                drop(sojourn_sim::run(scenario, &mut |_| true).expect("nobody stops it"));
             });
             used.bytes_max
         };

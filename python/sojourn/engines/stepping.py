@@ -10,7 +10,7 @@ from sojourn._sojourn import InputError
 from sojourn._util.html import html
 from sojourn._util.inputs import near, shown
 from sojourn._util.plain import plain
-from sojourn.result.result import Result
+from sojourn.result.result import Result, Values
 from sojourn.scenario.advice import warn
 from sojourn.scenario.load import Described, parse
 
@@ -23,14 +23,10 @@ KINDS = ("links", "flows")
 """Kinds of samples."""
 
 
-class State(dict[str, Any]):
+class State(Values):
     """State of a link or flow at one time: values by name, as items or attributes."""
 
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(f"no value {name!r} (known: {', '.join(self)})") from None
+    __slots__ = ()
 
 
 class States(Mapping[str, State]):
@@ -168,9 +164,7 @@ class Simulation:
         InputError
             If the duration has no unit, or the run is over.
         """
-        if type(duration) is not str:
-            duration = _text(duration)
-        self._compiled.step(duration, progress)
+        self._compiled.step(_text(duration), progress)
 
     def run(self, *, progress: Progress | None = None) -> Result:
         """Simulate to the end of the run and return the result."""

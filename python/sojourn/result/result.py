@@ -69,7 +69,19 @@ class Columns(Mapping[str, Array]):
         return f"no column {name!r}: {self._missing if not self._columns else repr(self)}"
 
 
-class Record(dict[str, Any]):
+class Values(dict[str, Any]):
+    """Values by name, as items or attributes."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"no value {name!r} (known: {', '.join(self)})") from None
+
+
+class Record(Values):
     """Summary of a link, a flow or a group of flows: values by name, as items or attributes.
 
     Attributes
@@ -86,12 +98,6 @@ class Record(dict[str, Any]):
         super().__init__(summary)
         self.series = series
         self.packet_log = packet_log
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(f"no value {name!r} (known: {', '.join(self)})") from None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Record, (dict(self), self.series, self.packet_log)

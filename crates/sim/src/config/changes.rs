@@ -113,7 +113,7 @@ impl Change {
             return Err(Error::new("is the current time: leave it out").at("at"));
         }
         if let Some(join) = table.get("join") {
-            let text = format!("{} cannot join while the simulation runs: add it", display(join));
+            let text = format!("{} can join by a change of the scenario only", display(join));
             return Err(Error::new(text).at("join"));
         }
         table.insert("at".into(), at.write().into());

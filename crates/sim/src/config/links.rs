@@ -8,7 +8,7 @@ use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
-use sojourn_aqm::params::{ParamRow, Setting, Value};
+use sojourn_aqm::params::{self, ParamRow, Setting, Value};
 use sojourn_aqm::qdisc::Env;
 use sojourn_aqm::registry::{QdiscEntry, Registry};
 use sojourn_aqm::units::{Span, Time};
@@ -30,7 +30,7 @@ pub struct LinkConfig {
     /// Random loss after the queue.
     pub(crate) loss: LossModel,
     /// Recorded changes of rate or delay.
-    pub(crate) trace: Option<LinkTrace>,
+    pub(crate) trace: Option<Arc<LinkTrace>>,
     /// Recorded delivery opportunities, which replace the rate.
     pub(crate) opportunities: Option<Box<Opportunities>>,
     /// State of the discipline without packets, bytes.
@@ -67,7 +67,7 @@ impl LinkConfig {
             qdisc: entry.name,
             params: made.params.into(),
             loss,
-            trace,
+            trace: trace.map(Arc::new),
             opportunities: opportunities.map(Box::new),
             state,
             entry: entry.into(),
@@ -101,7 +101,7 @@ impl LinkConfig {
 
     /// Recorded changes of rate or delay.
     pub fn trace(&self) -> Option<&LinkTrace> {
-        self.trace.as_ref()
+        self.trace.as_deref()
     }
 
     /// Recorded delivery opportunities, which replace the rate.
@@ -179,10 +179,8 @@ pub(super) fn new_params(json: &Json, link: &LinkConfig) -> Result<Arc<[NewParam
     let new = |(key, json): (&String, &Json)| {
         let setting = parse::to_setting(json).map_err(|e| e.at(key))?;
         link.entry.check(&[(key, setting)])?;
-        let folded = key.to_lowercase().replace('-', "_");
-        let named = |row: &&ParamRow| row.name == folded || row.aliases.contains(&folded.as_str());
-        let unknown = || Error::unknown("parameter", key, link.params.iter().map(|r| r.name));
-        let name = link.params.iter().find(named).ok_or_else(unknown)?.name;
+        let row = link.params.iter().find(|row| params::answers(row, key));
+        let name = row.ok_or_else(|| params::unknown(&link.params, key))?.name;
         let value = match setting {
             Setting::Text(text) => text.to_string(),
             _ => json.to_string(),

@@ -15,6 +15,7 @@ use sojourn_aqm::params::Value;
 use sojourn_aqm::registry::Registry;
 use sojourn_aqm::units::Span;
 use std::fmt;
+use std::sync::Arc;
 
 /// Valid scenario.
 #[derive(Clone, Debug)]
@@ -269,6 +270,13 @@ impl Scenario {
             all["changes"] = changes.into();
         }
         all
+    }
+}
+
+/// A copy, for functions that take a scenario by reference, by value or in an `Arc`.
+impl From<&Scenario> for Arc<Scenario> {
+    fn from(scenario: &Scenario) -> Arc<Scenario> {
+        Arc::new(scenario.clone())
     }
 }
 

@@ -2,7 +2,7 @@
 //! time.
 
 use crate::config::link_trace::{LinkChange, LinkTrace};
-use crate::config::links::NewParam;
+use crate::config::links::{LinkConfig, NewParam};
 use crate::config::scenario::Scenario;
 use sojourn_aqm::units::Time;
 use std::cmp::Reverse;
@@ -66,12 +66,13 @@ impl ChangeSchedule {
         steps.sort_by_key(|(at, _)| *at);
         steps.reverse();
         let links = scenario.links.iter().enumerate();
-        let reels = links.filter_map(|(link, def)| {
-            Some(TraceCursor { link, trace: Arc::new(def.trace.clone()?), next: 0 })
-        });
-        let mut table = ChangeSchedule { steps, traces: reels.collect(), rows: BinaryHeap::new() };
-        (0..table.traces.len()).for_each(|i| table.schedule_trace(i));
-        table
+        let cursor = |(link, def): (usize, &LinkConfig)| {
+            Some(TraceCursor { link, trace: def.trace.clone()?, next: 0 })
+        };
+        let traces = links.filter_map(cursor).collect();
+        let mut schedule = ChangeSchedule { steps, traces, rows: BinaryHeap::new() };
+        (0..schedule.traces.len()).for_each(|i| schedule.schedule_trace(i));
+        schedule
     }
 
     /// Time of the next change; [`Time::NEVER`] if there is none.

@@ -29,7 +29,7 @@ mod stepping;
 mod ties;
 
 pub use state::{FlowState, LinkState};
-pub use stepping::{run, run_shared};
+pub use stepping::run;
 
 use interruptions::Interruptions;
 use pooled_flows::{PooledFlowOwner, Routes};

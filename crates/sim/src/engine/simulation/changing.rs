@@ -18,8 +18,8 @@ impl Simulation {
     /// change of the scenario that is due at the same time is applied first.
     ///
     /// # Errors
-    /// What a scenario refuses, a link that is not [changeable](Simulation::changeable), and a run
-    /// that is over; nothing is changed then.
+    /// If a scenario could not make the change, if it sets the rate or delay of a link that is not
+    /// [changeable](Simulation::changeable), or if the run is over. Nothing is changed then.
     pub fn change(&mut self, change: &Json) -> Result<()> {
         self.check_running()?;
         let mut flows = self.scenario.flows.clone();
@@ -75,7 +75,7 @@ impl Simulation {
     }
 
     fn check_running(&self) -> Result<()> {
-        if self.interruptions.end == Time::NEVER {
+        if self.has_ended() {
             let text = format!("the run ended at {}: nothing can change", self.now - Time::ZERO);
             return Err(Error::new(text));
         }

@@ -13,15 +13,13 @@ use std::sync::Arc;
 /// Calls `progress` after each 65,536 events, packets sent, and links and flows looked at; after
 /// each 4,096 links and flows while the run is set up and reported; and at the end of the simulated
 /// time. If `progress` returns `false`, the run stops and the result is `None`.
-pub fn run(scenario: &Scenario, progress: &mut dyn FnMut(Progress) -> bool) -> Option<Outcome> {
-    run_shared(Arc::new(scenario.clone()), progress)
-}
-
-/// As [`run`], without a copy of the scenario.
-pub fn run_shared(
-    scenario: Arc<Scenario>,
+///
+/// A scenario given by reference is copied; one given by value or in an `Arc` is not.
+pub fn run(
+    scenario: impl Into<Arc<Scenario>>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Option<Outcome> {
+    let scenario = scenario.into();
     let end = Time::ZERO + scenario.duration;
     let mut simulation = Simulation::set_up(scenario, LinkChanges::Scheduled, progress)?;
     simulation.advance_to(end, progress).then(|| simulation.outcome(progress))?
@@ -79,6 +77,11 @@ impl Simulation {
         &self.scenario
     }
 
+    /// True if the run is over: what is due at its end has happened as well.
+    pub(super) fn has_ended(&self) -> bool {
+        self.interruptions.end == Time::NEVER
+    }
+
     /// Number of packets sent by links so far; one that crosses three links counts three times.
     pub fn packets(&mut self) -> u64 {
         self.departed_in_warmup + self.departed_packets()
@@ -115,8 +118,8 @@ impl Simulation {
         progress: &mut dyn FnMut(Progress) -> bool,
     ) -> bool {
         let end = self.end();
-        if self.interruptions.end == Time::NEVER {
-            return true; // has ended
+        if self.has_ended() {
+            return true;
         }
         // Totals of flows are exact at each interruption, so the end of a step is one.
         self.next_interruption = self.interruptions.next().min(until);
@@ -173,7 +176,7 @@ impl Simulation {
             return Err(Error::new(text));
         }
         let mut copy = self.clone();
-        if copy.interruptions.end < Time::NEVER {
+        if !copy.has_ended() {
             let now = copy.now;
             copy.interruptions.changes.cut(now);
             copy.interruptions.end = now;
