@@ -7,17 +7,19 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
 from sojourn import InputError, papers
+from sojourn.plotting.run import new_figure, styled
 from sojourn.reproduction import claims, paper, report
 from sojourn.reproduction import run as reproduction_run
 from sojourn.reproduction.claims import Claim, Part
 from sojourn.scenario.load import parse
-from sojourn.sweeps.runner import CampaignResult
+from sojourn.sweeps.runner import CampaignResult, Run, campaign
 
 ROOT = Path(__file__).parent.parent
 HELD = Part("a", "b", "c", True)
@@ -178,6 +180,76 @@ def test_paper_is_consistent(name: str) -> None:
     known = re.findall(r"\{([\w-]+?)(?:\.\d+)?(?:\.brief)?\}", one.prose)
     assert set(known) <= set(ids) | set(one.facts)
     assert one.prose
+
+
+def kind(experiment: str, run: Run) -> tuple[str, ...]:
+    """Return what decides which values a run measures: experiment, disciplines, names of flows."""
+    tree: Any = run.scenario
+    disciplines = {link.get("qdisc", {}).get("name", "") for link in tree["links"].values()}
+    flows = {re.sub(r"-\d+$", "", flow["name"]) for flow in tree["flows"]}
+    return experiment, *sorted(disciplines), *sorted(flows)
+
+
+@functools.cache
+def measured(name: str) -> dict[tuple[str, ...], dict[str, Any]]:
+    """Return the values that one run of each kind measures in a paper's quick mode."""
+    every = papers.find(name).experiments(full=False)
+    runs = {kind(key, run): run for key, one in every.items() for run in one.runs()}
+    rows = campaign(list(runs.values())).rows
+    found = ({key: row[key] for key in json.loads(row["measured"])} for row in rows)
+    return dict(zip(runs, found, strict=True))
+
+
+def synthetic(one: paper.Paper, full: bool) -> dict[str, pl.DataFrame]:
+    """Return rows with the labels and seeds of all runs of a mode, and random values."""
+    rng = np.random.default_rng(1)
+
+    def row(experiment: str, run: Run) -> dict[str, Any]:
+        tree: Any = run.scenario
+        values = {
+            name: value * rng.uniform(0.8, 1.2) if isinstance(value, float) else value
+            for name, value in measured(one.id)[kind(experiment, run)].items()
+        }
+        axes = {"axes": json.dumps([*run.labels]), "measured": json.dumps([*values])}
+        return {**run.labels, "seed": tree["seed"], **axes, **values}
+
+    runs = {name: it.runs() for name, it in one.experiments(full).items()}
+    rows = [row(name, run) for name, group in runs.items() for run in group]
+    return paper.by_experiment(runs, rows)
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("name", papers.ids())
+def test_the_runs_of_a_mode_suffice_for_its_report(name: str, full: bool) -> None:
+    """Claims are judged, facts and tables written, quick mode's figures drawn, without an error.
+
+    Quick mode omits the runs of some facts, full mode of none.
+    """
+    one = papers.find(name)
+    runs = synthetic(one, full)
+    judged = [claims.judge(claim, runs) for claim in one.claims]
+    made = CampaignResult([], 0, 0, 0.0, ())
+    outcome = paper.Outcome(one, full, runs, one.figures, judged, made)
+    json.dumps(report.as_json(outcome), allow_nan=False)
+    page = report.as_markdown(outcome)
+    assert not full or report.NOT_RUN not in page
+    with styled():
+        for figure in () if full else one.figures:
+            if figure.draw is not None:
+                figure.draw(runs, new_figure(*figure.size).subplots())
+
+
+@pytest.mark.parametrize("name", papers.ids())
+def test_facts_of_omitted_runs_say_so(name: str) -> None:
+    """Without the experiment, as with `--figure`, and without its rows, as in quick mode."""
+    one = papers.find(name)
+    assert one.facts
+    without_rows = {key: frame.clear() for key, frame in synthetic(one, full=False).items()}
+    for runs in ({}, without_rows):
+        outcome = paper.Outcome(one, False, runs, [], [], CampaignResult([], 0, 0, 0.0, ()))
+        prose = report.filled(outcome)
+        assert report.NOT_RUN in prose
+        assert not [fact for fact in one.facts if f"{{{fact}}}" in prose]
 
 
 @pytest.mark.parametrize("name", papers.ids())

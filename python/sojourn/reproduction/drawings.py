@@ -27,11 +27,14 @@ def topology(
         bold = (one, other) in queues
         ax.plot([x1, x2], [y1, y2], color="#555555", lw=2.2 if bold else 1.1, zorder=1)
         if label:
-            ax.text((x1 + x2) / 2, (y1 + y2) / 2, label, fontsize=7, ha="center", va="center",
-                    zorder=3, bbox={"fc": "white", "ec": "none", "pad": 1})  # fmt: skip
+            # Above a horizontal link, which may have queues at both ends; else on the link.
+            above = y1 == y2
+            ax.annotate(label, ((x1 + x2) / 2, (y1 + y2) / 2), (0, 6 if above else 0), fontsize=7,
+                        textcoords="offset points", ha="center", va="bottom" if above else "center",
+                        zorder=3, bbox={"fc": "white", "ec": "none", "pad": 1})  # fmt: skip
         if bold:
-            at = (x1 + 0.16 * (x2 - x1), y1 + 0.16 * (y2 - y1))
-            ax.plot([at[0]], [at[1]], marker="s", ms=9, mfc="#e69f00", mec="#000000", zorder=3)
+            at = (x1 + 0.27 * (x2 - x1), y1 + 0.27 * (y2 - y1))
+            ax.plot([at[0]], [at[1]], marker="s", ms=7, mfc="#e69f00", mec="#000000", zorder=4)
     for name, (x, y) in nodes.items():
         box = {"boxstyle": "round,pad=0.35", "fc": "white", "ec": "#333333", "lw": 0.9}
         ax.text(x, y, name, ha="center", va="center", fontsize=8, zorder=2, bbox=box)

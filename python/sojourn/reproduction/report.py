@@ -29,6 +29,9 @@ VARIED = ("claim", "setting", "parts that hold", "verdict with it alone")
 LEFT_OUT = ("figure of the paper", "reason")
 YES = {True: "yes", False: "no", None: "untestable"}
 
+NOT_RUN = "(not run)"
+"""Text of a fact whose runs do not exist."""
+
 BRIEF = 3
 """Largest number of parts of a claim that the table at the top shows."""
 
@@ -196,7 +199,7 @@ def _fact(fact: Callable[[Runs], str], outcome: Outcome) -> str:
     try:
         return fact(outcome.runs)
     except KeyError:
-        return "(not run)"
+        return NOT_RUN
 
 
 def title(outcome: Outcome) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sojourn.papers.hred.checks import STATED_SHARES
+from sojourn.papers.hred.checks import STATED_SHARES, places
 from sojourn.papers.hred.common import NAMES
 from sojourn.papers.hred.runs import PATHS, PIC, SIZES, WIDE, WIDE_AND_50
 from sojourn.reproduction.claims import Runs, mean, short
@@ -27,15 +27,11 @@ def pic_faster(runs: Runs) -> str:
 
 def _responses(runs: Runs, of: str, **labels: Any) -> str:
     """Return the times of PIC's responses to the smallest and to the largest step, up and down."""
-    frame = runs[of]
-    for name, value in labels.items():
-        frame = frame.filter(**{name: value})
-    sizes = sorted(frame.filter(qdisc="pi")["size"].unique().to_list())
-    if not sizes:
-        raise KeyError(of)  # runs that quick mode omits
+    own = {"qdisc": "pi", **labels}
+    sizes = places(runs[of], "size", **own)
     ends = []
     for column in ("rise_about_s", "fall_about_s"):
-        few, many = (mean(frame, column, qdisc="pi", size=sizes[i]) for i in (0, -1))
+        few, many = (mean(runs[of], column, size=sizes[i], **own) for i in (0, -1))
         ends.append(f"{short(few)} to {short(many)} s")
     return f"{ends[0]} up and {ends[1]} down for steps of {sizes[0]} to {sizes[-1]} %"
 

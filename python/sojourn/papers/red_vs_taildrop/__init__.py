@@ -166,7 +166,7 @@ def curves_drawn(_: Runs, ax: "Axes") -> None:
 def network_drawn(_: Runs, ax: "Axes") -> None:
     """Draw the topology of testbed and simulation."""
     nodes = {f"host {n + 1}": (0.0, 3.0 - n) for n in range(4)}
-    nodes |= {"router 1": (3.0, 1.5), "router 2": (6.0, 1.5), "receivers": (8.2, 1.5)}
+    nodes |= {"router 1": (3.0, 1.5), "router 2": (7.4, 1.5), "receivers": (9.8, 1.5)}
     links = [(f"host {n + 1}", "router 1", f"{20 * (n + 1)} ms") for n in range(4)]
     links += [("router 1", "router 2", "10 Mbit/s, 100 ms"), ("router 2", "receivers", "")]
     topology(ax, nodes, links, [("router 1", "router 2")])

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Mapping
 
-import numpy as np
-
 from sojourn.papers.red_vs_taildrop.rules import NS2, max_p
 from sojourn.papers.red_vs_taildrop.runs import SESSIONS
 from sojourn.reproduction.claims import Runs, mean, short
@@ -59,8 +57,8 @@ def growth_of_larger(runs: Runs) -> str:
 
 def early_load(runs: Runs) -> str:
     """Return the open connections at 1400 sessions in short and in long runs."""
-    brief = runs["users"].filter(users="as chosen", sessions=1400)["active"].to_numpy()
-    return f"{short(float(np.mean(brief)))} against {connections(runs).split(', ')[-1]}"
+    brief = mean(runs["users"], "active", users="as chosen", sessions=1400)
+    return f"{short(brief)} against {connections(runs).split(', ')[-1]}"
 
 
 FACTS: Mapping[str, Callable[[Runs], str]] = {
