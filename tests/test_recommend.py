@@ -1,6 +1,7 @@
 """`sojourn recommend`: the search, the answer, and that it holds where nothing was tuned."""
 
 import json
+import tomllib
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -11,6 +12,7 @@ import sojourn as sj
 from conftest import Command
 from sojourn.recommendation import line, objective, search
 from sojourn.result.statistics import interval
+from sojourn.scenario.load import canonical
 
 LINE = ("20mbit", "5mbit", "20ms..60ms", "home")
 
@@ -134,7 +136,7 @@ def test_traffic_can_be_a_scenario(tmp_path: Path) -> None:
     [
         ("1\n2\n4\n10\n", 4 * 12_000 / 0.01, 0.01),
         ("t_s,rate_bps\n0,4e6\n0.5,1e6\n2,1e6\n", (0.5 * 4e6 + 3e6) / 3.5, 3.5),
-        ("t_s,rate_bps\n3,4e6\n", 4e6, 1.0),
+        ("t_s,rate_bps\n3,4e6\n", 4e6, 4.0),
     ],
 )
 def test_a_rate_can_be_a_trace(text: str, mean_bps: float, period_s: float, tmp_path: Path) -> None:
@@ -159,12 +161,15 @@ def test_a_buffer_can_be_a_time() -> None:
 
 
 def test_an_answer_for_a_trace_has_no_shaper(tmp_path: Path) -> None:
-    """The link of the answer names the file; a shaper is refused."""
+    """The link of the answer names the file and is the one tried; a shaper is refused."""
     file = tmp_path / "lte.csv"
     file.write_text("t_s,rate_bps\n0,8e6\n1,2e6\n")
     best = sj.recommend(str(file), "5mbit", "40ms", only="codel", trials=1)
-    assert best.links()["down"]["trace"] == str(file)
-    assert f'trace = "{file}"' in best.toml()
+    assert best.links()["down"]["trace"] == {"file": str(file), "repeat": "2000000000ns"}
+    tried = line.scenario(best.line, best.qdisc, load=1.0, seed=1, shaped=False)
+    told = {**tried, "links": tomllib.loads(best.toml())["links"]}
+    told, tried = canonical(told), canonical(tried)
+    assert told["links"]["down"]["trace"] == tried["links"]["down"]["trace"]
     assert "htb" not in best.commands()
     with pytest.raises(sj.InputError, match="--shaper: requires a constant rate"):
         sj.recommend(str(file), "5mbit", "40ms", shaper=True)

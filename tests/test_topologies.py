@@ -43,6 +43,13 @@ def test_scenarios_run_and_round_trip_through_files(name: str, tmp_path: Path) -
         assert flow.goodput_bps > 0, flow.name
 
 
+def test_any_name_survives_a_file(tmp_path: Path) -> None:
+    """Quotes, control characters, and letters beyond 16 bits, which TOML writes unlike JSON."""
+    case = {**tree_of(sj.dumbbell()), "name": '\U0001f600 \u00e4 \x7f \x01 "q"'}
+    sj.save_scenario(case, tmp_path / "case.toml")
+    assert tree_of(tmp_path / "case.toml") == case
+
+
 def test_a_parking_lot_has_cross_traffic_at_each_hop() -> None:
     """The round trip is that of the links crossed; `rtt` replaces it for all."""
     case = canonical(sj.parking_lot(2, delay="5ms"))

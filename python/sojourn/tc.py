@@ -16,14 +16,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from sojourn import _sojourn
 from sojourn import qdisc as qdiscs
 from sojourn._sojourn import InputError
 from sojourn._util.base import Qdisc
 from sojourn.scenario import sqm
 from sojourn.scenario.load import Link, Scenario, canonical, plain
+from sojourn.scenario.save import inline
 from sojourn.scenario.variants import Described, table
 
 __all__ = ["diff", "export", "imported", "links", "parse"]
@@ -290,10 +289,10 @@ def toml(found: Sequence[Table], rate: str | None = None) -> str:
         else:
             lines.append(f"rate = {json.dumps(known)}")
         lines += [
-            f"{key} = {_value(one[key])}" for key in ("delay", "loss") if one[key] is not None
+            f"{key} = {inline(one[key])}" for key in ("delay", "loss") if one[key] is not None
         ]
         if one["qdisc"] is not None:
-            lines.append(f"qdisc = {_value(one['qdisc'])}")
+            lines.append(f"qdisc = {inline(one['qdisc'])}")
         lines += [f"# lost: {lost}" for lost in one["lost"]]
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
@@ -303,13 +302,3 @@ def _name(dev: str) -> str:
     """Return the name of a device as the name of a link."""
     name = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in dev)
     return name.strip("_")[:64] or "link"
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + " }"
-    return msgspec.json.encode(value).decode()
-
-
-def _key(key: str) -> str:
-    return key if key.replace("_", "").replace("-", "").isalnum() else json.dumps(key)

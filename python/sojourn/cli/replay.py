@@ -1,6 +1,5 @@
 """The command `sojourn replay`."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +7,7 @@ from typing import Annotated
 import typer
 
 from sojourn._sojourn import InputError
+from sojourn._util.plain import indented
 from sojourn.cli import suggest
 from sojourn.cli.options import Force, Json
 
@@ -93,11 +93,7 @@ def replay(
     if as_json:
         from sojourn import __version__
 
-        print(
-            json.dumps(
-                {"sojourn": __version__, "qdisc": given, **summary}, indent=2, allow_nan=False
-            )
-        )
+        print(indented({"sojourn": __version__, "qdisc": given, **summary}))
     else:
         from sojourn.display.summary import replay_report
 

@@ -16,6 +16,7 @@ from sojourn.recommendation.objective import FORMULAS, OBJECTIVES, Objective
 from sojourn.recommendation.search import Trial, candidates, in_linux, run, search
 from sojourn.result.statistics import Interval, interval
 from sojourn.scenario.load import Link
+from sojourn.scenario.save import to_toml
 
 if TYPE_CHECKING:
     import polars as pl
@@ -99,7 +100,7 @@ class Recommendation:
         for name, bps in rates.items():
             found[name] = {"rate": f"{round(bps * share / 1e3)}kbit", "qdisc": dict(self.qdisc)}
             if name in self.line.traces:
-                found[name]["trace"] = self.line.traces[name].file
+                found[name]["trace"] = self.line.traces[name].table()
         return found
 
     def commands(self, dev: str = "eth0", ifb: str = "ifb0") -> str:
@@ -126,14 +127,7 @@ class Recommendation:
 
     def toml(self) -> str:
         """Return both links as TOML of a scenario."""
-        blocks = []
-        for name, link in self.links().items():
-            inner = ", ".join(
-                f"{key} = {json.dumps(value)}" for key, value in link["qdisc"].items()
-            )
-            keys = [f"{key} = {json.dumps(link[key])}" for key in ("rate", "trace") if key in link]
-            blocks.append("\n".join([f"[links.{name}]", *keys, f"qdisc = {{ {inner} }}"]))
-        return "\n\n".join(blocks)
+        return to_toml({"links": self.links()}).strip()
 
     def summary(self) -> dict[str, Any]:
         """Return the answer as data for JSON."""
@@ -185,7 +179,8 @@ def recommend(
     only : str, optional
         "linux" for disciplines that Linux has, or names like "codel,pie". The default is all.
     buffer : str, optional
-        Buffer of the present queue, a drop-tail queue at the rate of the line.
+        Buffer of the present queue, a drop-tail queue at the rate of the line: packets, bytes, or a
+        time like "100ms" at the rate of each direction.
     shaper : bool, optional
         True to shape to 95 % of the line, so that the queue forms where the discipline is. The
         default is True for home and office, False for server, datacentre and traces.

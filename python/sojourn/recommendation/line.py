@@ -77,6 +77,11 @@ class Trace:
     mean_bps: float
     period_s: float
 
+    def table(self) -> Table:
+        """Return the trace of a link that names the file."""
+        repeat = {key: self.columns[key] for key in ("repeat",) if key in self.columns}
+        return {"file": self.file, **repeat}
+
 
 def rate_of(option: str, given: str) -> tuple[float, Trace | None]:
     """Return a rate of the command line in bit/s, and the trace if it is the name of a file."""
@@ -89,9 +94,9 @@ def rate_of(option: str, given: str) -> tuple[float, Trace | None]:
             raise InputError(f"{error}{hint}") from None
     try:
         columns, mean_bps, period_s = link_trace.repeated(path)
-        of_link(option, "trace", columns)
     except InputError as error:
-        raise InputError(f"{option}: {str(error).removeprefix(f'{option}: ')}") from None
+        raise InputError(f"{option}: {error}") from None
+    of_link(option, "trace", columns)
     return mean_bps, Trace(given, columns, mean_bps, period_s)
 
 

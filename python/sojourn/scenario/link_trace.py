@@ -73,8 +73,9 @@ def repeated(path: Path) -> tuple[dict[str, Any], float, float]:
     Returns
     -------
     tuple
-        Columns with `repeat`; mean rate in bit/s, of packets of 1500 bytes; period in seconds. The
-        last row of a table lasts as long as the row before it, a single row 1 s.
+        Columns with `repeat`; mean rate in bit/s from the first row on, of packets of 1500 bytes;
+        period in seconds. The last row of a table lasts as long as the row before it, a single row
+        1 s.
 
     Raises
     ------
@@ -88,14 +89,14 @@ def repeated(path: Path) -> tuple[dict[str, Any], float, float]:
         return columns, len(moments) * FULL_PACKET_BYTES * 8 / period_s, period_s
     if "rate_bps" not in columns:
         raise InputError(f"{path}: column rate_bps is missing")
-    times, rates = [t - columns["t_ns"][0] for t in columns["t_ns"]], columns["rate_bps"]
+    times, rates = columns["t_ns"], columns["rate_bps"]
     steps = [b - a for a, b in pairwise(times)] or [1_000_000_000]
     steps = [*steps, steps[-1]][: len(rates)]
-    period, sent = sum(steps), sum(s * bps for s, bps in zip(steps, rates, strict=True))
+    sent = sum(step * bps for step, bps in zip(steps, rates, strict=True))
     if sent <= 0:
         raise InputError(f"{path}: the mean of rate_bps is 0")
-    columns |= {"t_ns": times, "repeat": f"{period}ns"}
-    return columns, sent / period, period / 1e9
+    period = times[-1] + steps[-1]
+    return {**columns, "repeat": f"{period}ns"}, sent / sum(steps), period / 1e9
 
 
 def read(path: Path, bin_ms: Any = None) -> dict[str, list[int] | str]:

@@ -36,18 +36,11 @@ FEATURES = (
         "a clone of the repository and `make demo`; `make wheel` builds a wheel",
     ),
     Missing(
-        ("disciplines in Python", "python aqm", "custom aqm"),
-        "a discipline, congestion control or source written in Python",
+        ("senders in Python", "python tcp", "custom tcp", "custom source"),
+        "a congestion control or source written in Python",
         True,
-        "the simulator calls compiled code only",
+        "only disciplines can be classes in Python",
         "Rust: CONTRIBUTING.md shows what to write; `sj.source.Trace` sends traffic made in Python",
-    ),
-    Missing(
-        ("stepping", "checkpoint", "fork", "gym", "gymnasium"),
-        "a simulation that can be stepped, forked and controlled while it runs",
-        True,
-        "a run goes from start to end in one call",
-        "`changes` in the scenario, and `sample` for what happened over time",
     ),
     Missing(
         ("playground", "gui", "browser"),
@@ -107,10 +100,10 @@ FEATURES = (
     ),
     Missing(
         ("qdisc changes", "parameter changes"),
-        "changing a discipline or its parameters during a run",
+        "changing the discipline of a link during a run, or the parameters of any discipline",
         True,
-        "it comes with stepping",
-        "two runs, before and after the change",
+        "parameters of codel, pie, red, pi, droptail, fq_codel, fq_pie and fq_red can change",
+        "`changes` of these, or two runs, before and after the change",
     ),
 )
 """Missing features that users ask for."""

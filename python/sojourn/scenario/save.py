@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from sojourn._sojourn import ParsedScenario
 from sojourn._util.files import check_file, replacing
 from sojourn._util.plain import plain
@@ -53,7 +55,7 @@ def save_scenario(scenario: Described, path: str | Path) -> None:
 def to_toml(tree: Table) -> str:
     """Return a scenario as TOML: a table per link, an element per flow and change."""
     single = {key: value for key, value in tree.items() if not isinstance(value, dict | list)}
-    lines = [f"{_key(key)} = {_value(value)}" for key, value in single.items()]
+    lines = [f"{_key(key)} = {inline(value)}" for key, value in single.items()]
     for key, value in tree.items():
         if isinstance(value, dict):
             for name, table in value.items():
@@ -65,18 +67,18 @@ def to_toml(tree: Table) -> str:
 
 
 def _lines(table: Mapping[str, Any]) -> list[str]:
-    return [f"{_key(key)} = {_value(value)}" for key, value in table.items()]
+    return [f"{_key(key)} = {inline(value)}" for key, value in table.items()]
 
 
 def _key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _value(key)
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else inline(key)
 
 
-def _value(value: Any) -> str:
+def inline(value: Any) -> str:
     """Return a JSON value as an inline value of TOML."""
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(key)} = {_value(v)}" for key, v in value.items()) + " }"
+        return "{ " + ", ".join(f"{_key(key)} = {inline(v)}" for key, v in value.items()) + " }"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_value, value))}]"
-    # Strings of JSON are those of TOML, except for DEL.
-    return json.dumps(value).replace("\x7f", "\\u007f")
+        return f"[{', '.join(map(inline, value))}]"
+    # Strings of JSON in UTF-8 are those of TOML, except for DEL.
+    return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")

@@ -11,16 +11,14 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from sojourn._sojourn import InputError
-from sojourn._util.inputs import near, shown
+from sojourn._util.inputs import near, of_link, shown
 from sojourn.scenario.keys import Flow, Link, Scenario
 from sojourn.scenario.load import canonical
+from sojourn.scenario.named import FLOWS_MAX
 from sojourn.scenario.variants import table
 
 Named = str | Mapping[str, Any] | Any
 """Discipline, TCP or source: a name, a text with parameters, a table, or an object."""
-
-FLOWS_MAX = 1_000_000
-"""Largest number of flows, as of `count`."""
 
 ROUTES = ("hash", "spread")
 """Choices among equal paths of a fat tree."""
@@ -138,7 +136,7 @@ def parking_lot(
     links = {name: Link(rate=rate, delay=delay, qdisc=qdisc) for name in names}
 
     def group(name: str, count: int, path: list[str]) -> Flow:
-        trip = _twice(delay, len(path)) if rtt is None else rtt
+        trip = _round_trip(delay, len(path)) if rtt is None else rtt
         return Flow(name=name, count=count, path=path, rtt=trip, tcp=tcp, source=source)
 
     flows = [group("long", _count("long", long), names)]
@@ -203,7 +201,7 @@ def star(
         name="servers",
         count=count,
         path=[_each("uplink", count), "downlink"],
-        rtt=_twice(delay, 2),
+        rtt=_round_trip(delay, 2),
         tcp=tcp,
         source=source,
     )
@@ -411,23 +409,11 @@ def _count(key: str, value: object, least: int = 1) -> int:
     return value
 
 
-def _twice(delay: str, links: int) -> str:
-    """Return the round trip over so many links of the one-way delay `delay`."""
-    import json
-
-    from sojourn._sojourn import canonical_links
-
-    try:
-        tree = json.loads(canonical_links(json.dumps({"x": {"rate": "1mbit", "delay": delay}})))
-    except InputError as error:
-        raise InputError(str(error).removeprefix("links.").removeprefix("x.")) from None
-    number, unit = _split(tree["x"]["delay"])
-    return f"{2 * links * number}{unit}"
-
-
-def _split(duration: str) -> tuple[int, str]:
-    digits = len(duration) - len(duration.lstrip("0123456789"))
-    return int(duration[:digits]), duration[digits:]
+def _round_trip(delay: str, links: int) -> str:
+    """Return the round-trip time over so many links of the one-way delay `delay`."""
+    one_way = of_link("delay", "delay", delay)
+    unit = one_way.lstrip("0123456789")
+    return f"{2 * links * int(one_way.removesuffix(unit))}{unit}"
 
 
 def _scenario(
