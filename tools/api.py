@@ -172,6 +172,8 @@ def listing(crate: str) -> str:
 
 def main(arguments: list[str]) -> int:
     """Write or check the listings."""
+    if set(arguments) - {"--check"}:
+        sys.exit(f"allowed: --check, not {' '.join(arguments)}")
     changed = 0
     for crate in CRATES:
         file, now = path(crate), listing(crate)

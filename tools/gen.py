@@ -311,6 +311,8 @@ def readme(specs: dict[str, list[Spec]]) -> str:
 
 def main(arguments: list[str]) -> int:
     """Write or check the files."""
+    if set(arguments) - {"--check"}:
+        sys.exit(f"allowed: --check, not {' '.join(arguments)}")
     specs = json.loads(_sojourn.specs())
     # Pages contain the headers of the Rust files, whose sizes come first.
     headers = dict(filter(None, map(header.with_state_size, specs["disciplines"])))

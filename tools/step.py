@@ -300,7 +300,8 @@ def _sojourns(ax: "Axes", step: Step) -> None:
         count, _ = np.histogram(step.packet_log.left_s[sent], edges)
         total, _ = np.histogram(step.packet_log.left_s[sent], edges, weights=wait)
         mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-        ax.plot(edges[:-1] + 0.1, mean, color=colour(n), label=label)
+        # Dashed, so that both are seen where they share a queue.
+        ax.plot(edges[:-1] + 0.1, mean, color=colour(n), ls="--" if of_call else "-", label=label)
     ax.set_ylabel("sojourn time, ms")
     legend(ax)
 

@@ -2007,7 +2007,7 @@ class Htb(Qdisc, kw_only=True, frozen=True, tag="htb"):
     """
 
     default: int | None = None
-    """Class of packets of which no leaf has the class; 0 for the first leaf. Integer; default 0; 0
+    """Class of packets whose own class is not a leaf; 0 for the first leaf. Integer; default 0; 0
     to 1024.
     """
 

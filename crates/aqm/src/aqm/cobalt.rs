@@ -270,6 +270,7 @@ impl Aqm for Cobalt {
             let FixedCobalt { count, dropping, drop_next, p_blue, .. } = linux.fixed;
             (count, dropping, drop_next, f64::from(p_blue) / 4_294_967_296.0)
         });
+        // Drops since the queue was last under control, less the decrements.
         see("count", f64::from(count));
         // 1 in the dropping state, otherwise 0.
         see("dropping", f64::from(u8::from(dropping)));

@@ -50,7 +50,7 @@ impl Registry {
         Ok(self)
     }
 
-    /// Asks `find` for every name first.
+    /// Looks up every name with `find` first, then among the entries.
     #[must_use]
     pub fn with_external(self, find: FindExternal) -> Registry {
         Registry { external: Some(find), ..self }

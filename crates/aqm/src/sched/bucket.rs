@@ -1,6 +1,10 @@
 //! Token bucket of a shaper, exact to the nanosecond.
 
+use crate::link::LinkSpec;
 use crate::units::{Bytes, Rate, Time};
+
+/// Highest rate of a bucket: that of a link.
+pub const FASTEST: Rate = LinkSpec::RATE_MAX;
 
 /// Tokens of a byte: they are counted in units of 10^-9 bit.
 const BYTE: i128 = 8_000_000_000;

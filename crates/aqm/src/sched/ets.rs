@@ -8,7 +8,7 @@
 //!
 //! **Algorithm** The first `strict` queues are served in strict order. If all of them are empty,
 //! the others share the link by deficit round robin: in each round queue i may send `quanta`_i
-//! bytes. So the strict queues can starve the weighted ones, and among these every byte counts.
+//! bytes. So the strict queues can starve the weighted ones.
 //!
 //! **Departures** Linux takes the band of a packet from its priority or from filters, and has a
 //! discipline in each band. Here `by` chooses the queue and an AQM algorithm may be in each.
@@ -21,8 +21,8 @@ use crate::error::{Error, Result};
 use crate::params::{Checked, nth};
 use crate::qdisc::Env;
 use crate::sched::drr::Drr;
+use crate::sched::prio::Priority;
 use crate::sched::scheduler::{DropPosition, Heads, Item, Scheduler};
-use crate::sched::tree::{OUT, Tree};
 use crate::units::{Bytes, Time};
 use alloc::format;
 use alloc::vec::Vec;
@@ -41,15 +41,10 @@ crate::params! {
 /// The ETS scheduler.
 #[derive(Clone, Debug)]
 pub struct Ets {
+    /// Number of strict queues, which are the first ones.
     strict: u32,
-    busy: Tree,
+    priority: Priority,
     weighted: Drr,
-}
-
-impl Ets {
-    fn note(&mut self, i: u32, next: Option<Item>) {
-        self.busy.set(i, if next.is_some() { u64::from(i) } else { OUT });
-    }
 }
 
 impl Scheduler for Ets {
@@ -73,26 +68,26 @@ impl Scheduler for Ets {
         let quanta = quanta.map(|(i, w)| cast::trunc(quantum(i) as f64 * w).max(1)).collect();
         Ok(Ets {
             strict: cast::place(strict),
-            busy: Tree::new(strict.max(1)),
+            priority: Priority::of(strict.max(1)),
             weighted: Drr::with_quanta(quanta),
         })
     }
 
     fn on_enqueued(&mut self, now: Time, i: u32, packet: Item, first: bool) {
         if i < self.strict {
-            self.note(i, Some(packet));
+            self.priority.on_enqueued(now, i, packet, first);
         } else {
             self.weighted.on_enqueued(now, i, packet, first);
         }
     }
 
     fn select(&mut self, now: Time, heads: &Heads<'_>) -> Option<u32> {
-        self.busy.first().map(|(i, _)| i).or_else(|| self.weighted.select(now, heads))
+        self.priority.select(now, heads).or_else(|| self.weighted.select(now, heads))
     }
 
     fn on_sent(&mut self, now: Time, i: u32, len: u32, next: Option<Item>) {
         if i < self.strict {
-            self.note(i, next);
+            self.priority.on_sent(now, i, len, next);
         } else {
             self.weighted.on_sent(now, i, len, next);
         }
@@ -100,7 +95,7 @@ impl Scheduler for Ets {
 
     fn on_dropped(&mut self, i: u32, loss: DropPosition, next: Option<Item>) {
         if i < self.strict {
-            self.note(i, next);
+            self.priority.on_dropped(i, loss, next);
         } else {
             self.weighted.on_dropped(i, loss, next);
         }
@@ -111,7 +106,7 @@ impl Scheduler for Ets {
     }
 
     fn state(&self) -> usize {
-        self.busy.state() + self.weighted.state()
+        self.priority.state() + self.weighted.state()
     }
 }
 

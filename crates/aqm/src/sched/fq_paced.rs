@@ -12,9 +12,10 @@
 //! due leaves the round until then.
 //!
 //! `maxrate` r limits each flow. When a flow has used up its quantum of q bytes, it may send again
-//! q / r later; at or below `low_rate_threshold` after each packet of L bytes, L / r later. A flow
-//! that was served late by t is given t back, up to half of that time. A packet that has a
-//! departure time is only delayed further by L / r.
+//! q / r later; at or below `low_rate_threshold` after each packet of L bytes, L / r later. If it
+//! was served later than it was due, its next delay is shorter by as much, but at least a half of
+//! q / r or L / r. After a packet with a departure time, the delay is L / r at any rate. No delay
+//! is longer than a second.
 //!
 //! Flows of three priorities, by the DSCP as in pfifo_fast, share the link by deficit round robin
 //! with `weights` bytes per round, each with its own new and old flows.
@@ -26,12 +27,12 @@
 //! While every flow is idle or delayed, an arriving packet joins a first-in, first-out queue of up
 //! to 8 packets that is served first, without credits and marks.
 //!
-//! **Departures** (1) The rate of a socket does not exist; its sender sets departure times. (2)
+//! **Departures** (1) Sockets have no rate of their own; senders set departure times. (2)
 //! Packets of a flow keep their order; Linux orders them by departure time. (3) Flows are the
 //! remainders of the hash by `flows`, as Linux treats packets that it forwards; those of sockets
 //! have queues of their own there. (4) `limit` is for all priorities together and may be in bytes;
 //! in Linux each priority has it. (5) Flows are never forgotten; Linux forgets one that was idle
-//! for 3 s. (6) Linux counts idle times in ticks, which `hz` does. (7) There is no offload.
+//! for 3 s. (6) Idle times are exact; in Linux they are in ticks, as here with `hz`. (7) No offload.
 //!
 //! **Cost** 82320 bytes of state: 80 per flow. O(1) per packet; O(log n) if its flow is delayed.
 

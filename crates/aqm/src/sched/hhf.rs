@@ -31,6 +31,7 @@ use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
 use crate::params::Checked;
 use crate::qdisc::{Backlog, Build, Env, Qdisc};
+use crate::sched::drr::idle_rounds;
 use crate::units::{Bytes, Size, Span, Time};
 use alloc::boxed::Box;
 use alloc::vec;
@@ -258,13 +259,13 @@ impl Hhf {
     /// a quantum.
     fn skip_rounds(&mut self) {
         let short = |i: usize| {
-            let missing = (-self.buckets[i].deficit).max(0).cast_unsigned();
-            missing / self.quantum(i).cast_unsigned()
+            let missing = (1 - self.buckets[i].deficit).max(0).cast_unsigned();
+            (missing, self.quantum(i).cast_unsigned())
         };
         let listed = [HEAVY, OTHERS].into_iter().filter(|i| self.buckets[*i].listed);
-        let rounds = listed.clone().map(short).min().unwrap_or(0).cast_signed();
+        let rounds = idle_rounds(listed.map(short)).cast_signed();
         for i in [HEAVY, OTHERS] {
-            if rounds > 0 && self.buckets[i].listed {
+            if self.buckets[i].listed {
                 self.buckets[i].deficit += rounds * self.quantum(i);
             }
         }

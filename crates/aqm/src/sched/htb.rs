@@ -15,7 +15,7 @@
 //! parent may send, or may borrow in turn. If that of the ceiling is overdrawn, neither the class
 //! nor those below it send.
 //!
-//! Classes that are parents of none are *leaves*, each with a FIFO queue. A packet goes to the leaf
+//! Classes without children are *leaves*, each with a FIFO queue. A packet goes to the leaf
 //! of its class, or to `default` if there is no such leaf. Of the leaves that may send, those come
 //! first that borrow from the lowest level, then those of the lowest `prios`_i. These take turns by
 //! deficit round robin with `quanta`_i bytes. A packet is charged to the ceilings of its leaf and
@@ -29,7 +29,7 @@
 //! part in one round per level and priority; Linux has a round for each lender. (4) An overdraft is
 //! not limited to a minute. (5) Packets of no class are not sent past the tree.
 //!
-//! **Cost** 1448 bytes of state for three classes; O(n) per packet for n classes.
+//! **Cost** 1440 bytes of state for three classes; O(n) per packet for n classes.
 
 use crate::aqm::fits;
 use crate::cast;
@@ -39,16 +39,13 @@ use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
 use crate::params::{Checked, nth};
 use crate::qdisc::{Backlog, Build, Env, Qdisc};
-use crate::sched::bucket::Bucket;
+use crate::sched::bucket::{Bucket, FASTEST};
 use crate::units::{Bytes, Rate, Size, Time};
 use alloc::format;
 use alloc::vec::Vec;
 
 /// Largest depth of a tree, as in Linux.
 const DEPTH: u32 = 8;
-
-/// Highest rate of a class, 10^18 bit/s.
-const FASTEST: Rate = Rate(1_000_000_000_000_000_000);
 
 crate::params! {
     /// Parameters of [`Htb`].
@@ -71,7 +68,7 @@ crate::params! {
         /// a tenth of a second's bytes at its rate, from 1000 to 200000.
         quanta: Vec<Bytes> = Vec::new(),
             [[Bytes(1)].into() => [Bytes(1_000_000_000)].into()], "", ["quantum"];
-        /// Class of packets of which no leaf has the class; 0 for the first leaf.
+        /// Class of packets whose own class is not a leaf; 0 for the first leaf.
         default: u64 = 0, [0 => 1024], "", [];
         /// Buffer size of each class; the last one applies to all further classes.
         limits: Vec<Size> = [Size::Packets(1000)].into(),
@@ -107,8 +104,6 @@ pub struct Htb {
     turns: [[usize; 8]; DEPTH as usize],
     pool: Pool,
     backlog: Backlog,
-    /// Time of the last call.
-    now: Time,
 }
 
 impl Build for Htb {
@@ -164,7 +159,6 @@ impl Build for Htb {
             turns: [[0; 8]; DEPTH as usize],
             pool: Pool::default(),
             backlog: Backlog::default(),
-            now: Time::ZERO,
         })
     }
 }
@@ -201,14 +195,15 @@ fn depths(n: usize, parents: &[u64]) -> Result<Vec<u32>> {
 }
 
 impl Htb {
-    /// Returns the time from which on leaf `i` may send, and the level from which it borrows then.
-    fn ready(&self, i: usize) -> (Time, u32) {
-        let (mut ceiling, mut best) = (Time::ZERO, (Time::NEVER, 0));
+    /// Returns the first time, not before `now`, at which leaf `i` may send, and the level from
+    /// which it borrows then.
+    fn ready(&self, i: usize, now: Time) -> (Time, u32) {
+        let (mut ceiling, mut best) = (now, (Time::NEVER, 0));
         let mut class = Some(i);
         while let Some(k) = class {
             let Class { rate, ceil, level, parent, .. } = &self.classes[k];
             ceiling = ceiling.max(ceil.ready(0));
-            let at = ceiling.max(rate.ready(0)).max(self.now);
+            let at = ceiling.max(rate.ready(0));
             if at < best.0 {
                 best = (at, *level);
             }
@@ -222,7 +217,7 @@ impl Htb {
         let n = self.classes.len();
         let candidates = (0..n).filter(|i| !self.classes[*i].line.is_empty());
         let candidates = candidates.filter_map(|i| {
-            let (at, level) = self.ready(i);
+            let (at, level) = self.ready(i, now);
             let prio = self.classes[i].prio;
             let turn = self.turns[level as usize][cast::index(prio)];
             (at <= now).then_some((level, prio, (i + n - turn) % n, i))
@@ -255,7 +250,6 @@ impl Htb {
 
 impl Qdisc for Htb {
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
-        self.now = context.now;
         let stated = usize::from(packet.class).wrapping_sub(1);
         let is_leaf = self.classes.get(stated).is_some_and(|class| class.level == 0);
         let class = &mut self.classes[if is_leaf { stated } else { self.default }];
@@ -270,7 +264,6 @@ impl Qdisc for Htb {
     }
 
     fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
-        self.now = context.now;
         let (i, level) = self.select(context.now)?;
         let packet = self.classes[i].line.pop(&mut self.pool)?;
         self.backlog.packets -= 1;
@@ -281,7 +274,7 @@ impl Qdisc for Htb {
 
     fn ready_at(&self) -> Option<Time> {
         let busy = (0..self.classes.len()).filter(|i| !self.classes[*i].line.is_empty());
-        busy.map(|i| self.ready(i).0).min()
+        busy.map(|i| self.ready(i, Time::ZERO).0).min()
     }
 
     fn backlog(&self) -> Backlog {

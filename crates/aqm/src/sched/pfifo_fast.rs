@@ -9,11 +9,11 @@
 //! **Algorithm** The last three bits of the DSCP choose a band: 4 and 5 the first, 2 and 3 the
 //! third, all others the second. These bits are what RFC 1349 called type of service: minimal
 //! delay, maximal throughput, and neither. So CS1 to CS7, EF and the default share the second band.
-//! The first band with packets is served; later bands can starve. Each band drops packets that
-//! arrive while it holds `limits`.
+//! The first band with packets is served; later bands can starve. Each band has a buffer of its
+//! own, `limits`, and drops packets that arrive while it is full.
 //!
 //! **Departures** Linux takes the band of a packet from its priority, which applications can set.
-//! `limit` for all bands together does not exist there.
+//! It has no `limit` for all bands together.
 //!
 //! **Cost** 200 bytes of state; O(1) per packet.
 

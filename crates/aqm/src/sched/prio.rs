@@ -29,6 +29,11 @@ pub struct Priority {
 }
 
 impl Priority {
+    /// Creates a scheduler for `n` queues.
+    pub(super) fn of(n: usize) -> Priority {
+        Priority { busy: Tree::new(n) }
+    }
+
     fn note(&mut self, i: u32, next: Option<Item>) {
         self.busy.set(i, if next.is_some() { u64::from(i) } else { OUT });
     }
@@ -38,7 +43,7 @@ impl Scheduler for Priority {
     type Params = Nothing;
 
     fn new(_: Checked<'_, Nothing>, _env: &Env, weights: &[f64]) -> Result<Self> {
-        Ok(Priority { busy: Tree::new(weights.len()) })
+        Ok(Priority::of(weights.len()))
     }
 
     fn on_enqueued(&mut self, _now: Time, i: u32, packet: Item, _first: bool) {

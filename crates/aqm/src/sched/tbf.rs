@@ -6,12 +6,12 @@
 //!
 //! **Measures** nothing.
 //!
-//! **Algorithm** A bucket fills with tokens at `rate`, up to `burst` bytes. The packet at the head
-//! of the FIFO queue is sent when the bucket holds its length, which it takes. So after a pause up
-//! to `burst` bytes leave at the rate of the link, and at most `burst` + `rate` t bytes in any time
-//! t. With `peakrate` a second bucket of `mtu` bytes, which fills at that rate, must hold them as
-//! well. A packet that arrives at a full queue is dropped, and so is one that is larger than a
-//! bucket, which would never be sent.
+//! **Algorithm** A bucket fills with tokens at `rate`, up to `burst`; a token is a byte. The packet
+//! at the head of the FIFO queue is sent once the bucket holds a token for each of its bytes, and
+//! takes these. So after a pause up to `burst` bytes leave at the rate of the link, and at most
+//! `burst` + `rate` t bytes in any time t. With `peakrate`, a second bucket of `mtu` bytes, which
+//! fills at that rate, must hold the tokens as well. A packet that arrives at a full queue is
+//! dropped, and so is one that is larger than a bucket, since it would never be sent.
 //!
 //! **Departures** (1) The queue is a FIFO queue; Linux can have another discipline in its place.
 //! (2) `limit` may be in packets. tc's `latency` T stands for a limit of `rate` T + `burst` bytes.
@@ -26,11 +26,8 @@ use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
 use crate::params::Checked;
 use crate::qdisc::{Backlog, Build, Env, Qdisc};
-use crate::sched::bucket::Bucket;
+use crate::sched::bucket::{Bucket, FASTEST};
 use crate::units::{Bytes, Rate, Size, Time};
-
-/// Highest rate of a bucket, 10^18 bit/s.
-const FASTEST: Rate = Rate(1_000_000_000_000_000_000);
 
 crate::params! {
     /// Parameters of [`Tbf`].
