@@ -52,9 +52,23 @@ def test_a_standing_queue_and_its_sender() -> None:
     """Drop-tail with a buffer of 240 ms; the uploads send most."""
     told = found(sj.simulate("home_uplink"))
     assert "half of the packets waited" in told["standing queue"].text
-    assert told["sender"].text.startswith("upload caused most of it")
+    assert told["sender"].text.startswith("upload sent 92.7 % of the payload")
     assert "large buffer" in told
     assert "standing queue" not in found(sj.simulate(sj.named("home_uplink", qdisc="fq_codel")))
+
+
+def test_the_packet_log_tells_who_caused_the_delay() -> None:
+    """Bursts make the queue grow, although the other flow sends more and fills more of it."""
+    burst = {"name": "onoff", "rate": "100mbit", "on": "24ms", "off": "776ms"}
+    flows = [
+        {"name": "burst", "source": {**burst, "packet": "1500B"}, "path": ["up"]},
+        {"name": "smooth", "source": "cbr(rate=6mbit, packet=1500B)", "path": ["up"]},
+    ]
+    told = found(run(flows=flows, links={"up": {"rate": "10mbit"}}, packet_log=True))
+    assert "burst caused most of it" in told["sender"].text
+    without = found(run(flows=flows, links={"up": {"rate": "10mbit"}}))
+    assert "smooth sent" in without["sender"].text
+    assert "`packet_log = true` would tell" in without["sender"].text
 
 
 def test_a_bottleneck_elsewhere_is_noticed() -> None:
@@ -120,6 +134,25 @@ def test_a_missing_or_short_warm_up_is_reported() -> None:
     assert "no warm-up" in found(run(warmup="0s"))
     assert "short warm-up" in found(run(warmup="300ms"))
     assert "short warm-up" not in found(run())
+
+
+def test_a_queue_that_settles_after_the_warm_up_is_reported() -> None:
+    """MSER-5 on the series; silent without series, with a longer warm-up, and with changes."""
+    flows = [{"name": "udp", "source": "cbr(rate=10.4mbit, packet=1500B)", "path": ["up"]},
+             {"name": "bulk", "path": ["up"], "rtt": "20ms",
+              "tcp": {"name": "newreno", "receive_window": "1p"}}]  # fmt: skip
+    links = {"up": {"rate": "10mbit", "qdisc": {"name": "droptail", "limit": "500p"}}}
+    slow = {"flows": flows, "links": links, "duration": "60s", "warmup": "1s", "sample": "20ms"}
+    told = found(run(**slow))["not steady"]
+    path = "links.up.series.queue_bytes, MSER-5"
+    assert 1 < told.evidence[path] < 30
+    assert "became steady" in told.text
+    assert "not steady" not in found(run(**slow | {"warmup": "40s"}))
+    assert "not steady" not in found(run(**{k: v for k, v in slow.items() if k != "sample"}))
+    changes = [{"at": "50s", "links": {"up": {"rate": "11mbit"}}}]
+    assert "not steady" not in found(run(**slow, changes=changes))
+    ramp = found(run(**slow | {"duration": "20s"}))["not steady"]
+    assert "did not become steady in the first half" in ramp.text
 
 
 def test_the_command_explains_scenarios_and_folders(sojourn: Command, tmp_path: Path) -> None:

@@ -317,6 +317,12 @@ class Web(Source, kw_only=True, frozen=True, tag="web"):
     uniform|exponential|pareto|lomax|cdf(...); default exponential(10ms); also called inter_obj.
     """
 
+    parallel: int | Literal["auto"] | None = None
+    """Maximum number of objects of a page in transfer at the same time, like the six connections of
+    a browser; further ones wait until one ends. auto means unlimited. Integer or auto; default
+    auto; 1 to 1000000.
+    """
+
     size: str | None = None
     """Payload of an object. Bytes, or uniform|exponential|pareto|lomax|cdf(...), web_search,
     data_mining; default lomax(mean=12kB, shape=1.2); 1B to 1000GB; also called object_size.

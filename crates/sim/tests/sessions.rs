@@ -158,6 +158,39 @@ fn users_load_every_page_with_overlapping_objects() {
     assert!(column(&no_wait, "fct/start_s").iter().any(|t| close(*t, 2.0)), "from the start");
 }
 
+/// A transfer takes 40 ms: SYN, then data. With two at a time the third object waits for the end of
+/// the first, and later objects stay 10 ms apart where a connection is free.
+#[test]
+fn a_page_has_at_most_so_many_objects_in_transfer() {
+    let web = |more: Value| {
+        let mut source = json!({"name": "web", "sessions": 1, "pages": 1, "objects": 5,
+            "object_gap": "10ms", "size": "960B", "until": "acked"});
+        for (key, value) in more.as_object().unwrap() {
+            source[key] = value.clone();
+        }
+        let out = run(&fast("100s", 1, "20ms", &source));
+        let took = column(&out, "fct/duration_s");
+        let mut of: Vec<_> = column(&out, "fct/start_s").iter().copied().zip(took).collect();
+        of.sort_by(|a, b| a.0.total_cmp(&b.0));
+        of.into_iter().map(|(start, took)| (start, start + took)).collect::<Vec<_>>()
+    };
+    for (most, expected) in [
+        (json!("auto"), [0.0, 0.01, 0.02, 0.03, 0.04]),
+        (json!(2), [0.0, 0.01, 0.04, 0.05, 0.08]),
+        (json!(1), [0.0, 0.04, 0.08, 0.12, 0.16]),
+    ] {
+        let of = web(json!({"parallel": most}));
+        assert_eq!(of.len(), 5);
+        let close = of.iter().zip(expected).all(|(o, e)| (o.0 - e).abs() < 1e-4);
+        assert!(close, "{most}: {of:?}");
+    }
+    let of = web(json!({"parallel": 6, "pages": 20, "objects": 50, "page_gap": "0s",
+        "size": "pareto(mean=20kB, shape=1.2)"}));
+    assert_eq!(of.len(), 20 * 50);
+    let open = |at: f64| of.iter().filter(|o| o.0 <= at && at < o.1 - 1e-9).count();
+    assert_eq!(of.iter().map(|o| open(o.0)).max(), Some(6));
+}
+
 #[test]
 fn traces_are_replayed_as_recorded() {
     let mut scenario = fast(

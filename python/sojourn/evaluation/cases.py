@@ -39,9 +39,9 @@ CHOICES = (
     "confidence of 95 % (Student's t); differences from drop-tail are paired by seed.",
     "Time series have means over 1 s, ten times the round-trip time (section 2.7 asks for a "
     "multiple of it).",
-    "A page has 50 objects of 20 kB on average (Pareto, shape 1.2), each on a connection of its "
-    "own, requested 10 ms apart on average. The RFC asks for six parallel connections, which the "
-    "source does not limit.",
+    "A page has 50 objects of 20 kB on average (Pareto, shape 1.2), requested 10 ms apart on "
+    "average over at most six parallel connections. Each object has a connection of its own; the "
+    "next page starts 100 ms after the last one.",
     "Video has 2 Mbit/s, 30 frames a second, every 15th eight times as large; each frame is a "
     "burst at ten times the rate of the link. It does not adapt, also where the RFC asks for "
     "adaptive video.",

@@ -142,6 +142,7 @@ def web(name: str = "web", count: int = 1, path: Sequence[str] = (LINK,)) -> Tab
         "page_gap": "100ms",
         "objects": OBJECTS,
         "object_gap": "exponential(10ms)",
+        "parallel": CONNECTIONS,
         "size": "pareto(mean=20kB, shape=1.2)",
     }
     return tcp(name, 1, source=source, path=path)
@@ -149,6 +150,9 @@ def web(name: str = "web", count: int = 1, path: Sequence[str] = (LINK,)) -> Tab
 
 OBJECTS = 50
 """Objects of a web page."""
+
+CONNECTIONS = 6
+"""Connections that a web page uses at the same time (RFC 7928, 7.2)."""
 
 
 def video(plan: Plan, path: Sequence[str] = (LINK,)) -> list[Table]:

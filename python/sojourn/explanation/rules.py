@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sojourn._util.units import bps_of, bytes_of, counted, duration, rate, seconds, share
-from sojourn.result import select
-from sojourn.result.result import Result
+import numpy as np
+
+from sojourn._util.units import bps_of, bytes_of, counted, duration, figures, rate, seconds, share
+from sojourn.result import select, steady_state
+from sojourn.result.result import Columns, Result
 from sojourn.scenario.overrides import compared_link
 
 Kind = Literal["unusual", "fact"]
@@ -137,25 +139,62 @@ def _queue(result: Result) -> Iterator[Finding]:
 
 
 def _sender(result: Result, name: str) -> Iterator[Finding]:
-    """Name the group that sent more than half of what crossed a link."""
+    """Name the group that made a queue grow, or, without a packet log, that sent most."""
+    log = result.links[name].packet_log
+    grown = _grown(result, log) if log and len(log.arrived_s) else {}
+    groups = [flow["name"] for flow in result.scenario["flows"] if name in flow["path"]]
     sent = {
-        flow["name"]: sum(f["goodput_bps"] for f in select.flows_of(result, flow["name"]))
-        for flow in result.scenario["flows"]
-        if name in flow["path"]
+        group: sum(one["goodput_bps"] for one in select.flows_of(result, group)) for group in groups
     }
-    total = sum(sent.values())
-    if len(sent) < 2 or not total:
+    by_group = grown or sent
+    total = sum(by_group.values())
+    if len(groups) < 2 or not total:
         return
-    most = max(sent, key=lambda group: sent[group])
-    part = sent[most] / total
-    if part > 0.5:
-        yield Finding(
-            "sender",
-            f"{most} caused most of it: {share(part)} of the payload that crossed {name} "
-            f"({rate(sent[most])}).",
-            {f"groups.{most}.goodput_bps": sent[most], f"links.{name} payload_bps": total},
-            "fact",
+    most = max(by_group, key=lambda group: by_group[group])
+    part = by_group[most] / total
+    if part <= 0.5:
+        return
+    if grown:
+        text = (
+            f"{most} caused most of it: it sent {share(part)} of the bytes that arrived while the "
+            "queue grew."
         )
+        evidence = {f"links.{name}.packet_log, share of {most} while the queue grew": part}
+    else:
+        text = (
+            f"{most} sent {share(part)} of the payload that crossed {name} ({rate(sent[most])}); "
+            "`packet_log = true` would tell who made the queue grow."
+        )
+        evidence = {f"groups.{most}.goodput_bps": sent[most], f"links.{name} payload_bps": total}
+    yield Finding("sender", text, evidence, "fact")
+
+
+GROWTH_PACKETS = 10
+"""Mean number of packets of the intervals in which the growth of a queue is measured."""
+
+
+def _grown(result: Result, log: Columns) -> dict[str, float]:
+    """Return the growth of a queue by group of flows, in bytes, after the warm-up.
+
+    The growth in an interval is shared out by the bytes that arrived in it. Intervals in which the
+    queue shrank do not count: a group whose packets merely wait behind a burst is not its cause.
+    """
+    interval_s = seconds(result.scenario["duration"]) * GROWTH_PACKETS / len(log.arrived_s)
+    entered = log.arrived_s < log.left_s
+    size = np.where(entered, log.size_bytes, 0).astype(float)
+    came, left = (
+        np.floor(time_s / interval_s).astype(np.int64) for time_s in (log.arrived_s, log.left_s)
+    )
+    number = int(max(came.max(), left.max())) + 1
+    arrived = np.bincount(came, weights=size, minlength=number)
+    growth = arrived - np.bincount(left, weights=size, minlength=number)
+    growth[: int(seconds(result.scenario["warmup"]) / interval_s)] = 0.0
+    part = np.divide(growth, arrived, out=np.zeros(number), where=(growth > 0) & (arrived > 0))
+    by_flow = np.bincount(log.flow, weights=size * part[came], minlength=len(result.flows))
+    found: dict[str, float] = {}
+    for flow, amount in zip(result.flows.values(), by_flow, strict=True):
+        found[flow["group"]] = found.get(flow["group"], 0.0) + float(amount)
+    return found
 
 
 def _fairness(result: Result) -> Iterator[Finding]:
@@ -344,6 +383,42 @@ def _warmup(result: Result) -> Iterator[Finding]:
             f"The warm-up ({duration(warmup)}) is shorter than ten round-trip times "
             f"({duration(10 * longest)}).",
             {"scenario.warmup": warmup, "flows.rtt_s": longest},
+        )
+    if "changes" not in result.scenario:
+        yield from _settling(result, warmup)
+
+
+def _settling(result: Result, warmup: float) -> Iterator[Finding]:
+    """Report queues that became steady later than the warm-up, by MSER-5.
+
+    A later cut alone is no evidence, since MSER-5 also cuts random excursions: the mean from the
+    warm-up on must lie outside the 95 % interval of the steady mean, and differ by a tenth.
+    """
+    if not result.sampled or len(result.time_s) < steady_state.LEAST:
+        return
+    for one in steady_state.steady(result):
+        link, varies = result.links[one.link], "trace" in result.scenario["links"][one.link]
+        if one.what != "queue" or one.cut_s <= warmup or varies:
+            continue
+        measured = float(np.mean(link.series.queue_bytes[result.time_s > warmup]))
+        gap = abs(measured - one.mean.mean)
+        if gap <= max(one.mean.half, 0.1 * measured):
+            continue
+        text = (
+            f"The queue of link {one.link} became steady {duration(one.cut_s)} after the start, "
+            f"the warm-up takes {duration(warmup)}: its mean is {figures(measured / 1e3)} kB from "
+            f"the warm-up on and {figures(one.mean.mean / 1e3)} kB in the steady part."
+        )
+        if one.doubtful:
+            text = (
+                f"The queue of link {one.link} did not become steady in the first half of the run: "
+                f"its mean is {figures(measured / 1e3)} kB from the warm-up on and "
+                f"{figures(one.mean.mean / 1e3)} kB in the second half."
+            )
+        yield Finding(
+            "not steady",
+            text,
+            {"scenario.warmup": warmup, f"links.{one.link}.series.queue_bytes, MSER-5": one.cut_s},
         )
 
 

@@ -32,7 +32,8 @@
 //! remainders of the hash by `flows`, as Linux treats packets that it forwards; those of sockets
 //! have queues of their own there. (4) `limit` is for all priorities together and may be in bytes;
 //! in Linux each priority has it. (5) Flows are never forgotten; Linux forgets one that was idle
-//! for 3 s. (6) Idle times are exact; in Linux they are in ticks, as here with `hz`. (7) No offload.
+//! for 3 s. (6) Idle times are exact; in Linux they are in ticks, as here with `hz`. (7) No
+//! offload.
 //!
 //! **Cost** 82320 bytes of state: 80 per flow. O(1) per packet; O(log n) if its flow is delayed.
 

@@ -133,6 +133,9 @@ params! {
         /// Time between requests of objects within a page.
         object_gap: Distribution<Span> =
             Distribution::Exponential(Span::ms(10)), [], "", ["inter_obj"];
+        /// Maximum number of objects of a page in transfer at the same time, like the six
+        /// connections of a browser; further ones wait until one ends. auto means unlimited.
+        parallel: Option<u64> = None, [Some(1) => Some(1_000_000)], "", [];
         /// Payload of an object.
         size: Distribution<Bytes> =
             Distribution::Lomax(Bytes(12_000), 1.2), [MIN_SIZE => BYTES_MAX], "",

@@ -118,7 +118,7 @@ fn crowd(which: usize, acked: bool, returns: bool) -> Value {
         3 => json!({"name": "web", "sessions": 5, "launch": "exponential(100ms)", "pages": 6,
             "page_gap": "exponential(400ms)", "overlap": acked, "request": returns,
             "objects": "pareto(mean=4, shape=1.5)", "object_gap": "exponential(50ms)",
-            "until": until}),
+            "parallel": if returns { json!(2) } else { json!("auto") }, "until": until}),
         _ => json!({"name": "trace", "time_s": [0.5, 0.5, 0.7, 2.0, 2.01],
             "size_bytes": [20_000, 1, 300_000, 5_000, 80_000]}),
     }

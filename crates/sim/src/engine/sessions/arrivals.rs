@@ -59,6 +59,8 @@ struct Page {
     left: u64,
     /// Objects in transfer.
     open_connections: u64,
+    /// True if the next object is due and waits until one in transfer ends.
+    waits: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -292,13 +294,17 @@ impl WebUsers {
                 if self.params.overlap {
                     events.push(now + self.params.page_gap.sample(rng), SessionEvent::Next(user));
                 }
-                self.pages.insert(Page { user, host, left, open_connections: 0 })
+                self.pages.insert(Page { user, host, left, ..Page::default() })
             }
             SessionEvent::Arrive | SessionEvent::Open(_) => return None,
         };
+        let of = self.pages.get_mut(page);
+        if self.params.parallel.is_some_and(|most| of.open_connections >= most) {
+            of.waits = true;
+            return None;
+        }
         let bytes = self.params.size.sample(rng).0.max(1);
         let gap = self.params.object_gap.sample(rng);
-        let of = self.pages.get_mut(page);
         of.left -= 1;
         of.open_connections += 1;
         if of.left > 0 {
@@ -327,6 +333,9 @@ impl WebUsers {
         let Object { page, .. } = *self.objects.remove(open.id);
         let of = self.pages.get_mut(page);
         of.open_connections -= 1;
+        if std::mem::take(&mut of.waits) {
+            events.push(now, SessionEvent::Object(page));
+        }
         if of.left > 0 || of.open_connections > 0 {
             return;
         }
