@@ -107,6 +107,8 @@ def test_links_from_a_script() -> None:
     assert sj.tc.links("tc qdisc add dev eth0 root pie", rate="1gbit")["eth0"].rate == "1gbit"
     with pytest.raises(InputError, match="eth0: no qdisc limits its rate"):
         sj.tc.links("tc qdisc add dev eth0 root pie")
+    with pytest.raises(InputError, match=r"behind cake's shaper \(bandwidth 9mbit\)"):
+        sj.tc.links("tc qdisc add dev eth0 root cake bandwidth 9mbit")
 
 
 def test_import_writes_links(run: Run, tmp_path: Path) -> None:

@@ -45,6 +45,11 @@ DISCIPLINES = [
     *("tbf(rate=5mbit)", "tbf(rate=5mbit, limit=40kB, burst=3kB, peakrate=9mbit, mtu=2kB)"),
     *("ets(strict=2, flows=4, quanta=3kB 2kB)", "pfifo_fast", "hhf", "fq", "fq(maxrate=2mbit)"),
     "hhf(limit=500p, quantum=3kB, admit_bytes=100kB)",
+    *("cake", "cake(bandwidth=20mbit)", "cake(bandwidth=5mbit, overhead=docsis, ack_filter=on)"),
+    "cake(bandwidth=1gbit, autorate_ingress=true, tins=besteffort, isolation=flowblind)",
+    "cake(bandwidth=8mbit, tins=diffserv8, isolation=dual_srchost, overhead='-4 mpu 64 atm')",
+    "cake(tins=precedence, isolation=hosts, ingress=true, ack_filter=aggressive, rtt=50ms)",
+    "cake(bandwidth=1mbit, tins=diffserv4, wash=true, overhead='32 ptm', limit=4MiB, rtt=lan)",
     "fq(limit=500p, flow_limit=50, quantum=2kB, initial_quantum=9kB, ce_threshold=1ms)",
 ]
 

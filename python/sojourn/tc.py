@@ -113,9 +113,17 @@ def links(text: str, *, rate: str | None = None, leaf: str | None = None) -> dic
         if rate is not None:
             given.setdefault("rate", rate)
         if "rate" not in given:
-            raise InputError(f"{one['dev']}: no qdisc limits its rate, so give rate=")
+            raise InputError(f"{one['dev']}: {_no_rate(one)}, so give rate=")
         made[one["dev"]] = Link(**given)
     return made
+
+
+def _no_rate(found: Table) -> str:
+    """Return why the rate of a link is unknown."""
+    shaped = (found["qdisc"] or {}).get("bandwidth")
+    if (found["qdisc"] or {}).get("name") == "cake" and shaped is not None:
+        return f"the line behind cake's shaper (bandwidth {shaped}) has an unknown rate"
+    return "no qdisc limits its rate"
 
 
 def export(
@@ -285,7 +293,7 @@ def toml(found: Sequence[Table], rate: str | None = None) -> str:
         lines = [f"[links.{_name(one['dev'])}]"]
         known = one["rate"] or rate
         if known is None:
-            lines.append('# rate = "..."  # required, but no qdisc limits it: add --rate')
+            lines.append(f'# rate = "..."  # required: {_no_rate(one)}, so add --rate')
         else:
             lines.append(f"rate = {json.dumps(known)}")
         lines += [

@@ -139,6 +139,14 @@ fn shown_word(kind: &Kind, key: &str, value: &Json) -> String {
             let bytes = rate.get("rate").and_then(Json::as_u64).unwrap_or(0);
             format!(" rate {bytes}bps")
         }
+        ("split_gso", Json::Bool(split)) => {
+            if *split {
+                " split-gso".to_string()
+            } else {
+                " no-split-gso".to_string()
+            }
+        }
+        ("fwmark", Json::String(mask)) if mask == "0" => String::new(), // none
         (_, Json::Bool(true) | Json::Null) => format!(" {key}"),
         ("ack-filter", Json::String(mode)) => match mode.as_str() {
             "enabled" => " ack-filter".to_string(),
@@ -151,6 +159,7 @@ fn shown_word(kind: &Kind, key: &str, value: &Json) -> String {
                 format!(" {key} {}", before_codel_clock(us))
             }
             (Some(_), _) => format!(" {key} {n}"),
+            (None, _) if tc::line::words_of_name(kind.name).contains(&key) => format!(" {key} {n}"),
             (None, _) => String::new(),
         },
         (_, Json::String(text)) => {
@@ -261,7 +270,11 @@ mod tests {
         {"kind":"sfb","handle":"1:","dev":"eth2","root":true,"options":{
             "rehash":600000,"db":60000000,
             "limit":1000,"max":25,"target":20,"increment":0.0005,"decrement":5e-05,
-            "penalty_rate":10,"penalty_burst":20}}]"#;
+            "penalty_rate":10,"penalty_burst":20}},
+        {"kind":"cake","handle":"8001:","dev":"eth3","root":true,"refcnt":2,"options":{
+            "bandwidth":2500000,"diffserv":"diffserv4","flowmode":"dual-srchost","nat":false,
+            "wash":true,"ingress":true,"ack-filter":"aggressive","split_gso":true,"rtt":50000,
+            "raw":false,"atm":"atm","overhead":-4,"mpu":64,"memlimit":4194304,"fwmark":"0"}}]"#;
 
     #[test]
     fn output_of_tc_as_json_becomes_links() {
@@ -275,7 +288,16 @@ mod tests {
         assert_eq!([&netem["rate"], &netem["delay"]], ["10mbit", "10ms"]);
         assert_eq!((&netem["loss"], &netem["qdisc"]["limit"]), (&json!(0.01), &json!("1000p")));
         assert_eq!(links[2]["qdisc"]["rehash_interval"], "600ms");
-        assert_eq!(links.as_array().unwrap().len(), 3);
+        let cake = &links[3]["qdisc"];
+        let words = ["tins", "isolation", "ack_filter", "rtt", "limit", "overhead"];
+        let read: Vec<_> = words.map(|word| cake[word].as_str().unwrap()).into();
+        assert_eq!(
+            read,
+            ["diffserv4", "dual_srchost", "aggressive", "50ms", "4194304B", "-4 mpu 64 atm"]
+        );
+        assert_eq!([&cake["wash"], &cake["ingress"]], [true, true]);
+        assert_eq!(links[3]["lost"], json!([]));
+        assert_eq!(links.as_array().unwrap().len(), 4);
     }
 
     #[test]
