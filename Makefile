@@ -73,7 +73,7 @@ papers-full: release  ## tens of minutes: every paper in full, its pages and fig
 papers-live: release  ## over an hour, as root: the testbeds of two papers on real packets, into docs/papers
 	$(BIN)/python tools/papers.py --live
 
-scorecards: release  ## minutes: the scorecards of RFC 7928, written to docs/scorecards
+scorecards: release  ## ten minutes: the scorecards of RFC 7928, written to docs/scorecards
 	$(BIN)/python tools/scorecards.py
 
 recommendations: release  ## minutes: what recommend answers for six lines, written to docs/recommendations
