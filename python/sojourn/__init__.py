@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from sojourn.engines.stepping import Simulation as Simulation
     from sojourn.evaluation.result import Evaluation as Evaluation
     from sojourn.evaluation.run import evaluate as evaluate
-    from sojourn.explanation.rules import Finding as Finding
+    from sojourn.explanation.finding import Finding as Finding
     from sojourn.explanation.rules import explain as explain
     from sojourn.live.emulate import emulate as emulate
     from sojourn.plotting.comparison import draw_comparison as draw_comparison
@@ -136,7 +136,7 @@ _HOME = {
     "Change": "scenario.load",
     "Comparison": "sweeps.compare",
     "Evaluation": "evaluation.result",
-    "Finding": "explanation.rules",
+    "Finding": "explanation.finding",
     "Flow": "scenario.load",
     "InputError": "_sojourn",
     "Link": "scenario.load",

@@ -18,8 +18,9 @@ def explain(
     given: Annotated[
         Path,
         typer.Argument(
-            metavar="SCENARIO|FOLDER",
-            help="scenario (a file or a name), which is run; or folder of sojourn run or compare",
+            metavar="SCENARIO|RESULT",
+            help="scenario (a file or a name), which is run; folder of sojourn run or compare; "
+            "or output of sojourn link --json",
             show_default=False,
             autocompletion=suggest.scenarios,
         ),
@@ -40,9 +41,16 @@ def explain(
     values: bottleneck, standing queue or bursts, who caused it, fairness, timeouts, marks,
     parameters, warm-up.
     """
+    from sojourn.explanation.live_link import report_in
     from sojourn.explanation.rules import explain as rules
 
-    found = {label: rules(result) for label, result in _results(given, qdisc).items()}
+    report = report_in(given) if given.is_file() else None
+    if report is not None:
+        if qdisc is not None:
+            raise InputError("--qdisc: only for a scenario, not for a report of sojourn link")
+        found = {"live link": rules(report)}
+    else:
+        found = {label: rules(result) for label, result in _results(given, qdisc).items()}
     if as_json:
         told: dict[str, Any] = {
             label: [

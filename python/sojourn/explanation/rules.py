@@ -5,72 +5,37 @@ of this module.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from sojourn._util.units import bps_of, bytes_of, counted, duration, figures, rate, seconds, share
+from sojourn._util.units import counted, duration, figures, rate, seconds, share
+from sojourn.explanation import links
+from sojourn.explanation.finding import Finding
+from sojourn.explanation.live_link import explain_report
+from sojourn.explanation.parameters import parameters
 from sojourn.result import select, steady_state
 from sojourn.result.result import Columns, Result
 from sojourn.scenario.overrides import compared_link
 
-Kind = Literal["unusual", "fact"]
-
-BUSY = 0.9
-"""Utilisation from which a link is a bottleneck."""
-
-STANDING_S = 0.005
-"""Median queueing delay from which a queue is a standing queue (RFC 8289, 4.3: acceptable)."""
-
-BURSTY = 10.0
-"""Ratio of the 99th percentile to the median from which the queue consists of bursts."""
-
 UNFAIR = 0.8
 """Jain's index of a group below which it is unfair."""
 
-BLOATED_RTTS = 4.0
-"""Buffer in round-trip times from which drop-tail is called bloated, if it exceeds 100 ms."""
-
 TIMEOUTS = 0.0005
 """Retransmission timeouts per packet sent from which they are reported."""
-
-PACKET_BYTES = 1500
-"""Packet that a target is compared with."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Sentence about a result.
-
-    Attributes
-    ----------
-    rule : str
-        Name of the rule.
-    text : str
-        The sentence.
-    evidence : dict
-        Values that it rests on, by the path of the metric, like `links.up.utilisation`.
-    kind : str
-        "unusual", or "fact" for a description.
-    """
-
-    rule: str
-    text: str
-    evidence: Mapping[str, Any]
-    kind: Kind = "unusual"
 
 
 Rule = Callable[[Result], Iterator[Finding]]
 
 
-def explain(result: Result) -> list[Finding]:
+def explain(result: Result | Mapping[str, Any]) -> list[Finding]:
     """Explain a result by rules: bottleneck, queue, fairness, losses, marks, set-up.
 
     Parameters
     ----------
-    result : Result
-        A run; one with series (`sample`) allows more rules.
+    result : Result or Mapping
+        A run; one with series (`sample`) allows more rules. Or what `sojourn link --json` prints,
+        as read by `json.loads`.
 
     Returns
     -------
@@ -84,58 +49,29 @@ def explain(result: Result) -> list[Finding]:
     >>> [one.rule for one in found][:2]
     ['bottleneck', 'standing queue']
     """
+    if not isinstance(result, Result):
+        return explain_report(result)
     return [finding for rule in RULES for finding in rule(result)]
 
 
 def _bottleneck(result: Result) -> Iterator[Finding]:
     """Name the links that were full, and an expected bottleneck that had no queue."""
     expected = compared_link(result.scenario, None)
+    full: list[str] = []
     for name, link in result.links.items():
-        use = link["utilisation"]
-        if use is not None and use >= BUSY:
-            yield Finding(
-                "bottleneck",
-                f"Link {name} was a bottleneck: it sent {share(use)} of the time.",
-                {f"links.{name}.utilisation": use},
-                "fact",
-            )
-    link, spec = result.links[expected], result.scenario["links"][expected]
-    longest = link["sojourn_max_s"]
-    packet_s = PACKET_BYTES * 8 / bps_of(spec["rate"])
-    if longest is not None and longest <= packet_s and "trace" not in spec:
-        yield Finding(
-            "no queue",
-            f"Link {expected} was not a bottleneck: no packet waited longer than one packet of "
-            f"{PACKET_BYTES} bytes takes ({duration(packet_s)}); look for the limit elsewhere: "
-            "application, window, or another link.",
-            {f"links.{expected}.sojourn_max_s": longest},
-        )
+        for one in links.busy(name, link):
+            full.append(f"link {name}")
+            yield one
+    spec = result.scenario["links"][expected]
+    yield from links.no_queue(expected, result.links[expected], spec, full)
 
 
 def _queue(result: Result) -> Iterator[Finding]:
     """Report a standing queue or bursts, and the group that sent most."""
     for name, link in result.links.items():
-        median, high = link["sojourn_p50_s"], link["sojourn_p99_s"]
-        if median is None or high is None:
-            continue
-        evidence: dict[str, Any] = {
-            f"links.{name}.sojourn_p50_s": median, f"links.{name}.sojourn_p99_s": high
-        }  # fmt: skip
-        if median >= STANDING_S:
-            text = (
-                f"Link {name} had a standing queue: half of the packets waited {duration(median)} "
-                f"or longer, one in a hundred {duration(high)}."
-            )
-            yield Finding("standing queue", text, evidence)
-        elif high >= max(STANDING_S, BURSTY * median):
-            text = (
-                f"The queue of link {name} came in bursts: half of the packets waited less than "
-                f"{duration(max(median, 1e-6))}, one in a hundred {duration(high)} or longer."
-            )
-            yield Finding("bursts", text, evidence)
-        else:
-            continue
-        yield from _sender(result, name)
+        for one in links.queue(name, link):
+            yield one
+            yield from _sender(result, name)
 
 
 def _sender(result: Result, name: str) -> Iterator[Finding]:
@@ -218,6 +154,33 @@ def _fairness(result: Result) -> Iterator[Finding]:
         )
 
 
+def _groups(result: Result) -> Iterator[Finding]:
+    """Report groups of endless flows on the same path whose flows have unequal goodputs."""
+    paths: dict[tuple[str, ...], list[str]] = {}
+    for flow in result.scenario["flows"]:
+        if flow["source"]["name"] == "bulk" and "tcp" in flow:
+            paths.setdefault((*flow["path"],), []).append(flow["name"])
+    for path, names in paths.items():
+        members = {name: select.flows_of(result, name) for name in names}
+        means = {
+            name: sum(one["goodput_bps"] for one in flows) / len(flows)
+            for name, flows in members.items()
+        }
+        index = select.jain(list(means.values()))
+        if len(names) < 2 or index >= UNFAIR:
+            continue
+        most, least = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
+        times = [max(one["rtt_s"] for one in members[name]) for name in (most, least)]
+        apart = max(times) > 1.5 * min(times)
+        why = f"; their round-trip times are {' and '.join(map(duration, times))}" * apart
+        yield Finding(
+            "unfair groups",
+            f"On {' and '.join(path)} a flow of {most} got {rate(means[most])} and one of {least} "
+            f"{rate(means[least])}; Jain's index of the {len(names)} groups is {index:.2f}{why}.",
+            {f"groups.{name}.goodput_bps / number of flows": mean for name, mean in means.items()},
+        )
+
+
 def _timeouts(result: Result) -> Iterator[Finding]:
     """Report retransmission timeouts."""
     for flow in result.scenario["flows"]:
@@ -246,32 +209,14 @@ def _marks(result: Result) -> Iterator[Finding]:
             for flow in result.scenario["flows"]
             if name in flow["path"] and flow.get("tcp", {}).get("ecn")
         ]
-        if capable and not link["marked_packets"] and link["arrived_packets"]:
-            drops = link["dropped_packets"]
-            rest = f"it dropped {counted(drops, 'packet')}" if drops else "its queue stayed short"
-            yield Finding(
-                "no marks",
-                f"Link {name} marked nothing, although ECN is on there and in "
-                f"{' and '.join(capable)}; {rest}.",
-                {f"links.{name}.marked_packets": 0, f"links.{name}.dropped_packets": drops},
-            )
+        if capable:
+            yield from links.no_marks(name, link, f"there and in {' and '.join(capable)}")
 
 
 def _overflow(result: Result) -> Iterator[Finding]:
-    """Report an AQM whose buffer overflowed more often than it dropped."""
+    """Report AQMs whose buffers overflowed more often than they dropped."""
     for name, link in result.links.items():
-        qdisc = result.scenario["links"][name]["qdisc"]
-        full, every = link["dropped_full_packets"], link["dropped_packets"]
-        if every < 20 or full <= 0.5 * every:
-            continue
-        if not set(qdisc) & {"target", "max_p", "q_ref", "p_max", "t_update", "min_th"}:
-            continue
-        yield Finding(
-            "overflow",
-            f"{share(full / every)} of the drops at {name} were at its full buffer "
-            f"({qdisc['limit']}), not decisions of {qdisc['name']}.",
-            {f"links.{name}.dropped_full_packets": full, f"links.{name}.dropped_packets": every},
-        )
+        yield from links.overflow(name, link, result.scenario["links"][name])
 
 
 def _underused(result: Result) -> Iterator[Finding]:
@@ -283,7 +228,7 @@ def _underused(result: Result) -> Iterator[Finding]:
             for f in result.scenario["flows"]
             if f["source"]["name"] == "bulk" and name in f["path"]
         ]
-        if use is None or use >= BUSY or not endless or not link["dropped_packets"]:
+        if use is None or use >= links.BUSY or not endless or not link["dropped_packets"]:
             continue
         yield Finding(
             "unused",
@@ -305,58 +250,7 @@ def _parameters(result: Result) -> Iterator[Finding]:
             if one["kind"] == "tcp"
         ]
         if times:
-            yield from _parameters_of(name, spec, max(times))
-
-
-def _parameters_of(name: str, spec: Mapping[str, Any], rtt_s: float) -> Iterator[Finding]:
-    qdisc, bps = spec["qdisc"], bps_of(spec["rate"])
-    packet_s = PACKET_BYTES * 8 / bps
-    target, every = _time(qdisc, "target"), _time(qdisc, "interval")
-    where = f"links.{name}.qdisc"
-    if target is not None and target < packet_s:
-        yield Finding(
-            "target below a packet",
-            f"The target of {qdisc['name']} at {name} ({duration(target)}) is below the time of "
-            f"one packet at {rate(bps)} ({duration(packet_s)}).",
-            {f"{where}.target": target},
-        )
-    if every is not None and target is not None and every < rtt_s:
-        yield Finding(
-            "interval below the RTT",
-            f"The interval of {qdisc['name']} at {name} ({duration(every)}) is shorter than the "
-            f"longest round-trip time ({duration(rtt_s)}); RFC 8289, 4.3 asks for the longest one.",
-            {f"{where}.interval": every, "flows.rtt_s": rtt_s},
-        )
-    limit = str(qdisc.get("limit", ""))
-    buffer_s = _buffer_s(limit, bps)
-    if qdisc["name"] == "droptail" and buffer_s is not None:
-        if buffer_s > max(0.1, BLOATED_RTTS * rtt_s):
-            yield Finding(
-                "large buffer",
-                f"The buffer of {name} ({limit}) holds {duration(buffer_s)} at {rate(bps)}, "
-                f"{buffer_s / rtt_s:.0f} times the longest round-trip time: drop-tail fills it.",
-                {f"{where}.limit": limit},
-            )
-        elif buffer_s < 0.1 * rtt_s:
-            yield Finding(
-                "small buffer",
-                f"The buffer of {name} ({limit}) holds {duration(buffer_s)} at {rate(bps)}, "
-                f"less than a tenth of the longest round-trip time ({duration(rtt_s)}).",
-                {f"{where}.limit": limit},
-            )
-
-
-def _time(qdisc: Mapping[str, Any], key: str) -> float | None:
-    value = qdisc.get(key)
-    is_time = isinstance(value, str) and value[:1].isdigit() and value.endswith("s")
-    return seconds(str(value)) if is_time else None
-
-
-def _buffer_s(limit: str, bps: float) -> float | None:
-    """Return the time to send a full buffer of full packets, in seconds."""
-    if limit.endswith("p") and limit[:-1].isdigit():
-        return int(limit[:-1]) * PACKET_BYTES * 8 / bps
-    return bytes_of(limit) * 8 / bps if limit[:1].isdigit() and limit.endswith("B") else None
+            yield from parameters(name, spec, max(times), "flows.rtt_s")
 
 
 def _warmup(result: Result) -> Iterator[Finding]:
@@ -438,7 +332,7 @@ def _advice(result: Result) -> Iterator[Finding]:
 
 
 RULES: Sequence[Rule] = (
-    _bottleneck, _queue, _underused, _fairness, _timeouts, _overflow, _marks, _parameters, _warmup,
-    _live, _advice,
+    _bottleneck, _queue, _underused, _fairness, _groups, _timeouts, _overflow, _marks, _parameters,
+    _warmup, _live, _advice,
 )  # fmt: skip
 """Rules in the order of their sentences."""

@@ -1,0 +1,105 @@
+"""Rules about one link, simulated or live: its summary and its canonical description.
+
+A rule yields a finding only if its condition on measured values holds.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sojourn._util.units import bps_of, counted, duration, share
+from sojourn.explanation.finding import Finding
+
+BUSY = 0.9
+"""Utilisation from which a link is a bottleneck."""
+
+STANDING_S = 0.005
+"""Median queueing delay from which a queue is a standing queue (RFC 8289, 4.3: acceptable)."""
+
+BURSTY = 10.0
+"""Ratio of the 99th percentile to the median from which the queue consists of bursts."""
+
+PACKET_BYTES = 1500
+"""Packet that delays and targets are compared with."""
+
+OVERFLOWS = 20
+"""Number of drops from which their cause is reported."""
+
+Table = Mapping[str, Any]
+
+
+def busy(name: str, link: Table) -> Iterator[Finding]:
+    """Report a link that was full."""
+    use = link["utilisation"]
+    if use is not None and use >= BUSY:
+        yield Finding(
+            "bottleneck",
+            f"Link {name} was a bottleneck: it sent {share(use)} of the time.",
+            {f"links.{name}.utilisation": use},
+            "fact",
+        )
+
+
+def no_queue(name: str, link: Table, spec: Table, others: Sequence[str]) -> Iterator[Finding]:
+    """Report an expected bottleneck that had no queue; `others` are the links that were full."""
+    longest = link["sojourn_max_s"]
+    packet_s = PACKET_BYTES * 8 / bps_of(spec["rate"])
+    if longest is None or longest > packet_s or "trace" in spec:
+        return
+    elsewhere = "look for the limit elsewhere: application, window, or another link"
+    if others:
+        elsewhere = f"the bottleneck was {' and '.join(others)}"
+    yield Finding(
+        "no queue",
+        f"Link {name} was not a bottleneck: no packet waited longer than one packet of "
+        f"{PACKET_BYTES} bytes takes ({duration(packet_s)}); {elsewhere}.",
+        {f"links.{name}.sojourn_max_s": longest},
+    )
+
+
+def queue(name: str, link: Table) -> Iterator[Finding]:
+    """Report a standing queue, or bursts."""
+    median, high = link["sojourn_p50_s"], link["sojourn_p99_s"]
+    if median is None or high is None:
+        return
+    evidence = {f"links.{name}.sojourn_p50_s": median, f"links.{name}.sojourn_p99_s": high}
+    if median >= STANDING_S:
+        text = (
+            f"Link {name} had a standing queue: half of the packets waited {duration(median)} "
+            f"or longer, one in a hundred {duration(high)}."
+        )
+        yield Finding("standing queue", text, evidence)
+    elif high >= max(STANDING_S, BURSTY * median):
+        text = (
+            f"The queue of link {name} came in bursts: half of the packets waited less than "
+            f"{duration(max(median, 1e-6))}, one in a hundred {duration(high)} or longer."
+        )
+        yield Finding("bursts", text, evidence)
+
+
+def overflow(name: str, link: Table, spec: Table) -> Iterator[Finding]:
+    """Report an AQM whose buffer overflowed more often than it dropped."""
+    qdisc = spec["qdisc"]
+    full, every = link["dropped_full_packets"], link["dropped_packets"]
+    if every < OVERFLOWS or full <= 0.5 * every:
+        return
+    if not set(qdisc) & {"target", "max_p", "q_ref", "p_max", "t_update", "min_th"}:
+        return
+    yield Finding(
+        "overflow",
+        f"{share(full / every)} of the drops at {name} were at its full buffer "
+        f"({qdisc['limit']}), not decisions of {qdisc['name']}.",
+        {f"links.{name}.dropped_full_packets": full, f"links.{name}.dropped_packets": every},
+    )
+
+
+def no_marks(name: str, link: Table, where: str) -> Iterator[Finding]:
+    """Report a link with ECN that marked nothing; `where` says where else ECN is on."""
+    if link["marked_packets"] or not link["arrived_packets"]:
+        return
+    drops = link["dropped_packets"]
+    rest = f"it dropped {counted(drops, 'packet')}" if drops else "its queue stayed short"
+    yield Finding(
+        "no marks",
+        f"Link {name} marked nothing, although ECN is on {where}; {rest}.",
+        {f"links.{name}.marked_packets": 0, f"links.{name}.dropped_packets": drops},
+    )

@@ -1,0 +1,149 @@
+"""Rules about parameters outside their usual range for the rate and the round-trip time."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sojourn._util.units import bps_of, bytes_of, duration, rate, seconds
+from sojourn.explanation.finding import Finding
+from sojourn.explanation.links import PACKET_BYTES
+
+LONG_INTERVAL = 10.0
+"""Ratio of an interval to the longest round-trip time above which it is called long.
+
+RFC 8289, 4.3: 100 ms suits round-trip times from 10 ms up.
+"""
+
+LOW_THRESHOLD = 0.25
+"""Share of a bandwidth-delay product below which the upper threshold of RED is called low."""
+
+SMALL_BUFFER = 0.1
+"""Share of a bandwidth-delay product below which a buffer is called small."""
+
+BLOATED_RTTS = 4.0
+"""Queue in round-trip times from which it is called bloated, if it exceeds `BLOATED_S`."""
+
+BLOATED_S = 0.1
+"""Queue from which it can be called bloated."""
+
+Table = Mapping[str, Any]
+
+
+def parameters(name: str, spec: Table, rtt_s: float, what: str) -> Iterator[Finding]:
+    """Report parameters of a link that do not fit its rate or round-trip time.
+
+    `rtt_s` is the longest round-trip time of its TCP flows, and `what` the path of that value.
+    """
+    for rule in (_target, _interval, _thresholds, _buffer):
+        yield from rule(name, spec, rtt_s, what)
+
+
+def _target(name: str, spec: Table, rtt_s: float, what: str) -> Iterator[Finding]:
+    qdisc, bps = spec["qdisc"], bps_of(spec["rate"])
+    target, packet_s = _time(qdisc, "target"), PACKET_BYTES * 8 / bps
+    if target is None:
+        return
+    said = f"The target of {qdisc['name']} at {name} ({duration(target)})"
+    evidence: dict[str, Any] = {f"links.{name}.qdisc.target": target}
+    if target < packet_s:
+        yield Finding(
+            "target below a packet",
+            f"{said} is below the time of one packet at {rate(bps)} ({duration(packet_s)}).",
+            {**evidence, f"links.{name}.rate_bps": bps},
+        )
+    elif target > rtt_s:
+        yield Finding(
+            "target above the RTT",
+            f"{said} is longer than the longest round-trip time ({duration(rtt_s)}): the queue "
+            "may add more delay than the path has.",
+            {**evidence, what: rtt_s},
+        )
+
+
+def _interval(name: str, spec: Table, rtt_s: float, what: str) -> Iterator[Finding]:
+    qdisc = spec["qdisc"]
+    every = _time(qdisc, "interval")
+    if every is None or _time(qdisc, "target") is None:
+        return
+    said = f"The interval of {qdisc['name']} at {name} ({duration(every)}) is"
+    evidence = {f"links.{name}.qdisc.interval": every, what: rtt_s}
+    if every < rtt_s:
+        yield Finding(
+            "interval below the RTT",
+            f"{said} shorter than the longest round-trip time ({duration(rtt_s)}); RFC 8289, 4.3 "
+            "asks for the longest one.",
+            evidence,
+        )
+    elif every > LONG_INTERVAL * rtt_s:
+        yield Finding(
+            "interval far above the RTT",
+            f"{said} {every / rtt_s:.0f} times the longest round-trip time ({duration(rtt_s)}): "
+            "a queue may stand that long before the first drop.",
+            evidence,
+        )
+
+
+def _thresholds(name: str, spec: Table, rtt_s: float, what: str) -> Iterator[Finding]:
+    """Compare the thresholds of RED and its kin with the bandwidth-delay product."""
+    qdisc, bps = spec["qdisc"], bps_of(spec["rate"])
+    low_s, high_s = (_queue_s(str(qdisc.get(key, "")), bps) for key in ("min_th", "max_th"))
+    if low_s is None or high_s is None:
+        return
+    said, where = f"of {qdisc['name']} at {name}", f"links.{name}.qdisc"
+    if high_s < LOW_THRESHOLD * rtt_s:
+        yield Finding(
+            "low thresholds",
+            f"max_th {said} ({qdisc['max_th']}) is {duration(high_s)} at {rate(bps)}, less than a "
+            f"quarter of the longest round-trip time ({duration(rtt_s)}): the link may fall idle.",
+            {f"{where}.max_th": qdisc["max_th"], what: rtt_s},
+        )
+    elif low_s > max(BLOATED_S, BLOATED_RTTS * rtt_s):
+        yield Finding(
+            "high thresholds",
+            f"min_th {said} ({qdisc['min_th']}) is {duration(low_s)} at {rate(bps)}, "
+            f"{low_s / rtt_s:.0f} times the longest round-trip time: it acts late.",
+            {f"{where}.min_th": qdisc["min_th"], what: rtt_s},
+        )
+    buffer_s = _queue_s(str(qdisc.get("limit", "")), bps)
+    if buffer_s is not None and high_s > buffer_s:
+        yield Finding(
+            "threshold above the buffer",
+            f"max_th {said} ({qdisc['max_th']}) is above its buffer ({qdisc['limit']}): the "
+            "buffer overflows first.",
+            {f"{where}.max_th": qdisc["max_th"], f"{where}.limit": qdisc["limit"]},
+        )
+
+
+def _buffer(name: str, spec: Table, rtt_s: float, what: str) -> Iterator[Finding]:
+    qdisc, bps = spec["qdisc"], bps_of(spec["rate"])
+    limit = str(qdisc.get("limit", ""))
+    buffer_s = _queue_s(limit, bps)
+    if buffer_s is None:
+        return
+    said = f"The buffer of {name} ({limit}) holds {duration(buffer_s)} at {rate(bps)}"
+    evidence = {f"links.{name}.qdisc.limit": limit, what: rtt_s}
+    if buffer_s < SMALL_BUFFER * rtt_s:
+        yield Finding(
+            "small buffer",
+            f"{said}, less than a tenth of the longest round-trip time ({duration(rtt_s)}).",
+            evidence,
+        )
+    elif qdisc["name"] == "droptail" and buffer_s > max(BLOATED_S, BLOATED_RTTS * rtt_s):
+        yield Finding(
+            "large buffer",
+            f"{said}, {buffer_s / rtt_s:.0f} times the longest round-trip time: drop-tail fills "
+            "it.",
+            evidence,
+        )
+
+
+def _time(qdisc: Table, key: str) -> float | None:
+    value = qdisc.get(key)
+    is_time = isinstance(value, str) and value[:1].isdigit() and value.endswith("s")
+    return seconds(str(value)) if is_time else None
+
+
+def _queue_s(size: str, bps: float) -> float | None:
+    """Return the time to send a queue of so many bytes or full packets, in seconds."""
+    if size.endswith("p") and size[:-1].isdigit():
+        return int(size[:-1]) * PACKET_BYTES * 8 / bps
+    return bytes_of(size) * 8 / bps if size[:1].isdigit() and size.endswith("B") else None
