@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import time
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -156,6 +157,42 @@ def test_recovery_is_the_last_time_away_from_the_later_level() -> None:
     assert measure._recovery(np.full(200, 0.01), 10) == 0
 
 
+def test_a_discipline_in_python_is_evaluated_by_the_command(
+    tmp_path: Path, sojourn: Command
+) -> None:
+    """`FILE.py:CLASS`, with parameters; runs are reused, and the class runs in processes too."""
+    path = Path(__file__).parent.parent / "examples/my_aqm.py"
+    own, out = f"{path}:HeadDrop", tmp_path / "out"
+    options = ("--rate", "1mbit", "--quick", "--out", out)
+    given = ("--qdisc", f"codel,{own}(target=20ms)", *options, "--only", "A1")
+    code, text, err = sojourn("evaluate", *given)
+    assert (code, err.count("\n")) == (0, 1)
+    assert "HeadDrop(target=20ms): " in text
+    assert "12 of 12 runs made" in text
+    told = json.loads(sojourn("evaluate", *given, "--processes", "--json")[1])["evaluation"]
+    label = next(one for one in told["lines"][0]["answers"] if "HeadDrop" in one)
+    assert told["lines"][0]["answers"][label]["stands"] == "better"
+    assert "0 of 12 runs made" in sojourn("evaluate", *given)[1]
+    wrong = ("evaluate", "--qdisc", f"{own}(target=5)", *options)
+    code, text, err = sojourn(*wrong)
+    assert (code, text, err.count("\n")) == (2, "", 1)
+    assert "--qdisc: " in err
+    assert '"5" has no unit' in err
+
+
+def test_the_forecast_is_near_the_cpu_time() -> None:
+    """Within a factor that allows for other machines and an unoptimised build."""
+    asked = run.prepare("codel", "10mbit", quick=True, only=["A1", "A3", "E2", "F1", "E5"])
+    begun = time.process_time()
+    run.run(asked, jobs=1)
+    used = time.process_time() - begun
+    expected = asked.predicted_s(1) - run.PAGE_S
+    assert 0.2 < used / expected < 8
+    full = run.prepare("codel", "10mbit")
+    assert len(full.runs) == 1620
+    assert 30 < full.predicted_s(2) < 90
+
+
 def test_the_command_prints_the_scorecard(tmp_path: Path, sojourn: Command) -> None:
     """With the number of runs and the expected time before it."""
     options = ("--rate", "1mbit", "--quick", "--only", "A1", "--out", tmp_path / "out")
@@ -213,6 +250,17 @@ def test_pages_of_the_docs_have_an_answer_for_each_question() -> None:
     asked = {row.split()[1] for row in rows}
     assert {case.id for case in cases.CASES} == asked
     assert all(row.count("|") == len(labels) + 3 for row in rows)
+
+
+def test_pages_of_the_docs_are_current() -> None:
+    """Two cases of the full suite have the numbers of the page: `make scorecards` if not."""
+    page = (Path(__file__).parent.parent / "docs/scorecards/codel.md").read_text()
+    found = sj.evaluate("codel", only=["A1", "D1"])
+    assert len(found.lines) == 5
+    for line in found.lines:
+        ours, theirs = line.answers["codel"], line.answers["droptail"]
+        asked = f"{line.question.asked}, {line.question.unit}"
+        assert f"| {asked} | {theirs.text} | {ours.text} |" in page, line.case.id
 
 
 def test_a_folder_with_other_contents_is_refused(tmp_path: Path, sojourn: Command) -> None:
