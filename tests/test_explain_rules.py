@@ -144,7 +144,7 @@ def test_every_rule_is_silent_in_a_good_run() -> None:
 
 
 def test_another_bottleneck_is_named() -> None:
-    """Where the queue was expected, there was none."""
+    """The expected one had no queue."""
     links = {"bottleneck": {"rate": "50mbit"}, "slow": {"rate": "5mbit", "qdisc": "droptail"}}
     flow = bulk("bulk", path=["slow", "bottleneck"])
     found = {f.rule: f for f in sj.explain(sj.simulate(GOOD | {"links": links, "flows": [flow]}))}
