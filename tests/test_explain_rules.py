@@ -224,6 +224,12 @@ def test_the_command_reads_the_output_of_a_link(tmp_path: Path, sojourn: Command
     code, out, err = sojourn("explain", file, "--qdisc", "codel")
     assert (code, err.count("\n")) == (2, 1)
     assert "not for a report of sojourn link" in err
+    tree = report()
+    del tree["links"]["up"]["utilisation"]
+    file.write_text(json.dumps(tree, indent=2))
+    code, out, err = sojourn("explain", file)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "no complete report of sojourn link: 'utilisation' is missing" in err
     scenario = tmp_path / "case.json"
     scenario.write_text(json.dumps(GOOD))
     assert report_in(scenario) is None

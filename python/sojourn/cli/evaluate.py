@@ -53,7 +53,7 @@ def evaluate(
         [name for given in qdisc for name in split(given)],
         [one.strip() for one in rate.split(",")],
         quick=quick,
-        only=[one.strip() for one in only.split(",")] if only else (),
+        only=() if only is None else [one.strip() for one in only.split(",")],
     )
     begin(out)
     workers = run.workers(jobs)

@@ -48,7 +48,10 @@ def explain(
     if report is not None:
         if qdisc is not None:
             raise InputError("--qdisc: only for a scenario, not for a report of sojourn link")
-        found = {"live link": rules(report)}
+        try:
+            found = {"live link": rules(report)}
+        except InputError as error:
+            raise InputError(f"{given}: {error}") from None
     else:
         found = {label: rules(result) for label, result in _results(given, qdisc).items()}
     if as_json:

@@ -47,15 +47,16 @@ def recommend(
     on which nothing was tuned.
     """
     from sojourn._util.files import check_file, replacing
-    from sojourn.recommendation.answer import recommend as ask
+    from sojourn.recommendation.answer import answer, prepare
 
     if out is not None:
         check_file(out, (".parquet",))
-    print("sojourn: searching, about a minute on two cores", file=sys.stderr)
-    found = ask(
+    question = prepare(
         down, up, rtt, traffic, objective=wanted, only=only, buffer=buffer, shaper=shaper,
-        trials=trials, seed=seed, jobs=jobs,
+        trials=trials, seed=seed,
     )  # fmt: skip
+    print("sojourn: searching, about a minute on two cores", file=sys.stderr)
+    found = answer(question, jobs=jobs)
     if out is not None:
         with replacing(out) as part:
             found.frame().write_parquet(part)
@@ -66,6 +67,8 @@ def recommend(
 
 
 def _show(found: "Recommendation", dev: str) -> None:
+    from textwrap import wrap
+
     from sojourn._util import units
     from sojourn.display.summary import console
     from sojourn.display.table import Table
@@ -76,6 +79,10 @@ def _show(found: "Recommendation", dev: str) -> None:
 
     def say(text: str = "") -> None:
         screen.print(text, markup=False)
+
+    def item(text: str) -> None:
+        for line in wrap(text, screen.width, initial_indent="  ", subsequent_indent="    "):
+            say(line)
 
     screen.print(f"[bold]{next(iter(found.table))}[/]")
     shaped = ", shaped to 95 % of the line" if found.line.shaped else ", at the rate of the line"
@@ -98,14 +105,15 @@ def _show(found: "Recommendation", dev: str) -> None:
     screen.print(table, soft_wrap=True)
     say("\nhow sure (seeds and loads on which nothing was tuned):")
     for label, gain in found.gains.items():
-        cost = units.with_half(gain.mean, gain.half)
         verdict = (
             "better" if gain.low > 0 else "worse" if gain.high < 0 else "not clearly different"
         )
-        say(f"  against {label}: {verdict}; the objective is {cost} lower (95 % interval)")
+        cost = units.with_half(abs(gain.mean), gain.half)
+        side = "lower" if gain.mean >= 0 else "higher"
+        item(f"against {label}: {verdict}; the objective is {cost} {side} (95 % interval)")
     say("\nwhen it would be wrong:")
     for text in losses(found):
-        say(f"  {text}")
+        item(text)
     tried = len({trial.qdisc["name"] for trial in found.tried})
     say(f"\n{len(found.tried)} trials of {units.counted(tried, 'discipline')}")
 

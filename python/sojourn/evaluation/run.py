@@ -79,6 +79,8 @@ def prepare(
     listed = [rates] if isinstance(rates, str) else list(rates)
     if not listed:
         raise InputError("--rate: give at least one, like 10mbit")
+    if len({_rate_of(one) for one in listed}) < len(listed):
+        raise InputError(f"--rate: {shown(','.join(listed))} has a rate twice")
     chosen = _chosen(only)
     runs: list[Run] = []
     for given in listed:
@@ -86,8 +88,9 @@ def prepare(
         for case in chosen:
             for variant, tree in case.build(plan).items():
                 runs += _runs(case, variant, tree, given, plan, labelled)
-    if not runs:
-        raise InputError("--only: no case is left for these disciplines")
+    if only and len(labelled) > 1 and all(run.labels["qdisc"] == REFERENCE for run in runs):
+        names = " and ".join(label for label in labelled if label != REFERENCE)
+        raise InputError(f"--only: no case is left for {names}, which cannot mark")
     return Asked(runs, labelled, listed, quick)
 
 

@@ -14,6 +14,7 @@ from sojourn.evaluation.cases import CASES, CHOICES
 from sojourn.evaluation.figures import colour, figures
 from sojourn.evaluation.lines import Answer, Line
 from sojourn.evaluation.result import REFERENCE
+from sojourn.plotting.run import COLOURS
 from sojourn.result import folders
 from sojourn.scenario.variants import labels
 
@@ -39,6 +40,8 @@ h3{font-size:1rem;margin:1.2rem 0 .2rem} p,li{max-width:46rem} a{color:var(--lin
 th,td{padding:.3rem .55rem;text-align:right;border-bottom:1px solid var(--rule);
 font-variant-numeric:tabular-nums;vertical-align:top}
 th:first-child,td:first-child{text-align:left;min-width:11rem} thead th{background:var(--soft)}
+.scroll th:first-child,.scroll td:first-child{position:sticky;left:0;background:var(--page)}
+.scroll thead th:first-child{background:var(--soft)}
 td{white-space:nowrap} td:first-child{white-space:normal}
 td small{display:block} .better{color:var(--better)} .worse{color:var(--worse)}
 .same{color:var(--dim)} .best{font-weight:650}
@@ -224,12 +227,14 @@ def _legend(found: "Evaluation") -> str:
     items = []
     for n, label in enumerate(found.qdiscs):
         shade = "currentColor" if colour(n) == colour(6) else colour(n)
-        items.append(f'<li><i style="background:{shade}"></i>{e(label)}</li>')
+        hollow = f"border:.2em solid {shade}" if n >= len(COLOURS) else f"background:{shade}"
+        items.append(f'<li><i style="{hollow}"></i>{e(label)}</li>')
+    dashed = " A ring: dashed lines." * (len(found.qdiscs) > len(COLOURS))
     return (
         f"<ul class=names>{''.join(items)}</ul><p class=dim>Mean ± half of the 95 % interval. "
         "Below it: difference from drop-tail, ▲ better, ▼ worse, = no difference (the "
         "interval includes zero, or it is below 1 %). Bold: no other discipline is better with "
-        "95 % confidence.</p>"
+        f"95 % confidence.{dashed}</p>"
     )
 
 

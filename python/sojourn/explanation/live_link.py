@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from sojourn._sojourn import InputError
 from sojourn._util.units import counted, seconds
 from sojourn.explanation import links
 from sojourn.explanation.finding import Finding
@@ -32,8 +33,11 @@ def report_in(path: Path) -> Mapping[str, Any] | None:
 
 
 def explain_report(report: Mapping[str, Any]) -> list[Finding]:
-    """Explain the report of a live link."""
-    return list(_findings(report))
+    """Explain the report of a live link. Raises InputError if a value is missing."""
+    try:
+        return list(_findings(report))
+    except KeyError as error:
+        raise InputError(f"no complete report of sojourn link: {error} is missing") from None
 
 
 def _findings(report: Mapping[str, Any]) -> Iterator[Finding]:

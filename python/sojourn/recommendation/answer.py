@@ -201,15 +201,56 @@ def recommend(
     InputError
         If an argument is invalid, no discipline is left, or Optuna is missing.
     """
+    question = prepare(
+        down, up, rtt, traffic, objective=objective, only=only, buffer=buffer, shaper=shaper,
+        trials=trials, seed=seed,
+    )  # fmt: skip
+    return answer(question, jobs=jobs)
+
+
+@dataclass(frozen=True)
+class Question:
+    """Validated question: the line, names of disciplines, objective, size of the search."""
+
+    line: Line
+    names: list[str]
+    objective: str | Objective
+    trials: int
+    seed: int
+
+
+def prepare(
+    down: str,
+    up: str,
+    rtt: str,
+    traffic: str,
+    *,
+    objective: str | Objective = "balance",
+    only: str | None = None,
+    buffer: str = "1000p",
+    shaper: bool | None = None,
+    trials: int = 60,
+    seed: int = 1,
+) -> Question:
+    """Return a validated question; the parameters are those of `recommend`."""
     if isinstance(objective, str) and objective not in OBJECTIVES:
         hint = near(objective, OBJECTIVES)
         raise InputError(f"--for: unknown objective {shown(objective)}{hint}")
-    cost = OBJECTIVES[objective] if isinstance(objective, str) else objective
-    if not 1 <= trials <= 10_000:
-        raise InputError(f"--trials: {trials} is out of range, allowed: 1 to 10000")
+    for name, value, least, most in (("trials", trials, 1, 10_000), ("seed", seed, 0, 2**32 - 1)):
+        if not least <= value <= most:
+            raise InputError(f"--{name}: {value} is out of range, allowed: {least} to {most}")
     names = candidates(only)
     asked = lines.make(down, up, rtt, traffic, buffer=buffer, shaper=shaper)
-    tried = search(asked, names, cost, trials=trials, seed=seed, jobs=jobs)
+    return Question(asked, names, objective, trials, seed)
+
+
+def answer(question: Question, *, jobs: int | None = None) -> Recommendation:
+    """Search, and judge what was found; `jobs` is that of `recommend`."""
+    asked, objective = question.line, question.objective
+    cost = OBJECTIVES[objective] if isinstance(objective, str) else objective
+    tried = search(
+        asked, question.names, cost, trials=question.trials, seed=question.seed, jobs=jobs
+    )
     final = [one for one in tried if not one.stopped][:FINALISTS]
     at = [(load, s) for load in HELD_OUT.values() for s in SEEDS]
     # The best of the finalists is chosen on the first half of the seeds, and judged on the other.

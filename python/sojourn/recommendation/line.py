@@ -36,6 +36,9 @@ PACKETS = 60_000
 TRACE_S = 60.0
 """Longest part of a trace for which a run lasts, beside the rule of `PACKETS`."""
 
+RATE_MIN_BPS, RATE_MAX_BPS = 64e3, 1e12
+"""Range of rates: below it a call fills the line, above it a run takes minutes."""
+
 RTT_MIN_S, RTT_MAX_S = 1e-6, 5.0
 """Range of round-trip times."""
 
@@ -88,7 +91,11 @@ def rate_of(option: str, given: str) -> tuple[float, Trace | None]:
     path = Path(given)
     if not path.is_file():
         try:
-            return bps_of(of_link(option, "rate", given)), None
+            bps = bps_of(of_link(option, "rate", given))
+            if not RATE_MIN_BPS <= bps <= RATE_MAX_BPS:
+                text = f"{shown(given)} is out of range, allowed: 64kbit to 1000gbit"
+                raise InputError(f"{option}: {text}")
+            return bps, None
         except InputError as error:
             hint = "; or the file of a trace" if re.search(r"/|[.][a-z]", given) else ""
             raise InputError(f"{error}{hint}") from None
