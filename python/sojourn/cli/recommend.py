@@ -55,7 +55,7 @@ def recommend(
         down, up, rtt, traffic, objective=wanted, only=only, buffer=buffer, shaper=shaper,
         trials=trials, seed=seed,
     )  # fmt: skip
-    print("sojourn: searching, about a minute on two cores", file=sys.stderr)
+    print("sojourn: searching; this takes seconds, or minutes for fast lines", file=sys.stderr)
     found = answer(question, jobs=jobs)
     if out is not None:
         with replacing(out) as part:
