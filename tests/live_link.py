@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 
 FAR, FAR6 = "198.18.0.1", "fd00:736f:6a6f::198.18.0.1"
+NEAR, NEAR6 = "198.18.0.2", "fd00:736f:6a6f::198.18.0.2"
 
 REFUSALS = ("sojourn: link: ", "sojourn: real packets")
 """First words of messages about missing tools and rights."""
@@ -52,7 +53,7 @@ def _checked(reason: str) -> str:
 def _lacking(*tools: str) -> str:
     if not sys.platform.startswith("linux"):
         return "real packets require Linux"
-    for tool in ("ip", "unshare", *tools):
+    for tool in ("ip", "ss", "unshare", *tools):
         if shutil.which(tool) is None:
             return f"the program {tool} is not installed"
     tried = link(["--rate", "1mbit"], ["true"])
@@ -72,10 +73,24 @@ def lacking_tun() -> str:
 def require(*tools: str, tun: bool = False) -> None:
     """Skip the running test if a live link, one of `tools`, or with `tun` a TUN device is missing.
 
-    These are the arguments of the mark `live`.
+    If nothing is, close the connections of earlier links. The arguments are those of the mark
+    `live`.
     """
     if reason := lacking(*tools) or (lacking_tun() if tun else ""):
         pytest.skip(f"no live link here: {reason}")
+    close_earlier_connections()
+
+
+def close_earlier_connections() -> None:
+    """Close the connections that an earlier link left outside.
+
+    The last ACK of a client can be queued when its link ends. The server's socket then repeats its
+    last segment for minutes. A later link has the same addresses: the segment crosses it, is
+    answered with a reset, and both are packets that no test has sent. Without effect if the kernel
+    does not let `ss` close sockets (`CONFIG_INET_DIAG_DESTROY`).
+    """
+    line = ["ss", "-K", "--tcp", "--all", f"dst {NEAR} or dst [{NEAR6}]"]
+    subprocess.run(line, capture_output=True, check=False)
 
 
 HIDE = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /dev/net && exec "$@"', "sh"]
