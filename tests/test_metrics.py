@@ -110,6 +110,57 @@ def test_jain_index() -> None:
     assert metrics.jain_index(r) == 1
 
 
+def media(**first: Any) -> Result:
+    """Return the result of two videos and two calls; `first` changes the first of each."""
+    flow = {"path": ["l"], "count": 2}
+    flows = [
+        {**flow, "name": "film", "rtt": "50ms", "source": "video"},
+        {**flow, "name": "call", "source": "call"},
+    ]
+    video = {"video_rate_bps": 2e6, "video_stalls": 1, "video_stalled_s": 2.5,
+             "video_switches": 3, "video_startup_s": 0.5, "video_segments": 4,
+             "goodput_bps": 2e6, "kind": "tcp"}  # fmt: skip
+    call = {"frames": 900, "lost_frames": 9, "frame_delay_p50_s": 0.02, "frame_delay_p95_s": 0.05,
+            "frame_delay_p99_s": 0.06, "frame_delay_max_s": 0.07, "goodput_bps": 1e6,
+            "kind": "udp"}  # fmt: skip
+    rows = []
+    for group, values in (("film", video), ("call", call)):
+        for i in (0, 1):
+            changed = {key: value for key, value in first.items() if i == 0 and key in values}
+            rows.append({"name": f"{group}.{i}", "group": group, **values, **changed})
+    result = made(change={"flows": flows})
+    result.flows.clear()
+    result.flows.update({row["name"]: row for row in rows})
+    return result
+
+
+def test_video_and_calls() -> None:
+    """Two of each: rates and starts are means, stalls are sums, delays those of the worst call."""
+    r = media(video_rate_bps=4e6, video_stalls=0, video_stalled_s=0.0, frame_delay_p95_s=0.04,
+              lost_frames=0, goodput_bps=3e6)  # fmt: skip
+    assert metrics.video_rate_bps(r) == metrics.video_rate_bps(r, "film") == 3e6
+    assert metrics.video_rate_bps(r, "call") is None
+    assert metrics.video_stalls(r, "film") == 1
+    assert metrics.video_stalled_s(r) == 2.5
+    assert metrics.video_switches(r) == 6
+    assert metrics.video_startup_s(r) == 0.5
+    assert metrics.call_rate_bps(r) == 2e6
+    assert metrics.call_rate_bps(r, "film") is None
+    assert metrics.frame_delay_percentile_s(r) == 0.05
+    assert metrics.frame_delay_percentile_s(r, 100, "call") == 0.07
+    assert metrics.frame_delay_percentile_s(r, 50, "film") is None
+    assert metrics.lost_frames(r) == 9 / 1800
+    assert metrics.lost_frames(r, "film") is None
+    with pytest.raises(ValueError, match="percent is 90, allowed: 50, 95, 99 and 100"):
+        metrics.frame_delay_percentile_s(r, 90)
+    late = media(video_rate_bps=None, video_startup_s=None)
+    assert metrics.video_rate_bps(late) == 2e6
+    assert metrics.video_startup_s(late) == 0.5
+    none = media(video_rate_bps=None)
+    none.flows["film.1"]["video_rate_bps"] = None
+    assert metrics.video_rate_bps(none) is None
+
+
 def there(column: Array | None) -> Array:
     """Return a column that must exist."""
     assert column is not None

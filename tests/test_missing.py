@@ -41,7 +41,7 @@ def test_names_are_given_once_and_do_not_exist(sojourn: Command) -> None:
     [
         (["run", "--set", "bottleneck.qdisc=gred"], "links.bottleneck.qdisc"),
         (["run", "--set", "call.tcp=quic"], "flows.call.tcp.name: "),
-        (["run", "--set", "call.source=webrtc"], "flows.call.source.name: "),
+        (["run", "--set", "call.source=scream"], "flows.call.source.name: "),
         (["compare", "--qdisc", "codel,gred"], "links.bottleneck.qdisc"),
     ],
 )

@@ -235,10 +235,21 @@ def example(params: list[Spec]) -> tuple[str, str]:
     return f"{name} = {value}", f"{name}{'_' * keyword.iskeyword(name)}={value}"
 
 
+SIM = ROOT / "crates" / "sim" / "src"
+MODELS = {
+    "video": [SIM / "traffic" / "video.rs"],
+    "call": [SIM / "endpoint" / "call.rs", SIM / "endpoint" / "gcc.rs"],
+}
+"""Files of the sources that model a program; their headers list departures from the source."""
+
+
 def page(spec: Spec, kind: str) -> str:
     """Return the page of a TCP or a source."""
     source = [f"Source: {spec['source']}.", ""]
-    return "\n".join([*head(spec, kind), *source, *parameters(spec["params"]), FOOT, ""])
+    lines = [*head(spec, kind), *source, *parameters(spec["params"])]
+    said = [line for file in MODELS.get(spec["name"], ()) for line in header.departures(file)]
+    lines += ["## Departures from its source", "", *said] if said else []
+    return "\n".join([*lines, *[""] * bool(said), FOOT, ""])
 
 
 def discipline(spec: Spec, run: step.Step) -> str:

@@ -1,6 +1,7 @@
 """Read the description of a discipline from its Rust file: module header and variables."""
 
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -113,3 +114,12 @@ def _about(file: str, gauge: str) -> Iterator[str]:
             yield plain(
                 " ".join(x.strip().removeprefix("///").strip() for x in doc[1].splitlines())
             )
+
+
+def departures(file: Path) -> list[str]:
+    """Return the paragraph **Departures** of a module header as lines of text, without its mark."""
+    lines = [line[3:].strip() for line in file.read_text().splitlines() if line.startswith("//!")]
+    first = next(i for i, line in enumerate(lines) if line.startswith("**Departures**"))
+    end = next((i for i in range(first, len(lines)) if not lines[i]), len(lines))
+    text = " ".join(lines[first:end]).removeprefix("**Departures**: ")
+    return textwrap.wrap(text[0].upper() + text[1:], 100)

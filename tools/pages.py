@@ -268,6 +268,7 @@ TITLES = {
     "loss": "Losses and marks",
     "delay": "Delay and queue",
     "completion": "Completion times and timeouts",
+    "media": "Video and calls",
     "dynamics": "Response to changes",
 }
 """The modules of `sojourn.metrics`, in the order of the registry, with their titles."""

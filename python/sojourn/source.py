@@ -11,6 +11,7 @@ from sojourn._util.base import Source
 
 __all__ = [
     "Bulk",
+    "Call",
     "Cbr",
     "Incast",
     "Onoff",
@@ -19,6 +20,7 @@ __all__ = [
     "Source",
     "Trace",
     "Transfers",
+    "Video",
     "Web",
 ]
 
@@ -346,6 +348,106 @@ class Web(Source, kw_only=True, frozen=True, tag="web"):
     most: int | None = None
     """Maximum number of open connections; further ones are retried after 1 s. Integer; default
     10000; 1 to 1000000.
+    """
+
+
+class Video(Source, kw_only=True, frozen=True, tag="video"):
+    """Adaptive video over TCP: segments at a rate that depends on the player's buffer.
+
+    Source: Huang et al., A Buffer-Based Approach to Rate Adaptation, SIGCOMM 2014.
+    """
+
+    start: str | None = None
+    """Start time: the first request. Duration, or uniform|exponential|pareto|lomax|cdf(...);
+    default 0s.
+    """
+
+    stop: str | None = None
+    """Time from which no further segment is requested; auto means never. Duration or auto; default
+    auto.
+    """
+
+    segment: str | None = None
+    """Duration of the video in a segment. Duration; default 4s; 100ms to 600s; the paper's V."""
+
+    lowest: str | None = None
+    """Lowest video rate, payload. Rate; default 235kbit; 1kbit to 100gbit; the paper's R_min; also
+    called min_rate.
+    """
+
+    highest: str | None = None
+    """Highest video rate, payload. Rate; default 5mbit; 1kbit to 100gbit; the paper's R_max; also
+    called max_rate.
+    """
+
+    levels: int | None = None
+    """Number of video rates; each is the same multiple of the one below. Integer; default 10; 1 to
+    100.
+    """
+
+    buffer: str | None = None
+    """Largest buffer of the player: no segment is requested that would not fit. Duration; default
+    240s; 100ms to 3600s; the paper's B_max.
+    """
+
+    reservoir: str | None = None
+    """Buffer up to which the lowest rate is chosen, once the start-up phase is over. Duration;
+    default 90s; 100ms to 3600s; the paper's r.
+    """
+
+    cushion: str | None = None
+    """Range of the buffer above the reservoir in which the rate rises to the highest. Duration;
+    default 126s; 100ms to 3600s; the paper's cu.
+    """
+
+    resume: str | None = None
+    """Buffer with which playback starts, and starts again after a stall; at least a segment.
+    Duration; default 4s; 0s to 3600s.
+    """
+
+    startup: bool | None = None
+    """If true, the rate rises from segment to segment while the buffer grows fast (BBA-2's start-up
+    phase); otherwise the map from buffer to rate holds from the start (BBA-0). Flag; default true.
+    """
+
+
+class Call(Source, kw_only=True, frozen=True, tag="call"):
+    """One direction of a video call over UDP: frames at a rate that follows feedback (GCC).
+
+    Source: Google Congestion Control, draft-ietf-rmcat-gcc-02.
+    """
+
+    start: str | None = None
+    """Start time; the first frame follows at a random time within one frame interval. Duration, or
+    uniform|exponential|pareto|lomax|cdf(...); default 0s.
+    """
+
+    stop: str | None = None
+    """Stop time; auto means never. Duration or auto; default auto."""
+
+    frames: int | None = None
+    """Frames per second. Integer; default 30; 1 to 1000; also called fps."""
+
+    packet: str | None = None
+    """Largest packet on the wire. Bytes; default 1200B; 100B to 65535B; also called size."""
+
+    initial: str | None = None
+    """Rate on the wire before the first feedback. Rate; default 300kbit; 1kbit to 10gbit."""
+
+    lowest: str | None = None
+    """Lowest rate on the wire. Rate; default 50kbit; 1kbit to 10gbit; also called min_rate."""
+
+    highest: str | None = None
+    """Highest rate on the wire. Rate; default 2500kbit; 1kbit to 10gbit; also called max_rate."""
+
+    pacing: float | None = None
+    """Rate at which the packets of a frame leave, as a multiple of the rate of the call. Number;
+    default 2.5; 1 to 1000.
+    """
+
+    feedback: str | None = None
+    """Longest time between two feedback messages; a decrease is reported at once. Duration; default
+    1s; 10ms to 10s.
     """
 
 

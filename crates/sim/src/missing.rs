@@ -62,22 +62,13 @@ pub static SENDERS: &[Missing] = &[
 ];
 
 /// Traffic sources that are not in [`crate::traffic::source::SOURCES`].
-pub static SOURCES: &[Missing] = &[
-    Missing {
-        names: &["video", "dash", "abr", "streaming"],
-        about: "streamed video that adapts its rate",
-        planned: true,
-        why: "sources do not see how fast their data arrives",
-        instead: "transfers, with the size of a segment and the gap between two",
-    },
-    Missing {
-        names: &["webrtc", "gcc", "scream", "nada", "rmcat"],
-        about: "a video call that adapts its rate",
-        planned: true,
-        why: "UDP sources get no feedback",
-        instead: "cbr at the rate of the call",
-    },
-];
+pub static SOURCES: &[Missing] = &[Missing {
+    names: &["scream", "nada"],
+    about: "a video call with another congestion control than Google's",
+    planned: false,
+    why: "browsers use Google's",
+    instead: "call",
+}];
 
 #[cfg(test)]
 mod tests {
@@ -110,7 +101,5 @@ mod tests {
         let quic = refusal(r#""tcp": "QUIC""#);
         assert!(quic.starts_with("flows.f.tcp.name: \"QUIC\" (the QUIC transport"), "{quic}");
         assert!(quic.ends_with("use cubic, sack or bbr with rack = true and pacing = true"));
-        let video = refusal(r#""source": {"name": "video"}"#);
-        assert!(video.starts_with("flows.f.source.name: \"video\" (streamed video"), "{video}");
     }
 }

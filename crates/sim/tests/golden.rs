@@ -124,8 +124,10 @@ fn sources_match_the_table() {
         (json!({"name": "incast", "persistent": true}), 30),
         (json!({"name": "sessions", "interval": "exponential(150ms)"}), 10),
         (json!({"name": "web", "objects": "pareto(mean=4, shape=1.5)", "request": true}), 20),
+        (json!({"name": "video"}), 3),
+        (json!({"name": "call"}), 3),
     ] {
-        let udp = source["name"] == "onoff";
+        let udp = source["name"] == "onoff" || source["name"] == "call";
         let mut scenario = json!({
             "duration": "60s", "warmup": "10s",
             "links": {"l": {"rate": "5mbit", "delay": "10ms", "qdisc": {"name": "droptail",

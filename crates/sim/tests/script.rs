@@ -100,12 +100,17 @@ fn sequential_transfers_match_the_simulator() {
          "source": {"name": "incast", "size": "8kB", "gap": "20ms"}},
         {"name": "pages", "path": ["up"], "tcp": {"name": "sack", "delack": false},
          "source": {"name": "web", "sessions": 3, "objects": 3,
-                    "page_gap": "exponential(500ms)"}}]"#;
+                    "page_gap": "exponential(500ms)"}},
+        {"name": "film", "path": ["up"], "tcp": {"name": "sack", "delack": false},
+         "source": {"name": "video", "segment": "500ms", "buffer": "2s", "reservoir": "500ms",
+                    "cushion": "1s", "resume": "1s"}}]"#;
     let scenario = scenario(flows);
-    let (_, played, _) = play(&scenario);
+    let (told, played, _) = play(&scenario);
     let outcome = run(&scenario, &mut |_| true).unwrap();
     let simulated = transfers(&outcome.columns);
-    for row in 0..10 {
+    assert_eq!(told[10]["video_rate_bps"], 5e6);
+    assert_eq!(told[10]["video_stalls"], outcome.summary["flows"][10]["video_stalls"]);
+    for row in 0..11 {
         let of = |all: &Transfers| all.iter().filter(|t| t.0 == row).copied().collect::<Vec<_>>();
         let (ours, theirs) = (of(&played), of(&simulated));
         assert!(ours.len() > 20, "row {row}: {}", ours.len());

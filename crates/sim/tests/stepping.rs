@@ -115,6 +115,28 @@ fn every_discipline_gives_the_same_bytes_in_steps() {
 }
 
 #[test]
+fn video_and_calls_give_the_same_bytes_in_steps() {
+    let flows = json!([
+        {"name": "film", "count": 2, "path": ["up"], "rtt": "20ms", "tcp": "cubic",
+         "source": {"name": "video", "segment": "200ms", "buffer": "800ms",
+             "reservoir": "200ms", "cushion": "400ms", "resume": "200ms"}},
+        {"name": "late", "path": ["up"], "return_path": ["back"],
+         "source": {"name": "call", "initial": "500kbit", "feedback": "100ms"}},
+        {"name": "bulk", "path": ["lossy"], "rtt": "30ms", "source": "call"},
+    ]);
+    for entry in REGISTRY {
+        let scenario = scenario(entry.name, "newreno", &[("flows", flows.clone())]);
+        let expected = whole(&scenario);
+        if entry.name == "droptail" {
+            assert!(!expected.contains("\"video_segments\":0"));
+            assert!(!expected.contains("\"frames\":0") && expected.contains("lost_frames"));
+        }
+        assert_eq!(expected, stepped(&scenario, 10_000, false), "{}", entry.name);
+        assert_eq!(expected, stepped(&scenario, 7_313, true), "{}, changeable", entry.name);
+    }
+}
+
+#[test]
 fn every_tcp_gives_the_same_bytes_in_steps() {
     let flows = |tcp: &str, path: Json, back: Json| {
         json!([

@@ -115,10 +115,12 @@ fn every_source() {
         json!({"name": "incast", "gap": "exponential(100ms)"}),
         json!({"name": "sessions", "interval": "exponential(150ms)"}),
         json!({"name": "web", "objects": "pareto(mean=4, shape=1.5)"}),
+        json!({"name": "video", "segment": "500ms"}),
     ] {
         same_later(&source.to_string(), "red", &flow(source.clone()), &OFFSETS);
     }
-    for source in [json!({"name": "cbr"}), json!({"name": "onoff", "rate": "2mbit"})] {
+    let call = json!({"name": "call", "feedback": "200ms"});
+    for source in [json!({"name": "cbr"}), json!({"name": "onoff", "rate": "2mbit"}), call] {
         let flows = json!([{"name": "f", "count": 5, "path": ["l"], "source": source}]);
         same_later(&source.to_string(), "pie", &flows, &OFFSETS);
     }

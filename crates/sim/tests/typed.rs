@@ -98,6 +98,8 @@ fn assign(source: &mut Source, name: &str, value: &str) {
         Source::Incast(p) => p.assign(name, value),
         Source::Sessions(p) => p.assign(name, value),
         Source::Web(p) => p.assign(name, value),
+        Source::Video(p) => p.assign(name, value),
+        Source::Call(p) => p.assign(name, value),
         Source::Trace(p) => p.shift.assign(name, value),
         other => panic!("{} is not tested", other.name()),
     }

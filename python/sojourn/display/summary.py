@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
+from sojourn import metrics
 from sojourn._util import units
 from sojourn.display.table import Table
 from sojourn.metrics.overview import Group, completion_times, groups, rows
@@ -114,9 +115,16 @@ def _lost(group: Group) -> str:
 
 def _times(result: Result, group: Group) -> str:
     """Describe what an application experiences: delay of a call, completion of transfers."""
+    if group.source == "call":
+        worst = group.worst("frame_delay_p95_s")
+        return "-" if worst is None else f"frames {units.duration(worst)} (95 %)"
     if group.udp:
         worst = group.worst("delay_p99_s")
         return "-" if worst is None else f"delay {units.duration(worst)} (99 %)"
+    if group.source == "video":
+        rate = metrics.video_rate_bps(result, group.name)
+        stalled = units.duration(metrics.video_stalled_s(result, group.name))
+        return "no segment" if rate is None else f"video {units.rate(rate)}, stalled {stalled}"
     if not group.endless:
         took = completion_times(result, group)
         if not len(took):

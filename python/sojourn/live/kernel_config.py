@@ -137,6 +137,11 @@ def plan(scenario: Mapping[str, Any]) -> Plan:
 def _host(flow: Mapping[str, Any]) -> Host:
     """Return the kernel settings of a flow. Raises InputError for unsupported ones."""
     path = f"flows.{flow['name']}"
+    if flow["source"]["name"] == "call":
+        raise InputError(
+            f"{path}.source: a call is not supported on real packets, which carry no feedback of "
+            "datagrams; use cbr at the rate of the call"
+        )
     if "tcp" not in flow:
         sizes = flow["source"].get("size_bytes") or [bytes_of(flow["source"]["packet"])]
         for size in sizes:

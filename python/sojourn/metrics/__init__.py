@@ -22,4 +22,5 @@ from sojourn.metrics.throughput import *  # noqa: F403
 from sojourn.metrics.loss import *  # noqa: F403
 from sojourn.metrics.delay import *  # noqa: F403
 from sojourn.metrics.completion import *  # noqa: F403
+from sojourn.metrics.media import *  # noqa: F403
 from sojourn.metrics.dynamics import *  # noqa: F403

@@ -90,6 +90,9 @@ def readings(result: Result, link: str) -> list[Reading]:
             delay = "one-way delay, 99 %" + " of the worst" * (len(group.flows) > 1)
             rows.append(Reading(name, delay, "ms", _times(group.worst("delay_p99_s"), 1e3), "less"))
             rows.append(Reading(name, "loss", "%", _times(group.loss_rate(), 100), "less"))
+            rows += _call(result, group) if group.source == "call" else []
+        elif group.source == "video":
+            rows += _video(result, group)
         elif not group.endless:
             took = completion_times(result, group) * 1e3
             rows.append(Reading(name, "completion time, mean", "ms", _mean(took), "less"))
@@ -109,6 +112,27 @@ def readings(result: Result, link: str) -> list[Reading]:
     )
     rows.append(Reading(link, "utilisation", "%", _times(of["utilisation"], 100), "more"))
     return rows
+
+
+def _call(result: Result, group: Group) -> list[Reading]:
+    """Return the readings of calls: delay of frames, lost frames, rate."""
+    name, of = group.title, group.name
+    delay = metrics.frame_delay_percentile_s(result, 95, of)
+    return [
+        Reading(name, "delay of frames, 95 %", "ms", _times(delay, 1e3), "less"),
+        Reading(name, "lost frames", "%", _times(metrics.lost_frames(result, of), 100), "less"),
+        Reading(name, "rate", "Mbit/s", _times(metrics.call_rate_bps(result, of), 1e-6), "more"),
+    ]
+
+
+def _video(result: Result, group: Group) -> list[Reading]:
+    """Return the readings of videos: rate, stalled time."""
+    rate = _times(metrics.video_rate_bps(result, group.name), 1e-6)
+    stalled = metrics.video_stalled_s(result, group.name)
+    return [
+        Reading(group.title, "video rate", "Mbit/s", rate, "more"),
+        Reading(group.title, "stalled", "s", stalled, "less"),
+    ]
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,10 @@ impl Own {
                 Some(parsed.map_err(|e| e.at("tcp"))?)
             }
         };
+        if let (Source::Call(_), Some(_)) = (&source, &tcp) {
+            let text = "does not go with the source call, which sends over UDP: leave it out";
+            return Err(Error::new(text).at("tcp"));
+        }
         if let Source::Trace(trace) = &source {
             trace.validate(count, tcp.is_none()).map_err(|e| e.at("source"))?;
         }

@@ -2,6 +2,7 @@
 
 use super::flows::FlowConfig;
 use super::links::{LinkConfig, MEMORY_MAX, link_bytes, mb};
+use crate::traffic::source::Source;
 use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::stats::Histogram;
@@ -30,11 +31,13 @@ pub fn fits(duration: Span, links: &[LinkConfig], flows: &[FlowConfig]) -> Resul
     };
     let count = members(&mut flows.iter());
     let udp = members(&mut flows.iter().filter(|f| f.tcp.is_none()));
+    let calls = members(&mut flows.iter().filter(|f| matches!(f.source, Source::Call(_))));
     let parts = [
         (links.len(), "links with their disciplines", of_links),
         (crossed, "links that flows cross", crossed.saturating_mul(histogram)),
         (count, "flows", count.saturating_mul(FLOW_BYTES)),
         (udp, "delays of UDP flows", udp.saturating_mul(histogram)),
+        (calls, "delays of frames", calls.saturating_mul(histogram)),
     ];
     let bytes = parts.iter().fold(0, |sum: usize, part| sum.saturating_add(part.2));
     if bytes <= MEMORY_MAX {

@@ -1,12 +1,16 @@
-//! Endpoints of a UDP flow: a source without feedback, and a sink that measures delay and loss.
+//! Endpoints of a UDP flow: a source, without feedback except for calls, and a sink that measures
+//! delay and loss.
 
+use crate::endpoint::call::{CallEndpoints, Report};
 use crate::traffic::pacing::PacketSchedule;
 use crate::traffic::packet_trace::TrafficCursor;
 use crate::traffic::source::Source;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::cast;
+use sojourn_aqm::random::Random;
 use sojourn_aqm::stats::Histogram;
-use sojourn_aqm::units::Time;
+use sojourn_aqm::units::{Span, Time};
+use std::collections::VecDeque;
 
 /// UDP source and sink.
 #[derive(Clone, Debug)]
@@ -29,6 +33,8 @@ pub struct UdpEndpoints {
     last_delay: Option<u64>,
     /// Count, sum (ns) and sum of squares (ns²) of the differences between consecutive delays.
     differences: (u64, i128, i128),
+    /// Reports on the last hop to the sender, with their times of arrival.
+    reports: VecDeque<(Time, Report)>,
 }
 
 /// Schedule and sizes of the datagrams.
@@ -36,6 +42,18 @@ pub struct UdpEndpoints {
 enum DatagramSchedule {
     Paced(PacketSchedule),
     Trace(TrafficCursor),
+    Call(Box<CallEndpoints>),
+}
+
+/// Datagram on its way.
+#[derive(Clone, Copy, Debug)]
+pub struct Datagram {
+    /// Time of transmission.
+    pub sent: Time,
+    /// Length on the wire, bytes.
+    pub len: u32,
+    /// Number within the flow; 0 if the source has no feedback.
+    pub number: u32,
 }
 
 /// IPv4 and UDP header, bytes.
@@ -45,6 +63,11 @@ impl UdpEndpoints {
     /// Create the endpoints of the `i`-th flow of a group with this source.
     pub fn new(source: &Source, i: u64, start: Time, mut rng: Pcg64Mcg) -> UdpEndpoints {
         let (sends, first) = match (source, PacketSchedule::for_source(source, &mut rng)) {
+            (Source::Call(params), _) => {
+                let interval = CallEndpoints::offset_of(params, 1).0 as f64;
+                let first = start + Span(cast::trunc(rng.uniform() * interval));
+                (DatagramSchedule::Call(Box::new(CallEndpoints::new(params, first))), first)
+            }
             (_, Some((pace, first))) => (DatagramSchedule::Paced(pace), start + first),
             (Source::Trace(trace), None) => {
                 let player = TrafficCursor::new(trace, i, start);
@@ -65,6 +88,7 @@ impl UdpEndpoints {
             delay: Histogram::default(),
             last_delay: None,
             differences: (0, 0, 0),
+            reports: VecDeque::new(),
         }
     }
 
@@ -77,11 +101,58 @@ impl UdpEndpoints {
                 (cast::saturate32(bytes), now + gap)
             }
             DatagramSchedule::Trace(player) => (player.pop(), player.next_time()),
+            DatagramSchedule::Call(call) => call.send(now),
         }
     }
 
-    /// Receive a datagram of `len` bytes that was sent at `sent`.
-    pub fn receive(&mut self, now: Time, sent: Time, len: u32) {
+    /// As [`UdpEndpoints::send`], with the datagram.
+    pub fn send_datagram(&mut self, now: Time) -> (Datagram, Time) {
+        let (len, due) = self.send(now);
+        let number = self.call().map_or(0, CallEndpoints::last_packet);
+        (Datagram { sent: now, len, number }, due)
+    }
+
+    /// Its call; None if the source is another.
+    pub fn call(&self) -> Option<&CallEndpoints> {
+        match &self.sends {
+            DatagramSchedule::Call(call) => Some(call),
+            _ => None,
+        }
+    }
+
+    /// Time at which the next report reaches the sender.
+    pub fn next_report(&self) -> Time {
+        self.reports.front().map_or(Time::NEVER, |report| report.0)
+    }
+
+    /// Schedule the arrival of a report at the sender, not earlier than that of the previous call.
+    pub fn schedule_report(&mut self, at: Time, report: Report) {
+        self.reports.push_back((at, report));
+    }
+
+    /// Process the reports that reach the sender by `now`.
+    pub fn process_reports(&mut self, now: Time) {
+        while self.next_report() <= now
+            && let Some((at, report)) = self.reports.pop_front()
+        {
+            if let DatagramSchedule::Call(call) = &mut self.sends {
+                call.on_report(at, &report);
+            }
+        }
+    }
+
+    /// Receive a datagram; returns a report for the sender, if one is due.
+    pub fn receive(&mut self, now: Time, datagram: &Datagram) -> Option<Report> {
+        self.measure(now, datagram.sent, datagram.len);
+        let Datagram { sent, len, number } = *datagram;
+        match &mut self.sends {
+            DatagramSchedule::Call(call) => call.receive(now, sent, len, number),
+            _ => None,
+        }
+    }
+
+    /// Count a datagram of `len` bytes that was sent at `sent`.
+    fn measure(&mut self, now: Time, sent: Time, len: u32) {
         self.delivered_bytes += u64::from(len).saturating_sub(UDP_HEADER);
         if sent < self.since {
             return;
@@ -95,15 +166,21 @@ impl UdpEndpoints {
         }
     }
 
-    /// Count a lost datagram that was sent at `sent`.
-    pub fn on_loss(&mut self, sent: Time) {
-        self.lost += u64::from(sent >= self.since);
+    /// Count a lost datagram.
+    pub fn on_loss(&mut self, datagram: &Datagram) {
+        self.lost += u64::from(datagram.sent >= self.since);
+        if let DatagramSchedule::Call(call) = &mut self.sends {
+            call.on_loss(datagram.number);
+        }
     }
 
     /// Start the measured interval at `now`: reset all counters.
     pub fn start_measuring(&mut self, now: Time) {
         (self.since, self.sent, self.lost) = (now, 0, 0);
         self.delay.clear();
+        if let DatagramSchedule::Call(call) = &mut self.sends {
+            call.start_measuring(now);
+        }
         (self.last_delay, self.differences) = (None, (0, 0, 0));
         self.delivered_base = self.delivered_bytes;
     }

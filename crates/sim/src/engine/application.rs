@@ -6,6 +6,7 @@ use crate::engine::random_stream::random_stream;
 use crate::engine::transfer::{Completion, Transfer};
 use crate::traffic::pacing::PacketSchedule;
 use crate::traffic::source::{Source, Transfers};
+use crate::traffic::video::VideoPlayer;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::units::{Span, Time};
 
@@ -23,6 +24,8 @@ pub enum App {
     Paced(Box<PacedWrites>),
     /// Transfers requested by a session group.
     Pooled(Box<Transfer>),
+    /// Segments of a video, on one connection.
+    Video(Box<VideoPlayer>),
 }
 
 /// Amount of data of a connection.
@@ -43,6 +46,8 @@ pub enum AppAction {
     Open(Amount),
     /// Write this many bytes.
     Write(u64),
+    /// Open a connection for a transfer of this many bytes, or use the one that is open.
+    Fetch(u64),
     /// Stop giving data.
     Stop,
 }
@@ -77,6 +82,9 @@ impl App {
             let params = params.clone();
             let all = SequentialTransfers { params, rng, left, current, received: true };
             return App::Transfers(Box::new(all));
+        }
+        if let Source::Video(params) = source {
+            return App::Video(Box::new(VideoPlayer::new(params.clone())));
         }
         match PacketSchedule::for_source(source, &mut rng) {
             Some((schedule, first)) => {
@@ -113,7 +121,10 @@ impl App {
                 all.received = false;
                 (Some(AppAction::Open(Amount::Bytes(bytes))), Time::NEVER)
             }
-            App::Transfers(_) | App::Pooled(_) => (None, Time::NEVER),
+            App::Video(player) if !stops => {
+                (Some(AppAction::Fetch(player.request(now))), Time::NEVER)
+            }
+            App::Transfers(_) | App::Pooled(_) | App::Video(_) => (None, Time::NEVER),
         }
     }
 }

@@ -10,12 +10,15 @@ pub use outbox::{ArrivedPacket, Outbox};
 
 use crate::config::flows::FlowConfig;
 use crate::endpoint::ack_queue::AckQueue;
+use crate::endpoint::call::Report;
 use crate::endpoint::cc::ControlParams;
 use crate::endpoint::tcp::{Ack, Receiver, Segment, SenderStats, Tcp, UNLIMITED};
-use crate::endpoint::udp::UdpEndpoints;
+use crate::endpoint::udp::{Datagram, UdpEndpoints};
 use crate::engine::application::{Amount, App, AppAction, source_start, source_stop};
 use crate::engine::random_stream::random_stream;
 use crate::engine::transfer::Completion;
+use crate::traffic::source::Source;
+use crate::traffic::video::VideoStats;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::Ecn;
 use sojourn_aqm::cast;
@@ -48,7 +51,7 @@ pub struct Flow {
     pub rtt: Span,
     /// Part of `rtt` that the links do not account for; added to the delay of every ack.
     extra_delay: Span,
-    /// True if acks cross links on the return path.
+    /// True if acks, or the reports of a call, cross links on the return path.
     pub acks_cross_links: bool,
     /// True if the receiver processes an arrival as soon as its time is known, instead of when it
     /// is due. This is possible when acks return with a constant delay: only the sender observes
@@ -138,6 +141,7 @@ impl Flow {
         let rtt = Flow::rtt_of(def, i, of_links, seed);
         let hash = random::stream_key(seed, &format!("flows.{name}.hash"));
         let tcp = def.tcp.is_some();
+        let call = matches!(def.source, Source::Call(_));
         let back = &def.routes[def.route_index(i)][1];
         Flow {
             group: cast::number(group),
@@ -156,7 +160,7 @@ impl Flow {
             },
             rtt,
             extra_delay: Span(rtt.0 - of_links.0),
-            acks_cross_links: tcp && !back.is_empty(),
+            acks_cross_links: (tcp || call) && !back.is_empty(),
             processes_early: tcp && back.is_empty(),
             inbox: VecDeque::new(),
             delivered: 0,
@@ -186,7 +190,7 @@ impl Flow {
             Endpoints::Tcp(tcp) => {
                 inbox.min(self.next_ack_time()).min(self.next_action).min(tcp.sender.next_timer())
             }
-            Endpoints::Udp(_) => inbox.min(self.next_action),
+            Endpoints::Udp(udp) => inbox.min(self.next_action).min(udp.next_report()),
         }
     }
 
@@ -215,6 +219,9 @@ impl Flow {
                 }
             }
         }
+        if let Endpoints::Udp(udp) = &mut self.ends {
+            udp.process_reports(now);
+        }
         let Flow { ends, acks, connection, .. } = self;
         if let Endpoints::Tcp(tcp) = ends {
             let mut ack = Ack::default();
@@ -229,6 +236,9 @@ impl Flow {
             match &mut tcp.app {
                 App::Transfers(all) if self.next_action == Time::NEVER && tcp.sender.is_done() => {
                     self.next_action = all.next_start(now);
+                }
+                App::Video(player) if self.next_action == Time::NEVER && tcp.sender.is_done() => {
+                    self.next_action = player.next_request(now);
                 }
                 App::Pooled(transfer) if transfer.busy && tcp.sender.is_done() => {
                     (transfer.busy, transfer.acked) = (false, true);
@@ -255,8 +265,8 @@ impl Flow {
         match &mut self.ends {
             Endpoints::Udp(udp) => {
                 if now < self.stop {
-                    let (len, due) = udp.send(now);
-                    out.datagram = Some(len);
+                    let (datagram, due) = udp.send_datagram(now);
+                    out.datagram = Some(datagram);
                     self.next_action = due;
                 }
             }
@@ -275,6 +285,13 @@ impl Flow {
                     Some(AppAction::Write(bytes)) => {
                         tcp.sender.write(now, bytes, &mut out.segments);
                     }
+                    Some(AppAction::Fetch(bytes)) => {
+                        if self.connection == 0 {
+                            self.connection = 1;
+                            tcp.open(now, Amount::Written, &mut out.segments);
+                        }
+                        tcp.sender.write(now, bytes, &mut out.segments);
+                    }
                     Some(AppAction::Stop) => tcp.sender.stop_writing(),
                     None => {}
                 }
@@ -288,10 +305,18 @@ impl Flow {
         at + self.extra_delay
     }
 
-    /// Count a lost datagram that was sent at `sent`.
-    pub fn on_datagram_lost(&mut self, sent: Time) {
+    /// Schedule a report that crosses its last link at `at`; returns its arrival time at the sender.
+    pub fn schedule_report(&mut self, at: Time, report: Report) -> Time {
         if let Endpoints::Udp(udp) = &mut self.ends {
-            udp.on_loss(sent);
+            udp.schedule_report(at + self.extra_delay, report);
+        }
+        at + self.extra_delay
+    }
+
+    /// Count a lost datagram.
+    pub fn on_datagram_lost(&mut self, datagram: &Datagram) {
+        if let Endpoints::Udp(udp) = &mut self.ends {
+            udp.on_loss(datagram);
         }
     }
 
@@ -301,6 +326,16 @@ impl Flow {
         match &mut self.ends {
             Endpoints::Tcp(tcp) => tcp.base = (*tcp.sender.stats(), delivered),
             Endpoints::Udp(udp) => udp.start_measuring(now),
+        }
+    }
+
+    /// Statistics of its video from `warm` to `end`; None if it carries none.
+    pub fn video_stats(&self, warm: Time, end: Time) -> Option<VideoStats> {
+        match &self.ends {
+            Endpoints::Tcp(TcpEndpoints { app: App::Video(player), .. }) => {
+                Some(player.stats(warm, end, self.stop))
+            }
+            _ => None,
         }
     }
 
@@ -351,6 +386,13 @@ impl TcpEndpoints {
                 transfer.target = u64::MAX;
                 transfer.received = Some(at);
                 transfer.startup = self.sender.established().since(transfer.open.requested_at);
+            }
+            App::Video(player) if player.completes(self.receiver.received_in_connection()) => {
+                player.on_received(at);
+                let (start, bytes) = player.last_request();
+                let startup = self.sender.established().since(start);
+                let duration = at.since(start);
+                self.completions.push(Completion { start, duration, startup, bytes });
             }
             _ => {}
         }

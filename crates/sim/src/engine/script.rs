@@ -17,6 +17,7 @@ use crate::engine::random_stream::random_stream;
 use crate::engine::sessions::SessionGroup;
 use crate::engine::transfer::{Completion, OpenRequest, Transfer};
 use crate::output::outcome::{self, Column, Completions, flow_summary_head};
+use crate::traffic::video::VideoPlayer;
 use serde_json::Value as Json;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
@@ -68,8 +69,18 @@ struct SingleFlow {
     due: Time,
     stop: Time,
     source: SingleSource,
+    /// Time at which its connection was established.
+    established: Time,
     /// Completed transfers.
     completions: Vec<Completion>,
+}
+
+/// Parts of a flow that carries a video.
+struct VideoFlow<'a> {
+    player: &'a mut VideoPlayer,
+    due: &'a mut Time,
+    completions: &'a mut Vec<Completion>,
+    established: &'a mut Time,
 }
 
 #[derive(Debug)]
@@ -117,7 +128,8 @@ impl SingleFlow {
             due = udp.first;
             SingleSource::Udp(Box::new(udp))
         };
-        SingleFlow { group, due, stop: source_stop(def), source, completions: Vec::new() }
+        let (stop, established, completions) = (source_stop(def), Time::ZERO, Vec::new());
+        SingleFlow { group, due, stop, source, established, completions }
     }
 
     /// Perform the action that is due for row `row`, which is this one.
@@ -138,6 +150,10 @@ impl SingleFlow {
                         Action::Open { flow: row, row, amount, request: false, keep: false }
                     }
                     AppAction::Write(bytes) => Action::Write(row, bytes),
+                    AppAction::Fetch(bytes) => {
+                        let amount = Amount::Bytes(bytes);
+                        Action::Open { flow: row, row, amount, request: false, keep: true }
+                    }
                     AppAction::Stop => Action::Stop(row),
                 })
             }
@@ -218,6 +234,9 @@ impl Script {
         for own in self.own.iter_mut().flatten().filter(|own| own.group == group) {
             (own.due, own.stop) = (Time::NEVER, own.stop.min(now));
             own.completions.retain(|c| c.start + c.duration < now);
+            if let SingleSource::Tcp(App::Video(player)) = &mut own.source {
+                player.leave(now);
+            }
         }
         for sessions in self.groups.iter_mut().map(|group| &mut group.sessions) {
             if sessions.group == group {
@@ -246,12 +265,28 @@ impl Script {
         }
     }
 
+    /// Flow with this number, if it has its own source and carries a video.
+    fn video(&mut self, flow: u32) -> Option<VideoFlow<'_>> {
+        let SingleFlow { source, due, completions, established, .. } =
+            self.own.get_mut(flow as usize)?.as_mut()?;
+        match source {
+            SingleSource::Tcp(App::Video(player)) => {
+                Some(VideoFlow { player, due, completions, established })
+            }
+            _ => None,
+        }
+    }
+
     /// Report that the connection of a flow is established: its first byte can be sent.
     pub fn established(&mut self, flow: u32, at: Time) {
         if let Some(transfer) = self.pooled_flow(flow).and_then(|pooled| pooled.transfer.as_mut()) {
             transfer.startup = at.since(transfer.open.requested_at);
         } else if let Some((all, ..)) = self.sequential_transfers(flow) {
             all.current.startup = at.since(all.current.start);
+        } else if let Some(video) = self.video(flow)
+            && video.completions.is_empty()
+        {
+            *video.established = at;
         }
     }
 
@@ -262,6 +297,11 @@ impl Script {
             self.groups[group].sessions.on_received(&transfer, host, at);
         } else if let Some((all, _, completions)) = self.sequential_transfers(flow) {
             completions.push(all.complete(at));
+        } else if let Some(VideoFlow { player, completions, established, .. }) = self.video(flow) {
+            player.on_received(at);
+            let (start, bytes) = player.last_request();
+            let (duration, startup) = (at.since(start), established.since(start));
+            completions.push(Completion { start, duration, startup, bytes });
         }
     }
 
@@ -273,6 +313,8 @@ impl Script {
             self.groups[group].sessions.on_acked(&transfer, host, flow, at);
         } else if let Some((all, due, _)) = self.sequential_transfers(flow) {
             *due = all.next_start(at);
+        } else if let Some(video) = self.video(flow) {
+            *video.due = video.player.next_request(at);
         }
     }
 
@@ -291,8 +333,11 @@ impl Script {
             let mut map = flow_summary_head(&row.name, &def.name, 0.0, row.rtt.as_secs());
             let group = self.groups.iter().find(|group| group.sessions.group == row.group);
             match (&mut self.own[i as usize], group) {
-                (Some(SingleFlow { completions: done, .. }), _) => {
+                (Some(SingleFlow { completions: done, source, stop, .. }), _) => {
                     done.retain(|c| c.start + c.duration < end);
+                    if let SingleSource::Tcp(App::Video(player)) = source {
+                        outcome::insert_video(&player.stats(warm, end, *stop), &mut map);
+                    }
                     let since = done.iter().filter(|c| c.start >= warm);
                     let mut took: Vec<f64> = since.map(|c| c.duration.as_secs()).collect();
                     outcome::insert_completions(&mut took, &mut map);

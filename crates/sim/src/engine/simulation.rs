@@ -6,7 +6,9 @@ use crate::collections::slab::Slab;
 use crate::config::links::LinkConfig;
 use crate::config::loss::LossProcess;
 use crate::config::scenario::Scenario;
+use crate::endpoint::call::Report;
 use crate::endpoint::tcp::{Ack, Segment};
+use crate::endpoint::udp::Datagram;
 use crate::engine::change_schedule::link_may_change;
 use crate::engine::flow::{ArrivedPacket, Flow, Outbox};
 use crate::engine::random_stream::random_stream;
@@ -77,8 +79,15 @@ enum Payload {
     /// Index in the slab of acks, which is separate because acks are large and few, segments small
     /// and many.
     Ack(u32),
-    /// Time of transmission, and length in bytes.
-    Datagram(Time, u32),
+    Datagram(Datagram),
+    Report(Report),
+}
+
+impl Payload {
+    /// True if it crosses the return path.
+    fn returns(&self) -> bool {
+        matches!(self, Payload::Ack(_) | Payload::Report(_))
+    }
 }
 
 /// A scenario that is being simulated: it can be stepped, looked at, changed and copied.
@@ -256,7 +265,7 @@ impl Simulation {
 
     fn route(&self, flow: u32, load: &Payload) -> &[usize] {
         let route = self.flows[flow as usize].route;
-        &self.routes.all[route as usize][usize::from(matches!(load, Payload::Ack(_)))]
+        &self.routes.all[route as usize][usize::from(load.returns())]
     }
 
     /// Process a packet that crosses its last link at `at`.
@@ -269,9 +278,10 @@ impl Simulation {
             Payload::Segment(segment) => {
                 flow.schedule_segment(at, connection, segment, ce, self.next_interruption)
             }
-            Payload::Datagram(sent, len) => {
-                flow.schedule_arrival(at, connection, ArrivedPacket::Datagram(*sent, *len))
+            Payload::Datagram(datagram) => {
+                flow.schedule_arrival(at, connection, ArrivedPacket::Datagram(*datagram))
             }
+            Payload::Report(report) => flow.schedule_report(at, *report),
             Payload::Ack(ack) => flow.schedule_ack(at, connection, self.acks.remove(*ack)),
         };
         if f != self.current_flow {
@@ -357,8 +367,8 @@ impl Simulation {
         let [path, back] = &self.routes.all[route as usize];
         let (first, hops) = (path[0], [cast::place(path.len()), cast::place(back.len())]);
         let back = back.first().copied();
-        let ticket = |load, len, ecn, bodies: &mut Slab<PacketState>| {
-            let left = hops[usize::from(matches!(load, Payload::Ack(_)))];
+        let ticket = |load: Payload, len, ecn, bodies: &mut Slab<PacketState>| {
+            let left = hops[usize::from(load.returns())];
             let body = bodies.insert(PacketState { flow, connection, left, payload: load });
             let (ack, tcp) = (0, TcpFlags::default());
             let arrived = now;
@@ -374,8 +384,9 @@ impl Simulation {
             self.push(first, now, packet);
         }
         self.outbox.segments.clear();
-        if let Some(len) = self.outbox.datagram.take() {
-            let packet = ticket(Payload::Datagram(now, len), len, Ecn::NotEct, &mut self.bodies);
+        if let Some(datagram) = self.outbox.datagram.take() {
+            let load = Payload::Datagram(datagram);
+            let packet = ticket(load, datagram.len, Ecn::NotEct, &mut self.bodies);
             self.push(first, now, packet);
         }
         for i in 0..self.outbox.acks.len() {
@@ -390,6 +401,14 @@ impl Simulation {
             self.push(back, now, packet);
         }
         self.outbox.acks.clear();
+        for i in 0..self.outbox.reports.len() {
+            let back = back.expect("only flows with a return path send reports");
+            let load = Payload::Report(self.outbox.reports[i]);
+            let packet = ticket(load, Report::BYTES, Ecn::NotEct, &mut self.bodies);
+            let (source, destination) = (destination, source);
+            self.push(back, now, Packet { hash: !hash, source, destination, ..packet });
+        }
+        self.outbox.reports.clear();
     }
 
     fn push(&mut self, l: usize, now: Time, packet: Packet) {
@@ -485,8 +504,8 @@ fn free_packet(
 ) {
     let PacketState { flow, payload, .. } = *bodies.remove(body);
     match payload {
-        Payload::Datagram(sent, _) => flows[flow as usize].on_datagram_lost(sent),
+        Payload::Datagram(datagram) => flows[flow as usize].on_datagram_lost(&datagram),
         Payload::Ack(ack) => _ = acks.remove(ack),
-        Payload::Segment(_) => {}
+        Payload::Segment(_) | Payload::Report(_) => {}
     }
 }

@@ -1,6 +1,8 @@
 //! Result of a run: one JSON object of summaries, and columns of numbers.
 
 use crate::config::scenario::{Scenario, write_object};
+use crate::endpoint::call::CallEndpoints;
+use crate::traffic::video::VideoStats;
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::Link;
 use sojourn_aqm::cast;
@@ -194,6 +196,28 @@ pub fn insert_completions(durations_s: &mut [f64], into: &mut Map<String, Json>)
     into.insert("fct_mean_s".into(), json!(mean));
     into.insert("fct_p50_s".into(), json!(rank(0.5)));
     into.insert("fct_p99_s".into(), json!(rank(0.99)));
+}
+
+/// Add the statistics of a video.
+pub fn insert_video(video: &VideoStats, into: &mut Map<String, Json>) {
+    into.insert("video_segments".into(), json!(video.segments));
+    into.insert("video_rate_bps".into(), json!(video.rate_bps));
+    into.insert("video_switches".into(), json!(video.switches));
+    into.insert("video_startup_s".into(), json!(video.startup.map(Span::as_secs)));
+    into.insert("video_stalls".into(), json!(video.stalls));
+    into.insert("video_stalled_s".into(), json!(video.stalled.as_secs()));
+}
+
+/// Add the statistics of the frames of a call.
+pub fn insert_call(call: &CallEndpoints, into: &mut Map<String, Json>) {
+    let delay = &call.frame_delay;
+    into.insert("frames".into(), json!(call.captured_frames));
+    into.insert("lost_frames".into(), json!(call.lost_frames));
+    into.insert("frame_delay_mean_s".into(), json!(delay.mean_s()));
+    into.insert("frame_delay_p50_s".into(), json!(delay.quantile_s(0.5)));
+    into.insert("frame_delay_p95_s".into(), json!(delay.quantile_s(0.95)));
+    into.insert("frame_delay_p99_s".into(), json!(delay.quantile_s(0.99)));
+    into.insert("frame_delay_max_s".into(), json!(delay.max_s()));
 }
 
 /// Columns of completed transfers and answered queries.

@@ -4,9 +4,11 @@
 use crate::missing;
 use crate::parsing::distribution::Distribution;
 use crate::parsing::parse::{self, NamedParams};
+use crate::traffic::call::Call;
 use crate::traffic::on_off::OnOff;
 use crate::traffic::packet_trace::PacketTrace;
 use crate::traffic::session_params::{Incast, Poisson, Sessions, Web};
+use crate::traffic::video::Video;
 use serde_json::Value as Json;
 use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
@@ -101,6 +103,10 @@ pub enum Source {
     Sessions(Sessions),
     /// [`Web`].
     Web(Web),
+    /// [`Video`].
+    Video(Video),
+    /// [`Call`].
+    Call(Call),
     /// [`PacketTrace`].
     Trace(PacketTrace),
 }
@@ -118,6 +124,8 @@ macro_rules! each {
             Source::Incast($p) => $value,
             Source::Sessions($p) => $value,
             Source::Web($p) => $value,
+            Source::Video($p) => $value,
+            Source::Call($p) => $value,
             Source::Trace(PacketTrace { shift: $p, .. }) => $value,
         }
     };
@@ -187,6 +195,18 @@ pub static SOURCES: &[SourceEntry] = &[
         read: |n| n.params().and_then(Web::checked).map(Source::Web),
     },
     SourceEntry {
+        name: "video",
+        about: "adaptive video over TCP: segments at a rate that depends on the player's buffer",
+        source: "Huang et al., A Buffer-Based Approach to Rate Adaptation, SIGCOMM 2014",
+        read: |n| n.params().and_then(Video::checked).map(Source::Video),
+    },
+    SourceEntry {
+        name: "call",
+        about: "one direction of a video call over UDP: frames at a rate that follows feedback (GCC)",
+        source: "Google Congestion Control, draft-ietf-rmcat-gcc-02",
+        read: |n| n.params().and_then(Call::checked).map(Source::Call),
+    },
+    SourceEntry {
         name: "trace",
         about: "recorded packets over UDP, or recorded flows over a given TCP",
         source: "RFC 7928 section 5 (repeatable traffic)",
@@ -229,6 +249,8 @@ impl Source {
             Source::Incast(_) => "incast",
             Source::Sessions(_) => "sessions",
             Source::Web(_) => "web",
+            Source::Video(_) => "video",
+            Source::Call(_) => "call",
             Source::Trace(_) => "trace",
         }
     }
@@ -259,9 +281,10 @@ impl Source {
         each!(self, p => p.stop)
     }
 
-    /// True if the source sends over UDP unless a TCP is given. Every source can use TCP.
+    /// True if the source sends over UDP unless a TCP is given. Every source except a call can use
+    /// TCP.
     pub fn defaults_to_udp(&self) -> bool {
-        matches!(self, Source::Cbr(_) | Source::OnOff(_) | Source::Trace(_))
+        matches!(self, Source::Cbr(_) | Source::OnOff(_) | Source::Call(_) | Source::Trace(_))
     }
 }
 

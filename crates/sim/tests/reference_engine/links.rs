@@ -95,8 +95,8 @@ impl Plain {
         for l in lost {
             link.rows.push((l.packet.arrived.0, l.at.0, l.reason as u8));
             let body = self.bodies[l.packet.body as usize];
-            if let Load::Datagram(sent, _) = body.load {
-                self.flows[body.flow].on_datagram_lost(sent);
+            if let Load::Datagram(datagram) = &body.load {
+                self.flows[body.flow].on_datagram_lost(datagram);
             }
         }
         out
@@ -136,8 +136,8 @@ impl Plain {
         let lost = rng.uniform() < link.loss[found];
         *count += u64::from(lost && packet.arrived >= link.warm);
         let body = self.bodies[packet.body as usize];
-        if let (true, Load::Datagram(sent, _)) = (lost, body.load) {
-            self.flows[body.flow].on_datagram_lost(sent);
+        if let (true, Load::Datagram(datagram)) = (lost, &body.load) {
+            self.flows[body.flow].on_datagram_lost(datagram);
         }
         lost
     }

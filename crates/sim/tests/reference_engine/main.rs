@@ -13,7 +13,9 @@ use serde_json::Value;
 use sojourn_aqm::units::Time;
 use sojourn_aqm::{Ecn, Packet};
 use sojourn_sim::config::flows::RoutePair;
+use sojourn_sim::endpoint::call::Report;
 use sojourn_sim::endpoint::tcp::{Ack, Segment};
+use sojourn_sim::endpoint::udp::Datagram;
 use sojourn_sim::engine::change_schedule::DueChange;
 use sojourn_sim::engine::flow::{ArrivedPacket, Endpoints, Flow, Outbox};
 use sojourn_sim::engine::sessions::SessionGroup;
@@ -42,7 +44,8 @@ enum Event {
 enum Load {
     Segment(Segment),
     Ack(Ack),
-    Datagram(Time, u32),
+    Datagram(Datagram),
+    Report(Report),
 }
 
 #[derive(Clone, Copy)]
@@ -193,8 +196,10 @@ impl Plain {
             loads.push((Load::Segment(s), s.wire_bytes, if s.ect { ect } else { Ecn::NotEct }, 0));
         }
         let datagram = out.datagram.take();
-        loads.extend(datagram.map(|len| (Load::Datagram(self.now, len), len, Ecn::NotEct, 0)));
+        loads.extend(datagram.map(|d| (Load::Datagram(d), d.len, Ecn::NotEct, 0)));
         loads.extend(out.acks.drain(..).map(|a| (Load::Ack(a), a.wire.into(), ack_ecn, 1)));
+        let report = |report| (Load::Report(report), Report::BYTES, Ecn::NotEct, 1);
+        loads.extend(out.reports.drain(..).map(report));
         for (load, len, ecn, way) in loads {
             self.bodies.push(Body { flow: f, connection, hop: 0, load });
             let hash = if way == 1 { !hash } else { hash };
@@ -233,7 +238,7 @@ impl Plain {
         let body = &mut self.bodies[packet.body as usize];
         body.hop += 1;
         let Body { flow: f, connection, hop, load } = *body;
-        let way = usize::from(matches!(load, Load::Ack(_)));
+        let way = usize::from(matches!(load, Load::Ack(_) | Load::Report(_)));
         if let Some(next) = self.routes[f][way].get(hop) {
             self.onwards += 1;
             self.turns[l] = self.onwards;
@@ -242,9 +247,10 @@ impl Plain {
         let (now, flow, ce) = (self.now, &mut self.flows[f], packet.ecn == Ecn::Ce);
         let _ = match load {
             Load::Segment(s) => flow.schedule_segment(now, connection, &s, ce, Time::NEVER),
-            Load::Datagram(sent, len) => {
-                flow.schedule_arrival(now, connection, ArrivedPacket::Datagram(sent, len))
+            Load::Datagram(datagram) => {
+                flow.schedule_arrival(now, connection, ArrivedPacket::Datagram(datagram))
             }
+            Load::Report(report) => flow.schedule_report(now, report),
             Load::Ack(ack) => flow.schedule_ack(now, connection, &ack),
         };
         self.tell(f);

@@ -30,9 +30,13 @@ pub fn random(seed: u64) -> Value {
             let back: Vec<&str> = if pick(3) == 0 { vec![names[pick(3)]] } else { vec![] };
             let mut flow = json!({"name": format!("f{i}"), "count": 1 + pick(3), "path": path});
             if pick(4) == 0 {
-                flow["source"] = match pick(3) {
+                flow["source"] = match pick(4) {
                     0 => json!({"name": "cbr", "rate": "300kbit", "packet": "500B"}),
                     1 => json!({"name": "onoff", "rate": "600kbit", "packet": "400B"}),
+                    2 => {
+                        flow["return_path"] = json!(back);
+                        json!({"name": "call", "initial": "600kbit", "feedback": "200ms"})
+                    }
                     _ => json!({"name": "trace", "time_s": [0.1, 0.1, 0.2, 1.5, 4.0],
                         "size_bytes": [100, 1500, 700, 60, 1]}),
                 };
@@ -56,6 +60,9 @@ pub fn random(seed: u64) -> Value {
                     "jitter": jitter, "start": "200ms", "stop": "5s"});
             } else if seed >= 60 {
                 flow["source"] = crowd(pick(5), pick(2) == 0, !back.is_empty());
+            } else if pick(4) == 0 {
+                flow["source"] = json!({"name": "video", "segment": "500ms", "buffer": "2s",
+                    "reservoir": "500ms", "cushion": "1s", "resume": "1s"});
             } else if pick(2) == 0 {
                 flow["source"] = json!({"name": "transfers", "size": "uniform(1kB, 90kB)",
                     "gap": "exponential(100ms)"});

@@ -79,7 +79,7 @@ impl Flow {
         let Some((at, connection, arrival)) = self.inbox.pop_front() else { return };
         self.received += match arrival {
             ArrivedPacket::Segment(segment, _) => u64::from(segment.wire_bytes),
-            ArrivedPacket::Datagram(_, len) => u64::from(len),
+            ArrivedPacket::Datagram(datagram) => u64::from(datagram.len),
         };
         match (&mut self.ends, arrival) {
             (Endpoints::Tcp(tcp), ArrivedPacket::Segment(segment, ce))
@@ -88,7 +88,15 @@ impl Flow {
                 out.acks.extend(tcp.receiver.on_ce_change(&segment, ce));
                 out.acks.extend(tcp.receive(at, &segment, ce));
             }
-            (Endpoints::Udp(udp), ArrivedPacket::Datagram(sent, len)) => udp.receive(at, sent, len),
+            (Endpoints::Udp(udp), ArrivedPacket::Datagram(datagram)) => {
+                // A receiver reports only as long as its sender takes part.
+                let report = udp.receive(at, &datagram).filter(|_| at < self.stop);
+                match report {
+                    Some(report) if self.acks_cross_links => out.reports.push(report),
+                    Some(report) => udp.schedule_report(at + self.extra_delay, report),
+                    None => {}
+                }
+            }
             _ => {} // packet of an earlier connection
         }
     }

@@ -20,6 +20,9 @@ impl Flow {
             if let App::Pooled(transfer) = &mut tcp.app {
                 (transfer.received, transfer.acked, transfer.busy) = (None, false, false);
             }
+            if let App::Video(player) = &mut tcp.app {
+                player.leave(now);
+            }
         }
     }
 

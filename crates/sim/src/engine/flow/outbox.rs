@@ -1,7 +1,8 @@
 //! Packets sent and received by a flow.
 
+use crate::endpoint::call::Report;
 use crate::endpoint::tcp::{Ack, Segment};
-use sojourn_aqm::units::Time;
+use crate::endpoint::udp::Datagram;
 
 /// Packets sent by a flow at one time, all of its current connection.
 #[derive(Clone, Debug, Default)]
@@ -10,14 +11,17 @@ pub struct Outbox {
     pub segments: Vec<Segment>,
     /// ACKs for the return path.
     pub acks: Vec<Ack>,
-    /// Length in bytes of a datagram for the path.
-    pub datagram: Option<u32>,
+    /// Datagram for the path.
+    pub datagram: Option<Datagram>,
+    /// Reports on datagrams for the return path.
+    pub reports: Vec<Report>,
 }
 
 impl Outbox {
     /// True if there is nothing to send.
     pub fn is_empty(&self) -> bool {
-        self.segments.is_empty() && self.acks.is_empty() && self.datagram.is_none()
+        let Outbox { segments, acks, datagram, reports } = self;
+        segments.is_empty() && acks.is_empty() && datagram.is_none() && reports.is_empty()
     }
 }
 
@@ -26,6 +30,6 @@ impl Outbox {
 pub enum ArrivedPacket {
     /// Segment and its CE mark.
     Segment(Segment, bool),
-    /// Datagram: time of transmission, and length in bytes.
-    Datagram(Time, u32),
+    /// Datagram.
+    Datagram(Datagram),
 }

@@ -153,7 +153,8 @@ impl Simulation {
             ResultRow::Flow(f) => {
                 let flow = &self.flows[f];
                 let group = &scenario.flows[flow.group as usize].name;
-                summary(flow, group, bps(flow.goodput_bytes()), warm)
+                let end = Time::ZERO + scenario.duration;
+                summary(flow, group, bps(flow.goodput_bytes()), [warm, end])
             }
             ResultRow::Host(c, h) => {
                 let sessions = &self.sessions[c];
@@ -252,7 +253,7 @@ fn insert_tcp_stats(stats: &SenderStats, map: &mut Map<String, Json>) {
 }
 
 /// Summary of a flow.
-fn summary(flow: &Flow, group: &str, goodput_bps: f64, warm: Time) -> Json {
+fn summary(flow: &Flow, group: &str, goodput_bps: f64, [warm, end]: [Time; 2]) -> Json {
     let mut map = flow_summary_head(&flow.name, group, goodput_bps, flow.rtt.as_secs());
     match &flow.ends {
         Endpoints::Tcp(tcp) => {
@@ -260,6 +261,9 @@ fn summary(flow: &Flow, group: &str, goodput_bps: f64, warm: Time) -> Json {
             let since = tcp.completions.iter().filter(|c| c.start >= warm);
             let mut took: Vec<f64> = since.map(|c| c.duration.as_secs()).collect();
             outcome::insert_completions(&mut took, &mut map);
+            if let Some(video) = flow.video_stats(warm, end) {
+                outcome::insert_video(&video, &mut map);
+            }
         }
         Endpoints::Udp(udp) => {
             let mut put = |key: &str, value: Json| map.insert(key.into(), value);
@@ -279,6 +283,9 @@ fn summary(flow: &Flow, group: &str, goodput_bps: f64, warm: Time) -> Json {
             put("delay_p99_s", json!(udp.delay.quantile_s(0.99)));
             put("delay_max_s", json!(udp.delay.max_s()));
             put("jitter_s", json!(udp.jitter_s()));
+            if let Some(call) = udp.call() {
+                outcome::insert_call(call, &mut map);
+            }
             outcome::insert_completions(&mut [], &mut map);
         }
     }
