@@ -9,6 +9,7 @@ import pytest
 import sojourn as sj
 from conftest import Command
 from live_link import link, python, told
+from sojourn.explanation.links import BUSY
 from sojourn.explanation.live_link import report_in
 
 GOOD: dict[str, Any] = {
@@ -247,13 +248,13 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
 
 @pytest.mark.live
 def test_a_live_link_is_explained() -> None:
-    """UDP at 5 Mbit/s fills a link of 1 Mbit/s: a bottleneck and a standing queue."""
+    """UDP at 5 Mbit/s makes a standing queue on 1 Mbit/s; a bottleneck, if the start was quick."""
     tree = told(link(["--rate", "1mbit", "--json"], python(SEND)))
-    found = {one.rule: one for one in sj.explain(tree)}
-    assert found["standing queue"].evidence["links.up.sojourn_p50_s"] > 0.05
-    assert (
-        tree["links"]["up"]["utilisation"] == found["bottleneck"].evidence["links.up.utilisation"]
-    )
+    found = {one.rule: one.evidence for one in sj.explain(tree)}
+    assert found["standing queue"]["links.up.sojourn_p50_s"] > 0.05
+    utilisation = tree["links"]["up"]["utilisation"]
+    assert ("bottleneck" in found) == (utilisation >= BUSY)
+    assert utilisation < BUSY or found["bottleneck"]["links.up.utilisation"] == utilisation
 
 
 @pytest.mark.live(tun=True)

@@ -4,6 +4,7 @@ import socket
 import threading
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from live_link import FAR, FAR6, link, packets, python, told
@@ -106,8 +107,10 @@ def test_cake_shares_among_hosts_by_their_addresses(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("qdisc", ["dualpi2", "cake", "fq_codel(ecn=true)"])
 @pytest.mark.parametrize("host", [FAR, FAR6])
-def test_cubic_of_the_kernel_is_marked_in_place_of_dropped(host: str, qdisc: str) -> None:
-    """The sender hears of the marks, and retransmits nothing."""
+def test_cubic_of_the_kernel_is_marked_in_place_of_dropped(
+    host: str, qdisc: str, tmp_path: Path
+) -> None:
+    """The sender hears of the marks. Only packets without data, which have no ECT, are dropped."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as listening:
         listening.bind(("::" if ":" in host else "", 0))
@@ -125,11 +128,17 @@ def test_cubic_of_the_kernel_is_marked_in_place_of_dropped(host: str, qdisc: str
         thread.start()
         client = python(UPLOAD, host, listening.getsockname()[1], 2_500_000)
         options = ["--rate", "10mbit", "--delay", "10ms", "--qdisc", qdisc, "--json"]
+        options += ["--packet-log", str(tmp_path)]
         done = link(options, client)
         thread.join()
-    up = told(done)["links"]["up"]
+    tree = told(done)
+    up = tree["links"]["up"]
     retransmitted, echoed = map(int, done.stdout.splitlines()[0].split())
     assert up["marked_packets"] > 0
     assert echoed > 0
-    assert up["dropped_packets"] == retransmitted == 0
+    dropped = pl.read_csv(tmp_path / "up.csv").filter(pl.col("dropped") == 1)
+    assert dropped["ecn"].to_list() == [0] * up["dropped_packets"]
+    assert up["dropped_packets"] <= 2  # SYN and FIN
+    # When the machine stalls, the sender may take packets for lost.
+    assert retransmitted <= up["dropped_packets"] or not tree["trusted"]
     assert up["malformed_packets"] == up["refused_packets"] == 0
