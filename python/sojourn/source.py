@@ -412,7 +412,7 @@ class Video(Source, kw_only=True, frozen=True, tag="video"):
 
 
 class Call(Source, kw_only=True, frozen=True, tag="call"):
-    """One direction of a video call over UDP: frames at a rate that follows feedback (GCC).
+    """One direction of a video call over UDP: its rate follows feedback (GCC).
 
     Source: Google Congestion Control, draft-ietf-rmcat-gcc-02.
     """

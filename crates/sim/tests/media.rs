@@ -144,8 +144,8 @@ fn a_call_on_an_idle_line_has_the_highest_rate_and_the_delay_of_its_pacer() {
     assert_eq!(num(back, "arrived_bytes"), 84.0 * num(back, "arrived_packets"));
 }
 
-/// A line of 1 Mbit/s with a buffer of a second: the call stays below the line's rate, and its queue
-/// is empty most of the time.
+/// A line of 1 Mbit/s with a buffer of a second: the call stays below the line's rate, and its
+/// queue is empty most of the time.
 #[test]
 fn a_call_settles_below_the_rate_of_the_line_without_a_standing_queue() {
     let limit = json!({"name": "droptail", "limit": "125kB"});
@@ -192,8 +192,8 @@ fn heavy_loss_lowers_the_rate_of_a_call() {
     assert!((num(f, "loss_rate") - 0.33).abs() < 0.03);
 }
 
-/// Between 60 and 90 s the line carries nothing: no report arrives, and the rate is halved every two
-/// seconds until the line is back.
+/// Between 70 and 90 s the line carries nothing: no report arrives, and the rate is halved every
+/// two seconds until the line is back.
 #[test]
 fn a_call_without_feedback_backs_off() {
     let cut = json!([{"at": "70s", "links": {"l": {"rate": "0bit"}}},

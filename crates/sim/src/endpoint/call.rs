@@ -2,12 +2,12 @@
 //!
 //! **Source**: draft-ietf-rmcat-gcc-02: feedback (section 3), loss-based control (section 6).
 //!
-//! **Departures**: the encoder follows the rate at once and all frames of a rate have the same size;
-//! there are no key frames. A frame with a lost packet is lost: nothing is sent again, and there is
-//! no forward error correction. The loss-based control starts from the current rate, as the
-//! implementation in WebRTC does, instead of its own earlier value, which may be far above. Without
-//! feedback for two intervals the rate is halved. There is no probing for a higher rate at the
-//! start.
+//! **Departures**: the encoder follows the rate at once and all frames of a rate have the same
+//! size; there are no key frames. A frame with a lost packet is lost: nothing is sent again, and
+//! there is no forward error correction. The loss-based control starts from the current rate, as
+//! the implementation in WebRTC does, instead of its own earlier value, which may be far above.
+//! Without feedback for two intervals the rate is halved. There is no probing for a higher rate at
+//! the start.
 
 use crate::endpoint::gcc::RateEstimator;
 use crate::traffic::call::Call;

@@ -305,7 +305,8 @@ impl Flow {
         at + self.extra_delay
     }
 
-    /// Schedule a report that crosses its last link at `at`; returns its arrival time at the sender.
+    /// Schedule a report that crosses its last link at `at`; returns its arrival time at the
+    /// sender.
     pub fn schedule_report(&mut self, at: Time, report: Report) -> Time {
         if let Endpoints::Udp(udp) = &mut self.ends {
             udp.schedule_report(at + self.extra_delay, report);

@@ -7,8 +7,7 @@ use crate::config::links::LinkConfig;
 use crate::config::loss::LossProcess;
 use crate::config::scenario::Scenario;
 use crate::endpoint::call::Report;
-use crate::endpoint::tcp::{Ack, Segment};
-use crate::endpoint::udp::Datagram;
+use crate::endpoint::tcp::Ack;
 use crate::engine::change_schedule::link_may_change;
 use crate::engine::flow::{ArrivedPacket, Flow, Outbox};
 use crate::engine::random_stream::random_stream;
@@ -23,6 +22,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 mod changing;
+mod in_flight;
 mod interruptions;
 mod pooled_flows;
 mod results;
@@ -33,6 +33,7 @@ mod ties;
 pub use state::{FlowState, LinkState};
 pub use stepping::run;
 
+use in_flight::{PacketState, Payload, free_packet};
 use interruptions::Interruptions;
 use pooled_flows::{PooledFlowOwner, Routes};
 use stepping::LinkChanges;
@@ -62,33 +63,6 @@ const PREFETCH_FLOW_LOG2: u32 = 5;
 /// log2 of the prefetch look-ahead for the lists of a flow, in events. Measured: 2 to 4 are equally
 /// fast.
 const PREFETCH_LISTS_LOG2: u32 = 3;
-
-/// State of a packet in flight.
-#[derive(Clone, Copy)]
-struct PacketState {
-    flow: u32,
-    connection: u32,
-    /// Number of links still to cross, including the current one.
-    left: u32,
-    payload: Payload,
-}
-
-#[derive(Clone, Copy)]
-enum Payload {
-    Segment(Segment),
-    /// Index in the slab of acks, which is separate because acks are large and few, segments small
-    /// and many.
-    Ack(u32),
-    Datagram(Datagram),
-    Report(Report),
-}
-
-impl Payload {
-    /// True if it crosses the return path.
-    fn returns(&self) -> bool {
-        matches!(self, Payload::Ack(_) | Payload::Report(_))
-    }
-}
 
 /// A scenario that is being simulated: it can be stepped, looked at, changed and copied.
 ///
@@ -493,19 +467,4 @@ fn link(scenario: &Scenario, l: usize, may_change: bool) -> Link {
         link.enable_packet_log();
     }
     link
-}
-
-/// Free the state of a dropped packet; a lost datagram is reported to its flow.
-fn free_packet(
-    body: u32,
-    bodies: &mut Slab<PacketState>,
-    acks: &mut Slab<Ack>,
-    flows: &mut [Flow],
-) {
-    let PacketState { flow, payload, .. } = *bodies.remove(body);
-    match payload {
-        Payload::Datagram(datagram) => flows[flow as usize].on_datagram_lost(&datagram),
-        Payload::Ack(ack) => _ = acks.remove(ack),
-        Payload::Segment(_) | Payload::Report(_) => {}
-    }
 }

@@ -202,7 +202,7 @@ pub static SOURCES: &[SourceEntry] = &[
     },
     SourceEntry {
         name: "call",
-        about: "one direction of a video call over UDP: frames at a rate that follows feedback (GCC)",
+        about: "one direction of a video call over UDP: its rate follows feedback (GCC)",
         source: "Google Congestion Control, draft-ietf-rmcat-gcc-02",
         read: |n| n.params().and_then(Call::checked).map(Source::Call),
     },

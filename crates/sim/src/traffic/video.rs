@@ -370,8 +370,8 @@ mod tests {
             now = player.next_request(now);
         }
         // Before the third request the buffer has 7.2 s, and it grew by 3.2 s: less than
-        // (0.875 - 0.375 * 7.2 / 40) * 4 s = 3.23 s. Before the fourth it has 10.4 s, and 3.11 s are
-        // enough. From then on it grows by 2.4 s per segment, and the map asks for less than 8.
+        // (0.875 - 0.375 * 7.2 / 40) * 4 s = 3.23 s. Before the fourth it has 10.4 s, and 3.11 s
+        // are enough. From then on it grows by 2.4 s per segment, and the map asks for less than 8.
         assert_eq!(got, [1, 2, 2, 4, 4, 4, 4, 4]);
         let end = now + Span::ms(1);
         let stats = player.stats(Time::ZERO, end, Time::NEVER);
@@ -393,8 +393,8 @@ mod tests {
             waits.push(next.since(now).0 / 1_000_000);
             now = next;
         }
-        // The buffer is 4 s after the first, then grows by 3.9 s per segment: 39.1 s after ten. The
-        // next request waits until it is 36 s; from then on, until 100 ms less than 4 s have passed.
+        // The buffer is 4 s after the first, then grows by 3.9 s per segment: 39.1 s after ten.
+        // The next request waits until it is 36 s; then, until 100 ms less than 4 s have passed.
         assert_eq!(waits, [0, 0, 0, 0, 0, 0, 0, 0, 0, 3100, 3900, 3900]);
     }
 

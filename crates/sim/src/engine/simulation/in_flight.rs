@@ -1,0 +1,49 @@
+//! Packets in flight: what the engine knows of each, besides its descriptor.
+
+use crate::collections::slab::Slab;
+use crate::endpoint::call::Report;
+use crate::endpoint::tcp::{Ack, Segment};
+use crate::endpoint::udp::Datagram;
+use crate::engine::flow::Flow;
+
+/// State of a packet in flight.
+#[derive(Clone, Copy)]
+pub(super) struct PacketState {
+    pub flow: u32,
+    pub connection: u32,
+    /// Number of links still to cross, including the current one.
+    pub left: u32,
+    pub payload: Payload,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Payload {
+    Segment(Segment),
+    /// Index in the slab of acks, which is separate because acks are large and few, segments small
+    /// and many.
+    Ack(u32),
+    Datagram(Datagram),
+    Report(Report),
+}
+
+impl Payload {
+    /// True if it crosses the return path.
+    pub fn returns(&self) -> bool {
+        matches!(self, Payload::Ack(_) | Payload::Report(_))
+    }
+}
+
+/// Free the state of a dropped packet; a lost datagram is reported to its flow.
+pub(super) fn free_packet(
+    body: u32,
+    bodies: &mut Slab<PacketState>,
+    acks: &mut Slab<Ack>,
+    flows: &mut [Flow],
+) {
+    let PacketState { flow, payload, .. } = *bodies.remove(body);
+    match payload {
+        Payload::Datagram(datagram) => flows[flow as usize].on_datagram_lost(&datagram),
+        Payload::Ack(ack) => _ = acks.remove(ack),
+        Payload::Segment(_) | Payload::Report(_) => {}
+    }
+}
