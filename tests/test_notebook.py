@@ -1,17 +1,22 @@
-"""Notebook displays of scenarios, results and comparisons; singular and plural."""
+"""Displays in notebooks: tables, sparklines, figures, progress bars; singular and plural."""
 
 import re
+import sys
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import sojourn as sj
 from conftest import EXAMPLES, SMALL, Command
+from sojourn._util import progress
 from sojourn._util.units import counted
 from sojourn.display.notebook import ROWS
+from sojourn.display.sparkline import HEIGHT, POINTS, sparkline
 from sojourn.scenario.load import load_tree
 from sojourn.scenario.overrides import apply
 
@@ -144,3 +149,110 @@ def test_a_comparison_of_buffers_says_so(small: Path, sojourn: Command) -> None:
     """The caption does not show the first buffer for all."""
     out = sojourn("compare", small, "--qdisc", "droptail,codel(limit=50kB)")[1]
     assert "only the discipline of up differs: 5mbit, buffers 100kB, 50kB" in out
+
+
+def test_series_are_shown_as_sparklines() -> None:
+    """Only with `sample`: the delay of links, the goodput of groups, a line per discipline."""
+    sampled = scenario(sample="50ms")
+    found = page(sj.simulate(sampled))
+    assert found.tags["svg"] == found.tags["polyline"] == 3
+    assert {"queueing delay over time", "goodput over time"} <= set(found.words)
+    assert any(re.fullmatch(r"queueing delay of up, 0 to [\d.]+ ms", one) for one in found.words)
+    assert not page(sj.simulate(scenario())).tags["svg"]
+    runs = page(sj.compare(sampled, ["droptail", sj.CoDel(target="1ms"), "pie"]))
+    assert runs.tags["svg"] == 3
+    assert any(one.startswith("queueing delay over time, 0 to ") for one in runs.words)
+
+
+def test_a_sparkline_has_the_heights_of_its_values() -> None:
+    """The upper edge is the largest value or `most`; values that are not finite count as 0."""
+
+    def heights(text: str) -> list[float]:
+        points = re.findall(r"[\d.]+,([\d.]+)", text)
+        return [(HEIGHT - 1 - float(y)) / (HEIGHT - 2) for y in points]
+
+    assert heights(sparkline(np.array([0.0, 1.0, 2.0]), "x")) == [0.0, 0.5, 1.0]
+    assert heights(sparkline(np.array([0.0, 1.0, np.nan]), "x", 4.0)) == [0.0, 0.25, 0.0]
+    assert heights(sparkline(np.zeros(3), "x")) == [0.0, 0.0, 0.0]
+    assert len(heights(sparkline(np.ones(1000), "x"))) == POINTS
+    assert 'aria-label="&lt;b&gt;"' in sparkline(np.ones(2), "<b>")
+    assert sparkline(np.full(3, np.nan), "x") == sparkline(np.ones(1), "x") == ""
+
+
+class Shown(sj.Aqm):
+    """Drop <everything>."""
+
+    target: sj.Duration = "50ms"
+
+
+def test_disciplines_tcps_and_sources_show_their_parameters() -> None:
+    """Value, default and description with range; values that were given are bold."""
+    found = page(sj.CoDel(target="7ms"))
+    for word in ("codel", "target", "7ms", "5ms", "interval", "100ms", "source: RFC 8289"):
+        assert any(word in text for text in found.words), word
+    assert "Target queueing delay: acceptable minimum over an interval. (duration, 1us to 10s)" in (
+        found.words
+    )
+    assert found.tags["b"] == 2, "the name and the target"
+    assert page(sj.CoDel(target="5ms")).tags["b"] == 1
+    mine = page(Shown(target="20ms", ecn=True))
+    assert {"Shown", "target", "20ms", "50ms", "duration", "limit", "1000p"} <= set(mine.words)
+    assert ": Drop <everything>." in mine.words
+    assert mine.tags["b"] == 3
+    for kind, number in ((sj.qdisc, 45), (sj.tcp, 12), (sj.source, 8)):
+        models = [one for one in vars(kind).values() if getattr(one, "_checked_as", None)]
+        leaves = [one for one in models if one.__module__ == kind.__name__]
+        shown = [page(one()) for one in leaves if not one.__subclasses__()]
+        assert len(shown) >= number
+        assert all(one.tags["tr"] > 1 or not one.tags["table"] for one in shown)
+
+
+def test_an_evaluation_shows_its_scorecard() -> None:
+    """Counts, and the table of the terminal."""
+    found = page(sj.evaluate("codel", "1mbit", quick=True, only=["A1"]))
+    assert {"discipline", "codel", "A1 One TCP flow (5.1.1)", "droptail"} <= set(found.words)
+    assert "RFC 7928, shortened, at 1mbit, 4 seeds" in found.words
+
+
+def test_figures_show_themselves() -> None:
+    """As PNG, without pyplot."""
+    result = sj.simulate(scenario(sample="50ms"))
+    for figure in (sj.draw(result), sj.draw_comparison({"a": [result]}, "up")):
+        assert figure._repr_png_()[:4] == b"\x89PNG"  # type: ignore[attr-defined]
+
+
+class Display:
+    """Stand-in for IPython.display that keeps what is shown."""
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+        self.HTML = str
+
+    def display(self, text: str, *, display_id: bool) -> "Display":
+        """Show an output that can be changed."""
+        assert display_id
+        self.shown.append(text)
+        return self
+
+    def update(self, text: str) -> None:
+        """Change the output."""
+        self.shown.append(text)
+
+
+def test_a_progress_bar_is_an_output_of_the_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a kernel only; it is empty before and after."""
+    display = Display()
+    shell = SimpleNamespace()
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False, raising=False)
+    assert not progress.visible(), "a terminal of IPython"
+    shell.kernel = object()
+    assert progress.visible()
+    monkeypatch.setattr(progress, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(progress, "NOTEBOOK_S", 0.0)
+    sj.compare(scenario(), ["droptail", "codel"], progress=True)
+    first, *bars, last = display.shown
+    assert (first, last) == ("", "")
+    assert any("2 of 2 runs" in one for one in bars)
+    assert all(re.search(r'<progress value="[01]\.\d+" max="1"', one) for one in bars)

@@ -74,6 +74,10 @@ class Model(
 ):
     """Name with parameters."""
 
+    def _repr_html_(self) -> str | None:
+        """Return the parameters as HTML for notebooks."""
+        return html(self)
+
 
 class Qdisc(Model, kw_only=True, frozen=True):
     """Queueing discipline with its parameters, see `sojourn list disciplines`."""

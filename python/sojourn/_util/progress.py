@@ -1,8 +1,9 @@
-"""Progress bar of runs that take longer than a second.
+"""Progress bar of runs that take longer than a second, in a terminal or a notebook.
 
 It shows the simulated time, packets per second of wall-clock time, and the remaining time.
 """
 
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -13,6 +14,45 @@ from sojourn._util.units import figures
 
 PATIENCE_S = 1.0
 """Time until the bar appears."""
+
+NOTEBOOK_S = 0.2
+"""Shortest time between two changes of the bar in a notebook."""
+
+
+def visible() -> bool:
+    """Return True if a progress bar can be shown: on a terminal, or in a Jupyter notebook."""
+    return sys.stderr.isatty() or _notebook() is not None
+
+
+def _notebook() -> Any:
+    """Return the module IPython.display if this is the kernel of a notebook, else None.
+
+    A kernel has loaded IPython, so nothing is imported.
+    """
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return sys.modules.get("IPython.display") if hasattr(shell, "kernel") else None
+
+
+class NotebookBar:
+    """Progress bar as an output of the running cell, which is empty before and after."""
+
+    def __init__(self, display: Any) -> None:
+        self._html = display.HTML
+        self._output = display.display(display.HTML(""), display_id=True)
+        self._next_s = 0.0
+
+    def update(self, share: float, told: str) -> None:
+        """Show that a `share` (0 to 1) of the work is done."""
+        if time.monotonic() < self._next_s:
+            return
+        self._next_s = time.monotonic() + NOTEBOOK_S
+        bar = f'<progress value="{share:.3f}" max="1" style="width:16em"></progress>'
+        self._output.update(self._html(f"<div>{bar} {told}</div>"))
+
+    def stop(self) -> None:
+        """Clear the output."""
+        self._output.update(self._html(""))
 
 
 class Meter:
@@ -48,8 +88,12 @@ class Meter:
         self._started = time.monotonic()
         self._bar: Any = None
         self._task: Any = None
+        self._cell: NotebookBar | None = None
 
     def __enter__(self) -> Self:
+        display = _notebook() if self._shown else None
+        if display is not None:  # here, in the thread of the cell
+            self._cell = NotebookBar(display)
         return self
 
     def __exit__(
@@ -60,8 +104,9 @@ class Meter:
     ) -> None:
         with self._lock:
             self._shown = False
-            if self._bar is not None:
-                self._bar.stop()
+            for bar in (self._bar, self._cell):
+                if bar is not None:
+                    bar.stop()
 
     def update(self, run: int, share: float, packets: int) -> None:
         """Record that `run` has reached `share` of its duration (0 to 1) with so many packets."""
@@ -75,6 +120,9 @@ class Meter:
             self._done += share >= 1 > self._shares[run]
             self._shares[run], self._packets[run] = share, packets
             if time.monotonic() - self._started < PATIENCE_S or not self._shown:
+                return
+            if self._cell is not None:
+                self._cell.update(self._past_work / sum(self._work), self.told())
                 return
             if self._bar is None:
                 self._start()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
+from sojourn._util.html import html
 from sojourn._util.inputs import near, shown
 from sojourn.custom import identity
 
@@ -141,6 +142,10 @@ class Aqm:
         given = vars(self).get("_given", {})
         settings = ", ".join(f"{name}={value!r}" for name, value in given.items())
         return f"{type(self).__name__}({settings})"
+
+    def _repr_html_(self) -> str | None:
+        """Return the parameters as HTML for notebooks."""
+        return html(self)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Aqm):

@@ -1,4 +1,4 @@
-"""HTML of scenarios, results and comparisons for notebooks.
+"""HTML of scenarios, results, comparisons and disciplines for notebooks.
 
 The notebook's colours and fonts are used, light or dark. All text is escaped.
 """
@@ -7,8 +7,15 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+import numpy as np
+from rich.text import Text
+
 from sojourn._sojourn import InputError
+from sojourn._util.base import Model
 from sojourn._util.units import counted, duration, figures, rate, share, short
+from sojourn.custom.aqm import Aqm
+from sojourn.display import parameters
+from sojourn.display.sparkline import sparkline
 from sojourn.display.summary import (
     compared,
     comparison_seeds,
@@ -19,7 +26,8 @@ from sojourn.display.summary import (
 )
 from sojourn.display.table import Table
 from sojourn.engines.stepping import Simulation
-from sojourn.result.result import Result
+from sojourn.metrics.overview import groups
+from sojourn.result.result import Array, Columns, Result
 from sojourn.scenario import describe
 from sojourn.scenario.keys import Scenario
 from sojourn.scenario.load import canonical
@@ -33,13 +41,15 @@ LINE = "1px solid rgba(128, 128, 128, 0.5)"
 
 
 def html(shown: object) -> str | None:
-    """Return a scenario, result, comparison or simulation as HTML; None for any other object."""
+    """Return an object of this package as HTML; None for one that its repr describes."""
     if isinstance(shown, Simulation):
         return of_simulation(shown)
     if isinstance(shown, Result):
         return of_result(shown)
     if isinstance(shown, Comparison):
         return of_comparison(shown)
+    if isinstance(shown, Model | Aqm):
+        return of_model(shown)
     return of_scenario(shown) if isinstance(shown, Scenario) else None
 
 
@@ -66,28 +76,85 @@ def of_scenario(scenario: Scenario) -> str:
         )
     changes = counted(len(tree.get("changes", ())), "change")
     below = [f"{changes} during the run"] if "changes" in tree else []
-    return _page(tree, describe.seeds(tree["seed"], 1), [links, flows], below)
+    return _page(
+        tree, describe.seeds(tree["seed"], 1), [table_html(links), table_html(flows)], below
+    )
 
 
 def of_result(result: Result) -> str:
-    """Return the tables of a result that `sojourn run` prints."""
+    """Return the tables of a result that `sojourn run` prints, with lines of the series."""
     below = [f"{name}: {describe.link(result.scenario, name)}" for name in result.links]
     if len(below) > ROWS:
         below = []
     below += [f"warning: {text}" for text in result.warnings]
     seeds = describe.seeds(result.scenario["seed"], 1)
-    return _page(result.scenario, seeds, [link_table(result), flow_table(result)], below)
+    delays = _delays({name: link.series for name, link in result.links.items()})
+    tables = [
+        table_html(link_table(result), column=("queueing delay over time", delays)),
+        table_html(flow_table(result), column=("goodput over time", _goodputs(result))),
+    ]
+    return _page(result.scenario, seeds, tables, below)
+
+
+def _delays(series: Mapping[str, Columns], most: float | None = None) -> list[str]:
+    """Return a line of the queueing delay of each link or discipline, if there are series."""
+    found = []
+    for name, columns in series.items():
+        values, top = _delay(columns)
+        label = f"queueing delay of {name}, 0 to {duration(top if most is None else most)}"
+        found.append(sparkline(values, label, most))
+    return found if any(found) else []
+
+
+def _delay(series: Columns) -> tuple[Array, float]:
+    """Return the queueing delay over time, and its largest value; empty without series."""
+    values = series.get("sojourn_s", np.zeros(0))
+    return values, float(np.nanmax(values, initial=0.0))
+
+
+def _goodputs(result: Result) -> list[str]:
+    """Return a line of the goodput of each group of flows, if there are series."""
+    if not result.sampled or len(result.time_s) < 2:
+        return []
+    step_s = float(result.time_s[1] - result.time_s[0])
+    found = []
+    for group in groups(result):
+        columns = [
+            flow.series.get("delivered_bytes")
+            for flow in result.flows.values()
+            if flow["group"] == group.name
+        ]
+        bps = sum((one * 8 / step_s for one in columns if one is not None), np.zeros(1))
+        label = f"goodput of {group.name}, 0 to {rate(float(bps.max()))}"
+        found.append(sparkline(bps, label) if bps.max() > 0 else "")
+    return found if any(found) else []
 
 
 def of_comparison(runs: Comparison) -> str:
-    """Return the table of a comparison that `sojourn compare` prints."""
+    """Return the table of a comparison that `sojourn compare` prints, with lines of the delay."""
     if not runs:
         return f"<div>{escape(repr(runs))}</div>"
     table, marked = comparison_table(runs, runs.link)
     below = [compared(runs, runs.link)]
     if len(runs) > 1:
         below.append(ranking(len(next(iter(runs.values()))), marked=marked))
-    return _page(runs.scenario, comparison_seeds(runs), [table], below)
+    series = {name: results[0].links[runs.link].series for name, results in runs.items()}
+    top = max(_delay(one)[1] for one in series.values())
+    lines = _delays(series, top)
+    row = [f"  queueing delay over time, 0 to {duration(top)}", *lines] if lines else []
+    return _page(runs.scenario, comparison_seeds(runs), [table_html(table, row=row)], below)
+
+
+def of_model(model: Model | Aqm) -> str:
+    """Return the parameters of a discipline, TCP or source: value, default and description."""
+    told = parameters.described(model)
+    table = Table("parameter", "value", "default", "description", left=4)
+    for one in told.rows:
+        value = Text(one.value, style="bold") if one.given else Text(one.value)
+        table.add_row(one.name, value, one.default if one.given else "", one.about)
+    head = f"<p><b>{escape(told.name)}</b>: {escape(told.about)}</p>"
+    foot = f'<p style="opacity:0.75">{escape(told.source)}</p>' if told.source else ""
+    return f'<div style="color:inherit">{head}{table_html(table)}{foot}</div>'
 
 
 def of_simulation(sim: Simulation) -> str:
@@ -107,34 +174,46 @@ def of_simulation(sim: Simulation) -> str:
         size = f"{figures(flow.delivered_bytes / 1e6)} MB"
         flows.add_row(name, str(flow.flows), window, trip, size, str(flow.timeouts))
     head = f"{escape(describe.title(sim.scenario))}: {sim.now:g} s of {sim.end:g} s"
-    return f'<div style="color:inherit"><p><b>{head}</b></p>{_table(links)}{_table(flows)}</div>'
+    tables = f"{table_html(links)}{table_html(flows)}"
+    return f'<div style="color:inherit"><p><b>{head}</b></p>{tables}</div>'
 
 
 def _page(
-    scenario: Mapping[str, Any], seeds: str, tables: Sequence[Table], below: Sequence[str]
+    scenario: Mapping[str, Any], seeds: str, tables: Sequence[str], below: Sequence[str]
 ) -> str:
     """Return a heading, tables, and lines below them."""
     window = f"{describe.window(scenario)}; {seeds}"
     head = f"<p><b>{escape(describe.title(scenario))}</b>: {escape(window)}</p>"
     lines = "<br>".join(map(escape, below))
     foot = f'<p style="opacity:0.75">{lines}</p>' if below else ""
-    return f'<div style="color:inherit">{head}{"".join(map(_table, tables))}{foot}</div>'
+    return f'<div style="color:inherit">{head}{"".join(tables)}{foot}</div>'
 
 
-def _table(table: Table) -> str:
-    """Return a table as HTML."""
+def table_html(
+    table: Table, *, column: tuple[str, Sequence[str]] = ("", ()), row: Sequence[str] = ()
+) -> str:
+    """Return a table as HTML; a last `column`, and a last `row` after its name, are HTML."""
     total = len(table.columns[0].cells)
+    title, last = column
     head = "".join(_cell("th", escape(c.header), left=c.left) for c in table.columns)
+    head += _cell("th", escape(title), left=True) if last else ""
     rows = []
     for n in range(min(total, ROWS)):
         if n in table.headings:
             span = f'<th colspan="{len(table.columns)}" style="text-align:left">'
             rows.append(f"<tr>{span}{escape(table.headings[n].plain)}</th></tr>")
         cells = []
-        for column in table.columns:
-            text = escape(column.cells[n].plain.strip())
-            bold = "bold" in str(column.cells[n].style)
-            cells.append(_cell("td", f"<b>{text}</b>" if bold else text, left=column.left))
+        for one in table.columns:
+            text = escape(one.cells[n].plain.strip())
+            bold = "bold" in str(one.cells[n].style)
+            cells.append(_cell("td", f"<b>{text}</b>" if bold else text, left=one.left))
+        if last:
+            cells.append(_cell("td", last[n], left=True))
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    if row:
+        name, *drawn = row
+        cells = [_cell("td", escape(name.strip()), left=True)]
+        cells += [_cell("td", one, left=False) for one in drawn]
         rows.append(f"<tr>{''.join(cells)}</tr>")
     if total > ROWS:
         more = f'<td colspan="{len(table.columns)}">and {total - ROWS} more</td>'

@@ -7,7 +7,6 @@ The columns `HEADERS` are optional as well. Files may be gzipped.
 
 import gzip
 import json
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from sojourn._sojourn import InputError
 from sojourn._util.csv_table import numbers, read_table
 from sojourn._util.files import replacing
 from sojourn._util.inputs import brief
-from sojourn._util.progress import Meter
+from sojourn._util.progress import Meter, visible
 from sojourn._util.units import counted
 from sojourn.result.result import Array
 from sojourn.scenario.load import plain
@@ -116,7 +115,7 @@ def replay(
         shaper HTB of Linux does: after an idle time a burst leaves at once, and an empty
         discipline is not asked for a packet.
     progress : bool, optional
-        True shows a progress bar if standard error is a terminal.
+        True shows a progress bar on a terminal and in a notebook.
 
     Returns
     -------
@@ -146,7 +145,7 @@ def replay(
     dropped, marked = _decisions(Path(follow), len(i)) if follow is not None else (None, None)
     lasts_s = float(t_ns[-1]) / 1e9 if len(t_ns) else 0.0
     try:
-        with Meter([lasts_s], progress and sys.stderr.isatty()) as meter:
+        with Meter([lasts_s], progress and visible()) as meter:
             out = _sojourn.replay(
                 t_ns,
                 flow.astype(np.uint32),

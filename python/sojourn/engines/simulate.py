@@ -1,14 +1,13 @@
 """Run scenarios in the simulator: one, or many in parallel threads."""
 
 import os
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import TypeVar
 
 from sojourn._sojourn import ParsedScenario
-from sojourn._util.progress import Meter
+from sojourn._util.progress import Meter, visible
 from sojourn._util.units import seconds
 from sojourn.result.result import Result
 from sojourn.scenario.advice import warn
@@ -32,7 +31,7 @@ def simulate(
     scenario : Scenario, mapping, str or Path
         The scenario, or the path of a .toml or .json file.
     progress : bool or callable, optional
-        True shows a progress bar if standard error is a terminal. A callable is called from time
+        True shows a progress bar on a terminal and in a notebook. A callable is called from time
         to time with the simulated share of the duration, 0 to 1; if it returns False, the run
         stops with KeyboardInterrupt.
     command : sequence of str, optional
@@ -69,7 +68,7 @@ def simulate(
     parsed = parse(scenario)
     tree = canonical(parsed)
     warn([tree])
-    shown = progress is True and sys.stderr.isatty()
+    shown = progress is True and visible()
     with Meter([seconds(tree["duration"])], shown) as meter:
 
         def go_on(share: float, sent: int) -> bool | None:
@@ -97,7 +96,7 @@ def simulate_many(
     scenarios : sequence of Scenario, mapping, str or Path
         The scenarios, or the paths of their files.
     progress : bool, optional
-        True shows a progress bar if standard error is a terminal.
+        True shows a progress bar on a terminal and in a notebook.
     command : sequence of str, optional
         Command line to record in the files that `Result.save` writes.
     jobs : int, optional
@@ -147,7 +146,7 @@ def run_parsed(
         if finished is not None:
             finished(i, result)
 
-    with Meter(lasting, progress and sys.stderr.isatty()) as meter:
+    with Meter(lasting, progress and visible()) as meter:
         run_each(scenarios, lambda _, result: result, finish, meter, jobs, command)
     return [results[i] for i in range(len(scenarios))]
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _sojourn
+from sojourn._util.html import html
 from sojourn.evaluation.cases import CHOICES
 from sojourn.evaluation.lines import Line
 from sojourn.evaluation.setup import Table
@@ -44,6 +45,10 @@ class Evaluation:
     quick: bool
     made: int
     wall_s: float
+
+    def _repr_html_(self) -> str | None:
+        """Return the scorecard as HTML for notebooks."""
+        return html(self, "sojourn.evaluation.scorecard.notebook")
 
     def frame(self) -> "pl.DataFrame":
         """Return the scorecard as a frame: one row per question, rate, variant and discipline."""

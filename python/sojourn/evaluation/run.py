@@ -230,7 +230,7 @@ def evaluate(
     jobs : int, optional
         Number of threads. The default is the number of cores.
     progress : bool, optional
-        True shows a progress bar if standard error is a terminal.
+        True shows a progress bar on a terminal and in a notebook.
 
     Returns
     -------

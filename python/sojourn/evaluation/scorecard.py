@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn import _sojourn
 from sojourn._util.files import naming, replacing
-from sojourn._util.units import short, with_half
+from sojourn._util.units import counted, short, with_half
 from sojourn.evaluation.cases import CASES, CHOICES
 from sojourn.evaluation.figures import colour, figures
 from sojourn.evaluation.lines import Answer, Line
@@ -123,6 +123,25 @@ def table(found: "Evaluation") -> "Table":
             cells.append("-" if answer is None else f"{answer.text} {sign}".rstrip())
         made.add_row(_asked(line), *cells)
     return made
+
+
+def notebook(found: "Evaluation") -> str:
+    """Return the scorecard as HTML for notebooks: counts, and the table of the terminal."""
+    from sojourn.display.notebook import table_html
+    from sojourn.display.table import Table
+
+    summary = Table("discipline", "better than drop-tail", "worse", "no difference")
+    for label in found.qdiscs:
+        if label != REFERENCE:
+            summary.add_row(label, *map(str, counts(found, label).values()))
+    mode = "shortened" if found.quick else "full"
+    seeds = counted(found.rows["seed"].n_unique(), "seed")
+    head = html.escape(f"RFC 7928, {mode}, at {', '.join(found.rates)}, {seeds}")
+    said = "▲ better than drop-tail, ▼ worse, = no difference (95 % confidence)"
+    return (
+        f'<div style="color:inherit"><p><b>{head}</b></p>{table_html(summary)}'
+        f'{table_html(table(found))}<p style="opacity:0.75">{said}</p></div>'
+    )
 
 
 def _asked(line: Line) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError, ParsedScenario
-from sojourn._util.progress import Meter
+from sojourn._util.progress import Meter, visible
 from sojourn._util.units import seconds
 from sojourn.live import netdev, testbed
 from sojourn.live.flow_stats import Row
@@ -87,7 +87,7 @@ def emulate(
 
     # A separate thread, since it stays in the network namespace that it enters.
     thread = threading.Thread(target=work, name="sojourn-traffic")
-    shown = progress is True and sys.stderr.isatty()
+    shown = progress is True and visible()
     end_ns = seconds(tree["duration"]) * 1e9
     with Meter([seconds(tree["duration"])], shown, word="run on real packets") as meter:
         thread.start()

@@ -165,10 +165,10 @@ def new_figure(
     width: float, height: float, size: str | tuple[float, float] | None = None
 ) -> "Figure":
     """Create a figure of `size`, or of `width` by `height` inches, without pyplot."""
-    from matplotlib.figure import Figure
+    from sojourn.plotting.inline import InlineFigure
 
     figsize = (width, height) if size is None else size_of(size)
-    return Figure(figsize=figsize, layout="constrained")
+    return InlineFigure(figsize=figsize, layout="constrained")
 
 
 def captions(

@@ -146,7 +146,7 @@ def compare(
     seeds : int, optional
         Number of seeds, counted up from the seed of the scenario; 1 to 10000.
     progress : bool, optional
-        True shows a progress bar if standard error is a terminal.
+        True shows a progress bar on a terminal and in a notebook.
     command : sequence of str, optional
         Command line to record in the files of the results.
     out : str or Path, optional

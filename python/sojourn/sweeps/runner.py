@@ -11,7 +11,6 @@ import hashlib
 import inspect
 import json
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +25,7 @@ import msgspec
 
 from sojourn import _sojourn
 from sojourn._sojourn import ParsedScenario
-from sojourn._util.progress import Meter
+from sojourn._util.progress import Meter, visible
 from sojourn._util.units import bps_of, seconds
 from sojourn.engines.simulate import run_each
 from sojourn.result.result import SCHEMA, Result
@@ -136,7 +135,7 @@ def campaign(
     jobs : int, optional
         Number of threads. The default is the number of cores.
     progress : bool, optional
-        True shows a progress bar if standard error is a terminal.
+        True shows a progress bar on a terminal and in a notebook.
     engine : Engine, optional
         Engine of the runs. The default is the simulator; any other one requires an executor.
 
@@ -325,4 +324,4 @@ def _over_executor(
 def _meter(pending: Sequence[_Job], shown: bool, word: str = "simulated") -> Meter:
     work = [job.predicted_s for job in pending]
     lasting = [job.simulated_s for job in pending]
-    return Meter(lasting, shown and sys.stderr.isatty(), work, word)
+    return Meter(lasting, shown and visible(), work, word)

@@ -245,7 +245,7 @@ def sweep(
     jobs : int, optional
         Number of threads. The default is the number of cores.
     progress : bool, optional
-        True shows a progress bar if standard error is a terminal.
+        True shows a progress bar on a terminal and in a notebook.
     force : bool, optional
         True replaces the runs of another scenario in `out`.
 

@@ -1,0 +1,85 @@
+"""Parameters of a discipline, TCP or source object: values, defaults and descriptions."""
+
+import inspect
+import json
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from sojourn import _sojourn
+from sojourn._util.base import Model
+from sojourn.custom.aqm import COMMON, Aqm
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Parameter as text; `given` is True if its value is not the default."""
+
+    name: str
+    value: str
+    default: str
+    about: str
+    given: bool
+
+
+@dataclass(frozen=True)
+class Described:
+    """Name, description, source and parameters of an object."""
+
+    name: str
+    about: str
+    source: str
+    rows: list[Parameter]
+
+
+def described(model: Model | Aqm) -> Described:
+    """Return what an object is, with all its parameters."""
+    return _of_class(model) if isinstance(model, Aqm) else _of_model(model)
+
+
+def _of_model(model: Model) -> Described:
+    name = str(type(model).__struct_config__.tag)
+    spec = _specs()[str(model._checked_as), name]
+    rows = []
+    for row in spec["params"]:
+        value = getattr(model, row["name"], None)
+        kind = f"{row['kind'].replace('|', ' | ')}, {row['range']}".removesuffix(", ")
+        rows.append(_parameter(row["name"], value, row["value"], f"{row['about']} ({kind})"))
+    source = f"source: {spec['source']}" if spec.get("source") else ""
+    return Described(name, spec["about"], source, rows)
+
+
+def _of_class(aqm: Aqm) -> Described:
+    usual = {"limit": "1000p", "ecn": False, "compiled": False}
+    about = {
+        "limit": "Buffer size, in bytes or packets.",
+        "ecn": "True if ECN-capable packets are marked instead of dropped.",
+        "compiled": "True if the methods are compiled by Numba.",
+    }
+    given = vars(aqm).get("_given", {})
+    own = {name: default for name, (_, default) in type(aqm)._parameters.items()}
+    kinds = {name: kind for name, (kind, _) in type(aqm)._parameters.items()}
+    rows = [
+        _parameter(name, given.get(name), _text(default), kinds[name])
+        for name, default in own.items()
+    ]
+    rows += [_parameter(name, given.get(name), _text(usual[name]), about[name]) for name in COMMON]
+    said = (inspect.getdoc(type(aqm)) or "a discipline in Python").splitlines()[0]
+    return Described(type(aqm).__name__, said, "", rows)
+
+
+def _parameter(name: str, value: Any, default: str, about: str) -> Parameter:
+    text = default if value is None else _text(value)
+    return Parameter(name, text, default, about, text != default)
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@cache
+def _specs() -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the registered disciplines, TCPs and sources by the class of their objects."""
+    tree = json.loads(_sojourn.specs())
+    kinds = {"qdisc": "disciplines", "tcp": "tcp", "source": "sources"}
+    return {(kind, one["name"]): one for kind, key in kinds.items() for one in tree[key]}
