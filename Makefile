@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
-.PHONY: demo test check bench bench-live bench-emulate bench-sweep bench-custom kernel-tcp gen validate validate-linux validate-senders studies papers papers-full papers-live scorecards recommendations faults fuzz mutants additions kill instructions wheel package build dev release clean
+.PHONY: demo test check bench bench-live bench-emulate bench-sweep bench-custom kernel-tcp gen validate validate-linux validate-senders studies papers papers-full papers-live scorecards notebooks recommendations faults fuzz mutants additions kill instructions wheel package build dev release clean
 
 demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
@@ -75,6 +75,9 @@ papers-live: release  ## over an hour, as root: the testbeds of two papers on re
 
 scorecards: release  ## ten minutes: the scorecards of RFC 7928, written to docs/scorecards
 	$(BIN)/python tools/scorecards.py
+
+notebooks: dev  ## a minute: execute the notebooks of docs/notebooks, and write their outputs
+	$(BIN)/python tools/notebooks.py
 
 recommendations: release  ## minutes: what recommend answers for six lines, written to docs/recommendations
 	$(BIN)/python tools/recommendations.py

@@ -209,7 +209,9 @@ def test_disciplines_tcps_and_sources_show_their_parameters() -> None:
 
 def test_an_evaluation_shows_its_scorecard() -> None:
     """Counts, and the table of the terminal."""
-    found = page(sj.evaluate("codel", "1mbit", quick=True, only=["A1"]))
+    evaluation = sj.evaluate("codel", "1mbit", quick=True, only=["A1"])
+    assert repr(evaluation) == "Evaluation(codel at 1mbit: 3 lines, 8 runs)"
+    found = page(evaluation)
     assert {"discipline", "codel", "A1 One TCP flow (5.1.1)", "droptail"} <= set(found.words)
     assert "RFC 7928, shortened, at 1mbit, 4 seeds" in found.words
 

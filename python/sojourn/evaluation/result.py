@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn import _sojourn
 from sojourn._util.html import html
+from sojourn._util.units import counted
 from sojourn.evaluation.cases import CHOICES
 from sojourn.evaluation.lines import Line
 from sojourn.evaluation.setup import Table
@@ -17,7 +18,7 @@ REFERENCE = "droptail"
 """Label of the discipline that all others are compared with."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """Result of the suite.
 
@@ -45,6 +46,11 @@ class Evaluation:
     quick: bool
     made: int
     wall_s: float
+
+    def __repr__(self) -> str:
+        names = ", ".join(label for label in self.qdiscs if label != REFERENCE)
+        runs, lines = counted(len(self.rows), "run"), counted(len(self.lines), "line")
+        return f"Evaluation({names} at {', '.join(self.rates)}: {lines}, {runs})"
 
     def _repr_html_(self) -> str | None:
         """Return the scorecard as HTML for notebooks."""

@@ -10,7 +10,7 @@ from sojourn import _sojourn
 TITLE_MAX = 80
 """Longest name of a scenario that is shown in full, in characters."""
 
-CUSTOM = {"ecn": "false"}
+CUSTOM = {"compiled": "false", "ecn": "false"}
 """Defaults of every discipline that is written in Python."""
 
 GEMODEL = ("p", "r", "1-h", "1-k")
@@ -47,7 +47,8 @@ def qdisc(spec: Mapping[str, Any], *, buffer: bool = True) -> str:
         if key != "source"
         and (buffer if key == "limit" else key != "name" and _word(value) != usual.get(key))
     ]
-    return f"{spec['name']} ({', '.join(settings)})" if settings else str(spec["name"])
+    name = str(spec["name"]).removeprefix("__main__:")
+    return f"{name} ({', '.join(settings)})" if settings else name
 
 
 def window(scenario: Mapping[str, Any]) -> str:

@@ -1,0 +1,38 @@
+"""The notebooks of the docs run, and their outputs are current: `make notebooks` if not."""
+
+from pathlib import Path
+
+import nbformat
+import pytest
+
+import notebooks
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore:.*:FutureWarning"
+)
+
+ROOT = Path(__file__).parent.parent
+
+NAMES = ("first-steps", "your-own-aqm", "figure-of-a-paper")
+
+
+def test_there_are_no_others() -> None:
+    """Every notebook is executed below, and linked from the README and the page of notebooks."""
+    assert {path.stem for path in notebooks.FOLDER.glob("*.ipynb")} == set(NAMES)
+    readme = (ROOT / "README.md").read_text()
+    assert all(f"(docs/notebooks/{name}.ipynb)" in readme for name in NAMES)
+    assert "(notebooks/your-own-aqm.ipynb)" in (ROOT / "docs/your-own-aqm.md").read_text()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_runs_and_shows_what_is_stored(name: str) -> None:
+    """Every table and number, to the last digit; images are there."""
+    path = notebooks.FOLDER / f"{name}.ipynb"
+    stored = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    made = notebooks.executed(path)
+    kept, shown = notebooks.outputs(stored), notebooks.outputs(made)
+    assert len(kept) == len(shown) > 4
+    for number, (old, new) in enumerate(zip(kept, shown, strict=True), start=1):
+        assert old == new, f"{name}, cell {number}: make notebooks"
+    assert sum(map(len, kept)) > 4
+    assert notebooks.images(stored) == notebooks.images(made) > 0
