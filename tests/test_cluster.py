@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import sojourn as sj
@@ -18,6 +19,8 @@ from test_sweep import AXES, CASE, command, described, ran
 distributed: Any = importlib.import_module("distributed")
 
 pytestmark = pytest.mark.filterwarnings("ignore")
+
+ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +43,18 @@ def test_a_cluster_gives_the_same_table(cluster, tmp_path: Path) -> None:  # typ
     assert Store(folder / "cluster").rows().equals(Store(folder / "threads").rows())
     again = ran("sweep", folder / "sweep.toml", *out)
     assert "0 of 30 runs made" in again.stdout
+
+
+def test_an_evaluation_on_a_cluster_gives_the_same_scorecard(cluster, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """Also of a discipline in Python, which the workers get with its source."""
+    own = f"{ROOT / 'examples/my_aqm.py'}:HeadDrop(target=20ms)"
+    given = ("evaluate", "--qdisc", f"codel,{own}", "--rate", "1mbit", "--quick", "--only", "A1,E5")
+    done = ran(*given, "--out", tmp_path / "cluster", "--cluster", cluster.scheduler_address)
+    assert "24 of 24 runs made" in done.stdout, done.stderr
+    assert "24 runs on the cluster" in done.stderr
+    ran(*given, "--out", tmp_path / "threads")
+    lines = [pl.read_parquet(tmp_path / one / "lines.parquet") for one in ("cluster", "threads")]
+    assert lines[0].equals(lines[1])
 
 
 def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
