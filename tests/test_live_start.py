@@ -73,6 +73,28 @@ def test_ctrl_c_at_any_moment_of_the_start_ends_it_cleanly(number: int) -> None:
     nothing_left(token, before)
 
 
+EARLY = """
+import os, signal, socket, sys
+import sojourn.live.netns_init as inside
+start = inside._spawn
+def spawn(*words, **more):
+    os.kill(os.getpid(), signal.SIGINT)
+    return start(*words, **more)
+inside._spawn = spawn
+ours, theirs = socket.socketpair()
+early = inside._early_signals()
+print(inside._run(theirs, ["sleep", "60"], {}, early, terminal=False, watched=False))
+"""
+"""Runs a command inside as a link does; Ctrl-C comes just before the command exists."""
+
+
+def test_ctrl_c_just_before_the_command_starts_reaches_it() -> None:
+    """The link has already left it to the command."""
+    line = [sys.executable, "-c", EARLY]
+    done = subprocess.run(line, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert done.stdout == f"{128 + signal.SIGINT}\n", done.stderr
+
+
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGUSR1, 138)]
 )

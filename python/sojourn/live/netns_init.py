@@ -55,10 +55,7 @@ SHELL = "/bin/sh"
 
 def main(leash: socket.socket, command: list[str]) -> int:
     """Set up the inside, run `command`, and return its exit code."""
-    # Ctrl-C is for the command only. A handler, unlike SIG_IGN, is not inherited by it.
-    for number in TO_COMMAND:
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, lambda *_: None)
+    early = _early_signals()
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     # /proc shows the processes of this namespace. Without the right to mount, it stays as it is.
     mount = ["mount", "-t", "proc", "proc", "/proc"]
@@ -84,10 +81,24 @@ def main(leash: socket.socket, command: list[str]) -> int:
     if leash.recv(16) != b"go":
         return 1
     known = {"SOJOURN_NEAR": block.near, "SOJOURN_FAR": block.far}
-    code = _run(leash, command, known, terminal=asked["terminal"], watched=asked["watched"])
+    taken = {"terminal": asked["terminal"], "watched": asked["watched"]}
+    code = _run(leash, command, known, early, **taken)
     with suppress(OSError):  # the link is gone
         leash.send(json.dumps({"code": code, "dropped": dropped(NEAR)}).encode())
     return code
+
+
+def _early_signals() -> list[int]:
+    """Handle Ctrl-C, which is for the command only; return the list of those received.
+
+    The link leaves Ctrl-C to the command as soon as it has sent `go`. One that comes before the
+    command has started does not reach it, so `_run` passes on what is in the list.
+    """
+    early: list[int] = []
+    for number in TO_COMMAND:
+        if signal.getsignal(number) != signal.SIG_IGN:  # a handler is not inherited by the command
+            signal.signal(number, lambda number, _: early.append(number))
+    return early
 
 
 def _set_up(asked: Mapping[str, Any], block: Block) -> list[int]:
@@ -153,11 +164,14 @@ def _run(
     leash: socket.socket,
     command: list[str],
     known: Mapping[str, str],
+    early: list[int],
     *,
     terminal: bool,
     watched: bool,
 ) -> int:
     """Run `command`, reap orphaned processes, and return the exit code.
+
+    The signals in `early` came before the command was started, and are passed on to it.
 
     A shell that takes over the `terminal` gets its own process group in the foreground. The link's
     group has no number in this namespace, so the shell could not give the terminal back to it. A
@@ -170,6 +184,9 @@ def _run(
     except OSError as error:
         print(f"sojourn: {command[0]}: {(error.strerror or '').lower()}", file=sys.stderr)
         return COMMAND_FAILED
+    with suppress(ProcessLookupError):
+        for number in tuple(early):  # later ones reach the command as well
+            os.kill(child, number)
     if terminal:
         with suppress(OSError):
             os.tcsetpgrp(0, child)
