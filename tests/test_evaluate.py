@@ -1,5 +1,6 @@
 """`sojourn evaluate`: the suite of RFC 7928, its store, its scorecard."""
 
+import dataclasses
 import json
 import re
 import shlex
@@ -113,6 +114,10 @@ def test_the_scorecard_is_one_page_without_network(evaluated: tuple[sj.Evaluatio
 
     Check().feed(page)
     assert "url(http" not in page
+    assert scorecard.WIDE_STYLE not in page
+    more = {str(n): {"name": "codel"} for n in range(scorecard.WIDE)}
+    many = dataclasses.replace(found, qdiscs={**found.qdiscs, **more})
+    assert scorecard.WIDE_STYLE in scorecard.page(many)
     assert page.count("<figure>") == 5, "trade-off, CDF, fairness, two series"
     for line in found.lines:
         assert line.case.title in page

@@ -40,8 +40,8 @@ h3{font-size:1rem;margin:1.2rem 0 .2rem} p,li{max-width:46rem} a{color:var(--lin
 th,td{padding:.3rem .55rem;text-align:right;border-bottom:1px solid var(--rule);
 font-variant-numeric:tabular-nums;vertical-align:top}
 th:first-child,td:first-child{text-align:left;min-width:11rem} thead th{background:var(--soft)}
-.scroll th:first-child,.scroll td:first-child{position:sticky;left:0;background:var(--page)}
-.scroll thead th:first-child{background:var(--soft)}
+@media screen{.scroll th:first-child,.scroll td:first-child{position:sticky;left:0;
+background:var(--page)} .scroll thead th:first-child{background:var(--soft)}}
 td{white-space:nowrap} td:first-child{white-space:normal}
 td small{display:block} .better{color:var(--better)} .worse{color:var(--worse)}
 .same{color:var(--dim)} .best{font-weight:650}
@@ -58,8 +58,16 @@ color:var(--dim)} td{white-space:normal}
 td small{display:inline;margin-left:.4em}}
 @media print{:root{--ink:#000;--page:#fff;--soft:#f2f3f5;--rule:#bbb;--grid:#ddd;--better:#006b3c;
 --worse:#b00020;--dim:#444} body{max-width:none;font-size:10pt} .scroll{overflow:visible}
-h2,h3{break-after:avoid} tr{break-inside:avoid}}
+h2,h3,h3+p{break-after:avoid} tr{break-inside:avoid} pre{white-space:pre-wrap;overflow-wrap:anywhere}}
 """  # noqa: E501
+
+WIDE = 5
+"""Number of disciplines above which a scorecard is printed in landscape and small letters."""
+
+WIDE_STYLE = """
+@media print{@page{size:landscape;margin:1cm} table{font-size:6.5pt} td{white-space:normal}
+th,td{padding:.15rem .25rem} th:first-child,td:first-child{min-width:5rem}}
+"""
 
 
 def begin(directory: Path) -> None:
@@ -157,10 +165,11 @@ def page(found: "Evaluation") -> str:
     title = f"Scorecard of {names}"
     mode = "shortened (--quick)" if found.quick else "full"
     seeds = found.rows["seed"].n_unique()
+    style = STYLE + WIDE_STYLE * (len(found.qdiscs) > WIDE)
     parts = [
         "<!doctype html><html lang=en><head><meta charset=utf-8>",
         '<meta name=viewport content="width=device-width,initial-scale=1">',
-        f"<title>{e(title)}</title><style>{STYLE}</style></head><body>",
+        f"<title>{e(title)}</title><style>{style}</style></head><body>",
         f"<h1>{e(title)}</h1>",
         f"<p>The test suite of RFC 7928, {mode}, at {e(', '.join(found.rates))}: "
         f"{len(found.rows)} simulated runs, up to {seeds} seeds each. Every discipline is compared "
