@@ -1,9 +1,11 @@
 """The notebooks of the docs run, and their outputs are current: `make notebooks` if not."""
 
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
+from jupyter_client.manager import start_new_kernel
 
 import notebooks
 
@@ -36,3 +38,33 @@ def test_a_notebook_runs_and_shows_what_is_stored(name: str) -> None:
         assert old == new, f"{name}, cell {number}: make notebooks"
     assert sum(map(len, kept)) > 4
     assert notebooks.images(stored) == notebooks.images(made) > 0
+
+
+BUSY = """
+import sojourn as sj
+from sojourn._util import progress
+progress.PATIENCE_S = progress.NOTEBOOK_S = 0.0
+runs = sj.compare(sj.named("tcp_nup"), ["codel", "pie"], progress=True)
+"""
+
+
+def test_a_kernel_shows_the_progress_bar_and_removes_it() -> None:
+    """An output of the cell, updated by the threads that run; empty at the end."""
+    manager, client = start_new_kernel(kernel_name="python3")
+    shown: list[tuple[str, str]] = []
+
+    def keep(message: Any) -> None:
+        content = message["content"]
+        text = content.get("data", {}).get("text/html", content.get("evalue", ""))
+        shown.append((message["msg_type"], text))
+
+    try:
+        client.execute_interactive(BUSY, output_hook=keep, timeout=notebooks.CELL_S)
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+    first, *bars, last = shown
+    assert first == ("display_data", "")
+    assert last == ("update_display_data", "")
+    assert {kind for kind, _ in bars} == {"update_display_data"}
+    assert any('<progress value="' in text and "simulated" in text for _, text in bars)
