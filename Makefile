@@ -60,8 +60,9 @@ validate-linux: dev  ## a minute: recordings of Linux beside ours, written to do
 validate-senders: release  ## minutes: senders of Linux and ours compared, written to docs/validation-senders.md
 	$(BIN)/python -m validation.senders
 
-studies: release  ## a minute: fairness of disciplines on a shared link, written to docs/fairness.md
+studies: release  ## minutes: the studies, written to docs/fairness.md and docs/home-line.md
 	$(BIN)/python -m studies.fairness
+	$(BIN)/python -m studies.home_line
 
 papers: dev  ## a few minutes: every paper with few seeds and points, into out/papers
 	for id in $$($(BIN)/python -c "from sojourn.papers import ids; print(*ids())"); do \

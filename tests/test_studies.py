@@ -1,6 +1,8 @@
 """The studies in quick mode: the results of their pages hold for one or two seeds."""
 
-from studies import fairness
+import pytest
+
+from studies import fairness, home_line
 
 
 def test_ewfq_is_fair_where_round_trips_differ() -> None:
@@ -21,3 +23,35 @@ def test_a_flood_is_held_at_its_share() -> None:
     assert got["FIFO"] > 9
     assert all(0.9 < got[name] < 1.1 for name in ("DRR", "WFQ", "FQ-CoDel", "EWFQ"))
     assert 1 < got["AFD"] < 2
+
+
+def test_home_line_protects_calls_and_web() -> None:
+    """Two seeds and a shorter run: flow queues beat drop-tail; dualpi2 balances Prague."""
+    line = "50/10 Mbit/s"
+    found = home_line.run(2, seconds=40, lines=[line])
+
+    def mean(mix: str, queue: str, what: str) -> float:
+        return found.mean(line, mix, queue, what).mean
+
+    for mix in home_line.MIXES:
+        late = {queue: mean(mix, queue, "call_up_ms") for queue in home_line.QUEUES}
+        assert late["cake"] < late["fq_codel"] < late["droptail"] / 3
+        web = {queue: mean(mix, queue, "web_ms") for queue in home_line.QUEUES}
+        assert web["fq_codel"] < web["droptail"] / 2
+        assert mean(mix, "fq_codel", "call_up_mbit") > 1
+    assert mean("BBR", "droptail", "ratio") > 1.5 > mean("BBR", "fq_codel", "ratio") > 0.7
+    assert 0.7 < mean("Prague", "dualpi2", "ratio") < 1.4
+    text = home_line.table(found, line)
+    assert text.count("\n") == 1 + len(home_line.MIXES) * len(home_line.QUEUES)
+
+
+def test_home_line_refuses_conclusions_that_do_not_hold() -> None:
+    """With equal values everywhere nothing is faster than anything else."""
+    same = dict.fromkeys(home_line.COLUMNS, 1.0)
+    runs = {
+        (line, mix, queue): [same, same]
+        for line, mix in home_line.cases()
+        for queue in home_line.QUEUES
+    }
+    with pytest.raises(SystemExit, match="Delay of calls"):
+        home_line.conclusions(home_line.Campaign(runs))
