@@ -189,8 +189,8 @@ def _drawer(kind: str, rows: pl.DataFrame, labels: Sequence[str]) -> Callable[..
                 figures.rtt_fairness(ax, rows, labels)
             case column:
                 figures.over_time(ax, rows, labels, column)
-        if len(labels) > 8:
-            ax.legend(loc="best", fontsize=5, ncols=2)
+        if len(labels) > 8:  # above the axes, where it hides no line
+            ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), fontsize=6, ncols=4)
 
     return draw
 
