@@ -15,6 +15,7 @@ notice it; any other survivor makes this program exit with 1. See docs/mutation.
 import argparse
 import json
 import os
+import random
 import resource
 import signal
 import subprocess
@@ -292,13 +293,29 @@ def climb_alone(rungs: Sequence[Rung], mutant: Mutant) -> Outcome:
     return climb(tests, rungs, mutant)
 
 
-def batches(files: Sequence[str], again: bool) -> Iterable[list[Mutant]]:
+def chosen_of(
+    files: Sequence[str], size: int | None, seed: int, together: bool
+) -> set[tuple[str, str]]:
+    """Choose mutants of `files`, as pairs of file and key.
+
+    `size` of them are drawn with `seed`; None for all. With `together`, none that needs its own
+    build.
+    """
+    every = [(file, m) for file in files for m in mutants_of(file)]
+    found = [(file, m.key) for file, m in every if m.body or not together]
+    return set(random.Random(seed).sample(found, size) if size else found)
+
+
+def batches(
+    files: Sequence[str], again: bool, chosen: set[tuple[str, str]] | None
+) -> Iterable[list[Mutant]]:
     """Yield the mutants to run: files of one package together, up to MANY mutants."""
     batch: list[Mutant] = []
     for file in files:
         known = {} if again else remembered(file)
         done = {key for key, result in known.items() if result != "missed"}
         more = [m for m in mutants_of(file) if m.key not in done]
+        more = [m for m in more if chosen is None or (file, m.key) in chosen]
         if (
             batch
             and more
@@ -312,10 +329,16 @@ def batches(files: Sequence[str], again: bool) -> Iterable[list[Mutant]]:
         yield batch
 
 
-def report(files: Sequence[str], jobs: int, again: bool, near_alone: bool) -> bool:
+def report(
+    files: Sequence[str],
+    jobs: int,
+    again: bool,
+    near_alone: bool,
+    chosen: set[tuple[str, str]] | None,
+) -> bool:
     """Run the mutants of `files` and print the survivors; return True if all are listed."""
     results = {file: {} if again else remembered(file) for file in files}
-    for batch in batches(files, again):
+    for batch in batches(files, again, chosen):
         start, count = time.monotonic(), 0
         for outcome in test(batch, jobs, near_alone):
             mutant = outcome.mutant
@@ -338,6 +361,9 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="mutants to run at the same time")
     parser.add_argument("--again", action="store_true", help="also those known to be caught")
     parser.add_argument("--near", action="store_true", help="the nearest tests alone: a first look")
+    parser.add_argument("--together", action="store_true", help="none that needs its own build")
+    parser.add_argument("--sample", type=int, help="number of mutants to draw from these files")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the sample")
     parser.add_argument("--write", action="store_true", help="write the results into the page")
     options = parser.parse_args()
     found = (path for glob in SCOPE for path in ROOT.glob(glob))
@@ -348,7 +374,10 @@ def main() -> int:
     if options.write:
         write_page(scope)
         return 0
-    return 0 if report(files, options.jobs, options.again, options.near) else 1
+    chosen = None
+    if options.sample or options.together:
+        chosen = chosen_of(files, options.sample, options.seed, options.together)
+    return 0 if report(files, options.jobs, options.again, options.near, chosen) else 1
 
 
 if __name__ == "__main__":

@@ -30,9 +30,12 @@ CONTROLS = {"bbr_filter": "bbr", "rate": "bbr", "pacer": "paced"}
 DISCIPLINES = {
     "api": "red",
     "clocked": "scfq",
+    "bucket": "tbf",
     "drop_tail": "droptail",
+    "dual": "dualpi2",
     "fair": "drr",
     "hold": "ewfq",
+    "longest": "fq_codel",
     "ring": "drr",
     "scheduler": "drr",
     "tags": "wfq",
@@ -70,10 +73,12 @@ def ladder(root: Path, file: str) -> tuple[list[Rung], list[Rung]]:
             near += [Rung("sojourn-sim", target, control) for target in ("cc_traces", "cc")]
         return near, [Rung("sojourn-sim", target) for target in ("golden", *TCP_FAR)]
     near = [Rung("sojourn-aqm", "lib", (own,)), Rung("sojourn-aqm", "lib")]
+    if parts[0] == "tc":
+        return [*near, Rung("sojourn-aqm", "tc")], []
     models = models_of(root, path.stem)
     far = [Rung("sojourn-aqm", "exhaustive", models)] if models else []
     if parts[0] in ("aqm", "sched") and parts[-1] != "mod":
-        name = DISCIPLINES.get(path.stem, path.stem)
+        name = DISCIPLINES.get(parts[1], parts[1])
         only = (("SOJOURN_DISCIPLINE", name),)
         far.append(Rung("sojourn-aqm", "check", (), RECOUNT, only))
     else:

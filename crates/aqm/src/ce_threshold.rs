@@ -110,7 +110,9 @@ mod tests {
     fn selectors_are_read_and_written_as_in_tc() {
         let read = |text| EcnSelector::read(Setting::Text(text));
         for (text, written) in [("0x1/0x1", "0x1/0x1"), ("2/3", "0x2/0x3"), ("0/0", "0x0/0x0")] {
-            assert_eq!(read(text).unwrap().to_string(), written);
+            let selector = read(text).unwrap();
+            assert_eq!([selector.to_string(), selector.write()], [written; 2]);
+            assert!(selector.is_within(&EcnSelector::ALL, &EcnSelector::ALL), "it has no range");
         }
         assert_eq!(EcnSelector::kind(), "ECN selector");
         for wrong in ["1", "0x2/0x1", "0x1/0x5", "a/b", "1/"] {

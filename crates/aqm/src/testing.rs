@@ -101,6 +101,16 @@ impl Bench {
         self.qdisc.backlog().packets
     }
 
+    /// Number of queued bytes.
+    pub fn bytes(&self) -> u64 {
+        self.qdisc.backlog().bytes
+    }
+
+    /// Time at which a shaper may release a packet.
+    pub fn ready_at(&self) -> Option<Time> {
+        self.qdisc.ready_at()
+    }
+
     pub fn marked(&self) -> u64 {
         self.marks.packets
     }

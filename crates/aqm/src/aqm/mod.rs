@@ -297,8 +297,58 @@ impl<A: Aqm> Qdisc for SingleQueue<A> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use crate::context::Marks;
+    use crate::params::Setting;
     use crate::registry::REGISTRY;
     use crate::units::Rate;
+    use std::prelude::v1::*;
+
+    fn built(name: &str, settings: &[(&str, &str)]) -> Box<dyn Qdisc + Send> {
+        let settings: Vec<_> = settings.iter().map(|(k, v)| (*k, Setting::Text(v))).collect();
+        crate::build(name, &settings, Rate(8_000_000)).unwrap().qdisc
+    }
+
+    /// Enqueues 12 packets at time 0; returns the number of queued packets.
+    fn fill(qdisc: &mut dyn Qdisc) -> u32 {
+        let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+        let (mut lost, mut marks) = (Vec::new(), Marks::default());
+        for _ in 0..12 {
+            let mut context =
+                Context { now: Time::ZERO, rng: &mut rng, lost: &mut lost, marks: &mut marks };
+            qdisc.enqueue(&mut context, Packet { len: 1000, ..Packet::default() });
+        }
+        qdisc.backlog().packets
+    }
+
+    #[test]
+    fn an_inspection_at_a_time_shows_the_updates_that_are_due_and_makes_none() {
+        // Ten samples a second; 12 packets wait in place of 8.
+        let mut pi = built("pi", &[("a", "0.002"), ("b", "0.001"), ("w", "10"), ("q_ref", "8p")]);
+        assert_eq!(fill(&mut *pi), 12);
+        let mut p_at = |ms: u64| {
+            let mut p = f64::NAN;
+            pi.inspect_at(Time(ms * 1_000_000), &mut |name, v| p = if name == "p" { v } else { p });
+            p
+        };
+        assert_eq!(p_at(0), 0.0);
+        assert!((p_at(100) - (0.002 * 4.0 + 0.001 * 8.0)).abs() < 1e-15);
+        assert_eq!(p_at(0), 0.0);
+    }
+
+    #[test]
+    fn a_limit_changes_if_the_algorithm_can_change_its_parameters() {
+        for (name, changes) in [("codel", true), ("blue", false)] {
+            let mut qdisc = built(name, &[("limit", "5p")]);
+            assert!(!qdisc.reconfigure(built("sfq", &[])), "another type");
+            assert_eq!(qdisc.reconfigure(built(name, &[("limit", "2p")])), changes, "{name}");
+            assert_eq!(fill(&mut *qdisc), if changes { 2 } else { 5 }, "{name}");
+        }
+        let plain = |limit| SingleQueue::of(NoAqm, &SingleParams { limit, ecn: false }).unwrap();
+        let mut fifo = plain(Size::Packets(5));
+        assert!(fifo.reconfigure(Box::new(plain(Size::Packets(2)))));
+        assert_eq!(fill(&mut fifo), 2);
+    }
 
     #[test]
     fn what_is_decided_on_arrival_alone_is_decided_at_enqueue() {

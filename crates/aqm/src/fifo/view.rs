@@ -133,6 +133,8 @@ mod tests {
             assert_eq!((packets, of_single.3), (3, [bytes, 3]));
             assert_eq!(of_single.0[0].map(|p| p.body), Some(remove));
             assert!(!single.is_empty() && cast::place(single.iter().count()) == packets);
+            while single.pop().is_some() {}
+            assert!(single.is_empty());
         }
     }
 }

@@ -139,6 +139,31 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_whose_only_packet_is_dropped_has_no_turn() {
+        let settings = [("by", "flow"), ("flows", "3"), ("strict", "1"), ("limit", "4000B")];
+        for (long, short) in [(0, 1), (1, 0), (1, 2), (2, 1)] {
+            let mut q = Bench::new("ets", &settings);
+            assert_eq!(q.put_flow(long, 1, 3000), [0; 0]);
+            assert_eq!(q.put_flow(short, 2, 1500), [1], "the longest queue");
+            assert_eq!(q.drain(), [2], "{long}, {short}");
+            assert_eq!(q.put_flow(long, 3, 1000), [0; 0]);
+            assert_eq!(q.drain(), [3], "{long}, {short}");
+        }
+    }
+
+    #[test]
+    fn of_equally_long_queues_the_next_one_of_the_round_drops() {
+        let settings = [("by", "flow"), ("flows", "3"), ("strict", "1"), ("limit", "4p")];
+        for (first, second) in [(1, 2), (2, 1)] {
+            let mut q = Bench::new("ets", &settings);
+            for flow in [first, second, first, second] {
+                assert_eq!(q.put_flow(flow, flow, 1000), [0; 0]);
+            }
+            assert_eq!(q.put_flow(0, 9, 1000), [first]);
+        }
+    }
+
+    #[test]
     fn numbers_that_contradict_are_refused() {
         let error = |settings: &[(&str, &str)]| {
             let settings: Vec<_> =

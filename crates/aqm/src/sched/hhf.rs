@@ -274,6 +274,7 @@ impl Hhf {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::testing::Bench;
     use std::prelude::v1::*;
 
@@ -309,7 +310,8 @@ mod tests {
     fn others_go_first_and_have_twice_the_bytes() {
         let mut q = Bench::new("hhf", &[("admit_bytes", "0B"), ("quantum", "1000B")]);
         q.put_flow(1, 1, 1000); // heavy: no byte is admitted
-        assert_eq!(q.gauge("heavy_packets"), 1.0);
+        assert_eq!((q.gauge("heavy_packets"), q.backlog(), q.bytes()), (1.0, 1, 1000));
+        assert_eq!((q.drain(), q.backlog(), q.bytes()), (vec![1], 0, 0), "there are no others");
         let mut q = Bench::new("hhf", &SMALL);
         (0..9).for_each(|body| drop(q.put_flow(7, body, 1000))); // 0 to 2 are with the others
         assert_eq!([q.get().0, q.get().0, q.get().0], [0, 1, 3].map(Some), "a round: two and one");
@@ -318,6 +320,36 @@ mod tests {
         q.put_flow(7, 30, 1000);
         q.put_flow(22, 31, 1000);
         assert_eq!(q.drain(), [31, 30], "new others have priority");
+    }
+
+    #[test]
+    fn a_place_in_each_array_is_ten_bits_of_the_hash_or_their_sum() {
+        let hash = 3 << 30 | 7 << 20 | 5 << 10 | 9;
+        let sum = 3 ^ 7 ^ 5 ^ 9;
+        assert_eq!(places(hash), [9, 1024 + 5, 2 * 1024 + 7, 3 * 1024 + sum]);
+    }
+
+    #[test]
+    fn the_counters_hold_for_the_whole_of_reset_timeout() {
+        for (ms, heavy) in [(40, 1.0), (41, 0.0)] {
+            let mut q = Bench::new("hhf", &SMALL);
+            (0..3).for_each(|body| drop(q.put_flow(7, body, 1000)));
+            q.at_ms(ms);
+            q.put_flow(7, 3, 1000);
+            assert_eq!(q.gauge("heavy_hitters"), heavy, "{ms} ms");
+        }
+    }
+
+    #[test]
+    fn packets_much_larger_than_a_quantum_are_shared_by_weight() {
+        let mut q = Bench::new("hhf", &[("admit_bytes", "20kB"), ("quantum", "10B")]);
+        // Flow 7 is heavy from its 21st packet on; flows 20 to 39 have one packet each.
+        (0..40).for_each(|_| drop(q.put_flow(7, 7, 1000)));
+        assert_eq!(q.drain().len(), 40);
+        (0..20).for_each(|_| drop(q.put_flow(7, 7, 1000)));
+        (20..40).for_each(|flow| drop(q.put_flow(flow, flow, 1000)));
+        let heavy = (0..18).filter(|_| q.get().0 == Some(7)).count();
+        assert_eq!(heavy, 6, "a third");
     }
 
     #[test]

@@ -347,6 +347,38 @@ mod tests {
     }
 
     #[test]
+    fn classes_without_parameters_have_half_the_rate_and_a_tenth_of_a_second() {
+        // Neither takes the rate of the other, whatever its priority.
+        near(&shares(&[("prios", "0 0 1")], &[2, 3])[2..4], &[500_000, 500_000]);
+        // Quanta of 1000 and 3000 bytes: 60 kB/s are lent by these weights.
+        let tree = [("rates", "800kbit 80kbit 240kbit"), ("ceils", "800kbit"), ("default", "2")];
+        near(&shares(&tree, &[2, 3])[2..4], &[25_000, 75_000]);
+    }
+
+    #[test]
+    fn a_class_within_its_rate_comes_before_one_that_borrows() {
+        let tree =
+            [("rates", "800kbit 80kbit 80kbit"), ("bursts", "100kB 1600B"), ("prios", "0 1 0")];
+        let mut q = Bench::new("htb", &tree);
+        q.put_class(3, 1, 2000);
+        assert_eq!(q.get().0, Some(1), "class 3 is overdrawn now");
+        q.at_ms(1);
+        q.put_class(3, 2, 1000);
+        q.put_class(2, 3, 1000);
+        assert_eq!(q.drain(), [3, 2], "of the lower priority, but within its rate");
+    }
+
+    #[test]
+    fn a_turn_ends_when_its_credit_is_below_zero() {
+        let roots = [("rates", "4mbit 4mbit"), ("parents", "0"), ("bursts", "1MB")];
+        let mut q = Bench::new("htb", &[&roots[..], &[("quanta", "2000B 2000B")]].concat());
+        for class in [1, 2] {
+            (0..4).for_each(|_| drop(q.put_class(class, class.into(), 1000)));
+        }
+        assert_eq!(q.drain(), [1, 2, 1, 1, 2, 2, 1, 2]);
+    }
+
+    #[test]
     fn packets_without_a_leaf_go_to_the_default() {
         let mut q = Bench::new("htb", &[("rates", "8mbit"), ("limits", "3p")]);
         for (class, body) in [(0, 1), (9, 2), (1, 3)] {
@@ -355,8 +387,11 @@ mod tests {
         assert_eq!(q.put_class(1, 4, 1000), [4], "its buffer is full");
         assert_eq!([q.get().0, q.get().0], [Some(1), Some(2)], "1600 bytes may be overdrawn");
         assert_eq!(q.get().0, None);
+        assert_eq!((q.backlog(), q.bytes()), (1, 1000));
+        assert_eq!(q.ready_at(), Some(Time(400_000)), "400 bytes too many at 8 Mbit/s");
         q.at_ms(1);
         assert_eq!(q.get().0, Some(3));
+        assert_eq!((q.backlog(), q.bytes(), q.ready_at()), (0, 0, None));
     }
 
     #[test]
@@ -369,6 +404,10 @@ mod tests {
         assert_eq!(
             error(&[("rates", "1mbit 1mbit"), ("parents", "2 0")]),
             "parents: class 1 has the parent 2, which is no earlier class"
+        );
+        assert_eq!(
+            error(&[("rates", "1mbit"), ("parents", "1")]),
+            "parents: class 1 has the parent 1, which is no earlier class"
         );
         assert_eq!(
             error(&[("rates", "1mbit 1mbit"), ("default", "1")]),
@@ -385,5 +424,12 @@ mod tests {
             ]),
             "parents: the tree has more than 8 levels"
         );
+        let settings = [
+            ("rates", "1mbit 1mbit 1mbit 1mbit 1mbit 1mbit 1mbit 1mbit"),
+            ("parents", "0 1 2 3 4 5 6 7"),
+        ];
+        let mut q = Bench::new("htb", &settings);
+        q.put(1, 1000);
+        assert_eq!(q.get().0, Some(1), "8 levels are allowed");
     }
 }

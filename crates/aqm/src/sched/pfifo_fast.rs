@@ -123,7 +123,9 @@ mod tests {
         let lost = [(2, 1), (0, 2), (4, 3), (3, 4), (1, 5), (5, 6), (4, 7)]
             .map(|(class, body)| q.put_class(class, body, 1000));
         assert_eq!(lost, [&[][..], &[], &[], &[4], &[5], &[], &[7]]);
+        assert_eq!((q.backlog(), q.bytes()), (4, 4000));
         assert_eq!(q.drain(), [3, 6, 2, 1]);
+        assert_eq!((q.backlog(), q.bytes()), (0, 0));
         let mut q = Bench::new("pfifo_fast", &[("limit", "2500B")]);
         assert_eq!([0, 2].map(|class| q.put_class(class, 1, 1000)), [[0; 0]; 2]);
         assert_eq!(q.put_class(4, 9, 501), [9], "all bands together");

@@ -114,6 +114,7 @@ impl Qdisc for Tbf {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::testing::Bench;
     use std::prelude::v1::*;
 
@@ -154,6 +155,9 @@ mod tests {
         assert_eq!([q.put(2, 1000), q.put(3, 1000)], [[0; 0]; 2]);
         assert_eq!(q.put(4, 600), [4]);
         assert_eq!(q.put(5, 500), [0; 0]);
+        assert_eq!((q.get().0, q.get().0), (Some(2), None));
+        assert_eq!((q.backlog(), q.bytes()), (2, 1500));
+        assert_eq!(q.ready_at(), Some(Time(1_000_000_000)), "1000 bytes at 8 kbit/s");
         let settings = [("peakrate", "8mbit"), ("mtu", "500B")];
         assert_eq!(Bench::new("tbf", &settings).put(6, 501), [6], "larger than that of peakrate");
     }

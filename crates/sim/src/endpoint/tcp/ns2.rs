@@ -458,3 +458,6 @@ impl Ns2Sender {
         &self.stats
     }
 }
+
+#[cfg(test)]
+mod tests;

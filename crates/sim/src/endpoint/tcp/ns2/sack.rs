@@ -118,7 +118,7 @@ impl Ns2Sender {
             self.set_timer(now);
             self.rtt.reset_backoff();
             self.set_una(ack.ack);
-        } else if self.sack.record_blocks(ack) && self.dup > 0 {
+        } else if self.sack.record_blocks(ack) {
             self.dup += 1;
         }
     }
