@@ -5,12 +5,14 @@ use crate::context::Marks;
 use crate::registry::find;
 use crate::testing::Bench;
 use crate::units::Rate;
+use rand_core::SeedableRng;
 use std::prelude::v1::*;
 
-/// DualPI2 that neither drops nor marks.
+/// Settings of a DualPI2 that neither drops nor marks.
+const QUIET: &[(&str, &str)] = &[("target", "10s"), ("alpha", "0"), ("beta", "0"), ("step", "10s")];
+
 fn quiet(settings: &[(&str, &str)]) -> Bench {
-    let off = [("target", "10s"), ("alpha", "0"), ("beta", "0"), ("step", "10s")];
-    Bench::new("dualpi2", &[settings, &off].concat())
+    Bench::new("dualpi2", &[settings, QUIET].concat())
 }
 
 /// Enqueues packets with these lengths: Classic, then L4S.
@@ -93,4 +95,77 @@ fn an_inspection_at_a_time_leaves_the_controller_as_it_is() {
     let mut again = Vec::new();
     q.inspect_at(Time(400_000_000), &mut |_, value| again.push(value));
     assert_eq!(again, later);
+}
+
+/// Sizes and order of packets, drawn at random, of which both queues always hold some: `steps`
+/// departures as lane, length, and the ages of its head and of the other one.
+fn backlogged(settings: &[(&str, &str)], seed: u64, steps: u32) -> Vec<(Lane, u32, Span, Span)> {
+    use crate::random::Random;
+    let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(seed);
+    let mut q = Bench::seeded("dualpi2", &[settings, QUIET].concat(), seed);
+    // Arrival times of the packets of each lane, and lengths by number.
+    let (mut waiting, mut lengths): ([Vec<u64>; 2], Vec<u32>) = Default::default();
+    let mut sent = Vec::new();
+    for ms in 0..u64::from(steps) {
+        q.at_ms(ms);
+        for (i, lane) in [Lane::C, Lane::L].into_iter().enumerate() {
+            let more = if waiting[i].len() < 2 { 2 } else { rng.below(2) };
+            for _ in 0..more {
+                q.ecn(if lane == Lane::L { Ecn::Ect1 } else { Ecn::NotEct });
+                let len = 64 + rng.below(1451);
+                // Odd bodies are packets of L.
+                assert_eq!(q.put(2 * lengths.len() as u32 + i as u32, len), []);
+                lengths.push(len);
+                waiting[i].push(ms);
+            }
+        }
+        let body = q.get().0.expect("both queues wait");
+        let i = (body % 2) as usize;
+        let age = |i: usize| Span::ms(ms - waiting[i][0]);
+        let lane = if i == 1 { Lane::L } else { Lane::C };
+        sent.push((lane, lengths[(body / 2) as usize], age(i), age(1 - i)));
+        waiting[i].remove(0);
+    }
+    sent
+}
+
+/// RFC 9332 section 4.1: C is not starved. While both queues wait, C gets its share of the bytes of
+/// every interval, but for less than a packet of either queue; and no more.
+#[test]
+fn weighted_round_robin_keeps_the_share_of_c_in_every_interval() {
+    for (percent, share) in [("6.25", 0.0625), ("10", 0.1), ("50", 0.5), ("87.5", 0.875)] {
+        for seed in 0..20 {
+            let sent = backlogged(&[("classic_protection", percent)], seed, 1500);
+            // Bytes of C less its share of all bytes, after each packet.
+            let mut ahead = vec![0.0];
+            for (lane, len, ..) in &sent {
+                let of_c = if *lane == Lane::C { f64::from(*len) } else { 0.0 };
+                ahead.push(ahead[ahead.len() - 1] + of_c - share * f64::from(*len));
+            }
+            // The first packets pay back the credit at rest.
+            let ahead = &ahead[100..];
+            let [least, most] = [f64::min, f64::max].map(|f| ahead.iter().copied().reduce(f));
+            let range = most.unwrap() - least.unwrap();
+            assert!(range <= 1514.0, "{percent} %, seed {seed}: {range}");
+            assert!(sent[100..].iter().any(|s| s.0 == Lane::C), "{percent} %, seed {seed}");
+        }
+    }
+    let none = backlogged(&[("classic_protection", "0")], 1, 500);
+    assert!(none.iter().all(|s| s.0 == Lane::L), "without protection C waits");
+}
+
+/// Time-shifted FIFO: a head of C waits at most `t_shift` longer than the head of L that precedes
+/// it, and a head of L precedes C as long as it is not younger by more.
+#[test]
+fn time_shifted_fifo_bounds_the_wait_of_c() {
+    for (shift, ms) in [("1ms", 1), ("20ms", 20), ("50ms", 50)] {
+        for seed in 0..10 {
+            let sent = backlogged(&[("scheduler", "ts_fifo"), ("t_shift", shift)], seed, 1500);
+            for (lane, _, own, other) in &sent {
+                let [c, l] = if *lane == Lane::C { [own, other] } else { [other, own] };
+                assert_eq!(*lane == Lane::L, c.0 <= l.0 + Span::ms(ms).0, "{shift}: {c:?} {l:?}");
+            }
+            assert!([Lane::C, Lane::L].iter().all(|lane| sent.iter().any(|s| s.0 == *lane)));
+        }
+    }
 }
