@@ -71,6 +71,29 @@ fn prague_reduces_by_half_of_alpha_and_keeps_growing() {
     }
 }
 
+/// With marks at random, a share p of the packets, the window is about 2/p: a reduction by p/2 of
+/// the window balances a growth of one segment per round trip. It is above that, because a reduction
+/// needs a new mark after the round trip of the last.
+#[test]
+fn pragues_window_is_two_by_the_share_of_marks() {
+    use rand_core::SeedableRng;
+    use sojourn_aqm::random::Random;
+    for p in [0.02, 0.05, 0.1, 0.2] {
+        let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(7);
+        let fate = |_: u64, _: &Segment| if rng.bernoulli(p) { Fate::Mark } else { Fate::Pass };
+        let mut path = Path::wide(&params("prague", &[]), Span::ms(50), fate);
+        path.quiet = true;
+        path.start(Time::ZERO, UNLIMITED);
+        let mut sum = 0.0;
+        for step in 0..4_000 {
+            path.run(Time(50 * (step + 400) * MS));
+            sum += prague(&path.sender).fractional_window();
+        }
+        let law = sum / 4_000.0 * p / 2.0;
+        assert!((1.0..1.5).contains(&law), "{p}: {law} times 2/p");
+    }
+}
+
 #[test]
 fn pragues_rate_does_not_depend_on_a_short_rtt() {
     // Marks of the same probability at 5, 10 and 25 ms: equal rates, 25/100 of it at 100 ms.
