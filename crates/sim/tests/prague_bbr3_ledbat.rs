@@ -72,8 +72,8 @@ fn prague_reduces_by_half_of_alpha_and_keeps_growing() {
 }
 
 /// With marks at random, a share p of the packets, the window is about 2/p: a reduction by p/2 of
-/// the window balances a growth of one segment per round trip. It is above that, because a reduction
-/// needs a new mark after the round trip of the last.
+/// the window balances a growth of one segment per round trip. It is above that, because a
+/// reduction needs a new mark after the round trip of the last.
 #[test]
 fn pragues_window_is_two_by_the_share_of_marks() {
     use rand_core::SeedableRng;
