@@ -2,5 +2,6 @@
 
 mod corpus;
 mod import;
+mod nearest;
 mod round_trip;
 mod wrong;

@@ -176,6 +176,11 @@ fn worked_examples() {
              packet=1kB, bandwidth=10mbit, ecn=true)",
         ),
         (
+            "red limit 400000 min 30000 avpkt 1000 burst 55 probability 0.02",
+            "red(limit=400kB, min_th=30kB, max_th=90kB, max_p=0.02, w_q=0.03125, packet=1kB, \
+             bandwidth=10mbit)",
+        ),
+        (
             "sfb rehash 600 target 40",
             "sfb(limit=1000p, max=50, bin_size=40, rehash_interval=600ms, d1=0.0005, \
              d2=0.00005, ecn=true)",

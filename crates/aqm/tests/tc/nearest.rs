@@ -1,0 +1,75 @@
+//! The line of tc that is nearest to a discipline, and what is said about the difference.
+
+use sojourn_aqm::tc::export;
+use sojourn_aqm::{Rate, Setting};
+
+const RATE: Rate = Rate(20_000_000);
+
+/// Returns the line, and the notes on what it cannot say.
+fn nearest(name: &str, settings: &[(&str, &str)]) -> (String, Vec<String>) {
+    let settings: Vec<_> = settings.iter().map(|(k, v)| (*k, Setting::Text(v))).collect();
+    let built = sojourn_aqm::build(name, &settings, RATE).unwrap();
+    let out = export(name, &built.params, Some(RATE)).unwrap();
+    (out.line.write(), out.lost)
+}
+
+const LINUX: (&str, &str) = ("variant", "linux");
+
+/// Checks the line, and that its notes start with these words, one for each note.
+fn check(name: &str, settings: &[(&str, &str)], line: &str, notes: &[&str]) {
+    let (written, said) = nearest(name, settings);
+    assert_eq!(written, line, "{name} {settings:?}");
+    let as_expected = said.iter().zip(notes).all(|(said, note)| said.starts_with(note));
+    assert!(as_expected && said.len() == notes.len(), "{name} {settings:?}: {said:?}");
+}
+
+#[test]
+fn values_between_two_of_tc_are_rounded_with_a_note() {
+    let rounded = "target = 5000500ns: the nearest value of tc is 5ms";
+    check("codel", &[LINUX], "codel", &[]);
+    check("codel", &[LINUX, ("target", "5000500ns")], "codel", &[rounded]);
+    check("codel", &[LINUX, ("target", "7000500ns")], "codel target 7ms", &["target = 7000500ns"]);
+    // Gains in sixteenths, a share in percent.
+    check("pie", &[LINUX, ("alpha", "0.25")], "pie alpha 4", &[]);
+    check("pie", &[LINUX, ("alpha", "0.2")], "pie alpha 3", &["alpha = 0.2: the nearest"]);
+    let share = ("mark_ecnth", "0.125");
+    check(
+        "fq_pie",
+        &[LINUX, share],
+        "fq_pie ecn_prob 13 ecn",
+        &["mark_ecnth = 0.125: the nearest"],
+    );
+    let cake = [("rtt", "50000500ns"), ("memory", "truesize")];
+    check("cake", &cake, "cake rtt 50ms", &["rtt = 50000500ns: the nearest"]);
+    check("cake", &[("rtt", "50ms"), cake[1]], "cake rtt 50ms", &[]);
+}
+
+#[test]
+fn a_limit_in_bytes_becomes_packets_of_1514_bytes() {
+    let note = "limit = 400kB: the nearest value of tc is 264 packets";
+    check("pie", &[LINUX, ("limit", "400000B")], "pie limit 264", &[note]);
+    // The kernel has 32 bits for it.
+    let note = "limit = 5000000000p: the nearest value of tc is 4294967295 packets";
+    check("codel", &[LINUX, ("limit", "5000000000p")], "codel limit 4294967295", &[note]);
+}
+
+#[test]
+fn parameters_without_a_word_are_named() {
+    let notes = ["dq_weight = 0.25: ", "derandomise = false: ", "packet = 1500B: "];
+    check("pie", &[], "pie", &notes);
+    check("pie", &[LINUX, ("dq_weight", "0.5")], "pie", &["dq_weight = 0.5: "]);
+    let prio = [("flows", "3"), ("limits", "1000p"), ("drop", "tail"), ("by", "class")];
+    check("prio", &[&prio[..], &[("limit", "3000p")]].concat(), "prio", &[]);
+    check("prio", &prio, "prio", &["limits = 1000p: add a qdisc"]);
+    let (_, said) = nearest("drr", &[("flows", "8")]);
+    assert!(said[0].starts_with("flows = 8: Linux needs a class per queue"), "{said:?}");
+}
+
+#[test]
+fn an_overhead_is_written_without_a_smallest_packet_of_0() {
+    let memory = ("memory", "truesize");
+    for (overhead, written) in [("18", "overhead 18"), ("18 mpu 64", "overhead 18 mpu 64")] {
+        let line = format!("cake noatm {written}");
+        check("cake", &[("overhead", overhead), memory], &line, &[]);
+    }
+}
