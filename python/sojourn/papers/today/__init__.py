@@ -22,26 +22,41 @@ in the paper" are ours, about today's disciplines.
 - CoDel against DRR: 4 FTPs and a CBR flow each way over 2, 4 and 10 Mbit/s for 100 s, the first
   10 s not counted.
 
-Seeds: 5. Quick mode has 2 seeds, shorter runs, fewer points, and no BBRv3.
+Seeds: 5. Quick mode has 2 seeds, shorter runs, fewer points, no BBRv3, and no BBR
+with HRED.
 """
 
 from typing import Any
 
 import polars as pl
 
-from sojourn.papers.today import drr, red
+from sojourn.papers.today import dc, drr, ewfq, hred, red
 from sojourn.papers.today.common import NAMES
+from sojourn.papers.today.dc import drawn as dc_drawn
 from sojourn.papers.today.drr import drawn as drr_drawn
+from sojourn.papers.today.ewfq import drawn as ewfq_drawn
+from sojourn.papers.today.hred import drawn as hred_drawn
 from sojourn.papers.today.red import drawn as red_drawn
 from sojourn.reproduction.claims import Claim, NoRunsError, Runs
 from sojourn.reproduction.paper import Experiment, table
 
-__all__ = ["CLAIMS", "FACTS", "REFERENCE", "TITLE", "drr_drawn", "red_drawn", "scenarios"]
+__all__ = [
+    "CLAIMS",
+    "FACTS",
+    "REFERENCE",
+    "TITLE",
+    "dc_drawn",
+    "drr_drawn",
+    "ewfq_drawn",
+    "hred_drawn",
+    "red_drawn",
+    "scenarios",
+]
 
 TITLE = "The five papers with today's senders and disciplines"
 REFERENCE = "Our own: the questions of the five papers of this folder, asked again"
 
-PARTS = {"drr": drr, "red": red}
+PARTS = {"drr": drr, "red": red, "dc": dc, "ewfq": ewfq, "hred": hred}
 """Modules by the name of their experiment."""
 
 CLAIMS: list[Claim] = [claim for module in PARTS.values() for claim in module.CLAIMS]
@@ -68,5 +83,5 @@ def _count(claim: Claim, runs: Runs, sender: str) -> str:
     try:
         parts = check(runs, who=(sender,))
     except NoRunsError:
-        return "(not run)"
+        return "left out"
     return f"{sum(part.holds is True for part in parts)} of {len(parts)}"

@@ -128,8 +128,10 @@ def inside(what: str, found: npt.ArrayLike, low: float, high: float, *, unit: st
 
 
 def told_mean(frame: "pl.DataFrame", column: str, scale: float = 1.0, **labels: Any) -> str:
-    """Return a mean over seeds as a text."""
-    return short(scale * float(np.mean(values(frame, column, **labels))))
+    """Return a mean over the seeds that have a value as a text."""
+    found = values(frame, column, **labels).astype(float)
+    found = found[np.isfinite(found)]
+    return short(scale * float(found.mean())) if len(found) else ""
 
 
 def by_sender(
@@ -140,10 +142,10 @@ def by_sender(
     def fact(runs: Runs) -> str:
         frame = runs[experiment]
         end = f" {unit}" if unit else ""
-        each = [
-            f"{told_mean(frame, column, scale, sender=one, **labels)}{end} with {NAMES[one]}"
-            for one in there(frame, TODAY)
-        ]
+        each = []
+        for one in there(frame, TODAY):
+            found = told_mean(frame, column, scale, sender=one, **labels)
+            each.append(f"{found}{end} with {NAMES[one]}" if found else f"none with {NAMES[one]}")
         return ", ".join(each)
 
     return fact
@@ -161,14 +163,19 @@ def dots(
     """Draw the mean of `column` for each discipline and sender, with 95 % intervals.
 
     Senders are side by side with a marker and a colour each; the last `new` disciplines are
-    today's, on a grey ground.
+    today's, on a grey ground. A discipline without values has no marker.
     """
     used = there(frame, list(NAMES))
     for n, sender in enumerate(used):
-        found = [interval(values(frame, column, sender=sender, qdisc=one) * scale) for one in names]
+        ran = [
+            (i, rows[column].to_numpy().astype(float) * scale)
+            for i, name in enumerate(names)
+            if len(rows := frame.filter(sender=sender, qdisc=name).drop_nulls(column))
+        ]
+        found = [interval(each) for _, each in ran]
         look = {**style(n), "ls": "", "ms": 5}
         ax.errorbar(
-            [i + (n - (len(used) - 1) / 2) * 0.18 for i in range(len(names))],
+            [i + (n - (len(used) - 1) / 2) * 0.18 for i, _ in ran],
             [one.mean for one in found],
             yerr=[0.0 if one.half != one.half else one.half for one in found],
             label=NAMES[sender],
