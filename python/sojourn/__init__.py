@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sojourn.custom.aqm import Rate as Rate
     from sojourn.custom.check import Checks as Checks
     from sojourn.custom.check import check as check
+    from sojourn.custom.control import CongestionControl as CongestionControl
     from sojourn.engines.simulate import simulate as simulate
     from sojourn.engines.simulate import simulate_many as simulate_many
     from sojourn.engines.stepping import Simulation as Simulation
@@ -149,6 +150,7 @@ _HOME = {
     # Disciplines that are written in Python.
     "Aqm": "custom.aqm",
     "Bytes": "custom.aqm",
+    "CongestionControl": "custom.control",
     "DROP": "custom.aqm",
     "DROP_HEAD": "custom.aqm",
     "Duration": "custom.aqm",

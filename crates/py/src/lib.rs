@@ -155,6 +155,12 @@ fn decisions(
 mod _sojourn {
     use super::*;
 
+    #[pymodule_init]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        custom::register_controls();
+        Ok(())
+    }
+
     #[pymodule_export]
     use super::InputError;
 
@@ -167,7 +173,7 @@ mod _sojourn {
     use super::network::{Network, enter_network};
 
     #[pymodule_export]
-    use super::custom::{PacketView, QueueStateView, draw_address};
+    use super::custom::{ConnectionView, PacketView, QueueStateView, draw_address};
 
     #[pymodule_export]
     use super::scenario::ParsedScenario;

@@ -4,6 +4,7 @@ use crate::{array, custom, interruptible, refused};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use sojourn_sim::endpoint::tcp::TcpParams;
 use sojourn_sim::{Outcome, Scenario};
 use std::sync::Arc;
 
@@ -14,20 +15,34 @@ pub struct ParsedScenario {
 }
 
 impl ParsedScenario {
-    /// True if a discipline calls Python.
+    /// True if a discipline or a congestion control calls Python.
     pub fn calls_python(&self) -> bool {
-        self.scenario.links().iter().any(|link| {
+        let of_links = self.scenario.links().iter().any(|link| {
             let compiled = link.params().iter().find(|row| row.name == custom::COMPILED);
             custom::is_custom(link.qdisc()) && compiled.is_none_or(|row| row.value == "false")
-        })
+        });
+        of_links || self.controls().next().is_some()
     }
 
-    /// Name and source of each discipline that is written in Python.
-    fn custom(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.scenario.links().iter().filter_map(|link| {
-            let source = link.params().iter().find(|row| row.name == custom::SOURCE)?;
-            custom::is_custom(link.qdisc()).then_some((link.qdisc(), &*source.value))
-        })
+    /// TCPs whose congestion control is written in Python.
+    fn controls(&self) -> impl Iterator<Item = &TcpParams> {
+        let tcps = self.scenario.flows().iter().filter_map(|flow| flow.tcp());
+        tcps.filter(|tcp| custom::is_custom(tcp.name()))
+    }
+
+    /// Name and source of each class in Python.
+    fn custom(&self) -> Vec<(String, String)> {
+        let links = self.scenario.links().iter();
+        let links = links.map(|link| (link.qdisc().to_string(), link.params().to_vec()));
+        let tcps = self.controls().map(|tcp| (tcp.name().to_string(), tcp.table()));
+        links
+            .chain(tcps)
+            .filter(|(name, _)| custom::is_custom(name))
+            .filter_map(|(name, rows)| {
+                let source = rows.into_iter().find(|row| row.name == custom::SOURCE)?;
+                Some((name, source.value))
+            })
+            .collect()
     }
 }
 
@@ -56,10 +71,10 @@ impl ParsedScenario {
     /// disciplines that are written in Python.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let kind = py.get_type::<ParsedScenario>();
-        if self.custom().next().is_none() {
+        let classes = self.custom();
+        if classes.is_empty() {
             return (kind, (self.canonical(),)).into_bound_py_any(py);
         }
-        let classes: Vec<_> = self.custom().collect();
         custom::module(py)?.call_method1("reduce", (kind, self.canonical(), classes))
     }
 

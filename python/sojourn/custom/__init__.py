@@ -1,1 +1,1 @@
-"""Disciplines that are written in Python."""
+"""Disciplines and congestion controls that are written in Python."""

@@ -12,6 +12,7 @@ from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn.custom import identity
 from sojourn.custom.aqm import Aqm
+from sojourn.custom.control import CongestionControl
 
 if TYPE_CHECKING:
     from sojourn.custom.native import Native, Owner
@@ -44,11 +45,42 @@ def describe(name: str, source: str | None) -> tuple[str, list[tuple[str, str, A
     return digest, [(field, kind, default) for field, (kind, default) in cls._parameters.items()]
 
 
+def describe_control(
+    name: str, source: str | None
+) -> tuple[tuple[str, list[tuple[str, str, Any]]], str]:
+    """Find a congestion control.
+
+    Return the hash of its source with its parameters, as `describe`, and its loss recovery.
+    """
+    identity.find(name, CongestionControl)
+    digest, cls = identity.version(name, source)
+    if not issubclass(cls, CongestionControl):
+        raise InputError(f"{cls.__name__} is not a CongestionControl")
+    if not hasattr(cls, "on_ack"):
+        raise InputError(f"{cls.__name__} has no on_ack, so its window would never grow")
+    fields = [(field, kind, default) for field, (kind, default) in cls._parameters.items()]
+    return (digest, fields), str(cls.recovery)
+
+
+def make_control(name: str, source: str, values: Mapping[str, Any]) -> CongestionControl:
+    """Return an object of a class for a flow."""
+    cls = identity.version(name, source)[1]
+    assert issubclass(cls, CongestionControl)
+    return cls._running(values)
+
+
+def restart(made: CongestionControl) -> None:
+    """Set the state of an object to that before a connection."""
+    for name in made._state():
+        delattr(made, name)
+    made._start()
+
+
 def make(name: str, source: str, values: Mapping[str, Any], rate: int, compiled: bool) -> Made:
     """Return an object of a class for a queue of a link of `rate` (bit/s)."""
     cls = identity.version(name, source)[1]
     assert issubclass(cls, Aqm)
-    made = cls._running(values, rate)
+    made = cls._running(values, rate=rate)
     _made.last = made
     numbers = (int, float, bool)
     state = made._state().items()

@@ -14,6 +14,7 @@ from sojourn._util.base import Qdisc, Source, Table, Tcp
 
 if TYPE_CHECKING:
     from sojourn.custom.aqm import Aqm
+    from sojourn.custom.control import CongestionControl
 
 
 class Link(Table, kw_only=True, frozen=True):
@@ -70,7 +71,7 @@ class Flow(Table, kw_only=True, frozen=True):
     table; default bulk.
     """
 
-    tcp: Tcp | str | Mapping[str, Any] | None = None
+    tcp: "Tcp | CongestionControl | str | Mapping[str, Any] | None" = None
     """TCP: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The sources cbr, onoff
     and trace use UDP unless this key is given. Name or table; default newreno.
     """

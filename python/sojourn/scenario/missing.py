@@ -36,10 +36,10 @@ FEATURES = (
         "a clone of the repository and `make demo`; `make wheel` builds a wheel",
     ),
     Missing(
-        ("senders in Python", "python tcp", "custom tcp", "custom source"),
-        "a congestion control or source written in Python",
+        ("sources in Python", "custom source"),
+        "a traffic source written in Python",
         True,
-        "only disciplines can be classes in Python",
+        "only disciplines and congestion controls can be classes in Python",
         "Rust: CONTRIBUTING.md shows what to write; `sj.source.Trace` sends traffic made in Python",
     ),
     Missing(

@@ -1,4 +1,4 @@
-//! Disciplines that are written in Python.
+//! Disciplines and congestion controls that are written in Python.
 //!
 //! A name with a colon, `FILE.py:CLASS` or `MODULE:CLASS`, is a subclass of `sojourn.Aqm`.
 //! `sojourn.custom` finds the class and makes its objects; this module reads the parameters, so
@@ -8,6 +8,8 @@
 mod aqm;
 mod borrowed;
 mod compiled;
+mod connection;
+mod control;
 mod decision;
 mod failure;
 mod params;
@@ -15,6 +17,7 @@ mod plain;
 mod records;
 mod views;
 
+pub use connection::ConnectionView;
 pub use failure::{begin, failed, finish, is_of_user, watched};
 pub use params::{COMPILED, SOURCE};
 pub use views::{PacketView, QueueStateView};
@@ -32,7 +35,9 @@ use sojourn_aqm::params::Setting;
 use sojourn_aqm::qdisc::Env;
 use sojourn_aqm::registry::{External, QdiscEntry, Registry};
 use sojourn_aqm::{Built, Qdisc};
+use sojourn_sim::config::flows::FlowConfig;
 use sojourn_sim::config::links::LinkConfig;
+use sojourn_sim::endpoint::cc::set_external_controls;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
@@ -54,6 +59,27 @@ pub fn refuse_live<'a>(links: impl IntoIterator<Item = &'a LinkConfig>) -> PyRes
             Err(crate::refused(Error::new(text).at("qdisc").at(link.name())))
         }
     }
+}
+
+/// Refuse congestion controls in Python, as [`refuse_live`].
+///
+/// # Errors
+/// If a flow has one.
+#[cfg(target_os = "linux")]
+pub fn refuse_live_controls(flows: &[FlowConfig]) -> PyResult<()> {
+    let is_live = |flow: &&FlowConfig| flow.tcp().is_some_and(|tcp| is_custom(tcp.name()));
+    match flows.iter().find(is_live) {
+        None => Ok(()),
+        Some(flow) => {
+            let text = "a congestion control that is written in Python runs in the simulator only";
+            Err(crate::refused(Error::new(text).at("tcp").at(flow.name())))
+        }
+    }
+}
+
+/// Let scenarios name congestion controls that are written in Python.
+pub fn register_controls() {
+    set_external_controls(control::find);
 }
 
 /// True if `name` is that of a class in Python.

@@ -7,6 +7,7 @@ use sojourn_aqm::aqm::SingleParams;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{ParamRow, Params, Setting, Value, answers, unknown};
 use sojourn_aqm::units::{Bytes, Rate, Span};
+use sojourn_sim::endpoint::common_params::CommonParams;
 
 /// Parameter with the hash of the source, which tells versions of a class apart.
 pub const SOURCE: &str = "source";
@@ -55,6 +56,9 @@ impl Number {
         }
     }
 }
+
+/// Hash of the source of a class, and values and rows of its parameters.
+pub type Read = (String, Vec<(&'static str, Number)>, Vec<ParamRow>);
 
 /// All settings of a discipline.
 pub struct Settings {
@@ -120,6 +124,33 @@ impl Settings {
         rows.extend(self.rows.iter().cloned());
         rows
     }
+}
+
+/// Read the parameters of a class without those of a queue; return the hash of its source, their
+/// values and their rows.
+///
+/// # Errors
+/// An unknown parameter, or an invalid value; the path names it.
+pub fn read_values(class: Description, settings: &[(&str, Setting<'_>)]) -> Result<Read> {
+    let Description(source, fields) = class;
+    let (mut values, mut rows) = (Vec::new(), Vec::new());
+    for (name, kind, default) in &fields {
+        let (value, text) = value_of(kind, default.setting()).map_err(|e| e.at(name))?;
+        values.push((intern(name), value));
+        rows.push(row(intern(name), kind.clone(), text));
+    }
+    for (name, value) in settings.iter().filter(|(name, _)| *name != SOURCE) {
+        let Some(i) = rows.iter().position(|row| answers(row, name)) else {
+            let mut known = rows;
+            known.extend(CommonParams::default().table());
+            return Err(unknown(&known, name));
+        };
+        let (number, text) = value_of(&rows[i].kind, *value).map_err(|e| e.at(name))?;
+        values[i].1 = number;
+        rows[i].value = text;
+    }
+    rows.push(row(SOURCE, "text".into(), source.clone()));
+    Ok((source, values, rows))
 }
 
 fn row(name: &'static str, kind: String, value: String) -> ParamRow {

@@ -3,13 +3,13 @@
 
 use super::{
     Bbr, Bbr3, Bbr3Params, BbrParams, Compound, CompoundParams, CongestionControl,
-    CongestionSignal, Cubic, CubicParams, Dctcp, DctcpParams, HyStart, Ledbat, LedbatParams,
-    LedbatPp, LedbatPpParams, NewDataAck, Pacer, Prague, PragueParams, ProcessedAck, Prr,
-    RecoveryState, Reno, RenoParams, SentSegment, Vegas, VegasParams, Window,
+    CongestionSignal, Cubic, CubicParams, Dctcp, DctcpParams, External, ExternalParams, HyStart,
+    Ledbat, LedbatParams, LedbatPp, LedbatPpParams, NewDataAck, Pacer, Prague, PragueParams,
+    ProcessedAck, Prr, RecoveryState, Reno, RenoParams, SentSegment, Vegas, VegasParams, Window,
 };
 use crate::endpoint::common_params::CommonParams;
 use sojourn_aqm::error::Result;
-use sojourn_aqm::params::{ParamRows, Params, Setting};
+use sojourn_aqm::params::{ParamRows, Params, Setting, unknown};
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 
@@ -37,6 +37,8 @@ pub enum ControlParams {
     LedbatPp(LedbatPpParams),
     /// [`Prague`].
     Prague(PragueParams),
+    /// [`External`].
+    External(ExternalParams),
 }
 
 impl ControlParams {
@@ -56,6 +58,7 @@ impl ControlParams {
             ControlParams::Ledbat(p) => p.set(name, value),
             ControlParams::LedbatPp(p) => p.set(name, value),
             ControlParams::Prague(p) => p.set(name, value),
+            ControlParams::External(p) => Err(unknown(&p.rows, name)),
         }
     }
 
@@ -75,6 +78,7 @@ impl ControlParams {
             ControlParams::Ledbat(p) => p.check(),
             ControlParams::LedbatPp(p) => p.check(),
             ControlParams::Prague(p) => p.check(),
+            ControlParams::External(_) => Ok(()),
         }
     }
 
@@ -92,6 +96,7 @@ impl ControlParams {
             ControlParams::Ledbat(p) => p.assign(name, value),
             ControlParams::LedbatPp(p) => p.assign(name, value),
             ControlParams::Prague(p) => p.assign(name, value),
+            ControlParams::External(p) => Err(unknown(&p.rows, name)),
         }
     }
 
@@ -108,6 +113,7 @@ impl ControlParams {
             ControlParams::Ledbat(p) => p.table(),
             ControlParams::LedbatPp(p) => p.table(),
             ControlParams::Prague(p) => p.table(),
+            ControlParams::External(p) => p.rows.clone(),
         }
     }
 }
@@ -137,6 +143,8 @@ pub enum ControlAlgorithm {
     LedbatPp(LedbatPp),
     /// L4STeam, TCP Prague.
     Prague(Prague),
+    /// Control of another crate.
+    External(External),
 }
 
 /// Static dispatch of a call to the active control.
@@ -153,6 +161,7 @@ macro_rules! dispatch {
             ControlAlgorithm::Ledbat($control) => $call,
             ControlAlgorithm::LedbatPp($control) => $call,
             ControlAlgorithm::Prague($control) => $call,
+            ControlAlgorithm::External($control) => $call,
         }
     };
 }
@@ -208,6 +217,9 @@ impl CongestionControl for AnyControl {
                 ControlAlgorithm::LedbatPp(LedbatPp::new(control, common, rng))
             }
             ControlParams::Prague(_) => ControlAlgorithm::Prague(Prague::new(control, common, rng)),
+            ControlParams::External(_) => {
+                ControlAlgorithm::External(External::new(control, common, rng))
+            }
         };
         let pacer = (common.pacing == Some(true)).then(Pacer::default);
         let prr = common.prr.then(Prr::default);

@@ -15,6 +15,7 @@ mod compound;
 mod cubic;
 mod dctcp;
 mod dispatch;
+mod external;
 mod hystart;
 mod ledbat;
 mod ledbatpp;
@@ -34,6 +35,10 @@ pub use compound::{Compound, CompoundParams};
 pub use cubic::{Cubic, CubicParams};
 pub use dctcp::{Dctcp, DctcpParams};
 pub use dispatch::{AnyControl, ControlAlgorithm, ControlParams};
+pub(crate) use external::find_external;
+pub use external::{
+    External, ExternalControl, ExternalMaker, ExternalParams, FindExternal, set_external_controls,
+};
 pub use hystart::HyStart;
 pub use ledbat::{Ledbat, LedbatParams};
 pub use ledbatpp::{LedbatPp, LedbatPpParams};

@@ -2,7 +2,7 @@
 
 use super::presets::{PRESETS, preset};
 use super::registry::{TCPS, TcpEntry};
-use crate::endpoint::cc::ControlParams;
+use crate::endpoint::cc::{ControlParams, find_external};
 pub use crate::endpoint::common_params::{CommonParams, EcnFeedback, LossRecovery, Profile};
 use crate::missing::SENDERS;
 use sojourn_aqm::cast;
@@ -45,6 +45,10 @@ pub fn parse<'a>(
     name: &str,
     settings: impl IntoIterator<Item = (&'a str, Setting<'a>)>,
 ) -> Result<TcpParams> {
+    let settings: Vec<_> = settings.into_iter().collect();
+    if let Some(found) = parse_external(name, &settings) {
+        return found;
+    }
     let (name, preset) = preset(name);
     let entry = find(name)?;
     let (mut chosen, mut control) = (CommonParams::default(), (entry.control)());
@@ -59,6 +63,27 @@ pub fn parse<'a>(
         }
     }
     TcpParams::new(entry.name, chosen, Some(control))
+}
+
+/// Read a TCP whose congestion control is not in the registry; `None` if there is none of the name.
+fn parse_external(name: &str, settings: &[(&str, Setting<'_>)]) -> Option<Result<TcpParams>> {
+    let mut chosen = CommonParams::default();
+    let shared = chosen.table();
+    let is_shared = |key: &str| shared.iter().any(|row| answers(row, key));
+    let (common, own): (Vec<_>, Vec<_>) = settings.iter().partition(|(key, _)| is_shared(key));
+    let found = find_external(name, &own)?;
+    Some(found.and_then(|control| {
+        if let Some(row) = control.rows.iter().find(|row| is_shared(row.name)) {
+            let text = "every TCP has a parameter of this name; choose another one";
+            return Err(Error::new(text).at(row.name));
+        }
+        common.into_iter().try_for_each(|(key, value)| chosen.set(key, value))?;
+        chosen.check()?;
+        chosen.resolve()?;
+        let (name, recovery) = (control.name, control.recovery);
+        let control = ControlParams::External(control);
+        TcpParams { name, recovery, control, settings: chosen }.validate()
+    }))
 }
 
 impl CommonParams {

@@ -1,0 +1,220 @@
+//! A TCP connection as a congestion control that is written in Python sees it.
+
+use super::borrowed::Slot;
+use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBool;
+use sojourn_aqm::cast;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Largest window and threshold, bytes.
+const MOST_BYTES: u64 = 1 << 40;
+
+/// Largest pacing rate, bit/s.
+const MOST_BPS: f64 = 1e14;
+
+/// Attributes that a method may set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Nothing: no method is being called.
+    #[default]
+    Outside,
+    /// Window, threshold and pacing rate.
+    Window,
+    /// Threshold and pacing rate.
+    Threshold,
+    /// Pacing rate.
+    Rate,
+}
+
+/// State of a connection. Times are in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Values {
+    pub access: Access,
+    /// True if the flow has a pacer.
+    pub paced: bool,
+    pub now: u64,
+    pub cwnd: u64,
+    pub ssthresh: u64,
+    pub mss: u64,
+    pub acked: u64,
+    pub flight: u64,
+    pub rtt: Option<u64>,
+    pub srtt: Option<u64>,
+    pub min_rtt: Option<u64>,
+    pub after_timeout: bool,
+    /// Rate of the pacer, bit/s.
+    pub pacing_rate: Option<f64>,
+}
+
+/// Connection as a congestion control sees it. All times are in nanoseconds.
+#[pyclass(frozen, name = "Connection", module = "sojourn._sojourn")]
+#[derive(Debug, Default)]
+pub struct ConnectionView {
+    values: Mutex<Values>,
+    /// Random number generator of the flow.
+    pub(super) random: Slot,
+}
+
+impl ConnectionView {
+    pub fn values(&self) -> MutexGuard<'_, Values> {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Read a number of bytes that a method sets.
+    fn bytes(&self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let least = self.values().mss;
+        let given = number(name, value)?;
+        let read = value.extract().unwrap_or_else(|_| cast::trunc(given));
+        if given.is_finite() && given >= least as f64 && read <= MOST_BYTES {
+            return Ok(read);
+        }
+        let text =
+            format!("{name} is {value}, allowed: {least} (one segment, mss) to {MOST_BYTES} bytes");
+        Err(PyValueError::new_err(text))
+    }
+}
+
+/// Read a number; a flag is none.
+fn number(name: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    let read = value.extract::<f64>();
+    let huge = value.extract::<i128>().is_ok() || value.is_instance_of::<pyo3::types::PyInt>();
+    match read {
+        Ok(x) if !value.is_instance_of::<PyBool>() => Ok(x),
+        Err(_) if huge => Ok(f64::INFINITY),
+        _ => {
+            let text = format!("{name} is {}, must be a number", value.repr()?);
+            Err(PyTypeError::new_err(text))
+        }
+    }
+}
+
+#[pymethods]
+impl ConnectionView {
+    /// Simulated time, ns.
+    #[getter]
+    fn now(&self) -> u64 {
+        self.values().now
+    }
+
+    /// Congestion window, bytes.
+    #[getter]
+    fn cwnd(&self) -> u64 {
+        self.values().cwnd
+    }
+
+    #[setter]
+    fn set_cwnd(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let access = self.values().access;
+        if access != Access::Window {
+            let text = "cwnd can be set in on_ack and on_recovered only; after a loss, mark or \
+                        timeout the sender sets it itself, from ssthresh";
+            return Err(PyAttributeError::new_err(text));
+        }
+        let cwnd = self.bytes("cwnd", value)?;
+        self.values().cwnd = cwnd;
+        Ok(())
+    }
+
+    /// Slow-start threshold, bytes.
+    #[getter]
+    fn ssthresh(&self) -> u64 {
+        self.values().ssthresh
+    }
+
+    #[setter]
+    fn set_ssthresh(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let access = self.values().access;
+        if !matches!(access, Access::Window | Access::Threshold) {
+            let text = "ssthresh can be set in on_ack, on_recovered, on_loss, on_mark and \
+                        on_timeout only";
+            return Err(PyAttributeError::new_err(text));
+        }
+        let ssthresh = self.bytes("ssthresh", value)?;
+        self.values().ssthresh = ssthresh;
+        Ok(())
+    }
+
+    /// Rate of the pacer, bit/s of payload; None if it follows from the window.
+    #[getter]
+    fn pacing_rate(&self) -> Option<f64> {
+        self.values().pacing_rate
+    }
+
+    #[setter]
+    fn set_pacing_rate(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let Values { access, paced, .. } = *self.values();
+        if access == Access::Outside || !paced {
+            let text = if paced { "pacing_rate can be set in methods only" } else { UNPACED };
+            return Err(PyAttributeError::new_err(text));
+        }
+        let rate = if value.is_none() { None } else { Some(number("pacing_rate", value)?) };
+        if rate.is_some_and(|rate| !(1.0..=MOST_BPS).contains(&rate)) {
+            let text = format!("pacing_rate is {value}, allowed: 1 to 1e14 bit/s, or None");
+            return Err(PyValueError::new_err(text));
+        }
+        self.values().pacing_rate = rate;
+        Ok(())
+    }
+
+    /// Payload of a full segment, bytes.
+    #[getter]
+    fn mss(&self) -> u64 {
+        self.values().mss
+    }
+
+    /// Payload newly acknowledged, bytes; 0 outside of `on_ack`.
+    #[getter]
+    fn acked(&self) -> u64 {
+        self.values().acked
+    }
+
+    /// Payload in flight, bytes; in `on_ack`, before the ack.
+    #[getter]
+    fn flight(&self) -> u64 {
+        self.values().flight
+    }
+
+    /// Round-trip time that this ack measured, ns; None if it measured none.
+    #[getter]
+    fn rtt(&self) -> Option<u64> {
+        self.values().rtt
+    }
+
+    /// Smoothed round-trip time, ns; None before the first sample.
+    #[getter]
+    fn srtt(&self) -> Option<u64> {
+        self.values().srtt
+    }
+
+    /// Shortest round-trip time of the connection, ns; None before the first sample.
+    #[getter]
+    fn min_rtt(&self) -> Option<u64> {
+        self.values().min_rtt
+    }
+
+    /// True while data that a timeout declared lost is being retransmitted.
+    #[getter]
+    fn after_timeout(&self) -> bool {
+        self.values().after_timeout
+    }
+
+    /// True if the window was in use before the ack (in slow start: more than half of it). If
+    /// False, the application or the receive window limited the sender.
+    #[getter]
+    fn window_was_full(&self) -> bool {
+        let v = *self.values();
+        let half = v.cwnd < v.ssthresh && 2 * v.flight > v.cwnd;
+        half || v.flight + v.mss >= v.cwnd
+    }
+
+    /// Draw a random number in [0, 1) from the stream of the flow.
+    fn random(&self, py: Python<'_>) -> PyResult<f64> {
+        self.random.draw(py).ok_or_else(|| {
+            let text = "random() works only in on_ack, on_recovered, on_loss, on_mark, on_timeout";
+            PyRuntimeError::new_err(text)
+        })
+    }
+}
+
+const UNPACED: &str = "pacing_rate needs the parameter pacing=True";

@@ -1,0 +1,261 @@
+//! Congestion control of a class in Python.
+
+use super::borrowed::lend;
+use super::connection::{Access, ConnectionView, Values};
+use super::failure;
+use super::params::{Description, Number, SOURCE, read_values};
+use super::{error_of, intern, is_custom, module};
+use pyo3::exceptions::{PyException, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::params::Setting;
+use sojourn_aqm::random::Random;
+use sojourn_aqm::{Span, Time};
+use sojourn_sim::endpoint::cc::{
+    CongestionSignal, ExternalControl, ExternalMaker, ExternalParams, NewDataAck, ProcessedAck,
+    Window,
+};
+use sojourn_sim::endpoint::common_params::{CommonParams, LossRecovery};
+use std::sync::Arc;
+
+/// Methods of a congestion control.
+#[derive(Clone, Copy)]
+enum Hook {
+    Established,
+    Ack,
+    Recovered,
+    Loss,
+    Mark,
+    Timeout,
+}
+
+const HOOKS: [&str; 6] =
+    ["on_established", "on_ack", "on_recovered", "on_loss", "on_mark", "on_timeout"];
+
+/// Find the class called `name` and read its parameters.
+pub fn find(name: &str, settings: &[(&str, Setting<'_>)]) -> Option<Result<ExternalParams>> {
+    is_custom(name).then(|| Python::attach(|py| read(py, intern(name), settings)))
+}
+
+fn read(
+    py: Python<'_>,
+    name: &'static str,
+    settings: &[(&str, Setting<'_>)],
+) -> Result<ExternalParams> {
+    let version = settings.iter().find(|(key, _)| *key == SOURCE);
+    let version = version.map(|(_, value)| value.to_string().trim_matches('"').to_string());
+    let described = module(py)
+        .and_then(|m| m.call_method1("describe_control", (name, version)))
+        .and_then(|found| found.extract::<(Description, String)>());
+    let (class, recovery) = described.map_err(|e| error_of(&e))?;
+    let (source, values, rows) = read_values(class, settings)?;
+    let recovery = match recovery.as_str() {
+        "tahoe" => LossRecovery::Tahoe,
+        "reno" => LossRecovery::Reno,
+        "newreno" => LossRecovery::NewReno,
+        "sack" => LossRecovery::Sack,
+        _ => {
+            let text = format!("is {recovery:?}, allowed: sack, newreno, reno, tahoe");
+            return Err(Error::new(text).at("recovery"));
+        }
+    };
+    let maker = Maker { name, source, values };
+    // Errors in `start` are reported with the scenario.
+    maker.object(py).map_err(|e| error_of(&e))?;
+    Ok(ExternalParams { name, recovery, rows, maker: Arc::new(maker) })
+}
+
+/// Class with the values of its parameters.
+#[derive(Debug)]
+struct Maker {
+    name: &'static str,
+    source: String,
+    values: Vec<(&'static str, Number)>,
+}
+
+impl Maker {
+    fn object(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let values = PyDict::new(py);
+        for (name, value) in &self.values {
+            values.set_item(name, value.to_object(py)?)?;
+        }
+        let arguments = (self.name, &self.source, values);
+        Ok(module(py)?.call_method1("make_control", arguments)?.unbind())
+    }
+}
+
+impl ExternalMaker for Maker {
+    fn make(&self, common: &CommonParams) -> Box<dyn ExternalControl> {
+        Python::attach(|py| {
+            let mss = common.payload();
+            let paced = common.pacing == Some(true);
+            let made = self.object(py).and_then(|object| Control::of(py, self.name, object));
+            let control = made.unwrap_or_else(|error| {
+                failure::report(PyException::new_err(format!("{}: {error}", self.name)));
+                Control::failed(py, self.name)
+            });
+            *control.connection.get().values() = Values { mss, paced, ..Values::default() };
+            Box::new(control)
+        })
+    }
+}
+
+/// Bound methods of a Python object, and the connection that they see.
+struct Control {
+    name: &'static str,
+    object: Py<PyAny>,
+    /// Method of each hook; `None` if the class does not define it.
+    methods: [Option<Py<PyAny>>; 6],
+    connection: Py<ConnectionView>,
+    /// True before the first call.
+    fresh: bool,
+    /// True after an exception: no method is called until the run ends.
+    failed: bool,
+}
+
+impl Control {
+    fn of(py: Python<'_>, name: &'static str, object: Py<PyAny>) -> PyResult<Control> {
+        let mut methods = [const { None }; 6];
+        for (hook, method) in HOOKS.into_iter().zip(&mut methods) {
+            *method = object.bind(py).getattr_opt(hook)?.map(Bound::unbind);
+        }
+        let connection = Py::new(py, ConnectionView::default())?;
+        Ok(Control { name, object, methods, connection, fresh: true, failed: false })
+    }
+
+    /// Control that calls no method.
+    fn failed(py: Python<'_>, name: &'static str) -> Control {
+        let made = Control::of(py, name, py.None());
+        Control { failed: true, ..made.expect("memory for a small object") }
+    }
+
+    fn copied(&self, py: Python<'_>) -> PyResult<Control> {
+        let object = py.import("copy")?.call_method1("deepcopy", (&self.object,))?;
+        let copy = Control::of(py, self.name, object.unbind())?;
+        *copy.connection.get().values() = *self.connection.get().values();
+        Ok(Control { fresh: self.fresh, failed: self.failed, ..copy })
+    }
+
+    /// Call a method that sees `seen`, and return the connection after it. `None` if the class does
+    /// not define the method, or an exception has ended the run.
+    fn call(&mut self, hook: Hook, seen: Values, rng: Option<&mut dyn Random>) -> Option<Values> {
+        self.fresh = false;
+        let method = self.methods[hook as usize].as_ref().filter(|_| !self.failed)?;
+        let done = Python::attach(|py| {
+            let view = self.connection.get();
+            *view.values() = seen;
+            let call = || method.bind(py).call1((&self.connection,));
+            let answer = match rng {
+                Some(rng) => lend(py, &view.random, rng, call),
+                None => call(),
+            };
+            view.values().access = Access::Outside;
+            let answer = answer?;
+            if !answer.is_none() {
+                let text = format!("returned {answer:?}, must return None and set attributes");
+                return Err(PyTypeError::new_err(text));
+            }
+            Ok(*view.values())
+        });
+        done.map_err(|error| {
+            self.failed = true;
+            failure::report_in(error, self.name, HOOKS[hook as usize], Some(Time(seen.now)));
+        })
+        .ok()
+    }
+
+    /// Connection as it was last, with this window and no ack.
+    fn seen(&self, now: Time, window: &Window, access: Access) -> Values {
+        let last = *self.connection.get().values();
+        let Window { cwnd, ssthresh, mss } = *window;
+        Values { access, now: now.0, cwnd, ssthresh, mss, acked: 0, rtt: None, ..last }
+    }
+}
+
+fn shorter(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.into_iter().chain(other).min()
+}
+
+impl ExternalControl for Control {
+    fn reset(&mut self) {
+        if self.failed || std::mem::replace(&mut self.fresh, true) {
+            return;
+        }
+        let again =
+            Python::attach(|py| module(py)?.call_method1("restart", (&self.object,)).map(drop));
+        if let Err(error) = again {
+            self.failed = true;
+            failure::report_in(error, self.name, "start", None);
+        }
+        let view = self.connection.get();
+        let Values { mss, paced, .. } = *view.values();
+        *view.values() = Values { mss, paced, ..Values::default() };
+    }
+
+    fn on_established(&mut self, now: Time, window: &Window, rtt: Option<Span>) {
+        let rtt = rtt.map(|rtt| rtt.0);
+        let mut seen = self.seen(now, window, Access::Rate);
+        (seen.rtt, seen.srtt, seen.min_rtt) = (rtt, rtt, rtt);
+        if self.call(Hook::Established, seen, None).is_none() {
+            *self.connection.get().values() = Values { access: Access::Outside, ..seen };
+        }
+    }
+
+    fn on_ack(&mut self, window: &mut Window, acked: &NewDataAck, rng: &mut dyn Random) {
+        let mut seen = self.seen(acked.at, window, Access::Window);
+        (seen.acked, seen.flight) = (acked.bytes, acked.flight);
+        seen.after_timeout = acked.after_timeout;
+        seen.rtt = acked.rtt.map(|rtt| rtt.0);
+        seen.srtt = acked.srtt.map(|rtt| rtt.0);
+        seen.min_rtt = shorter(seen.min_rtt, seen.rtt);
+        if let Some(after) = self.call(Hook::Ack, seen, Some(rng)) {
+            (window.cwnd, window.ssthresh) = (after.cwnd, after.ssthresh);
+        }
+    }
+
+    fn on_congestion(
+        &mut self,
+        now: Time,
+        window: &Window,
+        flight: u64,
+        cause: CongestionSignal,
+        rng: &mut dyn Random,
+    ) -> u64 {
+        let own = match cause {
+            CongestionSignal::Loss => Hook::Loss,
+            CongestionSignal::Mark => Hook::Mark,
+            CongestionSignal::Timeout => Hook::Timeout,
+        };
+        let hook = if self.methods[own as usize].is_some() { own } else { Hook::Loss };
+        let half = (flight / 2).max(2 * window.mss); // RFC 5681 (4)
+        let seen = Values { flight, ssthresh: half, ..self.seen(now, window, Access::Threshold) };
+        self.call(hook, seen, Some(rng)).map_or(half, |after| after.ssthresh)
+    }
+
+    fn uses_recovered(&self) -> bool {
+        self.methods[Hook::Recovered as usize].is_some()
+    }
+
+    fn on_recovered(&mut self, window: &mut Window, ack: &ProcessedAck, rng: &mut dyn Random) {
+        let mut seen = self.seen(ack.now, window, Access::Window);
+        (seen.flight, seen.srtt) = (ack.flight, ack.srtt.map(|rtt| rtt.0));
+        if let Some(after) = self.call(Hook::Recovered, seen, Some(rng)) {
+            (window.cwnd, window.ssthresh) = (after.cwnd, after.ssthresh);
+        }
+    }
+
+    fn pacing_rate(&self) -> Option<f64> {
+        self.connection.get().values().pacing_rate.map(|bps| bps / 8.0)
+    }
+
+    /// Copies the object by `copy.deepcopy`. If that fails, the run of the copy ends.
+    fn copy(&self) -> Box<dyn ExternalControl> {
+        Python::attach(|py| {
+            Box::new(self.copied(py).unwrap_or_else(|error| {
+                failure::report_in(error, self.name, "a copy", None);
+                Control::failed(py, self.name)
+            }))
+        })
+    }
+}

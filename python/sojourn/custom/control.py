@@ -1,0 +1,67 @@
+"""Base class of congestion controls that are written in Python."""
+
+from typing import ClassVar
+
+from sojourn.custom.base import Custom
+
+
+class CongestionControl(Custom):
+    """Congestion control that is written in Python: sets the window of a TCP sender.
+
+    A subclass declares parameters as annotated class attributes with defaults, assigns its state in
+    `start`, and changes the connection in its methods. An object of it is used like any other TCP.
+    It also takes the parameters that all TCPs have, like `packet`, `ecn`, `pacing` and `rack`. In
+    the methods a parameter is a number: whole nanoseconds, bits per second or bytes.
+
+    The sender is that of the built-in controls in profile rfc: it detects and repairs losses, sets
+    timers and decides when each method is called. `recovery` selects its algorithm for repairing
+    losses: "sack" (default), "newreno", "reno" or "tahoe".
+
+    All methods but `on_ack` are optional, and return None:
+
+    ``start(self)``
+        Assigns the state; called before every connection.
+    ``on_established(self, tcp)``
+        The SYN was acknowledged.
+    ``on_ack(self, tcp)``
+        New data was acknowledged, outside of fast recovery and without an ECN echo.
+    ``on_loss(self, tcp)``
+        Duplicate acks reported a loss: set `tcp.ssthresh`. It is preset to half of `tcp.flight`,
+        at least two segments. The sender sets the window to it when recovery ends or begins.
+    ``on_mark(self, tcp)``, ``on_timeout(self, tcp)``
+        As `on_loss`, for an ECN echo and for a timeout, after which the window is one segment.
+        If missing, `on_loss` is called.
+    ``on_recovered(self, tcp)``
+        The repair of losses has ended.
+
+    `tcp` has `now` (ns), `cwnd` and `ssthresh` (bytes of payload), `mss`, `acked` and `flight`
+    (bytes), `rtt`, `srtt` and `min_rtt` (ns or None), `after_timeout`, `window_was_full`,
+    `pacing_rate` (bit/s; needs ``pacing=True``), and `random()`, a number in [0, 1) of the random
+    stream of the flow; use no other source of random numbers.
+
+    Raises
+    ------
+    InputError
+        If there is no parameter of a name, or its value is invalid.
+
+    Examples
+    --------
+    >>> import sojourn as sj
+    >>> class Aimd(sj.CongestionControl):
+    ...     factor: float = 0.7
+    ...
+    ...     def on_ack(self, tcp):
+    ...         tcp.cwnd += tcp.acked * tcp.mss / tcp.cwnd
+    ...
+    ...     def on_loss(self, tcp):
+    ...         tcp.ssthresh = max(self.factor * tcp.flight, 2 * tcp.mss)
+    >>> Aimd(factor=0.8)
+    Aimd(factor=0.8)
+    """
+
+    recovery: ClassVar[str] = "sack"
+    _checked_as: ClassVar[str] = "tcp"
+
+    @classmethod
+    def _knows(cls, name: str) -> bool:
+        return True  # Rust knows the parameters of all TCPs

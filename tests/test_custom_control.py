@@ -1,0 +1,331 @@
+"""Congestion controls that are written in Python: same bytes as Rust, and clear errors."""
+
+import json
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Any, ClassVar
+
+import pytest
+
+import sojourn as sj
+from conftest import Command
+from examples import my_control
+from sojourn.scenario.load import parse
+
+LINK = {"rate": "10mbit", "delay": "5ms", "qdisc": "droptail(limit=30p)"}
+
+CASES: dict[str, dict[str, Any]] = {
+    "bulk": {
+        "duration": "20s",
+        "sample": "1s",
+        "packet_log": True,
+        "links": {"up": LINK},
+        "flows": [{"name": "one", "count": 3, "path": ["up"], "rtt": "40ms"}],
+    },
+    "timeouts": {
+        "duration": "30s",
+        "sample": "1s",
+        "packet_log": True,
+        "links": {"up": {**LINK, "rate": "1mbit", "qdisc": "droptail(limit=3p)", "loss": 0.03}},
+        "flows": [{"name": "one", "count": 6, "path": ["up"], "rtt": "100ms"}],
+    },
+    "cross traffic": {
+        "duration": "20s",
+        "sample": "500ms",
+        "packet_log": True,
+        "links": {"up": {**LINK, "qdisc": "red"}},
+        "flows": [
+            {"name": "one", "count": 2, "path": ["up"], "rtt": "30ms"},
+            {"name": "cbr", "source": "cbr(rate=4mbit)", "path": ["up"]},
+        ],
+    },
+}
+
+PAIRS: list[tuple[Any, Any]] = [
+    ("newreno", my_control.MyNewReno()),
+    ("sack", my_control.MyReno()),
+    (
+        sj.tcp.Sack(rack=True, prr=True, pacing=True, ecn=True),
+        my_control.MyReno(rack=True, prr=True, pacing=True, ecn=True),
+    ),
+]
+
+
+def with_tcp(case: dict[str, Any], tcp: Any) -> dict[str, Any]:
+    """Return a case whose first flows have this TCP."""
+    first, *others = case["flows"]
+    return {**case, "flows": [{**first, "tcp": tcp}, *others]}
+
+
+def raw(scenario: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Return summary and columns of a run as Rust returns them, without the scenario."""
+    text, columns = parse(scenario).simulate()
+    summary = json.loads(text)
+    del summary["scenario"]
+    return summary, {name: column.tobytes() for name, column in columns.items()}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("rust", "python"), PAIRS, ids=lambda one: repr(one))
+def test_reno_in_python_gives_the_bytes_of_rust(name: str, rust: Any, python: Any) -> None:
+    """Reno in Python sends the same packets at the same times as the built-in one."""
+    ours, theirs = raw(with_tcp(CASES[name], python)), raw(with_tcp(CASES[name], rust))
+    assert ours == theirs
+    assert sum(flow["retransmitted_packets"] for flow in ours[0]["flows"] if "timeouts" in flow) > 5
+    if name == "timeouts":
+        assert sum(flow["timeouts"] for flow in ours[0]["flows"]) > 5
+
+
+SMALL = {**CASES["bulk"], "duration": "3s", "packet_log": False}
+
+
+class Random(sj.CongestionControl):
+    """Grows at random, and keeps state of every kind."""
+
+    step: sj.Bytes = "1kB"
+    recovery: ClassVar[str] = "sack"
+
+    def start(self) -> None:
+        self.seen: list[float] = []
+        self.log: dict[str, int] = {}
+
+    def on_established(self, tcp: Any) -> None:
+        self.log["established"] = tcp.now
+        tcp.pacing_rate = 5e6
+
+    def on_ack(self, tcp: Any) -> None:
+        self.seen.append(tcp.random())
+        assert 40_000_000 <= tcp.min_rtt <= tcp.srtt
+        assert tcp.acked > 0
+        if self.seen[-1] < 0.5:
+            tcp.cwnd += self.step
+        tcp.pacing_rate = None if self.seen[-1] < 0.5 else 2e6
+
+    def on_recovered(self, tcp: Any) -> None:
+        tcp.cwnd = 10 * tcp.mss
+
+
+def test_runs_repeat_and_forks_continue() -> None:
+    """The same seed gives the same bytes: again, in steps, in a fork, and from a pickle."""
+    case = with_tcp(SMALL, Random(pacing=True))
+    whole = raw(case)
+    assert whole == raw(case)
+    assert whole != raw({**case, "seed": 2})
+    parsed = pickle.loads(pickle.dumps(parse(case)))
+    assert json.loads(parsed.simulate()[0])["flows"] == whole[0]["flows"]
+    sim = sj.Simulation(case)
+    sim.run_until("1s")
+    fork = sim.fork()
+    for one in (sim, fork):
+        one.run_until("3s")
+        assert one.result().frame("flows").equals(sj.simulate(case).frame("flows"))
+
+
+def test_the_pacing_rate_limits_the_sender() -> None:
+    """A flow sends at the rate that its control sets, not faster."""
+
+    class Paced(sj.CongestionControl):
+        rate: sj.Rate = "2mbit"
+
+        def on_established(self, tcp: Any) -> None:
+            tcp.pacing_rate = self.rate
+
+        def on_ack(self, tcp: Any) -> None:
+            tcp.cwnd += tcp.acked
+
+    flows = json.loads(parse(with_tcp(SMALL, Paced(pacing=True))).simulate()[0])["flows"]
+    for flow in flows:
+        assert 1.8e6 < flow["goodput_bps"] < 2.05e6
+
+
+def test_in_other_processes() -> None:
+    """A scenario with a class of a test reaches another process."""
+    case = with_tcp(SMALL, Random(pacing=True))
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        assert pool.submit(raw_of, parse(case)).result() == raw(case)[0]
+
+
+def raw_of(parsed: Any) -> dict[str, Any]:
+    """Run a parsed scenario; return its summary."""
+    summary: dict[str, Any] = json.loads(parsed.simulate()[0])
+    del summary["scenario"]
+    return summary
+
+
+def test_on_the_command_line(sojourn: Command) -> None:
+    """A file and a class are the name of a TCP."""
+    tcp = "examples/my_control.py:DelayTarget(target=3ms)"
+    command = ["run", "examples/home-uplink.toml", "--json", "--set", "duration=12s"]
+    status, out, _ = sojourn(*command, "--set", f"flows.upload.tcp={tcp}")
+    assert status == 0
+    (upload, *_) = json.loads(out)["scenario"]["flows"]
+    assert upload["tcp"]["name"] == "examples/my_control.py:DelayTarget"
+    assert upload["tcp"]["target"] == "3ms"
+    assert upload["tcp"]["gain"] == 1
+
+
+NONSENSE = {
+    "nan": (float("nan"), "cwnd is nan, allowed: 1460"),
+    "infinite": (float("inf"), "cwnd is inf, allowed"),
+    "zero": (0, "cwnd is 0, allowed"),
+    "negative": (-1, "cwnd is -1, allowed"),
+    "less than a segment": (1459, "cwnd is 1459, allowed"),
+    "huge": (2**41, "cwnd is 2199023255552, allowed"),
+    "very huge": (10**400, "cwnd is 1000"),
+    "a flag": (True, "cwnd is True, must be a number"),
+    "text": ("10p", "cwnd is '10p', must be a number"),
+    "nothing": (None, "cwnd is None, must be a number"),
+}
+
+
+@pytest.mark.parametrize("kind", NONSENSE)
+def test_nonsense_is_refused_where_it_is_set(kind: str) -> None:
+    """A window that makes no sense raises at once, with the simulated time."""
+    value, text = NONSENSE[kind]
+
+    class Nonsense(sj.CongestionControl):
+        def on_ack(self, tcp: Any) -> None:
+            tcp.cwnd = value
+
+    with pytest.raises((TypeError, ValueError)) as caught:
+        sj.simulate(with_tcp(SMALL, Nonsense()))
+    assert text in str(caught.value)
+    (note,) = caught.value.__notes__
+    assert "in on_ack of " in note
+    assert "s of simulated time" in note
+    assert any(entry.name == "on_ack" for entry in caught.traceback)
+
+
+def negative_rate(tcp: Any) -> None:
+    """Set a rate below 0."""
+    tcp.pacing_rate = -1
+
+
+def window_after_loss(tcp: Any) -> None:
+    """Set what the sender sets."""
+    tcp.cwnd = 10 * tcp.mss
+
+
+def acked(tcp: Any) -> None:
+    """Set what cannot be set."""
+    tcp.acked = 1
+
+
+def typing_error(tcp: Any) -> None:
+    """Set an unknown attribute."""
+    tcp.cwdn = 1
+
+
+@pytest.mark.parametrize(
+    ("action", "text"),
+    [
+        (negative_rate, "pacing_rate is -1, allowed: 1 to 1e14 bit/s"),
+        (window_after_loss, "cwnd can be set in on_ack and on_recovered only"),
+        (acked, "acked"),
+        (typing_error, "cwdn"),
+        (lambda tcp: 5, "returned 5, must return None"),
+        (lambda tcp: 1 // 0, "division"),
+    ],
+)
+def test_misuse_in_on_loss_is_refused(action: Any, text: str) -> None:
+    """Other misuse has one clear answer each."""
+
+    class Misuse(sj.CongestionControl):
+        def on_ack(self, tcp: Any) -> None:
+            tcp.cwnd += tcp.acked
+
+        def on_loss(self, tcp: Any) -> Any:
+            return action(tcp)
+
+    with pytest.raises(Exception, match=text) as caught:
+        sj.simulate(with_tcp(SMALL, Misuse(pacing=True)))
+    assert "in on_loss of " in caught.value.__notes__[0]
+
+
+def test_a_connection_cannot_be_kept() -> None:
+    """A connection that was kept can neither be changed outside of a call nor be copied."""
+    kept: list[Any] = []
+
+    class Keeps(sj.CongestionControl):
+        def on_ack(self, tcp: Any) -> None:
+            self.tcp = tcp
+            kept[:] = [tcp]
+
+    sim = sj.Simulation(with_tcp(SMALL, Keeps()))
+    sim.run_until("1s")
+    with pytest.raises(AttributeError, match="can be set in on_ack"):
+        kept[0].cwnd = 5000
+    with pytest.raises(RuntimeError, match=r"random\(\) works only in"):
+        kept[0].random()
+    with pytest.raises(TypeError, match="Connection"):
+        sim.fork()
+
+
+class NoAck(sj.CongestionControl):
+    """Defines no on_ack."""
+
+
+class Raises(sj.CongestionControl):
+    """Fails before a connection."""
+
+    def start(self) -> None:
+        raise ValueError("no state")
+
+    def on_ack(self, tcp: Any) -> None:
+        pass
+
+
+class Packet(sj.CongestionControl):
+    """Has a parameter that every TCP has."""
+
+    packet: sj.Bytes = "1500B"
+
+    def on_ack(self, tcp: Any) -> None:
+        pass
+
+
+class Odd(sj.CongestionControl):
+    """Names no algorithm of loss recovery."""
+
+    recovery: ClassVar[str] = "magic"
+
+    def on_ack(self, tcp: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: my_control.DelayTarget(targt="5ms"), 'unknown parameter "targt", did you mean'),
+        (lambda: my_control.DelayTarget(target="5"), "DelayTarget.target: "),
+        (lambda: my_control.MyReno(profile="ns2"), "requires profile rfc"),
+        (lambda: my_control.MyReno(hystart=True), "hystart: not supported"),
+        (NoAck, "NoAck has no on_ack"),
+        (Raises, "no state"),
+        (Packet, "packet: every TCP has a parameter of this name"),
+        (Odd, 'recovery: is "magic", allowed: sack, newreno, reno, tahoe'),
+    ],
+)
+def test_invalid_classes_and_parameters_are_refused(make: Any, text: str) -> None:
+    """A class that cannot run is refused when the object is made."""
+    with pytest.raises(sj.InputError) as caught:
+        make()
+    assert text in str(caught.value)
+
+
+def test_pacing_needs_a_pacer_and_a_discipline_is_no_control() -> None:
+    """A rate without a pacer, and a class of another kind, are refused."""
+
+    class Paced(sj.CongestionControl):
+        def on_ack(self, tcp: Any) -> None:
+            tcp.pacing_rate = 1e6
+
+    with pytest.raises(AttributeError, match="pacing_rate needs the parameter pacing=True"):
+        sj.simulate(with_tcp(SMALL, Paced()))
+    with pytest.raises(sj.InputError, match=r'has no CongestionControl "HeadDrop"'):
+        sj.simulate(with_tcp(SMALL, "examples/my_aqm.py:HeadDrop"))
+    with pytest.raises(sj.InputError, match=r'has no Aqm "DelayTarget"'):
+        sj.simulate(
+            {**SMALL, "links": {"up": {**LINK, "qdisc": "examples/my_control.py:DelayTarget"}}}
+        )
