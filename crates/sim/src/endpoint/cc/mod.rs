@@ -36,9 +36,8 @@ pub use cubic::{Cubic, CubicParams};
 pub use dctcp::{Dctcp, DctcpParams};
 pub use dispatch::{AnyControl, ControlAlgorithm, ControlParams};
 pub(crate) use external::find_external;
-pub use external::{
-    External, ExternalControl, ExternalMaker, ExternalParams, FindExternal, set_external_controls,
-};
+pub use external::{External, ExternalControl, ExternalMaker, ExternalParams};
+pub use external::{FindExternal, set_external_controls};
 pub use hystart::HyStart;
 pub use ledbat::{Ledbat, LedbatParams};
 pub use ledbatpp::{LedbatPp, LedbatPpParams};
