@@ -122,6 +122,14 @@ def test_runs_repeat_and_forks_continue() -> None:
         assert one.result().frame("flows").equals(sj.simulate(case).frame("flows"))
 
 
+def test_a_notebook_shows_the_parameters() -> None:
+    """Parameters of the class, and given ones of all TCPs."""
+    page = my_control.DelayTarget(target="4ms", rack=True)._repr_html_() or ""
+    assert "DelayTarget" in page
+    for text in ("4ms", "10ms", "gain", "rack", "Parameter of every TCP."):
+        assert text in page
+
+
 def test_the_pacing_rate_limits_the_sender() -> None:
     """A flow sends at the rate that its control sets, not faster."""
 

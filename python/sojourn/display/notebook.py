@@ -13,7 +13,7 @@ from rich.text import Text
 from sojourn._sojourn import InputError
 from sojourn._util.base import Model
 from sojourn._util.units import counted, duration, figures, rate, share, short
-from sojourn.custom.aqm import Aqm
+from sojourn.custom.base import Custom
 from sojourn.display import parameters
 from sojourn.display.sparkline import sparkline
 from sojourn.display.summary import (
@@ -48,7 +48,7 @@ def html(shown: object) -> str | None:
         return of_result(shown)
     if isinstance(shown, Comparison):
         return of_comparison(shown)
-    if isinstance(shown, Model | Aqm):
+    if isinstance(shown, Model | Custom):
         return of_model(shown)
     return of_scenario(shown) if isinstance(shown, Scenario) else None
 
@@ -145,7 +145,7 @@ def of_comparison(runs: Comparison) -> str:
     return _page(runs.scenario, comparison_seeds(runs), [table_html(table, row=row)], below)
 
 
-def of_model(model: Model | Aqm) -> str:
+def of_model(model: Model | Custom) -> str:
     """Return the parameters of a discipline, TCP or source: value, default and description."""
     told = parameters.described(model)
     table = Table("parameter", "value", "default", "description", left=4)

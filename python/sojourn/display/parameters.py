@@ -8,7 +8,7 @@ from typing import Any
 
 from sojourn import _sojourn
 from sojourn._util.base import Model
-from sojourn.custom.aqm import COMMON, Aqm
+from sojourn.custom.base import Custom
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Described:
     rows: list[Parameter]
 
 
-def described(model: Model | Aqm) -> Described:
+def described(model: Model | Custom) -> Described:
     """Return what an object is, with all its parameters."""
-    return _of_class(model) if isinstance(model, Aqm) else _of_model(model)
+    return _of_class(model) if isinstance(model, Custom) else _of_model(model)
 
 
 def _of_model(model: Model) -> Described:
@@ -49,23 +49,28 @@ def _of_model(model: Model) -> Described:
     return Described(name, spec["about"], source, rows)
 
 
-def _of_class(aqm: Aqm) -> Described:
+def _of_class(one: Custom) -> Described:
     usual = {"limit": "1000p", "ecn": False, "compiled": False}
     about = {
         "limit": "Buffer size, in bytes or packets.",
         "ecn": "True if ECN-capable packets are marked instead of dropped.",
         "compiled": "True if the methods are compiled by Numba.",
     }
-    given = vars(aqm).get("_given", {})
-    own = {name: default for name, (_, default) in type(aqm)._parameters.items()}
-    kinds = {name: kind for name, (kind, _) in type(aqm)._parameters.items()}
+    given = vars(one).get("_given", {})
+    own = {name: default for name, (_, default) in type(one)._parameters.items()}
+    kinds = {name: kind for name, (kind, _) in type(one)._parameters.items()}
     rows = [
         _parameter(name, given.get(name), _text(default), kinds[name])
         for name, default in own.items()
     ]
-    rows += [_parameter(name, given.get(name), _text(usual[name]), about[name]) for name in COMMON]
-    said = (inspect.getdoc(type(aqm)) or "a discipline in Python").splitlines()[0]
-    return Described(type(aqm).__name__, said, "", rows)
+    common = type(one)._common
+    rows += [_parameter(name, given.get(name), _text(usual[name]), about[name]) for name in common]
+    others = given.keys() - own.keys() - set(common)
+    rows += [
+        _parameter(name, given[name], "", "Parameter of every TCP.") for name in sorted(others)
+    ]
+    said = (inspect.getdoc(type(one)) or "a class in Python").splitlines()[0]
+    return Described(type(one).__name__, said, "", rows)
 
 
 def _parameter(name: str, value: Any, default: str, about: str) -> Parameter:
