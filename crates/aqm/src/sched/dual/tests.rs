@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::context::Marks;
+use crate::params::Setting;
 use crate::registry::find;
 use crate::testing::Bench;
 use crate::units::Rate;
@@ -33,9 +34,11 @@ fn the_credit_counts_bytes_while_both_queues_wait() {
     let rest = 1514.0 * (6.25 - 93.75);
     assert_eq!(q.gauge("credit"), rest);
     fill(&mut q, &[], &[1000, 1001]);
-    assert_eq!((q.drain(), q.gauge("credit")), (vec![1000, 1001], rest), "L alone");
+    assert_eq!((q.get().0, q.gauge("credit")), (Some(1000), rest), "L alone");
+    q.drain();
     fill(&mut q, &[1000, 1001], &[]);
-    assert_eq!((q.drain(), q.gauge("credit")), (vec![1000, 1001], rest), "C alone");
+    assert_eq!((q.get().0, q.gauge("credit")), (Some(1000), rest), "C alone");
+    q.drain();
     fill(&mut q, &[900], &[1000, 1001]);
     assert_eq!((q.get().0, q.gauge("credit")), (Some(1000), rest + 6.25 * 1000.0));
     assert_eq!(q.drain(), [1001, 900]);
@@ -46,6 +49,14 @@ fn the_credit_counts_bytes_while_both_queues_wait() {
     assert_eq!(q.gauge("credit"), rest, "C comes first");
     fill(&mut q, &[900, 901], &[1000]);
     assert_eq!((q.get().0, q.gauge("credit")), (Some(900), rest - 10.0 * 900.0));
+}
+
+/// Defaults of [`CoupledAqm`], which Curvy RED has.
+#[test]
+fn an_aqm_has_the_share_and_the_buffer_of_rfc_9332_unless_it_says_otherwise() {
+    let mut q = Bench::new("curvy_red", &[("limit", "4p"), ("scheduler", "wrr")]);
+    assert_eq!(q.gauge("credit"), 1514.0 * (6.25 - 93.75));
+    assert_eq!(fill(&mut q, &[100, 101, 102, 103, 104], &[200]), [104, 200]);
 }
 
 #[test]
@@ -75,6 +86,25 @@ fn the_oldest_packet_is_at_one_of_the_heads() {
     assert_eq!((queues.oldest(), queues.bytes()), (Some(Time(3)), 600));
     assert_eq!(queues.pop(Lane::L).map(|p| p.len), Some(200));
     assert_eq!(queues.oldest(), Some(Time(5)));
+}
+
+/// An update at a time counts the wait of the oldest packet, as a scheduled one does.
+#[test]
+fn an_update_at_a_time_is_made_at_once() {
+    for variant in ["rfc", "linux"] {
+        let settings = [("variant", Setting::Text(variant)), ("tupdate", Setting::Text("10s"))];
+        let made = find("dualpi2").unwrap().build(&settings, &Env::new(Rate(8_000_000)));
+        let mut q = made.unwrap().qdisc;
+        let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+        let (mut lost, mut marks) = (Vec::new(), Marks::default());
+        let mut context =
+            Context { now: Time::ZERO, rng: &mut rng, lost: &mut lost, marks: &mut marks };
+        q.enqueue(&mut context, Packet { len: 1000, ..Packet::default() });
+        q.update_at(Time(20_000_000));
+        let mut q_prev = None;
+        q.inspect(&mut |name, value| q_prev = if name == "q_prev" { Some(value) } else { q_prev });
+        assert_eq!(q_prev, Some(0.02), "{variant}");
+    }
 }
 
 /// An inspection shows the updates that are due, and makes none.

@@ -1,3 +1,5 @@
+mod linux_variant;
+
 use super::*;
 use crate::context::{Dropped, Marks};
 use crate::packet::Ecn;
@@ -389,60 +391,6 @@ fn space_for_one_large_packet_stays_free() {
     assert_eq!(q.put(99, 1500), [99]);
     let mut q = Bench::new("dualpi2", &[("limit", "1000B")]);
     assert_eq!(q.put(1, 1000), [], "an empty buffer takes what fits");
-}
-
-#[test]
-fn linux_counts_the_memory_of_packets() {
-    // 1000 bytes take 2048 + 256 bytes.
-    let mut q = Bench::new("dualpi2", &[("variant", "linux"), ("memlimit", "6912B")]);
-    let lost: Vec<u32> = (0..5).flat_map(|i| q.put(i, 1000)).collect();
-    assert_eq!(lost, [3, 4]);
-    q.get();
-    assert_eq!(q.put(5, 1000), []);
-}
-
-#[test]
-fn linux_steps_on_what_a_packet_found_when_it_arrived() {
-    for (least, marked) in [("0", 4), ("1", 3), ("3", 1)] {
-        let settings = [("variant", "linux"), ("min_qlen_step", least)];
-        let mut q = Bench::new("dualpi2", &settings);
-        q.ecn(Ecn::Ect1);
-        (0..4).for_each(|i| drop(q.put(i, 1000)));
-        q.at_ms(2);
-        q.drain();
-        assert_eq!(q.marked(), marked, "{least}");
-    }
-    // In packets: those left behind.
-    let mut q = Bench::new("dualpi2", &[("variant", "linux"), ("step_thresh", "2p")]);
-    q.ecn(Ecn::Ect1);
-    (0..6).for_each(|i| drop(q.put(i, 1000)));
-    q.drain();
-    assert_eq!(q.marked(), 3);
-}
-
-#[test]
-fn linux_signals_nothing_for_two_packets() {
-    let mut aqm = linux(&[("step_thresh", "10s")]);
-    (0..100).for_each(|_| _ = aqm.pi.update(Span::s(1)));
-    let mut bench = Departures::new();
-    for (behind, sent) in [(0, true), (1, true), (2, false)] {
-        let out = bench.next(&queues(behind), Lane::C, Ecn::NotEct, 0, |c, q, l, p| {
-            aqm.on_arrival(c, q, l, p) && aqm.on_departure(c, q, l, p)
-        });
-        assert_eq!(out.0, sent, "{behind} packets in L and one in C are left");
-        aqm = linux(&[("step_thresh", "10s")]);
-        (0..100).for_each(|_| _ = aqm.pi.update(Span::s(1)));
-    }
-}
-
-#[test]
-fn linux_may_decide_at_enqueue() {
-    let settings = [("variant", "linux"), ("drop_enqueue", "true"), ("alpha", "100")];
-    let mut q = Bench::new("dualpi2", &settings);
-    (0..50).for_each(|i| assert_eq!(q.put(i, 1000), []));
-    q.at_ms(500);
-    assert_eq!(q.put(50, 1000), [50], "p' is 1");
-    assert_eq!(q.drain().len(), 50);
 }
 
 #[test]

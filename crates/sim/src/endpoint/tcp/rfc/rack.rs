@@ -305,6 +305,17 @@ mod tests {
     }
 
     #[test]
+    fn an_ack_of_nothing_new_is_no_round_trip() {
+        let (mut order, mut board) = (RackState::new(true), Scoreboard::default());
+        (0..5).for_each(|i| order.sent(Time(i), 1 + 10 * i, 11 + 10 * i, false));
+        told(&mut board, &mut order, 1, &[(11, 21)]);
+        order.on_ack(Time(122), 1, &board, true);
+        assert_eq!((order.lost_bytes(), order.due()), (0, Time(123)), "as before");
+        order.on_ack(Time(123), 1, &board, true);
+        assert_eq!((order.lost_bytes(), order.due()), (10, Time::NEVER), "the window has ended");
+    }
+
+    #[test]
     fn a_lost_retransmission_is_detected() {
         let (mut order, mut board) = (five(), Scoreboard::default());
         told(&mut board, &mut order, 1, &[(11, 21)]);

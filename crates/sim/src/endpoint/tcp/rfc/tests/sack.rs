@@ -21,6 +21,19 @@ fn one_ack_can_show_a_loss() {
     assert_eq!((t.sender.state, t.sender.dup_acks(), t.sent()), (Recovery, 1, vec![1]));
 }
 
+/// RFC 8985 section 6.2, step 4: with fewer than three segments selectively acknowledged, the first
+/// one may be late; with three, it is lost.
+#[test]
+fn three_segments_end_the_patience_of_rack() {
+    for (sacked, state, sent) in [(3_001, Open, vec![]), (4_001, Recovery, vec![1])] {
+        let mut t = Test::new("sack", &[("rack", "true"), ("reordering_window", "true")]);
+        t.write(100, 10_000);
+        assert_eq!(t.sent().len(), 10);
+        t.ack(200, 1, &[(1_001, sacked)]);
+        assert_eq!((t.sender.state, t.sent()), (state, sent), "{sacked}");
+    }
+}
+
 /// Section 5 (C) and NextSeg (1): lost holes are sent in order, each once and no longer than it is,
 /// as the pipe allows; without new data, too.
 #[test]
