@@ -39,6 +39,7 @@
 //! assert_eq!(receiver.received_in_connection(), 3_000);
 //! ```
 
+mod external;
 mod ns2;
 mod params;
 mod presets;

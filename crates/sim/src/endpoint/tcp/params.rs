@@ -1,8 +1,9 @@
 //! TCP parameters, their defaults per profile, and validation.
 
+use super::external::parse_external;
 use super::presets::{PRESETS, preset};
 use super::registry::{TCPS, TcpEntry};
-use crate::endpoint::cc::{ControlParams, find_external};
+use crate::endpoint::cc::ControlParams;
 pub use crate::endpoint::common_params::{CommonParams, EcnFeedback, LossRecovery, Profile};
 use crate::missing::SENDERS;
 use sojourn_aqm::cast;
@@ -15,7 +16,7 @@ use std::mem::discriminant;
 /// TCP with its parameters, all of them resolved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpParams {
-    name: &'static str,
+    pub(super) name: &'static str,
     /// Loss recovery algorithm.
     pub(crate) recovery: LossRecovery,
     /// Congestion control with its own parameters.
@@ -65,30 +66,9 @@ pub fn parse<'a>(
     TcpParams::new(entry.name, chosen, Some(control))
 }
 
-/// Read a TCP whose congestion control is not in the registry; `None` if there is none of the name.
-fn parse_external(name: &str, settings: &[(&str, Setting<'_>)]) -> Option<Result<TcpParams>> {
-    let mut chosen = CommonParams::default();
-    let shared = chosen.table();
-    let is_shared = |key: &str| shared.iter().any(|row| answers(row, key));
-    let (common, own): (Vec<_>, Vec<_>) = settings.iter().partition(|(key, _)| is_shared(key));
-    let found = find_external(name, &own)?;
-    Some(found.and_then(|control| {
-        if let Some(row) = control.rows.iter().find(|row| is_shared(row.name)) {
-            let text = "every TCP has a parameter of this name; choose another one";
-            return Err(Error::new(text).at(row.name));
-        }
-        common.into_iter().try_for_each(|(key, value)| chosen.set(key, value))?;
-        chosen.check()?;
-        chosen.resolve()?;
-        let (name, recovery) = (control.name, control.recovery);
-        let control = ControlParams::External(control);
-        TcpParams { name, recovery, control, settings: chosen }.validate()
-    }))
-}
-
 impl CommonParams {
     /// Resolve `auto` values and reject contradictions.
-    fn resolve(&mut self) -> Result<()> {
+    pub(super) fn resolve(&mut self) -> Result<()> {
         let rfc = self.profile == Profile::Rfc;
         let by_profile = |for_rfc, for_ns2| if rfc { for_rfc } else { for_ns2 };
         let ms = Span::ms;
@@ -208,7 +188,7 @@ impl TcpParams {
 
     /// Resolve what depends on the congestion control and reject parameters that it does not
     /// support.
-    fn validate(mut self) -> Result<TcpParams> {
+    pub(super) fn validate(mut self) -> Result<TcpParams> {
         let rfc = self.settings.profile == Profile::Rfc;
         let bbr = matches!(self.control, ControlParams::Bbr(_) | ControlParams::Bbr3(_));
         let refuse = |what: &str, why: String| Err(Error::new(why).at(what));
