@@ -1,16 +1,29 @@
 //! TCPs whose congestion control is not in the registry.
 
-use super::params::TcpParams;
+use super::params::{self, TcpParams};
 use crate::endpoint::cc::{ControlParams, find_external};
 use crate::endpoint::common_params::CommonParams;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{Params, Setting, answers};
 
-/// Read a TCP whose congestion control is not in the registry; `None` if there is none of the name.
-pub(super) fn parse_external(
+/// Create the parameters of the named TCP with these settings; resolves every `auto`. The names
+/// `linux_bbr`, `linux_cubic`, `linux_dctcp` and `linux_reno` stand for a TCP with the settings of
+/// Linux's stack: time stamps, a minimum timeout of 200 ms, RACK and PRR; for the slope of RFC 8312
+/// in CUBIC, and for bursts in BBR. `settings` come after these.
+///
+/// # Errors
+/// If the name or a parameter is unknown, a value is out of range, or two values contradict each
+/// other.
+pub fn parse<'a>(
     name: &str,
-    settings: &[(&str, Setting<'_>)],
-) -> Option<Result<TcpParams>> {
+    settings: impl IntoIterator<Item = (&'a str, Setting<'a>)>,
+) -> Result<TcpParams> {
+    let settings: Vec<_> = settings.into_iter().collect();
+    parse_external(name, &settings).unwrap_or_else(|| params::parse(name, settings))
+}
+
+/// Read a TCP whose congestion control is not in the registry; `None` if there is none of the name.
+fn parse_external(name: &str, settings: &[(&str, Setting<'_>)]) -> Option<Result<TcpParams>> {
     let mut chosen = CommonParams::default();
     let shared = chosen.table();
     let is_shared = |key: &str| shared.iter().any(|row| answers(row, key));

@@ -50,7 +50,8 @@ mod rfc;
 mod rtt;
 mod scoreboard;
 
-pub use params::{CommonParams, EcnFeedback, LossRecovery, Profile, TcpParams, parse};
+pub use external::parse;
+pub use params::{CommonParams, EcnFeedback, LossRecovery, Profile, TcpParams};
 pub use receiver::Receiver;
 pub use registry::{TCPS, TcpEntry};
 

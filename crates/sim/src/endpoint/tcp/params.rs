@@ -1,6 +1,5 @@
 //! TCP parameters, their defaults per profile, and validation.
 
-use super::external::parse_external;
 use super::presets::{PRESETS, preset};
 use super::registry::{TCPS, TcpEntry};
 use crate::endpoint::cc::ControlParams;
@@ -34,22 +33,14 @@ fn find(name: &str) -> Result<&'static TcpEntry> {
     })
 }
 
-/// Create the parameters of the named TCP with these settings; resolves every `auto`. The names
-/// `linux_bbr`, `linux_cubic`, `linux_dctcp` and `linux_reno` stand for a TCP with the settings of
-/// Linux's stack: time stamps, a minimum timeout of 200 ms, RACK and PRR; for the slope of RFC 8312
-/// in CUBIC, and for bursts in BBR. `settings` come after these.
+/// As `parse` of the module, for TCPs of the registry.
 ///
 /// # Errors
-/// If the name or a parameter is unknown, a value is out of range, or two values contradict each
-/// other.
+/// As there.
 pub fn parse<'a>(
     name: &str,
     settings: impl IntoIterator<Item = (&'a str, Setting<'a>)>,
 ) -> Result<TcpParams> {
-    let settings: Vec<_> = settings.into_iter().collect();
-    if let Some(found) = parse_external(name, &settings) {
-        return found;
-    }
     let (name, preset) = preset(name);
     let entry = find(name)?;
     let (mut chosen, mut control) = (CommonParams::default(), (entry.control)());
