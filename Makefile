@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
-.PHONY: demo test check bench bench-live bench-emulate bench-sweep bench-custom kernel-tcp gen validate validate-linux validate-senders studies papers papers-full papers-live scorecards notebooks recommendations faults fuzz mutants additions kill instructions wheel package build dev release clean
+.PHONY: demo test check bench bench-live bench-emulate bench-sweep bench-custom kernel-tcp gen validate validate-linux validate-senders studies papers papers-full papers-live scorecards notebooks recommendations faults fuzz mutants additions kill instructions instructions-links wheel wheel-pgo bench-pgo package build dev release clean
 
 demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
@@ -108,9 +108,19 @@ kill: dev  ## minutes: kill a live link 52 times; nothing may be left behind
 instructions:  ## CPU instructions per packet (valgrind's callgrind), compared with the recorded number
 	$(PYTHON) tools/instructions.py
 
+instructions-links:  ## minutes: CPU instructions of a packet through a link, for every discipline
+	$(PYTHON) tools/instructions.py --links
+
 wheel: .venv/ready  ## build a wheel, and run the demo from it in a clean environment without Rust
 	$(BIN)/maturin build --release --out dist
 	tools/try-wheel.sh dist
+
+wheel-pgo: .venv/ready  ## a wheel with a profile of the compiler, into dist/pgo; needs rustup's llvm-tools
+	rustup component add llvm-tools
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --release --pgo --out dist/pgo
+
+bench-pgo: wheel wheel-pgo  ## minutes: gain of the profile, on what it was trained with and on other scenarios
+	$(BIN)/python tools/pgo.py compare dist dist/pgo
 
 package: .venv/ready  ## minutes: the crates and the sdist as they would be published, built and checked
 	cargo package $(CRATES) --locked
@@ -129,7 +139,7 @@ MATURIN = VIRTUAL_ENV=$(CURDIR)/.venv PIP_NO_COMPILE=1 $(BIN)/maturin develop
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is required: make PYTHON=..." if sys.version_info < (3, 11) else 0)'
 	@echo "installing Python packages into .venv, compiling Rust into target: about a minute, 0.6 GB"
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --no-compile "maturin>=1.9,<2"
+	@$(BIN)/python -m pip install --quiet --no-compile "maturin>=1.13,<2"
 	@$(call quietly,$(MATURIN) --profile develop)
 	@touch $@
 

@@ -1,6 +1,9 @@
 //! Nanoseconds per packet through a link, for every discipline of the registry, and relative to a
 //! plain queue in the same run, because ratios are less noisy. `cargo bench -p sojourn-aqm --bench
 //! link`.
+//!
+//! With `-- count NAME PACKETS [one-host]` it only sends that many packets through one discipline,
+//! for callgrind (`make instructions-links`); `-- names` lists the disciplines.
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
 use allocation_counter::measure;
@@ -26,6 +29,8 @@ struct Feed {
     link: Link,
     /// Random flows, drawn before the measurement.
     flows: Vec<u32>,
+    /// True if all flows are between the same two hosts, which matters to `cake` alone.
+    one_host: bool,
     now: Time,
 }
 
@@ -51,7 +56,7 @@ impl Feed {
         let link = Link::new(spec, made.qdisc, Pcg64Mcg::seed_from_u64(1)).unwrap();
         let mut rng = Pcg64Mcg::seed_from_u64(2);
         let flows = (0..PACKETS).map(|_| rng.next_u32() % FLOWS).collect();
-        Feed { link, flows, now: Time::ZERO }
+        Feed { link, flows, one_host: false, now: Time::ZERO }
     }
 
     /// Run one round; returns the number of dropped packets.
@@ -60,8 +65,18 @@ impl Feed {
         for (body, flow) in (0..).zip(&self.flows) {
             self.now += GAP;
             let ecn = Ecn::Ect0;
-            let packet =
-                Packet { len: LEN, flow: *flow, hash: *flow, body, ecn, ..Packet::default() };
+            // A host of its own at both ends of each flow, unless all flows share two hosts.
+            let [source, destination] = if self.one_host { [0; 2] } else { [*flow; 2] };
+            let packet = Packet {
+                len: LEN,
+                flow: *flow,
+                hash: *flow,
+                source,
+                destination,
+                body,
+                ecn,
+                ..Packet::default()
+            };
             self.link.push(self.now, packet);
             while let Some(packet) = self.link.poll(self.now) {
                 black_box(packet);
@@ -101,6 +116,21 @@ impl Row {
 }
 
 fn main() {
+    let words: Vec<String> = std::env::args().collect();
+    if words.get(1).is_some_and(|word| word == "names") {
+        REGISTRY.iter().for_each(|entry| println!("{}", entry.name));
+        return;
+    }
+    if let [_, word, name, packets, ..] = &words[..]
+        && word == "count"
+    {
+        let entry = REGISTRY.iter().find(|e| e.name == name).expect("a discipline of the registry");
+        let mut feed = Feed::new(entry, false);
+        feed.flows.truncate(packets.parse().expect("a number of packets"));
+        feed.one_host = words.get(4).is_some_and(|word| word == "one-host");
+        black_box(feed.round());
+        return;
+    }
     println!(
         "{:<14} {:>10} {:>9} {:>8} {:>7} {:>12}",
         "discipline", "ns/packet", "ratio", "waiting", "lost", "allocations"

@@ -1,7 +1,7 @@
 //! Whole runs: packets/s at the bottleneck on one core, best of several trials, and ratios within
 //! this run. `cargo bench -p sojourn-sim` runs everything, including S1 in ns-2 if Debian's `ns2`
-//! is installed. `-- s1`, `-- bare`, `-- s2`, `-- flows`, `-- fast`, `-- web`, `-- heap`, `-- ns2`
-//! run one part.
+//! is installed. `-- s1`, `-- bare`, `-- s2`, `-- flows`, `-- fast`, `-- web`, `-- heap`, `-- ns2`,
+//! `-- cores` run one part.
 //!
 //! S1: 45 mbit, 300 bulk NewReno flows with RTTs of 40 to 200 ms, 500-byte packets, 300 kB buffer,
 //! 200 simulated seconds. S2: 1 gbit, 300 us, 40 senders of repeated 100 kB transfers, one bulk
@@ -23,6 +23,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 /// `flows` bulk flows for `seconds`, with 150 kbit/s and 1 kB of buffer each.
@@ -280,6 +281,30 @@ fn row_of_ns2(ours: f64) {
     );
 }
 
+/// Time in which two cores tell each other once that they got somewhere, by spinning on a word.
+fn row_of_cores() {
+    const MEETINGS: u32 = 1_000;
+    const BATCHES: u32 = 400;
+    static TURN: AtomicU32 = AtomicU32::new(0);
+    let meet = |mine: u32| {
+        while TURN.load(Ordering::Acquire) != mine {
+            std::hint::spin_loop();
+        }
+        TURN.store(mine + 1, Ordering::Release);
+    };
+    let other = std::thread::spawn(move || {
+        (0..MEETINGS * BATCHES).for_each(|i| meet(2 * i + 1));
+    });
+    let batch = |number: u32| {
+        let start = Instant::now();
+        (number * MEETINGS..(number + 1) * MEETINGS).for_each(|i| meet(2 * i));
+        start.elapsed().as_secs_f64() * 1e9 / f64::from(MEETINGS)
+    };
+    let best = (0..BATCHES).map(batch).fold(f64::MAX, f64::min);
+    other.join().expect("the other thread only spins");
+    println!("\nmeeting of two cores, there and back: {best:.0} ns, best of {BATCHES} batches");
+}
+
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
     let part = |name: &str| wanted.is_empty() || wanted.iter().any(|w| w == name);
@@ -306,5 +331,8 @@ fn main() {
     }
     if part("ns2") {
         row_of_ns2(rate(&s1(300, 200.0, "red", "ns2"), 3));
+    }
+    if part("cores") {
+        row_of_cores();
     }
 }

@@ -85,7 +85,7 @@ const FASTEST: Rate = Rate(1_000_000_000_000_000_000);
 
 crate::params! {
     /// Parameters of [`Cake`].
-    pub struct CakeParams {
+    pub struct CakeParams: whole {
         /// Rate of the shaper; auto or unlimited for none.
         bandwidth: Bandwidth = Bandwidth(None),
             [Bandwidth(Some(Rate(512))) => Bandwidth(Some(FASTEST))], "", [];
