@@ -131,7 +131,7 @@ pub(crate) mod tests {
         let row = start.table().into_iter().find(|row| row.name == name).unwrap();
         let bounds = range.iter().flat_map(|(lo, hi)| [lo.write(), hi.write()]);
         let words =
-            row.kind.split('|').chain(["true", "false", "1ms", "0x1/0x1"]).map(String::from);
+            row.kind.split('|').chain(["true", "false", "1ms", "0x1/0x1", "18"]).map(String::from);
         let (text, expected) = bounds
             .chain(words)
             .find_map(|text| {
