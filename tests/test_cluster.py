@@ -22,6 +22,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 ROOT = Path(__file__).parent.parent
 
+OWN = ROOT / "examples"
+
 
 @pytest.fixture(scope="module")
 def cluster():  # type: ignore[no-untyped-def]
@@ -55,6 +57,20 @@ def test_an_evaluation_on_a_cluster_gives_the_same_scorecard(cluster, tmp_path: 
     ran(*given, "--out", tmp_path / "threads")
     lines = [pl.read_parquet(tmp_path / one / "lines.parquet") for one in ("cluster", "threads")]
     assert lines[0].equals(lines[1])
+
+
+def test_controls_and_sources_in_python_reach_the_workers(cluster) -> None:  # type: ignore[no-untyped-def]
+    """A sweep over classes of files gives the same rows on a cluster."""
+    flow = {"name": "one", "path": ["up"], "rtt": "30ms", "source": f"{OWN}/my_source.py:MyFlows"}
+    case = {"duration": "3s", "links": {"up": {"rate": "5mbit"}}, "flows": [flow]}
+    axes = {
+        "flows.one.tcp": [f"{OWN}/my_control.py:{name}" for name in ("MyReno", "DelayTarget")],
+        "flows.one.source.largest": ["20kB", "200kB"],
+    }
+    with distributed.Client(cluster) as client:
+        there = sj.sweep(case, axes=axes, executor=client.get_executor())
+    assert there.equals(sj.sweep(case, axes=axes))
+    assert there["goodput_bps"].n_unique() == 4
 
 
 def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -11,7 +11,9 @@ import pytest
 import sojourn as sj
 from conftest import Command
 from examples import my_control
+from sojourn import _sojourn
 from sojourn.scenario.load import parse
+from test_readme import blocks
 
 LINK = {"rate": "10mbit", "delay": "5ms", "qdisc": "droptail(limit=30p)"}
 
@@ -152,6 +154,38 @@ def test_in_other_processes() -> None:
     case = with_tcp(SMALL, Random(pacing=True))
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         assert pool.submit(raw_of, parse(case)).result() == raw(case)[0]
+
+
+def test_sweeps_over_controls() -> None:
+    """Processes and threads give the same rows; classes and names can be mixed."""
+    mine = my_control.DelayTarget(target="20ms", rack=True)
+    axes = {"flows.one.tcp": [my_control.MyReno(), mine, "cubic"]}
+    here = sj.sweep(SMALL, axes=axes)
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor:
+        there = sj.sweep(SMALL, axes=axes, executor=executor)
+    assert here.equals(there)
+    assert here["flows.one.tcp"].n_unique() == 3
+    assert here["goodput_bps"].n_unique() == 3
+
+
+def test_real_packets_are_refused() -> None:
+    """A live link does not wait for Python."""
+    for key, value, what in (
+        ("tcp", my_control.MyReno(), "congestion control"),
+        ("source", "examples/my_source.py:Game", "traffic source"),
+    ):
+        case = {**SMALL, "flows": [{"name": "one", "path": ["up"], key: value}]}
+        text = f"one.{key}: a {what} that is written in Python runs in the simulator only"
+        with pytest.raises(sj.InputError, match=text):
+            _sojourn.Network(0, 0, parse(case))
+
+
+def test_code_of_the_page_runs() -> None:
+    """The block of docs/your-own-control.md runs."""
+    names: dict[str, Any] = {}
+    for block in blocks("python", "docs/your-own-control.md"):
+        exec(compile(block, "docs/your-own-control.md", "exec"), names)
+    assert names["result"].flows["mine"].goodput_bps > 5e6
 
 
 def raw_of(parsed: Any) -> dict[str, Any]:

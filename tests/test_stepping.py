@@ -100,6 +100,45 @@ def test_parameters_of_a_discipline_change_and_are_recorded() -> None:
     same(higher.result(), sj.simulate(higher.scenario))
 
 
+@pytest.mark.parametrize("source", ["bulk", "cbr", "web", "poisson"])
+def test_flows_join_while_it_runs(source: str) -> None:
+    """The past stays; the recorded scenario, a fork and a run in steps give the same bytes."""
+    sim = sj.Simulation(CASE)
+    sim.run_until("1500ms")
+    sim.sample()
+    alone, before = sim.fork(), {name: dict(sim.links[name]) for name in sim.links}
+    sim.add_flow(sj.Flow(name="new", count=2, path=["up"], rtt="30ms", source=source))
+    assert sim.now == 1.5
+    assert {name: dict(sim.links[name]) for name in sim.links} == before
+    assert sim.flows["new"].sent_packets == 0
+    assert dict(sim.flows["bulk"]) == dict(alone.flows["bulk"])
+    sim.run_until("3s")
+    sim.stop("new")
+    fork = sim.fork()
+    while not fork.ended:
+        fork.step("130ms")
+    result = sim.run()
+    same(fork.result(), result)
+    same(sj.simulate(sim.scenario), result)
+    same(alone.run(), sj.simulate(CASE))
+    assert sim.flows["new"].sent_packets > 0
+    assert len(sim.frame("flows")) == 3
+    with pytest.raises(InputError, match="the run ended at 4s: no flow can join"):
+        sim.add_flow({"name": "late", "path": ["up"]})
+
+
+def test_several_groups_join() -> None:
+    """Also at time zero, and two at the same time."""
+    sim = sj.Simulation(CASE)
+    sim.add_flow({"name": "first", "path": ["up"]})
+    sim.run_until("1s")
+    sim.add_flow({"name": "second", "path": ["up"], "source": "cbr"})
+    sim.add_flow({"name": "third", "path": ["up"], "source": "cbr"})
+    result = sim.run()
+    same(sj.simulate(sim.scenario), result)
+    assert list(sim.flows) == ["bulk", "web", "voice", "first", "second", "third"]
+
+
 def test_a_result_on_the_way_is_that_of_a_shorter_run() -> None:
     """The result so far is that of a scenario that ends then."""
     sim = sj.Simulation(CASE)
@@ -148,6 +187,10 @@ def test_samples_have_a_row_per_time_and_name() -> None:
         (lambda sim: sim.set("up.qdisc.targte", "1ms"), "links.up.qdisc.targte: unknown parameter"),
         (lambda sim: sim.set("up.qdisc.t_update", "1ms"), "links.up.qdisc: pie cannot change t_u"),
         (lambda sim: sim.change(), "changes nothing"),
+        (lambda sim: sim.add_flow(5), "5: give a Flow, or a table with a name"),
+        (lambda sim: sim.add_flow({"path": ["up"]}), '{"path": ["up"]}: give a Flow'),
+        (lambda sim: sim.add_flow({"name": "bulk", "path": ["up"]}), "flows.3.name: "),
+        (lambda sim: sim.add_flow({"name": "x", "path": ["pu"]}), "flows.x.path.0: "),
         (lambda sim: sim.stop("blk"), 'leave.0: unknown flow "blk", did you mean "bulk"?'),
         (lambda sim: sim.frame("link"), 'unknown kind "link", did you mean "links"?'),
         (lambda sim: sim.fork().run_until("400ms"), "400ms is before the current time"),

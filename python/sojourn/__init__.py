@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from sojourn.custom.check import Checks as Checks
     from sojourn.custom.check import check as check
     from sojourn.custom.control import CongestionControl as CongestionControl
+    from sojourn.custom.source import TrafficSource as TrafficSource
     from sojourn.engines.simulate import simulate as simulate
     from sojourn.engines.simulate import simulate_many as simulate_many
     from sojourn.engines.stepping import Simulation as Simulation
@@ -147,7 +148,7 @@ _HOME = {
     "ScenarioWarning": "scenario.advice",
     "Simulation": "engines.stepping",
     "StoreWarning": "scenario.advice",
-    # Disciplines that are written in Python.
+    # Disciplines, congestion controls and sources that are written in Python.
     "Aqm": "custom.aqm",
     "Bytes": "custom.aqm",
     "CongestionControl": "custom.control",
@@ -157,6 +158,7 @@ _HOME = {
     "MARK": "custom.aqm",
     "PASS": "custom.aqm",
     "Rate": "custom.aqm",
+    "TrafficSource": "custom.source",
     # Common disciplines, TCPs and sources.
     **COMMON,
 }

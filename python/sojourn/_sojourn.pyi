@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "Arrivals",
     "Connection",
     "InputError",
     "Packet",
@@ -74,6 +75,12 @@ class Queue:
     def bytes(self) -> int: ...
     @property
     def packets(self) -> int: ...
+    def random(self) -> float: ...
+
+@final
+class Arrivals:
+    @property
+    def now(self) -> int: ...
     def random(self) -> float: ...
 
 @final

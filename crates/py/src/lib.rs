@@ -157,7 +157,7 @@ mod _sojourn {
 
     #[pymodule_init]
     fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
-        custom::register_controls();
+        custom::register();
         Ok(())
     }
 
@@ -173,7 +173,7 @@ mod _sojourn {
     use super::network::{Network, enter_network};
 
     #[pymodule_export]
-    use super::custom::{ConnectionView, PacketView, QueueStateView, draw_address};
+    use super::custom::{ArrivalsView, ConnectionView, PacketView, QueueStateView, draw_address};
 
     #[pymodule_export]
     use super::scenario::ParsedScenario;

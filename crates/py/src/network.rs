@@ -132,7 +132,7 @@ impl Network {
     fn new(senders: i32, receivers: i32, parsed: &ParsedScenario) -> PyResult<Network> {
         let scenario = Scenario::clone(&parsed.scenario);
         custom::refuse_live(scenario.links())?;
-        custom::refuse_live_controls(scenario.flows())?;
+        custom::refuse_live_flows(scenario.flows())?;
         let pairs: Vec<HostPair> = scenario
             .flows()
             .iter()

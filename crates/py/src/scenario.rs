@@ -5,6 +5,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_sim::endpoint::tcp::TcpParams;
+use sojourn_sim::traffic::source::Source;
 use sojourn_sim::{Outcome, Scenario};
 use std::sync::Arc;
 
@@ -15,13 +16,13 @@ pub struct ParsedScenario {
 }
 
 impl ParsedScenario {
-    /// True if a discipline or a congestion control calls Python.
+    /// True if a discipline, a congestion control or a source calls Python.
     pub fn calls_python(&self) -> bool {
         let of_links = self.scenario.links().iter().any(|link| {
             let compiled = link.params().iter().find(|row| row.name == custom::COMPILED);
             custom::is_custom(link.qdisc()) && compiled.is_none_or(|row| row.value == "false")
         });
-        of_links || self.controls().next().is_some()
+        of_links || self.controls().next().is_some() || self.sources().next().is_some()
     }
 
     /// TCPs whose congestion control is written in Python.
@@ -30,13 +31,21 @@ impl ParsedScenario {
         tcps.filter(|tcp| custom::is_custom(tcp.name()))
     }
 
+    /// Traffic sources that are written in Python.
+    fn sources(&self) -> impl Iterator<Item = &Source> {
+        let sources = self.scenario.flows().iter().map(|flow| flow.source());
+        sources.filter(|source| custom::is_custom(source.name()))
+    }
+
     /// Name and source of each class in Python.
     fn custom(&self) -> Vec<(String, String)> {
         let links = self.scenario.links().iter();
         let links = links.map(|link| (link.qdisc().to_string(), link.params().to_vec()));
         let tcps = self.controls().map(|tcp| (tcp.name().to_string(), tcp.table()));
+        let sources = self.sources().map(|source| (source.name().to_string(), source.param_rows()));
         links
             .chain(tcps)
+            .chain(sources)
             .filter(|(name, _)| custom::is_custom(name))
             .filter_map(|(name, rows)| {
                 let source = rows.into_iter().find(|row| row.name == custom::SOURCE)?;

@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 use sojourn_aqm::Time;
 use sojourn_sim::engine::application::Amount;
 use sojourn_sim::engine::script::{self, Action};
+use std::sync::{Mutex, PoisonError};
 
 /// Action for the caller: kind, flow, row, bytes (-1 for unlimited), true for a request, true if
 /// the connection is kept.
@@ -38,13 +39,15 @@ fn action_row(action: Action) -> ActionRow {
 /// Applications of a scenario; times are in nanoseconds since the start of the run.
 #[pyclass]
 pub struct Script {
-    script: Option<script::Script>,
+    /// Sources outside of the registry are not `Sync`.
+    script: Mutex<Option<script::Script>>,
     groups: Vec<(String, bool)>,
 }
 
 impl Script {
     fn script(&mut self) -> PyResult<&mut script::Script> {
-        self.script.as_mut().ok_or_else(|| super::InputError::new_err("the script is finished"))
+        let script = self.script.get_mut().unwrap_or_else(PoisonError::into_inner);
+        script.as_mut().ok_or_else(|| super::InputError::new_err("the script is finished"))
     }
 }
 
@@ -57,7 +60,7 @@ impl Script {
             (def.name().to_string(), def.tcp().is_some())
         };
         let groups = scenario.flows().iter().map(group).collect();
-        Script { script: Some(script::Script::new(scenario)), groups }
+        Script { script: Mutex::new(Some(script::Script::new(scenario))), groups }
     }
 
     /// Return the rows of the result: name, group, True for TCP.
@@ -109,7 +112,7 @@ impl Script {
     /// End the script; return a summary per row as JSON, without rates and packet counts, and the
     /// columns of completions.
     fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<(String, Bound<'py, PyDict>)> {
-        let script = self.script.take();
+        let script = self.script.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         let script = script.ok_or_else(|| super::InputError::new_err("the script is finished"))?;
         let (rows, found) = script.finish();
         let columns = PyDict::new(py);

@@ -285,7 +285,11 @@ fn parameters_that_cannot_change_are_refused() {
         by_hand.to_string()
     };
     for (qdisc, new, message) in [
-        ("blue", json!({"ecn": true}), "links.up.qdisc: blue cannot change ecn while it runs"),
+        (
+            "rem",
+            json!({"ecn": true}),
+            "links.up.qdisc: rem cannot change ecn while it runs: all its",
+        ),
         ("pie", json!({"t_update": "30ms"}), "links.up.qdisc: pie cannot change t_update"),
         ("fq_codel", json!({"flows": 8}), "links.up.qdisc: fq_codel cannot change flows"),
         ("droptail", json!({"policy": "random"}), "links.up.qdisc: droptail cannot change policy"),

@@ -1,1 +1,1 @@
-"""Disciplines and congestion controls that are written in Python."""
+"""Disciplines, congestion controls and traffic sources that are written in Python."""

@@ -6,16 +6,21 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn.custom import identity
 from sojourn.custom.aqm import Aqm
+from sojourn.custom.base import Custom
 from sojourn.custom.control import CongestionControl
+from sojourn.custom.source import TrafficSource
 
 if TYPE_CHECKING:
     from sojourn.custom.native import Native, Owner
+
+
+T = TypeVar("T", bound=Custom)
 
 
 class Made(NamedTuple):
@@ -42,7 +47,7 @@ def describe(name: str, source: str | None) -> tuple[str, list[tuple[str, str, A
     """Return the hash of the source of a class, and kind and default of its parameters."""
     digest, cls = identity.version(name, source)
     assert issubclass(cls, Aqm)
-    return digest, [(field, kind, default) for field, (kind, default) in cls._parameters.items()]
+    return digest, _fields(cls)
 
 
 def describe_control(
@@ -52,14 +57,45 @@ def describe_control(
 
     Return the hash of its source with its parameters, as `describe`, and its loss recovery.
     """
-    identity.find(name, CongestionControl)
-    digest, cls = identity.version(name, source)
-    if not issubclass(cls, CongestionControl):
-        raise InputError(f"{cls.__name__} is not a CongestionControl")
+    digest, cls = _version(name, source, CongestionControl)
     if not hasattr(cls, "on_ack"):
         raise InputError(f"{cls.__name__} has no on_ack, so its window would never grow")
-    fields = [(field, kind, default) for field, (kind, default) in cls._parameters.items()]
-    return (digest, fields), str(cls.recovery)
+    return (digest, _fields(cls)), str(cls.recovery)
+
+
+def describe_source(
+    name: str, source: str | None
+) -> tuple[tuple[str, list[tuple[str, str, Any]]], bool]:
+    """Find a traffic source.
+
+    Return the hash of its source with its parameters, as `describe`, and True if each arrival is a
+    transfer on a new connection.
+    """
+    digest, cls = _version(name, source, TrafficSource)
+    if not hasattr(cls, "next_arrival"):
+        raise InputError(f"{cls.__name__} has no next_arrival, so it would send nothing")
+    return (digest, _fields(cls)), bool(cls.connections)
+
+
+def make_source(name: str, source: str, values: Mapping[str, Any]) -> TrafficSource:
+    """Return an object of a class for a flow."""
+    cls = identity.version(name, source)[1]
+    assert issubclass(cls, TrafficSource)
+    return cls._running(values)
+
+
+def _version(name: str, source: str | None, kind: type[T]) -> tuple[str, type[T]]:
+    """Return the hash of the source of a class, and the class, which must be of a kind."""
+    identity.find(name, kind)
+    digest, cls = identity.version(name, source)
+    if not issubclass(cls, kind):
+        raise InputError(f"{cls.__name__} is not a {kind.__name__}")
+    return digest, cls
+
+
+def _fields(cls: type[Custom]) -> list[tuple[str, str, Any]]:
+    """Return the parameters of a class: name, kind and default."""
+    return [(field, kind, default) for field, (kind, default) in cls._parameters.items()]
 
 
 def make_control(name: str, source: str, values: Mapping[str, Any]) -> CongestionControl:

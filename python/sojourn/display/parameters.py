@@ -50,11 +50,13 @@ def _of_model(model: Model) -> Described:
 
 
 def _of_class(one: Custom) -> Described:
-    usual = {"limit": "1000p", "ecn": False, "compiled": False}
+    usual = {"limit": "1000p", "ecn": False, "compiled": False, "start": "0s", "stop": "auto"}
     about = {
         "limit": "Buffer size, in bytes or packets.",
         "ecn": "True if ECN-capable packets are marked instead of dropped.",
         "compiled": "True if the methods are compiled by Numba.",
+        "start": "Start time.",
+        "stop": "Stop time; auto means never.",
     }
     given = vars(one).get("_given", {})
     own = {name: default for name, (_, default) in type(one)._parameters.items()}

@@ -106,10 +106,13 @@ class Simulation:
         self._start(_sojourn.Simulation(parsed))
 
     def _start(self, compiled: _sojourn.Simulation) -> None:
+        self._use(compiled)
+        self._samples: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
+
+    def _use(self, compiled: _sojourn.Simulation) -> None:
         self._compiled = compiled
         self.links = States(compiled.link, lambda: compiled.names()[0])
         self.flows = States(compiled.flow, lambda: compiled.names()[1])
-        self._samples: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
 
     @property
     def now(self) -> float:
@@ -217,6 +220,38 @@ class Simulation:
     def stop(self, *flows: str) -> None:
         """Let groups of flows leave now: they send nothing from now on."""
         self.change(leave=list(flows))
+
+    def add_flow(self, flow: Any, *, progress: Progress | None = None) -> None:
+        """Let a new group of flows join now.
+
+        The simulation is made again from its start with the group in its scenario, which takes as
+        long as the simulation up to now. Everything earlier stays as it was.
+
+        Parameters
+        ----------
+        flow : Flow or mapping
+            The group, as in a scenario.
+        progress : callable, optional
+            That of `run_until`. If it stops the simulation, the group has not joined.
+
+        Raises
+        ------
+        InputError
+            If a scenario could not have the group, its name is in use, or the run is over.
+        """
+        if self.ended:
+            raise InputError(f"the run ended at {self.end:g}s: no flow can join")
+        group = plain(flow)
+        name = group.get("name") if isinstance(group, dict) else None
+        if not isinstance(name, str):
+            raise InputError(f"{shown(flow)}: give a Flow, or a table with a name")
+        now = f"{self._compiled.now_ns}ns"
+        tree = self.scenario
+        tree["flows"] = [*tree["flows"], group]
+        tree["changes"] = [*tree.get("changes", ()), {"at": now, "join": [name]}]
+        longer = _sojourn.Simulation(parse(tree))
+        longer.run_until(now, progress)
+        self._use(longer)
 
     def result(self) -> Result:
         """Return the result so far: that of a run that ends now.

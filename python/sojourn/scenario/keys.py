@@ -15,6 +15,7 @@ from sojourn._util.base import Qdisc, Source, Table, Tcp
 if TYPE_CHECKING:
     from sojourn.custom.aqm import Aqm
     from sojourn.custom.control import CongestionControl
+    from sojourn.custom.source import TrafficSource
 
 
 class Link(Table, kw_only=True, frozen=True):
@@ -66,14 +67,14 @@ class Flow(Table, kw_only=True, frozen=True):
     1000000; default 1.
     """
 
-    source: Source | str | Mapping[str, Any] | None = None
+    source: "Source | TrafficSource | str | Mapping[str, Any] | None" = None
     """Traffic source: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. Name or
     table; default bulk.
     """
 
     tcp: "Tcp | CongestionControl | str | Mapping[str, Any] | None" = None
-    """TCP: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The sources cbr, onoff
-    and trace use UDP unless this key is given. Name or table; default newreno.
+    """TCP: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The sources cbr, onoff,
+    trace and those in Python use UDP unless this key is given. Name or table; default newreno.
     """
 
     path: Sequence[str]

@@ -36,13 +36,6 @@ FEATURES = (
         "a clone of the repository and `make demo`; `make wheel` builds a wheel",
     ),
     Missing(
-        ("sources in Python", "custom source"),
-        "a traffic source written in Python",
-        True,
-        "only disciplines and congestion controls can be classes in Python",
-        "Rust: CONTRIBUTING.md shows what to write; `sj.source.Trace` sends traffic made in Python",
-    ),
-    Missing(
         ("playground", "gui", "browser"),
         "a graphical interface, or a version for the browser",
         False,

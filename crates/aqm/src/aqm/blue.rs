@@ -108,6 +108,11 @@ impl Blue {
 }
 
 impl Aqm for Blue {
+    fn reconfigure(&mut self, fresh: Self) -> bool {
+        self.params = fresh.params;
+        true
+    }
+
     fn advance(&mut self, now: Time, line: &QueueView<'_>) {
         let BlueParams { d2, freeze, .. } = self.params;
         if line.packets() > 0 {

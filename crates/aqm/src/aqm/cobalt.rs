@@ -207,6 +207,14 @@ impl Cobalt {
 }
 
 impl Aqm for Cobalt {
+    fn reconfigure(&mut self, fresh: Self) -> bool {
+        let same = self.linux.is_none() && fresh.linux.is_none();
+        if same {
+            (self.params, self.over) = (fresh.params, fresh.over);
+        }
+        same
+    }
+
     fn on_arrival(
         &mut self,
         context: &mut Context<'_>,

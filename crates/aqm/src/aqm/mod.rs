@@ -338,7 +338,9 @@ mod tests {
 
     #[test]
     fn a_limit_changes_if_the_algorithm_can_change_its_parameters() {
-        for (name, changes) in [("codel", true), ("blue", false)] {
+        for (name, changes) in
+            [("codel", true), ("blue", true), ("cobalt", true), ("pi2", true), ("rem", false)]
+        {
             let mut qdisc = built(name, &[("limit", "5p")]);
             assert!(!qdisc.reconfigure(built("sfq", &[])), "another type");
             assert_eq!(qdisc.reconfigure(built(name, &[("limit", "2p")])), changes, "{name}");

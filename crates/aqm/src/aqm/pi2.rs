@@ -75,6 +75,15 @@ impl Algorithm for Pi2 {
 }
 
 impl Aqm for Pi2 {
+    // The schedule of updates follows from t_update: it stays.
+    fn reconfigure(&mut self, fresh: Self) -> bool {
+        let same = fresh.params.t_update == self.params.t_update;
+        if same {
+            (self.params, self.ecn) = (fresh.params, fresh.ecn);
+        }
+        same
+    }
+
     fn start(&mut self, now: Time) {
         self.updates.start(now, self.params.t_update);
     }

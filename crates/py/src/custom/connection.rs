@@ -76,7 +76,7 @@ impl ConnectionView {
 }
 
 /// Read a number; a flag is none.
-fn number(name: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
+pub(super) fn number(name: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
     let read = value.extract::<f64>();
     let huge = value.extract::<i128>().is_ok() || value.is_instance_of::<pyo3::types::PyInt>();
     match read {

@@ -9,7 +9,7 @@ use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_aqm::error::{Error, Result};
-use sojourn_aqm::params::Setting;
+use sojourn_aqm::params::{Params, Setting};
 use sojourn_aqm::random::Random;
 use sojourn_aqm::{Span, Time};
 use sojourn_sim::endpoint::cc::{
@@ -49,7 +49,7 @@ fn read(
         .and_then(|m| m.call_method1("describe_control", (name, version)))
         .and_then(|found| found.extract::<(Description, String)>());
     let (class, recovery) = described.map_err(|e| error_of(&e))?;
-    let (source, values, rows) = read_values(class, settings)?;
+    let (source, values, rows) = read_values(class, settings, CommonParams::default().table())?;
     let recovery = match recovery.as_str() {
         "tahoe" => LossRecovery::Tahoe,
         "reno" => LossRecovery::Reno,

@@ -1,4 +1,4 @@
-//! Disciplines and congestion controls that are written in Python.
+//! Disciplines, congestion controls and traffic sources that are written in Python.
 //!
 //! A name with a colon, `FILE.py:CLASS` or `MODULE:CLASS`, is a subclass of `sojourn.Aqm`.
 //! `sojourn.custom` finds the class and makes its objects; this module reads the parameters, so
@@ -6,6 +6,7 @@
 //! object.
 
 mod aqm;
+mod arrival;
 mod borrowed;
 mod compiled;
 mod connection;
@@ -15,8 +16,10 @@ mod failure;
 mod params;
 mod plain;
 mod records;
+mod source;
 mod views;
 
+pub use arrival::ArrivalsView;
 pub use connection::ConnectionView;
 pub use failure::{begin, failed, finish, is_of_user, watched};
 pub use params::{COMPILED, SOURCE};
@@ -38,6 +41,7 @@ use sojourn_aqm::{Built, Qdisc};
 use sojourn_sim::config::flows::FlowConfig;
 use sojourn_sim::config::links::LinkConfig;
 use sojourn_sim::endpoint::cc::set_external_controls;
+use sojourn_sim::traffic::external::set_external_sources;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
@@ -61,25 +65,31 @@ pub fn refuse_live<'a>(links: impl IntoIterator<Item = &'a LinkConfig>) -> PyRes
     }
 }
 
-/// Refuse congestion controls in Python, as [`refuse_live`].
+/// Refuse congestion controls and sources in Python, as [`refuse_live`].
 ///
 /// # Errors
 /// If a flow has one.
 #[cfg(target_os = "linux")]
-pub fn refuse_live_controls(flows: &[FlowConfig]) -> PyResult<()> {
-    let is_live = |flow: &&FlowConfig| flow.tcp().is_some_and(|tcp| is_custom(tcp.name()));
-    match flows.iter().find(is_live) {
-        None => Ok(()),
-        Some(flow) => {
-            let text = "a congestion control that is written in Python runs in the simulator only";
-            Err(crate::refused(Error::new(text).at("tcp").at(flow.name())))
+pub fn refuse_live_flows(flows: &[FlowConfig]) -> PyResult<()> {
+    let refusal = |flow: &FlowConfig, key, what| {
+        let text = format!("a {what} that is written in Python runs in the simulator only");
+        Err(crate::refused(Error::new(text).at(key).at(flow.name())))
+    };
+    for flow in flows {
+        if flow.tcp().is_some_and(|tcp| is_custom(tcp.name())) {
+            return refusal(flow, "tcp", "congestion control");
+        }
+        if is_custom(flow.source().name()) {
+            return refusal(flow, "source", "traffic source");
         }
     }
+    Ok(())
 }
 
-/// Let scenarios name congestion controls that are written in Python.
-pub fn register_controls() {
+/// Let scenarios name congestion controls and sources that are written in Python.
+pub fn register() {
     set_external_controls(control::find);
+    set_external_sources(source::find);
 }
 
 /// True if `name` is that of a class in Python.

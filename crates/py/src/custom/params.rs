@@ -7,7 +7,6 @@ use sojourn_aqm::aqm::SingleParams;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{ParamRow, Params, Setting, Value, answers, unknown};
 use sojourn_aqm::units::{Bytes, Rate, Span};
-use sojourn_sim::endpoint::common_params::CommonParams;
 
 /// Parameter with the hash of the source, which tells versions of a class apart.
 pub const SOURCE: &str = "source";
@@ -126,12 +125,16 @@ impl Settings {
     }
 }
 
-/// Read the parameters of a class without those of a queue; return the hash of its source, their
-/// values and their rows.
+/// Read the parameters of a class; `common` are those of every class of its kind, which were read
+/// before. Return the hash of its source, their values and their rows.
 ///
 /// # Errors
 /// An unknown parameter, or an invalid value; the path names it.
-pub fn read_values(class: Description, settings: &[(&str, Setting<'_>)]) -> Result<Read> {
+pub fn read_values(
+    class: Description,
+    settings: &[(&str, Setting<'_>)],
+    common: Vec<ParamRow>,
+) -> Result<Read> {
     let Description(source, fields) = class;
     let (mut values, mut rows) = (Vec::new(), Vec::new());
     for (name, kind, default) in &fields {
@@ -142,7 +145,7 @@ pub fn read_values(class: Description, settings: &[(&str, Setting<'_>)]) -> Resu
     for (name, value) in settings.iter().filter(|(name, _)| *name != SOURCE) {
         let Some(i) = rows.iter().position(|row| answers(row, name)) else {
             let mut known = rows;
-            known.extend(CommonParams::default().table());
+            known.extend(common);
             return Err(unknown(&known, name));
         };
         let (number, text) = value_of(&rows[i].kind, *value).map_err(|e| e.at(name))?;

@@ -6,6 +6,7 @@ use crate::parsing::distribution::Distribution;
 use crate::parsing::dscp;
 use crate::parsing::keys;
 use crate::parsing::parse::{self, KeyReader, NamedParams};
+use crate::traffic::session_params::Poisson;
 use crate::traffic::source::Source;
 use serde_json::Value as Json;
 use sojourn_aqm::cast;
@@ -218,6 +219,7 @@ impl FlowConfig {
         match &self.source {
             Source::Poisson(_) | Source::Incast(_) | Source::Sessions(_) | Source::Web(_) => true,
             Source::Trace(_) => self.tcp.is_some(),
+            Source::External(external) => external.connections,
             _ => false,
         }
     }
@@ -230,6 +232,7 @@ impl FlowConfig {
             Source::Sessions(p) => p.most,
             Source::Web(p) => p.most * (1 + u64::from(p.request)),
             Source::Trace(p) => p.max_open(),
+            Source::External(_) => Poisson::default().most,
             _ => 0,
         }
     }

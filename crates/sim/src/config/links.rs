@@ -133,7 +133,13 @@ impl LinkConfig {
         let mut link = Link::new(self.spec, build(&[])?.qdisc, Pcg64Mcg::seed_from_u64(0))?;
         if !link.reconfigure(Time::ZERO, built.qdisc.clone()) {
             let names: Vec<&str> = new.iter().map(|param| param.name).collect();
-            let text = format!("{} cannot change {} while it runs", self.qdisc, names.join(", "));
+            let why = if link.reconfigure(Time::ZERO, build(&[])?.qdisc) {
+                "its state depends on them; others can be changed"
+            } else {
+                "all its parameters are fixed when it is built"
+            };
+            let names = names.join(", ");
+            let text = format!("{} cannot change {names} while it runs: {why}", self.qdisc);
             return Err(Error::new(text).at("qdisc"));
         }
         Ok(built)

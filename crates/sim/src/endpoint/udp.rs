@@ -56,13 +56,17 @@ pub struct Datagram {
     pub number: u32,
 }
 
+/// Largest datagram of an external source on the wire, bytes.
+const LARGEST_DATAGRAM: u64 = 65_535;
+
 /// IPv4 and UDP header, bytes.
 const UDP_HEADER: u64 = 28;
 
 impl UdpEndpoints {
     /// Create the endpoints of the `i`-th flow of a group with this source.
     pub fn new(source: &Source, i: u64, start: Time, mut rng: Pcg64Mcg) -> UdpEndpoints {
-        let (sends, first) = match (source, PacketSchedule::for_source(source, &mut rng)) {
+        let paced = PacketSchedule::for_source(source, start, LARGEST_DATAGRAM, &mut rng);
+        let (sends, first) = match (source, paced) {
             (Source::Call(params), _) => {
                 let interval = CallEndpoints::offset_of(params, 1).0 as f64;
                 let first = start + Span(cast::trunc(rng.uniform() * interval));

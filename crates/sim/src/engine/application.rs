@@ -73,9 +73,13 @@ pub struct SequentialTransfers {
     pub received: bool,
 }
 
+/// Largest write or transfer of an external source, bytes.
+pub const LARGEST_WRITE: u64 = 1_000_000_000_000;
+
 impl App {
-    /// Create the application of a source that uses TCP. `rng` is the random stream of the source.
-    pub fn new(source: &Source, mut rng: Pcg64Mcg) -> App {
+    /// Create the application of a source that uses TCP and starts at `start`. `rng` is the random
+    /// stream of the source.
+    pub fn new(source: &Source, start: Time, mut rng: Pcg64Mcg) -> App {
         if let Source::Transfers(params) = source {
             let left = params.number.unwrap_or(u64::MAX);
             let current = Completion::default();
@@ -86,7 +90,7 @@ impl App {
         if let Source::Video(params) = source {
             return App::Video(Box::new(VideoPlayer::new(params.clone())));
         }
-        match PacketSchedule::for_source(source, &mut rng) {
+        match PacketSchedule::for_source(source, start, LARGEST_WRITE, &mut rng) {
             Some((schedule, first)) => {
                 App::Paced(Box::new(PacedWrites { schedule, rng, first: Some(first) }))
             }

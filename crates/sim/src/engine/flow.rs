@@ -111,7 +111,7 @@ impl Flow {
         let own_stream = |what: &str| random_stream(seed, &format!("flows.{name}.{what}"));
         let mut due = source_start(def, i, seed);
         let ends = if def.tcp.is_some() {
-            let app = App::new(&def.source, own_stream("source"));
+            let app = App::new(&def.source, due, own_stream("source"));
             Endpoints::Tcp(TcpEndpoints::new(def, app, &mut own_stream("tcp")))
         } else {
             let udp = UdpEndpoints::new(&def.source, i, due, own_stream("source"));

@@ -122,7 +122,7 @@ impl SingleFlow {
         let rng = random_stream(seed, &format!("flows.{}.source", def.flow_name(i)));
         let mut due = source_start(def, i, seed);
         let source = if def.tcp.is_some() {
-            SingleSource::Tcp(App::new(&def.source, rng))
+            SingleSource::Tcp(App::new(&def.source, due, rng))
         } else {
             let udp = UdpEndpoints::new(&def.source, i, due, rng);
             due = udp.first;

@@ -297,7 +297,7 @@ pub static FLOW: Table = Table {
             "name or table",
             Is("newreno"),
             "TCP: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The sources \
-             cbr, onoff and trace use UDP unless this key is given.",
+             cbr, onoff, trace and those in Python use UDP unless this key is given.",
             "{ name = \"cubic\", ecn = true }",
         ),
         key(

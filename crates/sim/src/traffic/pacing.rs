@@ -1,11 +1,12 @@
 //! Timing of packet-oriented sources, for UDP datagrams and for writes into a TCP socket alike.
 
+use crate::traffic::external::ArrivalSchedule;
 use crate::traffic::on_off::OnOffState;
 use crate::traffic::source::{Cbr, Source};
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::cast;
 use sojourn_aqm::random::Random;
-use sojourn_aqm::units::Span;
+use sojourn_aqm::units::{Span, Time};
 
 /// Generator of packet sizes and inter-packet gaps.
 #[derive(Clone, Debug)]
@@ -14,12 +15,20 @@ pub enum PacketSchedule {
     Cbr(Cbr, u64),
     /// On/off bursts.
     Bursts(OnOffState),
+    /// Arrivals of an external source.
+    External(ArrivalSchedule),
 }
 
 impl PacketSchedule {
     /// Create the generator of `source` and the gap from its start to the first packet. None if the
-    /// source is not packet-oriented.
-    pub fn for_source(source: &Source, rng: &mut Pcg64Mcg) -> Option<(PacketSchedule, Span)> {
+    /// source is not packet-oriented. `largest` is the size of the largest packet of an external
+    /// source.
+    pub fn for_source(
+        source: &Source,
+        start: Time,
+        largest: u64,
+        rng: &mut Pcg64Mcg,
+    ) -> Option<(PacketSchedule, Span)> {
         match source {
             Source::Cbr(cbr) => {
                 let phase = Span(cast::trunc(rng.uniform() * cbr.offset_of(1).0 as f64));
@@ -29,6 +38,11 @@ impl PacketSchedule {
                 let mut bursts = OnOffState::new(params);
                 let gap = bursts.next_gap(rng);
                 Some((PacketSchedule::Bursts(bursts), gap))
+            }
+            Source::External(external) => {
+                let schedule = ArrivalSchedule::new(external, start, largest, rng);
+                let gap = schedule.next_time() - start;
+                Some((PacketSchedule::External(schedule), gap))
             }
             _ => None,
         }
@@ -42,6 +56,10 @@ impl PacketSchedule {
                 (cbr.packet.0, cbr.next_gap(*next - 1, rng))
             }
             PacketSchedule::Bursts(bursts) => (bursts.params.packet.0, bursts.next_gap(rng)),
+            PacketSchedule::External(schedule) => {
+                let (at, bytes) = schedule.pop(rng);
+                (bytes, schedule.next_time() - at)
+            }
         }
     }
 }

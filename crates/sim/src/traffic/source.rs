@@ -5,6 +5,7 @@ use crate::missing;
 use crate::parsing::distribution::Distribution;
 use crate::parsing::parse::{self, NamedParams};
 use crate::traffic::call::Call;
+use crate::traffic::external::{self, ExternalSource};
 use crate::traffic::on_off::OnOff;
 use crate::traffic::packet_trace::PacketTrace;
 use crate::traffic::session_params::{Incast, Poisson, Sessions, Web};
@@ -109,10 +110,12 @@ pub enum Source {
     Call(Call),
     /// [`PacketTrace`].
     Trace(PacketTrace),
+    /// [`ExternalSource`].
+    External(ExternalSource),
 }
 
 /// Evaluate an expression on the parameters of any source; for a trace these are its
-/// `TraceParams`.
+/// `TraceParams`, for an external source its `ExternalTimes`.
 macro_rules! each {
     ($source:expr, $p:ident => $value:expr) => {
         match $source {
@@ -127,6 +130,7 @@ macro_rules! each {
             Source::Video($p) => $value,
             Source::Call($p) => $value,
             Source::Trace(PacketTrace { shift: $p, .. }) => $value,
+            Source::External(ExternalSource { times: $p, .. }) => $value,
         }
     };
 }
@@ -229,6 +233,9 @@ impl Source {
     /// If the name or a parameter is unknown, or a value is out of range.
     pub fn for_source(named: &NamedParams<'_>) -> Result<Source> {
         let name = named.name;
+        if let Some(found) = external::parse_external(named) {
+            return found.map(Source::External);
+        }
         let entry = SOURCES.iter().find(|e| e.name == name).ok_or_else(|| {
             let unknown = || Error::unknown("source", name, SOURCES.iter().map(|e| e.name));
             Missing::find(missing::SOURCES, name)
@@ -252,6 +259,7 @@ impl Source {
             Source::Video(_) => "video",
             Source::Call(_) => "call",
             Source::Trace(_) => "trace",
+            Source::External(external) => external.name,
         }
     }
 
@@ -259,6 +267,7 @@ impl Source {
     pub fn param_rows(&self) -> ParamRows {
         match self {
             Source::Trace(trace) => trace.table(),
+            Source::External(external) => external.table(),
             other => each!(other, p => p.table()),
         }
     }
@@ -284,7 +293,11 @@ impl Source {
     /// True if the source sends over UDP unless a TCP is given. Every source except a call can use
     /// TCP.
     pub fn defaults_to_udp(&self) -> bool {
-        matches!(self, Source::Cbr(_) | Source::OnOff(_) | Source::Call(_) | Source::Trace(_))
+        match self {
+            Source::Cbr(_) | Source::OnOff(_) | Source::Call(_) | Source::Trace(_) => true,
+            Source::External(external) => !external.connections,
+            _ => false,
+        }
     }
 }
 

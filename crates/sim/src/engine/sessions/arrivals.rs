@@ -3,8 +3,10 @@
 use super::Host;
 use super::event_heap::{EventHeap, SessionEvent};
 use crate::collections::slab::Slab;
+use crate::engine::application::LARGEST_WRITE;
 use crate::engine::transfer::OpenRequest;
 use crate::engine::transfer::Transfer;
+use crate::traffic::external::ArrivalSchedule;
 use crate::traffic::packet_trace::PacketTrace;
 use crate::traffic::session_params::{Incast, Poisson, Sessions, Web};
 use crate::traffic::source::Source;
@@ -26,6 +28,8 @@ pub enum SessionSource {
     Web(WebUsers),
     /// Recorded flows, with the index of the next row.
     Trace { trace: PacketTrace, start: Time, next: usize },
+    /// Arrivals of an external source.
+    External(ArrivalSchedule),
 }
 
 /// State of partition/aggregate queries.
@@ -116,6 +120,11 @@ impl SessionSource {
                 );
                 SessionSource::Trace { trace: t.clone(), start, next: 0 }
             }
+            Source::External(external) => {
+                let schedule = ArrivalSchedule::new(external, start, LARGEST_WRITE, rng);
+                events.push(schedule.next_time(), SessionEvent::Arrive);
+                SessionSource::External(schedule)
+            }
             _ => unreachable!("other sources do not use sessions"),
         }
     }
@@ -176,6 +185,14 @@ impl SessionSource {
                 }
                 Some(open(row.flow, row.bytes, 0))
             }
+            SessionSource::External(schedule) => {
+                let host = draw_host(hosts, rng);
+                let (_, bytes) = schedule.pop(rng);
+                if schedule.next_time() < Time::NEVER {
+                    events.push(schedule.next_time(), SessionEvent::Arrive);
+                }
+                Some(open(host, bytes, 0))
+            }
             SessionSource::Incast(queries) => {
                 queries.send_query(now, cast::number(hosts.len()), events, rng);
                 None
@@ -203,8 +220,10 @@ impl SessionSource {
                 }
             }
             SessionSource::Web(users) => users.ended(now, &transfer.open, events, rng),
-            SessionSource::Poisson(..) | SessionSource::Incast(_) | SessionSource::Trace { .. } => {
-            }
+            SessionSource::Poisson(..)
+            | SessionSource::Incast(_)
+            | SessionSource::Trace { .. }
+            | SessionSource::External(_) => {}
         }
     }
 
