@@ -24,8 +24,8 @@ params! {
 
 /// Arrivals of one source, written outside of this crate.
 pub trait ExternalArrivals: Send {
-    /// Next arrival: its time, at or after `now`, and its size in bytes, at least 1; `None` if there
-    /// is none. `now` is the time of the previous arrival, at first that of the start.
+    /// Return the next arrival: its time, at or after `now`, and its size in bytes, at least 1;
+    /// `None` if there is none. `now` is the time of the previous arrival, at first of the start.
     fn next_arrival(&mut self, now: Time, rng: &mut dyn Random) -> Option<(Time, u64)>;
 
     /// Copy with the state.
