@@ -26,6 +26,17 @@ TCP_FAR = (
 CONTROLS = {"bbr_filter": "bbr", "rate": "bbr", "pacer": "paced"}
 """Part of the names of the tests of a file in cc/, if it is not the name of the file."""
 
+RECORDED = {
+    "cake": ("cake",),
+    "cobalt": ("cobalt", "cake"),
+    "codel": ("codel",),
+    "fq": ("fq_codel",),
+    "fq_paced": ("fq_is",),
+    "pie": ("pie",),
+    "red": ("red_",),
+    "sfq": ("sfq",),
+}
+"""Part of the names of the tests that replay recordings of Linux, for these disciplines."""
 
 DISCIPLINES = {
     "api": "red",
@@ -75,6 +86,8 @@ def ladder(root: Path, file: str) -> tuple[list[Rung], list[Rung]]:
     near = [Rung("sojourn-aqm", "lib", (own,)), Rung("sojourn-aqm", "lib")]
     if parts[0] == "tc":
         return [*near, Rung("sojourn-aqm", "tc")], []
+    if (recorded := RECORDED.get(parts[-1] if len(parts) < 3 else parts[1])) is not None:
+        near.append(Rung("sojourn-sim", "linux", recorded))
     models = models_of(root, path.stem)
     far = [Rung("sojourn-aqm", "exhaustive", models)] if models else []
     if parts[0] in ("aqm", "sched") and parts[-1] != "mod":
