@@ -475,6 +475,17 @@ mod tests {
     use alloc::string::ToString;
 
     #[test]
+    fn an_entry_shows_its_parameters_and_the_size_of_its_state() {
+        let shown = |name| {
+            let entry = find(name).unwrap();
+            (entry.params().into_iter().map(|row| row.name).collect::<Vec<_>>(), entry.state())
+        };
+        let (names, state) = shown("codel");
+        assert!(["limit", "target", "interval", "ecn"].iter().all(|name| names.contains(name)));
+        assert!(state > 0 && state < shown("fq_codel").1);
+    }
+
+    #[test]
     fn settings_are_checked_without_a_link() {
         assert_eq!(check("codel", &[("target", Setting::Text("5ms"))]), Ok(()));
         let message =

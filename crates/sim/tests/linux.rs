@@ -1,4 +1,4 @@
-//! Disciplines compared, packet by packet, with recordings of Linux (`tests/vectors/README-linux.md`).
+//! Disciplines compared with recordings of Linux (`tests/vectors/README-linux.md`).
 //!
 //! These are the first packets of some recordings. `make validate-linux` compares all of them
 //! (docs/validation-linux.md), in Python: `validation/linux` says where each setting is from.

@@ -362,3 +362,33 @@ fn a_delayed_packet_leaves_at_the_first_opportunity_after_the_discipline_is_read
     // It is ready at 5, 11 and 15 ms; the next opportunities are at 8, 12 and 16 ms.
     assert_eq!(sent, [12_000, 18_000, 22_000, 26_000]);
 }
+
+#[test]
+fn an_idle_link_reaches_the_end_of_time() {
+    let mut l = link(8_000_000, Span::ZERO, "2p");
+    l.push(Time(0), packet(0, 1000));
+    assert_eq!(l.poll(Time::NEVER).map(|p| p.body), Some(0));
+    assert!(l.poll(Time::NEVER).is_none());
+}
+
+/// A discipline that has no more than it must have.
+#[derive(Clone, Default)]
+struct Least(VecDeque<Packet>);
+
+impl Qdisc for Least {
+    fn enqueue(&mut self, _context: &mut Context<'_>, packet: Packet) {
+        self.0.push_back(packet);
+    }
+    fn dequeue(&mut self, _context: &mut Context<'_>) -> Option<Packet> {
+        self.0.pop_front()
+    }
+    fn backlog(&self) -> Backlog {
+        let bytes = self.0.iter().map(|packet| u64::from(packet.len)).sum();
+        Backlog { packets: u32::try_from(self.0.len()).unwrap(), bytes }
+    }
+}
+
+#[test]
+fn a_discipline_refuses_other_parameters_unless_it_says_how_to_take_them() {
+    assert!(!Least::default().reconfigure(Box::new(Least::default())));
+}

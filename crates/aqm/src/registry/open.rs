@@ -108,8 +108,20 @@ mod tests {
         ] {
             assert!(added.clone().with(entry(name)).unwrap_err().text().starts_with(text));
         }
+        assert!(added.clone().with(entry("my_2nd_aqm")).is_ok());
         let alias = QdiscEntry { aliases: &["codel"], ..entry("other") };
         assert!(added.with(alias).is_err());
+    }
+
+    #[test]
+    fn names_are_looked_up_elsewhere_first() {
+        fn elsewhere(name: &str) -> Option<Result<&'static QdiscEntry>> {
+            name.starts_with("py:").then(|| find("codel"))
+        }
+        let mine = QdiscEntry::new::<DropTail>("mine", "");
+        let registry = Registry::standard().with(mine).unwrap().with_external(elsewhere);
+        let found = ["py:x", "mine", "red"].map(|name| registry.find(name).unwrap().name);
+        assert_eq!(found, ["codel", "mine", "red"]);
     }
 
     #[test]

@@ -198,3 +198,6 @@ impl Cobalt {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

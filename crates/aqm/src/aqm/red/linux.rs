@@ -192,8 +192,9 @@ impl LinuxRed {
             self.max_p = self.max_p / 10 * 9;
         }
         self.step = ((self.max_p + self.delta / 2) / self.delta).max(1);
-        // An idle average only falls.
-        self.max_p == before && (self.idle_since.is_none() || avg <= self.target[1])
+        // An idle average only falls, until it is 0.
+        let settled = self.idle_since.is_none() || avg < self.target[0] || qavg == 0;
+        self.max_p == before && settled
     }
 }
 
@@ -318,6 +319,8 @@ mod tests {
         let after = |us: u64| table.decayed(32_000, Time(1000), Time(1000 + us * 1000));
         assert_eq!([0, 10_000, 17_000, 400_000].map(after), [32_000, 22_235, 16_000, 16_000]);
         assert_eq!([426_000, 860_000, 1 << 40].map(after), [16_000, 8_000, 0]);
+        // By one of three in 10.923 ms: not less than the half, 1.
+        assert_eq!(table.decayed(3, Time::ZERO, Time(10_923_000)), 1);
     }
 
     #[test]
@@ -335,6 +338,90 @@ mod tests {
         while !red.adapt(Time::ZERO) {}
         assert!(red.max_p < PERCENT && red.max_p > PERCENT / 10 * 8);
         assert_eq!(red.step, (red.max_p + 5000) / 10_000);
+    }
+
+    #[test]
+    fn the_timer_leaves_max_p_at_both_bounds_of_the_target() {
+        for (avg, moves) in [(8999, true), (9000, false), (11_000, false), (11_001, true)] {
+            let mut red = red(&[("max_p", "0.02"), ("w_q", "0.5")], [5000, 15_000]).unwrap();
+            (red.qavg, red.idle_since) = (avg << 1, None);
+            let before = red.max_p;
+            red.adapt(Time::ZERO);
+            assert_eq!(red.max_p != before, moves, "{avg}");
+        }
+    }
+
+    // The timer of Linux also runs in idle times, in which the average decays.
+    #[test]
+    fn to_stop_when_nothing_changes_gives_the_max_p_of_all_updates() {
+        for (avg, max_p) in [(10_000, "0.1"), (14_000, "0.9"), (11_001, "0.5"), (6000, "0.005")] {
+            for idle in [false, true] {
+                let start = || {
+                    let settings = [("max_p", max_p), ("w_q", "0.002")];
+                    let mut red = red(&settings, [5000, 15_000]).unwrap();
+                    (red.qavg, red.idle_since) = (avg << red.log, idle.then_some(Time::ZERO));
+                    red
+                };
+                let (mut all, mut some) = (start(), start());
+                let times = (1..200).map(|i| Time(i * 500_000_000));
+                times.clone().for_each(|at| {
+                    all.adapt(at);
+                });
+                let calls = times.take_while(|at| !some.adapt(*at)).count();
+                assert_eq!(some.max_p, all.max_p, "{avg} {max_p} {idle}");
+                assert!(calls < 150, "{avg} {max_p} {idle}: {calls} updates");
+            }
+        }
+    }
+
+    #[test]
+    fn an_average_at_a_threshold_is_above_it_and_below_it_for_choke() {
+        let levels = |at_counts_below| {
+            let mut red = red(&[("w_q", "0.5")], [5000, 15_000]).unwrap();
+            red.at_counts_below = at_counts_below;
+            [9999, 10_000, 29_999, 30_000].map(|qavg| {
+                red.qavg = qavg;
+                red.level()
+            })
+        };
+        let [below, between, above] = [Level::Below, Level::Between, Level::Above];
+        assert_eq!(levels(false), [below, between, between, above]);
+        assert_eq!(levels(true), [below, below, between, between]);
+    }
+
+    #[test]
+    fn outside_the_thresholds_the_gap_ends_and_is_shown_as_such() {
+        let mut red = red(&[("max_p", "0.2"), ("w_q", "0.5")], [5000, 15_000]).unwrap();
+        let mut rng = Never(vec![]);
+        for outside in [4000 << 1, 16_000 << 1] {
+            (red.qavg, red.count) = (10_000 << 1, -1);
+            for _ in 0..3 {
+                red.decide(&mut rng);
+            }
+            assert_eq!(red.count(), 2);
+            let (pa, drawn) = (red.pa(), rng.0.clone());
+            assert_eq!(Some(&pa), drawn.last(), "the probability at the last arrival");
+            red.qavg = outside;
+            red.decide(&mut rng);
+            assert_eq!(red.count(), -1);
+            assert_eq!(red.pa(), f64::from(u8::from(outside > 10_000)) * red.pb());
+            red.qavg = 10_000 << 1;
+            red.decide(&mut rng);
+            assert_eq!((red.count(), rng.0.len()), (0, drawn.len()), "a new gap starts");
+        }
+    }
+
+    #[test]
+    fn an_idle_time_lasts_from_its_first_moment() {
+        let mut red = red(&[("w_q", "0.03125"), ("packet", "1000B")], [5000, 15_000]).unwrap();
+        let after = |red: &mut LinuxRed, calls: &[u64]| {
+            (red.qavg, red.idle_since) = (32_000, None);
+            calls.iter().for_each(|us| red.on_idle(Time(us * 1000)));
+            red.average(Time(10_000_000), 0);
+            red.qavg
+        };
+        assert_eq!(after(&mut red, &[0, 9000]), 22_235);
+        assert_eq!(after(&mut red, &[9000]), 32_000 - ((32_000 * 1000) >> 15));
     }
 
     #[test]

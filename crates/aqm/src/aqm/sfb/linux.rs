@@ -214,3 +214,6 @@ impl LinuxSfb {
             + self.queued.capacity() * size_of::<Keys>()
     }
 }
+
+#[cfg(test)]
+mod tests;
