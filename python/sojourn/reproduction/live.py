@@ -66,6 +66,7 @@ def run(
     frames: dict[str, Any] = paper.by_experiment(runs, made.rows)
     simulated = paper.by_experiment(runs, twins.rows)
     frames |= {side_by_side.name(name): frame for name, frame in simulated.items()}
+    about = [replace(c, settings=(), why=notes.why.get(c.id, c.why)) for c in about]
     judged = [done for c in about if (done := _judged(c, frames, full)) is not None]
     drawn = [it for it in shown if full or _can_be_shown(it, frames)]
     kept = {done.claim.id for done in judged} | {it.number for it in drawn}
@@ -104,7 +105,7 @@ def _named(figure: Figure) -> Figure:
 def _judged(claim: Claim, runs: Runs, full: bool) -> Judged | None:
     """Judge a claim; None if it needs runs that the quick mode omits."""
     try:
-        return judge(replace(claim, settings=()), runs)
+        return judge(claim, runs)
     except NoRunsError:
         if full:
             raise

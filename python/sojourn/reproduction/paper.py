@@ -103,7 +103,8 @@ class Live:
 
     `about` describes the set-up and its reasons. `theirs` names the paper's runs, which lasted
     `paper_s`. `columns` are the measured values compared with the simulation: name in the rows to
-    name in the table and factor. `names` are the printed names of labels.
+    name in the table and factor. `names` are the printed names of labels. `why` says in at most
+    ten words why a claim does not hold wholly, where the reason is not that of the simulated runs.
     """
 
     about: str
@@ -111,6 +112,7 @@ class Live:
     paper_s: float
     columns: Mapping[str, tuple[str, float]]
     names: Mapping[str, str]
+    why: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
+    from sojourn.result.result import Array
+
 
 def name(experiment: str) -> str:
     """Return the name of the simulated counterpart of an experiment on real packets."""
@@ -48,6 +50,30 @@ def _both(notes: Live, played: "pl.DataFrame", simulated: "pl.DataFrame") -> "pl
     return pl.DataFrame(rows)
 
 
+def largest_difference(runs: Runs, of: str, column: str) -> float:
+    """Return the largest difference of a column, live against simulated, of any point."""
+    live, simulated = _means(runs, of, column)
+    return float(abs(live - simulated).max())
+
+
+def ratios(runs: Runs, of: str, column: str) -> tuple[float, float]:
+    """Return the smallest and the largest ratio of a column, live to simulated, of any point."""
+    live, simulated = _means(runs, of, column)
+    return float((live / simulated).min()), float((live / simulated).max())
+
+
+def _means(runs: Runs, of: str, column: str) -> tuple["Array", "Array"]:
+    """Return the means of a column over seeds, live and simulated, by point."""
+    import polars as pl
+
+    found = []
+    for frame in (runs[of], runs[name(of)]):
+        labels = json.loads(frame["axes"][0])
+        points = frame.group_by(labels).agg(pl.col(column).mean()).sort(labels)
+        found.append(points[column].to_numpy())
+    return found[0], found[1]
+
+
 def draw(figure: Figure, outcome: Outcome, ax: "Axes") -> None:
     """Add the simulated results to a finished figure, as thin dotted lines with hollow markers."""
     from matplotlib.collections import LineCollection
@@ -82,7 +108,8 @@ def intro(notes: Live, told: Mapping[str, Any]) -> str:
         f"by sojourn in real time. Each of the {told['runs']} runs lasted {ours:g} s, of which "
         f"the first {told['cut_s']:g} s are not counted, with {seeds} "
         f"seed{'s' if seeds > 1 else ''}. "
-        f"{notes.theirs} lasted {theirs:g} s, {theirs / ours:.3g} times as long."
+        f"{notes.theirs} lasted "
+        + ("as long." if theirs == ours else f"{theirs:g} s, {theirs / ours:.3g} times as long.")
     ]
     worst = ", ".join(
         f"{_late(told[f'worst_{key}'])} for {what}"

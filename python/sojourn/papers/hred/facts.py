@@ -7,6 +7,7 @@ from sojourn.papers.hred.checks import STATED_SHARES, places
 from sojourn.papers.hred.common import NAMES
 from sojourn.papers.hred.runs import PATHS, PIC, SIZES, WIDE, WIDE_AND_50
 from sojourn.reproduction.claims import Runs, mean, short
+from sojourn.reproduction.side_by_side import largest_difference, ratios
 
 
 def _percent(runs: Runs, of: str, column: str, /, **labels: Any) -> str:
@@ -93,6 +94,22 @@ def rem_faster(runs: Runs) -> str:
     return f"{', '.join(told)} % of B"
 
 
+def live_queue(runs: Runs) -> str:
+    """Return the largest difference of the mean queue on real packets from the simulated one."""
+    return f"{short(50 * largest_difference(runs, 'testbed', 'mean'))} kB"
+
+
+def live_utilisation(runs: Runs) -> str:
+    """Return the largest difference of the utilisation on real packets from the simulated one."""
+    return f"{short(100 * largest_difference(runs, 'testbed', 'utilisation'))} points"
+
+
+def live_loss(runs: Runs) -> str:
+    """Return the range of the loss on real packets, relative to the simulated one."""
+    least, most = ratios(runs, "testbed", "loss")
+    return f"{short(least)} to {short(most)} times"
+
+
 FACTS: Mapping[str, Callable[[Runs], str]] = {
     "pic-later": pic_later,
     "pic-faster": pic_faster,
@@ -105,4 +122,7 @@ FACTS: Mapping[str, Callable[[Runs], str]] = {
     "shares-by-path": shares_by_path,
     "red-slower": red_slower,
     "rem-faster": rem_faster,
+    "live-queue": live_queue,
+    "live-utilisation": live_utilisation,
+    "live-loss": live_loss,
 }

@@ -44,6 +44,7 @@ determines the start of the flows and the random numbers of the link, and nothin
         "loss": ("loss, %", 100),
     },
     names=NAMES,
+    why={"003-C19": "two seeds: three intervals reach beyond their limits"},
 )
 
 

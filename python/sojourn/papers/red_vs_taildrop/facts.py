@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from sojourn.papers.red_vs_taildrop.rules import NS2, max_p
 from sojourn.papers.red_vs_taildrop.runs import SESSIONS
 from sojourn.reproduction.claims import Runs, mean, short
+from sojourn.reproduction.side_by_side import largest_difference, ratios
 
 
 def runs_by_spacing(runs: Runs) -> str:
@@ -61,6 +62,28 @@ def early_load(runs: Runs) -> str:
     return f"{short(brief)} against {connections(runs).split(', ')[-1]}"
 
 
+def live_queue(runs: Runs) -> str:
+    """Return the range of the mean queue on real packets, relative to the simulated one."""
+    least, most = ratios(runs, "ftp", "queue_packets")
+    return f"{short(least)} to {short(most)} times"
+
+
+def live_deviation(runs: Runs) -> str:
+    """Return the largest difference of the delay's deviation from the simulated one."""
+    return f"{short(1e3 * largest_difference(runs, 'ftp', 'delay_std_s'))} ms"
+
+
+def live_goodput(runs: Runs) -> str:
+    """Return the largest difference of the goodput on real packets from the simulated one."""
+    return f"{short(largest_difference(runs, 'ftp', 'goodput_mbps'))} Mbit/s"
+
+
+def live_loss(runs: Runs) -> str:
+    """Return the range of the loss on real packets, relative to the simulated one."""
+    least, most = ratios(runs, "ftp", "loss")
+    return f"{short(least)} to {short(most)} times"
+
+
 FACTS: Mapping[str, Callable[[Runs], str]] = {
     "runs-by-spacing": runs_by_spacing,
     "near-ns2": near_ns2,
@@ -68,4 +91,8 @@ FACTS: Mapping[str, Callable[[Runs], str]] = {
     "connections": connections,
     "growth-of-larger": growth_of_larger,
     "early-load": early_load,
+    "live-queue": live_queue,
+    "live-deviation": live_deviation,
+    "live-goodput": live_goodput,
+    "live-loss": live_loss,
 }

@@ -37,9 +37,9 @@ same 1500 bytes and 1 s, and RACK and proportional rate reduction for losses, wh
 always has.
 
 The paper ran 10 times 500 s, the first 100 s not counted. Full runs here last as long, with 2
-seeds. A seed determines the start of the flows and the random numbers of the
-link, and nothing in the kernel. Orders are judged by paired seeds, and two seeds prove little: a
-difference holds only if it is much larger than the difference between two runs.""",
+seeds. A seed determines the start of the flows and the random numbers of the link, and nothing in
+the kernel. Orders are judged by paired seeds, and two seeds prove little: a difference holds only
+if it is much larger than the difference between two runs.""",
     theirs="The ten runs of the paper for each point",
     paper_s=500,
     columns={
@@ -51,6 +51,12 @@ difference holds only if it is much larger than the difference between two runs.
         "goodput_mbps": ("goodput of TCP, Mbit/s", 1),
     },
     names=NAMES,
+    why={
+        "001-C2": "two seeds: intervals are too wide for an order",
+        "001-C3": "two seeds cannot decide the orders; losses differ at 256",
+        "001-C4": "averages at or above max_th; one step too small",
+        "001-C6": "two seeds cannot decide two of the orders",
+    },
 )
 
 
