@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::params::{Checked, Nothing};
 use crate::qdisc::Env;
-use crate::sched::scheduler::{DropPosition, Heads, Item, Scheduler};
+use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::sched::tags::{Least, Tags};
 use crate::units::Time;
 use core::marker::PhantomData;
@@ -37,7 +37,7 @@ impl<C: Clock> Scheduler for Clocked<C> {
         self.tags.on_enqueued(self.v, i, packet, first);
     }
 
-    fn select(&mut self, _now: Time, _heads: &Heads<'_>) -> Option<u32> {
+    fn select(&mut self, _now: Time, _head: impl Fn(u32) -> Option<u32>) -> Option<u32> {
         self.tags.first()
     }
 

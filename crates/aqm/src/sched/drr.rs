@@ -27,7 +27,7 @@ use crate::error::Result;
 use crate::params::Checked;
 use crate::qdisc::Env;
 use crate::sched::ring::Ring;
-use crate::sched::scheduler::{DropPosition, Heads, Item, Scheduler};
+use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::units::{Bytes, Time};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -73,10 +73,10 @@ impl Drr {
     }
 
     /// Credits the rounds in which no queue can send.
-    fn skip(&mut self, heads: &Heads<'_>) {
+    fn skip(&mut self, head: impl Fn(u32) -> Option<u32>) {
         let Drr { quanta, deficits, active, .. } = self;
         let short = |i: u32| {
-            let short = heads(i).map_or(0, i64::from) - deficits[i as usize];
+            let short = head(i).map_or(0, i64::from) - deficits[i as usize];
             (short.max(0).cast_unsigned(), quanta[i as usize])
         };
         let rounds = idle_rounds(active.iter().map(short));
@@ -108,7 +108,7 @@ impl Scheduler for Drr {
         }
     }
 
-    fn select(&mut self, _now: Time, heads: &Heads<'_>) -> Option<u32> {
+    fn select(&mut self, _now: Time, head: impl Fn(u32) -> Option<u32>) -> Option<u32> {
         let mut turns = 0;
         loop {
             let i = self.active.first()?;
@@ -117,7 +117,7 @@ impl Scheduler for Drr {
                 *deficit += self.quanta[i as usize].cast_signed();
                 self.served = true;
             }
-            if i64::from(heads(i)?) <= *deficit {
+            if i64::from(head(i)?) <= *deficit {
                 return Some(i);
             }
             // The turn of this queue is over.
@@ -125,7 +125,7 @@ impl Scheduler for Drr {
             self.served = false;
             turns += 1;
             if turns == self.active.len() {
-                self.skip(heads); // bounded: in the following round a queue can send
+                self.skip(&head); // bounded: in the following round a queue can send
             }
         }
     }

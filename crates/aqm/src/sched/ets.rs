@@ -22,7 +22,7 @@ use crate::params::{Checked, nth};
 use crate::qdisc::Env;
 use crate::sched::drr::Drr;
 use crate::sched::prio::Priority;
-use crate::sched::scheduler::{DropPosition, Heads, Item, Scheduler};
+use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::units::{Bytes, Time};
 use alloc::format;
 use alloc::vec::Vec;
@@ -81,8 +81,8 @@ impl Scheduler for Ets {
         }
     }
 
-    fn select(&mut self, now: Time, heads: &Heads<'_>) -> Option<u32> {
-        self.priority.select(now, heads).or_else(|| self.weighted.select(now, heads))
+    fn select(&mut self, now: Time, head: impl Fn(u32) -> Option<u32>) -> Option<u32> {
+        self.priority.select(now, &head).or_else(|| self.weighted.select(now, head))
     }
 
     fn on_sent(&mut self, now: Time, i: u32, len: u32, next: Option<Item>) {

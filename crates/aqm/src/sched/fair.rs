@@ -308,9 +308,8 @@ impl<O: Scheduler, A: Aqm> Qdisc for Fair<O, A> {
         }
         loop {
             let Fair { order, queues, pool, .. } = self;
-            let Some(i) =
-                order.select(context.now, &|i| queues[i as usize].line.front(pool).map(|p| p.len))
-            else {
+            let head = |i: u32| queues[i as usize].line.front(pool).map(|p| p.len);
+            let Some(i) = order.select(context.now, head) else {
                 order.on_idle();
                 return None;
             };

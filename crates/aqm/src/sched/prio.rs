@@ -18,7 +18,7 @@
 use crate::error::Result;
 use crate::params::{Checked, Nothing};
 use crate::qdisc::Env;
-use crate::sched::scheduler::{DropPosition, Heads, Item, Scheduler};
+use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::sched::tree::{OUT, Tree};
 use crate::units::Time;
 
@@ -50,7 +50,7 @@ impl Scheduler for Priority {
         self.note(i, Some(packet));
     }
 
-    fn select(&mut self, _now: Time, _heads: &Heads<'_>) -> Option<u32> {
+    fn select(&mut self, _now: Time, _head: impl Fn(u32) -> Option<u32>) -> Option<u32> {
         self.busy.first().map(|(i, _)| i)
     }
 

@@ -23,9 +23,6 @@ pub enum DropPosition {
     Tail(u32),
 }
 
-/// Length in bytes of the packet at the head of a queue; `None` if it is empty.
-pub type Heads<'a> = dyn Fn(u32) -> Option<u32> + 'a;
-
 /// Order in which queues are served. It is notified of all packets that join or leave. It returns a
 /// queue that is not empty, or `None` if all are empty.
 pub trait Scheduler: Clone + Send + 'static {
@@ -41,8 +38,9 @@ pub trait Scheduler: Clone + Send + 'static {
     /// Called when a packet was appended to queue `i`, which was empty if `first`.
     fn on_enqueued(&mut self, now: Time, i: u32, packet: Item, first: bool);
 
-    /// Returns the queue to serve at `now`.
-    fn select(&mut self, now: Time, heads: &Heads<'_>) -> Option<u32>;
+    /// Returns the queue to serve at `now`. `head` returns the length in bytes of the packet at the
+    /// head of a queue; `None` if the queue is empty.
+    fn select(&mut self, now: Time, head: impl Fn(u32) -> Option<u32>) -> Option<u32>;
 
     /// Called when queue `i`, the one returned by `select`, sends `len` bytes from `now` on; `next`
     /// is its new head.

@@ -25,7 +25,7 @@
 use crate::error::Result;
 use crate::params::{Checked, Nothing};
 use crate::qdisc::Env;
-use crate::sched::scheduler::{DropPosition, Heads, Item, Scheduler};
+use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::sched::tree::{OUT, Tree, key};
 use crate::units::Time;
 use alloc::vec;
@@ -99,7 +99,7 @@ impl Scheduler for Wf2q {
         }
     }
 
-    fn select(&mut self, now: Time, _heads: &Heads<'_>) -> Option<u32> {
+    fn select(&mut self, now: Time, _head: impl Fn(u32) -> Option<u32>) -> Option<u32> {
         (self.v, self.at, self.sending) = (self.v(now), now, 0.0);
         if self.started.first().is_none()
             && let Some((_, least)) = self.waiting.first()

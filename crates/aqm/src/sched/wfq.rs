@@ -24,7 +24,7 @@
 use crate::error::Result;
 use crate::params::{Checked, Nothing};
 use crate::qdisc::Env;
-use crate::sched::scheduler::{DropPosition, Heads, Item, Scheduler};
+use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::sched::tags::{Least, Tags};
 use crate::sched::tree::{OUT, Tree, key};
 use crate::units::Time;
@@ -94,7 +94,7 @@ impl Scheduler for Wfq {
         self.fluid.set(i, key(finish));
     }
 
-    fn select(&mut self, _now: Time, _heads: &Heads<'_>) -> Option<u32> {
+    fn select(&mut self, _now: Time, _head: impl Fn(u32) -> Option<u32>) -> Option<u32> {
         self.tags.first()
     }
 
