@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _RATES = [("gbit", 1e9), ("mbit", 1e6), ("kbit", 1e3), ("bit", 1.0)]
@@ -11,6 +12,7 @@ DIGITS_MAX = 5
 """Largest number of significant digits of a mean with an interval."""
 
 
+@lru_cache
 def seconds(canonical: str) -> float:
     """Return a canonical duration like "20ms" in seconds."""
     match = re.fullmatch(r"(\d+)(ns|us|ms|s)", canonical)
@@ -86,6 +88,7 @@ def bytes_of(canonical: str) -> int:
     return int(match[1]) * {"B": 1, "kB": 1_000, "MB": 1_000_000, "GB": 1_000_000_000}[match[2]]
 
 
+@lru_cache
 def bps_of(canonical: str) -> float:
     """Return a canonical rate like "10mbit" in bit/s."""
     match = re.fullmatch(r"(\d+)(gbit|mbit|kbit|bit)", canonical)

@@ -26,7 +26,7 @@ from sojourn.live.signals import TO_COMMAND, held_back
 from sojourn.result.result import Result
 from sojourn.scenario.load import canonical, parse
 from sojourn.sweeps import runner
-from sojourn.sweeps.runner import CampaignResult, Engine, Measure, Row, Run, key_of, known_runs
+from sojourn.sweeps.runner import CampaignResult, Engine, Measure, Row, Run, keys_of, known_runs
 from sojourn.sweeps.store import Store
 
 JOBS = 6
@@ -79,7 +79,7 @@ def expected_s(
     """
     texts = [parse(run.scenario).canonical() for run in runs]
     engine = live()
-    keys = [key_of(text, run.measure, engine) for text, run in zip(texts, runs, strict=True)]
+    keys = keys_of(texts, runs, engine)
     known = known_runs(Store(store).rows()) if store is not None and Path(store).exists() else {}
     lengths = {
         key: seconds(json.loads(text)["duration"])

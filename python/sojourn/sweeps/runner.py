@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -29,7 +30,7 @@ from sojourn._util.progress import Meter, visible
 from sojourn._util.units import bps_of, seconds
 from sojourn.engines.simulate import run_each
 from sojourn.result.result import SCHEMA, Result
-from sojourn.scenario.load import Scenario, Table, parse
+from sojourn.scenario.load import Scenario, parse
 from sojourn.sweeps.store import Store
 from sojourn.sweeps.writer import RowWriter
 
@@ -88,6 +89,18 @@ class _Job:
     measure: Measure
     simulated_s: float
     predicted_s: float
+
+
+class _Link(msgspec.Struct):
+    rate: str
+
+
+class _Outline(msgspec.Struct):
+    """Part of a canonical scenario that a campaign needs."""
+
+    seed: int
+    duration: str
+    links: dict[str, _Link]
 
 
 @dataclass(frozen=True)
@@ -158,24 +171,25 @@ def campaign(
     _take_interrupts()
     parsed = [parse(run.scenario) for run in runs]
     texts = [one.canonical() for one in parsed]
-    keys = [key_of(text, run.measure, engine) for text, run in zip(texts, runs, strict=True)]
-    trees = [msgspec.json.decode(text) for text in texts]
-    seeds = [tree["seed"] for tree in trees]
+    keys = keys_of(texts, runs, engine)
+    read = msgspec.json.Decoder(_Outline).decode
+    outlines = [read(text) for text in texts]
     opened = store if isinstance(store, Store) or store is None else Store(store)
     known = {} if opened is None else known_runs(opened.rows())
     # Index of the first run with each key: equal runs are executed once.
     first_index = dict(zip(reversed(keys), reversed(range(len(keys))), strict=True))
     pending = [
-        _job(i, parsed[i], trees[i], runs[i].measure, engine)
+        _job(i, parsed[i], outlines[i], runs[i].measure, engine)
         for key, i in first_index.items()
         if key not in known
     ]
     rows: list[Row] = []
+    executed: dict[int, Row] = {}
 
     def row(i: int, measured: Mapping[str, Any]) -> Row:
-        labels = dict(runs[i].labels)
-        names = json.dumps([*labels]), json.dumps([*measured])
-        of_run = (keys[i], engine.name, *names, seeds[i])
+        labels = runs[i].labels
+        names = _names(tuple(labels)), _names(tuple(measured))
+        of_run = (keys[i], engine.name, *names, outlines[i].seed)
         return {**labels, **dict(zip(RUN_COLUMNS, of_run, strict=True)), **measured}
 
     writing = opened.writing() if opened is not None and pending else nullcontext()
@@ -183,7 +197,8 @@ def campaign(
 
         def finished(i: int, found: Mapping[str, Any]) -> None:
             known[keys[i]] = [(dict(runs[i].labels), dict(found))]
-            writer.append(row(i, found))
+            executed[i] = row(i, found)
+            writer.append(executed[i])
 
         # The longest runs first, so that the cores finish at about the same time.
         pending.sort(key=lambda job: (-job.predicted_s, job.index))
@@ -192,6 +207,9 @@ def campaign(
         else:
             packets = _over_executor(pending, finished, executor, engine, progress)
         for i, key in enumerate(keys):
+            if i in executed:
+                rows.append(executed[i])
+                continue
             labels = dict(runs[i].labels)
             found = next((f for names, f in known[key] if names == labels), None)
             rows.append(row(i, known[key][0][1] if found is None else found))
@@ -223,9 +241,25 @@ def simulator() -> Engine:
 
 def key_of(text: str, measure: Measure, engine: Engine | None = None) -> str:
     """Return the cache key of a run; `text` is the canonical scenario."""
-    name = (engine or simulator()).name
-    parts = (name, SCHEMA, identity(measure), text)
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    return _key((engine or simulator()).name, identity(measure), text)
+
+
+def keys_of(texts: Sequence[str], runs: Sequence[Run], engine: Engine | None = None) -> list[str]:
+    """Return the cache key of each run; `texts` are the canonical scenarios."""
+    measures = {id(run.measure): run.measure for run in runs}
+    names = {number: identity(measure) for number, measure in measures.items()}
+    engine = engine or simulator()
+    keyed = zip(texts, (names[id(run.measure)] for run in runs), strict=True)
+    return [_key(engine.name, name, text) for text, name in keyed]
+
+
+def _key(engine: str, measure: str, text: str) -> str:
+    return hashlib.sha256("\n".join((engine, SCHEMA, measure, text)).encode()).hexdigest()
+
+
+@lru_cache
+def _names(columns: tuple[str, ...]) -> str:
+    return json.dumps(columns)
 
 
 def identity(measure: Measure) -> str:
@@ -260,12 +294,14 @@ def work(chunk: Sequence[tuple[ParsedScenario, Measure]]) -> list[tuple[Row, int
     return done
 
 
-def _job(i: int, parsed: ParsedScenario, tree: Table, measure: Measure, engine: Engine) -> _Job:
-    duration_s = seconds(tree["duration"])
+def _job(
+    i: int, parsed: ParsedScenario, outline: _Outline, measure: Measure, engine: Engine
+) -> _Job:
+    duration_s = seconds(outline.duration)
     if engine.realtime:
         return _Job(i, parsed, measure, duration_s, duration_s)
     # Capacity of the slowest link in packets of 1000 bytes, and 2 ms of overhead.
-    slowest = min(bps_of(link["rate"]) for link in tree["links"].values())
+    slowest = min(bps_of(link.rate) for link in outline.links.values())
     return _Job(i, parsed, measure, duration_s, duration_s * slowest / 8000 * PACKET_S + 0.002)
 
 

@@ -61,7 +61,8 @@ class RowWriter:
             if self._error is not None:
                 raise self._error
             self._waiting.append(row)
-            self._change.notify()
+            if len(self._waiting) == 1:  # the writer sleeps only without rows
+                self._change.notify()
 
     def _write(self) -> None:
         assert self._store is not None
@@ -77,7 +78,7 @@ class RowWriter:
             started_s = time.monotonic()
             try:
                 self._store.put(rows)
-            except BaseException as error:  # raised again by the next `keep`, or on exit
+            except BaseException as error:  # raised again by the next `append`, or on exit
                 with self._change:
                     self._error = error
                 return
