@@ -150,14 +150,14 @@ def test_probabilities_of_pie_are_those_of_the_kernel() -> None:
 
 def test_flows_of_tcp_are_like_those_of_linux() -> None:
     """CUBIC and BBR alone at 40 Mbit/s and 20 ms; without room for bursts BBR has no queue."""
-    alone = {run.name: run for run in tcp.runs() if "_40m_20ms_1" in run.name}
+    alone = tcp.runs()
     for qdisc in ("codel", "dualpi2", "fq_codel", "pfifo", "pie"):
-        run = alone[f"{qdisc}_40m_20ms_1cubic"]
-        goodput, _, drops, _, delay = tcp.simulated(run)
-        assert abs(goodput / run.measured[0] - 1) < 0.01, run.name
-        assert abs(drops - run.measured[2]) <= 6, run.name
-        assert abs(delay / run.measured[4] - 1) < 0.05, run.name
+        name = f"{qdisc}_40m_20ms_1cubic"
+        linux, ours = tcp.measured(alone[name]), tcp.simulated(alone[name])
+        assert abs(ours[0] / linux[0] - 1) < 0.01, name
+        assert abs(ours[2] - linux[2]) <= 6, name
+        assert abs(ours[4] / linux[4] - 1) < 0.05, name
     run = alone["codel_40m_20ms_1bbr"]
-    goodput, _, _, _, delay = tcp.simulated(run)
-    assert abs(goodput / run.measured[0] - 1) < 0.01
-    assert abs(delay / run.measured[4] - 1) < 0.25
+    linux, ours = tcp.measured(run), tcp.simulated(run)
+    assert abs(ours[0] / linux[0] - 1) < 0.01
+    assert abs(ours[4] / linux[4] - 1) < 0.25

@@ -55,25 +55,20 @@ def write(path: Path, lines: Iterator[str]) -> None:
         file.write(("\n".join(lines) + "\n").encode())
 
 
-TCPS = ("bbr", "cubic", "dctcp", "ecubic", "reno")
-"""Senders of which sojourn has a counterpart."""
+COLUMNS = (
+    "name tc rate_mbit rtt_ms secs warm_s A_n A_cc B_n B_cc A_goodput_mean B_goodput_mean"
+    " delay_L_mean_ms delay_L_p99_ms delay_C_mean_ms delay_C_p99_ms L_pkts C_pkts mark_prob_L"
+    " signal_prob_C"
+).split()
+"""Columns of a run of TCP that are kept as they are."""
 
 
 def runs_of_tcp(runs: list[dict[str, str]]) -> Iterator[str]:
-    """Yield the runs behind HTB with these senders: settings, goodputs, drops, marks, delay."""
-    settings = ("name", "tc", "rate_mbit", "rtt_ms", "secs", "warm_s", "A_n", "A_cc", "B_n", "B_cc")
-    yield ",".join((*settings, "A_mbit", "B_mbit", "drops", "marks", "delay_ms"))
+    """Yield the runs: settings, goodputs, delays, shares of marks, and all drops and marks."""
+    yield ",".join((*COLUMNS, "drops", "marks"))
     for run in runs:
-        if run["A_cc"] not in TCPS or run["B_cc"] not in (*TCPS, "") or run["shaper"] != "htb":
-            continue
-        queues = [(int(run[f"{q}_pkts"]), q) for q in "LC" if int(run[f"{q}_pkts"])]
-        delay = sum(n * float(run[f"delay_{q}_mean_ms"]) for n, q in queues)
-        measured = [run["A_goodput_mean"], run["B_goodput_mean"]]
-        measured += [
-            str(int(run[f"L_{what}"]) + int(run[f"C_{what}"])) for what in ("drops", "marks")
-        ]
-        measured.append(f"{delay / sum(n for n, _ in queues):.4f}")
-        yield ",".join([*(run[key] for key in settings), *measured])
+        totals = [str(int(run[f"L_{what}"]) + int(run[f"C_{what}"])) for what in ("drops", "marks")]
+        yield ",".join([*(run[key] for key in COLUMNS), *totals])
 
 
 def main() -> None:
@@ -83,7 +78,7 @@ def main() -> None:
     if not names:
         with (Path(folder) / "closed.csv").open() as file:
             lines = runs_of_tcp(list(csv.DictReader(file)))
-            (OUT / "tcp.csv").write_text("\n".join(lines) + "\n")
+            (OUT / "senders.csv").write_text("\n".join(lines) + "\n")
     for name in names:
         recording = rows(Path(folder) / f"{name}.csv.gz")
         write(OUT / f"{name}.csv.gz", packed(recording))
