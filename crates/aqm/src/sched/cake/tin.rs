@@ -234,11 +234,15 @@ mod tests {
         assert_eq!(all(Tins::Diffserv4, 3), [32, 40, 44, 46, 48, 56]);
         assert_eq!(all(Tins::Diffserv8, 0), [1]);
         assert_eq!(all(Tins::Diffserv8, 1), [2, 8, 10, 12, 14]);
+        assert_eq!(all(Tins::Diffserv8, 3), [24, 26, 28, 30, 34, 36, 38]);
         assert_eq!(all(Tins::Diffserv8, 4), [4, 18, 20, 22]);
+        assert_eq!(all(Tins::Diffserv8, 5), [16]);
+        assert_eq!(all(Tins::Diffserv8, 6), [32, 40, 44, 46]);
         assert_eq!(all(Tins::Diffserv8, 7), [48, 56]);
         assert_eq!(all(Tins::Precedence, 5), (40..48).collect::<Vec<_>>());
         assert_eq!(all(Tins::Besteffort, 0).len(), 64);
         assert_eq!(Tins::Diffserv3.of(u16::MAX), 0, "not a code point");
+        assert_eq!([63, 64].map(|dscp| Tins::Precedence.of(dscp)), [7, 0]);
     }
 
     #[test]

@@ -93,4 +93,19 @@ mod tests {
         assert!(error("ocenic").contains("did you mean \"oceanic\"?"));
         assert!(error("20").contains("no unit") && Rtt::read(Setting::Integer(5)).is_err());
     }
+
+    #[test]
+    fn ranges_and_kinds_are_those_of_rates_and_durations() {
+        assert_eq!([Bandwidth::kind(), Rtt::kind()], ["rate or auto", "duration"]);
+        let rtt = |ms| Rtt(Span::ms(ms));
+        assert_eq!(
+            [1, 2, 3, 4].map(|ms| rtt(ms).is_within(&rtt(2), &rtt(3))),
+            [false, true, true, false]
+        );
+        let rate = |bits| Bandwidth(Some(Rate(bits)));
+        assert_eq!(
+            [1, 2, 3, 4].map(|r| rate(r).is_within(&rate(2), &rate(3))),
+            [false, true, true, false]
+        );
+    }
 }
