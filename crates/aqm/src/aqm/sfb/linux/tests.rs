@@ -52,7 +52,9 @@ fn above_one_half_the_smallest_random_numbers_drop() {
     ] {
         assert_eq!(arrive(&mut sfb, 0, 1, random), verdict, "{random}");
     }
-    // At one half exactly, 32,767, there are only marks.
+    // Below one half there are only marks.
+    sfb.bins.iter_mut().flatten().for_each(|bin| (bin.qlen, bin.p_mark) = (1, 1000));
+    assert_eq!(arrive(&mut sfb, 0, 1, 999), Verdict::Signal);
     sfb.bins.iter_mut().flatten().for_each(|bin| (bin.qlen, bin.p_mark) = (1, 32_767));
     assert_eq!(arrive(&mut sfb, 0, 1, 0), Verdict::Signal);
 }
