@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from validation import senders
+from validation import l4s, senders
 
 ROWS = {row["name"]: row for row in senders.rows()}
 
@@ -51,3 +51,21 @@ def test_a_cell_shows_linux_then_the_mean_and_range() -> None:
     assert senders.pair(float("nan"), [1.0], 1) == ""
     row = ROWS["dualpi2_40m_20ms_1prague"]
     assert np.isnan(senders.theirs(row).delay[2:]).all()
+
+
+def test_prague_alone_has_the_published_goodput_and_delay() -> None:
+    """At 20 Mbit/s and 20 ms: within 2 %, and at most the published 99th percentile."""
+    goodput, delay, _ = l4s.ALONE[20, 20]
+    ours = l4s.run(20, 20, l4s.PRAGUE)
+    assert abs(ours[0] / goodput - 1) < 0.02
+    assert ours[1] < delay
+    assert ours[2] < 2
+
+
+def test_step_marks_single_packets_of_a_slow_link_unless_told_otherwise() -> None:
+    """Prague gets its published share beside CUBIC at 10 Mbit/s only with `min_qlen_step`."""
+    published = np.divide(*l4s.PAIRS[10, 20])
+    plain = l4s.run(10, 20, l4s.PRAGUE, l4s.CUBIC)
+    short = l4s.run(10, 20, l4s.PRAGUE, l4s.CUBIC, tc=l4s.SHORT)
+    assert plain[0] / plain[1] < 0.6
+    assert abs(short[0] / short[1] - published) < 0.5
