@@ -79,6 +79,14 @@ def test_reno_in_python_gives_the_bytes_of_rust(name: str, rust: Any, python: An
         assert sum(flow["timeouts"] for flow in ours[0]["flows"]) > 5
 
 
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("rust", "python"), PAIRS, ids=lambda one: repr(one))
+def test_compiled_reno_gives_the_bytes_of_rust(name: str, rust: Any, python: Any) -> None:
+    """So does native code."""
+    compiled = python.replace(compiled=True)
+    assert raw(with_tcp(CASES[name], compiled)) == raw(with_tcp(CASES[name], rust))
+
+
 SMALL = {**CASES["bulk"], "duration": "3s", "packet_log": False}
 
 
@@ -122,6 +130,71 @@ def test_runs_repeat_and_forks_continue() -> None:
     for one in (sim, fork):
         one.run_until("3s")
         assert one.result().frame("flows").equals(sj.simulate(case).frame("flows"))
+
+
+class Everything(sj.CongestionControl):
+    """Uses all that a connection has, in code that Numba compiles."""
+
+    step: sj.Bytes = "1kB"
+    share: float = 0.6
+
+    def start(self) -> None:
+        self.least = 0
+        self.marks = 0
+        self.calls = 0
+
+    def on_established(self, tcp: Any) -> None:
+        tcp.pacing_rate = 5e6
+
+    def on_ack(self, tcp: Any) -> None:
+        self.calls += 1
+        if tcp.rtt is not None:
+            self.least = tcp.rtt if self.least == 0 else min(self.least, tcp.rtt)
+        if tcp.srtt is None or tcp.min_rtt is None:
+            return
+        if tcp.after_timeout or not tcp.window_was_full:
+            tcp.cwnd += 0.5 * tcp.acked
+        elif tcp.random() < 0.5 or tcp.srtt > 2 * tcp.min_rtt:
+            tcp.cwnd = self.grown(tcp)
+        if tcp.pacing_rate is None:
+            tcp.pacing_rate = 3e6 + tcp.now % 1000
+        elif self.calls % 7 == 0:
+            tcp.pacing_rate = None
+        else:
+            tcp.pacing_rate *= 1.01
+
+    def grown(self, tcp: Any) -> Any:
+        return tcp.cwnd + self.step * tcp.acked / tcp.cwnd
+
+    def on_loss(self, tcp: Any) -> None:
+        tcp.ssthresh = max(self.share * tcp.flight, 2 * tcp.mss)
+
+    def on_mark(self, tcp: Any) -> None:
+        self.marks += 1
+        tcp.ssthresh = max(tcp.ssthresh, 3 * tcp.mss)
+
+    def on_recovered(self, tcp: Any) -> None:
+        tcp.cwnd = max(tcp.ssthresh, 4 * tcp.mss)
+
+
+def test_compiled_and_plain_give_the_same_bytes() -> None:
+    """Also in forks, in steps, after timeouts and with marks."""
+    for case in CASES.values():
+        links = {"up": {**case["links"]["up"], "qdisc": "red(ecn=true)"}}
+        case = {**case, "links": links, "duration": "10s"}
+        given: dict[str, Any] = {"pacing": True, "ecn": True}
+        plain, compiled = Everything(**given), Everything(**given, compiled=True)
+        whole = raw(with_tcp(case, plain))
+        assert whole == raw(with_tcp(case, compiled))
+        sim = sj.Simulation(with_tcp(case, compiled))
+        sim.run_until("3s")
+        fork = sim.fork()
+        sim.run_until("5s")
+        while not fork.ended:
+            fork.step("700ms")
+        expected = sj.simulate(with_tcp(case, compiled)).frame("flows")
+        assert fork.result().frame("flows").equals(expected)
+        assert sim.run().frame("flows").equals(expected)
 
 
 def test_a_notebook_shows_the_parameters() -> None:
@@ -221,8 +294,15 @@ NONSENSE = {
 }
 
 
-@pytest.mark.parametrize("kind", NONSENSE)
-def test_nonsense_is_refused_where_it_is_set(kind: str) -> None:
+COMPILES = ("nan", "infinite", "zero", "negative", "less than a segment", "huge", "a flag")
+"""Values of types that Numba knows."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "compiled"),
+    [*((kind, False) for kind in NONSENSE), *((kind, True) for kind in COMPILES)],
+)
+def test_nonsense_is_refused_where_it_is_set(kind: str, compiled: bool) -> None:
     """A window that makes no sense raises at once, with the simulated time."""
     value, text = NONSENSE[kind]
 
@@ -231,7 +311,7 @@ def test_nonsense_is_refused_where_it_is_set(kind: str) -> None:
             tcp.cwnd = value
 
     with pytest.raises((TypeError, ValueError)) as caught:
-        sj.simulate(with_tcp(SMALL, Nonsense()))
+        sj.simulate(with_tcp(SMALL, Nonsense(compiled=compiled)))
     assert text in str(caught.value)
     (note,) = caught.value.__notes__
     assert "in on_ack of " in note
@@ -283,6 +363,90 @@ def test_misuse_in_on_loss_is_refused(action: Any, text: str) -> None:
     with pytest.raises(Exception, match=text) as caught:
         sj.simulate(with_tcp(SMALL, Misuse(pacing=True)))
     assert "in on_loss of " in caught.value.__notes__[0]
+
+
+class Misuses(sj.CongestionControl):
+    """Fails on the first loss, in code that Numba compiles."""
+
+    how: int = 0
+
+    def on_ack(self, tcp: Any) -> None:
+        tcp.cwnd += tcp.acked
+
+    def on_loss(self, tcp: Any) -> None:
+        if self.how == 0:
+            tcp.cwnd = 10 * tcp.mss
+        elif self.how == 1:
+            tcp.pacing_rate = 1e6
+        elif self.how == 2:
+            tcp.ssthresh = tcp.flight // (tcp.flight - tcp.flight)
+        else:
+            tcp.ssthresh = tcp.rtt
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    ("how", "text"),
+    [
+        (0, "cwnd can be set in on_ack and on_recovered only"),
+        (1, "pacing_rate needs the parameter pacing=True"),
+        (2, "division|modulo"),
+        (3, "ssthresh is None, must be a number"),
+    ],
+)
+def test_misuse_raises_the_same_exception_if_compiled(how: int, text: str, compiled: bool) -> None:
+    """The plain method is called with the same values, and raises."""
+    with pytest.raises(Exception, match=text) as caught:
+        sj.simulate(with_tcp(SMALL, Misuses(how=how, compiled=compiled)))
+    assert "in on_loss of " in caught.value.__notes__[0]
+    assert any(entry.name == "on_loss" for entry in caught.traceback)
+
+
+class Lists(sj.CongestionControl):
+    """Has state that is not a number."""
+
+    def start(self) -> None:
+        self.acked: list[int] = []
+
+    def on_ack(self, tcp: Any) -> None:
+        self.acked.append(tcp.acked)
+
+
+class Unknown(sj.CongestionControl):
+    """Reads what a connection does not have."""
+
+    def on_ack(self, tcp: Any) -> None:
+        tcp.cwnd += tcp.ackd
+
+
+class Texts(sj.CongestionControl):
+    """Calls what Numba does not know."""
+
+    def on_ack(self, tcp: Any) -> None:
+        tcp.cwnd += len(json.dumps({"flight": tcp.flight}))
+
+
+class Returns(sj.CongestionControl):
+    """Returns a number."""
+
+    def on_ack(self, tcp: Any) -> Any:
+        return tcp.cwnd
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (Lists, "self.acked is of type list, allowed"),
+        (Unknown, r"test_custom_control.py:\d+: tcp has no ackd, did you mean .acked.\?"),
+        (Texts, r"test_custom_control.py:\d+: .*in on_ack.; without compiled it runs"),
+        (Returns, "on_ack returns int64, allowed: None"),
+    ],
+)
+def test_what_numba_cannot_compile_is_refused_with_its_line(kind: Any, text: str) -> None:
+    """The plain object is accepted."""
+    kind()
+    with pytest.raises(sj.InputError, match=text):
+        kind(compiled=True)
 
 
 def test_a_connection_cannot_be_kept() -> None:

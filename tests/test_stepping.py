@@ -139,6 +139,41 @@ def test_several_groups_join() -> None:
     assert list(sim.flows) == ["bulk", "web", "voice", "first", "second", "third"]
 
 
+CHANGEABLE = (
+    "Blue",
+    "CoDel",
+    "Cobalt",
+    "DropTail",
+    "FqCoDel",
+    "FqPie",
+    "FqRed",
+    "Pi",
+    "Pi2",
+    "Pie",
+    "Red",
+)
+"""Disciplines with a limit whose parameters can change, as docs/simulation.md says."""
+
+
+FIXED = ("Afd", "Api", "Ared", "Avq", "Choke", "Fred", "Hred", "Rem", "Sfb", "Sfq", "Sred")
+"""Disciplines that refuse."""
+
+
+@pytest.mark.parametrize("name", [*CHANGEABLE, *FIXED])
+def test_a_limit_changes_or_the_discipline_says_why(name: str) -> None:
+    """The recorded scenario gives the same bytes."""
+    up = {"rate": "4mbit", "qdisc": getattr(sj.qdisc, name)()}
+    sim = sj.Simulation({**CASE, "links": {**CASE["links"], "up": up}})
+    sim.run_until("1s")
+    if name in FIXED:
+        with pytest.raises(InputError, match="while it runs: all its parameters are fixed"):
+            sim.set("up.qdisc.limit", "50p")
+        return
+    sim.set("up.qdisc.limit", "50p")
+    result = sim.run()
+    same(sj.simulate(sim.scenario), result)
+
+
 def test_a_result_on_the_way_is_that_of_a_shorter_run() -> None:
     """The result so far is that of a scenario that ends then."""
     sim = sj.Simulation(CASE)

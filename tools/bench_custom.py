@@ -1,7 +1,8 @@
 """Cost of a packet for the same algorithm in Rust, in compiled Python and in plain Python.
 
-One table in ns of processor time per arriving packet, measured in one process: the best of several
-turns, in which the three take turns. DropTail through the same link is the last column.
+Two tables in ns of processor time per arriving packet, measured in one process: the best of several
+turns, in which the three take turns. The first is for disciplines; DropTail through the same link
+is its last column. The second is for congestion controls: a packet with its ack.
 """
 
 import json
@@ -15,7 +16,7 @@ from sojourn.scenario.load import parse
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from examples import my_aqm
+from examples import my_aqm, my_control
 
 TURNS = 5
 
@@ -25,6 +26,9 @@ ALGORITHMS: dict[str, tuple[Any, Any]] = {
 }
 """Discipline in Rust, and the same in Python."""
 
+CONTROLS: dict[str, tuple[Any, Any]] = {"Reno": ("sack", my_control.MyReno())}
+"""Congestion control in Rust, and the same in Python."""
+
 
 def cost_ns(qdisc: Any, duration: str) -> float:
     """Return the processor time per packet of an overloaded link of 100 Mbit/s."""
@@ -33,6 +37,21 @@ def cost_ns(qdisc: Any, duration: str) -> float:
         "links": {"up": {"rate": "100mbit", "qdisc": qdisc}},
         "flows": [{"name": "f", "source": "cbr(rate=110mbit)", "path": ["up"]}],
     }
+    return cost_of(case)
+
+
+def cost_of_control(tcp: Any, duration: str) -> float:
+    """Return the processor time per packet of a TCP that fills a link of 100 Mbit/s."""
+    case = {
+        "duration": duration,
+        "links": {"up": {"rate": "100mbit", "qdisc": "droptail(limit=200p)"}},
+        "flows": [{"name": "f", "tcp": tcp, "path": ["up"], "rtt": "20ms"}],
+    }
+    return cost_of(case)
+
+
+def cost_of(case: dict[str, Any]) -> float:
+    """Return the processor time of a run per packet that arrives at its link."""
     parsed = parse(case)
     begin = time.process_time()
     summary, _ = parsed.simulate()
@@ -47,9 +66,16 @@ def main() -> None:
         forms = [(rust, "8s"), (plain.replace(compiled=True), "8s"), (plain, "2s"),
                  ("droptail", "8s")]  # fmt: skip
         turns = [[cost_ns(*form) for form in forms] for _ in range(TURNS)]
-        print(
-            f"| {name} | {' | '.join(f'{min(times):.0f}' for times in zip(*turns, strict=True))} |"
-        )
+        print(row(name, turns))
+    print("\n| congestion control | Rust | compiled | plain |\n|---|---|---|---|")
+    for name, (rust, plain) in CONTROLS.items():
+        forms = [(rust, "20s"), (plain.replace(compiled=True), "20s"), (plain, "5s")]
+        print(row(name, [[cost_of_control(*form) for form in forms] for _ in range(TURNS)]))
+
+
+def row(name: str, turns: list[list[float]]) -> str:
+    """Return a row of a table: the best turn of each form."""
+    return f"| {name} | {' | '.join(f'{min(times):.0f}' for times in zip(*turns, strict=True))} |"
 
 
 if __name__ == "__main__":

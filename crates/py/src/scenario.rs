@@ -4,6 +4,7 @@ use crate::{array, custom, interruptible, refused};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use sojourn_aqm::params::ParamRow;
 use sojourn_sim::endpoint::tcp::TcpParams;
 use sojourn_sim::traffic::source::Source;
 use sojourn_sim::{Outcome, Scenario};
@@ -18,11 +19,15 @@ pub struct ParsedScenario {
 impl ParsedScenario {
     /// True if a discipline, a congestion control or a source calls Python.
     pub fn calls_python(&self) -> bool {
-        let of_links = self.scenario.links().iter().any(|link| {
-            let compiled = link.params().iter().find(|row| row.name == custom::COMPILED);
-            custom::is_custom(link.qdisc()) && compiled.is_none_or(|row| row.value == "false")
-        });
-        of_links || self.controls().next().is_some() || self.sources().next().is_some()
+        let is_plain = |rows: &[ParamRow]| {
+            let compiled = rows.iter().find(|row| row.name == custom::COMPILED);
+            compiled.is_none_or(|row| row.value == "false")
+        };
+        let links = self.scenario.links().iter();
+        let mut links = links.filter(|link| custom::is_custom(link.qdisc()));
+        links.any(|link| is_plain(link.params()))
+            || self.controls().any(|tcp| is_plain(&tcp.table()))
+            || self.sources().next().is_some()
     }
 
     /// TCPs whose congestion control is written in Python.

@@ -105,6 +105,22 @@ def make_control(name: str, source: str, values: Mapping[str, Any]) -> Congestio
     return cls._running(values)
 
 
+def compile_control(made: CongestionControl) -> "Native":
+    """Return the native code of the class of an object, and the state of the object."""
+    from sojourn.custom.native import compile_class
+
+    return compile_class(made)
+
+
+def repeat_control(
+    owner: "Owner", method: str, connection: _sojourn.Connection, state: Sequence[int]
+) -> None:
+    """Call a method that failed in native code as plain Python, to raise its exception."""
+    from sojourn.custom import native
+
+    getattr(native.object_of(owner, state), method)(connection)
+
+
 def restart(made: CongestionControl) -> None:
     """Set the state of an object to that before a connection."""
     for name in made._state():

@@ -10,8 +10,9 @@ class CongestionControl(Custom):
 
     A subclass declares parameters as annotated class attributes with defaults, assigns its state in
     `start`, and changes the connection in its methods. An object of it is used like any other TCP.
-    It also takes the parameters that all TCPs have, like `packet`, `ecn`, `pacing` and `rack`. In
-    the methods a parameter is a number: whole nanoseconds, bits per second or bytes.
+    It also takes the parameters that all TCPs have, like `packet`, `ecn`, `pacing` and `rack`, and
+    `compiled` (True to compile the methods to native code, default False; needs Numba). In the
+    methods a parameter is a number: whole nanoseconds, bits per second or bytes.
 
     The sender is that of the built-in controls in profile rfc: it detects and repairs losses, sets
     timers and decides when each method is called. `recovery` selects its algorithm for repairing
@@ -61,6 +62,7 @@ class CongestionControl(Custom):
 
     recovery: ClassVar[str] = "sack"
     _checked_as: ClassVar[str] = "tcp"
+    _common: ClassVar[tuple[str, ...]] = ("compiled",)
 
     @classmethod
     def _knows(cls, name: str) -> bool:

@@ -14,8 +14,10 @@ import numpy as np
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near
-from sojourn.custom import identity
+from sojourn.custom import connection, identity
 from sojourn.custom.aqm import Aqm
+from sojourn.custom.base import Custom
+from sojourn.custom.control import CongestionControl
 
 HOOKS = ("on_update", "on_enqueue", "on_overflow", "on_dequeue", "on_empty")
 """Methods that the engine calls, in the order of Rust."""
@@ -33,6 +35,50 @@ QUEUE = np.dtype(
     align=True,
 )
 """Layout of `QueueRecord` in Rust."""
+
+CONTROL_HOOKS = ("on_established", "on_ack", "on_recovered", "on_loss", "on_mark", "on_timeout")
+"""Methods of a congestion control that the engine calls, in the order of Rust."""
+
+CONNECTION = np.dtype(
+    [
+        *((name, "i8") for name in ("now", "cwnd", "ssthresh", "mss", "acked", "flight")),
+        *((name, "i8") for name in ("rtt", "srtt", "min_rtt")),
+        ("pacing_rate", "f8"),
+        ("_rng", "u8"),
+        ("_error", "i8"),
+        ("_access", "i8"),
+        ("after_timeout", "?"),
+        ("_paced", "?"),
+    ],
+    align=True,
+)
+"""Layout of `ConnectionRecord` in Rust. A round-trip time of -1 is None, so is a rate of NaN."""
+
+
+class Kind(NamedTuple):
+    """Classes of one base class: what the engine calls, and what the methods see."""
+
+    hooks: tuple[str, ...]
+    seen: np.dtype[Any]
+    """Layout of the queue or the connection."""
+    more: tuple[str, ...]
+    """Further attributes of it, which are computed."""
+    answers: str
+    """Values that methods may return."""
+    drawing: str
+    """Methods in which random() works."""
+
+
+AQM = Kind(HOOKS, QUEUE, (), "PASS, MARK, DROP, DROP_HEAD or None", "on_enqueue and on_dequeue")
+
+CONTROL = Kind(
+    CONTROL_HOOKS, CONNECTION, ("window_was_full",), "None", "methods other than on_established"
+)
+
+
+def _kind(cls: type[Custom]) -> Kind:
+    return CONTROL if issubclass(cls, CongestionControl) else AQM
+
 
 ENTRY = """
 def entry(packet_at, queue_at, state_at):
@@ -58,7 +104,7 @@ WORD = 8
 class Owner(NamedTuple):
     """Owner of the native code of a class, with what it was compiled from."""
 
-    cls: type[Aqm]
+    cls: type[Custom]
     layout: np.dtype[Any]
     """Layout of the state."""
     code: object
@@ -68,7 +114,7 @@ class Native(NamedTuple):
     """Compiled class: what Rust needs to call it."""
 
     methods: list[int]
-    """Addresses in the order of `HOOKS`, 0 for methods that the class does not define."""
+    """Addresses in the order of the hooks, 0 for methods that the class does not define."""
     state: list[int]
     """State after `start`, as words."""
     gauges: list[tuple[str, int, str]]
@@ -82,12 +128,13 @@ _compiled: dict[tuple[type, str], tuple[list[int], Owner]] = {}
 _compiling = threading.Lock()
 
 
-def compile_class(made: Aqm) -> Native:
+def compile_class(made: Custom) -> Native:
     """Compile the class of an object whose state is set.
 
     Raises InputError, with the line, if Numba cannot compile a method.
     """
     fields = {name: _type_of(name, value) for name, value in vars(made).items()}
+    fields = fields or {"_none": ("i8",)}  # a record needs a field
     layout = np.dtype([(name, *kind) for name, kind in fields.items()], align=True)
     key = (type(made), repr(layout))
     with _compiling:
@@ -107,7 +154,7 @@ def compile_class(made: Aqm) -> Native:
     return Native(methods, whole.view("u8").tolist(), gauges, owner)
 
 
-def object_of(owner: Owner, words: Sequence[int]) -> Aqm:
+def object_of(owner: Owner, words: Sequence[int]) -> Custom:
     """Return an object of a compiled class with the state of native code."""
     cls, layout, _ = owner
     record = np.array(words, "u8").view("u1")[: layout.itemsize].view(layout)
@@ -134,7 +181,7 @@ def _type_of(name: str, value: Any) -> tuple[Any, ...]:
     raise InputError(f"compiled: {text}; without compiled it can be anything")
 
 
-def _compile(cls: type[Aqm], layout: np.dtype[Any]) -> tuple[list[int], Owner]:
+def _compile(cls: type[Custom], layout: np.dtype[Any]) -> tuple[list[int], Owner]:
     """Compile all methods of a class for a state of `layout`."""
     try:
         import numba
@@ -142,14 +189,19 @@ def _compile(cls: type[Aqm], layout: np.dtype[Any]) -> tuple[list[int], Owner]:
         raise InputError("compiled: needs Numba: pip install 'sojourn[compiled]'") from None
     draw = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_size_t)(_sojourn.draw_address())
 
+    kind = _kind(cls)
+    drawing = f"random() works only in {kind.drawing}"
+
     @numba.njit
     def random(queue: Any) -> float:
         if queue._rng == 0:
-            raise RuntimeError("random() works only in on_enqueue and on_dequeue")
+            raise RuntimeError(drawing)
         return float(draw(queue._rng))
 
     methods = _methods(cls)
     functions: dict[str, Any] = {"_draw": random}
+    if kind is CONTROL:
+        functions |= {name: numba.njit(one) for name, one in connection.HELPERS.items()}
     scopes = []
     for name, (function, file, tree) in methods.items():
         scope = {**function.__globals__, **identity.closure(function)}
@@ -158,17 +210,19 @@ def _compile(cls: type[Aqm], layout: np.dtype[Any]) -> tuple[list[int], Owner]:
         scopes.append(scope)
     for scope in scopes:
         scope.update(functions)
-    records = [numba.from_dtype(dtype) for dtype in (layout, PACKET, QUEUE)]
+    records = [numba.from_dtype(dtype) for dtype in (layout, PACKET, kind.seen)]
     entries = {
-        name: _entry(numba, functions[f"_method_{name}"], records, *methods[name][1:])
-        for name in HOOKS
+        name: _entry(numba, functions[f"_method_{name}"], kind, records, *methods[name][1:])
+        for name in kind.hooks
         if name in methods
     }
-    addresses = [entries[name].address if name in entries else 0 for name in HOOKS]
+    addresses = [entries[name].address if name in entries else 0 for name in kind.hooks]
     return addresses, Owner(cls, layout, (draw, functions, entries))
 
 
-def _entry(numba: Any, method: Any, records: list[Any], file: str, tree: ast.FunctionDef) -> Any:
+def _entry(
+    numba: Any, method: Any, kind: Kind, records: list[Any], file: str, tree: ast.FunctionDef
+) -> Any:
     """Return the C function that calls a method and catches its exceptions.
 
     `records` are the types of the state, the packet and the queue.
@@ -181,7 +235,7 @@ def _entry(numba: Any, method: Any, records: list[Any], file: str, tree: ast.Fun
     try:
         method.compile((state, packet, queue) if of_packet else (state, queue))
         answer = method.nopython_signatures[-1].return_type
-        _check_answer(numba, answer, file, tree)
+        _check_answer(numba, answer, kind, file, tree)
         arguments = ["carray(state_at, 1)[0]", "carray(packet_at, 1)[0]", "queue"]
         call = ", ".join(arguments if of_packet else arguments[::2])
         scope = {"carray": numba.carray, "method": method}
@@ -194,12 +248,13 @@ def _entry(numba: Any, method: Any, records: list[Any], file: str, tree: ast.Fun
         raise InputError(f"compiled: {file}:{tree.lineno}: {text}") from None
 
 
-def _check_answer(numba: Any, answer: Any, file: str, tree: ast.FunctionDef) -> None:
-    """Refuse a method that returns something other than a decision."""
+def _check_answer(numba: Any, answer: Any, kind: Kind, file: str, tree: ast.FunctionDef) -> None:
+    """Refuse a method that returns something that the engine cannot use."""
     inner = getattr(answer, "type", answer)
-    if isinstance(inner, numba.types.Integer | numba.types.NoneType | numba.types.Omitted):
+    nothing = numba.types.NoneType | numba.types.Omitted
+    if isinstance(inner, nothing if kind is CONTROL else nothing | numba.types.Integer):
         return
-    text = f"{tree.name} returns {answer}, allowed: PASS, MARK, DROP, DROP_HEAD or None"
+    text = f"{tree.name} returns {answer}, allowed: {kind.answers}"
     raise InputError(f"compiled: {file}:{tree.lineno}: {text}")
 
 
@@ -218,10 +273,11 @@ def _message(error: Exception, file: str, tree: ast.FunctionDef) -> str:
     return f"{place}: {reason} (in {tree.name}); {PLAIN}"
 
 
-def _methods(cls: type[Aqm]) -> dict[str, tuple[types.FunctionType, str, ast.FunctionDef]]:
+def _methods(cls: type[Custom]) -> dict[str, tuple[types.FunctionType, str, ast.FunctionDef]]:
     """Return all methods but `start`, with their files and syntax trees."""
     found: dict[str, tuple[types.FunctionType, str, ast.FunctionDef]] = {}
-    for base in cls.__mro__[: cls.__mro__.index(Aqm)]:
+    root = CongestionControl if issubclass(cls, CongestionControl) else Aqm
+    for base in cls.__mro__[: cls.__mro__.index(root)]:
         lines = identity.lines_of(base)
         for name, function in vars(base).items():
             if not isinstance(function, types.FunctionType) or name in ("start", *found):
@@ -237,7 +293,7 @@ def _methods(cls: type[Aqm]) -> dict[str, tuple[types.FunctionType, str, ast.Fun
 
 
 def _rewritten(
-    cls: type[Aqm],
+    cls: type[Custom],
     methods: dict[str, Any],
     layout: np.dtype[Any],
     name: str,
@@ -246,7 +302,10 @@ def _rewritten(
     scope: dict[str, Any],
 ) -> Callable[..., Any]:
     """Return a method as a function of records; its constants are added to `scope`."""
-    new = _Rewrite(cls, tuple(methods), layout.names or (), tree, file, scope).run()
+    rewrite = _Rewrite(cls, tuple(methods), layout.names or (), tree, file, scope)
+    new = rewrite.run()
+    if _kind(cls) is CONTROL:
+        new = connection.Rewrite(tuple(rewrite.others)).visit(new)
     module = ast.fix_missing_locations(ast.Module([new], []))
     exec(compile(module, file, "exec"), scope)
     function: Callable[..., Any] = scope.pop(f"_plain_{name}")
@@ -258,7 +317,7 @@ class _Rewrite(ast.NodeTransformer):
 
     def __init__(
         self,
-        cls: type[Aqm],
+        cls: type[Custom],
         methods: tuple[str, ...],
         fields: tuple[str, ...],
         tree: ast.FunctionDef,
@@ -271,8 +330,10 @@ class _Rewrite(ast.NodeTransformer):
         if not names or tree.decorator_list:
             raise self._refusal(tree, f"{tree.name} has a decorator, or no self")
         self.own, self.others = names[0], names[1:]
-        seen = [PACKET.names, QUEUE.names] if tree.name in OF_PACKETS else [QUEUE.names]
-        known = zip(self.others, seen, strict=False) if tree.name in HOOKS else ()
+        kind = _kind(cls)
+        names_of = (*(kind.seen.names or ()), *kind.more)
+        seen = [PACKET.names, names_of] if tree.name in OF_PACKETS else [names_of]
+        known = zip(self.others, seen, strict=False) if tree.name in kind.hooks else ()
         self.known = {name: tuple(fields or ()) for name, fields in known}
 
     def run(self) -> ast.FunctionDef:

@@ -11,19 +11,20 @@
 //! alive and not in use.
 //!
 //! **Native code.** `sojourn.custom.native` compiles a class with Numba. It derives the types from
-//! the records [`PacketRecord`] and [`QueueRecord`], and from the state that it passes with the
+//! the records [`PacketRecord`] and `QueueRecord`, and from the state that it passes with the
 //! addresses; every index of an array is checked. The code so reads and writes only within the
 //! three records, which are `&mut` during the call and have these layouts (`#[repr(C)]`, and words
-//! of the size of the state). No exception leaves it, and it calls nothing but the methods of the
-//! class and [`draw`]. `CompiledMethods` owns the objects that own the code, so the addresses stay
+//! of the size of the state). A congestion control has a `ConnectionRecord` in place of the queue.
+//! No exception leaves it, and it calls nothing but the methods of the class and [`draw`].
+//! `CompiledMethods` and `CompiledControl` own the objects that own the code, so the addresses stay
 //! valid.
 //!
 //! **Random numbers for native code.** [`NativeMethod::call`] stores the address of the generator
-//! in the record of the queue and clears it when the code returns. The code passes it to [`draw`]
+//! in the record of the queue or connection and clears it when the code returns. The code passes it to [`draw`]
 //! and keeps no copy: the compiler refuses classes that name the field.
 #![allow(unsafe_code)]
 
-use super::records::{PacketRecord, QueueRecord};
+use super::records::{Draws, PacketRecord};
 use pyo3::{Py, Python};
 use sojourn_aqm::random::Random;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -77,20 +78,29 @@ pub fn is_kept<T>(_py: Python<'_>, object: &Py<T>) -> bool {
     references > 1
 }
 
-/// Method of a class that Numba compiled.
-#[derive(Clone, Copy, Debug)]
-pub struct NativeMethod(Address);
+/// Method of a class that Numba compiled; `S` is the record of what it sees besides the packet.
+#[derive(Debug)]
+pub struct NativeMethod<S>(Address<S>);
+
+impl<S> Clone for NativeMethod<S> {
+    fn clone(&self) -> NativeMethod<S> {
+        *self
+    }
+}
+
+impl<S> Copy for NativeMethod<S> {}
 
 /// Signature of the compiled method.
-type Address = unsafe extern "C" fn(*mut PacketRecord, *mut QueueRecord, *mut u64) -> i64;
+type Address<S> = unsafe extern "C" fn(*mut PacketRecord, *mut S, *mut u64) -> i64;
 
-impl NativeMethod {
-    /// Method at an address that `sojourn.custom.native` returned; `None` for address 0.
-    pub fn at(address: usize) -> Option<NativeMethod> {
+impl<S: Draws> NativeMethod<S> {
+    /// Method at an address that `sojourn.custom.native` returned; `None` for address 0. The class
+    /// was compiled for records of this type.
+    pub fn at(address: usize) -> Option<NativeMethod<S>> {
         let code = std::ptr::with_exposed_provenance::<()>(address);
         // SAFETY: see the top of the file; the address is that of a function of this type.
         (!code.is_null())
-            .then(|| NativeMethod(unsafe { std::mem::transmute::<*const (), Address>(code) }))
+            .then(|| NativeMethod(unsafe { std::mem::transmute::<*const (), Address<S>>(code) }))
     }
 
     /// Call the method; `rng` is the source of its random numbers.
@@ -99,18 +109,18 @@ impl NativeMethod {
         self,
         mut rng: Option<Generator<'_>>,
         packet: &mut PacketRecord,
-        queue: &mut QueueRecord,
+        seen: &mut S,
         state: &mut [u64],
     ) -> i64 {
-        queue.rng = rng.as_mut().map_or(0, |rng| (&raw mut *rng).expose_provenance());
+        *seen.rng() = rng.as_mut().map_or(0, |rng| (&raw mut *rng).expose_provenance());
         // SAFETY: see the top of the file.
-        let answer = unsafe { (self.0)(packet, queue, state.as_mut_ptr()) };
-        queue.rng = 0;
+        let answer = unsafe { (self.0)(packet, seen, state.as_mut_ptr()) };
+        *seen.rng() = 0;
         answer
     }
 }
 
-/// Draw a number in [0, 1); `address` is the field `rng` of the queue during a call.
+/// Draw a number in [0, 1); `address` is the field `rng` of the record during a call.
 pub extern "C" fn draw(address: usize) -> f64 {
     let generator = std::ptr::with_exposed_provenance_mut::<Generator<'static>>(address);
     // SAFETY: see the top of the file.

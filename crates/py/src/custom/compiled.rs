@@ -52,7 +52,7 @@ impl Gauge {
 
 /// Constant part of a compiled class.
 struct Fixed {
-    methods: [Option<NativeMethod>; 5],
+    methods: [Option<NativeMethod<QueueRecord>>; 5],
     gauges: Vec<Gauge>,
     /// Owner of the native code, which lives as long as this.
     owner: Py<PyAny>,

@@ -1,6 +1,7 @@
 //! A TCP connection as a congestion control that is written in Python sees it.
 
 use super::borrowed::Slot;
+use super::records::ConnectionRecord;
 use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
@@ -27,6 +28,11 @@ pub enum Access {
     Rate,
 }
 
+/// A count as compiled code sees it.
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
 /// State of a connection. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Values {
@@ -45,6 +51,49 @@ pub struct Values {
     pub after_timeout: bool,
     /// Rate of the pacer, bit/s.
     pub pacing_rate: Option<f64>,
+}
+
+impl Values {
+    /// The connection as compiled code sees it.
+    pub fn record(&self) -> ConnectionRecord {
+        let optional = |time: Option<u64>| time.map_or(-1, u64::cast_signed);
+        ConnectionRecord {
+            now: self.now.cast_signed(),
+            cwnd: signed(self.cwnd),
+            ssthresh: signed(self.ssthresh),
+            mss: self.mss.cast_signed(),
+            acked: self.acked.cast_signed(),
+            flight: self.flight.cast_signed(),
+            rtt: optional(self.rtt),
+            srtt: optional(self.srtt),
+            min_rtt: optional(self.min_rtt),
+            pacing_rate: self.pacing_rate.unwrap_or(f64::NAN),
+            rng: 0,
+            error: 0,
+            access: match self.access {
+                Access::Window => 2,
+                Access::Threshold => 1,
+                Access::Rate | Access::Outside => 0,
+            },
+            after_timeout: self.after_timeout,
+            paced: self.paced,
+        }
+    }
+
+    /// The connection after compiled code has changed this one.
+    pub fn changed(self, record: &ConnectionRecord) -> Values {
+        let bytes = |before: u64, after: i64| {
+            let same = signed(before) == after;
+            if same { before } else { after.cast_unsigned() }
+        };
+        let rate = record.pacing_rate;
+        Values {
+            cwnd: bytes(self.cwnd, record.cwnd),
+            ssthresh: bytes(self.ssthresh, record.ssthresh),
+            pacing_rate: (!rate.is_nan()).then_some(rate),
+            ..self
+        }
+    }
 }
 
 /// Connection as a congestion control sees it. All times are in nanoseconds.

@@ -1,15 +1,16 @@
 //! Congestion control of a class in Python.
 
 use super::borrowed::lend;
+use super::compiled_control::{CompiledControl, NativeControl};
 use super::connection::{Access, ConnectionView, Values};
 use super::failure;
-use super::params::{Description, Number, SOURCE, read_values};
+use super::params::{COMPILED, Description, Number, SOURCE, flag_row, read_values};
 use super::{error_of, intern, is_custom, module};
 use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_aqm::error::{Error, Result};
-use sojourn_aqm::params::{Params, Setting};
+use sojourn_aqm::params::{Params, Setting, Value};
 use sojourn_aqm::random::Random;
 use sojourn_aqm::{Span, Time};
 use sojourn_sim::endpoint::cc::{
@@ -49,7 +50,15 @@ fn read(
         .and_then(|m| m.call_method1("describe_control", (name, version)))
         .and_then(|found| found.extract::<(Description, String)>());
     let (class, recovery) = described.map_err(|e| error_of(&e))?;
-    let (source, values, rows) = read_values(class, settings, CommonParams::default().table())?;
+    let compiled = settings.iter().rfind(|(key, _)| *key == COMPILED);
+    let compiled = compiled.map_or(Ok(false), |(_, value)| bool::read(*value));
+    let compiled = compiled.map_err(|e| e.at(COMPILED))?;
+    let flag = flag_row(COMPILED, compiled);
+    let own: Vec<_> = settings.iter().filter(|(key, _)| *key != COMPILED).copied().collect();
+    let mut known = CommonParams::default().table();
+    known.push(flag.clone());
+    let (source, values, mut rows) = read_values(class, &own, known)?;
+    rows.push(flag);
     let recovery = match recovery.as_str() {
         "tahoe" => LossRecovery::Tahoe,
         "reno" => LossRecovery::Reno,
@@ -60,9 +69,9 @@ fn read(
             return Err(Error::new(text).at("recovery"));
         }
     };
-    let maker = Maker { name, source, values };
-    // Errors in `start` are reported with the scenario.
-    maker.object(py).map_err(|e| error_of(&e))?;
+    let maker = Maker { name, source, values, compiled };
+    // Errors in `start` and of the compiler are reported with the scenario.
+    maker.code(py).map_err(|e| error_of(&e))?;
     Ok(ExternalParams { name, recovery, rows, maker: Arc::new(maker) })
 }
 
@@ -72,6 +81,8 @@ struct Maker {
     name: &'static str,
     source: String,
     values: Vec<(&'static str, Number)>,
+    /// True if the class is compiled.
+    compiled: bool,
 }
 
 impl Maker {
@@ -83,6 +94,16 @@ impl Maker {
         let arguments = (self.name, &self.source, values);
         Ok(module(py)?.call_method1("make_control", arguments)?.unbind())
     }
+
+    /// Object of the class, or its native code.
+    fn code(&self, py: Python<'_>) -> PyResult<Code> {
+        let object = self.object(py)?;
+        if self.compiled {
+            let native = module(py)?.call_method1("compile_control", (object,))?;
+            return Ok(Code::Native(CompiledControl::new(native.extract::<NativeControl>()?)));
+        }
+        Code::plain(py, object)
+    }
 }
 
 impl ExternalMaker for Maker {
@@ -90,7 +111,7 @@ impl ExternalMaker for Maker {
         Python::attach(|py| {
             let mss = common.payload();
             let paced = common.pacing == Some(true);
-            let made = self.object(py).and_then(|object| Control::of(py, self.name, object));
+            let made = self.code(py).and_then(|code| Control::of(py, self.name, code));
             let control = made.unwrap_or_else(|error| {
                 failure::report(PyException::new_err(format!("{}: {error}", self.name)));
                 Control::failed(py, self.name)
@@ -101,12 +122,35 @@ impl ExternalMaker for Maker {
     }
 }
 
-/// Bound methods of a Python object, and the connection that they see.
+/// Methods of a class.
+enum Code {
+    /// Object, and its bound method of each hook; `None` if the class does not define it.
+    Plain(Py<PyAny>, [Option<Py<PyAny>>; 6]),
+    /// Native code with the state of the object.
+    Native(CompiledControl),
+}
+
+impl Code {
+    fn plain(py: Python<'_>, object: Py<PyAny>) -> PyResult<Code> {
+        let mut methods = [const { None }; 6];
+        for (hook, method) in HOOKS.into_iter().zip(&mut methods) {
+            *method = object.bind(py).getattr_opt(hook)?.map(Bound::unbind);
+        }
+        Ok(Code::Plain(object, methods))
+    }
+
+    fn defines(&self, hook: Hook) -> bool {
+        match self {
+            Code::Plain(_, methods) => methods[hook as usize].is_some(),
+            Code::Native(native) => native.defines(hook as usize),
+        }
+    }
+}
+
+/// Congestion control of one flow, and the connection that it sees.
 struct Control {
     name: &'static str,
-    object: Py<PyAny>,
-    /// Method of each hook; `None` if the class does not define it.
-    methods: [Option<Py<PyAny>>; 6],
+    code: Code,
     connection: Py<ConnectionView>,
     /// True before the first call.
     fresh: bool,
@@ -115,24 +159,26 @@ struct Control {
 }
 
 impl Control {
-    fn of(py: Python<'_>, name: &'static str, object: Py<PyAny>) -> PyResult<Control> {
-        let mut methods = [const { None }; 6];
-        for (hook, method) in HOOKS.into_iter().zip(&mut methods) {
-            *method = object.bind(py).getattr_opt(hook)?.map(Bound::unbind);
-        }
+    fn of(py: Python<'_>, name: &'static str, code: Code) -> PyResult<Control> {
         let connection = Py::new(py, ConnectionView::default())?;
-        Ok(Control { name, object, methods, connection, fresh: true, failed: false })
+        Ok(Control { name, code, connection, fresh: true, failed: false })
     }
 
     /// Control that calls no method.
     fn failed(py: Python<'_>, name: &'static str) -> Control {
-        let made = Control::of(py, name, py.None());
+        let made = Control::of(py, name, Code::Plain(py.None(), [const { None }; 6]));
         Control { failed: true, ..made.expect("memory for a small object") }
     }
 
     fn copied(&self, py: Python<'_>) -> PyResult<Control> {
-        let object = py.import("copy")?.call_method1("deepcopy", (&self.object,))?;
-        let copy = Control::of(py, self.name, object.unbind())?;
+        let code = match &self.code {
+            Code::Plain(object, _) => {
+                let copy = py.import("copy")?.call_method1("deepcopy", (object,))?;
+                Code::plain(py, copy.unbind())?
+            }
+            Code::Native(native) => Code::Native(native.clone()),
+        };
+        let copy = Control::of(py, self.name, code)?;
         *copy.connection.get().values() = *self.connection.get().values();
         Ok(Control { fresh: self.fresh, failed: self.failed, ..copy })
     }
@@ -141,11 +187,40 @@ impl Control {
     /// not define the method, or an exception has ended the run.
     fn call(&mut self, hook: Hook, seen: Values, rng: Option<&mut dyn Random>) -> Option<Values> {
         self.fresh = false;
-        let method = self.methods[hook as usize].as_ref().filter(|_| !self.failed)?;
-        let done = Python::attach(|py| {
-            let view = self.connection.get();
+        if self.failed || !self.code.defines(hook) {
+            return None;
+        }
+        let done = match &mut self.code {
+            Code::Plain(_, methods) => {
+                let method = methods[hook as usize].as_ref()?;
+                Control::call_plain(&self.connection, method, seen, rng)
+            }
+            Code::Native(native) => {
+                let after = native.call(hook as usize, HOOKS[hook as usize], seen, rng);
+                after.inspect(|after| {
+                    let mut kept = self.connection.get().values();
+                    *kept = Values { access: Access::Outside, ..*after };
+                })
+            }
+        };
+        done.map_err(|error| {
+            self.failed = true;
+            failure::report_in(error, self.name, HOOKS[hook as usize], Some(Time(seen.now)));
+        })
+        .ok()
+    }
+
+    /// Call a method in Python.
+    fn call_plain(
+        connection: &Py<ConnectionView>,
+        method: &Py<PyAny>,
+        seen: Values,
+        rng: Option<&mut dyn Random>,
+    ) -> PyResult<Values> {
+        Python::attach(|py| {
+            let view = connection.get();
             *view.values() = seen;
-            let call = || method.bind(py).call1((&self.connection,));
+            let call = || method.bind(py).call1((connection,));
             let answer = match rng {
                 Some(rng) => lend(py, &view.random, rng, call),
                 None => call(),
@@ -157,12 +232,7 @@ impl Control {
                 return Err(PyTypeError::new_err(text));
             }
             Ok(*view.values())
-        });
-        done.map_err(|error| {
-            self.failed = true;
-            failure::report_in(error, self.name, HOOKS[hook as usize], Some(Time(seen.now)));
         })
-        .ok()
     }
 
     /// Connection as it was last, with this window and no ack.
@@ -182,8 +252,15 @@ impl ExternalControl for Control {
         if self.failed || std::mem::replace(&mut self.fresh, true) {
             return;
         }
-        let again =
-            Python::attach(|py| module(py)?.call_method1("restart", (&self.object,)).map(drop));
+        let again = match &mut self.code {
+            Code::Plain(object, _) => {
+                Python::attach(|py| module(py)?.call_method1("restart", (&*object,)).map(drop))
+            }
+            Code::Native(native) => {
+                native.restart();
+                Ok(())
+            }
+        };
         if let Err(error) = again {
             self.failed = true;
             failure::report_in(error, self.name, "start", None);
@@ -227,14 +304,14 @@ impl ExternalControl for Control {
             CongestionSignal::Mark => Hook::Mark,
             CongestionSignal::Timeout => Hook::Timeout,
         };
-        let hook = if self.methods[own as usize].is_some() { own } else { Hook::Loss };
+        let hook = if self.code.defines(own) { own } else { Hook::Loss };
         let half = (flight / 2).max(2 * window.mss); // RFC 5681 (4)
         let seen = Values { flight, ssthresh: half, ..self.seen(now, window, Access::Threshold) };
         self.call(hook, seen, Some(rng)).map_or(half, |after| after.ssthresh)
     }
 
     fn uses_recovered(&self) -> bool {
-        self.methods[Hook::Recovered as usize].is_some()
+        self.code.defines(Hook::Recovered)
     }
 
     fn on_recovered(&mut self, window: &mut Window, ack: &ProcessedAck, rng: &mut dyn Random) {

@@ -9,6 +9,7 @@ mod aqm;
 mod arrival;
 mod borrowed;
 mod compiled;
+mod compiled_control;
 mod connection;
 mod control;
 mod decision;

@@ -156,6 +156,11 @@ pub fn read_values(
     Ok((source, values, rows))
 }
 
+/// Row of a flag.
+pub fn flag_row(name: &'static str, flag: bool) -> ParamRow {
+    row(name, "flag".into(), flag.write())
+}
+
 fn row(name: &'static str, kind: String, value: String) -> ParamRow {
     ParamRow { name, aliases: &[], kind, value, range: String::new(), symbol: "", about: "" }
 }

@@ -1,4 +1,4 @@
-//! Packet and queue as native code sees them.
+//! Packet, queue and connection as native code sees them.
 
 /// Packet as compiled code sees it; `PACKET` of `sojourn.custom.native` has the same fields.
 #[repr(C)]
@@ -25,4 +25,49 @@ pub struct QueueRecord {
     pub rng: usize,
     /// 1 after an exception.
     pub error: i64,
+}
+
+/// Connection as compiled code sees it; `CONNECTION` of `sojourn.custom.native` has the same
+/// fields. A round-trip time of -1 is None, and so is a rate that is not a number.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionRecord {
+    pub now: i64,
+    pub cwnd: i64,
+    pub ssthresh: i64,
+    pub mss: i64,
+    pub acked: i64,
+    pub flight: i64,
+    pub rtt: i64,
+    pub srtt: i64,
+    pub min_rtt: i64,
+    pub pacing_rate: f64,
+    /// Address of the random number generator during a call, otherwise 0.
+    pub rng: usize,
+    /// 1 after an exception.
+    pub error: i64,
+    /// 2 if the window may be set, 1 if the threshold may.
+    pub access: i64,
+    pub after_timeout: bool,
+    pub paced: bool,
+}
+
+/// Record through which native code draws random numbers.
+pub trait Draws {
+    /// Field with the address of the generator.
+    fn rng(&mut self) -> &mut usize;
+}
+
+impl Draws for QueueRecord {
+    #[inline]
+    fn rng(&mut self) -> &mut usize {
+        &mut self.rng
+    }
+}
+
+impl Draws for ConnectionRecord {
+    #[inline]
+    fn rng(&mut self) -> &mut usize {
+        &mut self.rng
+    }
 }

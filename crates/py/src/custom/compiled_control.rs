@@ -1,0 +1,104 @@
+//! Congestion control that Numba compiled from a Python class.
+
+use super::borrowed::{Generator, NativeMethod, lend};
+use super::connection::{Access, ConnectionView, Values};
+use super::module;
+use super::records::{ConnectionRecord, PacketRecord};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use sojourn_aqm::random::Random;
+use std::sync::Arc;
+
+/// Compiled class as `sojourn.custom.border.compile_control` returns it.
+#[derive(FromPyObject)]
+pub struct NativeControl {
+    /// Addresses of the methods, 0 for those that the class does not define.
+    methods: [usize; 6],
+    /// State after `start`, in whole words.
+    state: Vec<u64>,
+    /// Owner of the native code.
+    owner: Py<PyAny>,
+}
+
+/// Constant part of a compiled class.
+struct Fixed {
+    methods: [Option<NativeMethod<ConnectionRecord>>; 6],
+    /// State after `start`.
+    fresh: Vec<u64>,
+    /// Owner of the native code, which lives as long as this.
+    owner: Py<PyAny>,
+}
+
+/// Native code of a class, and the state of an object as an array.
+#[derive(Clone)]
+pub struct CompiledControl {
+    fixed: Arc<Fixed>,
+    state: Vec<u64>,
+}
+
+/// Generator for the call that repeats a failed one.
+struct Half;
+
+impl Random for Half {
+    fn uniform(&mut self) -> f64 {
+        0.5
+    }
+}
+
+impl CompiledControl {
+    pub fn new(native: NativeControl) -> CompiledControl {
+        let NativeControl { methods, state, owner } = native;
+        let methods = methods.map(NativeMethod::at);
+        let fixed = Fixed { methods, fresh: state.clone(), owner };
+        CompiledControl { fixed: fixed.into(), state }
+    }
+
+    /// True if the class defines this method.
+    pub fn defines(&self, method: usize) -> bool {
+        self.fixed.methods[method].is_some()
+    }
+
+    /// Set the state to that before a connection.
+    pub fn restart(&mut self) {
+        self.state.clone_from(&self.fixed.fresh);
+    }
+
+    /// Call a method, which is defined, and return the connection after it.
+    pub fn call(
+        &mut self,
+        method: usize,
+        name: &str,
+        seen: Values,
+        rng: Option<Generator<'_>>,
+    ) -> PyResult<Values> {
+        let Some(native) = self.fixed.methods[method] else { return Ok(seen) };
+        let mut record = seen.record();
+        native.call(rng, &mut PacketRecord::default(), &mut record, &mut self.state);
+        if record.error != 0 {
+            return Err(self.exception(name, seen));
+        }
+        Ok(seen.changed(&record))
+    }
+
+    /// Exception of a method. Compiled code reports only that there was one: the plain method is
+    /// called with the same state, and raises it.
+    #[cold]
+    fn exception(&self, method: &str, seen: Values) -> PyErr {
+        let text = "an exception in compiled code; it does not occur without compiled=True";
+        let repeated = Python::attach(|py| {
+            let connection = Py::new(py, ConnectionView::default())?;
+            let view = connection.get();
+            *view.values() = seen;
+            let border = module(py)?;
+            let arguments = (&self.fixed.owner, method, &connection, &self.state);
+            let call = || border.call_method1("repeat_control", arguments).map(drop);
+            let done = match seen.access {
+                Access::Rate => call(),
+                _ => lend(py, &view.random, &mut Half, call),
+            };
+            view.values().access = Access::Outside;
+            done
+        });
+        repeated.err().unwrap_or_else(|| PyRuntimeError::new_err(text))
+    }
+}
