@@ -16,8 +16,8 @@
 //! three records, which are `&mut` during the call and have these layouts (`#[repr(C)]`, and words
 //! of the size of the state). A congestion control has a `ConnectionRecord` in place of the queue.
 //! No exception leaves it, and it calls nothing but the methods of the class and [`draw`].
-//! `CompiledMethods` and `CompiledControl` own the objects that own the code, so the addresses stay
-//! valid.
+//! `CompiledMethods` and `CompiledControl` own the objects that own the code, so the addresses
+//! stay valid.
 //!
 //! **Random numbers for native code.** [`NativeMethod::call`] stores the address of the generator
 //! in the record of the queue or connection and clears it when the code returns. The code passes it to [`draw`]
