@@ -20,8 +20,8 @@
 //! stay valid.
 //!
 //! **Random numbers for native code.** [`NativeMethod::call`] stores the address of the generator
-//! in the record of the queue or connection and clears it when the code returns. The code passes it to [`draw`]
-//! and keeps no copy: the compiler refuses classes that name the field.
+//! in the record of the queue or connection and clears it when the code returns. The code passes it
+//! to [`draw`] and keeps no copy: the compiler refuses classes that name the field.
 #![allow(unsafe_code)]
 
 use super::records::{Draws, PacketRecord};
