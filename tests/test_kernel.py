@@ -72,6 +72,7 @@ def test_sack_is_off_only_if_no_flow_has_it() -> None:
             {"source": {"name": "trace", "time_s": [1], "size_bytes": [2000]}},
             "flows.b.source: a packet of 2000B is not supported",
         ),
+        ({"source": "call"}, "flows.b.source: a call is not supported on real packets"),
     ],
 )
 def test_refusals_name_the_flow_and_the_key(flow: dict[str, Any], error: str) -> None:
