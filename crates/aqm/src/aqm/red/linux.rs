@@ -357,7 +357,8 @@ mod tests {
         for (avg, max_p) in [(10_000, "0.1"), (14_000, "0.9"), (11_001, "0.5"), (6000, "0.005")] {
             for idle in [false, true] {
                 let start = || {
-                    let settings = [("max_p", max_p), ("w_q", "0.002")];
+                    // In half a second, the average falls by 6 %.
+                    let settings = [("max_p", max_p), ("w_q", "0.0001")];
                     let mut red = red(&settings, [5000, 15_000]).unwrap();
                     (red.qavg, red.idle_since) = (avg << red.log, idle.then_some(Time::ZERO));
                     red
