@@ -15,9 +15,9 @@ import pytest
 
 from sojourn import InputError, papers
 from sojourn.plotting.run import new_figure, styled
-from sojourn.reproduction import claims, paper, report
+from sojourn.reproduction import claims, paper, report, side_by_side
 from sojourn.reproduction import run as reproduction_run
-from sojourn.reproduction.claims import Claim, Part
+from sojourn.reproduction.claims import Claim, NoRunsError, Part
 from sojourn.scenario.load import parse
 from sojourn.sweeps.runner import CampaignResult, Run, campaign
 
@@ -336,3 +336,21 @@ def test_a_drawing_needs_no_runs(tmp_path: Path) -> None:
     assert outcome.made.rows == []
     report.write_report(outcome, tmp_path)
     assert (tmp_path / "figures/figure-network.svg").exists()
+
+
+def test_live_runs_are_compared_with_their_simulated_counterparts() -> None:
+    """Means over seeds are compared point by point, in any order; a simulated 0 has no ratio."""
+
+    def frame(losses: dict[int, list[float]]) -> pl.DataFrame:
+        rows = [(flows, loss) for flows, each in losses.items() for loss in each]
+        columns = {"flows": [flows for flows, _ in rows], "loss": [loss for _, loss in rows]}
+        return pl.DataFrame({**columns, "axes": ['["flows"]'] * len(rows)})
+
+    live = frame({8: [0.3, 0.1], 16: [0.3, 0.3], 4: [0.1, 0.1]})
+    simulated = frame({4: [0.0, 0.0], 16: [0.1, 0.3], 8: [0.4, 0.4]})
+    runs = {"testbed": live, side_by_side.name("testbed"): simulated}
+    assert side_by_side.largest_difference(runs, "testbed", "loss") == pytest.approx(0.2)
+    assert side_by_side.ratios(runs, "testbed", "loss") == pytest.approx((0.5, 1.5))
+    idle = runs | {side_by_side.name("testbed"): frame({4: [0.0], 8: [0.0], 16: [0.0]})}
+    with pytest.raises(NoRunsError):
+        side_by_side.ratios(idle, "testbed", "loss")

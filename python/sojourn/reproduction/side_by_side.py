@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sojourn.plotting.run import legend
-from sojourn.reproduction.claims import Runs, short
+from sojourn.reproduction.claims import NoRunsError, Runs, short
 from sojourn.reproduction.paper import Figure, Live, Outcome
 
 if TYPE_CHECKING:
@@ -57,9 +57,15 @@ def largest_difference(runs: Runs, of: str, column: str) -> float:
 
 
 def ratios(runs: Runs, of: str, column: str) -> tuple[float, float]:
-    """Return the smallest and the largest ratio of a column, live to simulated, of any point."""
+    """Return the smallest and the largest ratio of a column, live to simulated, of any point.
+
+    Points with a simulated 0 do not count. Raises NoRunsError if there are no others.
+    """
     live, simulated = _means(runs, of, column)
-    return float((live / simulated).min()), float((live / simulated).max())
+    if not (simulated > 0).any():
+        raise NoRunsError(f"{of}: no simulated run has a {column} above 0")
+    each = live[simulated > 0] / simulated[simulated > 0]
+    return float(each.min()), float(each.max())
 
 
 def _means(runs: Runs, of: str, column: str) -> tuple["Array", "Array"]:
