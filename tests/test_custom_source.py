@@ -241,7 +241,7 @@ class Raises(sj.TrafficSource):
 @pytest.mark.parametrize(
     ("make", "error", "text"),
     [
-        (lambda: my_source.Game(pase="5ms"), TypeError, "no parameter .*did you mean"),
+        (lambda: my_source.Game(pauses="5ms"), TypeError, "no parameter .*did you mean"),
         (lambda: my_source.Game(pause="5"), sj.InputError, "Game.pause: "),
         (lambda: my_source.Game(start="later"), sj.InputError, "Game.start: "),
         (NoArrival, sj.InputError, "NoArrival has no next_arrival"),
@@ -259,8 +259,8 @@ def test_classes_of_other_kinds_are_refused() -> None:
     for name in ("examples/my_aqm.py:HeadDrop", "examples/my_control.py:DelayTarget"):
         with pytest.raises(sj.InputError, match="has no TrafficSource"):
             sj.simulate(with_source(SMALL, name))
-    with pytest.raises(sj.InputError, match='unknown parameter "pase", did you mean "pause"'):
-        sj.simulate(with_source(SMALL, "examples/my_source.py:Game(pase=1s)"))
+    with pytest.raises(sj.InputError, match='unknown parameter "pauses", did you mean "pause"'):
+        sj.simulate(with_source(SMALL, "examples/my_source.py:Game(pauses=1s)"))
     with pytest.raises(TypeError, match="stop: the name is in use"):
 
         class Stop(sj.TrafficSource):
