@@ -40,7 +40,7 @@ class DelayTarget(sj.CongestionControl):
             return
         delay = tcp.rtt - tcp.min_rtt
         if tcp.cwnd < tcp.ssthresh and delay < self.target:
-            tcp.cwnd += tcp.acked
+            tcp.cwnd += min(tcp.acked, tcp.mss)
             return
         tcp.ssthresh = tcp.cwnd  # slow start is over
         off = max(-1.0, (self.target - delay) / self.target)

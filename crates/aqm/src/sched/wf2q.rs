@@ -202,7 +202,7 @@ mod tests {
         let mut s = wf2q(&[2.0, 2.0]);
         s.on_enqueued(Time(0), 0, Item { place: 0, len: 2000 }, true);
         assert_eq!(s.tags[0], (0.0, 1000.0, 0));
-        assert_eq!(s.select(Time(0), &|_| None), Some(0));
+        assert_eq!(s.select(Time(0), |_| None), Some(0));
         s.on_sent(Time(0), 0, 2000, None);
         // Half of the packet has been sent at 1 ms: V = 1000 / W.
         assert_eq!([1, 2, 3].map(|ms| s.v(Time(ms * 1_000_000))), [250.0, 500.0, 500.0]);
@@ -223,6 +223,6 @@ mod tests {
         s.on_dropped(0, DropPosition::Head(1000), Some(Item { place: 1, len: 300 }));
         assert_eq!(s.tags[0], (0.0, 300.0, 0));
         s.on_dropped(0, DropPosition::Tail(1), None);
-        assert_eq!((s.tags[0], s.select(Time(0), &|_| None)), ((0.0, 0.0, 0), None));
+        assert_eq!((s.tags[0], s.select(Time(0), |_| None)), ((0.0, 0.0, 0), None));
     }
 }
