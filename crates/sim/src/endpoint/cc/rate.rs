@@ -251,6 +251,16 @@ mod tests {
     }
 
     #[test]
+    fn a_loss_before_an_idle_time_is_not_in_flight_after_it() {
+        let mut r = RateEstimator::default();
+        r.on_sent(&sent(0, 0, false, true));
+        r.on_sent(&sent(100, 0, true, false));
+        ack(&mut r, 200, 0);
+        r.on_sent(&sent(500, 1, false, true));
+        assert_eq!(ack(&mut r, 600, 1).in_flight, 1_000);
+    }
+
+    #[test]
     fn retransmissions_give_no_rtt_and_sacked_ranges_count_once() {
         let mut r = RateEstimator::default();
         (0..4).for_each(|i| _ = r.on_sent(&sent(0, i, false, i == 0)));
