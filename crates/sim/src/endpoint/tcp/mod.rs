@@ -281,6 +281,35 @@ mod tests {
     use sojourn_aqm::params::Setting::Text;
 
     #[test]
+    fn an_ack_filter_sees_the_options_of_an_ack() {
+        let flags = |blocks, ece| Ack { blocks, ece, ..Ack::default() }.tcp_flags();
+        let pure = TcpFlags::ACK.with(TcpFlags::PURE);
+        assert_eq!(flags(0, false), pure);
+        assert_eq!(flags(0, true), pure.with(TcpFlags::ECE));
+        assert_eq!(flags(1, false), pure.with(TcpFlags::SACK));
+        let most = Ack::default().sacks.len() as u8;
+        assert_eq!(flags(most, false), pure.with(TcpFlags::SACK).with(TcpFlags::SACK_FULL));
+        let syn = Ack { syn: true, blocks: 1, ..Ack::default() };
+        assert_eq!(syn.tcp_flags(), TcpFlags::default(), "a SYN-ACK is never dropped");
+    }
+
+    #[test]
+    fn the_smoothed_round_trip_time_starts_with_the_first_sample() {
+        for (name, profile, known) in
+            [("newreno", "rfc", true), ("newreno", "ns2", false), ("cubic", "rfc", true)]
+        {
+            let params = parse(name, [("profile", Text(profile))]).unwrap();
+            let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+            let (mut sender, mut out) = (Tcp::new(&params, &mut rng), Vec::new());
+            sender.open(Time(0), &mut out);
+            assert_eq!(sender.srtt(), None);
+            let syn = Ack { ack: 1, syn: true, ..Ack::default() };
+            sender.on_ack(Time(30_000_000), &syn, &mut out);
+            assert_eq!(sender.srtt(), known.then_some(Span::ms(30)), "{name} {profile}");
+        }
+    }
+
+    #[test]
     fn an_aborted_connection_ends_with_what_was_sent() {
         for (name, profile) in [("newreno", "rfc"), ("newreno", "ns2"), ("cubic", "rfc")] {
             let params = parse(name, [("profile", Text(profile))]).unwrap();

@@ -428,6 +428,7 @@ mod tests {
         };
         assert_eq!(refusal("cubic", &[ns2]), "profile: cubic requires profile rfc");
         assert!(refusal("bbr", &[("ecn", on)]).starts_with("ecn: bbr"));
+        assert!(refusal("bbr3", &[("ecn", on)]).contains("bbr3 defines no reaction"));
         assert_eq!(refusal("cubic", &[("ect1", on)]), "ect1: needs ecn = true");
         assert!(parse("dctcp", [("ect1", on)]).is_ok());
         let text = |name, value| [(name, Setting::Text(value))];
