@@ -26,6 +26,7 @@ def executed(path: Path) -> Any:
     client = NotebookClient(
         notebook, timeout=CELL_S, kernel_name="python3", record_timing=False,
         resources={"metadata": {"path": str(path.parent)}},
+        coalesce_streams=True,  # else the number of outputs depends on the times of the writes
     )  # fmt: skip
     client.execute()
     notebook.metadata = {
