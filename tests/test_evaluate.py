@@ -15,7 +15,7 @@ import pytest
 import scorecards
 import sojourn as sj
 from conftest import Command
-from sojourn.evaluation import cases, figures, measure, run, scorecard, setup
+from sojourn.evaluation import cases, figures, measure, run, scorecard, setup, traffic
 from sojourn.scenario.load import canonical
 from sojourn.scenario.overrides import with_qdisc
 from sojourn.scenario.variants import split
@@ -70,6 +70,19 @@ def test_drop_tail_fills_the_buffer_and_codel_does_not(
     assert frame["mean"].to_list() == [one.mean for one in delay.answers.values()]
     share = next(line for line in found.lines if line.case.id == "B1")
     assert share.answers["fq_codel"].mean < share.answers["droptail"].mean
+
+
+def test_the_video_of_the_traffic_mix_adapts() -> None:
+    """Alone its rate is the highest, beside five TCP flows less; at a low rate it never stops."""
+    tree = traffic.mix(PLAN)[""]
+    assert [flow["source"]["name"] for flow in tree["flows"]].count("video") == 1
+    video = next(flow for flow in tree["flows"] if flow["name"] == "video")
+    tree = with_qdisc(tree, {"name": "droptail"}, setup.LINK)
+    beside = measure.Suite()(sj.simulate(tree))
+    alone = measure.Suite()(sj.simulate({**tree, "flows": [video]}))
+    assert alone["video_rate_bps"] == pytest.approx(4e6)
+    assert alone["video_stalled_s"] == 0
+    assert 0.5e6 <= beside["video_rate_bps"] < 2e6
 
 
 def test_all_disciplines_have_the_same_buffer_and_seeds(

@@ -42,9 +42,11 @@ CHOICES = (
     "A page has 50 objects of 20 kB on average (Pareto, shape 1.2), requested 10 ms apart on "
     "average over at most six parallel connections. Each object has a connection of its own; the "
     "next page starts 100 ms after the last one.",
-    "Video has 2 Mbit/s, 30 frames a second, every 15th eight times as large; each frame is a "
-    "burst at ten times the rate of the link. It does not adapt, also where the RFC asks for "
-    "adaptive video.",
+    "Video in bursts (D3, D4, E8) has 2 Mbit/s, 30 frames a second, every 15th eight times as "
+    "large; each frame is a burst at ten times the rate of the link.",
+    "Adaptive video (F1) has segments of 2 s at 0.5, 1, 2 or 4 Mbit/s over one TCP connection. "
+    "The rate follows the buffer of the player (BBA-0 with the start-up phase of BBA-2): 30 s, of "
+    "which 8 s are the reservoir and 18 s the cushion.",
     "A call has 80 kbit/s: 200 bytes every 20 ms. Constant bit rate traffic in bursts and mixes "
     "has 1 Mbit/s in packets of 1000 bytes.",
     "In the trade-off graphs, an ellipse is the 1-sigma contour of a Gaussian fitted to the runs "
@@ -129,7 +131,7 @@ BURST = (
     ),
 )
 
-VIDEO = Question("packets of large video frames lost", "video-key.loss_rate", "%", "less", 100)
+FRAMES = Question("packets of large video frames lost", "video-key.loss_rate", "%", "less", 100)
 
 CASES: tuple[Case, ...] = (
     Case(
@@ -247,7 +249,7 @@ CASES: tuple[Case, ...] = (
         "Bursts: video, web and CBR",
         "video, web pages, 1 CBR",
         bursts(True, 0),
-        (*BURST, VIDEO),
+        (*BURST, FRAMES),
     ),
     Case(
         "D4",
@@ -256,7 +258,7 @@ CASES: tuple[Case, ...] = (
         "Bursts: all",
         "video, web pages, 1 CBR, 1 endless TCP",
         bursts(True, 1),
-        (*BURST, VIDEO, BULK),
+        (*BURST, FRAMES, BULK),
         trade_off=True,
     ),
     Case(
@@ -349,9 +351,16 @@ CASES: tuple[Case, ...] = (
         "9.1",
         "recommended",
         "Traffic mix",
-        "1 call, web pages of 6 users, 1 CBR, video, 5 endless TCP",
+        "1 call, web pages of 6 users, 1 CBR, 1 adaptive video, 5 endless TCP",
         mix,
-        (CALL, Question("loss of the call", "call.loss_rate", "%", "less", 100), PAGE, BULK),
+        (
+            CALL,
+            Question("loss of the call", "call.loss_rate", "%", "less", 100),
+            PAGE,
+            Question("mean rate of the video", "video_rate_bps", "Mbit/s", "more", 1e-6),
+            Question("time that the video stood still", "video_stalled_s", "s", "less"),
+            BULK,
+        ),
         trade_off=True,
     ),
     Case(

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from sojourn import metrics
 from sojourn._util.units import seconds
 from sojourn.evaluation.setup import LINK, OBJECTS
 from sojourn.result import select
@@ -74,6 +75,10 @@ def _derived(result: Result) -> dict[str, float | None]:
     if {"small", "large"} == set(groups):
         small, large = (_resent(result, name) for name in groups)
         row["size_bias"] = small / large if large else None
+    if any("video_rate_bps" in flow for flow in result.flows.values()):
+        # Without a segment in the measured time the rate is zero.
+        row["video_rate_bps"] = metrics.video_rate_bps(result) or 0.0
+        row["video_stalled_s"] = metrics.video_stalled_s(result)
     if "other" in result.links:
         means = [link["sojourn_mean_s"] for link in result.links.values()]
         row["both_delay_s"] = None if None in means else sum(means)

@@ -155,11 +155,11 @@ CONNECTIONS = 6
 """Connections that a web page uses at the same time (RFC 7928, 7.2)."""
 
 
-def video(plan: Plan, path: Sequence[str] = (LINK,)) -> list[Table]:
-    """Return video of 2 Mbit/s: 30 frames a second, every 15th eight times as large.
+def frames(plan: Plan, path: Sequence[str] = (LINK,)) -> list[Table]:
+    """Return video of 2 Mbit/s as bursts: 30 frames a second, every 15th eight times as large.
 
-    Each frame leaves as a burst at the rate of the access link, ten times that of the bottleneck.
-    The additional part of the large frames is a flow of its own.
+    Each frame leaves at the rate of the access link, ten times that of the bottleneck. The
+    additional part of the large frames is a flow of its own.
     """
     access, small = 10 * plan.rate_bps, 2e6 * 0.5 / 22
     found = []
@@ -169,6 +169,26 @@ def video(plan: Plan, path: Sequence[str] = (LINK,)) -> list[Table]:
         source |= {"on": time(on_s), "off": time(period_s - on_s)}
         found.append({"name": name, "source": source, "path": list(path), "rtt": time(RTT_S)})
     return found
+
+
+def adaptive_video(path: Sequence[str] = (LINK,)) -> Table:
+    """Return video over TCP whose rate follows the buffer of the player.
+
+    Segments last 2 s; rates are 0.5, 1, 2 and 4 Mbit/s. The buffer is an eighth of the source's
+    default, so that a run of 60 s is long enough to fill it.
+    """
+    source = {
+        "name": "video",
+        "segment": "2s",
+        "lowest": "500kbit",
+        "highest": "4mbit",
+        "levels": 4,
+        "buffer": "30s",
+        "reservoir": "8s",
+        "cushion": "18s",
+        "resume": "2s",
+    }
+    return tcp("video", source=source, path=path)
 
 
 def alternating(high_bps: float, low_bps: float, phase_s: float, first_s: float) -> Table:

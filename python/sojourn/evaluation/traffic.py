@@ -8,14 +8,15 @@ from sojourn.evaluation.setup import (
     RTT_S,
     Plan,
     Table,
+    adaptive_video,
     alternating,
     call,
+    frames,
     rate,
     scenario,
     tcp,
     time,
     udp,
-    video,
     web,
 )
 
@@ -96,7 +97,7 @@ def bursts(with_video: bool, bulk: int) -> Build:
 
     def build(plan: Plan) -> Variants:
         flows = [web(), udp("cbr", 1e6, 1000)]
-        flows += video(plan) if with_video else []
+        flows += frames(plan) if with_video else []
         flows += [tcp("bulk", bulk)] if bulk else []
         return {"": scenario("bursts", plan, flows)}
 
@@ -141,7 +142,7 @@ def varying_rate(
             10 * plan.rate_bps, plan.rate_bps, phase_s, phase_s if first_s is None else first_s
         )
         flows = [tcp("bulk", 10)]
-        flows += [web(), udp("cbr", 1e6, 1000), *video(plan)] if bursts else []
+        flows += [web(), udp("cbr", 1e6, 1000), *frames(plan)] if bursts else []
         lasts = 2 * phase_s * (lasts_s if not plan.quick else min(lasts_s, max(2, 15 / phase_s)))
         made = scenario("capacity", plan, flows, link=link, duration_s=lasts + phase_s)
         return {"": {**made, "packet_log": False}}
@@ -150,8 +151,8 @@ def varying_rate(
 
 
 def mix(plan: Plan) -> Variants:
-    """Return a call, web pages, constant bit rate, video and bulk flows."""
-    flows = [call(), web(count=6), udp("cbr", 1e6, 1000), *video(plan), tcp("bulk", 5)]
+    """Return a call, web pages, constant bit rate, adaptive video and bulk flows."""
+    flows = [call(), web(count=6), udp("cbr", 1e6, 1000), adaptive_video(), tcp("bulk", 5)]
     return {"": scenario("mix", plan, flows)}
 
 
