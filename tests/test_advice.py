@@ -41,6 +41,10 @@ CASES: dict[str, tuple[list[str], str]] = {
         ["bulk.tcp=dctcp"],
         "flows.bulk.tcp: dctcp is ECN-capable, and no link of its path marks",
     ),
+    "datagrams that nobody marks": (
+        ["call.ecn=ect1"],
+        "flows.call.ecn: its packets are ECN-capable, and no link of its path marks",
+    ),
     "a buffer below a packet": (
         ["up.qdisc.limit=1000B"],
         "links.up.qdisc.limit: 1kB holds no packet of bulk (1500B), so all of them are dropped",

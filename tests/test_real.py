@@ -160,6 +160,23 @@ def test_a_flood_of_datagrams_loses_what_does_not_fit() -> None:
     assert live.links["up"].utilisation > 0.97
 
 
+def test_datagrams_have_the_ecn_field_of_their_flow() -> None:
+    """ECT(1) joins the queue L of DualPI2, and is marked in place of dropped; Not-ECT does not."""
+    source = {"name": "cbr", "rate": "5200kbit", "packet": "1000B"}
+    plain = {"name": "plain", "source": source}
+    capable = {"name": "capable", "source": source, "ecn": "ect1"}
+    tree = case(plain, capable, packet_log=True)
+    tree["links"]["up"]["qdisc"] = "dualpi2"
+    log = sj.emulate(tree).links["up"].packet_log
+    marked, dropped = (
+        [float(values[log["flow"] == flow].mean()) for flow in (0, 1)]
+        for values in (log["marked"], log["fate"] != 0)
+    )
+    assert marked[0] == 0
+    assert marked[1] > 0.05
+    assert dropped[0] > dropped[1]
+
+
 def test_marks_are_taken_in_place_of_losses() -> None:
     """Flows with ECN retransmit nothing if the AQM marks."""
     qdisc = {"name": "codel", "ecn": True, "limit": "1000p"}

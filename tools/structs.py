@@ -27,6 +27,7 @@ KINDS = {
     "text": "str",
     "integer": "int",
     "integer or name": "int | str",
+    "ect0|ect1": "str",
     "flag": "bool",
     "list of names": "Sequence[str]",
     "table of links": "Mapping[str, Link | Mapping[str, Any]]",

@@ -185,6 +185,37 @@ fn a_class_is_on_every_packet() {
 }
 
 #[test]
+fn datagrams_are_marked_if_their_flow_is_ecn_capable() {
+    let flow = |name, ecn: &str| {
+        let mut flow = json!({"name": name, "path": ["up"],
+            "source": {"name": "cbr", "rate": "3500kbit", "packet": "1000B"}});
+        if !ecn.is_empty() {
+            flow["ecn"] = json!(ecn);
+        }
+        flow
+    };
+    let fates = |qdisc: &str| {
+        let out = run(&json!({
+            "duration": "20s", "packet_log": true,
+            "links": {"up": {"rate": "10mbit", "qdisc": {"name": qdisc, "ecn": true}}},
+            "flows": [flow("not", ""), flow("classic", "ect0"), flow("l4s", "ect1")]
+        }));
+        let rows = |name: &str| match column(&out, &format!("packet_log/up/{name}")) {
+            Column::U32(all) => all.clone(),
+            Column::U8(all) => all.iter().map(|&x| x.into()).collect(),
+            Column::Bool(all) => all.iter().map(|&x| x.into()).collect(),
+            _ => panic!("no count"),
+        };
+        let (flow, fate, marked) = (rows("flow"), rows("fate"), rows("marked"));
+        [0, 1, 2].map(|f| {
+            let of = || flow.iter().zip(&fate).zip(&marked).filter(move |((x, _), _)| **x == f);
+            (of().any(|((_, fate), _)| *fate == 3), of().any(|(_, marked)| *marked == 1))
+        })
+    };
+    assert_eq!(fates("codel"), [(true, false), (false, true), (false, true)]);
+}
+
+#[test]
 fn series_add_up_to_the_summary() {
     let out = run(&json!({
         "duration": "20s", "sample": "100ms",

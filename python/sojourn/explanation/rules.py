@@ -207,7 +207,7 @@ def _marks(result: Result) -> Iterator[Finding]:
         capable = [
             flow["name"]
             for flow in result.scenario["flows"]
-            if name in flow["path"] and flow.get("tcp", {}).get("ecn")
+            if name in flow["path"] and ("ecn" in flow or flow.get("tcp", {}).get("ecn"))
         ]
         if capable:
             yield from links.no_marks(name, link, f"there and in {' and '.join(capable)}")

@@ -129,9 +129,10 @@ def listen() -> socket.socket:
     return listener
 
 
-def datagrams_from(row: int) -> socket.socket:
-    """Return the socket from which a row sends datagrams to its receiver."""
+def datagrams_from(row: int, ecn: int = 0) -> socket.socket:
+    """Return the socket from which a row sends datagrams with an ECN field to its receiver."""
     sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+    sender.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, ecn)
     sender.bind((address(0, row), 0))
     sender.connect((address(1, row), UDP_PORT))
     return sender

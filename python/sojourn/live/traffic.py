@@ -18,6 +18,8 @@ from sojourn.live.sockets import ENDLESS, Connection
 
 _IN, _OUT, _HANGUP = select.EPOLLIN, select.EPOLLOUT, select.EPOLLHUP | select.EPOLLERR
 _NOTHING = 1 << 63
+_ECN = {None: 0, "ect1": 1, "ect0": 2}
+"""Bits of an ECN field by its name in a scenario."""
 _LOOK_S = 0.1
 """Longest time between two checks of `ended`, in seconds."""
 
@@ -30,6 +32,8 @@ class TrafficGenerator:
         self.plan = plan
         self.stats = FlowStats(self.script.rows(), scenario)
         self.rows = self.stats.rows
+        self._ecn = {flow["name"]: flow.get("ecn") for flow in scenario["flows"]}
+        """Name of the ECN field of the datagrams of each group."""
         self.lateness_s: list[float] = []
         """Lateness of each application event."""
         self.ended = False
@@ -132,7 +136,8 @@ class TrafficGenerator:
                     self._flush(connection)
             case "datagram":
                 if flow not in self._senders:
-                    self._senders[flow] = sockets.datagrams_from(flow)
+                    ecn = _ECN[self._ecn.get(self.rows[flow].group)]
+                    self._senders[flow] = sockets.datagrams_from(flow, ecn)
                 sockets.send_datagram(self._senders[flow], size)
             case "stop" if flow in self._connections:
                 connection = self._connections[flow]

@@ -153,9 +153,9 @@ def _packets(link: Tree, flows: list[Tree], duration_s: float) -> Iterator[str]:
 def _ecn(flow: Tree, links: list[Tree]) -> Iterator[str]:
     """Warn if a flow is ECN-capable, but no link of its path marks."""
     if _has_ecn(flow) and not any(link["qdisc"].get("ecn") is True for link in links):
-        name = flow["tcp"]["name"]
+        who = f".tcp: {flow['tcp']['name']} is" if "tcp" in flow else ".ecn: its packets are"
         yield (
-            f".tcp: {name} is ECN-capable, and no link of its path marks, so it sees drops only; "
+            f"{who} ECN-capable, and no link of its path marks, so it sees drops only; "
             "set `ecn = true` of a discipline"
         )
 
@@ -189,7 +189,7 @@ def _links_of(path: Iterable[str], links: Tree) -> set[str]:
 
 
 def _has_ecn(flow: Tree) -> bool:
-    return bool(flow.get("tcp", {}).get("ecn", False))
+    return "ecn" in flow or bool(flow.get("tcp", {}).get("ecn", False))
 
 
 def _least(duration: str) -> float | None:

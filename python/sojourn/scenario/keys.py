@@ -103,6 +103,12 @@ class Flow(Table, kw_only=True, frozen=True):
     another way to write class. Integer or name; if not given: that of class.
     """
 
+    ecn: str | None = None
+    """ECN field of the packets of a UDP source, ECT(0) or ECT(1), so that disciplines mark them
+    instead of dropping them. The source does not react to marks. TCP has the parameters ecn and
+    ect1 for it. Ect0|ect1; if not given: packets are not ECN-capable.
+    """
+
     sender: str | None = None
     """Host that sends the data, for disciplines that share a link among hosts. {i} stands for the
     index of the flow in its group, from 0. Text; if not given: a host of its own for each flow.

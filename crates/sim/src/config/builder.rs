@@ -28,6 +28,7 @@
 //! # Ok::<(), sojourn_aqm::Error>(())
 //! ```
 
+use super::flows::Capable;
 use super::link_trace::{LinkChange, LinkTrace};
 use super::loss::LossModel;
 use super::scenario::Scenario;
@@ -312,6 +313,12 @@ impl FlowBuilder {
     #[must_use]
     pub fn class(self, class: u16) -> Self {
         self.set("class", class)
+    }
+
+    /// Set the ECN field of the packets of a source over UDP.
+    #[must_use]
+    pub fn ecn(self, ecn: Capable) -> Self {
+        self.set("ecn", ecn.write())
     }
 }
 

@@ -9,11 +9,11 @@ use crate::parsing::parse::{self, KeyReader, NamedParams};
 use crate::traffic::session_params::Poisson;
 use crate::traffic::source::Source;
 use serde_json::Value as Json;
-use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::Value;
 use sojourn_aqm::random::hash;
 use sojourn_aqm::units::Span;
+use sojourn_aqm::{Ecn, cast, choice};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Links crossed by the data of a flow, and those crossed on the return path.
@@ -21,6 +21,16 @@ pub type RoutePair = [Vec<usize>; 2];
 
 /// Placeholder for the number of a flow in the names of its links.
 const NUMBER: &str = "{i}";
+
+choice! {
+    /// ECN field of packets that can be marked.
+    pub enum Capable {
+        /// ECN-capable, classic.
+        Ect0 = "ect0",
+        /// ECN-capable, low latency (RFC 9331).
+        Ect1 = "ect1",
+    }
+}
 
 /// Parsed definition of a group of flows.
 #[derive(Clone, Debug)]
@@ -42,6 +52,8 @@ pub struct FlowConfig {
     pub(crate) rtt: Option<Distribution<Span>>,
     /// Traffic class of the packets; their DSCP, where a discipline reads one.
     pub(crate) class: u16,
+    /// ECN field of the packets over UDP; None for Not-ECT.
+    pub(crate) ecn: Option<Capable>,
     /// Names of the hosts that send and receive the data, as written; None for one of each per
     /// flow.
     pub(crate) hosts: [Option<String>; 2],
@@ -61,6 +73,7 @@ struct Own {
     tcp: Option<TcpParams>,
     rtt: Option<Distribution<Span>>,
     class: u16,
+    ecn: Option<Capable>,
     hosts: [Option<String>; 2],
 }
 
@@ -86,9 +99,15 @@ impl Own {
         if let Source::Trace(trace) = &source {
             trace.validate(count, tcp.is_none()).map_err(|e| e.at("source"))?;
         }
+        let ecn = fields.read("ecn")?;
+        if let (Some(_), Some(tcp)) = (ecn, &tcp) {
+            let text = "is of sources over UDP, and this flow has the TCP";
+            let text = format!("{text} {}: set ecn or ect1 of tcp instead", tcp.name());
+            return Err(Error::new(text).at("ecn"));
+        }
         let class = class(fields)?;
         let hosts = [host(fields, "sender")?, host(fields, "receiver")?];
-        Ok(Own { count, source, tcp, rtt: fields.read("rtt")?, class, hosts })
+        Ok(Own { count, source, tcp, rtt: fields.read("rtt")?, class, ecn, hosts })
     }
 }
 
@@ -108,7 +127,7 @@ impl FlowConfig {
         hops_left: &mut u64,
     ) -> Result<FlowConfig> {
         let fields = KeyReader::new(json, &keys::FLOW)?;
-        let Own { count, source, tcp, rtt, class, hosts } = Own::parse(&fields)?;
+        let Own { count, source, tcp, rtt, class, ecn, hosts } = Own::parse(&fields)?;
         let path = names(fields.require("path")?).map_err(|e| e.at("path"))?;
         if path.is_empty() {
             return Err(Error::new("names no link").at("path"));
@@ -130,6 +149,7 @@ impl FlowConfig {
             written,
             rtt,
             class,
+            ecn,
             hosts,
             joins: None,
             leaves: None,
@@ -171,6 +191,15 @@ impl FlowConfig {
     /// Traffic class of the packets.
     pub fn class(&self) -> u16 {
         self.class
+    }
+
+    /// ECN field of the packets over UDP; what a TCP sends depends on the TCP.
+    pub fn ecn(&self) -> Ecn {
+        match self.ecn {
+            None => Ecn::NotEct,
+            Some(Capable::Ect0) => Ecn::Ect0,
+            Some(Capable::Ect1) => Ecn::Ect1,
+        }
     }
 
     /// Links of the `i`-th flow, by index.

@@ -243,6 +243,9 @@ impl Scenario {
                     flow["rtt"] = rtt.write().into();
                 }
                 flow["class"] = f.class.into();
+                if let Some(ecn) = &f.ecn {
+                    flow["ecn"] = ecn.write().into();
+                }
                 for (key, name) in ["sender", "receiver"].into_iter().zip(&f.hosts) {
                     if let Some(name) = name {
                         flow[key] = name.as_str().into();
@@ -298,6 +301,7 @@ fn in_range<T: Value>(value: T, lo: T, hi: T) -> Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sojourn_aqm::Ecn;
 
     const GOOD: &str = r#"{"duration": "10s", "links": {"up": {"rate": "10mbit", "delay": "5ms",
         "qdisc": "fifo"}},
@@ -345,6 +349,13 @@ mod tests {
         assert!(error(r#""dscp": 64"#).starts_with("flows.ftp.dscp: 64 is out of range"));
         assert!(error(r#""dscp": 8, "class": 8"#).starts_with("flows.ftp.dscp: sets the class"));
         assert!(error(r#""sender": 8"#).starts_with("flows.ftp.sender: "));
+        let ecn = |keys: &str| flow(&format!(r#""source": "cbr", {keys}"#)).map(|f| f.ecn());
+        assert_eq!(ecn(r#""class": 0"#).unwrap(), Ecn::NotEct);
+        assert_eq!(ecn(r#""ecn": "ect0""#).unwrap(), Ecn::Ect0);
+        let wrong = ecn(r#""ecn": "ect""#).unwrap_err().to_string();
+        assert!(wrong.starts_with("flows.ftp.ecn: unknown choice \"ect\""), "{wrong}");
+        assert_eq!(ecn(r#""ecn": "ect1""#).unwrap(), Ecn::Ect1);
+        assert!(error(r#""ecn": "ect1""#).ends_with("set ecn or ect1 of tcp instead"));
         let keys = |flow: &FlowConfig| [flow.host_keys(0), flow.host_keys(1)];
         let [[a, b], [c, d]] = keys(&flow(r#""count": 2"#).unwrap());
         assert!(a != b && a != c && b != d, "each flow has hosts of its own");

@@ -150,8 +150,9 @@ impl Flow {
             hash: u32::from_le_bytes([hash[0], hash[1], hash[2], hash[3]]),
             class: def.class,
             ect: match &def.tcp {
+                None => def.ecn(),
                 Some(tcp) if tcp.settings().ect1 == Some(true) => Ecn::Ect1,
-                _ => Ecn::Ect0,
+                Some(_) => Ecn::Ect0,
             },
             hosts: def.host_keys(i),
             ack_ecn: match def.tcp.as_ref().map(|tcp| tcp.control()) {

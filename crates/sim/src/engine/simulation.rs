@@ -360,7 +360,7 @@ impl Simulation {
         self.outbox.segments.clear();
         if let Some(datagram) = self.outbox.datagram.take() {
             let load = Payload::Datagram(datagram);
-            let packet = ticket(load, datagram.len, Ecn::NotEct, &mut self.bodies);
+            let packet = ticket(load, datagram.len, ect, &mut self.bodies);
             self.push(first, now, packet);
         }
         for i in 0..self.outbox.acks.len() {

@@ -341,6 +341,15 @@ pub static FLOW: Table = Table {
             "\"EF\"",
         ),
         key(
+            "ecn",
+            "ect0|ect1",
+            Means("packets are not ECN-capable"),
+            "ECN field of the packets of a UDP source, ECT(0) or ECT(1), so that disciplines mark \
+             them instead of dropping them. The source does not react to marks. TCP has the \
+             parameters ecn and ect1 for it.",
+            "\"ect1\"",
+        ),
+        key(
             "sender",
             "text",
             Means("a host of its own for each flow"),

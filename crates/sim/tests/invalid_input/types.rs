@@ -122,7 +122,7 @@ fn small() -> Value {
              "path": ["up", "air"], "return_path": ["cell"], "rtt": "40ms", "class": 3},
             {"name": "trace", "path": ["up"], "source": {"name": "trace", "time_s": [0.1, 0.2],
              "size_bytes": [100, 200], "flow": [0, 0]}},
-            {"name": "call", "path": ["up"], "source": {"name": "bulk"}, "dscp": "EF",
+            {"name": "call", "path": ["up"], "source": {"name": "cbr"}, "dscp": "EF", "ecn": "ect1",
              "sender": "server", "receiver": "laptop"}
         ],
         "changes": [{"at": "1s", "join": ["trace"], "leave": ["bulk"],

@@ -196,7 +196,7 @@ impl Plain {
             loads.push((Load::Segment(s), s.wire_bytes, if s.ect { ect } else { Ecn::NotEct }, 0));
         }
         let datagram = out.datagram.take();
-        loads.extend(datagram.map(|d| (Load::Datagram(d), d.len, Ecn::NotEct, 0)));
+        loads.extend(datagram.map(|d| (Load::Datagram(d), d.len, ect, 0)));
         loads.extend(out.acks.drain(..).map(|a| (Load::Ack(a), a.wire.into(), ack_ecn, 1)));
         let report = |report| (Load::Report(report), Report::BYTES, Ecn::NotEct, 1);
         loads.extend(out.reports.drain(..).map(report));

@@ -93,6 +93,11 @@ pub fn unsteady(seed: u64) -> Value {
     };
     let last = all["flows"].as_array().expect("a list").len() - 1;
     all["flows"][last]["class"] = json!(pick(65_536));
+    for flow in all["flows"].as_array_mut().expect("a list") {
+        if flow["source"]["name"] == "cbr" && flow.get("tcp").is_none() {
+            flow["ecn"] = json!(["ect0", "ect1"][pick(2)]);
+        }
+    }
     if pick(3) == 0 {
         // In milliseconds like the delays: packets arrive exactly at the times of opportunities.
         let ms = [vec![1, 2, 2, 3, 9], vec![0, 0, 7, 300, 301, 302, 303, 900], vec![2]];
