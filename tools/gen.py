@@ -236,20 +236,50 @@ def example(params: list[Spec]) -> tuple[str, str]:
 
 
 SIM = ROOT / "crates" / "sim" / "src"
+RFC = SIM / "endpoint" / "tcp" / "rfc.rs"
 MODELS = {
     "video": [SIM / "traffic" / "video.rs"],
     "call": [SIM / "endpoint" / "call.rs", SIM / "endpoint" / "gcc.rs"],
 }
 """Files of the sources that model a program; their headers list departures from the source."""
 
+COMMON = {
+    "Every TCP of the profile rfc": RFC,
+    "Selective acknowledgements": RFC.with_suffix("") / "sack.rs",
+    "With `rack`": RFC.with_suffix("") / "rack.rs",
+    "With `hystart`": SIM / "endpoint" / "cc" / "hystart.rs",
+}
+"""Files with departures that several TCPs have in common, by what they are about."""
+
+WITHOUT_SACK = ("newreno", "reno", "tahoe")
+"""TCPs without selective acknowledgements."""
+
 
 def page(spec: Spec, kind: str) -> str:
     """Return the page of a TCP or a source."""
     source = [f"Source: {spec['source']}.", ""]
-    lines = [*head(spec, kind), *source, *parameters(spec["params"])]
+    lines = [*head(spec, kind), *source]
+    if kind == "tcp":
+        control = RFC.parent.parent / "cc" / f"{spec['name']}.rs"
+        lines += header.algorithm(control) if control.exists() else []
+        lines += [*parameters(spec["params"]), *tcp_departures(spec, control)]
+        return "\n".join([*lines, FOOT, ""])
+    lines += parameters(spec["params"])
     said = [line for file in MODELS.get(spec["name"], ()) for line in header.departures(file)]
     lines += ["## Departures from its source", "", *said] if said else []
     return "\n".join([*lines, *[""] * bool(said), FOOT, ""])
+
+
+def tcp_departures(spec: Spec, control: Path) -> list[str]:
+    """Return the departures of a TCP: its own, then those that it shares with others."""
+    lines = ["## Departures from its source", ""]
+    own = header.departures(control) if control.exists() else []
+    lines += [*own, ""] * bool(own)
+    for about, file in COMMON.items():
+        if file.stem in ("sack", "rack") and spec["name"] in WITHOUT_SACK:
+            continue
+        lines += [*header.departures(file, f"{about}: "), ""]
+    return lines
 
 
 def discipline(spec: Spec, run: step.Step) -> str:

@@ -116,10 +116,33 @@ def _about(file: str, gauge: str) -> Iterator[str]:
             )
 
 
-def departures(file: Path) -> list[str]:
-    """Return the paragraph **Departures** of a module header as lines of text, without its mark."""
-    lines = [line[3:].strip() for line in file.read_text().splitlines() if line.startswith("//!")]
-    first = next(i for i, line in enumerate(lines) if line.startswith("**Departures**"))
+def departures(file: Path, about: str = "") -> list[str]:
+    """Return the paragraph **Departures** of a module header as lines of text, without its mark.
+
+    The text begins with `about`. It is empty if the header has no such paragraph.
+    """
+    lines = _module(file)
+    first = next((i for i, line in enumerate(lines) if line.startswith("**Departures**")), None)
+    if first is None:
+        return []
     end = next((i for i in range(first, len(lines)) if not lines[i]), len(lines))
-    text = " ".join(lines[first:end]).removeprefix("**Departures**: ")
-    return textwrap.wrap(text[0].upper() + text[1:], 100)
+    text = plain(" ".join(lines[first:end]).removeprefix("**Departures**: "))
+    text = about + text if about else text[0].upper() + text[1:]
+    return textwrap.wrap(text, 100, break_on_hyphens=False)
+
+
+def algorithm(file: Path) -> list[str]:
+    """Return the section **Algorithm** of a module header as Markdown; empty if there is none."""
+    lines = _module(file)
+    if "**Algorithm**" not in lines:
+        return []
+    first = lines.index("**Algorithm**") + 1
+    end = next(i for i in range(first, len(lines)) if lines[i].startswith("**"))
+    text = [plain(line) for line in lines[first:end]]
+    steps = [line if re.match(r"\d+\. |$", line) else f"   {line}" for line in text]
+    return ["## Algorithm", *steps]
+
+
+def _module(file: Path) -> list[str]:
+    """Return the lines of a module header."""
+    return [line[3:].strip() for line in file.read_text().splitlines() if line.startswith("//!")]
