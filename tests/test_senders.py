@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from validation import l4s, senders
+from validation import l4s, overload, senders
 
 ROWS = {row["name"]: row for row in senders.rows()}
 
@@ -69,3 +69,15 @@ def test_step_marks_single_packets_of_a_slow_link_unless_told_otherwise() -> Non
     short = l4s.run(10, 20, l4s.PRAGUE, l4s.CUBIC, tc=l4s.SHORT)
     assert plain[0] / plain[1] < 0.6
     assert abs(short[0] / short[1] - published) < 0.5
+
+
+@pytest.mark.parametrize("ecn", overload.PUBLISHED)
+def test_overload_by_udp_leaves_the_published_shares(ecn: str | None) -> None:
+    """At 50 and 75 Mbit/s of 100; ECT(1) gains UDP nothing, and C keeps its delay."""
+    for rate in (50, 75):
+        published = overload.PUBLISHED[ecn][overload.RATES.index(rate)]
+        ours = overload.run(rate, ecn)
+        assert ours[:2] == pytest.approx(published, abs=2.5)
+        assert 13.5 < ours[3] < 15.5
+        known = overload.PUBLISHED_L.get((ecn, rate), 0.3)
+        assert ours[2] < max(known, 0.3)

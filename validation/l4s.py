@@ -56,7 +56,6 @@ At 10 Mbit/s a frame takes 1.2 ms, so that the step of 1 ms marks each packet of
 frame of CUBIC. With `{SHORT}` it does not: the last column has the ratio of ours.
 At 50 Mbit/s and 10 ms the difference is not explained; neither that setting nor a step of 5 ms
 changes it. The published runs at 100 Mbit/s with long paths are left out: they ended in the start.
-The published table of overload is not repeated here.
 """
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import sojourn as sj
-from validation import l4s
+from validation import l4s, overload
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT / "tests/vectors/linux/senders.csv"
@@ -263,7 +263,7 @@ def page(found: Sequence[tuple[Row, Measured]]) -> str:
     rule = "| " + " | ".join("---" for _ in COLUMNS.split("|")) + " |"
     for tc, lines in sections.items():
         text += "\n".join(["", f"## `{tc}`", "", f"| {COLUMNS} |", rule, *lines, ""])
-    return text + l4s.section()
+    return text + l4s.section() + overload.section()
 
 
 def main() -> None:
