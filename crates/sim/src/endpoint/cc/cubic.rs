@@ -7,9 +7,9 @@
 //! **Symbols** as in the RFC, in segments and seconds: `C`, `W_max`, `K`, `W_est`, `cwnd_epoch`,
 //! `cwnd_prior`, `t`.
 //!
-//! **Departures**: slow start is that of HyStart++ (§4.10) unless disabled. The minimum window after
-//! a reduction is two segments, for marks and losses alike. The window grows only if it was full
-//! when the ack arrived (application-limited flows, §4.2).
+//! **Departures**: slow start is that of HyStart++ (§4.10) unless disabled. The minimum window
+//! after a reduction is two segments, for marks and losses alike. The window grows only if it was
+//! full when the ack arrived (application-limited flows, §4.2).
 
 use super::{
     CongestionControl, CongestionSignal, ControlParams, NewDataAck, Reno, SentSegment, Window,
