@@ -24,7 +24,7 @@ PUBLISHED = {
 
 NAMES = {None: "Not-ECT", "ect0": "ECT(0)", "ect1": "ECT(1)"}
 
-PUBLISHED_L = {("ect1", 50): 0.59, ("ect1", 75): 1.54}
+PUBLISHED_L: dict[tuple[str | None, int], float] = {("ect1", 50): 0.59, ("ect1", 75): 1.54}
 """99th percentile of the delay in L, ms."""
 
 TEXT = f"""
