@@ -2,6 +2,8 @@
 
 import sojourn as sj
 
+SECOND = 1_000_000_000  # ns
+
 
 class MyCbr(sj.TrafficSource):
     """Packets of one size at a constant rate, as `cbr`."""
@@ -11,14 +13,16 @@ class MyCbr(sj.TrafficSource):
 
     def start(self):
         self.sent = 0
+        self.first = 0
 
     def next_arrival(self, flow):
-        bits = self.packet * 8 * 1_000_000_000
         if self.sent == 0:
-            self.first = flow.now + int(flow.random() * (bits // self.rate))
-        time = self.first + self.sent * bits // self.rate
+            self.first = flow.now + int(flow.random() * (self.packet * 8 * SECOND // self.rate))
+        # Whole seconds and the rest: all numbers fit into 64 bits, also when compiled.
+        bits = self.sent * self.packet * 8
+        time = bits // self.rate * SECOND + bits % self.rate * SECOND // self.rate
         self.sent += 1
-        return time, self.packet
+        return self.first + time, self.packet
 
 
 class MyFlows(sj.TrafficSource):
@@ -47,10 +51,10 @@ class Game(sj.TrafficSource):
     largest: sj.Bytes = "300B"
 
     def start(self):
-        self.end = None
+        self.end = -1
 
     def next_arrival(self, flow):
-        if self.end is None:
+        if self.end < 0:
             self.end = flow.now + self.round
         time = flow.now + self.update
         if time > self.end:

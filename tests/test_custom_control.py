@@ -4,8 +4,10 @@ import json
 import pickle
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 import sojourn as sj
@@ -68,12 +70,21 @@ def raw(scenario: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
     return summary, {name: column.tobytes() for name, column in columns.items()}
 
 
+def without_gauges(run: tuple[dict[str, Any], dict[str, bytes]]) -> Any:
+    """Return what `raw` returns without the state of controls."""
+    summary, columns = run
+    of_links = ("links/", "series/", "packet_log/", "fct/")
+    kept = {k: v for k, v in columns.items() if k.startswith(of_links) or "/gauge/" not in k}
+    return summary, kept
+
+
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize(("rust", "python"), PAIRS, ids=lambda one: repr(one))
 def test_reno_in_python_gives_the_bytes_of_rust(name: str, rust: Any, python: Any) -> None:
     """Reno in Python sends the same packets at the same times as the built-in one."""
     ours, theirs = raw(with_tcp(CASES[name], python)), raw(with_tcp(CASES[name], rust))
-    assert ours == theirs
+    assert without_gauges(ours) == theirs
+    assert "groups/one/gauge/counted" in ours[1]
     assert sum(flow["retransmitted_packets"] for flow in ours[0]["flows"] if "timeouts" in flow) > 5
     if name == "timeouts":
         assert sum(flow["timeouts"] for flow in ours[0]["flows"]) > 5
@@ -83,8 +94,9 @@ def test_reno_in_python_gives_the_bytes_of_rust(name: str, rust: Any, python: An
 @pytest.mark.parametrize(("rust", "python"), PAIRS, ids=lambda one: repr(one))
 def test_compiled_reno_gives_the_bytes_of_rust(name: str, rust: Any, python: Any) -> None:
     """So does native code."""
-    compiled = python.replace(compiled=True)
-    assert raw(with_tcp(CASES[name], compiled)) == raw(with_tcp(CASES[name], rust))
+    compiled = raw(with_tcp(CASES[name], python.replace(compiled=True)))
+    assert without_gauges(compiled) == raw(with_tcp(CASES[name], rust))
+    assert compiled == raw(with_tcp(CASES[name], python))
 
 
 SMALL = {**CASES["bulk"], "duration": "3s", "packet_log": False}
@@ -195,6 +207,83 @@ def test_compiled_and_plain_give_the_same_bytes() -> None:
         expected = sj.simulate(with_tcp(case, compiled)).frame("flows")
         assert fork.result().frame("flows").equals(expected)
         assert sim.run().frame("flows").equals(expected)
+
+
+class Counts(sj.CongestionControl):
+    """Has state of every kind."""
+
+    def start(self) -> None:
+        self.acks = 0
+        self.share = 0.0
+        self.seen = False
+        self._hidden = 1
+        self.turns_bad = -1
+
+    def on_ack(self, tcp: Any) -> None:
+        tcp.cwnd += min(tcp.acked, tcp.mss)
+        self.acks += 1
+        self.share = 1 / self.acks
+        self.seen = True
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_state_is_recorded_in_series_and_shown(compiled: bool) -> None:
+    """Numbers that `start` assigns are series of flows and groups, and gauges while it runs."""
+    case = with_tcp(SMALL, Counts(compiled=compiled))
+    result = sj.simulate(case)
+    flows = [result.flows[f"one.{i}"].series for i in range(3)]
+    assert {name for name in flows[0] if "gauge" in name} == {
+        "gauge_acks", "gauge_share", "gauge_seen", "gauge_turns_bad",
+    }  # fmt: skip
+    group = result.frame("groups")
+    acks = np.mean([flow.gauge_acks for flow in flows], axis=0)
+    assert group["gauge_acks"].to_list() == pytest.approx(acks)
+    assert acks[-1] > acks[0] > 10
+    assert flows[0].gauge_share[-1] == 1 / flows[0].gauge_acks[-1]
+    assert set(flows[0].gauge_seen) == {1.0}
+    few = sj.simulate({**case, "sample_flows": False})
+    assert few.frame("groups").equals(group)
+
+    sim = sj.Simulation(case)
+    assert sim.flows["one"].gauges == {"acks": 0, "share": 0, "seen": 0, "turns_bad": -1}
+    sim.run_until("2s")
+    each = [sim.flows[f"one.{i}"].gauges["acks"] for i in range(3)]
+    assert sim.flows["one"].gauges["acks"] == pytest.approx(sum(each) / 3)
+    assert min(each) > 10
+    sim.sample()
+    assert sim.frame("flows")["gauge/acks"].to_list() == [sim.flows["one"].gauges["acks"]]
+    assert "acks" in (sim._repr_html_() or "")
+    for table in ("groups", "flows", "series"):
+        assert sim.run().frame(table).equals(result.frame(table), null_equal=True)
+    assert (
+        "gauges"
+        not in (sj.Simulation(with_tcp(SMALL, "cubic"))._repr_html_() or "").split("flows", 1)[1]
+    )
+
+
+def test_series_with_state_are_saved_and_loaded(tmp_path: Path) -> None:
+    """Parquet files keep the state of controls."""
+    result = sj.simulate(with_tcp(SMALL, Counts()))
+    result.save(tmp_path / "run")
+    again = sj.load_result(tmp_path / "run")
+    assert again.frame("groups").equals(result.frame("groups"), null_equal=True)
+    assert (again.flows["one.1"].series.gauge_acks == result.flows["one.1"].series.gauge_acks).all()
+
+
+def test_a_gauge_that_is_no_number_any_more_ends_the_run() -> None:
+    """As for disciplines."""
+
+    class Turns(Counts):
+        def on_ack(self, tcp: Any) -> None:
+            super().on_ack(tcp)
+            self.turns_bad = "bad"  # type: ignore[assignment]
+
+    with pytest.raises(TypeError, match="turns_bad was a number at the start and is now 'bad'"):
+        sj.simulate(with_tcp(SMALL, Turns()))
+    sim = sj.Simulation(with_tcp({**SMALL, "sample": "3s"}, Turns()))
+    sim.run_until("1s")
+    with pytest.raises(TypeError, match="turns_bad was a number"):
+        sim.flows["one"]
 
 
 def test_a_notebook_shows_the_parameters() -> None:

@@ -71,6 +71,24 @@ def test_an_exception_in_native_code_is_raised_with_its_traceback() -> None:
     assert run(SMALL, "codel").links["up"].departed_packets > 1000
 
 
+class FailsByChance(sj.Aqm):
+    """Raises an exception that depends on a random number."""
+
+    def on_dequeue(self, packet: Any, queue: Any) -> Any:
+        first = queue.random()
+        if queue.random() < 0.01 and first > 0.9:
+            raise RuntimeError("by chance")
+        return sj.PASS
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_an_exception_by_chance_is_raised_again(compiled: bool) -> None:
+    """The plain method has the random numbers that native code has drawn."""
+    with pytest.raises(RuntimeError, match="by chance") as raised:
+        run({**SMALL, "duration": "20s"}, FailsByChance(compiled=compiled))
+    assert raised.traceback[-1].name == "on_dequeue"
+
+
 class Sized(sj.Aqm):
     """Has a state of another size for each parameter, and decisions that can be invalid."""
 
@@ -144,6 +162,14 @@ class ReturnsNumber(sj.Aqm):
         return packet.sojourn / 2
 
 
+class SetsSize(sj.Aqm):
+    """Sets what cannot be set."""
+
+    def on_dequeue(self, packet: Any, queue: Any) -> Any:
+        packet.size = 3
+        return sj.PASS
+
+
 class UsesAddress(sj.Aqm):
     """Reads the address of the generator."""
 
@@ -159,6 +185,7 @@ class UsesAddress(sj.Aqm):
         (UsesColour, "packet has no colour"),
         (UsesUnknown, "self.count is not assigned in start"),
         (ReturnsNumber, "on_dequeue returns float64, allowed: PASS"),
+        (SetsSize, "packet.size cannot be set"),
         (UsesAddress, "queue._rng is not for use"),
     ],
 )

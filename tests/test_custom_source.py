@@ -1,11 +1,13 @@
 """Traffic sources that are written in Python: same bytes as Rust, and clear errors."""
 
 import json
+import math
 import pickle
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Any
 
+import numpy as np
 import pytest
 
 import sojourn as sj
@@ -52,7 +54,9 @@ def test_a_source_in_python_gives_the_bytes_of_rust(tcp: Any, rust: Any, python:
     """Datagrams, writes and connections have the same times and sizes as the built-in ones."""
     more = {"tcp": tcp} if tcp else {}
     ours = raw(with_source(CASE, python, **more))
-    assert ours == raw(with_source(CASE, rust, **more))
+    theirs = raw(with_source(CASE, rust, **more))
+    assert ours == theirs
+    assert raw(with_source(CASE, python.replace(compiled=True), **more)) == theirs
     assert all(flow["goodput_bps"] > 10_000 for flow in ours[0]["flows"])
 
 
@@ -183,6 +187,191 @@ def test_misuse_ends_the_run_with_its_line(kind: str, connections: bool) -> None
     (note,) = caught.value.__notes__
     assert "in next_arrival of " in note
     assert note.endswith(", at 0.099 s of simulated time")
+
+
+class Everything(sj.TrafficSource):
+    """Uses what Numba compiles: arrays, helpers, constants, None, and fractions."""
+
+    mean: sj.Duration = "3ms"
+    ends: int = 400
+    SIZES = (100, 1200)
+
+    def start(self) -> None:
+        self.sent = 0
+        self.share = 0.25
+        self.counts = np.zeros(2, np.int64)
+
+    def gap(self, flow: Any) -> Any:
+        return -self.mean * math.log(1 - flow.random())
+
+    def next_arrival(self, flow: Any) -> Any:
+        if self.sent >= self.ends:
+            return None
+        self.sent += 1
+        kind = 1 if flow.random() < self.share else 0
+        self.counts[kind] += 1
+        if self.counts[0] % 7 == 0:
+            return flow.now, 100
+        return flow.now + self.gap(flow), self.SIZES[kind] + 0.5
+
+
+class EverythingElse(Everything):
+    """The same as connections, which end with a variable that may be None."""
+
+    connections = True
+
+    def next_arrival(self, flow: Any) -> Any:
+        self.sent += 1
+        found = None
+        if self.sent < self.ends:
+            found = (flow.now + self.gap(flow), 10_000)
+        return found
+
+
+@pytest.mark.parametrize("source", [Everything(), Everything(ends=0), EverythingElse()], ids=repr)
+def test_compiled_and_plain_give_the_same_bytes(source: Any) -> None:
+    """Also in steps and forks."""
+    compiled = source.replace(compiled=True)
+    whole = raw(with_source(SMALL, compiled))
+    assert whole == raw(with_source(SMALL, source))
+    assert whole != raw(with_source({**SMALL, "seed": 2}, compiled)) or source.ends == 0
+    sim = sj.Simulation(with_source(SMALL, compiled))
+    sim.run_until("700ms")
+    fork = sim.fork()
+    sim.run_until("2s")
+    while not fork.ended:
+        fork.step("90ms")
+    expected = sj.simulate(with_source(SMALL, compiled)).frame("flows")
+    assert fork.result().frame("flows").equals(expected)
+    assert sim.run().frame("flows").equals(expected)
+
+
+class Misuses(sj.TrafficSource):
+    """Is wrong after a while, in code that Numba compiles."""
+
+    how: int = 0
+
+    def next_arrival(self, flow: Any) -> Any:
+        if flow.now < 500_000_000:
+            return flow.now + 1_000_000 * (1 + flow.random()), 100
+        if self.how == 0:
+            return flow.now - 0.5 - flow.random(), 100
+        if self.how == 1:
+            return flow.now, 0
+        if self.how == 2:
+            return flow.now + 1, 70_000
+        if self.how == 3:
+            return math.nan, 100
+        if self.how == 4:
+            return 1e30, 100
+        if self.how == 5:
+            return flow.now // (flow.now - flow.now), 100
+        if self.how == 6 and flow.random() > 0.0:
+            raise RuntimeError("by chance")
+        if self.how == 7:
+            return flow.now, math.inf
+        return flow.now, 100
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    ("how", "text"),
+    [
+        (0, "time is 5.*, and now is 5.*: the time of an arrival is at least that"),
+        (1, "size is 0, allowed: 1 to 65535 bytes"),
+        (2, "size is 70000, allowed: 1 to 65535 bytes"),
+        (3, "time is nan ns"),
+        (4, r"time is 1e\+30 ns"),
+        (5, "division|modulo"),
+        (6, "by chance"),
+        (7, "size is inf, allowed"),
+        (8, "100000 arrivals at the same time"),
+    ],
+)
+def test_misuse_raises_the_same_exception_if_compiled(how: int, text: str, compiled: bool) -> None:
+    """The plain method is called with the same state and random numbers, and raises."""
+    with pytest.raises(Exception, match=text) as caught:
+        sj.simulate(with_source(SMALL, Misuses(how=how, compiled=compiled), count=1))
+    note = caught.value.__notes__[0]
+    assert note.startswith("in next_arrival of ")
+    assert ", at 0.5" in note
+    if how in (5, 6):
+        assert any(entry.name == "next_arrival" for entry in caught.traceback)
+
+
+class Lists(sj.TrafficSource):
+    """Has state that is not a number."""
+
+    def start(self) -> None:
+        self.sizes = [1, 2]
+
+    def next_arrival(self, flow: Any) -> Any:
+        return None
+
+
+class Unknown(Lists):
+    """Reads what a flow does not have."""
+
+    def start(self) -> None:
+        pass
+
+    def next_arrival(self, flow: Any) -> Any:
+        return flow.time, 1
+
+
+class Sets(Unknown):
+    """Sets what cannot be set."""
+
+    def next_arrival(self, flow: Any) -> Any:
+        flow.now += 1
+        return flow.now, 1
+
+
+class Texts(Unknown):
+    """Calls what Numba does not know."""
+
+    def next_arrival(self, flow: Any) -> Any:
+        return flow.now + len(json.dumps({"now": flow.now})), 1
+
+
+class One(Unknown):
+    """Returns one number."""
+
+    def next_arrival(self, flow: Any) -> Any:
+        return flow.now
+
+
+class Flag(Unknown):
+    """Returns a flag as size."""
+
+    def next_arrival(self, flow: Any) -> Any:
+        return flow.now, True
+
+
+class Three(Unknown):
+    """Returns three numbers."""
+
+    def next_arrival(self, flow: Any) -> Any:
+        return flow.now, 1, 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (Lists, "self.sizes is of type list, allowed"),
+        (Unknown, r"test_custom_source.py:\d+: flow has no time"),
+        (Sets, r"test_custom_source.py:\d+: flow.now cannot be set"),
+        (Texts, r"test_custom_source.py:\d+: .*in next_arrival.; without compiled it runs"),
+        (One, r"next_arrival returns int64, allowed: \(time, size\) or None"),
+        (Flag, "next_arrival returns .*bool.*, allowed"),
+        (Three, "next_arrival returns .*, allowed"),
+    ],
+)
+def test_what_numba_cannot_compile_is_refused_with_its_line(kind: Any, text: str) -> None:
+    """The plain object is accepted."""
+    kind()
+    with pytest.raises(sj.InputError, match=text):
+        kind(compiled=True)
 
 
 def test_a_source_may_end() -> None:

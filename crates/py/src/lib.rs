@@ -125,7 +125,8 @@ fn arrivals(
 fn links(links_json: &str) -> PyResult<Vec<LinkConfig>> {
     let json = serde_json::from_str(links_json)
         .map_err(|e| InputError::new_err(format!("not valid JSON: {e}")))?;
-    sojourn_sim::config::links::parse_links_with(&json, &custom::registry()).map_err(refused)
+    sojourn_sim::config::links::parse_links_with(&json, &custom::registries().qdiscs)
+        .map_err(refused)
 }
 
 /// Convert to nanoseconds, -1 for no time.
@@ -154,12 +155,6 @@ fn decisions(
 #[pymodule]
 mod _sojourn {
     use super::*;
-
-    #[pymodule_init]
-    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
-        custom::register();
-        Ok(())
-    }
 
     #[pymodule_export]
     use super::InputError;
@@ -207,7 +202,7 @@ mod _sojourn {
     fn check(kind: &str, json: &str) -> PyResult<()> {
         let json = serde_json::from_str(json)
             .map_err(|e| InputError::new_err(format!("not valid JSON: {e}")))?;
-        sojourn_sim::check_with(&custom::registry(), kind, &json).map_err(refused)
+        sojourn_sim::check_with(&custom::registries(), kind, &json).map_err(refused)
     }
 
     /// Validate a table of links and return it as canonical JSON.
@@ -319,7 +314,7 @@ mod _sojourn {
         let arrivals = arrivals(&t_ns, &flow, &size, &ecn, headers.as_ref())?;
         let (departures, updates) = (departures_ns.map(times), updates_ns.map(times));
         let follow = follow_dropped.map(|dropped| decisions(&dropped, follow_marked.as_ref()));
-        let registry = super::custom::registry();
+        let registry = super::custom::registries().qdiscs;
         let asked = interruptible(py, progress.as_ref(), false, |ask| {
             let follow = follow.as_deref();
             let departures = departures.as_deref();

@@ -27,7 +27,7 @@ impl ParsedScenario {
         let mut links = links.filter(|link| custom::is_custom(link.qdisc()));
         links.any(|link| is_plain(link.params()))
             || self.controls().any(|tcp| is_plain(&tcp.table()))
-            || self.sources().next().is_some()
+            || self.sources().any(|source| is_plain(&source.param_rows()))
     }
 
     /// TCPs whose congestion control is written in Python.
@@ -66,7 +66,7 @@ impl ParsedScenario {
     #[new]
     fn new(scenario_json: &str) -> PyResult<ParsedScenario> {
         let scenario =
-            Scenario::from_json_with(&custom::registry(), scenario_json).map_err(refused)?;
+            Scenario::from_json_with(&custom::registries(), scenario_json).map_err(refused)?;
         Ok(ParsedScenario { scenario: Arc::new(scenario) })
     }
 

@@ -147,12 +147,17 @@ impl Simulation {
 
     /// Return the state of a flow, host or group by name of the quantity.
     fn flow<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
-        let state = self.get()?.flow(name).map_err(refused)?;
-        let all = PyDict::new(py);
+        let mut simulation = self.get()?;
+        let state = custom::watched(|| simulation.flow(name))?.map_err(refused)?;
+        let (all, gauges) = (PyDict::new(py), PyDict::new(py));
         set_fields! { all, state,
             flows, cwnd_packets, srtt_s, delivered_bytes, received_bytes, sent_packets,
             retransmitted_packets, timeouts
         }
+        for (name, value) in state.gauges {
+            gauges.set_item(name, value)?;
+        }
+        all.set_item("gauges", gauges)?;
         Ok(all)
     }
 

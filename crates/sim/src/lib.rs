@@ -13,8 +13,9 @@
 //! # Ok::<(), sojourn_aqm::Error>(())
 //! ```
 //!
-//! [`config::builder`] makes a scenario from typed values instead. A discipline of another crate is
-//! simulated by name with [`Scenario::from_json_with`].
+//! [`config::builder`] makes a scenario from typed values instead. A discipline, a congestion
+//! control or a traffic source of another crate is simulated by name with
+//! [`Scenario::from_json_with`].
 //!
 //! # Features
 //!
@@ -49,6 +50,7 @@ pub mod parsing;
 pub mod traffic;
 
 pub use config::check::{check, check_with};
+pub use config::registries::Registries;
 pub use config::scenario::Scenario;
 pub use engine::replay::{Arrival, Decision, Replay, ReplayOptions, replay};
 pub use engine::simulation::{FlowState, LinkState, Progress, Simulation, run};

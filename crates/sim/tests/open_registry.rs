@@ -1,10 +1,21 @@
-//! A discipline that is defined in another crate is simulated by name.
+//! A discipline, a congestion control and a source of another crate are simulated by name.
 
 #[path = "../../aqm/examples/write_your_own.rs"]
 mod write_your_own;
 
-use sojourn_aqm::Error;
-use sojourn_sim::{Outcome, Scenario};
+use sojourn_aqm::params::Setting;
+use sojourn_aqm::random::Random;
+use sojourn_aqm::{Error, Span, Time};
+use sojourn_sim::endpoint::cc::{
+    CongestionSignal, ExternalControl, ExternalMaker, ExternalParams, NewDataAck, ProcessedAck,
+    Window,
+};
+use sojourn_sim::endpoint::tcp::{CommonParams, LossRecovery};
+use sojourn_sim::traffic::external::{
+    ExternalArrivals, ExternalSource, ExternalSourceMaker, ExternalTimes,
+};
+use sojourn_sim::{Column, Outcome, Registries, Scenario};
+use std::sync::Arc;
 use write_your_own::{main, registry};
 
 fn scenario(qdisc: &str) -> Result<Scenario, Error> {
@@ -14,7 +25,7 @@ fn scenario(qdisc: &str) -> Result<Scenario, Error> {
         "links": {"up": {"rate": "10mbit", "delay": "5ms", "qdisc": qdisc}},
         "flows": [{"name": "upload", "count": 2, "path": ["up"], "rtt": "40ms"}],
     });
-    Scenario::from_json_with(&registry().unwrap(), &json.to_string())
+    Scenario::from_json_with(&registry().unwrap().into(), &json.to_string())
 }
 
 fn run(scenario: &Scenario) -> Outcome {
@@ -37,7 +48,8 @@ fn a_registered_discipline_is_simulated_by_name() {
     let drops = outcome.summary["links"]["up"]["dropped_early_packets"].as_u64().unwrap();
     assert!(drops > 10, "{}", outcome.summary["links"]["up"]);
 
-    let again = Scenario::from_json_with(&registry().unwrap(), &canonical.to_string()).unwrap();
+    let again =
+        Scenario::from_json_with(&registry().unwrap().into(), &canonical.to_string()).unwrap();
     assert_eq!(
         run(&again).summary["links"],
         outcome.summary["links"],
@@ -45,7 +57,7 @@ fn a_registered_discipline_is_simulated_by_name() {
     );
     let mut clone = canonical.clone();
     clone["links"]["up"]["qdisc"]["period"] = 5.into();
-    let other = Scenario::from_json_with(&registry().unwrap(), &clone.to_string()).unwrap();
+    let other = Scenario::from_json_with(&registry().unwrap().into(), &clone.to_string()).unwrap();
     assert_ne!(
         run(&other).summary["links"],
         outcome.summary["links"],
@@ -73,4 +85,133 @@ fn standard_disciplines_do_not_depend_on_the_registry() {
     let with = scenario("red").unwrap();
     let without = Scenario::from_json(&with.canonical().to_string()).unwrap();
     assert_eq!(run(&with).summary["links"], run(&without).summary["links"]);
+}
+
+/// Congestion control with a constant window; shows the number of acks.
+#[derive(Clone, Debug, Default)]
+struct Constant {
+    acks: u32,
+}
+
+impl ExternalControl for Constant {
+    fn reset(&mut self) {
+        self.acks = 0;
+    }
+
+    fn on_established(&mut self, _now: Time, _window: &Window, _rtt: Option<Span>) {}
+
+    fn on_ack(&mut self, window: &mut Window, _acked: &NewDataAck, _rng: &mut dyn Random) {
+        self.acks += 1;
+        window.cwnd = 5 * window.mss;
+    }
+
+    fn on_congestion(
+        &mut self,
+        _now: Time,
+        window: &Window,
+        _flight: u64,
+        _cause: CongestionSignal,
+        _rng: &mut dyn Random,
+    ) -> u64 {
+        5 * window.mss
+    }
+
+    fn uses_recovered(&self) -> bool {
+        false
+    }
+
+    fn on_recovered(&mut self, _window: &mut Window, _ack: &ProcessedAck, _rng: &mut dyn Random) {}
+
+    fn pacing_rate(&self) -> Option<f64> {
+        None
+    }
+
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("acks", f64::from(self.acks));
+    }
+
+    fn copy(&self) -> Box<dyn ExternalControl> {
+        Box::new(self.clone())
+    }
+}
+
+impl ExternalMaker for Constant {
+    fn make(&self, _common: &CommonParams) -> Box<dyn ExternalControl> {
+        self.copy()
+    }
+}
+
+/// Source of a packet of 500 bytes every 10 ms.
+#[derive(Clone, Debug)]
+struct Ticks;
+
+impl ExternalArrivals for Ticks {
+    fn next_arrival(&mut self, now: Time, _rng: &mut dyn Random) -> Option<(Time, u64)> {
+        Some((now + Span::ms(10), 500))
+    }
+
+    fn copy(&self) -> Box<dyn ExternalArrivals> {
+        Box::new(Ticks)
+    }
+}
+
+impl ExternalSourceMaker for Ticks {
+    fn make(&self, _largest: u64) -> Box<dyn ExternalArrivals> {
+        self.copy()
+    }
+}
+
+fn controls(
+    name: &str,
+    _settings: &[(&str, Setting<'_>)],
+) -> Option<Result<ExternalParams, Error>> {
+    let (recovery, maker) = (LossRecovery::Sack, Arc::new(Constant::default()));
+    let found = ExternalParams { name: "constant", recovery, rows: Vec::new(), maker };
+    (name == "constant").then_some(Ok(found))
+}
+
+fn sources(name: &str, _settings: &[(&str, Setting<'_>)]) -> Option<Result<ExternalSource, Error>> {
+    let (times, maker) = (ExternalTimes::default(), Arc::new(Ticks));
+    let (connections, rows) = (false, Vec::new());
+    let found = ExternalSource { name: "ticks", times, connections, rows, maker };
+    (name == "ticks").then_some(Ok(found))
+}
+
+#[test]
+fn a_control_and_a_source_are_simulated_by_name() {
+    let mine = Registries::standard().with_controls(controls).with_sources(sources);
+    let text = serde_json::json!({
+        "duration": "5s",
+        "sample": "1s",
+        "links": {"up": {"rate": "10mbit", "delay": "5ms"}},
+        "flows": [
+            {"name": "upload", "count": 2, "path": ["up"], "rtt": "50ms", "tcp": "constant"},
+            {"name": "ticks", "path": ["up"], "source": "ticks"},
+        ],
+    })
+    .to_string();
+    let outcome = run(&Scenario::from_json_with(&mine, &text).unwrap());
+    let flow = |i: usize, key: &str| outcome.summary["flows"][i][key].as_f64().unwrap();
+    // 5 segments of 1460 bytes in a round trip of 50 ms, and their transmission.
+    assert!((0.95e6..=1.168e6).contains(&flow(0, "goodput_bps")), "{}", flow(0, "goodput_bps"));
+    assert_eq!(flow(2, "sent_packets"), 499.0);
+    let column = |name: &str| match outcome.columns.iter().find(|(key, _)| key == name) {
+        Some((_, Column::F64(values))) => values.clone(),
+        other => panic!("{name}: {other:?}"),
+    };
+    let [group, first, second] = ["groups/upload", "flows/upload.0", "flows/upload.1"]
+        .map(|of| column(&format!("{of}/gauge/acks")));
+    assert!(first.len() >= 5 && first.windows(2).all(|w| w[0] + 40.0 < w[1]), "{first:?}");
+    for (mean, both) in group.iter().zip(first.iter().zip(&second)) {
+        assert_eq!(*mean, (both.0 + both.1) / 2.0);
+    }
+    assert!(!outcome.columns.iter().any(|(key, _)| key.starts_with("flows/ticks/gauge")));
+
+    for (given, path) in [
+        (Registries::standard().with_controls(controls), "flows.ticks.source"),
+        (Registries::standard().with_sources(sources), "flows.upload.tcp"),
+    ] {
+        let error = Scenario::from_json_with(&given, &text).unwrap_err().to_string();
+        assert!(error.starts_with(path), "a name is in its own registry only: {error}");
+    }
 }

@@ -105,7 +105,7 @@ def make_control(name: str, source: str, values: Mapping[str, Any]) -> Congestio
     return cls._running(values)
 
 
-def compile_control(made: CongestionControl) -> "Native":
+def compile_object(made: Custom) -> "Native":
     """Return the native code of the class of an object, and the state of the object."""
     from sojourn.custom.native import compile_class
 
@@ -121,6 +121,21 @@ def repeat_control(
     getattr(native.object_of(owner, state), method)(connection)
 
 
+def repeat_source(owner: "Owner", flow: _sojourn.Arrivals, state: Sequence[int]) -> Any:
+    """Call a method that failed in native code as plain Python; return its answer."""
+    from sojourn.custom import native
+
+    made: Any = native.object_of(owner, state)
+    return made.next_arrival(flow)
+
+
+def gauges(made: Custom) -> list[str]:
+    """Return the names of the attributes of a new object that are recorded."""
+    numbers = (int, float, bool)
+    state = made._state().items()
+    return [key for key, value in state if isinstance(value, numbers) and key[0] != "_"]
+
+
 def restart(made: CongestionControl) -> None:
     """Set the state of an object to that before a connection."""
     for name in made._state():
@@ -134,15 +149,8 @@ def make(name: str, source: str, values: Mapping[str, Any], rate: int, compiled:
     assert issubclass(cls, Aqm)
     made = cls._running(values, rate=rate)
     _made.last = made
-    numbers = (int, float, bool)
-    state = made._state().items()
-    gauges = [key for key, value in state if isinstance(value, numbers) and key[0] != "_"]
-    native = None
-    if compiled:
-        from sojourn.custom.native import compile_class
-
-        native = compile_class(made)
-    return Made(made, gauges, bool(cls.decides_at_enqueue), native)
+    native = compile_object(made) if compiled else None
+    return Made(made, gauges(made), bool(cls.decides_at_enqueue), native)
 
 
 def repeat(
@@ -152,16 +160,21 @@ def repeat(
     markable: bool,
     queue: Sequence[int],
     state: Sequence[int],
+    drawn: Sequence[float],
 ) -> None:
-    """Call a method that failed in native code as plain Python, to raise its exception."""
-    from sojourn.custom import native
+    """Call a method that failed in native code as plain Python, to raise its exception.
+
+    `drawn` are the random numbers that it has drawn.
+    """
+    from sojourn.custom import layouts, native
 
     made = native.object_of(owner, state)
-    seen = SimpleNamespace(**dict(zip(native.PACKET_FIELDS, packet, strict=True)))
+    seen = SimpleNamespace(**dict(zip(layouts.PACKET_FIELDS, packet, strict=True)))
     seen.markable = markable
     now, size, packets = queue
-    line = SimpleNamespace(now=now, bytes=size, packets=packets, random=lambda: 0.5)
-    arguments = (seen, line) if method in native.OF_PACKETS else (line,)
+    numbers = iter(drawn)
+    line = SimpleNamespace(now=now, bytes=size, packets=packets, random=lambda: next(numbers, 0.5))
+    arguments = (seen, line) if method in layouts.OF_PACKETS else (line,)
     getattr(made, method)(*arguments)
 
 

@@ -14,85 +14,35 @@ import numpy as np
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near
-from sojourn.custom import connection, identity
+from sojourn.custom import arrival, connection, identity
 from sojourn.custom.aqm import Aqm
 from sojourn.custom.base import Custom
 from sojourn.custom.control import CongestionControl
-
-HOOKS = ("on_update", "on_enqueue", "on_overflow", "on_dequeue", "on_empty")
-"""Methods that the engine calls, in the order of Rust."""
-
-OF_PACKETS = ("on_enqueue", "on_dequeue")
-"""Those that have a packet and return a decision."""
-
-PACKET_FIELDS = ("size", "flow", "hash", "class_", "ecn", "arrived", "sojourn")
-
-PACKET = np.dtype([*((name, "i8") for name in PACKET_FIELDS), ("markable", "?")], align=True)
-"""Layout of `PacketRecord` in Rust."""
-
-QUEUE = np.dtype(
-    [("now", "i8"), ("bytes", "i8"), ("packets", "i8"), ("_rng", "u8"), ("_error", "i8")],
-    align=True,
-)
-"""Layout of `QueueRecord` in Rust."""
-
-CONTROL_HOOKS = ("on_established", "on_ack", "on_recovered", "on_loss", "on_mark", "on_timeout")
-"""Methods of a congestion control that the engine calls, in the order of Rust."""
-
-CONNECTION = np.dtype(
-    [
-        *((name, "i8") for name in ("now", "cwnd", "ssthresh", "mss", "acked", "flight")),
-        *((name, "i8") for name in ("rtt", "srtt", "min_rtt")),
-        ("pacing_rate", "f8"),
-        ("_rng", "u8"),
-        ("_error", "i8"),
-        ("_access", "i8"),
-        ("after_timeout", "?"),
-        ("_paced", "?"),
-    ],
-    align=True,
-)
-"""Layout of `ConnectionRecord` in Rust. A round-trip time of -1 is None, so is a rate of NaN."""
-
-
-class Kind(NamedTuple):
-    """Classes of one base class: what the engine calls, and what the methods see."""
-
-    hooks: tuple[str, ...]
-    seen: np.dtype[Any]
-    """Layout of the queue or the connection."""
-    more: tuple[str, ...]
-    """Further attributes of it, which are computed."""
-    answers: str
-    """Values that methods may return."""
-    drawing: str
-    """Methods in which random() works."""
-
-
-AQM = Kind(HOOKS, QUEUE, (), "PASS, MARK, DROP, DROP_HEAD or None", "on_enqueue and on_dequeue")
-
-CONTROL = Kind(
-    CONTROL_HOOKS, CONNECTION, ("window_was_full",), "None", "methods other than on_established"
-)
-
-
-def _kind(cls: type[Custom]) -> Kind:
-    return CONTROL if issubclass(cls, CongestionControl) else AQM
-
+from sojourn.custom.layouts import OF_PACKETS, PACKET, Kind, kind_of
+from sojourn.custom.source import TrafficSource
 
 ENTRY = """
-def entry(packet_at, queue_at, state_at):
-    queue = carray(queue_at, 1)[0]
-    decision = 0
+def entry(packet_at, seen_at, state_at):
+    seen = carray(seen_at, 1)[0]
+    found = 0
     try:
         answer = method({arguments})
         if answer is not None:
-            decision = answer
+            {use}
     except Exception:
-        queue._error = 1
-    return decision
+        seen._error = 1
+    return found
 """
 """Function that Rust calls; an exception must not leave it."""
+
+DECISION = "found = answer"
+"""Statement of the function for an answer that is not None."""
+
+ARRIVAL = """time, size = given(answer)
+            seen._time = whole(time, seen.now, latest)
+            seen._size = whole(size, 1, seen._largest)
+            found = 1"""
+"""The same for the time and size of an arrival."""
 
 PLAIN = "without compiled it runs as plain Python"
 """End of the message about a method that Numba cannot compile."""
@@ -189,7 +139,7 @@ def _compile(cls: type[Custom], layout: np.dtype[Any]) -> tuple[list[int], Owner
         raise InputError("compiled: needs Numba: pip install 'sojourn[compiled]'") from None
     draw = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_size_t)(_sojourn.draw_address())
 
-    kind = _kind(cls)
+    kind = kind_of(cls)
     drawing = f"random() works only in {kind.drawing}"
 
     @numba.njit
@@ -200,7 +150,7 @@ def _compile(cls: type[Custom], layout: np.dtype[Any]) -> tuple[list[int], Owner
 
     methods = _methods(cls)
     functions: dict[str, Any] = {"_draw": random}
-    if kind is CONTROL:
+    if issubclass(cls, CongestionControl):
         functions |= {name: numba.njit(one) for name, one in connection.HELPERS.items()}
     scopes = []
     for name, (function, file, tree) in methods.items():
@@ -225,21 +175,25 @@ def _entry(
 ) -> Any:
     """Return the C function that calls a method and catches its exceptions.
 
-    `records` are the types of the state, the packet and the queue.
+    `records` are the types of the state, the packet, and what else the method sees.
     """
     from numba.core import errors
 
     of_packet = tree.name in OF_PACKETS
-    state, packet, queue = records
-    pointers = [numba.types.CPointer(one) for one in (packet, queue, state)]
+    state, packet, seen = records
+    pointers = [numba.types.CPointer(one) for one in (packet, seen, state)]
     try:
-        method.compile((state, packet, queue) if of_packet else (state, queue))
+        method.compile((state, packet, seen) if of_packet else (state, seen))
         answer = method.nopython_signatures[-1].return_type
         _check_answer(numba, answer, kind, file, tree)
-        arguments = ["carray(state_at, 1)[0]", "carray(packet_at, 1)[0]", "queue"]
+        arguments = ["carray(state_at, 1)[0]", "carray(packet_at, 1)[0]", "seen"]
         call = ", ".join(arguments if of_packet else arguments[::2])
         scope = {"carray": numba.carray, "method": method}
-        exec(ENTRY.format(arguments=call), scope)
+        use = DECISION
+        if kind.root is TrafficSource:
+            scope |= arrival.helpers(numba)
+            use = "pass" if isinstance(answer, numba.types.NoneType) else ARRIVAL
+        exec(ENTRY.format(arguments=call, use=use), scope)
         return numba.cfunc(numba.types.int64(*pointers))(scope["entry"])
     except errors.NumbaError as error:
         raise InputError(f"compiled: {_message(error, file, tree)}") from None
@@ -251,8 +205,11 @@ def _entry(
 def _check_answer(numba: Any, answer: Any, kind: Kind, file: str, tree: ast.FunctionDef) -> None:
     """Refuse a method that returns something that the engine cannot use."""
     inner = getattr(answer, "type", answer)
-    nothing = numba.types.NoneType | numba.types.Omitted
-    if isinstance(inner, nothing if kind is CONTROL else nothing | numba.types.Integer):
+    if isinstance(inner, numba.types.NoneType | numba.types.Omitted):
+        return
+    if kind.root is Aqm and isinstance(inner, numba.types.Integer):
+        return
+    if kind.root is TrafficSource and arrival.is_arrival(numba, inner):
         return
     text = f"{tree.name} returns {answer}, allowed: {kind.answers}"
     raise InputError(f"compiled: {file}:{tree.lineno}: {text}")
@@ -276,8 +233,7 @@ def _message(error: Exception, file: str, tree: ast.FunctionDef) -> str:
 def _methods(cls: type[Custom]) -> dict[str, tuple[types.FunctionType, str, ast.FunctionDef]]:
     """Return all methods but `start`, with their files and syntax trees."""
     found: dict[str, tuple[types.FunctionType, str, ast.FunctionDef]] = {}
-    root = CongestionControl if issubclass(cls, CongestionControl) else Aqm
-    for base in cls.__mro__[: cls.__mro__.index(root)]:
+    for base in cls.__mro__[: cls.__mro__.index(kind_of(cls).root)]:
         lines = identity.lines_of(base)
         for name, function in vars(base).items():
             if not isinstance(function, types.FunctionType) or name in ("start", *found):
@@ -304,7 +260,7 @@ def _rewritten(
     """Return a method as a function of records; its constants are added to `scope`."""
     rewrite = _Rewrite(cls, tuple(methods), layout.names or (), tree, file, scope)
     new = rewrite.run()
-    if _kind(cls) is CONTROL:
+    if issubclass(cls, CongestionControl):
         new = connection.Rewrite(tuple(rewrite.others)).visit(new)
     module = ast.fix_missing_locations(ast.Module([new], []))
     exec(compile(module, file, "exec"), scope)
@@ -330,10 +286,10 @@ class _Rewrite(ast.NodeTransformer):
         if not names or tree.decorator_list:
             raise self._refusal(tree, f"{tree.name} has a decorator, or no self")
         self.own, self.others = names[0], names[1:]
-        kind = _kind(cls)
-        names_of = (*(kind.seen.names or ()), *kind.more)
+        self.kind = kind_of(cls)
+        names_of = (*(self.kind.seen.names or ()), *self.kind.more)
         seen = [PACKET.names, names_of] if tree.name in OF_PACKETS else [names_of]
-        known = zip(self.others, seen, strict=False) if tree.name in kind.hooks else ()
+        known = zip(self.others, seen, strict=False) if tree.name in self.kind.hooks else ()
         self.known = {name: tuple(fields or ()) for name, fields in known}
 
     def run(self) -> ast.FunctionDef:
@@ -380,4 +336,6 @@ class _Rewrite(ast.NodeTransformer):
                 if name not in self.known[own]:
                     fields = [one for one in self.known[own] if one[0] != "_"]
                     raise self._refusal(node, f"{own} has no {name}{near(name, fields)}")
+                if not isinstance(node.ctx, ast.Load) and name not in self.kind.settable:
+                    raise self._refusal(node, f"{own}.{name} cannot be set")
         return self.generic_visit(node)

@@ -10,9 +10,10 @@ class TrafficSource(Custom):
 
     A subclass declares parameters as annotated class attributes with defaults, assigns its state in
     `start`, and returns one arrival after the other from `next_arrival`. An object of it is used
-    like any other source. Every source has the parameters `start` (time of the start, default 0s)
-    and `stop` (time of the end, default never) as well. In the methods a parameter is a number:
-    whole nanoseconds, bits per second or bytes.
+    like any other source. Every source has the parameters `start` (time of the start, default 0s),
+    `stop` (time of the end, default never) and `compiled` (True to compile the methods to native
+    code, default False; needs Numba) as well. In the methods a parameter is a number: whole
+    nanoseconds, bits per second or bytes.
 
     ``start(self)``
         Assigns the state; called once per flow. Optional.
@@ -49,4 +50,4 @@ class TrafficSource(Custom):
 
     connections: ClassVar[bool] = False
     _checked_as: ClassVar[str] = "source"
-    _common: ClassVar[tuple[str, ...]] = ("start", "stop")
+    _common: ClassVar[tuple[str, ...]] = ("start", "stop", "compiled")

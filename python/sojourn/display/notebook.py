@@ -25,7 +25,7 @@ from sojourn.display.summary import (
     ranking,
 )
 from sojourn.display.table import Table
-from sojourn.engines.stepping import Simulation
+from sojourn.engines.stepping import Simulation, State
 from sojourn.metrics.overview import groups
 from sojourn.result.result import Array, Columns, Result
 from sojourn.scenario import describe
@@ -164,18 +164,26 @@ def of_simulation(sim: Simulation) -> str:
     links = Table("link", "rate", "queue", "queue, packets", "utilisation", "gauges", left=1)
     for name, link in sim.links.items():
         used = "" if link.utilisation is None else share(link.utilisation)
-        gauges = ", ".join(f"{gauge} {short(value)}" for gauge, value in link.gauges.items())
         size = f"{figures(link.queue_bytes / 1e3)} kB"
-        links.add_row(name, rate(link.rate_bps), size, str(link.queue_packets), used, gauges)
-    flows = Table("flows", "number", "cwnd, packets", "round trip", "delivered", "timeouts")
+        links.add_row(name, rate(link.rate_bps), size, str(link.queue_packets), used, _gauges(link))
+    heads = ["flows", "number", "cwnd, packets", "round trip", "delivered", "timeouts"]
+    shows = any(flow.gauges for flow in sim.flows.values())
+    flows = Table(*heads, *(["gauges"] if shows else []))
     for name, flow in sim.flows.items():
         window = "" if flow.cwnd_packets is None else figures(flow.cwnd_packets)
         trip = "" if flow.srtt_s is None else duration(flow.srtt_s)
         size = f"{figures(flow.delivered_bytes / 1e6)} MB"
-        flows.add_row(name, str(flow.flows), window, trip, size, str(flow.timeouts))
+        cells = [str(flow.flows), window, trip, size, str(flow.timeouts)]
+        gauges = [_gauges(flow)] if shows else []
+        flows.add_row(name, *cells, *gauges)
     head = f"{escape(describe.title(sim.scenario))}: {sim.now:g} s of {sim.end:g} s"
     tables = f"{table_html(links)}{table_html(flows)}"
     return f'<div style="color:inherit"><p><b>{head}</b></p>{tables}</div>'
+
+
+def _gauges(state: State) -> str:
+    """Return the gauges of a link or of flows in one line."""
+    return ", ".join(f"{gauge} {short(value)}" for gauge, value in state.gauges.items())
 
 
 def _page(

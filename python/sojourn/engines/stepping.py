@@ -72,8 +72,9 @@ class Simulation:
         restart at zero when the warm-up ends. `sojourn_total_s` is the total time in the queue of
         the packets in `departed_packets`.
     flows : mapping of str to State
-        State of each group of flows, with the sums of its flows and the means of `cwnd_packets` and
-        `srtt_s`. A member of a group is ``flows["bulk.0"]``. Totals are from the start of the run.
+        State of each group of flows, with the sums of its flows, the means of `cwnd_packets` and
+        `srtt_s`, and `gauges`, a dict with the means of the state of a congestion control in
+        Python. A member of a group is ``flows["bulk.0"]``. Totals are from the start of the run.
 
     Raises
     ------
@@ -279,8 +280,9 @@ class Simulation:
             gauges = {f"gauge/{gauge}": value for gauge, value in state.pop("gauges").items()}
             self._samples["links"].append({"time_s": now, "link": name, **state, **gauges})
         for name in flows:
-            row = {"time_s": now, "flow": name, **self._compiled.flow(name)}
-            self._samples["flows"].append(row)
+            state = self._compiled.flow(name)
+            gauges = {f"gauge/{gauge}": value for gauge, value in state.pop("gauges").items()}
+            self._samples["flows"].append({"time_s": now, "flow": name, **state, **gauges})
 
     def frame(self, kind: str = "links") -> "pl.DataFrame":
         """Return the samples taken with `sample`, one row per time and link or flow.
@@ -288,8 +290,8 @@ class Simulation:
         Parameters
         ----------
         kind : {"links", "flows"}
-            Samples of links or of flows. Columns are those of a State; gauges of disciplines are
-            called ``gauge/NAME``.
+            Samples of links or of flows. Columns are those of a State; gauges are called
+            ``gauge/NAME``.
         """
         import polars as pl
 

@@ -2,13 +2,14 @@
 
 use super::borrowed::Slot;
 use super::connection::number;
+use super::records::ArrivalRecord;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use sojourn_aqm::Time;
 use sojourn_aqm::cast;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Latest time of an arrival, ns: far after the longest run.
+/// Latest time of an arrival, ns: far after the longest run. `sojourn.custom.native` has the same.
 const LATEST: u64 = 1 << 62;
 
 /// Flow as a traffic source sees it. Times are in nanoseconds.
@@ -31,6 +32,12 @@ impl ArrivalsView {
         let copy = ArrivalsView::new(self.largest);
         copy.set_now(Time(self.now()));
         copy
+    }
+
+    /// The flow as compiled code sees it.
+    pub(super) fn record(&self) -> ArrivalRecord {
+        let (now, largest) = (self.now().cast_signed(), self.largest.cast_signed());
+        ArrivalRecord { now, largest, ..ArrivalRecord::default() }
     }
 
     pub(super) fn set_now(&self, now: Time) {

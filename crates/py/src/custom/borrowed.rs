@@ -14,13 +14,13 @@
 //! the records [`PacketRecord`] and `QueueRecord`, and from the state that it passes with the
 //! addresses; every index of an array is checked. The code so reads and writes only within the
 //! three records, which are `&mut` during the call and have these layouts (`#[repr(C)]`, and words
-//! of the size of the state). A congestion control has a `ConnectionRecord` in place of the queue.
-//! No exception leaves it, and it calls nothing but the methods of the class and [`draw`].
-//! `CompiledMethods` and `CompiledControl` own the objects that own the code, so the addresses
-//! stay valid.
+//! of the size of the state). A congestion control has a `ConnectionRecord` in place of the queue,
+//! a traffic source an `ArrivalRecord`. No exception leaves it, and it calls nothing but the methods
+//! of the class and [`draw`]. `CompiledMethods`, `CompiledControl` and `CompiledSource` own the
+//! objects that own the code, so the addresses stay valid.
 //!
 //! **Random numbers for native code.** [`NativeMethod::call`] stores the address of the generator
-//! in the record of the queue or connection and clears it when the code returns. The code passes it
+//! in the record of queue, connection or flow and clears it when the code returns. The code passes it
 //! to [`draw`] and keeps no copy: the compiler refuses classes that name the field.
 #![allow(unsafe_code)]
 

@@ -3,8 +3,10 @@
 use super::aqm::Methods;
 use super::borrowed::{Generator, NativeMethod};
 use super::decision::{Decision, Hook};
+use super::gauge::{Gauge, Layout};
+use super::module;
+use super::recorded::{Drawn, Recording};
 use super::records::{PacketRecord, QueueRecord};
-use super::{intern, module};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use sojourn_aqm::fifo::QueueView;
@@ -18,36 +20,9 @@ pub struct Native {
     methods: [usize; 5],
     /// State after `start`, in whole words.
     state: Vec<u64>,
-    /// Gauges: name, offset in bytes, type.
-    gauges: Vec<(String, usize, String)>,
+    gauges: Vec<Layout>,
     /// Owner of the native code.
     owner: Py<PyAny>,
-}
-
-/// Part of the state that is recorded.
-#[derive(Clone, Copy, Debug)]
-struct Gauge {
-    name: &'static str,
-    offset: usize,
-    kind: GaugeKind,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum GaugeKind {
-    Real,
-    Integer,
-    Flag,
-}
-
-impl Gauge {
-    fn read(self, state: &[u64]) -> f64 {
-        let word = state.get(self.offset / 8).copied().unwrap_or(0);
-        match self.kind {
-            GaugeKind::Real => f64::from_bits(word),
-            GaugeKind::Integer => word.cast_signed() as f64,
-            GaugeKind::Flag => f64::from(word.to_ne_bytes()[self.offset % 8] != 0),
-        }
-    }
 }
 
 /// Constant part of a compiled class.
@@ -69,18 +44,9 @@ pub struct CompiledMethods {
 
 impl CompiledMethods {
     pub fn new(native: Native) -> CompiledMethods {
-        let gauges = native.gauges.iter().map(|(gauge, offset, kind)| Gauge {
-            name: intern(gauge),
-            offset: *offset,
-            kind: match kind.as_str() {
-                "f" => GaugeKind::Real,
-                "b" => GaugeKind::Flag,
-                _ => GaugeKind::Integer,
-            },
-        });
         let fixed = Fixed {
             methods: native.methods.map(NativeMethod::at),
-            gauges: gauges.collect(),
+            gauges: Gauge::of(&native.gauges),
             owner: native.owner,
         };
         let queue = QueueRecord::default();
@@ -103,19 +69,23 @@ impl CompiledMethods {
             self.queue.bytes = line.bytes().cast_signed();
             self.queue.packets = line.packets().into();
         }
+        let mut drawn = Drawn::default();
+        let mut recording = rng.map(|from| Recording { from, drawn: &mut drawn });
+        let rng = recording.as_mut().map(|rng| rng as Generator<'_>);
         let answer = method.call(rng, packet, &mut self.queue, &mut self.state);
-        if self.queue.error == 0 { Ok(answer) } else { Err(self.exception(hook, *packet)) }
+        if self.queue.error == 0 { Ok(answer) } else { Err(self.exception(hook, *packet, drawn)) }
     }
 
     /// Exception of a method. Compiled code reports only that there was one: the plain method is
-    /// called with the same state, and raises it.
+    /// called with the same state and random numbers, and raises it.
     #[cold]
-    fn exception(&self, hook: Hook, packet: PacketRecord) -> PyErr {
+    fn exception(&self, hook: Hook, packet: PacketRecord, drawn: Drawn) -> PyErr {
         let (p, q) = (packet, self.queue);
         let packet = [p.size, p.flow, p.hash, p.class, p.ecn, p.arrived, p.sojourn];
         let queue = [q.now, q.bytes, q.packets];
         let owner = &self.fixed.owner;
-        let called = (owner, hook.name(), packet, p.markable, queue, &self.state);
+        let numbers = drawn.numbers().to_vec();
+        let called = (owner, hook.name(), packet, p.markable, queue, &self.state, numbers);
         let text = "an exception in compiled code; it does not occur without compiled=True";
         Python::attach(|py| module(py)?.call_method1("repeat", called).map(drop))
             .err()
@@ -157,7 +127,7 @@ impl Methods for CompiledMethods {
     }
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) -> PyResult<()> {
-        self.fixed.gauges.iter().for_each(|gauge| see(gauge.name, gauge.read(&self.state)));
+        self.fixed.gauges.iter().for_each(|gauge| gauge.show(&self.state, see));
         Ok(())
     }
 

@@ -2,11 +2,12 @@
 
 use super::borrowed::{Generator, NativeMethod, lend};
 use super::connection::{Access, ConnectionView, Values};
+use super::gauge::{Gauge, Layout};
 use super::module;
+use super::recorded::{Drawn, Recording};
 use super::records::{ConnectionRecord, PacketRecord};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use sojourn_aqm::random::Random;
 use std::sync::Arc;
 
 /// Compiled class as `sojourn.custom.border.compile_control` returns it.
@@ -16,6 +17,7 @@ pub struct NativeControl {
     methods: [usize; 6],
     /// State after `start`, in whole words.
     state: Vec<u64>,
+    gauges: Vec<Layout>,
     /// Owner of the native code.
     owner: Py<PyAny>,
 }
@@ -25,6 +27,7 @@ struct Fixed {
     methods: [Option<NativeMethod<ConnectionRecord>>; 6],
     /// State after `start`.
     fresh: Vec<u64>,
+    gauges: Vec<Gauge>,
     /// Owner of the native code, which lives as long as this.
     owner: Py<PyAny>,
 }
@@ -36,20 +39,11 @@ pub struct CompiledControl {
     state: Vec<u64>,
 }
 
-/// Generator for the call that repeats a failed one.
-struct Half;
-
-impl Random for Half {
-    fn uniform(&mut self) -> f64 {
-        0.5
-    }
-}
-
 impl CompiledControl {
     pub fn new(native: NativeControl) -> CompiledControl {
-        let NativeControl { methods, state, owner } = native;
+        let NativeControl { methods, state, gauges, owner } = native;
         let methods = methods.map(NativeMethod::at);
-        let fixed = Fixed { methods, fresh: state.clone(), owner };
+        let fixed = Fixed { methods, fresh: state.clone(), gauges: Gauge::of(&gauges), owner };
         CompiledControl { fixed: fixed.into(), state }
     }
 
@@ -63,6 +57,11 @@ impl CompiledControl {
         self.state.clone_from(&self.fixed.fresh);
     }
 
+    /// Show the recorded part of the state.
+    pub fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.fixed.gauges.iter().for_each(|gauge| gauge.show(&self.state, see));
+    }
+
     /// Call a method, which is defined, and return the connection after it.
     pub fn call(
         &mut self,
@@ -73,17 +72,20 @@ impl CompiledControl {
     ) -> PyResult<Values> {
         let Some(native) = self.fixed.methods[method] else { return Ok(seen) };
         let mut record = seen.record();
+        let mut drawn = Drawn::default();
+        let mut recording = rng.map(|from| Recording { from, drawn: &mut drawn });
+        let rng = recording.as_mut().map(|rng| rng as Generator<'_>);
         native.call(rng, &mut PacketRecord::default(), &mut record, &mut self.state);
         if record.error != 0 {
-            return Err(self.exception(name, seen));
+            return Err(self.exception(name, seen, drawn));
         }
         Ok(seen.changed(&record))
     }
 
     /// Exception of a method. Compiled code reports only that there was one: the plain method is
-    /// called with the same state, and raises it.
+    /// called with the same state and random numbers, and raises it.
     #[cold]
-    fn exception(&self, method: &str, seen: Values) -> PyErr {
+    fn exception(&self, method: &str, seen: Values, drawn: Drawn) -> PyErr {
         let text = "an exception in compiled code; it does not occur without compiled=True";
         let repeated = Python::attach(|py| {
             let connection = Py::new(py, ConnectionView::default())?;
@@ -94,7 +96,7 @@ impl CompiledControl {
             let call = || border.call_method1("repeat_control", arguments).map(drop);
             let done = match seen.access {
                 Access::Rate => call(),
-                _ => lend(py, &view.random, &mut Half, call),
+                _ => lend(py, &view.random, &mut drawn.again(), call),
             };
             view.values().access = Access::Outside;
             done

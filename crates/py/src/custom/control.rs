@@ -4,13 +4,15 @@ use super::borrowed::lend;
 use super::compiled_control::{CompiledControl, NativeControl};
 use super::connection::{Access, ConnectionView, Values};
 use super::failure;
-use super::params::{COMPILED, Description, Number, SOURCE, flag_row, read_values};
+use super::gauge::show_attributes;
+use super::params::{COMPILED, Description, Number, SOURCE};
+use super::params::{flag_row, read_values, take_compiled};
 use super::{error_of, intern, is_custom, module};
 use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_aqm::error::{Error, Result};
-use sojourn_aqm::params::{Params, Setting, Value};
+use sojourn_aqm::params::{Params, Setting};
 use sojourn_aqm::random::Random;
 use sojourn_aqm::{Span, Time};
 use sojourn_sim::endpoint::cc::{
@@ -50,11 +52,8 @@ fn read(
         .and_then(|m| m.call_method1("describe_control", (name, version)))
         .and_then(|found| found.extract::<(Description, String)>());
     let (class, recovery) = described.map_err(|e| error_of(&e))?;
-    let compiled = settings.iter().rfind(|(key, _)| *key == COMPILED);
-    let compiled = compiled.map_or(Ok(false), |(_, value)| bool::read(*value));
-    let compiled = compiled.map_err(|e| e.at(COMPILED))?;
+    let (compiled, own) = take_compiled(settings)?;
     let flag = flag_row(COMPILED, compiled);
-    let own: Vec<_> = settings.iter().filter(|(key, _)| *key != COMPILED).copied().collect();
     let mut known = CommonParams::default().table();
     known.push(flag.clone());
     let (source, values, mut rows) = read_values(class, &own, known)?;
@@ -98,11 +97,13 @@ impl Maker {
     /// Object of the class, or its native code.
     fn code(&self, py: Python<'_>) -> PyResult<Code> {
         let object = self.object(py)?;
+        let border = module(py)?;
         if self.compiled {
-            let native = module(py)?.call_method1("compile_control", (object,))?;
+            let native = border.call_method1("compile_object", (object,))?;
             return Ok(Code::Native(CompiledControl::new(native.extract::<NativeControl>()?)));
         }
-        Code::plain(py, object)
+        let gauges = border.call_method1("gauges", (&object,))?.extract::<Vec<String>>()?;
+        Code::plain(py, object, gauges.iter().map(|name| intern(name)).collect())
     }
 }
 
@@ -124,24 +125,32 @@ impl ExternalMaker for Maker {
 
 /// Methods of a class.
 enum Code {
-    /// Object, and its bound method of each hook; `None` if the class does not define it.
-    Plain(Py<PyAny>, [Option<Py<PyAny>>; 6]),
+    Plain(PlainControl),
     /// Native code with the state of the object.
     Native(CompiledControl),
 }
 
+/// Python object.
+struct PlainControl {
+    object: Py<PyAny>,
+    /// Bound method of each hook; `None` if the class does not define it.
+    methods: [Option<Py<PyAny>>; 6],
+    /// Attributes that are recorded.
+    gauges: Arc<[&'static str]>,
+}
+
 impl Code {
-    fn plain(py: Python<'_>, object: Py<PyAny>) -> PyResult<Code> {
+    fn plain(py: Python<'_>, object: Py<PyAny>, gauges: Arc<[&'static str]>) -> PyResult<Code> {
         let mut methods = [const { None }; 6];
         for (hook, method) in HOOKS.into_iter().zip(&mut methods) {
             *method = object.bind(py).getattr_opt(hook)?.map(Bound::unbind);
         }
-        Ok(Code::Plain(object, methods))
+        Ok(Code::Plain(PlainControl { object, methods, gauges }))
     }
 
     fn defines(&self, hook: Hook) -> bool {
         match self {
-            Code::Plain(_, methods) => methods[hook as usize].is_some(),
+            Code::Plain(plain) => plain.methods[hook as usize].is_some(),
             Code::Native(native) => native.defines(hook as usize),
         }
     }
@@ -166,15 +175,16 @@ impl Control {
 
     /// Control that calls no method.
     fn failed(py: Python<'_>, name: &'static str) -> Control {
-        let made = Control::of(py, name, Code::Plain(py.None(), [const { None }; 6]));
+        let (object, methods, gauges) = (py.None(), [const { None }; 6], Arc::default());
+        let made = Control::of(py, name, Code::Plain(PlainControl { object, methods, gauges }));
         Control { failed: true, ..made.expect("memory for a small object") }
     }
 
     fn copied(&self, py: Python<'_>) -> PyResult<Control> {
         let code = match &self.code {
-            Code::Plain(object, _) => {
-                let copy = py.import("copy")?.call_method1("deepcopy", (object,))?;
-                Code::plain(py, copy.unbind())?
+            Code::Plain(plain) => {
+                let copy = py.import("copy")?.call_method1("deepcopy", (&plain.object,))?;
+                Code::plain(py, copy.unbind(), Arc::clone(&plain.gauges))?
             }
             Code::Native(native) => Code::Native(native.clone()),
         };
@@ -191,8 +201,8 @@ impl Control {
             return None;
         }
         let done = match &mut self.code {
-            Code::Plain(_, methods) => {
-                let method = methods[hook as usize].as_ref()?;
+            Code::Plain(plain) => {
+                let method = plain.methods[hook as usize].as_ref()?;
                 Control::call_plain(&self.connection, method, seen, rng)
             }
             Code::Native(native) => {
@@ -253,8 +263,8 @@ impl ExternalControl for Control {
             return;
         }
         let again = match &mut self.code {
-            Code::Plain(object, _) => {
-                Python::attach(|py| module(py)?.call_method1("restart", (&*object,)).map(drop))
+            Code::Plain(plain) => {
+                Python::attach(|py| module(py)?.call_method1("restart", (&plain.object,)).map(drop))
             }
             Code::Native(native) => {
                 native.restart();
@@ -324,6 +334,21 @@ impl ExternalControl for Control {
 
     fn pacing_rate(&self) -> Option<f64> {
         self.connection.get().values().pacing_rate.map(|bps| bps / 8.0)
+    }
+
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        let shown = match &self.code {
+            Code::Plain(plain) => {
+                Python::attach(|py| show_attributes(plain.object.bind(py), &plain.gauges, see))
+            }
+            Code::Native(native) => {
+                native.gauges(see);
+                Ok(())
+            }
+        };
+        if let Err(error) = shown {
+            failure::report_in(error, self.name, "the gauges", None);
+        }
     }
 
     /// Copies the object by `copy.deepcopy`. If that fails, the run of the copy ends.

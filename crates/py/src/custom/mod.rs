@@ -1,21 +1,25 @@
 //! Disciplines, congestion controls and traffic sources that are written in Python.
 //!
-//! A name with a colon, `FILE.py:CLASS` or `MODULE:CLASS`, is a subclass of `sojourn.Aqm`.
-//! `sojourn.custom` finds the class and makes its objects; this module reads the parameters, so
-//! that units and messages are those of every discipline, and builds a single queue around the
-//! object.
+//! A name with a colon, `FILE.py:CLASS` or `MODULE:CLASS`, is a subclass of `sojourn.Aqm`,
+//! `sojourn.CongestionControl` or `sojourn.TrafficSource`. [`registries`] has such names for the
+//! simulator. `sojourn.custom` finds the class and makes its objects; this module reads the
+//! parameters, so that units and messages are those of Rust, and gives the engine an object that
+//! calls those of Python: for a discipline, the algorithm of a single queue.
 
 mod aqm;
 mod arrival;
 mod borrowed;
 mod compiled;
 mod compiled_control;
+mod compiled_source;
 mod connection;
 mod control;
 mod decision;
 mod failure;
+mod gauge;
 mod params;
 mod plain;
+mod recorded;
 mod records;
 mod source;
 mod views;
@@ -39,16 +43,16 @@ use sojourn_aqm::params::Setting;
 use sojourn_aqm::qdisc::Env;
 use sojourn_aqm::registry::{External, QdiscEntry, Registry};
 use sojourn_aqm::{Built, Qdisc};
+use sojourn_sim::Registries;
 use sojourn_sim::config::flows::FlowConfig;
 use sojourn_sim::config::links::LinkConfig;
-use sojourn_sim::endpoint::cc::set_external_controls;
-use sojourn_sim::traffic::external::set_external_sources;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
-/// Disciplines of Rust, and those of Python.
-pub fn registry() -> Registry {
-    Registry::standard().with_external(find)
+/// Disciplines, congestion controls and traffic sources of Rust, and those of Python.
+pub fn registries() -> Registries {
+    let qdiscs = Registry::standard().with_external(find);
+    Registries::from(qdiscs).with_controls(control::find).with_sources(source::find)
 }
 
 /// Refuse disciplines in Python: a live link may not wait for the interpreter.
@@ -85,12 +89,6 @@ pub fn refuse_live_flows(flows: &[FlowConfig]) -> PyResult<()> {
         }
     }
     Ok(())
-}
-
-/// Let scenarios name congestion controls and sources that are written in Python.
-pub fn register() {
-    set_external_controls(control::find);
-    set_external_sources(source::find);
 }
 
 /// True if `name` is that of a class in Python.

@@ -156,6 +156,19 @@ pub fn read_values(
     Ok((source, values, rows))
 }
 
+/// Return the value of [`COMPILED`], and the other settings.
+///
+/// # Errors
+/// If it is not a flag.
+pub fn take_compiled<'a>(
+    settings: &[(&'a str, Setting<'a>)],
+) -> Result<(bool, Vec<(&'a str, Setting<'a>)>)> {
+    let given = settings.iter().rfind(|(key, _)| *key == COMPILED);
+    let compiled = given.map_or(Ok(false), |(_, value)| bool::read(*value));
+    let others = settings.iter().filter(|(key, _)| *key != COMPILED).copied().collect();
+    Ok((compiled.map_err(|e| e.at(COMPILED))?, others))
+}
+
 /// Row of a flag.
 pub fn flag_row(name: &'static str, flag: bool) -> ParamRow {
     row(name, "flag".into(), flag.write())

@@ -5,9 +5,9 @@ use super::borrowed::{is_kept, lend};
 use super::compiled::Native;
 use super::decision::{Decision, Hook};
 use super::failure;
+use super::gauge::show_attributes;
 use super::intern;
 use super::views::{PacketView, QueueStateView};
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 use sojourn_aqm::fifo::QueueView;
@@ -71,15 +71,7 @@ impl PlainMethods {
     }
 
     fn read_gauges(&self, py: Python<'_>, see: &mut dyn FnMut(&'static str, f64)) -> PyResult<()> {
-        for name in &*self.gauges {
-            let value = self.object.bind(py).getattr(*name)?;
-            let number = value.extract().map_err(|_| {
-                let text = format!("self.{name} was a number at the start and is now {value:?}");
-                PyTypeError::new_err(text)
-            })?;
-            see(name, number);
-        }
-        Ok(())
+        show_attributes(self.object.bind(py), &self.gauges, see)
     }
 }
 

@@ -1,6 +1,6 @@
-//! Packet, queue and connection as native code sees them.
+//! Packet, queue, connection and flow as native code sees them.
 
-/// Packet as compiled code sees it; `PACKET` of `sojourn.custom.native` has the same fields.
+/// Packet as compiled code sees it; `PACKET` of `sojourn.custom.layouts` has the same fields.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PacketRecord {
@@ -14,7 +14,7 @@ pub struct PacketRecord {
     pub markable: bool,
 }
 
-/// Queue as compiled code sees it; `QUEUE` of `sojourn.custom.native` has the same fields.
+/// Queue as compiled code sees it; `QUEUE` of `sojourn.custom.layouts` has the same fields.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QueueRecord {
@@ -27,7 +27,7 @@ pub struct QueueRecord {
     pub error: i64,
 }
 
-/// Connection as compiled code sees it; `CONNECTION` of `sojourn.custom.native` has the same
+/// Connection as compiled code sees it; `CONNECTION` of `sojourn.custom.layouts` has the same
 /// fields. A round-trip time of -1 is None, and so is a rate that is not a number.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +52,22 @@ pub struct ConnectionRecord {
     pub paced: bool,
 }
 
+/// Flow as a compiled source sees it; `ARRIVALS` of `sojourn.custom.layouts` has the same fields.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ArrivalRecord {
+    pub now: i64,
+    /// Time and size of the next arrival, if the answer is 1.
+    pub time: i64,
+    pub size: i64,
+    /// Largest size.
+    pub largest: i64,
+    /// Address of the random number generator during a call, otherwise 0.
+    pub rng: usize,
+    /// 1 after an exception.
+    pub error: i64,
+}
+
 /// Record through which native code draws random numbers.
 pub trait Draws {
     /// Field with the address of the generator.
@@ -59,6 +75,13 @@ pub trait Draws {
 }
 
 impl Draws for QueueRecord {
+    #[inline]
+    fn rng(&mut self) -> &mut usize {
+        &mut self.rng
+    }
+}
+
+impl Draws for ArrivalRecord {
     #[inline]
     fn rng(&mut self) -> &mut usize {
         &mut self.rng

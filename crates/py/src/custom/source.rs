@@ -2,8 +2,10 @@
 
 use super::arrival::ArrivalsView;
 use super::borrowed::lend;
+use super::compiled_source::{CompiledSource, NativeSource};
 use super::failure;
-use super::params::{Description, Number, SOURCE, read_values};
+use super::params::{COMPILED, Description, Number, SOURCE};
+use super::params::{flag_row, read_values, take_compiled};
 use super::{error_of, intern, is_custom, module};
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
@@ -40,10 +42,15 @@ fn read(
         .and_then(|found| found.extract::<(Description, bool)>());
     let (class, connections) = described.map_err(|e| error_of(&e))?;
     let times = ExternalTimes::default();
-    let (source, values, rows) = read_values(class, settings, times.table())?;
-    let maker = Maker { name, source, values };
-    // Errors in `start` are reported with the scenario.
-    maker.object(py).map_err(|e| error_of(&e))?;
+    let (compiled, own) = take_compiled(settings)?;
+    let flag = flag_row(COMPILED, compiled);
+    let mut known = times.table();
+    known.push(flag.clone());
+    let (source, values, mut rows) = read_values(class, &own, known)?;
+    rows.push(flag);
+    let maker = Maker { name, source, values, compiled };
+    // Errors in `start` and of the compiler are reported with the scenario.
+    maker.code(py).map_err(|e| error_of(&e))?;
     Ok(ExternalSource { name, times, connections, rows, maker: Arc::new(maker) })
 }
 
@@ -53,26 +60,33 @@ struct Maker {
     name: &'static str,
     source: String,
     values: Vec<(&'static str, Number)>,
+    /// True if the class is compiled.
+    compiled: bool,
 }
 
 impl Maker {
-    fn object(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+    /// Object of the class, or its native code.
+    fn code(&self, py: Python<'_>) -> PyResult<Code> {
         let values = PyDict::new(py);
         for (name, value) in &self.values {
             values.set_item(name, value.to_object(py)?)?;
         }
-        let arguments = (self.name, &self.source, values);
-        Ok(module(py)?.call_method1("make_source", arguments)?.unbind())
+        let border = module(py)?;
+        let object = border.call_method1("make_source", (self.name, &self.source, values))?;
+        if self.compiled {
+            let native = border.call_method1("compile_object", (object,))?;
+            return Ok(Code::Native(CompiledSource::new(native.extract::<NativeSource>()?)));
+        }
+        Code::plain(object)
     }
 }
 
 impl ExternalSourceMaker for Maker {
     fn make(&self, largest: u64) -> Box<dyn ExternalArrivals> {
         Python::attach(|py| {
-            let made = self.object(py).and_then(|object| {
+            let made = self.code(py).and_then(|code| {
                 let view = Py::new(py, ArrivalsView::new(largest))?;
-                let method = object.getattr(py, METHOD)?;
-                Ok(Arrivals { name: self.name, working: Some((object, method)), view, at_once: 0 })
+                Ok(Arrivals { name: self.name, code, view, at_once: 0 })
             });
             made.map_or_else(
                 |error| {
@@ -98,11 +112,37 @@ impl ExternalArrivals for NoArrivals {
     }
 }
 
-/// Python object with its bound method, and what they see.
+/// Method of a class.
+enum Code {
+    /// Object, and its bound method.
+    Plain(Py<PyAny>, Py<PyAny>),
+    /// Native code with the state of the object.
+    Native(CompiledSource),
+    /// No method, after an exception.
+    Failed,
+}
+
+impl Code {
+    fn plain(object: Bound<'_, PyAny>) -> PyResult<Code> {
+        let method = object.getattr(METHOD)?.unbind();
+        Ok(Code::Plain(object.unbind(), method))
+    }
+
+    fn copied(&self, py: Python<'_>) -> PyResult<Code> {
+        match self {
+            Code::Plain(object, _) => {
+                Code::plain(py.import("copy")?.call_method1("deepcopy", (object,))?)
+            }
+            Code::Native(native) => Ok(Code::Native(native.clone())),
+            Code::Failed => Ok(Code::Failed),
+        }
+    }
+}
+
+/// Source of one flow, and the flow that it sees.
 struct Arrivals {
     name: &'static str,
-    /// Object and method; `None` after an exception: the method is not called again.
-    working: Option<(Py<PyAny>, Py<PyAny>)>,
+    code: Code,
     view: Py<ArrivalsView>,
     /// Number of arrivals at the time of the last one.
     at_once: u32,
@@ -110,13 +150,16 @@ struct Arrivals {
 
 impl Arrivals {
     fn call(&mut self, now: Time, rng: &mut dyn Random) -> PyResult<Option<(Time, u64)>> {
-        let Some((_, method)) = &self.working else { return Ok(None) };
-        let next = Python::attach(|py| {
-            let view = self.view.get();
-            view.set_now(now);
-            let answer = lend(py, &view.random, rng, || method.bind(py).call1((&self.view,)))?;
-            view.arrival(&answer)
-        })?;
+        let view = self.view.get();
+        view.set_now(now);
+        let next = match &mut self.code {
+            Code::Plain(_, method) => Python::attach(|py| {
+                let call = || method.bind(py).call1((&self.view,));
+                view.arrival(&lend(py, &view.random, rng, call)?)
+            })?,
+            Code::Native(native) => native.next_arrival(&self.view, rng)?,
+            Code::Failed => None,
+        };
         self.at_once = match next {
             Some((at, _)) if at == now => self.at_once + 1,
             _ => 0,
@@ -129,21 +172,16 @@ impl Arrivals {
     }
 
     fn copied(&self, py: Python<'_>) -> PyResult<Arrivals> {
-        let Arrivals { name, at_once, .. } = *self;
         let view = Py::new(py, self.view.get().copied())?;
-        let Some((object, _)) = &self.working else {
-            return Ok(Arrivals { name, at_once, view, working: None });
-        };
-        let object = py.import("copy")?.call_method1("deepcopy", (object,))?;
-        let method = object.getattr(METHOD)?.unbind();
-        Ok(Arrivals { name, at_once, view, working: Some((object.unbind(), method)) })
+        let Arrivals { name, at_once, .. } = *self;
+        Ok(Arrivals { name, code: self.code.copied(py)?, view, at_once })
     }
 }
 
 impl ExternalArrivals for Arrivals {
     fn next_arrival(&mut self, now: Time, rng: &mut dyn Random) -> Option<(Time, u64)> {
         self.call(now, rng).unwrap_or_else(|error| {
-            self.working = None;
+            self.code = Code::Failed;
             failure::report_in(error, self.name, METHOD, Some(now));
             None
         })

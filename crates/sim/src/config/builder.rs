@@ -31,6 +31,7 @@
 use super::flows::Capable;
 use super::link_trace::{LinkChange, LinkTrace};
 use super::loss::LossModel;
+use super::registries::Registries;
 use super::scenario::Scenario;
 use crate::endpoint::tcp::TcpParams;
 use crate::parsing::distribution::Distribution;
@@ -51,7 +52,7 @@ type Keys = Map<String, Json>;
 /// Builder of a [`Scenario`]. Keys that are not set have the defaults of a scenario file.
 #[derive(Clone, Debug)]
 pub struct ScenarioBuilder {
-    registry: Registry,
+    registries: Registries,
     keys: Keys,
     links: Vec<(String, LinkBuilder)>,
     flows: Vec<Json>,
@@ -68,7 +69,7 @@ impl Scenario {
 impl ScenarioBuilder {
     fn new(duration: Span) -> ScenarioBuilder {
         let builder = ScenarioBuilder {
-            registry: Registry::standard(),
+            registries: Registries::standard(),
             keys: Keys::new(),
             links: Vec::new(),
             flows: Vec::new(),
@@ -82,10 +83,11 @@ impl ScenarioBuilder {
         self
     }
 
-    /// Set the registry in which disciplines are found; by default the standard one.
+    /// Set what the scenario can name: a registry of disciplines, or [`Registries`]; by default the
+    /// standard ones.
     #[must_use]
-    pub fn registry(self, registry: Registry) -> Self {
-        ScenarioBuilder { registry, ..self }
+    pub fn registry(self, registries: impl Into<Registries>) -> Self {
+        ScenarioBuilder { registries: registries.into(), ..self }
     }
 
     /// Set the name, for titles.
@@ -171,7 +173,7 @@ impl ScenarioBuilder {
     pub fn build(self) -> Result<Scenario> {
         let mut links = Keys::new();
         for (name, link) in self.links {
-            let json = link.json(&self.registry).map_err(|e| e.at(&name).at("links"))?;
+            let json = link.json(&self.registries.qdiscs).map_err(|e| e.at(&name).at("links"))?;
             if links.insert(name.clone(), json).is_some() {
                 return Err(Error::new(format!("{name:?} names two links")).at("links"));
             }
@@ -182,7 +184,7 @@ impl ScenarioBuilder {
         if !self.changes.is_empty() {
             keys.insert("changes".into(), self.changes.into());
         }
-        Scenario::parse(&keys.into(), &self.registry)
+        Scenario::parse(&keys.into(), &self.registries)
     }
 }
 

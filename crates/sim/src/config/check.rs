@@ -2,12 +2,12 @@
 
 use super::flows::FlowConfig;
 use super::links::LinkConfig;
+use super::registries::Registries;
 use crate::endpoint::tcp;
 use crate::parsing::parse::{NamedParams, with_qdisc};
 use crate::traffic::source::Source;
 use serde_json::Value as Json;
 use sojourn_aqm::error::{Error, Result};
-use sojourn_aqm::registry::Registry;
 
 /// Validate a part of a scenario: `kind` is `qdisc`, `tcp`, `source`, `link` or `flow`.
 ///
@@ -18,23 +18,27 @@ use sojourn_aqm::registry::Registry;
 /// # Errors
 /// If a name is unknown, a value is invalid, or the kind is.
 pub fn check(kind: &str, json: &Json) -> Result<()> {
-    check_with(&Registry::standard(), kind, json)
+    check_with(&Registries::standard(), kind, json)
 }
 
-/// Validate a part of a scenario, as [`check`], with the disciplines of `registry`.
+/// Validate a part of a scenario, as [`check`], with the names of `registries`.
 ///
 /// # Errors
 /// As [`check`].
-pub fn check_with(registry: &Registry, kind: &str, json: &Json) -> Result<()> {
+pub fn check_with(registries: &Registries, kind: &str, json: &Json) -> Result<()> {
     match kind {
-        "qdisc" => with_qdisc(json, registry, |entry, settings| entry.check(settings)),
+        "qdisc" => with_qdisc(json, &registries.qdiscs, |entry, settings| entry.check(settings)),
         "tcp" => {
             let named = NamedParams::of(json)?;
-            tcp::parse(named.name, named.settings.iter().copied()).map(drop)
+            let settings = named.settings.iter().copied();
+            tcp::parse_with(registries.controls, named.name, settings).map(drop)
         }
-        "source" => Source::for_source(&NamedParams::with_lists(json)?).map(drop),
-        "link" => LinkConfig::parse("", json, registry).map(drop),
-        "flow" => FlowConfig::check(json),
+        "source" => {
+            let named = NamedParams::with_lists(json)?;
+            Source::for_source_with(registries.sources, &named).map(drop)
+        }
+        "link" => LinkConfig::parse("", json, &registries.qdiscs).map(drop),
+        "flow" => FlowConfig::check(json, registries),
         _ => Err(Error::unknown("kind", kind, ["qdisc", "tcp", "source", "link", "flow"])),
     }
 }

@@ -1,6 +1,7 @@
 //! Groups of flows of a scenario, and the links that they cross.
 
 use super::links::LinkConfig;
+use super::registries::Registries;
 use crate::endpoint::tcp::{self, TcpParams};
 use crate::parsing::distribution::Distribution;
 use crate::parsing::dscp;
@@ -78,17 +79,19 @@ struct Own {
 }
 
 impl Own {
-    fn parse(fields: &KeyReader<'_>) -> Result<Own> {
+    fn parse(fields: &KeyReader<'_>, registries: &Registries) -> Result<Own> {
         let count = fields.read_or_default("count")?;
         let source = fields.get_or_default("source");
         let source = NamedParams::with_lists(&source);
-        let source = source.and_then(|n| Source::for_source(&n)).map_err(|e| e.at("source"))?;
+        let source = source.and_then(|n| Source::for_source_with(registries.sources, &n));
+        let source = source.map_err(|e| e.at("source"))?;
         let tcp = match fields.get("tcp") {
             None if source.defaults_to_udp() => None,
             _ => {
                 let tcp = fields.get_or_default("tcp");
                 let named = NamedParams::of(&tcp).map_err(|e| e.at("tcp"))?;
-                let parsed = tcp::parse(named.name, named.settings.iter().copied());
+                let settings = named.settings.iter().copied();
+                let parsed = tcp::parse_with(registries.controls, named.name, settings);
                 Some(parsed.map_err(|e| e.at("tcp"))?)
             }
         };
@@ -116,18 +119,19 @@ impl FlowConfig {
     ///
     /// # Errors
     /// As for a scenario, except for the name and the links.
-    pub(crate) fn check(json: &Json) -> Result<()> {
-        Own::parse(&KeyReader::new(json, &keys::FLOW)?).map(drop)
+    pub(crate) fn check(json: &Json, registries: &Registries) -> Result<()> {
+        Own::parse(&KeyReader::new(json, &keys::FLOW)?, registries).map(drop)
     }
 
     fn parse(
         name: &str,
         json: &Json,
         links: &Links<'_>,
+        registries: &Registries,
         hops_left: &mut u64,
     ) -> Result<FlowConfig> {
         let fields = KeyReader::new(json, &keys::FLOW)?;
-        let Own { count, source, tcp, rtt, class, ecn, hosts } = Own::parse(&fields)?;
+        let Own { count, source, tcp, rtt, class, ecn, hosts } = Own::parse(&fields, registries)?;
         let path = names(fields.require("path")?).map_err(|e| e.at("path"))?;
         if path.is_empty() {
             return Err(Error::new("names no link").at("path"));
@@ -301,7 +305,11 @@ struct Links<'a> {
     by_name: BTreeMap<&'a str, usize>,
 }
 
-pub(super) fn parse_flows(json: &Json, links: &[LinkConfig]) -> Result<Vec<FlowConfig>> {
+pub(super) fn parse_flows(
+    json: &Json,
+    links: &[LinkConfig],
+    registries: &Registries,
+) -> Result<Vec<FlowConfig>> {
     let mut flows: Vec<FlowConfig> = Vec::new();
     let by_name = links.iter().enumerate().map(|(i, l)| (l.name.as_str(), i)).collect();
     let links = Links { all: links, by_name };
@@ -321,7 +329,8 @@ pub(super) fn parse_flows(json: &Json, links: &[LinkConfig]) -> Result<Vec<FlowC
         if !known.insert(name) {
             return Err(Error::new(format!("{name:?} names two flows")).at("name").at(i));
         }
-        flows.push(FlowConfig::parse(name, json, &links, &mut hops_left).map_err(|e| e.at(name))?);
+        let flow = FlowConfig::parse(name, json, &links, registries, &mut hops_left);
+        flows.push(flow.map_err(|e| e.at(name))?);
     }
     if flows.is_empty() {
         return Err(Error::new("there is no flow"));

@@ -8,4 +8,5 @@ pub mod link_trace;
 pub mod links;
 pub mod loss;
 pub(crate) mod memory;
+pub mod registries;
 pub mod scenario;

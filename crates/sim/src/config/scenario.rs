@@ -3,6 +3,7 @@
 
 use super::flows::{FlowConfig, parse_flows};
 use super::links::{LinkConfig, parse_links_with};
+use super::registries::Registries;
 use crate::collections::event_queue::EventQueue;
 use crate::config::changes::{self, Change};
 use crate::config::memory;
@@ -12,7 +13,6 @@ use serde_json::{Value as Json, json};
 use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::Value;
-use sojourn_aqm::registry::Registry;
 use sojourn_aqm::units::Span;
 use std::fmt;
 use std::sync::Arc;
@@ -56,20 +56,20 @@ impl Scenario {
     /// If a key is unknown or missing, or a value has the wrong unit or is out of range; with its
     /// path.
     pub fn from_json(text: &str) -> Result<Scenario> {
-        Scenario::from_json_with(&Registry::standard(), text)
+        Scenario::from_json_with(&Registries::standard(), text)
     }
 
-    /// Parse a scenario whose links use the disciplines of `registry`.
+    /// Parse a scenario that uses the names of `registries`.
     ///
     /// # Errors
     /// As [`Scenario::from_json`].
-    pub fn from_json_with(registry: &Registry, text: &str) -> Result<Scenario> {
+    pub fn from_json_with(registries: &Registries, text: &str) -> Result<Scenario> {
         let json: Json = serde_json::from_str(text)
             .map_err(|e| Error::new(format!("the scenario is not JSON: {e}")))?;
-        Scenario::parse(&json, registry)
+        Scenario::parse(&json, registries)
     }
 
-    pub(super) fn parse(json: &Json, registry: &Registry) -> Result<Scenario> {
+    pub(super) fn parse(json: &Json, registries: &Registries) -> Result<Scenario> {
         let fields = KeyReader::new(json, &keys::SCENARIO)?;
         let duration: Span = fields.read_or_default("duration")?;
         let warmup: Span = fields.read_or_default("warmup")?;
@@ -79,14 +79,15 @@ impl Scenario {
         }
         let sample: Option<Span> = fields.read("sample")?;
         let sample = sample.map(|s| in_range(s, Span::us(1), duration)).transpose();
-        let links =
-            parse_links_with(fields.require("links")?, registry).map_err(|e| e.at("links"))?;
+        let links = parse_links_with(fields.require("links")?, &registries.qdiscs)
+            .map_err(|e| e.at("links"))?;
         for link in &links {
             let bounded =
                 link.trace.as_ref().map_or(Ok(()), |trace| trace.check_repetitions(duration));
             bounded.map_err(|e| e.at("trace").at(&link.name).at("links"))?;
         }
-        let mut flows = parse_flows(fields.require("flows")?, &links).map_err(|e| e.at("flows"))?;
+        let flows = parse_flows(fields.require("flows")?, &links, registries);
+        let mut flows = flows.map_err(|e| e.at("flows"))?;
         let changes = match fields.get("changes") {
             Some(json) => changes::read(json, duration, &links, &mut flows),
             None => Ok(Vec::new()),

@@ -3,6 +3,7 @@
 pub mod application;
 pub mod change_schedule;
 pub mod flow;
+mod gauges;
 mod htb;
 pub mod random_stream;
 pub(crate) mod replay;

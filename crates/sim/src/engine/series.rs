@@ -4,6 +4,7 @@
 use crate::config::flows::FlowConfig;
 use crate::config::scenario::Scenario;
 use crate::engine::flow::{Endpoints, Flow};
+use crate::engine::gauges::{GaugeColumns, GaugeSums, Gauges};
 use crate::output::outcome::Column;
 use sojourn_aqm::Link;
 use sojourn_aqm::units::Time;
@@ -114,12 +115,13 @@ struct FlowSeries {
     delivered_bytes: Vec<u64>,
     received_bytes: Vec<u64>,
     cwnd_packets: Vec<f64>,
+    gauges: GaugeColumns,
     /// Bytes delivered and received at the last sample.
     last: (u64, u64),
 }
 
 /// State of a flow at a sample.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct FlowSample {
     /// Payload delivered in order since the start, bytes.
     pub delivered: u64,
@@ -127,6 +129,8 @@ pub struct FlowSample {
     pub received: u64,
     /// Congestion window in packets, if the flow has one.
     pub cwnd_packets: Option<f64>,
+    /// Variables of its congestion control.
+    pub gauges: Gauges,
 }
 
 /// Samples of a group of flows.
@@ -137,6 +141,8 @@ struct GroupSeries {
     cwnd_packets: Vec<f64>,
     timeouts: Vec<u64>,
     stalled_flows: Vec<u64>,
+    /// Means over the flows of the variables of their congestion control.
+    gauges: GaugeColumns,
     /// True if the flows use TCP.
     tcp: bool,
     /// Sums over the flows for the current sample.
@@ -151,6 +157,7 @@ struct GroupSums {
     windows: (f64, u64),
     timeouts: u64,
     stalled: u64,
+    gauges: GaugeSums,
 }
 
 impl GroupSeries {
@@ -159,6 +166,7 @@ impl GroupSeries {
         self.delivered_bytes.push(sums.delivered);
         self.received_bytes.push(sums.received);
         if self.tcp {
+            self.gauges.push(self.cwnd_packets.len(), sums.gauges.means());
             self.cwnd_packets.push(sums.windows.0 / sums.windows.1 as f64);
             self.timeouts.push(sums.timeouts);
             self.stalled_flows.push(sums.stalled);
@@ -172,6 +180,7 @@ impl GroupSeries {
             put("cwnd_packets", Column::F64(self.cwnd_packets));
             put("timeouts", Column::U64(self.timeouts));
             put("stalled_flows", Column::U64(self.stalled_flows));
+            self.gauges.columns().for_each(|(name, values)| put(&name, Column::F64(values)));
         }
     }
 }
@@ -221,6 +230,7 @@ impl Series {
     /// Sample row `i` of the flows.
     pub fn sample_flow(&mut self, i: usize, look: FlowSample) {
         let Some(of) = self.flows.get_mut(i) else { return };
+        of.gauges.push(of.delivered_bytes.len(), look.gauges);
         of.delivered_bytes.push(look.delivered - of.last.0);
         of.received_bytes.push(look.received - of.last.1);
         of.last = (look.delivered, look.received);
@@ -240,6 +250,7 @@ impl Series {
             let timeouts = tcp.sender.stats().timeouts;
             sums.windows.0 += tcp.sender.cwnd_packets();
             sums.windows.1 += 1;
+            sums.gauges.add(&tcp.sender);
             sums.timeouts += timeouts - std::mem::replace(&mut last.timeouts, timeouts);
             // A stall ends when new data is acknowledged, not when data is retransmitted.
             let here = (flow.connection, tcp.sender.acked_bytes());
@@ -290,6 +301,7 @@ impl Series {
             if !of.cwnd_packets.is_empty() {
                 put("cwnd_packets", Column::F64(of.cwnd_packets));
             }
+            of.gauges.columns().for_each(|(name, values)| put(&name, Column::F64(values)));
         }
     }
 }

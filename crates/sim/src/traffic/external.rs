@@ -10,7 +10,7 @@ use sojourn_aqm::params::{ParamRows, Params, Setting, answers};
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 params! {
     /// Parameters of every external source.
@@ -78,21 +78,17 @@ impl ExternalSource {
 /// `None` if the name is not that of an external source.
 pub type FindExternalSource = fn(&str, &[(&str, Setting<'_>)]) -> Option<Result<ExternalSource>>;
 
-static FIND: OnceLock<FindExternalSource> = OnceLock::new();
-
-/// Set how this process finds external sources. Only the first call counts.
-pub fn set_external_sources(find: FindExternalSource) {
-    FIND.get_or_init(|| find);
-}
-
 /// Parse an external source; `None` if the name is not that of one.
-pub(crate) fn parse_external(named: &NamedParams<'_>) -> Option<Result<ExternalSource>> {
+pub(crate) fn parse_external(
+    find: FindExternalSource,
+    named: &NamedParams<'_>,
+) -> Option<Result<ExternalSource>> {
     let mut times = ExternalTimes::default();
     let shared = times.table();
     let is_shared = |key: &str| shared.iter().any(|row| answers(row, key));
     let (of_all, own): (Vec<_>, Vec<_>) =
         named.settings.iter().partition(|(key, _)| is_shared(key));
-    let found = FIND.get()?(named.name, &own)?;
+    let found = find(named.name, &own)?;
     Some(found.and_then(|source| {
         if let Some((key, _)) = named.lists.first() {
             return Err(Error::new("is a list").at(key));

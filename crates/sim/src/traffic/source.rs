@@ -5,7 +5,7 @@ use crate::missing;
 use crate::parsing::distribution::Distribution;
 use crate::parsing::parse::{self, NamedParams};
 use crate::traffic::call::Call;
-use crate::traffic::external::{self, ExternalSource};
+use crate::traffic::external::{self, ExternalSource, FindExternalSource};
 use crate::traffic::on_off::OnOff;
 use crate::traffic::packet_trace::PacketTrace;
 use crate::traffic::session_params::{Incast, Poisson, Sessions, Web};
@@ -232,8 +232,19 @@ impl Source {
     /// # Errors
     /// If the name or a parameter is unknown, or a value is out of range.
     pub fn for_source(named: &NamedParams<'_>) -> Result<Source> {
+        Source::for_source_with(None, named)
+    }
+
+    /// As [`Source::for_source`], after looking up the name with `find`.
+    ///
+    /// # Errors
+    /// As [`Source::for_source`].
+    pub fn for_source_with(
+        find: Option<FindExternalSource>,
+        named: &NamedParams<'_>,
+    ) -> Result<Source> {
         let name = named.name;
-        if let Some(found) = external::parse_external(named) {
+        if let Some(found) = find.and_then(|find| external::parse_external(find, named)) {
             return found.map(Source::External);
         }
         let entry = SOURCES.iter().find(|e| e.name == name).ok_or_else(|| {

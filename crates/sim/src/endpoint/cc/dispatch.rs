@@ -290,6 +290,10 @@ impl CongestionControl for AnyControl {
         dispatch!(&mut self.algorithm, c => c.on_delivered(now, from, to));
     }
 
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        dispatch!(&self.algorithm, c => c.inspect(see));
+    }
+
     fn on_ack_processed(&mut self, window: &mut Window, ack: &ProcessedAck) {
         dispatch!(&mut self.algorithm, c => c.on_ack_processed(window, ack));
         let news = ack.delivered - self.delivered;

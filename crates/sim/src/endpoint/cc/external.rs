@@ -12,7 +12,7 @@ use sojourn_aqm::params::{ParamRows, Setting};
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// Congestion control of one flow, written outside of this crate.
 pub trait ExternalControl: Send {
@@ -43,6 +43,9 @@ pub trait ExternalControl: Send {
 
     /// As [`CongestionControl::own_pacing_rate`].
     fn pacing_rate(&self) -> Option<f64>;
+
+    /// Call `see` with the name and value of each variable that is recorded in time series.
+    fn inspect(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
 
     /// Copy with the state.
     fn copy(&self) -> Box<dyn ExternalControl>;
@@ -78,22 +81,7 @@ impl PartialEq for ExternalParams {
 
 /// Function that finds an external control by name and reads its parameters; `None` if the name is
 /// not that of an external control.
-pub type FindExternal = fn(&str, &[(&str, Setting<'_>)]) -> Option<Result<ExternalParams>>;
-
-static FIND: OnceLock<FindExternal> = OnceLock::new();
-
-/// Set how this process finds external controls. Only the first call counts.
-pub fn set_external_controls(find: FindExternal) {
-    FIND.get_or_init(|| find);
-}
-
-/// Find an external control, as [`FindExternal`].
-pub(crate) fn find_external(
-    name: &str,
-    settings: &[(&str, Setting<'_>)],
-) -> Option<Result<ExternalParams>> {
-    FIND.get()?(name, settings)
-}
+pub type FindExternalControl = fn(&str, &[(&str, Setting<'_>)]) -> Option<Result<ExternalParams>>;
 
 /// External control in a sender, with its random stream.
 pub struct External {
@@ -159,6 +147,10 @@ impl CongestionControl for External {
 
     fn own_pacing_rate(&self) -> Option<f64> {
         self.control.pacing_rate()
+    }
+
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.control.inspect(see);
     }
 
     fn on_ack_processed(&mut self, window: &mut Window, ack: &ProcessedAck) {

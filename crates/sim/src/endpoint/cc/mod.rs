@@ -35,9 +35,7 @@ pub use compound::{Compound, CompoundParams};
 pub use cubic::{Cubic, CubicParams};
 pub use dctcp::{Dctcp, DctcpParams};
 pub use dispatch::{AnyControl, ControlAlgorithm, ControlParams};
-pub(crate) use external::find_external;
-pub use external::{External, ExternalControl, ExternalMaker, ExternalParams};
-pub use external::{FindExternal, set_external_controls};
+pub use external::{External, ExternalControl, ExternalMaker, ExternalParams, FindExternalControl};
 pub use hystart::HyStart;
 pub use ledbat::{Ledbat, LedbatParams};
 pub use ledbatpp::{LedbatPp, LedbatPpParams};
@@ -204,6 +202,9 @@ pub trait CongestionControl {
     fn own_pacing_rate(&self) -> Option<f64> {
         None
     }
+
+    /// Call `see` with the name and value of each variable that is recorded in time series.
+    fn inspect(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
 
     /// Handle the end of the processing of an ack; the sender may transmit next.
     fn on_ack_processed(&mut self, _window: &mut Window, _ack: &ProcessedAck) {}

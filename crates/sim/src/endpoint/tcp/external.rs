@@ -1,7 +1,7 @@
 //! TCPs whose congestion control is not in the registry.
 
 use super::params::{self, TcpParams};
-use crate::endpoint::cc::{ControlParams, find_external};
+use crate::endpoint::cc::{ControlParams, FindExternalControl};
 use crate::endpoint::common_params::CommonParams;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{Params, Setting, answers};
@@ -18,17 +18,34 @@ pub fn parse<'a>(
     name: &str,
     settings: impl IntoIterator<Item = (&'a str, Setting<'a>)>,
 ) -> Result<TcpParams> {
+    parse_with(None, name, settings)
+}
+
+/// As [`parse`], after looking up the name with `find`.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_with<'a>(
+    find: Option<FindExternalControl>,
+    name: &str,
+    settings: impl IntoIterator<Item = (&'a str, Setting<'a>)>,
+) -> Result<TcpParams> {
     let settings: Vec<_> = settings.into_iter().collect();
-    parse_external(name, &settings).unwrap_or_else(|| params::parse(name, settings))
+    let elsewhere = find.and_then(|find| parse_external(find, name, &settings));
+    elsewhere.unwrap_or_else(|| params::parse(name, settings))
 }
 
 /// Read a TCP whose congestion control is not in the registry; `None` if there is none of the name.
-fn parse_external(name: &str, settings: &[(&str, Setting<'_>)]) -> Option<Result<TcpParams>> {
+fn parse_external(
+    find: FindExternalControl,
+    name: &str,
+    settings: &[(&str, Setting<'_>)],
+) -> Option<Result<TcpParams>> {
     let mut chosen = CommonParams::default();
     let shared = chosen.table();
     let is_shared = |key: &str| shared.iter().any(|row| answers(row, key));
     let (common, own): (Vec<_>, Vec<_>) = settings.iter().partition(|(key, _)| is_shared(key));
-    let found = find_external(name, &own)?;
+    let found = find(name, &own)?;
     Some(found.and_then(|control| {
         if let Some(row) = control.rows.iter().find(|row| is_shared(row.name)) {
             let text = "every TCP has a parameter of this name; choose another one";

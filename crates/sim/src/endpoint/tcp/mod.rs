@@ -50,12 +50,12 @@ mod rfc;
 mod rtt;
 mod scoreboard;
 
-pub use external::parse;
+pub use external::{parse, parse_with};
 pub use params::{CommonParams, EcnFeedback, LossRecovery, Profile, TcpParams};
 pub use receiver::Receiver;
 pub use registry::{TCPS, TcpEntry};
 
-use crate::endpoint::cc::{self, ControlParams, Reno};
+use crate::endpoint::cc::{self, CongestionControl, ControlParams, Reno};
 use ns2::Ns2Sender;
 use rfc::RfcSender;
 use sojourn_aqm::TcpFlags;
@@ -178,6 +178,13 @@ impl Tcp {
         match self {
             Tcp::Any(sender) => Some(sender.control()),
             _ => None,
+        }
+    }
+
+    /// Call `see` with the name and value of each variable that the congestion control shows.
+    pub fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        if let Some(control) = self.control() {
+            control.inspect(see);
         }
     }
 

@@ -4,6 +4,7 @@
 use super::{Progress, Simulation, may_continue};
 use crate::endpoint::tcp::SenderStats;
 use crate::engine::flow::{Endpoints, Flow};
+use crate::engine::gauges::{Gauges, gauges_of};
 use crate::engine::series::FlowSample;
 use crate::engine::sessions::SessionGroup;
 use crate::output::outcome::{self, Column, Completions, Outcome, Summary, flow_summary_head};
@@ -29,13 +30,17 @@ struct HostContents {
 impl Simulation {
     /// Sample of each row, in the order of the series.
     pub(super) fn sample_rows(&self) -> Vec<FlowSample> {
+        let each = self.scenario.sample_flows;
         let own = self.flows[..self.unpooled_flows].iter().map(|flow| {
-            let cwnd_packets = match &flow.ends {
-                Endpoints::Tcp(tcp) => Some(tcp.sender.cwnd_packets()),
-                Endpoints::Udp(_) => None,
+            let (cwnd_packets, gauges) = match &flow.ends {
+                Endpoints::Tcp(tcp) if each => {
+                    (Some(tcp.sender.cwnd_packets()), gauges_of(&tcp.sender))
+                }
+                Endpoints::Tcp(tcp) => (Some(tcp.sender.cwnd_packets()), Gauges::new()),
+                Endpoints::Udp(_) => (None, Gauges::new()),
             };
             let (delivered, received) = (flow.delivered_bytes(), flow.received_bytes());
-            FlowSample { delivered, received, cwnd_packets }
+            FlowSample { delivered, received, cwnd_packets, gauges }
         });
         let mut rows: Vec<FlowSample> = own.collect();
         let hosts = self.first_host_rows();

@@ -2,6 +2,7 @@
 
 use super::Simulation;
 use crate::engine::flow::{Endpoints, Flow};
+use crate::engine::gauges::GaugeSums;
 use sojourn_aqm::context::DropReason;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::units::{Rate, Span, Time};
@@ -44,7 +45,7 @@ pub struct LinkState {
 /// [`Simulation::now`].
 ///
 /// A group, and a host with several connections, has the sums of its flows, and the means of the
-/// congestion windows and round-trip times.
+/// congestion windows, round-trip times and variables.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct FlowState {
@@ -65,6 +66,8 @@ pub struct FlowState {
     /// Smoothed round-trip time, seconds; None for UDP, for the profile `ns2`, and before the first
     /// sample.
     pub srtt_s: Option<f64>,
+    /// Variables of the congestion control, if it shows any.
+    pub gauges: Vec<(&'static str, f64)>,
 }
 
 impl Simulation {
@@ -107,11 +110,15 @@ impl Simulation {
         let before = Time(self.now.0.saturating_sub(1));
         let group = self.scenario.flows.iter().position(|def| def.name == name);
         let (mut state, mut windows, mut times) = (FlowState::default(), (0.0, 0), (0.0, 0));
+        let mut gauges = GaugeSums::default();
         let of_group = |flow: &Flow| group.map(|g| flow.group as usize == g);
         for flow in &mut self.flows {
             if of_group(flow).unwrap_or_else(|| flow.name == name) {
                 flow.advance_totals(before);
                 add(flow, &mut state, &mut windows, &mut times);
+                if let Endpoints::Tcp(tcp) = &flow.ends {
+                    gauges.add(&tcp.sender);
+                }
             }
         }
         let host = || self.sessions.iter().flat_map(|s| &s.hosts).any(|host| host.name == name);
@@ -125,6 +132,7 @@ impl Simulation {
         }
         let mean = |(sum, n): (f64, u64)| (n > 0).then(|| sum / n as f64);
         (state.cwnd_packets, state.srtt_s) = (mean(windows), mean(times));
+        state.gauges = gauges.means();
         Ok(state)
     }
 

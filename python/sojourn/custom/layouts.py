@@ -1,0 +1,93 @@
+"""Records that native code shares with Rust, and the kinds of classes that are compiled."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sojourn.custom.aqm import Aqm
+from sojourn.custom.base import Custom
+from sojourn.custom.control import CongestionControl
+from sojourn.custom.source import TrafficSource
+
+OF_PACKETS = ("on_enqueue", "on_dequeue")
+"""Methods of disciplines that have a packet and return a decision."""
+
+PACKET_FIELDS = ("size", "flow", "hash", "class_", "ecn", "arrived", "sojourn")
+
+PACKET = np.dtype([*((name, "i8") for name in PACKET_FIELDS), ("markable", "?")], align=True)
+"""Layout of `PacketRecord` in Rust."""
+
+QUEUE = np.dtype(
+    [("now", "i8"), ("bytes", "i8"), ("packets", "i8"), ("_rng", "u8"), ("_error", "i8")],
+    align=True,
+)
+"""Layout of `QueueRecord` in Rust."""
+
+CONNECTION = np.dtype(
+    [
+        *((name, "i8") for name in ("now", "cwnd", "ssthresh", "mss", "acked", "flight")),
+        *((name, "i8") for name in ("rtt", "srtt", "min_rtt")),
+        ("pacing_rate", "f8"),
+        ("_rng", "u8"),
+        ("_error", "i8"),
+        ("_access", "i8"),
+        ("after_timeout", "?"),
+        ("_paced", "?"),
+    ],
+    align=True,
+)
+"""Layout of `ConnectionRecord` in Rust. A round-trip time of -1 is None, so is a rate of NaN."""
+
+ARRIVALS = np.dtype(
+    [
+        *((name, "i8") for name in ("now", "_time", "_size", "_largest")),
+        ("_rng", "u8"),
+        ("_error", "i8"),
+    ],
+    align=True,
+)
+"""Layout of `ArrivalRecord` in Rust."""
+
+
+class Kind(NamedTuple):
+    """Classes of one base class: what the engine calls, and what the methods see."""
+
+    root: type[Custom]
+    hooks: tuple[str, ...]
+    """Methods that the engine calls, in the order of Rust."""
+    seen: np.dtype[Any]
+    """Layout of the queue, the connection or the flow."""
+    answers: str
+    """Values that methods may return."""
+    drawing: str
+    """Methods in which random() works."""
+    more: tuple[str, ...] = ()
+    """Further attributes of what is seen, which are computed."""
+    settable: tuple[str, ...] = ()
+    """Attributes of what is seen that methods may set."""
+
+
+KINDS = (
+    Kind(
+        Aqm,
+        ("on_update", "on_enqueue", "on_overflow", "on_dequeue", "on_empty"),
+        QUEUE,
+        "PASS, MARK, DROP, DROP_HEAD or None",
+        "on_enqueue and on_dequeue",
+    ),
+    Kind(
+        CongestionControl,
+        ("on_established", "on_ack", "on_recovered", "on_loss", "on_mark", "on_timeout"),
+        CONNECTION,
+        "None",
+        "methods other than on_established",
+        ("window_was_full",),
+        ("cwnd", "ssthresh", "pacing_rate"),
+    ),
+    Kind(TrafficSource, ("next_arrival",), ARRIVALS, "(time, size) or None", "next_arrival"),
+)
+
+
+def kind_of(cls: type[Custom]) -> Kind:
+    """Return the kind of a class."""
+    return next(kind for kind in KINDS if issubclass(cls, kind.root))
