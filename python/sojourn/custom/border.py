@@ -35,7 +35,7 @@ class Made(NamedTuple):
 
 
 _made = threading.local()
-"""The last object that this thread made, for `running`."""
+"""The last object that this thread made, for `running` and `running_part`."""
 
 
 def find(name: str) -> None:
@@ -81,7 +81,9 @@ def make_source(name: str, source: str, values: Mapping[str, Any]) -> TrafficSou
     """Return an object of a class for a flow."""
     cls = identity.version(name, source)[1]
     assert issubclass(cls, TrafficSource)
-    return cls._running(values)
+    made = cls._running(values)
+    _made.last = made
+    return made
 
 
 def _version(name: str, source: str | None, kind: type[T]) -> tuple[str, type[T]]:
@@ -102,7 +104,9 @@ def make_control(name: str, source: str, values: Mapping[str, Any]) -> Congestio
     """Return an object of a class for a flow."""
     cls = identity.version(name, source)[1]
     assert issubclass(cls, CongestionControl)
-    return cls._running(values)
+    made = cls._running(values)
+    _made.last = made
+    return made
 
 
 def compile_object(made: Custom) -> "Native":
@@ -183,6 +187,13 @@ def running(one: Aqm, rate: int) -> Aqm:
     link = {"rate": f"{rate}bit", "qdisc": one._table()}
     _sojourn.canonical_links(json.dumps({"link": link}))
     made: Aqm = _made.last
+    return made
+
+
+def running_part(one: T) -> T:
+    """Return the object that a flow has for the congestion control or source `one`."""
+    _sojourn.check(one._checked_as, json.dumps(one._table()))
+    made: T = _made.last
     return made
 
 

@@ -4,7 +4,7 @@ use super::borrowed::Generator;
 use sojourn_aqm::random::Random;
 
 /// Number of recorded numbers of a call.
-const KEPT: usize = 8;
+const KEPT: usize = 4;
 
 /// Numbers that a call of native code has drawn. Native code reports only that there was an
 /// exception: the plain method is called again with the same numbers, and raises it.

@@ -1,0 +1,181 @@
+"""Property tests of congestion controls that are written in Python."""
+
+import json
+import random
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from sojourn import _sojourn
+from sojourn.custom import border
+from sojourn.custom import check_state as state
+from sojourn.custom.control import CongestionControl
+
+LINK = {"rate": "10mbit", "delay": "5ms", "qdisc": "droptail(limit=50p)"}
+
+TRANSFERS = 3
+"""Number of transfers on the lossy link."""
+
+LEAST_USE = 0.1
+"""Least utilisation of an idle link of 10 Mbit/s with a round trip of 40 ms."""
+
+MOST_DROPPED = 0.2
+"""Largest share of the packets that may be dropped where only this control sends."""
+
+MSS = 1460
+
+KINDS: dict[str, dict[str, Any]] = {
+    "bulk": {"duration": "10s", "links": {"up": LINK}},
+    "loss": {"duration": "1000s", "links": {"up": {**LINK, "loss": 0.03}}},
+    "timeouts": {
+        "duration": "20s",
+        "links": {"up": {**LINK, "rate": "1mbit", "qdisc": "droptail(limit=3p)", "loss": 0.05}},
+    },
+    "marks": {"duration": "10s", "links": {"up": {**LINK, "qdisc": "red(ecn=true)"}}},
+}
+"""Lines on which the control is examined."""
+
+
+class Runs:
+    """Runs of a control on several lines, each made when it is first needed."""
+
+    def __init__(self, one: CongestionControl, packets: int) -> None:
+        self.one = one
+        self.packets = packets
+        self._made: dict[str, dict[str, Any]] = {}
+
+    def case(self, kind: str) -> dict[str, Any]:
+        """Return a scenario."""
+        tcp = self.one._table()
+        flow = {"name": "one", "count": 2, "path": ["up"], "rtt": "40ms", "tcp": tcp}
+        if kind == "loss":
+            size = f"{self.packets * MSS}B"
+            flow["count"] = 1
+            flow["source"] = {"name": "transfers", "size": size, "number": TRANSFERS}
+        if kind == "marks":
+            flow["tcp"] = {**tcp, "ecn": True}
+        return {**KINDS[kind], "sample": "1s", "packet_log": True, "flows": [flow]}
+
+    def parsed(self, kind: str) -> _sojourn.ParsedScenario:
+        """Return a parsed scenario."""
+        return _sojourn.ParsedScenario(json.dumps(self.case(kind)))
+
+    def run(self, kind: str) -> dict[str, Any]:
+        """Return the columns of the run on a line."""
+        if kind not in self._made:
+            self._made[kind] = self.again(kind)
+        return self._made[kind]
+
+    def again(self, kind: str) -> dict[str, Any]:
+        """Run on a line; return the columns, and the summary as a column of bytes."""
+        summary, columns = self.parsed(kind).simulate()
+        return {"the summary": np.frombuffer(summary.encode(), np.uint8), **columns}
+
+    def summary(self, kind: str) -> dict[str, Any]:
+        """Return the summary of the run on a line."""
+        tree: dict[str, Any] = json.loads(self.run(kind)["the summary"].tobytes())
+        return tree
+
+
+def _acts(runs: Runs) -> str:
+    for kind in KINDS:
+        runs.run(kind)
+    return ""
+
+
+def _repeats(runs: Runs) -> str:
+    return state.differs(list(KINDS), runs.run, runs.again)
+
+
+def _draws(runs: Runs) -> str:
+    driver = _Driver(runs.one)
+    driver.ack(runs.packets // 4)
+    return state.own_generator(driver.control, "tcp.random()")
+
+
+def _transfers(runs: Runs) -> str:
+    (flow,) = runs.summary("loss")["flows"]
+    done = flow["completed"]
+    if done < TRANSFERS:
+        size = f"{runs.packets * MSS / 1e6:g} MB"
+        return f"{done} of {TRANSFERS} transfers of {size} end within 1000 s at 3 % loss"
+    return ""
+
+
+def _uses(runs: Runs) -> str:
+    used = runs.summary("bulk")["links"]["up"]["utilisation"]
+    if used < LEAST_USE:
+        return f"two flows use {100 * used:.1f} % of a link of 10 Mbit/s, round trip 40 ms"
+    return ""
+
+
+def _yields(runs: Runs) -> str:
+    dropped = runs.summary("bulk")["links"]["up"]["loss_rate"]
+    if dropped > MOST_DROPPED:
+        return f"two flows lose {100 * dropped:.0f} % of their packets at a full buffer"
+    return ""
+
+
+def _bounded(runs: Runs) -> str:
+    driver = _Driver(runs.one)
+    return state.grows(driver.control, driver.ack, runs.packets, "acks")
+
+
+def _copies(runs: Runs) -> str:
+    found = (state.copies(runs.parsed(kind), 3_000_000_000) for kind in ("bulk", "timeouts"))
+    return next((failure for failure in found if failure), "")
+
+
+TESTS: dict[str, Callable[[Runs], str]] = {
+    "sets valid windows and rates": _acts,
+    "repeats with the same seed": _repeats,
+    "draws from tcp.random() only": _draws,
+    "transfers all data on a lossy link": _transfers,
+    "uses an idle link": _uses,
+    "reacts to losses": _yields,
+    "has a bounded state": _bounded,
+    "can be copied": _copies,
+}
+"""Tests by the property that they examine. If the first fails, all others would."""
+
+
+class _Driver:
+    """Calls the methods of an object as a sender does, with losses and timeouts now and then."""
+
+    def __init__(self, one: CongestionControl) -> None:
+        self.control = border.running_part(one)
+        rng = random.Random(3)
+        self.acks = 0
+        self.tcp = SimpleNamespace(
+            now=0, cwnd=10 * MSS, ssthresh=1 << 40, mss=MSS, acked=0, flight=10 * MSS,
+            rtt=40_000_000, srtt=40_000_000, min_rtt=40_000_000, after_timeout=False,
+            window_was_full=True, pacing_rate=None, random=rng.random,
+        )  # fmt: skip
+        self._call("on_established")
+
+    def ack(self, number: int) -> None:
+        """Acknowledge this many segments."""
+        tcp = self.tcp
+        for _ in range(number):
+            self.acks += 1
+            tcp.now += 5_000_000
+            tcp.rtt = 40_000_000 + 1_000_000 * (self.acks % 20)
+            tcp.acked, tcp.flight = MSS, max(MSS, min(tcp.cwnd, 60 * MSS))
+            self._call("on_ack")
+            if self.acks % 50 == 0:
+                self._reduce("on_timeout" if self.acks % 400 == 0 else "on_loss")
+
+    def _reduce(self, method: str) -> None:
+        tcp = self.tcp
+        tcp.acked, tcp.ssthresh = 0, max(tcp.flight // 2, 2 * MSS)
+        self._call(method if hasattr(self.control, method) else "on_loss")
+        tcp.cwnd = MSS if method == "on_timeout" else tcp.ssthresh
+        self._call("on_recovered")
+
+    def _call(self, method: str) -> None:
+        call = getattr(self.control, method, None)
+        if call is not None:
+            call(self.tcp)
+        self.tcp.cwnd, self.tcp.ssthresh = int(self.tcp.cwnd), int(self.tcp.ssthresh)
