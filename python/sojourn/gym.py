@@ -23,6 +23,7 @@ import numpy.typing as npt
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
+from sojourn.custom import identity
 from sojourn.engines.stepping import Simulation, State
 from sojourn.scenario.keys import Scenario
 from sojourn.scenario.load import Described, parse, tree_of
@@ -198,7 +199,8 @@ class AqmEnv(_LinkEnv):
     ) -> tuple[Vector, dict[str, Any]]:
         """Start an episode; `info` has the scenario."""
         observation, info = super().reset(seed=seed)
-        self._times = _times(info["scenario"]["links"][self._link]["qdisc"]["name"])
+        qdisc = info["scenario"]["links"][self._link]["qdisc"]
+        self._times = _times(qdisc["name"], qdisc.get("source"))
         return observation, info
 
     def step(self, action: Vector) -> tuple[Vector, float, bool, bool, dict[str, Any]]:
@@ -375,8 +377,14 @@ def _seen(now: State, last: State, passed: float) -> dict[str, float]:
 
 
 @cache
-def _times(qdisc: str) -> frozenset[str]:
-    """Return the names and aliases of the parameters of a discipline that are durations."""
+def _times(qdisc: str, source: str | None) -> frozenset[str]:
+    """Return the names and aliases of the parameters of a discipline that are durations.
+
+    `source` is the hash of the source of a discipline in Python.
+    """
+    if source is not None:
+        own = identity.version(qdisc, source)[1]._parameters  # type: ignore[attr-defined]
+        return frozenset(name for name, (kind, _) in own.items() if kind == "duration")
     specs = [s for s in json.loads(_sojourn.specs())["disciplines"] if s["name"] == qdisc]
     rows = [row for spec in specs for row in spec["params"] if row["kind"] == "duration"]
     return frozenset(name for row in rows for name in (row["name"], *row["aliases"]))

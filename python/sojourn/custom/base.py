@@ -1,6 +1,7 @@
 """Base class of classes that users write: parameters with units, and objects that a run uses."""
 
 import json
+import pickle
 from collections.abc import Mapping
 from inspect import get_annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -124,6 +125,22 @@ class Custom:
         """Return the state that `start` assigned, by name."""
         fixed = (*type(self)._parameters, *type(self)._fixed)
         return {name: value for name, value in vars(self).items() if name not in fixed}
+
+
+def same_state(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return True if two states are equal; False if that cannot be found out."""
+    try:
+        return one.keys() == other.keys() and all(
+            pickle.dumps(_plain(one[name])) == pickle.dumps(_plain(other[name])) for name in one
+        )
+    except Exception:
+        return False
+
+
+def _plain(value: Any) -> Any:
+    """Return a value, a numpy array as its type, shape and values."""
+    is_array = type(value).__module__ == "numpy" and hasattr(value, "tolist")
+    return (str(value.dtype), value.shape, value.tolist()) if is_array else value
 
 
 def _declared(cls: type[Custom]) -> dict[str, tuple[str, Any]]:

@@ -12,7 +12,7 @@ from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn.custom import identity
 from sojourn.custom.aqm import Aqm
-from sojourn.custom.base import Custom
+from sojourn.custom.base import Custom, same_state
 from sojourn.custom.control import CongestionControl
 from sojourn.custom.source import TrafficSource
 
@@ -180,6 +180,38 @@ def repeat(
     line = SimpleNamespace(now=now, bytes=size, packets=packets, random=lambda: next(numbers, 0.5))
     arguments = (seen, line) if method in layouts.OF_PACKETS else (line,)
     getattr(made, method)(*arguments)
+
+
+def reconfigure(now: Aqm, fresh: Aqm) -> bool:
+    """Set the parameters of a running object to those of a new one, and keep its state.
+
+    Return False, and change nothing, if the state that `start` assigns depends on them.
+    """
+    cls = type(now)
+    if type(fresh) is not cls:
+        return False
+    before = cls._running({name: vars(now)[name] for name in cls._parameters}, rate=fresh.rate)
+    if not same_state(before._state(), fresh._state()):
+        return False
+    vars(now).update({name: vars(fresh)[name] for name in cls._parameters})
+    return True
+
+
+def reconfigure_compiled(
+    owner: "Owner", words: Sequence[int], of_fresh: "Owner", fresh: Sequence[int]
+) -> list[int] | None:
+    """Return the state of a compiled discipline with the parameters of a new one.
+
+    None stands for False of `reconfigure`.
+    """
+    from sojourn.custom import native
+
+    if owner.layout != of_fresh.layout:
+        return None
+    now, new = native.object_of(owner, words), native.object_of(of_fresh, fresh)
+    assert isinstance(now, Aqm)
+    assert isinstance(new, Aqm)
+    return native.words_of(now, owner.layout) if reconfigure(now, new) else None
 
 
 def running(one: Aqm, rate: int) -> Aqm:

@@ -91,17 +91,23 @@ def compile_class(made: Custom) -> Native:
         if key not in _compiled:
             _compiled[key] = _compile(type(made), layout)
         methods, owner = _compiled[key]
-    whole = np.zeros(max(1, -(-layout.itemsize // WORD)) * WORD, "u1")
-    record = whole[: layout.itemsize].view(layout)
-    for name, value in vars(made).items():
-        record[name][0] = value
     places: Mapping[str, Any] = layout.fields or {}
     gauges = [
         (name, places[name][1], places[name][0].kind)
         for name in made._state()
         if not name.startswith("_") and places[name][0].shape == ()
     ]
-    return Native(methods, whole.view("u8").tolist(), gauges, owner)
+    return Native(methods, words_of(made, layout), gauges, owner)
+
+
+def words_of(made: Custom, layout: np.dtype[Any]) -> list[int]:
+    """Return the parameters and the state of an object as words."""
+    whole = np.zeros(max(1, -(-layout.itemsize // WORD)) * WORD, "u1")
+    record = whole[: layout.itemsize].view(layout)
+    for name, value in vars(made).items():
+        record[name][0] = value
+    words: list[int] = whole.view("u8").tolist()
+    return words
 
 
 def object_of(owner: Owner, words: Sequence[int]) -> Custom:

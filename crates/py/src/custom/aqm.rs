@@ -38,6 +38,13 @@ pub trait Methods: Clone + Send + 'static {
     /// A value that is not a number any more.
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) -> PyResult<()>;
 
+    /// Take the parameters of `fresh` and keep the state. False, and nothing changes, if the state
+    /// that `start` assigns depends on those that differ, or the class is another one.
+    ///
+    /// # Errors
+    /// An exception.
+    fn reconfigure(&mut self, fresh: Self) -> PyResult<bool>;
+
     /// Size of the state on the heap, bytes.
     fn heap(&self) -> usize {
         0
@@ -168,6 +175,15 @@ impl<M: Methods> Aqm for PythonAqm<M> {
 
     fn decides_at_enqueue(&self) -> bool {
         self.decides_at_enqueue
+    }
+
+    /// An exception in `start` refuses the change.
+    fn reconfigure(&mut self, fresh: Self) -> bool {
+        let done = self.methods.reconfigure(fresh.methods).unwrap_or(false);
+        if done {
+            self.ecn = fresh.ecn;
+        }
+        done
     }
 
     fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {

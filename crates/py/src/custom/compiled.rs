@@ -131,6 +131,15 @@ impl Methods for CompiledMethods {
         Ok(())
     }
 
+    fn reconfigure(&mut self, fresh: Self) -> PyResult<bool> {
+        let new: Option<Vec<u64>> = Python::attach(|py| {
+            let (own, other) = (&self.fixed.owner, &fresh.fixed.owner);
+            let arguments = (own, &self.state, other, &fresh.state);
+            module(py)?.call_method1("reconfigure_compiled", arguments)?.extract()
+        })?;
+        Ok(new.map(|state| self.state = state).is_some())
+    }
+
     fn heap(&self) -> usize {
         size_of_val(&*self.state)
     }

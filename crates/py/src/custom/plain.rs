@@ -6,8 +6,8 @@ use super::compiled::Native;
 use super::decision::{Decision, Hook};
 use super::failure;
 use super::gauge::show_attributes;
-use super::intern;
 use super::views::{PacketView, QueueStateView};
+use super::{intern, module};
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 use sojourn_aqm::fifo::QueueView;
@@ -139,5 +139,12 @@ impl Methods for PlainMethods {
 
     fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) -> PyResult<()> {
         Python::attach(|py| self.read_gauges(py, see))
+    }
+
+    fn reconfigure(&mut self, fresh: Self) -> PyResult<bool> {
+        Python::attach(|py| {
+            let objects = (&self.object, &fresh.object);
+            module(py)?.call_method1("reconfigure", objects)?.extract()
+        })
     }
 }
