@@ -72,6 +72,29 @@ def test_list_as_json(sojourn: Command) -> None:
     ]
 
 
+def test_list_shows_classes_in_python(sojourn: Command) -> None:
+    """A class has its parameters and those of its kind; an unknown one has the nearest name."""
+    for name, own, common in (
+        ("examples/my_aqm.py:HeadDrop", "target", "limit"),
+        ("examples/my_control.py:DelayTarget", "gain", "compiled"),
+        ("examples/my_source.py:Game", "pause", "stop"),
+    ):
+        out = ok(sojourn("list", name))
+        assert own in out
+        assert common in out
+    one = json.loads(ok(sojourn("list", "examples/my_source.py:Game", "--json")))
+    assert (one["kind"], one["params"][0]["value"]) == ("sources", "33ms")
+    for arguments, text in (
+        (["examples/my_aqm.py:HeadDrp"], 'did you mean "HeadDrop"?'),
+        (["tcp", "examples/my_aqm.py:HeadDrop"], 'has no CongestionControl "HeadDrop"'),
+        (["metrics", "examples/my_aqm.py:HeadDrop"], "list: unknown name"),
+        (["none.py:X"], "none.py: No such file"),
+    ):
+        status, _, error = sojourn("list", *arguments)
+        assert status == 2
+        assert text in error
+
+
 def test_list_shows_metrics(sojourn: Command) -> None:
     """The list has unit and source; a name gives the full entry."""
     out = ok(sojourn("list", "metrics"))

@@ -12,6 +12,12 @@ from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
 from sojourn.cli import reference
+from sojourn.custom import identity
+from sojourn.custom.aqm import Aqm
+from sojourn.custom.base import Custom
+from sojourn.custom.control import CongestionControl
+from sojourn.custom.source import TrafficSource
+from sojourn.display import parameters
 from sojourn.display.summary import console
 from sojourn.display.table import Table
 from sojourn.scenario import missing, named
@@ -26,6 +32,13 @@ if TYPE_CHECKING:
     from sojourn.metrics.registry import Metric
 
 Spec = dict[str, Any]
+
+OWN: dict[type[Custom], str] = {
+    Aqm: "disciplines",
+    CongestionControl: "tcp",
+    TrafficSource: "sources",
+}
+"""Kinds of classes in Python."""
 
 SCENARIO_PARTS = {
     "source": "source",
@@ -42,7 +55,7 @@ LONG = 12
 def find(kind: str | None, name: str | None) -> Any:
     """Return all lists, the list of a kind, or one entry by name or alias.
 
-    A first argument that is not a kind is a name.
+    A first argument that is not a kind is a name. A name with a colon is that of a class in Python.
     """
     if kind is not None and kind not in KINDS:
         if name is not None:
@@ -52,6 +65,8 @@ def find(kind: str | None, name: str | None) -> Any:
         return reference.find(name)
     if name is None:
         return {one: _specs(one) for one in KINDS} if kind is None else _specs(kind)
+    if ":" in name and kind in (None, *OWN.values()):
+        return _own(name, kind)
     absent = missing.find(name)
     if kind == "missing" and absent:
         return {"kind": kind, **absent}
@@ -66,6 +81,26 @@ def find(kind: str | None, name: str | None) -> Any:
         raise InputError(f"list: {missing.refusal(absent, name)}")
     known += KINDS if kind is None else ()
     raise InputError(f"list: unknown name {shown(name)}{near(name, known)}")
+
+
+def _own(name: str, kind: str | None) -> Spec:
+    """Return the entry of a class in Python: FILE.py:CLASS or MODULE:CLASS."""
+    bases = [base for base, of in OWN.items() if kind in (None, of)]
+    cls = identity.load(name, tuple(bases))
+    told = parameters.described(cls())
+    rows = [
+        {"name": row.name, "value": row.default, "about": row.about, "kind": ""}
+        for row in told.rows
+    ]
+    nothing = {"range": "", "symbol": "", "aliases": []}
+    return {
+        "kind": next(of for base, of in OWN.items() if issubclass(cls, base)),
+        "name": name,
+        "aliases": [],
+        "about": told.about,
+        "source": "a class in Python",
+        "params": [{**row, **nothing} for row in rows],
+    }
 
 
 def _specs(kind: str) -> list[Spec]:

@@ -14,10 +14,12 @@ import textwrap
 import types
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
+
+T = TypeVar("T")
 
 HASH_DIGITS = 16
 """Length of the hash of a source, in hexadecimal digits."""
@@ -62,6 +64,24 @@ def register(cls: type) -> tuple[str, str]:
     versions.pop(digest, None)
     versions[digest] = cls
     return name, digest
+
+
+def load(name: str, kinds: tuple[type[T], ...]) -> type[T]:
+    """Return the class `name`, a subclass of one of `kinds`.
+
+    Raises InputError if there is none.
+    """
+    first: InputError | None = None
+    for kind in kinds:
+        try:
+            find(name, kind)
+        except InputError as error:
+            first = first or error
+            continue
+        cls = version(name, None)[1]
+        if issubclass(cls, kind):
+            return cls
+    raise first or InputError(f"{shown(name)}: of another kind")
 
 
 def find(name: str, kind: type) -> None:
