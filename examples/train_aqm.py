@@ -1,11 +1,12 @@
 """Train a small agent that tunes PIE, and compare it with PIE on lines that it has not seen.
 
+    pip install 'sojourn[gym]' cmaes
     python examples/train_aqm.py [--iterations N]
 
 The agent is a linear policy: each action is tanh of a weighted sum of the observation. Its 30
-weights are found by the cross-entropy method: draw policies from a normal distribution, keep the
-best quarter, fit the distribution to them, repeat. That needs numpy only. Deep learning (PyTorch
-and stable-baselines3 are a gigabyte) is not worth it for 30 weights; `AqmEnv` works with it, too.
+weights are found by CMA-ES (library cmaes): draw policies from a normal distribution, rank them by
+their rewards, fit mean and covariance to the best, repeat. Deep learning (PyTorch and
+stable-baselines3 are a gigabyte) is not worth it for 30 weights; `AqmEnv` works with it, too.
 """
 
 import argparse
@@ -13,10 +14,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from cmaes import CMA
 
 from sojourn.gym import AqmEnv
 
-POPULATION, ELITE = 24, 6
+POPULATION = 24
 TRAINING = range(1000, 1006)
 """Seeds of the lines for training: 6 lines for each policy."""
 
@@ -53,25 +55,23 @@ def episode(weights: np.ndarray | None, seed: int) -> tuple[float, dict[str, flo
 
 def train(iterations: int, pool: ThreadPoolExecutor) -> np.ndarray:
     """Return the weights, one row per action."""
-    rng = np.random.default_rng(1)
-    mean, deviation = np.zeros((3, 10)), np.full((3, 10), 0.5)
+    search = CMA(mean=np.zeros(30), sigma=0.5, population_size=POPULATION, seed=1)
     for n in range(iterations):
-        drawn = [rng.normal(mean, deviation) for _ in range(POPULATION)]
-        runs = [(weights, seed) for weights in drawn for seed in TRAINING]
+        drawn = [search.ask() for _ in range(POPULATION)]
+        runs = [(weights.reshape(3, 10), seed) for weights in drawn for seed in TRAINING]
         rewards = [reward for reward, _ in pool.map(episode, *zip(*runs, strict=True))]
         scores = np.reshape(rewards, (POPULATION, len(TRAINING))).mean(axis=1)
-        best = np.array(drawn)[np.argsort(scores)[-ELITE:]]
-        mean, deviation = best.mean(axis=0), best.std(axis=0) + 0.02
+        search.tell([(weights, -score) for weights, score in zip(drawn, scores, strict=True)])
         print(f"iteration {n + 1}: mean reward {scores.mean():.3f}, best {scores.max():.3f}")
-    return mean
+    return search.mean.reshape(3, 10)
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Train, compare, and print where the agent is better and where not."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--iterations", type=int, default=15)
     with ThreadPoolExecutor() as pool:
-        weights = train(parser.parse_args().iterations, pool)
+        weights = train(parser.parse_args(arguments).iterations, pool)
         agent = list(pool.map(lambda seed: episode(weights, seed), HELD_OUT))
         pie = list(pool.map(lambda seed: episode(None, seed), HELD_OUT))
     gain = np.array([a - p for (a, _), (p, _) in zip(agent, pie, strict=True)])

@@ -1,5 +1,6 @@
 """Environments of Gymnasium: the interface, determinism, rewards, threads, errors."""
 
+import importlib
 import warnings
 from typing import Any
 
@@ -139,3 +140,20 @@ def test_errors_name_the_value() -> None:
     env.reset(seed=1)
     with pytest.raises(InputError, match=r"qdisc\.targte: unknown parameter"):
         env.step(np.zeros(1, np.float32))
+
+
+def test_the_example_trains_an_agent(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A short training gives a policy, and a row for each group of lines."""
+    pytest.importorskip("cmaes")
+    example = importlib.import_module("examples.train_aqm")
+    for name, value in (("POPULATION", 4), ("TRAINING", range(1)), ("HELD_OUT", range(14))):
+        monkeypatch.setattr(example, name, value)
+    example.main(["--iterations", "2"])
+    out = capsys.readouterr().out
+    assert out.count("mean reward") == 2
+    total, *groups = [line.split() for line in out.splitlines() if "%" in line]
+    counts = [int(line[-7]) for line in (total, *groups)]
+    assert counts[0] == counts[1] + counts[2] == counts[3] + counts[4] == 14
+    assert all(0.2 < float(line[-6]) < 1.0 for line in (total, *groups))
