@@ -26,18 +26,20 @@ from validation.linux.timer import updates
 
 FAMILIES = (dualpi2, cake, codel, fifo, drr, sfq, red, pie, fq)
 CASES = [case for family in FAMILIES for case in family.CASES]
-COUNTED = [*red.COUNTED, *fq_pie.COUNTED]
+COUNTED = [*red.COUNTED, *fq_pie.COUNTED, *cake.COUNTED]
 
 PAGE = Path(__file__).parent.parent / "docs/validation-linux.md"
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case not in cake.COUNTED], ids=lambda case: case.name
+)
 def test_totals(case: Case) -> None:
-    """Drops within 0.5 % and marks within 2 %, unless a case says other bounds, and why."""
+    """Drops within 0.5 % and marks within 2 %; of the others see the counts over many seeds."""
     found = compared(case)
     (drops, ours_dropped), (marks, ours_marked) = found.totals
-    assert abs(ours_dropped - drops) <= case.within[0] * drops
-    assert abs(ours_marked - marks) <= case.within[1] * marks
+    assert abs(ours_dropped - drops) <= 0.005 * drops
+    assert abs(ours_marked - marks) <= 0.02 * marks
     assert found.prefix == len(found.dropped) or case.cause
 
 

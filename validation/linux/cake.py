@@ -18,10 +18,10 @@ the ECN codepoint (`be_e12`, `be_l12`) have 2281 and 2027 drops in the kernel it
 2077 to 2439 with six seeds. Until random numbers decide, every fate and time is that of the kernel:
 shaper, tins, hash, host isolation, COBALT and memory.
 
-Of the totals after that, the kernel's are within the range of six seeds of ours, but for marks in
-`ov18mpu64_small` (714 to 872), `memlimit_mix` (2083 to 2401) and drops and marks in `raw_small`
-(18146 to 18739, 1073 to 1167), and 3 % of the drops in two recordings with mix2. Their cause is
-not known; for small packets the memory that the kernel counts is not known either.
+After that, totals are compared over many seeds, in the second table. A buffer for a small packet
+has 576 bytes in this kernel: with 512 or 704, `raw_small` has a *t* of 5.3 or -4.3 (drops), with
+640 of -3.0. In the recordings that are not in the second table, totals differ by at most three
+packets, since they hardly depend on random numbers.
 """
 
 ARP_NS = 4_039_500_000
@@ -47,24 +47,6 @@ MIXES = {
 """Headers of the flows of a mix, if they differ."""
 
 
-BOUNDS = {
-    **{
-        f"{tins}_mix2": (0.06, 0.03) for tins in ("default", "besteffort", "diffserv4", "diffserv8")
-    },
-    "be_e12": (0.08, 0.04),
-    "be_l12": (0.08, 0.04),
-    "be_over": (0.03, 0.2),
-    "rtt20_mix": (0.01, 0.02),
-    "memlimit_mix": (0.005, 0.25),
-    "ov30ptm_small": (0.01, 0.05),
-    "ethernet_small": (0.01, 0.05),
-    "ov18mpu64_small": (0.005, 0.2),
-    "raw_small": (0.12, 0.2),
-}
-"""Largest differences of drops and marks, as shares, where BLUE decides. Others have 0.5 % and
-2 %."""
-
-
 def case(variant: str, mix: str, tc: str = "", cause: str = DITHER, **settings: Any) -> Case:
     """Return the case `cake-{variant}_{mix}_10m`."""
     linux = {"name": "cake", "bandwidth": "10mbit", "header": "14B", "memory": "truesize"}
@@ -77,7 +59,6 @@ def case(variant: str, mix: str, tc: str = "", cause: str = DITHER, **settings: 
         frames=(ARP_NS,),
         headers={0: ROUTER, **MIXES.get(mix, PLAIN)},
         cause=cause,
-        within=BOUNDS.get(f"{variant}_{mix}", Case.within),
     )
 
 
@@ -115,3 +96,8 @@ CASES = (
     plain("rtt20", "mix", "rtt 20ms", rtt="20ms"),
     plain("memlimit", "mix", "memlimit 100000", BLUE, limit="100000B"),
 )
+
+EVEN = ("sparse", "hosts", "hosts2", "acks")
+"""Mixes whose totals hardly depend on random numbers."""
+
+COUNTED = tuple(case for case in CASES if case.name.split("_")[-2] not in EVEN)

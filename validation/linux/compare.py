@@ -59,8 +59,6 @@ class Case:
     """True if the random numbers are chosen such that the recorded decisions are repeated."""
     cause: str = ""
     """Cause of the first difference that is left."""
-    within: tuple[float, float] = (0.005, 0.02)
-    """Largest differences of the totals of drops and marks, as shares."""
 
 
 ARP_BYTES = 42

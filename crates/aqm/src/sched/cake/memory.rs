@@ -11,10 +11,13 @@ crate::choice! {
     pub enum Accounting {
         /// Lengths of the packets.
         Wire = "wire",
-        /// Memory that Linux takes for a packet: 2304 bytes for one of 1514.
+        /// Memory that Linux takes for a packet: 2304 bytes for one of 1514, 832 for one of 100.
         Truesize = "truesize",
     }
 }
+
+/// Size of a small buffer in Linux, bytes.
+const SMALL: u64 = 576;
 
 impl Accounting {
     /// Bytes that a packet of `len` bytes counts.
@@ -23,10 +26,11 @@ impl Accounting {
         match self {
             Accounting::Wire => len,
             // The buffer with its headroom in lines of 64 bytes, and its trailer; from the cache of
-            // small buffers or of a power of two; and the descriptor.
+            // small buffers or of a power of two; and the descriptor. Kernels that are built for
+            // links with long headers have larger small buffers than 576 bytes.
             Accounting::Truesize => {
                 let buffer = (len + 48).next_multiple_of(64) + 320;
-                256 + if buffer <= 704 { 704 } else { buffer.next_power_of_two() }
+                256 + if buffer <= SMALL { SMALL } else { buffer.next_power_of_two() }
             }
         }
     }

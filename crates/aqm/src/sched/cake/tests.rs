@@ -1,5 +1,6 @@
 //! Tests of the whole of `cake`; those of its parts are in their files.
 
+use super::memory::Accounting;
 use crate::context::{Context, DropReason, Dropped, Marks};
 use crate::packet::{Ecn, Packet, TcpFlags};
 use crate::params::Setting;
@@ -228,6 +229,8 @@ fn full_memory_drops_the_head_of_the_longest_queue() {
     (0..9).for_each(|i| gate.put(Time(0), Packet { body: i, len: 1514, ..packet(1, 1, 1) }));
     assert_eq!((gate.sent.len(), gate.lost.len()), (1, 4));
     assert_eq!(gate.gauge("memory"), 4.0 * 2304.0);
+    let of = |len| Accounting::Truesize.of(len);
+    assert_eq!([60, 208, 209, 656, 657].map(of), [832, 832, 1280, 1280, 2304]);
 }
 
 #[test]
