@@ -19,7 +19,7 @@ import sojourn as sj
 from conftest import EXAMPLES, SMALL, Command
 from sojourn.cli.list import KINDS
 from sojourn.result.folders import FILES
-from sojourn.scenario.load import load_tree
+from sojourn.scenario.load import canonical, load_tree
 
 PROGRAM = Path(sys.executable).with_name("sojourn")
 
@@ -58,6 +58,24 @@ def test_list_shows_all_and_one(sojourn: Command) -> None:
     assert ok(sojourn("list", "taildrop")).startswith("droptail")
     assert "codel-vs-drr" in ok(sojourn("list", "papers"))
     assert "004-C13" in ok(sojourn("list", "codel-vs-drr"))
+
+
+def test_list_has_the_presets_with_the_values_that_a_scenario_gets(sojourn: Command) -> None:
+    """`linux_cubic` and the others, as JSON and as text."""
+    listed = {one["name"]: one for one in json.loads(ok(sojourn("list", "tcp", "--json")))}
+    presets = {name: one for name, one in listed.items() if name.startswith("linux_")}
+    assert sorted(presets) == ["linux_bbr", "linux_cubic", "linux_dctcp", "linux_reno"]
+    for name, one in presets.items():
+        flow = {"name": "one", "path": ["up"], "tcp": name}
+        tree = {"duration": "1s", "links": {"up": {"rate": "1mbit"}}, "flows": [flow]}
+        taken = canonical(tree)["flows"][0]["tcp"]
+        assert taken["name"] == one["tcp"]
+        usual = {row["name"]: row["value"] for row in listed[one["tcp"]]["params"]}
+        set_here = {r["name"]: r["value"] for r in one["params"] if r["value"] != usual[r["name"]]}
+        assert {"rack", "rto_min", "header"} <= set(set_here)
+        assert {key: str(taken[key]).replace("True", "true").replace("False", "false")
+                for key in set_here} == set_here  # fmt: skip
+    assert "rto_min = 200ms" in ok(sojourn("list", "linux_cubic"))
 
 
 def test_list_as_json(sojourn: Command) -> None:

@@ -329,6 +329,32 @@ CHOICE = [
 """Advice before the list of all disciplines."""
 
 
+def presets(specs: list[Spec], tcps: list[Spec]) -> str:
+    """Return the page of TCPs with settings of Linux."""
+    rows = []
+    for spec in specs:
+        usual = {row["name"]: row["value"] for t in tcps if t["name"] == spec["tcp"]
+                 for row in t["params"]}  # fmt: skip
+        changed = {r["name"]: r["value"] for r in spec["params"] if usual[r["name"]] != r["value"]}
+        settings = ", ".join(f"`{name} = {value}`" for name, value in changed.items())
+        base = f"[`{spec['tcp']}`]({spec['tcp']}.md)"
+        rows.append([f"`{spec['name']}`", base, settings])
+    lines = [
+        "# Senders with settings of Linux",
+        "",
+        "These names stand for a TCP with the settings that Linux has where our defaults differ.",
+        'In a scenario file: `tcp = { name = "linux_cubic", ecn = true }`, where further settings',
+        'override those of the preset; in Python: `sj.Flow(..., tcp={"name": "linux_cubic"})`.',
+        "`sojourn list linux_cubic` shows all parameters. [Linux's TCP through Linux's",
+        "disciplines](../../validation-linux-tcp.md) compares them with a kernel.",
+        "",
+        *pages.table("name | TCP | settings", rows),
+        FOOT,
+        "",
+    ]
+    return "\n".join(lines)
+
+
 def index(specs: dict[str, list[Spec]]) -> str:
     """Return the page that lists all pages."""
     lines = ["# Algorithms", ""]
@@ -339,6 +365,9 @@ def index(specs: dict[str, list[Spec]]) -> str:
             default = " (the default)" * (spec["name"] == reference.default_of(kind))
             link = f"[`{spec['name']}`]({kind}/{spec['name']}.md)"
             lines.append(f"- {link}{default}: {spec['about']}")
+        if kind == "tcp":
+            names = ", ".join(f"`{spec['name']}`" for spec in specs["presets"])
+            lines.append(f"- {names}: [the same with settings of Linux](tcp/presets.md)")
         lines.append("")
     lines += ["Not available: [missing](../missing.md).", ""]
     return "\n".join([*lines, FOOT, ""])
@@ -375,6 +404,7 @@ def main(arguments: list[str]) -> int:
                 figures[path.with_suffix(".svg")] = spec
             else:
                 files[path] = page(spec, kind)
+    files[PAGES / "tcp" / "presets.md"] = presets(specs["presets"], specs["tcp"])
     there = [*PAGES.rglob("*.md"), *PAGES.rglob("*.svg")]
     stale = [path for path in there if path not in files and path not in figures]
     differing = [p for p, text in files.items() if not p.exists() or p.read_text() != text]

@@ -115,8 +115,9 @@ def _specs(kind: str) -> list[Spec]:
         return [{"aliases": [], **named.spec(name)} for name in named.ORDER]
     if kind == "missing":
         return [spec for group in missing.groups().values() for spec in group]
-    found: list[Spec] = json.loads(_sojourn.specs()).get(kind, [])
-    return found
+    specs = json.loads(_sojourn.specs())
+    found: list[Spec] = specs.get(kind, [])
+    return found + specs["presets"] if kind == "tcp" else found
 
 
 def show(found: Any, kind: str | None) -> None:

@@ -1,7 +1,7 @@
 //! Machine-readable list of everything that exists: the source of `sojourn list` and of the
 //! generated Python classes.
 
-use crate::endpoint::tcp::TCPS;
+use crate::endpoint::tcp::{Preset, TCPS, presets};
 use crate::missing::{SENDERS, SOURCES as SOURCES_MISSING};
 use crate::parsing::keys::{DefaultValue, KINDS, Key, Kind, TABLES, Table};
 use crate::traffic::source::SOURCES;
@@ -58,6 +58,7 @@ fn table_json(table: &&Table) -> Json {
 }
 
 /// Describe every discipline, TCP and source with parameters, defaults, ranges and units as JSON.
+/// `presets` lists the TCPs that stand for another one with other defaults.
 /// `missing` lists what users ask for and does not exist; `scenario` and `kinds` list the keys of a
 /// scenario and the value syntax.
 pub fn registry_json() -> Json {
@@ -70,6 +71,13 @@ pub fn registry_json() -> Json {
     let disciplines: Vec<Json> = REGISTRY.iter().map(discipline).collect();
     let tcp: Vec<Json> =
         TCPS.iter().map(|e| entry_json(e.name, e.aliases, e.about, e.source, &e.table())).collect();
+    let preset = |p: Preset| {
+        let settings: Vec<String> = p.settings.iter().map(|(k, v)| format!("{k} = {v}")).collect();
+        let about = format!("{} with settings of Linux: {}", p.tcp, settings.join(", "));
+        let mut spec = entry_json(p.name, &[], &about, "docs/validation-linux-tcp.md", &p.table);
+        spec["tcp"] = json!(p.tcp);
+        spec
+    };
     let sources: Vec<Json> =
         SOURCES.iter().map(|e| entry_json(e.name, &[], e.about, e.source, &e.params())).collect();
     let missing = json!({
@@ -81,6 +89,7 @@ pub fn registry_json() -> Json {
     json!({
         "disciplines": disciplines,
         "tcp": tcp,
+        "presets": presets().map(preset).collect::<Json>(),
         "sources": sources,
         "missing": missing,
         "scenario": TABLES.iter().map(table_json).collect::<Json>(),

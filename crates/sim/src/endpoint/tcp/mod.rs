@@ -52,6 +52,7 @@ mod scoreboard;
 
 pub use external::{parse, parse_with};
 pub use params::{CommonParams, EcnFeedback, LossRecovery, Profile, TcpParams};
+pub(crate) use presets::{Preset, presets};
 pub use receiver::Receiver;
 pub use registry::{TCPS, TcpEntry};
 

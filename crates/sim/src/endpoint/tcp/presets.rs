@@ -1,6 +1,7 @@
 //! TCPs with the settings of Linux, by name.
 
-use sojourn_aqm::params::Setting;
+use super::registry::TCPS;
+use sojourn_aqm::params::{ParamRows, Setting};
 
 /// Parameters with their values.
 pub(super) type Values = [(&'static str, &'static str)];
@@ -28,6 +29,33 @@ pub(super) fn preset(name: &str) -> (&str, Vec<(&'static str, Setting<'static>)>
     found.map_or((name, Vec::new()), |(_, tcp, own)| {
         let settings = LINUX.iter().chain(*own);
         (*tcp, settings.map(|(key, value)| (*key, Setting::Text(value))).collect())
+    })
+}
+
+/// Preset with its values, for lists.
+#[derive(Debug)]
+pub(crate) struct Preset {
+    /// Name.
+    pub name: &'static str,
+    /// TCP whose parameters it sets.
+    pub tcp: &'static str,
+    /// Settings that differ from the defaults of that TCP, as in a scenario.
+    pub settings: Vec<(&'static str, &'static str)>,
+    /// All parameters, with the values of the preset.
+    pub table: ParamRows,
+}
+
+/// Returns all presets.
+pub(crate) fn presets() -> impl Iterator<Item = Preset> {
+    PRESETS.iter().map(|(name, tcp, own)| {
+        let settings: Vec<_> = LINUX.iter().chain(*own).copied().collect();
+        let entry = TCPS.iter().find(|entry| entry.name == *tcp);
+        let mut table = entry.expect("a preset is of a TCP in the registry").table();
+        for (key, value) in &settings {
+            let row = table.iter_mut().find(|row| row.name == *key);
+            row.expect("a preset sets parameters that exist").value = (*value).into();
+        }
+        Preset { name, tcp, settings, table }
     })
 }
 
