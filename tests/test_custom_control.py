@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import runpy
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -342,14 +343,17 @@ def test_real_packets_are_refused() -> None:
             _sojourn.Network(0, 0, parse(case))
 
 
-def test_code_of_the_page_runs() -> None:
+def test_code_of_the_page_runs(tmp_path: Path) -> None:
     """The block of docs/your-own-control.md runs, uses the link, and repeats few packets."""
-    names: dict[str, Any] = {}
-    for block in blocks("python", "docs/your-own-control.md"):
-        exec(compile(block, "docs/your-own-control.md", "exec"), names)
+    page = tmp_path / "page.py"
+    page.write_text("\n".join(blocks("python", "docs/your-own-control.md")))
+    names = runpy.run_path(str(page))
     mine = names["result"].flows["mine"]
     assert mine.goodput_bps > 18e6  # of 20
     assert mine.retransmitted_packets < 0.05 * mine.sent_packets
+    case = names["result"].scenario
+    compiled = with_tcp(case, names["Aimd"](factor=0.8, compiled=True))
+    assert sj.simulate(compiled).frame("flows").equals(names["result"].frame("flows"))
 
 
 def raw_of(parsed: Any) -> dict[str, Any]:

@@ -3,8 +3,10 @@
 import json
 import math
 import pickle
+import runpy
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -456,12 +458,16 @@ def test_classes_of_other_kinds_are_refused() -> None:
             stop: sj.Duration = "1s"
 
 
-def test_code_of_the_page_runs() -> None:
+def test_code_of_the_page_runs(tmp_path: Path) -> None:
     """The block of docs/your-own-source.md runs."""
-    names: dict[str, Any] = {}
-    for block in blocks("python", "docs/your-own-source.md"):
-        exec(compile(block, "docs/your-own-source.md", "exec"), names)
+    page = tmp_path / "page.py"
+    page.write_text("\n".join(blocks("python", "docs/your-own-source.md")))
+    names = runpy.run_path(str(page))
     flows = [flow for name, flow in names["result"].flows.items() if name.startswith("sensors")]
     assert len(flows) == 5
     for flow in flows:
         assert flow.goodput_bps == pytest.approx(8 * (0.9 * 92 + 0.1 * 1372) / 0.02, rel=0.2)
+    case = names["result"].scenario
+    source = names["Telemetry"](interval="20ms", compiled=True)
+    compiled = {**case, "flows": [{**case["flows"][0], "source": source}, case["flows"][1]]}
+    assert sj.simulate(compiled).frame("flows").equals(names["result"].frame("flows"))
