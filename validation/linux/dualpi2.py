@@ -22,6 +22,10 @@ step at 1.128 s in the recordings with mix, and once or twice more where a depar
 same step. A `tupdate` of 10 ms is no multiple of the step: each update is late by half a step or
 one and a half.
 
+In `dualpi2-rtt40_over`, p' after the update at 17.021 s is 15,082 units (3.5e-6) higher in the
+kernel. Five packets arrive before the next update, from which on both agree again; the cause is not
+known.
+
 The recordings list UDP packets only. The router also sent an ARP probe of 42 bytes: its counter
 `in_c` rises by one more than the listed packets, and the next departure is 33.6 us late, which is
 the transmission time of 42 bytes. If the queue is long, the probe uses random numbers as well, so
