@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
-.PHONY: demo test check bench bench-live bench-emulate bench-sweep bench-custom kernel-tcp gen validate validate-linux validate-senders studies papers papers-full papers-live scorecards notebooks recommendations faults fuzz mutants additions kill instructions instructions-links wheel wheel-pgo bench-pgo package build dev release clean
+.PHONY: demo test check bench bench-live bench-emulate bench-sweep bench-custom kernel-tcp gen validate validate-linux validate-linux-fresh validate-senders studies papers papers-full papers-live scorecards notebooks recommendations faults fuzz mutants additions kill instructions instructions-links wheel wheel-pgo bench-pgo package build dev release clean
 
 demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
@@ -56,6 +56,9 @@ validate: release  ## 15 minutes: our results compared with those of ns-2, writt
 
 validate-linux: dev  ## a minute: recordings of Linux beside ours, written to docs/validation-linux.md and -tcp.md
 	$(BIN)/python -m validation.linux
+
+validate-linux-fresh: dev  ## ten minutes, later two: arrivals of the day through a kernel built from linux-source
+	$(BIN)/python -m validation.linux.fresh
 
 validate-senders: release  ## minutes: senders of Linux and ours compared, written to docs/validation-senders.md
 	$(BIN)/python -m validation.senders

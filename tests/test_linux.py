@@ -59,7 +59,7 @@ def test_cake_is_equal_until_random_numbers_decide() -> None:
         "be_e12": 7392,
         "be_l12": 7392,
         "be_over": 2931,
-        "default_dscp": 2204,
+        "default_dscp": 2083,
         "flowblind_hosts": 1648,
         "srchost_hosts": 1409,
     }

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import user_mode_linux
+from validation.linux import user_mode
 
-if packages := user_mode_linux.missing():
+if packages := user_mode.missing():
     reason = f"Debian's {', '.join(packages)} is not installed"
     if os.environ.get("CI") and platform.machine() == "x86_64":
         pytest.fail(reason)
@@ -43,7 +43,7 @@ def test_every_command_of_the_recommendations_is_accepted(tmp_path: Path) -> Non
             *(f"{{ {line}; }} </dev/null || worst=$?" for line in lines),
         ]
         parts += ["echo exit $worst", "tc qdisc show </dev/null", f"{{ {RESET}; }} 2>/dev/null"]
-    answers = user_mode_linux.run("\n".join(parts), tmp_path).split("==\n")[1:]
+    answers = user_mode.run("\n".join(parts), tmp_path).split("==\n")[1:]
     assert len(answers) == len(tried)
     for lines, answer in zip(tried, answers, strict=True):
         assert "exit 0\n" in answer, f"{lines}\n{answer}"

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import sojourn as sj
-import user_mode_linux
 from sojourn import _sojourn
+from validation.linux import user_mode
 
-if packages := user_mode_linux.missing():
+if packages := user_mode.missing():
     reason = f"Debian's {', '.join(packages)} is not installed"
     if os.environ.get("CI") and platform.machine() == "x86_64":
         pytest.fail(reason)
@@ -100,7 +100,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, int, st
         parts += [f"{line} </dev/null || worst=$?" for line in lines]
         parts += ["echo exit $worst", "tc -d -j qdisc show </dev/null", "echo"]
         parts.append("tc qdisc del dev dum0 root 2>/dev/null")
-    out = user_mode_linux.run("\n".join(parts), tmp_path_factory.mktemp("uml"))
+    out = user_mode.run("\n".join(parts), tmp_path_factory.mktemp("uml"))
     found = re.findall(r"^== (\d+)\n(.*?)(?=^== |\Z)", out, re.MULTILINE | re.DOTALL)
     assert len(found) == len(scripts), out[-2000:]
     return [
@@ -199,6 +199,6 @@ def _us(text: str | None, key: str) -> float:
 
 def test_a_wrong_line_is_refused(tmp_path: Path) -> None:
     """The kernel does read the lines."""
-    out = user_mode_linux.run("tc qdisc add dev dum0 root codel limit 1k; echo exit $?", tmp_path)
+    out = user_mode.run("tc qdisc add dev dum0 root codel limit 1k; echo exit $?", tmp_path)
     assert "exit 1" in out
     assert "Illegal" in out

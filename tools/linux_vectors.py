@@ -12,9 +12,20 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-OUT = Path(__file__).parent.parent / "tests/vectors/linux"
+import numpy as np
 
-FATES = {"sent": 0, "mark": 1, "drop": 2}
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from validation.linux.recordings import (
+    DROPPED,
+    MARKED,
+    SENT,
+    VECTORS,
+    Recording,
+    store,
+    write,
+)
+
+FATES = {"sent": SENT, "mark": MARKED, "drop": DROPPED}
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -23,19 +34,16 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def packed(recording: list[dict[str, str]]) -> Iterator[str]:
-    """Yield the lines of the packed form: times as differences."""
-    yield "dt,flow,len,ecn,fate,dsent"
-    arrived = left = 0
-    for row in recording:
-        at = int(row.get("t_in_ns") or row["t_ns"])
-        size, ecn = row.get("len") or row["size_B"], row.get("ecn_in") or row["ecn"]
-        fate = FATES[row["fate"]]
-        out = ""
-        if fate != FATES["drop"]:
-            out, left = str(int(row["t_out_ns"]) - left), int(row["t_out_ns"])
-        yield f"{at - arrived},{row['flow']},{size},{ecn},{fate},{out}"
-        arrived = at
+def packed(listed: list[dict[str, str]]) -> Recording:
+    """Return a recording from its rows."""
+    names = (("t_in_ns", "t_ns"), ("flow",), ("len", "size_B"), ("ecn_in", "ecn"), ("t_out_ns",))
+    columns = [
+        [int(next(row[n] for n in name if n in row) or -1) for row in listed] for name in names
+    ]
+    t_ns, flow, size, ecn, out_ns = map(np.array, columns)
+    return Recording(
+        t_ns, flow, size, ecn, np.array([FATES[row["fate"]] for row in listed]), out_ns
+    )
 
 
 def probabilities(samples: list[dict[str, str]]) -> Iterator[str]:
@@ -47,12 +55,6 @@ def probabilities(samples: list[dict[str, str]]) -> Iterator[str]:
         if p != last:
             yield f"{row['t_ns']},{p}"
             last = p
-
-
-def write(path: Path, lines: Iterator[str]) -> None:
-    """Write a gzipped file, equal bytes for equal lines."""
-    with path.open("wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as file:
-        file.write(("\n".join(lines) + "\n").encode())
 
 
 COLUMNS = (
@@ -74,19 +76,19 @@ def runs_of_tcp(runs: list[dict[str, str]]) -> Iterator[str]:
 def main() -> None:
     """Pack the recordings."""
     folder, *names = sys.argv[1:]
-    OUT.mkdir(parents=True, exist_ok=True)
+    VECTORS.mkdir(parents=True, exist_ok=True)
     if not names:
         with (Path(folder) / "closed.csv").open() as file:
             lines = runs_of_tcp(list(csv.DictReader(file)))
-            (OUT / "senders.csv").write_text("\n".join(lines) + "\n")
+            (VECTORS / "senders.csv").write_text("\n".join(lines) + "\n")
     for name in names:
         recording = rows(Path(folder) / f"{name}.csv.gz")
-        write(OUT / f"{name}.csv.gz", packed(recording))
+        store(name, packed(recording))
         monitor = Path(folder) / f"{name}.mon.csv.gz"
         if monitor.exists():
-            write(OUT / f"{name}.p.csv.gz", probabilities(rows(monitor)))
+            write(VECTORS / f"{name}.p.csv.gz", probabilities(rows(monitor)))
         elif "p" in recording[0]:
-            write(OUT / f"{name}.p.csv.gz", probabilities(recording))
+            write(VECTORS / f"{name}.p.csv.gz", probabilities(recording))
 
 
 if __name__ == "__main__":

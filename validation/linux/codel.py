@@ -5,6 +5,7 @@ from typing import Any
 from validation.linux import exact, open10
 from validation.linux.compare import Case
 from validation.linux.exact import cases
+from validation.linux.fresh.systems import stored
 
 TITLE = "codel, fq_codel"
 
@@ -81,4 +82,5 @@ CASES = [
         ecn=False,
     ),
     *OPEN,
+    *stored("fq_codel"),
 ]

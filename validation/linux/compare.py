@@ -59,6 +59,13 @@ class Case:
     """True if the random numbers are chosen such that the recorded decisions are repeated."""
     cause: str = ""
     """Cause of the first difference that is left."""
+    recorded: Recording | None = None
+    """The recording, if it is none of the stored ones."""
+
+    @property
+    def recording(self) -> Recording:
+        """The recording."""
+        return recording(self.name) if self.recorded is None else self.recorded
 
 
 ARP_BYTES = 42
@@ -124,7 +131,7 @@ class Compared:
 def compared(case: Case, *, frames: bool = True) -> Compared:
     """Replay a recording; without `frames`, only the packets that it lists."""
     out, listed = replayed(case, frames=frames)
-    theirs = recording(case.name)
+    theirs = case.recording
     gauges = {k.removeprefix("gauge:"): v[listed] for k, v in out.items() if "gauge:" in k}
     dropped, left = out["dropped"][listed], out["t_deq_ns"][listed]
     # A packet may be marked and then dropped, by BLUE of cake.
@@ -138,7 +145,7 @@ def compared(case: Case, *, frames: bool = True) -> Compared:
 
 def replayed(case: Case, *, frames: bool = True) -> tuple[dict[str, Array], Array]:
     """Replay a recording; return the columns, and where a row is one of the recording."""
-    theirs = recording(case.name)
+    theirs = case.recording
     times = np.array(case.frames if frames else (), dtype=np.int64)
     at = np.searchsorted(theirs.t_ns, times)
     listed = np.ones(len(theirs.t_ns) + len(times), dtype=bool)

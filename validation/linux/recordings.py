@@ -1,6 +1,7 @@
 """Recordings of Linux: arrivals, fates and departures, as tests/vectors/README-linux.md says."""
 
 import gzip
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -48,6 +49,24 @@ def recording(name: str) -> Recording:
         fate=fate,
         out_ns=np.where(sent, np.cumsum(out), -1),
     )
+
+
+def store(name: str, made: Recording) -> None:
+    """Write a recording, equal bytes for an equal one."""
+    lines = ["dt,flow,len,ecn,fate,dsent"]
+    arrived = left = 0
+    columns = (made.t_ns, made.flow, made.size, made.ecn, made.fate, made.out_ns)
+    for at, flow, size, ecn, fate, out_ns in zip(*(v.tolist() for v in columns), strict=True):
+        out = "" if fate == DROPPED else str(out_ns - left)
+        lines.append(f"{at - arrived},{flow},{size},{ecn},{fate},{out}")
+        arrived, left = at, left if fate == DROPPED else out_ns
+    write(VECTORS / f"{name}.csv.gz", lines)
+
+
+def write(path: Path, lines: Iterable[str]) -> None:
+    """Write a gzipped file, equal bytes for equal lines."""
+    with path.open("wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as file:
+        file.write(("\n".join(lines) + "\n").encode())
 
 
 @cache

@@ -34,8 +34,8 @@
 //! **Departures** (1) The owner salts the hashes: a packet carries its flow hash and host keys, for
 //! which a queue or a host cannot be set otherwise (tc filters, `fwmark`, `nat`, socket priority).
 //! (2) `limit` counts lengths, not the kernel's memory, unless `memory` is `truesize`; it may be in
-//! packets. Of equally long queues the first one loses its head; in Linux the order of a heap
-//! decides. (3) SACK blocks are not compared: an ACK with blocks covers the older ones of its
+//! packets. Of equally long queues the first one loses its head; in Linux a heap decides, in which
+//! an entry moves down one level only, so that a shorter queue may lose a packet. (3) SACK blocks are not compared: an ACK with blocks covers the older ones of its
 //! receiver unless both have as many as there is room for. Timestamps are taken to increase. (4)
 //! Packets are not split. With `split_gso` a packet above `mtu` counts as the segments that Linux
 //! would split it into. (5) If no queue of a tin has credit for 64 rounds, these are credited at

@@ -121,7 +121,8 @@ impl<A: Aqm> Fq<A> {
         let fattest = self.fattest.find(|i| bytes(flows[i as usize].line.bytes().0));
         let (i, _) = fattest.expect("someone fills the buffer");
         let flow = &mut self.flows[i as usize];
-        let half = flow.line.bytes().0 / 2;
+        // Half of an odd number is rounded down, as in Linux.
+        let half = flow.line.bytes().0.div_ceil(2);
         let mut dropped = 0;
         while let Some(victim) = flow.line.pop(&mut self.pool) {
             self.backlog.packets -= 1;
@@ -322,6 +323,10 @@ mod tests {
         let mut q = Bench::new("fq_codel", &[("limit", "3p")]);
         (0..3).for_each(|i| assert_eq!(q.put(i, 1000), []));
         assert_eq!(q.put(3, 1000), [0, 1]);
+        // 2,500 of 5,001 bytes are enough: half is rounded down, as in Linux.
+        let mut q = Bench::new("fq_codel", &[("limit", "3p")]);
+        (0..4).zip([1250, 1250, 1251]).for_each(|(i, n)| assert_eq!(q.put(i, n), []));
+        assert_eq!(q.put(3, 1250), [0, 1]);
     }
 
     // RFC 8290 §4.2

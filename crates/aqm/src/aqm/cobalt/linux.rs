@@ -123,8 +123,9 @@ impl Cobalt {
             late = now > self.drop_next;
         }
         // A mark does not save a packet from BLUE, which acts on flows that ignore marks.
-        if !drop && self.p_blue > 0 {
-            drop = context.rng.bernoulli(f64::from(self.p_blue) / 4_294_967_296.0);
+        // A number is drawn for a dropped packet, too.
+        if self.p_blue > 0 {
+            drop |= context.rng.bernoulli(f64::from(self.p_blue) / 4_294_967_296.0);
         }
         if self.count == 0 {
             self.drop_next = now + settings.interval;

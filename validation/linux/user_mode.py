@@ -9,6 +9,7 @@ import shutil
 import struct
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 KERNEL = "linux.uml"
@@ -24,17 +25,20 @@ LIMIT_S = 300
 INIT = """#!/bin/sh
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
 mount -t proc proc /proc
-modules=$(dirname "$(readlink -f /usr/lib/uml)")/uml/modules/$(uname -r)/kernel
-insmod "$modules/drivers/net/dummy.ko" numdummies=0
-for module in "$modules"/net/sched/sch_*.ko; do insmod "$module"; done
-ip link add dum0 type dummy
-ip link set dum0 up
+mount -t sysfs sysfs /sys
+{load}
 echo BEGIN
 {script}
 echo END
-echo o > /proc/sysrq-trigger
-sleep 60
+{python} -c "import ctypes; ctypes.CDLL(None).reboot(0x4321fedc)"
 """
+
+LOAD = """modules=$(dirname "$(readlink -f /usr/lib/uml)")/uml/modules/$(uname -r)/kernel
+insmod "$modules/drivers/net/dummy.ko" numdummies=0
+for module in "$modules"/net/sched/sch_*.ko; do insmod "$module"; done
+ip link add dum0 type dummy
+ip link set dum0 up"""
+"""Commands before the script, for Debian's kernel."""
 
 
 def missing() -> list[str]:
@@ -43,16 +47,26 @@ def missing() -> list[str]:
     return sorted({p for name, p in NEEDED.items() if shutil.which(name, path=path) is None})
 
 
-def run(script: str, folder: Path) -> str:
-    """Return the output of a shell script under the kernel, with a device `dum0`.
+def run(script: str, folder: Path, kernel: str = "", options: Sequence[str] = ()) -> str:
+    """Return the output of a shell script under a kernel.
 
-    All qdiscs of the kernel are loaded.
+    Debian's kernel, if `kernel` is empty, has all its qdiscs loaded, and a device `dum0`.
     """
     init = folder / "init.sh"
-    init.write_text(INIT.replace("{script}", script))
+    text = INIT.replace("{load}", "" if kernel else LOAD).replace("{script}", script)
+    init.write_text(text.replace("{python}", sys.executable))
     init.chmod(0o755)
-    command = [sys.executable, __file__, KERNEL, "mem=128M", "rootfstype=hostfs", "rootflags=/"]
-    command += ["rw", f"init={init}", "quiet", "con=null", "con0=null,fd:1"]
+    memory = "mem=1G" if kernel else "mem=128M"
+    command = [sys.executable, __file__, kernel or KERNEL, memory, "rootfstype=hostfs"]
+    command += [
+        *options,
+        "rootflags=/",
+        "rw",
+        f"init={init}",
+        "quiet",
+        "con=null",
+        "con0=null,fd:1",
+    ]
     command += [f"GLIBC_TUNABLES={PLAIN_CODE}"]
     done = subprocess.run(
         command,
