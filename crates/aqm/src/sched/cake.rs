@@ -35,12 +35,13 @@
 //! which a queue or a host cannot be set otherwise (tc filters, `fwmark`, `nat`, socket priority).
 //! (2) `limit` counts lengths, not the kernel's memory, unless `memory` is `truesize`; it may be in
 //! packets. Of equally long queues the first one loses its head; in Linux a heap decides, in which
-//! an entry moves down one level only, so that a shorter queue may lose a packet. (3) SACK blocks are not compared: an ACK with blocks covers the older ones of its
-//! receiver unless both have as many as there is room for. Timestamps are taken to increase. (4)
-//! Packets are not split. With `split_gso` a packet above `mtu` counts as the segments that Linux
-//! would split it into. (5) If no queue of a tin has credit for 64 rounds, these are credited at
-//! once. (6) `wash` clears the DSCP for later links; a live link leaves it in the header. (7) A
-//! length with negative overhead is at least 0, and an interval above 4.3 s is not cut to 32 bits.
+//! an entry moves down one level only, so that a shorter queue may lose a packet. (3) SACK blocks
+//! are not compared: an ACK with blocks covers the older ones of its receiver unless both have as
+//! many as there is room for. Timestamps are taken to increase. (4) Packets are not split. With
+//! `split_gso` a packet above `mtu` counts as the segments that Linux would split it into. (5) If
+//! no queue of a tin has credit for 64 rounds, these are credited at once. (6) `wash` clears the
+//! DSCP for later links; a live link leaves it in the header. (7) A length with negative overhead
+//! is at least 0, and an interval above 4.3 s is not cut to 32 bits.
 //!
 //! **Cost** 447856 bytes of state, a third of it per tin; a constant time per packet and queue
 //! passed over; O(log n) for up to 65,535 departures after an overflow; the ACK filter walks
