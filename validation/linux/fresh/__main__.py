@@ -79,8 +79,8 @@ that the kernel's decisions are repeated, where the probability allows them.
 def record(seed: int, folder: Path) -> tuple[str, dict[tuple[System, str], Recording]]:
     """Let the kernel make the recordings in `folder`; return its version, and them."""
     binary = kernel.kernel()
-    guest = folder / "guest"
-    subprocess.run(["gcc", "-O1", "-o", guest, Path(__file__).parent / "guest.c"], check=True)
+    sender = folder / "sender"
+    subprocess.run(["gcc", "-O1", "-o", sender, Path(__file__).parent / "sender.c"], check=True)
     script = ["uname -r"]
     for number, system in enumerate(SYSTEMS):
         for pattern in arrivals.PATTERNS:
@@ -88,7 +88,7 @@ def record(seed: int, folder: Path) -> tuple[str, dict[tuple[System, str], Recor
             rows = arrivals.rows(pattern, seed, system.shortest)
             lines = [" ".join(map(str, (*r, system.priorities.get(r[1], 0)))) for r in rows]
             Path(f"{name}.plan").write_text("\n".join(lines))
-            script += [*UP, *system.commands, f"{guest} {name}.plan {name}.out", *DOWN]
+            script += [*UP, *system.commands, f"{sender} {name}.plan {name}.out", *DOWN]
     said = user_mode.run("\n".join(script), folder, str(binary), OPTIONS)
     made = {}
     for number, system in enumerate(SYSTEMS):
@@ -102,7 +102,7 @@ def record(seed: int, folder: Path) -> tuple[str, dict[tuple[System, str], Recor
 
 
 def recording(rows: Sequence[tuple[int, int, int, int]], path: Path) -> Recording:
-    """Return the recording that the guest wrote."""
+    """Return the recording that the sender wrote."""
     _, flow, size, tos = np.array(rows, dtype=np.int64).T
     lines = path.read_text().splitlines()
     times, out, ecn = np.array([line.split() for line in lines], dtype=np.int64).T

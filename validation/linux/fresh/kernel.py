@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[3]
 ROOM = ROOT / "target/linux"
 
 SOURCES = Path("/usr/src")
-"""Where Debian puts the source."""
+"""Folder of Debian's source packages."""
 
 PACKAGES = "linux-source, flex, bison, bc, xz-utils"
 

@@ -1,4 +1,4 @@
-"""The qdiscs that are compared: their `tc` commands, and ours."""
+"""Qdiscs to compare: their `tc` commands, and ours."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

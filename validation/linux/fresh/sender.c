@@ -1,4 +1,4 @@
-/* Sends planned frames from device v0 to v1, and records when each arrives there: guest FRAMES OUT.
+/* Sends planned frames from device v0 to v1, and records when each arrives there: sender FRAMES OUT.
  *
  * It runs in a kernel whose clock stands still while it computes. A line of FRAMES is: time (ns
  * after the start), flow, length, TOS, priority. A line of OUT: time of sending, time of arrival
