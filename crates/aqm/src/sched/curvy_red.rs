@@ -293,4 +293,10 @@ mod tests {
             assert!(near(found, expected), "{more:?} {head:?}: {found:?}");
         }
     }
+
+    #[test]
+    fn all_state_is_in_the_type() {
+        let params = CurvyRedParams::default();
+        assert_eq!(CurvyRed { params, may_mark: true, q_c: 0.0 }.heap(), 0);
+    }
 }

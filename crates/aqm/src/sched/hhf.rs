@@ -275,6 +275,7 @@ impl Hhf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::params::Params;
     use crate::testing::Bench;
     use std::prelude::v1::*;
 
@@ -367,5 +368,23 @@ mod tests {
         let mut q = Bench::new("hhf", &[("admit_bytes", "0B"), ("hh_limit", "1")]);
         (1..4).for_each(|flow| drop(q.put_flow(flow, flow, 1000)));
         assert_eq!([q.gauge("heavy_hitters"), q.gauge("heavy_packets")], [1.0, 1.0]);
+    }
+
+    #[test]
+    fn skipped_rounds_leave_the_one_that_lets_a_listed_bucket_send() {
+        let params = HhfParams { quantum: Bytes(1000), ..HhfParams::default() };
+        let env = Env::new(crate::units::Rate(8_000_000));
+        let mut hhf = Hhf::from_checked(params.checked().unwrap(), &env).unwrap();
+        let mut after = |listed: [bool; 2], deficits: [i64; 2]| {
+            for i in [HEAVY, OTHERS] {
+                (hhf.buckets[i].listed, hhf.buckets[i].deficit) = (listed[i], deficits[i]);
+            }
+            hhf.skip_rounds();
+            [HEAVY, OTHERS].map(|i| hhf.buckets[i].deficit)
+        };
+        // Ten rounds of 1000 and of 2000 bytes; one more lets the heavy hitters send.
+        assert_eq!(after([true; 2], [-10_000, -30_000]), [0, -10_000]);
+        assert_eq!(after([true; 2], [-10_000, 1]), [-10_000, 1], "the others can send");
+        assert_eq!(after([false, true], [-1000, -30_000]), [-1000, 0], "the others alone");
     }
 }

@@ -71,4 +71,25 @@ mod tests {
         assert!((rate as f64 / expected - 1.0).abs() < 0.01, "{rate}");
         assert!((380..=400).contains(&changes), "every 250 ms: {changes}");
     }
+
+    #[test]
+    fn the_average_follows_growth_quickly_and_decline_slowly() {
+        // A quarter of the way up, 1 / 256 of it down.
+        assert_eq!([average(1024, 2048), average(2048, 1024)], [1280, 2044]);
+    }
+
+    #[test]
+    fn a_window_ends_with_a_gap_above_the_average_and_a_change_waits_250_ms() {
+        let mut auto = Autorate::default();
+        assert_eq!(auto.on_arrival(Time(0), 1000), None);
+        // 2000 bytes in 320 ms are 6250 B/s, of which the average takes a quarter: 1562.
+        assert_eq!(auto.on_arrival(Time(320_000_000), 1000), Some(1562 * 15 / 16));
+        // The average gap is 80 ms; this one is within a burst, although 250 ms have passed since.
+        assert_eq!(auto.on_arrival(Time(321_000_000), 1000), None);
+        for (ns, changes) in [(250_000_000, false), (250_000_001, true)] {
+            let mut auto = Autorate::default();
+            auto.on_arrival(Time(0), 1000);
+            assert_eq!(auto.on_arrival(Time(ns), 1000).is_some(), changes);
+        }
+    }
 }

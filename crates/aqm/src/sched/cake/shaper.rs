@@ -155,4 +155,19 @@ mod tests {
         assert_eq!(after(1_500_000), 2_500_000);
         assert_eq!(after(1_000_000), 2_500_000, "no more than a packet ahead of now");
     }
+
+    #[test]
+    fn the_time_per_byte_has_34_digits() {
+        // 10 ms per byte: 10^7 ns times 2^10 has 34 binary digits.
+        assert_eq!(ByteTime::at(100), ByteTime { scaled: 10_240_000_000, shift: 10 });
+    }
+
+    #[test]
+    fn an_arrival_just_when_a_packet_may_be_sent_does_not_reset_the_clocks() {
+        let mut shaper = Shaper { byte_time: ByteTime::at(1_000_000), ..Shaper::default() };
+        shaper.charge(1000, false);
+        shaper.on_arrival_at_empty(Time(1_000_000));
+        shaper.charge(1000, true);
+        assert_eq!(shaper.ready_at(), Time(1_500_000), "two thirds of the rate");
+    }
 }

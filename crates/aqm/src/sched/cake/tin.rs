@@ -281,4 +281,23 @@ mod tests {
         }
         assert_eq!(by_weight(&mut tins[..0], 0), None);
     }
+
+    #[test]
+    fn a_deficit_of_zero_suffices_to_send() {
+        let mut tins = tins(Tins::Diffserv3, 0);
+        tins.iter_mut().for_each(|tin| tin.flows.set_state(0, State::Bulk));
+        assert_eq!((by_weight(&mut tins, 1), tins[1].deficit), (Some(1), 0));
+    }
+
+    #[test]
+    fn skipped_rounds_credit_a_tin_without_packets_until_its_deficit_is_positive() {
+        let mut tins = tins(Tins::Diffserv4, 0);
+        tins[0].flows.set_state(0, State::Bulk);
+        let deficits = [-10_240, -100, 0, 5];
+        tins.iter_mut().zip(deficits).for_each(|(tin, deficit)| tin.deficit = deficit);
+        skip_rounds(&mut tins);
+        // Ten rounds of 1024, two of 64, one of 512.
+        let found: Vec<i64> = tins.iter().map(|tin| tin.deficit).collect();
+        assert_eq!(found, [0, 28, 512, 5]);
+    }
 }

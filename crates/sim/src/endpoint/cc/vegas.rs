@@ -192,7 +192,8 @@ mod tests {
             srtt: None,
             after_timeout: false,
         };
-        v.on_ack(&mut w, &acked);
+        // Reno adds a segment per ten.
+        (0..20).for_each(|_| v.on_ack(&mut w, &acked));
         assert_eq!(w.cwnd, 10_000, "between two measurements the window is constant");
     }
 }
