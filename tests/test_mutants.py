@@ -5,9 +5,10 @@ import tomllib
 
 import pytest
 
+import mutants
 from mutants_results import ALLOWED, PAGE
 from mutants_source import ROOT, Mutant, body_of, switched
-from mutants_tests import ladder
+from mutants_tests import Rung, ladder
 
 TEXT = """
 fn twice(x: u32) -> u32 {
@@ -96,3 +97,23 @@ def test_a_file_is_tested_by_the_tests_that_mention_it() -> None:
     near, far = ladder(ROOT, "crates/sim/src/endpoint/tcp/rfc.rs")
     assert near[0].only == ("endpoint::tcp::rfc::",)
     assert (near[-1].target, far[0].target) == ("tcp_reopen", "golden")
+
+
+def test_a_rung_is_built_for_the_mutants_that_the_earlier_ones_left() -> None:
+    """Each mutant ends at the rung that catches it; without one, it is missed."""
+    unit, replay = Rung("sojourn-aqm", "lib"), Rung("sojourn-sim", "linux")
+    caught = {(1, "lib"), (2, "linux"), (5, "linux")}
+    calls = []
+
+    class Shown(mutants.Tests):
+        def run(self, rung: Rung, mutant: Mutant) -> str:
+            calls.append((mutant.id, rung.target))
+            return "caught" if (mutant.id, rung.target) in caught else "missed"
+
+    some = [mutant(k, "+", "-") for k in range(1, 6)]
+    rungs = {m.id: [unit] if m.id == 4 else [unit, replay] for m in some}
+    found = list(mutants.climb_together(Shown(), rungs, some, 1))
+    ends = {1: ("caught", "lib"), 2: ("caught", "linux"), 5: ("caught", "linux")}
+    expected = [mutants.Outcome(m, *ends.get(m.id, ("missed",))) for m in some]
+    assert sorted(found, key=lambda outcome: outcome.mutant.id) == expected
+    assert calls == [*((k, "lib") for k in range(1, 6)), *((k, "linux") for k in (2, 3, 5))]

@@ -251,6 +251,30 @@ def build_together(batch: list[Mutant]) -> tuple[Tests, list[Mutant]]:
         left = [m for m in left if m.id not in bad]
 
 
+def climb_together(
+    tests: Tests, rungs: dict[int, Sequence[Rung]], left: list[Mutant], jobs: int
+) -> Iterable[Outcome]:
+    """As `climb`, for many mutants: all on their first rung, those left on the next one.
+
+    So a test binary is built only once the earlier ones have caught what they can.
+    """
+    depth = 0
+    with ThreadPoolExecutor(jobs) as pool:
+        while left:
+            yield from (Outcome(m, "missed") for m in left if depth >= len(rungs[m.id]))
+            here = [m for m in left if depth < len(rungs[m.id])]
+            tried = [rungs[m.id][depth] for m in here]
+            left = []
+            for mutant, rung, result in zip(
+                here, tried, pool.map(tests.run, tried, here), strict=True
+            ):
+                if result == "missed":
+                    left.append(mutant)
+                else:
+                    yield Outcome(mutant, result, rung.target)
+            depth += 1
+
+
 def climb(tests: Tests, rungs: Sequence[Rung], mutant: Mutant) -> Outcome:
     """Run the tests on a mutant, rung after rung, until one of them detects it."""
     for rung in rungs:
@@ -275,8 +299,7 @@ def test(batch: list[Mutant], jobs: int, near_alone: bool) -> Iterable[Outcome]:
         tests, refused = build_together(together)
         yield from (Outcome(mutant, "unviable") for mutant in refused)
         left = [m for m in together if m not in refused]
-        with ThreadPoolExecutor(jobs) as pool:
-            yield from pool.map(lambda m: climb(tests, rungs(m), m), left)
+        yield from climb_together(tests, {m.id: rungs(m) for m in left}, left, jobs)
     for mutant in batch:
         if not mutant.body:
             sync()
