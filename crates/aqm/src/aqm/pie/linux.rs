@@ -336,8 +336,8 @@ mod tests {
 
     #[test]
     fn a_leap_from_a_bound_of_the_gains_ends_below_the_next() {
-        // 16 ms are 15,625 units above the target; alpha is 2/16, halved and quartered once.
-        let step = (2 * (MAX_PROB / PER_SECOND) >> 4 >> 1) * 15_625;
+        // 16 ms are 15,625 units above the target; alpha is 2/16, halved below a tenth.
+        let step = ((2 * (MAX_PROB / PER_SECOND)) >> 5) * 15_625;
         let mut pie = pie(&[]);
         (pie.prob, pie.qdelay) = (MAX_PROB / 100, units(Span::ms(16)));
         let k = pie.leap(u64::MAX);

@@ -376,6 +376,15 @@ mod tests {
     }
 
     #[test]
+    fn an_idle_average_at_the_lower_end_of_the_target_will_fall_below_it() {
+        let mut red = red(&[("max_p", "0.005"), ("w_q", "0.5")], [5000, 15_000]).unwrap();
+        for (avg, settled) in [(9000, false), (8999, true)] {
+            (red.qavg, red.idle_since) = (avg << 1, Some(Time::ZERO));
+            assert_eq!(red.adapt(Time::ZERO), settled, "{avg}");
+        }
+    }
+
+    #[test]
     fn an_average_at_a_threshold_is_above_it_and_below_it_for_choke() {
         let levels = |at_counts_below| {
             let mut red = red(&[("w_q", "0.5")], [5000, 15_000]).unwrap();

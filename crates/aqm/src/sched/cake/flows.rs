@@ -390,4 +390,58 @@ mod tests {
         assert_ne!(pair(2, 3), pair(1, 0), "no plain xor");
         assert_ne!(pair(2, 3), pair(3, 2), "directions differ");
     }
+
+    #[test]
+    fn old_queues_wait_in_turn() {
+        let mut flows = Flows::new(Isolation::Flows);
+        flows.set_state(3, State::Sparse);
+        assert_eq!((flows.has_new(), flows.old()), (true, 0));
+        [3, 5, 7].into_iter().for_each(|i| flows.set_state(i, State::Bulk));
+        assert_eq!((flows.has_new(), flows.old()), (false, 3));
+        assert_eq!(
+            (flows.next(false), flows.waiting().collect::<Vec<_>>()),
+            (Some(3), vec![3, 5, 7])
+        );
+        flows.rotate_old();
+        assert_eq!(flows.waiting().collect::<Vec<_>>(), [5, 7, 3]);
+    }
+
+    #[test]
+    fn queues_load_the_hosts_at_the_end_that_shares() {
+        for (isolation, one_source, one_destination) in [
+            (Isolation::DualSrchost, 3, 1),
+            (Isolation::DualDsthost, 1, 3),
+            (Isolation::TripleIsolate, 3, 3),
+        ] {
+            let load = |hosts: [[u32; 2]; 3]| {
+                let mut flows = Flows::new(isolation);
+                let mut last = 0;
+                for (hash, [source, destination]) in (10..).zip(hosts) {
+                    last = flows.find(&Packet { hash, source, destination, ..Packet::default() });
+                    flows.set_state(last, State::Bulk);
+                }
+                flows.load(last)
+            };
+            assert_eq!(load([[1, 4], [1, 5], [1, 6]]), one_source, "{isolation:?}");
+            assert_eq!(load([[1, 4], [2, 4], [3, 4]]), one_destination, "{isolation:?}");
+        }
+    }
+
+    #[test]
+    fn hosts_with_the_same_place_have_an_entry_each() {
+        let place = |source| host_hashes(&packet(0, source))[0] as usize % QUEUES;
+        let other = (8..).find(|source| place(*source) == place(7)).unwrap();
+        let mut flows = Flows::new(Isolation::DualSrchost);
+        take(&mut flows, 1, 7);
+        let i = take(&mut flows, 2, other);
+        assert_eq!(flows.load(i), 1);
+    }
+
+    #[test]
+    fn a_pair_of_hosts_has_the_sum_of_their_bits_as_its_tag() {
+        let mut flows = Flows::new(Isolation::Hosts);
+        let i = flows.find(&packet(1, 2));
+        let [source, destination] = host_hashes(&packet(1, 2));
+        assert_eq!(flows.tags[i as usize], source ^ destination);
+    }
 }

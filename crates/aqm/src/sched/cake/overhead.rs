@@ -247,6 +247,8 @@ mod tests {
         assert_eq!(read("docsis atm raw"), Overhead { mpu: 64, ..Overhead::RAW });
         assert_eq!(read("raw overhead 0"), Overhead::RAW);
         assert_eq!(Overhead::read(Setting::Integer(-8)), Ok(of(-8, 0, Framing::NoAtm)));
+        assert_eq!(read("via-ethernet docsis"), read("docsis"));
+        assert_eq!(read("18 noatm").write(), "18");
         for (name, (bytes, mpu, framing)) in PRESETS {
             let expected = of(bytes, mpu.unwrap_or(0), framing.unwrap_or(Framing::NoAtm));
             assert_eq!(read(name), expected, "{name}");
@@ -267,5 +269,11 @@ mod tests {
         assert!(error(" ").contains("is empty"));
         assert!(Overhead::read(Setting::Flag(true)).is_err());
         assert!(Overhead::read(Setting::Number(1.5)).is_err());
+    }
+
+    #[test]
+    fn the_range_is_part_of_the_words() {
+        assert!(read("256").is_within(&Overhead::RAW, &Overhead::RAW));
+        assert_eq!(Overhead::kind(), "overhead");
     }
 }
