@@ -118,9 +118,9 @@ mod tests {
 
     #[test]
     fn packets_take_a_small_buffer_or_a_power_of_two() {
-        // 336 and 48 bytes of headroom are six lines of 64; with the trailer of 320, they are 704.
-        let sizes = [64, 336, 337, 1514].map(|len| Accounting::Truesize.of(len));
-        assert_eq!(sizes, [960, 960, 1280, 2304]);
-        assert_eq!(Accounting::Wire.of(337), 337);
+        // 208 and 48 bytes of headroom are four lines of 64; with the trailer of 320, they are 576.
+        let sizes = [64, 208, 209, 1514].map(|len| Accounting::Truesize.of(len));
+        assert_eq!(sizes, [832, 832, 1280, 2304]);
+        assert_eq!(Accounting::Wire.of(209), 209);
     }
 }
