@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections.abc import Sequence
 
 import pytest
 
@@ -111,7 +112,8 @@ def test_a_rung_is_built_for_the_mutants_that_the_earlier_ones_left() -> None:
             return "caught" if (mutant.id, rung.target) in caught else "missed"
 
     some = [mutant(k, "+", "-") for k in range(1, 6)]
-    rungs = {m.id: [unit] if m.id == 4 else [unit, replay] for m in some}
+    both: Sequence[Rung] = (unit, replay)
+    rungs = {m.id: both[: 1 if m.id == 4 else 2] for m in some}
     found = list(mutants.climb_together(Shown(), rungs, some, 1))
     ends = {1: ("caught", "lib"), 2: ("caught", "linux"), 5: ("caught", "linux")}
     expected = [mutants.Outcome(m, *ends.get(m.id, ("missed",))) for m in some]
