@@ -28,8 +28,8 @@
 //! with an earlier count. (3) No packet is dropped while the backlog behind it is at most `mtu`:
 //! the backlog of the whole discipline, also in `fq_codel`, where the RFC means that of the flow.
 //! (4) The first drop comes once more than an `interval` has passed; the RFC also allows exactly an
-//! interval. (5) A queue that was found empty does not forget the time at which the first drop is
-//! due.
+//! interval. Until some version before 6.1.192, a queue of `fq_codel` that was found empty did not
+//! forget the time at which its first drop was due; here it does, as in the RFC.
 //!
 //! **Cost** 144 bytes of state; a dequeue does constant work beyond the packets it drops.
 
@@ -338,10 +338,6 @@ impl CoDel {
         ecn: bool,
     ) -> Option<Packet> {
         let now = self.clock(context.now);
-        if self.variant == Variant::Linux && line.packets() == 0 {
-            self.dropping = false;
-            return None;
-        }
         let ok_to_drop = self.may_drop_head(now, line);
         if self.dropping {
             self.dropping = ok_to_drop;

@@ -343,6 +343,21 @@ mod tests {
     }
 
     #[test]
+    fn a_flow_that_was_found_empty_is_not_above_target_any_more() {
+        let mut q = Bench::new("fq_codel", &[("variant", "linux")]);
+        (0..2).for_each(|i| drop(q.put_flow(1, i, 1000)));
+        (10..100).for_each(|i| drop(q.put_flow(2, i, 1000)));
+        // Above target from 10 ms on; the backlog of flow 2 does not let it go below.
+        q.at_ms(10);
+        assert_eq!([0; 5].map(|_| q.get().0.unwrap()), [0, 1, 10, 11, 12]);
+        q.at_ms(150);
+        (200..202).for_each(|i| drop(q.put_flow(1, i, 1000)));
+        q.at_ms(160);
+        assert_eq!(q.get(), (Some(200), vec![]));
+        assert_eq!(q.get(), (Some(201), vec![]));
+    }
+
+    #[test]
     fn packets_of_many_quanta_cost_no_round_each() {
         // Round by round, a packet of 10^9 bytes would take 15 million rounds, and this test
         // minutes.
