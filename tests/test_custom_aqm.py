@@ -1,5 +1,6 @@
 """Disciplines that are written in Python: same decisions as Rust, everywhere a name is allowed."""
 
+import inspect
 import json
 import pickle
 import random
@@ -73,6 +74,13 @@ def raw(case: dict[str, Any], qdisc: Any) -> tuple[dict[str, Any], dict[str, Any
     summary = json.loads(text)
     del summary["scenario"], summary["links"]["up"]["qdisc"]
     return summary, dict(columns)
+
+
+def test_the_page_shows_the_examples() -> None:
+    """CoDel and PIE as they are in examples/my_aqm.py."""
+    page = (Path(__file__).parent.parent / "docs/your-own-aqm.md").read_text()
+    for law in (my_aqm.MyCoDel, my_aqm.MyPie):
+        assert f"```python\n{inspect.getsource(law)}```" in page
 
 
 @pytest.mark.parametrize("name", CASES)
