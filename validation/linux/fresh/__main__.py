@@ -64,7 +64,7 @@ that the kernel's decisions are repeated, where the probability allows them.
   decide.
 - BLUE of `cake` draws a random number for a packet that COBALT has already dropped, too. Ours did
   not, so that later numbers were others.
-- Linux's `cake` looks for the longest queue in a heap. As a queue moves down in it, it goes on
+- `cake` of Linux 6.1 looks for the longest queue in a heap. As a queue moves down in it, it goes on
   being compared by the length of the queue that moved up, and stops after one level. So the queue
   that loses a packet when the memory is full is not always the longest; which one it is depends on
   hashes with a secret key. Ours takes the longest. With the heap repaired in the kernel, all
