@@ -38,6 +38,12 @@ impl Bench {
         self.now = Time(ms * 1_000_000);
     }
 
+    /// Changes the parameters to those of `name` with `settings`, if the discipline can.
+    pub fn reconfigure(&mut self, name: &str, settings: &[(&str, &str)]) -> bool {
+        let fresh = Bench::new(name, settings).qdisc;
+        self.qdisc.reconfigure(fresh)
+    }
+
     /// Makes all further packets ECN-capable.
     pub fn ect(&mut self) {
         self.ecn(Ecn::Ect0);

@@ -232,6 +232,21 @@ mod tests {
         q.at_ms(46);
         q.put(1, 100);
         assert!(near(&q, 0.04 - 3.0 * 0.002));
+        // The last decrease was at 45.
+        flood(&mut q, 54, 50);
+        assert!(near(&q, 0.034));
+        flood(&mut q, 55, 50);
+        assert!(near(&q, 0.054));
+    }
+
+    #[test]
+    fn new_steps_change_the_probability_from_where_it_is() {
+        let mut q = Bench::new("blue", &FAST);
+        flood(&mut q, 0, 50);
+        assert!(near(&q, 0.02));
+        assert!(q.reconfigure("blue", &[&FAST[..], &[("d1", "0.05")]].concat()));
+        flood(&mut q, 10, 50);
+        assert!(near(&q, 0.07));
     }
 
     #[test]

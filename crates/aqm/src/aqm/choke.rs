@@ -206,6 +206,18 @@ mod tests {
     }
 
     #[test]
+    fn idle_time_decays_the_average_as_that_of_red() {
+        let settings = [("w_q", "0.5"), ("packet", "1000B"), ("min_th", "8p"), ("max_th", "9p")];
+        let mut q = Bench::new("choke", &settings);
+        (0..3).for_each(|i| drop(q.put(i, 1000)));
+        assert_eq!(q.gauge("avg"), 1.25, "0, then half of 1, and half of that and of 2");
+        q.drain();
+        q.at_ms(2);
+        q.put(3, 1000);
+        assert_eq!(q.gauge("avg"), 1.25 / 8.0, "two packets of 1 ms, and this one");
+    }
+
+    #[test]
     fn a_match_is_as_likely_as_the_share_of_the_queue() {
         // With 6 of 9 packets its own, a flow's packet survives m candidates with (1/3)^m.
         for (m, survival) in [("1", 1.0 / 3.0), ("2", 1.0 / 9.0)] {

@@ -338,14 +338,21 @@ mod tests {
 
     #[test]
     fn a_limit_changes_if_the_algorithm_can_change_its_parameters() {
-        for (name, changes) in
-            [("codel", true), ("blue", true), ("cobalt", true), ("pi2", true), ("rem", false)]
-        {
+        for (name, changes) in [
+            ("codel", true),
+            ("blue", true),
+            ("cobalt", true),
+            ("pi2", true),
+            ("droptail", true),
+            ("rem", false),
+        ] {
             let mut qdisc = built(name, &[("limit", "5p")]);
             assert!(!qdisc.reconfigure(built("sfq", &[])), "another type");
             assert_eq!(qdisc.reconfigure(built(name, &[("limit", "2p")])), changes, "{name}");
             assert_eq!(fill(&mut *qdisc), if changes { 2 } else { 5 }, "{name}");
         }
+        let mut pi2 = built("pi2", &[]);
+        assert!(!pi2.reconfigure(built("pi2", &[("t_update", "7ms")])), "the updates stay");
         let plain = |limit| SingleQueue::of(NoAqm, &SingleParams { limit, ecn: false }).unwrap();
         let mut fifo = plain(Size::Packets(5));
         assert!(fifo.reconfigure(Box::new(plain(Size::Packets(2)))));

@@ -369,4 +369,25 @@ mod tests {
         // 0.002 * 7 + 0.001 * 4
         assert!((q.gauge("p") - 0.018).abs() < 1e-15 && q.gauge("q_old") == 11.0);
     }
+
+    #[test]
+    fn new_gains_act_on_the_probability_and_the_sample_before() {
+        let of = |a, b, w, q_ref| [("a", a), ("b", b), ("w", w), ("q_ref", q_ref)];
+        let mut q = Bench::new("pi", &of("0.002", "0.001", "10", "8p"));
+        (0..12).for_each(|i| drop(q.put(i, 1000)));
+        q.at_ms(100);
+        assert_eq!(q.put(12, 1000), [0; 0]);
+        let near = |q: &Bench, p: f64| (q.gauge("p") - p).abs() < 1e-12;
+        assert!(near(&q, 0.002 * 4.0 + 0.001 * 8.0), "12 packets, and none before");
+        assert!(q.reconfigure("pi", &of("0.001", "0.0005", "10", "8p")));
+        assert_eq!((q.gauge("a"), q.gauge("q_old")), (0.001, 12.0));
+        q.at_ms(200);
+        q.put(13, 1000);
+        assert!(near(&q, 0.016 + 0.001 * 5.0 - 0.0005 * 4.0), "13 packets, and 12 before");
+        // Neither other times of the samples nor another unit.
+        for other in [of("0.1", "0.05", "20", "8p"), of("0.1", "0.05", "10", "8kB")] {
+            assert!(!q.reconfigure("pi", &other));
+            assert_eq!(q.gauge("a"), 0.001);
+        }
+    }
 }

@@ -270,7 +270,10 @@ fn send_answers_with_the_arrival_that_push_puts_in_flight() {
     for (ms, body) in [0, 0, 0, 0, 1, 9, 9].into_iter().zip(0..) {
         let now = Time(ms * 1_000_000);
         queued.push(now, packet(body, 1000));
-        let expected = queued.pop_in_flight().map(|(at, packet)| (at, packet.ecn));
+        let put = queued.pop_in_flight();
+        assert!(put.is_none_or(|(_, packet)| packet.arrived == now));
+        assert_eq!(queued.now(), now);
+        let expected = put.map(|(at, packet)| (at, packet.ecn));
         assert_eq!(direct.send(now, packet(body, 1000)), expected, "packet {body}");
     }
     assert_eq!(queued.take_dropped().count(), 1);

@@ -280,6 +280,42 @@ mod tests {
     }
 
     #[test]
+    fn parameters_change_but_for_the_number_of_flows() {
+        let of = |limit, flows| [("limit", limit), ("flows", flows)];
+        let mut q = Bench::new("fq_codel", &of("5p", "8"));
+        assert!(!q.reconfigure("fq_codel", &of("2p", "4")));
+        assert!(!q.reconfigure("fq_pie", &of("2p", "8")), "another type");
+        assert!((0..5).all(|i| q.put(i, 1000).is_empty()));
+        assert!(q.reconfigure("fq_codel", &of("2p", "8")));
+        q.drain();
+        assert!((0..2).all(|i| q.put(i, 1000).is_empty()));
+        assert!(!q.put(2, 1000).is_empty());
+    }
+
+    #[test]
+    fn passing_over_flows_whose_turn_is_near_credits_nothing() {
+        let mut q = Bench::new("fq_codel", &[("quantum", "1000B")]);
+        for flow in [1, 2] {
+            q.put_flow(flow, flow, 2500);
+            (0..2).for_each(|_| drop(q.put_flow(flow, flow, 1000)));
+        }
+        // With its second quantum flow 1 has 500 bytes, flow 2 still has -500.
+        assert_eq!(q.drain(), [1, 2, 1, 2, 1, 2]);
+    }
+
+    #[test]
+    fn linux_spares_the_last_packet_of_the_whole_backlog() {
+        let mut q = Bench::new("fq_codel", &[("variant", "linux")]);
+        (0..3).for_each(|i| drop(q.put(i, 700)));
+        // 1400 bytes behind the head are no more than a packet of 1514.
+        let sent = [200, 400, 600].map(|ms| {
+            q.at_ms(ms);
+            q.get()
+        });
+        assert_eq!(sent, [0, 1, 2].map(|i| (Some(i), vec![])));
+    }
+
+    #[test]
     fn flows_share_bytes() {
         let mut q = Bench::new("fq_codel", &[("quantum", "1500B")]);
         (0..40).for_each(|i| drop(q.put_flow(1, i, 1500)));

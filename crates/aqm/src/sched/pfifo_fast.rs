@@ -124,7 +124,9 @@ mod tests {
             .map(|(class, body)| q.put_class(class, body, 1000));
         assert_eq!(lost, [&[][..], &[], &[], &[4], &[5], &[], &[7]]);
         assert_eq!((q.backlog(), q.bytes()), (4, 4000));
-        assert_eq!(q.drain(), [3, 6, 2, 1]);
+        assert_eq!(q.get().0, Some(3));
+        assert_eq!((q.backlog(), q.bytes()), (3, 3000));
+        assert_eq!(q.drain(), [6, 2, 1]);
         assert_eq!((q.backlog(), q.bytes()), (0, 0));
         let mut q = Bench::new("pfifo_fast", &[("limit", "2500B")]);
         assert_eq!([0, 2].map(|class| q.put_class(class, 1, 1000)), [[0; 0]; 2]);

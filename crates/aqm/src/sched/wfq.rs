@@ -209,4 +209,16 @@ mod tests {
         q.put_flow(2, 10, 100);
         assert_eq!(q.gauge("V"), 2000.0);
     }
+
+    #[test]
+    fn an_idle_link_begins_anew() {
+        let mut q = Bench::new("wfq", &[]);
+        [1, 2].into_iter().for_each(|flow| drop(q.put_flow(flow, flow, 1000)));
+        assert_eq!(q.drain(), [1, 2], "at once: the fluid server has sent nothing yet");
+        q.at_ms(1);
+        (0..2).for_each(|_| drop(q.put_flow(1, 1, 1000)));
+        q.at_ms(2);
+        q.put_flow(2, 2, 1000);
+        assert_eq!(q.gauge("V"), 1000.0, "flow 1 had the whole link for 1 ms");
+    }
 }

@@ -142,6 +142,7 @@ fn runs_end_at_the_next_accepted_arrival() {
         if fate == 1 { t.on_accept() } else { t.on_drop(&lost(0, 0, 1, DropReason::Full)) }
     }
     assert_eq!(t.consecutive_loss(), [1, 2], "0 0 | 0 | 0 0 (open)");
+    assert_eq!((t.arrived_packets, t.dropped()), (9, 5));
     t.reset(Time(5), Span(0));
     assert_eq!(t.consecutive_loss(), [0; 0]);
 }
@@ -166,6 +167,7 @@ fn a_measured_interval_counts_from_its_start_and_keeps_the_queue() {
     t.reset(Time(10), Span(3));
     assert_eq!((t.busy(Span(3)), t.window(), t.backlog()), (Span(0), Span(0), (2, 200)));
     assert_eq!(t.consecutive_loss(), [0; 0]);
+    assert_eq!((t.packets.now(), t.bytes.now()), (2, 200));
     assert_eq!((t.marks.since, t.arrived_packets, t.departed_bytes), (Time(10), 0, 0));
     t.on_arrival(Time(10), 50);
     t.on_drop(&lost(0, 12, 100, DropReason::Full));

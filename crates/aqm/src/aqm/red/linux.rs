@@ -445,6 +445,24 @@ mod tests {
     }
 
     #[test]
+    fn adaptive_red_adapts_at_its_times_after_it_could_change_nothing() {
+        let settings = [LINUX, ("min_th", "5p"), ("max_th", "15p"), ("w_q", "1")];
+        let mut q = Bench::new("ared", &settings);
+        q.put(0, 1000);
+        // Two minutes of half seconds: max_p fell below a percent, where it stays.
+        q.at_ms(120_300);
+        (1..14).for_each(|i| drop(q.put(i, 1000)));
+        let least = q.gauge("max_p");
+        assert!(least < 0.01);
+        q.at_ms(120_499);
+        q.put(14, 1000);
+        assert_eq!(q.gauge("max_p"), least);
+        q.at_ms(120_500);
+        q.put(15, 1000);
+        assert!((q.gauge("max_p") - 1.25 * least).abs() < 1e-6, "the average is above 11 packets");
+    }
+
+    #[test]
     fn thresholds_and_weight_share_31_digits() {
         let error = red(&[("w_q", "1e-5")], [1, 1 << 20]).unwrap_err().to_string();
         assert!(error.starts_with("max_th: 1048576 has 21 binary digits, and w_q = 2^-17"));

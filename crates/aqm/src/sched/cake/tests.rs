@@ -4,7 +4,7 @@ use super::memory::Accounting;
 use crate::context::{Context, DropReason, Dropped, Marks};
 use crate::packet::{Ecn, Packet, TcpFlags};
 use crate::params::Setting;
-use crate::qdisc::Qdisc;
+use crate::qdisc::{Backlog, Qdisc};
 use crate::units::{Rate, Time};
 use rand_core::SeedableRng;
 use std::boxed::Box;
@@ -220,8 +220,10 @@ fn full_memory_drops_the_head_of_the_longest_queue() {
     let lost =
         |gate: &Gate| gate.lost.iter().map(|l| (l.packet.body, l.reason)).collect::<Vec<_>>();
     assert_eq!(lost(&gate), [(1, DropReason::Full)]);
-    assert_eq!(gate.gauge("memory"), 15_000.0);
-    assert!(gate.gauge("p_blue") > 0.0 && gate.gauge("count") == 1.0);
+    assert_eq!(gate.qdisc.backlog(), Backlog { packets: 10, bytes: 15_000 });
+    // An overflow raises BLUE's probability by 1/256.
+    let gauges = ["memory", "p_blue", "count"].map(|name| gate.gauge(name));
+    assert_eq!(gauges, [15_000.0, 1.0 / 256.0, 1.0]);
     gate.put(Time(0), Packet { body: 15, len: 100, ..packet(3, 3, 3) });
     assert_eq!(lost(&gate)[1..], [(2, DropReason::Full)]);
     // By the memory of the kernel, four packets of 2304 bytes are within 10,000.
@@ -311,6 +313,25 @@ fn superfluous_acks_are_removed() {
 }
 
 #[test]
+fn a_packet_that_is_split_removes_no_ack() {
+    let removed = |split, len| {
+        let settings = format!("bandwidth=1mbit, ack_filter=on, split_gso={split}");
+        let mut gate = Gate::new(&settings);
+        gate.put(Time(0), packet(1, 1, 1));
+        for ack in [1, 2] {
+            let tcp = TcpFlags::ACK.with(TcpFlags::PURE);
+            gate.put(Time(0), Packet { len: 66, ack, tcp, ..packet(1, 1, 1) });
+        }
+        // Data that acknowledges more than both.
+        gate.put(Time(0), Packet { len, ack: 3, tcp: TcpFlags::ACK, ..packet(1, 1, 1) });
+        gate.lost.iter().map(|l| l.packet.ack).collect::<Vec<_>>()
+    };
+    assert_eq!(removed(false, 3028), [1]);
+    let mtu = 1514;
+    assert_eq!([mtu - 14, mtu, mtu + 1].map(|len| removed(true, len)), [vec![1], vec![1], vec![]]);
+}
+
+#[test]
 fn code_points_are_washed_and_rates_follow_the_arrivals() {
     let mut gate = Gate::new("bandwidth=16mbit, wash=true");
     gate.feed(&[(of_class(1, 46), 750), (of_class(2, 0), 750)], 2000);
@@ -345,4 +366,44 @@ fn packets_of_many_quanta_cost_no_round_each() {
         assert!((99..=101).contains(&half), "{half} of 100");
         assert_eq!(gate.sent.len(), 600);
     }
+}
+
+/// Flows of the packets that leave at time 0, without a shaper.
+fn order_of(settings: &str, packets: impl IntoIterator<Item = (Packet, u32)>) -> Vec<u32> {
+    let mut gate = Gate::new(&format!("limit=1000000p, tins=besteffort, {settings}"));
+    for (packet, len) in packets {
+        gate.with(|q, context| q.enqueue(context, Packet { len, ..packet }));
+    }
+    gate.run(Time(0));
+    gate.sent.iter().map(|(_, packet)| packet.flow).collect()
+}
+
+#[test]
+fn a_large_debt_is_paid_at_once_but_not_while_a_new_flow_sends() {
+    let flow = |i| packet(i, i, i);
+    // 4 GB are 2.6 million quanta of 1514 bytes.
+    let alone = order_of("isolation=flows", (0..40).map(|_| (flow(1), 4_000_000_000)));
+    assert_eq!(alone, [1; 40]);
+    // The 100 flows of a host get 15 bytes per round.
+    let many = (0..500).map(|i| (packet(i % 100, 1, i % 100), 4_000_000_000));
+    assert_eq!(order_of("isolation=dual_srchost", many).len(), 500);
+    // The debt of flow 1 is 660 rounds long; flow 2 has all of its 20,000 bytes sent in 14.
+    let mut packets = vec![(flow(1), 1_000_000), (flow(1), 1000)];
+    packets.extend([(flow(2), 1000); 20]);
+    let mut expected = vec![1];
+    expected.extend([2; 20]);
+    expected.push(1);
+    assert_eq!(order_of("isolation=flows", packets), expected);
+}
+
+#[test]
+fn debts_that_are_paid_at_once_leave_no_more_than_a_quantum() {
+    let mut packets = Vec::new();
+    for i in [1, 2] {
+        packets.push((packet(i, i, i), 1_000_000_000));
+        packets.extend([(packet(i, i, i), 1000); 10]);
+    }
+    let order = order_of("isolation=flows", packets);
+    // 1514 bytes are at most two packets.
+    assert!(order.windows(3).all(|w| w != [w[0]; 3]), "{order:?}");
 }

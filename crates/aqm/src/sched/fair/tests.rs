@@ -229,3 +229,28 @@ fn of_equally_long_queues_the_lowest_drops_where_there_is_no_turn() {
     }
     assert_eq!(q.put_flow(0, 9, 100), [2]);
 }
+
+#[test]
+fn linux_codel_spares_the_last_packet_of_all_queues_together() {
+    let settings = [("variant", "linux"), ("quantum", "1000B")];
+    let mut q = Bench::new("drr_codel", &settings);
+    (0..3).for_each(|i| drop(q.put_flow(1, i, 700)));
+    // 1400 bytes behind the head are no more than a packet of 1514.
+    let sent = [200, 400, 600].map(|ms| {
+        q.at_ms(ms);
+        q.get()
+    });
+    assert_eq!(sent, [0, 1, 2].map(|i| (Some(i), vec![])));
+    let mut q = Bench::new("drr_codel", &settings);
+    for i in 0..3 {
+        q.put_flow(1, 10 + i, 1000);
+        q.put_flow(2, 20 + i, 1000);
+    }
+    let mut two_at = |ms| {
+        q.at_ms(ms);
+        [q.get(), q.get()]
+    };
+    assert_eq!(two_at(200), [10, 20].map(|i| (Some(i), vec![])));
+    // 1000 bytes behind the head in its own queue, and 2000 in the other.
+    assert_eq!(two_at(400)[0], (Some(12), vec![11]));
+}

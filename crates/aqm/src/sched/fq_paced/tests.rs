@@ -1,6 +1,7 @@
 //! Unit tests of fq.
 
 use crate::testing::Bench;
+use crate::units::Time;
 use std::prelude::v1::*;
 
 /// Bodies that leave, with the times in ms at which they do, asked every millisecond.
@@ -132,4 +133,95 @@ fn buffers_and_marks() {
     q.at_ms(2);
     q.get();
     assert_eq!(q.marked(), 1, "more than 1 ms after it was due");
+}
+
+#[test]
+fn a_flow_that_is_served_late_waits_less_but_at_least_half() {
+    // 20 ms per packet of 1000 bytes.
+    let mut q = Bench::new("fq", &[("maxrate", "400kbit")]);
+    (0..4).for_each(|body| drop(q.put_flow(1, body, 1000)));
+    let mut sent_by = |ms| {
+        q.at_ms(ms);
+        q.drain()
+    };
+    assert_eq!(sent_by(0), [0]);
+    assert_eq!(sent_by(25), [1], "5 ms late: the next one is due at 25 + 20 - 5");
+    assert_eq!([39, 60].map(&mut sent_by), [vec![], vec![2]], "20 ms late: 60 + 20 - 10");
+    assert_eq!([69, 70].map(&mut sent_by), [vec![], vec![3]]);
+}
+
+#[test]
+fn the_backlog_and_the_next_time_are_told() {
+    let mut q = Bench::new("fq", &[]);
+    let told = |q: &Bench| (q.backlog(), q.bytes(), q.ready_at());
+    q.put_due(1, 1, 5_000);
+    assert_eq!(told(&q), (1, 1000, None), "nobody has looked at the flow");
+    assert_eq!(q.get().0, None);
+    assert_eq!(told(&q), (1, 1000, Some(Time(5_000_000))));
+    [100, 300].into_iter().for_each(|len| drop(q.put_flow(2, len, len)));
+    q.get();
+    assert_eq!(told(&q), (2, 1300, Some(Time(5_000_000))), "a packet that needs no turn has left");
+    q.drain();
+    q.at_ms(5);
+    q.put_flow(3, 3, 200);
+    assert_eq!(told(&q), (2, 1200, None));
+    assert_eq!(q.get().0, Some(3), "flow 3 is new");
+    assert_eq!(told(&q), (1, 1000, None));
+    assert_eq!((q.drain(), told(&q)), (vec![1], (0, 0, None)));
+}
+
+#[test]
+fn packets_of_many_quanta_cost_no_round_each() {
+    // Round by round, each of these would take from seconds to minutes.
+    let sent = |quantum, weight: &str| {
+        let weights = [weight; 3].join(" ");
+        let settings = [("quantum", quantum), ("initial_quantum", "2B"), ("weights", &weights)];
+        let mut q = busy(&settings);
+        for _ in 0..20 {
+            // The DSCP of flows 1 and 2 has the first priority, that of flow 3 the second.
+            for (class, flow) in [(4, 1), (4, 2), (0, 3)] {
+                q.put_class_flow(class, flow, flow, 4_000_000_000);
+            }
+        }
+        q.drain()
+    };
+    // The first packet of each is one of the first priority; then the two share equally.
+    let expected = [1, 2, 3, 1, 3, 2, 3, 1, 3, 2, 3, 1];
+    for (quantum, weight) in [("2B", "1GB"), ("1000B", "1GB"), ("1MB", "2B")] {
+        let order = sent(quantum, weight);
+        assert_eq!((&order[8..20], order.len()), (&expected[..], 68), "{quantum} {weight}");
+    }
+}
+
+#[test]
+fn passing_over_flows_whose_turn_is_near_credits_nothing() {
+    let mut q = busy(&[("quantum", "100B"), ("initial_quantum", "100B")]);
+    for flow in [1, 2] {
+        q.put_flow(flow, flow, 3350);
+        (0..3).for_each(|_| drop(q.put_flow(flow, flow, 100)));
+    }
+    // Each is at 100 - 3350 bytes, and has 50 after 33 quanta. The first of them is given to flow 1
+    // before the first packet of flow 2 leaves; with its last one, 64 were given after that. Rounds
+    // in which nobody can send would be left out now, but flow 1 can send.
+    assert_eq!(q.drain()[8..], [1, 2, 1, 2, 1, 2, 1, 2]);
+}
+
+#[test]
+fn flows_in_debt_wait_while_a_new_one_can_send() {
+    let settings =
+        [("quantum", "100B"), ("initial_quantum", "100B"), ("weights", "1000B 1000B 1000B")];
+    let mut q = busy(&settings);
+    // Flow 1 moves to the second priority with its first packet and -6250 bytes. It is passed over
+    // 63 times until it has 50 and its second packet is not due.
+    q.put_flow(1, 1, 6450);
+    q.put_due(1, 1, 5_000);
+    // Flow 2 of the first priority has -1000 bytes after its first packet, which uses up the bytes
+    // of its priority. Passed over for the 64th time, it has -900 while flow 3 is new.
+    [1100, 100].into_iter().for_each(|len| drop(q.put_class_flow(4, 2, 2, len)));
+    (0..12).for_each(|_| drop(q.put_class_flow(4, 3, 3, 100)));
+    // Flow 3 sends, and once more in each of the ten rounds that flow 2 needs.
+    let mut expected = vec![1, 2];
+    expected.extend([3; 11]);
+    expected.extend([2, 3]);
+    assert_eq!(q.drain()[8..], expected);
 }
