@@ -371,6 +371,25 @@ mod tests {
     }
 
     #[test]
+    fn a_new_interval_counts_from_the_next_drop_on() {
+        let of = |interval, variant| [("interval", interval), ("variant", variant)];
+        let mut q = Bench::new("codel", &of("100ms", "rfc"));
+        // As below: drops at 120 ms and at 220 ms, the next one is due 70.7 ms later.
+        assert_eq!(losses(&mut q, 0, 230, 20).len(), 2);
+        assert!(!q.reconfigure("codel", &of("300ms", "ns2_v1")), "the variant stays");
+        assert!(q.reconfigure("codel", &of("300ms", "rfc")));
+        let state = ["count", "lastcount", "dropping"].map(|name| q.gauge(name));
+        assert_eq!(state, [2.0, 1.0, 1.0]);
+        let due = |q: &Bench, s: f64| (q.gauge("drop_next") - s).abs() < 1e-6;
+        assert!(due(&q, 0.220 + 0.070_710_7));
+        assert_eq!(q.gauge("first_above_time"), 0.120);
+        // The drop of a packet that is late leaves the next one 300 ms / sqrt(3) later.
+        q.at_ms(300);
+        assert_eq!(q.get().1.len(), 1);
+        assert!(due(&q, 0.220 + 0.070_710_7 + 0.173_205_1));
+    }
+
+    #[test]
     fn drops_an_interval_after_going_above_and_then_faster() {
         let mut q = Bench::new("codel", &[("target", "5ms"), ("interval", "100ms")]);
         // Above target from 20 ms on, so the first drop comes at 120 ms, the next 100, 70.7, 57.7

@@ -274,7 +274,8 @@ mod tests {
         for (flow, body) in [(1, 10), (1, 11), (1, 12), (2, 20), (2, 21), (3, 30)] {
             q.put_flow(flow, body, 1000);
         }
-        assert_eq!(q.drain(), [10, 20, 30, 11, 21, 12]);
+        assert_eq!((q.get().0, q.bytes()), (Some(10), 5000));
+        assert_eq!(q.drain(), [20, 30, 11, 21, 12]);
     }
 
     #[test]
@@ -283,6 +284,7 @@ mod tests {
         (0..3).for_each(|i| drop(q.put_flow(1, i, 100)));
         q.put_flow(2, 20, 100);
         assert_eq!(q.put_flow(2, 21, 100), [2]);
+        assert_eq!(q.bytes(), 400);
         let mut q = Bench::new("sfq", &[("depth", "2")]);
         assert_eq!((0..4).flat_map(|i| q.put(i, 100)).collect::<Vec<_>>(), [2, 3]);
         let mut q = Bench::new("sfq", &[("depth", "2"), ("drop", "head")]);
