@@ -353,6 +353,10 @@ mod tests {
         }
         let mut pi2 = built("pi2", &[]);
         assert!(!pi2.reconfigure(built("pi2", &[("t_update", "7ms")])), "the updates stay");
+        let cobalt = |variant| built("cobalt", &[("variant", variant)]);
+        for [of, to] in [["paper", "linux"], ["linux", "paper"], ["linux", "linux"]] {
+            assert!(!cobalt(of).reconfigure(cobalt(to)), "Linux's variant stays as it is");
+        }
         let plain = |limit| SingleQueue::of(NoAqm, &SingleParams { limit, ecn: false }).unwrap();
         let mut fifo = plain(Size::Packets(5));
         assert!(fifo.reconfigure(Box::new(plain(Size::Packets(2)))));

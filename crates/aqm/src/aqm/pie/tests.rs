@@ -359,3 +359,12 @@ fn a_measurement_of_the_rate_ends_when_others_empty_the_queue() {
     pie.measure(Time(5_000_000), 1000, 2000);
     assert_eq!(pie.dq_time, 0.0, "the idle time is no part of a measurement");
 }
+
+#[test]
+fn the_period_and_the_variant_stay() {
+    let of = |t_update, variant| [("t_update", t_update), ("variant", variant)];
+    let mut q = Bench::new("pie", &of("15ms", "rfc"));
+    assert!(!q.reconfigure("pie", &of("16ms", "rfc")));
+    assert!(!q.reconfigure("pie", &of("15ms", "linux")));
+    assert!(q.reconfigure("pie", &of("15ms", "rfc")));
+}

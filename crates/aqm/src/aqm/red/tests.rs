@@ -141,3 +141,30 @@ fn a_tail_drop_restarts_the_count_of_every_red() {
         assert_eq!(q.gauge("count"), 0.0, "{name}");
     }
 }
+
+#[test]
+fn new_parameters_keep_the_average_and_the_idle_time() {
+    let of = |max_th, max_p, variant| {
+        let min_th = if max_th == "10kB" { "2kB" } else { "2p" };
+        let packet = ("packet", "1000B");
+        [("w_q", "0.5"), packet, ("min_th", min_th), ("max_th", max_th), ("max_p", max_p), variant]
+    };
+    let [plain, linux] = ["paper", "linux"].map(|variant| ("variant", variant));
+    let mut q = Bench::new("red", &of("10p", "0.001", plain));
+    (0..6).for_each(|i| drop(q.put(i, 1000)));
+    let state = |q: &Bench| ["avg", "count", "pb", "pa"].map(|name| q.gauge(name));
+    let before = state(&q);
+    // 0, 0.5, 1.25, 2.125, 3.0625 and 4.03125 packets: three above min_th.
+    assert_eq!(before[..2], [4.03125, 2.0]);
+    assert!((before[2] - 0.001 * 2.03125 / 8.0).abs() < 1e-12);
+    assert!(!q.reconfigure("red", &of("10kB", "0.1", plain)), "another unit");
+    assert!(!q.reconfigure("red", &of("10p", "0.1", linux)), "another variant");
+    assert!(q.reconfigure("red", &of("10p", "0.1", plain)));
+    assert_eq!(state(&q), before);
+    q.drain();
+    q.at_ms(7);
+    assert!(q.reconfigure("red", &of("10p", "0.2", plain)));
+    q.put(9, 1000);
+    // Seven packets of 1 ms could have been sent, and this one finds an empty queue.
+    assert!((q.gauge("avg") - 4.03125 / 256.0).abs() < 1e-12);
+}
