@@ -104,6 +104,10 @@ params! {
         /// segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no
         /// effect without rack.
         reordering_window: bool = false, [], "", [];
+        /// If true, every ack gives a round-trip time, and the timeout is at least rto_min longer
+        /// than the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC
+        /// 6298). No effect without rack.
+        rtt_per_ack: bool = false, [], "", [];
         /// If true, a loss reduces the window itself, as in Linux; if false, the data in flight
         /// (RFC 5681 equation 4), which is less by up to a segment and what is lost; rfc only.
         reduce_cwnd: bool = false, [], "", [];

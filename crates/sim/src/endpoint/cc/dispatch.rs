@@ -265,6 +265,10 @@ impl CongestionControl for AnyControl {
         dispatch!(&self.algorithm, c => c.reacts_to_mark_fraction())
     }
 
+    fn reduces_for_loss_after_mark(&self) -> bool {
+        dispatch!(&self.algorithm, c => c.reduces_for_loss_after_mark())
+    }
+
     fn keeps_window_when_idle(&self) -> bool {
         dispatch!(&self.algorithm, c => c.keeps_window_when_idle())
     }
@@ -365,7 +369,8 @@ mod tests {
             let c = control(entry.name, &[]);
             let is_one_of = |names: &[&str]| names.contains(&entry.name);
             assert_eq!(c.reacts_to_mark_fraction(), is_one_of(&["dctcp", "prague"]));
-            assert_eq!(c.keeps_window_when_idle(), is_one_of(&["bbr", "bbr3"]));
+            assert_eq!(c.keeps_window_when_idle(), is_one_of(&["bbr", "bbr3", "prague"]));
+            assert_eq!(c.reduces_for_loss_after_mark(), is_one_of(&["prague"]));
             let users = ["bbr", "bbr3", "ledbat", "ledbatpp", "prague"];
             assert_eq!(c.uses_delivery_hooks(), is_one_of(&users), "{}", entry.name);
         }

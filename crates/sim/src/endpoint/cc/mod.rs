@@ -28,6 +28,7 @@ mod reno;
 #[cfg(test)]
 mod testing;
 mod vegas;
+mod window_usage;
 
 pub use bbr::{Bbr, BbrParams};
 pub use bbr3::{Bbr3, Bbr3Params};
@@ -61,6 +62,13 @@ pub struct Window {
     pub mss: u64,
 }
 
+impl Window {
+    /// True in slow start.
+    pub fn is_in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+}
+
 /// Ack of new data, as a congestion control sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct NewDataAck {
@@ -82,7 +90,7 @@ impl NewDataAck {
     /// True if the window was full before the ack, so that it may grow. In slow start half full is
     /// enough, because the window can double before the sender has used it.
     pub fn window_was_full(&self, window: &Window) -> bool {
-        let half = window.cwnd < window.ssthresh && 2 * self.flight > window.cwnd;
+        let half = window.is_in_slow_start() && 2 * self.flight > window.cwnd;
         half || self.flight + window.mss >= window.cwnd
     }
 }
@@ -172,6 +180,11 @@ pub trait CongestionControl {
     /// True if the control reacts to the fraction of marked bytes (RFC 8257). All packets are then
     /// ECN-capable, and a mark at the minimum window does not pause the sender.
     fn reacts_to_mark_fraction(&self) -> bool {
+        false
+    }
+
+    /// True if a loss reduces the window even if a mark has reduced it in the same round trip.
+    fn reduces_for_loss_after_mark(&self) -> bool {
         false
     }
 

@@ -7,41 +7,60 @@
 //!
 //! **Symbols**
 //!
-//! | Linux, RFC | here |
+//! | Linux | here |
 //! |---|---|
-//! | frac_cwnd, W | `fraction`: window in segments |
-//! | F | marked fraction of a round |
-//! | rtt_target, rtt_virt | `virtual_rtt` |
-//! | S | `scale` |
+//! | frac_cwnd | W, `fraction`: window in segments |
+//! | rate_bytes | R, `rate`: bytes on the wire per second |
+//! | rtt_target | `virtual_rtt` |
+//! | hsrtt_us | `slow_srtt`: average of srtt over 128 rounds |
+//! | cwnd_mode | `by_rate` |
+//!
+//! F is the marked fraction of a round.
 //!
 //! **Algorithm**
 //!
 //! 1. Once per round trip, at least `virtual_rtt` long: alpha += g (F - alpha), after the first
 //!    mark.
-//! 2. A mark reduces W by W alpha / 2, the first one by W / 2. The next reduction needs a mark on
-//!    data sent after the last mark that was acted on, and `virtual_rtt` since the last reduction.
-//!    A mark within that time reduces nothing but starts a new round trip of waiting, as the CWR
-//!    state of Linux does: below 25 ms, every second round trip can reduce.
+//! 2. A mark reduces W by W alpha / 2, the first one by W / 2 (if alpha begins with 0). The next
+//!    reduction needs a mark on data sent after the last mark that was acted on, and `virtual_rtt`
+//!    since the last reduction. A mark within that time reduces nothing but starts a new round trip
+//!    of waiting, as the CWR state of Linux does: below 25 ms, every second round trip can reduce.
 //! 3. Each segment that is delivered unmarked adds S/W segments of 1,500 B, also in the round trip
 //!    of a reduction: W = 2 (1 - p) / p segments at a marking probability p. S is (srtt /
 //!    `virtual_rtt`)^2 below `virtual_rtt`, otherwise 1, so that on shorter paths the rate grows as
-//!    on one of `virtual_rtt`; from `transition` rounds after slow start on.
-//! 4. A loss halves W; it does not grow until the loss is repaired.
-//! 5. The window is max(2, W), rounded up, and moves by one segment per ack after slow start. The
-//!    rate is max(W, data in flight) per srtt; doubled below half of the slow-start threshold.
-//! 6. At 6,000 B or less per round trip, after the first mark, the rate alone controls: W may fall
-//!    to `min_rate`, grows by 1/ceil(W) per segment with W counted per `virtual_rtt`, and the rate
-//!    is 3 % higher in the first half of each `virtual_rtt` than W per srtt, and 3 % lower in the
-//!    second.
+//!    on one of `virtual_rtt`; from `transition` rounds outside of slow start on.
+//! 4. In slow start, each segment that is delivered unmarked adds one, and W is the window. **So an
+//!    ack that reports a marked segment and an unmarked one undoes the reduction**: slow start ends
+//!    with an ack that reports marked segments alone. Behind a queue that marks few packets, such
+//!    as CoDel's, a sender can thus pass several marks, and fill the queue for seconds. With
+//!    `exit_at_mark` the first mark ends slow start in any case.
+//! 5. A loss halves W, even if a mark has reduced it before; W does not grow until the loss is
+//!    repaired. A timeout keeps the slow-start threshold.
+//! 6. The window is max(2, W), rounded up, and moves by one segment per ack outside of slow start;
+//!    a step down sets the slow-start threshold to it. The rate is max(W, data in flight) per srtt,
+//!    doubled below half of the threshold.
+//! 7. At a window of 6,000 B or less, after the first mark, R is in control: a mark reduces it by R
+//!    alpha / 2, at least to `min_rate`, and each unmarked segment adds 1,500 B / N per
+//!    `virtual_rtt`, where N is the number of segments per `virtual_rtt`, rounded up. W is what R
+//!    sends per `slow_srtt`. The rate is 3 % higher in the first half of each round, and 3 % lower
+//!    in the second.
+//! 8. W and R grow only if the window was full in this round trip (in slow start: half full). The
+//!    window is never full at less than one segment per round trip, since it is at least two: **a
+//!    sender that marks have slowed down to `min_rate` stays there** until its round trip becomes
+//!    longer.
 //!
-//! **Departures**: packets keep their size in rule 6 (Linux shrinks them to 150 B so that two fit
-//! into 25 ms). Bursts are one segment (Linux: 244 us). The window counts as used if at least half
-//! of it is in flight and the application has data. A spurious loss is not undone. There is no
-//! detection of a Classic ECN queue, as in version 0.7; RFC 9331 §4.3 asks for one on the Internet.
-//! ECN is required: Linux becomes Reno without it.
+//! The bold parts are what Linux does, whether its authors intended it or not; its recordings in
+//! docs/validation-senders.md show both.
+//!
+//! **Departures**: packets keep their size in rule 7 (Linux shrinks them to 150 B so that two fit
+//! into 25 ms). Bursts are one segment (Linux: 244 us). The rate counts payload only, as in Linux
+//! without the discipline `fq`. A spurious loss is not undone. There is no detection of a Classic
+//! ECN queue, as in version 0.7; RFC 9331 §4.3 asks for one on the Internet. ECN is required: Linux
+//! becomes Reno without it.
 //!
 //! **Cost**: one record per segment in flight.
 
+use super::window_usage::WindowUsage;
 use super::{
     CongestionControl, CongestionSignal, ControlParams, NewDataAck, ProcessedAck, RateEstimator,
     RecoveryState, SentSegment, Window,
@@ -57,12 +76,15 @@ params! {
     pub struct PragueParams {
         /// Weight of one round's marked fraction in the moving average.
         g: f64 = 0.0625, [1e-6 => 1.0], "g", [];
-        /// Initial value of the moving average. The first mark halves the window in any case.
+        /// Initial value of the moving average. With 0, the first mark halves the window.
         alpha: f64 = 0.0, [0.0 => 1.0], "alpha", ["initial_alpha"];
         /// Round-trip time below which the sender behaves as on a path of this one, so that it does
         /// not take more than flows on longer paths; 1ns turns this off.
         virtual_rtt: Span = Span::ms(25), [Span(1) => Span::s(1)], "RTT_virt", ["rtt_target"];
-        /// Rounds between the end of slow start and the use of virtual_rtt.
+        /// If true, the first mark ends slow start, as its authors describe it; if false, an ack
+        /// that reports unmarked segments as well does not end it, as in Linux.
+        exit_at_mark: bool = false, [], "", [];
+        /// Rounds outside of slow start before virtual_rtt is used.
         transition: u64 = 4, [0 => 1_000_000], "", [];
         /// Lower bound of the rate that marks can reach, on the wire.
         min_rate: Rate = Rate(100_000), [Rate(1_000) => Rate(1_000_000_000)], "", [];
@@ -71,29 +93,34 @@ params! {
 
 /// Bytes that the window grows by per round trip, on the wire.
 const GROWTH: f64 = 1_500.0;
-/// Window at which the rate takes control, in units of [`GROWTH`].
-const SMALL: f64 = 4.0;
+/// Window at which the rate takes control, bytes on the wire.
+const SMALL: u64 = 6_000;
 /// Amplitude of the rate around its mean while the rate is in control.
 const RIPPLE: f64 = 4.0 / 128.0;
+/// Weight of a round in the slow average of the round-trip time.
+const SLOW: f64 = 1.0 / 128.0;
 
 /// Prague state.
 #[derive(Clone, Debug)]
 pub struct Prague {
     params: PragueParams,
-    /// [`GROWTH`] in segments.
-    growth: f64,
-    /// `min_rate` in bytes of payload per second.
-    min_rate: f64,
+    /// Bytes of a packet on the wire.
+    packet: f64,
     rates: RateEstimator,
     /// W, segments.
     fraction: f64,
+    /// R, bytes on the wire per second.
+    rate: f64,
+    /// True if R is in control, not W (rule 7).
+    by_rate: bool,
     /// Window set last, bytes.
     cwnd: u64,
-    /// True if the sender has reduced the window since the last ack.
-    reduced: bool,
+    usage: WindowUsage,
     alpha: f64,
     saw_mark: bool,
-    srtt: Option<Span>,
+    /// Smoothed round-trip time and its slow average, s; 0 if unknown.
+    srtt: f64,
+    slow_srtt: f64,
     /// Cumulative ack, next sequence number, and newly marked bytes, of the current ack.
     feedback: (u64, u64, u64),
     /// Bytes delivered and marked in the round.
@@ -101,34 +128,36 @@ pub struct Prague {
     /// Sequence number that ends the round, and the start of the round.
     round_end: u64,
     round_at: Time,
-    /// Rounds since slow start.
+    /// Rounds outside of slow start.
     rounds: u64,
     reduced_at: Option<Time>,
     /// Pacing rate, bytes of payload per second.
-    rate: f64,
+    pace: f64,
 }
 
 impl Prague {
-    /// Create a control for packets of `packet` bytes on the wire with `payload` bytes of payload.
-    pub fn of(params: PragueParams, packet: u64, payload: u64) -> Prague {
+    /// Create a control for packets of `packet` bytes on the wire.
+    pub fn of(params: PragueParams, packet: u64) -> Prague {
         Prague {
-            growth: GROWTH / packet as f64,
-            min_rate: params.min_rate.0 as f64 / 8.0 * payload as f64 / packet as f64,
+            packet: packet as f64,
             alpha: params.alpha,
             params,
             rates: RateEstimator::default(),
             fraction: 0.0,
+            rate: 0.0,
+            by_rate: false,
             cwnd: 0,
-            reduced: false,
+            usage: WindowUsage::default(),
             saw_mark: false,
-            srtt: None,
+            srtt: 0.0,
+            slow_srtt: 0.0,
             feedback: (0, 0, 0),
             round: (0, 0),
             round_end: 0,
             round_at: Time::ZERO,
             rounds: 0,
             reduced_at: None,
-            rate: f64::INFINITY,
+            pace: f64::INFINITY,
         }
     }
 
@@ -142,105 +171,148 @@ impl Prague {
         self.fraction
     }
 
-    /// True if `virtual_rtt` is in use.
-    fn is_rtt_independent(&self) -> bool {
-        self.rounds >= self.params.transition
+    /// Lower bound of R, bytes per second.
+    fn min_rate(&self) -> f64 {
+        self.params.min_rate.0 as f64 / 8.0
     }
 
-    /// True if the rate is in control, not the window (rule 6).
-    fn is_rate_controlled(&self) -> bool {
-        self.saw_mark && self.fraction <= SMALL * self.growth
+    /// max(RTT_virt, srtt), s.
+    fn virtual_rtt(&self) -> f64 {
+        self.srtt.max(self.params.virtual_rtt.as_secs())
     }
 
-    /// Smoothed round-trip time relative to `virtual_rtt`, at most 1.
-    fn shortness(&self) -> f64 {
-        let target = self.params.virtual_rtt.as_secs();
-        match self.srtt {
-            Some(srtt) if self.is_rtt_independent() => (srtt.as_secs() / target).min(1.0),
-            _ => 1.0,
+    /// True if RTT_virt is in use.
+    fn is_rtt_independent(&self, window: &Window) -> bool {
+        self.rounds >= self.params.transition && !window.is_in_slow_start()
+    }
+
+    /// R that sends W per round trip.
+    fn rate_of_window(&self) -> f64 {
+        (self.fraction * self.packet / self.srtt).max(self.min_rate())
+    }
+
+    /// W that R sends per slow round trip.
+    fn window_of_rate(&self) -> f64 {
+        self.rate * self.slow_srtt / self.packet
+    }
+
+    /// Reduce W or R by the fraction `share`.
+    fn reduce(&mut self, by_rate: bool, share: f64, least: f64) {
+        if by_rate {
+            self.rate = (self.rate * (1.0 - share)).max(least);
+            self.fraction = self.window_of_rate();
+        } else {
+            self.fraction *= 1.0 - share;
+            self.rate = self.rate_of_window();
         }
     }
 
-    /// Growth of W per unmarked segment (rules 3 and 6).
-    fn growth_per_segment(&self) -> f64 {
-        let short = self.shortness();
-        let per_virtual = self.fraction / short;
-        let whole = if self.is_rate_controlled() { per_virtual.ceil() } else { per_virtual };
-        self.growth * short / whole.max(f64::MIN_POSITIVE)
+    /// Grow by `unmarked` segments in congestion avoidance (rules 3 and 7).
+    fn grow_in_avoidance(&mut self, by_rate: bool, unmarked: f64) {
+        if by_rate {
+            let segments = (self.rate * self.virtual_rtt() / self.packet).ceil();
+            self.rate += unmarked * GROWTH / self.virtual_rtt() / segments.max(1.0);
+            self.fraction = self.fraction.max(self.window_of_rate());
+        } else {
+            let short = if self.rounds >= self.params.transition {
+                (self.srtt / self.params.virtual_rtt.as_secs()).min(1.0)
+            } else {
+                1.0
+            };
+            let least = f64::MIN_POSITIVE;
+            self.fraction +=
+                unmarked * short * short * GROWTH / self.packet / self.fraction.max(least);
+            self.rate = self.rate.max(self.rate_of_window());
+        }
     }
 
-    /// Reduce W by the fraction `share`, within its lower bound.
-    fn reduce(&mut self, now: Time, share: f64, mss: u64) {
-        let slowest = self.srtt.map_or(0.0, |srtt| self.min_rate * srtt.as_secs() / mss as f64);
-        let least = if self.saw_mark { slowest.min(2.0) } else { 2.0 };
-        self.fraction = (self.fraction * (1.0 - share)).max(least);
-        (self.reduced, self.reduced_at) = (true, Some(now));
-    }
-
-    /// Grow W by `unmarked` segments' worth; returns true in slow start.
-    fn grow(&mut self, window: &Window, unmarked: f64) -> bool {
+    /// Grow by `unmarked` segments: in slow start up to the threshold (rule 4), then in congestion
+    /// avoidance. Returns true if slow start took them all.
+    fn grow(&mut self, window: &mut Window, unmarked: f64) -> bool {
         let mss = window.mss as f64;
-        if self.fraction * mss < window.ssthresh as f64 && !self.is_rate_controlled() {
-            self.rounds = 0;
-            self.fraction = (self.fraction + unmarked).min(window.ssthresh as f64 / mss);
-            return true;
+        let room = window.ssthresh.saturating_sub(window.cwnd);
+        let taken = room.min(cast::trunc((unmarked * mss).round()));
+        if taken > 0 {
+            window.cwnd += taken;
+            self.cwnd = window.cwnd;
+            self.fraction = self.cwnd as f64 / mss;
         }
-        self.fraction += unmarked * self.growth_per_segment();
+        let left = unmarked - taken as f64 / mss;
+        if left * mss < 0.5 {
+            return taken > 0;
+        }
+        self.grow_in_avoidance(self.by_rate && self.is_rtt_independent(window), left);
         false
     }
 
-    /// Move the window by at most one segment towards W (rule 5); `at_once` in slow start.
-    fn move_window(&mut self, window: &mut Window, at_once: bool) {
-        let ripple = if self.is_rate_controlled() { 1.0 + RIPPLE } else { 1.0 };
-        let target = cast::trunc((self.fraction * ripple).ceil()).max(2) * window.mss;
-        let (from, step) = (self.cwnd, window.mss);
-        let near = target.clamp(from.saturating_sub(step), from + step);
-        window.cwnd = if at_once { target } else { near };
-        self.cwnd = window.cwnd;
+    /// Move the window by at most one segment towards W (rule 6).
+    fn move_window(&mut self, window: &mut Window) {
+        let target = cast::trunc(self.fraction.ceil()).max(2) * window.mss;
+        if self.cwnd > target {
+            self.cwnd = self.cwnd.saturating_sub(window.mss).max(target);
+            window.ssthresh = self.cwnd;
+        } else {
+            self.cwnd = (self.cwnd + window.mss).min(target);
+        }
+        window.cwnd = self.cwnd;
     }
 
     /// End the round if its data is acknowledged and it is long enough (rule 1).
-    fn end_round(&mut self, now: Time) {
-        let long = !self.is_rtt_independent() || now - self.round_at >= self.params.virtual_rtt;
+    fn end_round(&mut self, now: Time, window: &Window) {
+        let short = now - self.round_at < self.params.virtual_rtt;
         let (ack, next, _) = self.feedback;
-        if ack <= self.round_end || !long {
+        if ack < self.round_end || short && self.is_rtt_independent(window) {
             return;
         }
         let (delivered, marked) = std::mem::take(&mut self.round);
-        if self.saw_mark && delivered > 0 {
-            let fraction = (marked as f64 / delivered as f64).min(1.0);
+        if self.saw_mark {
+            let fraction = (marked as f64 / delivered.max(window.mss) as f64).min(1.0);
             self.alpha += self.params.g * (fraction - self.alpha);
+            self.round_at = now;
         }
-        (self.round_end, self.round_at, self.rounds) = (next, now, self.rounds + 1);
+        self.slow_srtt += SLOW * (self.srtt - self.slow_srtt);
+        self.round_end = next;
+        self.rounds += u64::from(!window.is_in_slow_start());
     }
 
-    /// Set the pacing rate with `flight` bytes in flight (rules 5 and 6).
+    /// Set the pacing rate with `flight` bytes in flight, and let W or R take control (rules 6
+    /// and 7).
     fn set_rate(&mut self, now: Time, window: &Window, flight: u64) {
-        let Some(srtt) = self.srtt.filter(|srtt| srtt.0 > 0) else { return };
-        let mss = window.mss as f64;
-        let bytes = if self.is_rate_controlled() {
-            let early = 2 * (now - self.round_at).0 < self.params.virtual_rtt.max(srtt).0;
-            self.fraction * mss * if early { 1.0 + RIPPLE } else { 1.0 - RIPPLE }
+        if self.srtt <= 0.0 {
+            return;
+        }
+        if self.by_rate && self.is_rtt_independent(window) {
+            let early = 2.0 * (now - self.round_at).as_secs() < self.virtual_rtt();
+            self.pace = self.rate * if early { 1.0 + RIPPLE } else { 1.0 - RIPPLE };
         } else {
-            let gain = if 2 * window.cwnd < window.ssthresh { 2.0 } else { 1.0 };
-            gain * (self.fraction.floor() * mss).max(flight as f64)
-        };
-        self.rate = (bytes / srtt.as_secs()).max(self.min_rate);
+            let segments = self.fraction.floor().max(flight as f64 / window.mss as f64);
+            self.rate = (segments * self.packet / self.srtt).max(self.min_rate());
+            self.pace = self.rate;
+        }
+        if 2 * window.cwnd < window.ssthresh {
+            self.pace *= 2.0;
+        }
+        let wire = self.cwnd / window.mss * cast::trunc(self.packet);
+        self.by_rate = self.saw_mark && wire <= SMALL;
+        if self.by_rate {
+            self.fraction = self.window_of_rate();
+        } else {
+            self.rate = self.rate_of_window();
+        }
     }
 }
 
 impl CongestionControl for Prague {
     fn new(control: &ControlParams, common: &CommonParams, _: &mut dyn Random) -> Prague {
         let ControlParams::Prague(own) = control else { unreachable!("chosen by name") };
-        Prague::of(own.clone(), common.packet.0, common.payload())
+        Prague::of(own.clone(), common.packet.0)
     }
 
     fn reset(&mut self) {
         let mut rates = std::mem::take(&mut self.rates);
         rates.reset();
-        let fresh = Prague::of(self.params.clone(), 1, 1);
-        let Prague { growth, min_rate, .. } = *self;
-        *self = Prague { rates, growth, min_rate, ..fresh };
+        let fresh = Prague::of(self.params.clone(), 1);
+        *self = Prague { rates, packet: self.packet, ..fresh };
     }
 
     fn on_ack(&mut self, _: &mut Window, _: &NewDataAck) {}
@@ -252,29 +324,40 @@ impl CongestionControl for Prague {
         _: u64,
         cause: CongestionSignal,
     ) -> u64 {
-        let early = self.reduced_at.is_some_and(|at| now - at < self.params.virtual_rtt);
-        if cause != CongestionSignal::Mark {
-            self.reduce(now, 0.5, window.mss);
-        } else if !self.saw_mark {
-            self.saw_mark = true;
-            self.reduce(now, 0.5, window.mss);
-        } else if !(early && self.is_rtt_independent()) {
-            self.reduce(now, self.alpha / 2.0, window.mss);
+        let independent = self.is_rtt_independent(window);
+        let by_rate = self.by_rate && independent;
+        if cause == CongestionSignal::Mark {
+            let early = self.reduced_at.is_some_and(|at| now - at < self.params.virtual_rtt);
+            if !(early && independent) {
+                self.reduced_at = Some(now);
+                self.reduce(by_rate, self.alpha / 2.0, self.min_rate());
+            }
+            return window.ssthresh.max(window.cwnd);
         }
-        self.reduced = true;
+        self.reduce(by_rate, 0.5, 0.0);
         if cause == CongestionSignal::Timeout {
             self.cwnd = window.mss; // grows by a segment per ack from there
+            return window.ssthresh;
         }
-        cast::trunc(self.fraction * window.mss as f64).max(2 * window.mss)
+        cast::trunc(self.fraction.ceil()).max(2) * window.mss
     }
 
     fn reacts_to_mark_fraction(&self) -> bool {
         true
     }
 
+    fn reduces_for_loss_after_mark(&self) -> bool {
+        true
+    }
+
+    fn keeps_window_when_idle(&self) -> bool {
+        true
+    }
+
     fn on_established(&mut self, now: Time, window: &Window, rtt: Option<Span>) {
         (self.fraction, self.cwnd) = (window.cwnd as f64 / window.mss as f64, window.cwnd);
-        (self.srtt, self.round_at) = (rtt, now);
+        self.srtt = rtt.map_or(0.0, Span::as_secs);
+        (self.slow_srtt, self.round_at) = (self.srtt, now);
         self.set_rate(now, window, 0);
     }
 
@@ -288,39 +371,48 @@ impl CongestionControl for Prague {
 
     fn on_ack_processed(&mut self, window: &mut Window, ack: &ProcessedAck) {
         let sample = self.rates.take_sample(ack.now);
-        if let Some(rtt) = sample.and_then(|s| s.rtt) {
-            self.srtt = Some(self.srtt.map_or(rtt, |old| Span((7 * old.0 + rtt.0) / 8)));
+        if let Some(rtt) = sample.and_then(|s| s.longest_rtt) {
+            let rtt = rtt.as_secs();
+            self.srtt = if self.srtt > 0.0 { self.srtt + (rtt - self.srtt) / 8.0 } else { rtt };
+            if self.slow_srtt <= 0.0 {
+                self.slow_srtt = rtt;
+            }
         }
+        if ack.state == RecoveryState::Loss {
+            self.cwnd = self.cwnd.min(window.cwnd);
+        }
+        window.cwnd = self.cwnd;
         let news = sample.map_or(0, |s| s.news);
         let marked = std::mem::take(&mut self.feedback.2);
         self.round = (self.round.0 + news, self.round.1 + marked);
-        let open = ack.state == RecoveryState::Open;
-        if open && !self.reduced && window.cwnd < self.cwnd {
-            // The sender restarts from idle.
-            self.fraction = self.fraction.min(window.cwnd as f64 / window.mss as f64);
-            self.cwnd = window.cwnd;
-        } else if ack.state == RecoveryState::Loss {
-            self.cwnd = self.cwnd.min(window.cwnd);
+        if marked > 0 && !self.saw_mark {
+            self.saw_mark = true;
+            self.fraction *= if self.params.alpha == 0.0 { 0.5 } else { 1.0 };
         }
-        self.reduced = false;
-        let used = !self.rates.on_app_limited() && 2 * (ack.flight + news) >= window.cwnd;
         let unmarked = news.saturating_sub(marked) as f64 / window.mss as f64;
-        let slow_start = open && used && self.grow(window, unmarked);
-        self.move_window(window, slow_start);
-        self.end_round(ack.now);
+        let open = ack.state == RecoveryState::Open && self.usage.allows_growth(window);
+        let exits = marked > 0 && self.params.exit_at_mark && window.is_in_slow_start();
+        let unmarked = if open && !exits { unmarked } else { 0.0 };
+        if !self.grow(window, unmarked) {
+            self.move_window(window);
+        }
+        self.end_round(ack.now, window);
         self.set_rate(ack.now, window, ack.flight);
+        let (una, next, _) = self.feedback;
+        if ack.flight >= window.cwnd {
+            self.usage.update(true, una, next, ack.flight);
+        }
     }
 
     fn on_sent(&mut self, sent: &SentSegment) {
         self.rates.on_sent(sent);
+        let flight = self.rates.in_flight();
+        let una = self.feedback.0;
+        self.usage.update(flight >= self.cwnd, una, sent.end, flight);
     }
 
     fn own_pacing_rate(&self) -> Option<f64> {
-        Some(self.rate)
-    }
-
-    fn on_app_limited(&mut self, flight: u64) {
-        self.rates.starve(flight);
+        Some(self.pace)
     }
 }
 

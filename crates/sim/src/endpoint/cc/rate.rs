@@ -42,6 +42,9 @@ pub struct RateSample {
     pub prior_delivered: u64,
     /// Round-trip time, if the segment was not retransmitted.
     pub rtt: Option<Span>,
+    /// Longest round-trip time of the segments that the ack covers, with the time for which the
+    /// receiver delayed the ack; of retransmitted ones since the last transmission.
+    pub longest_rtt: Option<Span>,
     /// Bytes newly delivered by this ack.
     pub news: u64,
     /// True if the rate may have been limited by the application instead of the path.
@@ -80,6 +83,8 @@ pub struct RateEstimator {
     /// Samples are application-limited until this many bytes are delivered; 0 if they are not.
     starved_until: u64,
     newest: Option<Record>,
+    /// Time at which the oldest of the newly delivered segments was sent.
+    oldest: Option<Time>,
     news: u64,
 }
 
@@ -89,6 +94,11 @@ impl RateEstimator {
         let mut line = std::mem::take(&mut self.line);
         line.clear();
         *self = RateEstimator { line, ..RateEstimator::default() };
+    }
+
+    /// Bytes sent that are neither delivered nor lost.
+    pub fn in_flight(&self) -> u64 {
+        self.sent.saturating_sub(self.delivered + self.lost)
     }
 
     /// Total bytes delivered.
@@ -124,7 +134,7 @@ impl RateEstimator {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             lost: self.lost,
-            in_flight: self.sent.saturating_sub(self.delivered + self.lost),
+            in_flight: self.in_flight(),
             starved: self.on_app_limited(),
             again: sent.retransmission,
             done: false,
@@ -154,6 +164,10 @@ impl RateEstimator {
         self.delivered_at = now;
         let first = self.line.partition_point(|r| r.end <= from);
         for record in self.line.range_mut(first..).take_while(|r| r.end <= to) {
+            if !record.done {
+                let sent = self.oldest.map_or(record.sent, |old| old.min(record.sent));
+                self.oldest = Some(sent);
+            }
             record.done = true;
             let age = |r: &Record| (r.sent, r.end);
             if self.newest.as_ref().is_none_or(|n| age(n) < age(record)) {
@@ -171,6 +185,7 @@ impl RateEstimator {
         if self.delivered > self.starved_until {
             self.starved_until = 0;
         }
+        let oldest = self.oldest.take();
         let p = self.newest.take()?;
         self.first_sent = p.sent;
         let interval = (p.sent - p.first_sent).max(self.delivered_at - p.delivered_at);
@@ -179,6 +194,7 @@ impl RateEstimator {
             interval,
             prior_delivered: p.delivered,
             rtt: (!p.again).then(|| now - p.sent),
+            longest_rtt: oldest.map(|sent| now - sent),
             news,
             starved: p.starved,
             delivered: self.delivered - p.delivered,
@@ -294,6 +310,20 @@ mod tests {
         // Delivered after all: no loss.
         ack(&mut r, 220, 2);
         assert_eq!(r.on_sent(&sent(230, 2, true, false)), None);
+    }
+
+    #[test]
+    fn the_longest_round_trip_is_that_of_the_oldest_segment() {
+        let mut r = RateEstimator::default();
+        (0..3).for_each(|i| _ = r.on_sent(&sent(10 * i, i, false, i == 0)));
+        assert_eq!(r.in_flight(), 3_000);
+        r.on_delivered(Time(100 * MS), 1, 2_001);
+        let s = r.take_sample(Time(100 * MS)).unwrap();
+        assert_eq!((s.rtt, s.longest_rtt), (Some(Span::ms(90)), Some(Span::ms(100))));
+        r.on_sent(&sent(110, 2, true, false));
+        let s = ack(&mut r, 190, 2);
+        assert_eq!((s.rtt, s.longest_rtt), (None, Some(Span::ms(80))), "since it was sent again");
+        assert_eq!(r.in_flight(), 0);
     }
 
     #[test]

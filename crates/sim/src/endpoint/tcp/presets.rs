@@ -12,6 +12,7 @@ const LINUX: &Values = &[
     ("rto_min", "200ms"),
     ("rack", "true"),
     ("reordering_window", "true"),
+    ("rtt_per_ack", "true"),
     ("reduce_cwnd", "true"),
 ];
 

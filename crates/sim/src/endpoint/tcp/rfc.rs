@@ -132,7 +132,11 @@ impl<C: CongestionControl> RfcSender<C> {
             limited_transmit: s.limited_transmit,
             reduce_once_per_window: s.careful,
             reduce_cwnd: s.reduce_cwnd,
-            rtt: RttEstimator::new(RtoBounds::of(s)),
+            rtt: if s.rack && s.rtt_per_ack {
+                RttEstimator::linux(RtoBounds::of(s))
+            } else {
+                RttEstimator::new(RtoBounds::of(s))
+            },
             rtt_segment: None,
             timer: Time::NEVER,
             last_sent: Time::ZERO,
@@ -229,6 +233,7 @@ impl<C: CongestionControl> RfcSender<C> {
         (self.snd_una, self.snd_nxt, self.established) = (1, 1, now);
         let rtt = self.rtt_segment.take().map(|(_, sent)| now - sent);
         match rtt {
+            Some(sample) if self.rtt.is_per_ack() => self.rtt.sample_per_ack(sample, 1, 1),
             Some(sample) => self.rtt.sample(sample),
             None => {
                 self.rtt.set_after_lost_syn();
@@ -261,7 +266,7 @@ impl<C: CongestionControl> RfcSender<C> {
         (self.dup_acks, self.limited_transmit_bytes, self.first_segment_timed_out) = (0, 0, false);
         let timed = self.rtt_segment.take_if(|&mut (end, _)| end <= ack.ack);
         let rtt = timed.map(|(_, sent)| now - sent);
-        if let Some(sample) = rtt {
+        if let Some(sample) = rtt.filter(|_| !self.rtt.is_per_ack()) {
             self.rtt.sample(sample);
         }
         if self.state == RecoveryState::Recovery {

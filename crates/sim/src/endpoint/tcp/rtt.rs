@@ -1,4 +1,4 @@
-//! Round-trip time estimation and retransmission timeout: RFC 6298 and ns-2.
+//! Round-trip time estimation and retransmission timeout: RFC 6298, Linux and ns-2.
 
 use super::params::{CommonParams, resolved};
 use sojourn_aqm::cast;
@@ -25,24 +25,66 @@ impl RtoBounds {
     }
 }
 
-/// Estimator of RFC 6298, in nanoseconds.
+/// Estimator of RFC 6298, in nanoseconds; with `linux`, that of Linux.
 #[derive(Clone, Debug)]
 pub(super) struct RttEstimator {
     bounds: RtoBounds,
     srtt: Option<Span>,
     rttvar: Span,
     rto: Span,
+    linux: Option<LinuxVariance>,
+}
+
+/// Deviation of the round-trip time in Linux, times four (`tcp_rtt_estimator`).
+#[derive(Clone, Copy, Debug, Default)]
+struct LinuxVariance {
+    now: u64,
+    /// Largest value in this round trip, at least the minimum timeout, and what is added to the
+    /// smoothed round-trip time.
+    most: u64,
+    used: u64,
+    /// Sequence number that ends the round trip.
+    until: u64,
+}
+
+impl LinuxVariance {
+    /// Add a sample that is `above` the smoothed round-trip time, or below it if negative.
+    fn add(&mut self, above: i64, una: u64, next: u64, least: u64) {
+        let mut change = above.abs() - (self.now / 4).cast_signed();
+        if above < 0 && change > 0 {
+            change /= 8; // a shorter round trip is no reason for a longer timeout
+        }
+        self.now = self.now.saturating_add_signed(change);
+        self.most = self.most.max(self.now);
+        self.used = self.used.max(self.most);
+        if una > self.until {
+            self.used -= (self.used - self.most) / 4;
+            (self.until, self.most) = (next, least);
+        }
+    }
 }
 
 impl RttEstimator {
-    /// Create an estimator without samples.
+    /// Create an estimator of RFC 6298 without samples.
     pub fn new(bounds: RtoBounds) -> RttEstimator {
-        RttEstimator { bounds, srtt: None, rttvar: Span::ZERO, rto: bounds.initial }
+        let rto = bounds.initial;
+        RttEstimator { bounds, srtt: None, rttvar: Span::ZERO, rto, linux: None }
+    }
+
+    /// Create an estimator of Linux without samples.
+    pub fn linux(bounds: RtoBounds) -> RttEstimator {
+        RttEstimator { linux: Some(LinuxVariance::default()), ..RttEstimator::new(bounds) }
     }
 
     /// Discard all samples.
     pub fn reset(&mut self) {
-        *self = RttEstimator::new(self.bounds);
+        let linux = self.linux.map(|_| LinuxVariance::default());
+        *self = RttEstimator { linux, ..RttEstimator::new(self.bounds) };
+    }
+
+    /// True if every ack gives a sample.
+    pub fn is_per_ack(&self) -> bool {
+        self.linux.is_some()
     }
 
     /// Add an RTT sample; ends any backoff (§2, §5 after 5.7).
@@ -58,8 +100,32 @@ impl RttEstimator {
             }
         };
         self.srtt = Some(Span(srtt));
-        let rto = srtt + self.bounds.tick.0.max(4 * self.rttvar.0);
-        self.rto = Span(rto.clamp(self.bounds.min.0, self.bounds.max.0)); // (2.4), (2.5)
+        self.set_rto(srtt + self.bounds.tick.0.max(4 * self.rttvar.0)); // (2.4), (2.5)
+    }
+
+    /// Add the sample of an ack of everything below `una`; `next` is the next sequence number to
+    /// send.
+    pub fn sample_per_ack(&mut self, r: Span, una: u64, next: u64) {
+        let least = self.bounds.min.0;
+        let variance = self.linux.get_or_insert_default();
+        let srtt = match self.srtt {
+            None => {
+                let first = (2 * r.0).max(least);
+                *variance = LinuxVariance { now: 2 * r.0, most: first, used: first, until: next };
+                r.0
+            }
+            Some(Span(srtt)) => {
+                variance.add(r.0.cast_signed() - srtt.cast_signed(), una, next, least);
+                (7 * srtt + r.0) / 8
+            }
+        };
+        let used = variance.used;
+        self.srtt = Some(Span(srtt));
+        self.set_rto(srtt + used);
+    }
+
+    fn set_rto(&mut self, rto: u64) {
+        self.rto = Span(rto.clamp(self.bounds.min.0, self.bounds.max.0));
     }
 
     /// Smoothed round-trip time, once there is a sample.
@@ -166,6 +232,57 @@ mod tests {
 
     fn ticks(bounds: RtoBounds) -> Ns2RttEstimator {
         Ns2RttEstimator::new(bounds, 0.0)
+    }
+
+    /// By hand, in ms: the first sample of 40 gives 4 d = 80 and V = 200 (the minimum).
+    #[test]
+    fn linux_adds_at_least_the_minimum_to_the_smoothed_round_trip() {
+        let mut t = RttEstimator::linux(RtoBounds { initial: Span::s(1), ..BOUNDS });
+        assert!(t.is_per_ack() && t.rto() == Span::s(1));
+        t.sample_per_ack(Span::ms(40), 1, 100);
+        assert_eq!((t.srtt(), t.rto()), (Some(Span::ms(40)), Span::ms(240)));
+        // 120 is 80 above: srtt 50, 4 d = 80 + 80 - 20 = 140: V stays.
+        t.sample_per_ack(Span::ms(120), 50, 100);
+        assert_eq!((t.srtt(), t.rto()), (Some(Span::ms(50)), Span::ms(250)));
+        // 450 is 400 above: srtt 100, 4 d = 140 + 400 - 35 = 505.
+        t.sample_per_ack(Span::ms(450), 60, 100);
+        assert_eq!((t.srtt(), t.rto()), (Some(Span::ms(100)), Span::ms(605)));
+        // 20 is 80 below, less than d: srtt 90, 4 d = 505 + 80 - 126.25 = 458.75; V is the most.
+        t.sample_per_ack(Span::ms(20), 100, 100);
+        assert_eq!((t.srtt(), t.rto()), (Some(Span::ms(90)), Span::ms(595)));
+        t.reset();
+        assert!(t.is_per_ack() && t.srtt().is_none() && t.rto() == Span::s(1));
+    }
+
+    /// The variance falls by a quarter per round trip towards the largest of that round trip.
+    #[test]
+    fn variance_of_linux_falls_once_per_round_trip() {
+        let mut t = RttEstimator::linux(BOUNDS);
+        t.sample_per_ack(Span::ms(200), 1, 10);
+        assert_eq!(t.rto(), Span::ms(600), "4 d = V = 400");
+        // No deviation: 4 d falls by a quarter per sample, V only with an ack beyond 10.
+        t.sample_per_ack(Span::ms(200), 10, 20);
+        assert_eq!(t.rto(), Span::ms(600));
+        t.sample_per_ack(Span::ms(200), 11, 30);
+        assert_eq!(t.rto(), Span::ms(600), "the most of this round trip was 400");
+        t.sample_per_ack(Span::ms(200), 31, 40);
+        assert_eq!(t.rto(), Span::ms(550), "then 200, the minimum: 400 - (400 - 200) / 4");
+        t.back_off();
+        assert_eq!(t.rto(), Span::ms(1_100));
+        t.sample_per_ack(Span::ms(200), 32, 40);
+        assert_eq!(t.rto(), Span::ms(550), "a sample ends the backoff");
+    }
+
+    /// A round trip that is shorter by more than d raises 4 d by an eighth of the excess only.
+    #[test]
+    fn a_shorter_round_trip_hardly_raises_the_variance_of_linux() {
+        let mut v = LinuxVariance { now: 80, most: 80, used: 80, until: 9 };
+        v.add(-100, 1, 9, 0);
+        assert_eq!(v.now, 90, "80 + (100 - 20) / 8");
+        v.add(100, 1, 9, 0);
+        assert_eq!((v.now, v.used), (168, 168), "90 + 100 - 22");
+        v.add(-10, 1, 9, 0);
+        assert_eq!((v.now, v.used), (136, 168), "168 + 10 - 42");
     }
 
     #[test]

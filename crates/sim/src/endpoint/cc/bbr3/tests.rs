@@ -28,6 +28,7 @@ fn sample(rate: f64, prior_delivered: u64) -> RateSample {
         interval: Span::ms(100),
         prior_delivered,
         rtt: None,
+        longest_rtt: None,
         news: MSS,
         starved: false,
         delivered: 50 * MSS,

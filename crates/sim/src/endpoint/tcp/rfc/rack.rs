@@ -115,8 +115,15 @@ impl RackState {
     }
 
     /// Update from cumulative ack `una` and SACK scoreboard `board`. Without `patience`, the
-    /// reordering window is 0.
-    pub fn on_ack(&mut self, now: Time, una: u64, board: &Scoreboard, patience: bool) {
+    /// reordering window is 0. Returns when the oldest of the newly delivered segments was sent;
+    /// retransmissions count if there is no other.
+    pub fn on_ack(
+        &mut self,
+        now: Time,
+        una: u64,
+        board: &Scoreboard,
+        patience: bool,
+    ) -> Option<Time> {
         let known = ReceivedData { una, board };
         if !self.lost.is_empty() {
             // Declared lost but delivered: the timeout was spurious.
@@ -138,7 +145,7 @@ impl RackState {
             }
         }
         let wait = self.window.filter(|_| patience).map(|w| w.rtt + Span(w.min_rtt.0 / 4));
-        self.settle(now, known, wait);
+        self.settle(now, known, wait)
     }
 
     /// Declare the segments lost that the reordering window has spared until `now`.
@@ -152,10 +159,11 @@ impl RackState {
         self.settle(now, ReceivedData { una, board }, None);
     }
 
-    /// Remove delivered and lost segments. A segment is lost `wait` after its transmission.
-    fn settle(&mut self, now: Time, known: ReceivedData<'_>, wait: Option<Span>) {
+    /// Remove delivered and lost segments; returns when the first delivered one was sent. A segment
+    /// is lost `wait` after its transmission.
+    fn settle(&mut self, now: Time, known: ReceivedData<'_>, wait: Option<Span>) -> Option<Time> {
         let RackState { fresh, again, lost, lost_bytes, settled, window, .. } = self;
-        let mut due = Time::NEVER;
+        let (mut due, mut oldest) = (Time::NEVER, None);
         for which in [fresh, again] {
             while let Some(sent) = which.front().copied() {
                 let arrived = known.contains(sent.start, sent.end);
@@ -169,7 +177,9 @@ impl RackState {
                     break;
                 }
                 which.pop_front();
-                if !arrived {
+                if arrived {
+                    oldest.get_or_insert(sent.at);
+                } else {
                     let at = lost.partition_point(|(start, _)| *start < sent.start);
                     lost.insert(at, (sent.start, sent.end));
                     *lost_bytes += sent.end - sent.start;
@@ -179,6 +189,7 @@ impl RackState {
         if let Some(window) = window {
             window.due = due;
         }
+        oldest
     }
 }
 
@@ -187,8 +198,10 @@ impl<C: CongestionControl> RfcSender<C> {
     pub(super) fn rack_on_ack(&mut self, now: Time, una: u64) {
         let few = self.scoreboard.covered() < u64::from(DUP_THRESH) * self.window.mss;
         let patience = few && self.state == RecoveryState::Open;
-        if let Some(order) = &mut self.rack {
-            order.on_ack(now, una, &self.scoreboard, patience);
+        let Some(order) = &mut self.rack else { return };
+        let oldest = order.on_ack(now, una, &self.scoreboard, patience);
+        if let Some(sent) = oldest.filter(|_| self.rtt.is_per_ack()) {
+            self.rtt.sample_per_ack(now - sent, una, self.snd_nxt);
         }
     }
 

@@ -39,7 +39,8 @@ impl<C: CongestionControl> RfcSender<C> {
         let in_cut_window =
             if sack { self.snd_una < self.recover } else { self.snd_una <= self.recover };
         // A mark has already reduced this window: retransmit without a second reduction.
-        let spared = self.reduced_by_mark && in_cut_window;
+        let spared =
+            self.reduced_by_mark && in_cut_window && !self.control.reduces_for_loss_after_mark();
         let must = sack || self.recovery != LossRecovery::NewReno && !self.reduce_once_per_window;
         if in_cut_window && !spared && !must {
             return;

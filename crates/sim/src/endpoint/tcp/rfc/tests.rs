@@ -36,6 +36,7 @@ struct Recorder {
     calls: Vec<Call>,
     fraction: bool,
     keeps: bool,
+    reduces_again: bool,
     delivery: bool,
     /// Segments that may still be sent, and the time of the next release.
     credit: u32,
@@ -53,7 +54,8 @@ impl CongestionControl for Recorder {
 
     fn new(_: &ControlParams, _: &CommonParams, _: &mut dyn Random) -> Recorder {
         let (calls, credit, release) = (Vec::new(), u32::MAX, Time::NEVER);
-        Recorder { calls, fraction: false, keeps: false, delivery: true, credit, release }
+        let (fraction, keeps, reduces_again) = (false, false, false);
+        Recorder { calls, fraction, keeps, reduces_again, delivery: true, credit, release }
     }
     fn reset(&mut self) {
         self.release = Time::NEVER;
@@ -67,6 +69,9 @@ impl CongestionControl for Recorder {
     }
     fn reacts_to_mark_fraction(&self) -> bool {
         self.fraction
+    }
+    fn reduces_for_loss_after_mark(&self) -> bool {
+        self.reduces_again
     }
     fn keeps_window_when_idle(&self) -> bool {
         self.keeps

@@ -111,6 +111,40 @@ fn one_reduction_per_window() {
     }
 }
 
+/// A control may ask for it, as Prague does.
+#[test]
+fn a_loss_in_a_marked_window_reduces_if_the_control_asks_for_it() {
+    let mut t = ten_sent("sack", &[]);
+    t.sender.control.reduces_again = true;
+    t.ack(200, 1_001, &[]);
+    (t.sender.recover, t.sender.reduced_by_mark) = (1_002, true);
+    (1..=3).for_each(|i| t.ack(200 + i, 1_001, &[(2_001, 2_001 + 1_000 * i)]));
+    assert_eq!(t.reductions().len(), 1);
+}
+
+/// With `rtt_per_ack` every ack is a sample: of the oldest segment that it covers, and of a
+/// retransmission since that. Otherwise one segment per round trip is timed, and no retransmission.
+#[test]
+fn every_ack_times_a_segment_with_rtt_per_ack() {
+    let srtt = |per_ack: &'static str, acks: &[(u64, u64)]| {
+        let mut t = ten_sent("sack", &[("rack", "true"), ("rtt_per_ack", per_ack)]);
+        acks.iter().for_each(|&(ms, ack)| t.ack(ms, ack, &[]));
+        t.sender.srtt().unwrap().0 as f64 / MS as f64
+    };
+    // 100 ms by the SYN. The segments were sent at 100 ms, so that acks at 260 and 340 ms are
+    // round trips of 160 and 240 ms; the timed segment is the first one.
+    assert_eq!(srtt("false", &[(260, 1_001), (340, 3_001)]), 107.5);
+    assert_eq!(srtt("true", &[(260, 1_001), (340, 3_001)]), (7.0 * 107.5 + 240.0) / 8.0);
+    let lost = |per_ack: &'static str| {
+        let mut t = ten_sent("sack", &[("rack", "true"), ("rtt_per_ack", per_ack)]);
+        t.ack(200, 1, &[(1_001, 2_001)]);
+        t.ack(360, 2_001, &[]);
+        t.sender.srtt().unwrap()
+    };
+    assert_eq!(lost("false"), Span::ms(100));
+    assert_eq!(lost("true"), Span(107_500_000), "the segment was sent again at 200 ms");
+}
+
 #[test]
 fn a_fast_retransmit_ends_with_the_data_that_was_sent() {
     let mut t = Test::new("newreno", &[("limited_transmit", "false")]);
