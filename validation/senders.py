@@ -38,9 +38,9 @@ TCPS: Mapping[str, Mapping[str, Any]] = {
     "bbr3": {"name": "bbr3", **LINUX},
     "cubic": {"name": "linux_cubic"},
     "dctcp": {"name": "linux_reno"},
-    "dctcp1": {"name": "linux_dctcp", "ecn_feedback": "accurate", "ect1": True},
+    "dctcp1": {"name": "linux_dctcp", "ecn_feedback": "accurate", "ect1": True, "header": "78B"},
     "ecubic": {"name": "linux_cubic", "ecn": True},
-    "prague": {"name": "prague", **LINUX},
+    "prague": {"name": "prague", **LINUX, "header": "78B"},
     "reno": {"name": "linux_reno"},
 }
 """Our sender for each name in the recordings. `dctcp` did not negotiate ECN, and is Reno then."""
@@ -87,15 +87,17 @@ def scenario(row: Row, seed: int = 0, packet_log: bool = True) -> dict[str, Any]
             "name": f"{letter}{i}",
             "path": ["bottleneck"],
             "rtt": f"{rtt:g}ms",
-            "tcp": {**TCPS[sender], **FRAME},
+            "tcp": {**FRAME, **TCPS[sender]},
             "source": {"name": "bulk", "start": f"{100 * (letter == 'B') + 130 * i}ms"},
         }
         for letter, count, sender in groups(row)
         for i in range(count)
     ]
     tc = row["tc"]
+    shaped = tc.startswith("cake")
     link = {
-        "rate": SHAPED if tc.startswith("cake") else f"{row['rate_mbit']}mbit",
+        "rate": SHAPED if shaped else f"{row['rate_mbit']}mbit",
+        **({} if shaped else {"burst": "1514B"}),
         "delay": f"{rtt / 2:g}ms",
         "qdisc": f"tc: {tc.replace('pie', PIE, 1) if tc.startswith('pie') else tc}",
     }

@@ -90,7 +90,7 @@ pub use aqm::Algorithm;
 pub(crate) use builder::setters;
 pub use context::{Context, DropReason, Dropped, Marks};
 pub use error::{Error, ErrorKind, Result};
-pub use link::{Link, LinkSpec, Opportunities};
+pub use link::{Link, LinkSpec, Opportunities, TokenBucket};
 pub use packet::{Ecn, Packet, TcpFlags};
 pub use params::Setting;
 pub use qdisc::{Build, Builder, Qdisc};

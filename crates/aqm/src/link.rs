@@ -12,10 +12,12 @@ use alloc::boxed::Box;
 use alloc::vec::Drain;
 use core::fmt;
 
+mod bucket;
 mod changes;
 mod opportunities;
 pub mod transmitter;
 
+pub use bucket::TokenBucket;
 pub use opportunities::Opportunities;
 use transmitter::{Qdisc, Transmitter};
 

@@ -4,7 +4,7 @@
 //! [`Qdisc`]. So they are compiled once per discipline: a packet costs one indirect call, and
 //! enqueue and dequeue can be inlined.
 
-use super::{LEN_MAX, LinkSpec, Opportunities};
+use super::{LEN_MAX, LinkSpec, Opportunities, TokenBucket};
 use crate::context::{Context, Dropped};
 use crate::packet::{Ecn, Packet};
 use crate::packet_log::{LogEntry, PacketLog};
@@ -167,6 +167,8 @@ pub struct Transmitter {
     last_arrival: Time,
     /// Delivery opportunities of a trace-driven link, which replace the rate.
     pub(super) opportunities: Option<Box<Opportunities>>,
+    /// Token bucket, in place of transmissions that take time.
+    pub(super) bucket: Option<Box<TokenBucket>>,
     /// Dropped packets that the owner has not taken yet.
     pub(super) lost: Vec<Dropped>,
     pub(super) stats: LinkStats,
@@ -202,6 +204,7 @@ impl Transmitter {
             last_end: Time::ZERO,
             last_arrival: Time::ZERO,
             opportunities: None,
+            bucket: None,
             lost: Vec::new(),
             stats: LinkStats::default(),
             log: None,
@@ -327,12 +330,13 @@ impl Transmitter {
     /// Sends `packet` from `at` on; returns when the next packet can start.
     #[inline]
     fn put_in_flight(&mut self, at: Time, packet: Packet) -> Time {
-        let (end, free) = match &mut self.opportunities {
-            None => {
+        let (end, free) = match (&mut self.opportunities, &mut self.bucket) {
+            (None, None) => {
                 let end = self.transmit(at, packet.len);
                 (end, end)
             }
-            Some(opportunities) => opportunities.deliver(at, packet.len),
+            (Some(opportunities), _) => opportunities.deliver(at, packet.len),
+            (None, Some(bucket)) => (at, bucket.send(at, packet.len, self.spec.rate)),
         };
         self.last_arrival = self.last_arrival.max(end + self.spec.delay);
         self.in_flight.push_back((self.last_arrival, packet));
@@ -390,6 +394,9 @@ impl Transmitter {
         if let Some(opportunities) = &mut self.opportunities {
             opportunities.begin(now);
         }
+        if let Some(bucket) = &mut self.bucket {
+            bucket.begin();
+        }
     }
 
     /// Counters up to the time of the last call.
@@ -405,8 +412,10 @@ impl Transmitter {
             return opportunities.usage(self.now, departed_packets, departed_bytes);
         }
         let sending = self.sending();
+        let used = self.bucket.as_ref().map(|bucket| bucket.used());
         let stats = self.stats();
-        [stats.busy(sending).0, stats.window().0]
+        let window = stats.window();
+        [used.map_or_else(|| stats.busy(sending), |used| used.min(window)).0, window.0]
     }
 
     /// Rest of the current transmission.

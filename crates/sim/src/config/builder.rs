@@ -43,7 +43,7 @@ use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{ParamRow, Params, Value};
 use sojourn_aqm::qdisc::Build;
 use sojourn_aqm::registry::Registry;
-use sojourn_aqm::units::{Rate, Span};
+use sojourn_aqm::units::{Bytes, Rate, Span};
 use std::any::type_name;
 
 /// Keys of a table of a scenario that are set.
@@ -230,6 +230,12 @@ impl LinkBuilder {
     #[must_use]
     pub fn qdisc(self, text: &str) -> Self {
         LinkBuilder { discipline: None, ..self.set("qdisc", text) }
+    }
+
+    /// Replace the transmitter by a token bucket of this size.
+    #[must_use]
+    pub fn burst(self, size: Bytes) -> Self {
+        self.set("burst", size.write())
     }
 
     /// Set the random loss after the queue.

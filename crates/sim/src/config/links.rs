@@ -11,7 +11,7 @@ use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{self, ParamRow, Setting, Value};
 use sojourn_aqm::qdisc::Env;
 use sojourn_aqm::registry::{QdiscEntry, Registry};
-use sojourn_aqm::units::{Span, Time};
+use sojourn_aqm::units::{Bytes, Span, Time};
 use sojourn_aqm::{Built, Link, LinkSpec, Opportunities};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,6 +23,8 @@ pub struct LinkConfig {
     pub(crate) name: String,
     /// Rate and propagation delay.
     pub(crate) spec: LinkSpec,
+    /// Size of the token bucket that replaces the transmitter.
+    pub(crate) burst: Option<Bytes>,
     /// Canonical name of the discipline.
     pub(crate) qdisc: &'static str,
     /// All parameters of the discipline; links with equal parameters share them.
@@ -56,6 +58,11 @@ impl LinkConfig {
             Some(trace) => parse_trace(trace).map_err(|e| e.at("trace"))?,
             None => (None, None),
         };
+        let burst = fields.read("burst")?;
+        if burst.is_some() && opportunities.is_some() {
+            let text = "cannot be combined with delivery opportunities, which replace the rate";
+            return Err(Error::new(text).at("burst"));
+        }
         let spec = LinkSpec::new(rate, delay);
         let (entry, made) =
             parse::build_qdisc(&fields.get_or_default("qdisc"), &Env::new(rate), registry)
@@ -64,6 +71,7 @@ impl LinkConfig {
         Ok(LinkConfig {
             name: name.to_string(),
             spec,
+            burst,
             qdisc: entry.name,
             params: made.params.into(),
             loss,
@@ -82,6 +90,11 @@ impl LinkConfig {
     /// Rate and propagation delay.
     pub fn spec(&self) -> LinkSpec {
         self.spec
+    }
+
+    /// Size of the token bucket that replaces the transmitter.
+    pub fn burst(&self) -> Option<Bytes> {
+        self.burst
     }
 
     /// Canonical name of the discipline.
@@ -153,6 +166,9 @@ impl LinkConfig {
             "qdisc": parse::canonical(self.qdisc, &self.params),
             "loss": self.loss.canonical(),
         });
+        if let Some(burst) = self.burst {
+            link["burst"] = burst.write().into();
+        }
         if let Some(trace) = &self.trace {
             link["trace"] = trace.canonical();
         }

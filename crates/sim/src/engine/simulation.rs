@@ -16,7 +16,7 @@ use crate::engine::sessions::SessionGroup;
 use sojourn_aqm::cast;
 use sojourn_aqm::params::ParamRow;
 use sojourn_aqm::units::Time;
-use sojourn_aqm::{Ecn, Link, Packet, TcpFlags};
+use sojourn_aqm::{Ecn, Link, Packet, TcpFlags, TokenBucket};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -462,6 +462,9 @@ fn link(scenario: &Scenario, l: usize, may_change: bool) -> Link {
     }
     if let Some(opportunities) = def.opportunities.as_deref() {
         link.set_opportunities(opportunities.clone());
+    }
+    if let Some(burst) = def.burst {
+        link.set_bucket(TokenBucket::new(burst));
     }
     if scenario.packet_log {
         link.enable_packet_log();

@@ -165,6 +165,16 @@ pub static LINK: Table = Table {
         key("delay", "duration", Is("0s"), "One-way propagation delay.", "\"20ms\"")
             .within("0s", "100000s"),
         key(
+            "burst",
+            "bytes",
+            Means("none: a transmission takes its time at the rate"),
+            "Size of a token bucket in place of the transmitter, as behind HTB or TBF: a packet \
+             leaves at once unless the bucket is overdrawn, so that after an idle time the burst \
+             and one packet more leave together.",
+            "\"1514B\"",
+        )
+        .within("0B", "1GB"),
+        key(
             "qdisc",
             "name or table",
             Is("droptail"),

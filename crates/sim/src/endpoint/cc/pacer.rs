@@ -1,7 +1,9 @@
 //! Pacer: spaces segments evenly at a rate instead of sending bursts.
 //!
-//! **Source**: gains of a window-based rate as in Linux's defaults (200 % in slow start, 120 %
-//! afterwards). No RFC defines them. BBR sets its own rate.
+//! **Source**: Linux's TCP; no RFC defines a pacer. Gains of a window-based rate are its defaults
+//! (200 % in slow start, 120 % afterwards); BBR and Prague set their own rate. The first ten
+//! segments of a connection are not paced. A segment that is sent late, because the window was
+//! full, shortens the gap after it by its delay, but at most by half.
 //!
 //! **Cost**: one timer of the sender, set only while the pacer holds a segment.
 
@@ -12,6 +14,9 @@ use sojourn_aqm::units::{Span, Time};
 /// Pacing rate in windows per round trip: in slow start, and afterwards.
 const GAINS: [f64; 2] = [2.0, 1.2];
 
+/// Number of segments at the start of a connection that may be sent at once.
+const INITIAL_BURST: u32 = 10;
+
 /// Pacer state.
 #[derive(Clone, Debug)]
 pub struct Pacer {
@@ -21,11 +26,18 @@ pub struct Pacer {
     next_send: Time,
     /// True if a segment is held until then.
     holds_segment: bool,
+    /// Segments of the initial burst that are not sent yet.
+    initial: u32,
 }
 
 impl Default for Pacer {
     fn default() -> Pacer {
-        Pacer { rate: f64::INFINITY, next_send: Time::ZERO, holds_segment: false }
+        Pacer {
+            rate: f64::INFINITY,
+            next_send: Time::ZERO,
+            holds_segment: false,
+            initial: INITIAL_BURST,
+        }
     }
 }
 
@@ -50,10 +62,15 @@ impl Pacer {
 
     /// Record the transmission of `bytes` of payload at `now`.
     pub fn on_sent(&mut self, now: Time, bytes: u64) {
-        let gap = bytes as f64 * 1e9 / self.rate;
-        // Bounds the gap for rates near zero: one segment per day.
-        self.next_send = self.next_send.max(now) + Span(cast::trunc(gap.min(86_400e9)));
+        let late = now.since(self.next_send).0;
+        self.next_send = self.next_send.max(now);
         self.holds_segment = false;
+        self.initial = self.initial.saturating_sub(1);
+        if self.initial == 0 {
+            // Bounds the gap for rates near zero: one segment per day.
+            let gap = cast::trunc((bytes as f64 * 1e9 / self.rate).min(86_400e9));
+            self.next_send += Span(gap - late.min(gap / 2));
+        }
     }
 
     /// True if a segment may be sent at `now`; if false, it is held.
@@ -77,18 +94,40 @@ impl Pacer {
 mod tests {
     use super::*;
 
-    #[test]
-    fn segments_are_spaced_and_idle_time_gives_no_burst() {
+    /// A pacer at 1 MB/s, at which 1000 bytes take 1 ms, after ten segments at 5 ns.
+    fn pacer() -> Pacer {
         let mut p = Pacer::default();
-        assert!(p.may_send(Time(5)), "no rate is set yet");
-        p.set(1_000_000.0); // 1000 B take 1 ms
-        p.on_sent(Time(5), 1_000);
+        p.set(1_000_000.0);
+        for _ in 0..10 {
+            assert!(p.may_send(Time(5)), "the first ten are not paced");
+            p.on_sent(Time(5), 1_000);
+        }
+        p
+    }
+
+    #[test]
+    fn segments_are_spaced_after_the_first_ten() {
+        let mut p = pacer();
         assert_eq!(p.release_time(), Time::NEVER, "no segment is held yet");
         assert!(!p.may_send(Time(1_000_004)));
         assert_eq!(p.release_time(), Time(1_000_005));
         assert!(p.may_send(Time(1_000_005)));
-        p.on_sent(Time(9_000_000), 500);
-        assert!(!p.may_send(Time(9_499_999)) && p.may_send(Time(9_500_000)));
+        p.on_sent(Time(1_000_005), 500);
+        assert!(!p.may_send(Time(1_500_004)) && p.may_send(Time(1_500_005)));
+    }
+
+    #[test]
+    fn a_late_segment_shortens_the_next_gap_at_most_by_half() {
+        let after = |late: u64| {
+            let mut p = pacer();
+            p.on_sent(Time(1_000_005 + late), 1_000);
+            p.may_send(Time(0));
+            p.release_time() - Time(1_000_005 + late)
+        };
+        assert_eq!(
+            [0, 100, 500_000, 500_001, 9_000_000].map(|late| after(late).0),
+            [1_000_000, 999_900, 500_000, 500_000, 500_000]
+        );
     }
 
     #[test]

@@ -131,6 +131,8 @@ pub struct Prague {
     /// Rounds outside of slow start.
     rounds: u64,
     reduced_at: Option<Time>,
+    /// True from a timeout to the next ack.
+    timed_out: bool,
     /// Pacing rate, bytes of payload per second.
     pace: f64,
 }
@@ -157,6 +159,7 @@ impl Prague {
             round_at: Time::ZERO,
             rounds: 0,
             reduced_at: None,
+            timed_out: false,
             pace: f64::INFINITY,
         }
     }
@@ -336,7 +339,7 @@ impl CongestionControl for Prague {
         }
         self.reduce(by_rate, 0.5, 0.0);
         if cause == CongestionSignal::Timeout {
-            self.cwnd = window.mss; // grows by a segment per ack from there
+            self.timed_out = true;
             return window.ssthresh;
         }
         cast::trunc(self.fraction.ceil()).max(2) * window.mss
@@ -378,8 +381,8 @@ impl CongestionControl for Prague {
                 self.slow_srtt = rtt;
             }
         }
-        if ack.state == RecoveryState::Loss {
-            self.cwnd = self.cwnd.min(window.cwnd);
+        if std::mem::take(&mut self.timed_out) {
+            self.cwnd = window.cwnd; // from there a segment per ack
         }
         window.cwnd = self.cwnd;
         let news = sample.map_or(0, |s| s.news);

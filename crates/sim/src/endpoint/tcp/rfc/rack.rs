@@ -43,22 +43,14 @@ pub(super) struct RackState {
     next: u64,
     /// All transmissions with lower numbers are delivered or lost, or wait for `due`.
     settled: u64,
-    /// Reordering window.
-    window: Option<Window>,
-}
-
-/// Reordering window.
-#[derive(Clone, Copy, Debug)]
-struct Window {
-    /// Round-trip time of the last delivered transmission, and the least one.
+    /// Round-trip time of the last delivered transmission, and the least one; 0 before the first.
     rtt: Span,
     min_rtt: Span,
-    /// Time at which the waiting transmissions are lost; [`Time::NEVER`] if none waits.
+    /// True if there is a reordering window.
+    reordering_window: bool,
+    /// Time at which the transmissions that wait for its end are lost; [`Time::NEVER`] if none
+    /// waits.
     due: Time,
-}
-
-impl Window {
-    const NEW: Window = Window { rtt: Span::ZERO, min_rtt: Span(u64::MAX), due: Time::NEVER };
 }
 
 /// Data that the receiver is known to have.
@@ -78,16 +70,17 @@ impl ReceivedData<'_> {
 impl RackState {
     /// Create a state without entries.
     pub fn new(reordering_window: bool) -> RackState {
-        RackState { window: reordering_window.then_some(Window::NEW), ..RackState::default() }
+        RackState { reordering_window, due: Time::NEVER, ..RackState::default() }
     }
 
     /// Remove all entries.
     pub fn clear(&mut self) {
-        self.fresh.clear();
-        self.again.clear();
-        self.lost.clear();
-        (self.lost_bytes, self.next, self.settled) = (0, 0, 0);
-        self.window = self.window.map(|_| Window::NEW);
+        let RackState { mut fresh, mut again, mut lost, reordering_window, .. } =
+            std::mem::take(self);
+        fresh.clear();
+        again.clear();
+        lost.clear();
+        *self = RackState { fresh, again, lost, ..RackState::new(reordering_window) };
     }
 
     /// Record a transmission at `at`; `again` for a retransmission.
@@ -111,7 +104,7 @@ impl RackState {
 
     /// Time at which [`RackState::expire`] is to be called; [`Time::NEVER`] if no segment waits.
     pub fn due(&self) -> Time {
-        self.window.map_or(Time::NEVER, |window| window.due)
+        self.due
     }
 
     /// Update from cumulative ack `una` and SACK scoreboard `board`. Without `patience`, the
@@ -134,17 +127,22 @@ impl RackState {
         let top = una.max(board.highest_sacked());
         let fresh = self.fresh.partition_point(|sent| sent.end <= top).checked_sub(1);
         let fresh = fresh.map(|i| self.fresh[i]).filter(|s| known.contains(s.start, s.end));
-        let again = self.again.iter().rev().find(|sent| known.contains(sent.start, sent.end));
+        // After less than a round trip, it is the first transmission that was delivered (§6.2 step
+        // 2).
+        let again = self
+            .again
+            .iter()
+            .rev()
+            .find(|sent| known.contains(sent.start, sent.end) && now - sent.at >= self.min_rtt);
         for sent in fresh.iter().chain(again) {
             if sent.number >= self.settled {
-                self.settled = sent.number + 1;
-                if let Some(window) = &mut self.window {
-                    window.rtt = now - sent.at;
-                    window.min_rtt = window.min_rtt.min(window.rtt);
-                }
+                (self.settled, self.rtt) = (sent.number + 1, now - sent.at);
+                let first = self.min_rtt == Span::ZERO;
+                self.min_rtt = if first { self.rtt } else { self.min_rtt.min(self.rtt) };
             }
         }
-        let wait = self.window.filter(|_| patience).map(|w| w.rtt + Span(w.min_rtt.0 / 4));
+        let patience = patience && self.reordering_window;
+        let wait = patience.then(|| self.rtt + Span(self.min_rtt.0 / 4));
         self.settle(now, known, wait)
     }
 
@@ -153,16 +151,25 @@ impl RackState {
         self.settle(now, ReceivedData { una, board }, None);
     }
 
-    /// Declare everything in flight lost.
-    pub fn declare_all_lost(&mut self, now: Time, una: u64, board: &Scoreboard) {
-        self.settled = self.next;
-        self.settle(now, ReceivedData { una, board }, None);
+    /// Process a retransmission timeout: the first segment is lost, and each one that was sent a
+    /// round-trip time ago or earlier (RFC 8985 §6.3).
+    pub fn on_timeout(&mut self, now: Time, una: u64, board: &Scoreboard) {
+        for which in [&mut self.fresh, &mut self.again] {
+            let first = which.iter().position(|sent| sent.start <= una && una < sent.end);
+            if let Some(sent) = first.and_then(|i| which.remove(i)) {
+                self.lost.push_front((sent.start, sent.end));
+                self.lost_bytes += sent.end - sent.start;
+            }
+        }
+        let settled = std::mem::replace(&mut self.settled, self.next);
+        self.settle(now, ReceivedData { una, board }, Some(self.rtt));
+        (self.settled, self.due) = (settled, Time::NEVER);
     }
 
     /// Remove delivered and lost segments; returns when the first delivered one was sent. A segment
     /// is lost `wait` after its transmission.
     fn settle(&mut self, now: Time, known: ReceivedData<'_>, wait: Option<Span>) -> Option<Time> {
-        let RackState { fresh, again, lost, lost_bytes, settled, window, .. } = self;
+        let RackState { fresh, again, lost, lost_bytes, settled, .. } = self;
         let (mut due, mut oldest) = (Time::NEVER, None);
         for which in [fresh, again] {
             while let Some(sent) = which.front().copied() {
@@ -186,9 +193,7 @@ impl RackState {
                 }
             }
         }
-        if let Some(window) = window {
-            window.due = due;
-        }
+        self.due = due;
         oldest
     }
 }
@@ -265,16 +270,26 @@ mod tests {
 
     /// Five segments of ten bytes, starting at 1.
     fn five() -> RackState {
-        let mut order = RackState::default();
+        let mut order = RackState::new(false);
         (0..5).for_each(|i| order.sent(Time(i), 1 + 10 * i, 11 + 10 * i, false));
         order
     }
 
     fn told(board: &mut Scoreboard, order: &mut RackState, ack: u64, sacks: &[(u64, u64)]) {
+        told_at(100, board, order, ack, sacks);
+    }
+
+    fn told_at(
+        at: u64,
+        board: &mut Scoreboard,
+        order: &mut RackState,
+        ack: u64,
+        sacks: &[(u64, u64)],
+    ) {
         let mut blocks = [(0, 0); 3];
         blocks[..sacks.len()].copy_from_slice(sacks);
         board.update(&Ack { ack, sacks: blocks, blocks: sacks.len() as u8, ..Ack::default() });
-        order.on_ack(Time(100), ack, board, true);
+        order.on_ack(Time(at), ack, board, true);
     }
 
     #[test]
@@ -333,28 +348,58 @@ mod tests {
         let (mut order, mut board) = (five(), Scoreboard::default());
         told(&mut board, &mut order, 1, &[(11, 21)]);
         assert_eq!(order.take_lost(), Some((1, 11)));
-        order.sent(Time(50), 1, 11, true);
+        order.sent(Time(100), 1, 11, true);
         // Segments sent before the retransmission do not count.
-        told(&mut board, &mut order, 1, &[(11, 51)]);
+        told_at(110, &mut board, &mut order, 1, &[(11, 51)]);
         assert_eq!(order.lost_bytes(), 0);
-        order.sent(Time(51), 51, 61, false);
-        told(&mut board, &mut order, 1, &[(11, 61)]);
+        order.sent(Time(111), 51, 61, false);
+        told_at(211, &mut board, &mut order, 1, &[(11, 61)]);
         assert_eq!(order.take_lost(), Some((1, 11)), "a segment sent after it is delivered");
         // A delivered retransmission marks segments sent between as lost.
-        order.sent(Time(52), 61, 71, false);
-        order.sent(Time(50), 1, 11, true);
-        told(&mut board, &mut order, 61, &[]);
+        order.sent(Time(212), 61, 71, false);
+        order.sent(Time(213), 1, 11, true);
+        told_at(313, &mut board, &mut order, 61, &[]);
         assert_eq!(order.take_lost(), Some((61, 71)));
+    }
+
+    #[test]
+    fn a_retransmission_is_not_delivered_in_less_than_a_round_trip() {
+        let (mut order, mut board) = (five(), Scoreboard::default());
+        told(&mut board, &mut order, 1, &[(11, 21)]);
+        assert_eq!(order.take_lost(), Some((1, 11)));
+        order.sent(Time(100), 51, 61, false);
+        order.sent(Time(101), 1, 11, true);
+        // 99 is the least round-trip time: at 199 the first transmission has come, late.
+        told_at(199, &mut board, &mut order, 51, &[]);
+        assert_eq!(order.lost_bytes(), 0);
+        let (mut order, mut board) = (five(), Scoreboard::default());
+        told(&mut board, &mut order, 1, &[(11, 21)]);
+        assert_eq!(order.take_lost(), Some((1, 11)));
+        order.sent(Time(100), 51, 61, false);
+        order.sent(Time(101), 1, 11, true);
+        told_at(200, &mut board, &mut order, 51, &[]);
+        assert_eq!(order.take_lost(), Some((51, 61)), "the retransmission overtook it");
+    }
+
+    #[test]
+    fn after_a_timeout_what_was_sent_a_round_trip_ago_is_lost() {
+        let (mut order, board) = (five(), Scoreboard::default());
+        order.rtt = Span(100);
+        order.on_timeout(Time(102), 1, &board);
+        let lost: Vec<_> = core::iter::from_fn(|| order.take_lost()).collect();
+        assert_eq!(lost, [(1, 11), (11, 21), (21, 31)], "sent until 2");
+        // The first segment is lost however late it was sent.
+        order.sent(Time(103), 1, 11, true);
+        order.on_timeout(Time(104), 1, &board);
+        let lost: Vec<_> = core::iter::from_fn(|| order.take_lost()).collect();
+        assert_eq!(lost, [(1, 11), (31, 41), (41, 51)]);
     }
 
     #[test]
     fn late_deliveries_after_a_timeout_are_not_retransmitted() {
         let (mut order, mut board) = (five(), Scoreboard::default());
-        told(&mut board, &mut order, 1, &[(41, 51)]);
-        assert_eq!(order.lost_bytes(), 40);
-        let (mut order, mut board) = (five(), Scoreboard::default());
-        order.declare_all_lost(Time(100), 1, &board);
-        assert_eq!(order.lost_bytes(), 50);
+        order.on_timeout(Time(100), 1, &board);
+        assert_eq!(order.lost_bytes(), 50, "no round-trip time is known");
         assert_eq!(order.take_lost(), Some((1, 11)));
         order.sent(Time(50), 1, 11, true);
         told(&mut board, &mut order, 21, &[]);

@@ -182,7 +182,8 @@ impl<C: CongestionControl> RfcSender<C> {
     }
 
     /// Process a retransmission timeout: all outstanding data counts as lost (RFC 5681 §3.1, RFC
-    /// 6298 (5.4)-(5.6)).
+    /// 6298 (5.4)-(5.6)), with RACK only what was sent a round-trip time ago. The window allows one
+    /// segment to be sent.
     fn on_timeout(&mut self, now: Time) {
         self.stats.timeouts += 1;
         // Only the first expiry for a segment reduces, and none in a window reduced by a mark.
@@ -196,7 +197,8 @@ impl<C: CongestionControl> RfcSender<C> {
         (self.state, self.rtt_segment, self.recover) = (RecoveryState::Loss, None, self.high_data);
         self.rtt.back_off();
         if let Some(order) = &mut self.rack {
-            order.declare_all_lost(now, self.snd_una, &self.scoreboard);
+            order.on_timeout(now, self.snd_una, &self.scoreboard);
+            self.window.cwnd = self.bytes_in_network() + self.window.mss;
         }
         if self.recovery == LossRecovery::Sack {
             self.scoreboard.restart_retransmission();
