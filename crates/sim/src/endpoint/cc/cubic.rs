@@ -9,16 +9,32 @@
 //!
 //! **Departures**: slow start is that of HyStart++ (§4.10) unless disabled. The minimum window
 //! after a reduction is two segments, for marks and losses alike. The window grows only if it was
-//! full when the ack arrived (application-limited flows, §4.2).
+//! full when the ack arrived (application-limited flows, §4.2). `variant = "linux"` grows as Linux
+//! does: by whole segments, so that the Reno estimate acts up to a round trip later, with a slope
+//! that stays constant; the target is the least round-trip time ahead, not the smoothed one; and a
+//! timeout forgets `W_max`.
 
 use super::{
     CongestionControl, CongestionSignal, ControlParams, NewDataAck, Reno, SentSegment, Window,
 };
 use crate::endpoint::common_params::CommonParams;
 use sojourn_aqm::cast;
-use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
+use sojourn_aqm::{choice, params};
+
+mod linux;
+use linux::LinuxGrowth;
+
+choice! {
+    /// Variant of CUBIC's growth.
+    pub enum CubicVariant {
+        /// RFC 9438.
+        Rfc = "rfc",
+        /// Linux: whole segments.
+        Linux = "linux",
+    }
+}
 
 params! {
     /// Parameters of [`Cubic`].
@@ -37,6 +53,8 @@ params! {
         /// If true, the slope of the Reno estimate rises to one segment per round trip once
         /// `cwnd_prior` is reached (RFC 9438 §4.3); in RFC 8312 and Linux 6.18 it stays constant.
         alpha_rises: bool = true, [], "", [];
+        /// Variant of the growth; alpha_rises has no effect in that of Linux.
+        variant: CubicVariant = CubicVariant::Rfc, [], "", [];
     }
 }
 
@@ -69,14 +87,18 @@ pub struct Cubic {
     rest: f64,
     /// Time of the last transmission.
     last_sent: Time,
+    /// State of the variant of Linux, in place of `stage`, `w_max` and `rest`.
+    linux: Option<LinuxGrowth>,
 }
 
 impl Cubic {
     /// Create a control; `limit` is `abc_limit` for slow start.
     pub fn of(params: CubicParams, limit: u64) -> Cubic {
         let slow_start = Reno::with_params(limit);
+        let linux = (params.variant == CubicVariant::Linux).then(LinuxGrowth::default);
         Cubic {
             params,
+            linux,
             slow_start,
             stage: None,
             w_max: 0.0,
@@ -126,6 +148,9 @@ impl CongestionControl for Cubic {
     }
 
     fn on_ack(&mut self, window: &mut Window, acked: &NewDataAck) {
+        if let Some(linux) = &mut self.linux {
+            linux.on_rtt(acked.rtt);
+        }
         if !acked.window_was_full(window) {
             return;
         }
@@ -133,6 +158,9 @@ impl CongestionControl for Cubic {
             // Slow start after an idle period; a new stage starts when it ends.
             self.stage = None;
             return self.slow_start.on_ack(window, acked);
+        }
+        if let Some(linux) = &mut self.linux {
+            return linux.grow(&self.params, window, acked);
         }
         let mss = window.mss as f64;
         let cwnd = (window.cwnd as f64 + self.rest) / mss;
@@ -170,12 +198,21 @@ impl CongestionControl for Cubic {
         self.w_max = if early { cwnd * (1.0 + beta) / 2.0 } else { cwnd }; // §4.7
         self.cwnd_prior = cwnd;
         let left = if cause == CongestionSignal::Mark { self.params.beta_ecn } else { beta };
+        if let Some(linux) = &mut self.linux {
+            let cwnd = window.cwnd / window.mss;
+            linux.reduce(&self.params, cwnd, cause == CongestionSignal::Timeout);
+            let whole = cast::trunc(flight as f64 / window.mss as f64 * left);
+            return whole.max(2) * window.mss;
+        }
         (self.stage, self.rest, self.after_timeout) =
             (None, 0.0, cause == CongestionSignal::Timeout);
         cast::trunc(flight as f64 * left).max(2 * window.mss) // §4.6
     }
 
     fn on_sent(&mut self, sent: &SentSegment) {
+        if let Some(linux) = self.linux.as_mut().filter(|_| sent.was_idle) {
+            linux.shift(sent.now - self.last_sent, sent.now);
+        }
         if let Some(stage) = self.stage.as_mut().filter(|_| sent.was_idle) {
             // §5.8: idle time does not count.
             stage.started_at = (stage.started_at + (sent.now - self.last_sent)).min(sent.now);

@@ -19,7 +19,7 @@ const LINUX: &Values = &[
 /// TCPs with the settings of Linux: name, name without them, and settings besides [`LINUX`].
 pub(super) const PRESETS: &[(&str, &str, &Values)] = &[
     ("linux_bbr", "bbr", &[("tso", "true")]),
-    ("linux_cubic", "cubic", &[("prr", "true"), ("alpha_rises", "false")]),
+    ("linux_cubic", "cubic", &[("prr", "true"), ("variant", "linux")]),
     ("linux_dctcp", "dctcp", &[("prr", "true")]),
     ("linux_reno", "sack", &[("prr", "true")]),
 ];

@@ -1,0 +1,138 @@
+//! CUBIC's growth as Linux counts it: the window grows by whole segments, one per `cnt` segments
+//! that are acknowledged. `cnt` is computed anew when the window has changed, or 31 ms later.
+//!
+//! **Source**: Linux `net/ipv4/tcp_cubic.c` (`bictcp_update`) and `tcp_cong_avoid_ai`.
+
+use super::{CubicParams, NewDataAck, Window};
+use sojourn_aqm::cast;
+use sojourn_aqm::units::{Span, Time};
+
+/// Time after which `cnt` is computed anew although the window is the same: HZ/32.
+const REST: Span = Span::us(31_250);
+/// Largest `cnt` before the first loss.
+const CNT_BEFORE_LOSS: u64 = 20;
+
+/// Stage of congestion avoidance, from one reduction to the next.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    started_at: Time,
+    /// Time to the plateau, s.
+    k: f64,
+    /// Plateau, segments.
+    origin: u64,
+    /// Segments acknowledged that the Reno estimate has not grown for.
+    ack_cnt: u64,
+    /// Reno estimate, segments.
+    tcp_cwnd: u64,
+    /// Window and time of the last computation.
+    last: (u64, Time),
+}
+
+/// State of the growth. Windows are in segments.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LinuxGrowth {
+    epoch: Option<Epoch>,
+    /// Window at the last reduction, less after fast convergence; 0 if there was none.
+    last_max_cwnd: u64,
+    /// Segments to acknowledge for one that the window grows by.
+    cnt: u64,
+    /// Segments acknowledged since it grew last.
+    cwnd_cnt: u64,
+    /// Bytes acknowledged that are no whole segment.
+    bytes: u64,
+    /// Least round-trip time; 0 if unknown.
+    delay_min: Span,
+}
+
+impl LinuxGrowth {
+    /// Note the round-trip time of an ack.
+    pub fn on_rtt(&mut self, rtt: Option<Span>) {
+        if let Some(rtt) = rtt.filter(|rtt| self.delay_min.0 == 0 || *rtt < self.delay_min) {
+            self.delay_min = rtt;
+        }
+    }
+
+    /// Grow in congestion avoidance.
+    pub fn grow(&mut self, params: &CubicParams, window: &mut Window, acked: &NewDataAck) {
+        self.bytes += acked.bytes;
+        let segments = self.bytes / window.mss;
+        self.bytes %= window.mss;
+        let cwnd = window.cwnd / window.mss;
+        self.update(params, acked.at, cwnd, segments);
+        if self.cwnd_cnt >= self.cnt {
+            self.cwnd_cnt = 0;
+            window.cwnd += window.mss;
+        }
+        self.cwnd_cnt += segments;
+        window.cwnd += self.cwnd_cnt / self.cnt * window.mss;
+        self.cwnd_cnt %= self.cnt;
+    }
+
+    /// Compute `cnt` for a window of `cwnd`, after an ack of `acked` segments.
+    fn update(&mut self, params: &CubicParams, now: Time, cwnd: u64, acked: u64) {
+        let last_max = self.last_max_cwnd;
+        let epoch = match &mut self.epoch {
+            Some(epoch) => {
+                epoch.ack_cnt += acked;
+                if epoch.last.0 == cwnd && now - epoch.last.1 <= REST {
+                    return;
+                }
+                epoch
+            }
+            none => {
+                let below = last_max.saturating_sub(cwnd) as f64;
+                none.insert(Epoch {
+                    started_at: now,
+                    k: libm::cbrt(below / params.c),
+                    origin: last_max.max(cwnd),
+                    ack_cnt: acked,
+                    tcp_cwnd: cwnd,
+                    last: (cwnd, now),
+                })
+            }
+        };
+        epoch.last = (cwnd, now);
+        let t = (now - epoch.started_at + self.delay_min).as_secs();
+        let from_plateau = (t - epoch.k).abs();
+        let delta = cast::trunc(params.c * from_plateau * from_plateau * from_plateau);
+        let target = if t < epoch.k {
+            epoch.origin.saturating_sub(delta)
+        } else {
+            epoch.origin.saturating_add(delta)
+        };
+        let mut cnt = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
+        if last_max == 0 {
+            cnt = cnt.min(CNT_BEFORE_LOSS);
+        }
+        if params.reno_friendly {
+            // 8/3 (1 + beta) / (1 - beta), whole, as eighths of a window per segment.
+            let scale = cast::trunc(8.0 * (1.0 + params.beta) / 3.0 / (1.0 - params.beta));
+            let per_segment = (cwnd * scale >> 3).max(1);
+            epoch.tcp_cwnd += epoch.ack_cnt.saturating_sub(1) / per_segment;
+            epoch.ack_cnt -= epoch.ack_cnt.saturating_sub(1) / per_segment * per_segment;
+            if epoch.tcp_cwnd > cwnd {
+                cnt = cnt.min(cwnd / (epoch.tcp_cwnd - cwnd));
+            }
+        }
+        self.cnt = cnt.max(2); // at most 1.5 windows in a round trip
+    }
+
+    /// Note a reduction from `cwnd`; a timeout forgets what was learned.
+    pub fn reduce(&mut self, params: &CubicParams, cwnd: u64, timeout: bool) {
+        if timeout {
+            *self = LinuxGrowth::default();
+            return;
+        }
+        self.epoch = None;
+        let early = params.fast_convergence && cwnd < self.last_max_cwnd;
+        let kept = if early { (1.0 + params.beta) / 2.0 } else { 1.0 };
+        self.last_max_cwnd = cast::trunc(cwnd as f64 * kept);
+    }
+
+    /// Do not count `idle` time (`CA_EVENT_TX_START`).
+    pub fn shift(&mut self, idle: Span, now: Time) {
+        if let Some(epoch) = &mut self.epoch {
+            epoch.started_at = (epoch.started_at + idle).min(now);
+        }
+    }
+}
