@@ -5,7 +5,7 @@ use super::{
     Bbr, Bbr3, Bbr3Params, BbrParams, Compound, CompoundParams, CongestionControl,
     CongestionSignal, Cubic, CubicParams, Dctcp, DctcpParams, External, ExternalParams, HyStart,
     Ledbat, LedbatParams, LedbatPp, LedbatPpParams, NewDataAck, Pacer, Prague, PragueParams,
-    ProcessedAck, Prr, RecoveryState, Reno, RenoParams, SentSegment, Vegas, VegasParams, Window,
+    ProcessedAck, Prr, Reno, RenoParams, SentSegment, Vegas, VegasParams, Window,
 };
 use crate::endpoint::common_params::CommonParams;
 use sojourn_aqm::error::Result;
@@ -236,6 +236,9 @@ impl CongestionControl for AnyControl {
     }
 
     fn on_ack(&mut self, window: &mut Window, acked: &NewDataAck) {
+        if self.prr.as_ref().is_some_and(Prr::reduces_for_mark) {
+            return;
+        }
         let before = window.cwnd;
         dispatch!(&mut self.algorithm, c => c.on_ack(window, acked));
         if let Some(hystart) = &mut self.hystart {
@@ -280,6 +283,9 @@ impl CongestionControl for AnyControl {
 
     fn on_ecn_feedback(&mut self, ack: u64, bytes: u64, marked: u64, next: u64) {
         dispatch!(&mut self.algorithm, c => c.on_ecn_feedback(ack, bytes, marked, next));
+        if let Some(prr) = &mut self.prr {
+            prr.on_feedback(ack, next);
+        }
         if let Some(hystart) = self.hystart.as_mut().filter(|_| bytes > 0) {
             hystart.on_ack(ack, next);
         }
@@ -316,8 +322,8 @@ impl CongestionControl for AnyControl {
         if let Some(hystart) = self.hystart.as_mut().filter(|_| !sent.retransmission) {
             hystart.on_sent(sent.now, sent.end);
         }
-        if let Some(prr) = self.prr.as_mut().filter(|_| sent.state == RecoveryState::Recovery) {
-            prr.on_sent(sent.end - sent.seq);
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent(sent.state, sent.end - sent.seq);
         }
     }
 

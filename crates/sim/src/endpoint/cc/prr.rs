@@ -1,7 +1,9 @@
 //! Proportional Rate Reduction: in fast recovery, reduces the window to its threshold over one
-//! round trip, in proportion to delivered data, instead of pausing for half a round trip.
+//! round trip, in proportion to delivered data, instead of pausing for half a round trip. The same
+//! in the round trip after an ECN mark, in which the window does not grow.
 //!
-//! **Source**: RFC 6937 §3, with the slow-start reduction bound (PRR-SSRB).
+//! **Source**: RFC 6937 §3, with the slow-start reduction bound (PRR-SSRB). For marks: Linux, whose
+//! state CWR lasts until the data sent before the reduction is acknowledged.
 //!
 //! **Symbols** `prr_delivered`, `prr_out`, `RecoverFS` as in the RFC; `DeliveredData` is `news`.
 
@@ -15,20 +17,40 @@ pub struct Prr {
     recover_fs: u64,
     prr_delivered: u64,
     prr_out: u64,
+    /// Sequence number at which the reduction for a mark ends; 0 if there is none.
+    mark_end: u64,
+    /// Cumulative ack, and next sequence number to send.
+    una: u64,
+    next: u64,
 }
 
 impl Prr {
     /// Start at a reduction of the window, with `flight` bytes outstanding.
     pub fn on_congestion(&mut self, flight: u64, cause: CongestionSignal) {
-        *self = Prr::default();
-        if cause == CongestionSignal::Loss {
+        *self = Prr { una: self.una, next: self.next, ..Prr::default() };
+        if cause != CongestionSignal::Timeout {
             self.recover_fs = flight;
+        }
+        if cause == CongestionSignal::Mark {
+            self.mark_end = self.next;
         }
     }
 
-    /// Record `bytes` sent in recovery.
-    pub fn on_sent(&mut self, bytes: u64) {
-        self.prr_out += bytes;
+    /// Record an ack of everything below `ack`, before it is processed; `next` is sent next.
+    pub fn on_feedback(&mut self, ack: u64, next: u64) {
+        (self.una, self.next) = (ack, next);
+    }
+
+    /// True in the round trip after a mark, in which the window does not grow.
+    pub fn reduces_for_mark(&self) -> bool {
+        self.mark_end > 0 && self.una <= self.mark_end
+    }
+
+    /// Record `bytes` sent in `state`.
+    pub fn on_sent(&mut self, state: RecoveryState, bytes: u64) {
+        if state == RecoveryState::Recovery || self.reduces_for_mark() {
+            self.prr_out += bytes;
+        }
     }
 
     /// Set the window for an ack that delivered `news` bytes.
@@ -36,11 +58,11 @@ impl Prr {
         if self.recover_fs == 0 {
             return;
         }
-        if ack.state != RecoveryState::Recovery {
+        if ack.state != RecoveryState::Recovery && !self.reduces_for_mark() {
             if ack.state == RecoveryState::Open {
                 window.cwnd = window.ssthresh;
             }
-            *self = Prr::default();
+            *self = Prr { una: self.una, next: self.next, ..Prr::default() };
             return;
         }
         self.prr_delivered += news;
@@ -80,7 +102,7 @@ mod tests {
             };
             prr.on_ack_processed(&mut w, &ack, 1);
             let n = w.cwnd - pipe;
-            prr.on_sent(n);
+            prr.on_sent(RecoveryState::Recovery, n);
             pipe += n;
             out.push(n);
         }
