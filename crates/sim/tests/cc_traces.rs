@@ -191,11 +191,12 @@ fn paced_segments_are_spaced() {
     let mut path = Path::wide(&params("cubic", &settings), Span::ms(100), pass);
     path.start(Time::ZERO, UNLIMITED);
     path.run(Time(5_000 * MS));
-    // 1.2 windows of 20 or more per 100 ms: at most 4.2 ms apart, never two at once.
+    // 1.2 windows of 20 or more per 100 ms: at most 4.2 ms apart; half of it after a segment that
+    // had to wait for the window, but never two at once.
     let sent = leaving(&path.rows, 3_000, 5_000);
     let gaps: Vec<f64> = sent.windows(2).map(|w| w[1] - w[0]).collect();
     let least = gaps.iter().fold(f64::MAX, |a, b| a.min(*b));
-    assert!(least > 3.0, "{least}");
+    assert!(least > 1.7, "{least}");
     assert!(gaps.len() > 350, "the window is used: {}", gaps.len());
 }
 
@@ -329,8 +330,10 @@ fn bbr_doubles_its_rate_per_rtt_until_the_path_is_full() {
         rates.push(b.pacing_rate() / 1e6 / 2.885);
     }
     let below = rates.iter().position(|r| *r > 5.0).expect("it grows");
+    // The first ten segments leave at once, so that less than a round trip of the second ones is
+    // acknowledged in it.
     for pair in rates[1..=below].windows(2) {
-        assert!((1.7..2.3).contains(&(pair[1] / pair[0])), "{rates:?}");
+        assert!((1.5..2.3).contains(&(pair[1] / pair[0])), "{rates:?}");
     }
     assert!((5..=7).contains(&below), "{rates:?}");
     // Startup ends after one round that shows the last growth and three without; with a queue of

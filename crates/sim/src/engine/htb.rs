@@ -1,14 +1,15 @@
 //! Token bucket that serves one discipline as a leaf class of Linux's HTB does.
 //!
-//! For the replay of recordings that were made behind HTB. It differs from a link in two ways:
-//! after an idle time a burst leaves at once, and an empty discipline is not asked for a packet.
+//! For the replay of recordings that were made behind HTB. It differs from a link with a
+//! [`TokenBucket`] in two ways: recorded delays of its timer can be repeated, and an empty
+//! discipline is not asked for a packet.
 
 use sojourn_aqm::context::{Context, Dropped, Marks};
 use sojourn_aqm::packet_log::{LogEntry, PacketLog};
 use sojourn_aqm::qdisc::Qdisc;
 use sojourn_aqm::random::CloneRandom;
 use sojourn_aqm::units::{Bytes, Rate, Span, Time};
-use sojourn_aqm::{Packet, cast};
+use sojourn_aqm::{Packet, TokenBucket};
 use std::fmt;
 
 /// Class with one discipline.
@@ -16,12 +17,7 @@ pub struct Htb {
     qdisc: Box<dyn Qdisc + Send>,
     rng: Box<dyn CloneRandom + Send>,
     rate: Rate,
-    /// Transmission time of the burst, ns.
-    burst: i64,
-    /// Transmission time that may be used now, ns. A packet may leave while it is not negative.
-    tokens: i64,
-    /// Time of `tokens`.
-    at: Time,
+    bucket: TokenBucket,
     /// Time of the last call.
     now: Time,
     lost: Vec<Dropped>,
@@ -40,7 +36,7 @@ impl fmt::Debug for Htb {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Htb")
             .field("rate", &self.rate)
-            .field("tokens", &self.tokens)
+            .field("bucket", &self.bucket)
             .field("backlog", &self.qdisc.backlog())
             .finish_non_exhaustive()
     }
@@ -54,14 +50,11 @@ impl Htb {
         qdisc: Box<dyn Qdisc + Send>,
         rng: Box<dyn CloneRandom + Send>,
     ) -> Htb {
-        let burst = lasts(rate, burst.0);
         Htb {
             qdisc,
             rng,
             rate,
-            burst,
-            tokens: burst,
-            at: Time::ZERO,
+            bucket: TokenBucket::new(burst),
             now: Time::ZERO,
             lost: Vec::new(),
             marks: Marks::default(),
@@ -113,7 +106,7 @@ impl Htb {
     /// Sends every packet that may leave up to `now`.
     pub fn advance(&mut self, now: Time) {
         while self.qdisc.backlog().packets > 0 {
-            let due = self.now.max(self.at + Span((-self.tokens).max(0).cast_unsigned()));
+            let due = self.now.max(self.bucket.ready_at());
             let at = self.observed(due);
             if at > now {
                 break;
@@ -132,10 +125,7 @@ impl Htb {
         let packet = qdisc.dequeue(&mut Context { now: at, rng: &mut **rng, lost, marks });
         self.log_dropped();
         let Some(packet) = packet else { return };
-        let earned = i64::try_from((at - self.at).0).unwrap_or(i64::MAX);
-        let tokens = self.tokens.saturating_add(earned).min(self.burst);
-        self.tokens = tokens - lasts(self.rate, u64::from(packet.len));
-        self.at = at;
+        self.bucket.send(at, packet.len, self.rate);
         self.log.push(LogEntry { packet, left: at, why: None });
     }
 
@@ -165,30 +155,10 @@ fn latest_first(times: &[Time]) -> Vec<Time> {
     times
 }
 
-/// Transmission time of `bytes`, whole nanoseconds as in HTB.
-fn lasts(rate: Rate, bytes: u64) -> i64 {
-    let ns = u128::from(bytes) * 8_000_000_000 / u128::from(rate.0);
-    cast::saturate(ns).min(i64::MAX.cast_unsigned() / 4).cast_signed()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::engine::xorshift::Xorshift32;
-    use sojourn_aqm::Setting;
-
-    fn departures(burst: u64, arrivals: &[u64]) -> Vec<u64> {
-        let rate = Rate(8_000_000);
-        let settings = [("limit", Setting::Text("100p"))];
-        let qdisc = sojourn_aqm::build("droptail", &settings, rate);
-        let rng = Box::new(Xorshift32::new(1).unwrap());
-        let mut htb = Htb::new(rate, Bytes(burst), qdisc.unwrap().qdisc, rng);
-        for us in arrivals {
-            htb.push(Time(us * 1000), Packet { len: 1000, ..Packet::default() });
-        }
-        htb.advance(Time(1_000_000_000));
-        htb.packet_log().iter().map(|row| row.left.0 / 1000).collect()
-    }
 
     #[test]
     fn a_recorded_delay_is_repeated_and_not_passed_on() {
@@ -204,18 +174,5 @@ mod tests {
         let left: Vec<_> = htb.packet_log().iter().map(|row| row.left.0).collect();
         // The last is not one of ours: 2 us are not the delay of a timer.
         assert_eq!(left, [0, 0, 1_000_300, 2_000_000, 3_000_000]);
-    }
-
-    #[test]
-    fn a_burst_of_one_packet_lets_two_leave_at_once_after_idle_time() {
-        // The first empties the bucket; the second leaves because it is not below 0.
-        assert_eq!(departures(1000, &[0, 0, 0, 10_000, 10_000]), [0, 0, 1000, 10_000, 10_000]);
-        // Half a bucket is refilled after 2.5 ms: 500 bytes more than the debt.
-        assert_eq!(departures(1000, &[0, 0, 1500, 1500]), [0, 0, 1500, 2000]);
-    }
-
-    #[test]
-    fn without_a_burst_it_is_a_link() {
-        assert_eq!(departures(0, &[0, 0, 500, 9000]), [0, 1000, 2000, 9000]);
     }
 }

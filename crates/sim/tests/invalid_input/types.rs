@@ -111,7 +111,8 @@ fn small() -> Value {
         "name": "all", "duration": "2s", "warmup": "500ms", "seed": 7, "sample": "100ms",
         "sample_flows": true, "packet_log": true,
         "links": {
-            "up": {"rate": "10mbit", "delay": "5ms", "qdisc": {"name": "codel"}, "loss": 0.01},
+            "up": {"rate": "10mbit", "burst": "1514B", "delay": "5ms",
+                "qdisc": {"name": "codel"}, "loss": 0.01},
             "air": {"rate": "10mbit", "loss": {"p": 0.1, "r": 0.2, "1-h": 0.5, "1-k": 0.01},
                 "trace": {"t_ns": [0, 5], "rate_bps": [10, 20], "delay_ns": [1, 2],
                     "repeat": "1s"}},

@@ -408,4 +408,16 @@ mod tests {
         c.on_ack(&mut w, &acked(Time::ZERO, 10 * MSS, Span::s(1)));
         assert_eq!(w.cwnd, 10_045, "10 + (10.053 + 0.4 - 10) / 10 segments, not 10.053");
     }
+
+    #[test]
+    fn in_linux_the_window_after_a_reduction_is_whole() {
+        let params = CubicParams { variant: CubicVariant::Linux, ..CubicParams::default() };
+        let mut c = Cubic::of(params, 1);
+        assert_eq!(lost(&mut c, 15).ssthresh, 10 * MSS, "15 * 0.7 = 10.5");
+        assert_eq!(lost(&mut c, 2).ssthresh, 2 * MSS, "at least two");
+        // It grows by whole segments.
+        let mut w = lost(&mut c, 15);
+        play(&mut c, &mut w, 0, 1_000, RTT);
+        assert!(w.cwnd > 10 * MSS && w.cwnd.is_multiple_of(MSS));
+    }
 }

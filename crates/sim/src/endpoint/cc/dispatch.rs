@@ -348,6 +348,7 @@ impl CongestionControl for AnyControl {
 
 #[cfg(test)]
 mod tests {
+    use super::super::RecoveryState;
     use super::*;
     use crate::endpoint::tcp::{TCPS, parse};
     use sojourn_aqm::params::Setting::Flag;
@@ -393,7 +394,7 @@ mod tests {
             assert_eq!(c.pacing_rate(), Some(f64::INFINITY));
             c.on_established(Time::ZERO, &WINDOW, Some(Span::ms(100)));
             assert_eq!(c.pacing_rate().map(f64::round), Some(first), "{name}");
-            c.on_sent(&sent(0, false, OPEN));
+            (0..10).for_each(|i| c.on_sent(&sent(i, false, OPEN))); // the first ten are not paced
             assert!(!c.may_send(Time(3_000_000)), "1000 B take 3.5 or 5 ms");
             let gap = (1e12 / c.pacing_rate().unwrap()) as u64;
             assert_eq!(c.release_time(), Time(gap));

@@ -159,4 +159,31 @@ mod tests {
         );
         assert_eq!(w.cwnd, 10);
     }
+
+    #[test]
+    fn a_mark_reduces_in_proportion_and_holds_the_window_for_a_round_trip() {
+        // Twenty segments of a byte in flight, 1 to 20, and a threshold of 15.
+        let mut w = Window { cwnd: 20, ssthresh: 15, mss: 1 };
+        let mut prr = Prr::default();
+        prr.on_feedback(1, 21);
+        prr.on_congestion(20, CongestionSignal::Mark);
+        assert!(prr.reduces_for_mark());
+        let (mut pipe, mut next) = (20, 21);
+        let mut sent = Vec::new();
+        for una in 2..=22 {
+            prr.on_feedback(una, next);
+            pipe -= 1;
+            let (now, state) = (Time::ZERO, RecoveryState::Open);
+            let ack = ProcessedAck { now, delivered: 0, flight: pipe, srtt: None, state };
+            prr.on_ack_processed(&mut w, &ack, 1);
+            let n = w.cwnd.saturating_sub(pipe);
+            prr.on_sent(state, n);
+            (pipe, next) = (pipe + n, next + n);
+            sent.push(n);
+        }
+        // Three segments for four acks; 21 ends the round trip, something above it the reduction.
+        assert_eq!(sent[..8], [1, 1, 1, 0, 1, 1, 1, 0]);
+        assert_eq!(sent[..20].iter().sum::<u64>(), 15);
+        assert_eq!((w.cwnd, prr.reduces_for_mark()), (15, false));
+    }
 }

@@ -136,3 +136,91 @@ impl LinuxGrowth {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers, from 1 on, of the acks of one segment at which a window of `cwnd` segments grows.
+    /// Acks arrive every `ms`.
+    fn growth(linux: &mut LinuxGrowth, params: &CubicParams, cwnd: u64, ms: u64) -> Vec<u64> {
+        let mut w = Window { cwnd: cwnd * 1000, ssthresh: 1000, mss: 1000 };
+        let mut grown = Vec::new();
+        for n in 1..=60 {
+            let at = Time::ZERO + Span::ms(ms * n);
+            let (before, flight) = (w.cwnd, w.cwnd);
+            let acked =
+                NewDataAck { at, bytes: 1000, flight, rtt: None, srtt: None, after_timeout: false };
+            linux.grow(params, &mut w, &acked);
+            grown.extend((w.cwnd > before).then_some(n));
+        }
+        grown
+    }
+
+    #[test]
+    fn the_reno_estimate_acts_in_whole_segments() {
+        // A plateau at the window: the cubic function does not grow. The estimate needs more than
+        // 7 * 15 / 8 = 13 acks; it is looked at with the acks 1, 5, 9, 13 and 17. From then on one
+        // segment is due for seven acks, and sixteen have come. At 8 it needs 15 of those since the
+        // 13th: looked at with 18, 22, 26 and 30.
+        let params = CubicParams { c: 1e-6, ..CubicParams::default() };
+        let mut linux = LinuxGrowth { last_max_cwnd: 7, ..LinuxGrowth::default() };
+        assert_eq!(growth(&mut linux, &params, 7, 10)[..2], [17, 30]);
+        // Without it the window grows by a segment per hundred windows.
+        let params = CubicParams { reno_friendly: false, ..params };
+        let mut linux = LinuxGrowth { last_max_cwnd: 7, ..LinuxGrowth::default() };
+        assert!(growth(&mut linux, &params, 7, 10).is_empty());
+    }
+
+    #[test]
+    fn the_cubic_function_is_reached_in_whole_segments() {
+        // W_max = 10 and 7 after the loss: K = cbrt(3 / 0.4) = 1.957 s. After 70 ms the function is
+        // 10 - 2.69, in whole segments 10 - 2: one more, so a segment is due after seven acks. It
+        // is 10 - 1 from 0.247 s on, which is seen with the 20th ack, more than eight later.
+        let params = CubicParams { reno_friendly: false, ..CubicParams::default() };
+        let mut linux = LinuxGrowth { last_max_cwnd: 10, ..LinuxGrowth::default() };
+        linux.on_rtt(Some(Span::ms(90)));
+        linux.on_rtt(Some(Span::ms(70)));
+        linux.on_rtt(Some(Span::ms(80)));
+        assert_eq!(growth(&mut linux, &params, 7, 10)[..2], [7, 20]);
+    }
+
+    #[test]
+    fn before_the_first_loss_it_grows_by_a_twentieth_at_least() {
+        let params = CubicParams { reno_friendly: false, ..CubicParams::default() };
+        assert_eq!(growth(&mut LinuxGrowth::default(), &params, 100, 1), [20, 40, 60]);
+    }
+
+    #[test]
+    fn the_window_grows_by_half_per_round_trip_at_most() {
+        // Long after the plateau the target is far above the window: a segment for two acks.
+        let params = CubicParams::default();
+        let mut linux = LinuxGrowth { last_max_cwnd: 7, ..LinuxGrowth::default() };
+        let grown = growth(&mut linux, &params, 7, 1000);
+        assert_eq!(grown[grown.len() - 3..], [56, 58, 60]);
+    }
+
+    #[test]
+    fn a_reduction_before_the_last_window_lowers_it_and_a_timeout_forgets_it() {
+        let params = CubicParams::default();
+        let mut linux = LinuxGrowth::default();
+        let mut after = |cwnd, timeout| {
+            linux.reduce(&params, cwnd, timeout);
+            linux.last_max_cwnd
+        };
+        assert_eq!([100, 80, 90].map(|cwnd| after(cwnd, false)), [100, 68, 90]);
+        assert_eq!(after(90, true), 0);
+    }
+
+    #[test]
+    fn idle_time_does_not_count() {
+        let params = CubicParams { reno_friendly: false, ..CubicParams::default() };
+        let mut linux = LinuxGrowth { last_max_cwnd: 10, ..LinuxGrowth::default() };
+        growth(&mut linux, &params, 9, 1);
+        let started = linux.epoch.unwrap().started_at;
+        linux.shift(Span::s(5), Time::ZERO + Span::s(6));
+        assert_eq!(linux.epoch.unwrap().started_at, started + Span::s(5));
+        linux.shift(Span::s(5), Time::ZERO + Span::s(7));
+        assert_eq!(linux.epoch.unwrap().started_at, Time::ZERO + Span::s(7), "not in the future");
+    }
+}
