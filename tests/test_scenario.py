@@ -12,7 +12,7 @@ import pytest
 
 import sojourn as sj
 from conftest import SMALL
-from sojourn.scenario import load
+from sojourn.scenario import describe, load
 from sojourn.scenario.load import load_tree, plain, to_json
 from sojourn.scenario.overrides import apply, compared_link, read_value, with_qdisc, with_samples
 
@@ -187,3 +187,52 @@ def test_examples_of_docstrings_run() -> None:
     found = [doctest.testmod(import_module(home)) for home in sorted(homes)]
     assert sum(one.attempted for one in found) >= 10
     assert not any(one.failed for one in found)
+
+
+def burst_of(**link: Any) -> dict[str, Any]:
+    """Return a scenario of one link and ten packets that arrive at once."""
+    return {
+        "duration": "1s",
+        "packet_log": True,
+        "links": {"up": {"rate": "12mbit", **link}},
+        "flows": [
+            {
+                "name": "f",
+                "path": ["up"],
+                "source": {"name": "trace", "time_s": [0.0] * 10, "size_bytes": [1500] * 10},
+            }
+        ],
+    }
+
+
+def test_a_token_bucket_sends_its_burst_at_once() -> None:
+    """1500 bytes take 1 ms at 12 Mbit/s; a packet more than the burst leaves at once."""
+    left = sj.simulate(burst_of(burst="4500B")).links["up"].packet_log["left_s"]
+    assert np.allclose(left, [0, 0, 0, 0, *np.arange(1, 7) / 1000])
+    without = sj.simulate(burst_of()).links["up"].packet_log["left_s"]
+    assert np.allclose(without, np.arange(10) / 1000)
+
+
+@pytest.mark.parametrize(
+    ("link", "said"),
+    [
+        ({"burst": 1514}, "links.up.burst: "),
+        ({"burst": "2GB"}, "links.up.burst: "),
+        (
+            {"burst": "1514B", "trace": {"opportunities_ms": [1, 2]}},
+            "links.up.burst: cannot be combined with delivery opportunities",
+        ),
+    ],
+)
+def test_a_token_bucket_is_a_size_beside_a_rate(link: dict[str, Any], said: str) -> None:
+    """In bytes up to 1 GB, and not beside a trace of opportunities."""
+    with pytest.raises(sj.InputError, match=said):
+        sj.simulate(burst_of(**link))
+
+
+def test_a_token_bucket_is_described_and_exported() -> None:
+    """In the summary, and as the burst of htb."""
+    result = sj.simulate(burst_of(burst="4500B"))
+    assert describe.link(result.scenario, "up").startswith("12mbit (bucket of 4500B), 0s")
+    lines = sj.tc.export(burst_of(burst="4500B"))
+    assert "htb rate 12mbit burst 4500b" in lines

@@ -24,6 +24,7 @@ CHECKED = {"Link": "link", "Flow": "flow"}
 KINDS = {
     "duration": "str",
     "rate": "str",
+    "bytes": "str",
     "text": "str",
     "integer": "int",
     "integer or name": "int | str",

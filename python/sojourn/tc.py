@@ -20,6 +20,7 @@ from sojourn import _sojourn
 from sojourn import qdisc as qdiscs
 from sojourn._sojourn import InputError
 from sojourn._util.base import Qdisc
+from sojourn._util.units import bytes_of
 from sojourn.scenario import sqm
 from sojourn.scenario.load import Link, Scenario, canonical, plain
 from sojourn.scenario.save import inline
@@ -245,9 +246,11 @@ def _link(link: Table, dev: str, netem: bool) -> list[str]:
         head = f"tc qdisc replace dev {dev} {place} handle {major}:"
         lines.append(f"{head} netem limit {IN_FLIGHT}{words}")
         place, major = f"parent {major}:1", major + 1
+    burst = f" burst {bytes_of(link['burst'])}b" if "burst" in link else ""
     lines += [
         f"tc qdisc replace dev {dev} {place} handle {major}: htb default 1",
-        f"tc class replace dev {dev} parent {major}: classid {major}:1 htb rate {link['rate']}",
+        f"tc class replace dev {dev} parent {major}: classid {major}:1 htb rate {link['rate']}"
+        + burst,
     ]
     leaf = translate(link["qdisc"], link["rate"])
     return [f"# {one}" for one in lost] + lines + _qdisc(leaf, dev, f"parent {major}:1 handle 10:")

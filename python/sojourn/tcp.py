@@ -145,6 +145,12 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     without rack. Flag; default false.
     """
 
+    rtt_per_ack: bool | None = None
+    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
+    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
+    effect without rack. Flag; default false.
+    """
+
     reduce_cwnd: bool | None = None
     """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
     5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
@@ -306,6 +312,11 @@ class Cubic(TcpParameters, kw_only=True, frozen=True, tag="cubic"):
     is reached (RFC 9438 §4.3); in RFC 8312 and Linux 6.18 it stays constant. Flag; default true.
     """
 
+    variant: Literal["rfc", "linux"] | None = None
+    """Variant of the growth; alpha_rises has no effect in that of Linux. One of rfc, linux; default
+    rfc.
+    """
+
 
 class Dctcp(TcpParameters, kw_only=True, frozen=True, tag="dctcp"):
     """Reduces the window by half the fraction of ECN-marked bytes; rfc only.
@@ -415,7 +426,7 @@ class Prague(TcpParameters, kw_only=True, frozen=True, tag="prague"):
     """
 
     alpha: float | str | None = None
-    """Initial value of the moving average. The first mark halves the window in any case. Number;
+    """Initial value of the moving average. With 0, the first mark halves the window. Number;
     default 0; 0 to 1; also called initial_alpha.
     """
 
@@ -425,10 +436,13 @@ class Prague(TcpParameters, kw_only=True, frozen=True, tag="prague"):
     paper's RTT_virt; also called rtt_target.
     """
 
-    transition: int | None = None
-    """Rounds between the end of slow start and the use of virtual_rtt. Integer; default 4; 0 to
-    1000000.
+    exit_at_mark: bool | None = None
+    """If true, the first mark ends slow start, as its authors describe it; if false, an ack that
+    reports unmarked segments as well does not end it, as in Linux. Flag; default false.
     """
+
+    transition: int | None = None
+    """Rounds outside of slow start before virtual_rtt is used. Integer; default 4; 0 to 1000000."""
 
     min_rate: str | None = None
     """Lower bound of the rate that marks can reach, on the wire. Rate; default 100kbit; 1kbit to

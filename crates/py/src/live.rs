@@ -9,7 +9,7 @@ use pyo3::types::PyDict;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::random;
 use sojourn_aqm::stats::Histogram;
-use sojourn_aqm::{Ecn, Link, Packet, Span, Time};
+use sojourn_aqm::{Ecn, Link, Packet, Span, Time, TokenBucket};
 use sojourn_live::capture::{self, Writer};
 use sojourn_live::direction::DeliveryStats;
 use sojourn_live::pump::Framing;
@@ -96,6 +96,9 @@ pub fn line(def: &LinkConfig, seed: u64, changes: Option<LinkChanges>) -> TimedL
             spec.delay = change.delay.unwrap_or(spec.delay);
             (at, spec)
         })));
+    }
+    if let Some(burst) = def.burst() {
+        line.link.set_bucket(TokenBucket::new(burst));
     }
     if let Some(opportunities) = def.opportunities() {
         line.link.set_opportunities(opportunities.clone());

@@ -29,6 +29,7 @@ def link(scenario: Mapping[str, Any], name: str) -> str:
     trace = spec.get("trace", {})
     recorded = "opportunities_ms" in trace or "rate_bps" in trace
     rate = "recorded rate" if recorded else spec["rate"]
+    rate += f" (bucket of {spec['burst']})" if "burst" in spec else ""
     match spec["loss"]:
         case dict() as bursts:
             loss = ", loss in bursts (" + ", ".join(f"{k} {bursts[k]:g}" for k in GEMODEL) + ")"

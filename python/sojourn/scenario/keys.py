@@ -34,6 +34,12 @@ class Link(Table, kw_only=True, frozen=True):
     delay: str | None = None
     """One-way propagation delay. Duration; 0s to 100000s; default 0s."""
 
+    burst: str | None = None
+    """Size of a token bucket in place of the transmitter, as behind HTB or TBF: a packet leaves at
+    once unless the bucket is overdrawn, so that after an idle time the burst and one packet more
+    leave together. Bytes; 0B to 1GB; if not given: none: a transmission takes its time at the rate.
+    """
+
     qdisc: "Qdisc | Aqm | str | Mapping[str, Any] | None" = None
     """Discipline: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The parameter
     limit is the buffer size, by default 1000p for most disciplines. Name or table; default
