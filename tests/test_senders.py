@@ -22,27 +22,27 @@ PAIRS = [
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_prague_and_a_classic_sender_share_as_on_linux(name: str) -> None:
-    """The share of Prague is within 6 points, the delay of the C queue within 3 ms."""
+    """The share of Prague is within 4 points, the delay of the C queue within 2 ms."""
     row = ROWS[name]
     linux, ours = senders.theirs(row), senders.measure(row)
     gap = senders.share(ours.goodput, row).mean() - senders.share(linux.goodput, row)
-    assert abs(gap) < 6
-    assert abs(ours.delay[:, 2].mean() - linux.delay[2]) < 3
-    assert ours.delay[:, 1].mean() < 2.2, "99th percentile of the L queue"
+    assert abs(gap) < 4
+    assert abs(ours.delay[:, 2].mean() - linux.delay[2]) < 2
+    assert ours.delay[:, 1].mean() < linux.delay[1] + 0.2, "99th percentile of the L queue"
 
 
 @pytest.mark.parametrize("name", ["dualpi2_40m_20ms_1prague", "dualpi2_40m_20ms_1cubic"])
 def test_one_flow_alone_has_the_goodput_of_linux(name: str) -> None:
     """Within 1 %."""
     row = ROWS[name]
-    ours = senders.measure(row, seeds=1).goodput[:, 0].mean()
+    ours = senders.measure(row, runs=1).goodput[:, 0].mean()
     assert abs(ours / senders.theirs(row).goodput[0] - 1) < 0.01
 
 
 def test_every_case_has_a_row_of_the_page() -> None:
     """The page has all measurements."""
     text = senders.PAGE.read_text()
-    assert text.count(" Mbit/s, ") == len(ROWS)
+    assert text.count(" ms: ") == len(ROWS)
 
 
 def test_a_cell_shows_linux_then_the_mean_and_range() -> None:
@@ -68,7 +68,18 @@ def test_step_marks_single_packets_of_a_slow_link_unless_told_otherwise() -> Non
     plain = l4s.run(10, 20, l4s.PRAGUE, l4s.CUBIC)
     short = l4s.run(10, 20, l4s.PRAGUE, l4s.CUBIC, tc=l4s.SHORT)
     assert plain[0] / plain[1] < 0.6
-    assert abs(short[0] / short[1] - published) < 0.5
+    assert abs(short[0] / short[1] - published) < 0.3
+
+
+def test_prague_of_2020_did_not_behave_as_on_a_longer_path() -> None:
+    """Without it, Prague has the published shares beside CUBIC on a path of 10 ms."""
+    for rate in (10, 50):
+        published = np.divide(*l4s.PAIRS[rate, 10])
+        today, former = (
+            l4s.run(rate, 10, tcp, l4s.CUBIC, tc=l4s.SHORT) for tcp in (l4s.PRAGUE, l4s.DEPENDENT)
+        )
+        assert today[0] / today[1] < 1.6
+        assert abs(former[0] / former[1] - published) < 0.3
 
 
 @pytest.mark.parametrize("ecn", overload.PUBLISHED)
@@ -77,7 +88,7 @@ def test_overload_by_udp_leaves_the_published_shares(ecn: str | None) -> None:
     for rate in (50, 75):
         published = overload.PUBLISHED[ecn][overload.RATES.index(rate)]
         ours = overload.run(rate, ecn)
-        assert ours[:2] == pytest.approx(published, abs=2.5)
+        assert ours[:2] == pytest.approx(published, abs=3)
         assert 13.5 < ours[3] < 15.5
         known = overload.PUBLISHED_L.get((ecn, rate), 0.3)
         assert ours[2] < max(known, 0.3)

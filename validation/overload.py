@@ -43,8 +43,9 @@ Published are also a median delay in C of 14.5 to 15 ms with a 99th percentile o
 in L a 99th percentile of 0.16 to 0.2 ms with UDP in C.
 
 Where UDP alone nearly fills the link, 1 % of its rate decides. With ECT(0), Prague and CUBIC have
-2.61 and 2.22 Mbit/s in ours beside 95 Mbit/s of UDP, 0.39 and 0.61 beside 99; with Not-ECT 3.61 and
-2.80, then 2.11 and 1.80. ECN-capable UDP is marked in place of dropped until p' reaches 1/k.
+0.10 and 4.67 Mbit/s in ours beside 95 Mbit/s of UDP, 0.10 and 0.85 beside 99; with Not-ECT 3.88 and
+2.56, then 2.30 and 1.69. ECN-capable UDP is marked in place of dropped until p' reaches 1/k. Prague
+is at its least rate of 100 kbit/s with ECT(0), from where it does not grow (its page says why).
 """
 
 

@@ -1,4 +1,4 @@
-//! Whether a window is used, so that it may grow: `tcp_cwnd_validate` of Linux.
+//! True if a window is used, so that it may grow: `tcp_cwnd_validate` of Linux.
 //!
 //! **Source**: RFC 7661 §4.3 for the reason; Linux for the rule. Pacing spreads a window over a
 //! round trip, so that it is rarely full at the arrival of an ack. What counts is whether it was
