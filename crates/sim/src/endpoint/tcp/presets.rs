@@ -14,6 +14,7 @@ const LINUX: &Values = &[
     ("reordering_window", "true"),
     ("rtt_per_ack", "true"),
     ("reduce_cwnd", "true"),
+    ("abc_limit", "2"),
 ];
 
 /// TCPs with the settings of Linux: name, name without them, and settings besides [`LINUX`].
