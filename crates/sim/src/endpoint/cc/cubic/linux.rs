@@ -107,7 +107,7 @@ impl LinuxGrowth {
         if params.reno_friendly {
             // 8/3 (1 + beta) / (1 - beta), whole, as eighths of a window per segment.
             let scale = cast::trunc(8.0 * (1.0 + params.beta) / 3.0 / (1.0 - params.beta));
-            let per_segment = (cwnd * scale >> 3).max(1);
+            let per_segment = (cwnd * scale / 8).max(1);
             epoch.tcp_cwnd += epoch.ack_cnt.saturating_sub(1) / per_segment;
             epoch.ack_cnt -= epoch.ack_cnt.saturating_sub(1) / per_segment * per_segment;
             if epoch.tcp_cwnd > cwnd {
