@@ -23,6 +23,8 @@ LINUX: Table = {
     "rack": True,
     "reordering_window": True,
     "reduce_cwnd": True,
+    "rtt_per_ack": True,
+    "abc_limit": 2,
 }
 """Settings of Linux for BBRv3, which has no preset."""
 
