@@ -31,8 +31,8 @@ TEXT = f"""
 ### Overload
 
 One Prague, one CUBIC and UDP of a constant rate through `dualpi2` at 100 Mbit/s and 20 ms:
-published (L4STeam's overload experiments) / sojourn (median of {SEEDS} seeds, 60 s of which 20 s are
-warm-up). UDP has 1500 bytes per packet; its size in the published runs is not known.
+published (L4STeam's overload experiments) / sojourn (median of {SEEDS} seeds, 60 s of which 20 s
+are warm-up). UDP has 1500 bytes per packet; its size in the published runs is not known.
 
 | UDP | UDP, Mbit/s | Prague, Mbit/s | CUBIC, Mbit/s | L p99, ms | C median, ms | C p99, ms |
 | --- | --- | --- | --- | --- | --- | --- |
