@@ -70,8 +70,8 @@ impl EventQueue {
         let mask = keys.len() - 1;
         while k > 1 {
             first = first.min(keys[(k ^ 1) & mask]);
-            k /= 2;
-            keys[k & mask] = first;
+            k = (k / 2) & mask;
+            keys[k] = first;
         }
     }
 
