@@ -22,9 +22,12 @@ step at 1.128 s in the recordings with mix, and once or twice more where a depar
 same step. A `tupdate` of 10 ms is no multiple of the step: each update is late by half a step or
 one and a half.
 
-In `dualpi2-rtt40_over`, p' after the update at 17.021 s is 15,082 units (3.5e-6) higher in the
-kernel. Five packets arrive before the next update, from which on both agree again; the cause is not
-known.
+While p' is 0 or 1 it does not tell the times of the updates, and the delays of the timer add up. In
+`dualpi2-rtt40_over` it is 0 at 25 updates before the one at 17.020 s. The value of this one allows
+two pairs of times for it and the one before: with 2.3 and 2.7 us of delay since the last known
+update, or with 4.0 and 4.2 us. Only the first pair is one of multiples of the clock's step, as all
+other updates of these recordings are. Without any delay, p' is 15,082 units (3.5e-6) lower than the
+kernel's until the next update, which sets both to 0.
 
 The recordings list UDP packets only. The router also sent an ARP probe of 42 bytes: its counter
 `in_c` rises by one more than the listed packets, and the next departure is 33.6 us late, which is

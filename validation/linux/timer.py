@@ -127,8 +127,11 @@ def updates(name: str, controller: Controller) -> Array:
 
 
 def possible(queues: Queues, at: int, unknown: int) -> Before:
-    """Return the states after `unknown` updates that the probability does not tell."""
-    late = np.arange(0, STEP_NS * unknown, GRAIN_NS)
+    """Return the states after `unknown` updates that the probability does not tell.
+
+    The timer ran at a multiple of the clock's step, and the known update before these did.
+    """
+    late = np.arange(0, STEP_NS * unknown, STEP_NS)
     heads = queues.heads(at)
     if len(heads) * len(late) > MOST_PAIRS:
         heads = heads[:0]

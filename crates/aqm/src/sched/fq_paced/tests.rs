@@ -49,8 +49,9 @@ fn eight_packets_need_no_turn_while_no_flow_is_ready() {
 
 #[test]
 fn an_idle_flow_has_a_quantum_again() {
-    let order = |ms, hz| {
+    let order = |from, ms, hz| {
         let mut q = busy(&[("quantum", "1000B"), ("initial_quantum", "2000B"), ("hz", hz)]);
+        q.at_ms(from);
         // Flow 2 keeps a credit of 400 bytes.
         (0..2).for_each(|_| drop(q.put_flow(2, 0, 1300)));
         q.put_flow(3, 0, 500);
@@ -61,9 +62,14 @@ fn an_idle_flow_has_a_quantum_again() {
         [(2, 1), (2, 2), (3, 3)].into_iter().for_each(|(f, b)| drop(q.put_flow(f, b, 500)));
         q.drain()[8..].to_vec()
     };
-    assert_eq!([40, 41].map(|ms| order(ms, "auto")), [[1, 3, 2], [1, 2, 3]]);
-    let ticks = [49, 50].map(|ms| order(ms, "100"));
-    assert_eq!(ticks, [[1, 3, 2], [1, 2, 3]], "more than four ticks of 10 ms");
+    assert_eq!([40, 41].map(|ms| order(0, ms, "auto")), [[1, 3, 2], [1, 2, 3]]);
+    let ticks = [49, 50, 59, 60].map(|ms| order(0, ms, "100"));
+    let even = [[1, 3, 2], [1, 3, 2], [1, 3, 2], [1, 2, 3]];
+    assert_eq!(ticks, even, "more than four ticks of 10 ms after the first odd one");
+    let ticks = [59, 60].map(|ms| order(19, ms, "100"));
+    assert_eq!(ticks, [[1, 3, 2], [1, 2, 3]], "it is odd itself");
+    // 40 ms are a tick of 50 ms.
+    assert_eq!([149, 150].map(|ms| order(0, ms, "20")), [[1, 3, 2], [1, 2, 3]]);
 }
 
 #[test]
