@@ -12,8 +12,8 @@
 //! `ceils`_i, which it may not exceed. Its `parents`_i is an earlier class, or 0 for none. Each has
 //! two token buckets, one for the rate and one for the ceiling, of `bursts`_i bytes. A class *may
 //! send* while neither is overdrawn. If only that of the rate is, it may *borrow*: it sends if its
-//! parent may send, or may borrow in turn. If that of the ceiling is overdrawn, neither the class
-//! nor those below it send.
+//! parent may send, or may borrow in turn. If that of the ceiling is overdrawn, the class does not
+//! send, and those below it do not borrow through it.
 //!
 //! Classes without children are *leaves*, each with a FIFO queue. A packet goes to the leaf
 //! of its class, or to `default` if there is no such leaf. Of the leaves that may send, those come

@@ -1,10 +1,10 @@
-//! ETS: strict queues, then deficit round robin.
+//! ETS: strict queues, then deficit round robin; and prio, which has strict queues only.
 
 use crate::naive::{Losses, Naive, Real, bytes};
 use crate::{Op, every, long, real};
 use sojourn_aqm::Packet;
 use sojourn_aqm::aqm::NoAqm;
-use sojourn_aqm::sched::{ets::Ets, fair::Fair};
+use sojourn_aqm::sched::{ets::Ets, fair::Fair, prio::Priority};
 
 /// Queues with an endless buffer.
 #[derive(Clone)]
@@ -20,6 +20,12 @@ struct PlainEts {
 }
 
 impl PlainEts {
+    fn new(strict: usize, quanta: &[u64]) -> PlainEts {
+        let (n, quanta) = (strict + quanta.len(), quanta.to_vec());
+        let (lines, credits) = (vec![vec![]; n], vec![0; n]);
+        PlainEts { lines, strict, quanta, credits, round: vec![], visited: false }
+    }
+
     /// Ends the turn of the first queue of the round.
     fn end_turn(&mut self) {
         let first = self.round.remove(0);
@@ -81,14 +87,15 @@ fn ets(strict: usize, quanta: &[u64]) -> impl Fn() -> (Real, Box<dyn Naive>) {
         ("quanta", &words),
         ("limit", "100000p"),
     ]);
-    let plain = PlainEts {
-        lines: vec![vec![]; n],
-        strict,
-        quanta: quanta.to_vec(),
-        credits: vec![0; n],
-        round: vec![],
-        visited: false,
-    };
+    let plain = PlainEts::new(strict, quanta);
+    move || (made(), Box::new(plain.clone()))
+}
+
+fn prio(n: usize) -> impl Fn() -> (Real, Box<dyn Naive>) {
+    let flows = n.to_string();
+    let made =
+        real::<Fair<Priority, NoAqm>>(&[("by", "flow"), ("flows", &flows), ("limit", "100000p")]);
+    let plain = PlainEts::new(n, &[]);
     move || (made(), Box::new(plain.clone()))
 }
 
@@ -106,6 +113,17 @@ fn every_short_sequence_and_long_ones() {
         every(8, &OPS, &[], false, ets(strict, quanta));
         for seed in 0..5 {
             let (real, naive) = ets(strict, quanta)();
+            long(seed, 2000, real, naive);
+        }
+    }
+}
+
+#[test]
+fn prio_in_every_short_sequence_and_long_ones() {
+    for n in [1, 2, 3, 5] {
+        every(8, &OPS, &[], false, prio(n));
+        for seed in 0..5 {
+            let (real, naive) = prio(n)();
             long(seed, 2000, real, naive);
         }
     }

@@ -9,14 +9,20 @@
 
 mod blues;
 mod cake;
+mod coverage;
+mod curvy_red;
 mod dualpi2;
 mod ets;
 mod fair;
 mod flows;
+mod fq;
 mod fq_codel;
+mod hhf;
 mod hred;
+mod htb;
 mod naive;
 mod periodic;
+mod pfifo_fast;
 mod red;
 mod single;
 mod tbf;
@@ -38,8 +44,12 @@ impl Random for Fixed {
 #[derive(Clone, Copy, Debug)]
 pub enum Op {
     /// Arrival of a packet of that flow and length, with that random number. Odd flows are
-    /// ECN-capable: 1, 5, ... with ECT(0), 3, 7, ... with ECT(1).
+    /// ECN-capable: 1, 5, ... with ECT(0), 3, 7, ... with ECT(1). The class is the flow's number.
     Put(u32, u32, f64),
+    /// Arrival of a packet with a departure time, that much later.
+    Timed(u32, u32, Span),
+    /// Sets the random number of all later departures, if the model has one. It is a half at first.
+    Draw(f64),
     /// Dequeue.
     Get,
     /// Pause.
@@ -62,6 +72,8 @@ pub struct Pair {
     naive: Box<dyn Naive>,
     now: Time,
     body: u32,
+    /// Random number of departures.
+    draw: f64,
     /// True if the last dequeue found an empty queue. As on a link, an arrival then departs at
     /// once.
     idle: bool,
@@ -72,7 +84,7 @@ pub struct Pair {
 impl Pair {
     /// Both at time zero and empty.
     pub fn new(real: Real, naive: Box<dyn Naive>, as_link: bool) -> Pair {
-        Pair { real, naive, now: Time::ZERO, body: 0, idle: true, as_link }
+        Pair { real, naive, now: Time::ZERO, body: 0, draw: 0.5, idle: true, as_link }
     }
 
     /// Apply one operation to both sides and compare everything visible.
@@ -80,23 +92,37 @@ impl Pair {
         match op {
             Op::Wait(span) => self.now += span,
             Op::Get => self.get(),
-            Op::Put(flow, len, u) => {
-                self.body += 1;
-                let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::NotEct, Ecn::Ect1][flow as usize % 4];
-                let (arrived, body) = (self.now, self.body);
-                let packet =
-                    Packet { arrived, len, flow, hash: flow, body, ecn, ..Packet::default() };
-                let mut model = Vec::new();
-                self.naive.enqueue(self.now.0, u, packet, &mut model);
-                let (_, lost) = naive::call(&mut *self.real, self.now, u, |q, context| {
-                    q.enqueue(context, packet);
-                });
-                assert_eq!(lost, model, "dropped on arrival of {packet:?}");
-                self.compare();
-                if self.as_link && self.idle {
-                    self.get();
+            Op::Draw(u) => {
+                if self.naive.draw(u) {
+                    self.draw = u;
                 }
             }
+            Op::Put(flow, len, u) => self.put(self.packet(flow, len), u),
+            Op::Timed(flow, len, after) => {
+                let packet = self.packet(flow, len).with_departure(self.now + after);
+                self.put(packet, 0.5);
+            }
+        }
+    }
+
+    fn packet(&self, flow: u32, len: u32) -> Packet {
+        let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::NotEct, Ecn::Ect1][flow as usize % 4];
+        let (arrived, class) = (self.now, flow as u16);
+        Packet { arrived, len, flow, hash: flow, class, ecn, ..Packet::default() }
+    }
+
+    fn put(&mut self, packet: Packet, u: f64) {
+        self.body += 1;
+        let packet = Packet { body: self.body, ..packet };
+        let mut model = Vec::new();
+        self.naive.enqueue(self.now.0, u, packet, &mut model);
+        let (_, lost) = naive::call(&mut *self.real, self.now, u, |q, context| {
+            q.enqueue(context, packet);
+        });
+        assert_eq!(lost, model, "dropped on arrival of {packet:?}");
+        self.compare();
+        if self.as_link && self.idle {
+            self.get();
         }
     }
 
@@ -104,7 +130,7 @@ impl Pair {
         let mut model = Vec::new();
         let expected = self.naive.dequeue(self.now.0, &mut model);
         let (got, lost) =
-            naive::call(&mut *self.real, self.now, 0.5, |q, context| q.dequeue(context));
+            naive::call(&mut *self.real, self.now, self.draw, |q, context| q.dequeue(context));
         assert_eq!(lost, model, "dropped on departure");
         assert_eq!(got, expected, "departs");
         self.idle = got.is_none();
@@ -158,6 +184,7 @@ pub fn long(seed: u64, n: u32, real: Real, naive: Box<dyn Naive>) {
     use rand_core::{Rng, SeedableRng};
     let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(seed);
     let mut pair = Pair::new(real, naive, true);
+    let mut draws = rand_pcg::Pcg64Mcg::seed_from_u64(seed + 1);
     let mut free = Time::ZERO;
     let mut gap = 1000;
     for step in 0..n {
@@ -167,6 +194,7 @@ pub fn long(seed: u64, n: u32, real: Real, naive: Box<dyn Naive>) {
         let lull = if rng.next_u32().is_multiple_of(2000) { 500_000 } else { 0 };
         let arrival = pair.now + Span::us(lull + rng.next_u64() % (2 * gap));
         while free <= arrival && !pair.idle {
+            pair.step(Op::Draw(draws.uniform()));
             pair.now = free.max(pair.now);
             pair.step(Op::Get);
             free = pair.now + Span::ms(1);

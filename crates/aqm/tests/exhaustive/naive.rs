@@ -16,6 +16,10 @@ pub trait Naive {
     fn enqueue(&mut self, now: u64, u: f64, packet: Packet, lost: &mut Losses);
     /// Dequeue.
     fn dequeue(&mut self, now: u64, lost: &mut Losses) -> Option<Packet>;
+    /// The random number of all later departures is `u`; false if the model knows a half only.
+    fn draw(&mut self, _u: f64) -> bool {
+        false
+    }
     /// Backlog in packets and bytes.
     fn held(&self) -> (usize, u64);
     /// Internal variable, if the model has one of this name.

@@ -1,0 +1,89 @@
+//! Which discipline of the registry has a model: all but those that are listed here with a reason.
+
+use sojourn_aqm::registry::REGISTRY;
+use std::collections::BTreeSet;
+
+/// Models by the file that has them: names of disciplines, each with the type that the file builds.
+const MODELS: [(&str, &[(&str, &str)]); 17] = [
+    (include_str!("blues.rs"), &[("blue", "blue::Blue"), ("cobalt", "cobalt::Cobalt")]),
+    (include_str!("cake.rs"), &[("cake", "Cake")]),
+    (include_str!("curvy_red.rs"), &[("curvy_red", "CurvyRed")]),
+    (include_str!("dualpi2.rs"), &[("dualpi2", "DualPi2")]),
+    (include_str!("ets.rs"), &[("ets", "Ets"), ("prio", "Priority")]),
+    (include_str!("fair.rs"), &[("drr", "Drr"), ("sfq", "Sfq")]),
+    (
+        include_str!("flows.rs"),
+        &[
+            ("choke", "choke::Choke"),
+            ("fred", "fred::Fred"),
+            ("sred", "sred::Sred"),
+            ("afd", "afd::Afd"),
+        ],
+    ),
+    (include_str!("fq.rs"), &[("fq", "FqPaced")]),
+    (include_str!("fq_codel.rs"), &[("fq_codel", "CoDel")]),
+    (include_str!("hhf.rs"), &[("hhf", "Hhf")]),
+    (include_str!("hred.rs"), &[("hred", "hred::Hred")]),
+    (include_str!("htb.rs"), &[("htb", "Htb")]),
+    (
+        include_str!("periodic.rs"),
+        &[("pi", "Pi"), ("rem", "Rem"), ("pie", "Pie"), ("pi2", "Pi2"), ("avq", "Avq")],
+    ),
+    (include_str!("pfifo_fast.rs"), &[("pfifo_fast", "PfifoFast")]),
+    (include_str!("red.rs"), &[("red", "red::Red")]),
+    (include_str!("single.rs"), &[("droptail", "DropTail"), ("codel", "codel::CoDel")]),
+    (include_str!("tbf.rs"), &[("tbf", "Tbf")]),
+];
+
+/// Disciplines without a model, and why.
+const WITHOUT: [(&str, &str); 17] = [
+    ("ared", ADAPTED),
+    ("feng_red", ADAPTED),
+    ("red_opt", ADAPTED),
+    ("sa_red", ADAPTED),
+    ("wfq", FLUID),
+    ("wf2q", FLUID),
+    ("scfq", FLUID),
+    ("stfq", FLUID),
+    ("drr_codel", PARTS),
+    ("wfq_codel", PARTS),
+    ("wfq_red", PARTS),
+    ("fq_red", PARTS),
+    ("fq_pie", PARTS),
+    ("api", OPEN),
+    ("sfb", OPEN),
+    ("af_qcn", OPEN),
+    ("ewfq", OPEN),
+];
+
+/// The decisions are those of red, which has a model.
+const ADAPTED: &str = "RED, whose parameters an algorithm adapts that has unit tests";
+const FLUID: &str = "compared with a fluid server in gps.rs";
+const PARTS: &str = "a scheduler and an AQM algorithm that have models";
+const OPEN: &str = "nobody has written one";
+
+#[test]
+fn every_discipline_has_a_model_or_a_reason() {
+    let names: BTreeSet<&str> = REGISTRY.iter().map(|entry| entry.name).collect();
+    let modelled = MODELS.iter().flat_map(|(_, models)| *models).map(|(name, _)| *name);
+    let without = WITHOUT.iter().map(|(name, _)| *name);
+    let listed: Vec<&str> = modelled.chain(without).collect();
+    let unique: BTreeSet<&str> = listed.iter().copied().collect();
+    assert_eq!(unique.len(), listed.len(), "a discipline is listed twice");
+    assert_eq!(names, unique, "a model in this folder, or a reason in WITHOUT");
+}
+
+#[test]
+fn the_files_build_what_they_have_a_model_of() {
+    for (text, models) in MODELS {
+        for (name, built) in models {
+            let builds = |line: &str| {
+                let call = line.split_once("real::<").or_else(|| line.split_once("pair::<"));
+                call.is_some_and(|(_, generics)| {
+                    generics.split(['<', '>', ',', ' ']).any(|word| word == *built)
+                })
+            };
+            assert!(text.lines().any(builds), "{name}");
+        }
+    }
+}
