@@ -24,7 +24,7 @@ def parameters() -> Iterator[tuple[str, Any, dict[str, Any]]]:
     for key, kind in KINDS.items():
         module = getattr(sj, key)
         by_tag = {c.__struct_config__.tag: c for c in (getattr(module, n) for n in module.__all__)}
-        for spec in tables[kind]:
+        for spec in [*tables[kind], *(tables["presets"] if key == "tcp" else [])]:
             for row in spec["params"]:
                 if row["kind"] != "list of numbers":  # columns, validated with their scenario
                     yield key, by_tag[spec["name"]], row

@@ -56,7 +56,9 @@ def test_every_model_is_public_and_runs() -> None:
         canonical = load.canonical(scenario)
         flow = canonical["flows"][0]
         found = {"qdisc": canonical["links"]["up"]["qdisc"], **flow}[base]
-        assert found["name"] == type(model).__struct_config__.tag
+        presets = {one["name"]: one["tcp"] for one in json.loads(_sojourn.specs())["presets"]}
+        tag = type(model).__struct_config__.tag
+        assert found["name"] == presets.get(tag, tag)
 
 
 def test_common_classes_are_also_at_the_top_level() -> None:
@@ -86,6 +88,9 @@ def test_every_parameter_of_the_tables_is_a_field() -> None:
     for spec in [*tables["disciplines"], *tables["tcp"], *tables["sources"]]:
         fields = by_name[spec["name"]].__struct_encode_fields__
         assert list(fields) == [row["name"] for row in spec["params"]]
+    for spec in tables["presets"]:
+        fields = by_name[spec["name"]].__struct_encode_fields__
+        assert set(fields) == {row["name"] for row in spec["params"]}
 
 
 def test_headers_of_rust_files_are_read() -> None:

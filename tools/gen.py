@@ -174,13 +174,31 @@ def kind_models(specs: list[Spec], base: str) -> list[str]:
     ]
 
 
-def module(specs: list[Spec], kind: str) -> str:
-    """Return the text of the module that has the classes of `kind`."""
+def changed(preset: Spec, specs: list[Spec]) -> list[Spec]:
+    """Return the parameters of a preset whose defaults differ from those of its TCP."""
+    tcp = next(spec for spec in specs if spec["name"] == preset["tcp"])
+    usual = {row["name"]: row["value"] for row in tcp["params"]}
+    return [row for row in preset["params"] if usual[row["name"]] != row["value"]]
+
+
+def preset_model(preset: Spec, specs: list[Spec]) -> str:
+    """Return the class of a preset: that of its TCP, with other defaults."""
+    base = class_name(preset["tcp"])
+    options = f'kw_only=True, frozen=True, tag="{preset["name"]}"'
+    head = f"class {class_name(preset['name'])}({base}, {options}):"
+    rows = changed(preset, specs)
+    about = f"`{base}` with these defaults, which are the settings of Linux."
+    return "\n".join([head, f'    """{about}"""', *fields(rows)])
+
+
+def module(specs: list[Spec], kind: str, presets: list[Spec]) -> str:
+    """Return the text of the module that has the classes of `kind` and of `presets` of it."""
     base = BASES[kind]
-    names = [base, *(class_name(spec["name"]) for spec in specs)]
+    names = [base, *(class_name(spec["name"]) for spec in [*specs, *presets])]
     if len({name.lower() for name in names}) != len(names):
         raise SystemExit(f"gen: two names in {MODULES[kind]}.py differ by capitals only")
-    body = "".join(f"\n\n{text}\n" for text in kind_models(specs, base))
+    models = [*kind_models(specs, base), *(preset_model(preset, specs) for preset in presets)]
+    body = "".join(f"\n\n{text}\n" for text in models)
     imports = [
         "from collections.abc import Sequence\n" * ("Sequence[" in body),
         "from typing import Literal\n" * ("Literal[" in body),
@@ -333,22 +351,19 @@ def presets(specs: list[Spec], tcps: list[Spec]) -> str:
     """Return the page of TCPs with settings of Linux."""
     rows = []
     for spec in specs:
-        usual = {row["name"]: row["value"] for t in tcps if t["name"] == spec["tcp"]
-                 for row in t["params"]}  # fmt: skip
-        changed = {r["name"]: r["value"] for r in spec["params"] if usual[r["name"]] != r["value"]}
-        settings = ", ".join(f"`{name} = {value}`" for name, value in changed.items())
+        settings = ", ".join(f"`{row['name']} = {row['value']}`" for row in changed(spec, tcps))
         base = f"[`{spec['tcp']}`]({spec['tcp']}.md)"
-        rows.append([f"`{spec['name']}`", base, settings])
+        rows.append([f"`{spec['name']}`", f"`sj.tcp.{class_name(spec['name'])}`", base, settings])
     lines = [
         "# Senders with settings of Linux",
         "",
         "These names stand for a TCP with the settings that Linux has where our defaults differ.",
         'In a scenario file: `tcp = { name = "linux_cubic", ecn = true }`, where further settings',
-        'override those of the preset; in Python: `sj.Flow(..., tcp={"name": "linux_cubic"})`.',
-        "`sojourn list linux_cubic` shows all parameters. [Linux's TCP through Linux's",
+        "override those of the preset; in Python: `sj.tcp.LinuxCubic(ecn=True)`. `sojourn list",
+        "linux_cubic` shows all parameters. [Linux's TCP through Linux's",
         "disciplines](../../validation-linux-tcp.md) compares them with a kernel.",
         "",
-        *pages.table("name | TCP | settings", rows),
+        *pages.table("name | class | TCP | settings", rows),
         FOOT,
         "",
     ]
@@ -391,7 +406,12 @@ def main(arguments: list[str]) -> int:
             if text != path.read_text():
                 path.write_text(text)
     runs = step.play(specs["disciplines"])
-    files = {PACKAGE / f"{MODULES[kind]}.py": module(specs[kind], kind) for kind in BASES}
+    files = {
+        PACKAGE / f"{MODULES[kind]}.py": module(
+            specs[kind], kind, specs["presets"] if kind == "tcp" else []
+        )
+        for kind in BASES
+    }
     files |= headers | {PAGES / "README.md": index(specs), README: readme(specs)}
     files |= {KEYS: structs.structs(specs["scenario"]), **pages.pages()}
     files |= {api.path(crate): api.listing(crate) for crate in api.CRATES}

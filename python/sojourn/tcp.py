@@ -16,6 +16,10 @@ __all__ = [
     "Dctcp",
     "Ledbat",
     "LedbatPp",
+    "LinuxBbr",
+    "LinuxCubic",
+    "LinuxDctcp",
+    "LinuxReno",
     "NewReno",
     "Prague",
     "Reno",
@@ -500,3 +504,197 @@ class Vegas(TcpParameters, kw_only=True, frozen=True, tag="vegas"):
 
     gamma: float | None = None
     """Queued segments at which slow start ends. Number; default 1; 0 to 1000000."""
+
+
+class LinuxBbr(Bbr, kw_only=True, frozen=True, tag="linux_bbr"):
+    """`Bbr` with these defaults, which are the settings of Linux."""
+
+    header: str | None = None
+    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
+    52B; 1B to 1kB.
+    """
+
+    rto_min: str | None = None
+    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
+    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
+    """
+
+    abc_limit: int | None = None
+    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
+    Integer; default 2; 1 to 2; the paper's L.
+    """
+
+    rack: bool | None = None
+    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
+    rfc and SACK only. Flag; default true.
+    """
+
+    reordering_window: bool | None = None
+    """If true, the first loss of a window must be confirmed by three selectively acknowledged
+    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
+    without rack. Flag; default true.
+    """
+
+    rtt_per_ack: bool | None = None
+    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
+    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
+    effect without rack. Flag; default true.
+    """
+
+    reduce_cwnd: bool | None = None
+    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
+    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
+    true.
+    """
+
+    tso: bool | None = None
+    """True if the window has room for three bursts of the segments that Linux sends at once, about
+    those of a millisecond, as Linux's has; otherwise for three segments. Flag; default true; the
+    paper's tso_segs_goal.
+    """
+
+
+class LinuxCubic(Cubic, kw_only=True, frozen=True, tag="linux_cubic"):
+    """`Cubic` with these defaults, which are the settings of Linux."""
+
+    header: str | None = None
+    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
+    52B; 1B to 1kB.
+    """
+
+    rto_min: str | None = None
+    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
+    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
+    """
+
+    abc_limit: int | None = None
+    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
+    Integer; default 2; 1 to 2; the paper's L.
+    """
+
+    prr: bool | None = None
+    """If true, recovery reduces the window gradually (PRR, RFC 6937); rfc and SACK only. Flag;
+    default true.
+    """
+
+    rack: bool | None = None
+    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
+    rfc and SACK only. Flag; default true.
+    """
+
+    reordering_window: bool | None = None
+    """If true, the first loss of a window must be confirmed by three selectively acknowledged
+    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
+    without rack. Flag; default true.
+    """
+
+    rtt_per_ack: bool | None = None
+    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
+    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
+    effect without rack. Flag; default true.
+    """
+
+    reduce_cwnd: bool | None = None
+    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
+    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
+    true.
+    """
+
+    variant: Literal["rfc", "linux"] | None = None
+    """Variant of the growth; alpha_rises has no effect in that of Linux. One of rfc, linux; default
+    linux.
+    """
+
+
+class LinuxDctcp(Dctcp, kw_only=True, frozen=True, tag="linux_dctcp"):
+    """`Dctcp` with these defaults, which are the settings of Linux."""
+
+    header: str | None = None
+    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
+    52B; 1B to 1kB.
+    """
+
+    rto_min: str | None = None
+    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
+    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
+    """
+
+    abc_limit: int | None = None
+    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
+    Integer; default 2; 1 to 2; the paper's L.
+    """
+
+    prr: bool | None = None
+    """If true, recovery reduces the window gradually (PRR, RFC 6937); rfc and SACK only. Flag;
+    default true.
+    """
+
+    rack: bool | None = None
+    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
+    rfc and SACK only. Flag; default true.
+    """
+
+    reordering_window: bool | None = None
+    """If true, the first loss of a window must be confirmed by three selectively acknowledged
+    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
+    without rack. Flag; default true.
+    """
+
+    rtt_per_ack: bool | None = None
+    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
+    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
+    effect without rack. Flag; default true.
+    """
+
+    reduce_cwnd: bool | None = None
+    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
+    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
+    true.
+    """
+
+
+class LinuxReno(Sack, kw_only=True, frozen=True, tag="linux_reno"):
+    """`Sack` with these defaults, which are the settings of Linux."""
+
+    header: str | None = None
+    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
+    52B; 1B to 1kB.
+    """
+
+    rto_min: str | None = None
+    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
+    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
+    """
+
+    abc_limit: int | None = None
+    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
+    Integer; default 2; 1 to 2; the paper's L.
+    """
+
+    prr: bool | None = None
+    """If true, recovery reduces the window gradually (PRR, RFC 6937); rfc and SACK only. Flag;
+    default true.
+    """
+
+    rack: bool | None = None
+    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
+    rfc and SACK only. Flag; default true.
+    """
+
+    reordering_window: bool | None = None
+    """If true, the first loss of a window must be confirmed by three selectively acknowledged
+    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
+    without rack. Flag; default true.
+    """
+
+    rtt_per_ack: bool | None = None
+    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
+    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
+    effect without rack. Flag; default true.
+    """
+
+    reduce_cwnd: bool | None = None
+    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
+    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
+    true.
+    """

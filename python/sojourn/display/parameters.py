@@ -88,5 +88,5 @@ def _text(value: Any) -> str:
 def _specs() -> dict[tuple[str, str], dict[str, Any]]:
     """Return the registered disciplines, TCPs and sources by the class of their objects."""
     tree = json.loads(_sojourn.specs())
-    kinds = {"qdisc": "disciplines", "tcp": "tcp", "source": "sources"}
-    return {(kind, one["name"]): one for kind, key in kinds.items() for one in tree[key]}
+    kinds = (("qdisc", "disciplines"), ("tcp", "tcp"), ("tcp", "presets"), ("source", "sources"))
+    return {(kind, one["name"]): one for kind, key in kinds for one in tree[key]}

@@ -166,7 +166,9 @@ def _classes(module: str) -> dict[str, tuple[type[Model], dict[str, str]]]:
         c.__struct_config__.tag: c for c in (getattr(public, name) for name in public.__all__)
     }
     found: dict[str, tuple[type[Model], dict[str, str]]] = {}
-    for spec in json.loads(_sojourn.specs())[MODULES[module]]:
+    tables = json.loads(_sojourn.specs())
+    presets = tables["presets"] if module == "tcp" else []
+    for spec in [*tables[MODULES[module]], *presets]:
         names = {one: p["name"] for p in spec["params"] for one in (p["name"], *p["aliases"])}
         found |= dict.fromkeys((spec["name"], *spec["aliases"]), (by_tag[spec["name"]], names))
     return found

@@ -1,0 +1,71 @@
+"""Senders with settings of Linux as classes: `sj.tcp.LinuxCubic` is `tcp = "linux_cubic"`."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sojourn as sj
+from sojourn.scenario.load import canonical
+
+PRESETS: dict[str, tuple[type[sj.tcp.Tcp], type[sj.tcp.Tcp]]] = {
+    "linux_bbr": (sj.tcp.LinuxBbr, sj.Bbr),
+    "linux_cubic": (sj.tcp.LinuxCubic, sj.Cubic),
+    "linux_dctcp": (sj.tcp.LinuxDctcp, sj.tcp.Dctcp),
+    "linux_reno": (sj.tcp.LinuxReno, sj.tcp.Sack),
+}
+"""The class of each preset, and that of its TCP."""
+
+
+def scenario(tcp: Any) -> sj.Scenario:
+    """Return two flows of `tcp` through CoDel."""
+    flow = sj.Flow(name="f", count=2, path=["up"], rtt="20ms", source=sj.Bulk(), tcp=tcp)
+    link = sj.Link(rate="10mbit", qdisc=sj.CoDel())
+    return sj.Scenario(duration="3s", links={"up": link}, flows=[flow])
+
+
+@pytest.mark.filterwarnings("ignore::sojourn.ScenarioWarning")  # no link marks for dctcp
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_class_is_the_name(name: str) -> None:
+    """Same scenario and same results as the text, and others than its TCP without the preset."""
+    kind, base = PRESETS[name]
+    typed, text = scenario(kind()), scenario(name)
+    assert issubclass(kind, base)
+    assert canonical(typed) == canonical(text)
+    assert canonical(typed) != canonical(scenario(base()))
+    assert sj.simulate(typed).summary == sj.simulate(text).summary
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_parameters_override_those_of_the_preset(name: str) -> None:
+    """One that the preset sets, and one that it leaves."""
+    kind, _ = PRESETS[name]
+    typed = canonical(scenario(kind(rack=False, initial_window="4p")))
+    given = {"name": name, "rack": False, "initial_window": "4p"}
+    assert typed == canonical(scenario(given))
+    tcp = typed["flows"][0]["tcp"]
+    assert (tcp["rack"], tcp["initial_window"], tcp["header"]) == (False, "4p", "52B")
+
+
+def test_a_file_gives_objects_of_the_classes(tmp_path: Path) -> None:
+    """`sj.load` knows the names of presets, and saves them again."""
+    path = tmp_path / "case.toml"
+    sj.save_scenario(scenario({"name": "linux_cubic", "rack": False}), path)
+    case = sj.load(path)
+    [flow] = case.flows
+    assert isinstance(flow, sj.Flow)
+    assert flow.tcp == sj.tcp.LinuxCubic(rack=False)
+    assert canonical(case) == canonical(scenario("linux_cubic(rack=false)"))
+    assert "header" in (sj.tcp.LinuxCubic()._repr_html_() or "")
+
+
+def test_faults_are_those_of_the_text() -> None:
+    """With the name of the class in front, and the nearest name of a parameter."""
+    with pytest.raises(sj.InputError, match=r"^LinuxCubic\.header: ") as typed:
+        sj.tcp.LinuxCubic(header="2MB")
+    with pytest.raises(sj.InputError, match=r"tcp\.header: ") as text:
+        scenario({"name": "linux_cubic", "header": "2MB"})
+    assert str(text.value).endswith(str(typed.value).removeprefix("LinuxCubic."))
+    with pytest.raises(TypeError, match=re.escape('LinuxBbr has no parameter "rakc"')):
+        sj.tcp.LinuxBbr(rakc=True)  # type: ignore[call-arg]
