@@ -32,9 +32,9 @@
 //! remainders of the hash by `flows`, as Linux treats packets that it forwards; those of sockets
 //! have queues of their own there. (4) `limit` is for all priorities together and may be in bytes;
 //! in Linux each priority has it. (5) Flows are never forgotten; Linux forgets one that was idle
-//! for 3 s. (6) Idle times are exact; in Linux they are in ticks, as here with `hz`, and begin at the
-//! next odd tick. (7) No offload. (8) If all flows are delayed when it looks for one, Linux gives
-//! the priorities further bytes.
+//! for 3 s. (6) Without `hz`, idle times are exact; in Linux they are in ticks and begin at an odd
+//! tick, as here with `hz`. (7) No offload. (8) If all flows are delayed when it looks for one,
+//! Linux gives the priorities further bytes.
 //!
 //! **Cost** 82328 bytes of state: 80 per flow. O(1) per packet; O(log n) if its flow is delayed.
 

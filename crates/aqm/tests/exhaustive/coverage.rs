@@ -1,4 +1,4 @@
-//! Which discipline of the registry has a model: all but those that are listed here with a reason.
+//! Coverage: every discipline of the registry has a model, or is listed here with a reason.
 
 use sojourn_aqm::registry::REGISTRY;
 use std::collections::BTreeSet;

@@ -15,7 +15,7 @@ struct Flow {
     band: usize,
 }
 
-/// What a flow and a packet may do. Rates are in bits per second, times in nanoseconds.
+/// Limits of a flow and of a packet. Rates are in bits per second, times in nanoseconds.
 #[derive(Clone, Copy)]
 struct Rules {
     limit: Size,

@@ -37,7 +37,7 @@ struct PlainHtb {
     classes: Vec<Class>,
     default: usize,
     limit: Size,
-    /// Class whose turn it is, of each lender's depth and priority.
+    /// Next class to be served, of each lender's depth and priority.
     turns: BTreeMap<(usize, u64), usize>,
     /// Credits of each leaf by its lender's depth.
     credits: BTreeMap<(usize, usize), i64>,
