@@ -382,6 +382,65 @@ mod tests {
     }
 
     #[test]
+    fn blue_moves_after_more_than_a_target_and_an_idle_link_at_zero_is_no_move() {
+        let after = |ms| {
+            let mut q = Bench::new("cobalt", &[("limit", "1p"), ("target", "5ms")]);
+            q.drain();
+            (0..2).for_each(|i| drop(q.put(i, 1000)));
+            q.at_ms(ms);
+            q.put(3, 1000);
+            q.gauge("p_blue") * 256.0
+        };
+        assert_eq!([0, 5, 6].map(after), [1.0, 1.0, 2.0]);
+    }
+
+    #[test]
+    fn over_target_is_more_than_target() {
+        for (ms, count) in [(5, 0.0), (6, 1.0)] {
+            let mut q = Bench::new("cobalt", &[("target", "5ms"), ("mtu", "1000B")]);
+            (0..2).for_each(|i| drop(q.put(i, 1000)));
+            q.at_ms(ms);
+            q.get();
+            assert_eq!(q.gauge("count"), count, "{ms} ms");
+        }
+    }
+
+    /// Ten packets that arrive at 0; at 20 ms the first of them leaves, and the next drop is
+    /// planned at 120 ms.
+    fn waiting(settings: &[(&str, &str)]) -> Bench {
+        let mut q = Bench::new("cobalt", settings);
+        q.ect();
+        (0..10).for_each(|i| drop(q.put(i, 1000)));
+        q.at_ms(20);
+        assert_eq!(q.get(), (Some(0), vec![]));
+        assert_eq!(q.gauge("drop_next"), 0.120);
+        q
+    }
+
+    #[test]
+    fn late_drops_are_made_up_for_and_late_marks_are_not() {
+        // Due at 120, 190.7, 248.4 and 298.4 ms; the fifth at 343.2 ms.
+        let mut q = waiting(&[]);
+        q.at_ms(300);
+        assert_eq!(q.get(), (Some(5), vec![1, 2, 3, 4]));
+        assert!((q.gauge("drop_next") - 0.343_167_1).abs() < 1e-6);
+        let mut q = waiting(&[("ecn", "true")]);
+        q.at_ms(300);
+        assert_eq!((q.get(), q.marked()), ((Some(1), vec![]), 1));
+        assert_eq!(q.gauge("drop_next"), 0.300, "not 190.7 ms, which is over");
+    }
+
+    #[test]
+    fn blue_does_not_save_a_packet_that_is_due() {
+        // An overflow in the dropping state makes the next drop due at once. BLUE is at 1e-9.
+        let mut q = waiting(&[("limit", "10p"), ("p_inc", "1e-9")]);
+        q.put(10, 1000);
+        assert_eq!(q.put(11, 1000), [11]);
+        assert_eq!(q.gauge("p_blue"), 1e-9);
+        assert_eq!(q.get(), (Some(2), vec![1]));
+    }
+
+    #[test]
     fn four_packets_are_no_queue() {
         // 20 ms are less than the time of four packets of 5100 bytes.
         let mut q = Bench::new("cobalt", &[("mtu", "5100B")]);

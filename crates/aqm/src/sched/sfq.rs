@@ -292,6 +292,20 @@ mod tests {
     }
 
     #[test]
+    fn of_equally_long_queues_the_next_in_turn_loses_and_on_linux_the_last_changed() {
+        for (variant, of_two, of_one) in [("paper", 11, 10), ("linux", 21, 10)] {
+            let mut q = Bench::new("sfq", &[("limit", "4p"), ("variant", variant)]);
+            for (flow, body) in [(1, 10), (1, 11), (2, 20), (2, 21)] {
+                assert_eq!(q.put_flow(flow, body, 100), []);
+            }
+            assert_eq!(q.put_flow(3, 30, 100), [of_two], "{variant}");
+            let mut q = Bench::new("sfq", &[("limit", "2p"), ("variant", variant)]);
+            [(1, 10), (2, 20)].into_iter().for_each(|(flow, i)| drop(q.put_flow(flow, i, 100)));
+            assert_eq!(q.put_flow(3, 30, 100), [of_one], "{variant}");
+        }
+    }
+
+    #[test]
     fn a_queue_of_one_packet_keeps_its_turn_when_it_loses_its_head() {
         let mut q = Bench::new("sfq", &[("depth", "1"), ("drop", "head")]);
         q.put_flow(1, 10, 100);

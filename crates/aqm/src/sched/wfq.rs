@@ -213,8 +213,8 @@ mod tests {
     #[test]
     fn an_idle_link_begins_anew() {
         let mut q = Bench::new("wfq", &[]);
-        [1, 2].into_iter().for_each(|flow| drop(q.put_flow(flow, flow, 1000)));
-        assert_eq!(q.drain(), [1, 2], "at once: the fluid server has sent nothing yet");
+        [1, 2, 3].into_iter().for_each(|flow| drop(q.put_flow(flow, flow, 1000)));
+        assert_eq!(q.drain(), [1, 2, 3], "at once: the fluid server has sent nothing yet");
         q.at_ms(1);
         (0..2).for_each(|_| drop(q.put_flow(1, 1, 1000)));
         q.at_ms(2);

@@ -203,3 +203,10 @@ fn losses_at_the_head_are_runs_of_departures() {
     let runs = t.consecutive_loss();
     assert_eq!((runs.len(), runs[RUN_MAX - 1]), (RUN_MAX, 1));
 }
+
+#[test]
+fn the_spread_of_large_values_that_differ_little_is_exact() {
+    // 10^9 and 10^9 + 2: in floating point their variance is lost in squares of 10^18.
+    let squares = [1_000_000_000_u128, 1_000_000_002].map(|n| n * n);
+    assert_eq!(spread(2_000_000_002, squares[0] + squares[1], 2), 1.0);
+}

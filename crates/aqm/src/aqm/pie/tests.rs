@@ -352,6 +352,25 @@ fn a_packet_dropped_to_make_room_counts_as_a_drop() {
 }
 
 #[test]
+fn a_tail_drop_restarts_the_sum_of_the_probabilities() {
+    let mut pie = aqm(&[("derandomise", "true")]);
+    pie.accu = 0.8;
+    pie.on_overflow(Time(1));
+    assert_eq!(pie.accu, 0.0);
+    // On Linux, once departures have used the burst allowance up, three arrivals fill the buffer.
+    let mut q = Bench::new("pie", &[("variant", "linux"), ("limit", "10p")]);
+    (0..10).for_each(|i| drop(q.put(i, 1000)));
+    [200, 300, 400].into_iter().for_each(|ms| {
+        q.at_ms(ms);
+        q.get();
+    });
+    (10..13).for_each(|i| assert_eq!(q.put(i, 1000), []));
+    assert!(near(q.gauge("accu"), 3.0 * q.gauge("p")) && q.gauge("accu") > 0.5);
+    assert_eq!(q.put(13, 1000), [13]);
+    assert_eq!(q.gauge("accu"), 0.0);
+}
+
+#[test]
 fn a_measurement_of_the_rate_ends_when_others_empty_the_queue() {
     let mut pie = aqm(&[("latency", "rate"), ("dq_threshold", "2000B")]);
     pie.measure(Time(0), 2000, 1000); // begins
@@ -367,4 +386,7 @@ fn the_period_and_the_variant_stay() {
     assert!(!q.reconfigure("pie", &of("16ms", "rfc")));
     assert!(!q.reconfigure("pie", &of("15ms", "linux")));
     assert!(q.reconfigure("pie", &of("15ms", "rfc")));
+    // Four ticks of 4 ms and one more.
+    assert!(!Bench::new("pie", &of("20ms", "rfc")).reconfigure("pie", &of("15ms", "linux")));
+    assert!(!Bench::new("pie", &of("15ms", "linux")).reconfigure("pie", &of("20ms", "rfc")));
 }

@@ -168,3 +168,58 @@ fn new_parameters_keep_the_average_and_the_idle_time() {
     // Seven packets of 1 ms could have been sent, and this one finds an empty queue.
     assert!((q.gauge("avg") - 4.03125 / 256.0).abs() < 1e-12);
 }
+
+#[test]
+fn the_first_packet_above_min_th_is_number_zero() {
+    let mut q = Bench::new("red", &[("w_q", "1"), ("min_th", "0p"), ("max_th", "10p")]);
+    assert_eq!(q.gauge("count"), -1.0);
+    q.put(0, 1000);
+    assert_eq!((q.gauge("count"), q.gauge("pb")), (0.0, 0.0));
+}
+
+#[test]
+fn the_second_gap_ends_at_a_probability_of_one() {
+    // A count that the probability of now would not have reached, after pb has risen.
+    let mut red = aqm(&[("wait", "yes")]);
+    red.pb = 0.1;
+    let at = |red: &mut Red, count| {
+        red.count = count;
+        red.pa(500)
+    };
+    assert_eq!([9, 19, 20, 21, 30].map(|count| at(&mut red, count)), [0.0, 1.0, 1.0, 1.0, 1.0]);
+}
+
+#[test]
+fn small_packets_are_dropped_at_a_probability_of_one_after_spreading() {
+    let mut red = aqm(&[("byte_mode", "mean"), ("packet", "500B")]);
+    red.pb = 0.25;
+    let at = |red: &mut Red, bytes| {
+        red.count_bytes = bytes;
+        red.pa(50)
+    };
+    // 0.25 / (1 - 0.25 count): 1/2 for two packets, scaled by 1/10, and 1 for three.
+    assert_eq!([1000, 1500].map(|bytes| at(&mut red, bytes)), [0.05, 1.0]);
+}
+
+#[test]
+fn at_a_probability_of_one_before_spreading_gaps_and_lengths_do_not_count() {
+    for setting in [("wait", "yes"), ("byte_mode", "max")] {
+        let certain = [("w_q", "1"), ("min_th", "1p"), ("max_th", "2p"), setting];
+        let mut q = Bench::new("red", &certain);
+        assert_eq!((0..4).flat_map(|i| q.put(i, 15)).collect::<Vec<_>>(), [2, 3], "{setting:?}");
+    }
+}
+
+#[test]
+fn new_parameters_keep_the_bytes_counted_and_the_time_of_the_queue() {
+    let mut red = aqm(&[]);
+    (red.count_bytes, red.short, red.idle_since) = (700, true, None);
+    assert!(red.reconfigure(aqm(&[("max_p", "0.2")])));
+    assert_eq!((red.count_bytes, red.short, red.idle_since, red.max_p), (700, true, None, 0.2));
+}
+
+#[test]
+fn the_state_outside_the_struct_is_that_of_linux() {
+    let outside = ["paper", "linux"].map(|variant| aqm(&[("variant", variant)]).beyond());
+    assert_eq!(outside, [0, size_of::<LinuxRed>()]);
+}
