@@ -160,3 +160,99 @@ impl CongestionControl for External {
         }
     }
 }
+
+#[cfg(test)]
+pub(crate) mod testing;
+
+#[cfg(test)]
+mod tests {
+    use super::testing::{Calls, recorder};
+    use super::*;
+
+    fn control(uses_recovered: bool) -> (External, Calls) {
+        let calls = Calls::default();
+        let own = ControlParams::External(recorder(&calls, uses_recovered, ("gain", "1")));
+        let mut rng = Pcg64Mcg::seed_from_u64(1);
+        (External::new(&own, &CommonParams::default(), &mut rng), calls)
+    }
+
+    /// Calls with their last word, a random number, left out.
+    fn without_random(calls: &[String]) -> Vec<&str> {
+        calls.iter().map(|call| call.rsplit_once(' ').unwrap().0).collect()
+    }
+
+    const MSS: u64 = 1000;
+
+    fn acked() -> NewDataAck {
+        let (at, bytes, flight) = (Time(5), MSS, 2 * MSS);
+        NewDataAck { at, bytes, flight, rtt: None, srtt: None, after_timeout: false }
+    }
+
+    #[test]
+    fn calls_reach_the_control_and_its_answers_the_sender() {
+        let (mut control, calls) = control(false);
+        let mut window = Window { cwnd: 2 * MSS, ssthresh: 9 * MSS, mss: MSS };
+        control.on_established(Time(3), &window, None);
+        control.reset();
+        assert_eq!(calls.taken(), ["on_established 3 2000 None", "reset"]);
+        control.on_ack(&mut window, &acked());
+        assert_eq!(window.cwnd, 2001);
+        assert_eq!(control.on_congestion(Time(7), &window, 2468, CongestionSignal::Mark), 1234);
+        let told = calls.taken();
+        assert_eq!(without_random(&told), ["on_ack 1000", "on_congestion 7 Mark"]);
+        assert_eq!(control.own_pacing_rate(), Some(125.0));
+        let mut seen = vec![];
+        control.inspect(&mut |name, value| seen.push((name, value)));
+        assert_eq!(seen, [("own", 7.0)]);
+    }
+
+    #[test]
+    fn a_copy_continues_with_the_same_random_numbers() {
+        let (mut control, calls) = control(false);
+        let mut window = Window { cwnd: 2 * MSS, ssthresh: 9 * MSS, mss: MSS };
+        control.on_ack(&mut window, &acked());
+        let first = calls.taken();
+        let mut copy = control.clone();
+        control.on_ack(&mut window, &acked());
+        let second = calls.taken();
+        copy.on_ack(&mut window, &acked());
+        assert_eq!(calls.taken(), second);
+        assert_ne!(first, second);
+    }
+
+    #[test]
+    fn the_end_of_a_recovery_is_reported_once_and_only_where_it_is_used() {
+        for used in [true, false] {
+            let (mut control, calls) = control(used);
+            assert_eq!(control.uses_delivery_hooks(), used);
+            let mut window = Window { cwnd: 2 * MSS, ssthresh: 9 * MSS, mss: MSS };
+            let mut reports = |control: &mut External, ns, state| {
+                let (now, delivered, flight) = (Time(ns), 0, 0);
+                let ack = ProcessedAck { now, delivered, flight, srtt: None, state };
+                control.on_ack_processed(&mut window, &ack);
+                calls.taken().len()
+            };
+            let [open, fast, loss] =
+                [RecoveryState::Open, RecoveryState::Recovery, RecoveryState::Loss];
+            for (ns, state, number) in
+                [(1, open, 0), (2, fast, 0), (3, fast, 0), (4, open, 1), (5, open, 0), (6, loss, 0)]
+            {
+                let expected = if used { number } else { 0 };
+                assert_eq!(reports(&mut control, ns, state), expected, "{ns} ns");
+            }
+            control.reset();
+            calls.taken();
+            assert_eq!(reports(&mut control, 7, open), 0, "another connection");
+        }
+    }
+
+    #[test]
+    fn parameters_are_equal_if_name_and_values_are() {
+        let of = |key, value| recorder(&Calls::default(), false, (key, value));
+        let one = of("gain", "1");
+        assert_eq!(one, of("gain", "1"));
+        assert_ne!(one, of("gain", "2"));
+        assert_ne!(one, of("loss", "1"));
+        assert_ne!(one, ExternalParams { name: "other", ..of("gain", "1") });
+    }
+}

@@ -36,6 +36,8 @@ pub use compound::{Compound, CompoundParams};
 pub use cubic::{Cubic, CubicParams};
 pub use dctcp::{Dctcp, DctcpParams};
 pub use dispatch::{AnyControl, ControlAlgorithm, ControlParams};
+#[cfg(test)]
+pub(crate) use external::testing as external_testing;
 pub use external::{External, ExternalControl, ExternalMaker, ExternalParams, FindExternalControl};
 pub use hystart::HyStart;
 pub use ledbat::{Ledbat, LedbatParams};

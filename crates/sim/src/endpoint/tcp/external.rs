@@ -59,3 +59,55 @@ fn parse_external(
         TcpParams { name, recovery, control, settings: chosen }.validate()
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoint::cc::ExternalParams;
+    use crate::endpoint::cc::external_testing::{Calls, recorder};
+
+    /// Finds `recorder`, whose own parameter is `gain`, and `clash`, whose own one is `ecn`.
+    fn find(name: &str, own: &[(&str, Setting<'_>)]) -> Option<Result<ExternalParams>> {
+        let key = match name {
+            "recorder" => "gain",
+            "clash" => "ecn",
+            _ => return None,
+        };
+        let other = own.iter().find(|(k, _)| *k != key);
+        let error = other.map(|(k, _)| Err(Error::new("not mine").at(k)));
+        error.or_else(|| Some(Ok(recorder(&Calls::default(), false, (key, "1")))))
+    }
+
+    fn parsed(name: &str, settings: &[(&'static str, &'static str)]) -> Result<TcpParams> {
+        parse_with(Some(find), name, settings.iter().map(|(k, v)| (*k, Setting::Text(v))))
+    }
+
+    #[test]
+    fn settings_go_to_the_control_or_to_every_tcp() {
+        let tcp = parsed("recorder", &[("gain", "1"), ("mtu", "999B")]).unwrap();
+        assert_eq!((tcp.name(), tcp.settings.packet.0), ("recorder", 999));
+        assert_eq!(tcp.settings.header.0, 40);
+        assert!(tcp.settings.rto_min.is_some(), "auto is resolved");
+        assert_eq!(parsed("recorder", &[]).unwrap().settings.packet.0, 1500);
+    }
+
+    #[test]
+    fn wrong_settings_are_refused_by_the_one_they_go_to() {
+        let error = |name, settings: &[_]| parsed(name, settings).unwrap_err().to_string();
+        assert_eq!(error("recorder", &[("gian", "1")]), "gian: not mine");
+        let text = "ecn: every TCP has a parameter of this name; choose another one";
+        assert_eq!(error("clash", &[]), text);
+        assert!(error("recorder", &[("packet", "x")]).starts_with("packet: "));
+        assert!(error("recorder", &[("packet", "40B")]).contains("41B to"), "out of range");
+        let pair = [("rto_min", "2s"), ("rto_max", "1s")];
+        assert!(error("recorder", &pair).starts_with("rto_min: 2s is longer"));
+        assert!(error("recorder", &[("profile", "ns2")]).contains("requires profile rfc"));
+        assert!(error("recordr", &[]).contains("recordr"));
+    }
+
+    #[test]
+    fn names_that_are_not_found_are_those_of_the_registry() {
+        assert_eq!(parsed("reno", &[]).unwrap(), parse("reno", []).unwrap());
+        assert!(parse("recorder", []).is_err() && parse_with(None, "recorder", []).is_err());
+    }
+}

@@ -1,0 +1,101 @@
+//! External congestion control that records its calls, for unit tests.
+
+use super::*;
+use sojourn_aqm::params::Params;
+use std::sync::Mutex;
+
+/// Calls of the controls of one maker.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Calls(Arc<Mutex<Vec<String>>>);
+
+impl Calls {
+    fn add(&self, call: String) {
+        self.0.lock().unwrap().push(call);
+    }
+
+    /// Returns the calls since the last one of this function.
+    pub(crate) fn taken(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+/// Control that adds a byte to the window with every ack, and halves the flight.
+#[derive(Clone)]
+struct Recorder {
+    calls: Calls,
+    uses_recovered: bool,
+}
+
+impl ExternalControl for Recorder {
+    fn reset(&mut self) {
+        self.calls.add("reset".into());
+    }
+
+    fn on_established(&mut self, now: Time, window: &Window, rtt: Option<Span>) {
+        self.calls.add(format!("on_established {} {} {rtt:?}", now.0, window.cwnd));
+    }
+
+    fn on_ack(&mut self, window: &mut Window, acked: &NewDataAck, rng: &mut dyn Random) {
+        window.cwnd += 1;
+        self.calls.add(format!("on_ack {} {}", acked.bytes, rng.uniform()));
+    }
+
+    fn on_congestion(
+        &mut self,
+        now: Time,
+        _: &Window,
+        flight: u64,
+        cause: CongestionSignal,
+        rng: &mut dyn Random,
+    ) -> u64 {
+        self.calls.add(format!("on_congestion {} {cause:?} {}", now.0, rng.uniform()));
+        flight / 2
+    }
+
+    fn uses_recovered(&self) -> bool {
+        self.uses_recovered
+    }
+
+    fn on_recovered(&mut self, window: &mut Window, ack: &ProcessedAck, rng: &mut dyn Random) {
+        window.cwnd += 2;
+        self.calls.add(format!("on_recovered {} {}", ack.now.0, rng.uniform()));
+    }
+
+    fn pacing_rate(&self) -> Option<f64> {
+        Some(125.0)
+    }
+
+    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("own", 7.0);
+    }
+
+    fn copy(&self) -> Box<dyn ExternalControl> {
+        Box::new(self.clone())
+    }
+}
+
+/// Builder of the control.
+#[derive(Debug)]
+struct Maker {
+    calls: Calls,
+    uses_recovered: bool,
+}
+
+impl ExternalMaker for Maker {
+    fn make(&self, _: &CommonParams) -> Box<dyn ExternalControl> {
+        let Maker { calls, uses_recovered } = self;
+        Box::new(Recorder { calls: calls.clone(), uses_recovered: *uses_recovered })
+    }
+}
+
+/// Returns the control `recorder` with one parameter of its own.
+pub(crate) fn recorder(
+    calls: &Calls,
+    uses_recovered: bool,
+    (key, value): (&'static str, &str),
+) -> ExternalParams {
+    let mut row = CommonParams::default().table().remove(0);
+    (row.name, row.aliases, row.value) = (key, &[], value.into());
+    let maker = Arc::new(Maker { calls: calls.clone(), uses_recovered });
+    ExternalParams { name: "recorder", recovery: LossRecovery::NewReno, rows: vec![row], maker }
+}
