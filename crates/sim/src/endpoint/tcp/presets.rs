@@ -82,4 +82,18 @@ mod tests {
         let error = parse("linux_cubik", []).unwrap_err().to_string();
         assert!(error.contains("did you mean \"linux_cubic\""), "{error}");
     }
+
+    #[test]
+    fn the_list_has_the_settings_of_linux_and_the_values_of_all_parameters() {
+        let listed: Vec<_> = presets().collect();
+        let names = listed.iter().map(|p| (p.name, p.tcp));
+        assert!(names.eq(PRESETS.iter().map(|(name, tcp, _)| (*name, *tcp))));
+        let dctcp = listed.iter().find(|p| p.name == "linux_dctcp").unwrap();
+        assert!(dctcp.settings.contains(&("header", "52B")));
+        assert!(dctcp.settings.contains(&("prr", "true")));
+        let value = |key| &dctcp.table.iter().find(|row| row.name == key).unwrap().value;
+        // Two settings, a parameter of DCTCP, and one of every TCP that stays.
+        let found = ["header", "prr", "g", "packet"].map(value);
+        assert_eq!(found, ["52B", "true", "0.0625", "1500B"]);
+    }
 }
