@@ -150,7 +150,7 @@ CLAIMS = [
         f"Mean sojourn time. {PAIRS} Jain's index of four FTPs: the whole interval of the "
         f"difference is at most 0.01 below DRR's. {ALL}",
         partial(_both), ("drr",), only("drr"),
-        why="BBRv3's FTPs differ at 10 Mbit/s; cause unknown",
+        why="the FTPs of this sender differ",
     ),
 ]  # fmt: skip
 

@@ -120,7 +120,7 @@ CLAIMS = [
         "005-C9", "EWFQ: it is fairer than WFQ when round-trip times differ.", "ewfq",
         "0.9978 against 0.9733 and 0.9765", f"Jain's index, Varied network, 30 kB. {ALL} {PAIRS}",
         partial(_fairer), ("ewfq",), only("ewfq"),
-        why="WFQ with even buffers is already fair with CUBIC",
+        why="with these senders WFQ is nearly fair as well",
     ),
     Claim(
         "005-C10", "EWFQ: WFQ needs five times its buffer.", "ewfq", "150 kB for 30 kB",

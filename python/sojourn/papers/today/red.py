@@ -169,7 +169,7 @@ CLAIMS = [
         "red", "lowest with Tail Drop",
         f"At most 0.1 points above each RED, with the whole interval of the difference. {ALL}",
         partial(_web_loss), ("red",), only("red"),
-        why="with BBR the losses vary much between seeds",
+        why="with BBR and BBRv3 the losses vary much between seeds",
     ),
     Claim(
         "005-C6", "Today: fair queueing gains what RED does not, at Tail Drop's goodput.", "red",
