@@ -136,6 +136,9 @@ mod tests {
         link.push(Time(8_000_000), Packet { len: 1000, ..Packet::default() });
         link.advance(Time(9_000_000));
         assert_eq!(link.utilisation(), Some(1.0), "at most 1, after a burst");
+        link.reset_stats(Time(9_000_000));
+        link.advance(Time(10_000_000));
+        assert_eq!(link.utilisation(), Some(0.0), "of this interval alone");
     }
 
     #[test]

@@ -296,6 +296,43 @@ mod tests {
     }
 
     #[test]
+    fn in_linux_the_window_follows_the_cubic_function_in_whole_segments() {
+        let params = CubicParams { variant: CubicVariant::Linux, ..CubicParams::default() };
+        let mut c = Cubic::of(params, 1);
+        let mut w = lost(&mut c, 100);
+        let (k, mut at) = (libm::cbrt(75.0), 0);
+        for ms in [1_000, 2_000, 3_000, 4_217, 5_000, 6_000, 8_000] {
+            let got = play(&mut c, &mut w, at, ms - at, Span::ms(200));
+            let d = ms as f64 / 1e3 - k;
+            let curve = 100.0 + 0.4 * d * d * d;
+            assert!((got - curve).abs() < 0.05 * curve, "{ms} ms: {got}, not {curve}");
+            at = ms;
+        }
+    }
+
+    #[test]
+    fn fractions_of_a_byte_and_acks_of_several_segments_count() {
+        // Long after the plateau a window grows by half a segment per segment: here by half a byte.
+        let params = CubicParams { reno_friendly: false, ..CubicParams::default() };
+        let mut c = Cubic::of(params, 1);
+        let mut w = Window { cwnd: 10, ssthresh: 1, mss: 1 };
+        let mut window_after = |bytes| {
+            let started_at = Time::ZERO;
+            c.stage = Some(Epoch { started_at, k: 0.0, w_max: 10.0, w_est: 10.0 });
+            let ack = NewDataAck { bytes, ..acked(Time(60_000_000_000), w.cwnd, RTT) };
+            c.on_ack(&mut w, &ack);
+            w.cwnd
+        };
+        assert_eq!([1, 1, 1, 1, 2].map(&mut window_after), [10, 11, 11, 12, 13]);
+        // The Reno estimate grows by alpha / 7 = 0.0756 segments per segment.
+        let mut c = cubic();
+        let mut w = lost(&mut c, 10);
+        let ack = NewDataAck { bytes: 2 * MSS, ..acked(Time::ZERO, w.cwnd, RTT) };
+        c.on_ack(&mut w, &ack);
+        assert_eq!(w.cwnd, 7_151);
+    }
+
+    #[test]
     fn small_windows_grow_as_reno() {
         // W_max = 10: the cubic function takes (3 / 0.4)^(1/3) = 1.96 s and is flat. A round trip
         // of 10 ms adds 0.529 segments until the window is 10 again, and one segment afterwards.

@@ -422,6 +422,17 @@ mod tests {
     }
 
     #[test]
+    fn variables_of_a_control_of_another_crate_are_shown() {
+        let own = super::super::external_testing::recorder(&Default::default(), false, ("g", "1"));
+        let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+        let control = ControlParams::External(own);
+        let control = AnyControl::new(&control, &CommonParams::default(), &mut rng);
+        let mut seen = vec![];
+        control.inspect(&mut |name, value| seen.push((name, value)));
+        assert_eq!(seen, [("own", 7.0)]);
+    }
+
+    #[test]
     fn hystart_sees_first_transmissions_and_acks_of_new_data() {
         let mut c = control("sack", &["hystart"]);
         let shown = |c: &AnyControl| format!("{:?}", c.hystart);

@@ -27,13 +27,9 @@ pub struct Prr {
 impl Prr {
     /// Start at a reduction of the window, with `flight` bytes outstanding.
     pub fn on_congestion(&mut self, flight: u64, cause: CongestionSignal) {
-        *self = Prr { una: self.una, next: self.next, ..Prr::default() };
-        if cause != CongestionSignal::Timeout {
-            self.recover_fs = flight;
-        }
-        if cause == CongestionSignal::Mark {
-            self.mark_end = self.next;
-        }
+        (self.prr_delivered, self.prr_out) = (0, 0);
+        self.recover_fs = if cause == CongestionSignal::Timeout { 0 } else { flight };
+        self.mark_end = if cause == CongestionSignal::Mark { self.next } else { 0 };
     }
 
     /// Record an ack of everything below `ack`, before it is processed; `next` is sent next.
@@ -62,7 +58,7 @@ impl Prr {
             if ack.state == RecoveryState::Open {
                 window.cwnd = window.ssthresh;
             }
-            *self = Prr { una: self.una, next: self.next, ..Prr::default() };
+            self.recover_fs = 0;
             return;
         }
         self.prr_delivered += news;

@@ -106,6 +106,21 @@ mod tests {
     }
 
     #[test]
+    fn at_the_threshold_and_with_a_remainder_it_is_one_segment_per_window() {
+        let mut w = Window { cwnd: 10_000, ssthresh: 10_000, mss: 1_000 };
+        let mut reno = Reno::with_params(1);
+        let window_after = |bytes| {
+            reno.on_ack(&mut w, &acked(bytes));
+            w.cwnd
+        };
+        // Of 15,000 bytes, 5,000 count towards the next segment, which needs 11,000.
+        assert_eq!(
+            [9_000, 6_000, 5_000, 1_000].map(window_after),
+            [10_000, 11_000, 11_000, 12_000]
+        );
+    }
+
+    #[test]
     fn slow_start_is_limited_by_l() {
         for (limit, after_timeout, grown) in [(1, false, 1), (2, false, 2), (2, true, 1)] {
             let mut w = Window { cwnd: 2_000, ssthresh: 50_000, mss: 1_000 };

@@ -54,6 +54,18 @@ mod tests {
     }
 
     #[test]
+    fn only_more_in_flight_extends_the_round_trip() {
+        for (again, counts) in [(6_000, false), (6_001, true)] {
+            let mut usage = WindowUsage::default();
+            usage.update(false, 1, 5_001, 6_000);
+            usage.update(false, 1, 6_001, again);
+            // The round trip ends at 5,001, or at 6,001 if it was extended.
+            usage.update(false, 5_001, 8_001, 4_000);
+            assert_eq!(usage.allows_growth(&window(u64::MAX)), counts, "{again}");
+        }
+    }
+
+    #[test]
     fn in_slow_start_more_than_half_is_enough() {
         let mut usage = WindowUsage::default();
         usage.update(false, 1, 5_001, 5_000);

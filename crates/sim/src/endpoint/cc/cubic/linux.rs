@@ -144,17 +144,25 @@ mod tests {
     /// Numbers, from 1 on, of the acks of one segment at which a window of `cwnd` segments grows.
     /// Acks arrive every `ms`.
     fn growth(linux: &mut LinuxGrowth, params: &CubicParams, cwnd: u64, ms: u64) -> Vec<u64> {
-        let mut w = Window { cwnd: cwnd * 1000, ssthresh: 1000, mss: 1000 };
+        let mut w = window(cwnd);
         let mut grown = Vec::new();
         for n in 1..=60 {
-            let at = Time::ZERO + Span::ms(ms * n);
-            let (before, flight) = (w.cwnd, w.cwnd);
-            let acked =
-                NewDataAck { at, bytes: 1000, flight, rtt: None, srtt: None, after_timeout: false };
-            linux.grow(params, &mut w, &acked);
+            let before = w.cwnd;
+            linux.grow(params, &mut w, &acked(ms * n, 1000));
             grown.extend((w.cwnd > before).then_some(n));
         }
         grown
+    }
+
+    /// Window of `cwnd` segments of 1000 bytes.
+    fn window(cwnd: u64) -> Window {
+        Window { cwnd: cwnd * 1000, ssthresh: 1000, mss: 1000 }
+    }
+
+    /// Ack of `bytes` at `ms`.
+    fn acked(ms: u64, bytes: u64) -> NewDataAck {
+        let at = Time::ZERO + Span::ms(ms);
+        NewDataAck { at, bytes, flight: bytes, rtt: None, srtt: None, after_timeout: false }
     }
 
     #[test]
@@ -168,8 +176,47 @@ mod tests {
         assert_eq!(growth(&mut linux, &params, 7, 10)[..2], [17, 30]);
         // Without it the window grows by a segment per hundred windows.
         let params = CubicParams { reno_friendly: false, ..params };
-        let mut linux = LinuxGrowth { last_max_cwnd: 7, ..LinuxGrowth::default() };
-        assert!(growth(&mut linux, &params, 7, 10).is_empty());
+        for (segments, grown) in [(699, 0), (700, 1)] {
+            let mut linux = LinuxGrowth { last_max_cwnd: 7, ..LinuxGrowth::default() };
+            let mut w = window(7);
+            linux.grow(&params, &mut w, &acked(1, segments * 1000));
+            assert_eq!(w.cwnd, (7 + grown) * 1000);
+        }
+    }
+
+    #[test]
+    fn the_further_the_reno_estimate_is_ahead_the_faster_the_window_grows() {
+        // An ack of more than 2 * 16 * 15 / 8 = 60 segments raises the estimate from 16 to 18. So a
+        // segment is due for 16 / 2 = 8 of them: seven.
+        let params = CubicParams { c: 1e-6, ..CubicParams::default() };
+        let mut linux = LinuxGrowth { last_max_cwnd: 16, ..LinuxGrowth::default() };
+        let mut w = window(16);
+        linux.grow(&params, &mut w, &acked(1, 61_000));
+        assert_eq!(w.cwnd, (16 + 61 / 8) * 1000);
+    }
+
+    #[test]
+    fn parts_of_segments_add_up() {
+        let params = CubicParams { reno_friendly: false, ..CubicParams::default() };
+        let (mut linux, mut w) = (LinuxGrowth::default(), window(100));
+        // A segment for twenty: with the 40th half segment, whose count ends with the ack.
+        for n in 1..=40 {
+            assert_eq!(w.cwnd, 100_000, "before ack {n}");
+            linux.grow(&params, &mut w, &acked(1, 500));
+        }
+        assert_eq!(w.cwnd, 101_000);
+    }
+
+    #[test]
+    fn the_least_round_trip_time_counts() {
+        // W_max = 10 and 7 after the loss, as above. 400 ms ahead the function is 10 - 1.51, which
+        // makes 10 - 1: a segment for three acks. 70 ms ahead it is 10 - 2: one for seven.
+        for (rtts, first) in [([400, 400, 400], 3), ([400, 70, 400], 7), ([70, 400, 80], 7)] {
+            let params = CubicParams { reno_friendly: false, ..CubicParams::default() };
+            let mut linux = LinuxGrowth { last_max_cwnd: 10, ..LinuxGrowth::default() };
+            rtts.iter().for_each(|ms| linux.on_rtt(Some(Span::ms(*ms))));
+            assert_eq!(growth(&mut linux, &params, 7, 10)[0], first, "{rtts:?}");
+        }
     }
 
     #[test]
@@ -208,7 +255,7 @@ mod tests {
             linux.reduce(&params, cwnd, timeout);
             linux.last_max_cwnd
         };
-        assert_eq!([100, 80, 90].map(|cwnd| after(cwnd, false)), [100, 68, 90]);
+        assert_eq!([100, 80, 90, 90].map(|cwnd| after(cwnd, false)), [100, 68, 90, 90]);
         assert_eq!(after(90, true), 0);
     }
 

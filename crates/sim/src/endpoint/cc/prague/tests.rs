@@ -48,6 +48,17 @@ fn ack(p: &mut Prague, w: &mut Window, ms: u64, news: u64, marked: u64) {
     ack_with(p, w, ms, news, marked, flight);
 }
 
+/// Ack at `ms` of `bytes` that were sent `rtt` ms before, with no effect on the use of the window.
+fn ack_after(p: &mut Prague, w: &mut Window, ms: u64, rtt: u64, bytes: u64) {
+    let (now, state, retransmission) = (Time(ms * MS), RecoveryState::Open, false);
+    let (sent, seq) = (Time((ms - rtt) * MS), p.rates.delivered());
+    let end = seq + bytes;
+    p.on_sent(&SentSegment { now: sent, seq, end, retransmission, was_idle: true, state });
+    p.on_delivered(now, seq, end);
+    let ack = ProcessedAck { now, delivered: end, flight: 0, srtt: None, state };
+    p.on_ack_processed(w, &ack);
+}
+
 fn mark(p: &mut Prague, w: &Window, ms: u64) {
     p.on_congestion(Time(ms * MS), w, w.cwnd, CongestionSignal::Mark);
 }
@@ -96,10 +107,23 @@ fn an_unmarked_segment_in_the_ack_of_a_mark_keeps_slow_start() {
     }
 }
 
+/// Rule 4: an ack of less than a segment adds as many bytes, and one of nothing new changes nothing.
+#[test]
+fn acks_of_parts_of_a_segment_and_of_nothing_keep_slow_start() {
+    let (mut p, mut w) = starting();
+    ack(&mut p, &mut w, 40, 0, 0);
+    assert_eq!((w.cwnd, w.ssthresh), (100 * MSS, u64::MAX));
+    ack_after(&mut p, &mut w, 41, 20, 500);
+    assert_eq!((w.cwnd, w.ssthresh), (100 * MSS + 500, u64::MAX));
+}
+
 #[test]
 fn with_exit_at_mark_the_first_mark_ends_slow_start() {
     let (mut p, mut w) = starting();
     p.params.exit_at_mark = true;
+    let (mut unmarked, mut larger) = (p.clone(), w);
+    ack(&mut unmarked, &mut larger, 40, 1, 0);
+    assert_eq!((larger.cwnd, larger.is_in_slow_start()), (101 * MSS, true), "no mark");
     mark(&mut p, &w, 40);
     ack(&mut p, &mut w, 40, 2, 1);
     assert_eq!((p.fractional_window(), w.cwnd, w.ssthresh), (50.0, 99 * MSS, 99 * MSS));
@@ -275,6 +299,33 @@ fn marks_reduce_the_rate_to_its_minimum_and_a_loss_below_it() {
     near(p.rate, 6_250.0);
 }
 
+/// Rule 7: a mark reduces R if R is in control and the round-trip time does not matter; else W.
+#[test]
+fn a_mark_reduces_the_one_in_control() {
+    for (segments, rounds, by_rate) in
+        [(40.0, 4, false), (40.0, 0, false), (3.0, 0, false), (3.0, 4, true)]
+    {
+        let (mut p, w) = prague(segments, 50);
+        (p.alpha, p.rounds) = (0.5, rounds);
+        p.rate *= 2.0; // so that the two differ
+        mark(&mut p, &w, 100);
+        let factor = if by_rate { 1.5 } else { 0.75 };
+        near(p.fractional_window(), segments * factor);
+    }
+}
+
+#[test]
+fn the_rate_follows_the_smoothed_round_trip_time() {
+    let (mut p, mut w) = prague(40.0, 20);
+    ack_after(&mut p, &mut w, 100, 28, MSS);
+    near(p.own_pacing_rate().unwrap(), 40.0 * 1_500.0 / 0.021);
+    // After a lost SYN it is unknown: the first sample counts as a whole.
+    let (mut p, mut w) = (new(), Window { cwnd: 40 * MSS, ssthresh: 1, mss: MSS });
+    p.on_established(Time::ZERO, &w, None);
+    ack_after(&mut p, &mut w, 100, 28, MSS);
+    near(p.own_pacing_rate().unwrap(), 40.0 * 1_500.0 / 0.028);
+}
+
 /// Rule 7: W follows R and the slow average of the round-trip time, not the last one.
 #[test]
 fn a_window_in_rate_control_follows_the_slow_round_trip_time() {
@@ -368,6 +419,20 @@ fn an_unused_window_does_not_grow() {
         let (now, state) = (Time(100 * MS), RecoveryState::Open);
         let ack = ProcessedAck { now, delivered: MSS, flight: 0, srtt: None, state };
         p.on_ack_processed(&mut w, &ack);
+        assert_eq!(p.fractional_window() > 40.0, grows, "{flight}");
+    }
+}
+
+/// Rule 8: after a reduction the data in flight fills the window although nothing is sent.
+#[test]
+fn a_window_that_is_full_when_an_ack_arrives_grows_with_the_next() {
+    for (flight, grows) in [(40, true), (39, false)] {
+        let (mut p, mut w) = prague(40.0, 50);
+        p.on_ecn_feedback(0, 0, 0, 100 * MSS);
+        let (now, flight, state) = (Time(50 * MS), flight * MSS, RecoveryState::Open);
+        let ack = ProcessedAck { now, delivered: 0, flight, srtt: None, state };
+        p.on_ack_processed(&mut w, &ack);
+        ack_after(&mut p, &mut w, 60, 50, MSS);
         assert_eq!(p.fractional_window() > 40.0, grows, "{flight}");
     }
 }

@@ -396,6 +396,30 @@ mod tests {
     }
 
     #[test]
+    fn a_timeout_takes_the_first_missing_segment_and_no_other_recent_one() {
+        let (mut order, mut board) = (five(), Scoreboard::default());
+        told(&mut board, &mut order, 11, &[(21, 51)]);
+        assert_eq!(order.take_lost(), Some((11, 21)));
+        order.sent(Time(110), 11, 21, true);
+        order.sent(Time(150), 51, 61, false);
+        order.on_timeout(Time(200), 11, &board);
+        assert_eq!((order.lost_bytes(), order.take_lost()), (10, Some((11, 21))));
+    }
+
+    #[test]
+    fn a_timeout_takes_no_retransmission_that_has_arrived() {
+        let (mut order, mut board) = (five(), Scoreboard::default());
+        told(&mut board, &mut order, 11, &[(41, 51)]);
+        while order.take_lost().is_some() {}
+        for (at, start) in [(110, 31), (111, 11), (112, 21)] {
+            order.sent(Time(at), start, start + 10, true);
+        }
+        told_at(150, &mut board, &mut order, 21, &[]);
+        order.on_timeout(Time(151), 21, &board);
+        assert_eq!((order.lost_bytes(), order.take_lost()), (10, Some((21, 31))));
+    }
+
+    #[test]
     fn late_deliveries_after_a_timeout_are_not_retransmitted() {
         let (mut order, mut board) = (five(), Scoreboard::default());
         order.on_timeout(Time(100), 1, &board);

@@ -200,6 +200,17 @@ fn rack_starts_a_recovery_for_a_loss_and_for_nothing_else() {
     assert_eq!(t.sender.window.cwnd, 5_000, "one reduction per recovery");
 }
 
+/// With the timeout of Linux the round trip of the SYN counts as any other: 200 ms are added to it.
+#[test]
+fn the_syn_gives_the_first_sample_of_the_timeout_in_use() {
+    for (per_ack, rto) in [("false", 200), ("true", 230)] {
+        let settings = [("rack", "true"), ("rtt_per_ack", per_ack), ("rto_min", "200ms")];
+        let mut t = Test::opened("sack", &settings);
+        t.ack(30, 1, &[]);
+        assert_eq!(t.sender.rto(), Span::ms(rto), "{per_ack}");
+    }
+}
+
 /// RFC 8985 section 6.2 step 5: the end of the reordering window moves with the round-trip time.
 #[test]
 fn the_reordering_timer_moves_and_its_expiry_is_no_timeout() {
