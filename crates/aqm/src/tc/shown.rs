@@ -211,6 +211,47 @@ mod tests {
     }
 
     #[test]
+    fn a_threshold_comes_before_the_interval() {
+        for (line, out) in [
+            ("codel ce_threshold 1ms", "limit 1000p target 5ms ce_threshold 1ms interval 100ms"),
+            (
+                "fq_codel ce_threshold 1ms",
+                "limit 10240p flows 1024 quantum 1514 target 5ms ce_threshold 1ms interval 100ms \
+                 memory_limit 32Mb ecn drop_batch 64",
+            ),
+        ] {
+            assert_eq!(Line::parse(line, Form::Command).unwrap().shown(), out);
+        }
+    }
+
+    /// Cake shows words that are off, too, except ingress.
+    #[test]
+    fn cake_names_what_is_off() {
+        // Output of a router, from issue 274 of lynxthecat/cake-autorate.
+        let out = "bandwidth 200Mbit besteffort triple-isolate nonat nowash no-ack-filter \
+                   split-gso rtt 100ms noatm overhead 44";
+        let read = Line::parse(&format!("cake {out}"), Form::Shown).unwrap();
+        assert_eq!(read.shown(), out.replace("200Mbit", "200mbit"));
+        let read = Line::parse("cake ingress wash", Form::Command).unwrap();
+        assert!(read.shown().contains(" wash ingress no-ack-filter "), "{}", read.shown());
+    }
+
+    /// In JSON, times are in microseconds and rates in bytes per second; what is off is left out.
+    #[test]
+    fn options_are_an_object_of_json() {
+        for (line, json) in [
+            ("codel", r#"{"limit":1000,"target":5000,"interval":100000}"#),
+            ("codel ecn", r#"{"limit":1000,"target":5000,"interval":100000,"ecn":true}"#),
+            (
+                "sfq perturb 10",
+                r#"{"limit":127,"quantum":1514,"depth":127,"divisor":1024,"perturb":10}"#,
+            ),
+        ] {
+            assert_eq!(Line::parse(line, Form::Command).unwrap().shown_json(), json, "{line}");
+        }
+    }
+
+    #[test]
     fn numbers_are_rounded_as_by_tc() {
         assert_eq!(
             [size(1514), size(33_554_432), size(131_072), size(32_770)],

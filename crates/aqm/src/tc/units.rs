@@ -261,6 +261,14 @@ mod tests {
             ("0x10kbit", 16_000),
             ("1.5gbit", 1_500_000_000),
             ("1tbit", 1_000_000_000_000),
+            ("1tbps", 8_000_000_000_000),
+            ("1gbps", 8_000_000_000),
+            ("1mibit", 1 << 20),
+            ("1gibit", 1 << 30),
+            ("1tibit", 1 << 40),
+            ("1kibps", 8 << 10),
+            ("1gibps", 8 << 30),
+            ("1tibps", 8 << 40),
         ];
         for (text, bits) in rates {
             assert_eq!(rate(text), Ok(bits), "{text}");
@@ -278,6 +286,10 @@ mod tests {
             assert_eq!(bytes(text), Ok(size), "{text}");
         }
         assert_eq!((bytes("1mbit"), bytes("1.5k")), (Ok(131_072), Ok(1536)));
+        assert_eq!(
+            (bytes("1kbit"), bytes("1gbit"), bytes("1g")),
+            (Ok(128), Ok(1 << 27), Ok(1 << 30))
+        );
         assert!(bytes("10p").is_err() && bytes("32kib").is_err());
     }
 
@@ -290,6 +302,15 @@ mod tests {
         assert_eq!((time("1.7us"), time("100ns").is_err()), (Ok(1_000), true));
         assert_eq!((nanos("1.5us"), nanos("100ns")), (Ok(1_500), Ok(100)));
         assert!(time("5min").unwrap_err().to_string().contains("bare number is in microseconds"));
+    }
+
+    #[test]
+    fn numbers_end_at_10_to_the_18() {
+        assert_eq!((number("1e18"), nanos("1e18")), (Ok(1e18), Ok(10u64.pow(18))));
+        for text in ["1.1e18", "1e300"] {
+            assert!(number(text).is_err() && nanos(text).is_err(), "{text}");
+        }
+        assert!(nanos("1e18s").unwrap_err().to_string().contains("is too large"));
     }
 
     #[test]

@@ -62,6 +62,28 @@ fn netem_and_tbf_make_delay_loss_and_rate() {
 }
 
 #[test]
+fn what_a_link_does_not_have_is_named() {
+    let lost = |words: &str| one(&format!("tc qdisc add dev eth0 root netem {words}")).lost;
+    assert_eq!(lost("delay 10ms loss 1%"), [""; 0]);
+    assert_eq!(lost("loss 1% 0%"), [""; 0]);
+    assert_eq!(lost("loss 1% 25%"), ["correlation of losses: gemodel has bursts"]);
+    let notes = lost("delay 10ms duplicate 2%");
+    assert!(notes.len() == 1 && notes[0].starts_with("duplicate 2%: "), "{notes:?}");
+}
+
+#[test]
+fn a_qdisc_below_a_class_that_is_not_given_is_the_one_of_the_link() {
+    let link = one("tc qdisc add dev eth0 parent 1:10 handle 10: pfifo limit 7");
+    assert_eq!(discipline(&link), "droptail 7p");
+    // The qdisc above is a shaper, whose class is missing.
+    let error = refusal(
+        "tc qdisc add dev eth0 parent 2:1 handle 1: htb\n\
+         tc qdisc add dev eth0 parent 1:10 handle 10: pfifo limit 7",
+    );
+    assert!(error.contains("htb: has no class"), "{error}");
+}
+
+#[test]
 fn later_commands_change_replace_and_delete() {
     let first = "tc qdisc add dev eth0 root handle 1: codel limit 100 target 10ms";
     let changed = one(&format!("{first}\ntc qdisc change dev eth0 root handle 1: codel ecn"));

@@ -39,9 +39,33 @@ fn values_between_two_of_tc_are_rounded_with_a_note() {
         "fq_pie ecn_prob 13 ecn",
         &["mark_ecnth = 0.125: the nearest"],
     );
+    check("fq_pie", &[LINUX, ("mark_ecnth", "0.25")], "fq_pie ecn_prob 25 ecn", &[]);
     let cake = [("rtt", "50000500ns"), ("memory", "truesize")];
     check("cake", &cake, "cake rtt 50ms", &["rtt = 50000500ns: the nearest"]);
     check("cake", &[("rtt", "50ms"), cake[1]], "cake rtt 50ms", &[]);
+}
+
+/// The default of mtu matters beside peakrate only, and tc has none.
+#[test]
+fn tbf_names_mtu_beside_peakrate_alone() {
+    let plain = "tbf limit 1514000 burst 15140 rate 20mbit";
+    let note = "limit = 1000p: the nearest value of tc is 1514000";
+    check("tbf", &[], plain, &[note]);
+    let peak = format!("{plain} mtu 1514 peakrate 30mbit");
+    check("tbf", &[("peakrate", "30mbit")], &peak, &[note]);
+}
+
+/// Thresholds that are `auto`: half of the 12,500 bytes of 5 ms at 20 Mbit/s, and three times that.
+#[test]
+fn thresholds_of_adaptive_red_are_computed_from_the_rate() {
+    let line = "red limit 500000 min 6250 max 18750 avpkt 500 burst 311 probability 0.1 \
+                bandwidth 20mbit adaptive";
+    let notes = [
+        "auto: computed for a link of 20mbit",
+        "limit = 1000p: tc counts bytes, taken as 1000 x 500",
+        "w_q = 0.0001999",
+    ];
+    check("ared", &[LINUX], line, &notes);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use sojourn_aqm::cast;
 use sojourn_aqm::params::ParamRow;
 use sojourn_aqm::registry::{self, REGISTRY};
 use sojourn_aqm::tc::kinds::KINDS;
+use sojourn_aqm::tc::line::words_of_name;
 use sojourn_aqm::tc::table::{Arg, Becomes, Kind, Line, Ours, Unit};
 use sojourn_aqm::tc::{Discipline, Form, export};
 use sojourn_aqm::{Rate, Setting};
@@ -149,6 +150,29 @@ fn parameters_named_by_the_tables_exist() {
     assert_eq!(absent, [""; 0]);
 }
 
+#[test]
+fn words_and_their_units_have_names() {
+    let codel = ["limit", "target", "interval", "ecn", "noecn", "ce_threshold"];
+    let mut words = words_of_name("codel");
+    assert!(codel.iter().all(|word| words.contains(word)) && words.len() == 6, "{words:?}");
+    words = words_of_name("codle");
+    assert_eq!(words, [""; 0]);
+    let names = [Unit::Time, Unit::Nanos, Unit::Rate, Unit::Packets].map(Unit::name);
+    assert_eq!(names, ["time", "time (bare: ns)", "rate", "packets"]);
+}
+
+/// The kernel keeps the average in 32 bits: 17 for 90,000 bytes leave 14 for the weight.
+#[test]
+fn the_weight_of_red_is_limited_by_the_threshold() {
+    let read = |log: u32| {
+        let text = format!("red limit 400000b min 30000b max 90000b ewma {log}");
+        Line::parse(&text, Form::Shown).map(|line| line.whole("ewma"))
+    };
+    assert_eq!(read(14), Ok(14));
+    let error = read(15).unwrap_err().to_string();
+    assert!(error.contains("90000 is too large for the kernel's 32 bits"), "{error}");
+}
+
 /// Worked examples of the manual pages and of the table of units.
 #[test]
 fn worked_examples() {
@@ -181,6 +205,12 @@ fn worked_examples() {
              bandwidth=10mbit)",
         ),
         (
+            "red limit 400000 min 30000 max 90000 avpkt 1000 burst 30",
+            "red(limit=400kB, min_th=30kB, max_th=90kB, max_p=0.02, w_q=0.5, packet=1kB, \
+             bandwidth=10mbit)",
+        ),
+        ("sfb max 26", "sfb(limit=1000p, max=26, bin_size=21, d1=0.0005, d2=0.00005, ecn=true)"),
+        (
             "sfb rehash 600 target 40",
             "sfb(limit=1000p, max=50, bin_size=40, rehash_interval=600ms, d1=0.0005, \
              d2=0.00005, ecn=true)",
@@ -199,6 +229,7 @@ fn worked_examples() {
             "cake autorate-ingress pppoe-ptm",
             "cake(autorate_ingress=true, overhead=30 ptm, limit=auto, memory=truesize)",
         ),
+        ("ets strict 2", "ets(flows=2, strict=2, limits=1000p, limit=2000p, drop=tail)"),
         ("prio bands 4", "prio(flows=4, limits=1000p, limit=4000p, drop=tail)"),
     ];
     for (line, ours) in cases {

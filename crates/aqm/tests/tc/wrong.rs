@@ -47,6 +47,13 @@ const WRONG: &[(&str, &str)] = &[
     ("red limit 400000 avpkt 1000 bandwidth 10k", "\"10k\" is not a rate"),
     ("red limit 400000 avpkt 1000 minimum 3", "unknown word \"minimum\" (known: limit, min,"),
     ("choke limit 1000", "choke.bandwidth: is required, like bandwidth 10mbit"),
+    ("choke limit 1000 max 250", "choke.bandwidth: is required, like bandwidth 10mbit"),
+    ("choke limit 1000 min 83", "choke.bandwidth: is required, like bandwidth 10mbit"),
+    ("red limit 400000 max 90000", "red.avpkt: is required, like avpkt 1000"),
+    (
+        "red limit 400000 min 30000 avpkt 1000 burst 29",
+        "burst: 29 is too small for min: at least 30",
+    ),
     ("choke bandwidth 10mbit", "choke.limit: is required"),
     ("sfq divisor 1000", "sfq.divisor: 1000 is not a power of two, like 1024"),
     ("sfq depth 200", "200 is out of range, allowed: 1 to 127"),

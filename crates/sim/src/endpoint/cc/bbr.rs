@@ -290,7 +290,7 @@ impl Bbr {
         let before = std::mem::replace(&mut self.was, ack.state);
         if ack.state == RecoveryState::Recovery && before != RecoveryState::Recovery {
             (self.conserves, self.round_end) = (true, self.rates.delivered());
-            window.cwnd = ack.flight + news;
+            window.cwnd = ack.flight; // what was delivered is added below
         } else if ack.state == RecoveryState::Open && before != RecoveryState::Open {
             self.conserves = false;
             window.cwnd = window.cwnd.max(self.prior_cwnd);

@@ -92,6 +92,19 @@ mod tests {
     }
 
     #[test]
+    fn a_sender_shows_the_variables_of_its_control() {
+        let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+        let mut seen = |tcp| {
+            let mut seen = vec![];
+            let sender = crate::endpoint::tcp::Tcp::new(&tcp, &mut rng);
+            sender.inspect(&mut |name, value| seen.push((name, value)));
+            seen
+        };
+        assert_eq!(seen(parsed("recorder", &[]).unwrap()), [("own", 7.0)]);
+        assert_eq!(seen(parse("reno", []).unwrap()), []);
+    }
+
+    #[test]
     fn wrong_settings_are_refused_by_the_one_they_go_to() {
         let error = |name, settings: &[_]| parsed(name, settings).unwrap_err().to_string();
         assert_eq!(error("recorder", &[("gian", "1")]), "gian: not mine");

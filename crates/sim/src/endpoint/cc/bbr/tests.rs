@@ -139,6 +139,18 @@ fn target_is_gain_times_bdp_and_three_segments() {
     assert_eq!(b.inflight(1.0, MSS), 10 * MSS, "no round-trip time is known");
 }
 
+/// With bursts as in Linux, 100 segments become 106; two more in the phase that probes for more.
+#[test]
+fn bursts_take_two_segments_more_in_the_probing_phase() {
+    for (mode, phase, segments) in
+        [(BbrState::ProbeBw, 0, 108), (BbrState::ProbeBw, 2, 106), (BbrState::Startup, 0, 106)]
+    {
+        let mut b = probing(phase);
+        (b.mode, b.params.tso) = (mode, true);
+        assert_eq!(b.inflight(1.0, MSS), segments * MSS, "{mode:?} {phase}");
+    }
+}
+
 #[test]
 fn gains_are_those_of_the_state() {
     let mut b = probing(0);

@@ -107,7 +107,7 @@ fn an_unmarked_segment_in_the_ack_of_a_mark_keeps_slow_start() {
     }
 }
 
-/// Rule 4: an ack of less than a segment adds as many bytes, and one of nothing new changes nothing.
+/// Rule 4: an ack of less than a segment adds as many bytes; one of nothing new changes nothing.
 #[test]
 fn acks_of_parts_of_a_segment_and_of_nothing_keep_slow_start() {
     let (mut p, mut w) = starting();
