@@ -149,6 +149,24 @@ mod tests {
     }
 
     #[test]
+    fn a_smaller_limit_acts_on_later_arrivals_and_another_discipline_is_refused() {
+        let (mut link, now) = (busy(), Time(2_500_000)); // seven wait
+        let mut accepts = |name, settings: &[(&str, Setting<'_>)]| {
+            let fresh = crate::build(name, settings, Rate(8_000_000)).unwrap();
+            link.reconfigure(now, fresh.qdisc)
+        };
+        let limit = ("limit", Setting::Text("8p"));
+        let head = ("policy", Setting::Text("head"));
+        assert!(!accepts("droptail", &[limit, head]), "it no longer decides on arrival");
+        assert!(!accepts("avq", &[limit]), "another discipline, which decides on arrival");
+        assert!(accepts("droptail", &[limit]));
+        for body in 10..13 {
+            link.push(now, Packet { body, len: 1000, ..Packet::default() });
+        }
+        assert_eq!(link.stats().backlog(), (8, 8000));
+    }
+
+    #[test]
     fn a_wire_keeps_the_order() {
         let mut link = busy();
         link.change(Time(2_500_000), spec(8_000_000, 7));

@@ -85,6 +85,16 @@ fn a_packet_is_not_sent_before_its_departure_time() {
 }
 
 #[test]
+fn flows_that_are_due_at_the_same_time_leave_in_the_order_in_which_they_were_delayed() {
+    for (first, second) in [(1, 2), (2, 1)] {
+        let mut q = Bench::new("fq", &[]);
+        q.put_due(first, 1, 5_000);
+        q.put_due(second, 2, 5_000);
+        assert_eq!(sent(&mut q, 10), [(5, 1), (5, 2)], "flow {first} first");
+    }
+}
+
+#[test]
 fn departure_times_end_at_the_horizon() {
     let mut q = Bench::new("fq", &[("horizon", "4ms")]);
     assert_eq!(q.put_due(1, 1, 4_001), [1]);
