@@ -122,17 +122,24 @@ impl Link {
     pub fn send(&mut self, now: Time, packet: Packet) -> Option<(Time, Ecn)> {
         assert!(self.computes_departures(), "the fate of the packet is not known yet");
         let (at, ecn) = self.qdisc.link_receive(&mut self.transmitter, now, packet);
-        if ecn.is_none() {
-            self.transmitter.lost.pop();
+        match ecn {
+            Some(ecn) => Some((at, ecn)),
+            None => self.forget_dropped(),
         }
-        ecn.map(|ecn| (at, ecn))
+    }
+
+    /// Removes the packet dropped last from the list of dropped packets.
+    #[cold]
+    fn forget_dropped(&mut self) -> Option<(Time, Ecn)> {
+        self.transmitter.lost.pop();
+        None
     }
 
     /// True if the departure of a packet is computed when it is enqueued: every decision of the
     /// discipline is then made, and neither rate nor delay can change.
     #[inline]
     pub fn computes_departures(&self) -> bool {
-        self.transmitter.ends.is_some()
+        self.transmitter.computes_departures
     }
 
     /// Returns the next packet that has reached the far end by `now`.

@@ -63,8 +63,13 @@ impl Histogram {
         self.count += 1;
         self.sum += u128::from(ns);
         self.sum_of_squares += u128::from(ns) * u128::from(ns);
-        self.min = self.min.min(ns);
-        self.max = self.max.max(ns);
+        // A new extreme is rare: no store otherwise.
+        if ns < self.min {
+            self.min = ns;
+        }
+        if ns > self.max {
+            self.max = ns;
+        }
     }
 
     /// Counts `ns`, for which there is no bin yet: the first duration, or one above 17 s that is
@@ -199,11 +204,11 @@ pub struct LinkStats {
     last: Time,
     /// Packets that arrived.
     pub arrived_packets: u64,
-    /// Their bytes.
-    pub arrived_bytes: u64,
     /// Packets whose transmission started.
     pub departed_packets: u64,
-    /// Their bytes.
+    /// Bytes of packets that arrived.
+    pub arrived_bytes: u64,
+    /// Bytes of packets whose transmission started.
     pub departed_bytes: u64,
     /// Packets dropped of those that arrived in the interval, by [`DropReason`] in its order.
     pub dropped_packets: [u64; 3],

@@ -203,6 +203,14 @@ impl<A: Aqm> SingleQueue<A> {
     }
 }
 
+impl<A> SingleQueue<A> {
+    /// True if the queue can hold `packet` as well.
+    #[inline(always)]
+    fn has_room(&self, packet: &Packet) -> bool {
+        fits(self.limit, self.line.packets(), self.line.bytes().0, packet)
+    }
+}
+
 /// True if `packet` fits into a queue of `packets` packets and `bytes` bytes under `limit`.
 #[inline]
 pub fn fits(limit: Size, packets: u32, bytes: u64, packet: &Packet) -> bool {
@@ -229,13 +237,15 @@ impl<A: Aqm> Qdisc for SingleQueue<A> {
         }
         // A packet larger than the whole buffer is not shown to the algorithm: CoDel would take its
         // length for the largest packet, and never drop again.
-        if !fits(self.limit, 0, 0, &packet) {
+        let has_room = self.has_room(&packet);
+        if !has_room && !fits(self.limit, 0, 0, &packet) {
             return context.drop(packet, DropReason::Full);
         }
         let mut line = QueueView::single(&mut self.line);
         self.aqm.advance(context.now, &line);
         let verdict = self.aqm.on_arrival(context, &mut line, &packet);
-        if !fits(self.limit, self.line.packets(), self.line.bytes().0, &packet) {
+        // The algorithm may have dropped queued packets.
+        if !has_room && !self.has_room(&packet) {
             self.aqm.on_overflow(context.now);
             return context.drop(packet, DropReason::Full);
         }

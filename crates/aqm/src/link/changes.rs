@@ -12,9 +12,9 @@ impl Link {
     /// # Panics
     /// If a packet has already arrived.
     pub fn may_change(&mut self) {
-        let Transmitter { now, in_flight, ends, .. } = &mut self.transmitter;
+        let Transmitter { now, in_flight, computes_departures, .. } = &mut self.transmitter;
         assert!(*now == Time::ZERO && in_flight.is_empty(), "no packet has come yet");
-        *ends = None;
+        *computes_departures = false;
     }
 
     /// Sets the parameters of the discipline to those of `fresh` at `now`, before any other event
@@ -45,7 +45,8 @@ impl Link {
         let recorded = transmitter.opportunities.is_some();
         let old = transmitter.spec.rate;
         assert!(!recorded || spec.rate == old, "a link with opportunities has no rate");
-        assert!(transmitter.ends.is_none(), "a link that foresees departures cannot change");
+        let foresees = transmitter.computes_departures;
+        assert!(!foresees, "a link that foresees departures cannot change");
         qdisc.link_advance(transmitter, Time(now.0.saturating_sub(1)).max(transmitter.now));
         if spec.rate != old {
             transmitter.carry = 0;

@@ -10,7 +10,7 @@ use crate::packet::{Ecn, Packet};
 use crate::packet_log::{LogEntry, PacketLog};
 use crate::random::CloneRandom;
 use crate::stats::LinkStats;
-use crate::units::{Span, Time};
+use crate::units::{Rate, Span, Time};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -152,16 +152,18 @@ pub struct Transmitter {
     pub(super) free_at: Time,
     /// True while nothing is being sent and a shaper in the discipline delays the queued packets.
     delayed: bool,
-    /// Fraction of a nanosecond carried over from the last transmissions, in units of 1/rate
-    /// nanoseconds.
+    /// Fraction of a nanosecond carried over from the last transmissions that started, in units of
+    /// 1/rate nanoseconds.
     pub(super) carry: u64,
     /// Packets sent or in transmission, with their arrival times at the far end. If departures are
     /// computed at enqueue, queued packets as well.
     pub(super) in_flight: VecDeque<(Time, Packet)>,
-    /// If departures are computed at enqueue: end of the transmission of each queued packet.
-    pub(super) ends: Option<VecDeque<Time>>,
+    /// True if departures are computed at enqueue.
+    pub(super) computes_departures: bool,
     /// End of the transmission of the packet enqueued last, if departures are computed at enqueue.
     last_end: Time,
+    /// As `carry`, at `last_end`.
+    last_carry: u64,
     /// Arrival time of the last packet sent. No later packet arrives earlier, even if the delay
     /// changes.
     last_arrival: Time,
@@ -186,6 +188,21 @@ impl fmt::Debug for Transmitter {
     }
 }
 
+/// Returns the end of a transmission of `len` bytes that starts at `at`. The remainder is carried
+/// over, so that n packets take n times their exact time.
+#[inline]
+fn transmission_end(at: Time, len: u32, rate: Rate, carry: &mut u64) -> Time {
+    let owed = u64::from(len) * 8 * 1_000_000_000 + *carry;
+    *carry = owed % rate.0;
+    at + Span(owed / rate.0)
+}
+
+/// True if `qdisc` holds packets. Asked only while the rate is 0.
+#[cold]
+fn has_packets<Q: Qdisc + ?Sized>(qdisc: &Q) -> bool {
+    qdisc.backlog().packets > 0
+}
+
 impl Transmitter {
     pub(super) fn new(
         spec: LinkSpec,
@@ -200,8 +217,9 @@ impl Transmitter {
             delayed: false,
             carry: 0,
             in_flight: VecDeque::new(),
-            ends: computes_departures.then(VecDeque::new),
+            computes_departures,
             last_end: Time::ZERO,
+            last_carry: 0,
             last_arrival: Time::ZERO,
             opportunities: None,
             bucket: None,
@@ -239,7 +257,7 @@ impl Transmitter {
         let mut arrival = (Time::NEVER, None);
         if accepted {
             self.stats.on_accept();
-            if self.ends.is_some() {
+            if self.computes_departures {
                 let ecn = if self.stats.marks.packets > marked { Ecn::Ce } else { ecn };
                 arrival = (self.schedule_departure(now, len), Some(ecn));
             }
@@ -281,7 +299,7 @@ impl Transmitter {
     #[inline(always)]
     fn start<Q: Qdisc + ?Sized>(&mut self, qdisc: &mut Q, at: Time) {
         self.delayed = false;
-        if self.spec.rate.0 == 0 && qdisc.backlog().packets > 0 {
+        if self.spec.rate.0 == 0 && has_packets(qdisc) {
             return self.stop();
         }
         let before = self.lost.len();
@@ -290,14 +308,15 @@ impl Transmitter {
             self.count_dropped(before);
         }
         let Some(packet) = next else { return self.stop_until(qdisc.ready_at(), at) };
-        self.free_at = match self.ends.as_mut().and_then(VecDeque::pop_front) {
-            Some(end) => end,
-            None => self.put_in_flight(at, packet),
-        };
-        self.stats.on_departure(at, packet.len, at - packet.arrived, self.free_at - at);
         if let Some(log) = &mut self.log {
             log.push(LogEntry { packet, left: at, why: None });
         }
+        self.free_at = if self.computes_departures {
+            transmission_end(at, packet.len, self.spec.rate, &mut self.carry)
+        } else {
+            self.put_in_flight(at, packet)
+        };
+        self.stats.on_departure(at, packet.len, at - packet.arrived, self.free_at - at);
     }
 
     /// Starts to send at `now` if packets wait at an idle link: only if its rate was 0.
@@ -332,7 +351,7 @@ impl Transmitter {
     fn put_in_flight(&mut self, at: Time, packet: Packet) -> Time {
         let (end, free) = match (&mut self.opportunities, &mut self.bucket) {
             (None, None) => {
-                let end = self.transmit(at, packet.len);
+                let end = transmission_end(at, packet.len, self.spec.rate, &mut self.carry);
                 (end, end)
             }
             (Some(opportunities), _) => opportunities.deliver(at, packet.len),
@@ -343,24 +362,14 @@ impl Transmitter {
         free
     }
 
-    /// Returns the end of a transmission that starts at `at`. The remainder is carried over, so
-    /// that n packets take n times their exact time.
-    #[inline]
-    fn transmit(&mut self, at: Time, len: u32) -> Time {
-        let owed = u64::from(len) * 8 * 1_000_000_000 + self.carry;
-        self.carry = owed % self.spec.rate.0;
-        at + Span(owed / self.spec.rate.0)
-    }
-
     /// Schedules the departure of an accepted packet of `len` bytes, about which everything is
     /// decided. Returns its arrival time at the far end.
     #[inline]
     fn schedule_departure(&mut self, now: Time, len: u32) -> Time {
-        let starts = if self.free_at < Time::NEVER { self.last_end } else { now };
-        self.last_end = self.transmit(starts, len);
-        if let Some(ends) = &mut self.ends {
-            ends.push_back(self.last_end);
+        if self.free_at == Time::NEVER {
+            (self.last_end, self.last_carry) = (now, 0);
         }
+        self.last_end = transmission_end(self.last_end, len, self.spec.rate, &mut self.last_carry);
         self.last_end + self.spec.delay
     }
 
@@ -384,7 +393,7 @@ impl Transmitter {
     #[inline]
     pub(super) fn next_event(&self) -> Option<Time> {
         let waiting =
-            self.ends.is_none() && self.free_at < Time::NEVER && self.stats.backlog().0 > 0;
+            !self.computes_departures && self.free_at < Time::NEVER && self.stats.backlog().0 > 0;
         waiting.then(|| self.free_at + self.spec.delay)
     }
 

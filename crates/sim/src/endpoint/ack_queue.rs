@@ -1,6 +1,6 @@
 //! Acks on the last hop to a sender: a FIFO with a constant delay. There is one entry per packet in
-//! flight, so entries are small: most acks carry no SACK blocks, and the blocks of those that do
-//! are kept in a second FIFO.
+//! flight, so entries are small: they have what a sender reads, most acks carry no SACK blocks, and
+//! the blocks of those that do are kept in a second FIFO.
 
 use crate::collections::prefetch::prefetch;
 use crate::endpoint::tcp::Ack;
@@ -12,45 +12,48 @@ struct QueuedAck {
     at: Time,
     ack: u64,
     connection: u32,
-    /// Size on the wire in bytes (header and at most three SACK blocks), number of SACK blocks,
-    /// and flags; see [`ECE`], [`SYN`], [`WIRE`] and [`BLOCKS`].
-    packed: u16,
     ce_packets: u16,
+    /// Number of SACK blocks.
+    blocks: u8,
+    ece: bool,
 }
-
-const WIRE: u16 = (1 << 11) - 1;
-const ECE: u16 = 1 << 11;
-const SYN: u16 = 1 << 12;
-/// Position of the number of blocks, which has two bits.
-const BLOCKS: u16 = 13;
 
 const _: () = assert!(size_of::<QueuedAck>() <= 24);
 
 /// FIFO of acks in order of arrival.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct AckQueue {
+    /// Arrival time of the first ack; [`Time::NEVER`] if there is none.
+    first_at: Time,
     line: VecDeque<QueuedAck>,
     sacks: VecDeque<[(u64, u64); 3]>,
 }
 
+impl Default for AckQueue {
+    fn default() -> AckQueue {
+        AckQueue { first_at: Time::NEVER, line: VecDeque::new(), sacks: VecDeque::new() }
+    }
+}
+
 impl AckQueue {
     /// Append an ack of `connection` that reaches the sender at `at`; `at` must not be earlier than
-    /// that of the previous ack.
+    /// that of the previous ack. Its size and SYN flag, which no sender reads, are not kept.
     #[inline]
     pub fn push(&mut self, at: Time, connection: u32, ack: &Ack) {
-        let Ack { ack, sacks, blocks, ece, syn, wire, ce_packets } = *ack;
+        let Ack { ack, sacks, blocks, ece, ce_packets, .. } = *ack;
         if blocks > 0 {
             self.sacks.push_back(sacks);
         }
-        let flags = u16::from(ece) * ECE + u16::from(syn) * SYN;
-        let packed = wire | flags | u16::from(blocks) << BLOCKS;
-        self.line.push_back(QueuedAck { at, ack, connection, packed, ce_packets });
+        if self.line.is_empty() {
+            self.first_at = at;
+        }
+        self.line.push_back(QueuedAck { at, ack, connection, ce_packets, blocks, ece });
     }
 
     /// Arrival time of the first ack; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next(&self) -> Time {
-        self.line.front().map_or(Time::NEVER, |a| a.at)
+        self.first_at
     }
 
     /// Prefetch the first entry and the one at the back.
@@ -71,19 +74,15 @@ impl AckQueue {
     /// field by field: moving a whole struct that was just written causes a store-forwarding stall.
     #[inline]
     pub fn pop(&mut self, now: Time, into: &mut Ack) -> Option<u32> {
-        let first = self.line.front().filter(|a| a.at <= now)?;
-        into.ack = first.ack;
-        let blocks = (first.packed >> BLOCKS & 3) as u8;
-        into.blocks = blocks;
-        into.ece = first.packed & ECE != 0;
-        into.syn = first.packed & SYN != 0;
-        into.wire = first.packed & WIRE;
-        into.ce_packets = first.ce_packets;
+        if now < self.first_at {
+            return None;
+        }
+        let QueuedAck { ack, connection, ce_packets, blocks, ece, .. } = self.line.pop_front()?;
+        self.first_at = self.line.front().map_or(Time::NEVER, |a| a.at);
+        (into.ack, into.ce_packets, into.blocks, into.ece) = (ack, ce_packets, blocks, ece);
         if blocks > 0 {
             into.sacks = self.sacks.pop_front()?;
         }
-        let connection = first.connection;
-        self.line.pop_front();
         Some(connection)
     }
 }
@@ -95,11 +94,10 @@ mod tests {
     #[test]
     fn acks_are_returned_unchanged_in_order() {
         let mut acks = AckQueue::default();
-        let plain = Ack { ack: 7, wire: 40, ece: true, ..Ack::default() };
+        let plain = Ack { ack: 7, ece: true, ..Ack::default() };
         let sacks = [(9, 10), (12, 15), (20, 30)];
-        // The largest header with the most blocks.
-        let holed = Ack { ack: 7, sacks, blocks: 3, wire: 1_024, ce_packets: 65_535, ..plain };
-        let sent = [plain, holed, Ack { syn: true, ..plain }, Ack { ece: false, ..holed }];
+        let holed = Ack { ack: 7, sacks, blocks: 3, ce_packets: 65_535, ..plain };
+        let sent = [plain, holed, Ack { ack: 8, ..plain }, Ack { ece: false, ..holed }];
         (1..).zip(&sent).for_each(|(t, ack)| acks.push(Time(t), t as u32, ack));
         assert_eq!(acks.next(), Time(1));
         assert!(acks.contains(4) && !acks.contains(5));

@@ -301,32 +301,21 @@ impl Simulation {
         let (flow, link) = (&mut flows[f], &mut links[l]);
         let Flow { hash, class, hosts: [source, destination], ect, .. } = *flow;
         self.work += outbox.segments.len();
-        let mut last = None;
+        let number = cast::place(f);
+        let mut packet =
+            Packet { flow: number, hash, source, destination, class, ..Packet::default() };
+        let mut last = Time::NEVER;
         for segment in &outbox.segments {
-            let (len, ecn) = (segment.wire_bytes, if segment.ect { ect } else { Ecn::NotEct });
-            let (arrived, flow_number, body) = (now, cast::place(f), 0);
-            let (ack, tcp) = (0, TcpFlags::default());
-            let packet = Packet {
-                arrived,
-                len,
-                flow: flow_number,
-                hash,
-                body,
-                source,
-                destination,
-                ack,
-                class,
-                ecn,
-                tcp,
-            };
+            packet.len = segment.wire_bytes;
+            packet.ecn = if segment.ect { ect } else { Ecn::NotEct };
             if let Some((at, ecn)) = link.send(now, packet) {
                 flow.receive_ahead(at, segment, ecn == Ecn::Ce, self.next_interruption);
-                last = Some(at);
+                last = at;
             }
         }
         outbox.segments.clear();
-        if let Some(at) = last.filter(|_| f >= self.unpooled_flows) {
-            self.notify_sessions(f, at);
+        if f >= self.unpooled_flows && last != Time::NEVER {
+            self.notify_sessions(f, last);
         }
     }
 

@@ -119,8 +119,10 @@ impl Receiver {
     /// acknowledged at once (RFC 9768).
     #[inline(always)]
     pub fn on_segment(&mut self, now: Time, seg: &Segment, ce: bool) -> Option<&Ack> {
-        self.marked |= ce && seg.ect;
-        self.answered |= seg.cwr;
+        if ce || seg.cwr {
+            self.marked |= ce && seg.ect;
+            self.answered |= seg.cwr;
+        }
         let end = seg.seq + if seg.syn { 1 } else { u64::from(seg.len) };
         let in_order = seg.seq <= self.next && end > self.next;
         let whole = self.held.is_empty();
@@ -135,12 +137,14 @@ impl Receiver {
                 self.move_block_to_front(seg.seq);
             }
         }
-        let again = self.ns2 && end == self.next;
         let accurate = self.feedback == EcnFeedback::Accurate;
         let changed = accurate && !seg.syn && self.count_mark(ce && seg.ect);
-        let delayable = whole && !seg.syn && (in_order || again) && !changed;
+        let delayable = || {
+            let again = || self.ns2 && end == self.next;
+            whole && !seg.syn && (in_order || again()) && !changed
+        };
         match self.delay {
-            Some(delay) if delayable && self.due == Time::NEVER => {
+            Some(delay) if self.due == Time::NEVER && delayable() => {
                 self.due = now + delay;
                 None
             }
