@@ -126,3 +126,15 @@ impl Packet {
 
 // A descriptor and the two links of its list fit in 48 bytes, within a cache line.
 const _: () = assert!(size_of::<Packet>() <= 40);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_that_is_set_twice_is_set() {
+        let both = TcpFlags::ACK.with(TcpFlags::ECE);
+        assert_eq!(both.with(TcpFlags::ACK), both);
+        assert_eq!(both.with_if(true, both), both);
+    }
+}

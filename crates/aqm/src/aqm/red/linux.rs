@@ -338,6 +338,10 @@ mod tests {
         while !red.adapt(Time::ZERO) {}
         assert!(red.max_p < PERCENT && red.max_p > PERCENT / 10 * 8);
         assert_eq!(red.step, (red.max_p + 5000) / 10_000);
+        // From 0.25 on, a step is a percent of 2^32, rounded to the nearest.
+        (red.qavg, red.max_p) = (11_001 << 1, 1 << 30);
+        red.adapt(Time::ZERO);
+        assert_eq!(red.max_p, (1 << 30) + 42_949_673);
     }
 
     #[test]
