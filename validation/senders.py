@@ -40,7 +40,7 @@ SHAPED = "100gbit"
 FRAME = {"packet": "1514B", "header": "66B"}
 """A frame of Ethernet with 1448 bytes of payload."""
 
-LINUX = {"rto_min": "200ms", "rack": True, "rtt_per_ack": True}
+LINUX = {"rto_min": "200ms", "rack": True, "rtt_per_ack": True, "linux_acks": True}
 """Settings of Linux for senders that have no preset."""
 
 ACCECN = {"header": "78B"}

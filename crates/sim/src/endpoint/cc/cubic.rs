@@ -185,6 +185,10 @@ impl CongestionControl for Cubic {
         self.rest = bytes - window.cwnd as f64;
     }
 
+    fn grows_when_recovered(&self) -> bool {
+        self.linux.is_some()
+    }
+
     fn on_congestion(
         &mut self,
         _: Time,

@@ -272,6 +272,10 @@ impl CongestionControl for AnyControl {
         dispatch!(&self.algorithm, c => c.reduces_for_loss_after_mark())
     }
 
+    fn grows_when_recovered(&self) -> bool {
+        dispatch!(&self.algorithm, c => c.grows_when_recovered())
+    }
+
     fn keeps_window_when_idle(&self) -> bool {
         dispatch!(&self.algorithm, c => c.keeps_window_when_idle())
     }
@@ -309,7 +313,13 @@ impl CongestionControl for AnyControl {
         let news = ack.delivered - self.delivered;
         self.delivered = ack.delivered;
         if let Some(prr) = &mut self.prr {
-            prr.on_ack_processed(window, ack, news);
+            let recovered = prr.on_ack_processed(window, ack, news);
+            if recovered && self.grows_when_recovered() {
+                let (at, flight) = (ack.now, window.cwnd);
+                let (rtt, srtt, after_timeout) = (None, ack.srtt, false);
+                let acked = NewDataAck { at, bytes: news, flight, rtt, srtt, after_timeout };
+                dispatch!(&mut self.algorithm, c => c.on_ack(window, &acked));
+            }
         }
         self.pace(window, ack.srtt);
     }
@@ -351,7 +361,7 @@ mod tests {
     use super::super::RecoveryState;
     use super::*;
     use crate::endpoint::tcp::{TCPS, parse};
-    use sojourn_aqm::params::Setting::Flag;
+    use sojourn_aqm::params::Setting::{Flag, Text};
 
     /// Control of the TCP `name` with the `options` switched on.
     fn control(name: &str, options: &[&'static str]) -> AnyControl {
@@ -462,6 +472,27 @@ mod tests {
             let ack = ProcessedAck { now: Time(1), delivered, flight: 8_000, srtt, state };
             c.on_ack_processed(&mut WINDOW.clone(), &ack);
             assert!(shown(&c).contains(&format!("prr_delivered: {delivered}")), "{}", shown(&c));
+        }
+    }
+
+    #[test]
+    fn in_linux_the_ack_that_ends_a_recovery_counts() {
+        for (variant, cwnd) in [("rfc", 2_500), ("linux", 3_000)] {
+            let settings = [("prr", Flag(true)), ("variant", Text(variant))];
+            let params = parse("sack", settings).unwrap();
+            let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+            let mut control = AnyControl::new(&params.control, &params.settings, &mut rng);
+            let mut w = Window { cwnd: 5_000, ssthresh: 9_000, mss: 1_000 };
+            let cause = CongestionSignal::Loss;
+            w.ssthresh = control.on_congestion(Time::ZERO, &w, w.cwnd, cause);
+            for (delivered, state) in
+                [(1_000, RecoveryState::Recovery), (3_000, RecoveryState::Open)]
+            {
+                let (now, flight, srtt) = (Time::ZERO, 1_000, None);
+                let ack = ProcessedAck { now, delivered, flight, srtt, state };
+                control.on_ack_processed(&mut w, &ack);
+            }
+            assert_eq!(w.cwnd, cwnd, "{variant}");
         }
     }
 }

@@ -190,6 +190,12 @@ pub trait CongestionControl {
         false
     }
 
+    /// True if the ack that ends a recovery with PRR counts for the growth of the window, as in
+    /// Linux.
+    fn grows_when_recovered(&self) -> bool {
+        false
+    }
+
     /// True if the window is kept after an idle period.
     fn keeps_window_when_idle(&self) -> bool {
         false

@@ -49,17 +49,19 @@ impl Prr {
         }
     }
 
-    /// Set the window for an ack that delivered `news` bytes.
-    pub fn on_ack_processed(&mut self, window: &mut Window, ack: &ProcessedAck, news: u64) {
+    /// Set the window for an ack that delivered `news` bytes. Returns true if it ended a recovery
+    /// from losses.
+    pub fn on_ack_processed(&mut self, window: &mut Window, ack: &ProcessedAck, news: u64) -> bool {
         if self.recover_fs == 0 {
-            return;
+            return false;
         }
         if ack.state != RecoveryState::Recovery && !self.reduces_for_mark() {
-            if ack.state == RecoveryState::Open {
+            let open = ack.state == RecoveryState::Open;
+            if open {
                 window.cwnd = window.ssthresh;
             }
             self.recover_fs = 0;
-            return;
+            return open && self.mark_end == 0;
         }
         self.prr_delivered += news;
         let (pipe, ssthresh) = (ack.flight, window.ssthresh);
@@ -71,6 +73,7 @@ impl Prr {
             limit.min(ssthresh - pipe)
         };
         window.cwnd = (pipe + send).max(window.mss);
+        false
     }
 }
 
@@ -133,10 +136,10 @@ mod tests {
             srtt: None,
             state: RecoveryState::Open,
         };
-        prr.on_ack_processed(&mut w, &ack, 1);
+        assert!(prr.on_ack_processed(&mut w, &ack, 1));
         assert_eq!(w.cwnd, 10);
         w.cwnd = 4;
-        prr.on_ack_processed(&mut w, &ack, 1);
+        assert!(!prr.on_ack_processed(&mut w, &ack, 1));
         assert_eq!(w.cwnd, 4, "only once");
     }
 

@@ -6,13 +6,27 @@
 //! reduction for ECN marks than for losses, by `beta_ecn`; off by default).
 //!
 //! **Symbols**: `L` of RFC 3465 is the parameter `abc_limit`.
+//!
+//! **Linux** With `variant = "linux"`, (1) the window is a whole number of segments after a loss,
+//! rounded down (`tcp_reno_ssthresh`); (2) with `prr`, the ack that ends a recovery also counts for
+//! growth (`tcp_cong_control`). At windows below ten segments this changes the rate by a tenth.
 
 use super::{CongestionControl, CongestionSignal, ControlParams, NewDataAck, Window};
 use crate::endpoint::common_params::CommonParams;
 use sojourn_aqm::cast;
-use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::Time;
+use sojourn_aqm::{choice, params};
+
+choice! {
+    /// Variant of Reno.
+    pub enum RenoVariant {
+        /// RFC 5681.
+        Rfc = "rfc",
+        /// Linux: whole segments.
+        Linux = "linux",
+    }
+}
 
 params! {
     /// Parameters of [`Reno`].
@@ -20,6 +34,8 @@ params! {
         /// Threshold after an ECN mark divided by the flight size before; RFC 8511 proposes 0.8.
         /// rfc only.
         beta_ecn: f64 = 0.5, [0.1 => 0.99], "beta_ecn", [];
+        /// Variant of the algorithm.
+        variant: RenoVariant = RenoVariant::Rfc, [], "", [];
     }
 }
 
@@ -32,12 +48,13 @@ pub struct Reno {
     limit: u64,
     /// Threshold after a mark, as a fraction of the flight size.
     beta_ecn: f64,
+    variant: RenoVariant,
 }
 
 impl Reno {
     /// Create a control whose slow start grows the window by at most `limit` segments per ack.
     pub fn with_params(limit: u64) -> Reno {
-        Reno { bytes_acked: 0, limit, beta_ecn: 0.5 }
+        Reno { bytes_acked: 0, limit, beta_ecn: 0.5, variant: RenoVariant::Rfc }
     }
 
     /// Limit on the growth per ack in slow start, segments.
@@ -49,7 +66,8 @@ impl Reno {
 impl CongestionControl for Reno {
     fn new(control: &ControlParams, common: &CommonParams, _: &mut dyn Random) -> Reno {
         let ControlParams::Reno(own) = control else { unreachable!("chosen by name") };
-        Reno { beta_ecn: own.beta_ecn, ..Reno::with_params(common.abc_limit) }
+        let RenoParams { beta_ecn, variant } = *own;
+        Reno { beta_ecn, variant, ..Reno::with_params(common.abc_limit) }
     }
 
     fn reset(&mut self) {
@@ -70,6 +88,10 @@ impl CongestionControl for Reno {
         }
     }
 
+    fn grows_when_recovered(&self) -> bool {
+        self.variant == RenoVariant::Linux
+    }
+
     fn on_congestion(
         &mut self,
         _: Time,
@@ -82,7 +104,11 @@ impl CongestionControl for Reno {
             CongestionSignal::Mark => cast::trunc(flight as f64 * self.beta_ecn), // RFC 8511 §3.2
             _ => flight / 2,                                                      // RFC 5681 (4)
         };
-        left.max(2 * window.mss)
+        let whole = match self.variant {
+            RenoVariant::Rfc => left,
+            RenoVariant::Linux => left / window.mss * window.mss,
+        };
+        whole.max(2 * window.mss)
     }
 }
 
@@ -137,6 +163,14 @@ mod tests {
         assert_eq!(reno.on_congestion(Time::ZERO, &w, 20_000, CongestionSignal::Loss), 10_000);
         assert_eq!(reno.on_congestion(Time::ZERO, &w, 3_000, CongestionSignal::Timeout), 2_000);
         assert_eq!(reno.bytes_acked, 0);
+    }
+
+    #[test]
+    fn in_linux_the_window_after_a_loss_is_whole() {
+        let w = Window { cwnd: 5_000, ssthresh: 0, mss: 1_000 };
+        let mut reno = Reno { variant: RenoVariant::Linux, ..Reno::with_params(1) };
+        let mut left = |flight| reno.on_congestion(Time::ZERO, &w, flight, CongestionSignal::Loss);
+        assert_eq!([9_000, 5_000, 3_000].map(&mut left), [4_000, 2_000, 2_000]);
     }
 
     #[test]

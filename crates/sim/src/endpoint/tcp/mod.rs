@@ -84,6 +84,8 @@ pub struct Segment {
     pub cwr: bool,
     /// True for a retransmission.
     pub retransmission: bool,
+    /// PSH: the receiver acknowledges at once, if it acknowledges as Linux (`linux_acks`).
+    pub push: bool,
     /// True if the packet is ECN-capable.
     pub ect: bool,
 }

@@ -394,7 +394,8 @@ impl Ns2Sender {
         let wire = if syn { self.header_bytes } else { self.packet_bytes };
         let ect = self.ecn && !syn;
         let len = u32::from(!syn);
-        out.push(Segment { seq, len, wire_bytes: wire, syn, cwr, retransmission: again, ect });
+        let (retransmission, push) = (again, false);
+        out.push(Segment { seq, len, wire_bytes: wire, syn, cwr, retransmission, push, ect });
         self.stats.sent_packets += 1;
         self.stats.retransmitted_packets += u64::from(again);
         let idle = self.una == self.max;

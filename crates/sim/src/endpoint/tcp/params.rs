@@ -205,6 +205,9 @@ impl TcpParams {
                 format!("not supported by {} in this profile; use sack in profile rfc", self.name);
             return refuse("prr", text);
         }
+        if self.settings.linux_acks && !(rfc && resolved(self.settings.delayed_ack)) {
+            return refuse("linux_acks", "needs delayed_ack = true and profile rfc".into());
+        }
         if self.settings.rack && (!rfc || self.recovery != LossRecovery::Sack) {
             let text =
                 format!("not supported by {} in this profile; use sack in profile rfc", self.name);

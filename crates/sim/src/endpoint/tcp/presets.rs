@@ -15,6 +15,7 @@ const LINUX: &Values = &[
     ("rtt_per_ack", "true"),
     ("reduce_cwnd", "true"),
     ("abc_limit", "2"),
+    ("linux_acks", "true"),
 ];
 
 /// TCPs with the settings of Linux: name, name without them, and settings besides [`LINUX`].
@@ -22,7 +23,7 @@ pub(super) const PRESETS: &[(&str, &str, &Values)] = &[
     ("linux_bbr", "bbr", &[("tso", "true")]),
     ("linux_cubic", "cubic", &[("prr", "true"), ("variant", "linux")]),
     ("linux_dctcp", "dctcp", &[("prr", "true")]),
-    ("linux_reno", "sack", &[("prr", "true")]),
+    ("linux_reno", "sack", &[("prr", "true"), ("variant", "linux")]),
 ];
 
 /// Returns the TCP and the settings for which `name` stands, if it is one of [`PRESETS`].

@@ -2,6 +2,9 @@
 //!
 //! Shared by both profiles, which differ in one case; see [`Receiver::on_segment`].
 
+mod linux_acks;
+
+use self::linux_acks::LinuxAcks;
 use super::params::{EcnFeedback, LossRecovery, Profile, TcpParams, resolved};
 use super::ranges::Ranges;
 use super::{Ack, Segment};
@@ -42,6 +45,8 @@ pub struct Receiver {
     unit: u64,
     /// Delay of a delayed ack; `None` if acks are immediate.
     delay: Option<Span>,
+    /// State of `linux_acks`.
+    linux: Option<Box<LinuxAcks>>,
     /// Last ack: written in place and returned by reference, because it is large.
     last: Ack,
     /// Payload bytes delivered in previous connections.
@@ -70,6 +75,7 @@ impl Receiver {
             ack_bytes: u16::try_from(s.header_bytes()).expect("header is at most 1,000 bytes"),
             unit: if ns2 { s.payload() } else { 1 },
             delay: resolved(s.delayed_ack).then(|| resolved(s.delayed_ack_timeout)),
+            linux: s.linux_acks.then(|| Box::new(LinuxAcks::new(resolved(s.delayed_ack_timeout)))),
             last: Ack::default(),
             before: 0,
         }
@@ -83,6 +89,9 @@ impl Receiver {
         (self.recents, self.due) = (0, Time::NEVER);
         (self.echo, self.marked, self.answered) = (false, false, false);
         (self.ce, self.ce_packets) = (false, 0);
+        if let Some(linux) = &mut self.linux {
+            linux.reset();
+        }
     }
 
     /// Prepare for [`Receiver::on_segment`], with the same arguments. With the echo of RFC 8257, a
@@ -143,6 +152,10 @@ impl Receiver {
             let again = || self.ns2 && end == self.next;
             whole && !seg.syn && (in_order || again()) && !changed
         };
+        if self.linux.is_some() {
+            let delayable = delayable();
+            return self.acknowledge_as_linux(now, seg, in_order, delayable);
+        }
         match self.delay {
             Some(delay) if self.due == Time::NEVER && delayable() => {
                 self.due = now + delay;
@@ -175,6 +188,10 @@ impl Receiver {
 
     #[cold]
     fn send_delayed_ack(&mut self) -> &Ack {
+        if let Some(linux) = &mut self.linux {
+            linux.on_timer();
+            linux.on_ack();
+        }
         self.due = Time::NEVER;
         self.write_ack(false)
     }

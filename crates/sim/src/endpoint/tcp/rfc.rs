@@ -26,6 +26,7 @@
 //! **Cost**: under 400 bytes per sender; no work per packet in flight (except SACK).
 
 mod hooks;
+mod push;
 mod rack;
 mod recovery;
 mod sack;
@@ -82,6 +83,8 @@ pub struct RfcSender<C> {
     pub(super) reduce_once_per_window: bool,
     /// True if congestion reduces the window instead of the data in flight.
     pub(super) reduce_cwnd: bool,
+    /// True if PSH is set as in Linux.
+    sets_push: bool,
     pub(super) rtt: RttEstimator,
     /// End of the segment being timed and its transmission time.
     pub(super) rtt_segment: Option<(u64, Time)>,
@@ -132,6 +135,7 @@ impl<C: CongestionControl> RfcSender<C> {
             limited_transmit: s.limited_transmit,
             reduce_once_per_window: s.careful,
             reduce_cwnd: s.reduce_cwnd,
+            sets_push: s.linux_acks,
             rtt: if s.rack && s.rtt_per_ack {
                 RttEstimator::linux(RtoBounds::of(s))
             } else {
@@ -285,7 +289,15 @@ impl<C: CongestionControl> RfcSender<C> {
     }
 
     /// Send what the window allows.
+    #[inline(always)]
     pub(super) fn send(&mut self, now: Time, out: &mut Vec<Segment>) {
+        self.send_allowed(now, out);
+        if self.sets_push {
+            self.set_push(out);
+        }
+    }
+
+    fn send_allowed(&mut self, now: Time, out: &mut Vec<Segment>) {
         if C::HOOKED {
             self.report_app_limited();
         }
@@ -339,7 +351,8 @@ impl<C: CongestionControl> RfcSender<C> {
         #[expect(clippy::cast_possible_truncation, reason = "at most the payload of 65,535 bytes")]
         let len = len as u32;
         let wire = len + self.header_bytes;
-        out.push(Segment { seq, len, wire_bytes: wire, syn, cwr, retransmission: again, ect });
+        let (retransmission, push) = (again, false);
+        out.push(Segment { seq, len, wire_bytes: wire, syn, cwr, retransmission, push, ect });
         self.stats.sent_packets += 1;
         let end = if syn { 1 } else { seq + u64::from(len) };
         if C::HOOKED && !syn {

@@ -1,6 +1,7 @@
 //! The sender alone, with acks made by hand and a congestion control that records its calls.
 
 mod ecn;
+mod push;
 mod recovery;
 mod sack;
 

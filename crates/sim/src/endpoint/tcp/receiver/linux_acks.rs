@@ -1,0 +1,272 @@
+//! When Linux's receiver delays an ack, and for how long.
+//!
+//! **Source**: Linux 6.18 `net/ipv4/tcp_input.c` (`tcp_event_data_recv`, `tcp_measure_rcv_mss`,
+//! `tcp_enter_quickack_mode`), `tcp_output.c` (`tcp_send_delayed_ack`, `tcp_dec_quickack_mode`) and
+//! `tcp_timer.c` (`tcp_delack_timer_handler`).
+//!
+//! **Departures** The program reads at once. The answer to a SYN gives the only round-trip time,
+//! from it to the first data. Times are not whole ticks of the kernel.
+
+use super::super::params::EcnFeedback;
+use super::super::{Ack, Segment};
+use super::Receiver;
+use sojourn_aqm::units::{Span, Time};
+
+/// Most segments that are acknowledged at once after the start, a pause or a duplicate.
+const MAX_QUICK: u32 = 16;
+/// Segments that are acknowledged at once after a mark.
+const QUICK_AFTER_MARK: u32 = 2;
+/// Minimum of the receiver's own retransmission timeout, less the round-trip time.
+const RTO_MIN: Span = Span::ms(200);
+
+/// State of the delayed acks of a connection.
+#[derive(Clone, Debug)]
+pub struct LinuxAcks {
+    /// Shortest delay.
+    least: Span,
+    /// Delay of an ack, before its upper bound (`ato`); zero before the first data.
+    ato: Span,
+    /// Segments that are still to be acknowledged at once (`quick`).
+    quick: u32,
+    /// Time of the last data in order.
+    heard: Time,
+    /// Time of the SYN.
+    syn: Time,
+    rtt: Span,
+}
+
+impl LinuxAcks {
+    /// Create the state for a new connection, with delays of at least `least`.
+    pub fn new(least: Span) -> LinuxAcks {
+        let (ato, rtt) = (Span::ZERO, Span::ZERO);
+        LinuxAcks { least, ato, quick: 0, heard: Time::ZERO, syn: Time::ZERO, rtt }
+    }
+
+    /// Start anew.
+    pub fn reset(&mut self) {
+        *self = LinuxAcks::new(self.least);
+    }
+
+    /// Note a SYN.
+    pub fn on_syn(&mut self, now: Time) {
+        self.syn = now;
+    }
+
+    /// Note data in order: the delay follows the gaps between segments.
+    pub fn on_data(&mut self, now: Time) {
+        let gap = now - self.heard;
+        self.heard = now;
+        if self.ato == Span::ZERO {
+            self.rtt = now - self.syn;
+            (self.ato, self.quick) = (self.least, MAX_QUICK);
+        } else if gap <= Span(self.least.0 / 2) {
+            self.ato = Span(self.ato.0 / 2 + self.least.0 / 2);
+        } else if gap < self.ato {
+            self.ato = Span(self.ato.0 / 2 + gap.0).min(self.rto());
+        } else if gap > self.rto() {
+            self.quick = self.quick.max(MAX_QUICK);
+        }
+    }
+
+    /// Note a segment that had arrived before.
+    pub fn on_duplicate(&mut self) {
+        (self.quick, self.ato) = (self.quick.max(MAX_QUICK), self.least);
+    }
+
+    /// Note the first mark of an echo.
+    pub fn on_mark(&mut self) {
+        (self.quick, self.ato) = (self.quick.max(QUICK_AFTER_MARK), self.least);
+    }
+
+    /// True if the next segment is acknowledged at once.
+    pub fn is_quick(&self) -> bool {
+        self.quick > 0
+    }
+
+    /// Note an ack.
+    pub fn on_ack(&mut self) {
+        if self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.ato = self.least;
+            }
+        }
+    }
+
+    /// Note that the delay of an ack has passed.
+    pub fn on_timer(&mut self) {
+        self.ato = Span(self.ato.0 * 2).min(self.rto());
+    }
+
+    /// Delay of an ack: at most a round-trip time, if that is longer than the shortest delay.
+    pub fn delay(&self) -> Span {
+        self.ato.min(self.rtt.max(self.least)).max(self.least)
+    }
+
+    /// Retransmission timeout after one sample.
+    fn rto(&self) -> Span {
+        self.rtt + Span(self.rtt.0 * 2).max(RTO_MIN)
+    }
+}
+
+impl Receiver {
+    /// Acknowledge `seg` at once, or note when to. `delayable` is false for a segment that every
+    /// receiver acknowledges at once.
+    #[cold]
+    pub(super) fn acknowledge_as_linux(
+        &mut self,
+        now: Time,
+        seg: &Segment,
+        in_order: bool,
+        delayable: bool,
+    ) -> Option<&Ack> {
+        let linux = self.linux.as_mut()?;
+        if seg.syn {
+            linux.on_syn(now);
+        } else if in_order {
+            linux.on_data(now);
+        } else if seg.seq < self.next {
+            linux.on_duplicate();
+        }
+        if self.feedback == EcnFeedback::Rfc3168 && self.marked && !self.echo {
+            linux.on_mark();
+        }
+        if delayable && !seg.push && !linux.is_quick() && self.due == Time::NEVER {
+            self.due = now + linux.delay();
+            return None;
+        }
+        if !seg.syn {
+            linux.on_ack();
+        }
+        self.due = Time::NEVER;
+        Some(self.write_ack(seg.syn))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::params::parse;
+    use super::*;
+    use sojourn_aqm::params::Setting::Flag;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::ms(ms)
+    }
+
+    /// State after a SYN, first data `rtt` ms later, and 16 acks.
+    fn settled(rtt: u64) -> LinuxAcks {
+        let mut acks = LinuxAcks::new(Span::ms(40));
+        acks.on_syn(at(0));
+        acks.on_data(at(rtt));
+        (0..MAX_QUICK).for_each(|_| acks.on_ack());
+        acks
+    }
+
+    #[test]
+    fn the_first_sixteen_segments_are_acknowledged_at_once() {
+        let mut acks = LinuxAcks::new(Span::ms(40));
+        assert!(!acks.is_quick());
+        acks.on_data(at(50));
+        for _ in 0..16 {
+            assert!(acks.is_quick());
+            acks.on_ack();
+        }
+        assert!(!acks.is_quick());
+    }
+
+    #[test]
+    fn the_delay_follows_the_gaps_up_to_the_round_trip_time() {
+        let mut acks = settled(60);
+        assert_eq!(acks.delay(), Span::ms(40));
+        acks.on_data(at(96)); // 36 ms: 40/2 + 36
+        assert_eq!(acks.delay(), Span::ms(56));
+        acks.on_data(at(132)); // 56/2 + 36 = 64, above the round-trip time
+        assert_eq!(acks.delay(), Span::ms(60));
+        acks.on_data(at(133)); // 64/2 + 20
+        assert_eq!(acks.delay(), Span::ms(52));
+        acks.on_timer(); // 104
+        assert_eq!(acks.delay(), Span::ms(60));
+        assert_eq!(settled(10).delay(), Span::ms(40), "never shorter");
+    }
+
+    #[test]
+    fn pauses_duplicates_and_marks_are_followed_by_quick_acks() {
+        let count = |acks: &mut LinuxAcks| {
+            (0..)
+                .take_while(|_| {
+                    let quick = acks.is_quick();
+                    acks.on_ack();
+                    quick
+                })
+                .count()
+        };
+        let mut acks = settled(50); // timeout 250 ms
+        acks.on_data(at(50 + 250));
+        assert_eq!(count(&mut acks), 0);
+        acks.on_data(at(50 + 250 + 251));
+        assert_eq!(count(&mut acks), 16);
+        acks.on_duplicate();
+        assert_eq!(count(&mut acks), 16);
+        acks.on_mark();
+        assert_eq!(count(&mut acks), 2);
+    }
+
+    /// Receiver with a round-trip time of 50 ms that has acknowledged 16 segments, and the next
+    /// sequence number.
+    fn receiver() -> (Receiver, u64) {
+        let mut r = Receiver::new(&parse("sack", [("linux_acks", Flag(true))]).unwrap());
+        let syn = Segment { syn: true, ..Segment::default() };
+        assert!(r.on_segment(at(0), &syn, false).is_some_and(|ack| ack.syn));
+        for seq in 1..17 {
+            let quick = r.on_segment(at(50), &segment(seq), false).map(|ack| ack.ack);
+            assert_eq!(quick, Some(seq + 1));
+        }
+        (r, 17)
+    }
+
+    fn segment(seq: u64) -> Segment {
+        Segment { seq, len: 1, ect: true, ..Segment::default() }
+    }
+
+    #[test]
+    fn a_segment_with_push_is_acknowledged_at_once() {
+        let (mut r, next) = receiver();
+        let mut take = |ms, seg: Segment| r.on_segment(at(ms), &seg, false).map(|ack| ack.ack);
+        assert_eq!(take(51, segment(next)), None);
+        assert_eq!(take(52, segment(next + 1)), Some(next + 2), "every second");
+        assert_eq!(take(53, Segment { push: true, ..segment(next + 2) }), Some(next + 3));
+        assert_eq!(take(54, segment(next + 3)), None);
+        assert_eq!(r.timer(), at(54 + 40));
+    }
+
+    #[test]
+    fn the_timer_of_an_ack_follows_gaps_and_its_expiry() {
+        let (mut r, next) = receiver();
+        assert_eq!(r.on_segment(at(86), &segment(next), false), None);
+        assert_eq!(r.timer(), at(86 + 50), "36 ms after the last: 56 ms, at most 50");
+        assert!(r.on_timer(at(136)).is_some());
+        assert_eq!(r.on_segment(at(146), &segment(next + 1), false), None);
+        assert_eq!(r.timer(), at(146 + 50), "112/2 + 20 ms");
+    }
+
+    #[test]
+    fn a_duplicate_and_a_mark_are_followed_by_quick_acks() {
+        let (mut r, next) = receiver();
+        assert_eq!(r.on_segment(at(51), &segment(next), true).map(|ack| ack.ece), Some(true));
+        assert!(r.on_segment(at(52), &segment(next + 1), false).is_some(), "two after a mark");
+        assert!(r.on_segment(at(53), &segment(next + 2), false).is_none());
+        assert!(r.on_segment(at(54), &segment(next), false).is_some(), "a duplicate");
+        for seq in next + 3..next + 18 {
+            assert!(r.on_segment(at(55), &segment(seq), false).is_some());
+        }
+        assert!(r.on_segment(at(55), &segment(next + 18), false).is_none());
+    }
+
+    #[test]
+    fn a_new_connection_starts_anew() {
+        let (mut r, _) = receiver();
+        r.reset();
+        r.on_segment(at(100), &Segment { syn: true, ..Segment::default() }, false);
+        assert!(r.on_segment(at(130), &segment(1), false).is_some(), "quick");
+    }
+}
