@@ -126,3 +126,15 @@ def test_an_address_identifies_its_row() -> None:
         assert [testbed.row_of(testbed.address(end, row)) for end in (0, 1)] == [row, row]
     assert testbed.address(0, 0) == "198.18.0.16"
     assert testbed.address(1, 240) == "198.19.1.0"
+
+
+@pytest.mark.parametrize("name", ["linux_bbr", "linux_cubic", "linux_reno"])
+def test_senders_with_settings_of_linux_run_on_linux(name: str) -> None:
+    """What a preset says is what the kernel does: only the timeout needs an attribute."""
+    one = planned({"tcp": name})
+    assert one.hosts[0].there == "rto_min 200ms"
+    assert one.sysctls["ipv4/tcp_timestamps"] == "1"
+    for other in ({"linux_acks": False}, {"abc_limit": 1}):
+        assert planned({"tcp": {"name": name, **other}}).hosts
+    with pytest.raises(InputError, match="cannot be set on real packets"):
+        planned({"tcp": {"name": name, "limited_transmit": False}})

@@ -127,6 +127,13 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     Integer; default 1; 1 to 2; the paper's L.
     """
 
+    linux_acks: bool | None = None
+    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
+    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
+    duplicate, 2 after a mark, and those with PSH (the last of a burst) are acknowledged at once.
+    Needs delayed_ack; rfc only. Flag; default false.
+    """
+
     pacing: bool | Literal["auto"] | None = None
     """If true, segments are paced (at two windows per round trip in slow start, then 1.2) instead
     of sent in bursts; auto: only for bbr, bbr3 and prague, which set their own rate. rfc only. Flag
@@ -417,6 +424,9 @@ class NewReno(TcpParameters, kw_only=True, frozen=True, tag="newreno"):
     only. Number; default 0.5; 0.1 to 0.99.
     """
 
+    variant: Literal["rfc", "linux"] | None = None
+    """Variant of the algorithm. One of rfc, linux; default rfc."""
+
 
 class Prague(TcpParameters, kw_only=True, frozen=True, tag="prague"):
     """L4S sender: reduces in proportion to counted marks, whatever the RTT; rfc only.
@@ -465,6 +475,9 @@ class Reno(TcpParameters, kw_only=True, frozen=True, tag="reno"):
     only. Number; default 0.5; 0.1 to 0.99.
     """
 
+    variant: Literal["rfc", "linux"] | None = None
+    """Variant of the algorithm. One of rfc, linux; default rfc."""
+
 
 class Sack(TcpParameters, kw_only=True, frozen=True, tag="sack"):
     """Selective acknowledgements: repairs several losses per round trip.
@@ -477,6 +490,9 @@ class Sack(TcpParameters, kw_only=True, frozen=True, tag="sack"):
     only. Number; default 0.5; 0.1 to 0.99.
     """
 
+    variant: Literal["rfc", "linux"] | None = None
+    """Variant of the algorithm. One of rfc, linux; default rfc."""
+
 
 class Tahoe(TcpParameters, kw_only=True, frozen=True, tag="tahoe"):
     """Fast retransmit, then slow start from one packet.
@@ -488,6 +504,9 @@ class Tahoe(TcpParameters, kw_only=True, frozen=True, tag="tahoe"):
     """Threshold after an ECN mark divided by the flight size before; RFC 8511 proposes 0.8. rfc
     only. Number; default 0.5; 0.1 to 0.99.
     """
+
+    variant: Literal["rfc", "linux"] | None = None
+    """Variant of the algorithm. One of rfc, linux; default rfc."""
 
 
 class Vegas(TcpParameters, kw_only=True, frozen=True, tag="vegas"):
@@ -522,6 +541,13 @@ class LinuxBbr(Bbr, kw_only=True, frozen=True, tag="linux_bbr"):
     abc_limit: int | None = None
     """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
     Integer; default 2; 1 to 2; the paper's L.
+    """
+
+    linux_acks: bool | None = None
+    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
+    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
+    duplicate, 2 after a mark, and those with PSH (the last of a burst) are acknowledged at once.
+    Needs delayed_ack; rfc only. Flag; default true.
     """
 
     rack: bool | None = None
@@ -570,6 +596,13 @@ class LinuxCubic(Cubic, kw_only=True, frozen=True, tag="linux_cubic"):
     abc_limit: int | None = None
     """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
     Integer; default 2; 1 to 2; the paper's L.
+    """
+
+    linux_acks: bool | None = None
+    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
+    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
+    duplicate, 2 after a mark, and those with PSH (the last of a burst) are acknowledged at once.
+    Needs delayed_ack; rfc only. Flag; default true.
     """
 
     prr: bool | None = None
@@ -624,6 +657,13 @@ class LinuxDctcp(Dctcp, kw_only=True, frozen=True, tag="linux_dctcp"):
     Integer; default 2; 1 to 2; the paper's L.
     """
 
+    linux_acks: bool | None = None
+    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
+    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
+    duplicate, 2 after a mark, and those with PSH (the last of a burst) are acknowledged at once.
+    Needs delayed_ack; rfc only. Flag; default true.
+    """
+
     prr: bool | None = None
     """If true, recovery reduces the window gradually (PRR, RFC 6937); rfc and SACK only. Flag;
     default true.
@@ -671,6 +711,13 @@ class LinuxReno(Sack, kw_only=True, frozen=True, tag="linux_reno"):
     Integer; default 2; 1 to 2; the paper's L.
     """
 
+    linux_acks: bool | None = None
+    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
+    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
+    duplicate, 2 after a mark, and those with PSH (the last of a burst) are acknowledged at once.
+    Needs delayed_ack; rfc only. Flag; default true.
+    """
+
     prr: bool | None = None
     """If true, recovery reduces the window gradually (PRR, RFC 6937); rfc and SACK only. Flag;
     default true.
@@ -698,3 +745,6 @@ class LinuxReno(Sack, kw_only=True, frozen=True, tag="linux_reno"):
     5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
     true.
     """
+
+    variant: Literal["rfc", "linux"] | None = None
+    """Variant of the algorithm. One of rfc, linux; default linux."""

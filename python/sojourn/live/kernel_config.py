@@ -52,8 +52,19 @@ _HEADERS = {40: False, 52: True}
 _SUPPORTED = ("header", "packet", "initial_window", "ecn", "delayed_ack", "rto_min")
 """Parameters that can be set; the others have the kernel's values."""
 
-_ALWAYS = {"rack": True, "prr": True, "alpha_rises": False}
-"""Values that the kernel always has; a scenario may state them."""
+_ALWAYS = {
+    "abc_limit": 2,
+    "alpha_rises": False,
+    "linux_acks": True,
+    "prr": True,
+    "rack": True,
+    "reduce_cwnd": True,
+    "reordering_window": True,
+    "rtt_per_ack": True,
+    "tso": True,
+    "variant": "linux",
+}
+"""Values that the kernel always has; a scenario may state them, as the presets of Linux do."""
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ params! {
         /// instead of sent in bursts; auto: only for bbr, bbr3 and prague, which set their own
         /// rate. rfc only.
         pacing: Option<bool> = None, [], "", ["paced"];
-        /// If true, recovery reduces the window gradually (PRR, RFC 6937); rfc and SACK only.
+        /// If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only.
         prr: bool = false, [], "", [];
         /// If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC
         /// 8985); rfc and SACK only.

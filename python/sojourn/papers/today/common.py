@@ -25,6 +25,7 @@ LINUX: Table = {
     "reduce_cwnd": True,
     "rtt_per_ack": True,
     "abc_limit": 2,
+    "linux_acks": True,
 }
 """Settings of Linux for BBRv3, which has no preset."""
 

@@ -2,10 +2,13 @@
 //! round trip, in proportion to delivered data, instead of pausing for half a round trip. The same
 //! in the round trip after an ECN mark, in which the window does not grow.
 //!
-//! **Source**: RFC 6937 §3, with the slow-start reduction bound (PRR-SSRB). For marks: Linux, whose
-//! state CWR lasts until the data sent before the reduction is acknowledged.
+//! **Source**: RFC 9937 §6.2, which obsoletes RFC 6937. For marks: Linux, whose state CWR lasts until
+//! the data sent before the reduction is acknowledged.
 //!
-//! **Symbols** `prr_delivered`, `prr_out`, `RecoverFS` as in the RFC; `DeliveredData` is `news`.
+//! **Symbols** `prr_delivered`, `prr_out`, `RecoverFS`, `safeACK` as in the RFC; `DeliveredData` is
+//! `news`, `inflight` is `pipe`.
+//!
+//! **Departure** `RecoverFS` is the flight size that the sender reports, or its window.
 
 use super::{CongestionSignal, ProcessedAck, RecoveryState, Window};
 use sojourn_aqm::cast;
@@ -22,6 +25,10 @@ pub struct Prr {
     /// Cumulative ack, and next sequence number to send.
     una: u64,
     next: u64,
+    /// True if the last ack advanced the cumulative ack.
+    advanced: bool,
+    /// Bytes in the network after the last ack, and those sent since; `None` before the first ack.
+    pipe: Option<u64>,
 }
 
 impl Prr {
@@ -34,6 +41,7 @@ impl Prr {
 
     /// Record an ack of everything below `ack`, before it is processed; `next` is sent next.
     pub fn on_feedback(&mut self, ack: u64, next: u64) {
+        self.advanced = ack > self.una;
         (self.una, self.next) = (ack, next);
     }
 
@@ -44,6 +52,9 @@ impl Prr {
 
     /// Record `bytes` sent in `state`.
     pub fn on_sent(&mut self, state: RecoveryState, bytes: u64) {
+        if let Some(pipe) = &mut self.pipe {
+            *pipe += bytes;
+        }
         if state == RecoveryState::Recovery || self.reduces_for_mark() {
             self.prr_out += bytes;
         }
@@ -65,14 +76,18 @@ impl Prr {
         }
         self.prr_delivered += news;
         let (pipe, ssthresh) = (ack.flight, window.ssthresh);
+        // Bytes that have left the network without being delivered are lost.
+        let safe = self.advanced && self.pipe.is_some_and(|before| before <= pipe + news);
+        self.pipe = Some(pipe);
         let send = if pipe > ssthresh {
             let share = u128::from(self.prr_delivered) * u128::from(ssthresh);
             cast::saturate(share.div_ceil(u128::from(self.recover_fs))).saturating_sub(self.prr_out)
         } else {
-            let limit = self.prr_delivered.saturating_sub(self.prr_out).max(news) + window.mss;
-            limit.min(ssthresh - pipe)
+            let limit = self.prr_delivered.saturating_sub(self.prr_out).max(news);
+            (limit + if safe { window.mss } else { 0 }).min(ssthresh - pipe)
         };
-        window.cwnd = (pipe + send).max(window.mss);
+        let first = if self.prr_out == 0 { window.mss } else { 0 };
+        window.cwnd = (pipe + send.max(first)).max(window.mss);
         false
     }
 }
@@ -82,16 +97,24 @@ mod tests {
     use super::*;
     use sojourn_aqm::units::Time;
 
-    /// Segments sent in response to each ack, with acks of one segment each as in the RFC's
-    /// figures.
-    fn sent(pipe: u64, losses: u64, ssthresh: u64, acks: u64) -> Vec<u64> {
+    /// Segments sent in response to each ack of one segment, after `losses`, and one more loss that
+    /// shows at the ack `again`. Acks advance the cumulative ack if `advancing`.
+    fn sent(
+        pipe: u64,
+        losses: u64,
+        ssthresh: u64,
+        acks: u64,
+        advancing: bool,
+        again: Option<u64>,
+    ) -> Vec<u64> {
         let mut w = Window { cwnd: ssthresh, ssthresh, mss: 1 };
         let mut prr = Prr::default();
         prr.on_congestion(pipe, CongestionSignal::Loss);
         let mut pipe = pipe - losses;
         let mut out = Vec::new();
-        for _ in 0..acks {
-            pipe -= 1;
+        for i in 0..acks {
+            pipe -= if again == Some(i) { 2 } else { 1 };
+            prr.on_feedback(if advancing { i + 1 } else { 0 }, 100);
             let ack = ProcessedAck {
                 now: Time::ZERO,
                 delivered: 0,
@@ -110,18 +133,34 @@ mod tests {
 
     #[test]
     fn one_loss_sends_one_segment_per_two_acks() {
-        // RFC 6937 §4, first figure: 20 in flight, the first lost, threshold 10.
-        let out = sent(20, 1, 10, 18);
+        // 20 in flight, the first lost, threshold 10.
+        let out = sent(20, 1, 10, 18, false, None);
         assert!(out.chunks(2).all(|pair| pair.iter().sum::<u64>() == 1), "{out:?}");
         assert_eq!(out.iter().sum::<u64>(), 9);
     }
 
     #[test]
-    fn many_losses_use_the_slow_start_bound() {
-        // RFC 6937 §4, second figure: 20 in flight, the first 15 lost. Each ack sends one segment
-        // more than it delivered, up to the threshold.
-        let out = sent(20, 15, 10, 4);
-        assert_eq!(out, [2, 2, 2, 2]);
+    fn many_losses_use_slow_start_only_while_acks_are_safe() {
+        // 20 in flight, 15 lost, threshold 10. An ack sends what it delivered, and one segment more
+        // if it advances the cumulative ack and shows no loss.
+        assert_eq!(sent(20, 15, 10, 4, false, None), [1, 1, 1, 1]);
+        assert_eq!(sent(20, 15, 10, 4, true, None), [1, 2, 2, 2], "the first shows the losses");
+        assert_eq!(sent(20, 15, 10, 4, true, Some(2)), [1, 2, 1, 2]);
+    }
+
+    #[test]
+    fn the_first_ack_sends_a_segment() {
+        // 20 in flight, threshold 2: the share of the first ack is nothing.
+        let mut w = Window { cwnd: 2_000, ssthresh: 2_000, mss: 1_000 };
+        let mut prr = Prr::default();
+        prr.on_congestion(20_000, CongestionSignal::Loss);
+        let (now, delivered, flight, srtt) = (Time::ZERO, 0, 19_000, None);
+        let ack = ProcessedAck { now, delivered, flight, srtt, state: RecoveryState::Recovery };
+        prr.on_ack_processed(&mut w, &ack, 0);
+        assert_eq!(w.cwnd, 20_000);
+        prr.on_sent(RecoveryState::Recovery, 1_000);
+        prr.on_ack_processed(&mut w, &ack, 0);
+        assert_eq!(w.cwnd, 19_000, "only the first");
     }
 
     #[test]
@@ -145,11 +184,12 @@ mod tests {
 
     #[test]
     fn nothing_leaves_while_the_pipe_is_at_the_threshold() {
-        // RFC 6937 section 3.1: the proportional part is for a pipe above ssthresh; at ssthresh
+        // RFC 9937 section 6.2: the proportional part is for a pipe above ssthresh; at ssthresh
         // the bound is ssthresh - pipe = 0. Ten of twenty segments were delivered at once.
         let mut w = Window { cwnd: 10, ssthresh: 10, mss: 1 };
         let mut prr = Prr::default();
         prr.on_congestion(20, CongestionSignal::Loss);
+        prr.on_sent(RecoveryState::Recovery, 1);
         let (now, delivered, flight, srtt) = (Time::ZERO, 10, 10, None);
         prr.on_ack_processed(
             &mut w,

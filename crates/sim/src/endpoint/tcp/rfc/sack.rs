@@ -2,7 +2,7 @@
 //! estimate of data in the network (pipe).
 //!
 //! **Source**: RFC 6675 §4, §5, §5.1. SACK information is kept after a timeout, which §5.1 allows
-//! if receivers do not renege; the receiver here never does. Proportional Rate Reduction (RFC 6937)
+//! if receivers do not renege; the receiver here never does. Proportional Rate Reduction (RFC 9937)
 //! is an option, in `cc/prr.rs`.
 //!
 //! **Departures**: the rescue retransmission of NextSeg (4) waits for the first partial ack of a
