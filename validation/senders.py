@@ -231,11 +231,11 @@ netem the delay; CAKE has its own shaper. All flows send all the time. A flow of
 every 130 ms, the first one of group B 100 ms after that of A. Packets have 1448 bytes of payload in
 frames of 1514 bytes; with the option of accurate ECN, 1436 bytes. Ours are the presets
 `linux_cubic`, `linux_reno`, `linux_bbr` and `linux_dctcp`, and `prague` and `bbr3` with the minimum
-timeout, RACK, `rtt_per_ack` and `linux_acks` of Linux. `prague` is TCP Prague 0.7, `bbr3` the public version 3
-without ECN, `dctcp1` DCTCP with accurate feedback and ECT(1), `ecubic` CUBIC with ECN. `dctcp` was
-to use ECN as well, but none of its packets was marked in any recording; it is compared with
-`linux_reno`. PIE is updated every 30 ms, as in that kernel (100 ticks per second). Where a case was
-repeated, each run has its row.
+timeout, RACK, `rtt_per_ack` and `linux_acks` of Linux. `prague` is TCP Prague 0.7, `bbr3` the
+public version 3 without ECN, `dctcp1` DCTCP with accurate feedback and ECT(1), `ecubic` CUBIC with
+ECN. `dctcp` was to use ECN as well, but none of its packets was marked in any recording; it is
+compared with `linux_reno`. PIE is updated every 30 ms, as in that kernel (100 ticks per second).
+Where a case was repeated, each run has its row.
 
 HTB sends a packet at once while its bucket of 1514 bytes is not overdrawn, so that two packets
 leave together after an idle time, and none waits for its own transmission. The bottleneck has

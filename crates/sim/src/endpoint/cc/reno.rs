@@ -45,7 +45,7 @@ pub struct Reno {
     /// Bytes acknowledged in congestion avoidance since the window last grew.
     bytes_acked: u64,
     /// `L` of RFC 3465: limit on the growth per ack in slow start, segments.
-    limit: u64,
+    limit: u32,
     /// Threshold after a mark, as a fraction of the flight size.
     beta_ecn: f64,
     variant: RenoVariant,
@@ -54,12 +54,13 @@ pub struct Reno {
 impl Reno {
     /// Create a control whose slow start grows the window by at most `limit` segments per ack.
     pub fn with_params(limit: u64) -> Reno {
+        let limit = cast::saturate32(limit);
         Reno { bytes_acked: 0, limit, beta_ecn: 0.5, variant: RenoVariant::Rfc }
     }
 
     /// Limit on the growth per ack in slow start, segments.
     pub fn limit(&self) -> u64 {
-        self.limit
+        u64::from(self.limit)
     }
 }
 
@@ -77,7 +78,7 @@ impl CongestionControl for Reno {
     fn on_ack(&mut self, window: &mut Window, acked: &NewDataAck) {
         if window.cwnd < window.ssthresh {
             // After a timeout, one ack can cover much data that was never lost (RFC 3465 §2.3).
-            let limit = if acked.after_timeout { 1 } else { self.limit };
+            let limit = if acked.after_timeout { 1 } else { self.limit() };
             window.cwnd += acked.bytes.min(limit * window.mss); // RFC 5681 (2), RFC 3465 §2.2
             return;
         }
