@@ -141,7 +141,7 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     """
 
     prr: bool | None = None
-    """If true, recovery reduces the window gradually (PRR, RFC 6937); rfc and SACK only. Flag;
+    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
     default false.
     """
 
@@ -606,7 +606,7 @@ class LinuxCubic(Cubic, kw_only=True, frozen=True, tag="linux_cubic"):
     """
 
     prr: bool | None = None
-    """If true, recovery reduces the window gradually (PRR, RFC 6937); rfc and SACK only. Flag;
+    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
     default true.
     """
 
@@ -665,7 +665,7 @@ class LinuxDctcp(Dctcp, kw_only=True, frozen=True, tag="linux_dctcp"):
     """
 
     prr: bool | None = None
-    """If true, recovery reduces the window gradually (PRR, RFC 6937); rfc and SACK only. Flag;
+    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
     default true.
     """
 
@@ -719,7 +719,7 @@ class LinuxReno(Sack, kw_only=True, frozen=True, tag="linux_reno"):
     """
 
     prr: bool | None = None
-    """If true, recovery reduces the window gradually (PRR, RFC 6937); rfc and SACK only. Flag;
+    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
     default true.
     """
 
