@@ -92,9 +92,9 @@ params! {
         /// Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
         abc_limit: u64 = 1, [1 => 2], "L", [];
         /// If true, receivers acknowledge as in Linux: the delay follows the gaps between segments,
-        /// from delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or
-        /// a duplicate, 2 after a mark, and those with PSH (the last of a burst) are acknowledged at
-        /// once. Needs delayed_ack; rfc only.
+        /// from delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause
+        /// or a duplicate, 2 after a mark, and those with PSH (the last of a burst) are
+        /// acknowledged at once. Needs delayed_ack; rfc only.
         linux_acks: bool = false, [], "", [];
         /// If true, segments are paced (at two windows per round trip in slow start, then 1.2)
         /// instead of sent in bursts; auto: only for bbr, bbr3 and prague, which set their own

@@ -2,8 +2,8 @@
 //! round trip, in proportion to delivered data, instead of pausing for half a round trip. The same
 //! in the round trip after an ECN mark, in which the window does not grow.
 //!
-//! **Source**: RFC 9937 §6.2, which obsoletes RFC 6937. For marks: Linux, whose state CWR lasts until
-//! the data sent before the reduction is acknowledged.
+//! **Source**: RFC 9937 §6.2, which obsoletes RFC 6937. For marks: Linux, whose state CWR lasts
+//! until the data sent before the reduction is acknowledged.
 //!
 //! **Symbols** `prr_delivered`, `prr_out`, `RecoverFS`, `safeACK` as in the RFC; `DeliveredData` is
 //! `news`, `inflight` is `pipe`.
