@@ -130,7 +130,7 @@ def test_an_address_identifies_its_row() -> None:
 
 @pytest.mark.parametrize("name", ["linux_bbr", "linux_cubic", "linux_reno"])
 def test_senders_with_settings_of_linux_run_on_linux(name: str) -> None:
-    """What a preset says is what the kernel does: only the timeout needs an attribute."""
+    """The settings of a preset are those of the kernel: only the timeout needs an attribute."""
     one = planned({"tcp": name})
     assert one.hosts[0].there == "rto_min 200ms"
     assert one.sysctls["ipv4/tcp_timestamps"] == "1"
