@@ -454,6 +454,7 @@ mod tests {
     fn in_linux_the_window_after_a_reduction_is_whole() {
         let params = CubicParams { variant: CubicVariant::Linux, ..CubicParams::default() };
         let mut c = Cubic::of(params, 1);
+        assert!(c.grows_when_recovered() && !cubic().grows_when_recovered());
         assert_eq!(lost(&mut c, 15).ssthresh, 10 * MSS, "15 * 0.7 = 10.5");
         assert_eq!(lost(&mut c, 2).ssthresh, 2 * MSS, "at least two");
         // It grows by whole segments.

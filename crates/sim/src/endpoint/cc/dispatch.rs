@@ -485,9 +485,8 @@ mod tests {
             let mut w = Window { cwnd: 5_000, ssthresh: 9_000, mss: 1_000 };
             let cause = CongestionSignal::Loss;
             w.ssthresh = control.on_congestion(Time::ZERO, &w, w.cwnd, cause);
-            for (delivered, state) in
-                [(1_000, RecoveryState::Recovery), (3_000, RecoveryState::Open)]
-            {
+            let states = [RecoveryState::Recovery, RecoveryState::Open, RecoveryState::Open];
+            for (delivered, state) in [1_000, 4_000, 6_000].into_iter().zip(states) {
                 let (now, flight, srtt) = (Time::ZERO, 1_000, None);
                 let ack = ProcessedAck { now, delivered, flight, srtt, state };
                 control.on_ack_processed(&mut w, &ack);

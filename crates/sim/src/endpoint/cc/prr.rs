@@ -177,6 +177,9 @@ mod tests {
         };
         assert!(prr.on_ack_processed(&mut w, &ack, 1));
         assert_eq!(w.cwnd, 10);
+        prr.on_congestion(20, CongestionSignal::Loss);
+        let lost = ProcessedAck { state: RecoveryState::Loss, ..ack };
+        assert!(!prr.on_ack_processed(&mut w, &lost, 1), "a timeout is no end");
         w.cwnd = 4;
         assert!(!prr.on_ack_processed(&mut w, &ack, 1));
         assert_eq!(w.cwnd, 4, "only once");
@@ -208,13 +211,13 @@ mod tests {
         prr.on_congestion(20, CongestionSignal::Mark);
         assert!(prr.reduces_for_mark());
         let (mut pipe, mut next) = (20, 21);
-        let mut sent = Vec::new();
+        let (mut sent, mut ended) = (Vec::new(), false);
         for una in 2..=22 {
             prr.on_feedback(una, next);
             pipe -= 1;
             let (now, state) = (Time::ZERO, RecoveryState::Open);
             let ack = ProcessedAck { now, delivered: 0, flight: pipe, srtt: None, state };
-            prr.on_ack_processed(&mut w, &ack, 1);
+            ended |= prr.on_ack_processed(&mut w, &ack, 1);
             let n = w.cwnd.saturating_sub(pipe);
             prr.on_sent(state, n);
             (pipe, next) = (pipe + n, next + n);
@@ -224,5 +227,6 @@ mod tests {
         assert_eq!(sent[..8], [1, 1, 1, 0, 1, 1, 1, 0]);
         assert_eq!(sent[..20].iter().sum::<u64>(), 15);
         assert_eq!((w.cwnd, prr.reduces_for_mark()), (15, false));
+        assert!(!ended, "no recovery from a loss");
     }
 }

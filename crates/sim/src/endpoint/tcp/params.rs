@@ -486,4 +486,14 @@ mod tests {
         let ns2 = parse("sack", [prr, ("profile", Setting::Text("ns2"))]).unwrap_err().to_string();
         assert!(ns2.starts_with("prr: "), "{ns2}");
     }
+
+    #[test]
+    fn acks_as_in_linux_need_delayed_acks_and_the_profile_rfc() {
+        let acks = ("linux_acks", Setting::Flag(true));
+        assert!(parse("sack", [acks]).is_ok());
+        for other in [("delayed_ack", Setting::Flag(false)), ("profile", Setting::Text("ns2"))] {
+            let refused = parse("sack", [acks, ("delayed_ack", Setting::Flag(true)), other]);
+            assert!(refused.unwrap_err().to_string().starts_with("linux_acks: needs"), "{other:?}");
+        }
+    }
 }

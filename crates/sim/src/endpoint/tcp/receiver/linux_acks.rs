@@ -190,6 +190,35 @@ mod tests {
     }
 
     #[test]
+    fn a_gap_as_long_as_the_delay_does_not_change_it() {
+        let mut acks = settled(60);
+        acks.on_data(at(100));
+        assert_eq!(acks.delay(), Span::ms(40));
+    }
+
+    #[test]
+    fn the_last_quick_ack_ends_with_the_shortest_delay() {
+        let mut acks = LinuxAcks::new(Span::ms(40));
+        acks.on_data(at(60));
+        (0..15).for_each(|_| acks.on_ack());
+        acks.on_data(at(96));
+        acks.on_ack();
+        assert_eq!(acks.delay(), Span::ms(40));
+    }
+
+    #[test]
+    fn a_pause_is_longer_than_the_timeout() {
+        // Timeouts: the round-trip time and twice as much, or 200 ms.
+        for (rtt, timeout) in [(50, 250), (150, 450)] {
+            let mut acks = settled(rtt);
+            acks.on_data(at(rtt + timeout));
+            assert!(!acks.is_quick());
+            acks.on_data(at(rtt + 2 * timeout + 1));
+            assert!(acks.is_quick());
+        }
+    }
+
+    #[test]
     fn pauses_duplicates_and_marks_are_followed_by_quick_acks() {
         let count = |acks: &mut LinuxAcks| {
             (0..)
@@ -266,7 +295,13 @@ mod tests {
     fn a_new_connection_starts_anew() {
         let (mut r, _) = receiver();
         r.reset();
-        r.on_segment(at(100), &Segment { syn: true, ..Segment::default() }, false);
-        assert!(r.on_segment(at(130), &segment(1), false).is_some(), "quick");
+        r.on_segment(at(1_000), &Segment { syn: true, ..Segment::default() }, false);
+        for seq in 1..17 {
+            assert!(r.on_segment(at(1_060), &segment(seq), false).is_some(), "quick");
+        }
+        assert!(r.on_segment(at(1_096), &segment(17), false).is_none());
+        assert!(r.on_segment(at(1_132), &segment(18), false).is_some());
+        assert!(r.on_segment(at(1_168), &segment(19), false).is_none());
+        assert_eq!(r.timer(), at(1_168 + 60), "the round-trip time of this connection");
     }
 }

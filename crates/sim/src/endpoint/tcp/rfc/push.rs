@@ -19,7 +19,7 @@ impl<C: CongestionControl> RfcSender<C> {
         for i in 0..out.len() {
             let end = out[i].seq + u64::from(out[i].len);
             let data = |s: &Segment| !s.syn && !s.retransmission;
-            let goes_on = out.get(i + 1).is_some_and(|next| data(next) && next.seq == end);
+            let goes_on = out.get(i + 1).is_some_and(|next| next.seq == end);
             run = if data(&out[i]) { run + 1 } else { 0 };
             if !goes_on || run == most {
                 out[i].push = run > 1;

@@ -41,6 +41,19 @@ fn bursts_grow_with_the_rate() {
 }
 
 #[test]
+fn bursts_are_longer_in_slow_start() {
+    // 100 kB per 20 ms, times 2 or 1.2, are 9.8 or 5.9 kB in 1/1024 s.
+    for (ssthresh, first) in [("1000p", 8), ("200p", 4), ("50p", 4)] {
+        let more = [("linux_acks", "true"), ("initial_window", "100p")];
+        let mut t = Test::opened("sack", &[more[0], more[1], ("initial_ssthresh", ssthresh)]);
+        t.ack(20, 1, &[]);
+        t.sent();
+        t.write(20, 200_000);
+        assert_eq!(pushed(&mut t)[0], first, "{ssthresh}");
+    }
+}
+
+#[test]
 fn retransmissions_do_not_have_it() {
     let mut t = Test::new("sack", &[("linux_acks", "true"), ("rack", "true")]);
     t.write(100, 100_000);
