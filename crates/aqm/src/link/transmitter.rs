@@ -347,7 +347,7 @@ impl Transmitter {
     }
 
     /// Sends `packet` from `at` on; returns when the next packet can start.
-    #[inline]
+    #[inline(always)]
     fn put_in_flight(&mut self, at: Time, packet: Packet) -> Time {
         let (end, free) = match (&mut self.opportunities, &mut self.bucket) {
             (None, None) => {
