@@ -154,6 +154,8 @@ fn blue_changes_at_most_once_in_more_than_a_target() {
         cobalt.p_blue / P_INC
     };
     assert_eq!([0, 5000, 5001].map(after), [1, 1, 2]);
+    let shares = [P_INC, P_DEC].map(|p| f64::from(p) / 4_294_967_296.0);
+    assert_eq!(shares, [1.0 / 256.0, 1.0 / 4096.0]);
     let mut cobalt = Cobalt { p_blue: 2 * P_DEC, ..Cobalt::default() };
     cobalt.on_empty(Time(0), &settings);
     assert_eq!(cobalt.p_blue, P_DEC);
