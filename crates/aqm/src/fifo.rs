@@ -119,13 +119,31 @@ impl Fifo {
     /// Removes the packet at the head.
     #[inline]
     pub fn pop(&mut self, pool: &mut Pool) -> Option<Packet> {
-        (self.head != NONE).then(|| self.unlink(pool, self.head))
+        if self.head == NONE {
+            return None;
+        }
+        let i = self.head;
+        let Node { packet, next, .. } = pool.nodes[i as usize];
+        self.head = next;
+        match next {
+            NONE => self.tail = NONE,
+            n => pool.nodes[n as usize].prev = NONE,
+        }
+        pool.free(i);
+        self.packets -= 1;
+        self.bytes -= u64::from(packet.len);
+        Some(packet)
     }
 
     /// Packet at the head.
     #[inline]
     pub fn front<'p>(&self, pool: &'p Pool) -> Option<&'p Packet> {
         (self.head != NONE).then(|| &pool.nodes[self.head as usize].packet)
+    }
+
+    /// Packet at the head, to be changed; its length must stay.
+    pub fn front_mut<'p>(&self, pool: &'p mut Pool) -> Option<&'p mut Packet> {
+        (self.head != NONE).then(|| &mut pool.nodes[self.head as usize].packet)
     }
 
     /// Removes the packet at the tail.

@@ -137,6 +137,11 @@ pub(super) fn control_law(t: Time, interval: Span, count: u32) -> Time {
     t + Span(cast::trunc(interval.0 as f64 / libm::sqrt(f64::from(count))))
 }
 
+/// Marks the packet at the head; returns false if it is not ECN-capable or there is none.
+fn mark_head(context: &mut Context<'_>, line: &mut QueueView<'_>) -> bool {
+    line.front_mut().is_some_and(|head| context.mark(head))
+}
+
 impl CoDel {
     fn control_law(&self, t: Time) -> Time {
         match self.variant {
@@ -211,19 +216,12 @@ impl CoDel {
         }
     }
 
-    /// Enters the dropping state: drops or marks the packet at the head. Returns the one to send.
+    /// Enters the dropping state: drops or marks the packet at the head.
     #[cold]
-    fn start_dropping(
-        &mut self,
-        context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
-        ecn: bool,
-    ) -> Option<Packet> {
+    fn start_dropping(&mut self, context: &mut Context<'_>, line: &mut QueueView<'_>, ecn: bool) {
         let now = self.clock(context.now);
-        let mut head = line.pop()?;
-        let marked = ecn && context.mark(&mut head);
-        if !marked {
-            context.drop(head, DropReason::Late);
+        if !(ecn && mark_head(context, line)) {
+            line.drop_head(context, DropReason::Late);
             self.may_drop_head(now, line);
         }
         self.dropping = true;
@@ -233,30 +231,27 @@ impl CoDel {
         }
         self.drop_next = Some(self.control_law(now));
         self.lastcount = self.count;
-        if marked { Some(head) } else { line.pop() }
     }
 
     /// Drops or marks packets at the head while the next drop is due, in the dropping state.
-    /// Returns the packet to send.
     #[cold]
     fn continue_dropping(
         &mut self,
         context: &mut Context<'_>,
         line: &mut QueueView<'_>,
         ecn: bool,
-    ) -> Option<Packet> {
+    ) {
         let now = self.clock(context.now);
         // Bounded: each turn removes a packet from the queue.
         while self.dropping
             && let Some(due) = self.drop_next.filter(|due| now >= *due)
         {
-            let mut head = line.pop()?;
             self.set_count(self.count.saturating_add(1));
-            if ecn && context.mark(&mut head) {
+            if ecn && mark_head(context, line) {
                 self.drop_next = Some(self.control_law(due));
-                return Some(head);
+                return;
             }
-            context.drop(head, DropReason::Late);
+            line.drop_head(context, DropReason::Late);
             self.dropping = self.may_drop_head(now, line);
             if self.dropping {
                 self.drop_next = Some(self.control_law(due));
@@ -264,7 +259,6 @@ impl CoDel {
                 self.count -= 1; // ns-2 does not count the drop that ends the state
             }
         }
-        line.pop()
     }
 }
 
@@ -305,12 +299,15 @@ impl Aqm for CoDel {
         line: &mut QueueView<'_>,
         ecn: bool,
     ) -> Option<Packet> {
-        let mut packet = self.decide(context, line, ecn)?;
-        if self.ce_threshold.is_set() {
-            let sojourn = self.clock(context.now).since(self.clock(packet.arrived));
-            self.ce_threshold.apply(sojourn, context, &mut packet);
+        self.decide(context, line, ecn);
+        // Marks are made before the packet leaves, so that it is moved only once.
+        if self.ce_threshold.is_set()
+            && let Some(head) = line.front_mut()
+        {
+            let sojourn = self.clock(context.now).since(self.clock(head.arrived));
+            self.ce_threshold.apply(sojourn, context, head);
         }
-        Some(packet)
+        line.pop()
     }
 
     fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
@@ -329,25 +326,20 @@ impl Aqm for CoDel {
 }
 
 impl CoDel {
-    // RFC 8289 §5.5
+    // RFC 8289 §5.5. Marks the packet at the head or drops packets there; the one that is at the head
+    // afterwards is sent.
     #[inline(always)]
-    fn decide(
-        &mut self,
-        context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
-        ecn: bool,
-    ) -> Option<Packet> {
+    fn decide(&mut self, context: &mut Context<'_>, line: &mut QueueView<'_>, ecn: bool) {
         let now = self.clock(context.now);
         let ok_to_drop = self.may_drop_head(now, line);
         if self.dropping {
             self.dropping = ok_to_drop;
             if ok_to_drop && self.drop_next.is_some_and(|due| now >= due) {
-                return self.continue_dropping(context, line, ecn);
+                self.continue_dropping(context, line, ecn);
             }
         } else if ok_to_drop {
-            return self.start_dropping(context, line, ecn);
+            self.start_dropping(context, line, ecn);
         }
-        line.pop()
     }
 }
 

@@ -44,6 +44,11 @@ impl SingleFifo {
         self.ring.front()
     }
 
+    /// Packet at the head, to be changed; its length must stay.
+    pub fn front_mut(&mut self) -> Option<&mut Packet> {
+        self.ring.front_mut()
+    }
+
     /// Removes the packet at the head.
     #[inline]
     pub fn pop(&mut self) -> Option<Packet> {

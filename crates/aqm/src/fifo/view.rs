@@ -1,6 +1,7 @@
 //! View that an AQM algorithm has of its queue.
 
 use super::{Fifo, Pool, SingleFifo};
+use crate::context::{Context, DropReason};
 use crate::packet::Packet;
 use crate::units::Size;
 
@@ -74,6 +75,22 @@ impl<'a> QueueView<'a> {
         match &mut self.queue {
             Queue::Single(queue) => queue.pop(),
             Queue::Pooled(queue, pool) => queue.pop(pool),
+        }
+    }
+
+    /// Packet at the head, to be marked; its length must stay.
+    #[inline(always)]
+    pub fn front_mut(&mut self) -> Option<&mut Packet> {
+        match &mut self.queue {
+            Queue::Single(queue) => queue.front_mut(),
+            Queue::Pooled(queue, pool) => queue.front_mut(pool),
+        }
+    }
+
+    /// Drops the packet at the head, if there is one.
+    pub fn drop_head(&mut self, context: &mut Context<'_>, why: DropReason) {
+        if let Some(head) = self.pop() {
+            context.drop(head, why);
         }
     }
 

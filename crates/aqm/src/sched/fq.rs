@@ -185,6 +185,7 @@ impl<A: Aqm> Qdisc for Fq<A> {
     }
 
     // RFC 8290 §4.2
+    #[inline(always)]
     fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
         let mut turns = 0;
         loop {

@@ -125,8 +125,6 @@ pub struct Simulation {
     ties: Ties,
     /// Arrivals at links from other links so far.
     forwarded: u64,
-    /// Flow that is being processed; its slot is set afterwards.
-    current_flow: usize,
     outbox: Outbox,
     series: Option<Series>,
     /// Time of the next interruption: change, sample, end of the warm-up, or end of the run.
@@ -205,7 +203,6 @@ impl Simulation {
             last_served: vec![0; links.len()],
             ties: Ties::default(),
             forwarded: 0,
-            current_flow: usize::MAX,
             outbox: Outbox::default(),
             series: scenario.sample.map(|_| Series::new(scenario, flows.len() + hosts)),
             links,
@@ -258,27 +255,37 @@ impl Simulation {
             Payload::Report(report) => flow.schedule_report(at, *report),
             Payload::Ack(ack) => flow.schedule_ack(at, connection, self.acks.remove(*ack)),
         };
-        if f != self.current_flow {
-            self.events.schedule_earlier(self.first_flow_slot + f, next);
-        }
+        self.events.schedule_earlier(self.first_flow_slot + f, next);
         if f >= self.unpooled_flows {
             self.notify_sessions(f, at);
         }
     }
 
     fn flow_event(&mut self, f: usize, now: Time) {
-        self.current_flow = f;
         self.flows[f].process_due(now, &mut self.outbox);
         // Before sending: a link may deliver what is sent to the same flow.
         if f >= self.unpooled_flows {
             self.notify_sessions(f, now);
         }
-        self.send(f, now);
-        self.events.schedule(self.first_flow_slot + f, self.flows[f].next_event_time());
+        self.send_and_schedule(f, now);
         if self.events.exceeds_cache() {
             self.prefetch_upcoming(self.first_flow_slot + f);
         }
-        self.current_flow = usize::MAX;
+    }
+
+    /// Send the packets in the outbox of flow `f`, and schedule its next event.
+    #[inline]
+    fn send_and_schedule(&mut self, f: usize, now: Time) {
+        let slot = self.first_flow_slot + f;
+        if let Some(l) = self.flows[f].direct_link {
+            self.send_direct(f, l as usize, now);
+            self.events.schedule(slot, self.flows[f].next_event_time());
+        } else {
+            // A packet that is delivered at once may only move the event forward. To schedule it
+            // first gives the processor time to write what was put into the outbox.
+            self.events.schedule(slot, self.flows[f].next_event_time());
+            self.send(f, now);
+        }
     }
 
     /// Prefetch flows that are due soon, in two steps, because the addresses of a flow's lists are
@@ -319,17 +326,38 @@ impl Simulation {
         }
     }
 
-    /// Send the packets in the outbox of flow `f`.
-    fn send(&mut self, f: usize, now: Time) {
-        if let Some(l) = self.flows[f].direct_link {
-            return self.send_direct(f, l as usize, now);
+    /// Send the segments in the outbox of flow `f` over a path of `left` links, of which `l` is the
+    /// first.
+    fn send_segments(&mut self, f: usize, l: usize, left: u32, now: Time) {
+        let Simulation { flows, links, outbox, bodies, .. } = self;
+        let Flow { connection, hash, class, hosts: [source, destination], ect, .. } = flows[f];
+        self.work += outbox.segments.len();
+        let (flow, link) = (cast::place(f), &mut links[l]);
+        let mut packet = Packet { flow, hash, source, destination, class, ..Packet::default() };
+        for segment in &outbox.segments {
+            let (body, state) = bodies.vacant();
+            (state.flow, state.connection, state.left) = (flow, connection, left);
+            state.payload = Payload::Segment(*segment);
+            packet.body = body;
+            packet.len = segment.wire_bytes;
+            packet.ecn = if segment.ect { ect } else { Ecn::NotEct };
+            link.push(now, packet);
         }
+        outbox.segments.clear();
+        self.collect_from_link(l);
+    }
+
+    /// Send the packets in the outbox of flow `f`, which has no [`Flow::direct_link`].
+    fn send(&mut self, f: usize, now: Time) {
         let Flow { route, hash, class, hosts, ect, ack_ecn, connection, .. } = self.flows[f];
         let [source, destination] = hosts;
         let flow = cast::place(f);
         let [path, back] = &self.routes.all[route as usize];
         let (first, hops) = (path[0], [cast::place(path.len()), cast::place(back.len())]);
         let back = back.first().copied();
+        if !self.outbox.segments.is_empty() {
+            self.send_segments(f, first, hops[0], now);
+        }
         let ticket = |load: Payload, len, ecn, bodies: &mut Slab<PacketState>| {
             let left = hops[usize::from(load.returns())];
             let body = bodies.insert(PacketState { flow, connection, left, payload: load });
@@ -337,16 +365,6 @@ impl Simulation {
             let arrived = now;
             Packet { arrived, len, flow, hash, body, source, destination, ack, class, ecn, tcp }
         };
-        self.work += self.outbox.segments.len();
-        // By index: nothing that a push does puts more into the outbox.
-        for i in 0..self.outbox.segments.len() {
-            let segment = self.outbox.segments[i];
-            let ecn = if segment.ect { ect } else { Ecn::NotEct };
-            let packet =
-                ticket(Payload::Segment(segment), segment.wire_bytes, ecn, &mut self.bodies);
-            self.push(first, now, packet);
-        }
-        self.outbox.segments.clear();
         if let Some(datagram) = self.outbox.datagram.take() {
             let load = Payload::Datagram(datagram);
             let packet = ticket(load, datagram.len, ect, &mut self.bodies);

@@ -7,7 +7,7 @@ use crate::endpoint::udp::Datagram;
 use crate::engine::flow::Flow;
 
 /// State of a packet in flight.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct PacketState {
     pub flow: u32,
     pub connection: u32,
@@ -24,6 +24,13 @@ pub(super) enum Payload {
     Ack(u32),
     Datagram(Datagram),
     Report(Report),
+}
+
+// Contents of an entry that was never used.
+impl Default for Payload {
+    fn default() -> Self {
+        Payload::Ack(u32::MAX)
+    }
 }
 
 impl Payload {

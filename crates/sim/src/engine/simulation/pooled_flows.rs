@@ -78,11 +78,8 @@ impl Simulation {
                 Some(f) => f as usize,
                 None => self.new_pooled_flow(c, &open),
             };
-            self.current_flow = f;
             self.flows[f].start_transfer(now, open, &mut self.outbox);
-            self.send(f, now);
-            self.events.schedule(self.first_flow_slot + f, self.flows[f].next_event_time());
-            self.current_flow = usize::MAX;
+            self.send_and_schedule(f, now);
         }
         self.events.schedule(self.links.len() + c, self.sessions[c].next());
     }
