@@ -73,6 +73,7 @@ impl DropTail {
 }
 
 impl Qdisc for DropTail {
+    #[inline(always)]
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
         let hopeless = !fits(self.params.limit, 0, 0, &packet);
         while self.full_for(&packet) {

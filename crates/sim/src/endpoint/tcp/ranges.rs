@@ -42,6 +42,11 @@ impl Ranges {
         self.covered
     }
 
+    /// Start of the first range.
+    pub fn start(&self) -> Option<u64> {
+        self.list.front().map(|r| r.0)
+    }
+
     /// End of the last range.
     pub fn end(&self) -> Option<u64> {
         self.list.back().map(|r| r.1)
@@ -58,6 +63,7 @@ impl Ranges {
         match (self.list.front(), self.list.back()) {
             (Some(first), _) if first.1 > seq => 0,
             (_, Some(last)) if last.1 <= seq => self.list.len(),
+            (_, Some(last)) if last.0 <= seq => self.list.len() - 1,
             _ => self.list.partition_point(|r| r.1 <= seq),
         }
     }
@@ -82,6 +88,9 @@ impl Ranges {
         }
         // Start one below `start`, because touching ranges are merged too.
         let first = self.first_ending_above(start.saturating_sub(1));
+        if self.list.get(first).is_some_and(|r| r.0 <= start && end <= r.1) {
+            return 0; // common case at a sender: a block that it knows
+        }
         let (mut merged, mut old, mut last) = ((start, end), 0, first);
         while let Some(&(s, e)) = self.list.get(last).filter(|r| r.0 <= end) {
             merged = (merged.0.min(s), merged.1.max(e));

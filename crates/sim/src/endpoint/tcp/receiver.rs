@@ -22,8 +22,8 @@ pub struct Receiver {
     next: u64,
     /// Out-of-order data above `next`.
     held: Ranges,
-    /// SACK only: a sequence number in each of the most recently changed blocks, latest first.
-    recent: [u64; BLOCKS],
+    /// SACK only: the most recently changed blocks, latest first.
+    recent: [(u64, u64); BLOCKS],
     recents: u8,
     /// Time at which the delayed ack is due.
     due: Time,
@@ -38,8 +38,6 @@ pub struct Receiver {
     feedback: EcnFeedback,
     /// True if the last segment was marked.
     ce: bool,
-    /// Accurate feedback: number of marked packets, modulo 2^16.
-    ce_packets: u16,
     ack_bytes: u16,
     /// Payload bytes per unit of sequence number.
     unit: u64,
@@ -47,7 +45,8 @@ pub struct Receiver {
     delay: Option<Span>,
     /// State of `linux_acks`.
     linux: Option<Box<LinuxAcks>>,
-    /// Last ack: written in place and returned by reference, because it is large.
+    /// Last ack: written in place and returned by reference, because it is large. Its count of
+    /// marked packets is that of the connection so far.
     last: Ack,
     /// Payload bytes delivered in previous connections.
     before: u64,
@@ -58,10 +57,11 @@ impl Receiver {
     pub fn new(params: &TcpParams) -> Receiver {
         let s = &params.settings;
         let ns2 = s.profile == Profile::Ns2;
+        let ack_bytes = u16::try_from(s.header_bytes()).expect("header is at most 1,000 bytes");
         Receiver {
             next: 0,
             held: Ranges::default(),
-            recent: [0; BLOCKS],
+            recent: [(0, 0); BLOCKS],
             recents: 0,
             due: Time::NEVER,
             echo: false,
@@ -71,12 +71,11 @@ impl Receiver {
             ns2,
             feedback: resolved(s.ecn_feedback),
             ce: false,
-            ce_packets: 0,
-            ack_bytes: u16::try_from(s.header_bytes()).expect("header is at most 1,000 bytes"),
+            ack_bytes,
             unit: if ns2 { s.payload() } else { 1 },
             delay: resolved(s.delayed_ack).then(|| resolved(s.delayed_ack_timeout)),
             linux: s.linux_acks.then(|| Box::new(LinuxAcks::new(resolved(s.delayed_ack_timeout)))),
-            last: Ack::default(),
+            last: Ack { wire: ack_bytes, ..Ack::default() },
             before: 0,
         }
     }
@@ -88,7 +87,7 @@ impl Receiver {
         self.held.clear();
         (self.recents, self.due) = (0, Time::NEVER);
         (self.echo, self.marked, self.answered) = (false, false, false);
-        (self.ce, self.ce_packets) = (false, 0);
+        (self.ce, self.last.ce_packets) = (false, 0);
         if let Some(linux) = &mut self.linux {
             linux.reset();
         }
@@ -171,7 +170,7 @@ impl Receiver {
     /// Count the mark of a segment; returns true if the one before differs.
     #[inline(never)]
     fn count_mark(&mut self, ce: bool) -> bool {
-        self.ce_packets = self.ce_packets.wrapping_add(u16::from(ce));
+        self.last.ce_packets = self.last.ce_packets.wrapping_add(u16::from(ce));
         std::mem::replace(&mut self.ce, ce) != ce
     }
 
@@ -220,11 +219,11 @@ impl Receiver {
     /// Move the block around `seq` to the front of the recently changed blocks.
     fn move_block_to_front(&mut self, seq: u64) {
         let block = self.held.containing(seq).expect("the block was just inserted");
-        let mut recent = [seq; BLOCKS];
+        let mut recent = [block; BLOCKS];
         let mut count = 1u8;
         for &old in &self.recent[..usize::from(self.recents)] {
             // Skip blocks that were merged into the new one.
-            if usize::from(count) < BLOCKS && !(block.0..block.1).contains(&old) {
+            if usize::from(count) < BLOCKS && !(block.0..block.1).contains(&old.0) {
                 recent[usize::from(count)] = old;
                 count += 1;
             }
@@ -245,8 +244,6 @@ impl Receiver {
         (self.marked, self.answered) = (false, false);
         let ack = &mut self.last;
         (ack.ack, ack.ece, ack.syn) = (self.next, self.echo, syn);
-        ack.ce_packets = self.ce_packets;
-        ack.wire = self.ack_bytes;
         if self.sack {
             self.write_blocks();
         }
@@ -259,14 +256,14 @@ impl Receiver {
         (ack.sacks, ack.blocks) = Default::default();
         for i in 0..usize::from(self.recents) {
             // Drop blocks below the cumulative ack.
-            if let Some(block) = self.held.containing(self.recent[i]) {
+            if self.recent[i].0 > self.next {
                 self.recent[usize::from(ack.blocks)] = self.recent[i];
-                ack.sacks[usize::from(ack.blocks)] = block;
+                ack.sacks[usize::from(ack.blocks)] = self.recent[i];
                 ack.blocks += 1;
             }
         }
         self.recents = ack.blocks;
-        ack.wire += u16::from(ack.blocks) * BLOCK_BYTES;
+        ack.wire = self.ack_bytes + u16::from(ack.blocks) * BLOCK_BYTES;
     }
 }
 

@@ -54,6 +54,11 @@ impl Scoreboard {
         new > 0
     }
 
+    /// Start of the lowest held range.
+    pub fn lowest_sacked(&self) -> Option<u64> {
+        self.held.start()
+    }
+
     /// Held range that contains `seq`.
     pub fn around(&self, seq: u64) -> Option<(u64, u64)> {
         self.held.containing(seq)

@@ -39,6 +39,9 @@ impl SackState {
     fn record_blocks(&mut self, ack: &Ack) -> bool {
         self.floor = self.floor.max(ack.ack);
         let new = self.board.update(ack);
+        if self.board.lowest_sacked().is_none_or(|start| self.floor < start) {
+            return new; // common case: no block begins as low
+        }
         for &(start, _) in &ack.sacks[..usize::from(ack.blocks)] {
             if let Some((start, end)) = self.board.around(start)
                 && self.floor >= start
