@@ -142,6 +142,13 @@ fn mark_head(context: &mut Context<'_>, line: &mut QueueView<'_>) -> bool {
     line.front_mut().is_some_and(|head| context.mark(head))
 }
 
+/// Drops the packet at the head, if there is one.
+fn drop_head(context: &mut Context<'_>, line: &mut QueueView<'_>) {
+    if let Some(head) = line.pop() {
+        context.drop(head, DropReason::Late);
+    }
+}
+
 impl CoDel {
     fn control_law(&self, t: Time) -> Time {
         match self.variant {
@@ -221,7 +228,7 @@ impl CoDel {
     fn start_dropping(&mut self, context: &mut Context<'_>, line: &mut QueueView<'_>, ecn: bool) {
         let now = self.clock(context.now);
         if !(ecn && mark_head(context, line)) {
-            line.drop_head(context, DropReason::Late);
+            drop_head(context, line);
             self.may_drop_head(now, line);
         }
         self.dropping = true;
@@ -251,7 +258,7 @@ impl CoDel {
                 self.drop_next = Some(self.control_law(due));
                 return;
             }
-            line.drop_head(context, DropReason::Late);
+            drop_head(context, line);
             self.dropping = self.may_drop_head(now, line);
             if self.dropping {
                 self.drop_next = Some(self.control_law(due));
@@ -326,8 +333,7 @@ impl Aqm for CoDel {
 }
 
 impl CoDel {
-    // RFC 8289 §5.5. Marks the packet at the head or drops packets there; the one that is at the head
-    // afterwards is sent.
+    // RFC 8289 §5.5. Marks the head or drops packets there, until the head may be sent.
     #[inline(always)]
     fn decide(&mut self, context: &mut Context<'_>, line: &mut QueueView<'_>, ecn: bool) {
         let now = self.clock(context.now);

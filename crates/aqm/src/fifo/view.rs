@@ -1,7 +1,6 @@
 //! View that an AQM algorithm has of its queue.
 
 use super::{Fifo, Pool, SingleFifo};
-use crate::context::{Context, DropReason};
 use crate::packet::Packet;
 use crate::units::Size;
 
@@ -87,13 +86,6 @@ impl<'a> QueueView<'a> {
         }
     }
 
-    /// Drops the packet at the head, if there is one.
-    pub fn drop_head(&mut self, context: &mut Context<'_>, why: DropReason) {
-        if let Some(head) = self.pop() {
-            context.drop(head, why);
-        }
-    }
-
     /// Returns the `k`-th packet, counted from 0 at the head.
     pub fn get(&self, k: u32) -> Option<&Packet> {
         match &self.queue {
@@ -140,6 +132,7 @@ mod tests {
                 let mut seen = vec![line.get(remove).copied(), line.get(5).copied()];
                 seen.extend([line.remove(remove), line.remove(4)]);
                 line.for_each(|packet| seen.push(Some(*packet)));
+                line.front_mut().unwrap().class = 7;
                 seen.extend([line.front().copied(), line.pop()]);
                 let limits = [Size::Bytes(1), Size::Packets(1)];
                 (seen, line.packets(), line.bytes(), limits.map(|limit| line.held(limit)))
@@ -149,6 +142,7 @@ mod tests {
             let (packets, bytes) = (of_single.1, of_single.2);
             assert_eq!((packets, of_single.3), (3, [bytes, 3]));
             assert_eq!(of_single.0[0].map(|p| p.body), Some(remove));
+            assert_eq!(of_single.0.last().unwrap().map(|p| p.class), Some(7));
             assert!(!single.is_empty() && cast::place(single.iter().count()) == packets);
             while single.pop().is_some() {}
             assert!(single.is_empty());

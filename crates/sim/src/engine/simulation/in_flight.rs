@@ -16,7 +16,9 @@ pub(super) struct PacketState {
     pub payload: Payload,
 }
 
+// With a tag of eight bytes no gap follows it, which would be copied together with a segment.
 #[derive(Clone, Copy)]
+#[repr(u64)]
 pub(super) enum Payload {
     Segment(Segment),
     /// Index in the slab of acks, which is separate because acks are large and few, segments small
