@@ -119,20 +119,7 @@ impl Fifo {
     /// Removes the packet at the head.
     #[inline]
     pub fn pop(&mut self, pool: &mut Pool) -> Option<Packet> {
-        if self.head == NONE {
-            return None;
-        }
-        let i = self.head;
-        let Node { packet, next, .. } = pool.nodes[i as usize];
-        self.head = next;
-        match next {
-            NONE => self.tail = NONE,
-            n => pool.nodes[n as usize].prev = NONE,
-        }
-        pool.free(i);
-        self.packets -= 1;
-        self.bytes -= u64::from(packet.len);
-        Some(packet)
+        (self.head != NONE).then(|| self.unlink(pool, self.head))
     }
 
     /// Packet at the head.
