@@ -34,6 +34,8 @@ pub struct Hold {
     k: u32,
     /// Probability that a byte is sampled.
     p: f64,
+    /// ln(1 - p).
+    log_not_sampled: f64,
     found: usize,
 }
 
@@ -43,11 +45,13 @@ impl Hold {
     /// Creates a table of at most `table` entries, a cache of `cache` packets, with `k` hits and a
     /// sampling probability of `p` per byte.
     pub fn new(table: u64, cache: u64, k: u64, p: f64) -> Hold {
+        let p = p.clamp(0.0, 1.0 - 1e-9);
         Hold {
             sets: vec![[None; WAYS]; cast::index(table).div_ceil(WAYS)],
             cache: vec![NOBODY; cast::index(cache)],
             k: cast::low32(k),
-            p: p.clamp(0.0, 1.0 - 1e-9),
+            p,
+            log_not_sampled: libm::log1p(-p),
             found: 0,
         }
     }
@@ -79,7 +83,7 @@ impl Hold {
             seen.s += 0.05 * (bytes - seen.s);
             return;
         }
-        let sampled = -libm::expm1(bytes * libm::log1p(-p));
+        let sampled = -libm::expm1(bytes * self.log_not_sampled);
         let Some(place) = self.draw(rng, sampled) else { return };
         if k > 0 && self.cache[place] != id {
             return;
