@@ -179,8 +179,9 @@ mod tests {
         );
         r.remove_below(15);
         assert_eq!((r.covered(), r.end(), r.gap_at(15)), (15, Some(40), (20, 30)));
+        assert_eq!(r.start(), Some(15));
         r.remove_below(40);
-        assert_eq!((r.covered(), r.end()), (0, None));
+        assert_eq!((r.covered(), r.start(), r.end()), (0, None, None));
     }
 
     #[test]

@@ -142,6 +142,7 @@ mod tests {
     fn lost_below_three_ranges_or_more_than_two_segments() {
         assert_eq!(board(&[(12, 13), (14, 15)]).lost_below(1), 0);
         assert_eq!(board(&[(12, 13), (14, 15), (16, 17)]).lost_below(1), 12);
+        assert_eq!(board(&[(14, 15), (12, 13)]).lowest_sacked(), Some(12));
         assert_eq!(board(&[(12, 14)]).lost_below(1), 0, "two segments are not more than two");
         assert_eq!(board(&[(12, 15)]).lost_below(1), 12);
         assert_eq!(board(&[(12, 13), (14, 17)]).lost_below(1), 14, "11 may be reordered");

@@ -145,3 +145,19 @@ impl Ns2Sender {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_that_begins_at_the_floor_raises_it_to_its_end() {
+        let block = |start, end| {
+            let sacks = [(start, end), (0, 0), (0, 0)];
+            let mut sack = SackState { floor: 5, ..SackState::default() };
+            assert!(sack.record_blocks(&Ack { ack: 2, sacks, blocks: 1, ..Ack::default() }));
+            sack.floor
+        };
+        assert_eq!([block(4, 8), block(5, 8), block(6, 8)], [8, 8, 5]);
+    }
+}
