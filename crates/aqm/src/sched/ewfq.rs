@@ -33,7 +33,7 @@
 //! to a minimum of 1. (13) mbar is at least S. (14) Samples and intervals count from the first
 //! arrival.
 //!
-//! **Cost** 189568 bytes of state: WFQ's, plus 48 per class found. The number of classes found is
+//! **Cost** 189576 bytes of state: WFQ's, plus 48 per class found. The number of classes found is
 //! bounded by `table`: a full set of eight evicts the class with the fewest bytes.
 
 use crate::context::{Context, DropReason};
