@@ -203,12 +203,13 @@ impl Ns2Sender {
             return;
         }
         // NewReno sends at most two packets per ack during recovery.
-        match self.recovery {
-            _ if self.dup == 0 => self.send(now, u32::MAX, out),
-            LossRecovery::NewReno if self.dup >= DUP_THRESH => self.send(now, 2, out),
-            _ if self.dup >= DUP_THRESH => self.send(now, u32::MAX, out),
-            _ => {}
-        }
+        let burst = match self.recovery {
+            _ if self.dup == 0 => u32::MAX,
+            LossRecovery::NewReno if self.dup >= DUP_THRESH => 2,
+            _ if self.dup >= DUP_THRESH => u32::MAX,
+            _ => return,
+        };
+        self.send_inlined(now, burst, out);
     }
 
     /// Process an ack of new data outside of recovery.
@@ -361,7 +362,13 @@ impl Ns2Sender {
     }
 
     /// Send at most `burst` packets, as far as the window allows.
+    #[inline(never)]
     pub(super) fn send(&mut self, now: Time, burst: u32, out: &mut Vec<Segment>) {
+        self.send_inlined(now, burst, out);
+    }
+
+    #[inline(always)]
+    pub(super) fn send_inlined(&mut self, now: Time, burst: u32, out: &mut Vec<Segment>) {
         if self.sack.recovering() {
             return self.send_in_recovery(now, out);
         }
@@ -371,7 +378,7 @@ impl Ns2Sender {
         }
         let end = self.end.min(self.una + window).min(self.nxt.saturating_add(burst.into()));
         while self.nxt < end {
-            self.output(now, self.nxt, out);
+            self.output_inlined(now, self.nxt, out);
             self.nxt += 1;
         }
     }
@@ -388,7 +395,13 @@ impl Ns2Sender {
 
     /// Send packet `seq`. Times it if it is new and none is being timed, and starts the timer if it
     /// is off or nothing was outstanding.
+    #[inline(never)]
     pub(super) fn output(&mut self, now: Time, seq: u64, out: &mut Vec<Segment>) {
+        self.output_inlined(now, seq, out);
+    }
+
+    #[inline(always)]
+    fn output_inlined(&mut self, now: Time, seq: u64, out: &mut Vec<Segment>) {
         let (syn, again) = (seq == 0, seq < self.max);
         let cwr = std::mem::take(&mut self.cwr);
         let wire = if syn { self.header_bytes } else { self.packet_bytes };

@@ -78,13 +78,15 @@ impl Ranges {
         if start >= end {
             return 0;
         }
-        // Common case: the packet after the last one.
+        // Common case: the packet after the last one, or the last range, which may have grown.
         if let Some(last) = self.list.back_mut()
-            && last.1 == start
+            && last.0 <= start
+            && start <= last.1
         {
-            last.1 = end;
-            self.covered += end - start;
-            return end - start;
+            let new = end.saturating_sub(last.1);
+            last.1 += new;
+            self.covered += new;
+            return new;
         }
         // Start one below `start`, because touching ranges are merged too.
         let first = self.first_ending_above(start.saturating_sub(1));

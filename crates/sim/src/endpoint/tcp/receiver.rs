@@ -112,7 +112,7 @@ impl Receiver {
         if held {
             self.write_ack(false);
         }
-        self.ce = ce;
+        (self.ce, self.echo) = (ce, ce);
         // Pretend that an ack is delayed: the first segment after a change is acknowledged at once.
         self.due = Time::ZERO;
         held.then_some(&self.last)
@@ -234,6 +234,20 @@ impl Receiver {
     /// Write an ack of the current state.
     #[inline(always)]
     fn write_ack(&mut self, syn: bool) -> &Ack {
+        if self.marked | self.answered {
+            self.update_echo();
+        }
+        let ack = &mut self.last;
+        (ack.ack, ack.ece, ack.syn) = (self.next, self.echo, syn);
+        // Without blocks now and in the last ack, nothing changes.
+        if self.recents | ack.blocks > 0 {
+            self.write_blocks();
+        }
+        &self.last
+    }
+
+    #[inline(never)]
+    fn update_echo(&mut self) {
         // One mark among the acknowledged packets is enough; CWR clears only marks echoed before it
         // (RFC 3168 §6.1.3).
         self.echo = match self.feedback {
@@ -242,12 +256,6 @@ impl Receiver {
             EcnFeedback::Accurate => false,
         };
         (self.marked, self.answered) = (false, false);
-        let ack = &mut self.last;
-        (ack.ack, ack.ece, ack.syn) = (self.next, self.echo, syn);
-        if self.sack {
-            self.write_blocks();
-        }
-        &self.last
     }
 
     /// Write the SACK blocks of the ack.

@@ -225,7 +225,7 @@ impl<C: CongestionControl> RfcSender<C> {
         if C::HOOKED {
             self.report_processed_ack(now);
         }
-        self.send(now, out);
+        self.send_inlined(now, out);
     }
 
     /// Establish the connection. After a lost SYN it starts with one segment (RFC 5681 §3.1) and a
@@ -289,14 +289,20 @@ impl<C: CongestionControl> RfcSender<C> {
     }
 
     /// Send what the window allows.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn send(&mut self, now: Time, out: &mut Vec<Segment>) {
+        self.send_inlined(now, out);
+    }
+
+    #[inline(always)]
+    fn send_inlined(&mut self, now: Time, out: &mut Vec<Segment>) {
         self.send_allowed(now, out);
         if self.sets_push {
             self.set_push(out);
         }
     }
 
+    #[inline(always)]
     fn send_allowed(&mut self, now: Time, out: &mut Vec<Segment>) {
         if C::HOOKED {
             self.report_app_limited();

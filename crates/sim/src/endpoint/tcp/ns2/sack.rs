@@ -83,7 +83,7 @@ impl Ns2Sender {
             }
         }
         if self.dup == 0 {
-            self.send(now, u32::MAX, out);
+            self.send_inlined(now, u32::MAX, out);
         }
     }
 

@@ -233,6 +233,7 @@ impl<C: CongestionControl> RfcSender<C> {
     }
 
     /// Send lost segments, then new ones, while the window has room for a full segment.
+    #[inline(never)]
     pub(super) fn send_rack(&mut self, now: Time, out: &mut Vec<Segment>) {
         if self.state == RecoveryState::Open && self.dup_acks > 0 && !self.limited_transmit {
             return;

@@ -43,6 +43,7 @@ impl<C: CongestionControl> RfcSender<C> {
 
     /// Send while the pipe has room for a full segment: RFC 6675 §5 (C), and (3) for the first
     /// duplicate acks.
+    #[inline(never)]
     pub(super) fn send_by_pipe(&mut self, now: Time, out: &mut Vec<Segment>) {
         if self.state == RecoveryState::Open && self.dup_acks > 0 && !self.limited_transmit {
             return;
