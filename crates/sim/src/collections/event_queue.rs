@@ -19,6 +19,8 @@ pub struct EventQueue {
     leaves: usize,
     /// Number of low bits of a key that hold the slot.
     bits: u32,
+    /// Time in the key of a slot with nothing pending; see [`EventQueue::max_time`].
+    horizon: Time,
 }
 
 impl EventQueue {
@@ -29,6 +31,7 @@ impl EventQueue {
             keys: vec![u64::MAX; 2 * leaves].into(),
             leaves,
             bits: leaves.trailing_zeros(),
+            horizon: EventQueue::max_time(n),
         }
     }
 
@@ -40,22 +43,23 @@ impl EventQueue {
         }
         let mut grown = EventQueue::new(n);
         for slot in 0..self.leaves {
-            let key = self.keys[self.leaves + slot];
-            if key != u64::MAX {
-                grown.schedule(slot, Time(key >> self.bits));
+            let at = self.at(slot);
+            if at < self.horizon {
+                grown.schedule(slot, at);
             }
         }
         *self = grown;
     }
 
-    /// Earliest time that cannot be told from never with `n` slots.
+    /// Earliest time that cannot be told from never with `n` slots: later ones, and
+    /// [`Time::NEVER`], are returned as this one.
     pub fn max_time(n: usize) -> Time {
         Time(u64::MAX >> n.max(2).next_power_of_two().trailing_zeros())
     }
 
     #[inline]
     fn key(&self, slot: usize, at: Time) -> u64 {
-        if at.0 >= u64::MAX >> self.bits { u64::MAX } else { at.0 << self.bits | slot as u64 }
+        at.min(self.horizon).0 << self.bits | slot as u64
     }
 
     /// Set the pending time of `slot` to `at`; [`Time::NEVER`] clears it.
@@ -108,23 +112,17 @@ impl EventQueue {
         (0..5).for_each(|up| prefetch(&self.keys[(self.leaves + slot) >> up]));
     }
 
-    /// Earliest slot and its time.
+    /// Earliest slot and its time; if nothing is pending, any slot and [`EventQueue::max_time`].
     #[inline]
     pub fn earliest(&self) -> (usize, Time) {
         let key = self.keys[1];
-        if key == u64::MAX {
-            return (0, Time::NEVER);
-        }
         (cast::index(key & (self.leaves as u64 - 1)), Time(key >> self.bits))
     }
 
-    /// The pending time of `slot`; [`Time::NEVER`] if nothing is pending.
+    /// The pending time of `slot`; [`EventQueue::max_time`] if nothing is pending.
     #[inline]
     pub fn at(&self, slot: usize) -> Time {
-        match self.keys[self.leaves + slot] {
-            u64::MAX => Time::NEVER,
-            key => Time(key >> self.bits),
-        }
+        Time(self.keys[self.leaves + slot] >> self.bits)
     }
 
     /// Call `each` with every slot below `end` that is due at `at`, in ascending order; `at` must
@@ -158,7 +156,7 @@ mod tests {
         assert_eq!(horizon.0, (1 << 55) - 1);
         let mut slots = EventQueue::new(300);
         slots.schedule(299, horizon);
-        assert_eq!(slots.earliest().1, Time::NEVER);
+        assert_eq!(slots.earliest().1, horizon);
         slots.schedule(299, Time(horizon.0 - 1));
         assert_eq!(slots.earliest(), (299, Time(horizon.0 - 1)));
     }
@@ -196,7 +194,7 @@ mod tests {
         let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
         for n in [1, 2, 3, 7, 64, 65] {
             let mut slots = EventQueue::new(n);
-            assert_eq!(slots.earliest().1, Time::NEVER);
+            assert_eq!(slots.earliest().1, EventQueue::max_time(n));
             let mut times = vec![Time::NEVER; n];
             for _ in 0..2000 {
                 let slot = rng.below(n as u32) as usize;
@@ -205,7 +203,11 @@ mod tests {
                 times[slot] = at;
                 let least = times.iter().min().unwrap();
                 let first = times.iter().position(|t| t == least).unwrap();
-                assert_eq!(slots.earliest(), (first, *least));
+                if *least == Time::NEVER {
+                    assert_eq!(slots.earliest().1, EventQueue::max_time(n));
+                } else {
+                    assert_eq!(slots.earliest(), (first, *least));
+                }
                 let end = rng.below(n as u32 + 1) as usize;
                 let mut tied = vec![];
                 slots.for_each_tied(*least, end, &mut |slot| tied.push(slot));
