@@ -217,6 +217,12 @@ pub fn fits(limit: Size, packets: u32, bytes: u64, packet: &Packet) -> bool {
     limit.holds(packets + 1, bytes + u64::from(packet.len))
 }
 
+/// True if `packet` is longer than a whole buffer of size `limit`, which is at least one packet.
+#[inline]
+pub fn exceeds(limit: Size, packet: &Packet) -> bool {
+    matches!(limit, Size::Bytes(bytes) if u64::from(packet.len) > bytes)
+}
+
 impl<A: Algorithm> Build for SingleQueue<A> {
     type Params = Combined<SingleParams, A::Params>;
 
@@ -238,7 +244,7 @@ impl<A: Aqm> Qdisc for SingleQueue<A> {
         // A packet larger than the whole buffer is not shown to the algorithm: CoDel would take its
         // length for the largest packet, and never drop again.
         let has_room = self.has_room(&packet);
-        if !has_room && !fits(self.limit, 0, 0, &packet) {
+        if !has_room && exceeds(self.limit, &packet) {
             return context.drop(packet, DropReason::Full);
         }
         let mut line = QueueView::single(&mut self.line);

@@ -17,7 +17,7 @@
 //!
 //! **Cost** 64 bytes of state; O(1) per packet; a random drop moves up to half of the queue.
 
-use crate::aqm::fits;
+use crate::aqm::{exceeds, fits};
 use crate::context::{Context, DropReason};
 use crate::error::Result;
 use crate::fifo::SingleFifo;
@@ -75,7 +75,7 @@ impl DropTail {
 impl Qdisc for DropTail {
     #[inline(always)]
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
-        let hopeless = !fits(self.params.limit, 0, 0, &packet);
+        let hopeless = exceeds(self.params.limit, &packet);
         while self.full_for(&packet) {
             let victim = match self.params.policy {
                 Policy::Tail => None,

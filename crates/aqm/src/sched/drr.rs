@@ -73,6 +73,8 @@ impl Drr {
     }
 
     /// Credits the rounds in which no queue can send.
+    #[cold]
+    #[inline(never)]
     fn skip(&mut self, head: impl Fn(u32) -> Option<u32>) {
         let Drr { quanta, deficits, active, .. } = self;
         let short = |i: u32| {
@@ -102,6 +104,7 @@ impl Scheduler for Drr {
         Ok(Drr::with_quanta(weights.iter().map(quantum).collect()))
     }
 
+    #[inline]
     fn on_enqueued(&mut self, _now: Time, i: u32, _packet: Item, first: bool) {
         if first {
             self.active.push(i);

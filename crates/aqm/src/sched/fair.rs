@@ -13,7 +13,7 @@
 //! **Cost** that of the order and the AQM algorithm; O(log n) where the longest queue drops a
 //! packet, or a queue becomes longer than it was since it was last the longest.
 
-use crate::aqm::{Algorithm, Aqm, Verdict, fits};
+use crate::aqm::{Algorithm, Aqm, Verdict, exceeds, fits};
 use crate::cast;
 use crate::context::{Context, DropReason};
 use crate::error::{Error, Result};
@@ -109,7 +109,7 @@ impl<A> Queue<A> {
     #[inline]
     fn length(&self) -> u64 {
         let bytes = self.line.bytes().0;
-        if bytes == 0 { OUT } else { largest(bytes as f64 / self.weight) }
+        if bytes == 0 { OUT } else { largest(bytes.cast_signed() as f64 / self.weight) }
     }
 }
 
@@ -182,13 +182,13 @@ impl<O: Scheduler, A: Aqm> Fair<O, A> {
         let queue = &self.queues[i as usize];
         let (packets, bytes) = (queue.line.packets(), queue.line.bytes().0);
         let Backlog { packets: all, bytes: all_bytes } = self.backlog;
-        let shared = fits(self.params.limit, all, all_bytes, packet);
+        let shared = || fits(self.params.limit, all, all_bytes, packet);
         let own = queue.limit.is_none_or(|limit| fits(limit, packets, bytes, packet));
         own && match self.params.full {
             Full::Longest => true,
-            Full::Arrival => shared,
-            Full::Lowest => shared || self.last_busy() >= Some(i),
-            Full::Threshold => shared && self.below_threshold(i),
+            Full::Arrival => shared(),
+            Full::Lowest => shared() || self.last_busy() >= Some(i),
+            Full::Threshold => shared() && self.below_threshold(i),
         }
     }
 
@@ -269,7 +269,7 @@ impl<O: Scheduler, A: Aqm> Qdisc for Fair<O, A> {
         }
         let i = self.index(&packet);
         let own = self.queues[i as usize].limit;
-        if !fits(self.params.limit, 0, 0, &packet) || own.is_some_and(|l| !fits(l, 0, 0, &packet)) {
+        if exceeds(self.params.limit, &packet) || own.is_some_and(|l| exceeds(l, &packet)) {
             return context.drop(packet, DropReason::Full);
         }
         let verdict = self.admit(context, i, &packet);

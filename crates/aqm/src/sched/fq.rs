@@ -19,7 +19,7 @@
 //! **Cost** the state of the AQM algorithm and 64 bytes per flow; O(log n) where the buffer
 //! overflows, or a queue becomes longer than it was since it was last the longest.
 
-use crate::aqm::{Algorithm, Aqm, Verdict, fits};
+use crate::aqm::{Algorithm, Aqm, Verdict, exceeds, fits};
 use crate::cast;
 use crate::context::{Context, DropReason};
 use crate::error::Result;
@@ -143,7 +143,7 @@ impl<A: Aqm> Qdisc for Fq<A> {
             self.started = true;
             self.flows.iter_mut().for_each(|flow| flow.aqm.start(context.now));
         }
-        if !fits(self.params.limit, 0, 0, &packet) {
+        if exceeds(self.params.limit, &packet) {
             return context.drop(packet, DropReason::Full);
         }
         let i = packet.hash % cast::place(self.flows.len());

@@ -204,7 +204,7 @@ impl Qdisc for Sfq {
             self.perturb_next = context.now + self.params.perturb;
         }
         self.perturb(context);
-        if !crate::aqm::fits(self.params.limit, 0, 0, &packet) {
+        if crate::aqm::exceeds(self.params.limit, &packet) {
             return context.drop(packet, DropReason::Full);
         }
         let i = self.slot(&packet);
