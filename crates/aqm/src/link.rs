@@ -103,23 +103,33 @@ impl Link {
     ///
     /// # Panics
     /// If `now` is earlier than in a previous call, or the packet has [`LEN_MAX`] bytes or more.
-    pub fn push(&mut self, now: Time, packet: Packet) {
+    pub fn push(&mut self, now: Time, mut packet: Packet) {
+        self.push_copy(now, &mut packet);
+    }
+
+    /// Enqueues a copy of `packet`, which arrives at `now`, and sets its arrival time. As
+    /// [`Link::push`]; faster for several packets that differ in few fields.
+    ///
+    /// # Panics
+    /// As [`Link::push`].
+    #[inline]
+    pub fn push_copy(&mut self, now: Time, packet: &mut Packet) {
         let (at, ecn) = self.qdisc.link_receive(&mut self.transmitter, now, packet);
         if let Some(ecn) = ecn {
-            let packet = Packet { arrived: now, ecn, ..packet };
+            let packet = Packet { arrived: now, ecn, ..*packet };
             self.transmitter.in_flight.push_back((at, packet));
         }
     }
 
-    /// Enqueues `packet`, which arrives at `now`, on a link that [computes its departures at
-    /// enqueue](Link::computes_departures). Returns the time of its arrival at the far end and its
-    /// ECN field there; `None` if it is dropped. The packet does not appear in flight or in the
-    /// list of dropped packets.
+    /// Enqueues a copy of `packet`, which arrives at `now`, on a link that [computes its departures
+    /// at enqueue](Link::computes_departures), and sets its arrival time. Returns the time of its
+    /// arrival at the far end and its ECN field there; `None` if it is dropped. The packet does not
+    /// appear in flight or in the list of dropped packets.
     ///
     /// # Panics
     /// As [`Link::push`], or if the link does not compute its departures at enqueue.
     #[inline]
-    pub fn send(&mut self, now: Time, packet: Packet) -> Option<(Time, Ecn)> {
+    pub fn send(&mut self, now: Time, packet: &mut Packet) -> Option<(Time, Ecn)> {
         assert!(self.computes_departures(), "the fate of the packet is not known yet");
         let (at, ecn) = self.qdisc.link_receive(&mut self.transmitter, now, packet);
         match ecn {

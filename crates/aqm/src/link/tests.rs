@@ -274,7 +274,9 @@ fn send_answers_with_the_arrival_that_push_puts_in_flight() {
         assert!(put.is_none_or(|(_, packet)| packet.arrived == now));
         assert_eq!(queued.now(), now);
         let expected = put.map(|(at, packet)| (at, packet.ecn));
-        assert_eq!(direct.send(now, packet(body, 1000)), expected, "packet {body}");
+        let mut sent = packet(body, 1000);
+        assert_eq!(direct.send(now, &mut sent), expected, "packet {body}");
+        assert_eq!(sent, Packet { arrived: now, ..packet(body, 1000) });
     }
     assert_eq!(queued.take_dropped().count(), 1);
     assert!(!direct.has_dropped() && direct.first_in_flight().is_none());
@@ -283,11 +285,26 @@ fn send_answers_with_the_arrival_that_push_puts_in_flight() {
 }
 
 #[test]
+fn copies_of_one_packet_are_enqueued() {
+    let (mut copied, mut pushed) = (link(8_000_000, Span::ms(10), "2p"), vec![]);
+    let mut one = packet(0, 1000);
+    for body in 0..4 {
+        one.body = body;
+        copied.push_copy(Time(u64::from(body)), &mut one);
+        assert_eq!(one.arrived, Time(u64::from(body)));
+    }
+    copied.advance(Time(10_000_000));
+    pushed.extend(std::iter::from_fn(|| copied.pop_in_flight()).map(|(_, p)| (p.body, p.arrived)));
+    assert_eq!(pushed, [0, 1, 2].map(|body| (body, Time(u64::from(body)))));
+    assert_eq!(copied.take_dropped().map(|lost| lost.packet.body).collect::<Vec<_>>(), [3]);
+}
+
+#[test]
 #[should_panic(expected = "the fate of the packet is not known yet")]
 fn send_needs_a_link_that_computes_departures() {
     let mut link = link(8_000_000, Span::ms(10), "2p");
     link.may_change();
-    link.send(Time(0), packet(0, 1000));
+    link.send(Time(0), &mut packet(0, 1000));
 }
 
 /// A FIFO queue that releases a packet every 3 ms at most.

@@ -104,7 +104,7 @@ pub trait Qdisc: CloneQdisc {
         &mut self,
         transmitter: &mut Transmitter,
         now: Time,
-        packet: Packet,
+        packet: &mut Packet,
     ) -> (Time, Option<Ecn>) {
         transmitter.receive(self, now, packet)
     }
@@ -229,9 +229,10 @@ impl Transmitter {
         }
     }
 
-    /// Enqueues `packet`, which arrives at `now`. If departures are computed at enqueue and the
-    /// packet is accepted, returns the time of its arrival at the far end and its ECN field there;
-    /// otherwise the ECN field is `None`. (An `Option` of both would be returned through memory.)
+    /// Enqueues a copy of `packet`, which arrives at `now`. If departures are computed at enqueue
+    /// and the packet is accepted, returns the time of its arrival at the far end and its ECN field
+    /// there; otherwise the ECN field is `None`. (An `Option` of both would be returned through
+    /// memory.)
     ///
     /// # Panics
     /// If `now` is earlier than in a previous call, or the packet has [`LEN_MAX`] bytes or more.
@@ -240,15 +241,15 @@ impl Transmitter {
         &mut self,
         qdisc: &mut Q,
         now: Time,
-        mut packet: Packet,
+        packet: &mut Packet,
     ) -> (Time, Option<Ecn>) {
         assert!(packet.len < LEN_MAX, "a packet is shorter than 2^30 bytes");
         self.advance(qdisc, now);
         packet.arrived = now;
-        let Packet { len, body, ecn, .. } = packet;
+        let Packet { len, body, ecn, .. } = *packet;
         self.stats.on_arrival(now, len);
         let (before, marked) = (self.lost.len(), self.stats.marks.packets);
-        qdisc.enqueue(&mut self.context(now), packet);
+        qdisc.enqueue(&mut self.context(now), *packet);
         let accepted = self.lost.len() == before || {
             self.count_dropped(before);
             let same = |l: &Dropped| (l.packet.body, l.packet.arrived) == (body, now);

@@ -18,10 +18,10 @@ pub enum App {
         /// True once the connection is open.
         open: bool,
     },
-    /// One transfer after the other, each in its own connection.
-    Transfers(Box<SequentialTransfers>),
     /// Writes into one connection at times given by a schedule.
     Paced(Box<PacedWrites>),
+    /// One transfer after the other, each in its own connection.
+    Transfers(Box<SequentialTransfers>),
     /// Transfers requested by a session group.
     Pooled(Box<Transfer>),
     /// Segments of a video, on one connection.

@@ -51,6 +51,9 @@ pub struct Flow {
     pub rtt: Span,
     /// Part of `rtt` that the links do not account for; added to the delay of every ack.
     extra_delay: Span,
+    /// Time between the instant at which a delayed ack is due at the receiver and the event in
+    /// which the flow sends it: `extra_delay` if the receiver processes arrivals early.
+    delayed_ack_lag: Span,
     /// True if acks, or the reports of a call, cross links on the return path.
     pub acks_cross_links: bool,
     /// True if the receiver processes an arrival as soon as its time is known, instead of when it
@@ -143,6 +146,7 @@ impl Flow {
         let tcp = def.tcp.is_some();
         let call = matches!(def.source, Source::Call(_));
         let back = &def.routes[def.route_index(i)][1];
+        let (extra_delay, processes_early) = (Span(rtt.0 - of_links.0), tcp && back.is_empty());
         Flow {
             group: cast::number(group),
             route: 0,
@@ -160,9 +164,10 @@ impl Flow {
                 _ => Ecn::NotEct,
             },
             rtt,
-            extra_delay: Span(rtt.0 - of_links.0),
+            extra_delay,
+            delayed_ack_lag: if processes_early { extra_delay } else { Span::ZERO },
             acks_cross_links: (tcp || call) && !back.is_empty(),
-            processes_early: tcp && back.is_empty(),
+            processes_early,
             inbox: VecDeque::new(),
             delivered: 0,
             received: 0,
@@ -184,6 +189,12 @@ impl Flow {
         self.direct_link = direct.filter(|_| self.processes_early);
     }
 
+    /// True if it sends nothing but segments: acks return with a constant delay.
+    #[inline]
+    pub fn sends_only_segments(&self) -> bool {
+        self.processes_early
+    }
+
     /// Time at which [`Flow::process_due`] is next due.
     #[inline]
     pub fn next_event_time(&self) -> Time {
@@ -200,18 +211,18 @@ impl Flow {
     #[inline]
     pub fn next_ack_time(&self) -> Time {
         let Endpoints::Tcp(tcp) = &self.ends else { return Time::NEVER };
-        let late = if self.processes_early { self.extra_delay } else { Span::ZERO };
-        self.acks.next().min(tcp.receiver.timer() + late)
+        self.acks.next().min(tcp.receiver.timer() + self.delayed_ack_lag)
     }
 
     /// Process everything due at `now`: arrivals, acks, the sender's timer, the application.
+    #[inline(always)]
     pub fn process_due(&mut self, now: Time, out: &mut Outbox) {
         while self.inbox.front().is_some_and(|i| i.0 <= now) {
             self.process_arrival(out);
         }
         if let Endpoints::Tcp(tcp) = &mut self.ends {
             let timer = tcp.receiver.timer();
-            if timer + (if self.processes_early { self.extra_delay } else { Span::ZERO }) <= now
+            if timer + self.delayed_ack_lag <= now
                 && let Some(ack) = tcp.receiver.on_timer(timer)
             {
                 if self.processes_early {

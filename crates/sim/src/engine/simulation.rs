@@ -239,11 +239,11 @@ impl Simulation {
         &self.routes.all[route as usize][usize::from(load.returns())]
     }
 
-    /// Process a packet that crosses its last link at `at`.
+    /// Process a packet of `flow` that crosses its last link at `at`.
     #[inline]
-    fn deliver(&mut self, at: Time, body: u32, ce: bool) {
-        let PacketState { flow, connection, payload, .. } = self.bodies.remove(body);
-        let f = *flow as usize;
+    fn deliver(&mut self, at: Time, flow: u32, body: u32, ce: bool) {
+        let PacketState { connection, payload, .. } = self.bodies.remove(body);
+        let f = flow as usize;
         let (flow, connection) = (&mut self.flows[f], *connection);
         let next = match payload {
             Payload::Segment(segment) => {
@@ -261,6 +261,7 @@ impl Simulation {
         }
     }
 
+    #[inline(never)]
     fn flow_event(&mut self, f: usize, now: Time) {
         self.flows[f].process_due(now, &mut self.outbox);
         // Before sending: a link may deliver what is sent to the same flow.
@@ -274,7 +275,7 @@ impl Simulation {
     }
 
     /// Send the packets in the outbox of flow `f`, and schedule its next event.
-    #[inline]
+    #[inline(always)]
     fn send_and_schedule(&mut self, f: usize, now: Time) {
         let slot = self.first_flow_slot + f;
         if let Some(l) = self.flows[f].direct_link {
@@ -283,8 +284,13 @@ impl Simulation {
         } else {
             // A packet that is delivered at once may only move the event forward. To schedule it
             // first gives the processor time to write what was put into the outbox.
-            self.events.schedule(slot, self.flows[f].next_event_time());
-            self.send(f, now);
+            let flow = &self.flows[f];
+            self.events.schedule(slot, flow.next_event_time());
+            if flow.sends_only_segments() {
+                self.send_segments(f, now);
+            } else {
+                self.send(f, now);
+            }
         }
     }
 
@@ -303,6 +309,7 @@ impl Simulation {
     }
 
     /// Send the segments in the outbox of flow `f` over link `l`, its [`Flow::direct_link`].
+    #[inline(always)]
     fn send_direct(&mut self, f: usize, l: usize, now: Time) {
         let Simulation { flows, links, outbox, .. } = self;
         let (flow, link) = (&mut flows[f], &mut links[l]);
@@ -315,7 +322,7 @@ impl Simulation {
         for segment in &outbox.segments {
             packet.len = segment.wire_bytes;
             packet.ecn = if segment.ect { ect } else { Ecn::NotEct };
-            if let Some((at, ecn)) = link.send(now, packet) {
+            if let Some((at, ecn)) = link.send(now, &mut packet) {
                 flow.receive_ahead(at, segment, ecn == Ecn::Ce, self.next_interruption);
                 last = at;
             }
@@ -326,22 +333,27 @@ impl Simulation {
         }
     }
 
-    /// Send the segments in the outbox of flow `f` over a path of `left` links, of which `l` is the
-    /// first.
-    fn send_segments(&mut self, f: usize, l: usize, left: u32, now: Time) {
-        let Simulation { flows, links, outbox, bodies, .. } = self;
-        let Flow { connection, hash, class, hosts: [source, destination], ect, .. } = flows[f];
+    /// Send the segments in the outbox of flow `f`, which has no [`Flow::direct_link`].
+    #[inline(never)]
+    fn send_segments(&mut self, f: usize, now: Time) {
+        let Simulation { flows, links, routes, outbox, bodies, .. } = self;
+        if outbox.segments.is_empty() {
+            return;
+        }
+        let Flow { route, connection, hash, class, hosts, ect, .. } = flows[f];
+        let (path, [source, destination]) = (&routes.all[route as usize][0], hosts);
+        let (l, left) = (path[0], cast::place(path.len()));
         self.work += outbox.segments.len();
         let (flow, link) = (cast::place(f), &mut links[l]);
         let mut packet = Packet { flow, hash, source, destination, class, ..Packet::default() };
         for segment in &outbox.segments {
             let (body, state) = bodies.vacant();
             (state.flow, state.connection, state.left) = (flow, connection, left);
-            state.payload = Payload::Segment(*segment);
+            state.payload.set_segment(segment);
             packet.body = body;
             packet.len = segment.wire_bytes;
             packet.ecn = if segment.ect { ect } else { Ecn::NotEct };
-            link.push(now, packet);
+            link.push_copy(now, &mut packet);
         }
         outbox.segments.clear();
         self.collect_from_link(l);
@@ -355,9 +367,7 @@ impl Simulation {
         let [path, back] = &self.routes.all[route as usize];
         let (first, hops) = (path[0], [cast::place(path.len()), cast::place(back.len())]);
         let back = back.first().copied();
-        if !self.outbox.segments.is_empty() {
-            self.send_segments(f, first, hops[0], now);
-        }
+        self.send_segments(f, now);
         let ticket = |load: Payload, len, ecn, bodies: &mut Slab<PacketState>| {
             let left = hops[usize::from(load.returns())];
             let body = bodies.insert(PacketState { flow, connection, left, payload: load });
@@ -405,7 +415,7 @@ impl Simulation {
             // Read single fields only: moving a whole struct that was just written causes a
             // store-forwarding stall.
             let (at, body, ce) = (*at, packet.body, packet.ecn == Ecn::Ce);
-            let arrived = packet.arrived;
+            let (flow, arrived) = (packet.flow, packet.arrived);
             if !self.losses.is_empty() && self.lose_at_random(l, body, arrived) {
                 self.links[l].pop_in_flight();
                 continue;
@@ -414,7 +424,7 @@ impl Simulation {
             *left -= 1;
             if *left == 0 {
                 self.links[l].pop_in_flight();
-                self.deliver(at, body, ce);
+                self.deliver(at, flow, body, ce);
             } else {
                 self.forwarding[l].extend(self.links[l].pop_in_flight());
             }

@@ -38,7 +38,7 @@ impl Flow {
 
     /// Let the receiver process a segment that arrives at `at`, if it may do so ahead of time; not
     /// earlier than in the previous call. `look` is the time of the next sample.
-    #[inline]
+    #[inline(always)]
     pub fn receive_ahead(&mut self, at: Time, segment: &Segment, ce: bool, look: Time) {
         let Endpoints::Tcp(tcp) = &mut self.ends else { return };
         // The acks have one constant delay, so they stay in order.

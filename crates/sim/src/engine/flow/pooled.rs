@@ -42,6 +42,7 @@ impl Flow {
         let back = &def.routes[def.route_index(i)][usize::from(!request)];
         flow.acks_cross_links = !back.is_empty();
         flow.processes_early = back.is_empty();
+        flow.delayed_ack_lag = if back.is_empty() { flow.extra_delay } else { Span::ZERO };
         flow
     }
 

@@ -36,6 +36,15 @@ impl Default for Payload {
 }
 
 impl Payload {
+    /// Become `segment`. Copies it in one piece if the entry held a segment before, as most did.
+    #[inline]
+    pub fn set_segment(&mut self, segment: &Segment) {
+        match self {
+            Payload::Segment(place) => *place = *segment,
+            _ => *self = Payload::Segment(*segment),
+        }
+    }
+
     /// True if it crosses the return path.
     pub fn returns(&self) -> bool {
         matches!(self, Payload::Ack(_) | Payload::Report(_))
