@@ -116,7 +116,7 @@ impl Link {
     pub fn push_copy(&mut self, now: Time, packet: &mut Packet) {
         let (at, ecn) = self.qdisc.link_receive(&mut self.transmitter, now, packet);
         if let Some(ecn) = ecn {
-            let packet = Packet { arrived: now, ecn, ..*packet };
+            let packet = Packet { ecn, ..*packet };
             self.transmitter.in_flight.push_back((at, packet));
         }
     }
