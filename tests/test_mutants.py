@@ -12,6 +12,7 @@ from mutants_source import ROOT, Mutant, body_of, switched
 from mutants_tests import Rung, ladder
 
 TEXT = """
+#[inline(always)]
 fn twice(x: u32) -> u32 {
     x + x
 }
@@ -41,8 +42,9 @@ def test_all_mutants_of_a_file_are_arms_of_a_match() -> None:
     assert arms[1] == ["1u32 => {", "x - x", "}"]
     assert arms[2] == ["2u32 => {", "0", "}"]
     assert arms[3] == ["3u32 => {", "list[1].max(list[1])", "}"]
-    assert arms[0][1] == "match crate::mutant::id(1) {"
+    assert arms[0][2] == "match crate::mutant::id(1) {"
     assert arms[0].count("match crate::mutant::id(3) {") == 1
+    assert arms[0][0] == "#[inline]"
     assert arms[0].count("x + x") == arms[0].count("list[0].max(list[1])") == 1
 
 
