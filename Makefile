@@ -121,8 +121,9 @@ wheel: .venv/ready  ## build a wheel, and run the demo from it in a clean enviro
 wheel-pgo: .venv/ready  ## a wheel with a profile of the compiler, into dist/pgo; needs rustup's llvm-tools
 	rustup component add llvm-tools
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --release --pgo --out dist/pgo
+	tools/try-wheel.sh dist/pgo
 
-bench-pgo: wheel wheel-pgo  ## minutes: gain of the profile, on what it was trained with and on other scenarios
+bench-pgo: wheel wheel-pgo  ## minutes: gain of the profile, on its training and on other scenarios
 	$(BIN)/python tools/pgo.py compare dist dist/pgo
 
 package: .venv/ready  ## minutes: the crates and the sdist as they would be published, built and checked
