@@ -22,7 +22,7 @@
 //! the paper gives no bounds. (6) Samples count from the first arrival: the first one is taken
 //! 1/`f_s` later.
 //!
-//! **Cost** 16456 bytes of state: 8 per entry and per account; O(1) per packet, at most three
+//! **Cost** 16472 bytes of state: 8 per entry and per account; O(1) per packet, at most three
 //! random numbers.
 
 use super::{Algorithm, Aqm, Verdict};
@@ -33,8 +33,8 @@ use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::{Checked, nth};
 use crate::qdisc::Env;
-use crate::timer::Timer;
-use crate::units::{Bytes, Size, Span, Time};
+use crate::timer::{Period, Timer};
+use crate::units::{Bytes, Size, Time};
 use alloc::vec::Vec;
 use alloc::{format, vec};
 
@@ -161,7 +161,6 @@ impl Shadow {
 pub struct Afd {
     alpha: f64,
     beta: f64,
-    f_s: f64,
     /// Reference of the queue, bytes.
     q_target: f64,
     shadow: Shadow,
@@ -198,14 +197,13 @@ impl Algorithm for Afd {
         Ok(Afd {
             alpha,
             beta,
-            f_s,
             q_target: q_target.map_or(0.5 * bytes(env.limit), bytes),
             shadow: Shadow::new(b, s, flows, packet, env).weighted(weights),
             m_fair: (b as f64 * mean / 10.0).max(mean),
             m_min: mean,
             m_max: b as f64 * mean,
             q_old: 0.0,
-            samples: Timer::new(env),
+            samples: Timer::new(env, Period::PerSecond(f_s)),
             m_i: 0.0,
             d: 0.0,
         })
@@ -220,11 +218,11 @@ impl Afd {
 
 impl Aqm for Afd {
     fn start(&mut self, now: Time) {
-        self.samples.start(now, Span(cast::trunc(libm::ceil(1e9 / self.f_s))));
+        self.samples.start(now);
     }
 
     fn advance(&mut self, now: Time, line: &QueueView<'_>) {
-        let n = self.samples.due(now, |span| cast::trunc(span.0 as f64 * self.f_s / 1e9));
+        let n = self.samples.due(now);
         if n == 0 {
             return;
         }

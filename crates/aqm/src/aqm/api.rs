@@ -16,7 +16,7 @@
 //! **Departures** Those of PI. `m_max` can be set, and is required if `a` and `b` are given without
 //! `flows` and `rtt`. If GM is below 2, `m_max` is 1.
 //!
-//! **Cost** 152 bytes of state; a random number per arrival, as PI.
+//! **Cost** 168 bytes of state; a random number per arrival, as PI.
 
 use super::pi::{Gains, Pi, PiParams, gains};
 use super::{Algorithm, Aqm, Verdict};

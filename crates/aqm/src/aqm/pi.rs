@@ -23,17 +23,16 @@
 //! differ from it in the last bits. (3) A design without phase margin is rejected. (4) The random
 //! number is drawn even if the buffer turns out to be full.
 //!
-//! **Cost** 144 bytes of state; a random number per arrival; O(1) after any idle time.
+//! **Cost** 160 bytes of state; a random number per arrival; O(1) after any idle time.
 
 use super::{Algorithm, Aqm, Verdict};
-use crate::cast;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
 use crate::qdisc::Env;
-use crate::timer::Timer;
+use crate::timer::{Period, Timer};
 use crate::units::{Bytes, Size, Span, Time};
 use alloc::format;
 
@@ -133,8 +132,6 @@ pub struct Pi {
     /// Gains per packet.
     a: f64,
     b: f64,
-    /// Samples per second.
-    w: f64,
     /// Reference of the queue, packets.
     q_ref: f64,
     /// True if the queue is measured in bytes.
@@ -158,8 +155,8 @@ impl Algorithm for Pi {
         let (in_bytes, packet) = (q_ref.in_bytes(), packet.0 as f64);
         let unit = if in_bytes { packet } else { 1.0 };
         let q_ref = q_ref.number() as f64 / unit;
-        let samples = Timer::new(env);
-        Ok(Pi { a, b, w, q_ref, in_bytes, packet, byte_mode, p: 0.0, q_old: 0.0, samples })
+        let samples = Timer::new(env, Period::PerSecond(w));
+        Ok(Pi { a, b, q_ref, in_bytes, packet, byte_mode, p: 0.0, q_old: 0.0, samples })
     }
 }
 
@@ -167,7 +164,7 @@ impl Pi {
     /// Takes the samples that are due at `now`. The gains are multiplied by `factor` of the
     /// distance between the queue and its reference, relative to the reference.
     pub(super) fn sample(&mut self, now: Time, line: &QueueView<'_>, factor: impl Fn(f64) -> f64) {
-        let n = self.samples.due(now, |span| cast::trunc(span.0 as f64 * self.w / 1e9));
+        let n = self.samples.due(now);
         if n == 0 {
             return;
         }
@@ -191,7 +188,8 @@ impl Pi {
 impl Aqm for Pi {
     // The times of the samples follow from w: it stays.
     fn reconfigure(&mut self, fresh: Self) -> bool {
-        let same = fresh.w.to_bits() == self.w.to_bits() && fresh.in_bytes == self.in_bytes;
+        let same =
+            fresh.samples.period() == self.samples.period() && fresh.in_bytes == self.in_bytes;
         if same {
             let samples = self.samples.clone();
             *self = Pi { p: self.p, q_old: self.q_old, samples, ..fresh };
@@ -200,7 +198,7 @@ impl Aqm for Pi {
     }
 
     fn start(&mut self, now: Time) {
-        self.samples.start(now, Span(cast::trunc(libm::ceil(1e9 / self.w))));
+        self.samples.start(now);
     }
 
     fn advance(&mut self, now: Time, line: &QueueView<'_>) {

@@ -19,7 +19,7 @@
 //! 1; the paper limits it in overload. (4) The random number is drawn even if the buffer turns out
 //! to be full. (5) Updates count from the first arrival: the first one comes `t_update` later.
 //!
-//! **Cost** 152 bytes of state; two random numbers per Classic packet, one per Scalable packet;
+//! **Cost** 176 bytes of state; two random numbers per Classic packet, one per Scalable packet;
 //! O(1) after any idle time.
 
 use super::{Algorithm, Aqm, Verdict};
@@ -29,7 +29,7 @@ use crate::fifo::QueueView;
 use crate::packet::{Ecn, Packet};
 use crate::params::Checked;
 use crate::qdisc::Env;
-use crate::timer::Timer;
+use crate::timer::{Period, Timer};
 use crate::units::{Span, Time};
 
 crate::params! {
@@ -69,7 +69,7 @@ impl Algorithm for Pi2 {
     fn from_checked(params: Checked<'_, Pi2Params>, env: &Env) -> Result<Self> {
         let (params, ecn) = ((*params).clone(), env.ecn);
         let (qdelay_old, sojourn) = (Span::ZERO, Span::ZERO);
-        let updates = Timer::new(env);
+        let updates = Timer::new(env, Period::Every(params.t_update));
         Ok(Pi2 { params, ecn, p_prime: 0.0, qdelay_old, sojourn, updates })
     }
 }
@@ -85,12 +85,12 @@ impl Aqm for Pi2 {
     }
 
     fn start(&mut self, now: Time) {
-        self.updates.start(now, self.params.t_update);
+        self.updates.start(now);
     }
 
     fn advance(&mut self, now: Time, line: &QueueView<'_>) {
-        let Pi2Params { target, t_update, alpha, beta, .. } = self.params;
-        let n = self.updates.due(now, |span| span.0 / t_update.0);
+        let Pi2Params { target, alpha, beta, .. } = self.params;
+        let n = self.updates.due(now);
         if n == 0 {
             return;
         }

@@ -34,7 +34,7 @@
 //! the arriving packet. `mark_ecnth` is in whole percent. `hold`, `dq_threshold`, `dq_weight`,
 //! `derandomise` and `packet` have no effect.
 //!
-//! **Cost** 256 bytes of state; a random number per arrival while p applies. After an idle time
+//! **Cost** 280 bytes of state; a random number per arrival while p applies. After an idle time
 //! O(1), or as long as p takes to decay.
 
 mod linux;
@@ -46,7 +46,7 @@ use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
 use crate::qdisc::Env;
-use crate::timer::Timer;
+use crate::timer::{Period, Timer};
 use crate::units::{Bytes, Span, Time};
 use alloc::boxed::Box;
 use linux::LinuxPie;
@@ -169,7 +169,7 @@ impl Algorithm for Pie {
             burst: params.max_burst,
             qdelay_old: Span::ZERO,
             accu: 0.0,
-            updates: Timer::new(env),
+            updates: Timer::new(env, Period::Every(period(&params))),
             sojourn: Span::ZERO,
             cycle: None,
             dq_time: 0.0,
@@ -234,6 +234,29 @@ impl Pie {
             self.burst = max_burst;
         }
         self.qdelay_old = qdelay;
+    }
+
+    /// Makes `left` updates, all at the delay of now.
+    #[inline(never)]
+    fn make_updates(&mut self, mut left: u64, line: &QueueView<'_>) {
+        if let Some(linux) = &mut self.linux {
+            return linux.update_often(left, line.bytes());
+        }
+        let qdelay = self.qdelay(line);
+        // Bounded: at most two turns per row of the table, 10^4 updates per burst, and 4 * 10^4
+        // until 0.98^n underflows.
+        while left > 0 {
+            let before = (self.p, self.burst, self.qdelay_old);
+            self.update(qdelay);
+            left -= 1;
+            if (self.p, self.burst, self.qdelay_old) == before {
+                break;
+            }
+            let held = self.params.hold && self.burst > Span::ZERO;
+            if qdelay > Span::ZERO && !held {
+                left -= self.leap(left);
+            }
+        }
     }
 
     /// Applies as many of `n` updates as leave p within the same row of the table, at a constant
@@ -304,32 +327,13 @@ impl Aqm for Pie {
     }
 
     fn start(&mut self, now: Time) {
-        self.updates.start(now, self.params.t_update);
+        self.updates.start(now);
     }
 
     fn advance(&mut self, now: Time, line: &QueueView<'_>) {
-        let period = self.params.t_update.0;
-        let mut left = self.updates.due(now, |span| span.0 / period);
-        if left == 0 {
-            return;
-        }
-        if let Some(linux) = &mut self.linux {
-            return linux.update_often(left, line.bytes());
-        }
-        let qdelay = self.qdelay(line);
-        // Bounded: at most two turns per row of the table, 10^4 updates per burst, and 4 * 10^4
-        // until 0.98^n underflows.
-        while left > 0 {
-            let before = (self.p, self.burst, self.qdelay_old);
-            self.update(qdelay);
-            left -= 1;
-            if (self.p, self.burst, self.qdelay_old) == before {
-                break;
-            }
-            let held = self.params.hold && self.burst > Span::ZERO;
-            if qdelay > Span::ZERO && !held {
-                left -= self.leap(left);
-            }
+        let due = self.updates.due(now);
+        if due > 0 {
+            self.make_updates(due, line);
         }
     }
 

@@ -21,7 +21,7 @@
 //! larger than the buffer. (3) Periods without a packet are computed in one step, in closed form.
 //! (4) The random number is drawn even if the buffer turns out to be full.
 //!
-//! **Cost** 208 bytes of state; a random number per arrival, a power per period with packets in it;
+//! **Cost** 232 bytes of state; a random number per arrival, a power per period with packets in it;
 //! O(1) after any idle time.
 
 use super::{Algorithm, Aqm, Verdict};
@@ -31,7 +31,7 @@ use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
 use crate::qdisc::Env;
-use crate::timer::Timer;
+use crate::timer::{Period, Timer};
 use crate::units::{Bytes, Size, Span, Time};
 
 crate::choice! {
@@ -106,7 +106,7 @@ impl Algorithm for Rem {
             q_old: 0.0,
             mu: 0.0,
             p: 0.0,
-            periods: Timer::new(env),
+            periods: Timer::new(env, Period::Every(params.period)),
         })
     }
 }
@@ -159,12 +159,11 @@ impl Rem {
 
 impl Aqm for Rem {
     fn start(&mut self, now: Time) {
-        self.periods.start(now, self.params.period);
+        self.periods.start(now);
     }
 
     fn advance(&mut self, now: Time, line: &QueueView<'_>) {
-        let period = self.params.period.0;
-        let due = self.periods.due(now, |span| span.0 / period);
+        let due = self.periods.due(now);
         if due > 0 {
             let q = self.packets(u64::from(line.packets()), line.bytes());
             self.update(q, (due - 1) as f64);

@@ -21,7 +21,7 @@
 //! steps of a quarter hardly recover. (3) The slope above max_th follows max_p. (4) Samples count
 //! from the first arrival: the first one is taken `sample` later.
 //!
-//! **Cost** 336 bytes of state; that of RED, plus constant work per window. After an idle time only
+//! **Cost** 352 bytes of state; that of RED, plus constant work per window. After an idle time only
 //! those windows are processed that change something (about ten thousand at most).
 
 use super::Algorithm;
@@ -31,7 +31,7 @@ use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::params::{Checked, Combined};
 use crate::qdisc::Env;
-use crate::timer::Timer;
+use crate::timer::{Period, Timer};
 use crate::units::{Span, Time};
 use alloc::format;
 
@@ -63,7 +63,6 @@ const SAMPLES: u64 = 1_000_000;
 #[derive(Clone, Debug)]
 pub struct SaRed {
     step: Step,
-    sample: Span,
     /// Samples in a window.
     samples: u64,
     taken: Timer,
@@ -93,11 +92,8 @@ impl Algorithm for Tuned<SaRed> {
         let red = Red::new(&params.aqm, env)?;
         let w_q = red.w_q;
         let (sum, squares, mu, sd) = (0, 0, 0.0, 0.0);
-        let taken = Timer::new(env);
-        Ok(Tuned {
-            red,
-            tuner: SaRed { step, sample, samples, taken, n: 0, sum, squares, mu, sd, w_q },
-        })
+        let taken = Timer::new(env, Period::Every(sample));
+        Ok(Tuned { red, tuner: SaRed { step, samples, taken, n: 0, sum, squares, mu, sd, w_q } })
     }
 }
 
@@ -129,12 +125,12 @@ impl SaRed {
 
 impl Tune for SaRed {
     fn start(&mut self, now: Time) {
-        self.taken.start(now, self.sample);
+        self.taken.start(now);
     }
 
     fn advance(&mut self, now: Time, line: &QueueView<'_>, red: &mut Red) {
         // All samples that are due now see the same queue: it has not changed since the last call.
-        let mut samples = self.taken.due(now, |span| span.0 / self.sample.0);
+        let mut samples = self.taken.due(now);
         let q = if red.in_bytes { line.bytes() } else { u64::from(line.packets()) };
         let q = u128::from(q);
         while samples > 0 {
