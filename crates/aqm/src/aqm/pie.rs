@@ -175,7 +175,7 @@ impl Algorithm for Pie {
             dq_time: 0.0,
             linux: (params.variant == Variant::Linux)
                 .then(|| Box::new(LinuxPie::new(&params, env.ecn))),
-            params: PieParams { t_update: period(&params), ..(*params).clone() },
+            params: (*params).clone(),
         })
     }
 }
@@ -332,7 +332,7 @@ impl Aqm for Pie {
 
     fn advance(&mut self, now: Time, line: &QueueView<'_>) {
         let due = self.updates.due(now);
-        if due > 0 {
+        if due != 0 {
             self.make_updates(due, line);
         }
     }
