@@ -8,6 +8,7 @@ import pytest
 
 import sojourn as sj
 from conftest import Command
+from sojourn._util.units import share
 from sojourn.explanation import rules
 
 
@@ -111,6 +112,22 @@ def test_an_overflowing_aqm_is_reported() -> None:
     """Its drops are not its decisions."""
     links = {"up": {"rate": "10mbit", "qdisc": {"name": "pie", "limit": "10p"}}}
     assert "not decisions of pie" in found(run(links=links))["overflow"].text
+
+
+def test_a_buffer_that_overflows_is_reported_with_the_use_of_the_link() -> None:
+    """Under drop-tail with a share of the packets, and not with a usual loss."""
+    answers = {"name": "answers", "count": 40, "path": ["up"], "rtt": "100us"}
+    flows = [{**answers, "source": "incast(size=20kB)"}]
+    links = {"up": {"rate": "1gbit", "qdisc": {"name": "droptail", "limit": "50p"}}}
+    result = run(flows=flows, links=links, duration="2s", warmup="100ms")
+    told = found(result)["overflow"]
+    up = result.links["up"]
+    lost = up.dropped_full_packets / up.arrived_packets
+    assert lost > 0.05
+    assert f"overflowed: {share(lost)} of the packets" in told.text
+    assert f"the link sent {share(up.utilisation)} of the time" in told.text
+    assert "would help" in told.text
+    assert "overflow" not in found(run(links={"up": {"rate": "10mbit", "qdisc": "droptail"}}))
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,9 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
         {"links": over({"name": "pie", "limit": "10p"})}, "links.up.dropped_full_packets",
         "not decisions of pie",
     ),
+    "no delay": (
+        {"flows": [{"name": "one", "path": ["up"]}]}, "flows.rtt_s", "set rtt of the flows, or"
+    ),
     "no marks": (
         {"flows": [bulk("one", tcp=ECN, rtt="5ms")],
          "links": over({"name": "codel", "ecn": True, "limit": "3p"})},

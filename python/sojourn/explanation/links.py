@@ -24,6 +24,12 @@ PACKET_BYTES = 1500
 OVERFLOWS = 20
 """Number of drops from which their cause is reported."""
 
+LOSSY = 0.05
+"""Share of the packets from which drops at a full buffer are reported under any discipline."""
+
+AQM_KEYS = {"target", "max_p", "q_ref", "p_max", "t_update", "min_th"}
+"""Parameters of which a discipline with an AQM algorithm has at least one."""
+
 Table = Mapping[str, Any]
 
 
@@ -77,19 +83,32 @@ def queue(name: str, link: Table) -> Iterator[Finding]:
 
 
 def overflow(name: str, link: Table, spec: Table) -> Iterator[Finding]:
-    """Report an AQM whose buffer overflowed more often than it dropped."""
+    """Report a buffer that overflowed: often, or more often than its AQM dropped."""
     qdisc = spec["qdisc"]
-    full, every = link["dropped_full_packets"], link["dropped_packets"]
+    full, every, came = (link[f"{what}_packets"] for what in ("dropped_full", "dropped", "arrived"))
     if every < OVERFLOWS or full <= 0.5 * every:
         return
-    if not set(qdisc) & {"target", "max_p", "q_ref", "p_max", "t_update", "min_th"}:
-        return
-    yield Finding(
-        "overflow",
-        f"{share(full / every)} of the drops at {name} were at its full buffer "
-        f"({qdisc['limit']}), not decisions of {qdisc['name']}.",
-        {f"links.{name}.dropped_full_packets": full, f"links.{name}.dropped_packets": every},
-    )
+    limit = qdisc.get("limit", "")
+    if set(qdisc) & AQM_KEYS:
+        yield Finding(
+            "overflow",
+            f"{share(full / every)} of the drops at {name} were at its full buffer ({limit}), not "
+            f"decisions of {qdisc['name']}: a larger limit lets it decide.",
+            {f"links.{name}.dropped_full_packets": full, f"links.{name}.dropped_packets": every},
+        )
+    elif full >= LOSSY * came:
+        use = link["utilisation"]
+        evidence = {
+            f"links.{name}.dropped_full_packets": full,
+            f"links.{name}.arrived_packets": came,
+        }
+        text = f"The buffer of {name} ({limit}) overflowed: {share(full / came)} of the packets "
+        text += "that arrived were dropped"
+        if use is not None:
+            text += f", and the link sent {share(use)} of the time"
+            evidence[f"links.{name}.utilisation"] = use
+        remedy = "a larger limit, fewer senders at a time, or an AQM with ECN would help"
+        yield Finding("overflow", f"{text}; {remedy}.", evidence)
 
 
 def no_marks(name: str, link: Table, where: str) -> Iterator[Finding]:

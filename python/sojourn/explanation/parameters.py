@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sojourn._util.units import bps_of, bytes_of, duration, rate, seconds
+from sojourn._util.units import bps_of, bytes_of, duration, figures, rate, seconds
 from sojourn.explanation.finding import Finding
 from sojourn.explanation.links import PACKET_BYTES
 
@@ -31,31 +31,39 @@ Table = Mapping[str, Any]
 def parameters(name: str, spec: Table, rtt_s: float, what: str) -> Iterator[Finding]:
     """Report parameters of a link that do not fit its rate or round-trip time.
 
-    `rtt_s` is the longest round-trip time of its TCP flows, and `what` the path of that value.
+    `rtt_s` is the longest round-trip time of its TCP flows, and `what` the path of that value. If
+    it is 0, the parameters are only compared with the rate and with each other.
     """
-    for rule in (_target, _interval, _thresholds, _buffer):
-        yield from rule(name, spec, rtt_s, what)
+    for rule in (_target_of_a_packet, _threshold_of_a_buffer):
+        yield from rule(name, spec)
+    if rtt_s > 0:
+        for compare in (_target, _interval, _thresholds, _buffer):
+            yield from compare(name, spec, rtt_s, what)
+
+
+def _target_of_a_packet(name: str, spec: Table) -> Iterator[Finding]:
+    qdisc, bps = spec["qdisc"], bps_of(spec["rate"])
+    target, packet_s = _time(qdisc, "target"), PACKET_BYTES * 8 / bps
+    if target is not None and target < packet_s:
+        yield Finding(
+            "target below a packet",
+            f"The target of {qdisc['name']} at {name} ({duration(target)}) is below the time of "
+            f"one packet at {rate(bps)} ({duration(packet_s)}): set it to {duration(packet_s)} or "
+            "longer.",
+            {f"links.{name}.qdisc.target": target, f"links.{name}.rate_bps": bps},
+        )
 
 
 def _target(name: str, spec: Table, rtt_s: float, what: str) -> Iterator[Finding]:
     qdisc, bps = spec["qdisc"], bps_of(spec["rate"])
-    target, packet_s = _time(qdisc, "target"), PACKET_BYTES * 8 / bps
-    if target is None:
-        return
-    said = f"The target of {qdisc['name']} at {name} ({duration(target)})"
-    evidence: dict[str, Any] = {f"links.{name}.qdisc.target": target}
-    if target < packet_s:
-        yield Finding(
-            "target below a packet",
-            f"{said} is below the time of one packet at {rate(bps)} ({duration(packet_s)}).",
-            {**evidence, f"links.{name}.rate_bps": bps},
-        )
-    elif target > rtt_s:
+    target = _time(qdisc, "target")
+    if target is not None and target > max(rtt_s, PACKET_BYTES * 8 / bps):
         yield Finding(
             "target above the RTT",
-            f"{said} is longer than the longest round-trip time ({duration(rtt_s)}): the queue "
-            "may add more delay than the path has.",
-            {**evidence, what: rtt_s},
+            f"The target of {qdisc['name']} at {name} ({duration(target)}) is longer than the "
+            f"longest round-trip time ({duration(rtt_s)}): the queue may add more delay than the "
+            "path has.",
+            {f"links.{name}.qdisc.target": target, what: rtt_s},
         )
 
 
@@ -103,12 +111,17 @@ def _thresholds(name: str, spec: Table, rtt_s: float, what: str) -> Iterator[Fin
             f"{low_s / rtt_s:.0f} times the longest round-trip time: it acts late.",
             {f"{where}.min_th": qdisc["min_th"], what: rtt_s},
         )
-    buffer_s = _queue_s(str(qdisc.get("limit", "")), bps)
-    if buffer_s is not None and high_s > buffer_s:
+
+
+def _threshold_of_a_buffer(name: str, spec: Table) -> Iterator[Finding]:
+    qdisc, bps = spec["qdisc"], bps_of(spec["rate"])
+    high_s, buffer_s = (_queue_s(str(qdisc.get(key, "")), bps) for key in ("max_th", "limit"))
+    if high_s is not None and buffer_s is not None and high_s > buffer_s:
+        where = f"links.{name}.qdisc"
         yield Finding(
             "threshold above the buffer",
-            f"max_th {said} ({qdisc['max_th']}) is above its buffer ({qdisc['limit']}): the "
-            "buffer overflows first.",
+            f"max_th of {qdisc['name']} at {name} ({qdisc['max_th']}) is above its buffer "
+            f"({qdisc['limit']}): the buffer overflows first.",
             {f"{where}.max_th": qdisc["max_th"], f"{where}.limit": qdisc["limit"]},
         )
 
@@ -124,14 +137,15 @@ def _buffer(name: str, spec: Table, rtt_s: float, what: str) -> Iterator[Finding
     if buffer_s < SMALL_BUFFER * rtt_s:
         yield Finding(
             "small buffer",
-            f"{said}, less than a tenth of the longest round-trip time ({duration(rtt_s)}).",
+            f"{said}, less than a tenth of the longest round-trip time ({duration(rtt_s)}): a "
+            f"limit of one bandwidth-delay product is {figures(bps * rtt_s / 8e3)} kB.",
             evidence,
         )
     elif qdisc["name"] == "droptail" and buffer_s > max(BLOATED_S, BLOATED_RTTS * rtt_s):
         yield Finding(
             "large buffer",
             f"{said}, {buffer_s / rtt_s:.0f} times the longest round-trip time: drop-tail fills "
-            "it.",
+            "it; set a smaller limit, or an AQM like fq_codel.",
             evidence,
         )
 

@@ -253,6 +253,19 @@ def _parameters(result: Result) -> Iterator[Finding]:
             yield from parameters(name, spec, max(times), "flows.rtt_s")
 
 
+def _delays(result: Result) -> Iterator[Finding]:
+    """Report a scenario in which no TCP flow has a round-trip time."""
+    times = [one["rtt_s"] for one in result.flows.values() if one["kind"] == "tcp"]
+    if times and max(times) == 0.0:
+        yield Finding(
+            "no delay",
+            "The round-trip time of all TCP flows is 0, so the queue is the only delay and "
+            "parameters cannot be compared with the path: set rtt of the flows, or delay of the "
+            "links.",
+            {"flows.rtt_s": 0.0},
+        )
+
+
 def _warmup(result: Result) -> Iterator[Finding]:
     """Report measurements that begin before the flows are steady."""
     warmup = seconds(result.scenario["warmup"])
@@ -266,7 +279,7 @@ def _warmup(result: Result) -> Iterator[Finding]:
     if warmup == 0.0:
         yield Finding(
             "no warm-up",
-            "Measurements begin at the start: slow start is part of every mean.",
+            "Measurements begin at the start: slow start is part of every mean; set warmup.",
             {"scenario.warmup": "0s"},
         )
         return
@@ -275,7 +288,7 @@ def _warmup(result: Result) -> Iterator[Finding]:
         yield Finding(
             "short warm-up",
             f"The warm-up ({duration(warmup)}) is shorter than ten round-trip times "
-            f"({duration(10 * longest)}).",
+            f"({duration(10 * longest)}): set it to that or longer.",
             {"scenario.warmup": warmup, "flows.rtt_s": longest},
         )
     if "changes" not in result.scenario:
@@ -332,7 +345,7 @@ def _advice(result: Result) -> Iterator[Finding]:
 
 
 RULES: Sequence[Rule] = (
-    _bottleneck, _queue, _underused, _fairness, _groups, _timeouts, _overflow, _marks, _parameters,
-    _warmup, _live, _advice,
+    _bottleneck, _queue, _underused, _fairness, _groups, _timeouts, _overflow, _marks, _delays,
+    _parameters, _warmup, _live, _advice,
 )  # fmt: skip
 """Rules in the order of their sentences."""
