@@ -54,16 +54,14 @@ docs/scenario.md shows an example of each.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import field
 
 from sojourn._util.base import Qdisc, Source, Table, Tcp
-
-if TYPE_CHECKING:
-    from sojourn.custom.aqm import Aqm
-    from sojourn.custom.control import CongestionControl
-    from sojourn.custom.source import TrafficSource
+from sojourn.custom.aqm import Aqm
+from sojourn.custom.control import CongestionControl
+from sojourn.custom.source import TrafficSource
 '''
 
 
@@ -94,8 +92,6 @@ def _class(name: str, table: Spec) -> str:
         kind = _type(table, key)
         if not key["required"]:
             kind += " | None"
-        if key["name"] in NAMED:
-            kind = f'"{kind}"'  # imported for the type checker only
         if keyword.iskeyword(key["name"]):
             default = f'field(default=None, name="{key["name"]}")'
             lines += ["", f"    {key['name']}_: {kind} = {default}"]

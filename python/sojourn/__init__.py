@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from sojourn.tcp import Cubic as Cubic
     from sojourn.tcp import NewReno as NewReno
 
+    __all__: list[str]
     __version__: str
 
 MODULES = ("qdisc", "tcp", "source")
@@ -165,6 +166,7 @@ _HOME = {
 
 
 if not TYPE_CHECKING:  # or type checkers would accept every name
+    __all__ = [*_HOME, *MODULES, *TOOLS]
 
     def __getattr__(name):
         if name == "__version__":

@@ -19,6 +19,7 @@ from sojourn._sojourn import InputError
 from sojourn._util.csv_table import numbers, read_table
 from sojourn._util.files import replacing
 from sojourn._util.inputs import brief
+from sojourn._util.lazy import Lazy
 from sojourn._util.progress import Meter, visible
 from sojourn._util.units import counted
 from sojourn.result.result import Array
@@ -26,6 +27,8 @@ from sojourn.scenario.load import plain
 
 if TYPE_CHECKING:
     import polars as pl
+else:
+    pl = Lazy("polars")
 
 US_MAX = 9e15
 """Latest time in microseconds: 285 years, which is below 2^63 nanoseconds."""

@@ -9,6 +9,7 @@ from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.html import html
 from sojourn._util.inputs import near, shown
+from sojourn._util.lazy import Lazy
 from sojourn._util.plain import plain
 from sojourn.result.result import Result, Values
 from sojourn.scenario.advice import warn
@@ -16,6 +17,8 @@ from sojourn.scenario.load import Described, parse
 
 if TYPE_CHECKING:
     import polars as pl
+else:
+    pl = Lazy("polars")
 
 Progress = Callable[[float, int], bool | None]
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn import _sojourn
 from sojourn._util.html import html
+from sojourn._util.lazy import Lazy
 from sojourn._util.units import counted
 from sojourn.evaluation.cases import CHOICES
 from sojourn.evaluation.lines import Line
@@ -13,6 +14,8 @@ from sojourn.evaluation.setup import Table
 
 if TYPE_CHECKING:
     import polars as pl
+else:
+    pl = Lazy("polars")
 
 REFERENCE = "droptail"
 """Label of the discipline that all others are compared with."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
+from sojourn._util.lazy import Lazy
 from sojourn._util.units import figures, seconds, share
 from sojourn.metrics.overview import Group, completion_times, groups
 from sojourn.plotting.run import (
@@ -30,8 +31,10 @@ from sojourn.result.statistics import half_width
 from sojourn.scenario import describe
 
 if TYPE_CHECKING:
+    import matplotlib.figure as mpl
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+else:
+    mpl = Lazy("matplotlib.figure")
 
 Runs = Mapping[str, Sequence[Result]]
 
@@ -46,7 +49,7 @@ Span = tuple[float, float, float]
 
 def draw_comparison(
     runs: Runs, link: str, path: str | Path | None = None, **look: Unpack[Look]
-) -> "Figure":
+) -> "mpl.Figure":
     """Draw a comparison of disciplines.
 
     The top panel shows the queueing delay at `link` over time for the first seed, if there are

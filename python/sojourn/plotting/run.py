@@ -14,6 +14,7 @@ import numpy as np
 from sojourn._sojourn import InputError
 from sojourn._util.files import check_file, replacing
 from sojourn._util.inputs import brief, near
+from sojourn._util.lazy import Lazy
 from sojourn._util.units import seconds
 from sojourn.metrics.overview import groups
 from sojourn.plotting.style import Look, legend_name, sheet, size_of, wrapped
@@ -21,8 +22,10 @@ from sojourn.result.result import Array, Columns, Record, Result
 from sojourn.scenario import describe
 
 if TYPE_CHECKING:
+    import matplotlib.figure as mpl
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+else:
+    mpl = Lazy("matplotlib.figure")
 
 ENDINGS = (".png", ".pdf", ".svg")
 """File formats of figures, by the ending of the name."""
@@ -80,7 +83,7 @@ def draw(
     *,
     flows: Sequence[str] | None = None,
     **look: Unpack[Look],
-) -> "Figure":
+) -> "mpl.Figure":
     """Draw queue length, queueing delay, throughput, goodput and congestion windows over time.
 
     Throughput is the rate at which packets reach the receivers, headers included. Goodput is drawn
@@ -163,7 +166,7 @@ def styled(style: str | Path | None = None) -> Iterator[None]:
 
 def new_figure(
     width: float, height: float, size: str | tuple[float, float] | None = None
-) -> "Figure":
+) -> "mpl.Figure":
     """Create a figure of `size`, or of `width` by `height` inches, without pyplot."""
     from sojourn.plotting.inline import InlineFigure
 
@@ -172,7 +175,7 @@ def new_figure(
 
 
 def captions(
-    figure: "Figure", result: Result, conditions: Sequence[str], seeds: str, look: Look
+    figure: "mpl.Figure", result: Result, conditions: Sequence[str], seeds: str, look: Look
 ) -> None:
     """Write name and conditions of a run above a figure; interval, seeds and version below."""
     scenario = result.scenario
@@ -184,7 +187,7 @@ def captions(
     heading(figure, "\n".join([describe.title(scenario), *shown]), below, look)
 
 
-def heading(figure: "Figure", above: str, below: str, look: Look) -> None:
+def heading(figure: "mpl.Figure", above: str, below: str, look: Look) -> None:
     """Write text above and below a figure; a `title` in `look` replaces `above`."""
     title = look.get("title")
     width = figure.get_figwidth() - 0.2
@@ -195,7 +198,7 @@ def heading(figure: "Figure", above: str, below: str, look: Look) -> None:
     figure.supxlabel(below, x=0.01, ha="left", fontsize=7, color="#555555")
 
 
-def write(figure: "Figure", path: str | Path | None) -> None:
+def write(figure: "mpl.Figure", path: str | Path | None) -> None:
     """Write a figure to `path` unless it is None. The files of equal figures are identical."""
     if path is None:
         return

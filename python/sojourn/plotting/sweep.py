@@ -8,6 +8,7 @@ import numpy as np
 
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
+from sojourn._util.lazy import Lazy
 from sojourn._util.units import counted
 from sojourn.metrics.labels import label
 from sojourn.plotting.lines import style
@@ -20,9 +21,12 @@ from sojourn.sweeps.query import axis_column, column
 from sojourn.sweeps.rows import axes_of
 
 if TYPE_CHECKING:
+    import matplotlib.figure as mpl
     import polars as pl
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+else:
+    pl = Lazy("polars")
+    mpl = Lazy("matplotlib.figure")
 
 Kind: TypeAlias = Literal["line", "heat", "ecdf", "box"]
 
@@ -46,7 +50,7 @@ def plot(
     about: Mapping[str, Any] | None = None,
     path: str | Path | None = None,
     **look: Unpack[Look],
-) -> "Figure":
+) -> "mpl.Figure":
     """Draw a column of the rows of a sweep.
 
     Parameters
@@ -125,7 +129,7 @@ def plot(
     return figure
 
 
-def _labels(figure: "Figure", ax: "Axes", look: Look) -> None:
+def _labels(figure: "mpl.Figure", ax: "Axes", look: Look) -> None:
     """Set the labels of the axes: those in `look`, otherwise quantity and unit."""
     wide, high = figure.get_size_inches()
     for which, room in (("xlabel", 0.62 * wide), ("ylabel", 0.6 * high)):
@@ -196,7 +200,7 @@ def _groups(rows: "pl.DataFrame", by: str | None) -> "list[tuple[str | None, pl.
 
 
 def _caption(
-    figure: "Figure", rows: "pl.DataFrame", y: str, about: Mapping[str, Any] | None, look: Look
+    figure: "mpl.Figure", rows: "pl.DataFrame", y: str, about: Mapping[str, Any] | None, look: Look
 ) -> None:
     """Write the quantity and the conditions above and below the figure."""
     fixed = [f"{axis} {rows[axis][0]}" for axis in axes_of(rows) if rows[axis].n_unique() == 1]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sojourn import tc
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
+from sojourn._util.lazy import Lazy
 from sojourn.recommendation import line as lines
 from sojourn.recommendation.line import HELD_OUT, LOADS, SHAPED, Line, Table
 from sojourn.recommendation.objective import FORMULAS, OBJECTIVES, Objective
@@ -20,6 +21,8 @@ from sojourn.scenario.save import to_toml
 
 if TYPE_CHECKING:
     import polars as pl
+else:
+    pl = Lazy("polars")
 
 SEEDS = tuple(range(101, 107))
 """Seeds of the final test."""

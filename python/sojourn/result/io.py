@@ -10,10 +10,13 @@ import numpy as np
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import why
+from sojourn._util.lazy import Lazy
 from sojourn.result.result import FATES, SCHEMA, Array, Result
 
 if TYPE_CHECKING:
     import polars as pl
+else:
+    pl = Lazy("polars")
 
 
 def load_result(directory: str | Path, *, series: bool = True) -> Result:

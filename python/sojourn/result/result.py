@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sojourn import _sojourn
 from sojourn._util.files import filling
 from sojourn._util.html import html
+from sojourn._util.lazy import Lazy
 from sojourn._util.plain import indented
 from sojourn._util.units import counted
 from sojourn.result import folders
@@ -20,6 +21,8 @@ from sojourn.result.folders import FILES, TABLES
 
 if TYPE_CHECKING:
     import polars as pl
+else:
+    pl = Lazy("polars")
 
 Array: TypeAlias = npt.NDArray[Any]
 Table: TypeAlias = Literal["flows", "links", "series", "groups", "packet_log", "fct", "queries"]

@@ -6,16 +6,14 @@ docs/scenario.md shows an example of each.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import field
 
 from sojourn._util.base import Qdisc, Source, Table, Tcp
-
-if TYPE_CHECKING:
-    from sojourn.custom.aqm import Aqm
-    from sojourn.custom.control import CongestionControl
-    from sojourn.custom.source import TrafficSource
+from sojourn.custom.aqm import Aqm
+from sojourn.custom.control import CongestionControl
+from sojourn.custom.source import TrafficSource
 
 
 class Link(Table, kw_only=True, frozen=True):
@@ -40,7 +38,7 @@ class Link(Table, kw_only=True, frozen=True):
     leave together. Bytes; 0B to 1GB; if not given: none: a transmission takes its time at the rate.
     """
 
-    qdisc: "Qdisc | Aqm | str | Mapping[str, Any] | None" = None
+    qdisc: Qdisc | Aqm | str | Mapping[str, Any] | None = None
     """Discipline: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The parameter
     limit is the buffer size, by default 1000p for most disciplines. Name or table; default
     droptail.
@@ -73,12 +71,12 @@ class Flow(Table, kw_only=True, frozen=True):
     1000000; default 1.
     """
 
-    source: "Source | TrafficSource | str | Mapping[str, Any] | None" = None
+    source: Source | TrafficSource | str | Mapping[str, Any] | None = None
     """Traffic source: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. Name or
     table; default bulk.
     """
 
-    tcp: "Tcp | CongestionControl | str | Mapping[str, Any] | None" = None
+    tcp: Tcp | CongestionControl | str | Mapping[str, Any] | None = None
     """TCP: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The sources cbr, onoff,
     trace and those in Python use UDP unless this key is given. Name or table; default newreno.
     """

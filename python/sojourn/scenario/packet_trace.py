@@ -6,13 +6,11 @@ index of the sender in its group.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import shown
-
-if TYPE_CHECKING:
-    from sojourn.source import Trace
+from sojourn.source import Trace
 
 LATEST_S = 1e7
 """Latest time, in seconds."""
@@ -23,7 +21,7 @@ LARGEST = 1e15
 UINT32_MAX = 4_294_967_295
 
 
-def load_trace(path: str | Path, **more: Any) -> "Trace":
+def load_trace(path: str | Path, **more: Any) -> Trace:
     r"""Return a traffic source that sends the packets or flows of a file.
 
     Parameters
@@ -55,8 +53,6 @@ def load_trace(path: str | Path, **more: Any) -> "Trace":
     >>> source.time_s
     [0.0, 0.5]
     """
-    from sojourn.source import Trace
-
     return Trace(**columns(Path(path)), **more)
 
 

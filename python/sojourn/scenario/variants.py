@@ -9,21 +9,19 @@ A discipline is a name, a call like `codel(target=15ms, ecn=true)`, a line of tc
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.base import Qdisc
 from sojourn._util.inputs import shown
+from sojourn.custom.aqm import Aqm
 from sojourn.scenario.load import Table, plain
 
-if TYPE_CHECKING:
-    from sojourn.custom.aqm import Aqm
-
-Described: TypeAlias = "Qdisc | Aqm | str | Mapping[str, Any]"
+Described: TypeAlias = Qdisc | Aqm | str | Mapping[str, Any]
 """Discipline in any notation."""
 
-Variants: TypeAlias = "str | Qdisc | Aqm | Sequence[Described] | Mapping[str, Described]"
+Variants: TypeAlias = str | Qdisc | Aqm | Sequence[Described] | Mapping[str, Described]
 """Disciplines of a comparison: a list, a comma-separated string, or a mapping from labels."""
 
 LIMITS = ("limit", "buffer", "memory_limit")

@@ -12,6 +12,7 @@ from sojourn._sojourn import InputError
 from sojourn._util.files import naming, replacing
 from sojourn._util.html import html
 from sojourn._util.inputs import shown
+from sojourn._util.lazy import Lazy
 from sojourn._util.units import counted, seconds
 from sojourn.engines.simulate import run_parsed
 from sojourn.result import folders
@@ -24,6 +25,8 @@ from sojourn.scenario.variants import Variants
 
 if TYPE_CHECKING:
     import polars as pl
+else:
+    pl = Lazy("polars")
 
 SEEDS_MAX = 10_000
 """Largest number of seeds of a comparison, whose results stay in memory; use a sweep for more."""

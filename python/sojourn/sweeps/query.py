@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import brief, near, shown
+from sojourn._util.lazy import Lazy
 from sojourn._util.units import counted
 from sojourn.result.folders import kind_of
 from sojourn.result.statistics import interval, paired, percentile
@@ -20,6 +21,8 @@ from sojourn.sweeps.store import Store
 
 if TYPE_CHECKING:
     import polars as pl
+else:
+    pl = Lazy("polars")
 
 
 USUAL = ("utilisation", "sojourn_p99_s", "loss_rate")

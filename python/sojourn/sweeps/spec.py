@@ -12,6 +12,7 @@ from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.files import naming, replacing
 from sojourn._util.inputs import brief, near, shown
+from sojourn._util.lazy import Lazy
 from sojourn.result import folders
 from sojourn.result.statistics import interval
 from sojourn.scenario import named
@@ -34,6 +35,8 @@ from sojourn.sweeps.store import Store
 
 if TYPE_CHECKING:
     import polars as pl
+else:
+    pl = Lazy("polars")
 
 KEYS = ("scenario", "axes", "together", "skip", "seeds", "metrics", "link", "until")
 """Keys of a sweep file."""
