@@ -23,6 +23,7 @@ WORD_MAX = 300
 
 def entry() -> None:
     """Run the command line of this process and exit with its exit code."""
+    _open_standard_streams()
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, end_at_once)
     if OWN_NETWORK in os.environ:
@@ -33,6 +34,20 @@ def entry() -> None:
         # A KeyboardInterrupt could not be handled from here on.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(code)
+
+
+def _open_standard_streams() -> None:
+    """Open /dev/null as each standard stream that is closed.
+
+    Otherwise the next file or socket would have its number, and so receive what is printed, or be
+    inherited by the command of a link.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # gets the lowest free number
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
 
 
 def main(arguments: Sequence[str]) -> int:

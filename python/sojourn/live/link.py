@@ -23,7 +23,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
+from sojourn.live import leash as messages
 from sojourn.live import netdev, signals, veth
+from sojourn.live.leash import Ended
 from sojourn.live.nat import remove_leftovers, way_out
 from sojourn.live.signals import OWN_NETWORK, Requests
 
@@ -240,11 +242,11 @@ def run(
         asked.state = "running"
         with suppress(ConnectionError):  # if it is gone, _watch returns at once
             leash.send(b"go")
-        told = _watch(leash, pump, seen, asked)
+        end = _watch(leash, pump, seen, asked)
         asked.state = "ending"
         if terminal:
             signals.take_terminal()
-        missed = ends.missed(told.get("dropped", 0))
+        missed = ends.missed(end.dropped_packets)
         at_end, packet_logs = pump.stop()
         if seen is not None:
             seen(pump.rows())
@@ -253,7 +255,7 @@ def run(
     for name, count in zip(links, missed, strict=True):
         summary[name]["kernel_dropped_packets"] = count
     warnings = [*_warnings(summary), *_of_capture(totals)]
-    return LinkRun(told["code"], summary, warnings, packet_logs)
+    return LinkRun(end.code, summary, warnings, packet_logs)
 
 
 @dataclass(frozen=True)
@@ -333,7 +335,7 @@ def _ends(
             framing = "vnet" if options["offload"] else "ip"
         else:
             watchdog.now(inside)
-            _receive(leash)
+            messages.receive(leash)
             watchdog.now("the kernel to make devices (ip)")
             far, near, device = veth.make(init)
             framing, nears = veth.FRAMING, [near]
@@ -347,26 +349,14 @@ def _ends(
             asked["resolv_conf"] = stack.enter_context(way_out(device, block))
         if tun is not None:  # the inside has started meanwhile
             watchdog.now(inside)
-            _receive(leash)
+            messages.receive(leash)
         leash.send(json.dumps(asked).encode())
     except OSError as error:
         raise InputError(f"link: {error.strerror or error}") from None
     watchdog.now("addresses and routes inside (ip)")
-    [near] = nears + _receive(leash)
+    [near] = nears + messages.receive(leash, 1 - len(nears))
     stack.callback(os.close, near)
     return Ends(near, far, device, framing, block)
-
-
-def _receive(leash: socket.socket) -> list[int]:
-    """Wait for a message of the process inside; return the descriptors in it."""
-    try:
-        said, descriptors, _, _ = socket.recv_fds(leash, 4096, 1)
-    except ConnectionError:
-        said, descriptors = b"", []
-    error = json.loads(said).get("error") if said else "unshare could not create its namespaces"
-    if error:
-        raise InputError(f"link: cannot set up the inside: {error}")
-    return list(descriptors)
 
 
 def start_in_realtime() -> bool:
@@ -389,8 +379,8 @@ def _watch(
     pump: _sojourn.Pump,
     seen: Callable[[Rows], None] | None,
     asked: Requests,
-) -> dict[str, int]:
-    """Wait for the command to end; return its exit code and counters of the process inside.
+) -> Ended:
+    """Wait for the command to end.
 
     The first SIGTERM or SIGHUP is passed on to the command. A second one, or a command that does
     not end within `GRACE_S` seconds, ends the link and the command.
@@ -400,22 +390,21 @@ def _watch(
     while True:
         if len(asked.to_end) > passed_on:
             if passed_on or time.monotonic() > deadline:
-                return {"code": signals.CODE + asked.to_end[0]}
+                return Ended(signals.CODE + asked.to_end[0])
             with suppress(ConnectionError):
                 leash.send(str(asked.to_end[0]).encode())
             passed_on, deadline = 1, time.monotonic() + GRACE_S
         try:
-            said = leash.recv(4096)
+            data = leash.recv(messages.MESSAGE_BYTES)
         except TimeoutError:
             if seen is not None:
                 seen(pump.rows())
             if time.monotonic() > deadline:
-                return {"code": signals.CODE + asked.to_end[0]}
+                return Ended(signals.CODE + asked.to_end[0])
             continue
         except ConnectionError:
-            said = b""
-        told: dict[str, int] = json.loads(said) if said else {"code": KILLED}
-        return told
+            data = b""
+        return messages.parse_ended(data) if data else Ended(KILLED)
 
 
 def _warnings(links: Mapping[str, Any]) -> list[str]:

@@ -28,6 +28,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
+from sojourn.live import leash as messages
 from sojourn.live.netdev import (
     NEAR,
     Block,
@@ -55,13 +56,15 @@ SHELL = "/bin/sh"
 
 def main(leash: socket.socket, command: list[str]) -> int:
     """Set up the inside, run `command`, and return its exit code."""
+    # It is inherited across exec up to here; neither tools nor the command may have it.
+    leash.set_inheritable(False)
     early = _early_signals()
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     # /proc shows the processes of this namespace. Without the right to mount, it stays as it is.
     mount = ["mount", "-t", "proc", "proc", "/proc"]
     quiet = subprocess.DEVNULL
     with subprocess.Popen(mount, stdin=quiet, stdout=quiet, stderr=quiet):
-        leash.send(b"{}")
+        leash.send(messages.ready())
         said = leash.recv(65_536)
         if not said:
             return 1
@@ -70,12 +73,12 @@ def main(leash: socket.socket, command: list[str]) -> int:
         try:
             descriptors = _set_up(asked, block)
         except NoRightError:
-            leash.send(json.dumps({"error": "no right to create a device there"}).encode())
+            leash.send(messages.failed("no right to create a device there"))
             return 1
         except (NoTunError, OSError) as error:
-            leash.send(json.dumps({"error": str(error)}).encode())
+            leash.send(messages.failed(str(error)))
             return 1
-    socket.send_fds(leash, [b"{}"], descriptors)
+    socket.send_fds(leash, [messages.ready()], descriptors)
     for descriptor in descriptors:
         os.close(descriptor)
     if leash.recv(16) != b"go":
@@ -84,7 +87,7 @@ def main(leash: socket.socket, command: list[str]) -> int:
     taken = {"terminal": asked["terminal"], "watched": asked["watched"]}
     code = _run(leash, command, known, early, **taken)
     with suppress(OSError):  # the link is gone
-        leash.send(json.dumps({"code": code, "dropped": dropped(NEAR)}).encode())
+        leash.send(messages.ended(messages.Ended(code, dropped(NEAR))))
     return code
 
 
