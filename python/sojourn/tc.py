@@ -20,6 +20,7 @@ from sojourn import _sojourn
 from sojourn import qdisc as qdiscs
 from sojourn._sojourn import InputError
 from sojourn._util.base import Qdisc
+from sojourn._util.inputs import shown
 from sojourn._util.units import bytes_of
 from sojourn.scenario import sqm
 from sojourn.scenario.load import Link, Scenario, canonical, plain
@@ -209,7 +210,7 @@ def _canonical(given: Table) -> Table:
 
 def _scenario(given: Scenario | Mapping[str, Any], devices: list[str], netem: bool) -> list[str]:
     """Return the lines for every link of a scenario."""
-    whole = canonical(given)["links"]
+    whole = canonical(_without_code(given))["links"]
     named = dict(one.split("=", 1) for one in devices if "=" in one)
     for name in named:
         if name not in whole:
@@ -221,6 +222,38 @@ def _scenario(given: Scenario | Mapping[str, Any], devices: list[str], netem: bo
         lines += ["", f"# link {name}"] if lines else [f"# link {name}"]
         lines += _link(link, device, netem)
     return lines
+
+
+def _without_code(given: Scenario | Mapping[str, Any]) -> Table:
+    """Return a scenario without the congestion controls and sources that are written in Python.
+
+    Raises InputError if a discipline is: it has no qdisc, and is not loaded to say so.
+    """
+    tree: Table = plain(given)
+    links = tree["links"].items() if isinstance(tree.get("links"), dict) else ()
+    for name, link in links:
+        if isinstance(link, dict) and _is_code(link.get("qdisc")):
+            text = f"{shown(table(link['qdisc'])['name'])} is written in Python, Linux has no qdisc"
+            raise InputError(f"links.{name}.qdisc: {text}")
+    flows = tree.get("flows")
+    if isinstance(flows, list) and all(isinstance(flow, dict) for flow in flows):
+        tree["flows"] = [
+            {
+                key: value
+                for key, value in flow.items()
+                if key not in ("tcp", "source") or not _is_code(value)
+            }
+            for flow in flows
+        ]
+    return tree
+
+
+def _is_code(given: Any) -> bool:
+    """Return True if the name of a discipline, TCP or source is that of a class in Python."""
+    try:
+        return ":" in table(given)["name"]
+    except InputError:
+        return False
 
 
 def _link(link: Table, dev: str, netem: bool) -> list[str]:

@@ -8,7 +8,7 @@ import typer
 
 from sojourn._sojourn import InputError
 from sojourn.cli import suggest
-from sojourn.cli.options import Json
+from sojourn.cli.options import Json, Trust
 
 if TYPE_CHECKING:
     from sojourn.result.result import Result
@@ -34,6 +34,7 @@ def explain(
         ),
     ] = None,
     as_json: Json = False,
+    trust: Trust = False,
 ) -> None:
     """Explain a result in sentences, with the evidence.
 
@@ -53,7 +54,7 @@ def explain(
         except InputError as error:
             raise InputError(f"{given}: {error}") from None
     else:
-        found = {label: rules(result) for label, result in _results(given, qdisc).items()}
+        found = {label: rules(result) for label, result in _results(given, qdisc, trust).items()}
     if as_json:
         told: dict[str, Any] = {
             label: [
@@ -94,7 +95,7 @@ def _evidence(evidence: Any) -> str:
     )
 
 
-def _results(given: Path, qdisc: str | None) -> "dict[str, Result]":
+def _results(given: Path, qdisc: str | None, trust: bool) -> "dict[str, Result]":
     """Return the results to explain by label: those of a folder, or of a run of the scenario."""
     if not given.is_dir():
         from sojourn.engines.simulate import simulate
@@ -102,7 +103,7 @@ def _results(given: Path, qdisc: str | None) -> "dict[str, Result]":
         from sojourn.scenario.load import canonical, load_tree
         from sojourn.scenario.overrides import compared_link, with_qdisc
 
-        tree = load_tree(given)
+        tree = load_tree(given, trust=trust)
         try:
             if qdisc is not None:
                 for link in named.links_of(given) or (compared_link(canonical(tree), None),):

@@ -12,6 +12,7 @@ Json = Annotated[bool, typer.Option("--json", help="print a JSON object")]
 Force = Annotated[
     bool, typer.Option("--force", help="write to --out even if it has other contents")
 ]
+Trust = Annotated[bool, typer.Option("--trust", help="run Python code that the file names")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="parallel runs (default: cores)")]
 Processes = Annotated[bool, typer.Option("--processes", help="run in processes instead of threads")]
 Cluster = Annotated[

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sojourn.cli.options import Json
+from sojourn.cli.options import Json, Trust
 
 if TYPE_CHECKING:
     from sojourn.recommendation.answer import Recommendation
@@ -40,6 +40,7 @@ def recommend(
     jobs: Annotated[int | None, typer.Option(min=1, help="parallel runs (default: cores)")] = None,
     out: Annotated[Path | None, typer.Option(help="table of everything tried: .parquet")] = None,
     as_json: Json = False,
+    trust: Trust = False,
 ) -> None:
     """Recommend a discipline and its parameters for a line.
 
@@ -53,7 +54,7 @@ def recommend(
         check_file(out, (".parquet",))
     question = prepare(
         down, up, rtt, traffic, objective=wanted, only=only, buffer=buffer, shaper=shaper,
-        trials=trials, seed=seed,
+        trials=trials, seed=seed, trust=trust,
     )  # fmt: skip
     print("sojourn: searching; this takes seconds, or minutes for fast lines", file=sys.stderr)
     found = answer(question, jobs=jobs)

@@ -19,7 +19,7 @@ from sojourn.cli.evaluate import evaluate
 from sojourn.cli.explain import explain
 from sojourn.cli.link import link as link_command
 from sojourn.cli.new import new
-from sojourn.cli.options import Force, Json, Size, Style, Title, XLabel, check_look
+from sojourn.cli.options import Force, Json, Size, Style, Title, Trust, XLabel, check_look
 from sojourn.cli.recommend import recommend
 from sojourn.cli.replay import replay
 from sojourn.plotting.style import Look
@@ -171,6 +171,7 @@ def run(
         bool,
         typer.Option("--tc-stats", help="print the final state like tc -s [-j, with --json]"),
     ] = False,
+    trust: Trust = False,
 ) -> None:
     """Run a scenario."""
     from sojourn._util.files import check_file
@@ -186,7 +187,7 @@ def run(
     check_look(look, plot)
     real = is_live(engine)
     given = {"rate": rate, "up": up, "down": down, "rtt": rtt, "buffer": buffer, "flows": flows}
-    tree = _scenario(file, settings, seed, given, qdisc if link is None else None)
+    tree = _scenario(file, settings, seed, given, qdisc if link is None else None, trust=trust)
     with _about(file):
         if link is not None or (qdisc is not None and not named.links_of(file)):
             tree = _with_qdisc(tree, qdisc, link)
@@ -303,6 +304,7 @@ def compare(
     export: Annotated[
         Path | None, typer.Option(help="write the table for LaTeX: .tex", metavar="FILE.tex")
     ] = None,
+    trust: Trust = False,
 ) -> None:
     """Run a scenario under several disciplines.
 
@@ -317,7 +319,7 @@ def compare(
     look: Look = {"title": title, "size": size, "style": style}
     check_look(look, plot)
     given = {"rate": rate, "up": up, "down": down, "rtt": rtt, "buffer": buffer, "flows": flows}
-    tree = _scenario(file, settings, seed, given)
+    tree = _scenario(file, settings, seed, given, trust=trust)
     also: list[str] = []
     if link is None and (known := named.links_of(file)):
         link, *also = known
@@ -372,6 +374,8 @@ def _scenario(
     seed: int | None,
     options: Mapping[str, Any],
     qdisc: str | None = None,
+    *,
+    trust: bool,
 ) -> dict[str, Any]:
     """Read a scenario and apply the options of a named one, `--set` and `--seed`.
 
@@ -388,7 +392,7 @@ def _scenario(
         for key, value in options.items():
             if value is not None:
                 raise InputError(f"--{key}: only for named scenarios; for a file use --set")
-        tree = load_tree(file)
+        tree = load_tree(file, trust=trust)
     with _about(file):
         tree = apply(tree, settings or ())
     return tree if seed is None else set_seed(tree, seed)

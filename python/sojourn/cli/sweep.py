@@ -20,6 +20,7 @@ from sojourn.cli.options import (
     Size,
     Style,
     Title,
+    Trust,
     XLabel,
     YLabel,
 )
@@ -55,6 +56,7 @@ def sweep_command(
     cluster: Cluster = None,
     force: Force = False,
     as_json: Json = False,
+    trust: Trust = False,
 ) -> None:
     """Run a scenario at every combination of axes and seeds."""
     from sojourn import _sojourn
@@ -65,7 +67,7 @@ def sweep_command(
 
     if cluster is not None and (processes or jobs):
         raise InputError("--cluster: cannot be combined with --jobs or --processes")
-    asked = read_sweep(file)
+    asked = read_sweep(file, trust=trust)
     check_directory(out)
     with executor_for(cluster, processes, jobs) as executor:
         made = run_sweep(asked, out=out, executor=executor, jobs=jobs, progress=True, force=force)

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
+from sojourn.custom import trust
 
 T = TypeVar("T")
 
@@ -87,9 +88,11 @@ def load(name: str, kinds: tuple[type[T], ...]) -> type[T]:
 def find(name: str, kind: type) -> None:
     """Look up the class `name`, a subclass of `kind`, and load it if needed.
 
-    Raises InputError if there is none.
+    Raises InputError if there is none, or only a file without trust names it.
     """
     place, _, qualname = name.rpartition(":")
+    if name not in _classes:
+        trust.check(name)
     if place.endswith(".py"):
         module = _load_file(place)
     elif name in _classes:

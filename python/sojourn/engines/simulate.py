@@ -21,6 +21,7 @@ def simulate(
     *,
     progress: bool | Callable[[float], bool | None] = False,
     command: Sequence[str] = (),
+    trust: bool = False,
 ) -> Result:
     """Simulate a scenario.
 
@@ -36,6 +37,8 @@ def simulate(
         stops with KeyboardInterrupt.
     command : sequence of str, optional
         Command line to record in the files that `Result.save` writes.
+    trust : bool, optional
+        True if Python code that the file of the scenario names may run. The default refuses it.
 
     Returns
     -------
@@ -65,7 +68,7 @@ def simulate(
     >>> list(result.links), list(result.flows)
     (['up'], ['bulk'])
     """
-    parsed = parse(scenario)
+    parsed = parse(scenario, trust=trust)
     tree = canonical(parsed)
     warn([tree])
     shown = progress is True and visible()
@@ -85,6 +88,7 @@ def simulate_many(
     command: Sequence[str] = (),
     jobs: int | None = None,
     finished: Callable[[int, Result], object] | None = None,
+    trust: bool = False,
 ) -> list[Result]:
     """Simulate several scenarios in parallel threads.
 
@@ -104,6 +108,8 @@ def simulate_many(
     finished : callable, optional
         Called as ``finished(i, result)`` when run `i` completes, one call at a time. Use it to
         save each result at once.
+    trust : bool, optional
+        True if Python code that the files of the scenarios name may run. The default refuses it.
 
     Returns
     -------
@@ -120,7 +126,7 @@ def simulate_many(
     ScenarioWarning
         If a scenario is valid but probably not what was intended.
     """
-    parsed = [parse(scenario) for scenario in scenarios]
+    parsed = [parse(scenario, trust=trust) for scenario in scenarios]
     trees = [canonical(one) for one in parsed]
     warn(trees)
     lasting = [seconds(tree["duration"]) for tree in trees]

@@ -66,6 +66,8 @@ class Simulation:
     ----------
     scenario : Scenario, mapping, str or Path
         The scenario, or the path of a .toml or .json file.
+    trust : bool, optional
+        True if Python code that the file of the scenario names may run. The default refuses it.
 
     Attributes
     ----------
@@ -104,8 +106,8 @@ class Simulation:
     True
     """
 
-    def __init__(self, scenario: Described) -> None:
-        parsed = parse(scenario)
+    def __init__(self, scenario: Described, *, trust: bool = False) -> None:
+        parsed = parse(scenario, trust=trust)
         warn([json.loads(parsed.canonical())])
         self._start(_sojourn.Simulation(parsed))
 

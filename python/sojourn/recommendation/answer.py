@@ -163,6 +163,7 @@ def recommend(
     trials: int = 60,
     seed: int = 1,
     jobs: int | None = None,
+    trust: bool = False,
 ) -> Recommendation:
     """Recommend a discipline with parameters for a line, by simulation.
 
@@ -193,6 +194,8 @@ def recommend(
         Seed of the search.
     jobs : int, optional
         Number of threads. The default is the number of cores.
+    trust : bool, optional
+        True if Python code that the file of the traffic names may run. The default refuses it.
 
     Returns
     -------
@@ -206,7 +209,7 @@ def recommend(
     """
     question = prepare(
         down, up, rtt, traffic, objective=objective, only=only, buffer=buffer, shaper=shaper,
-        trials=trials, seed=seed,
+        trials=trials, seed=seed, trust=trust,
     )  # fmt: skip
     return answer(question, jobs=jobs)
 
@@ -234,6 +237,7 @@ def prepare(
     shaper: bool | None = None,
     trials: int = 60,
     seed: int = 1,
+    trust: bool = False,
 ) -> Question:
     """Return a validated question; the parameters are those of `recommend`."""
     if isinstance(objective, str) and objective not in OBJECTIVES:
@@ -243,7 +247,7 @@ def prepare(
         if not least <= value <= most:
             raise InputError(f"--{name}: {value} is out of range, allowed: {least} to {most}")
     names = candidates(only)
-    asked = lines.make(down, up, rtt, traffic, buffer=buffer, shaper=shaper)
+    asked = lines.make(down, up, rtt, traffic, buffer=buffer, shaper=shaper, trust=trust)
     return Question(asked, names, objective, trials, seed)
 
 

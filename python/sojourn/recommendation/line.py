@@ -126,12 +126,13 @@ def make(
     *,
     buffer: str = "1000p",
     shaper: bool | None = None,
+    trust: bool = False,
 ) -> Line:
     """Return a validated line. Raises InputError with the option that is wrong."""
     flows: tuple[Table, ...] = ()
     name = traffic.lower().replace("center", "centre")
     if re.search(r"[./]", traffic):
-        flows, name = _flows_of(Path(traffic)), traffic
+        flows, name = _flows_of(Path(traffic), trust), traffic
     elif name not in TRAFFICS:
         hint = near(name, TRAFFICS)
         raise InputError(f"--traffic: unknown traffic {shown(traffic)}{hint}; or a scenario file")
@@ -166,11 +167,11 @@ def _sized(qdisc: Mapping[str, Any], bps: float) -> Table:
     return {**qdisc, "limit": f"{max(1514, round(seconds(limit) * bps / 8))}B"}
 
 
-def _flows_of(path: Path) -> tuple[Table, ...]:
+def _flows_of(path: Path, trust: bool) -> tuple[Table, ...]:
     """Return the flows of a scenario file, which must use links called up and down only."""
     from sojourn.scenario.load import canonical, load_tree
 
-    whole = canonical(load_tree(path))
+    whole = canonical(load_tree(path, trust=trust))
     used = {link for flow in whole["flows"] for link in (*flow["path"], *flow["return_path"])}
     if not used <= {"up", "down"}:
         names = ", ".join(sorted(used))

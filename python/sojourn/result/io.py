@@ -11,6 +11,7 @@ from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import why
 from sojourn._util.lazy import Lazy
+from sojourn.custom import trust as trusting
 from sojourn.result.result import FATES, SCHEMA, Array, Result
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ else:
     pl = Lazy("polars")
 
 
-def load_result(directory: str | Path, *, series: bool = True) -> Result:
+def load_result(directory: str | Path, *, series: bool = True, trust: bool = False) -> Result:
     """Read a result from the files of `Result.save`.
 
     Parameters
@@ -28,6 +29,9 @@ def load_result(directory: str | Path, *, series: bool = True) -> Result:
         The directory, as passed to `Result.save` or as `--out DIR` of `sojourn run`.
     series : bool, optional
         False skips the series and the packet logs, which can be large.
+    trust : bool, optional
+        True if Python code that the scenario of the result names may run, when it is run again.
+        The default refuses it.
 
     Returns
     -------
@@ -42,6 +46,7 @@ def load_result(directory: str | Path, *, series: bool = True) -> Result:
     directory = Path(directory)
     try:
         summary = json.loads((directory / "summary.json").read_text(encoding="utf-8"))
+        trusting.read(summary, directory / "summary.json", trust)
         scenario, version = summary["scenario"], summary.pop("sojourn")
         columns = _transfers(directory / "fct.parquet", "fct", summary)
         if (directory / "queries.parquet").exists():

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from sojourn._sojourn import InputError, ParsedScenario
 from sojourn._util.inputs import bytes_of_file, text_of
 from sojourn._util.plain import plain
+from sojourn.custom import trust as trusting
 from sojourn.scenario import named, packet_trace
 from sojourn.scenario.keys import Change, Flow, Link, Scenario
 from sojourn.scenario.parsing import parse_json, parse_toml
@@ -37,7 +38,7 @@ Described: TypeAlias = Scenario | Mapping[str, Any] | str | Path | ParsedScenari
 """A scenario as a Scenario, a mapping, the path of a file or a name, or already parsed."""
 
 
-def load_tree(path: str | Path) -> Table:
+def load_tree(path: str | Path, *, trust: bool = False) -> Table:
     """Read a scenario file, or a named scenario, as a dictionary. Its values are not validated.
 
     Traces of links and packets are found relative to the file.
@@ -46,6 +47,8 @@ def load_tree(path: str | Path) -> Table:
     ----------
     path : str or Path
         The file, .toml or .json, or a name like "rrul" (`sojourn list scenarios`).
+    trust : bool, optional
+        True if Python code that the file names may run.
 
     Returns
     -------
@@ -64,7 +67,8 @@ def load_tree(path: str | Path) -> Table:
     if path.suffix.lower() not in (".toml", ".json"):
         raise InputError(f"{path}: the name of a scenario file must end in .toml or .json")
     text = text_of(path, raw)
-    tree = parsed(path, text, parse_json if path.suffix.lower() == ".json" else parse_toml)
+    parse_text = parse_json if path.suffix.lower() == ".json" else parse_toml
+    tree = parsed(path, text, parse_text, trust=trust)
     if not isinstance(tree, dict):
         raise InputError(f"{path}: is not a scenario, which is a table of keys and values")
     try:
@@ -73,33 +77,43 @@ def load_tree(path: str | Path) -> Table:
         raise InputError(f"{path}: {error}") from None
 
 
-def tree_of(scenario: Scenario | Mapping[str, Any] | str | Path) -> Table:
+def tree_of(scenario: Scenario | Mapping[str, Any] | str | Path, *, trust: bool = False) -> Table:
     """Return a scenario in any form as a new plain tree; it is not validated.
 
     A mapping with the key `named` is a named scenario with its options, like
-    ``{"named": "rrul", "rate": "20mbit"}``.
+    ``{"named": "rrul", "rate": "20mbit"}``. With `trust`, Python code that the scenario names may
+    run.
     """
     if isinstance(scenario, Mapping) and "named" in scenario:
         options = {key: value for key, value in scenario.items() if key != "named"}
         return named.tree(str(scenario["named"]), options)
-    tree: Table = plain(load_tree(scenario) if isinstance(scenario, str | Path) else scenario)
+    if isinstance(scenario, str | Path):
+        return load_tree(scenario, trust=trust)
+    tree: Table = plain(scenario)
+    if trust:
+        trusting.named(tree)
     return tree
 
 
-def load_toml(path: Path) -> Table:
-    """Read a TOML file. Raises InputError with its name, and the line if known."""
-    tree: Table = parsed(path, text_of(path, bytes_of_file(path)), parse_toml)
+def load_toml(path: Path, *, trust: bool = False) -> Table:
+    """Read a TOML file. With `trust`, Python code that it names may run.
+
+    Raises InputError with its name, and the line if known.
+    """
+    tree: Table = parsed(path, text_of(path, bytes_of_file(path)), parse_toml, trust=trust)
     return tree
 
 
-def parsed(path: Path, text: str, parse: Callable[[str], Any]) -> Any:
+def parsed(path: Path, text: str, parse: Callable[[str], Any], *, trust: bool) -> Any:
     """Parse the text of the file `path`. Errors name the file."""
     try:
-        return parse(text)
+        tree = parse(text)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except RecursionError:
         raise InputError(f"{path}: tables are nested too deeply") from None
+    trusting.read(tree, path, trust)
+    return tree
 
 
 def beside(folder: Path, tree: Table) -> Table:
@@ -114,8 +128,10 @@ def beside(folder: Path, tree: Table) -> Table:
     return whole
 
 
-def parse(scenario: Described) -> ParsedScenario:
+def parse(scenario: Described, *, trust: bool = False) -> ParsedScenario:
     """Validate a scenario in any form. A scenario that is already parsed is returned as it is.
+
+    With `trust`, Python code that it names may run.
 
     Raises
     ------
@@ -124,8 +140,9 @@ def parse(scenario: Described) -> ParsedScenario:
     """
     if isinstance(scenario, ParsedScenario):
         return scenario
-    if isinstance(scenario, str | Path) or (isinstance(scenario, Mapping) and "named" in scenario):
-        scenario = tree_of(scenario)
+    is_named = isinstance(scenario, Mapping) and "named" in scenario
+    if trust or isinstance(scenario, str | Path) or is_named:
+        scenario = tree_of(scenario, trust=trust)
     return ParsedScenario(to_json(scenario))
 
 

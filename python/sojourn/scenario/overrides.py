@@ -12,6 +12,7 @@ from typing import Any
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import brief, near, shown
 from sojourn._util.units import seconds
+from sojourn.custom import trust
 from sojourn.scenario.load import Scenario, Table, canonical
 from sojourn.scenario.variants import table, with_buffer
 
@@ -58,6 +59,7 @@ def split_setting(setting: str) -> tuple[str, Any]:
 
 def apply(tree: Table, settings: Sequence[str]) -> Table:
     """Return a copy of a scenario with `settings` (KEY=VALUE) applied in order."""
+    trust.named(list(settings))
     tree = copy.deepcopy(tree)
     for setting in settings:
         key, value = split_setting(setting)
@@ -109,6 +111,7 @@ def with_qdisc(tree: Table, given: Any, link: str) -> Table:
 
     The buffer stays the same, unless the discipline has its own.
     """
+    trust.named(given)
     tree = copy.deepcopy(tree)
     place = tree["links"][link]
     place["qdisc"] = with_buffer(given, place.get("qdisc"))

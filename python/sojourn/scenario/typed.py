@@ -24,7 +24,7 @@ MODULES = {"qdisc": "disciplines", "tcp": "tcp", "source": "sources"}
 """The modules with the classes of disciplines, TCPs and sources, and their kinds in Rust."""
 
 
-def load(path: str | Path) -> Scenario:
+def load(path: str | Path, *, trust: bool = False) -> Scenario:
     """Load and validate a scenario file.
 
     Links, flows, changes, disciplines, TCPs and sources become objects of their classes:
@@ -35,6 +35,8 @@ def load(path: str | Path) -> Scenario:
     ----------
     path : str or Path
         A .toml or .json file. Traces that it names are relative to its folder.
+    trust : bool, optional
+        True if Python code that the file names may run. The default refuses it.
 
     Returns
     -------
@@ -47,7 +49,7 @@ def load(path: str | Path) -> Scenario:
         If the file cannot be read, or the scenario is invalid. The message has the name of the
         file, and the line or the path of the key.
     """
-    tree = load_tree(path)
+    tree = load_tree(path, trust=trust)
     try:
         parse(tree)
     except InputError as error:

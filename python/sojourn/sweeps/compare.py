@@ -124,6 +124,7 @@ def compare(
     command: Sequence[str] = (),
     out: str | Path | None = None,
     force: bool = False,
+    trust: bool = False,
 ) -> Comparison:
     """Run a scenario under several disciplines of one link.
 
@@ -157,6 +158,8 @@ def compare(
         of the same scenario and version, is read instead of run again.
     force : bool, optional
         True replaces other results in `out`.
+    trust : bool, optional
+        True if Python code that the file of the scenario names may run. The default refuses it.
 
     Returns
     -------
@@ -188,7 +191,7 @@ def compare(
     """
     if not 1 <= seeds <= SEEDS_MAX:
         raise InputError(f"--seeds: {seeds} is out of range, allowed: 1 to {SEEDS_MAX}")
-    tree = tree_of(scenario)
+    tree = tree_of(scenario, trust=trust)
     own = canonical(tree)
     also = tuple(also)
     if link is None and not also and (known := named.links_of(scenario)):
@@ -212,7 +215,9 @@ def compare(
     return Comparison(by_label, where)
 
 
-def load_comparison(directory: str | Path, *, series: bool = True) -> Comparison:
+def load_comparison(
+    directory: str | Path, *, series: bool = True, trust: bool = False
+) -> Comparison:
     """Read a comparison from the files of ``compare(..., out=directory)`` or `Comparison.save`.
 
     Unfinished runs of an interrupted comparison are omitted, with a note on standard error.
@@ -223,6 +228,8 @@ def load_comparison(directory: str | Path, *, series: bool = True) -> Comparison
         The directory.
     series : bool, optional
         False skips the series and the packet logs, which can be large.
+    trust : bool, optional
+        True if Python code that the scenarios of the results name may run. The default refuses it.
 
     Returns
     -------
@@ -247,7 +254,7 @@ def load_comparison(directory: str | Path, *, series: bool = True) -> Comparison
         there = [place for place in places if (place / "summary.json").exists()]
         missing += len(places) - len(there)
         if there:
-            runs[label] = [load_result(place, series=series) for place in there]
+            runs[label] = [load_result(place, series=series, trust=trust) for place in there]
     if not runs:
         raise InputError(f"{directory}: no run of the comparison is finished")
     if missing:

@@ -83,32 +83,33 @@ class Sweep:
     examples: Sequence[Table] = ()
 
 
-def read_sweep(path: str | Path) -> Sweep:
+def read_sweep(path: str | Path, *, trust: bool = False) -> Sweep:
     """Read and validate a sweep file (.toml) without running it.
 
-    Raises InputError with the name of the file and the path of an invalid value.
+    With `trust`, Python code that it and its scenario name may run. Raises InputError with the
+    name of the file and the path of an invalid value.
     """
     path = Path(path)
-    tree = load_toml(path)
+    tree = load_toml(path, trust=trust)
     try:
         for key in tree:
             if key not in KEYS:
                 raise InputError(f"unknown key {shown(key)}{near(key, KEYS)}")
         if "scenario" not in tree:
             raise InputError('scenario: is missing; give one, like scenario = "uplink.toml"')
-        base = _base(path, tree.pop("scenario"))
+        base = _base(path, tree.pop("scenario"), trust)
         return make_sweep(base, **tree)
     except InputError as error:
         text = str(error)
         raise InputError(text if text.startswith(f"{path}: ") else f"{path}: {text}") from None
 
 
-def _base(path: Path, given: Any) -> Table:
+def _base(path: Path, given: Any, trust: bool) -> Table:
     """Return the validated scenario of a sweep file: a table, or a path relative to the file."""
     if named.is_name(given) and not (path.parent / given).exists():
         base = load_tree(given)
     elif isinstance(given, str):
-        base = load_tree(path.parent / given)
+        base = load_tree(path.parent / given, trust=trust)
     elif isinstance(given, Mapping) and "named" in given:
         base = tree_of(given)
     elif isinstance(given, Mapping):
@@ -135,12 +136,13 @@ def make_sweep(
     metrics: Sequence[Any] = (),
     link: str | None = None,
     until: Mapping[str, Any] | None = None,
+    trust: bool = False,
 ) -> Sweep:
     """Return a validated sweep; the parameters are those of `sweep`.
 
     Raises InputError if a scenario is invalid at any point, or cannot be measured there.
     """
-    tree = tree_of(scenario)
+    tree = tree_of(scenario, trust=trust)
     read = read_axes(axes)
     if link is not None and not isinstance(link, str):
         raise InputError(f"link: {shown(link)} is not the name of a link")
@@ -212,6 +214,7 @@ def sweep(
     jobs: int | None = None,
     progress: bool = False,
     force: bool = False,
+    trust: bool = False,
 ) -> "pl.DataFrame":
     """Run a scenario at every combination of axes and seeds.
 
@@ -251,6 +254,8 @@ def sweep(
         True shows a progress bar on a terminal and in a notebook.
     force : bool, optional
         True replaces the runs of another scenario in `out`.
+    trust : bool, optional
+        True if Python code that the file of the scenario names may run. The default refuses it.
 
     Returns
     -------
@@ -293,6 +298,7 @@ def sweep(
             metrics=metrics,
             link=link,
             until=until,
+            trust=trust,
         ),
         out=out,
         executor=executor,
