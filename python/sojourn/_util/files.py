@@ -1,14 +1,22 @@
 """Output files: check that they can be written, and write them atomically."""
 
 import os
-import shutil
+import secrets
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import why
+
+NAME_MAX = 40
+"""Characters of a file's name in the name of its temporary file."""
+
+_NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
+_BINARY: int = getattr(os, "O_BINARY", 0)
 
 
 def check_file(path: Path, endings: tuple[str, ...] = ()) -> None:
@@ -19,7 +27,8 @@ def check_file(path: Path, endings: tuple[str, ...] = ()) -> None:
         raise InputError(f"{path}: is a directory")
     if path.exists() and not os.access(path, os.W_OK):
         raise InputError(f"{path}: permission denied")
-    _probe(path.parent, path)
+    if _device_flags(path) is None:
+        _probe(path.parent, path)
 
 
 def check_directory(path: Path) -> None:
@@ -41,40 +50,143 @@ def _probe(directory: Path, path: Path) -> None:
         raise InputError(f"{path}: {why(error)}") from None
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a text file (UTF-8, as it is) as `replacing` does."""
+    with replacing(path) as file:
+        file.write(text.encode())
+
+
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; the file there replaces `path` on success."""
-    part = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
-    try:
-        with naming(path):
-            yield part
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Yield a new binary file, which replaces `path` on success.
+
+    A device or pipe is written to instead. The new file is in the same directory, has a random
+    name, and is never opened by its name again. So another user to whom the directory belongs
+    cannot redirect the output into a file elsewhere by a symbolic link.
+    """
+    with naming(path):
+        if (device := open_device(path)) is not None:
+            with os.fdopen(device, "wb") as stream:
+                yield stream
+            return
+        part, file = create_temporary(path)
+        try:
+            with file:
+                yield file
             part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def open_new(path: Path) -> BinaryIO:
+    """Open a new file that replaces `path` at once, for output that is read while it is written.
+
+    A device or pipe is opened instead. Symbolic links are treated as `replacing` does.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be created.
+    """
+    with naming(path):
+        if (device := open_device(path)) is not None:
+            return os.fdopen(device, "wb")
+        part, file = create_temporary(path)
+        try:
+            part.replace(path)
+        except OSError:
+            file.close()
+            part.unlink(missing_ok=True)
+            raise
+        return file
 
 
 @contextmanager
 def filling(
     directory: Path, names: tuple[str, ...], ours: Callable[[Path], bool]
-) -> Iterator[Path]:
-    """Yield an empty directory; on success its files with these `names` replace those there.
+) -> Iterator[Callable[[str], BinaryIO]]:
+    """Yield a function that creates files with these `names` in `directory`; create that too.
 
-    A file of `names` that was not written is removed if `ours` is True for it, so that no file of
-    an earlier run remains.
+    On success, the files replace those of the same names. A file of `names` that was not written is
+    removed if `ours` is True for it, so that no file of an earlier run remains. The files are
+    created as `replacing` does.
     """
+    created: dict[str, tuple[Path, BinaryIO]] = {}
+
+    def create(name: str) -> BinaryIO:
+        created[name] = create_temporary(directory / name)
+        return created[name][1]
+
     with naming(directory):
         directory.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(prefix=".sojourn-", dir=directory))
-    try:
-        with naming(directory):
-            yield part
+        try:
+            yield create
+            for _, file in created.values():
+                file.close()
             for name in names:
-                if (part / name).exists():
-                    (part / name).replace(directory / name)
+                if name in created:
+                    created[name][0].replace(directory / name)
                 elif ours(directory / name):
                     (directory / name).unlink(missing_ok=True)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+        finally:
+            for part, file in created.values():
+                with suppress(OSError):  # closing writes what is buffered
+                    file.close()
+                part.unlink(missing_ok=True)
+
+
+def create_temporary(path: Path) -> tuple[Path, BinaryIO]:
+    """Create a temporary file in the directory of `path`; return its name and the open file.
+
+    The name is random, the file is new, and its permissions are those of any new file.
+    """
+    part = path.with_name(f".{path.name[:NAME_MAX]}.{secrets.token_hex(8)}.part")
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | _BINARY
+    return part, os.fdopen(os.open(part, flags, 0o666), "w+b")
+
+
+def open_device(path: Path, flags: int = 0) -> int | None:
+    """Open `path` for writing, with more `flags`, if it is a device or pipe.
+
+    Returns
+    -------
+    int or None
+        The descriptor; None if it is no device or pipe.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened.
+    """
+    more = _device_flags(path)
+    if more is None:
+        return None
+    fd = os.open(path, os.O_WRONLY | _BINARY | more | flags)
+    if stat.S_ISREG(os.fstat(fd).st_mode) and not _is_in_dev(path):  # it was exchanged meanwhile
+        os.close(fd)
+        return None
+    return fd
+
+
+def _device_flags(path: Path) -> int | None:
+    """Return the flags to open `path` if it is a device or pipe, or in /dev; else None.
+
+    A symbolic link is followed if it belongs to this user or to root, such as /dev/stdout.
+    """
+    flags = _NO_FOLLOW
+    try:
+        info = path.lstat()
+        if stat.S_ISLNK(info.st_mode) and info.st_uid in (0, getattr(os, "geteuid", int)()):
+            flags, info = 0, path.stat()
+    except OSError:
+        return None
+    if _is_in_dev(path):  # /dev/stdout can be a regular file, and must not be replaced
+        return flags | os.O_APPEND
+    return flags if stat.S_ISCHR(info.st_mode) or stat.S_ISFIFO(info.st_mode) else None
+
+
+def _is_in_dev(path: Path) -> bool:
+    return path.absolute().parts[1:2] == ("dev",)
 
 
 @contextmanager

@@ -92,14 +92,13 @@ def _list(as_json: bool) -> None:
 
 
 def _write(template: str, file: Path, force: bool) -> None:
-    from sojourn._util.files import check_file, replacing
+    from sojourn._util.files import check_file, write_text
 
     scenario = text(template, _word(file) if str(file).isprintable() else f"{template}.toml")
     check_file(file, (".toml",))
     if file.exists() and not force:
         raise InputError(f"{file}: exists already; --force overwrites it")
-    with replacing(file) as part:
-        part.write_text(scenario)
+    write_text(file, scenario)
     print(f"{file}: try sojourn run {_word(file)}")
 
 

@@ -59,8 +59,8 @@ def recommend(
     print("sojourn: searching; this takes seconds, or minutes for fast lines", file=sys.stderr)
     found = answer(question, jobs=jobs)
     if out is not None:
-        with replacing(out) as part:
-            found.frame().write_parquet(part)
+        with replacing(out) as file:
+            found.frame().write_parquet(file)
     if as_json:
         print(json.dumps(found.summary(), indent=2, allow_nan=False))
     else:

@@ -155,9 +155,9 @@ def results_command(
 
         latex.write(_as_table(found, means), export, f"sojourn results {directory}")
     elif export is not None:
-        with replacing(export) as part:
+        with replacing(export) as file:
             csv = export.suffix.lower() == ".csv"
-            found.write_csv(part) if csv else found.write_parquet(part)
+            found.write_csv(file) if csv else found.write_parquet(file)
     if as_json:
         print(json.dumps({"table": found.to_dicts()}, indent=2, allow_nan=False))
     elif export is None:

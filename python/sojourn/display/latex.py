@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from sojourn._util.files import replacing
+from sojourn._util.files import write_text
 from sojourn.display.table import Table
 
 ESCAPES = {
@@ -52,8 +52,7 @@ def tabular(table: Table, note: str = "") -> str:
 
 def write(table: Table, path: Path, note: str = "") -> None:
     """Write `table` to `path`. Raises InputError if that fails."""
-    with replacing(path) as part:
-        part.write_text(tabular(table, note), encoding="utf-8")
+    write_text(path, tabular(table, note))
 
 
 def _row(cells: Iterable[str]) -> str:

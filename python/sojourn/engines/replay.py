@@ -198,12 +198,12 @@ def write(replayed: Replayed, path: str | Path) -> None:
         for name, values in replayed.columns.items()
     }
     frame = pl.DataFrame(columns).with_columns(pl.col(pl.Float64).fill_nan(None))
-    with replacing(path) as part:
+    with replacing(path) as file:
         if path.suffix == ".gz":
-            with gzip.GzipFile(part, "wb", mtime=0) as file:
-                file.write(frame.write_csv().encode())
+            with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+                packed.write(frame.write_csv().encode())
         else:
-            frame.write_csv(part)
+            frame.write_csv(file)
 
 
 def _headers(path: Path, table: "pl.DataFrame") -> Array | None:

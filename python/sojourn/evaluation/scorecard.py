@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _sojourn
-from sojourn._util.files import naming, replacing
+from sojourn._util.files import naming, replacing, write_text
 from sojourn._util.units import counted, short, with_half
 from sojourn.evaluation.cases import CASES, CHOICES
 from sojourn.evaluation.figures import colour, figures
@@ -80,21 +80,18 @@ def begin(directory: Path) -> None:
         with naming(directory):
             directory.mkdir(parents=True, exist_ok=True)
         marker = {"sojourn": _sojourn.version(), "evaluation": {"finished": False}}
-        with replacing(directory / "summary.json") as part:
-            part.write_text(json.dumps(marker) + "\n", encoding="utf-8")
+        write_text(directory / "summary.json", json.dumps(marker) + "\n")
 
 
 def write(found: "Evaluation", directory: Path) -> None:
     """Write scorecard.html, summary.json, lines.parquet into `directory`."""
     begin(directory)
     summary = found.summary()
-    with replacing(directory / "scorecard.html") as part:
-        part.write_text(page(found), encoding="utf-8")
-    with replacing(directory / "lines.parquet") as part:
-        found.frame().write_parquet(part, compression="zstd")
-    with replacing(directory / "summary.json") as part:
-        text = json.dumps(summary, indent=1, allow_nan=False)
-        part.write_text(text + "\n", encoding="utf-8")
+    write_text(directory / "scorecard.html", page(found))
+    with replacing(directory / "lines.parquet") as file:
+        found.frame().write_parquet(file, compression="zstd")
+    text = json.dumps(summary, indent=1, allow_nan=False)
+    write_text(directory / "summary.json", text + "\n")
 
 
 def counts(found: "Evaluation", label: str) -> dict[str, int]:

@@ -19,10 +19,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
+from sojourn._util.files import open_new
 from sojourn.live import leash as messages
 from sojourn.live import netdev, signals, veth
 from sojourn.live.leash import Ended
@@ -220,18 +222,15 @@ def run(
             init_options = {"terminal": terminal, "watched": watched, "offload": offload}
             ends = _ends(stack, tun, init.pid, leash, watchdog, init_options, nat=nat)
             watchdog.now("the threads that move packets")
+            capture = None
+            if pcap is not None:
+                # Passed on by descriptor: its name could be a symbolic link meanwhile.
+                file = stack.enter_context(open_new(Path(pcap)))
+                capture = f"/proc/self/fd/{file.fileno()}"
+            options = (json.dumps(links), seed, sample, capture, ends.framing, packet_log)
+            realtime = start_in_realtime()
             try:
-                realtime = start_in_realtime()
-                pump = _sojourn.Pump(
-                    ends.near,
-                    ends.far,
-                    json.dumps(links),
-                    seed,
-                    sample,
-                    pcap,
-                    ends.framing,
-                    packet_log,
-                )
+                pump = _sojourn.Pump(ends.near, ends.far, *options)
             finally:
                 end_realtime()
         own_network = OWN_NETWORK in os.environ

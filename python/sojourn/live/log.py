@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _sojourn
-from sojourn._util.files import naming, replacing
+from sojourn._util.files import naming, open_new, replacing
 from sojourn.live.link import Rows
 from sojourn.result.result import SCHEMA, Array
 
@@ -35,12 +35,12 @@ def logging(
         Command line, stored likewise.
     """
     if path.suffix.lower() == ".jsonl":
-        with naming(path), path.open("w", encoding="utf-8") as file:
+        with naming(path), open_new(path) as file:
 
             def write(rows: Rows) -> None:
                 for name, columns in rows.items():
                     for row in _dicts(name, columns):
-                        file.write(json.dumps(row, allow_nan=False) + "\n")
+                        file.write(f"{json.dumps(row, allow_nan=False)}\n".encode())
                 file.flush()
 
             yield write
@@ -66,8 +66,8 @@ def write_packet_logs(directory: Path, packet_logs: Rows) -> None:
             *("flow", "size_B", "ecn"),
             *(pl.col(flag).cast(pl.UInt8) for flag in ("dropped", "marked")),
         )
-        with replacing(directory / f"{name}.csv") as part:
-            frame.write_csv(part)
+        with replacing(directory / f"{name}.csv") as file:
+            frame.write_csv(file)
 
 
 def _dicts(name: str, columns: Mapping[str, Array]) -> Iterator[dict[str, Any]]:
@@ -108,5 +108,5 @@ def _write_parquet(
         "sojourn.links": json.dumps(links),
         "sojourn.command": json.dumps(list(command)),
     }
-    with replacing(path) as part:
-        frame.with_columns(pl.col(pl.Float64).fill_nan(None)).write_parquet(part, metadata=told)
+    with replacing(path) as file:
+        frame.with_columns(pl.col(pl.Float64).fill_nan(None)).write_parquet(file, metadata=told)

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from sojourn._sojourn import InputError
 from sojourn._util import units
-from sojourn._util.files import check_file
+from sojourn._util.files import check_file, open_device, open_new
 from sojourn._util.inputs import why
 from sojourn.live.link import Rows
 
@@ -292,11 +292,13 @@ def _view(to: Path | None) -> View:
     """Open the place that shows the state."""
     if to is None:
         return _StatusLines(_terminal(2), lines=3)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:
-        fd = os.open(to, flags, 0o666)
+        fd = open_device(to, os.O_NONBLOCK | os.O_NOCTTY)
     except OSError as error:
         raise InputError(f"--watch-to: {to}: {why(error)}") from None
+    if fd is None:
+        with open_new(to) as file:
+            fd = os.dup(file.fileno())
     return _Screen(fd) if os.isatty(fd) else _Lines(fd)
 
 

@@ -205,10 +205,11 @@ def write(figure: "mpl.Figure", path: str | Path | None) -> None:
     path = Path(path)
     check_file(path, ENDINGS)
     undated: Mapping[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-    with replacing(path) as part, warnings.catch_warnings():
+    suffix = path.suffix.lower()
+    with replacing(path) as file, warnings.catch_warnings():
         warnings.filterwarnings("error", "constrained_layout not applied", UserWarning)
         try:
-            figure.savefig(part, metadata=undated.get(path.suffix.lower()))
+            figure.savefig(file, format=suffix[1:], metadata=undated.get(suffix))
         except UserWarning:
             width, height = figure.get_size_inches()
             raise InputError(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _sojourn
-from sojourn._util.files import naming, replacing
+from sojourn._util.files import naming, write_text
 from sojourn._util.progress import amount
 from sojourn.plotting.run import new_figure, styled, write
 from sojourn.reproduction import side_by_side
@@ -62,8 +62,7 @@ def write_report(outcome: Outcome, directory: Path) -> None:
         ("report.md", as_markdown(outcome)),
         ("claims.json", json.dumps(as_json(outcome), indent=2, allow_nan=False) + "\n"),
     ):
-        with replacing(directory / name) as part:
-            part.write_text(text, encoding="utf-8")
+        write_text(directory / name, text)
 
 
 def as_json(outcome: Outcome) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sojourn._sojourn import InputError
-from sojourn._util.files import check_file, replacing
+from sojourn._util.files import check_file, replacing, write_text
 from sojourn._util.inputs import shown
 from sojourn._util.units import bps_of, seconds
 from sojourn.result.result import Array, Result
@@ -60,8 +60,8 @@ def write_flent(result: Result, path: str | Path) -> None:
         "raw_values": raw,
     }
     data = json.dumps(tree, allow_nan=False).encode()
-    with replacing(path) as part:
-        part.write_bytes(gzip.compress(data, mtime=0))
+    with replacing(path) as file:
+        file.write(gzip.compress(data, mtime=0))
 
 
 def check_flent(scenario: Mapping[str, Any], path: Path) -> None:
@@ -233,8 +233,7 @@ def write_mahimahi(result: Result, path: str | Path, link: str | None = None) ->
         "# init timestamp: 0",
         "# base timestamp: 0",
     ]
-    with replacing(path) as part:
-        part.write_text("\n".join([*head, *_events(result, name)]) + "\n", encoding="utf-8")
+    write_text(path, "\n".join([*head, *_events(result, name)]) + "\n")
 
 
 def _events(result: Result, name: str) -> Iterator[str]:

@@ -298,12 +298,12 @@ class Result:
         tables += ["series", "groups"] if self.sampled else []
         tables += ["packet_log"] if self.scenario["packet_log"] else []
         tables += ["queries"] if self.queries else []
-        with filling(Path(directory), FILES, folders.is_own) as part:
+        with filling(Path(directory), FILES, folders.is_own) as create:
             text = indented(self.summary)
-            (part / "summary.json").write_text(text + "\n", encoding="utf-8")
+            create("summary.json").write(f"{text}\n".encode())
             for table in tables:
                 frame = self.frame(table)
-                frame.write_parquet(part / f"{table}.parquet", metadata=self.provenance())
+                frame.write_parquet(create(f"{table}.parquet"), metadata=self.provenance())
 
     def provenance(self) -> dict[str, str]:
         """Return schema, version, scenario, seed and command, as written into every table."""

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from sojourn._sojourn import ParsedScenario
-from sojourn._util.files import check_file, replacing
+from sojourn._util.files import check_file, write_text
 from sojourn._util.plain import plain
 from sojourn.scenario.load import Described, Table, parse, tree_of
 
@@ -48,8 +48,7 @@ def save_scenario(scenario: Described, path: str | Path) -> None:
     else:
         tree = plain(tree_of(scenario))
     text = json.dumps(tree, indent=1) + "\n" if path.suffix.lower() == ".json" else to_toml(tree)
-    with replacing(path) as part:
-        part.write_text(text, encoding="utf-8")
+    write_text(path, text)
 
 
 def to_toml(tree: Table) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
-from sojourn._util.files import naming, replacing
+from sojourn._util.files import naming, write_text
 from sojourn._util.html import html
 from sojourn._util.inputs import shown
 from sojourn._util.lazy import Lazy
@@ -294,8 +294,7 @@ class _Folder:
             "scenario": self._scenario,
             "variants": self._variants,
         }
-        with replacing(self.directory / INDEX) as part:
-            part.write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")
+        write_text(self.directory / INDEX, json.dumps(index, indent=2) + "\n")
 
     def place(self, label: str, seed: int) -> Path:
         """Return the subfolder of a run."""

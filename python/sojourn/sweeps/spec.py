@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
-from sojourn._util.files import naming, replacing
+from sojourn._util.files import naming, write_text
 from sojourn._util.inputs import brief, near, shown
 from sojourn._util.lazy import Lazy
 from sojourn.result import folders
@@ -397,10 +397,8 @@ def _note(directory: Path, asked: Sweep) -> None:
     text = json.dumps(note, indent=2) + "\n"
     with naming(directory):
         directory.mkdir(parents=True, exist_ok=True)
-    with replacing(
-        directory / f"_sweep-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
-    ) as part:
-        part.write_text(text, encoding="utf-8")
+    name = f"_sweep-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
+    write_text(directory / name, text)
 
 
 def _narrow(rows: Sequence[Mapping[str, Any]], until: Until) -> bool:

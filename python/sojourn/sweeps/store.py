@@ -9,7 +9,6 @@ import hashlib
 import io
 import json
 import os
-import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sojourn._sojourn import InputError
-from sojourn._util.files import naming
+from sojourn._util.files import create_temporary, naming
 from sojourn._util.inputs import brief
 from sojourn.result.folders import PART
 from sojourn.scenario.advice import StoreWarning, level_outside
@@ -41,7 +40,7 @@ KINDS = dict.fromkeys(("key", "engine", "axes", "measured"), ("String",)) | {
 }
 """Columns of every part (`sojourn.sweeps.runner.RUN_COLUMNS`) with their allowed types."""
 
-TEMPORARY = (".part-*", "._sweep-*.part.json")
+TEMPORARY = (".part-*", ".part.*", "._sweep-*.part*")
 """Patterns for names of temporary files of `Store` and `sweeps.spec.run_sweep`."""
 
 ASIDE = "_damaged"
@@ -206,14 +205,12 @@ class Store:
         data = whole.getvalue()
         with naming(self.directory):
             self.directory.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(prefix=".part-", dir=self.directory)
-            part = Path(name)
+            part, file = create_temporary(self.directory / "part")
             try:
-                with os.fdopen(handle, "wb") as file:
+                with file:
                     file.write(data)
                     file.flush()
                     os.fsync(file.fileno())
-                part.chmod(0o644)
                 path = self.directory / _name(data)
                 part.replace(path)
             finally:
