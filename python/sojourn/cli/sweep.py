@@ -62,7 +62,7 @@ def sweep_command(
     from sojourn import _sojourn
     from sojourn._util.files import check_directory
     from sojourn.sweeps.query import USUAL
-    from sojourn.sweeps.rows import axes_of
+    from sojourn.sweeps.rows import arranged, axes_of
     from sojourn.sweeps.spec import read_sweep, run_sweep
 
     if cluster is not None and (processes or jobs):
@@ -73,9 +73,7 @@ def sweep_command(
         made = run_sweep(asked, out=out, executor=executor, jobs=jobs, progress=True, force=force)
     for name in made.damaged:
         print(f"sojourn: {out}: {name} was damaged; its runs were repeated", file=sys.stderr)
-    import polars as pl
-
-    rows = pl.DataFrame(made.rows, infer_schema_length=None)
+    rows = arranged(made.rows)
     if as_json:
         report = {
             "sojourn": _sojourn.version(),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sojourn._util.order import in_order
 from sojourn.plotting.run import COLOURS, DASHES, legend
 from sojourn.result.statistics import interval
 
@@ -46,12 +47,12 @@ def lines(
 
     whole = frame.with_columns(pl.lit("").alias("_one")) if by is None else frame
     by = by or "_one"
-    shown = list(names) or sorted(whole[by].unique().to_list())
+    shown = list(names) or in_order(sorted(whole[by].unique().to_list()))
     for n, value in enumerate(shown):
         rows = whole.filter((pl.col(by) == value) & pl.col(y).is_not_null())
         if not len(rows):
             continue
-        xs = sorted(rows[x].unique().to_list())
+        xs = in_order(sorted(rows[x].unique().to_list()))
         found = [interval(rows.filter(pl.col(x) == one)[y].to_numpy() * scale) for one in xs]
         label = names[value] if isinstance(names, Mapping) else str(value)
         ax.errorbar(

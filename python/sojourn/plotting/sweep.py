@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, get_args
 
 import numpy as np
 
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
 from sojourn._util.lazy import Lazy
-from sojourn._util.units import counted
+from sojourn._util.order import quantity
+from sojourn._util.units import counted, figures
 from sojourn.metrics.labels import label
 from sojourn.plotting.lines import style
 from sojourn.plotting.run import LINKS_SAID, heading, legend, new_figure, styled, write
@@ -18,7 +19,7 @@ from sojourn.result.statistics import interval
 from sojourn.scenario import describe
 from sojourn.scenario.overrides import compared_link
 from sojourn.sweeps.query import axis_column, column
-from sojourn.sweeps.rows import axes_of
+from sojourn.sweeps.rows import axes_of, labels_in_order
 
 if TYPE_CHECKING:
     import matplotlib.figure as mpl
@@ -36,7 +37,17 @@ LETTERS = 45
 TICKS = 12
 """Largest number of values of a logarithmic axis that are all labelled."""
 
+CELLS = 12
+"""Largest number of rows, and of columns, of a heat map whose cells show their value."""
+
 KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+class Order(NamedTuple):
+    """Labels of the x axis, and of the lines or boxes, in order."""
+
+    across: Sequence[Any]
+    by: Sequence[Any]
 
 
 def plot(
@@ -105,28 +116,31 @@ def plot(
             raise InputError(f'"{axis}" varies too: {advice}')
     if not len(rows.drop_nulls(y)):
         raise InputError(f"--y: no run has a value of {y}")
-    if by is not None and about is not None and by in about["axes"]:
-        # The order of the values in the sweep.
-        place = {value: n for n, value in enumerate(about["axes"][by])}
-        rows = rows.sort(rows[by].replace_strict(place, default=len(place)), maintain_order=True)
+    if log and kind in ("heat", "box"):
+        raise InputError(f"--log: a figure of kind {kind} has an axis of labels")
     draw = {"line": _line, "heat": _heat, "ecdf": _ecdf, "box": _box}[kind]
+    given = {} if about is None else about["axes"]
     rows, words = rows.drop_nulls(y), label(y)
+    order = Order(*(() if a is None else _labels_of(rows, a, given) for a in (x, by)))
     # Values in the unit of the label.
     rows = rows.with_columns(rows[y].cast(float) * words.scale)
     with styled(look.get("style")):
         figure = new_figure(6.4, 4.0, look.get("size"))
         ax = figure.subplots()
-        draw(ax, rows, x, y, by)
         if log:
             ax.set_xscale("log")
-            if x is not None and rows[x].n_unique() <= TICKS:
-                places = rows[x].unique().sort().to_list()
-                ax.set_xticks(places, [f"{one:g}" for one in places])
-                ax.minorticks_off()
+        draw(ax, rows, x, y, by, order)
         _labels(figure, ax, look)
         _caption(figure, rows, y, about, look)
         write(figure, path)
     return figure
+
+
+def _labels_of(
+    rows: "pl.DataFrame", axis: str, given: Mapping[str, Sequence[Any]]
+) -> Sequence[Any]:
+    """Return the labels of an axis in order, without those of rows to which it does not apply."""
+    return [one for one in labels_in_order(rows[axis], given.get(axis, ())) if one is not None]
 
 
 def _labels(figure: "mpl.Figure", ax: "Axes", look: Look) -> None:
@@ -139,47 +153,84 @@ def _labels(figure: "mpl.Figure", ax: "Axes", look: Look) -> None:
         ax.set(**{which: wrapped(text, room)})
 
 
-def _line(ax: "Axes", rows: "pl.DataFrame", x: str | None, y: str, by: str | None) -> None:
+def _places(ax: "Axes", axis: str, labels: Sequence[Any]) -> dict[Any, float]:
+    """Return the places of labels on the x axis: numbers at their value, texts side by side.
+
+    On a logarithmic axis, quantities like "5mbit" have the place of their value.
+    """
+    log = ax.get_xscale() == "log"
+    if all(isinstance(one, int | float) for one in labels):
+        if log and len(labels) <= TICKS:
+            ax.set_xticks(labels, [f"{one:g}" for one in labels])
+            ax.minorticks_off()
+        return {one: float(one) for one in labels}
+    read = [quantity(one) for one in labels]
+    if log and (None in read or len({kind for kind, _ in filter(None, read)}) > 1):
+        raise InputError(f"--log: the values of {shown(axis)} are names, like {shown(labels[0])}")
+    places = [value for _, value in filter(None, read)] if log else [*map(float, range(len(read)))]
+    ax.set_xticks(places, [str(one) for one in labels])
+    ax.minorticks_off()
+    _turn(ax, [str(one) for one in labels])
+    return dict(zip(labels, places, strict=True))
+
+
+def _line(
+    ax: "Axes", rows: "pl.DataFrame", x: str | None, y: str, by: str | None, order: Order
+) -> None:
     assert x is not None
-    for n, (name, group) in enumerate(_groups(rows, by)):
-        places = group[x].unique().sort().to_list()
-        found = [interval(group.filter(group[x] == place)[y].to_numpy()) for place in places]
-        look = style(n)
-        ax.plot(places, [one.mean for one in found], label=name, **look)
+    places = _places(ax, x, order.across)
+    for n, (name, group) in enumerate(_groups(rows, by, order)):
+        here = [one for one in order.across if one in set(group[x])]
+        found = [interval(group.filter(group[x] == one)[y].to_numpy()) for one in here]
+        look, at = style(n), [places[one] for one in here]
+        ax.plot(at, [one.mean for one in found], label=name, **look)
         if all(one.half == one.half for one in found):
             low, high = [one.low for one in found], [one.high for one in found]
-            ax.fill_between(places, low, high, color=look["color"], alpha=0.2, lw=0)
+            ax.fill_between(at, low, high, color=look["color"], alpha=0.2, lw=0)
     ax.set(xlabel=x, ylabel=y)
     legend(ax)
 
 
-def _heat(ax: "Axes", rows: "pl.DataFrame", x: str | None, y: str, by: str | None) -> None:
+def _heat(
+    ax: "Axes", rows: "pl.DataFrame", x: str | None, y: str, by: str | None, order: Order
+) -> None:
     assert x is not None
     assert by is not None
-    across, down = rows[x].unique().sort().to_list(), rows[by].unique().sort().to_list()
+    across, down = list(order.across), list(order.by)
     values = np.full((len(down), len(across)), np.nan)
-    for (right, up), group in rows.group_by([x, by]):
+    for (right, up), group in rows.drop_nulls([x, by]).group_by([x, by]):
         values[down.index(up), across.index(right)] = float(np.mean(group[y].to_numpy()))
-    shown = ax.imshow(values, origin="lower", aspect="auto", cmap="viridis")
+    image = ax.imshow(values, origin="lower", aspect="auto", cmap="viridis")
+    if len(across) <= CELLS and len(down) <= CELLS:
+        dark = float(np.nanmin(values) + np.nanmax(values)) / 2
+        for (up, right), value in np.ndenumerate(values):
+            if value == value:
+                colour = "white" if value <= dark else "black"
+                text = figures(value)
+                ax.text(right, up, text, ha="center", va="center", color=colour, fontsize=8)
     ax.set_xticks(range(len(across)), [str(one) for one in across])
     _turn(ax, [str(one) for one in across])
     ax.set_yticks(range(len(down)), [str(one) for one in down])
     ax.grid(visible=False)
     ax.set(xlabel=x, ylabel=by)
     assert ax.figure is not None
-    ax.figure.colorbar(shown, ax=ax, label=wrapped(label(y).text, 2.2))
+    ax.figure.colorbar(image, ax=ax, label=wrapped(label(y).text, 2.2))
 
 
-def _ecdf(ax: "Axes", rows: "pl.DataFrame", x: str | None, y: str, by: str | None) -> None:
-    for n, (name, group) in enumerate(_groups(rows, by)):
+def _ecdf(
+    ax: "Axes", rows: "pl.DataFrame", x: str | None, y: str, by: str | None, order: Order
+) -> None:
+    for n, (name, group) in enumerate(_groups(rows, by, order)):
         look = style(n)
         ax.ecdf(group[y].to_numpy(), label=name, color=look["color"], ls=look["ls"])
     ax.set(xlabel=y, ylabel="share of runs")
     legend(ax)
 
 
-def _box(ax: "Axes", rows: "pl.DataFrame", x: str | None, y: str, by: str | None) -> None:
-    groups = _groups(rows, by)
+def _box(
+    ax: "Axes", rows: "pl.DataFrame", x: str | None, y: str, by: str | None, order: Order
+) -> None:
+    groups = _groups(rows, by, order)
     names = [name or "" for name, _ in groups]
     ax.boxplot([group[y].to_numpy() for _, group in groups], tick_labels=names)
     _turn(ax, names)
@@ -192,11 +243,12 @@ def _turn(ax: "Axes", names: Sequence[str]) -> None:
         ax.tick_params(axis="x", rotation=90)
 
 
-def _groups(rows: "pl.DataFrame", by: str | None) -> "list[tuple[str | None, pl.DataFrame]]":
+def _groups(
+    rows: "pl.DataFrame", by: str | None, order: Order
+) -> "list[tuple[str | None, pl.DataFrame]]":
     if by is None:
         return [(None, rows)]
-    values: Sequence[Any] = rows[by].unique(maintain_order=True).to_list()
-    return [(str(value), rows.filter(rows[by] == value)) for value in values]
+    return [(str(value), rows.filter(rows[by] == value)) for value in order.by]
 
 
 def _caption(
@@ -211,19 +263,15 @@ def _caption(
     if about is not None:
         scenario = about["scenario"]
         title.insert(0, describe.title(scenario))
-        title += [f"{name}: {_link(about, name)}" for name in _links(scenario, y)]
+        # What an axis changes is in the title only as the label of the axis: notes of older
+        # versions do not say what that is.
+        if (changed := about.get("varied")) is not None:
+            stated = {name: describe.link(scenario, name, changed) for name in _links(scenario, y)}
+            title += [f"{name}: {text}" for name, text in stated.items() if text]
+            below = "; ".join(filter(None, [describe.window(scenario, changed), below]))
         if varied := [axis for axis in axes_of(rows) if rows[axis].n_unique() > 1]:
             title[-1] += f"; varied: {', '.join(varied)}"
-        below = f"{describe.window(scenario)}; {below}"
     heading(figure, "\n".join(title), below, look)
-
-
-def _link(about: Mapping[str, Any], name: str) -> str:
-    """Describe a link, without its discipline if that is an axis of the sweep."""
-    link = about["scenario"]["links"][name]
-    if any(link["qdisc"]["name"] in values for values in about["axes"].values()):
-        return f"{link['rate']}, {link['delay']}, buffer {link['qdisc']['limit']}"
-    return describe.link(about["scenario"], name)
 
 
 def _links(scenario: Mapping[str, Any], y: str) -> list[str]:

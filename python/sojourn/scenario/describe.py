@@ -1,7 +1,7 @@
 """One-line descriptions of scenarios, links and disciplines, for tables and figures."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -23,19 +23,60 @@ def title(scenario: Mapping[str, Any]) -> str:
     return shown if len(shown) <= TITLE_MAX else shown[:TITLE_MAX] + "..."
 
 
-def link(scenario: Mapping[str, Any], name: str) -> str:
-    """Describe a link of a canonical scenario: rate, delay, discipline, loss."""
+def link(scenario: Mapping[str, Any], name: str, varied: Collection[str] = ()) -> str:
+    """Describe a link of a canonical scenario: rate, delay, discipline, loss.
+
+    What has its path in `varied` (see the function of that name) is not stated: it differs
+    between the runs. Of a discipline that varies, the buffer is left.
+    """
     spec = scenario["links"][name]
+    own = f"links.{name}."
+    gone = {path.removeprefix(own) for path in varied if path.startswith(own)}
+    parts = []
+    if not gone & {"rate", "trace"}:
+        bucket = f" (bucket of {spec['burst']})" if "burst" in {*spec} - gone else ""
+        parts.append(rate(spec) + bucket)
+    parts += [] if gone & {"delay", "trace"} else [spec["delay"]]
+    # The index of a comparison has no discipline for links that vary with the compared one.
+    kept = {k: v for k, v in spec.get("qdisc", {}).items() if f"qdisc.{k}" not in gone}
+    if "name" in kept and "qdisc" not in gone:
+        parts.append(qdisc(kept))
+    elif "limit" in kept and "qdisc" not in gone:
+        parts.append(f"buffer {kept['limit']}")
+    match 0 if "loss" in gone else spec["loss"]:
+        case dict() as bursts:
+            values = ", ".join(f"{k} {bursts[k]:g}" for k in GEMODEL)
+            parts.append(f"loss in bursts ({values})")
+        case probability:
+            parts += [f"loss {probability:g}"] if probability else []
+    return ", ".join(parts)
+
+
+def rate(spec: Mapping[str, Any]) -> str:
+    """Return the rate of a canonical link, or "recorded rate" if a trace decides it."""
     trace = spec.get("trace", {})
     recorded = "opportunities_ms" in trace or "rate_bps" in trace
-    rate = "recorded rate" if recorded else spec["rate"]
-    rate += f" (bucket of {spec['burst']})" if "burst" in spec else ""
-    match spec["loss"]:
-        case dict() as bursts:
-            loss = ", loss in bursts (" + ", ".join(f"{k} {bursts[k]:g}" for k in GEMODEL) + ")"
-        case probability:
-            loss = f", loss {probability:g}" if probability else ""
-    return f"{rate}, {spec['delay']}, {qdisc(spec['qdisc'])}{loss}"
+    return "recorded rate" if recorded else str(spec["rate"])
+
+
+def varied(base: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the paths, like "links.up.qdisc.limit", at which one of `others` is not as `base`.
+
+    All are canonical scenarios. A list is compared as a whole.
+    """
+    found: dict[str, None] = {}
+
+    def walk(path: str, left: Mapping[str, Any], right: Mapping[str, Any]) -> None:
+        for key in {**left, **right}:
+            a, b = left.get(key), right.get(key)
+            if isinstance(a, dict) and isinstance(b, dict):
+                walk(f"{path}{key}.", a, b)
+            elif a != b:
+                found[f"{path}{key}"] = None
+
+    for other in others:
+        walk("", base, other)
+    return list(found)
 
 
 def qdisc(spec: Mapping[str, Any], *, buffer: bool = True) -> str:
@@ -52,11 +93,11 @@ def qdisc(spec: Mapping[str, Any], *, buffer: bool = True) -> str:
     return f"{name} ({', '.join(settings)})" if settings else name
 
 
-def window(scenario: Mapping[str, Any]) -> str:
-    """Describe the measured interval of a run: duration and warm-up."""
+def window(scenario: Mapping[str, Any], varied: Collection[str] = ()) -> str:
+    """Describe the measured interval of a run: duration and warm-up, if not in `varied`."""
     warm = scenario["warmup"]
-    since = "" if warm == "0s" else f", measured after {warm}"
-    return f"{scenario['duration']}{since}"
+    since = "" if warm == "0s" or "warmup" in varied else f"measured after {warm}"
+    return ", ".join(filter(None, ["" if "duration" in varied else scenario["duration"], since]))
 
 
 def seeds(first: int, count: int) -> str:

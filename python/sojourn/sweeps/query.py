@@ -13,9 +13,11 @@ from sojourn._util.lazy import Lazy
 from sojourn._util.units import counted
 from sojourn.result.folders import kind_of
 from sojourn.result.statistics import interval, paired, percentile
+from sojourn.scenario import describe
 from sojourn.scenario.overrides import read_value, split_setting
+from sojourn.sweeps.axes import Label
 from sojourn.sweeps.compare import INDEX, load_comparison
-from sojourn.sweeps.rows import arranged, axes_of, ordered, row_of
+from sojourn.sweeps.rows import arranged, axes_of, labels_in_order, ordered, places, row_of
 from sojourn.sweeps.runner import RUN_COLUMNS
 from sojourn.sweeps.store import Store
 
@@ -47,7 +49,8 @@ def results(directory: str | Path, *, engine: str | None = None) -> "pl.DataFram
     -------
     polars.DataFrame
         The axes, `seed`, the measured columns, then `engine`, `key` and `axes`; sorted by the axes
-        and the seed. A comparison has the axis `qdisc`. See `sojourn.sweep` for the columns.
+        and the seed: quantities by value, names in the order of the sweep. A comparison has the
+        axis `qdisc`. See `sojourn.sweep` for the columns.
 
     Raises
     ------
@@ -66,7 +69,16 @@ def results(directory: str | Path, *, engine: str | None = None) -> "pl.DataFram
             len(rows) - len(found), "row of other engines is", "rows of other engines are"
         )
         print(f"sojourn: {directory}: {left} left out", file=sys.stderr)
-    return ordered(found)
+    return ordered(found, _given(directory))
+
+
+def _given(directory: Path) -> dict[str, list[Any]]:
+    """Return the labels of the axes in the order in which the sweeps of a folder gave them."""
+    labels: dict[str, dict[Any, None]] = {}
+    for note in _notes(directory):
+        for axis, values in note["axes"].items():
+            labels.setdefault(axis, {}).update(dict.fromkeys(values))
+    return {axis: list(values) for axis, values in labels.items()}
 
 
 def _rows(directory: Path) -> "pl.DataFrame":
@@ -128,7 +140,7 @@ def where(rows: "pl.DataFrame", settings: Sequence[str]) -> "pl.DataFrame":
             raise InputError(f"--where {brief(setting)}: write it as AXIS=VALUE, like qdisc=codel")
         wanted.setdefault(column(rows, name.strip()), []).append(text.strip())
     for name, texts in wanted.items():
-        known = rows[name].unique().sort().to_list()
+        known = labels_in_order(rows[name])
         values = []
         for text in texts:
             found = [one for one in known if str(one) == text or one == read_value(text)]
@@ -207,7 +219,7 @@ def differences(
     left = rows.filter(pl.col(axis) != reference)
     right = rows.filter(pl.col(axis) == reference)
     if not len(right):
-        known = [str(one) for one in rows[axis].unique().sort()]
+        known = [str(one) for one in labels_in_order(rows[axis])]
         hint = near(str(reference), known)
         raise InputError(f"--pair: no runs with {axis}={brief(str(reference))}{hint}")
     joined = left.join(right, on=[*others, "seed"], suffix="//", maintain_order="left")
@@ -239,7 +251,11 @@ def pivoted(frame: "pl.DataFrame", axis: str, name: str) -> "pl.DataFrame":
     keep = [c for c in frame.columns[: frame.columns.index("runs")] if c != axis]
     if not keep:
         return frame.select(axis, name)
-    return frame.pivot(axis, index=keep, values=name, maintain_order=True)
+    table = frame.pivot(axis, index=keep, values=name, maintain_order=True)
+    across = frame[axis].unique(maintain_order=True).to_list()
+    names = dict(zip(across, table.columns[len(keep) :], strict=True))
+    table = table.select(*keep, *(names[one] for one in labels_in_order(frame[axis])))
+    return table.sort(*(places(table[one]) for one in keep), maintain_order=True)
 
 
 def conditions(directory: Path) -> Mapping[str, Any] | None:
@@ -247,18 +263,45 @@ def conditions(directory: Path) -> Mapping[str, Any] | None:
 
     The result has the form of the note that a sweep writes (`_sweep-*.json`).
     """
+    notes = _notes(directory)
+    same = [{key: note.get(key) for key in ("scenario", "axes", "varied")} for note in notes]
+    return notes[0] if notes and all(one == same[0] for one in same) else None
+
+
+def _is_note(note: Mapping[str, Any]) -> bool:
+    """Return True if a JSON object has a scenario, and axes with lists of labels."""
+    axes = note.get("axes")
+    return (
+        isinstance(note.get("scenario"), dict)
+        and isinstance(axes, dict)
+        and all(isinstance(values, list) for values in axes.values())
+        and all(isinstance(one, Label) for values in axes.values() for one in values)
+    )
+
+
+def _notes(directory: Path) -> list[dict[str, Any]]:
+    """Return scenario, axes and varied paths of the sweeps in a folder, or of another result.
+
+    `varied` has the paths of the scenario that an axis changes, see `describe.varied`. Notes that
+    are damaged, or from another program, are left out.
+    """
     match kind_of(directory):
         case "run":
             summary = json.loads((directory / "summary.json").read_text(encoding="utf-8"))
-            return {"scenario": summary["scenario"], "axes": {}}
+            return [{"scenario": summary["scenario"], "axes": {}, "varied": []}]
         case "comparison":
             index = json.loads((directory / INDEX).read_text(encoding="utf-8"))
-            return {"scenario": index["scenario"], "axes": {"qdisc": list(index["variants"])}}
-    notes = sorted(directory.glob("_sweep-*.json"))
-    if len(notes) != 1:
-        return None
-    try:
-        note = json.loads(notes[0].read_bytes())
-    except (OSError, ValueError):
-        return None  # damaged, or of another program
-    return note if isinstance(note, dict) else None
+            scenario, link, variants = (index[key] for key in ("scenario", "link", "variants"))
+            base = scenario["links"][link]
+            each = [{"links": {link: {**base, "qdisc": v["qdisc"]}}} for v in variants.values()]
+            varied = describe.varied({"links": {link: base}}, each)
+            return [{"scenario": scenario, "axes": {"qdisc": list(variants)}, "varied": varied}]
+    found = []
+    for path in sorted(directory.glob("_sweep-*.json")):
+        try:
+            note = json.loads(path.read_bytes())
+        except (OSError, ValueError):
+            continue
+        if isinstance(note, dict) and _is_note(note):
+            found.append(note)
+    return found

@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sojourn._util.order import in_order
+from sojourn.sweeps.axes import UNSET
 from sojourn.sweeps.columns import Standard
 from sojourn.sweeps.runner import RUN_COLUMNS, key_of
 
@@ -39,9 +41,27 @@ def axes_of(rows: "pl.DataFrame") -> list[str]:
     return list(names)
 
 
-def ordered(found: "pl.DataFrame") -> "pl.DataFrame":
-    """Return a frame with its columns in order: axes, seed, measured, engine, key, axes."""
+def ordered(found: "pl.DataFrame", given: Mapping[str, Sequence[Any]] = {}) -> "pl.DataFrame":
+    """Return a frame with its columns in order: axes, seed, measured, engine, key, axes.
+
+    Rows are sorted by the axes, then the seed. Quantities are in the order of their values, names
+    in the order of `given`, by axis; names that are not there keep their order in the frame.
+    """
     axes = axes_of(found)
     rest = [name for name in found.columns if name not in axes and name not in RUN_COLUMNS]
     columns = [*axes, "seed", *rest, "engine", "key", "axes"]
-    return found.select(columns).sort(*axes, "seed", maintain_order=True)
+    order = [places(found[axis], given.get(axis, ())) for axis in axes]
+    return found.select(columns).sort(*order, "seed", maintain_order=True)
+
+
+def places(column: "pl.Series", given: Sequence[Any] = ()) -> "pl.Series":
+    """Return for each label of an axis its place in the order of the axis."""
+    import polars as pl
+
+    place = {label: n for n, label in enumerate(labels_in_order(column, given))}
+    return pl.Series(f"//{column.name}", [place[label] for label in column.to_list()])
+
+
+def labels_in_order(column: "pl.Series", given: Sequence[Any] = ()) -> list[Any]:
+    """Return the distinct labels of an axis in order: see `ordered`."""
+    return in_order(column.unique(maintain_order=True).to_list(), given, UNSET)

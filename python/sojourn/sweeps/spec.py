@@ -15,7 +15,7 @@ from sojourn._util.inputs import brief, near, shown
 from sojourn._util.lazy import Lazy
 from sojourn.result import folders
 from sojourn.result.statistics import interval
-from sojourn.scenario import named
+from sojourn.scenario import describe, named
 from sojourn.scenario.advice import warn
 from sojourn.scenario.load import (
     Scenario,
@@ -390,6 +390,7 @@ def _note(directory: Path, asked: Sweep) -> None:
             name: list(dict.fromkeys(labels[name] for labels, _ in asked.points))
             for name in asked.names
         },
+        "varied": describe.varied(asked.base, asked.examples),
         "seeds": None if asked.until else [min(asked.seeds), max(asked.seeds)],
         "until": None if asked.until is None else asdict(asked.until),
         "measured": asked.measure.identity,
