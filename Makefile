@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
-.PHONY: demo test check bench bench-live bench-emulate bench-sweep bench-custom kernel-tcp gen validate validate-linux validate-linux-fresh validate-senders studies papers papers-full papers-live scorecards notebooks recommendations faults fuzz mutants additions kill instructions instructions-links wheel wheel-pgo bench-pgo package build dev release clean
+.PHONY: demo test check bench bench-live bench-emulate bench-sweep bench-custom kernel-tcp gen validate validate-linux validate-linux-fresh validate-senders studies papers papers-full papers-live scorecards notebooks recommendations faults fuzz mutants additions kill instructions instructions-links wheel wheel-pgo bench-pgo package audit build dev release clean
 
 demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
@@ -132,6 +132,16 @@ package: .venv/ready  ## minutes: the crates and the sdist as they would be publ
 	target/package/bin/pip install --quiet build twine
 	target/package/bin/python -m build --outdir target/package/dist
 	target/package/bin/twine check --strict target/package/dist/*
+
+AUDIT := target/audit/bin
+
+audit: .venv/dev  ## vulnerabilities, licences and sources of dependencies; OFFLINE=1: without the databases
+	cargo deny --version >/dev/null 2>&1 || cargo install cargo-deny --locked
+	cargo deny --all-features check $(if $(OFFLINE),bans licenses sources)
+	$(PYTHON) -m venv target/audit
+	$(AUDIT)/pip install --quiet pip-audit zizmor
+	$(AUDIT)/zizmor --offline --no-progress .github
+	$(if $(OFFLINE),,$(AUDIT)/pip-audit --skip-editable --path $$($(BIN)/python -c "import site; print(site.getsitepackages()[0])"))
 
 # Output of verbose tools, shown only if they fail.
 quietly = mkdir -p target && { $(1) >target/make.log 2>&1 || { cat target/make.log; exit 1; }; }

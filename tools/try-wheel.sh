@@ -6,6 +6,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 wheel=$(ls -t "$1"/sojourn-*.whl | head -1)
 room=$(mktemp -d)
 trap 'rm -rf "$room"' EXIT
+"${PYTHON:-python3}" "$root/tools/sbom.py" "$wheel"
 "${PYTHON:-python3}" -m venv "$room/venv"
 "$room/venv/bin/python" -m pip install --quiet "$wheel"
 cd "$room"
