@@ -141,3 +141,65 @@ def _value(value: Any) -> str:
 def _text(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in escaped) + '"'
+
+
+DEEP = 1500
+"""Depth of nested tables in mutants, above Python's limit of recursion."""
+
+
+def grafted(tree: Any, seed: int) -> Any:
+    """Return a copy of a JSON tree with one to four changes: of values, keys, depth and order."""
+    rng = random.Random(seed)
+    if rng.random() < 0.4:
+        return next(shuffled(tree, 1, seed))[1]
+    mutant = copy.deepcopy(tree)
+    path = rng.choice(list(places(mutant)))
+    parent, key, old = at(mutant, path[:-1]), path[-1], at(mutant, path)
+    match rng.randrange(5):
+        case 0:
+            del parent[key]
+        case 1:
+            parent[key] = _nested(old, rng.choice((1, 2, 90)))
+        case 2 if type(old) in (int, float):
+            parent[key] = rng.choice((-1, 0, 1e-300, 1e18, 1e19, 1e308, 2**63, 2**64, math.nan))
+        case 3 if isinstance(old, str):
+            parent[key] = altered(old.encode(), seed).decode(errors="replace")
+        case _:
+            parent[key] = rng.choice(VALUES)
+    return mutant
+
+
+def _nested(value: Any, depth: int) -> Any:
+    for n in range(depth):
+        value = [value] if n % 2 else {"x": value}
+    return value
+
+
+def altered(raw: bytes, seed: int) -> bytes:
+    """Return bytes with one to three changes: bits, cuts, repeats, words, splices, deep nesting."""
+    rng = random.Random(seed)
+    data = bytearray(raw)
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        i, j = sorted(rng.randrange(len(data) + 1) for _ in range(2))
+        words = bytes(data).split(b" ")
+        match rng.randrange(12):
+            case 0 | 1 if data:
+                data[min(i, len(data) - 1)] ^= 1 << rng.randrange(8)
+            case 2 | 3:
+                data[i : i + rng.randint(1, 4)] = b""
+            case 4:
+                del data[i:]
+            case 5:
+                data[i:i] = rng.choice(WORDS).encode()
+            case 6:
+                data[i:i] = data[j : j + rng.randint(1, 200)]
+            case 7 | 8:
+                words[rng.randrange(len(words))] = rng.choice(words)
+                data = bytearray(b" ".join(words))
+            case 9:
+                data[i : i + 4] = rng.choice((b"\xff" * 4, b"\x00" * 4, b"\x80\x00\x00\x7f"))
+            case 10:
+                data[i:i] = rng.choice((b"[", b"{", b'{"a":', b"a.", b"(", b"'")) * DEEP
+            case _:
+                data[i:i] = rng.choice((b"9" * 400, b"1e999", b"-1", b"nan", b"\x1b[2J", b"=0"))
+    return bytes(data)

@@ -58,7 +58,7 @@ def test_queries_are_kept(whole: Result, tmp_path: Path) -> None:
     """Sources with queries have a table of queries."""
     columns = {"query/flow": np.array([1, 0], dtype=np.uint32), "query/start_s": np.array([1, 2.0]),
                "query/duration_s": np.array([0.5, 0.25])}  # fmt: skip
-    empty = {f"fct/{name}": np.empty(0, np.uint32) for name in ("flow", "start_s")}
+    empty = {f"fct/{name}": column[:0] for name, column in whole.completions.items()}
     tree = {**whole.summary, "scenario": {**whole.scenario, "packet_log": False}}
     del tree["scenario"]["sample"], tree["sojourn"]
     Result(json.dumps(tree), {**columns, **empty}).save(tmp_path)
@@ -75,7 +75,7 @@ def test_a_folder_that_is_no_result_is_refused(whole: Result, tmp_path: Path) ->
         sj.load_result(tmp_path)
     whole.save(tmp_path)
     (tmp_path / "series.parquet").write_text("nonsense")
-    with pytest.raises(sj.InputError, match="is not a result of sojourn"):
+    with pytest.raises(sj.InputError, match=r"series\.parquet: is not a table"):
         sj.load_result(tmp_path)
 
 

@@ -280,7 +280,7 @@ def test_unfinished_runs_are_counted(folder: Path, capsys: pytest.CaptureFixture
     (folder / "comparison.json").write_text(
         '{"sojourn": "", "scenario": {}, "link": 3, "variants": {}}'
     )
-    with pytest.raises(sj.InputError, match=r"comparison\.json: not an index"):
+    with pytest.raises(sj.InputError, match=r"comparison\.json: link: expected str"):
         sj.load_comparison(folder)
 
 

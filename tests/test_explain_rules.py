@@ -233,7 +233,7 @@ def test_the_command_reads_the_output_of_a_link(tmp_path: Path, sojourn: Command
     file.write_text(json.dumps(tree, indent=2))
     code, out, err = sojourn("explain", file)
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "no complete report of sojourn link: 'utilisation' is missing" in err
+    assert f"{file}: links.up.utilisation: is missing" in err
     scenario = tmp_path / "case.json"
     scenario.write_text(json.dumps(GOOD))
     assert report_in(scenario) is None

@@ -38,9 +38,14 @@ def shown(value: Any) -> str:
     return f'{text[: QUOTED_MAX + 1]}..." ({len(value)} characters)'
 
 
+def printable(text: str) -> str:
+    """Return `text` with a blank for each control, direction or other unprintable character."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
 def brief(text: str) -> str:
     """Return `text` for a message without quotes: on one line, cut after 60 characters."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    line = " ".join(printable(text).split())
     return line if len(line) <= QUOTED_MAX else f"{line[:QUOTED_MAX]}... ({len(text)} characters)"
 
 

@@ -5,14 +5,40 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sojourn._sojourn import InputError
+import msgspec
+
+from sojourn._sojourn import InputError, canonical_links
+from sojourn._util.typed_json import checked
 from sojourn._util.units import counted, seconds
+from sojourn.custom import trust as trusting
 from sojourn.explanation import links
 from sojourn.explanation.finding import Finding
 from sojourn.explanation.parameters import parameters
+from sojourn.result.stored import Count, Positive, built_in
 
 KEYS = {"spec", "links", "trusted", "warnings", "exit_code"}
 """Keys of the report of a live link."""
+
+
+class ReportedLink(msgspec.Struct):
+    """Values of a direction that the rules read."""
+
+    arrived_packets: Count
+    dropped_packets: Count
+    dropped_full_packets: Count
+    marked_packets: Count
+    utilisation: Positive | None
+    sojourn_p50_s: Positive | None
+    sojourn_p99_s: Positive | None
+    sojourn_max_s: Positive | None
+
+
+class Report(msgspec.Struct):
+    """Parts of the report that the rules read."""
+
+    spec: dict[str, dict[str, Any]]
+    links: dict[str, dict[str, Any]]
+    warnings: list[str]
 
 
 def report_in(path: Path) -> Mapping[str, Any] | None:
@@ -27,17 +53,42 @@ def report_in(path: Path) -> Mapping[str, Any] | None:
     start = 0 if text.startswith("{\n") else text.rfind("\n{\n") + 1
     try:
         tree = json.loads(text[start:])
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    return tree if isinstance(tree, dict) and set(tree) >= KEYS else None
+    if not isinstance(tree, dict) or not set(tree) >= KEYS:
+        return None
+    trusting.read(tree, path)
+    return tree
 
 
 def explain_report(report: Mapping[str, Any]) -> list[Finding]:
-    """Explain the report of a live link. Raises InputError if a value is missing."""
+    """Explain the report of a live link.
+
+    Raises
+    ------
+    InputError
+        If a value is missing or has another type. The message begins with its path.
+    """
+    found = checked(report, Report)
+    spec = canonical_spec(found.spec)
+    for name, link in found.links.items():
+        checked(link, ReportedLink, f"links.{name}")
+        if name not in spec:
+            raise InputError(f"links.{name}: is not in spec")
+    return list(_findings({"spec": spec, "links": found.links, "warnings": found.warnings}))
+
+
+def canonical_spec(spec: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return the links of a report with all keys. Raises InputError if one is invalid."""
+    plain = {name: built_in(link) for name, link in spec.items()}
     try:
-        return list(_findings(report))
-    except KeyError as error:
-        raise InputError(f"no complete report of sojourn link: {error} is missing") from None
+        whole: dict[str, Any] = json.loads(canonical_links(json.dumps(plain)))
+    except InputError as error:
+        raise InputError(f"spec.{error}") from None
+    for name, link in spec.items():
+        if plain[name] is not link:
+            whole[name]["qdisc"] = link["qdisc"] | {"limit": whole[name]["qdisc"]["limit"]}
+    return whole
 
 
 def _findings(report: Mapping[str, Any]) -> Iterator[Finding]:

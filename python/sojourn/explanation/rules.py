@@ -118,8 +118,11 @@ def _grown(result: Result, log: Columns) -> dict[str, float]:
     interval_s = seconds(result.scenario["duration"]) * GROWTH_PACKETS / len(log.arrived_s)
     entered = log.arrived_s < log.left_s
     size = np.where(entered, log.size_bytes, 0).astype(float)
+    # Packets that leave after the end are in one more interval, in which none arrives.
+    end_s = seconds(result.scenario["duration"]) + interval_s
     came, left = (
-        np.floor(time_s / interval_s).astype(np.int64) for time_s in (log.arrived_s, log.left_s)
+        np.floor(np.minimum(time_s, end_s) / interval_s).astype(np.int64)
+        for time_s in (log.arrived_s, log.left_s)
     )
     number = int(max(came.max(), left.max())) + 1
     arrived = np.bincount(came, weights=size, minlength=number)
@@ -185,9 +188,10 @@ def _timeouts(result: Result) -> Iterator[Finding]:
     """Report retransmission timeouts."""
     for flow in result.scenario["flows"]:
         members = [one for one in select.flows_of(result, flow["name"]) if one["kind"] == "tcp"]
-        number = sum(one["timeouts"] for one in members)
+        # Some kernels do not count timeouts.
+        number = sum(one["timeouts"] or 0 for one in members)
         sent = sum(one["sent_packets"] for one in members)
-        if number < 2 or number < TIMEOUTS * sent:
+        if number < 2 or number < TIMEOUTS * sent or not sent:
             continue
         again = sum(one["retransmitted_packets"] for one in members)
         yield Finding(
@@ -283,7 +287,8 @@ def _warmup(result: Result) -> Iterator[Finding]:
             {"scenario.warmup": "0s"},
         )
         return
-    longest = max(flow["rtt_s"] for flow in result.flows.values() if flow["kind"] == "tcp")
+    times = [flow["rtt_s"] for flow in result.flows.values() if flow["kind"] == "tcp"]
+    longest = max(times, default=0.0)
     if warmup < 10 * longest:
         yield Finding(
             "short warm-up",

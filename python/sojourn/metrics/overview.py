@@ -38,8 +38,8 @@ class Group:
         return self.name if len(self.flows) == 1 else f"{self.name} ({len(self.flows)})"
 
     def total(self, what: str) -> float:
-        """Return the sum of `what` over the flows."""
-        return float(sum(flow[what] for flow in self.flows))
+        """Return the sum of `what` over the flows that have a value."""
+        return float(sum(flow[what] for flow in self.flows if flow[what] is not None))
 
     def worst(self, what: str) -> Number:
         """Return the largest `what` of any flow, or None if no flow has one."""

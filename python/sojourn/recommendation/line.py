@@ -171,7 +171,11 @@ def _flows_of(path: Path, trust: bool) -> tuple[Table, ...]:
     """Return the flows of a scenario file, which must use links called up and down only."""
     from sojourn.scenario.load import canonical, load_tree
 
-    whole = canonical(load_tree(path, trust=trust))
+    tree = load_tree(path, trust=trust)
+    try:
+        whole = canonical(tree)
+    except InputError as error:
+        raise InputError(f"--traffic: {path}: {error}") from None
     used = {link for flow in whole["flows"] for link in (*flow["path"], *flow["return_path"])}
     if not used <= {"up", "down"}:
         names = ", ".join(sorted(used))

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 from sojourn._sojourn import InputError
 from sojourn._util.files import check_directory, check_file
 from sojourn._util.inputs import why
+from sojourn._util.parquet import read_faults
 
 Kind: TypeAlias = Literal["run", "comparison", "sweep", "paper", "evaluation"]
 
@@ -184,7 +185,7 @@ def is_own(path: Path) -> bool:
 
     try:
         return "sojourn.schema" in pl.read_parquet_metadata(path)
-    except (OSError, pl.exceptions.PolarsError):
+    except read_faults():
         return False
 
 

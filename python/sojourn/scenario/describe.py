@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from sojourn import _sojourn
+from sojourn._util.inputs import printable
 
 TITLE_MAX = 80
 """Longest name of a scenario that is shown in full, in characters."""
@@ -19,7 +20,7 @@ GEMODEL = ("p", "r", "1-h", "1-k")
 
 def title(scenario: Mapping[str, Any]) -> str:
     """Return the name of a scenario on one line, with unprintable characters as spaces."""
-    shown = "".join(c if c.isprintable() else " " for c in scenario["name"])
+    shown = printable(scenario["name"])
     return shown if len(shown) <= TITLE_MAX else shown[:TITLE_MAX] + "..."
 
 

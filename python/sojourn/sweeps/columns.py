@@ -295,7 +295,8 @@ def of_group(result: Result, name: str) -> dict[str, float | None]:
         }
     else:
         for what in ("sent_packets", "retransmitted_packets", "timeouts"):
-            row[what] = float(sum(flow[what] for flow in flows))
+            counts = [flow[what] for flow in flows]  # some kernels do not count timeouts
+            row[what] = None if None in counts else float(sum(counts))
     return row
 
 

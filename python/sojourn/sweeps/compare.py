@@ -5,7 +5,9 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
@@ -13,10 +15,13 @@ from sojourn._util.files import naming, write_text
 from sojourn._util.html import html
 from sojourn._util.inputs import shown
 from sojourn._util.lazy import Lazy
+from sojourn._util.typed_json import checked, read_json
 from sojourn._util.units import counted, seconds
+from sojourn.custom import trust as trusting
 from sojourn.engines.simulate import run_parsed
 from sojourn.result import folders
 from sojourn.result.result import Result
+from sojourn.result.stored import canonical_of
 from sojourn.scenario import named, variants
 from sojourn.scenario.advice import warn
 from sojourn.scenario.load import Scenario, Table, canonical, parse, tree_of
@@ -244,19 +249,22 @@ def load_comparison(
     from sojourn.result.io import load_result
 
     directory = Path(directory)
-    index = _index(directory)
+    index = read_index(directory)
     if not index:
         raise InputError(f"{directory}: there is no comparison ({INDEX})")
     runs: dict[str, list[Result]] = {}
     missing = 0
     for label, one in index["variants"].items():
-        places = [directory / f"{one['folder']}-{seed}" for seed in one["seeds"]]
+        places = [directory / folder for folder in folders_of(one)]
         there = [place for place in places if (place / "summary.json").exists()]
         missing += len(places) - len(there)
         if there:
             runs[label] = [load_result(place, series=series, trust=trust) for place in there]
     if not runs:
         raise InputError(f"{directory}: no run of the comparison is finished")
+    for label, results in runs.items():
+        if any(index["link"] not in result.links for result in results):
+            raise InputError(f"{directory / INDEX}: link: {shown(label)} has no such link")
     if missing:
         unfinished = f"{counted(missing, 'run')} of the comparison not finished"
         print(f"sojourn: {directory}: {unfinished}", file=sys.stderr)
@@ -273,7 +281,8 @@ class _Folder:
         self._force = force
         self._link = link
         self._scenario = scenario
-        self._variants: dict[str, Table] = {} if replaces else _index(directory).get("variants", {})
+        index = {} if replaces else read_index(directory)
+        self._variants: dict[str, Table] = index.get("variants", {})
 
     def prepare(self, runs: Mapping[tuple[str, int], Table]) -> None:
         """Assign a subfolder to each of `runs` (by label and seed), and write the index.
@@ -373,18 +382,45 @@ def _checked(tree: Table, own: Table, links: Sequence[str], given: Variants) -> 
     return by_label
 
 
-def _index(directory: Path) -> Table:
+class _Variant(msgspec.Struct):
+    """Entry of the index: the subfolders of a discipline are FOLDER-SEED."""
+
+    qdisc: Table
+    folder: Annotated[str, msgspec.Meta(pattern=r"^[\w+=-][\w.+=-]*\Z")]
+    seeds: list[Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]]
+
+
+class _Index(msgspec.Struct):
+    """Index of a comparison."""
+
+    sojourn: str
+    link: str
+    scenario: Table
+    variants: dict[str, Table]
+
+
+def folders_of(variant: Table) -> list[str]:
+    """Return the names of the subfolders of an entry of the index, one per seed."""
+    return [f"{variant['folder']}-{seed}" for seed in variant["seeds"]]
+
+
+def read_index(directory: Path) -> Table:
     """Read the index of a comparison; empty without one. Raises InputError if it is damaged."""
     if folders.kind_of(directory) != "comparison":
         return {}
+    path = directory / INDEX
+    index: Table = read_json(path)
+    trusting.read(index, path)
     try:
-        index: Table = json.loads((directory / INDEX).read_text(encoding="utf-8"))
-        for one in index["variants"].values():
-            is_name = re.fullmatch(r"[\w+=-][\w.+=-]*", one["folder"])
-            if not is_name or not all(type(seed) is int for seed in one["seeds"]):
-                raise ValueError(f"{one} is not a variant")
-        if index["link"] not in index["scenario"]["links"]:
-            raise ValueError("the link is unknown")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{directory / INDEX}: not an index of a comparison: {error}") from None
+        whole = checked(index, _Index)
+        for label, one in whole.variants.items():
+            checked(one, _Variant, f"variants.{label}")
+        index["scenario"] = canonical_of(whole.scenario)
+        for name, link in index["scenario"]["links"].items():
+            if "qdisc" not in whole.scenario["links"][name]:
+                del link["qdisc"]  # it varies with the compared one
+        if whole.link not in index["scenario"]["links"]:
+            raise InputError(f"link: {shown(whole.link)} is not a link of the scenario")
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
     return index

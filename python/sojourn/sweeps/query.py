@@ -1,22 +1,25 @@
 """Queries of stored runs: select rows, means with intervals, paired differences, pivots."""
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import brief, near, shown
 from sojourn._util.lazy import Lazy
+from sojourn._util.typed_json import checked, read_json
 from sojourn._util.units import counted
+from sojourn.custom import trust as trusting
 from sojourn.result.folders import kind_of
 from sojourn.result.statistics import interval, paired, percentile
+from sojourn.result.stored import canonical_of, read_summary
 from sojourn.scenario import describe
 from sojourn.scenario.overrides import read_value, split_setting
-from sojourn.sweeps.axes import Label
-from sojourn.sweeps.compare import INDEX, load_comparison
+from sojourn.sweeps.compare import load_comparison, read_index
 from sojourn.sweeps.rows import arranged, axes_of, labels_in_order, ordered, places, row_of
 from sojourn.sweeps.runner import RUN_COLUMNS
 from sojourn.sweeps.store import Store
@@ -268,15 +271,12 @@ def conditions(directory: Path) -> Mapping[str, Any] | None:
     return notes[0] if notes and all(one == same[0] for one in same) else None
 
 
-def _is_note(note: Mapping[str, Any]) -> bool:
-    """Return True if a JSON object has a scenario, and axes with lists of labels."""
-    axes = note.get("axes")
-    return (
-        isinstance(note.get("scenario"), dict)
-        and isinstance(axes, dict)
-        and all(isinstance(values, list) for values in axes.values())
-        and all(isinstance(one, Label) for values in axes.values() for one in values)
-    )
+class _Note(msgspec.Struct):
+    """Note of a sweep: its scenario, the values of its axes, and the paths that they change."""
+
+    scenario: dict[str, Any]
+    axes: dict[str, list[bool | int | float | str | None]]
+    varied: list[str] | None = None
 
 
 def _notes(directory: Path) -> list[dict[str, Any]]:
@@ -287,10 +287,10 @@ def _notes(directory: Path) -> list[dict[str, Any]]:
     """
     match kind_of(directory):
         case "run":
-            summary = json.loads((directory / "summary.json").read_text(encoding="utf-8"))
+            summary = read_summary(directory / "summary.json")
             return [{"scenario": summary["scenario"], "axes": {}, "varied": []}]
         case "comparison":
-            index = json.loads((directory / INDEX).read_text(encoding="utf-8"))
+            index = read_index(directory)
             scenario, link, variants = (index[key] for key in ("scenario", "link", "variants"))
             base = scenario["links"][link]
             each = [{"links": {link: {**base, "qdisc": v["qdisc"]}}} for v in variants.values()]
@@ -299,9 +299,10 @@ def _notes(directory: Path) -> list[dict[str, Any]]:
     found = []
     for path in sorted(directory.glob("_sweep-*.json")):
         try:
-            note = json.loads(path.read_bytes())
-        except (OSError, ValueError):
+            note = checked(read_json(path), _Note)
+            trusting.read(note.scenario, path)
+            tree = {"scenario": canonical_of(note.scenario), "axes": note.axes}
+        except InputError:
             continue
-        if isinstance(note, dict) and _is_note(note):
-            found.append(note)
+        found.append(tree if note.varied is None else {**tree, "varied": note.varied})
     return found

@@ -7,7 +7,6 @@ parts are detected.
 
 import hashlib
 import io
-import json
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,9 +14,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import msgspec
+
 from sojourn._sojourn import InputError
 from sojourn._util.files import create_temporary, naming
 from sojourn._util.inputs import brief
+from sojourn._util.parquet import read_faults
 from sojourn.result.folders import PART
 from sojourn.scenario.advice import StoreWarning, level_outside
 
@@ -127,7 +129,11 @@ class Store:
         frames = [frame for frame in read if frame is not None]
         if not frames:
             return pl.DataFrame()
-        whole = pl.concat(frames, how="diagonal_relaxed")
+        try:
+            whole = pl.concat(frames, how="diagonal_relaxed")
+        except pl.exceptions.PolarsError as error:
+            text = f"the columns of its parts differ: {brief(str(error))}"
+            raise InputError(f"{self.directory}: {text}") from None
         whole = whole.select(sorted(whole.columns))
         # Lists cannot be compared: rows with the same key and labels are the same run.
         plain = [name for name in whole.columns if not whole.schema[name].is_nested()]
@@ -263,23 +269,35 @@ def _fault(data: bytes, is_whole: bool) -> str | None:
 
     try:
         schema = pl.read_parquet_schema(io.BytesIO(data))
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        frame = pl.read_parquet(data) if is_whole else pl.DataFrame()
+    except read_faults() as error:
         return f"it cannot be read: {brief(str(error))}" if is_whole else None
-    lacking = [name for name, kind in KINDS.items() if str(schema.get(name)) not in kind]
     if not is_whole:
         return "it has other columns" if not KINDS.keys() & schema.keys() else None
-    if lacking:
-        return f"its column {lacking[0]} is missing or of another type"
-    lists = pl.read_parquet(data, columns=["axes", "measured"])
-    for name in ("axes", "measured"):
-        for text in lists[name].unique():
-            try:
-                names = json.loads(text)
-            except (TypeError, ValueError):
-                names = None
-            if not isinstance(names, list) or not all(one in schema for one in names):
-                return f"its column {name} does not list columns of it"
+    for name, kind in KINDS.items():
+        if str(schema.get(name)) not in kind:
+            return f"its column {name} is missing or of another type"
+        if frame[name].null_count():
+            return f"its column {name} has a row without a value"
+    try:
+        axes, measured = (_listed(frame[name]) for name in ("axes", "measured"))
+    except (msgspec.DecodeError, RecursionError):
+        return "its columns axes and measured do not list columns"
+    for name in [*axes, *measured]:
+        if name not in schema:
+            return f"its column {brief(name)} is missing"
+        fits = schema[name].is_numeric() or schema[name] == pl.Boolean
+        if not fits and not (
+            schema[name] == pl.String if name in axes else schema[name].is_nested()
+        ):
+            return f"its column {brief(name)} is of another type"
     return None
+
+
+def _listed(column: "pl.Series") -> list[str]:
+    """Return the names in a column of JSON lists of names. Raises DecodeError if it has others."""
+    lists = (msgspec.json.decode(text, type=list[str]) for text in column.unique().sort())
+    return list(dict.fromkeys(name for names in lists for name in names))
 
 
 def _name(data: bytes) -> str:

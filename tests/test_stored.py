@@ -1,0 +1,177 @@
+"""Stored results, comparisons and reports are checked when they are read: file, field, reason."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import sojourn as sj
+from conftest import SMALL, Command
+from mutation import at
+from readers import WHOLE
+from test_bad_input import one_line
+from test_explain_rules import report
+
+FIELDS: list[tuple[tuple[Any, ...], Any, str]] = [
+    (("scenario",), 5, "scenario: expected object, got int"),
+    (("scenario", "duration"), "fast", 'scenario.duration: "fast"'),
+    (("scenario", "links", "up", "rate"), "10mbps", 'scenario.links.up.rate: "10mbps" is ambig'),
+    (("scenario", "flows", 0, "path"), ["nowhere"], "scenario.flows.bulk.path.0: unknown link"),
+    (("scenario", "links", "up", "qdisc"), {"name": "q.py:X", "limit": []}, "scenario.links.up.q"),
+    (("links", "up", "utilisation"), "full", "links.up.utilisation: expected float or null"),
+    (("links", "up", "dropped_packets"), -1, "links.up.dropped_packets: expected int >= 0"),
+    (("links", "up", "own"), {}, "links.up: expected bool or int"),
+    (("links",), {}, "links.0: does not belong to the scenario"),
+    (("flows", 0, "rtt_s"), None, "flows.0.rtt_s: expected float, got null"),
+    (("flows", 0, "group"), "nobody", "flows.bulk.0: does not belong to the scenario"),
+    (("flows", 1), 3, "flows.1: expected object, got int"),
+    (("live",), {"warnings": [5]}, "live.warnings.0: expected str, got int"),
+]
+"""A path of summary.json, a value, and the message about it."""
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a result."""
+    folder = tmp_path_factory.mktemp("stored")
+    sj.simulate(WHOLE).save(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(stored: Path, tmp_path: Path) -> Path:
+    """Return a copy of the folder of a result."""
+    for path in stored.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    return tmp_path
+
+
+def test_no_value_of_a_summary_is_read_unchecked(folder: Path) -> None:
+    """Each value of links and flows is removed once; the message names it."""
+    path = folder / "summary.json"
+    whole = json.loads(path.read_text())
+    places: list[tuple[Any, ...]] = [("links", "up", key) for key in whole["links"]["up"]]
+    places += [("flows", i, key) for i, flow in enumerate(whole["flows"]) for key in flow]
+    optional = {"started", "unfinished", "refused"}
+    for *way, key in places:
+        tree = json.loads(json.dumps(whole))
+        del at(tree, way)[key]
+        path.write_text(json.dumps(tree))
+        if key in optional:
+            sj.explain(sj.load_result(folder))
+            continue
+        with pytest.raises(sj.InputError) as refused:
+            pytest.fail(f"{key}: {sj.load_result(folder)}")
+        assert str(refused.value).startswith(f"{path}: {way[0]}.")
+        assert str(refused.value).endswith(f"{key}: is missing") or key == "kind"
+
+
+@pytest.mark.parametrize(("way", "value", "said"), FIELDS)
+def test_a_wrong_field_of_a_summary_is_named(
+    way: tuple[Any, ...], value: Any, said: str, folder: Path, sojourn: Command
+) -> None:
+    """By every command that reads a result."""
+    path = folder / "summary.json"
+    tree = json.loads(path.read_text())
+    at(tree, way[:-1])[way[-1]] = value
+    path.write_text(json.dumps(tree))
+    one_line(sojourn("explain", folder), f"{path}: {said}")
+    one_line(sojourn("results", folder), f"{path}: {said}")
+    one_line(sojourn("plot", folder, "--out", folder / "x.png"), f"{path}: {said}")
+
+
+TABLES: list[tuple[str, Callable[[pl.DataFrame], pl.DataFrame], str]] = [
+    ("fct", lambda frame: frame.drop("bytes"), "column bytes: is missing"),
+    ("fct", lambda frame: frame.with_columns(start_s=pl.lit("x")), "column start_s: String is not"),
+    ("fct", lambda frame: frame.with_columns(start_s=-1.0), "column start_s: has a value that is"),
+    ("fct", lambda frame: frame.with_columns(flow=pl.lit("no")), 'column flow: "no" does not be'),
+    ("queries", lambda frame: frame.drop("flow"), "column flow: is missing"),
+    ("series", lambda frame: frame.filter(pl.col("kind") != "link"), "column name: the links are"),
+    ("series", lambda frame: frame[::-1], "column time_s: does not ascend"),
+    (
+        "series",
+        lambda frame: frame.drop("queue_bytes"),
+        "column queue_bytes: is missing for",
+    ),
+    ("groups", lambda frame: frame.with_columns(kind=pl.lit("x")), 'column kind: "x" does not'),
+    ("packet_log", lambda frame: frame.with_columns(fate=pl.lit("x")), 'column fate: "x" does'),
+    ("packet_log", lambda frame: frame.with_columns(left_s=None), "column left_s: "),
+]
+"""Name of a table, a change, and the message about it."""
+
+
+@pytest.mark.parametrize(("table", "change", "said"), TABLES)
+def test_a_wrong_column_is_named(
+    table: str, change: Callable[[pl.DataFrame], pl.DataFrame], said: str, folder: Path,
+    sojourn: Command,
+) -> None:  # fmt: skip
+    """Missing columns, types, names of flows, times."""
+    path = folder / f"{table}.parquet"
+    meta = {k: v for k, v in pl.read_parquet_metadata(path).items() if k.startswith("sojourn.")}
+    change(pl.read_parquet(path)).write_parquet(path, metadata=meta)
+    one_line(sojourn("explain", folder), f"{path}: {said}")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("sojourn.schema", "2", 'metadata sojourn.schema: "2" is not "1"'),
+        ("sojourn.command", "[5]", "metadata sojourn.command.0: expected str, got int"),
+        ("sojourn.command", "[" * 9999, "metadata sojourn.command: tables are nested too deeply"),
+    ],
+)
+def test_wrong_metadata_is_named(
+    key: str, value: str, said: str, folder: Path, sojourn: Command
+) -> None:
+    """The schema of another version, and a command line that is none."""
+    path = folder / "fct.parquet"
+    meta = {k: v for k, v in pl.read_parquet_metadata(path).items() if k.startswith("sojourn.")}
+    pl.read_parquet(path).write_parquet(path, metadata={**meta, key: value})
+    one_line(sojourn("explain", folder), f"{path}: {said}")
+
+
+@pytest.mark.parametrize(
+    ("way", "value", "said"),
+    [
+        (("spec", "up", "rate"), 5, "spec.up.rate: 5 has no unit"),
+        (("spec", "up"), [], "spec: expected object, got array"),
+        (("links", "up", "sojourn_p99_s"), "x", "links.up.sojourn_p99_s: expected float or null"),
+        (("links", "side"), {}, "links.side.arrived_packets: is missing"),
+        (("warnings",), [3], "warnings.0: expected str, got int"),
+    ],
+)
+def test_a_wrong_field_of_a_report_is_named(
+    way: tuple[Any, ...], value: Any, said: str, tmp_path: Path, sojourn: Command
+) -> None:
+    """The report of `link --json`."""
+    path, tree = tmp_path / "link.json", json.loads(json.dumps(report()))
+    at(tree, way[:-1])[way[-1]] = value
+    path.write_text(json.dumps(tree, indent=2))
+    one_line(sojourn("explain", path), f"{path}: {said}")
+
+
+def test_notes_indexes_and_reports_run_no_code(tmp_path: Path, sojourn: Command) -> None:
+    """Also where a change of the scenario names a class."""
+    marker, code = tmp_path / "ran", tmp_path / "evil.py"
+    code.write_text(f"open({str(marker)!r}, 'w')\nclass X: pass\n")
+    qdisc = {"name": f"{code}:X"}
+    small, out, runs = tmp_path / "small.toml", tmp_path / "out", tmp_path / "runs"
+    small.write_text(SMALL.replace('"3s"', '"1500ms"'))
+    sj.compare(small, ["red", "codel"], out=out)
+    sj.sweep(small, {"up.qdisc": ["red", "codel"]}, out=runs)
+    changes = [{"at": "1s", "links": {"up": {"qdisc": qdisc}}}]
+    for path in (out / "comparison.json", *runs.glob("_sweep*.json")):
+        tree = json.loads(path.read_text())
+        tree["scenario"]["changes"] = changes
+        path.write_text(json.dumps(tree))
+    link = tmp_path / "link.json"
+    tree = json.loads(json.dumps(report()))
+    tree["spec"]["up"]["qdisc"] = qdisc
+    link.write_text(json.dumps(tree, indent=2))
+    for words in (("explain", out), ("results", out), ("results", runs), ("explain", link),
+                  ("plot", runs, "--y", "utilisation", "--out", tmp_path / "x.png")):  # fmt: skip
+        assert sojourn(*words)[0] in (0, 2)
+    assert not marker.exists()
