@@ -5,6 +5,7 @@
 
 import os
 import shutil
+import traceback
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,9 @@ def ending(reader: Reader, given: Any, about: str) -> str:
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
-        return f"{type(error).__name__}: {str(error)[:200]}"
+        frames = traceback.extract_tb(error.__traceback__)
+        at = [f"{Path(f.filename).name}:{f.lineno}" for f in frames if "sojourn" in f.filename]
+        return f"{type(error).__name__} at {' '.join(at[-2:])}: {str(error)[:200]}"
     return "used"
 
 
@@ -65,7 +68,7 @@ def endings(reader: Reader, folder: Path) -> tuple[Counter[str], dict[str, int]]
         kind = end if end in ("used", "refused") else "fault"
         count[kind] += 1
         if kind == "fault":
-            faults.setdefault(end[:60], seed)
+            faults.setdefault(end[:90], seed)
     return count, faults
 
 

@@ -83,6 +83,25 @@ def test_a_wrong_field_of_a_summary_is_named(
     one_line(sojourn("plot", folder, "--out", folder / "x.png"), f"{path}: {said}")
 
 
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (b'{"sojourn": "\xe5", "links": {}, "scenario": {}}', "holds no run"),
+        (b"", "holds no run"),
+        (b'{"a":' * 9999, "holds no run"),
+    ],
+)
+def test_bytes_that_are_not_json_are_refused(
+    raw: bytes, said: str, folder: Path, sojourn: Command
+) -> None:
+    """By the command, which then finds no result, and by the function."""
+    path = folder / "summary.json"
+    path.write_bytes(raw)
+    one_line(sojourn("explain", folder), said)
+    with pytest.raises(sj.InputError, match=r"summary\.json: "):
+        sj.load_result(folder)
+
+
 TABLES: list[tuple[str, Callable[[pl.DataFrame], pl.DataFrame], str]] = [
     ("fct", lambda frame: frame.drop("bytes"), "column bytes: is missing"),
     ("fct", lambda frame: frame.with_columns(start_s=pl.lit("x")), "column start_s: String is not"),

@@ -24,7 +24,7 @@ def decoded(where: Path | str, raw: bytes | str) -> Any:
     """Return the value of a JSON text. Raises InputError about `where` if it is not JSON."""
     try:
         return msgspec.json.decode(raw)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{where}: this is not JSON: {brief(str(error))}") from None
     except RecursionError:
         raise InputError(f"{where}: tables are nested too deeply") from None

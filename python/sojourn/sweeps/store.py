@@ -7,6 +7,7 @@ parts are detected.
 
 import hashlib
 import io
+import math
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,6 +42,9 @@ KINDS = dict.fromkeys(("key", "engine", "axes", "measured"), ("String",)) | {
     "seed": ("Int64", "UInt64")
 }
 """Columns of every part (`sojourn.sweeps.runner.RUN_COLUMNS`) with their allowed types."""
+
+LARGEST = 1e100
+"""Largest number in a column; squares of larger ones overflow."""
 
 TEMPORARY = (".part-*", ".part.*", "._sweep-*.part*")
 """Patterns for names of temporary files of `Store` and `sweeps.spec.run_sweep`."""
@@ -286,11 +290,12 @@ def _fault(data: bytes, is_whole: bool) -> str | None:
     for name in [*axes, *measured]:
         if name not in schema:
             return f"its column {brief(name)} is missing"
-        fits = schema[name].is_numeric() or schema[name] == pl.Boolean
-        if not fits and not (
-            schema[name] == pl.String if name in axes else schema[name].is_nested()
-        ):
+        column = schema[name]
+        fits = column == pl.String if name in axes else column.is_nested()
+        if not (fits or column.is_numeric() or column == pl.Boolean):
             return f"its column {brief(name)} is of another type"
+        if column.is_float() and frame[name].abs().is_between(LARGEST, math.inf).any():
+            return f"its column {brief(name)} has a number out of range"
     return None
 
 
