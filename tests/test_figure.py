@@ -223,3 +223,24 @@ def test_flows_that_never_start(small: Path, sojourn: Command) -> None:
         assert plot.exists()
     runs = sj.compare(apply(load_tree(small), never[1::2]), ["red"])
     assert "nothing to measure" in texts(sj.draw_comparison(runs, "up"))
+
+
+def test_figure_of_a_run_has_every_kind_of_traffic() -> None:
+    """Groups alike are one line: of rrul the uploads, downloads and pings each way."""
+    runs = load_tree("rrul") | {"duration": "8s", "warmup": "2s"}
+    result = sj.simulate(runs)
+    figure = sj.draw(result)
+    kinds = ("upload (4", "probe-up (3", "download (4", "probe-down (3")
+    names = [f"{kind} groups)" for kind in kinds]
+    assert [line.get_label() for line in figure.axes[2].lines] == names
+    for line, kind in zip(figure.axes[3].lines, kinds, strict=True):
+        total = sum(
+            flow.series.delivered_bytes.sum()
+            for flow in result.flows.values()
+            if flow.group.startswith(kind.partition(" ")[0])
+        )
+        assert np.asarray(line.get_ydata())[-1] == pytest.approx(total / 1e6)
+    assert [line.get_label() for line in figure.axes[4].lines] == [
+        "upload-EF", "download-EF", "upload-CS5", "download-CS5"
+    ]  # fmt: skip
+    assert "congestion window (4 of 8 TCP flows)" in texts(figure)

@@ -1,6 +1,5 @@
 """Terminal reports of runs, comparisons, replays and steady states."""
 
-import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -158,21 +157,15 @@ def comparison_seeds(runs: Mapping[str, Sequence[Result]]) -> str:
 
 def compared(runs: Mapping[str, Sequence[Result]], link: str) -> str:
     """Describe the compared link: its name, rate and buffer."""
-    specs = [results[0].scenario["links"][link] for results in runs.values()]
-    limits = list(dict.fromkeys(spec["qdisc"]["limit"] for spec in specs))
-    buffer = f"buffer {limits[0]}" if len(limits) == 1 else f"buffers {', '.join(limits)}"
-    trees = [results[0].scenario["links"] for results in runs.values()]
-    others = [
-        name
-        for name in trees[0]
-        if name != link and len({json.dumps(tree[name]["qdisc"]) for tree in trees}) > 1
-    ]
+    scenarios = [results[0].scenario for results in runs.values()]
+    names = describe.differing(scenarios, link)
     what = (
-        f"disciplines of {' and '.join([link, *others])} differ; {link}"
-        if others
-        else (f"discipline of {link} differs")
+        f"disciplines of {' and '.join(names)} differ; {link}"
+        if len(names) > 1
+        else f"discipline of {link} differs"
     )
-    return f"only the {what}: {specs[0]['rate']}, {buffer}"
+    rate = describe.rate(scenarios[0]["links"][link])
+    return f"only the {what}: {rate}, {describe.buffers(scenarios, link)}"
 
 
 def comparison_table(runs: Mapping[str, Sequence[Result]], link: str) -> tuple[Table, bool]:

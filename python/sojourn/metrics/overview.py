@@ -1,26 +1,45 @@
 """Overview of a run: values per group of flows and per link, with their better direction."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from statistics import fmean
 from typing import Literal
+
+import numpy as np
 
 from sojourn import metrics
 from sojourn._util.units import figures, with_half
 from sojourn.result import select
 from sojourn.result.result import Array, Record, Result
 from sojourn.result.statistics import half_width, separate
+from sojourn.scenario import describe
 
 Number = float | int | None
+
+GROUPS = 8
+"""Largest number of groups that are drawn one by one; of more, groups alike are drawn as one."""
+
+LINKS = 4
+"""Largest number of links that are all in a comparison, also if their discipline is the same."""
+
+DELAY, OF_WORST = "one-way delay, 99 %", " of the worst"
+"""Quantity of a group of UDP flows, and what its name has if there are several."""
+
+COMBINED = ("bulk", "cbr", "onoff", "transfers")
+"""Sources whose groups can be seen as one."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Group of flows with the name of its traffic source."""
+    """Group of flows with the name of its traffic source, or several groups that are alike."""
 
     name: str
     source: str
     flows: tuple[Record, ...]
+    members: tuple[str, ...] = ()
+    """Names of the groups, if it stands for several."""
 
     @property
     def udp(self) -> bool:
@@ -34,7 +53,9 @@ class Group:
 
     @property
     def title(self) -> str:
-        """Name, and number of flows if there are several."""
+        """Name, and number of flows if there are several, or of groups."""
+        if self.members:
+            return f"{self.name} ({len(self.members)} groups)"
         return self.name if len(self.flows) == 1 else f"{self.name} ({len(self.flows)})"
 
     def total(self, what: str) -> float:
@@ -61,9 +82,62 @@ def groups(result: Result) -> list[Group]:
     ]
 
 
+def combined(result: Result) -> list[Group]:
+    """Return the groups that differ in marking or parameters only, each time as one group.
+
+    They have the same source, protocol and links. The list is empty if there are few groups.
+    """
+    every = groups(result)
+    if len(every) <= GROUPS:
+        return []
+    alike: dict[str, list[Group]] = {}
+    for group, declared in zip(every, result.scenario["flows"], strict=True):
+        route = [declared["path"], declared.get("return_path")]
+        kind = json.dumps([group.source, group.udp, *route])
+        if group.source in COMBINED:
+            alike.setdefault(kind, []).append(group)
+    return [_as_one(members) for members in alike.values() if len(members) > 1]
+
+
+def _as_one(members: Sequence[Group]) -> Group:
+    names = tuple(group.name for group in members)
+    alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
+    common = "".join(letters[0] for letters in alike).rstrip("-_.0123456789")
+    flows = tuple(flow for group in members for flow in group.flows)
+    return Group(common or f"{names[0]} ...", members[0].source, flows, names)
+
+
+def drawn(result: Result) -> list[Group]:
+    """Return the groups that a figure shows, in the order of declaration: those alike as one."""
+    sets = combined(result)
+    home = {name: one for one in sets for name in one.members}
+    found: dict[str, Group] = {}
+    for group in groups(result):
+        one = home.get(group.name, group)
+        found[one.title] = one
+    return list(found.values())
+
+
+def in_sections(found: Sequence[Group]) -> list[Group]:
+    """Return groups in the order of a comparison: UDP, transfers, endless streams."""
+    return sorted(found, key=lambda g: (not g.udp, g.endless))
+
+
+def compared_links(runs: Mapping[str, Sequence[Result]], link: str) -> list[str]:
+    """Return the links of a comparison: those whose discipline differs, `link` first, then all.
+
+    If there are many links, the others are left out.
+    """
+    scenarios = [results[0].scenario for results in runs.values()]
+    names = describe.differing(scenarios, link)
+    every = list(scenarios[0]["links"])
+    return list(dict.fromkeys([*names, *(every if len(every) <= LINKS else [])]))
+
+
 def completion_times(result: Result, group: Group) -> Array:
     """Return the completion times (s) of a group's transfers that started after the warm-up."""
-    return metrics.completion_times_s(result, group.name)
+    names = group.members or (group.name,)
+    return np.sort(np.concatenate([metrics.completion_times_s(result, one) for one in names]))
 
 
 @dataclass(frozen=True)
@@ -81,13 +155,13 @@ class Reading:
         return figures(value) if self.unit else f"{value:.0f}"
 
 
-def readings(result: Result, link: str) -> list[Reading]:
-    """Return the compared values of one run, UDP groups first; `link` is the compared link."""
+def readings(result: Result, links: Sequence[str]) -> list[Reading]:
+    """Return the compared values of one run: groups that are seen as one, each group, `links`."""
     rows: list[Reading] = []
-    for group in sorted(groups(result), key=lambda g: (not g.udp, g.endless)):
+    for group in [*in_sections(combined(result)), *in_sections(groups(result))]:
         name = group.title
         if group.udp:
-            delay = "one-way delay, 99 %" + " of the worst" * (len(group.flows) > 1)
+            delay = DELAY + OF_WORST * (len(group.flows) > 1)
             rows.append(Reading(name, delay, "ms", _times(group.worst("delay_p99_s"), 1e3), "less"))
             rows.append(Reading(name, "loss", "%", _times(group.loss_rate(), 100), "less"))
             rows += _call(result, group) if group.source == "call" else []
@@ -106,11 +180,11 @@ def readings(result: Result, link: str) -> list[Reading]:
             throughput = "goodput" + ", total" * (len(group.flows) > 1)
             mbit = group.total("goodput_bps") / 1e6
             rows.append(Reading(name, throughput, "Mbit/s", mbit, "more"))
-    of = result.links[link]
-    rows.append(
-        Reading(link, "queueing delay, 99 %", "ms", _times(of["sojourn_p99_s"], 1e3), "less")
-    )
-    rows.append(Reading(link, "utilisation", "%", _times(of["utilisation"], 100), "more"))
+    for link in links:
+        of = result.links[link]
+        delay_ms = _times(of["sojourn_p99_s"], 1e3)
+        rows.append(Reading(link, "queueing delay, 99 %", "ms", delay_ms, "less"))
+        rows.append(Reading(link, "utilisation", "%", _times(of["utilisation"], 100), "more"))
     return rows
 
 
@@ -174,8 +248,9 @@ class Row:
 
 def rows(runs: Mapping[str, Sequence[Result]], link: str) -> list[Row]:
     """Return the rows of a comparison; `runs` has the results by discipline, one per seed."""
+    links = compared_links(runs, link)
     read = [
-        [(int(result.scenario["seed"]), readings(result, link)) for result in results]
+        [(int(result.scenario["seed"]), readings(result, links)) for result in results]
         for results in runs.values()
     ]
     return [

@@ -1,16 +1,26 @@
 """Figure of a comparison: delays, completion times and goodput under each discipline."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import isnan
+from functools import partial
+from math import floor, isnan, log10
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Unpack
 
-import numpy as np
-
 from sojourn._util.lazy import Lazy
-from sojourn._util.units import figures, seconds, share
-from sojourn.metrics.overview import Group, completion_times, groups
+from sojourn._util.units import counted, figures, seconds
+from sojourn.metrics.overview import (
+    DELAY,
+    GROUPS,
+    OF_WORST,
+    Group,
+    compared_links,
+    completion_times,
+    drawn,
+    in_sections,
+    rows,
+)
 from sojourn.plotting.run import (
     COLOURS,
     DASHES,
@@ -38,13 +48,44 @@ else:
 
 Runs = Mapping[str, Sequence[Result]]
 
-GROUPS = 8
-"""Largest number of groups of flows that have a panel."""
+TIMES = 2
+"""Largest number of links whose delay is drawn over time."""
+
+FAR = 10
+"""Ratio of mean delays from which on the delay over time has a logarithmic axis."""
 
 SPREAD = "median, 95th and 99th percentile"
 
 Span = tuple[float, float, float]
 """Median, 95th and 99th percentile in the unit of the axis; NaN if there is nothing to measure."""
+
+Panel = Callable[["Axes"], None]
+"""Function that draws a panel."""
+
+
+class Table:
+    """Table of a comparison: the numbers of a figure come from its rows."""
+
+    def __init__(self, runs: Runs, link: str) -> None:
+        self.runs = runs
+        self._rows = {(row.like.of, row.like.what): row for row in rows(runs, link)}
+
+    def values(self, of: str, what: str) -> dict[str, list[float]]:
+        """Return the values by seed of a row, by discipline."""
+        row = self._rows[of, what]
+        return {k: [*v.values()] for k, v in zip(self.runs, row.values, strict=True)}
+
+    def means(self, of: str, what: str) -> dict[str, float]:
+        """Return the means over seeds of a row, by discipline; NaN without a value."""
+        return {name: _mean(values) for name, values in self.values(of, what).items()}
+
+    def notes(self, before: str, of: str, what: str, after: str = "") -> dict[str, str]:
+        """Return the means of a row in words, by discipline."""
+        text = self._rows[of, what].like.text
+        return {
+            name: f"{before}{'-' if isnan(mean) else text(mean)}{after}"
+            for name, mean in self.means(of, what).items()
+        }
 
 
 def draw_comparison(
@@ -78,38 +119,48 @@ def draw_comparison(
     """
     first = {name: results[0] for name, results in runs.items()}
     one = next(iter(first.values()))
-    ordered = sorted(groups(one), key=lambda g: (not g.udp, g.endless))
-    shown, total = ordered[:GROUPS], len(ordered)
+    table = Table(runs, link)
+    shown, left = _chosen(drawn(one))
+    links = compared_links(runs, link)
+    timed = describe.differing([r.scenario for r in first.values()], link)[:TIMES] * one.sampled
+    panels = [panel for group in shown for panel in _of_group(table, group)]
+    panels += [partial(_link, table, name) for name in links]
     size = look.get("size")
     narrow = size is not None and size_of(size)[0] < NARROW
-    columns = 1 if narrow else min(2, len(shown) + 1)
-    below = -(-(len(shown) + 1) // columns)
-    over_time = one.sampled
+    columns = 1 if narrow else min(2, len(panels))
     # Each discipline has a line in the legend above, and two lines of text in each panel below.
-    heights = [max(2.4, 0.6 + 0.19 * len(runs))] * over_time
-    heights += [1.0 + 0.37 * len(runs)] * below
+    heights = [max(2.4, 0.6 + 0.19 * len(runs))] * len(timed)
+    heights += [1.0 + 0.37 * len(runs)] * -(-len(panels) // columns)
     seeds = describe.seeds(one.scenario["seed"], len(runs[next(iter(runs))]))
-    if total > len(shown):
-        seeds += f"; first {len(shown)} of {total} groups"
+    if left:
+        seeds += f"; not drawn: {counted(left, 'group')}"
     with styled(look.get("style")):
         figure = new_figure(9.5, 1.1 + sum(heights), look.get("size"))
         grid = figure.add_gridspec(len(heights), columns, height_ratios=heights)
-        if over_time:
-            _over_time(figure.add_subplot(grid[0, :]), first, link)
+        for n, name in enumerate(timed):
+            _over_time(figure.add_subplot(grid[n, :]), first, name)
         axes = [
-            figure.add_subplot(grid[over_time + n // columns, n % columns])
-            for n in range(len(shown) + 1)
+            figure.add_subplot(grid[len(timed) + n // columns, n % columns])
+            for n in range(len(panels))
         ]
-        for ax, group in zip(axes, shown, strict=False):
-            _group(ax, runs, group)
-        links = {name: [r.links[link] for r in results] for name, results in runs.items()}
-        spans = {name: _span(records, "sojourn") for name, records in links.items()}
-        notes = {k: _noted(v, "used", lambda r: r["utilisation"]) for k, v in links.items()}
-        _range(axes[-1], f"link {link}", f"queueing delay, ms, {SPREAD}", spans, notes)
+        for ax, panel in zip(axes, panels, strict=True):
+            panel(ax)
         _fit(axes, figure.get_figwidth() / columns)
         captions(figure, one, _conditions(first, link), seeds, look)
         write(figure, path)
     return figure
+
+
+def _chosen(found: Sequence[Group]) -> tuple[list[Group], int]:
+    """Return the groups that have panels, at least one of each source, and how many are left."""
+    count: Counter[tuple[str, bool]] = Counter()
+    place = {}
+    for group in found:
+        kind = (group.source, group.udp)
+        place[group.title] = count[kind]
+        count[kind] += 1
+    kept = {one.title for one in sorted(found, key=lambda one: place[one.title])[:GROUPS]}
+    return in_sections([one for one in found if one.title in kept]), len(found) - len(kept)
 
 
 def _fit(axes: "Sequence[Axes]", inches: float) -> None:
@@ -121,38 +172,55 @@ def _fit(axes: "Sequence[Axes]", inches: float) -> None:
 
 
 def _conditions(first: Mapping[str, Result], link: str) -> list[str]:
-    spec = next(iter(first.values())).scenario["links"][link]
-    qdiscs = [r.scenario["links"][link]["qdisc"] for r in first.values()]
+    scenarios = [result.scenario for result in first.values()]
+    spec = scenarios[0]["links"][link]
+    names = describe.differing(scenarios, link)
+    what = f"disciplines of {' and '.join(names)} differ" if names[1:] else "discipline differs"
     return [
-        f"{link}: {spec['rate']}, {spec['delay']}, buffer {spec['qdisc']['limit']}; only the "
-        f"discipline differs:",
-        ", ".join(describe.qdisc(qdisc, buffer=False) for qdisc in qdiscs),
+        f"{link}: {describe.rate(spec)}, {spec['delay']}, {describe.buffers(scenarios, link)}; "
+        f"only the {what}:",
+        ", ".join(describe.qdisc(one["links"][link]["qdisc"], buffer=False) for one in scenarios),
     ]
 
 
-def _group(ax: "Axes", runs: Runs, group: Group) -> None:
-    """Draw the results of a group of flows: delays (UDP), goodput, or completion times."""
+def _of_group(table: Table, group: Group) -> list[Panel]:
+    """Return the panels of a group of flows: delays, rates, or completion times."""
+    if group.source == "call":
+        return [partial(_delays, table, group), partial(_calls, table, group)]
     if group.udp:
-        calls = {k: [_worst(r, group.name) for r in v] for k, v in runs.items()}
-        worst = " of the worst flow" if len(group.flows) > 1 else ""
-        spans = {name: _span(records, "delay") for name, records in calls.items()}
-        notes = {k: _noted(v, "loss", lambda r: r["loss_rate"]) for k, v in calls.items()}
-        _range(ax, group.title, f"one-way delay{worst}, ms, {SPREAD}", spans, notes)
-    elif group.endless:
-        _goodput(ax, runs, group)
-    else:
-        _completions(ax, runs, group)
+        return [partial(_delays, table, group)]
+    if group.source == "video":
+        return [partial(_videos, table, group)]
+    return [partial(_goodput if group.endless else _completions, table, group)]
 
 
-def _worst(result: Result, group: str) -> Record:
+def _delays(table: Table, group: Group, ax: "Axes") -> None:
+    """Draw one-way delays of the worst flow, with the loss of the whole group."""
+    several = len(group.flows) > 1
+    p99_ms = table.means(group.title, DELAY + OF_WORST * several)
+    spans = {}
+    for name, results in table.runs.items():
+        worst = [_worst(result, group) for result in results]
+        p50_ms, p95_ms = (_mean(_ms(r[f"delay_{p}_s"]) for r in worst) for p in ("p50", "p95"))
+        spans[name] = (p50_ms, p95_ms, p99_ms[name])
+    loss = table.notes("loss of all " if several else "loss ", group.title, "loss", " %")
+    _range(ax, group.title, f"one-way delay{' of the worst flow' * several}, ms, {SPREAD}",
+           spans, loss)  # fmt: skip
+
+
+def _worst(result: Result, group: Group) -> Record:
     """Return the flow of a group with the largest 99th percentile of its delay."""
-    flows = [flow for flow in result.flows.values() if flow["group"] == group]
+    names = group.members or (group.name,)
+    flows = [flow for flow in result.flows.values() if flow["group"] in names]
     return max(flows, key=lambda flow: flow["delay_p99_s"] or 0.0)
 
 
 def _over_time(ax: "Axes", first: Mapping[str, Result], link: str) -> None:
+    means = []
     for n, (name, result) in enumerate(first.items()):
         delay_ms = binned(result.links[link].series.sojourn_s * 1e3, POINTS)
+        if (mean_s := result.links[link]["sojourn_mean_s"]) is not None:
+            means.append(mean_s * 1e3)
         dashes = DASHES[n // len(COLOURS) % len(DASHES)]
         times = binned(result.time_s, POINTS)
         ax.plot(times, delay_ms, color=colour(n), ls=dashes, label=legend_name(name))
@@ -161,20 +229,15 @@ def _over_time(ax: "Axes", first: Mapping[str, Result], link: str) -> None:
     if warm_s:
         ax.axvspan(0, warm_s, color="#eeeeee", zorder=0, label="warm-up")
     ax.set(title=f"link {link}", xlabel="time, s", ylabel="queueing delay, ms", xlim=(0, end_s))
+    ax.xaxis.set_major_formatter("{x:g}")
+    low, high = min(means, default=0.0), max(means, default=0.0)
+    if low > 0 and high > FAR * low:
+        # Linear below the smallest mean, so that an empty queue has a place.
+        ax.set_yscale("symlog", linthresh=10 ** floor(log10(low)))
+        ax.yaxis.set_major_formatter("{x:g}")
+        ax.set_ylabel("queueing delay, ms\n(logarithmic)")
     ax.set_ylim(bottom=0)
     legend(ax)
-
-
-def _span(records: Sequence[Record], what: str) -> Span:
-    """Return the means over seeds of the percentiles of a delay, in ms."""
-    p50, p95, p99 = (
-        1e3 * _mean(r[f"{what}_{p}_s"] for r in records) for p in ("p50", "p95", "p99")
-    )
-    return p50, p95, p99
-
-
-def _noted(records: Sequence[Record], word: str, read: Callable[[Record], float | None]) -> str:
-    return f"{word} {share(_mean(map(read, records)))}"
 
 
 def _range(
@@ -195,33 +258,75 @@ def _range(
     _named(ax, labels)
 
 
-def _goodput(ax: "Axes", runs: Runs, group: Group) -> None:
-    for n, results in enumerate(runs.values()):
-        totals = [
-            sum(f["goodput_bps"] for f in r.flows.values() if f["group"] == group.name) / 1e6
-            for r in results
-        ]
-        mean = fmean(totals)
+def _bars(
+    ax: "Axes",
+    title: str,
+    xlabel: str,
+    values: Mapping[str, Sequence[float]],
+    notes: Mapping[str, str] = {},
+) -> None:
+    """Draw the mean over seeds of a value as bars, with its interval."""
+    several = max(map(len, values.values())) > 1
+    for n, some in enumerate(values.values()):
+        if not some:
+            continue
+        mean = fmean(some)
         ax.barh(n, mean, height=0.55, color=colour(n), alpha=0.75)
-        spread = half_width(totals) if len(totals) > 1 else 0.0
+        spread = half_width(some) if len(some) > 1 else 0.0
         ax.errorbar(mean, n, xerr=spread or None, color="black", capsize=3, lw=1)
         _label(ax, mean + spread, n, figures(mean))
-    interval = ", mean with its 95\u00a0% interval" if len(results) > 1 else ""
-    total = "total goodput" if len(group.flows) > 1 else "goodput"
-    ax.set(title=group.title, xlabel=f"{total}, Mbit/s{interval}")
-    _named(ax, [legend_name(name) for name in runs])
+    interval = ", mean with its 95\u00a0% interval" if several else ""
+    ax.set(title=title, xlabel=f"{xlabel}{interval}")
+    empty = {name: "nothing to measure" for name, some in values.items() if not some}
+    below = {**notes, **empty}
+    _named(ax, [f"{legend_name(k)}\n{below[k]}" if k in below else legend_name(k) for k in values])
 
 
-def _completions(ax: "Axes", runs: Runs, group: Group) -> None:
-    """Draw percentiles of the completion times of all seeds together."""
-    spans, notes = {}, {}
-    for name, results in runs.items():
-        took = [completion_times(r, g) for r in results for g in groups(r) if g.name == group.name]
-        times = np.sort(np.concatenate(took)) * 1e3
-        ranks = (select.nearest_rank(times, part) for part in (0.5, 0.95, 0.99))
-        p50, p95, p99 = (float("nan") if rank is None else rank for rank in ranks)
-        spans[name], notes[name] = (p50, p95, p99), f"{len(times)} completed"
-    _range(ax, group.title, f"completion time, ms, {SPREAD}", spans, notes)
+def _goodput(table: Table, group: Group, ax: "Axes") -> None:
+    several = len(group.flows) > 1
+    total = "total goodput" if several else "goodput"
+    values = table.values(group.title, "goodput" + ", total" * several)
+    _bars(ax, group.title, f"{total}, Mbit/s", values)
+
+
+def _calls(table: Table, group: Group, ax: "Axes") -> None:
+    """Draw the rate of calls, with the share of frames that were lost."""
+    lost = table.notes("frames lost ", group.title, "lost frames", " %")
+    _bars(ax, group.title, "rate of the calls, Mbit/s", table.values(group.title, "rate"), lost)
+
+
+def _videos(table: Table, group: Group, ax: "Axes") -> None:
+    """Draw the rate of videos, with the time in which they stood still."""
+    stalled = table.notes("stalled ", group.title, "stalled", " s")
+    _bars(ax, group.title, "video rate, Mbit/s", table.values(group.title, "video rate"), stalled)
+
+
+def _completions(table: Table, group: Group, ax: "Axes") -> None:
+    """Draw percentiles of the completion times."""
+    p99_ms = table.means(group.title, "completion time, 99 %")
+    spans = {}
+    for name, results in table.runs.items():
+        took = [completion_times(result, group) for result in results]
+        p50_ms, p95_ms = (_mean(_ms(select.nearest_rank(t, p)) for t in took) for p in (0.5, 0.95))
+        spans[name] = (p50_ms, p95_ms, p99_ms[name])
+    done = table.notes("", group.title, "completed transfers", " completed")
+    _range(ax, group.title, f"completion time, ms, {SPREAD}", spans, done)
+
+
+def _link(table: Table, link: str, ax: "Axes") -> None:
+    """Draw the queueing delay of a link, with its utilisation."""
+    p99_ms = table.means(link, "queueing delay, 99 %")
+    spans = {}
+    for name, results in table.runs.items():
+        links = [result.links[link] for result in results]
+        p50_ms, p95_ms = (_mean(_ms(r[f"sojourn_{p}_s"]) for r in links) for p in ("p50", "p95"))
+        spans[name] = (p50_ms, p95_ms, p99_ms[name])
+    used = table.notes("used ", link, "utilisation", " %")
+    _range(ax, f"link {link}", f"queueing delay, ms, {SPREAD}", spans, used)
+
+
+def _ms(value_s: float | None) -> float | None:
+    return None if value_s is None else value_s * 1e3
 
 
 def _label(ax: "Axes", x: float, y: float, text: str) -> None:

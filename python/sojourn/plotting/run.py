@@ -4,10 +4,11 @@ The title and the line at the bottom of a figure state all conditions of its run
 """
 
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from sojourn._util.files import check_file, replacing
 from sojourn._util.inputs import brief, near
 from sojourn._util.lazy import Lazy
 from sojourn._util.units import seconds
-from sojourn.metrics.overview import groups
+from sojourn.metrics.overview import GROUPS, combined, drawn
 from sojourn.plotting.style import Look, legend_name, sheet, size_of, wrapped
 from sojourn.result.result import Array, Columns, Record, Result
 from sojourn.scenario import describe
@@ -38,9 +39,6 @@ DASHES = ("-", "--", "-.", ":")
 
 LINES = 6
 """Largest number of flows that have a line each; for more flows, each group has one."""
-
-GROUPS = 8
-"""Largest number of groups, and of links, in a figure."""
 
 WINDOWS = 4
 """Number of congestion windows that are drawn by default."""
@@ -115,14 +113,14 @@ def draw(
         raise InputError('there are no series to draw: the scenario needs `sample`, like "10ms"')
     shown, title = _windows(result, flows)
     carried = _carried(result)
-    names = dict.fromkeys([*(name for name, _ in carried), *shown])
+    names = dict.fromkeys([*(one.name for one in carried[:GROUPS]), *shown])
     lines: dict[str, dict[str, Any]] = {
         name: {"color": colour(n), "ls": DASHES[n // len(COLOURS) % len(DASHES)]}
         for n, name in enumerate(names)
     }
     links = list(result.links)[:GROUPS]
     # A legend beside each panel takes a line for each of its entries.
-    entries = [len(links) + 1, 0, len(carried), 0, *([len(shown)] if shown else [])]
+    entries = [len(links) + 1, 0, min(len(carried), GROUPS), 0, *([len(shown)] if shown else [])]
     heights = [max(1.75, 0.4 + 0.19 * count) for count in entries]
     with styled(look.get("style")):
         figure = new_figure(8.5, 1.0 + sum(heights), look.get("size"))
@@ -267,33 +265,52 @@ def _queues(queue: "Axes", delay: "Axes", result: Result, names: Sequence[str]) 
     delay.set(title=f"queueing delay ({every})", ylabel="queueing delay,\nms")
 
 
-def _carried(result: Result) -> list[tuple[str, Columns]]:
-    """Return the names and series whose throughput is drawn: flows if few, otherwise groups."""
+class Carried(NamedTuple):
+    """Line of throughput: its name, and bytes received and delivered in order per sample."""
+
+    name: str
+    received: Array
+    delivered: Array
+
+
+def _carried(result: Result) -> list[Carried]:
+    """Return what has a line of throughput: flows if few, otherwise groups, those alike as one."""
     each = list(result.flows.items())
     if len(each) <= LINES and all(flow.series for _, flow in each):
-        return [(name, flow.series) for name, flow in each]
-    titles = {group.name: group.title for group in groups(result)}
-    return [(titles[name], group.series) for name, group in [*result.groups.items()][:GROUPS]]
+        return [_line(name, [flow.series]) for name, flow in each]
+    return [
+        _line(one.title, [result.groups[name].series for name in one.members or (one.name,)])
+        for one in drawn(result)
+    ]
+
+
+def _line(name: str, series: Sequence[Columns]) -> Carried:
+    received, delivered = (
+        np.sum([one[column] for one in series], axis=0)
+        for column in ("received_bytes", "delivered_bytes")
+    )
+    return Carried(name, received, delivered)
 
 
 def _rates(
     rate: "Axes",
     total: "Axes",
     result: Result,
-    carried: Sequence[tuple[str, Columns]],
+    carried: Sequence[Carried],
     lines: Mapping[str, dict[str, Any]],
 ) -> None:
     """Draw throughput on the wire, and the payload delivered in order so far."""
     sample_s = seconds(result.scenario["sample"])
     times = binned(result.time_s, POINTS)
-    for name, series in carried:
-        mbit = binned(series.received_bytes, POINTS) * 8e-6 / sample_s
+    shown = carried[:GROUPS]
+    for name, received, delivered in shown:
+        mbit = binned(received, POINTS) * 8e-6 / sample_s
         rate.plot(times, mbit, label=legend_name(name), **lines[name])
-        total.plot(result.time_s, np.cumsum(series.delivered_bytes) * 1e-6, **lines[name])
+        total.plot(result.time_s, np.cumsum(delivered) * 1e-6, **lines[name])
     bin_s = float(times[1] - times[0]) if len(times) > 1 else sample_s
     of_groups = len(carried) < len(result.flows)
-    of = f"group (first {len(carried)} of {len(result.groups)})"
-    what = (of if len(carried) < len(result.groups) else "group") if of_groups else "flow"
+    of = f"group (first {len(shown)} of {len(carried)})"
+    what = (of if len(shown) < len(carried) else "group") if of_groups else "flow"
     rate.set(
         title=f"throughput of each {what} on the wire (means of {bin_s:.3g} s)",
         ylabel="throughput,\nMbit/s",
@@ -304,13 +321,28 @@ def _rates(
     )
 
 
+def _in_turn(result: Result, flows: list[str]) -> list[str]:
+    """Return flows in their order, or in turn from the groups that are drawn as one, if any are."""
+    sets = combined(result)
+    home = {name: n for n, one in enumerate(sets) for name in one.members}
+    seen: Counter[int] = Counter()
+    place = []
+    for name in flows:
+        of = home.get(result.flows[name]["group"])
+        place.append(0 if of is None else seen[of])
+        if of is not None:
+            seen[of] += 1
+    return [flows[n] for n in sorted(range(len(flows)), key=place.__getitem__)]
+
+
 def _windows(result: Result, names: Sequence[str] | None) -> tuple[dict[str, Record], str]:
     """Return the flows whose congestion window is drawn, and the title of the panel."""
     have = {name: f for name, f in result.flows.items() if "cwnd_packets" in f.series}
     if names is None:
-        first = dict(list(have.items())[:WINDOWS])
-        which = f" (first {len(first)} of {len(have)} TCP flows)" if len(have) > len(first) else ""
-        return first, f"congestion window{which}"
+        chosen = _in_turn(result, list(have))[:WINDOWS]
+        first = "first " if chosen == list(have)[:WINDOWS] else ""
+        which = f" ({first}{len(chosen)} of {len(have)} TCP flows)" * (len(have) > len(chosen))
+        return {name: have[name] for name in chosen}, f"congestion window{which}"
     shown: dict[str, Record] = {}
     cut = []
     for name in names:

@@ -1,7 +1,7 @@
 """One-line descriptions of scenarios, links and disciplines, for tables and figures."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -58,6 +58,26 @@ def rate(spec: Mapping[str, Any]) -> str:
     trace = spec.get("trace", {})
     recorded = "opportunities_ms" in trace or "rate_bps" in trace
     return "recorded rate" if recorded else str(spec["rate"])
+
+
+def differing(scenarios: Sequence[Mapping[str, Any]], link: str) -> list[str]:
+    """Return the links whose discipline differs between canonical scenarios; `link` is the first.
+
+    It is listed in any case.
+    """
+    first = scenarios[0]["links"]
+    others = [
+        name
+        for name in first
+        if any(one["links"][name]["qdisc"] != first[name]["qdisc"] for one in scenarios)
+    ]
+    return list(dict.fromkeys([link, *others]))
+
+
+def buffers(scenarios: Sequence[Mapping[str, Any]], link: str) -> str:
+    """Describe the buffer of a link, or its buffers if it differs between scenarios."""
+    limits = list(dict.fromkeys(str(one["links"][link]["qdisc"]["limit"]) for one in scenarios))
+    return f"buffer {limits[0]}" if len(limits) == 1 else f"buffers {', '.join(limits)}"
 
 
 def varied(base: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> list[str]:
