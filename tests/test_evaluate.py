@@ -7,6 +7,8 @@ import shlex
 import time
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import polars as pl
@@ -15,7 +17,8 @@ import pytest
 import scorecards
 import sojourn as sj
 from conftest import Command
-from sojourn.evaluation import cases, figures, measure, run, scorecard, setup, traffic
+from sojourn.evaluation import cases, figures, lines, measure, run, scorecard, setup, traffic
+from sojourn.result.result import Result
 from sojourn.scenario.load import canonical
 from sojourn.scenario.overrides import with_qdisc
 from sojourn.scenario.variants import split
@@ -173,6 +176,41 @@ def test_recovery_is_the_last_time_away_from_the_later_level() -> None:
     phase = np.where(np.arange(200) < 30, 0.1, 0.01)
     assert measure._recovery(phase, 10) == 30
     assert measure._recovery(np.full(200, 0.01), 10) == 0
+
+
+def test_a_ratio_is_as_bad_as_its_inverse() -> None:
+    """Half and twice cost ln 2; 1 costs nothing, 0 everything; less or more is better as named."""
+    near_one = cases.Question("", "x", "", "one")
+    costs = [lines._cost(value, near_one) for value in (0.5, 2.0, 1.0, 0.0)]
+    assert costs == pytest.approx([np.log(2), np.log(2), 0.0, np.inf])
+    assert lines._cost(3.0, cases.Question("", "x", "", "less")) == 3.0
+    assert lines._cost(3.0, cases.Question("", "x", "", "more")) == -3.0
+
+
+def test_a_difference_below_one_percent_counts_as_none() -> None:
+    """99.5 and 98 against 100, each certain; a single seed decides nothing."""
+    reference = dict.fromkeys((1, 2, 3), 100.0)
+
+    def stands(value: float, seeds: tuple[int, ...] = (1, 2, 3)) -> str:
+        ours = dict.fromkeys(seeds, value)
+        return lines._stands(ours, reference, ours, reference)
+
+    assert [stands(value) for value in (99.5, 99.0, 98.0, 102.0)] == [
+        "no difference", "no difference", "better", "worse"
+    ]  # fmt: skip
+    assert stands(50.0, (1,)) == "too few seeds"
+
+
+def test_the_goodput_ratio_is_that_of_the_varied_flow_to_the_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first flow has 100 ms; the second one, with another time, gets 2 of its 8 Mbit/s."""
+    goodputs: dict[str, float] = {"first": 8e6, "second": 2e6}
+    monkeypatch.setattr(measure, "of_group", lambda _result, name: {"goodput_bps": goodputs[name]})
+    made = cast(Result, SimpleNamespace(groups={"first": {}, "second": {}}, flows={}, links={}))
+    assert measure._derived(made)["rtt_ratio"] == 0.25
+    goodputs["first"] = 0.0
+    assert measure._derived(made)["rtt_ratio"] is None
 
 
 def test_a_discipline_in_python_is_evaluated_by_the_command(

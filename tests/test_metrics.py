@@ -227,6 +227,9 @@ def test_loss_intervals_and_synchronisation() -> None:
     assert metrics.loss_synchronisation(r, "l", 0.1) == pytest.approx((2 + 1 + 1) / 9)
     assert metrics.loss_synchronisation(r, "l", 0.01) == pytest.approx((1 + 1 + 1 + 1) / 12)
     assert metrics.loss_synchronisation(r, "l") == pytest.approx(4 / 9), "0.1 s is their RTT"
+    # A loss at the end of the window is of the event: 0.5 s after the first one, not later.
+    edge = made(packet_log([(1.0, 1.0, 0, 1), (1.5, 1.5, 1, 1), (3.0, 3.0, 2, 1)]))
+    assert metrics.loss_synchronisation(edge, "l", 0.5) == pytest.approx((2 + 1) / 6)
     alone = made(packet_log([(1.0, 1.0, 0, 1), (2.0, 2.0, 0, 0)]))
     assert metrics.loss_synchronisation(alone, "l") is None
     assert metrics.loss_interval_packets(alone, "l") is None

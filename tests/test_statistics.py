@@ -13,6 +13,7 @@ from sojourn.result.statistics import (
     paired,
     percentile,
     quantile,
+    separate,
 )
 from sojourn.result.steady_state import steady
 
@@ -60,6 +61,18 @@ def test_pairing_removes_the_variance_between_seeds() -> None:
     found = paired(seeds + 1 + np.array([0.1, -0.1, 0.1, -0.1]), seeds)
     assert found.mean == pytest.approx(1.0)
     assert found.half < 0.2
+
+
+def test_samples_that_share_two_seeds_are_compared_by_seed() -> None:
+    """Each time 1 more: certain by pairs, although the two means differ less than their errors."""
+    ours, theirs = {1: 10.0, 2: 110.0}, {1: 9.0, 2: 109.0}
+    assert separate(ours, theirs)
+    assert separate(theirs, ours)
+    assert not separate(ours, {1: 9.0, 3: 109.0}), "one seed in common: by the intervals"
+    assert separate({1: 10.0, 2: 10.1}, {3: 90.0, 4: 90.1})
+    assert separate({3: 90.0, 4: 90.1}, {1: 10.0, 2: 10.1})
+    assert not separate({1: 10.0, 2: 11.0}, {1: 11.0, 2: 10.0})
+    assert not separate({1: 10.0}, {1: 90.0})
 
 
 def test_intervals_of_percentiles_contain_the_truth() -> None:

@@ -95,6 +95,52 @@ fn later_commands_change_replace_and_delete() {
 }
 
 #[test]
+fn a_leaf_is_deleted_alone() {
+    // htb then has the queue that it gives each class: a FIFO of the device's queue length.
+    let link = one("tc qdisc add dev eth0 root handle 1: htb default 10\n\
+                    tc class add dev eth0 parent 1: classid 1:10 htb rate 20mbit\n\
+                    tc qdisc add dev eth0 parent 1:10 handle 110: pie\n\
+                    tc qdisc del dev eth0 parent 1:10");
+    assert_eq!((link.rate, discipline(&link)), (Some(Rate(20_000_000)), "droptail 1000p".into()));
+}
+
+#[test]
+fn bursts_of_losses_end_and_lose_by_default() {
+    // iproute2's q_netem.c: r is 1 - p, 1-h is 1 and 1-k is 0 unless given.
+    let loss =
+        |words: &str| one(&format!("tc qdisc add dev e root netem loss gemodel {words}")).loss;
+    assert_eq!(loss("25%"), Some(Loss::Bursts([0.25, 0.75, 1.0, 0.0])));
+    assert_eq!(loss("25% 10%"), Some(Loss::Bursts([0.25, 0.1, 1.0, 0.0])));
+}
+
+#[test]
+fn commands_are_divided_as_in_a_shell() {
+    let add = "tc qdisc add dev eth0 root codel limit 7";
+    for script in [
+        format!("{add} || exit 1"),
+        format!("tc qdisc del dev eth0 root || {add}"),
+        format!("tc qdisc del dev eth0 root; {add} && echo done"),
+        format!("{add} # the root\n# {add}0"),
+    ] {
+        assert_eq!(discipline(&one(&script)), "codel 7p", "{script}");
+    }
+}
+
+#[test]
+fn a_comment_starts_at_the_start_of_a_word() {
+    assert_eq!(one("tc qdisc add dev eth#0 root codel").dev, "eth#0");
+}
+
+#[test]
+fn numbers_have_32_bits() {
+    let limit = |n: u64| format!("tc qdisc add dev eth0 root fq_codel limit {n}");
+    assert_eq!(discipline(&one(&limit(4_294_967_295))), "fq_codel 4294967295p");
+    assert!(refusal(&limit(4_294_967_296)).contains("fq_codel.limit: \"4294967296\" is not"));
+    // A rate has 64 bits of bytes in tc, and ends at 10^18 here.
+    assert!(refusal("tc qdisc add dev e root tbf rate 1e19bit burst 9k limit 9k").contains("rate"));
+}
+
+#[test]
 fn output_of_a_router_is_read() {
     let links = import(
         "qdisc noqueue 0: dev lo root refcnt 2 \n\

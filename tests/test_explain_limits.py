@@ -1,0 +1,197 @@
+"""Rules of `explain` at their limits: growth of a queue by group, parameters, links."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from sojourn.explanation import links, parameters, rules
+from sojourn.result.result import Columns, Result
+
+RTT = "flows.rtt_s"
+
+
+def log_of(rows: list[tuple[int, float, float, int]], size: int = 1500) -> Columns:
+    """Return a packet log from rows (number of packets, arrived, left, flow)."""
+    columns: list[tuple[float, float, int]] = []
+    for number, arrived, left, flow in rows:
+        columns += [(arrived, left, flow)] * number
+    arrived_s, left_s, flows = (np.array(column) for column in zip(*columns, strict=True))
+    sizes = np.full(len(flows), size)
+    return Columns({"arrived_s": arrived_s, "left_s": left_s, "flow": flows, "size_bytes": sizes})
+
+
+def run_of(warmup: str) -> Result:
+    """Return a run of 10 s with three groups of one flow."""
+    flows = {str(n): {"group": name} for n, name in enumerate("abc")}
+    scenario = {"duration": "10s", "warmup": warmup}
+    return cast(Result, SimpleNamespace(scenario=scenario, flows=flows))
+
+
+def test_growth_counts_from_the_warm_up_on() -> None:
+    """40 packets: intervals of 2.5 s.
+
+    a's 15 packets stay from the first interval to the second, b's 25 from the third to the fourth.
+    """
+    log = log_of([(15, 1.0, 3.0, 0), (25, 6.0, 8.0, 1)])
+    assert rules._grown(run_of("0s"), log) == {"a": 22_500.0, "b": 37_500.0, "c": 0.0}
+    assert rules._grown(run_of("5s"), log) == {"a": 0.0, "b": 37_500.0, "c": 0.0}
+
+
+def test_dropped_packets_do_not_let_a_queue_grow() -> None:
+    """50 packets: intervals of 2 s. c's ten packets are dropped on arrival (they leave at once)."""
+    log = log_of([(40, 6.0, 8.0, 1), (10, 6.1, 6.1, 2)])
+    assert rules._grown(run_of("1s"), log) == {"a": 0.0, "b": 60_000.0, "c": 0.0}
+
+
+def test_growth_is_shared_by_what_arrived() -> None:
+    """25 packets: intervals of 4 s. In the second, 20 arrive and 5 of the first leave: 15 more.
+
+    a sent 5 of the 20, so a quarter of the growth. In the third all leave: it shrinks.
+    """
+    log = log_of([(5, 1.0, 5.0, 2), (5, 6.0, 9.0, 0), (15, 6.5, 9.0, 1)])
+    found = rules._grown(run_of("4s"), log)
+    assert found == {"a": 0.25 * 15 * 1500, "b": 0.75 * 15 * 1500, "c": 0.0}
+
+
+def told(rule: Any, qdisc: dict[str, Any], rtt_s: float, rate: str = "12mbit") -> list[str]:
+    """Return the names of the findings of a rule about parameters."""
+    spec = {"rate": rate, "qdisc": {"name": "x", **qdisc}}
+    return [one.rule for one in rule("up", spec, rtt_s, RTT)]
+
+
+def test_a_target_is_long_from_the_round_trip_time_on() -> None:
+    """A target of 15 ms: not with 15 ms, but with 10 ms."""
+    assert told(parameters._target, {"target": "15ms"}, 0.015) == []
+    assert told(parameters._target, {"target": "15ms"}, 0.010) == ["target above the RTT"]
+    assert told(parameters._target, {}, 0.010) == []
+
+
+def test_an_interval_fits_from_one_to_ten_round_trip_times() -> None:
+    """RFC 8289, 4.3: it is at least the longest one, and 100 ms suits 10 ms and more."""
+    both = {"target": "5ms", "interval": "100ms"}
+    assert told(parameters._interval, both, 0.1) == []
+    assert told(parameters._interval, both, 0.101) == ["interval below the RTT"]
+    assert told(parameters._interval, both, 0.01) == []
+    assert told(parameters._interval, both, 0.0099) == ["interval far above the RTT"]
+    assert told(parameters._interval, {"interval": "100ms"}, 0.2) == [], "of another kind"
+
+
+def test_thresholds_of_red_are_compared_with_the_round_trip_time() -> None:
+    """At 12 Mbit/s a packet takes 1 ms: 25 packets are a quarter of 100 ms, 400 four times."""
+    assert told(parameters._thresholds, {"min_th": "5p", "max_th": "25p"}, 0.1) == []
+    assert told(parameters._thresholds, {"min_th": "5p", "max_th": "24p"}, 0.1) == [
+        "low thresholds"
+    ]
+    assert told(parameters._thresholds, {"min_th": "400p", "max_th": "900p"}, 0.1) == []
+    assert told(parameters._thresholds, {"min_th": "401p", "max_th": "900p"}, 0.1) == [
+        "high thresholds"
+    ]
+    # Below a tenth of a second nothing is high.
+    assert told(parameters._thresholds, {"min_th": "100p", "max_th": "900p"}, 0.01) == []
+    assert told(parameters._thresholds, {"min_th": "101p", "max_th": "900p"}, 0.01) == [
+        "high thresholds"
+    ]
+    assert told(parameters._thresholds, {"min_th": "5p"}, 0.1) == []
+
+
+def test_buffers_are_compared_with_the_round_trip_time() -> None:
+    """150,000 bytes are 100 ms at 12 Mbit/s; only drop-tail has a large buffer."""
+    tail = {"name": "droptail"}
+    assert told(parameters._buffer, {**tail, "limit": "8p"}, 0.08) == []
+    assert told(parameters._buffer, {"limit": "7p"}, 0.08) == ["small buffer"]
+    assert told(parameters._buffer, {**tail, "limit": "600000B"}, 0.1) == []
+    assert told(parameters._buffer, {**tail, "limit": "601500B"}, 0.1) == ["large buffer"]
+    assert told(parameters._buffer, {**tail, "limit": "150000B"}, 0.001) == []
+    assert told(parameters._buffer, {**tail, "limit": "151500B"}, 0.001) == ["large buffer"]
+    assert told(parameters._buffer, {"name": "codel", "limit": "601500B"}, 0.1) == []
+    assert told(parameters._buffer, {"limit": "automatic"}, 0.1) == []
+
+
+@pytest.mark.parametrize(
+    ("size", "bps", "queue_s"),
+    [("10p", 12e6, 0.01), ("1500B", 12e6, 0.001), ("3kB", 24e6, 0.001), ("0p", 1e6, 0.0)],
+)
+def test_a_queue_takes_its_bytes_by_the_rate(size: str, bps: float, queue_s: float) -> None:
+    """Packets have 1500 bytes."""
+    assert parameters._queue_s(size, bps) == pytest.approx(queue_s)
+    for other in ("", "p", "xp", "half", "10"):
+        assert parameters._queue_s(other, bps) is None
+
+
+def link_of(**values: Any) -> dict[str, Any]:
+    """Return the summary of a link without anything unusual."""
+    return {
+        "utilisation": 0.5, "sojourn_max_s": 0.01, "sojourn_p50_s": 0.001, "sojourn_p99_s": 0.004,
+        "dropped_full_packets": 0, "dropped_packets": 0, "marked_packets": 0,
+        "arrived_packets": 100, **values,
+    }  # fmt: skip
+
+
+def test_a_link_is_busy_from_nine_tenths_on() -> None:
+    """0.9, not 0.899; an unknown utilisation is not busy."""
+    assert [one.rule for one in links.busy("up", link_of(utilisation=0.9))] == ["bottleneck"]
+    assert not [*links.busy("up", link_of(utilisation=0.899))]
+    assert not [*links.busy("up", link_of(utilisation=None))]
+
+
+def test_a_queue_of_one_packet_is_none() -> None:
+    """1500 bytes take 1 ms at 12 Mbit/s; a trace has no such time."""
+    spec = {"rate": "12mbit"}
+    found = [*links.no_queue("up", link_of(sojourn_max_s=0.001), spec, ())]
+    assert [one.rule for one in found] == ["no queue"]
+    assert "look for the limit elsewhere" in found[0].text
+    named = [*links.no_queue("up", link_of(sojourn_max_s=0.0), spec, ("link a", "link b"))]
+    assert "the bottleneck was link a and link b" in named[0].text
+    for longest in (0.0011, None):
+        assert not [*links.no_queue("up", link_of(sojourn_max_s=longest), spec, ())]
+    traced = {**spec, "trace": {}}
+    assert not [*links.no_queue("up", link_of(sojourn_max_s=0.0), traced, ())]
+
+
+@pytest.mark.parametrize(
+    ("median", "high", "rule"),
+    [
+        (0.005, 0.006, ["standing queue"]),  # RFC 8289, 4.3
+        (0.0049, 0.048, []),
+        (0.0049, 0.049, ["bursts"]),
+        (0.0001, 0.0049, []),
+        (0.0001, 0.005, ["bursts"]),
+        (None, 0.1, []),
+        (0.1, None, []),
+    ],
+)
+def test_a_queue_stands_or_comes_in_bursts(
+    median: float | None, high: float | None, rule: list[str]
+) -> None:
+    """From 5 ms at the median on; or from ten times the median at the 99th percentile, and 5 ms."""
+    link = link_of(sojourn_p50_s=median, sojourn_p99_s=high)
+    assert [one.rule for one in links.queue("up", link)] == rule
+
+
+def test_an_aqm_overflows_if_more_than_half_of_its_drops_are() -> None:
+    """11 of 20, not 10 of 20 nor 19 of 19. Drop-tail does from a share of the arrivals on."""
+    aqm = {"qdisc": {"name": "codel", "limit": "20p", "target": "5ms"}}
+
+    def of(full: int, every: int, spec: dict[str, Any] = aqm, arrived: int = 100) -> list[str]:
+        link = link_of(dropped_full_packets=full, dropped_packets=every, arrived_packets=arrived)
+        return [one.rule for one in links.overflow("up", link, spec)]
+
+    assert of(11, 20) == ["overflow"]
+    assert of(10, 20) == of(19, 19) == []
+    tail = {"qdisc": {"name": "droptail", "limit": "20p"}}
+    most = round(20 / links.LOSSY)
+    assert of(20, 20, tail, most) == ["overflow"]
+    assert of(20, 20, tail, most + 1) == []
+
+
+def test_marks_are_missed_where_packets_arrived() -> None:
+    """Nothing arrived: nothing to mark; one mark is enough."""
+
+    def of(**values: Any) -> list[str]:
+        return [one.text for one in links.no_marks("up", link_of(**values), "there")]
+
+    assert "its queue stayed short" in of()[0]
+    assert "it dropped 1 packet" in of(dropped_packets=1)[0]
+    assert of(marked_packets=1) == of(arrived_packets=0) == []
