@@ -4,7 +4,7 @@ import re
 import shlex
 
 from sojourn._sojourn import InputError
-from sojourn._util.inputs import shown
+from sojourn._util.inputs import brief
 
 SINGLE = ("simplest.qos", "simplest_tbf.qos", "piece_of_cake.qos")
 """Scripts with one queue in each direction."""
@@ -39,7 +39,7 @@ def to_commands(text: str) -> str:
         script = options.get("script", "simple.qos")
         if script not in (*SINGLE, *CAKE):
             raise InputError(
-                f"{shown(name)}: {shown(script)} has several queues, and a link has one; "
+                f"{brief(name)}: {brief(script)} has several queues, and a link has one; "
                 "simplest.qos and piece_of_cake.qos have one"
             )
         for side, dev in (("upload", name), ("download", f"ifb4{name}")):
@@ -75,7 +75,7 @@ def _direction(name: str, options: dict[str, str], side: str, dev: str) -> list[
     """Return the commands of one direction; none if its rate is 0, which means no shaper."""
     rate = options.get(side)
     if rate is None or not rate.isdecimal():
-        raise InputError(f"{shown(name)}: option {side}: write the rate in kbit/s, like '20000'")
+        raise InputError(f"{brief(name)}: option {side}: write the rate in kbit/s, like '20000'")
     if int(rate) == 0:
         return []
     letter = "e" if side == "upload" else "i"
