@@ -189,7 +189,7 @@ def test_compare_marks_the_best(sojourn: Command) -> None:
 def test_compare_keeps_the_buffer_and_the_seed(small: Path, sojourn: Command) -> None:
     """Only the discipline differs; the original one keeps its parameters."""
     told = json.loads(ok(sojourn("compare", small, "--qdisc", "fifo,codel", "--json")))
-    assert set(told) == {"sojourn", "runs"}
+    assert set(told) == {"sojourn", "table", "runs"}
     assert list(told["runs"]) == ["droptail", "codel"]
     for run in told["runs"].values():
         assert run["scenario"]["links"]["up"]["qdisc"]["limit"] == "100kB"

@@ -419,3 +419,17 @@ def test_startup_times() -> None:
     links = {"up": sj.Link(rate="1gbit")}
     result = sj.simulate(sj.Scenario(duration="9s", links=links, flows=[flow]))
     assert metrics.startup_times_s(result, "f") == pytest.approx([0.05] * 4, abs=1e-6)
+
+
+def test_unfinished_transfers() -> None:
+    """Transfers of one second each, one after the other: two finish in 2.5 s."""
+    source = sj.Transfers(size="1MB", start="0s", gap="0s")
+    flow = sj.Flow(name="f", path=["up"], rtt="10ms", source=source)
+    case = sj.Scenario(duration="2.5s", links={"up": sj.Link(rate="8mbit")}, flows=[flow])
+    result = sj.simulate(case)
+    assert (result.flows["f"].completed, metrics.unfinished_transfers(result, "f")) == (2, 1)
+    ended = flow.replace(source=source.replace(number=2))
+    assert metrics.unfinished_transfers(sj.simulate(case.replace(flows=[ended]))) == 0
+    later = flow.replace(source=source.replace(start="9s"))
+    assert metrics.unfinished_transfers(sj.simulate(case.replace(flows=[later]))) == 0
+    assert metrics.unfinished_transfers(made(), "web") == 0

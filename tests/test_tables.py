@@ -257,7 +257,8 @@ def test_sums_of_equal_values_have_no_interval() -> None:
 def row(*values: list[float], better: str = "less") -> Row:
     """Return a row of a comparison whose seeds count from 1."""
     like = Reading("x", "y", "ms", None, "less" if better == "less" else "more")
-    return Row(like, tuple(dict(enumerate(one, 1)) for one in values))
+    seeds = [range(1, len(one) + 1) for one in values]
+    return Row(like, tuple(dict(enumerate(one, 1)) for one in values), tuple(seeds))
 
 
 def test_stars_need_separate_intervals() -> None:

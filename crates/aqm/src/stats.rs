@@ -120,6 +120,12 @@ impl Histogram {
         self.count
     }
 
+    /// Distinct durations in ascending order, to the accuracy of a bin, with the number of each.
+    pub fn values(&self) -> impl Iterator<Item = (Span, u64)> + '_ {
+        let counted = self.bins.iter().enumerate().filter(|(_, n)| **n > 0);
+        counted.map(|(bin, n)| (Span(middle(bin).clamp(self.min, self.max)), *n))
+    }
+
     /// The sum of all, in nanoseconds.
     pub fn sum_ns(&self) -> u128 {
         self.sum

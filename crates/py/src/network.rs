@@ -187,6 +187,8 @@ impl Network {
             link["lost_on_wire_packets"] = line.randomly_lost.into();
             link["rows"] = rows_crossing(&self.scenario, l).into();
             links.insert(def.name().to_string(), link);
+            let table = format!("sojourn/{}", def.name());
+            outcome::delay_columns(&table, [&line.link.stats().sojourn], &mut columns);
             if self.scenario.packet_log() {
                 outcome::packet_log_columns(def.name(), &line.link, &rows, &mut columns);
             }

@@ -355,7 +355,10 @@ def compare(
             name: [result.summary for result in results] if seeds else results[0].summary
             for name, results in runs.items()
         }
-        _print_json({"sojourn": __version__, "runs": told})
+        from sojourn.display.summary import comparison_tree
+
+        table = comparison_tree(runs, runs.link)
+        _print_json({"sojourn": __version__, "table": table, "runs": told})
     else:
         from sojourn.display.summary import comparison as comparison_report
 

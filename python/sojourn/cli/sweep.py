@@ -145,13 +145,15 @@ def results_command(
         found = query.differences(rows, axis, reference, groups, names)
     else:
         found = query.means(rows, groups, names, percentile)
-        if pivot is not None:
-            found = query.pivoted(found, query.axis_column(rows, pivot, "--pivot"), names[0])
-    means = [] if each or pivot else names
+    table, means = found, [] if each or pivot else names
+    if pivot is not None and not each and pair is None:
+        axis = query.axis_column(rows, pivot, "--pivot")
+        table = query.pivoted(query.as_text(found, names[0]), axis, names[0])
+        found = query.pivoted(found, axis, names[0])
     if export is not None and export.suffix.lower() == ".tex":
         from sojourn.display import latex
 
-        latex.write(_as_table(found, means), export, f"sojourn results {directory}")
+        latex.write(_as_table(table, means), export, f"sojourn results {directory}")
     elif export is not None:
         with replacing(export) as file:
             csv = export.suffix.lower() == ".csv"
@@ -159,7 +161,7 @@ def results_command(
     if as_json:
         print(json.dumps({"table": found.to_dicts()}, indent=2, allow_nan=False))
     elif export is None:
-        _print(found, means)
+        _print(table, means)
 
 
 def plot_command(
@@ -263,29 +265,27 @@ def _print(frame: "pl.DataFrame", names: list[str]) -> None:
 
 
 def _as_table(frame: "pl.DataFrame", names: list[str]) -> "Table":
-    """Return a frame as a display table; `names` are the columns with an interval."""
+    """Return a frame as a display table; `names` are the columns of estimates."""
     from sojourn.display.table import Table
+    from sojourn.sweeps.query import of_estimates
 
-    ends = {f"{name}_{end}" for name in names for end in ("low", "high")}
-    shown = [name for name in frame.columns if name not in ends]
+    hidden = of_estimates(names)
+    shown = [name for name in frame.columns if name not in hidden]
     count = next((n for n, c in enumerate(shown) if c in ("runs", "pairs", "seed")), 1)
     table = Table(*shown, left=count)
     for row in frame.iter_rows(named=True):
-        table.add_row(*(_cell(row, name, interval=name in names) for name in shown))
+        table.add_row(*(_cell(row, name, estimate=name in names) for name in shown))
     return table
 
 
-def _cell(row: Mapping[str, Any], name: str, *, interval: bool) -> str:
-    """Format a value, with half the width of its interval, or its ends if it is asymmetric."""
-    from sojourn._util.units import short, with_half
+def _cell(row: Mapping[str, Any], name: str, *, estimate: bool) -> str:
+    """Format a cell: an estimate with its interval and the runs that it lacks, or a value."""
+    from sojourn._util.units import short
+    from sojourn.sweeps.query import estimate_in
 
+    if estimate:
+        return estimate_in(row, name).text()
     value = row[name]
     if value is None or not isinstance(value, float):
         return "" if value is None else str(value)
-    if not interval or row[f"{name}_low"] is None:
-        return short(value)
-    low, high = row[f"{name}_low"], row[f"{name}_high"]
-    if abs((high - value) - (value - low)) <= 1e-6 * abs(high - low):
-        return with_half(value, high - value)
-    written, *_ = with_half(value, (high - low) / 2).split(" ± ")
-    return f"{written} ({short(low)} to {short(high)})"
+    return short(value)

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -126,9 +127,10 @@ def _times(result: Result, group: Group) -> str:
         return "no segment" if rate is None else f"video {units.rate(rate)}, stalled {stalled}"
     if not group.endless:
         took = completion_times(result, group)
+        left = f", {group.unfinished} unfinished" if group.unfinished else ""
         if not len(took):
-            return "none completed"
-        return f"{len(took)} done in {units.duration(float(took.mean()))} (mean)"
+            return f"none completed{left}"
+        return f"{len(took)} done in {units.duration(float(took.mean()))} (mean){left}"
     return units.counted(round(group.total("timeouts")), "timeout")
 
 
@@ -185,6 +187,21 @@ def comparison_table(runs: Mapping[str, Sequence[Result]], link: str) -> tuple[T
         )
         table.add_row(f"  {row.like.what}{unit}", *cells)
     return table, marked
+
+
+def comparison_tree(runs: Mapping[str, Sequence[Result]], link: str) -> list[dict[str, Any]]:
+    """Return the table of a comparison for `--json`: rows with an estimate per discipline."""
+    return [
+        {
+            "of": row.like.of,
+            "what": row.like.what,
+            "unit": row.like.unit,
+            "estimates": {
+                name: asdict(found) for name, found in zip(runs, row.estimates, strict=True)
+            },
+        }
+        for row in rows(runs, link)
+    ]
 
 
 def ranking(seeds: int, *, marked: bool) -> str:

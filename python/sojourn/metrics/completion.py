@@ -4,7 +4,14 @@ import numpy as np
 
 from sojourn.metrics.registry import metric
 from sojourn.result.result import Array, Result
-from sojourn.result.select import completed, ideal_fct_s, nearest_rank, of_groups, since_warmup
+from sojourn.result.select import (
+    completed,
+    flows_of,
+    ideal_fct_s,
+    nearest_rank,
+    of_groups,
+    since_warmup,
+)
 
 
 @metric("s", "RFC 7928 2.1")
@@ -24,6 +31,16 @@ def startup_times_s(result: Result, group: str | None = None) -> Array:
     handshake with its losses, and a preceding request. It is zero on an open connection.
     """
     return np.sort(completed(result, group)["startup_s"])
+
+
+@metric("transfers", "usual definition")
+def unfinished_transfers(result: Result, group: str | None = None) -> int:
+    """Number of transfers that had started and were not finished at the end of the run.
+
+    Completion times do not include them: a discipline under which long transfers never finish seems
+    fast. Transfers that started in the warm-up count too.
+    """
+    return sum(flow.get("unfinished", 0) for flow in flows_of(result, group))
 
 
 @metric("s", "RFC 7928 2.1; paper codel-dc")

@@ -10,10 +10,11 @@ from typing import Literal
 import numpy as np
 
 from sojourn import metrics
-from sojourn._util.units import figures, with_half
+from sojourn._util.units import figures
 from sojourn.result import select
+from sojourn.result.estimate import Estimate, mean_of
 from sojourn.result.result import Array, Record, Result
-from sojourn.result.statistics import half_width, separate
+from sojourn.result.statistics import separate
 from sojourn.scenario import describe
 
 Number = float | int | None
@@ -29,6 +30,10 @@ DELAY, OF_WORST = "one-way delay, 99 %", " of the worst"
 
 COMBINED = ("bulk", "cbr", "onoff", "transfers")
 """Sources whose groups can be seen as one."""
+
+
+UNFINISHED = "unfinished transfers"
+"""Row of a comparison that is shown only if there are any."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,11 @@ class Group:
     def endless(self) -> bool:
         """True if each flow is one endless TCP stream, without transfers that complete."""
         return not self.udp and self.source in ("bulk", "cbr", "onoff")
+
+    @property
+    def unfinished(self) -> int:
+        """Number of transfers that had started and were not finished at the end of the run."""
+        return sum(flow.get("unfinished", 0) for flow in self.flows)
 
     @property
     def title(self) -> str:
@@ -176,6 +186,7 @@ def readings(result: Result, links: Sequence[str]) -> list[Reading]:
                 )
             )
             rows.append(Reading(name, "completed transfers", "", len(took), "more"))
+            rows.append(Reading(name, UNFINISHED, "", group.unfinished, "less"))
         else:
             throughput = "goodput" + ", total" * (len(group.flows) > 1)
             mbit = group.total("goodput_bps") / 1e6
@@ -211,15 +222,28 @@ def _video(result: Result, group: Group) -> list[Reading]:
 
 @dataclass(frozen=True)
 class Row:
-    """Row of a comparison: a quantity, and its values by seed for every discipline."""
+    """Row of a comparison: a quantity, its values by seed for every discipline, and the seeds."""
 
     like: Reading
     values: tuple[Mapping[int, float], ...]
+    seeds: tuple[Sequence[int], ...]
+
+    @property
+    def estimates(self) -> list[Estimate]:
+        """Mean over seeds under each discipline."""
+        pairs = zip(self.values, self.seeds, strict=True)
+        return [mean_of([values.get(seed) for seed in seeds]) for values, seeds in pairs]
 
     @property
     def texts(self) -> list[str]:
-        """Cells: the value, or the mean over seeds with half its 95 % interval."""
-        return [self._text([*values.values()]) for values in self.values]
+        """Cells: the mean over seeds, its interval, and how many runs have a value if not all."""
+        return [found.text(self.like.text) for found in self.estimates]
+
+    @property
+    def hidden(self) -> bool:
+        """True for unfinished transfers if there are none."""
+        values = (value for values in self.values for value in values.values())
+        return self.like.what == UNFINISHED and not any(values)
 
     @property
     def best(self) -> list[bool]:
@@ -240,11 +264,6 @@ class Row:
         )
         return [ranked and k in ahead for k in range(len(self.values))]
 
-    def _text(self, values: Sequence[float]) -> str:
-        if not values:
-            return "-"
-        return with_half(fmean(values), half_width(values), self.like.text)
-
 
 def rows(runs: Mapping[str, Sequence[Result]], link: str) -> list[Row]:
     """Return the rows of a comparison; `runs` has the results by discipline, one per seed."""
@@ -253,16 +272,19 @@ def rows(runs: Mapping[str, Sequence[Result]], link: str) -> list[Row]:
         [(int(result.scenario["seed"]), readings(result, links)) for result in results]
         for results in runs.values()
     ]
-    return [
+    seeds = tuple([seed for seed, _ in one] for one in read)
+    found = [
         Row(
             like,
             tuple(
                 {seed: v for seed, found in one if (v := found[i].value) is not None}
                 for one in read
             ),
+            seeds,
         )
         for i, like in enumerate(read[0][0][1])
     ]
+    return [row for row in found if not row.hidden]
 
 
 def _times(value: Number, scale: float) -> Number:

@@ -23,7 +23,7 @@ from sojourn.result import select
 from sojourn.result.result import Record, Result
 from sojourn.scenario.load import Table
 
-FORM = "2"
+FORM = "3"
 """Version of the columns; incremented when a column changes its meaning."""
 
 Arguments: TypeAlias = tuple[tuple[str, Any], ...]
@@ -275,14 +275,17 @@ def of_group(result: Result, name: str) -> dict[str, float | None]:
     """Return the columns of a group of flows.
 
     `goodput_bps` is the sum over the flows, `jain` their fairness index. Completion times (s)
-    cover transfers that started after the warm-up. `delay_p99_s` is the largest of any flow.
+    cover transfers that started after the warm-up; `unfinished` counts transfers under way at the
+    end. `delay_p99_s` is the largest of any flow.
     """
     flows = select.flows_of(result, name)
     took = metrics.completion_times_s(result, name)
+    unfinished = [flow["unfinished"] for flow in flows if "unfinished" in flow]
     row: dict[str, float | None] = {
         "goodput_bps": float(sum(flow["goodput_bps"] for flow in flows)),
         "jain": select.jain([flow["goodput_bps"] for flow in flows]),
         "completed": len(took),
+        "unfinished": float(sum(unfinished)) if unfinished else None,
         "fct_mean_s": float(took.mean()) if len(took) else None,
         "fct_p50_s": select.nearest_rank(took, 0.5),
         "fct_p99_s": select.nearest_rank(took, 0.99),

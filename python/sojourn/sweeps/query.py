@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,9 @@ from sojourn._util.lazy import Lazy
 from sojourn._util.typed_json import checked, read_json
 from sojourn._util.units import counted
 from sojourn.custom import trust as trusting
+from sojourn.result.estimate import Estimate, difference_of, mean_of
 from sojourn.result.folders import kind_of
-from sojourn.result.statistics import interval, paired, percentile
+from sojourn.result.statistics import percentile
 from sojourn.result.stored import canonical_of, read_summary
 from sojourn.scenario import describe
 from sojourn.scenario.overrides import read_value, split_setting
@@ -170,7 +172,7 @@ def means(
     by : sequence of str
         Axes to group by. They must include every axis that varies.
     names : sequence of str
-        Columns to average. Runs without a value are ignored.
+        Columns to average. Runs without a value are ignored, and not counted in NAME_runs.
     percent : float, optional
         Percentile over runs instead of the mean, with a bootstrap interval.
 
@@ -178,14 +180,16 @@ def means(
     -------
     polars.DataFrame
         Columns `by`, `runs`, and for each name NAME, NAME_low, NAME_high (Student's t; null for a
-        single run).
+        single value) and NAME_runs, the number of runs with a value.
 
     Raises
     ------
     InputError
-        If an axis varies that is not in `by`.
+        If an axis varies that is not in `by`, or a column has no numbers.
     """
     import polars as pl
+
+    _check_numeric(rows, names)
 
     unnamed = [axis for axis in axes_of(rows) if axis not in by and rows[axis].n_unique() > 1]
     if unnamed:
@@ -196,13 +200,13 @@ def means(
     for key, group in rows.group_by(by, maintain_order=True) if by else [((), rows)]:
         row: dict[str, Any] = dict(zip(by, key, strict=True)) | {"runs": len(group)}
         for name in names:
-            values = group[name].drop_nulls().to_numpy()
-            if percent is None:
-                found = interval(values)
-                three = (found.mean, found.low, found.high)
-            else:
-                three = percentile(values, percent)
-            row |= dict(zip((name, f"{name}_low", f"{name}_high"), three, strict=True))
+            values = group[name].cast(float).to_list()
+            found = mean_of(values)
+            if percent is not None:
+                known = [value for value in values if value is not None]
+                value, low, high = percentile(known, percent)
+                found = replace(found, value=value, low=low, high=high)
+            row |= _columns(name, found, "runs")
         found_rows.append(row)
     return pl.DataFrame(found_rows, infer_schema_length=None).fill_nan(None)
 
@@ -213,10 +217,13 @@ def differences(
     """Return the mean difference of columns from `reference` on `axis`, paired by seed.
 
     A pair is two runs with the same seed and the same other labels: their sources draw the same
-    random numbers. Columns: `axis`, the others of `by`, `pairs`, and for each name NAME, NAME_low,
-    NAME_high (95 % interval).
+    random numbers. Columns: `axis`, the others of `by`, `pairs` (the number of runs that need a
+    partner), and for each name NAME, NAME_low, NAME_high (95 % interval) and NAME_pairs, the number
+    of pairs in which both runs have a value.
     """
     import polars as pl
+
+    _check_numeric(rows, names)
 
     others = [name for name in by if name != axis]
     left = rows.filter(pl.col(axis) != reference)
@@ -225,16 +232,44 @@ def differences(
         known = [str(one) for one in labels_in_order(rows[axis])]
         hint = near(str(reference), known)
         raise InputError(f"--pair: no runs with {axis}={brief(str(reference))}{hint}")
-    joined = left.join(right, on=[*others, "seed"], suffix="//", maintain_order="left")
+    joined = left.join(right, on=[*others, "seed"], how="left", suffix="//", maintain_order="left")
     found_rows = []
     for key, group in joined.group_by([axis, *others], maintain_order=True):
         row: dict[str, Any] = dict(zip([axis, *others], key, strict=True)) | {"pairs": len(group)}
         for name in names:
-            both = group.select(name, f"{name}//").drop_nulls()
-            found = paired(both[name].to_numpy(), both[f"{name}//"].to_numpy())
-            row |= {name: found.mean, f"{name}_low": found.low, f"{name}_high": found.high}
+            ours, theirs = (group[one].cast(float).to_list() for one in (name, f"{name}//"))
+            row |= _columns(name, difference_of(ours, theirs), "pairs")
         found_rows.append(row)
     return pl.DataFrame(found_rows, infer_schema_length=None).fill_nan(None)
+
+
+def _check_numeric(rows: "pl.DataFrame", names: Sequence[str]) -> None:
+    """Raise InputError if a column of `rows` has no numbers."""
+    for name in names:
+        if not rows.schema[name].is_numeric():
+            raise InputError(f"--metric: {shown(name)} is not a column of numbers")
+
+
+def _columns(name: str, found: Estimate, counts: str) -> dict[str, Any]:
+    """Return the columns of an estimate; `counts` is "runs" or "pairs"."""
+    return {
+        name: found.value,
+        f"{name}_low": found.low,
+        f"{name}_high": found.high,
+        f"{name}_{counts}": found.runs,
+    }
+
+
+def estimate_in(row: Mapping[str, Any], name: str) -> Estimate:
+    """Return the estimate of a column in a row of `means` or `differences`."""
+    noun = "pair" if "pairs" in row else "run"
+    low, high, runs = (row[f"{name}_{part}"] for part in ("low", "high", f"{noun}s"))
+    return Estimate(row[name], low, high, runs, row[f"{noun}s"], noun)
+
+
+def of_estimates(names: Sequence[str]) -> set[str]:
+    """Return the columns of `means` and `differences` that belong to others, as NAME_low does."""
+    return {f"{name}_{part}" for name in names for part in ("low", "high", "runs", "pairs")}
 
 
 def pair_of(text: str) -> tuple[str, Any]:
@@ -248,17 +283,41 @@ def pair_of(text: str) -> tuple[str, Any]:
 
 
 def pivoted(frame: "pl.DataFrame", axis: str, name: str) -> "pl.DataFrame":
-    """Return a table of `means` with one column per value of `axis`, for the column `name`."""
+    """Return a table of `means` with one column per value of `axis`, for the column `name`.
+
+    If a mean is over fewer runs than there are, a column VALUE_runs per value of `axis` follows.
+    """
     if axis not in frame.columns:
         raise InputError(f"--pivot: no axis {shown(axis)}{near(axis, frame.columns)}")
     keep = [c for c in frame.columns[: frame.columns.index("runs")] if c != axis]
+    counts = f"{name}_runs"
+    fewer = frame.schema[name].is_numeric() and bool((frame[counts] < frame["runs"]).any())
     if not keep:
-        return frame.select(axis, name)
+        return frame.select(axis, name, *([counts] if fewer else []))
     table = frame.pivot(axis, index=keep, values=name, maintain_order=True)
     across = frame[axis].unique(maintain_order=True).to_list()
     names = dict(zip(across, table.columns[len(keep) :], strict=True))
-    table = table.select(*keep, *(names[one] for one in labels_in_order(frame[axis])))
+    shown_names = [names[one] for one in labels_in_order(frame[axis])]
+    if fewer:
+        runs = frame.pivot(axis, index=keep, values=counts, maintain_order=True).drop(keep)
+        table = table.hstack(runs.rename({one: f"{one}_runs" for one in runs.columns}))
+        shown_names += [f"{one}_runs" for one in shown_names]
+    table = table.select(*keep, *shown_names)
     return table.sort(*(places(table[one]) for one in keep), maintain_order=True)
+
+
+def as_text(frame: "pl.DataFrame", name: str) -> "pl.DataFrame":
+    """Return a table of `means` with the cells of `name` as text, see `Estimate.text`."""
+    import polars as pl
+
+    cells = [
+        _without_interval(estimate_in(row, name)).text() for row in frame.iter_rows(named=True)
+    ]
+    return frame.with_columns(pl.Series(name, cells, dtype=pl.String))
+
+
+def _without_interval(found: Estimate) -> Estimate:
+    return replace(found, low=None, high=None)
 
 
 def conditions(directory: Path) -> Mapping[str, Any] | None:

@@ -121,6 +121,19 @@ fn a_histogram_of_what_came_later() {
 }
 
 #[test]
+fn values_are_the_distinct_durations() {
+    let mut h = Histogram::default();
+    assert_eq!(h.values().count(), 0);
+    [3, 100, 3, 1].iter().for_each(|ms| h.add(Span::ms(*ms)));
+    let values: Vec<(Span, u64)> = h.values().collect();
+    let counts: Vec<u64> = values.iter().map(|v| v.1).collect();
+    assert_eq!(counts, [1, 2, 1]);
+    for (value, ms) in values.iter().zip([1.0, 3.0, 100.0]) {
+        assert!((value.0.as_secs() * 1e3 / ms - 1.0).abs() < 0.005, "{ms} ms");
+    }
+}
+
+#[test]
 fn queue_is_weighted_by_time() {
     let mut t = LinkStats::default();
     t.on_arrival(Time(0), 100); // 1 packet for 3 ns

@@ -134,6 +134,12 @@ impl App {
 }
 
 impl SequentialTransfers {
+    /// Returns the number of transfers that started and are not in `done`: 0 or 1.
+    pub fn unfinished(&self, done: &[Completion]) -> u64 {
+        let started = self.current.bytes > 0;
+        u64::from(started && done.last().is_none_or(|last| last.start < self.current.start))
+    }
+
     /// Record that all bytes of the current transfer were received at `at`, and return it.
     pub fn complete(&mut self, at: Time) -> Completion {
         self.received = true;

@@ -413,6 +413,14 @@ impl TcpEndpoints {
         calls_for_ack.then(|| self.receiver.last_ack())
     }
 
+    /// Number of transfers that started and did not finish; None unless it repeats transfers.
+    pub fn unfinished(&self) -> Option<u64> {
+        match &self.app {
+            App::Transfers(all) => Some(all.unfinished(&self.completions)),
+            _ => None,
+        }
+    }
+
     /// Counters of the sender in the measured interval.
     pub fn stats(&self) -> SenderStats {
         let (now, base) = (self.sender.stats(), self.base.0);

@@ -341,6 +341,9 @@ impl Script {
                     let since = done.iter().filter(|c| c.start >= warm);
                     let mut took: Vec<f64> = since.map(|c| c.duration.as_secs()).collect();
                     outcome::insert_completions(&mut took, &mut map);
+                    if let SingleSource::Tcp(App::Transfers(all)) = source {
+                        map.insert("unfinished".into(), all.unfinished(done).into());
+                    }
                     done.iter().for_each(|c| all.add(i, c.start, [c.duration, c.startup], c.bytes));
                 }
                 (None, Some(SessionRows { sessions, first })) => {

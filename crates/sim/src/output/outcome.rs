@@ -7,7 +7,9 @@ use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::Link;
 use sojourn_aqm::cast;
 use sojourn_aqm::context::DropReason;
+use sojourn_aqm::stats::Histogram;
 use sojourn_aqm::units::{Span, Time};
+use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter, Write as _};
 use std::ops::Deref;
 use std::sync::OnceLock;
@@ -34,7 +36,7 @@ pub enum Column {
 pub struct Outcome {
     /// JSON object as printed by `sojourn run --json`, without the version.
     pub summary: Summary,
-    /// Columns by name: series, completions, packet logs.
+    /// Columns by name: series, completions, distributions of delays, packet logs.
     pub columns: Vec<(String, Column)>,
 }
 
@@ -159,6 +161,25 @@ pub fn link_summary(name: &str, link: &mut Link, goodput_bps: f64) -> Json {
         "dropped_bytes": t.dropped_bytes,
         "consecutive_loss": t.consecutive_loss(),
     })
+}
+
+/// Adds the columns of the distribution of all delays in `histograms`, unless there are none: each
+/// distinct delay to the accuracy of [`Histogram`], and its count. `table` is `sojourn/LINK`,
+/// `delay/GROUP` or `frame_delay/GROUP`.
+pub fn delay_columns<'a>(
+    table: &str,
+    histograms: impl IntoIterator<Item = &'a Histogram>,
+    columns: &mut Vec<(String, Column)>,
+) {
+    let mut all = BTreeMap::new();
+    for (value, n) in histograms.into_iter().flat_map(Histogram::values) {
+        *all.entry(value.0).or_default() += n;
+    }
+    if !all.is_empty() {
+        let values = all.keys().map(|ns| *ns as f64 / 1e9).collect();
+        columns.push((format!("{table}/value_s"), Column::F64(values)));
+        columns.push((format!("{table}/count"), Column::U64(all.into_values().collect())));
+    }
 }
 
 /// Add the columns of a link's packet log; `flow_of` maps a packet's flow to an index of the flows.

@@ -3,6 +3,7 @@
 
 use super::{Progress, Simulation, may_continue};
 use crate::endpoint::tcp::SenderStats;
+use crate::endpoint::udp::UdpEndpoints;
 use crate::engine::flow::{Endpoints, Flow};
 use crate::engine::gauges::{Gauges, gauges_of};
 use crate::engine::series::FlowSample;
@@ -11,6 +12,7 @@ use crate::output::outcome::{self, Column, Completions, Outcome, Summary, flow_s
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::units::Time;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Row of the result: a flow, or a host of a group of sessions, by index.
@@ -96,6 +98,7 @@ impl Simulation {
         let (held, goodput) = (self.host_contents(), self.goodput_of_links());
         // A link is freed as soon as it is reported, if its packets were not logged.
         let (links, mut logged) = (std::mem::take(&mut self.links), Vec::new());
+        let mut delays = Vec::new();
         let (progress, stopped) = (RefCell::new(progress), Cell::new(false));
         let goes_on = |i: usize| {
             let goes_on = !stopped.get() && may_continue(i, so_far, &mut **progress.borrow_mut());
@@ -111,12 +114,36 @@ impl Simulation {
                 goes_on(l).then(|| outcome::link_summary(def.qdisc, &mut link, bps(bytes)))?;
             let wire = self.losses.get(l).and_then(Option::as_ref);
             row["lost_on_wire_packets"] = wire.map_or(0, |wire| wire.lost).into();
+            let table = format!("sojourn/{}", def.name);
+            outcome::delay_columns(&table, [&link.stats().sojourn], &mut delays);
             logged.extend(scenario.packet_log.then_some(link));
             Some((&*def.name, row))
         });
         let summary = Summary::new(of_flows, of_links, scenario);
         self.links = logged;
-        (!stopped.get()).then(|| Outcome { columns: self.columns(&rows), summary })
+        (!stopped.get()).then(|| {
+            self.delays_of_groups(&mut delays);
+            let mut columns = self.columns(&rows);
+            columns.extend(delays);
+            Outcome { columns, summary }
+        })
+    }
+
+    /// Adds the distributions of the delays of each group of UDP flows, and of its frames.
+    fn delays_of_groups(&self, columns: &mut Vec<(String, Column)>) {
+        let mut of_group: BTreeMap<u32, Vec<&UdpEndpoints>> = BTreeMap::new();
+        for flow in &self.flows {
+            if let Endpoints::Udp(udp) = &flow.ends {
+                of_group.entry(flow.group).or_default().push(udp);
+            }
+        }
+        for (group, all) in of_group {
+            let name = &self.scenario.flows[group as usize].name;
+            let delays = all.iter().map(|udp| &udp.delay);
+            outcome::delay_columns(&format!("delay/{name}"), delays, columns);
+            let frames = all.iter().filter_map(|udp| udp.call()).map(|call| &call.frame_delay);
+            outcome::delay_columns(&format!("frame_delay/{name}"), frames, columns);
+        }
     }
 
     /// For each link, the payload delivered to flows whose path crosses it, in bytes.
@@ -266,6 +293,9 @@ fn summary(flow: &Flow, group: &str, goodput_bps: f64, [warm, end]: [Time; 2]) -
             let since = tcp.completions.iter().filter(|c| c.start >= warm);
             let mut took: Vec<f64> = since.map(|c| c.duration.as_secs()).collect();
             outcome::insert_completions(&mut took, &mut map);
+            if let Some(unfinished) = tcp.unfinished() {
+                map.insert("unfinished".into(), unfinished.into());
+            }
             if let Some(video) = flow.video_stats(warm, end) {
                 outcome::insert_video(&video, &mut map);
             }
