@@ -1,12 +1,14 @@
 """Rules of `explain` at their limits: growth of a queue by group, parameters, links."""
 
+import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from sojourn.explanation import links, parameters, rules
+from sojourn.explanation import links, live_link, parameters, rules
 from sojourn.result.result import Columns, Result
 
 RTT = "flows.rtt_s"
@@ -53,6 +55,12 @@ def test_growth_is_shared_by_what_arrived() -> None:
     log = log_of([(5, 1.0, 5.0, 2), (5, 6.0, 9.0, 0), (15, 6.5, 9.0, 1)])
     found = rules._grown(run_of("4s"), log)
     assert found == {"a": 0.25 * 15 * 1500, "b": 0.75 * 15 * 1500, "c": 0.0}
+
+
+def test_a_single_byte_is_growth() -> None:
+    """100 packets of one byte: intervals of 1 s. One of them waits from one to another."""
+    log = log_of([(99, 0.1, 0.2, 0), (1, 6.0, 8.0, 1)], size=1)
+    assert rules._grown(run_of("0s"), log) == {"a": 0.0, "b": 1.0, "c": 0.0}
 
 
 def told(rule: Any, qdisc: dict[str, Any], rtt_s: float, rate: str = "12mbit") -> list[str]:
@@ -195,3 +203,84 @@ def test_marks_are_missed_where_packets_arrived() -> None:
     assert "its queue stayed short" in of()[0]
     assert "it dropped 1 packet" in of(dropped_packets=1)[0]
     assert of(marked_packets=1) == of(arrived_packets=0) == []
+
+
+def reported(
+    up: dict[str, Any] | None = None,
+    down: dict[str, Any] | None = None,
+    spec: dict[str, Any] | None = None,
+    **other: Any,
+) -> list[tuple[str, str]]:
+    """Return rule and first evidence of the findings about a live link; `spec` is of the uplink."""
+    qdisc = {"name": "codel", "limit": "1000p", "target": "5ms", "interval": "100ms"}
+    plain = {"rate": "12mbit", "delay": "20ms", "qdisc": qdisc}
+    report = {
+        "spec": {"up": plain | (spec or {}), "down": plain | other.get("down_spec", {})},
+        "links": {"up": link_of(**(up or {})), "down": link_of(**(down or {}))},
+        "warnings": other.get("warnings", []),
+    }
+    return [(one.rule, next(iter(one.evidence))) for one in live_link._findings(report)]
+
+
+def test_the_busiest_direction_should_have_had_the_queue() -> None:
+    """An unknown utilisation is none; a full link is the bottleneck, whatever its queue."""
+    short = {"sojourn_max_s": 0.0005}
+    missing = [("no queue", "links.down.sojourn_max_s")]
+    assert reported({**short, "utilisation": 0.2}, {**short, "utilisation": 0.3}) == missing
+    assert reported({**short, "utilisation": None}, {**short, "utilisation": 0.3}) == missing
+    assert reported({**short, "utilisation": 0.2}, {"utilisation": 0.3}) == []
+    full = [("bottleneck", "links.up.utilisation")]
+    assert reported({**short, "utilisation": 0.95}, short) == full
+    nothing = {"arrived_packets": 0}
+    assert reported(nothing, nothing) == [("no packets", "links.up.arrived_packets")]
+
+
+def test_parameters_of_a_full_direction_are_compared_with_both_delays() -> None:
+    """20 + 20 ms; a trace has delays of its own, so it adds none."""
+    interval = {"qdisc": {"name": "codel", "target": "5ms", "interval": "30ms"}}
+    full = ("bottleneck", "links.up.utilisation")
+    low = ("interval below the RTT", "links.up.qdisc.interval")
+    busy = {"utilisation": 0.9}
+    assert reported(busy, spec=interval) == [full, low]
+    assert reported({"utilisation": 0.899}, spec=interval) == []
+    assert reported({"utilisation": None}, spec=interval) == []
+    assert reported(busy, spec=interval, down_spec={"trace": {}}) == [full]
+    still = {"delay": "0s"}
+    assert reported(busy, spec=interval | still, down_spec=still) == [full]
+
+
+def test_a_direction_with_ecn_that_only_dropped_is_reported() -> None:
+    """With ECN on, and drops; not if packets were marked."""
+
+    def of(ecn: Any, **up: Any) -> list[str]:
+        spec = {"qdisc": {"name": "codel", "target": "5ms", "interval": "100ms", **ecn}}
+        return [rule for rule, _ in reported(up, spec=spec)]
+
+    assert of({"ecn": True}, dropped_packets=5) == ["no marks"]
+    assert of({"ecn": True}) == of({"ecn": True}, dropped_packets=5, marked_packets=1) == []
+    assert of({"ecn": False}, dropped_packets=5) == of({}, dropped_packets=5) == []
+
+
+def test_warnings_of_a_link_are_sentences() -> None:
+    """An empty one does no harm."""
+    assert reported(warnings=["late"]) == [("accuracy", "warnings")]
+    assert reported(warnings=[""]) == [("accuracy", "warnings")]
+
+
+def test_a_report_is_the_last_object_of_a_file(tmp_path: Path) -> None:
+    """It has at least the known keys; the output of the command may precede it."""
+    file = tmp_path / "out.txt"
+    tree = dict.fromkeys(sorted(live_link.KEYS), 1)
+    first, last = (json.dumps({**tree, "n": n}, indent=2) for n in (1, 2))
+    for text in (last, f"x\n{last}", f"x\n{first}\n{last}\n", f"{{ no\n{last}"):
+        file.write_text(text)
+        found = live_link.report_in(file)
+        assert found is not None
+        assert found["n"] == 2
+    file.write_text(json.dumps(tree, indent=2))
+    assert live_link.report_in(file) == tree
+    del tree["trusted"]
+    for other in (json.dumps(tree, indent=2), "[\n]", "{\n", first + last):
+        file.write_text(other)
+        assert live_link.report_in(file) is None
+    assert live_link.report_in(tmp_path) is None
