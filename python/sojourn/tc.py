@@ -20,7 +20,7 @@ from sojourn import _sojourn
 from sojourn import qdisc as qdiscs
 from sojourn._sojourn import InputError
 from sojourn._util.base import Qdisc
-from sojourn._util.inputs import shown
+from sojourn._util.inputs import check_device, printable, shown
 from sojourn._util.units import bytes_of
 from sojourn.scenario import sqm
 from sojourn.scenario.load import Link, Scenario, canonical, plain
@@ -163,6 +163,7 @@ def export(
     devices = [dev] if isinstance(dev, str) else list(dev)
     if isinstance(given, Scenario) or (isinstance(given, Mapping) and "links" in given):
         return "\n".join(_scenario(given, devices, netem))
+    check_device("dev", devices[0])
     if isinstance(given, Link) or (isinstance(given, Mapping) and "name" not in given):
         return "\n".join(_link(_canonical({"link": plain(given)})["link"], devices[0], netem))
     return "\n".join(_qdisc(translate(given, rate), devices[0], "root handle 1:"))
@@ -215,7 +216,10 @@ def _scenario(given: Scenario | Mapping[str, Any], devices: list[str], netem: bo
     for name in named:
         if name not in whole:
             raise InputError(f"--dev {name}: the scenario has no link of that name")
-    rest = iter([one for one in devices if "=" not in one])
+    others = [one for one in devices if "=" not in one]
+    for name in (*named.values(), *others):
+        check_device("dev", name)
+    rest = iter(others)
     lines: list[str] = []
     for i, (name, link) in enumerate(whole.items()):
         device = named.get(name) or next(rest, f"eth{i}")
@@ -294,7 +298,7 @@ def _percent(share: float) -> str:
 
 
 def _qdisc(found: Table, dev: str, place: str) -> list[str]:
-    comments = [f"# {one}" for one in found["lost"]]
+    comments = [f"# {printable(one)}" for one in found["lost"]]
     return [*comments, f"tc qdisc replace dev {dev} {place} {found['line']}"]
 
 
@@ -337,7 +341,7 @@ def toml(found: Sequence[Table], rate: str | None = None) -> str:
         ]
         if one["qdisc"] is not None:
             lines.append(f"qdisc = {inline(one['qdisc'])}")
-        lines += [f"# lost: {lost}" for lost in one["lost"]]
+        lines += [f"# lost: {printable(lost)}" for lost in one["lost"]]
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
 

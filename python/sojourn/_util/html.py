@@ -1,10 +1,21 @@
-"""HTML of an object for notebooks; the module that makes it is looked up when first used.
+"""HTML: text in it, and of an object for notebooks, by a module that is imported when used.
 
 Scenarios, results, comparisons and disciplines show themselves as tables, which are made by modules
 that import those classes. Looking that module up by name keeps the imports free of cycles.
 """
 
+import html as standard
 from importlib import import_module
+
+from sojourn._util.inputs import printable_lines
+
+
+def escape(text: str, *, quote: bool = True) -> str:
+    """Return text for HTML, with a blank for each control or direction character.
+
+    `quote` is True to escape quotation marks, too, as values of attributes need.
+    """
+    return standard.escape(printable_lines(text), quote)
 
 
 def html(shown: object, maker: str = "sojourn.display.notebook.html") -> str | None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)
 
 
+def printable_lines(text: str) -> str:
+    """Return `text` as `printable` does, with its line ends kept."""
+    return text if text.isprintable() else "\n".join(map(printable, text.split("\n")))
+
+
 def brief(text: str) -> str:
     """Return `text` for a message without quotes: on one line, cut after 60 characters."""
     line = " ".join(printable(text).split())
@@ -80,6 +86,24 @@ def of_link(option: str, key: str, value: Any) -> str:
     except InputError as error:
         raise InputError(f"{option}: {str(error).removeprefix(f'link.{key}: ')}") from None
     return str(found["link"][key])
+
+
+DEVICE = re.compile(r"(?!\.{1,2}\Z|.*=\Z)[A-Za-z0-9_.][A-Za-z0-9_.@+%,=~-]{0,14}")
+"""Name of a network device: valid for the kernel, and without a meaning for a shell."""
+
+
+def check_device(option: str, name: str) -> str:
+    """Return the name of a network device.
+
+    Raises InputError, with the option, unless it has 1 to 15 characters that the kernel allows and
+    that mean nothing to a shell: the name is written into commands.
+    """
+    if not DEVICE.fullmatch(name):
+        allowed = '1 to 15 letters, digits and "_.@+%,=~-"'
+        raise InputError(
+            f"{option} {brief(name)}: write the name of a device, like eth0, allowed: {allowed}"
+        )
+    return name
 
 
 def bytes_of_file(path: Path) -> bytes:

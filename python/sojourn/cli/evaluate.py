@@ -66,7 +66,7 @@ def evaluate(
     if as_json:
         print(json.dumps(found.summary(), indent=2, allow_nan=False))
         return
-    from sojourn.display.summary import console
+    from sojourn.display.console import console
 
     screen = console()
     screen.print(table(found), soft_wrap=True)

@@ -69,7 +69,7 @@ def explain(
 
     from rich.text import Text
 
-    from sojourn.display.summary import console
+    from sojourn.display.console import console
 
     out = console()
     for n, (label, findings) in enumerate(found.items()):

@@ -18,7 +18,7 @@ from sojourn.custom.base import Custom
 from sojourn.custom.control import CongestionControl
 from sojourn.custom.source import TrafficSource
 from sojourn.display import parameters
-from sojourn.display.summary import console
+from sojourn.display.console import console
 from sojourn.display.table import Table
 from sojourn.scenario import missing, named
 
@@ -256,7 +256,7 @@ def _metric(spec: Spec) -> None:
 def _one(spec: Spec) -> None:
     out = console()
     others = f" (also {', '.join(spec['aliases'])})" if spec["aliases"] else ""
-    out.print(f"[bold]{spec['name']}[/]{others}: {escape(spec['about'])}")
+    out.print(f"[bold]{escape(spec['name'])}[/]{escape(others)}: {escape(spec['about'])}")
     if "decides" in spec:
         out.print(f"decides {escape(spec['decides'])}")
         out.print(f"state: {spec['state_bytes']:,} bytes with defaults, without queued packets")

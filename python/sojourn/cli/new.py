@@ -80,7 +80,7 @@ def _list(as_json: bool) -> None:
 
         print(json.dumps([{"name": name, "about": about(name)} for name in ORDER], indent=2))
         return
-    from sojourn.display.summary import console
+    from sojourn.display.console import console
     from sojourn.display.table import Table
 
     table = Table("template", "scenario", prose=[1])

@@ -21,7 +21,7 @@ app = typer.Typer(
 def list_command(as_json: Json = False) -> None:
     """List the papers."""
     from sojourn import papers
-    from sojourn.display.summary import console
+    from sojourn.display.console import console
     from sojourn.display.table import Table
 
     found = [papers.find(name) for name in papers.ids()]

@@ -48,8 +48,10 @@ def recommend(
     on which nothing was tuned.
     """
     from sojourn._util.files import check_file, replacing
+    from sojourn._util.inputs import check_device
     from sojourn.recommendation.answer import answer, prepare
 
+    check_device("--dev", dev)
     if out is not None:
         check_file(out, (".parquet",))
     question = prepare(
@@ -71,7 +73,7 @@ def _show(found: "Recommendation", dev: str) -> None:
     from textwrap import wrap
 
     from sojourn._util import units
-    from sojourn.display.summary import console
+    from sojourn.display.console import console
     from sojourn.display.table import Table
     from sojourn.recommendation.objective import FORMULAS
     from sojourn.recommendation.search import in_linux
@@ -85,7 +87,7 @@ def _show(found: "Recommendation", dev: str) -> None:
         for line in wrap(text, screen.width, initial_indent="  ", subsequent_indent="    "):
             say(line)
 
-    screen.print(f"[bold]{next(iter(found.table))}[/]")
+    screen.print(next(iter(found.table)), style="bold", markup=False)
     shaped = ", shaped to 95 % of the line" if found.line.shaped else ", at the rate of the line"
     say(f"in both directions{shaped}; objective: {FORMULAS[found.objective]}, less is better\n")
     if in_linux(found.qdisc["name"]):

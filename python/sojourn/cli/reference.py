@@ -14,7 +14,7 @@ from rich.padding import Padding
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
-from sojourn.display.summary import console
+from sojourn.display.console import console
 from sojourn.display.table import Table
 
 Spec = dict[str, Any]

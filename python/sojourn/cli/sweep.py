@@ -87,12 +87,13 @@ def sweep_command(
         return
     from sojourn._util.progress import amount
     from sojourn._util.units import counted
-    from sojourn.display.summary import console
+    from sojourn.display.console import console
 
     _print(_table(rows, axes_of(rows), list(USUAL)), list(USUAL))
     console().print(
         f"{made.executed} of {counted(len(rows), 'run')} made, {amount(made.packets)} packets in "
-        f"{made.wall_s:.1f} s; sojourn results {out} and sojourn plot {out} show more"
+        f"{made.wall_s:.1f} s; sojourn results {out} and sojourn plot {out} show more",
+        markup=False,
     )
 
 
@@ -259,7 +260,7 @@ def _table(rows: "pl.DataFrame", by: list[str], names: list[str]) -> "pl.DataFra
 
 def _print(frame: "pl.DataFrame", names: list[str]) -> None:
     """Print a table, with half the interval after each mean."""
-    from sojourn.display.summary import console
+    from sojourn.display.console import console
 
     console().print(_as_table(frame, names), soft_wrap=True)
 

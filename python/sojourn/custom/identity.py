@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sojourn._sojourn import InputError
-from sojourn._util.inputs import near, shown
+from sojourn._util.inputs import PATH_MAX, brief, near, shown
 from sojourn.custom import trust
 
 T = TypeVar("T")
@@ -97,18 +97,23 @@ def find(name: str, kind: type) -> None:
         module = _load_file(place)
     elif name in _classes:
         return
+    elif not all(part.isidentifier() for part in place.split(".")):
+        raise InputError(f"{shown(name)}: no module has this name; write FILE.py:CLASS")
     else:
         try:
             module = importlib.import_module(place)
         except ImportError as error:
-            raise InputError(f"{shown(name)}: {error}; write FILE.py:CLASS") from None
+            reason = brief(str(error))
+            raise InputError(f"{shown(name)}: {reason}; write FILE.py:CLASS") from None
     found: Any = module
     for part in qualname.split("."):
         found = getattr(found, part, None)
     if not (isinstance(found, type) and issubclass(found, kind)):
         known = [key for key, value in vars(module).items() if _is_own(value, kind, module)]
         hint = near(qualname, known) or (f" (known: {', '.join(known)})" if known else "")
-        raise InputError(f"{shown(name)}: {place} has no {kind.__name__} {shown(qualname)}{hint}")
+        raise InputError(
+            f"{shown(name)}: {brief(place)} has no {kind.__name__} {shown(qualname)}{hint}"
+        )
     register(found)
 
 
@@ -263,9 +268,10 @@ def _load_file(path: str) -> types.ModuleType:
     """Return the module of a Python file, executed again if the file has changed."""
     try:
         text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"{path}: {why}") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        there = path if len(path) <= PATH_MAX and path.isprintable() else brief(path)
+        raise InputError(f"{there}: {reason}") from None
     digest = Source("", path, text).digest
     name = f"_sojourn_file_{hashlib.sha256(f'{path} {digest}'.encode()).hexdigest()[:12]}"
     if name not in sys.modules:

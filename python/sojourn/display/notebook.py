@@ -4,7 +4,6 @@ The notebook's colours and fonts are used, light or dark. All text is escaped.
 """
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from rich.text import Text
 
 from sojourn._sojourn import InputError
 from sojourn._util.base import Model
+from sojourn._util.html import escape
 from sojourn._util.units import counted, duration, figures, rate, share, short
 from sojourn.custom.base import Custom
 from sojourn.display import parameters

@@ -1,9 +1,8 @@
 """Sparklines: small line graphs as inline SVG, in the colour of the text around them."""
 
-from html import escape
-
 import numpy as np
 
+from sojourn._util.html import escape
 from sojourn.result.result import Array
 
 WIDTH, HEIGHT = 120, 22

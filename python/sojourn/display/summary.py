@@ -1,18 +1,16 @@
 """Terminal reports of runs, comparisons, replays and steady states."""
 
-import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
 from sojourn import metrics
 from sojourn._util import units
+from sojourn.display.console import console
 from sojourn.display.table import Table
 from sojourn.metrics.overview import Group, completion_times, groups, rows
 from sojourn.result.result import Result
@@ -20,17 +18,6 @@ from sojourn.scenario import describe
 
 if TYPE_CHECKING:
     from sojourn.result.steady_state import Steady
-
-PIPED_WIDTH = 200
-"""Width in characters of output to a file or pipe, unless COLUMNS is set."""
-
-
-def console() -> Console:
-    """Return the console of standard output, with colours only on a terminal."""
-    known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
-    return Console(
-        file=sys.stdout, width=None if known else PIPED_WIDTH, highlight=False, soft_wrap=False
-    )
 
 
 def run_report(result: Result) -> None:
@@ -40,7 +27,7 @@ def run_report(result: Result) -> None:
     out.print()
     out.print(link_table(result), soft_wrap=True)
     for name in scenario["links"]:
-        out.print(f"{name}: {describe.link(scenario, name)}")
+        out.print(f"{name}: {describe.link(scenario, name)}", markup=False)
     out.print()
     out.print(flow_table(result), soft_wrap=True)
     if "live" in result.summary:

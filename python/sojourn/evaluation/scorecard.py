@@ -1,6 +1,5 @@
 """Scorecard: one HTML page without network access, a table for the terminal, Parquet and JSON."""
 
-import html
 import json
 import shlex
 from collections.abc import Mapping
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn import _sojourn
 from sojourn._util.files import naming, replacing, write_text
+from sojourn._util.html import escape
 from sojourn._util.units import counted, short, with_half
 from sojourn.evaluation.cases import CASES, CHOICES
 from sojourn.evaluation.figures import colour, figures
@@ -141,7 +141,7 @@ def notebook(found: "Evaluation") -> str:
             summary.add_row(label, *map(str, counts(found, label).values()))
     mode = "shortened" if found.quick else "full"
     seeds = counted(found.rows["seed"].n_unique(), "seed")
-    head = html.escape(f"RFC 7928, {mode}, at {', '.join(found.rates)}, {seeds}")
+    head = escape(f"RFC 7928, {mode}, at {', '.join(found.rates)}, {seeds}")
     said = "▲ better than drop-tail, ▼ worse, = no difference (95 % confidence)"
     return (
         f'<div style="color:inherit"><p><b>{head}</b></p>{table_html(summary)}'
@@ -157,7 +157,7 @@ def _asked(line: Line) -> str:
 
 def page(found: "Evaluation") -> str:
     """Return the scorecard as one page of HTML."""
-    e = html.escape
+    e = escape
     names = ", ".join(label for label in found.qdiscs if label != REFERENCE) or REFERENCE
     title = f"Scorecard of {names}"
     mode = "shortened (--quick)" if found.quick else "full"
@@ -223,7 +223,7 @@ def _disciplines(found: "Evaluation") -> str:
 
 def _result(found: "Evaluation") -> str:
     """Return the summary: how often each discipline is better and worse than drop-tail."""
-    e = html.escape
+    e = escape
     rows = []
     for label in found.qdiscs:
         if label == REFERENCE:
@@ -248,7 +248,7 @@ def _result(found: "Evaluation") -> str:
 
 
 def _legend(found: "Evaluation") -> str:
-    e = html.escape
+    e = escape
     items = []
     for n, label in enumerate(found.qdiscs):
         shade = "currentColor" if colour(n) == colour(6) else colour(n)
@@ -264,7 +264,7 @@ def _legend(found: "Evaluation") -> str:
 
 
 def _lines(found: "Evaluation", rate: str) -> str:
-    e = html.escape
+    e = escape
     heads = "".join(f"<th>{e(label)}</th>" for label in found.qdiscs)
     parts: list[str] = []
     last = ""

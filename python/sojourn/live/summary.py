@@ -84,11 +84,10 @@ def described(link: Mapping[str, Any]) -> str:
 
 def finish(run: LinkRun) -> None:
     """Print the traffic summary and the accuracy report."""
-    from rich.console import Console
-
+    from sojourn.display.console import console
     from sojourn.display.table import Table
 
-    out = Console(file=sys.stderr, highlight=False, soft_wrap=True)
+    out = console(file=sys.stderr, width=None, soft_wrap=True)
     happened = Table(
         "", "sent", "utilisation", "packets", "lost", "marked", "mean delay", "50 %", "99 %"
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn import tc
 from sojourn._sojourn import InputError
-from sojourn._util.inputs import near, shown
+from sojourn._util.inputs import check_device, near, shown
 from sojourn._util.lazy import Lazy
 from sojourn.recommendation import line as lines
 from sojourn.recommendation.line import HELD_OUT, LOADS, SHAPED, Line, Table
@@ -109,8 +109,10 @@ class Recommendation:
     def commands(self, dev: str = "eth0", ifb: str = "ifb0") -> str:
         """Return the commands of tc for both directions.
 
-        Raises InputError if Linux has no qdisc for the discipline.
+        Raises InputError if Linux has no qdisc for the discipline, or a name is not a device's.
         """
+        check_device("dev", dev)
+        check_device("ifb", ifb)
         made = self.links()
         if not self.line.shaped:
             lines = tc.export(self.qdisc, dev=dev, rate=made["up"]["rate"])

@@ -1,6 +1,5 @@
 """Report of a paper: report.html (self-contained), claims.json, report.md, the figures."""
 
-import html
 import json
 import math
 import re
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn import _sojourn
 from sojourn._util.files import naming, write_text
+from sojourn._util.html import escape
 from sojourn._util.progress import amount
 from sojourn.plotting.run import new_figure, styled, write
 from sojourn.reproduction import side_by_side
@@ -100,7 +100,7 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
 
 def as_html(outcome: Outcome, places: Path) -> str:
     """Return the whole report as one page with embedded figures."""
-    paper, e = outcome.paper, html.escape
+    paper, e = outcome.paper, escape
     parts = [
         f"<!doctype html><html lang=en><meta charset=utf-8><title>{e(title(outcome))}</title>",
         f"<style>{STYLE}</style><h1>{e(title(outcome))}</h1><p>{e(paper.reference)}</p>",
@@ -299,7 +299,7 @@ def _rows(one: Judged) -> list[list[str]]:
 
 
 def _claims_html(outcome: Outcome) -> str:
-    e = html.escape
+    e = escape
     lines = ["<table><tr>" + "".join(f"<th>{e(c)}</th>" for c in COLUMNS) + "</tr>"]
     for one in outcome.claims:
         claim, rows = one.claim, _rows(one)
@@ -329,7 +329,7 @@ def _table_html(
     heads: Sequence[str], rows: Sequence[Sequence[str]], shade: int | None = None
 ) -> str:
     """Return a table in HTML; the column `shade` has verdicts."""
-    e = html.escape
+    e = escape
     lines = ["<table><tr>" + "".join(f"<th>{e(c)}</th>" for c in heads) + "</tr>"]
     for row in rows:
         cells = (
@@ -341,7 +341,7 @@ def _table_html(
 
 
 def _frame_html(frame: "pl.DataFrame") -> str:
-    e = html.escape
+    e = escape
     lines = ["<table><tr>" + "".join(f"<th>{e(c)}</th>" for c in frame.columns) + "</tr>"]
     cells = (("".join(f"<td>{e(_cell(v))}</td>" for v in row)) for row in frame.iter_rows())
     lines += [f"<tr>{row}</tr>" for row in cells]
@@ -352,7 +352,7 @@ def _paragraphs(text: str) -> str:
     """Convert the Markdown of the prose to HTML: paragraphs, lists, `code`, **bold**."""
     blocks = []
     for block in re.split(r"\n\s*\n", text.strip()):
-        told = html.escape(block)
+        told = escape(block)
         told = re.sub(r"`([^`]+)`", r"<code>\1</code>", told)
         told = re.sub(r"\*\*([^*]+)\*\*", r"<b>\1</b>", told)
         if told.startswith("- "):

@@ -5,7 +5,7 @@ from pathlib import Path
 from rich.markup import escape
 from rich.text import Text
 
-from sojourn.display.summary import console
+from sojourn.display.console import console
 from sojourn.display.table import Table
 from sojourn.reproduction.claims import kind
 from sojourn.reproduction.paper import Outcome

@@ -155,7 +155,7 @@ class Scenario(Table, kw_only=True, frozen=True):
     """
 
     name: str | None = None
-    """Name of the scenario, shown in titles. Text; default scenario."""
+    """Name of the scenario, shown in titles: printable text. Text; default scenario."""
 
     duration: str
     """Simulated time. Duration; 1ns to 10000000s; required."""

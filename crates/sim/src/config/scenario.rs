@@ -93,7 +93,7 @@ impl Scenario {
             None => Ok(Vec::new()),
         };
         let scenario = Scenario {
-            name: fields.text("name")?,
+            name: title(&fields)?,
             duration,
             warmup,
             seed: fields.read_or_default("seed")?,
@@ -293,6 +293,13 @@ pub(crate) fn write_object<'a>(
         write!(text, "{}{}:{value}", if i > 0 { ',' } else { '{' }, json!(name))?;
     }
     text.write_char('}')
+}
+
+/// Name of the scenario.
+fn title(fields: &KeyReader) -> Result<String> {
+    let name = fields.text("name")?;
+    parse::check_title(&name).map_err(|e| e.at("name"))?;
+    Ok(name)
 }
 
 fn in_range<T: Value>(value: T, lo: T, hi: T) -> Result<T> {

@@ -82,7 +82,7 @@ pub static SCENARIO: Table = Table {
             "name",
             "text",
             Is("scenario"),
-            "Name of the scenario, shown in titles.",
+            "Name of the scenario, shown in titles: printable text.",
             "\"home-uplink\"",
         ),
         key("duration", "duration", Required, "Simulated time.", "\"60s\"")

@@ -382,6 +382,19 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
+/// Check a title: text without characters that move the cursor, or reorder or hide other text.
+pub(crate) fn check_title(title: &str) -> Result<()> {
+    let unseen = |c: &char| {
+        c.is_control()
+            || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+            || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
+    };
+    title.chars().find(unseen).map_or(Ok(()), |c| {
+        let code = u32::from(c);
+        Err(Error::new(format!("has the control character U+{code:04X}, allowed: printable text")))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -428,6 +441,19 @@ mod tests {
         for (text, why) in cases {
             let error = parse_call(text).unwrap_err().to_string();
             assert!(error.contains(why), "{error:?} for {text:?}");
+        }
+    }
+
+    #[test]
+    fn titles_have_no_control_or_direction_characters() {
+        for title in ["", "scenario", "Büro 3: 5 → 6 Mbit/s, 日本", "a b"] {
+            assert_eq!(check_title(title), Ok(()), "{title}");
+        }
+        for c in
+            ['\0', '\n', '\t', '\u{1b}', '\u{7f}', '\u{9b}', '\u{202e}', '\u{2066}', '\u{feff}']
+        {
+            let error = check_title(&format!("a{c}b")).unwrap_err().to_string();
+            assert!(error.contains(&format!("U+{:04X}", u32::from(c))), "{error}");
         }
     }
 }
