@@ -218,16 +218,17 @@ impl Link {
         self.transmitter.stats()
     }
 
-    /// Share of the measured interval in which the link was sending. On a link with
-    /// [`Opportunities`], share of the offered bytes that was used, framing included. At most 1;
-    /// `None` if nothing was offered.
+    /// Share of the measured interval in which the link was sending. With a [`TokenBucket`], share
+    /// in which the bucket was not full. With [`Opportunities`], share of the offered bytes that
+    /// was used, framing included. At most 1; `None` if nothing was offered.
     pub fn utilisation(&mut self) -> Option<f64> {
         let [used, offered] = self.usage();
         (offered > 0).then(|| used as f64 / offered as f64)
     }
 
     /// Used and offered capacity of the measured interval so far: nanoseconds of sending and of
-    /// time; on a link with [`Opportunities`], bytes.
+    /// time; on a link with [`Opportunities`], bytes. Between two calls the used capacity grows by
+    /// no more than the offered one.
     pub fn usage(&mut self) -> [u64; 2] {
         self.transmitter.usage()
     }

@@ -1,5 +1,5 @@
-//! Every ratio of a result is between 0 and 1 for every discipline and load: numerator and
-//! denominator count the same packets, those that arrive in the measured interval.
+//! Every ratio of a result is between 0 and 1 for every discipline, kind of link and load:
+//! numerator and denominator count the same packets, those that arrive in the measured interval.
 
 mod common;
 use common::run;
@@ -83,6 +83,73 @@ fn ratios_of_every_discipline_at_the_end_of_an_overload() {
             }
         }
     }
+}
+
+/// Kinds of links, each faster than the shapers below, and the same with a shaper in a discipline.
+fn kinds() -> Vec<(&'static str, Value)> {
+    let opportunities = [1, 3, 4, 6, 9, 9, 9, 10, 16, 18, 29, 29, 30, 41, 59, 72, 72, 74, 99];
+    vec![
+        ("constant rate", json!({"rate": "1mbit"})),
+        (
+            "opportunities",
+            json!({"rate": "1mbit",
+            "trace": {"opportunities_ms": opportunities}}),
+        ),
+        (
+            "rates",
+            json!({"rate": "1mbit", "trace": {"t_ns": [0, 90_000_000, 130_000_000],
+            "rate_bps": [2_000_000, 0, 300_000], "repeat": "200ms"}}),
+        ),
+        ("token bucket", json!({"rate": "1mbit", "burst": "20kB"})),
+    ]
+}
+
+/// A discipline with its defaults, and with each of its shapers at 30 and 300 kbit/s.
+fn shaped(entry: &sojourn_aqm::registry::QdiscEntry) -> Vec<Value> {
+    let rates = ["rate", "rates", "bandwidth", "maxrate"];
+    let known = entry.params();
+    let shapers = rates.iter().filter(|name| known.iter().any(|row| row.name == **name));
+    let with = |name: &&str| {
+        ["30kbit", "300kbit"].map(|rate| {
+            let rate = if *name == "rates" { json!([rate]) } else { json!(rate) };
+            json!({"name": entry.name, "limit": "40kB", *name: rate})
+        })
+    };
+    let plain = json!({"name": entry.name, "limit": "40kB"});
+    std::iter::once(plain).chain(shapers.flat_map(with)).collect()
+}
+
+#[test]
+fn shares_of_short_runs_of_every_discipline_on_every_kind_of_link() {
+    let mut shapers = 0;
+    for entry in sojourn_aqm::registry::REGISTRY {
+        for qdisc in shaped(entry) {
+            for (kind, mut link) in kinds() {
+                link["qdisc"] = qdisc.clone();
+                // Ends and warm-ups at unrelated times, so that some runs end while the link waits
+                // for a shaper, and some warm-ups end within a packet.
+                for (i, [warmup, end]) in
+                    [[0, 37], [61, 113], [149, 409], [501, 2003]].into_iter().enumerate()
+                {
+                    let out = run(&json!({
+                        "duration": format!("{end}ms"), "warmup": format!("{warmup}ms"),
+                        "seed": i, "sample": "7ms", "links": {"l": link},
+                        "flows": [
+                            {"name": "bursts", "count": 2, "path": ["l"],
+                             "source": {"name": "onoff", "rate": "800kbit", "packet": "1400B",
+                                        "on": "60ms", "off": "200ms"}},
+                            {"name": "few", "path": ["l"],
+                             "source": {"name": "cbr", "rate": "20kbit", "packet": "300B"}},
+                            {"name": "tcp", "path": ["l"], "rtt": "20ms"},
+                        ]
+                    }));
+                    check(&format!("{qdisc}, {kind}, {warmup} to {end} ms"), &out);
+                }
+            }
+            shapers += usize::from(qdisc.as_object().unwrap().len() > 2);
+        }
+    }
+    assert!(shapers >= 8, "htb, tbf, cake and fq have shapers: {shapers}");
 }
 
 #[test]

@@ -17,8 +17,12 @@ pub struct TokenBucket {
     tokens: i64,
     /// Time of `tokens`.
     at: Time,
-    /// Transmission time of the packets of the measured interval.
-    used: Span,
+    /// Time at which the bucket is full if no packet is sent before.
+    full_at: Time,
+    /// Time in which the bucket was not full, up to `at`.
+    filling: Span,
+    /// The same at the start of the measured interval.
+    before: Span,
 }
 
 /// Transmission time of `bytes`, whole nanoseconds.
@@ -30,7 +34,8 @@ fn lasts(rate: Rate, bytes: u64) -> i64 {
 impl TokenBucket {
     /// Creates a full bucket of this size.
     pub fn new(size: Bytes) -> TokenBucket {
-        TokenBucket { size, tokens: i64::MAX, at: Time::ZERO, used: Span::ZERO }
+        let (at, full_at) = (Time::ZERO, Time::ZERO);
+        TokenBucket { size, tokens: i64::MAX, at, full_at, filling: Span::ZERO, before: Span::ZERO }
     }
 
     /// Time from which on the next packet may leave.
@@ -44,19 +49,26 @@ impl TokenBucket {
         let earned = i64::try_from((at - self.at).0).unwrap_or(i64::MAX);
         let full = lasts(rate, self.size.0);
         let cost = lasts(rate, len.into());
+        self.filling = self.filling_until(at);
         self.tokens = self.tokens.saturating_add(earned).min(full) - cost;
         self.at = at;
-        self.used = Span(self.used.0.saturating_add(cost.cast_unsigned()));
+        self.full_at = at + Span((full - self.tokens).max(0).cast_unsigned());
         self.ready_at()
     }
 
-    pub(super) fn begin(&mut self) {
-        self.used = Span::ZERO;
+    /// Time in which the bucket was not full, up to `now`.
+    fn filling_until(&self, now: Time) -> Span {
+        self.filling + now.min(self.full_at).since(self.at)
     }
 
-    /// Transmission time of the packets of the measured interval.
-    pub(super) fn used(&self) -> Span {
-        self.used
+    pub(super) fn begin(&mut self, now: Time) {
+        self.before = self.filling_until(now);
+    }
+
+    /// Time of the measured interval in which the bucket was not full. Without a burst, this is
+    /// the time in which a transmitter would send the packets.
+    pub(super) fn used(&self, now: Time) -> Span {
+        Span(self.filling_until(now).0 - self.before.0)
     }
 }
 
@@ -136,9 +148,54 @@ mod tests {
         link.push(Time(8_000_000), Packet { len: 1000, ..Packet::default() });
         link.advance(Time(9_000_000));
         assert_eq!(link.utilisation(), Some(1.0), "at most 1, after a burst");
+        // The second packet used the bucket of 9 to 10 ms, as its transmission would use a link.
         link.reset_stats(Time(9_000_000));
-        link.advance(Time(10_000_000));
+        link.advance(Time(12_000_000));
+        assert_eq!(link.utilisation(), Some(1.0 / 3.0));
+        link.reset_stats(Time(12_000_000));
+        link.advance(Time(13_000_000));
         assert_eq!(link.utilisation(), Some(0.0), "of this interval alone");
+    }
+
+    #[test]
+    fn the_use_of_a_bucket_grows_no_faster_than_time() {
+        // Bursts after idle times, and a rate that changes while the bucket fills.
+        let mut link = link(3000, &[]);
+        let mut last = [0, 0];
+        for ms in 0..400 {
+            let now = Time(ms * 1_000_000);
+            if ms % 37 == 0 {
+                let rate = [8_000_000, 500_000, 90_000_000][ms as usize % 3];
+                link.change(now, LinkSpec::new(Rate(rate), Span::ms(10)));
+            }
+            let burst = if ms % 20 < 3 { ms % 7 } else { 0 };
+            for _ in 0..burst {
+                link.push(now, Packet { len: 1000, ..Packet::default() });
+            }
+            link.advance(now);
+            let [used, offered] = link.usage();
+            assert!(used >= last[0] && used - last[0] <= offered - last[1], "{ms} ms: {used}");
+            last = [used, offered];
+        }
+        assert!(last[0] > 100_000_000 && last[0] < 390_000_000, "{last:?}");
+    }
+
+    #[test]
+    fn without_a_burst_the_use_is_that_of_a_transmitter() {
+        let arrivals = [0, 0, 500, 9000, 9100, 20_000];
+        let (mut bucket, mut plain) = (link(0, &[]), link(0, &[]));
+        plain.transmitter.bucket = None;
+        for us in arrivals {
+            for link in [&mut bucket, &mut plain] {
+                link.push(Time(us * 1000), Packet { len: 1000, ..Packet::default() });
+            }
+            assert_eq!(bucket.usage(), plain.usage(), "{us} us");
+        }
+        for us in [20_300, 21_000, 25_000] {
+            bucket.advance(Time(us * 1000));
+            plain.advance(Time(us * 1000));
+            assert_eq!(bucket.usage(), plain.usage(), "{us} us");
+        }
     }
 
     #[test]

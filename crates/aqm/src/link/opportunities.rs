@@ -29,6 +29,11 @@ pub struct Opportunities {
     taken: u64,
     /// Bytes that the current opportunity can still carry.
     left: u64,
+    /// Opportunity that carries the last byte of the packet sent last, numbered as `taken`, and
+    /// the bytes left in it after that packet. They change only when a packet is sent, while
+    /// `taken` and `left` also move on an idle link.
+    last: u64,
+    last_left: u64,
     /// At the start of the measured interval: number of opportunities so far, and unsent bytes of
     /// the packet in transmission.
     before: u64,
@@ -53,7 +58,8 @@ impl Opportunities {
             return Err(Error::new("an opportunity delivers at least a byte"));
         }
         let (bytes, header) = (bytes.into(), header.into());
-        Ok(Opportunities { moments, bytes, header, taken: 0, left: 0, before: 0, owed: 0 })
+        let (taken, left, last, last_left, before, owed) = (0, 0, 0, 0, 0, 0);
+        Ok(Opportunities { moments, bytes, header, taken, left, last, last_left, before, owed })
     }
 
     /// Times of one period.
@@ -97,13 +103,14 @@ impl Opportunities {
             at = self.take();
         }
         self.left -= len;
+        (self.last, self.last_left) = (self.taken, self.left);
         (at, if self.left > 0 { at } else { self.take() })
     }
 
     /// Bytes of the packet in transmission that are sent after `now`.
     fn owed(&self, now: Time) -> u64 {
-        let ahead = self.taken.saturating_sub(self.by(now));
-        (ahead * self.bytes).saturating_sub(self.left)
+        let ahead = self.last.saturating_sub(self.by(now));
+        (ahead * self.bytes).saturating_sub(self.last_left)
     }
 
     pub(super) fn begin(&mut self, now: Time) {
@@ -184,6 +191,26 @@ mod tests {
         // the fourth has 1500 more at 20 and ends at 25 with 900; the fifth shares that one.
         push(&mut l, 0, &[500, 600, 1300, 3000, 600]);
         assert_eq!(arrivals(&mut l), [(15, 500), (15, 600), (16, 1300), (35, 3000), (35, 600)]);
+    }
+
+    #[test]
+    fn nothing_is_used_while_a_shaper_waits() {
+        // One packet of 1500 bytes per 10 ms; the bucket of tbf holds one packet.
+        let settings = [("rate", Setting::Text("1200kbit")), ("burst", Setting::Text("1500B"))];
+        let made = crate::build("tbf", &settings, Rate(1_200_000)).unwrap();
+        let spec = LinkSpec::new(Rate(1_200_000), Span::ms(10));
+        let mut l = Link::new(spec, made.qdisc, rand_pcg::Pcg64Mcg::seed_from_u64(1)).unwrap();
+        let moments = vec![Span::ms(5), Span::ms(16), Span::ms(100)];
+        l.set_opportunities(Opportunities::new(moments, 1500, 0).unwrap());
+        push(&mut l, 0, &[1500, 1500]);
+        for (ms, used) in [(4, None), (5, Some(1.0)), (15, Some(1.0)), (16, Some(1.0))] {
+            l.advance(Time(ms * 1_000_000));
+            assert_eq!(l.utilisation(), used, "{ms} ms: the tokens of the second come at 15 ms");
+        }
+        let sent: Vec<_> = core::iter::from_fn(|| l.pop_in_flight()).map(|(at, _)| at).collect();
+        assert_eq!(sent, [15, 26].map(|ms| Time(ms * 1_000_000)));
+        l.advance(Time(100_000_000));
+        assert_eq!(l.utilisation(), Some(2.0 / 3.0));
     }
 
     #[test]

@@ -405,7 +405,7 @@ impl Transmitter {
             opportunities.begin(now);
         }
         if let Some(bucket) = &mut self.bucket {
-            bucket.begin();
+            bucket.begin(now);
         }
     }
 
@@ -422,10 +422,9 @@ impl Transmitter {
             return opportunities.usage(self.now, departed_packets, departed_bytes);
         }
         let sending = self.sending();
-        let used = self.bucket.as_ref().map(|bucket| bucket.used());
+        let used = self.bucket.as_ref().map(|bucket| bucket.used(self.now));
         let stats = self.stats();
-        let window = stats.window();
-        [used.map_or_else(|| stats.busy(sending), |used| used.min(window)).0, window.0]
+        [used.unwrap_or_else(|| stats.busy(sending)).0, stats.window().0]
     }
 
     /// Rest of the current transmission.

@@ -198,7 +198,7 @@ pub fn replay(
 /// Server of the queue: a link, or the token bucket of HTB.
 enum Server {
     Link(Box<Link>),
-    Htb(Htb),
+    Htb(Box<Htb>),
 }
 
 impl Server {
@@ -214,7 +214,7 @@ impl Server {
             let htb = Htb::new(rate, burst, qdisc, rng)
                 .with_departures(options.departures.unwrap_or_default())
                 .with_updates(options.updates.unwrap_or_default());
-            return Ok(Server::Htb(htb));
+            return Ok(Server::Htb(htb.into()));
         }
         let mut link = Box::new(Link::new(spec, qdisc, Boxed(rng))?);
         link.enable_packet_log();

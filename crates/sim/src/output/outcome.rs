@@ -126,7 +126,7 @@ pub fn ratio(a: f64, b: f64) -> Json {
 /// `loss_rate` and `mark_rate` are fractions of the packets that arrived in the interval; the
 /// counts of dropped and marked packets and bytes refer to the same packets. Departures are
 /// transmissions started in the interval, sojourn times those of departed packets, `utilisation` is
-/// a fraction of time.
+/// a fraction of time, or of the bytes of delivery opportunities (see [`Link::utilisation`]).
 pub fn link_summary(name: &str, link: &mut Link, goodput_bps: f64) -> Json {
     let utilisation = link.utilisation();
     let t = link.stats();
