@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from sojourn._util.paths import links_of
 from sojourn._util.units import counted, duration, figures, rate, seconds, share
 from sojourn.explanation import links
 from sojourn.explanation.finding import Finding
@@ -78,7 +79,7 @@ def _sender(result: Result, name: str) -> Iterator[Finding]:
     """Name the group that made a queue grow, or, without a packet log, that sent most."""
     log = result.links[name].packet_log
     grown = _grown(result, log) if log and len(log.arrived_s) else {}
-    groups = [flow["name"] for flow in result.scenario["flows"] if name in flow["path"]]
+    groups = [flow["name"] for flow in result.scenario["flows"] if name in links_of(flow)]
     sent = {
         group: sum(one["goodput_bps"] for one in select.flows_of(result, group)) for group in groups
     }
@@ -211,7 +212,7 @@ def _marks(result: Result) -> Iterator[Finding]:
         capable = [
             flow["name"]
             for flow in result.scenario["flows"]
-            if name in flow["path"] and ("ecn" in flow or flow.get("tcp", {}).get("ecn"))
+            if name in links_of(flow) and ("ecn" in flow or flow.get("tcp", {}).get("ecn"))
         ]
         if capable:
             yield from links.no_marks(name, link, f"there and in {' and '.join(capable)}")
@@ -230,7 +231,7 @@ def _underused(result: Result) -> Iterator[Finding]:
         endless = [
             f["name"]
             for f in result.scenario["flows"]
-            if f["source"]["name"] == "bulk" and name in f["path"]
+            if f["source"]["name"] == "bulk" and name in links_of(f)
         ]
         if use is None or use >= links.BUSY or not endless or not link["dropped_packets"]:
             continue
@@ -249,7 +250,7 @@ def _parameters(result: Result) -> Iterator[Finding]:
         times = [
             one["rtt_s"]
             for flow in result.scenario["flows"]
-            if name in flow["path"]
+            if name in links_of(flow)
             for one in select.flows_of(result, flow["name"])
             if one["kind"] == "tcp"
         ]

@@ -3,11 +3,11 @@
 import numpy as np
 
 from sojourn.metrics.registry import metric
+from sojourn.result.ideal import slowdowns_of
 from sojourn.result.result import Array, Result
 from sojourn.result.select import (
     completed,
     flows_of,
-    ideal_fct_s,
     nearest_rank,
     of_groups,
     since_warmup,
@@ -63,23 +63,29 @@ def afct_improvement(result: Result, reference: Result, group: str | None = None
     return (theirs - ours) / theirs if ours is not None and theirs else None
 
 
-@metric("ratio", "Alizadeh et al., pFabric, SIGCOMM 2013 (normalised completion time)")
+@metric("ratio", "Alizadeh et al., pFabric, SIGCOMM 2013; Li et al., HPCC, SIGCOMM 2019")
 def slowdowns(result: Result, group: str | None = None) -> Array:
     """Completion time of each finished transfer divided by the ideal, in order of their starts.
 
-    The ideal is the time on an empty path: one round trip for the SYN, slow start from the initial
-    window until it fills the path, the rest at the rate of the slowest link, and half a round trip.
+    The ideal is the time of a lone transfer that no window limits: the base round trip, if a
+    connection was opened for it; the delays of the links on the flow's own path; and the time in
+    which these send its packets at line rate, headers included. The slowest link sends all
+    packets; each other link adds the time of one. So a slowdown is at least 1, and slow start
+    counts as delay, as in the papers.
+
+    The base round trip is `rtt` and the transmission of a packet without payload by each link of
+    both directions. It counts no more than the start-up time of the transfer. A request before
+    the transfer is not part of the ideal.
+
+    The rate of a link whose rate changes is the highest one, its delay the shortest. A link with
+    delivery opportunities has no rate and is refused.
     """
     done = completed(result, group)
     order = np.argsort(done["start_s"], kind="stable")
-    flows = list(result.flows.values())
-    pairs = zip(done["flow"][order], done["bytes"][order], strict=True)
-    ideal = np.array([ideal_fct_s(result, flows[i], int(size)) for i, size in pairs])
-    ratio: Array = done["duration_s"][order] / ideal
-    return ratio
+    return slowdowns_of(result, {name: column[order] for name, column in done.items()})
 
 
-@metric("ratio", "Alizadeh et al., pFabric, SIGCOMM 2013 (normalised completion time)")
+@metric("ratio", "Alizadeh et al., pFabric, SIGCOMM 2013; Li et al., HPCC, SIGCOMM 2019")
 def slowdown_mean(
     result: Result, group: str | None = None, sizes: tuple[float, float] = (0, np.inf)
 ) -> float | None:

@@ -23,8 +23,8 @@ def utilisation(result: Result, link: str) -> float | None:
     """Share of the measured interval in which `link` was sending, from 0 to 1.
 
     On a link with a token bucket (`burst`): the share in which the bucket was not full, which is
-    the time in which a transmitter would send the packets. On a link with recorded delivery opportunities: the share of their bytes that packets used,
-    each with 4 bytes of framing.
+    the time in which a transmitter would send the packets. On a link with recorded delivery
+    opportunities: the share of their bytes that packets used, each with 4 bytes of framing.
     """
     value: float | None = result.links[link]["utilisation"]
     return value

@@ -10,6 +10,7 @@ from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
 from sojourn._util.lazy import Lazy
 from sojourn._util.order import quantity
+from sojourn._util.paths import links_of
 from sojourn._util.units import counted, figures
 from sojourn.metrics.labels import label
 from sojourn.plotting.lines import style
@@ -281,5 +282,6 @@ def _links(scenario: Mapping[str, Any], y: str) -> list[str]:
         return [owner]
     for flow in scenario["flows"]:
         if flow["name"] == owner:
-            return [name for name in scenario["links"] if name in flow["path"]][:LINKS_SAID]
+            crossed = set(links_of(flow))
+            return [name for name in scenario["links"] if name in crossed][:LINKS_SAID]
     return [compared_link(dict(scenario), None)]

@@ -10,6 +10,7 @@ from typing import Any
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, of_link, shown
+from sojourn._util.paths import links_of
 from sojourn._util.units import bps_of, seconds
 from sojourn.scenario import link_trace
 
@@ -176,7 +177,11 @@ def _flows_of(path: Path, trust: bool) -> tuple[Table, ...]:
         whole = canonical(tree)
     except InputError as error:
         raise InputError(f"--traffic: {path}: {error}") from None
-    used = {link for flow in whole["flows"] for link in (*flow["path"], *flow["return_path"])}
+    used = {
+        link
+        for flow in whole["flows"]
+        for link in (*links_of(flow), *links_of(flow, "return_path"))
+    }
     if not used <= {"up", "down"}:
         names = ", ".join(sorted(used))
         raise InputError(f"--traffic: {path}: its links must be called up and down, not {names}")

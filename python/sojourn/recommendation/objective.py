@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sojourn import metrics
+from sojourn._util.paths import links_of
 from sojourn._util.units import bps_of, seconds
 from sojourn.recommendation.line import SHAPED
 from sojourn.result import select
@@ -113,7 +114,7 @@ class Measured:
             select.jain([f["goodput_bps"] for f in select.flows_of(result, name)])
             for name in endless
         ]
-        used = {link for name in endless for link in groups[name]["path"]}
+        used = {link for name in endless for link in links_of(groups[name])}
         line = sum(map(partial(_capacity_bps, result), used)) / (SHAPED if self.shaped else 1.0)
         goodput = sum(f["goodput_bps"] for f in result.flows.values() if f["kind"] == "tcp")
         return {

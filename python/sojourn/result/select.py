@@ -1,4 +1,4 @@
-"""Parts of a Result that metrics read: flows of a group, transfers, buffers, ideal times."""
+"""Parts of a Result that metrics read: flows of a group, transfers, buffers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sojourn._sojourn import InputError
-from sojourn._util.units import bps_of, bytes_of, seconds
+from sojourn._util.units import bytes_of, seconds
 from sojourn.result.result import Array, Record, Result
 
 GRAIN_S = 1e-9
@@ -34,31 +34,6 @@ def nearest_rank(ascending: Array, share: float) -> float | None:
     """
     n = len(ascending)
     return float(ascending[max(1, int(np.ceil(share * n))) - 1]) if n else None
-
-
-def ideal_fct_s(result: Result, flow: Record, size: int) -> float:
-    """Return the completion time (s) of a transfer of `size` bytes on an otherwise empty path.
-
-    Links have the `rate` of the scenario, without `changes` and traces.
-    """
-    group = declared(result, flow["group"])
-    tcp = group["tcp"]
-    packet, header = bytes_of(tcp["packet"]), bytes_of(tcp["header"])
-    payload = packet - header
-    window = _initial_window(tcp, payload)
-    rates = [bps_of(result.scenario["links"][link]["rate"]) for link in group["path"]]
-    rate, rtt = min(rates), flow["rtt_s"]
-    packets, t = -(-size // payload), rtt
-    while packets > window and window * packet * 8 < rate * rtt:
-        t, packets, window = t + rtt, packets - window, 2 * window
-    return float(t + packets * packet * 8 / rate + rtt / 2)
-
-
-def _initial_window(tcp: dict[str, Any], payload: int) -> int:
-    given: str = tcp["initial_window"]
-    if given.endswith("p"):
-        return int(given[:-1])
-    return max(1, bytes_of(given) // payload)
 
 
 def window_s_of(result: Result) -> float:

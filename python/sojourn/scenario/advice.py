@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _sojourn
+from sojourn._util.paths import links_of
 from sojourn._util.units import bps_of, bytes_of, counted, duration, seconds
 
 MOST = 5
@@ -41,14 +42,14 @@ def warnings_of(scenario: Tree) -> list[str]:
     """Return the warnings about a canonical scenario: links first, then flows."""
     found: list[str] = []
     flows, links = scenario["flows"], scenario["links"]
-    ahead = [_links_of(flow["path"], links) for flow in flows]
-    back = [_links_of(flow["return_path"], links) for flow in flows]
+    ahead = [links_of(flow) for flow in flows]
+    back = [links_of(flow, "return_path") for flow in flows]
     crossing: dict[str, list[Tree]] = {name: [] for name in links}
     forward: dict[str, list[Tree]] = {name: [] for name in links}
     for flow, there, home in zip(flows, ahead, back, strict=True):
         for name in there:
             forward[name].append(flow)
-        for name in there | home:
+        for name in dict.fromkeys([*there, *home]):
             crossing[name].append(flow)
     for name, link in links.items():
         if not crossing[name]:
@@ -174,18 +175,6 @@ def _times(flow: Tree, scenario: Tree) -> Iterator[str]:
         yield f".source.start: it never starts, as the run ends at {scenario['duration']}"
     elif ends <= seconds(scenario["warmup"]):
         yield f".source.stop: it stops before the measurement begins at {scenario['warmup']}"
-
-
-def _links_of(path: Iterable[str], links: Tree) -> set[str]:
-    """Return the links on `path`, in which {i} is the index of a flow."""
-    found: set[str] = set()
-    for name in path:
-        if "{i}" in name:
-            pattern = re.compile(re.escape(name).replace(r"\{i\}", r"\d+"))
-            found |= {link for link in links if pattern.fullmatch(link)}
-        else:
-            found.add(name)
-    return found
 
 
 def _has_ecn(flow: Tree) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import brief, near, shown
+from sojourn._util.paths import INDEX, path_of
 from sojourn._util.units import seconds
 from sojourn.custom import trust
 from sojourn.scenario.load import Scenario, Table, canonical
@@ -122,15 +123,18 @@ def compared_link(whole: Table, chosen: str | None) -> str:
     """Return the link of a canonical scenario whose discipline is compared.
 
     This is `chosen`, or the link called bottleneck, or the first link on the path of the first
-    flow.
+    group that all of its flows cross, or else the first link of its first flow.
     """
     links = list(whole["links"])
     if chosen is not None:
         if chosen not in links:
             raise InputError(f"--link: unknown link {shown(chosen)}{near(chosen, links)}")
         return chosen
-    first: str = whole["flows"][0]["path"][0]
-    return "bottleneck" if "bottleneck" in links else first
+    if "bottleneck" in links:
+        return "bottleneck"
+    first: Table = whole["flows"][0]
+    shared = [link for link in first["path"] if INDEX not in link]
+    return (shared or path_of(first, 0))[0]
 
 
 def check_tcp_flows(whole: Table, names: Sequence[str]) -> None:

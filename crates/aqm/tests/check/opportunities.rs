@@ -24,7 +24,7 @@ fn moments(rng: &mut Pcg64Mcg) -> Vec<Span> {
     lap
 }
 
-/// What the naive link did.
+/// Record of the naive link.
 #[derive(Default)]
 struct Naive {
     /// Deliveries with times.
