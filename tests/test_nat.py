@@ -1,68 +1,19 @@
 """Address translation of a link (`--nat`): it works, and leaves nothing behind."""
 
-import json
-import os
 import shlex
 import shutil
-import subprocess
-import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from conftest import Command
-from live_link import ENVIRONMENT, arguments, python, require
+from live_link import arguments, python
+from nat_testbed import ASK, in_world, other, without
 from nat_world import HERE, HERE6, NEIGHBOUR, NEIGHBOUR6, PORT
-from sojourn.live import nat
-
-WORLD = [sys.executable, str(Path(__file__).with_name("nat_world.py"))]
+from sojourn.live import nat, resolver
 
 REAL = pytest.mark.live("nsenter", tun=True)
 TOOLS = pytest.mark.parametrize("tool", ["nft", "iptables"])
-
-ASK = """
-import socket, sys
-with socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=20) as s:
-    print(s.recv(100).decode())
-"""
-
-
-def without(tool: str, directory: Path) -> dict[str, str]:
-    """Return an environment whose PATH has all programs but `tool`, as links in `directory`."""
-    for place in os.environ["PATH"].split(os.pathsep):
-        for program in Path(place).glob("*") if Path(place).is_dir() else ():
-            here = directory / program.name
-            if program.name != tool and not here.exists() and program.name[:1] != "[":
-                here.symlink_to(program)
-    return {**ENVIRONMENT, "PATH": str(directory)}
-
-
-def in_world(
-    command: Sequence[str], environment: dict[str, str] | None = None, before: str = ":"
-) -> dict[str, Any]:
-    """Run a command in the testbed (`nat_world`), after the shell command `before`.
-
-    Return its exit code, its output, and the state of the network before and after.
-    """
-    line = ["unshare", "--net", "--mount", "sh", "-c", f'{before}; exec "$@"', "sh", *WORLD]
-    done = subprocess.run(
-        [*line, *command],
-        env=environment or ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
-
-
-def other(tool: str) -> str:
-    """Return the name of the program to hide."""
-    require(tool)
-    return {"nft": "iptables", "iptables": "nft"}[tool]
 
 
 @REAL
@@ -154,11 +105,11 @@ def test_a_killed_link_does_not_affect_the_rules_of_another(tmp_path: Path) -> N
     plain = shlex.join(arguments(["--rate", "1gbit"], ["true"]))
     script = f"""
         iptables -A INPUT -s 192.0.2.1 -j DROP
-        mkfifo {tmp_path}/pipe {tmp_path}/up {tmp_path}/go
+        mkfifo {tmp_path}/pipe {tmp_path}/output {tmp_path}/input
         {killed} >{tmp_path}/pipe & link=$!
         read up <{tmp_path}/pipe
-        {other_one} >{tmp_path}/up <{tmp_path}/go & second=$!
-        exec 6<{tmp_path}/up 5>{tmp_path}/go
+        {other_one} >{tmp_path}/output <{tmp_path}/input & second=$!
+        exec 6<{tmp_path}/output 5>{tmp_path}/input
         read up <&6
         kill -9 $link $(pgrep -P $link -f ' sojourn-na[t]$')
         wait $link
@@ -191,23 +142,23 @@ def test_ipv6_is_translated_if_this_machine_forwards_it() -> None:
 
 @REAL
 def test_two_links_with_nat_share_forwarding(tmp_path: Path) -> None:
-    """Forwarding stays on until both have ended."""
+    """Forwarding of the other interfaces stays on until both have ended."""
     ask = shlex.join(python(ASK, NEIGHBOUR, PORT))
     one = shlex.join(arguments(["--rate", "1gbit", "--nat"], ["sh", "-c", f"echo up; cat; {ask}"]))
     two = shlex.join(arguments(["--rate", "1gbit", "--nat"], ["sh", "-c", ask]))
     script = f"""
-        mkfifo {tmp_path}/up {tmp_path}/go
-        {one} >{tmp_path}/up <{tmp_path}/go & first=$!
-        exec 6<{tmp_path}/up 5>{tmp_path}/go
+        mkfifo {tmp_path}/output {tmp_path}/input
+        {one} >{tmp_path}/output <{tmp_path}/input & first=$!
+        exec 6<{tmp_path}/output 5>{tmp_path}/input
         read up <&6
         {two}
-        cat /proc/sys/net/ipv4/ip_forward
+        cat /proc/sys/net/ipv4/conf/up0/forwarding /proc/sys/net/ipv4/ip_forward
         exec 5>&-
         cat <&6
         wait $first
     """
     told = in_world(["sh", "-c", script])
-    assert told["out"].splitlines() == [HERE, "1", HERE], told["err"]
+    assert told["out"].splitlines() == [HERE, "1", "0", HERE], told["err"]
     assert told["after"] == told["before"]
 
 
@@ -226,7 +177,7 @@ def test_a_missing_program_is_named(monkeypatch: pytest.MonkeyPatch, sojourn: Co
 
 
 @pytest.mark.parametrize(
-    ("text", "resolver", "inside"),
+    ("text", "server", "inside"),
     [
         ("nameserver 192.0.2.1\n", None, None),
         ("nameserver 127.0.0.53\noptions edns0\n", "127.0.0.53", "options edns0\nnameserver F\n"),
@@ -239,9 +190,9 @@ def test_a_missing_program_is_named(monkeypatch: pytest.MonkeyPatch, sojourn: Co
     ],
 )
 def test_the_resolver_of_the_inside(
-    text: str | None, resolver: str | None, inside: str | None
+    text: str | None, server: str | None, inside: str | None
 ) -> None:
     """Reachable servers stay; a resolver on a loopback address is reached through the far end."""
     expected = inside if text != "nameserver\nnameserver what\n" else None
-    found = nat.resolving(text, "F")
-    assert found == (resolver, expected)
+    found = resolver.resolving(text, "F")
+    assert found == (server, expected)

@@ -28,7 +28,8 @@ from sojourn._util.files import open_new
 from sojourn.live import leash as messages
 from sojourn.live import netdev, signals, veth
 from sojourn.live.leash import Ended
-from sojourn.live.nat import remove_leftovers, way_out
+from sojourn.live.marks import remove_leftovers
+from sojourn.live.nat import way_out
 from sojourn.live.signals import OWN_NETWORK, Requests
 
 if TYPE_CHECKING:

@@ -49,9 +49,10 @@ def start(ready: Ready, *, shell: bool) -> None:
 
 def say_no_way_out(ready: Ready) -> None:
     """Print how the command could reach other machines, if it cannot."""
-    from sojourn.live.nat import BY_HAND, has_way_out
+    from sojourn.live.marks import forwards
+    from sojourn.live.nat import BY_HAND
 
-    if ready.nat or ready.own_network or has_way_out():
+    if ready.nat or ready.own_network or forwards():
         return
     say("inside reaches only this machine; to reach others over IPv4, use --nat, or run:")
     for command in BY_HAND:
