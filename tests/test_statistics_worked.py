@@ -1,0 +1,110 @@
+"""Statistics of few values, computed by hand or from tables."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sojourn.result.statistics import (
+    batch_means,
+    half_width,
+    interval,
+    mser5,
+    paired,
+    percentile,
+    quantile,
+)
+
+
+@pytest.mark.parametrize(
+    ("freedom", "factor"),
+    [(1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (5, 2.571), (9, 2.262), (10, 2.228),
+     (30, 2.042), (120, 1.980)],
+)  # fmt: skip
+def test_quantiles_are_those_of_the_tables(freedom: int, factor: float) -> None:
+    """97.5 % of Student's t, to four digits."""
+    assert quantile(freedom) == pytest.approx(factor, abs=5.1e-4)
+
+
+def test_the_quantiles_of_one_and_two_have_formulas() -> None:
+    """tan(0.475 pi) of Cauchy's distribution; 2 a sqrt(2 / (1 - a^2)) / 2 with a = 0.95."""
+    assert quantile(1) == pytest.approx(math.tan(0.475 * math.pi), rel=1e-12)
+    assert quantile(2) == pytest.approx(0.95 * math.sqrt(2 / (1 - 0.95**2)), rel=1e-12)
+
+
+def test_an_interval_of_two_values_has_one_degree_of_freedom() -> None:
+    """1 and 3: deviation sqrt(2), standard error 1."""
+    found = interval([1.0, 3.0])
+    assert found.mean == 2.0
+    assert found.half == pytest.approx(math.tan(0.475 * math.pi))
+    assert (found.low, found.high) == (2.0 - found.half, 2.0 + found.half)
+    assert math.isnan(half_width([1.0]))
+    assert math.isnan(interval([]).mean)
+    assert interval([5.0]).mean == 5.0
+    assert paired([5.0, 7.0], [1.0, 2.0]).mean == 4.5
+
+
+def test_the_median_of_two_values_is_drawn_from_three() -> None:
+    """0, 0.5 and 1 with 1/4, 1/2 and 1/4: both ends are a value; their 25th percentile is not."""
+    assert percentile([0.0, 1.0], 50) == (0.5, 0.0, 1.0)
+    # The least of three values is drawn in 1 - (2/3)^3 = 70 % of the samples.
+    assert percentile([0.0, 1.0, 2.0], 0) == (0.0, 0.0, 2.0)
+    value, low, high = percentile([7.0], 50)
+    assert (value, math.isnan(low), math.isnan(high)) == (7.0, True, True)
+    assert math.isnan(percentile([], 50)[0])
+
+
+def test_an_interval_has_two_and_a_half_percent_outside_on_each_side() -> None:
+    """The median of ten draws of 0 or 1 is 0 if at most four are 1.
+
+    With a share of 1/2 that has a probability of 0.377, and so has 1. With 1/10, five or more have
+    one of 0.0016, so that the upper end is 0.
+    """
+    half = np.repeat([0.0, 1.0], 5)
+    assert percentile(half, 50) == (0.5, 0.0, 1.0)
+    rare = np.repeat([0.0, 1.0], [9, 1])
+    assert percentile(rare, 50) == (0.0, 0.0, 0.0)
+    # P(5 or more of 10) = 0.033 with 2/10: above 2.5 %, so the end is at least 0.5.
+    some = np.repeat([0.0, 1.0], [8, 2])
+    assert percentile(some, 50)[2] >= 0.5
+
+
+def test_the_same_seed_draws_the_same_samples() -> None:
+    """Another seed draws others."""
+    x = np.random.default_rng(5).normal(size=30)
+    assert percentile(x, 75, seed=2) == percentile(x, 75, seed=2)
+    assert percentile(x, 75, seed=2) != percentile(x, 75, seed=3)
+    assert percentile(x, 75) == percentile(x, 75, seed=1)
+
+
+def of_groups(*means: float) -> list[float]:
+    """Return a series of five equal values for each mean."""
+    return [mean for mean in means for _ in range(5)]
+
+
+def test_mser_minimises_the_error_of_what_is_left() -> None:
+    """The sum of squares over the square of the number, for each cut up to half."""
+    assert mser5(of_groups(9, 0, 0, 0)) == 5
+    assert mser5(of_groups(9, 9, 0, 0)) == 10
+    assert mser5(of_groups(0, 0, 0, 0)) == 0
+    # Cuts of three of four groups would have no error, but are more than half.
+    assert mser5(of_groups(9, 5, 1, 0)) == 10
+    assert mser5(of_groups(9, 9, 0)) == 0, "fewer than four groups"
+    # 6 / 36 from the start, 4.8 / 25 after the first group, 4 / 16 after the second.
+    assert mser5(of_groups(1, 3, 1, 3, 1, 3)) == 0
+    assert mser5([*of_groups(9, 0, 0, 0), 50, 50, 50, 50]) == 5, "an incomplete group is left out"
+    # Groups average their five values.
+    assert mser5([50, -50, 0, 0, 0] * 4) == 0
+    assert mser5([45, 0, 0, 0, 0, *of_groups(0, 0, 0)]) == 5
+
+
+def test_batches_are_averaged() -> None:
+    """20 batches unless asked otherwise; as many values as batches are enough."""
+    x = np.arange(40.0)
+    halves = np.arange(0.5, 40, 2)
+    assert batch_means(x).mean == 19.5
+    assert batch_means(x).half == pytest.approx(half_width(halves))
+    assert batch_means([1.0, 2.0, 5.0, 6.0], 2).half == pytest.approx(half_width([1.5, 5.5]))
+    assert batch_means([1.0, 2.0], 2).mean == 1.5
+    with pytest.raises(ValueError, match="1 values are too few for 2 batches"):
+        batch_means([1.0], 2)
