@@ -233,6 +233,9 @@ def test_the_busiest_direction_should_have_had_the_queue() -> None:
     assert reported({**short, "utilisation": 0.95}, short) == full
     nothing = {"arrived_packets": 0}
     assert reported(nothing, nothing) == [("no packets", "links.up.arrived_packets")]
+    (found,) = live_link._outside({"links": {"up": nothing}, "warnings": []})
+    assert found.text == "Nothing crossed the link: 0 packets arrived."
+    assert found.evidence == {"links.up.arrived_packets": 0}
 
 
 def test_parameters_of_a_full_direction_are_compared_with_both_delays() -> None:
@@ -267,12 +270,22 @@ def test_warnings_of_a_link_are_sentences() -> None:
     assert reported(warnings=[""]) == [("accuracy", "warnings")]
 
 
+def test_the_discipline_of_a_report_has_all_its_parameters() -> None:
+    """Those of a class in Python are as reported, with its limit; the class is not needed."""
+    mine = {"name": "q.py:Mine", "level": 3}
+    spec = {"up": {"rate": "10mbit", "qdisc": mine},
+            "down": {"rate": "10mbit", "qdisc": {"name": "codel", "target": "7ms"}}}  # fmt: skip
+    found = live_link.canonical_spec(spec)
+    assert found["up"]["qdisc"] == {**mine, "limit": "1000p"}
+    assert found["down"]["qdisc"].items() >= {"target": "7ms", "interval": "100ms"}.items()
+
+
 def test_a_report_is_the_last_object_of_a_file(tmp_path: Path) -> None:
     """It has at least the known keys; the output of the command may precede it."""
     file = tmp_path / "out.txt"
     tree = dict.fromkeys(sorted(live_link.KEYS), 1)
     first, last = (json.dumps({**tree, "n": n}, indent=2) for n in (1, 2))
-    for text in (last, f"x\n{last}", f"x\n{first}\n{last}\n", f"{{ no\n{last}"):
+    for text in (last, f"{first}\n{last}", f"x\n{last}", f"x\n{first}\n{last}\n", f"{{ no\n{last}"):
         file.write_text(text)
         found = live_link.report_in(file)
         assert found is not None

@@ -13,6 +13,7 @@ from sojourn import metrics
 from sojourn.recommendation import answer, line, objective, search
 from sojourn.recommendation.objective import Measured
 from sojourn.result.result import Result
+from sojourn.result.statistics import Interval
 
 HOME = line.make("20mbit", "5mbit", "20ms..60ms", "home")
 
@@ -286,3 +287,88 @@ def test_fq_codel_is_compared_unless_it_is_the_answer() -> None:
     marks = {"name": "fq_codel", "ecn": True}
     assert answer._others(there, {"name": "fq_codel"})["fq_codel"] == (marks, False)
     assert [*answer._others(there, marks)] == ["drop-tail today"]
+
+
+def answer_of(asked: line.Line, **qdisc: Any) -> answer.Recommendation:
+    """Return an answer for a line, with two trials."""
+    tried = [
+        search.Trial({"name": "pie"}, (facts_of(1.0), facts_of(2.0)), 1.5, False),
+        search.Trial({"name": "codel"}, (facts_of(3.0),), 3.0, True),
+    ]
+    return answer.Recommendation(
+        asked, {"name": "pie", **qdisc}, "calls", {"pie": facts_of(1.0)},
+        {"fq_codel": Interval(2.0, 0.5)}, [{"rtt_s": 0.1}], tried,
+    )  # fmt: skip
+
+
+def test_everything_tried_is_a_row_per_run() -> None:
+    """With the facts of the run, and the parameters as JSON."""
+    frame = answer_of(HOME).frame()
+    assert frame["trial"].to_list() == [0, 0, 1]
+    assert frame["run"].to_list() == [0, 1, 0]
+    assert frame["qdisc"].to_list() == ["pie", "pie", "codel"]
+    assert frame["parameters"][2] == '{"name": "codel"}'
+    assert frame["cost"].to_list() == [1.5, 1.5, 3.0]
+    assert frame["stopped"].to_list() == [False, False, True]
+    assert frame["delay_s"].to_list() == [1.0, 2.0, 3.0]
+
+
+def test_an_answer_has_links_commands_and_a_summary() -> None:
+    """Shaped to 95 %; the upload first."""
+    found = answer_of(HOME, target="20ms")
+    qdisc = {"name": "pie", "target": "20ms"}
+    assert found.links() == {
+        "down": {"rate": "19000kbit", "qdisc": qdisc}, "up": {"rate": "4750kbit", "qdisc": qdisc}
+    }  # fmt: skip
+    lines = found.commands("w0", "i0").splitlines()
+    assert lines[0] == "# upload: egress of w0"
+    down = lines.index("# download: ingress of w0, through i0")
+    assert [line.split()[4] for line in lines[1:down] if line.startswith("tc")] == ["w0"] * 3
+    assert lines[down + 1] == "ip link add i0 type ifb && ip link set i0 up"
+    assert "htb rate 4750kbit" in "".join(lines[:down])
+    assert "htb rate 19mbit" in "".join(lines[down:]).replace("19000kbit", "19mbit")
+    told = found.summary()
+    assert told["gains"] == {"fq_codel": {"mean": 2.0, "low": 1.5, "high": 2.5}}
+    assert (told["tried"], told["formula"]) == (2, objective.FORMULAS["calls"])
+    assert told["tc"] == found.commands().splitlines()
+    assert told["table"] == {"pie": facts_of(1.0)}
+    assert told["wins"] == [{"rtt_s": 0.1}]
+    assert found.toml().startswith("[links.down]\nrate = ")
+    assert found.toml().endswith("}")
+
+
+def test_an_answer_that_linux_lacks_has_no_commands() -> None:
+    """The key is there, and empty."""
+    found = answer_of(HOME, name="wfq")
+    assert found.summary()["tc"] is None
+
+
+def test_an_unshaped_answer_is_one_qdisc() -> None:
+    """At the rate of the upload; a note where the rate varies."""
+    server = line.make("20mbit", "5mbit", "20ms", "server")
+    text = answer_of(server).commands("w0")
+    assert text.splitlines()[-1].startswith("tc qdisc replace dev w0 root handle 1: pie")
+    assert "htb" not in text
+    assert answer.VARYING not in text
+    assert answer_of(server).links()["up"]["rate"] == "5000kbit"
+    trace = line.Trace("lte.csv", {"repeat": "9s"}, 20e6, 9.0)
+    varies = line.Line(20e6, 5e6, (0.1, 0.1), "home", False, "9p", (), {"down": trace})
+    assert answer_of(varies).commands().startswith(answer.VARYING + "\n")
+    assert answer_of(varies).links()["down"]["trace"] == {"file": "lte.csv", "repeat": "9s"}
+    assert "trace" not in answer_of(varies).links()["up"]
+
+
+@pytest.mark.parametrize("trials", [1, 10_000])
+def test_the_size_of_a_search_is_checked(trials: int) -> None:
+    """1 to 10,000 trials, seeds from 0 to 2^32 - 1."""
+    given = ("20mbit", "5mbit", "20ms", "home")
+    for seed in (0, 2**32 - 1):
+        found = answer.prepare(*given, trials=trials, seed=seed, only="pie")
+        assert (found.trials, found.seed, found.names) == (trials, seed, ["pie"])
+    for wrong in ({"trials": 0}, {"trials": 10_001}, {"seed": -1}, {"seed": 2**32}):
+        with pytest.raises(sj.InputError, match="is out of range, allowed: "):
+            answer.prepare(*given, **wrong)  # type: ignore[arg-type]
+    with pytest.raises(sj.InputError, match='--for: unknown objective "call", did you mean'):
+        answer.prepare(*given, objective="call")
+    mine = answer.prepare(*given, objective=objective.games, only="pie", buffer="5p", shaper=False)
+    assert (mine.objective, mine.line.buffer, mine.line.shaped) == (objective.games, "5p", False)

@@ -50,7 +50,7 @@ def report_in(path: Path) -> Mapping[str, Any] | None:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return None
-    start = 0 if text.startswith("{\n") else text.rfind("\n{\n") + 1
+    start = text.rfind("\n{\n") + 1  # the first line, if there is no such one
     try:
         tree = json.loads(text[start:])
     except (ValueError, RecursionError):
