@@ -1,5 +1,6 @@
 """Rules of `explain` about flows and the warm-up, at their limits, on runs made by hand."""
 
+import dataclasses
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -83,6 +84,28 @@ def test_a_group_is_unfair_below_a_jain_index_of_four_fifths() -> None:
     assert of(flow(1.0), flow(9.0), source={"name": "transfers"}) == []
     assert "round-trip" not in of(flow(1.0, 0.02), flow(9.0, 0.03))[0].text
     assert "are 20.0 ms to 31.0 ms" in of(flow(9.0, 0.031), flow(1.0, 0.02))[0].text
+    three = [flow(9.0, 0.02), flow(1.0, 0.025), flow(1.0, 0.06)]
+    assert "are 20.0 ms to 60.0 ms" in of(*three)[0].text
+
+
+def test_groups_and_links_before_an_odd_one_do_not_hide_it() -> None:
+    """One flow, transfers, and equal flows; links without ECN, drops, or endless flows."""
+    odd = [flow(1.0, timeouts=2), flow(9.0)]
+    groups = {"one": [flow()], "web": [flow(1.0), flow(9.0)], "same": [flow(), flow()], "odd": odd}
+    made = run_of(groups, specs={"web": {"source": {"name": "transfers"}}, "odd": {"ecn": "ect0"}})
+    assert [*next(rules._fairness(made)).evidence] == ["groups.odd.jain"]
+    assert next(iter(next(rules._timeouts(made)).evidence)) == "groups.odd.timeouts"
+    ecn = {"qdisc": {"name": "codel", "ecn": True}}
+    link = {"utilisation": 0.6, "dropped_packets": 2, "marked_packets": 0, "arrived_packets": 9}
+    links = {"up": {**link, "dropped_packets": 0}, "next": link}
+    specs = {"odd": {"path": ["up", "next"], "tcp": {"ecn": True}}}
+    both = run_of({"odd": odd}, specs=specs, spec={"next": ecn}, links=links)
+    (found,) = rules._marks(both)
+    assert "Link next marked nothing" in found.text
+    (found,) = rules._underused(both)
+    assert found.text.startswith("Link next was idle 40.0 % of the time, although odd always")
+    (found,) = rules._delays(run_of({"a": [flow(rtt_s=0.0)]}))
+    assert found.evidence == {"flows.rtt_s": 0.0}
 
 
 def test_groups_on_one_path_are_compared_by_flow() -> None:
@@ -114,6 +137,8 @@ def test_timeouts_are_reported_from_two_and_one_in_2000_packets() -> None:
         one = flow(timeouts=timeouts, sent_packets=sent, retransmitted_packets=7, kind=kind)
         return [*rules._timeouts(run_of({"a": [one]}))]
 
+    unknown = [flow(timeouts=None), flow(timeouts=None)]
+    assert not [*rules._timeouts(run_of({"a": unknown}))]
     assert of(1, 100) == of(None, 100) == of(3, 6001) == of(5, 100, "udp") == of(2, 0) == []
     assert names(of(2, 100)) == names(of(3, 6000)) == ["timeouts"]
     assert of(2, 100)[0].evidence == {"groups.a.timeouts": 2, "groups.a.retransmitted_packets": 7}
@@ -158,6 +183,9 @@ def test_a_warm_up_takes_ten_round_trip_times() -> None:
     assert of("500ms") == []
     assert of("499ms") == ["short warm-up"]
     assert of("0s") == ["no warm-up"]
+    assert not [*rules._warmup(run_of({"a": []}, sampled=False))], "no flow has started"
+    (found,) = rules._warmup(run_of({"a": [flow(rtt_s=0.05)]}, warmup="499ms", sampled=False))
+    assert "(499 ms) is shorter than ten round-trip times (500 ms)" in found.text
     transfers = {"source": {"name": "transfers"}}
     assert of("0s", specs={"a": transfers, "u": transfers}) == []
 
@@ -181,17 +209,19 @@ def test_the_longest_round_trip_time_judges_parameters() -> None:
 def settling(
     monkeypatch: pytest.MonkeyPatch, *, samples: int = 1000, warmup: float = 5.0, **keys: Any
 ) -> list[Finding]:
-    """Return what is said about a queue of 2000 bytes for 6 s, then 1000, that MSER-5 cuts.
+    """Return what is said about a queue of 2 MB for 6 s, then 1 MB, that MSER-5 cuts.
 
-    Of the 5 s from the warm-up on, 1 s has 2000 bytes: the mean is 1200.
+    Of the 5 s from the warm-up on, 1 s has 2 MB: the mean is 1.2 MB.
     """
     time_s = np.arange(1, samples + 1) * 10.0 / samples
-    queue = np.where(time_s <= 6.0, 2000.0, 1000.0)
+    queue = np.where(time_s <= 6.0, 2e6, 1e6)
     found = steady_state.Steady(
-        "up", keys.get("what", "queue"), "bytes", Interval(1000.0, keys.get("half", 10.0)),
+        "up", keys.get("what", "queue"), "bytes", Interval(1e6, keys.get("half", 1e4)),
         keys.get("cut_s", 6.0), 10.0, keys.get("doubtful", False),
     )  # fmt: skip
-    monkeypatch.setattr(steady_state, "steady", lambda _run: [found])
+    others = [dataclasses.replace(found, what="throughput"), dataclasses.replace(found, cut_s=1.0),
+              dataclasses.replace(found, mean=Interval(1e6, 1e9))]  # fmt: skip
+    monkeypatch.setattr(steady_state, "steady", lambda _run: [*others, found])
     links = {"up": SimpleNamespace(series=SimpleNamespace(queue_bytes=queue))}
     spec = {"up": {"rate": "1mbit", **keys.get("spec", {})}}
     made = run_of({}, links=links, spec=spec, sampled=keys.get("sampled", True), time_s=time_s)
@@ -199,28 +229,28 @@ def settling(
 
 
 def test_a_queue_settles_late_if_its_means_differ(monkeypatch: pytest.MonkeyPatch) -> None:
-    """1200 bytes, not 1000 +- 10; 1000 +- 200, or a cut in the warm-up, says nothing."""
+    """1.2 MB, not 1 +- 0.01; 1 +- 0.2, or a cut in the warm-up, says nothing."""
     (found,) = settling(monkeypatch)
     assert found.evidence == {
         "scenario.warmup": 5.0, "links.up.series.queue_bytes, MSER-5": 6.0
     }  # fmt: skip
-    assert "1.20 kB from the warm-up on and 1.00 kB in the steady part" in found.text
+    assert "1200 kB from the warm-up on and 1000 kB in the steady part" in found.text
     assert "6.00 s after the start" in found.text
     late = settling(monkeypatch, doubtful=True)[0].text
     assert "in the first half" in late
-    assert "1.20 kB from the warm-up on and 1.00 kB in the second half" in late
+    assert "1200 kB from the warm-up on and 1000 kB in the second half" in late
     nothing: tuple[dict[str, Any], ...] = (
-        {"half": 200.0}, {"cut_s": 5.0}, {"what": "throughput"}, {"spec": {"trace": {}}},
+        {"half": 2e5}, {"cut_s": 5.0}, {"what": "throughput"}, {"spec": {"trace": {}}},
         {"sampled": False}, {"samples": steady_state.LEAST - 1}, {"warmup": 6.0},
     )  # fmt: skip
     for silent in nothing:
         assert settling(monkeypatch, **silent) == [], silent
-    assert settling(monkeypatch, half=199.0)
+    assert settling(monkeypatch, half=1.99e5)
     assert settling(monkeypatch, samples=steady_state.LEAST)
 
 
 def test_a_tenth_of_the_mean_is_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From 5.5 s on the mean is 1111: its distance from 1000 is a tenth of it; from 5.4 s, more."""
+    """From 5.55 s on the mean is 1.1 MB, a tenth more than 1 MB; from 5.4 s on 1.13 MB."""
     assert settling(monkeypatch, warmup=5.55, half=0.0) == []
     assert names(settling(monkeypatch, warmup=5.4, half=0.0)) == ["not steady"]
 

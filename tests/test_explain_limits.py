@@ -74,6 +74,9 @@ def test_a_target_is_long_from_the_round_trip_time_on() -> None:
     assert told(parameters._target, {"target": "15ms"}, 0.015) == []
     assert told(parameters._target, {"target": "15ms"}, 0.010) == ["target above the RTT"]
     assert told(parameters._target, {}, 0.010) == []
+    # A packet takes 12 ms at 1 Mbit/s; a target up to that is no choice.
+    assert told(parameters._target, {"target": "12ms"}, 0.001, "1mbit") == []
+    assert told(parameters._target, {"target": "13ms"}, 0.001, "1mbit") == ["target above the RTT"]
 
 
 def test_an_interval_fits_from_one_to_ten_round_trip_times() -> None:
@@ -115,6 +118,9 @@ def test_buffers_are_compared_with_the_round_trip_time() -> None:
     assert told(parameters._buffer, {**tail, "limit": "151500B"}, 0.001) == ["large buffer"]
     assert told(parameters._buffer, {"name": "codel", "limit": "601500B"}, 0.1) == []
     assert told(parameters._buffer, {"limit": "automatic"}, 0.1) == []
+    spec = {"rate": "12mbit", "qdisc": {"name": "x", "limit": "7p"}}
+    (found,) = parameters._buffer("up", spec, 0.1, RTT)
+    assert found.text.startswith("The buffer of up (7p) holds 7.00 ms at 12.0 mbit, less than a")
 
 
 @pytest.mark.parametrize(
