@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
-.PHONY: demo test check bench bench-live bench-emulate bench-sweep bench-custom kernel-tcp gen validate validate-linux validate-linux-fresh validate-senders studies papers papers-full papers-live scorecards notebooks recommendations faults fuzz mutants additions kill instructions instructions-links wheel wheel-pgo bench-pgo package audit build dev release clean
+.PHONY: demo test check bench bench-live bench-emulate bench-sweep bench-custom kernel-tcp gen validate validate-linux validate-linux-fresh validate-senders studies papers papers-full papers-live scorecards notebooks recommendations faults fuzz fuzz-files mutants additions kill instructions instructions-links wheel wheel-pgo bench-pgo package audit build dev release clean
 
 demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
@@ -97,6 +97,9 @@ fuzz:  ## minutes of fuzzing; needs the nightly toolchain (`make test` runs the 
 	cargo +nightly fuzz run -s none packet -- -max_total_time=120 -max_len=4096 -timeout=20
 	cargo +nightly fuzz run -s none scenario fuzz/corpus/scenario fuzz/seeds/scenario -- \
 	    -max_total_time=300 -max_len=4096 -timeout=20 -dict=fuzz/scenario.dict
+
+fuzz-files: dev  ## an hour: 10,000 damaged inputs for each reader of files (`make test` runs 60)
+	SOJOURN_MUTANTS=10000 $(BIN)/python -m pytest tests/test_readers.py -s -k mutants
 
 mutants:  ## hours: mutation testing of the algorithms; FILE=..., SHARD=0/4: docs/mutation.md
 	cargo mutants --version >/dev/null 2>&1 || cargo install cargo-mutants --locked

@@ -15,7 +15,7 @@ from sojourn._util.plain import plain
 from sojourn.custom import trust as trusting
 from sojourn.scenario import named, packet_trace
 from sojourn.scenario.keys import Change, Flow, Link, Scenario
-from sojourn.scenario.parsing import parse_json, parse_toml
+from sojourn.scenario.parsing import check_depth, parse_json, parse_toml
 
 __all__ = [
     "Change",
@@ -108,6 +108,8 @@ def parsed(path: Path, text: str, parse: Callable[[str], Any], *, trust: bool) -
     """Parse the text of the file `path`. Errors name the file."""
     try:
         tree = parse(text)
+        if isinstance(tree, dict | list):
+            check_depth(tree)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except RecursionError:

@@ -5,7 +5,6 @@ Functions return changed copies unless they are documented to work in place. Rus
 
 import copy
 import re
-import tomllib
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from sojourn._util.paths import INDEX, path_of
 from sojourn._util.units import seconds
 from sojourn.custom import trust
 from sojourn.scenario.load import Scenario, Table, canonical
+from sojourn.scenario.parsing import check_depth, parse_toml
 from sojourn.scenario.variants import table, with_buffer
 
 KEYS = Scenario.__struct_fields__
@@ -43,8 +43,9 @@ def is_live(engine: str) -> bool:
 def read_value(text: str) -> Any:
     """Parse a value of the command line as TOML (3, true, [..]) if possible, otherwise as text."""
     try:
-        tree = tomllib.loads(f"value = {text}")
-    except (tomllib.TOMLDecodeError, ValueError, RecursionError):
+        tree = parse_toml(f"value = {text}")
+        check_depth(tree)
+    except (InputError, RecursionError):
         return text
     return tree["value"] if list(tree) == ["value"] else text
 

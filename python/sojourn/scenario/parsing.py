@@ -23,8 +23,37 @@ UNQUOTED = re.compile(
 """Such a value after a key, or after a comma or bracket in a list."""
 
 
+DEPTH_MAX = 100
+"""Largest depth of tables and lists, and number of parts of a key; scenarios have about 8."""
+
+TOO_DEEP = "tables are nested too deeply"
+
+PARTS = re.compile(
+    r"""(?<![\w."'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+)"""
+    rf"{{{DEPTH_MAX}}}"
+)
+"""Key of TOML with too many parts, for which `tomllib` needs the square of their number."""
+
+
+def check_depth(tree: Any) -> None:
+    """Raise InputError if tables and lists are nested more than `DEPTH_MAX` deep.
+
+    Functions that copy or convert a tree are recursive, and so is the parser of Rust.
+    """
+    level, depth = [tree], 0
+    while level:
+        if depth > DEPTH_MAX:
+            raise InputError(TOO_DEEP)
+        inner = (node.values() if isinstance(node, dict) else node for node in level)
+        level = [one for node in inner for one in node if isinstance(one, dict | list)]
+        depth += 1
+
+
 def parse_toml(text: str) -> Any:
     """Parse TOML. Raises InputError with the line of an error."""
+    if long := PARTS.search(text):
+        line = text.count("\n", 0, long.start()) + 1
+        raise InputError(f"line {line}: {TOO_DEEP}: the key has more than {DEPTH_MAX} parts")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
