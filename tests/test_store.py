@@ -126,11 +126,11 @@ def test_a_file_of_another_program_is_refused_and_left_alone(tmp_path: Path, cas
     foreign()[case].write_parquet(raw)
     name = f"{hashlib.sha256(raw.getvalue()).hexdigest()[:32]}.parquet"
     (tmp_path / name).write_bytes(raw.getvalue())
-    before = sorted(path.name for path in tmp_path.iterdir())
+    before = sorted(tmp_path.glob("*.parquet"))
     for use in (Store(tmp_path).rows, Store(tmp_path).tidy):
         with pytest.raises(InputError, match=f"{name}: is not a part of a store of sojourn"):
             use()
-    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    assert sorted(tmp_path.glob("*.parquet")) == before
     (tmp_path / name).unlink()
     assert len(Store(tmp_path).rows()) == 2
 

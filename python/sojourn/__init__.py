@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from sojourn.sweeps.compare import Comparison as Comparison
     from sojourn.sweeps.compare import compare as compare
     from sojourn.sweeps.compare import load_comparison as load_comparison
+    from sojourn.sweeps.failures import RunError as RunError
     from sojourn.sweeps.query import results as results
     from sojourn.sweeps.spec import sweep as sweep
     from sojourn.tcp import Bbr as Bbr
@@ -148,6 +149,7 @@ _HOME = {
     "Scenario": "scenario.load",
     "ScenarioWarning": "scenario.advice",
     "Simulation": "engines.stepping",
+    "RunError": "sweeps.failures",
     "StoreWarning": "scenario.advice",
     # Disciplines, congestion controls and sources that are written in Python.
     "Aqm": "custom.aqm",

@@ -9,7 +9,7 @@ import typer
 
 from sojourn._sojourn import InputError
 from sojourn.cli import suggest
-from sojourn.cli.options import Cluster, Jobs, Json, Processes
+from sojourn.cli.options import Cluster, Jobs, Json, Processes, continuing
 from sojourn.cli.sweep import executor_for
 
 
@@ -61,7 +61,7 @@ def evaluate(
     where = "on the cluster" if cluster else f"on {workers} cores"
     said = f"{len(asked.runs)} runs, {predicted} {where} (those in {out} are not repeated)"
     print(f"sojourn: {said if not cluster else f'{len(asked.runs)} runs {where}'}", file=sys.stderr)
-    with executor_for(cluster, processes, jobs) as executor:
+    with continuing(out), executor_for(cluster, processes, jobs) as executor:
         found = run.run(asked, out=out, executor=executor, jobs=jobs, progress=True)
     if as_json:
         print(json.dumps(found.summary(), indent=2, allow_nan=False))

@@ -125,10 +125,17 @@ def _refusal(error: BaseException) -> int:
     """Print an error of the input, or an internal error; return the exit code."""
     from typer import Abort, Exit
 
-    from sojourn import InputError
+    from sojourn import InputError, RunError
+    from sojourn.cli.options import Interrupted
 
     if isinstance(error, InputError):
         return _say(str(error), BAD_INPUT)
+    if isinstance(error, RunError):
+        for line in str(error).splitlines():
+            _say(line, FAILED)
+        return FAILED
+    if isinstance(error, Interrupted):
+        return _say(str(error), INTERRUPTED)
     if isinstance(error, Exit):
         return int(error.exit_code)
     if isinstance(error, Abort):  # typer's name for a Ctrl-C

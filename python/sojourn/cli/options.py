@@ -1,5 +1,7 @@
 """Options that several commands have."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -29,6 +31,22 @@ Size = Annotated[
 Style = Annotated[
     str | None, typer.Option(metavar="FILE|NAME", help="matplotlib style sheet of the figure")
 ]
+
+
+class Interrupted(Exception):  # noqa: N818
+    """Ctrl-C, with a message that says what is kept."""
+
+
+@contextmanager
+def continuing(out: Path | None) -> Iterator[None]:
+    """Name the folder that keeps finished runs if Ctrl-C ends the block."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if out is None:
+            raise
+        message = f"interrupted; finished runs are in {out}, the same command continues"
+        raise Interrupted(message) from None
 
 
 def check_look(look: Look, plot: Path | None) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from sojourn._sojourn import InputError
 from sojourn.cli import suggest
-from sojourn.cli.options import Force, Json
+from sojourn.cli.options import Force, Json, continuing
 
 app = typer.Typer(
     help="Reproduce a paper: draw its figures and test its claims.",
@@ -82,15 +82,16 @@ def run(
     directory = out / (f"{found.id}-live" if real else found.id)
     folders.claim(directory, "paper", {"paper": found.id}, force=force)
     try:
-        outcome = reproduction_run.run(
-            found,
-            full=full,
-            store=directory / "runs",
-            figures=figure or (),
-            jobs=jobs,
-            progress=True,
-            engine="live" if real else "sim",
-        )
+        with continuing(directory):
+            outcome = reproduction_run.run(
+                found,
+                full=full,
+                store=directory / "runs",
+                figures=figure or (),
+                jobs=jobs,
+                progress=True,
+                engine="live" if real else "sim",
+            )
     except netdev.NoRightError:
         link.enter_own_network(sys.argv[1:])
         raise

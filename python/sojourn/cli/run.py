@@ -19,7 +19,17 @@ from sojourn.cli.evaluate import evaluate
 from sojourn.cli.explain import explain
 from sojourn.cli.link import link as link_command
 from sojourn.cli.new import new
-from sojourn.cli.options import Force, Json, Size, Style, Title, Trust, XLabel, check_look
+from sojourn.cli.options import (
+    Force,
+    Json,
+    Size,
+    Style,
+    Title,
+    Trust,
+    XLabel,
+    check_look,
+    continuing,
+)
 from sojourn.cli.recommend import recommend
 from sojourn.cli.replay import replay
 from sojourn.plotting.style import Look
@@ -315,6 +325,7 @@ def compare(
     from sojourn.scenario.overrides import with_samples
     from sojourn.scenario.variants import split
     from sojourn.sweeps import compare as sweeps_compare
+    from sojourn.sweeps.failures import RunError
 
     look: Look = {"title": title, "size": size, "style": style}
     check_look(look, plot)
@@ -333,17 +344,24 @@ def compare(
 
         check_file(plot, ENDINGS)
     with _about(file, unless=("--qdisc", "--seeds", *((str(out),) if out else ()))):
-        runs = sweeps_compare.compare(
-            tree,
-            [name for given in qdisc for name in split(given)],
-            link=link,
-            also=also,
-            seeds=1 if seeds is None else seeds,
-            progress=True,
-            command=_command_line(),
-            out=out,
-            force=force,
-        )
+        failure = None
+        try:
+            with continuing(out):
+                runs = sweeps_compare.compare(
+                    tree,
+                    [name for given in qdisc for name in split(given)],
+                    link=link,
+                    also=also,
+                    seeds=1 if seeds is None else seeds,
+                    progress=True,
+                    command=_command_line(),
+                    out=out,
+                    force=force,
+                )
+        except RunError as error:
+            failure, runs = error, error.partial
+            if not runs:
+                raise
     if plot is not None:
         from sojourn.plotting.comparison import draw_comparison
 
@@ -369,6 +387,8 @@ def compare(
 
         note = f"{compared(runs, runs.link)}; {comparison_seeds(runs)}"
         latex.write(comparison_table(runs, runs.link)[0], export, note)
+    if failure is not None:
+        raise failure
 
 
 def _scenario(

@@ -1,10 +1,12 @@
 """The commands `sojourn sweep`, `sojourn results` and `sojourn plot`."""
 
 import json
+import logging
 import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +25,7 @@ from sojourn.cli.options import (
     Trust,
     XLabel,
     YLabel,
+    continuing,
 )
 from sojourn.plotting.style import Look, check
 
@@ -69,10 +72,13 @@ def sweep_command(
         raise InputError("--cluster: cannot be combined with --jobs or --processes")
     asked = read_sweep(file, trust=trust)
     check_directory(out)
-    with executor_for(cluster, processes, jobs) as executor:
+    with continuing(out), executor_for(cluster, processes, jobs) as executor:
         made = run_sweep(asked, out=out, executor=executor, jobs=jobs, progress=True, force=force)
     for name in made.damaged:
         print(f"sojourn: {out}: {name} was damaged; its runs were repeated", file=sys.stderr)
+    failure = made.error()
+    if failure is not None and not made.rows:
+        raise failure
     rows = arranged(made.rows)
     if as_json:
         report = {
@@ -80,21 +86,26 @@ def sweep_command(
             "engine": _sojourn.engine(),
             "runs": len(rows),
             "made": made.executed,
+            "failed": [asdict(one) for one in made.failed.values()],
             "axes": list(asked.names),
             "table": _table(rows, axes_of(rows), list(USUAL)).to_dicts(),
         }
         print(json.dumps(report, indent=2, allow_nan=False))
-        return
-    from sojourn._util.progress import amount
-    from sojourn._util.units import counted
-    from sojourn.display.console import console
+    else:
+        from sojourn._util.progress import amount
+        from sojourn._util.units import counted
+        from sojourn.display.console import console
 
-    _print(_table(rows, axes_of(rows), list(USUAL)), list(USUAL))
-    console().print(
-        f"{made.executed} of {counted(len(rows), 'run')} made, {amount(made.packets)} packets in "
-        f"{made.wall_s:.1f} s; sojourn results {out} and sojourn plot {out} show more",
-        markup=False,
-    )
+        _print(_table(rows, axes_of(rows), list(USUAL)), list(USUAL))
+        runs = counted(len(rows) + len(made.failed), "run")
+        failed = f", {len(made.failed)} failed" if made.failed else ""
+        console().print(
+            f"{made.executed} of {runs} made{failed}, {amount(made.packets)} packets in "
+            f"{made.wall_s:.1f} s; sojourn results {out} and sojourn plot {out} show more",
+            markup=False,
+        )
+    if failure is not None:
+        raise failure
 
 
 def results_command(
@@ -121,6 +132,9 @@ def results_command(
         Path | None, typer.Option(help="write the table to this file: .csv, .parquet or .tex")
     ] = None,
     engine: Engine = None,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="one row per failed run, with the reason")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show means over seeds with intervals, or paired differences.
@@ -129,11 +143,15 @@ def results_command(
     """
     from sojourn._util.files import check_file, replacing
     from sojourn.sweeps import query
+    from sojourn.sweeps.failures import COLUMNS
     from sojourn.sweeps.rows import axes_of
 
     if export is not None:
         check_file(export, (".csv", ".parquet", ".tex"))
-    rows = query.where(query.results(directory, engine=engine), where or ())
+    rows = query.results(directory, engine=engine, failed=failed)
+    if failed:
+        select, each = select or [*COLUMNS], True
+    rows = query.where(rows, where or ())
     names = [query.column(rows, name) for name in select or query.USUAL]
     axes = axes_of(rows)
     asked = [] if by is None else by.split(",")
@@ -235,6 +253,7 @@ def executor_for(
             from distributed import Client
         except ImportError:
             raise InputError('--cluster: Dask is missing: pip install "sojourn[cluster]"') from None
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # one line says what is wrong
         try:
             client = Client(cluster, timeout=10)  # type: ignore[no-untyped-call]
         except (OSError, ValueError) as error:
@@ -243,11 +262,14 @@ def executor_for(
         with client, client.get_executor(pure=False, retries=2) as executor:  # type: ignore[no-untyped-call]
             yield executor
     elif processes:
-        from concurrent.futures import ProcessPoolExecutor
-        from multiprocessing import get_context
+        from sojourn._util.workers import Workers
 
-        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as executor:
-            yield executor
+        with Workers(jobs) as executor:
+            try:
+                yield executor
+            except BaseException:
+                executor.kill()
+                raise
     else:
         yield None
 

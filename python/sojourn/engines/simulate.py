@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from queue import SimpleQueue
 from typing import TypeVar
 
@@ -140,10 +140,12 @@ def run_parsed(
     command: Sequence[str] = (),
     jobs: int | None = None,
     finished: Callable[[int, Result], object] | None = None,
+    failed: Callable[[int, BaseException], object] | None = None,
 ) -> list[Result]:
     """Run parsed scenarios; `lasting` are their durations in seconds.
 
-    The other parameters are those of `simulate_many`.
+    The parameter `failed` is described in `run_each`, the others in `simulate_many`. The list has
+    the results of the runs that did not fail.
     """
     results: dict[int, Result] = {}
 
@@ -153,8 +155,8 @@ def run_parsed(
             finished(i, result)
 
     with Meter(lasting, progress and visible()) as meter:
-        run_each(scenarios, lambda _, result: result, finish, meter, jobs, command)
-    return [results[i] for i in range(len(scenarios))]
+        run_each(scenarios, lambda _, result: result, finish, meter, jobs, command, failed)
+    return [results[i] for i in sorted(results)]
 
 
 def run_each(
@@ -164,13 +166,14 @@ def run_each(
     meter: Meter,
     jobs: int | None = None,
     command: Sequence[str] = (),
+    failed: Callable[[int, BaseException], object] | None = None,
+    order: Iterator[int] | None = None,
 ) -> int:
     """Run parsed scenarios in threads of this process; return the number of packets sent.
 
-    An exception in one run, or Ctrl-C, stops all of them. The simulator releases the GIL. No lock
-    is held where Ctrl-C can arrive: `concurrent.futures.as_completed` takes the locks of all
-    futures when it starts, and an interrupt at that moment leaves threads waiting for them for
-    ever.
+    Ctrl-C stops all of them. The simulator releases the GIL. No lock is held where Ctrl-C can
+    arrive: `concurrent.futures.as_completed` takes the locks of all futures when it starts, and an
+    interrupt at that moment leaves threads waiting for them for ever.
 
     Parameters
     ----------
@@ -186,10 +189,15 @@ def run_each(
         Number of threads. The default is the number of cores.
     command : sequence of str, optional
         Command line to record in the results.
+    failed : callable, optional
+        Called as ``failed(i, error)`` when run `i` or its measurement raises an exception, one
+        call at a time. By default the exception stops all runs.
+    order : iterator of int, optional
+        Indices of the scenarios to run. The default is all of them, in order.
     """
     stop, telling = threading.Event(), threading.Lock()
     packets = [0] * len(scenarios)
-    order = iter(range(len(scenarios)))
+    order = iter(range(len(scenarios))) if order is None else order
     over: SimpleQueue[BaseException | None] = SimpleQueue()
 
     def one(n: int) -> None:
@@ -198,9 +206,16 @@ def run_each(
             meter.update(n, share, sent)
             return not stop.is_set()
 
-        measured = measure(n, Result(*scenarios[n].simulate(go_on), command))
-        with telling:
-            finished(n, measured)
+        try:
+            measured = measure(n, Result(*scenarios[n].simulate(go_on), command))
+        except BaseException as error:
+            if failed is None or stop.is_set() or isinstance(error, KeyboardInterrupt):
+                raise
+            with telling:
+                failed(n, error)
+        else:
+            with telling:
+                finished(n, measured)
         meter.update(n, 1.0, packets[n])
 
     def worker() -> None:

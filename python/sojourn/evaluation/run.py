@@ -259,7 +259,9 @@ def run(
     if out is not None:
         begin(Path(out))
         store = Store(Path(out) / "runs")
-    made = campaign(asked.runs, store=store, executor=executor, jobs=jobs, progress=progress)
+    made = campaign(
+        asked.runs, store=store, executor=executor, jobs=jobs, progress=progress
+    ).complete()
     rows = arranged(made.rows)
     order = {label: n for n, label in enumerate(asked.qdiscs)}
     found = Evaluation(

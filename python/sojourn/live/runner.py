@@ -7,27 +7,24 @@ row of results has the lateness of packets and applications, and the warnings of
 import json
 import multiprocessing
 import os
-import signal
-import threading
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing.connection import wait
 from multiprocessing.synchronize import Event
 from pathlib import Path
-from typing import Any
 
 from sojourn import _sojourn
 from sojourn._sojourn import ParsedScenario
 from sojourn._util.units import seconds
+from sojourn._util.workers import Workers
 from sojourn.live import netdev
 from sojourn.live.emulate import emulate
 from sojourn.live.kernel_config import plan
-from sojourn.live.signals import TO_COMMAND, held_back
 from sojourn.result.result import Result
 from sojourn.scenario.load import canonical, parse
 from sojourn.sweeps import runner
-from sojourn.sweeps.runner import CampaignResult, Engine, Measure, Row, Run, keys_of, known_runs
+from sojourn.sweeps.execution import Outcome, attempt
+from sojourn.sweeps.runner import CampaignResult, Engine, Run, keys_of
 from sojourn.sweeps.store import Store
+from sojourn.sweeps.work_queue import Measure, Row, known_runs
 
 JOBS = 6
 """Default number of runs at once."""
@@ -126,7 +123,7 @@ def emulate_all(
     context = multiprocessing.get_context("spawn")
     stop = context.Event()
     most = min(jobs or JOBS, max(1, len(runs)))
-    with _Workers(most, context, _begin, (stop,)) as pool:
+    with Workers(most, _begin, (stop,)) as pool:
         try:
             return runner.campaign(
                 runs, store=store, executor=pool, progress=progress, engine=live()
@@ -135,26 +132,15 @@ def emulate_all(
             stop.set()
 
 
-class _Workers(ProcessPoolExecutor):
-    """Worker processes in which SIGINT is blocked until `_begin` has run.
+def work(chunk: Sequence[tuple[ParsedScenario, Measure]]) -> list[Outcome]:
+    """Run scenarios one after the other; return the outcome of each."""
 
-    The terminal sends Ctrl-C to them as well. During their imports it would cause a traceback.
-    """
-
-    def submit(self, *args: Any, **kwargs: Any) -> Any:
-        """Submit a call. A worker that this starts inherits the signal mask."""
-        with held_back():
-            return super().submit(*args, **kwargs)
-
-
-def work(chunk: Sequence[tuple[ParsedScenario, Measure]]) -> list[tuple[Row, int]]:
-    """Run scenarios one after the other; return the row and the number of packets of each."""
-    done = []
-    for parsed, measure in chunk:
+    def one(parsed: ParsedScenario, measure: Measure) -> tuple[Row, int]:
         result = emulate(parsed, progress=_goes_on)
         packets = int(result.summary["live"]["delivered_packets"])
-        done.append(({**measure(result), **fidelity(result)}, packets))
-    return done
+        return {**measure(result), **fidelity(result)}, packets
+
+    return [attempt(one, parsed, measure) for parsed, measure in chunk]
 
 
 def fidelity(result: Result) -> Row:
@@ -170,17 +156,6 @@ def _goes_on(_: float) -> bool:
 
 
 def _begin(stop: Event) -> None:
-    """Initialise a worker: ignore SIGINT, and exit when the parent process exits."""
+    """Initialise a worker."""
     global _stop
     _stop = stop
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, TO_COMMAND)
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
-
-
-def _end_with(sentinel: int) -> None:
-    """Exit when the parent process has exited; the kernel removes the networks."""
-    wait([sentinel])
-    os._exit(1)

@@ -140,15 +140,17 @@ def run(
     """Return the facts of a discipline at some loads and seeds."""
     with_shaper = line.shaped if shaped is None else shaped
     measure = Measured(with_shaper)
+    settings = ", ".join(f"{key}={value}" for key, value in qdisc.items() if key != "name")
+    name = f"{qdisc['name']}({settings})" if settings else qdisc["name"]
     runs = [
         Run(
-            {"load": load},
+            {"qdisc": name, "load": load},
             scenario(line, qdisc, load=load, seed=seed, shaped=with_shaper, rtt_s=rtt_s),
             measure,
         )
         for load, seed in at
     ]
-    rows = campaign(runs, jobs=jobs).rows
+    rows = campaign(runs, jobs=jobs).complete().rows
     return [{key: row[key] for key in json.loads(row["measured"])} for row in rows]
 
 

@@ -61,8 +61,8 @@ def run(
     if progress:
         _announce(one.id, runner.expected_s(every, store=store, jobs=jobs))
     # Simulate first: emulation in real time needs idle processors.
-    twins = campaign(every, store=store, progress=progress)
-    made = runner.emulate_all(every, store=store, jobs=jobs, progress=progress)
+    twins = campaign(every, store=store, progress=progress).complete()
+    made = runner.emulate_all(every, store=store, jobs=jobs, progress=progress).complete()
     frames: dict[str, Any] = paper.by_experiment(runs, made.rows)
     simulated = paper.by_experiment(runs, twins.rows)
     frames |= {side_by_side.name(name): frame for name, frame in simulated.items()}

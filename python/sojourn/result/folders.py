@@ -37,7 +37,7 @@ FILES = ("summary.json", *(f"{table}.parquet" for table in TABLES))
 PART = re.compile(r"[0-9a-f]{32}\.parquet")
 """File name of a part of a store: the hash of its contents."""
 
-SWEEP = re.compile(rf"{PART.pattern}|_sweep-.*\.json|_damaged")
+SWEEP = re.compile(rf"{PART.pattern}|_sweep-.*\.json|_damaged|_failed")
 """Names of the files of a sweep, and of the runs of a paper."""
 
 RECORDED = ("name", "sample", "sample_flows", "packet_log")

@@ -27,6 +27,7 @@ from sojourn.scenario.advice import warn
 from sojourn.scenario.load import Scenario, Table, canonical, parse, tree_of
 from sojourn.scenario.overrides import compared_link, set_seed, with_qdisc
 from sojourn.scenario.variants import Variants
+from sojourn.sweeps.failures import Failure, error_of, fault_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -175,6 +176,8 @@ def compare(
     ------
     InputError
         If the scenario or a discipline is invalid, or if `out` holds other files.
+    RunError
+        If runs failed, after all others are done. `partial` is the comparison of the others.
 
     Warns
     -----
@@ -209,15 +212,44 @@ def compare(
         for label, one in checked.items()
         for seed in range(own["seed"], own["seed"] + seeds)
     }
-    if out is None:
-        parsed = [parse(run) for run in runs.values()]
-        lasting = [seconds(run["duration"]) for run in runs.values()]
-        results = run_parsed(parsed, lasting, progress, command)
-    else:
-        kept = _Folder(Path(out), _without(own, also), where, force=force)
-        results = kept.results(runs, progress=progress, command=command)
-    by_label = {label: results[k * seeds : (k + 1) * seeds] for k, label in enumerate(checked)}
-    return Comparison(by_label, where)
+    folder = None
+    if out is not None:
+        folder = _Folder(Path(out), _without(own, also), where, force=force)
+    results, failures = _execute(runs, folder, progress, command)
+    by_label: dict[str, list[Result]] = {}
+    for (label, _), result in results.items():
+        by_label.setdefault(label, []).append(result)
+    found = Comparison(by_label, where)
+    if failures:
+        raise error_of(failures, len(runs), out, found)
+    return found
+
+
+def _execute(
+    runs: Mapping[tuple[str, int], Table],
+    folder: "_Folder | None",
+    progress: bool,
+    command: Sequence[str],
+) -> tuple[dict[tuple[str, int], Result], list[Failure]]:
+    """Execute the runs that `folder` does not have; return all results, and the failures."""
+    parsed = {place: parse(run) for place, run in runs.items()}
+    results = {} if folder is None else folder.finished(runs)
+    todo = [place for place in runs if place not in results]
+    failures: list[Failure] = []
+
+    def finish(k: int, result: Result) -> None:
+        if folder is not None:
+            folder.save(todo[k], result)
+        results[todo[k]] = result
+
+    def fail(k: int, error: BaseException) -> None:
+        label, seed = todo[k]
+        failures.append(Failure({"qdisc": label}, seed, *fault_of(error)))
+
+    lasting = [seconds(runs[place]["duration"]) for place in todo]
+    scenarios = [parsed[place] for place in todo]
+    run_parsed(scenarios, lasting, progress, command, finished=finish, failed=fail)
+    return {place: results[place] for place in runs if place in results}, failures
 
 
 def load_comparison(
@@ -309,26 +341,17 @@ class _Folder:
         """Return the subfolder of a run."""
         return self.directory / f"{self._variants[label]['folder']}-{seed}"
 
-    def results(
-        self, runs: Mapping[tuple[str, int], Table], *, progress: bool, command: Sequence[str]
-    ) -> list[Result]:
-        """Return the results of `runs`, read from their subfolders or run and saved there."""
+    def finished(self, runs: Mapping[tuple[str, int], Table]) -> dict[tuple[str, int], Result]:
+        """Prepare the subfolders of `runs`; return the results that are there."""
         from sojourn.result.io import load_result, same_run
 
-        parsed = [parse(run) for run in runs.values()]
         self.prepare(runs)
-        places = [self.place(*place) for place in runs]
-        scenarios = list(runs.values())
-        missing = [i for i, run in enumerate(scenarios) if not same_run(places[i], run)]
+        there = [place for place, run in runs.items() if same_run(self.place(*place), run)]
+        return {place: load_result(self.place(*place)) for place in there}
 
-        def finished(k: int, result: Result) -> None:
-            result.save(places[missing[k]], force=self._force)
-
-        lasting = [seconds(scenarios[i]["duration"]) for i in missing]
-        todo = [parsed[i] for i in missing]
-        fresh = run_parsed(todo, lasting, progress, command, finished=finished)
-        new = dict(zip(missing, fresh, strict=True))
-        return [new[i] if i in new else load_result(places[i]) for i in range(len(places))]
+    def save(self, place: tuple[str, int], result: Result) -> None:
+        """Save the result of a run in its subfolder."""
+        result.save(self.place(*place), force=self._force)
 
     def _free_name(self, label: str) -> str:
         """Return an unused folder name for a label, which may contain any character."""

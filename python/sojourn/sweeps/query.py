@@ -22,9 +22,10 @@ from sojourn.result.stored import canonical_of, read_summary
 from sojourn.scenario import describe
 from sojourn.scenario.overrides import read_value, split_setting
 from sojourn.sweeps.compare import load_comparison, read_index
+from sojourn.sweeps.failures import unresolved
 from sojourn.sweeps.rows import arranged, axes_of, labels_in_order, ordered, places, row_of
 from sojourn.sweeps.runner import RUN_COLUMNS
-from sojourn.sweeps.store import Store
+from sojourn.sweeps.store import FAILED, Store
 
 if TYPE_CHECKING:
     import polars as pl
@@ -39,7 +40,9 @@ UNITS = ("_s", "_bps", "_bytes", "_packets")
 """Unit suffixes that may be omitted from the name of a column."""
 
 
-def results(directory: str | Path, *, engine: str | None = None) -> "pl.DataFrame":
+def results(
+    directory: str | Path, *, engine: str | None = None, failed: bool = False
+) -> "pl.DataFrame":
     """Return the results in a directory as a frame with one row per run.
 
     Parameters
@@ -49,6 +52,9 @@ def results(directory: str | Path, *, engine: str | None = None) -> "pl.DataFram
     engine : str, optional
         Identifier of the engine whose rows are returned: rows of different versions are never
         mixed. The default is the engine of this version, or the only one in the folder.
+    failed : bool, optional
+        True returns the failed runs instead, which other results leave out: with the columns
+        `failure_kind`, `failure` (the message) and `failure_attempt` (from 1).
 
     Returns
     -------
@@ -63,7 +69,10 @@ def results(directory: str | Path, *, engine: str | None = None) -> "pl.DataFram
         If there are no results, or none of `engine`.
     """
     directory = Path(directory)
-    rows = _rows(directory)
+    failures = _failed_rows(directory)
+    if failed and not len(failures):
+        raise InputError(f"{directory}: there are no failed runs")
+    rows = failures if failed else _rows(directory, failures)
     engines = sorted(rows["engine"].unique().to_list())
     chosen = engine or (engines[0] if len(engines) == 1 else _sojourn.engine())
     if chosen not in engines:
@@ -74,6 +83,11 @@ def results(directory: str | Path, *, engine: str | None = None) -> "pl.DataFram
             len(rows) - len(found), "row of other engines is", "rows of other engines are"
         )
         print(f"sojourn: {directory}: {left} left out", file=sys.stderr)
+    if not failed and len(failures):
+        count = failures["engine"].to_list().count(chosen)
+        left = counted(count, "failed run is", "failed runs are")
+        advice = f"sojourn results {directory} --failed shows why"
+        print(f"sojourn: {directory}: {left} left out; {advice}", file=sys.stderr)
     return ordered(found, _given(directory))
 
 
@@ -86,8 +100,14 @@ def _given(directory: Path) -> dict[str, list[Any]]:
     return {axis: list(values) for axis, values in labels.items()}
 
 
-def _rows(directory: Path) -> "pl.DataFrame":
-    """Return the rows of a folder of any kind."""
+def _failed_rows(directory: Path) -> "pl.DataFrame":
+    """Return a row for each failed run of a sweep or paper that has not succeeded since."""
+    directory = directory / "runs" if kind_of(directory) in ("paper", "evaluation") else directory
+    return unresolved(Store(directory / FAILED).rows(), Store(directory).rows())
+
+
+def _rows(directory: Path, failures: "pl.DataFrame") -> "pl.DataFrame":
+    """Return the rows of a folder of any kind; `failures` are its failed runs."""
     import polars as pl
 
     from sojourn.result.io import load_result
@@ -107,6 +127,9 @@ def _rows(directory: Path) -> "pl.DataFrame":
         print(f"sojourn: {directory}: {name} was damaged and set aside; run the sweep again",
               file=sys.stderr)  # fmt: skip
     if not len(rows):
+        if len(failures):
+            advice = f"sojourn results {directory} --failed shows why"
+            raise InputError(f"{directory}: all runs failed; {advice}")
         below = [one.name for one in sorted(directory.glob("*")) if kind_of(one)]
         there = f"; there are some in {', '.join(below[:3])}" if below else ""
         raise InputError(f"{directory}: there are no results{there}")

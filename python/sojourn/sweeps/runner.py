@@ -13,47 +13,37 @@ import json
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, Future
-from contextlib import nullcontext
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import msgspec
 
 from sojourn import _sojourn
 from sojourn._sojourn import ParsedScenario
 from sojourn._util.progress import Meter, visible
-from sojourn._util.units import bps_of, seconds
-from sojourn.engines.simulate import run_each
-from sojourn.result.result import SCHEMA, Result
+from sojourn._util.units import bps_of, counted, seconds
+from sojourn.result.result import SCHEMA
 from sojourn.scenario.load import Scenario, parse
+from sojourn.sweeps.claims import Claims
+from sojourn.sweeps.execution import OverExecutor, Work, over_threads, work
+from sojourn.sweeps.failures import COLUMNS as FAILURE_COLUMNS
+from sojourn.sweeps.failures import Failure, Fault, RunError, error_of
 from sojourn.sweeps.store import Store
+from sojourn.sweeps.work_queue import Job, Memory, WorkQueue
+from sojourn.sweeps.work_queue import Measure as Measure
+from sojourn.sweeps.work_queue import Row as Row
 from sojourn.sweeps.writer import RowWriter
 
-if TYPE_CHECKING:
-    import polars as pl
-
 Labels: TypeAlias = Mapping[str, str | int | float | bool]
-Row: TypeAlias = dict[str, Any]
-Measure: TypeAlias = Callable[[Result], Mapping[str, Any]]
-"""Function of a result that returns the columns of a row: numbers, strings or lists of numbers.
-
-It must be defined at module level, so that other processes can import it. A change of functions
-outside sojourn that it calls does not change the cache key.
-"""
 
 RUN_COLUMNS = ("key", "engine", "axes", "measured", "seed")
 """Columns of every row besides its labels (listed in `axes`) and measured columns (listed in
 `measured`; null if there was no value)."""
-
-Finished: TypeAlias = Callable[[int, Mapping[str, Any]], None]
-
-Work: TypeAlias = Callable[[Sequence[tuple[ParsedScenario, Measure]]], list[tuple[Row, int]]]
-"""Function that executes a chunk of runs and returns the columns and packet count of each."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +57,12 @@ class Run:
 
 @dataclass(frozen=True)
 class CampaignResult:
-    """Result of a campaign: one row per run, in order, and its cost.
+    """Result of a campaign: one row per run, in order, without failed runs, and its cost.
 
-    `executed` runs were executed, the others were in the store. Their links sent `packets` packets
-    in `wall_s` seconds of wall-clock time. `damaged` lists parts of the store that are unreadable.
+    `executed` runs were executed with success; the others were in the store, or another process
+    executed them. Links sent `packets` packets in `wall_s` seconds of wall-clock time. `damaged`
+    lists parts of the store that are unreadable. `failed` has the failed runs by their index.
+    `store` is the directory that keeps the rows.
     """
 
     rows: list[Row]
@@ -78,17 +70,21 @@ class CampaignResult:
     packets: int
     wall_s: float
     damaged: tuple[str, ...]
+    failed: Mapping[int, Failure] = field(default_factory=dict)
+    store: Path | None = None
 
+    def error(self, partial: Any = None) -> RunError | None:
+        """Return the exception about the failed runs, if there are any."""
+        if not self.failed:
+            return None
+        failures = list(self.failed.values())
+        return error_of(failures, len(self.rows) + len(failures), self.store, partial)
 
-@dataclass(frozen=True)
-class _Job:
-    """Run to execute: its index, simulated duration and predicted wall-clock time."""
-
-    index: int
-    scenario: ParsedScenario
-    measure: Measure
-    simulated_s: float
-    predicted_s: float
+    def complete(self) -> Self:
+        """Return this result. Raises RunError if runs failed."""
+        if (error := self.error()) is not None:
+            raise error
+        return self
 
 
 class _Link(msgspec.Struct):
@@ -116,9 +112,6 @@ class Engine:
     realtime: bool = False
 
 
-CHUNK_S = 1.0
-"""Target wall-clock time of a chunk of runs for an executor."""
-
 PACKET_S = 250e-9
 """Approximate time to simulate a packet and its ACK; used only to order and group runs."""
 
@@ -134,15 +127,15 @@ def campaign(
 ) -> CampaignResult:
     """Execute all runs that the store does not have.
 
-    All scenarios are validated before the first run starts. An exception in one run, or Ctrl-C,
-    stops all of them; finished runs stay in the store.
+    All scenarios are validated before the first run starts. A run that fails is recorded, and the
+    others go on; the next call repeats it. After Ctrl-C, finished runs are in the store.
 
     Parameters
     ----------
     runs : sequence of Run
         The runs.
     store : str, Path or Store, optional
-        Store of finished runs.
+        Store of finished runs. Processes that use it at the same time share the runs.
     executor : concurrent.futures.Executor, optional
         Executor for the runs. The default is threads of this process.
     jobs : int, optional
@@ -161,63 +154,142 @@ def campaign(
     ------
     InputError
         If a scenario is invalid, or the store cannot be read or written.
+    RunError
+        If the executor is lost.
     ValueError
         If `engine` is given without an executor.
     """
     if engine is not None and executor is None:
         raise ValueError("an engine other than the simulator requires an executor")
-    engine = engine or simulator()
     started = time.monotonic()
     _take_interrupts()
-    parsed = [parse(run.scenario) for run in runs]
-    texts = [one.canonical() for one in parsed]
-    keys = keys_of(texts, runs, engine)
-    read = msgspec.json.Decoder(_Outline).decode
-    outlines = [read(text) for text in texts]
     opened = store if isinstance(store, Store) or store is None else Store(store)
-    known = {} if opened is None else known_runs(opened.rows())
-    # Index of the first run with each key: equal runs are executed once.
-    first_index = dict(zip(reversed(keys), reversed(range(len(keys))), strict=True))
-    pending = [
-        _job(i, parsed[i], outlines[i], runs[i].measure, engine)
-        for key, i in first_index.items()
-        if key not in known
-    ]
-    rows: list[Row] = []
-    executed: dict[int, Row] = {}
+    one = _Campaign(runs, engine or simulator(), opened)
+    packets = one.execute(executor, jobs, progress)
+    return CampaignResult(
+        [row for row in one.rows if row is not None],
+        one.executed,
+        packets,
+        time.monotonic() - started,
+        () if opened is None else tuple(opened.damaged),
+        one.failures,
+        None if opened is None else opened.directory,
+    )
 
-    def row(i: int, measured: Mapping[str, Any]) -> Row:
-        labels = runs[i].labels
-        names = _names(tuple(labels)), _names(tuple(measured))
-        of_run = (keys[i], engine.name, *names, outlines[i].seed)
-        return {**labels, **dict(zip(RUN_COLUMNS, of_run, strict=True)), **measured}
 
-    writing = opened.writing() if opened is not None and pending else nullcontext()
-    with writing, RowWriter(opened) as writer:
+class _Campaign:
+    """Campaign while it runs: its jobs, rows and failures."""
 
-        def finished(i: int, found: Mapping[str, Any]) -> None:
-            known[keys[i]] = [(dict(runs[i].labels), dict(found))]
-            executed[i] = row(i, found)
-            writer.append(executed[i])
+    def __init__(self, runs: Sequence[Run], engine: Engine, store: Store | None) -> None:
+        self._runs, self._engine, self._store = runs, engine, store
+        parsed = [parse(run.scenario) for run in runs]
+        texts = [one.canonical() for one in parsed]
+        self._keys = keys_of(texts, runs, engine)
+        read = msgspec.json.Decoder(_Outline).decode
+        self._outlines = [read(text) for text in texts]
+        self._memory = Memory(store)
+        # Equal runs are executed once.
+        first = dict(zip(reversed(self._keys), reversed(range(len(runs))), strict=True))
+        self.pending = [
+            _job(i, key, parsed[i], self._outlines[i], runs[i].measure, engine)
+            for key, i in first.items()
+            if key not in self._memory.known
+        ]
+        self.rows: list[Row | None] = [None] * len(runs)
+        self.failures: dict[int, Failure] = {}
+        self.executed = 0
 
-        # The longest runs first, so that the cores finish at about the same time.
-        pending.sort(key=lambda job: (-job.predicted_s, job.index))
-        if executor is None:
-            packets = _over_threads(pending, finished, jobs, progress)
-        else:
-            packets = _over_executor(pending, finished, executor, engine, progress)
-        for i, key in enumerate(keys):
-            if i in executed:
-                rows.append(executed[i])
+    def execute(self, executor: Executor | None, jobs: int | None, progress: bool) -> int:
+        """Execute the pending runs; return the number of packets."""
+        pending = self.pending
+        word = "run on real packets" if self._engine.realtime else "simulated"
+        meter = Meter(
+            [job.simulated_s for job in pending],
+            progress and visible(),
+            [job.predicted_s for job in pending],
+            word,
+        )
+        with ExitStack() as stack:
+            claims = None
+            if self._store is not None and pending:
+                stack.enter_context(self._store.writing())
+                claims = stack.enter_context(Claims(self._store.directory))
+
+            def written(rows: Sequence[Mapping[str, Any]]) -> None:
+                if claims is not None:
+                    claims.release(str(row["key"]) for row in rows)
+
+            self._writer = stack.enter_context(RowWriter(self._store, written))
+            self._failures = stack.enter_context(RowWriter(self._memory.failures, written))
+            stack.enter_context(meter)
+            place = {job.index: n for n, job in enumerate(pending)}
+            queue = WorkQueue(
+                pending, self._memory, claims, lambda job: meter.update(place[job.index], 1.0, 0)
+            )
+            over = None
+            if executor is not None:
+                work = self._engine.work
+                over = OverExecutor(executor, work, self._finished, self._failed, meter)
+            packets = 0
+            while True:
+                if over is None:
+                    packets += over_threads(
+                        queue, pending, self._finished, self._failed, meter, jobs
+                    )
+                else:
+                    try:
+                        packets += over.run(queue, pending)
+                    except RunError as error:
+                        raise self._continued(error) from None
+                if not queue.wait():
+                    break
+            self._collect()
+        return packets
+
+    def _continued(self, error: RunError) -> RunError:
+        """Return an exception about the executor that also says what is kept."""
+        if self._store is None:
+            return error
+        done = sum(key in self._memory.known for key in self._keys)
+        kept = f"{done} of {counted(len(self._keys), 'run')} are in {self._store.directory}"
+        return RunError(f"{error.args[0]}; {kept}, the same command continues")
+
+    def _finished(self, job: Job, found: Mapping[str, Any]) -> None:
+        i = job.index
+        self._memory.known[job.key] = [(dict(self._runs[i].labels), dict(found))]
+        self.rows[i] = row = self._row(i, found)
+        self.executed += 1
+        self._writer.append(row)
+
+    def _failed(self, job: Job, fault: Fault) -> None:
+        attempt = 1 + self._memory.failed.get(job.key, (0, fault))[0]
+        self._memory.failed[job.key] = attempt, fault
+        values = (fault.kind, fault.message, attempt)
+        row = self._row(job.index, dict(zip(FAILURE_COLUMNS, values, strict=True)))
+        self._failures.append(row)
+
+    def _collect(self) -> None:
+        """Complete the rows by those of the store, and of equal runs with other labels."""
+        known = self._memory.known
+        for i, (key, run) in enumerate(zip(self._keys, self._runs, strict=True)):
+            if self.rows[i] is not None:
                 continue
-            labels = dict(runs[i].labels)
+            labels = dict(run.labels)
+            if key not in known:
+                _, fault = self._memory.failed[key]
+                self.failures[i] = Failure(labels, self._outlines[i].seed, *fault)
+                continue
             found = next((f for names, f in known[key] if names == labels), None)
-            rows.append(row(i, known[key][0][1] if found is None else found))
+            self.rows[i] = row = self._row(i, known[key][0][1] if found is None else found)
             if found is None:  # the same run with other labels
                 known[key].append((labels, known[key][0][1]))
-                writer.append(rows[-1])
-    damaged = () if opened is None else tuple(opened.damaged)
-    return CampaignResult(rows, len(pending), packets, time.monotonic() - started, damaged)
+                self._writer.append(row)
+
+    def _row(self, i: int, measured: Mapping[str, Any]) -> Row:
+        labels = self._runs[i].labels
+        names = _names(tuple(labels)), _names(tuple(measured))
+        of_run = (self._keys[i], self._engine.name, *names, self._outlines[i].seed)
+        return {**labels, **dict(zip(RUN_COLUMNS, of_run, strict=True)), **measured}
 
 
 def _take_interrupts() -> None:
@@ -270,94 +342,18 @@ def identity(measure: Measure) -> str:
     return f"{measure.__module__}.{measure.__qualname__}\n{inspect.getsource(measure)}"
 
 
-def known_runs(frame: "pl.DataFrame") -> dict[str, list[tuple[Row, Row]]]:
-    """Return the labels and measured columns of the rows of a store, by cache key."""
-    known: dict[str, list[tuple[Row, Row]]] = {}
-    for row in frame.iter_rows(named=True):
-        labels = {name: row[name] for name in json.loads(row["axes"])}
-        found = {name: row[name] for name in json.loads(row["measured"])}
-        known.setdefault(row["key"], []).append((labels, found))
-    return known
-
-
-def work(chunk: Sequence[tuple[ParsedScenario, Measure]]) -> list[tuple[Row, int]]:
-    """Execute runs in this process; return the columns and packet count of each."""
-    done = []
-    for scenario, measure in chunk:
-        counted = [0]
-
-        def count(_: float, sent: int, counted: list[int] = counted) -> None:
-            counted[0] = sent
-
-        result = Result(*scenario.simulate(count))
-        done.append((dict(measure(result)), counted[0]))
-    return done
-
-
 def _job(
-    i: int, parsed: ParsedScenario, outline: _Outline, measure: Measure, engine: Engine
-) -> _Job:
+    i: int,
+    key: str,
+    parsed: ParsedScenario,
+    outline: _Outline,
+    measure: Measure,
+    engine: Engine,
+) -> Job:
     duration_s = seconds(outline.duration)
     if engine.realtime:
-        return _Job(i, parsed, measure, duration_s, duration_s)
+        return Job(i, key, parsed, measure, duration_s, duration_s)
     # Capacity of the slowest link in packets of 1000 bytes, and 2 ms of overhead.
     slowest = min(bps_of(link.rate) for link in outline.links.values())
-    return _Job(i, parsed, measure, duration_s, duration_s * slowest / 8000 * PACKET_S + 0.002)
-
-
-def _over_threads(
-    pending: Sequence[_Job], finished: Finished, jobs: int | None, shown: bool
-) -> int:
-    """Execute runs in threads of this process; return the number of packets."""
-    with _meter(pending, shown) as meter:
-        return run_each(
-            [job.scenario for job in pending],
-            lambda n, result: dict(pending[n].measure(result)),
-            lambda n, found: finished(pending[n].index, found),
-            meter,
-            jobs,
-        )
-
-
-def _over_executor(
-    pending: Sequence[_Job],
-    finished: Finished,
-    executor: Executor,
-    engine: Engine,
-    shown: bool,
-) -> int:
-    """Execute runs in an executor, in chunks of about `CHUNK_S`; return the number of packets."""
-    total = 0
-    chunks: list[list[int]] = []
-    filled = CHUNK_S
-    for n, job in enumerate(pending):
-        if filled + job.predicted_s > CHUNK_S:
-            chunks.append([])
-            filled = 0.0
-        chunks[-1].append(n)
-        filled += job.predicted_s
-    with _meter(pending, shown, "run on real packets" if engine.realtime else "simulated") as meter:
-        futures: dict[Future[list[tuple[Row, int]]], list[int]] = {}
-        finished_futures: SimpleQueue[Future[list[tuple[Row, int]]]] = SimpleQueue()
-        try:
-            for chunk in chunks:
-                sent = [(pending[n].scenario, pending[n].measure) for n in chunk]
-                futures[executor.submit(engine.work, sent)] = chunk
-            for future in futures:
-                future.add_done_callback(finished_futures.put)
-            for _ in futures:
-                future = finished_futures.get()
-                for n, (found, packets) in zip(futures[future], future.result(), strict=True):
-                    finished(pending[n].index, found)
-                    meter.update(n, 1.0, packets)
-                    total += packets
-        finally:
-            for future in futures:
-                future.cancel()
-    return total
-
-
-def _meter(pending: Sequence[_Job], shown: bool, word: str = "simulated") -> Meter:
-    work = [job.predicted_s for job in pending]
-    lasting = [job.simulated_s for job in pending]
-    return Meter(lasting, shown and visible(), work, word)
+    predicted_s = duration_s * slowest / 8000 * PACKET_S + 0.002
+    return Job(i, key, parsed, measure, duration_s, predicted_s)

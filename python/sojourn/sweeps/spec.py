@@ -30,7 +30,9 @@ from sojourn.scenario.load import (
 from sojourn.scenario.overrides import compared_link
 from sojourn.sweeps.axes import Label, points, read_axes
 from sojourn.sweeps.columns import Standard, read_metrics
-from sojourn.sweeps.runner import RUN_COLUMNS, CampaignResult, Run, campaign
+from sojourn.sweeps.failures import COLUMNS as FAILURE_COLUMNS
+from sojourn.sweeps.failures import Failure
+from sojourn.sweeps.runner import RUN_COLUMNS, CampaignResult, Row, Run, campaign
 from sojourn.sweeps.store import Store
 
 if TYPE_CHECKING:
@@ -189,7 +191,7 @@ def _check(asked: Sweep) -> list[Table]:
     for place, message in unset.items():
         raise InputError(f"{place}: {message}")
     for name in asked.names:
-        if name in anywhere or name in RUN_COLUMNS:
+        if name in anywhere or name in (*RUN_COLUMNS, *FAILURE_COLUMNS):
             advice = "rename the axis, and give its path as set"
             raise InputError(f"axes.{brief(name)}: is the name of a column of results: {advice}")
     for n, name in enumerate(asked.until.metrics if asked.until else ()):
@@ -268,6 +270,9 @@ def sweep(
     InputError
         If an argument is invalid, the scenario is invalid at some point, or `out` holds other
         files. The message begins with the path of the value.
+    RunError
+        If runs failed, after all others are done. `partial` is the table of the others. The next
+        call with the same `out` repeats only the failed runs.
 
     Warns
     -----
@@ -306,7 +311,10 @@ def sweep(
         progress=progress,
         force=force,
     )
-    return pl.DataFrame(made.rows, infer_schema_length=None)
+    table = pl.DataFrame(made.rows, infer_schema_length=None)
+    if (error := made.error(table)) is not None:
+        raise error
+    return table
 
 
 def run_sweep(
@@ -358,25 +366,38 @@ def _make(
         return go(some(every, asked.seeds))
     # In each round, half as many seeds again at the points whose intervals are too wide.
     until, first = asked.until, asked.seeds[0]
-    rows: dict[int, list[dict[str, Any]]] = {k: [] for k in every}
-    executed, packets, wall_s, count, wide = 0, 0, 0.0, until.least, every
+    rows: dict[int, list[Row]] = {k: [] for k in every}
+    failed: dict[int, list[Failure]] = {k: [] for k in every}
+    executed, packets, wall_s, begun_seeds, count, wide = 0, 0, 0.0, 0, until.least, every
     while True:
-        begun = [range(first + len(rows[k]), first + count) for k in wide]
+        begun = [range(first + begun_seeds, first + count) for _ in wide]
         part = go([run for k, seeds in zip(wide, begun, strict=True) for run in some([k], seeds)])
         executed, packets, wall_s = (
             executed + part.executed,
             packets + part.packets,
             wall_s + part.wall_s,
         )
+        found = iter(part.rows)
         place = 0
         for k, seeds in zip(wide, begun, strict=True):
-            rows[k] += part.rows[place : place + len(seeds)]
+            for n in range(place, place + len(seeds)):
+                if n in part.failed:
+                    failed[k].append(part.failed[n])
+                else:
+                    rows[k].append(next(found))
             place += len(seeds)
         wide = [k for k in wide if not _narrow(rows[k], until)]
         if not wide or count >= until.most:
             return CampaignResult(
-                [row for k in every for row in rows[k]], executed, packets, wall_s, part.damaged
+                [row for k in every for row in rows[k]],
+                executed,
+                packets,
+                wall_s,
+                part.damaged,
+                dict(enumerate(one for k in every for one in failed[k])),
+                part.store,
             )
+        begun_seeds = count
         count = min(until.most, count + max(1, count // 2))
 
 

@@ -23,6 +23,7 @@ from sojourn._util.inputs import brief
 from sojourn._util.parquet import read_faults
 from sojourn.result.folders import PART
 from sojourn.scenario.advice import StoreWarning, level_outside
+from sojourn.sweeps.claims import MERGE, Claims
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,6 +53,9 @@ TEMPORARY = (".part-*", ".part.*", "._sweep-*.part*")
 ASIDE = "_damaged"
 """Name of the folder for damaged parts."""
 
+FAILED = "_failed"
+"""Name of the folder for failed runs, a store itself. Programs that read parts do not read it."""
+
 
 class Store:
     """Rows of finished runs in `directory`, which is created by the first write.
@@ -65,6 +69,7 @@ class Store:
         self.damaged: list[str] = []
         self._loose = 0
         self._is_open = False
+        self._known: set[str] = set()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -77,7 +82,7 @@ class Store:
         Warns
         -----
         StoreWarning
-            If another writer is active. Both may execute the same runs; no row is lost or doubled.
+            If another writer is active. They share the runs (see `sojourn.sweeps.claims`).
         """
         if self._is_open:
             yield
@@ -94,8 +99,8 @@ class Store:
             _share(fd)
             if not alone:
                 warnings.warn(
-                    f"{self.directory}: another process of sojourn writes to this folder; both may "
-                    "execute the same runs, no result is lost",
+                    f"{self.directory}: another process of sojourn writes to this folder; they "
+                    "share the runs",
                     StoreWarning,
                     stacklevel=level_outside(),
                 )
@@ -114,6 +119,14 @@ class Store:
 
     def rows(self) -> "pl.DataFrame":
         """Return all rows without duplicates, in an order independent of the order of writing."""
+        self._known = set()
+        return self.news()
+
+    def news(self) -> "pl.DataFrame":
+        """Return the rows of parts that others have added since the last call of this or `rows`.
+
+        Rows of merged parts are returned again.
+        """
         import polars as pl
 
         # A listing made while another process merges parts may lack both the old parts and the new
@@ -121,7 +134,7 @@ class Store:
         parts = self._parts()
         for _ in range(LOOKS):
             try:
-                read = [self._read(path) for path in parts]
+                read = [self._read(path) for path in parts if path.name not in self._known]
             except FileNotFoundError:
                 parts = self._parts()
                 continue
@@ -130,6 +143,7 @@ class Store:
                 break
         else:
             raise InputError(f"{self.directory}: changes too fast to be read, try again")
+        self._known |= {path.name for path in parts}
         frames = [frame for frame in read if frame is not None]
         if not frames:
             return pl.DataFrame()
@@ -160,14 +174,22 @@ class Store:
     def clear(self) -> None:
         """Remove all parts, and the notes of sweeps (`_sweep-*.json`)."""
         with naming(self.directory):
-            for path in [*self._parts(), *self.directory.glob("_sweep-*.json")]:
+            notes = self.directory.glob("_sweep-*.json")
+            for path in [*self._parts(), *notes, *Store(self.directory / FAILED)._parts()]:
                 path.unlink(missing_ok=True)
 
     def tidy(self) -> None:
-        """Merge small parts into one."""
+        """Merge small parts into one, unless another process does."""
+        self._loose = 0
+        if not self.directory.exists():
+            return
+        with Claims(self.directory) as claims:
+            if claims.take_place(MERGE):
+                self._merge()
+
+    def _merge(self) -> None:
         import polars as pl
 
-        self._loose = 0
         small: list[tuple[Path, pl.DataFrame]] = []
         for path in self._parts():
             try:
@@ -222,6 +244,7 @@ class Store:
                     file.flush()
                     os.fsync(file.fileno())
                 path = self.directory / _name(data)
+                self._known.add(path.name)
                 part.replace(path)
             finally:
                 part.unlink(missing_ok=True)

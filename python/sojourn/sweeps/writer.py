@@ -7,7 +7,7 @@ rows of the last interval.
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -21,10 +21,18 @@ INTERVAL_FACTOR = 20
 
 
 class RowWriter:
-    """Thread that writes rows. Leaving the context waits until all are written."""
+    """Thread that writes rows. Leaving the context waits until all are written.
 
-    def __init__(self, store: Store | None) -> None:
+    It calls `written` with rows that are on disk.
+    """
+
+    def __init__(
+        self,
+        store: Store | None,
+        written: Callable[[Sequence[Mapping[str, Any]]], object] = lambda _: None,
+    ) -> None:
         self._store = store
+        self._written = written
         self._waiting: list[Mapping[str, Any]] = []
         self._change = threading.Condition()
         self._over = False
@@ -78,6 +86,7 @@ class RowWriter:
             started_s = time.monotonic()
             try:
                 self._store.put(rows)
+                self._written(rows)
             except BaseException as error:  # raised again by the next `append`, or on exit
                 with self._change:
                     self._error = error
