@@ -13,6 +13,8 @@ import pytest
 
 import sojourn as sj
 from sojourn.sweeps.store import Store
+from test_failed_runs import described as failing
+from test_failed_runs import failed_seeds
 from test_sweep import AXES, CASE, command, described, ran
 
 # Among the development packages, so never skipped. It has no types.
@@ -29,7 +31,7 @@ OWN = ROOT / "examples"
 def cluster():  # type: ignore[no-untyped-def]
     """Start three workers, each in its own process."""
     with distributed.LocalCluster(
-        n_workers=3, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        n_workers=3, threads_per_worker=1, dashboard_address=":0", silence_logs=50
     ) as three:
         yield three
 
@@ -111,6 +113,57 @@ def test_ctrl_c_leaves_the_cluster_usable(cluster, tmp_path: Path) -> None:  # t
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=60)
     assert running.returncode == 130, said
-    assert said.splitlines()[-1] == "sojourn: interrupted"
+    assert said.splitlines()[-1].startswith("sojourn: interrupted; finished runs are in")
     with distributed.Client(cluster) as client:
         assert client.submit(abs, -3).result(timeout=30) == 3
+
+
+def test_a_run_that_kills_its_worker_has_failed(cluster, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """Dask repeats it on other workers; the other runs go on."""
+    file = failing(tmp_path, "os._exit(3)", seeds=4)
+    address = cluster.scheduler_address
+    done = ran("sweep", file, "--out", tmp_path / "out", "--cluster", address)
+    assert done.returncode == 1, done.stderr
+    seeds = failed_seeds(tmp_path / "out")
+    assert seeds
+    assert f"{8 - len(seeds)} of 8 runs made, {len(seeds)} failed" in done.stdout
+    assert done.stderr.count("WorkerDied: the worker process died, also when") == len(seeds)
+
+
+def test_a_lost_scheduler_is_one_line(tmp_path: Path) -> None:
+    """Finished runs are stored, and the same command continues."""
+    import subprocess
+    import sys
+
+    folder = described(tmp_path)
+    sweep = (folder / "sweep.toml").read_text().replace("seeds = 5", "seeds = 3000")
+    (folder / "sweep.toml").write_text(sweep)
+    program = (
+        "import distributed, time\n"
+        "if __name__ == '__main__':\n"
+        "    one = distributed.LocalCluster(n_workers=1, dashboard_address=None, silence_logs=50)\n"
+        "    print(one.scheduler_address, flush=True)\n"
+        "    time.sleep(600)\n"
+    )
+    (tmp_path / "scheduler.py").write_text(program)
+    line = [sys.executable, str(tmp_path / "scheduler.py")]
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=quiet, text=True) as scheduler:
+        assert scheduler.stdout is not None
+        address = scheduler.stdout.readline().strip()
+        running = subprocess.Popen(
+            command("sweep", folder / "sweep.toml", "--out", folder / "out", "--cluster", address),
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        while not list((folder / "out").glob("*.parquet")):
+            time.sleep(0.05)
+        scheduler.kill()
+        _, said = running.communicate(timeout=120)
+    assert running.returncode == 1
+    kept = len(Store(folder / "out").rows())
+    assert 0 < kept < 18000
+    assert said == (
+        f"sojourn: the scheduler of the Dask cluster is lost; {kept} of 18000 runs are in "
+        f"{folder / 'out'}, the same command continues\n"
+    )

@@ -21,7 +21,7 @@ from sojourn.sweeps.runner import Run, campaign
 from sojourn.sweeps.spec import make_sweep, run_sweep
 from sojourn.sweeps.store import FAILED, Store
 from test_sweep import CASE, command, csv, ran
-from test_workers import is_alive, wait_until_gone
+from test_workers import children, is_alive, wait_until_gone
 
 OWN = """
 import os
@@ -166,12 +166,6 @@ def test_workers_end_with_a_killed_sweep(tmp_path: Path) -> None:
         running.kill()
     wait_until_gone(below)
     assert not any(map(is_alive, below))
-
-
-def children(pid: int) -> list[int]:
-    """Return the child processes of a process."""
-    texts = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
-    return [int(word) for text in texts for word in text.split()]
 
 
 def test_ctrl_c_says_that_the_same_command_continues(tmp_path: Path) -> None:

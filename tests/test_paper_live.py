@@ -23,6 +23,7 @@ from sojourn.reproduction.paper import Experiment, Paper, Point
 from sojourn.scenario.load import canonical
 from sojourn.sweeps.runner import key_of
 from sojourn.sweeps.store import Store
+from test_workers import children
 
 
 def short(full: bool) -> dict[str, Experiment]:
@@ -158,11 +159,10 @@ def test_an_interrupt_ends_the_runs(tmp_path: Path, delay_s: float) -> None:
 
 def _workers(pid: int) -> list[int]:
     """Return the worker processes of `pid`."""
-    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(one) for one in found if "spawn_main" in _line(one)]
+    return [one for one in children(pid) if "spawn_main" in _line(one)]
 
 
-def _line(pid: str) -> str:
+def _line(pid: int) -> str:
     """Return the command line of a process; empty if it has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_text()

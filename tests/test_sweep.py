@@ -404,5 +404,6 @@ def test_ctrl_c_ends_it_cleanly(swept: Path) -> None:
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=60)
     assert running.returncode == 130
-    assert said == "sojourn: interrupted\n"
+    kept = f"finished runs are in {swept / 'out'}, the same command continues"
+    assert said == f"sojourn: interrupted; {kept}\n"
     assert 0 < len(Store(swept / "out").rows()) < 12000

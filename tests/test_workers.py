@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,15 @@ def test_workers_end_when_the_parent_is_killed(tmp_path: Path, initial: str) -> 
         assert all(is_alive(pid) for pid in workers)
         parent.kill()
     wait_until_gone(workers)
+
+
+def children(pid: int) -> list[int]:
+    """Return the child processes of a process, of all its threads."""
+    found: list[int] = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):  # the thread or process has ended
+            found += map(int, path.read_text().split())
+    return found
 
 
 def is_alive(pid: int) -> bool:

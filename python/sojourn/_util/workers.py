@@ -148,7 +148,7 @@ class Workers(Executor):
                 worker.call.future.set_exception(WorkerDiedError(worker.process.exitcode))
 
     def _hand_out(self) -> None:
-        """Give each waiting call to an idle worker, or to a new one."""
+        """Send each waiting call to an idle worker, or to a new one."""
         while not self._killed:
             idle = next((one for one in self._workers if one.call is None), None)
             with self._lock:

@@ -34,7 +34,7 @@ Style = Annotated[
 
 
 class Interrupted(Exception):  # noqa: N818
-    """Ctrl-C, with a message that says what is kept."""
+    """Ctrl-C, with a message that names the finished runs."""
 
 
 @contextmanager

@@ -253,7 +253,8 @@ def executor_for(
             from distributed import Client
         except ImportError:
             raise InputError('--cluster: Dask is missing: pip install "sojourn[cluster]"') from None
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # one line says what is wrong
+        for name in ("distributed", "distributed.client"):  # the error is one line
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         try:
             client = Client(cluster, timeout=10)  # type: ignore[no-untyped-call]
         except (OSError, ValueError) as error:

@@ -247,7 +247,7 @@ class _Campaign:
         return packets
 
     def _continued(self, error: RunError) -> RunError:
-        """Return an exception about the executor that also says what is kept."""
+        """Return an exception about the executor that also names the finished runs."""
         if self._store is None:
             return error
         done = sum(key in self._memory.known for key in self._keys)
