@@ -122,7 +122,7 @@ def test_a_run_that_kills_its_worker_has_failed(cluster, tmp_path: Path) -> None
     """Dask repeats it on other workers; the other runs go on."""
     file = failing(tmp_path, "os._exit(3)", seeds=4)
     address = cluster.scheduler_address
-    done = ran("sweep", file, "--out", tmp_path / "out", "--cluster", address)
+    done = ran("sweep", file, "--trust", "--out", tmp_path / "out", "--cluster", address)
     assert done.returncode == 1, done.stderr
     seeds = failed_seeds(tmp_path / "out")
     assert seeds

@@ -65,7 +65,7 @@ def failed_seeds(out: Path) -> list[int]:
 def test_a_failing_run_does_not_end_a_sweep(tmp_path: Path) -> None:
     """Exit code 1, a line for each failure; the next call repeats the failures only."""
     file, out = described(tmp_path), tmp_path / "out"
-    done = ran("sweep", file, "--out", out)
+    done = ran("sweep", file, "--trust", "--out", out)
     assert done.returncode == 1, done.stderr
     seeds = failed_seeds(out)
     assert 0 < len(seeds) < SEEDS
@@ -79,26 +79,26 @@ def test_a_failing_run_does_not_end_a_sweep(tmp_path: Path) -> None:
         assert f"qdisc=own, seed {seed}: ValueError: unlucky (own.py:13, in on_enqueue" in line
     runs = 2 * SEEDS - len(seeds)
     assert f"{runs} of {2 * SEEDS} runs made, {len(seeds)} failed" in done.stdout
-    again = json.loads(ran("sweep", file, "--out", out, "--json").stdout)
+    again = json.loads(ran("sweep", file, "--trust", "--out", out, "--json").stdout)
     assert (again["runs"], again["made"]) == (runs, 0)
     assert sorted(one["seed"] for one in again["failed"]) == seeds
     assert set(sj.results(out, failed=True)["failure_attempt"]) == {2}
     # The cause is mended: only the failed runs are executed, and none is reported any more.
     (tmp_path / "fails").unlink()
-    done = ran("sweep", file, "--out", out)
+    done = ran("sweep", file, "--trust", "--out", out)
     assert done.returncode == 0, done.stderr
     assert f"{len(seeds)} of {2 * SEEDS} runs made, " in done.stdout
     assert ran("results", out).stderr == ""
     with pytest.raises(sj.InputError, match="no failed runs"):
         sj.results(out, failed=True)
-    ran("sweep", file, "--out", tmp_path / "whole")
+    ran("sweep", file, "--trust", "--out", tmp_path / "whole")
     assert csv(out) == csv(tmp_path / "whole")
 
 
 def test_tables_and_figures_leave_failed_runs_out_and_say_so(tmp_path: Path) -> None:
     """Also other programs that read the parts."""
     file, out = described(tmp_path), tmp_path / "out"
-    ran("sweep", file, "--out", out)
+    ran("sweep", file, "--trust", "--out", out)
     runs = 2 * SEEDS - len(failed_seeds(out))
     said = f"sojourn: {out}: {2 * SEEDS - runs} failed runs are left out"
     shown = ran("results", out, "--by", "qdisc")
@@ -118,7 +118,7 @@ def test_all_runs_may_fail(tmp_path: Path) -> None:
     fails = 'pass\n        if Path({!r}, "fails").exists():\n            {}'
     file, out = described(tmp_path, fails.format(str(tmp_path), RAISES), seeds=2), tmp_path / "out"
     file.write_text(file.read_text().replace('tail = "droptail", ', ""))
-    done = ran("sweep", file, "--out", out)
+    done = ran("sweep", file, "--trust", "--out", out)
     assert (done.returncode, done.stdout) == (1, "")
     assert "2 of 2 runs failed" in done.stderr
     shown = ran("results", out)
@@ -126,7 +126,7 @@ def test_all_runs_may_fail(tmp_path: Path) -> None:
     assert "all runs failed" in shown.stderr
     (tmp_path / "case.json").write_text(json.dumps({**CASE, "duration": "1s"}))
     (tmp_path / "fails").unlink()
-    assert ran("sweep", file, "--out", out, "--force").returncode == 0
+    assert ran("sweep", file, "--trust", "--out", out, "--force").returncode == 0
     assert ran("results", out).stderr == ""
 
 
@@ -142,13 +142,13 @@ def test_the_death_of_a_worker_is_a_failure_of_its_run(
 ) -> None:
     """The same seeds fail as with an exception, and the others have the same rows."""
     file = described(tmp_path, fails)
-    done = ran("sweep", file, "--out", tmp_path / "out", "--processes", "--jobs", 2)
+    done = ran("sweep", file, "--trust", "--out", tmp_path / "out", "--processes", "--jobs", 2)
     assert done.returncode == 1
     seeds = failed_seeds(tmp_path / "out")
     assert done.stderr.count(said) == len(seeds)
     raising = tmp_path / "raising"
     raising.mkdir()
-    ran("sweep", described(raising), "--out", raising / "out")
+    ran("sweep", described(raising), "--trust", "--out", raising / "out")
     assert failed_seeds(raising / "out") == seeds
     measured = [sj.results(one / "out").drop("key") for one in (tmp_path, raising)]
     assert measured[0].equals(measured[1])
@@ -157,7 +157,7 @@ def test_the_death_of_a_worker_is_a_failure_of_its_run(
 def test_workers_end_with_a_killed_sweep(tmp_path: Path) -> None:
     """Nothing of it remains."""
     file = described(tmp_path, seeds=5000)
-    line = command("sweep", file, "--out", tmp_path / "out", "--processes", "--jobs", 2)
+    line = command("sweep", file, "--trust", "--out", tmp_path / "out", "--processes", "--jobs", 2)
     with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
         while not list((tmp_path / "out").glob("*.parquet")):
             time.sleep(0.05)
@@ -172,7 +172,7 @@ def test_ctrl_c_says_that_the_same_command_continues(tmp_path: Path) -> None:
     """With processes, which the terminal interrupts as well."""
     file, out = described(tmp_path, seeds=5000), tmp_path / "out"
     running = subprocess.Popen(
-        command("sweep", file, "--out", out, "--processes", "--jobs", 2),
+        command("sweep", file, "--trust", "--out", out, "--processes", "--jobs", 2),
         stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     while not list(out.glob("*.parquet")):
