@@ -235,7 +235,7 @@ def _execute(
     parsed = {place: parse(run) for place, run in runs.items()}
     results = {} if folder is None else folder.finished(runs)
     todo = [place for place in runs if place not in results]
-    failures: list[Failure] = []
+    failures: dict[int, Failure] = {}
 
     def finish(k: int, result: Result) -> None:
         if folder is not None:
@@ -244,12 +244,13 @@ def _execute(
 
     def fail(k: int, error: BaseException) -> None:
         label, seed = todo[k]
-        failures.append(Failure({"qdisc": label}, seed, *fault_of(error)))
+        failures[k] = Failure({"qdisc": label}, seed, *fault_of(error))
 
     lasting = [seconds(runs[place]["duration"]) for place in todo]
     scenarios = [parsed[place] for place in todo]
     run_parsed(scenarios, lasting, progress, command, finished=finish, failed=fail)
-    return {place: results[place] for place in runs if place in results}, failures
+    found = {place: results[place] for place in runs if place in results}
+    return found, [failures[k] for k in sorted(failures)]
 
 
 def load_comparison(
