@@ -121,6 +121,22 @@ def test_buffers_are_compared_with_the_round_trip_time() -> None:
     spec = {"rate": "12mbit", "qdisc": {"name": "x", "limit": "7p"}}
     (found,) = parameters._buffer("up", spec, 0.1, RTT)
     assert found.text.startswith("The buffer of up (7p) holds 7.00 ms at 12.0 mbit, less than a")
+    (found,) = parameters._buffer("up", {**spec, "rate": "1gbit"}, 0.1, RTT)
+    assert "one bandwidth-delay product is 12500 kB" in found.text
+
+
+def test_parameters_are_compared_with_a_packet_and_the_buffer() -> None:
+    """Equal ones fit: 12 ms are a packet at 1 Mbit/s."""
+
+    def of(rule: Any, **qdisc: str) -> list[str]:
+        return [one.rule for one in rule("up", {"rate": "1mbit", "qdisc": {"name": "x", **qdisc}})]
+
+    packet, buffer = parameters._target_of_a_packet, parameters._threshold_of_a_buffer
+    assert of(packet, target="12ms") == of(packet) == []
+    assert of(packet, target="11ms") == ["target below a packet"]
+    assert of(buffer, max_th="10p", limit="10p") == of(buffer, max_th="10p") == []
+    assert of(buffer, limit="10p") == []
+    assert of(buffer, max_th="11p", limit="10p") == ["threshold above the buffer"]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +146,7 @@ def test_buffers_are_compared_with_the_round_trip_time() -> None:
 def test_a_queue_takes_its_bytes_by_the_rate(size: str, bps: float, queue_s: float) -> None:
     """Packets have 1500 bytes."""
     assert parameters._queue_s(size, bps) == pytest.approx(queue_s)
-    for other in ("", "p", "xp", "half", "10"):
+    for other in ("", "p", "xp", "1xp", "half", "10"):
         assert parameters._queue_s(other, bps) is None
 
 
@@ -182,6 +198,24 @@ def test_a_queue_stands_or_comes_in_bursts(
     """From 5 ms at the median on; or from ten times the median at the 99th percentile, and 5 ms."""
     link = link_of(sojourn_p50_s=median, sojourn_p99_s=high)
     assert [one.rule for one in links.queue("up", link)] == rule
+
+
+def test_bursts_and_overflows_have_their_numbers() -> None:
+    """A median of less than a microsecond is written as one."""
+    for median, text in ((0.0001, "less than 100 us"), (0.0, "less than 1.00 us")):
+        (found,) = links.queue("up", link_of(sojourn_p50_s=median, sojourn_p99_s=0.006))
+        assert text in found.text
+    counts = {"dropped_full_packets": 11, "dropped_packets": 20}
+    aqm = {"qdisc": {"name": "codel", "limit": "20p", "target": "5ms"}}
+    (found,) = links.overflow("up", link_of(**counts), aqm)
+    assert found.text.startswith("55.0 % of the drops at up were at its full buffer (20p), not")
+    tail = {"qdisc": {"name": "droptail", "limit": "20p"}}
+    (found,) = links.overflow("up", link_of(**counts), tail)
+    assert "11.0 % of the packets that arrived were dropped, and the link sent 50.0 %" in found.text
+    assert found.evidence["links.up.utilisation"] == 0.5
+    (found,) = links.overflow("up", link_of(**counts, utilisation=None), {"qdisc": {"name": "x"}})
+    assert found.text.startswith("The buffer of up () overflowed")
+    assert "links.up.utilisation" not in found.evidence
 
 
 def test_an_aqm_overflows_if_more_than_half_of_its_drops_are() -> None:

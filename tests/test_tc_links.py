@@ -35,6 +35,8 @@ def test_bursts_of_losses_are_exported_as_percentages() -> None:
     assert lines[0].startswith("# loss: netem loses packets before the queue")
     back = tc.imported("\n".join(lines))[0]
     assert back["loss"] == loss
+    both = tc.export({"rate": "1mbit", "delay": "5ms", "loss": loss, "qdisc": "pie"})
+    assert "netem limit 10000 delay 5ms loss gemodel 1% 25% 50% 0%" in both
 
 
 def test_a_delay_alone_says_nothing_of_losses() -> None:
@@ -136,6 +138,7 @@ def test_differences_are_parameters_of_either() -> None:
     assert sorted(rows) == [("ecn", "true", "false"), ("target", "7ms", "5ms")]
     assert ("name", "codel", "pie") in tc.diff("codel", "pie")
     assert ("interval", "100ms", "-") in tc.diff("codel", "pie")
+    assert tc.diff("fq_codel(quantum=300B)", "fq_codel") == [("quantum", "300B", "1514B")]
     assert ("t_update", "-", "15ms") in tc.diff("codel", "pie(t_update=15ms)")
     with pytest.raises(InputError, match=r"^target: "):
         tc.diff("codel(target=x)", "pie")
@@ -261,10 +264,15 @@ def test_a_device_may_have_an_equals_sign() -> None:
     assert devices(tc.export(TWO, dev=["c=x=y"])) == ["eth0", "eth1", "x=y"]
 
 
-def test_differences_as_json(sojourn: Command) -> None:
-    """By the name of the parameter; the exit code is that of diff."""
+def test_differences_as_json_and_in_a_narrow_terminal(
+    monkeypatch: pytest.MonkeyPatch, sojourn: Command
+) -> None:
+    """By the name of the parameter; no word of a table is broken. Exit code of diff."""
     code, out, _ = sojourn("tc", "diff", "codel", "codel(target=9ms)", "--json")
     assert (code, out) == (1, '{\n  "target": [\n    "5ms",\n    "9ms"\n  ]\n}\n')
+    monkeypatch.setenv("COLUMNS", "20")
+    out = sojourn("tc", "diff", "codel", "codel(target=987654321ns, ecn=true)")[1]
+    assert "    codel(target=987654321ns,\n" in out
 
 
 def test_a_command_without_a_queue_is_no_discipline() -> None:

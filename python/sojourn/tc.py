@@ -196,7 +196,7 @@ def _parameters(given: Described) -> Table:
     try:
         found: Table = _canonical({"link": link})["link"]["qdisc"]
     except InputError as error:
-        raise InputError(str(error).removeprefix("link.qdisc.").removeprefix("link.")) from None
+        raise InputError(str(error).removeprefix("link.qdisc.")) from None
     return found
 
 
