@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
-.PHONY: demo test check bench bench-live bench-emulate bench-sweep bench-custom kernel-tcp gen validate validate-linux validate-linux-fresh validate-senders studies papers papers-full papers-live scorecards notebooks recommendations faults fuzz fuzz-files mutants additions kill instructions instructions-links wheel wheel-pgo bench-pgo package audit build dev release clean
+.PHONY: demo test check bench bench-live bench-emulate bench-sweep bench-custom kernel-tcp gen validate validate-linux validate-linux-fresh validate-senders studies papers papers-full papers-live scorecards notebooks recommendations faults fuzz fuzz-files mutants mutants-python additions kill instructions instructions-links wheel wheel-pgo bench-pgo package audit build dev release clean
 
 demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
@@ -104,6 +104,10 @@ fuzz-files: dev  ## an hour: 10,000 damaged inputs for each reader of files (`ma
 mutants:  ## hours: mutation testing of the algorithms; FILE=..., SHARD=0/4: docs/mutation.md
 	cargo mutants --version >/dev/null 2>&1 || cargo install cargo-mutants --locked
 	$(PYTHON) tools/mutants.py $(FILE) $(if $(SHARD),--shard $(SHARD))
+
+mutants-python: .venv/dev  ## minutes: mutation testing in Python, MODULE=recommendation: docs/mutation.md
+	$(BIN)/python -c "import mutmut" 2>/dev/null || $(BIN)/python -m pip install --quiet "mutmut>=3.8,<4"
+	$(BIN)/python tools/mutants_python.py $(MODULE)
 
 additions: dev  ## minutes: add an algorithm, a control, a source and a metric to a copy, and test it
 	SOJOURN_ADDITIONS=all $(BIN)/python -m pytest tests/test_additions.py
