@@ -281,3 +281,20 @@ def test_a_command_without_a_queue_is_no_discipline() -> None:
         tc.described("tc qdisc add dev eth0 ingress")
     assert tc.described("  tc: codel limit 5") == "  tc: codel limit 5"
     assert tc.described("pie ecn") == "tc: pie ecn"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("cake bandwidth 8bit", "e0: qdisc.bandwidth: 8bit is out of range, allowed: "),
+        ("cake bandwidth 1", "e0: qdisc.bandwidth: 0bit is out of range, allowed: "),
+        ("codel interval 0", "e0: qdisc.interval: 0s is out of range, allowed: "),
+    ],
+)
+def test_a_link_that_no_scenario_accepts_is_refused(
+    words: str, said: str, sojourn: Command
+) -> None:
+    """Values that tc accepts: the printed link could not be run."""
+    code, out, error = sojourn("tc", "import", f"tc qdisc add dev e0 root {words}")
+    assert (code, out) == (2, "")
+    assert error.startswith(f"sojourn: {said}")

@@ -20,7 +20,7 @@ from sojourn import _sojourn
 from sojourn import qdisc as qdiscs
 from sojourn._sojourn import InputError
 from sojourn._util.base import Qdisc
-from sojourn._util.inputs import check_device, printable, shown
+from sojourn._util.inputs import brief, check_device, printable, shown
 from sojourn._util.units import bytes_of
 from sojourn.scenario import sqm
 from sojourn.scenario.load import Link, Scenario, canonical, plain
@@ -30,6 +30,12 @@ from sojourn.scenario.variants import Described, table
 __all__ = ["diff", "export", "imported", "links", "parse"]
 
 Table = dict[str, Any]
+
+LINK = ("rate", "delay", "loss", "qdisc")
+"""Keys of a link that tc describes."""
+
+USUAL_RATE = "1gbit"
+"""Rate for checks of links without one."""
 
 IN_FLIGHT = 10_000
 """Smallest `limit` of an exported netem: its packets in flight count towards it."""
@@ -82,12 +88,24 @@ def imported(text: str, *, leaf: str | None = None) -> list[Table]:
     Raises
     ------
     InputError
-        With the line number, if tc would refuse a command; if there is none; or if several
-        classes carry traffic and `leaf` is not given.
+        With the line number, if tc would refuse a command; if there is none; if several classes
+        carry traffic and `leaf` is not given; or if a value is out of the range of a scenario.
     """
     text = sqm.to_commands(text) if sqm.is_config(text) else text
     found: list[Table] = json.loads(_sojourn.tc_import(text, leaf))
+    for one in found:
+        _check_link(one)
     return found
+
+
+def _check_link(found: Table) -> None:
+    """Raise InputError, with the device, for a link that no scenario accepts: tc accepts more."""
+    given = {key: found[key] for key in LINK if found[key] is not None}
+    try:
+        _canonical({"link": {"rate": USUAL_RATE, **given}})
+    except InputError as error:
+        reason = str(error).removeprefix("link.")
+        raise InputError(f"{brief(found['dev'])}: {reason}") from None
 
 
 def links(text: str, *, rate: str | None = None, leaf: str | None = None) -> dict[str, Link]:
@@ -109,9 +127,7 @@ def links(text: str, *, rate: str | None = None, leaf: str | None = None) -> dic
     """
     made = {}
     for one in imported(text, leaf=leaf):
-        given = {
-            key: one[key] for key in ("rate", "delay", "loss", "qdisc") if one[key] is not None
-        }
+        given = {key: one[key] for key in LINK if one[key] is not None}
         if rate is not None:
             given.setdefault("rate", rate)
         if "rate" not in given:
