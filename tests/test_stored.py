@@ -158,7 +158,9 @@ def test_wrong_metadata_is_named(
         (("spec", "up", "rate"), 5, "spec.up.rate: 5 has no unit"),
         (("spec", "up"), [], "spec: expected object, got array"),
         (("links", "up", "sojourn_p99_s"), "x", "links.up.sojourn_p99_s: expected float or null"),
-        (("links", "side"), {}, "links.side.arrived_packets: is missing"),
+        (("links", "side"), {}, 'links: "side" is not in spec'),
+        (("links", "s" * 9999), {}, f'links: "{"s" * 60}..." (9999 characters) is not in spec'),
+        (("links", "down"), {}, "links.down.arrived_packets: is missing"),
         (("warnings",), [3], "warnings.0: expected str, got int"),
     ],
 )

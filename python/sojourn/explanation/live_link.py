@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from sojourn._sojourn import InputError, canonical_links
+from sojourn._util.inputs import shown
 from sojourn._util.typed_json import checked
 from sojourn._util.units import counted, seconds
 from sojourn.custom import trust as trusting
@@ -72,9 +73,9 @@ def explain_report(report: Mapping[str, Any]) -> list[Finding]:
     found = checked(report, Report)
     spec = canonical_spec(found.spec)
     for name, link in found.links.items():
-        checked(link, ReportedLink, f"links.{name}")
         if name not in spec:
-            raise InputError(f"links.{name}: is not in spec")
+            raise InputError(f"links: {shown(name)} is not in spec")
+        checked(link, ReportedLink, f"links.{name}")
     return list(_findings({"spec": spec, "links": found.links, "warnings": found.warnings}))
 
 

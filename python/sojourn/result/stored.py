@@ -217,10 +217,10 @@ def _part(table: Table, stands_in: Table, keys: tuple[str, ...]) -> Table:
 
 
 def _check_links(tree: Table) -> None:
+    _same("links", list(tree["links"]), list(tree["scenario"]["links"]))
     for name, link in tree["links"].items():
         checked(link, StoredLink, f"links.{name}")
         checked(link, dict[str, Scalar], f"links.{name}")
-    _same("links", list(tree["links"]), list(tree["scenario"]["links"]))
 
 
 def _check_flows(tree: Table, flows: list[StoredTcp | StoredUdp]) -> None:

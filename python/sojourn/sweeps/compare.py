@@ -13,7 +13,7 @@ from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.files import naming, write_text
 from sojourn._util.html import html
-from sojourn._util.inputs import shown
+from sojourn._util.inputs import brief, shown
 from sojourn._util.lazy import Lazy
 from sojourn._util.typed_json import checked, read_json
 from sojourn._util.units import counted, seconds
@@ -438,7 +438,7 @@ def read_index(directory: Path) -> Table:
     try:
         whole = checked(index, _Index)
         for label, one in whole.variants.items():
-            checked(one, _Variant, f"variants.{label}")
+            checked(one, _Variant, f"variants.{brief(label)}")
         index["scenario"] = canonical_of(whole.scenario)
         for name, link in index["scenario"]["links"].items():
             if "qdisc" not in whole.scenario["links"][name]:
