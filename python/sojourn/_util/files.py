@@ -1,26 +1,43 @@
 """Output files: check that they can be written, and write them atomically."""
 
+import errno
+import io
 import os
+import re
 import secrets
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import why
 
+if TYPE_CHECKING:
+    import polars as pl
+
 NAME_MAX = 40
 """Characters of a file's name in the name of its temporary file."""
+
+FULL = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
+"""Errors of a device that has no room for valid output, or fails."""
+
+URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+"""First part of the path of a URL. A drive of Windows has a single letter."""
 
 _NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 _BINARY: int = getattr(os, "O_BINARY", 0)
 
 
+class OutputError(OSError):
+    """Output could not be written for lack of room, or by a fault of the device."""
+
+
 def check_file(path: Path, endings: tuple[str, ...] = ()) -> None:
     """Raise InputError if the file `path` could not be written now."""
+    _refuse_url(path)
     if endings and path.suffix.lower() not in endings:
         raise InputError(f"{path}: the name must end in {' or '.join(endings)}")
     if path.is_dir():
@@ -33,6 +50,7 @@ def check_file(path: Path, endings: tuple[str, ...] = ()) -> None:
 
 def check_directory(path: Path) -> None:
     """Raise InputError if files could not be written into the directory `path` now."""
+    _refuse_url(path)
     if path.exists() and not path.is_dir():
         raise InputError(f"{path}: is not a directory")
     parent = path
@@ -43,11 +61,26 @@ def check_directory(path: Path) -> None:
 
 def _probe(directory: Path, path: Path) -> None:
     """Raise InputError about `path` if no file can be created in `directory`."""
-    try:
-        with tempfile.TemporaryFile(dir=directory):
-            pass
-    except OSError as error:
-        raise InputError(f"{path}: {why(error)}") from None
+    with naming(path), tempfile.TemporaryFile(dir=directory):
+        pass
+
+
+def _refuse_url(path: Path) -> None:
+    """Raise InputError if `path` is a URL, which would become a local folder like "s3:"."""
+    scheme, *rest = Path(path).parts or ("",)
+    if URL.fullmatch(scheme):
+        url = f"{scheme}//{'/'.join(rest)}"
+        raise InputError(f"{url}: is a URL; write to a local path, and copy the files from there")
+
+
+def parquet(frame: "pl.DataFrame", **options: Any) -> bytes:
+    """Return a frame as the contents of a Parquet file.
+
+    Polars writes to a file itself, and its errors do not say that the disk is full.
+    """
+    whole = io.BytesIO()
+    frame.write_parquet(whole, **options)
+    return whole.getvalue()
 
 
 def write_text(path: Path, text: str) -> None:
@@ -191,8 +224,13 @@ def _is_in_dev(path: Path) -> bool:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Convert an OSError to an InputError about `path`."""
+    """Convert an OSError to an InputError about `path`, or to an OutputError if it is full."""
+    _refuse_url(path)
     try:
         yield
+    except OutputError:  # it names the file
+        raise
     except OSError as error:
+        if error.errno is not None and error.errno in FULL:
+            raise OutputError(error.errno, os.strerror(error.errno), str(path)) from None
         raise InputError(f"{path}: {why(error)}") from None

@@ -62,8 +62,11 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return _say("interrupted", INTERRUPTED)
     except OSError as error:
+        from sojourn._util.files import OutputError
+
         where = error.filename or "standard output"
-        return _say(f"{where}: {(error.strerror or str(error)).lower()}", BAD_INPUT)
+        code = FAILED if isinstance(error, OutputError) else BAD_INPUT
+        return _say(f"{where}: {(error.strerror or str(error)).lower()}", code)
     except MemoryError:
         return _say("not enough memory", FAILED)
     except BaseException as error:  # a panic of Rust is not an Exception

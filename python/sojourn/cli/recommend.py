@@ -47,7 +47,7 @@ def recommend(
     Disciplines and parameters are searched by simulation. The answer is judged on seeds and loads
     on which nothing was tuned.
     """
-    from sojourn._util.files import check_file, replacing
+    from sojourn._util.files import check_file, parquet, replacing
     from sojourn._util.inputs import check_device
     from sojourn.recommendation.answer import answer, prepare
 
@@ -62,7 +62,7 @@ def recommend(
     found = answer(question, jobs=jobs)
     if out is not None:
         with replacing(out) as file:
-            found.frame().write_parquet(file)
+            file.write(parquet(found.frame()))
     if as_json:
         print(json.dumps(found.summary(), indent=2, allow_nan=False))
     else:

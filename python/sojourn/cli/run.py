@@ -321,7 +321,7 @@ def compare(
     They have the buffer of the file. A named scenario without `--buffer` gives each discipline its
     default.
     """
-    from sojourn._util.files import check_file
+    from sojourn._util.files import check_directory, check_file
     from sojourn.scenario.overrides import with_samples
     from sojourn.scenario.variants import split
     from sojourn.sweeps import compare as sweeps_compare
@@ -337,6 +337,8 @@ def compare(
     if plot:
         with _about(file):
             tree = with_samples(tree)
+    if out is not None:
+        check_directory(out)
     if export is not None:
         check_file(export, (".tex",))
     if plot is not None:

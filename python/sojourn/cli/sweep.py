@@ -141,7 +141,7 @@ def results_command(
 
     Intervals have a confidence of 95 %.
     """
-    from sojourn._util.files import check_file, replacing
+    from sojourn._util.files import check_file, parquet, replacing
     from sojourn.sweeps import query
     from sojourn.sweeps.failures import COLUMNS
     from sojourn.sweeps.rows import axes_of
@@ -176,7 +176,7 @@ def results_command(
     elif export is not None:
         with replacing(export) as file:
             csv = export.suffix.lower() == ".csv"
-            found.write_csv(file) if csv else found.write_parquet(file)
+            file.write(found.write_csv().encode() if csv else parquet(found))
     if as_json:
         print(json.dumps({"table": found.to_dicts()}, indent=2, allow_nan=False))
     elif export is None:

@@ -203,7 +203,7 @@ def write(replayed: Replayed, path: str | Path) -> None:
             with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
                 packed.write(frame.write_csv().encode())
         else:
-            frame.write_csv(file)
+            file.write(frame.write_csv().encode())
 
 
 def _headers(path: Path, table: "pl.DataFrame") -> Array | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _sojourn
-from sojourn._util.files import naming, replacing, write_text
+from sojourn._util.files import naming, parquet, replacing, write_text
 from sojourn._util.html import escape
 from sojourn._util.units import counted, short, with_half
 from sojourn.evaluation.cases import CASES, CHOICES
@@ -89,7 +89,7 @@ def write(found: "Evaluation", directory: Path) -> None:
     summary = found.summary()
     write_text(directory / "scorecard.html", page(found))
     with replacing(directory / "lines.parquet") as file:
-        found.frame().write_parquet(file, compression="zstd")
+        file.write(parquet(found.frame(), compression="zstd"))
     text = json.dumps(summary, indent=1, allow_nan=False)
     write_text(directory / "summary.json", text + "\n")
 

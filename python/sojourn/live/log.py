@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _sojourn
-from sojourn._util.files import naming, open_new, replacing
+from sojourn._util.files import naming, open_new, parquet, replacing
 from sojourn.live.link import Rows
 from sojourn.result.result import SCHEMA, Array
 
@@ -67,7 +67,7 @@ def write_packet_logs(directory: Path, packet_logs: Rows) -> None:
             *(pl.col(flag).cast(pl.UInt8) for flag in ("dropped", "marked")),
         )
         with replacing(directory / f"{name}.csv") as file:
-            frame.write_csv(file)
+            file.write(frame.write_csv().encode())
 
 
 def _dicts(name: str, columns: Mapping[str, Array]) -> Iterator[dict[str, Any]]:
@@ -109,4 +109,4 @@ def _write_parquet(
         "sojourn.command": json.dumps(list(command)),
     }
     with replacing(path) as file:
-        frame.with_columns(pl.col(pl.Float64).fill_nan(None)).write_parquet(file, metadata=told)
+        file.write(parquet(frame.with_columns(pl.col(pl.Float64).fill_nan(None)), metadata=told))

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sojourn import _sojourn
-from sojourn._util.files import filling
+from sojourn._util.files import filling, parquet
 from sojourn._util.html import html
 from sojourn._util.lazy import Lazy
 from sojourn._util.plain import indented
@@ -303,7 +303,8 @@ class Result:
             create("summary.json").write(f"{text}\n".encode())
             for table in tables:
                 frame = self.frame(table)
-                frame.write_parquet(create(f"{table}.parquet"), metadata=self.provenance())
+                data = parquet(frame, metadata=self.provenance())
+                create(f"{table}.parquet").write(data)
 
     def provenance(self) -> dict[str, str]:
         """Return schema, version, scenario, seed and command, as written into every table."""

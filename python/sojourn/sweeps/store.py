@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from sojourn._sojourn import InputError
-from sojourn._util.files import create_temporary, naming
+from sojourn._util.files import create_temporary, naming, parquet
 from sojourn._util.inputs import brief
 from sojourn._util.parquet import read_faults
 from sojourn.result.folders import PART
@@ -235,9 +235,7 @@ class Store:
         return pl.read_parquet(data)
 
     def _write(self, frame: "pl.DataFrame") -> Path:
-        whole = io.BytesIO()
-        frame.write_parquet(whole, compression="zstd")
-        data = whole.getvalue()
+        data = parquet(frame, compression="zstd")
         with naming(self.directory):
             self.directory.mkdir(parents=True, exist_ok=True)
             part, file = create_temporary(self.directory / "part")
