@@ -1,12 +1,15 @@
 """Long runs: progress, and interrupts that lose no finished run."""
 
+import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from rich.console import Console
 
 import sojourn as sj
 from conftest import Command
@@ -145,6 +148,30 @@ def test_the_bar_shows_packets_and_runs(monkeypatch: pytest.MonkeyPatch) -> None
         assert meter.told() == "12.5 of 50 s simulated, 1.23 M packets/s"
         assert meter._bar.tasks[0].completed == 12.5
     assert [amount(n) for n in (7.4, 1234, 5.6e9)] == ["7", "1.23 k", "5.60 G"]
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 120, 200])
+def test_the_bar_fits_the_terminal(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    """Nothing is cut; a narrow terminal shows fewer numbers, and always the finished runs."""
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    monkeypatch.setenv("COLUMNS", str(columns))
+    with Meter([50.0] * 2000, shown=True) as meter:
+        for run in range(1000):
+            now[0] += 1.0
+            meter.update(run, 1.0, 3_000_000)
+        screen = Console(width=columns, file=io.StringIO(), color_system=None)
+        with screen.capture() as shown:
+            screen.print(meter._bar.get_renderable())
+    line, *rest = shown.get().splitlines()
+    assert rest == []
+    assert len(line.rstrip()) <= columns
+    assert "\u2026" not in line
+    assert re.search(
+        r"1000 of 2000 runs, left \d+:\d\d:\d\d$|1000 of 2000 runs, left -:--:--$", line
+    )
+    assert ("packets/s" in line) == (columns >= 80)
+    assert ("50000.0 of 100000 s simulated" in line) == (columns >= 120)
 
 
 def test_packets_are_counted_from_the_start(small: Path) -> None:

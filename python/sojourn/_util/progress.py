@@ -15,6 +15,12 @@ from sojourn._util.units import figures
 PATIENCE_S = 1.0
 """Time until the bar appears."""
 
+BAR = 10, 40
+"""Smallest and largest width of the bar, in columns of the terminal."""
+
+REST = len(" , left 10:00:00") + 1
+"""Columns for the remaining time and the gaps."""
+
 NOTEBOOK_S = 0.2
 """Shortest time between two changes of the bar in a notebook."""
 
@@ -88,6 +94,7 @@ class Meter:
         self._started = time.monotonic()
         self._bar: Any = None
         self._task: Any = None
+        self._column: Any = None
         self._cell: NotebookBar | None = None
 
     def __enter__(self) -> Self:
@@ -126,22 +133,34 @@ class Meter:
                 return
             if self._bar is None:
                 self._start()
-            self._bar.update(self._task, completed=self._past_work, told=self.told())
+            text = self.told(self._bar.console.width - BAR[0] - REST)
+            free = self._bar.console.width - len(text) - REST
+            self._column.bar_width = min(BAR[1], max(BAR[0], free))
+            self._bar.update(self._task, completed=self._past_work, told=text)
 
-    def told(self) -> str:
-        """Return the text of the bar: simulated time, packets per second, finished runs."""
+    def told(self, width: int | None = None) -> str:
+        """Return the text of the bar: simulated time, packets per second, finished runs.
+
+        In a narrow terminal the first ones are left out: the text has at most `width` characters
+        if its last part fits.
+        """
         elapsed = time.monotonic() - self._started
-        speed = f", {amount(self._sent / elapsed)} packets/s" if elapsed > 0 < self._sent else ""
-        runs = f", {self._done} of {len(self._shares)} runs" if len(self._shares) > 1 else ""
-        past = f"{self._past_s:.1f} of {sum(self._simulated_s):.0f} s {self._word}"
-        return f"{past}{speed}{runs}"
+        parts = [f"{self._past_s:.1f} of {sum(self._simulated_s):.0f} s {self._word}"]
+        if elapsed > 0 < self._sent:
+            parts.append(f"{amount(self._sent / elapsed)} packets/s")
+        if len(self._shares) > 1:
+            parts.append(f"{self._done} of {len(self._shares)} runs")
+        while width is not None and len(parts) > 1 and len(", ".join(parts)) > width:
+            del parts[0]
+        return ", ".join(parts)
 
     def _start(self) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+        self._column = BarColumn()
         self._bar = Progress(
-            BarColumn(),
+            self._column,
             TextColumn("{task.fields[told]}, left"),
             TimeRemainingColumn(),
             console=Console(stderr=True),
