@@ -20,6 +20,7 @@ from mutation import altered, grafted, toml
 from sojourn import tc
 from sojourn._util.units import seconds
 from sojourn.explanation.live_link import report_in
+from sojourn.plotting import style
 from sojourn.recommendation import line
 from sojourn.result import folders
 from sojourn.scenario import load, variants
@@ -221,7 +222,7 @@ def store_in(folder: Path) -> list[Path]:
     """Write the runs of a sweep."""
     tree = {**tomllib.loads(SMALL), "duration": "100ms", "warmup": "0s"}
     sj.sweep(tree, {"up.qdisc": ["red", "codel"], "bulk.count": [1, 2]}, seeds=2, out=folder)
-    return sorted(folder.iterdir())
+    return sorted([*folder.glob("*.parquet"), *folder.glob("_sweep-*.json")])
 
 
 def stored(folder: Path) -> None:
@@ -240,6 +241,29 @@ def damaged(folder: Path) -> None:
         query.means(query.results(folder), axes_of(rows), ["utilisation"])
     for part in (folder / "_damaged").glob("*"):
         part.unlink()
+
+
+def run_into(folder: Path) -> None:
+    """Run into a folder with a damaged result, as `run --out` does."""
+    result = sj.simulate(WHOLE)
+    folders.claim_run(folder, result.scenario, force=False)
+
+
+def compared_into(folder: Path) -> None:
+    """Compare into a folder with a damaged comparison, as `compare --out` does."""
+    tree = {**tomllib.loads(SMALL), "duration": "300ms", "warmup": "0s"}
+    sj.compare(tree, ["red"], out=folder)
+
+
+def swept_into(folder: Path) -> None:
+    """Continue a sweep in a damaged store, as `sweep --out` does."""
+    tree = {**tomllib.loads(SMALL), "duration": "100ms", "warmup": "0s"}
+    sj.sweep(tree, {"up.qdisc": ["red", "codel"], "bulk.count": [1, 2]}, seeds=2, out=folder)
+
+
+def styled(path: Path) -> None:
+    """Read a style sheet as `--style` does."""
+    style.check({"style": path})
 
 
 def reported(path: Path) -> None:
@@ -341,6 +365,14 @@ config queue
 	option squash_ingress '1'
 """
 
+STYLE = """\
+axes.grid: True
+lines.linestyle: --
+font.size: 9.5
+lines.linewidth: 1.2
+figure.figsize: 6, 4
+"""
+
 DISCIPLINES = (
     "codel(target=15ms, interval=100ms, ecn=true, limit=300kB)", "fq_codel", "droptail(limit=5p)",
     "red(min_th=5p, max_th=15p, max_p=0.1)",
@@ -369,6 +401,10 @@ READERS: dict[str, Reader] = {
     "comparison.json": Reader(comparison_in, explained, trees, whole=True),
     "store": Reader(store_in, stored, frames, whole=True),
     "damaged store": Reader(store_in, damaged, whole=True, forgiving=True),
+    "run --out": Reader(result_in, run_into, frames, whole=True, forgiving=True),
+    "compare --out": Reader(comparison_in, compared_into, trees, whole=True, forgiving=True),
+    "sweep --out": Reader(store_in, swept_into, frames, whole=True, forgiving=True),
+    "--style": Reader(written("look.mplstyle", STYLE), styled),
     "link --json": Reader(
         written("link.json", json.dumps(report(), indent=2)), reported, trees
     ),

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from sojourn._sojourn import InputError
 from sojourn._util.files import check_directory, check_file
-from sojourn._util.inputs import why
+from sojourn._util.inputs import printable, why
 from sojourn._util.parquet import read_faults
 
 Kind: TypeAlias = Literal["run", "comparison", "sweep", "paper", "evaluation"]
@@ -42,6 +42,9 @@ SWEEP = re.compile(rf"{PART.pattern}|_sweep-.*\.json|_damaged|_failed")
 
 RECORDED = ("name", "sample", "sample_flows", "packet_log")
 """Keys of a scenario that affect only which data are recorded."""
+
+DIFFERENCE_MAX = 300
+"""Longest description of a difference in a message, in characters."""
 
 SHOWN = 3
 """Largest number of file names in a message."""
@@ -107,7 +110,7 @@ def claim(directory: Path, kind: Kind, identity: Mapping[str, Any], *, force: bo
         raise InputError(f"{directory}: {refused}; {advice}")
     try:
         known = [] if found is None else _identities(directory, kind)
-    except (KeyError, TypeError, AttributeError):  # a marker that was edited
+    except (KeyError, TypeError, ValueError, AttributeError):  # a marker that was edited
         known = [{}]
     differs = [difference(there, identity) for there in known]
     if not differs or None in differs:
@@ -115,7 +118,8 @@ def claim(directory: Path, kind: Kind, identity: Mapping[str, Any], *, force: bo
     if not force:
         advice = "choose another folder, or add --force to replace it"
         raise InputError(
-            f"{directory}: holds {KIND_WORDS[kind]} of another scenario ({differs[0]}); {advice}"
+            f"{directory}: holds {KIND_WORDS[kind]} of another scenario "
+            f"({printable(str(differs[0]))[:DIFFERENCE_MAX]}); {advice}"
         )
     return True
 
