@@ -26,12 +26,8 @@ impl fmt::Display for Case {
 }
 
 impl Case {
-    /// The discipline called `name` with these settings.
-    pub fn with(name: &str, settings: &[(&str, &str)]) -> Case {
-        Case::new(sojourn_aqm::registry::find(name).unwrap(), settings)
-    }
-
-    fn new(entry: &'static QdiscEntry, settings: &[(&str, &str)]) -> Case {
+    /// A discipline with these settings.
+    pub fn new(entry: &'static QdiscEntry, settings: &[(&str, &str)]) -> Case {
         let owned = settings.iter().map(|(k, v)| (k.to_string(), v.to_string()));
         Case { entry, settings: owned.collect() }
     }

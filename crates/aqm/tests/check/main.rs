@@ -24,6 +24,7 @@ use ledger::{Event, Ledger};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::qdisc::Backlog;
+use sojourn_aqm::registry::find;
 use sojourn_aqm::{Ecn, Packet, Span};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -105,21 +106,22 @@ fn traces_differ_only_by_random_numbers() {
         ledger.drain();
         ledger.trace
     };
+    let case = |name, settings: &[_]| Case::new(find(name).unwrap(), settings);
     for case in [
-        Case::with("red", &[("w_q", "0.02"), ("gentle", "true")]),
-        Case::with("droptail", &[("policy", "random"), ("limit", "20p")]),
-        Case::with("choke", &[("w_q", "0.02"), ("max_th", "500p"), ("max_p", "0")]),
-        Case::with("fred", &[("w_q", "0.02"), ("min_th", "50p"), ("max_th", "500p")]),
-        Case::with("blue", &[("limit", "20p"), ("freeze", "10ms")]),
-        Case::with("sfb", &[("d1", "0.01")]),
-        Case::with("sred", &[("m", "100"), ("limit", "20p")]),
-        Case::with("afd", &[("limit", "50p"), ("b", "100")]),
-        Case::with("af_qcn", &[("q_eq", "10kB")]),
-        Case::with("cobalt", &[("limit", "20p")]),
-        Case::with("pi", &[("a", "0.0003"), ("b", "0.0002"), ("q_ref", "10p")]),
-        Case::with("rem", &[("gamma", "0.01")]),
-        Case::with("pie", &[]),
-        Case::with("cake", &[("limit", "20p")]),
+        case("red", &[("w_q", "0.02"), ("gentle", "true")]),
+        case("droptail", &[("policy", "random"), ("limit", "20p")]),
+        case("choke", &[("w_q", "0.02"), ("max_th", "500p"), ("max_p", "0")]),
+        case("fred", &[("w_q", "0.02"), ("min_th", "50p"), ("max_th", "500p")]),
+        case("blue", &[("limit", "20p"), ("freeze", "10ms")]),
+        case("sfb", &[("d1", "0.01")]),
+        case("sred", &[("m", "100"), ("limit", "20p")]),
+        case("afd", &[("limit", "50p"), ("b", "100")]),
+        case("af_qcn", &[("q_eq", "10kB")]),
+        case("cobalt", &[("limit", "20p")]),
+        case("pi", &[("a", "0.0003"), ("b", "0.0002"), ("q_ref", "10p")]),
+        case("rem", &[("gamma", "0.01")]),
+        case("pie", &[]),
+        case("cake", &[("limit", "20p")]),
     ] {
         assert_ne!(flood(&case, 1), flood(&case, 2), "{case}");
         assert_eq!(flood(&case, 1), flood(&case, 1), "{case}");

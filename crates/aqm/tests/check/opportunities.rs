@@ -5,6 +5,7 @@ use crate::link::{arrivals, link};
 use crate::{cases::Case, each};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::registry::find;
 use sojourn_aqm::{Context, Marks, Opportunities, Packet, Span, Time};
 
 const BYTES: u32 = 1504;
@@ -175,7 +176,7 @@ fn usage_is_exact_at_every_time() {
 fn usage_is_exact_while_a_shaper_holds_packets_back() {
     for (name, parameter, value) in SLOW {
         for (seed, limit) in [(1, "400p"), (2, "20p"), (3, "auto")] {
-            let case = Case::with(name, &[(parameter, value), ("limit", limit)]);
+            let case = Case::new(find(name).unwrap(), &[(parameter, value), ("limit", limit)]);
             if case.try_build().is_some() {
                 usage_at_random_times(&case, &mut Pcg64Mcg::seed_from_u64(seed));
             }
