@@ -21,6 +21,21 @@ from sojourn.scenario.overrides import apply
 CASES: dict[str, tuple[list[str], str]] = {
     "prio without classes": (
         ["up.qdisc=prio"],
+        "links.up.qdisc: prio takes the band from the DSCP of a packet, and all flows have band 1 "
+        "of its priomap: they share one FIFO of 100kB; set `dscp` of the flows, or `priomap`: an "
+        "empty `priomap` makes the class the band (0 is served first)",
+    ),
+    "EF with the map of Linux": (
+        ["up.qdisc=prio", "call.dscp=EF"],
+        "links.up.qdisc: prio takes the band from the DSCP of a packet, and all flows have band 1",
+    ),
+    "numbers of bands with the map of Linux": (
+        ["up.qdisc=prio", "call.class=0", "bulk.class=1", "short.class=2"],
+        "links.up.qdisc.priomap: classes are DSCPs here, and 0, 1, 2 have 2 bands; an empty "
+        "`priomap` makes the class the band",
+    ),
+    "prio without a map": (
+        ["up.qdisc=prio(priomap=[])"],
         "links.up.qdisc: prio has a queue per class, and all flows are of class 0: they share one "
         "FIFO of 100kB; set `class` of the flows (0 is served first)",
     ),
@@ -29,9 +44,14 @@ CASES: dict[str, tuple[list[str], str]] = {
         "links.up.qdisc: drr has a queue per class, and all flows are of class 5",
     ),
     "a class too many": (
-        ["up.qdisc=prio", "bulk.class=3"],
+        ["up.qdisc=drr(by=class, flows=3)", "bulk.class=3", "call.class=1"],
         "links.up.qdisc.flows: class 3 of bulk has queue 0, since there are 3 queues; set "
         "flows = 4 or more",
+    ),
+    "a DSCP without a map": (
+        ["up.qdisc=ets", "call.dscp=EF", "bulk.class=1"],
+        "links.up.qdisc.flows: class 46 of call has queue 6, since there are 8 queues; set "
+        "`class` from 0 to 7, or a `priomap` for DSCPs",
     ),
     "marks that nobody can take": (
         ["up.qdisc=red(ecn=true)"],
@@ -73,8 +93,15 @@ CASES: dict[str, tuple[list[str], str]] = {
 
 QUIET = {
     "as it is": [],
-    "classes": ["up.qdisc=prio", "call.class=0", "bulk.class=1", "short.class=2"],
-    "one flow of a class": ["up.qdisc=prio", "bulk.class=1"],
+    "classes": [
+        "up.qdisc=prio(priomap=[])",
+        "call.class=0",
+        "bulk.class=1",
+        "short.class=2",
+    ],
+    "DSCPs": ["up.qdisc=prio", "call.dscp=AF42", "bulk.dscp=AF11"],
+    "EF first": ["up.qdisc=prio(priomap=1 1 1 1 0)", "call.dscp=EF"],
+    "one flow of a class": ["up.qdisc=prio(priomap=[])", "bulk.class=1"],
     "marks by default": ["up.qdisc=fq_codel"],
     "marks that are taken": ["up.qdisc=red(ecn=true)", "short.tcp=cubic(ecn=true)"],
     "flows without marks beside": ["up.qdisc=fq_codel", "bulk.tcp=dctcp"],
@@ -135,7 +162,7 @@ def test_a_result_has_its_warnings(small: Path, tmp_path: Path) -> None:
     quiet = sj.simulate(small)
     assert quiet.warnings == []
     assert "warnings" not in quiet.summary
-    with pytest.warns(sj.ScenarioWarning, match="prio has a queue per class") as told:
+    with pytest.warns(sj.ScenarioWarning, match="prio takes the band") as told:
         result = sj.simulate(apply(load_tree(small), ["up.qdisc=prio"]))
     assert [Path(one.filename).name for one in told] == ["test_advice.py"]
     assert result.warnings == result.summary["warnings"] == [str(told[0].message)]
@@ -166,7 +193,7 @@ def test_the_command_warns_on_standard_error(small: Path, sojourn: Command) -> N
     for command in (["run", small], ["compare", small, "--seeds", "2"]):
         code, out, err = sojourn(*command, "--qdisc", "prio", "--json")
         assert code == 0
-        assert err.startswith("sojourn: warning: links.up.qdisc: prio has a queue per class")
+        assert err.startswith("sojourn: warning: links.up.qdisc: prio takes the band")
         assert err.count("\n") == 1
         told = json.loads(out)
         one = told if command[0] == "run" else told["runs"]["prio"][0]

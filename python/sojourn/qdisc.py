@@ -1827,9 +1827,9 @@ class Stfq(Qdisc, kw_only=True, frozen=True, tag="stfq"):
 
 
 class Prio(Qdisc, kw_only=True, frozen=True, tag="prio"):
-    """Strict priority: serves the lowest-numbered class with packets.
+    """Strict priority: serves the first band with packets; the band follows from the DSCP.
 
-    Source: folklore.
+    Source: Linux sch_prio.
     """
 
     limit: str | None = None
@@ -1868,6 +1868,12 @@ class Prio(Qdisc, kw_only=True, frozen=True, tag="prio"):
 
     ecn: bool | None = None
     """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
+
+    priomap: Sequence[int] | int | None = None
+    """Band of each of Linux's 16 priorities, which follow from the DSCP; later ones have those of
+    Linux. Used with `by = "class"`. Empty: the class is the band. List of integer; default 1 2 2 2
+    1 2 0 0 1 1 1 1 1 1 1 1; 0 to 15.
+    """
 
 
 class PfifoFast(Qdisc, kw_only=True, frozen=True, tag="pfifo_fast"):
@@ -1936,6 +1942,12 @@ class Ets(Qdisc, kw_only=True, frozen=True, tag="ets"):
     quanta: Sequence[str] | str | None = None
     """Bytes per round of the further queues in order; the last one applies to all that follow. List
     of bytes; default 1514B; 1B to 1GB; also called quantum.
+    """
+
+    priomap: Sequence[int] | int | None = None
+    """Queue of each of Linux's 16 priorities, which follow from the DSCP as in prio; later ones
+    have the last queue. Used with `by = "class"`. Empty: the class is the queue. List of integer;
+    default ; 0 to 15.
     """
 
 
@@ -2588,7 +2600,7 @@ class Sfq(Qdisc, kw_only=True, frozen=True, tag="sfq"):
 
 
 class FqCoDel(Qdisc, kw_only=True, frozen=True, tag="fq_codel"):
-    """DRR over hashed flows, new flows first, with CoDel in each.
+    """DRR over hashed flows, CoDel in each, as in RFC 8290: more delay than `variant = "linux"`.
 
     Source: RFC 8290.
     """

@@ -371,8 +371,8 @@ registry! {
         "Goyal, Vin, Cheng, SIGCOMM 1996";
     "prio" ["priority", "strict"] => Fair<Priority, NoAqm>,
         preset [("flows", "3"), ("by", "class")],
-        "strict priority: serves the lowest-numbered class with packets",
-        "on departure: the next class", "folklore";
+        "strict priority: serves the first band with packets; the band follows from the DSCP",
+        "on departure: the next band", "Linux sch_prio";
     "pfifo_fast" [] => PfifoFast, preset [],
         "three FIFO queues by DSCP, served in strict order",
         "on departure: the next band", "Linux sch_generic";
@@ -418,7 +418,7 @@ registry! {
         "on departure: the next queue; on overflow: drops from the longest queue",
         "McKenney, INFOCOM 1990";
     "fq_codel" ["fqcodel"] => Fq<CoDel>, preset [("ecn", "true")],
-        "DRR over hashed flows, new flows first, with CoDel in each",
+        "DRR over hashed flows, CoDel in each, as in RFC 8290: more delay than `variant = \"linux\"`",
         "on departure: the next flow, and CoDel's drops in it",
         "RFC 8290";
     "cake" ["sch_cake"] => Cake, preset [],

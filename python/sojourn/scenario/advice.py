@@ -88,28 +88,73 @@ def level_outside() -> int:
     return level
 
 
+PRIOMAP = (1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1)
+"""Linux's `priomap`: the band of each of the 16 priorities. As in sched/priority_map.rs."""
+
+PRIORITIES = (0, 0, 2, 2, 6, 6, 4, 4)
+"""Linux's priority of each value of the last three bits of a DSCP."""
+
+
+def _queue_of(qdisc: Tree, number: int) -> int:
+    """Return the queue of a traffic class in a scheduler of classes."""
+    queues: int = qdisc["flows"]
+    priomap = [int(band) for band in qdisc.get("priomap", "").split()]
+    if not priomap:
+        return number % queues
+    rest = PRIOMAP if qdisc["name"] == "prio" else (queues - 1,) * len(PRIOMAP)
+    bands = [*priomap, *rest[len(priomap) :]]
+    return min(bands[PRIORITIES[number % len(PRIORITIES)]], queues - 1)
+
+
 def _classes(link: Tree, flows: list[Tree]) -> Iterator[str]:
-    """Warn if all flows of a scheduler of classes share a class, or a class shares a queue."""
+    """Warn if all flows of a scheduler of classes share a queue, or classes share one."""
     qdisc = link["qdisc"]
     queues = qdisc.get("flows")
     if qdisc.get("by") != "class" or not isinstance(queues, int):
         return
-    used = {flow["class"] % queues for flow in flows}
+    name, classes = qdisc["name"], {flow["class"] for flow in flows}
+    used = {_queue_of(qdisc, number) for number in classes}
     several = len(flows) > 1 or flows[0]["count"] > 1
+    if qdisc.get("priomap"):
+        yield from _mapped(qdisc, classes, used, several)
+        return
     if len(used) == 1 and several:
-        order = " (0 is served first)" if qdisc["name"] == "prio" else ""
+        order = " (0 is served first)" if name == "prio" else ""
         yield (
-            f": {qdisc['name']} has a queue per class, and all flows are of class "
+            f": {name} has a queue per class, and all flows are of class "
             f"{flows[0]['class']}: they share one FIFO of {qdisc['limit']}; set `class` of "
             f"the flows{order}"
         )
     for flow in flows:
         if flow["class"] >= queues:
+            # More queues would put this class behind all others of a strict order.
+            remedy = (
+                f"`class` from 0 to {queues - 1}, or a `priomap` for DSCPs"
+                if "priomap" in qdisc
+                else f"flows = {flow['class'] + 1} or more"
+            )
             yield (
                 f".flows: class {flow['class']} of {flow['name']} has queue "
                 f"{flow['class'] % queues}, since there are {counted(queues, 'queue')}; set "
-                f"flows = {flow['class'] + 1} or more"
+                f"{remedy}"
             )
+
+
+def _mapped(qdisc: Tree, classes: set[int], used: set[int], several: bool) -> Iterator[str]:
+    """Warn if all flows share a band of `priomap`, or if classes look like numbers of bands."""
+    name = qdisc["name"]
+    numbers = "an empty `priomap` makes the class the band (0 is served first)"
+    if len(used) == 1 and several:
+        yield (
+            f": {name} takes the band from the DSCP of a packet, and all flows have band "
+            f"{min(used)} of its priomap: they share one FIFO of {qdisc['limit']}; set `dscp` of "
+            f"the flows, or `priomap`: {numbers}"
+        )
+    elif len(used) < len(classes) and max(classes) < qdisc["flows"]:
+        yield (
+            f".priomap: classes are DSCPs here, and {', '.join(map(str, sorted(classes)))} have "
+            f"{counted(len(used), 'band')}; {numbers}"
+        )
 
 
 def _marks(link: Tree, flows: list[Tree]) -> Iterator[str]:

@@ -93,13 +93,15 @@ class Flow(Table, kw_only=True, frozen=True):
 
     rtt: str | None = None
     """Round-trip propagation time, drawn per flow if random. It is at least the sum of the delays
-    of the links crossed; the rest is added as a delay without a queue. Duration, or
+    of the links crossed; the rest is a delay without a queue on the way back, behind the links of
+    return_path. So data arrive after the delays of the links on path alone. Duration, or
     uniform|exponential|pareto|lomax|cdf(...); if not given: the delays of the links crossed.
     """
 
     class_: int | None = field(default=None, name="class")
     """Traffic class of the packets, used by disciplines that separate classes. It is the DSCP for
-    cake. Integer; 0 to 65535; default 0.
+    cake, pfifo_fast, fq and the priomap of prio and ets; for the others, the number of a queue.
+    Integer; 0 to 65535; default 0.
     """
 
     dscp: int | str | None = None

@@ -10,10 +10,14 @@
 //! the others share the link by deficit round robin: in each round queue i may send `quanta`_i
 //! bytes. So the strict queues can starve the weighted ones.
 //!
-//! **Departures** Linux takes the band of a packet from its priority or from filters, and has a
-//! discipline in each band. Here `by` chooses the queue and an AQM algorithm may be in each.
+//! The queue of a packet is its class; with `priomap`, that of its priority, which follows from its
+//! DSCP as in `prio`.
 //!
-//! **Cost** 1072 bytes of state for eight queues; O(log n) per packet of a strict queue, O(1) per
+//! **Departures** Linux has a discipline in each band, and uses filters besides `priomap`; without
+//! `priomap` all its packets are in the last band. Here `by` chooses the queue and an AQM algorithm
+//! may be in each.
+//!
+//! **Cost** 1144 bytes of state for eight queues; O(log n) per packet of a strict queue, O(1) per
 //! packet of another if its quantum is at least the largest packet.
 
 use crate::cast;
@@ -22,6 +26,7 @@ use crate::params::{Checked, nth};
 use crate::qdisc::Env;
 use crate::sched::drr::Drr;
 use crate::sched::prio::Priority;
+use crate::sched::priority_map::PriorityMap;
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::units::{Bytes, Time};
 use alloc::format;
@@ -35,6 +40,9 @@ crate::params! {
         /// Bytes per round of the further queues in order; the last one applies to all that follow.
         quanta: Vec<Bytes> = [Bytes(1514)].into(),
             [[Bytes(1)].into() => [Bytes(1_000_000_000)].into()], "", ["quantum"];
+        /// Queue of each of Linux's 16 priorities, which follow from the DSCP as in prio; later
+        /// ones have the last queue. Used with `by = "class"`. Empty: the class is the queue.
+        priomap: Vec<u64> = Vec::new(), [[0].into() => [15].into()], "", [];
     }
 }
 
@@ -45,6 +53,7 @@ pub struct Ets {
     strict: u32,
     priority: Priority,
     weighted: Drr,
+    queues: PriorityMap,
 }
 
 impl Scheduler for Ets {
@@ -70,7 +79,12 @@ impl Scheduler for Ets {
             strict: cast::place(strict),
             priority: Priority::of(strict.max(1)),
             weighted: Drr::with_quanta(quanta),
+            queues: PriorityMap::new(&params.priomap, &[u64::MAX; 16], weights.len())?,
         })
+    }
+
+    fn queue_of(&self, class: u16) -> Option<u32> {
+        self.queues.band(class)
     }
 
     fn on_enqueued(&mut self, now: Time, i: u32, packet: Item, first: bool) {

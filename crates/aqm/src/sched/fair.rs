@@ -172,7 +172,7 @@ impl<O: Scheduler, A: Aqm> Fair<O, A> {
         let number = match self.params.by {
             By::Flow => packet.flow,
             By::Hash => packet.hash,
-            By::Class => u32::from(packet.class),
+            By::Class => self.order.queue_of(packet.class).unwrap_or(packet.class.into()),
         };
         number % cast::place(self.queues.len())
     }

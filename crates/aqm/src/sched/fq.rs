@@ -14,7 +14,9 @@
 //! queue, are dropped from the head of the flow with the most bytes.
 //!
 //! **Departures** The owner salts the hash: a packet carries its hash. `limit` may be in bytes
-//! (`memory_limit` of Linux, without its overhead).
+//! (`memory_limit` of Linux, without its overhead). `fq_codel` of Linux does not exempt flows with
+//! few packets from drops: with 16 CUBIC flows at 10 Mbit/s it has a third of the delay
+//! (`variant = "linux"`, which tc words set; figures on the page of `codel`).
 //!
 //! **Cost** the state of the AQM algorithm and 64 bytes per flow; O(log n) where the buffer
 //! overflows, or a queue becomes longer than it was since it was last the longest.

@@ -19,6 +19,7 @@ pub mod htb;
 pub(crate) mod longest;
 pub mod pfifo_fast;
 pub mod prio;
+pub(crate) mod priority_map;
 pub(crate) mod ring;
 pub mod scfq;
 pub mod scheduler;

@@ -28,7 +28,7 @@ use crate::units::Size;
 use alloc::format;
 use alloc::vec::Vec;
 
-/// Band of each value of the last three bits of a DSCP.
+/// Band of each value of the last three bits of a DSCP, with Linux's `priomap`.
 const BANDS: [u8; 8] = [1, 1, 2, 2, 0, 0, 1, 1];
 
 /// Returns the band of packets of the DSCP `class`: 0 is served first, 2 last.
@@ -106,6 +106,7 @@ impl Qdisc for PfifoFast {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sched::priority_map::{PRIOMAP, PriorityMap};
     use crate::testing::Bench;
     use std::prelude::v1::*;
 
@@ -113,6 +114,8 @@ mod tests {
     fn the_last_three_bits_of_the_dscp_choose_the_band() {
         // EF, CS6, AF11, AF12, AF42, LE.
         assert_eq!([46, 48, 10, 12, 36, 1].map(band), [1, 1, 2, 0, 0, 1]);
+        let prio = PriorityMap::new(&PRIOMAP, &PRIOMAP, 3).unwrap();
+        assert!((0..64).all(|dscp| prio.band(dscp) == Some(band(dscp) as u32)), "as prio");
         // Type of service of RFC 1349, with the ECN bits clear: 0x10 low delay, 0x08 throughput.
         assert_eq!([0x10, 0x08, 0x00].map(|tos: u16| band(tos >> 2)), [0, 2, 1]);
     }

@@ -1,37 +1,57 @@
-//! Strict priority: always serves the lowest-numbered queue with packets.
+//! Strict priority: always serves the first band with packets; the DSCP chooses the band.
 //!
-//! **Source** Folklore; Linux's `prio` and `pfifo_fast` have three bands of it.
+//! **Source** Linux sch_prio; `pfifo_fast` has the same bands.
 //!
 //! **Decides** on departure: the next queue.
 //!
 //! **Measures** nothing.
 //!
-//! **Algorithm** After each packet the first busy queue is served. Later queues can starve. With
-//! `full = "lowest"` a full shared buffer drops from the last busy queue, so that a queue cannot
+//! **Algorithm** After each packet the first busy band is served. Later bands can starve. With
+//! `full = "lowest"` a full shared buffer drops from the last busy band, so that a band cannot
 //! block those before it.
 //!
-//! **Departures** None.
+//! The band of a packet is `priomap[p]`. Its priority p follows from the last three bits of its
+//! DSCP, the `class` or `dscp` of the flow, as in Linux: 0 and 1 are best effort (p = 0), 2 and 3
+//! bulk (2), 4 and 5 interactive (6), 6 and 7 interactive bulk (4). With the default of `priomap`,
+//! which is Linux's, AF12 and AF42 are in the first band, AF11 in the third, and all others in the
+//! second: EF and best effort share a band. To put EF first, choose bands by number: with an
+//! empty `priomap` the `class` of a flow is its band, modulo `flows`.
 //!
-//! **Cost** 504 bytes of state for three queues; O(log n) per packet; an overflow with `full =
+//! **Departures** Applications of Linux can set the priority of a packet, and filters its band.
+//! Linux refuses a `priomap` with bands that do not exist; here these mean the last band.
+//!
+//! **Cost** 544 bytes of state for three queues; O(log n) per packet; an overflow with `full =
 //! "lowest"` examines every queue.
 
 use crate::error::Result;
-use crate::params::{Checked, Nothing};
+use crate::params::Checked;
 use crate::qdisc::Env;
+use crate::sched::priority_map::{PRIOMAP, PriorityMap};
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::sched::tree::{OUT, Tree};
 use crate::units::Time;
+use alloc::vec::Vec;
+
+crate::params! {
+    /// Parameters of [`Priority`].
+    pub struct PriorityParams: order {
+        /// Band of each of Linux's 16 priorities, which follow from the DSCP; later ones have
+        /// those of Linux. Used with `by = "class"`. Empty: the class is the band.
+        priomap: Vec<u64> = PRIOMAP.into(), [[0].into() => [15].into()], "", [];
+    }
+}
 
 /// The strict-priority scheduler.
 #[derive(Clone, Debug)]
 pub struct Priority {
     busy: Tree,
+    bands: PriorityMap,
 }
 
 impl Priority {
     /// Creates a scheduler for `n` queues.
     pub(super) fn of(n: usize) -> Priority {
-        Priority { busy: Tree::new(n) }
+        Priority { busy: Tree::new(n), bands: PriorityMap::NONE }
     }
 
     fn note(&mut self, i: u32, next: Option<Item>) {
@@ -40,10 +60,15 @@ impl Priority {
 }
 
 impl Scheduler for Priority {
-    type Params = Nothing;
+    type Params = PriorityParams;
 
-    fn new(_: Checked<'_, Nothing>, _env: &Env, weights: &[f64]) -> Result<Self> {
-        Ok(Priority::of(weights.len()))
+    fn new(params: Checked<'_, PriorityParams>, _env: &Env, weights: &[f64]) -> Result<Self> {
+        let bands = PriorityMap::new(&params.priomap, &PRIOMAP, weights.len())?;
+        Ok(Priority { bands, ..Priority::of(weights.len()) })
+    }
+
+    fn queue_of(&self, class: u16) -> Option<u32> {
+        self.bands.band(class)
     }
 
     fn on_enqueued(&mut self, _now: Time, i: u32, packet: Item, _first: bool) {
@@ -81,6 +106,35 @@ mod tests {
         assert_eq!(q.get().0, Some(3));
         q.put_flow(1, 6, 100);
         assert_eq!(q.drain(), [5, 2, 6, 1, 4]);
+    }
+
+    #[test]
+    fn the_dscp_chooses_the_band() {
+        // AF11 is bulk, EF and best effort share a band, AF42 is interactive.
+        let arrivals = [(10, 1), (46, 2), (0, 3), (36, 4), (46, 5)];
+        let order = |settings: &[(&str, &str)]| {
+            let mut q = Bench::new("prio", settings);
+            for (class, body) in arrivals {
+                q.put_class(class, body, 1000);
+            }
+            q.drain()
+        };
+        assert_eq!(order(&[]), [4, 2, 3, 5, 1]);
+        assert_eq!(order(&[("flows", "2")]), [4, 1, 2, 3, 5], "the third band is the second");
+        assert_eq!(
+            order(&[("priomap", "2 2 0 2 1 2 1")]),
+            [1, 2, 4, 5, 3],
+            "EF before best effort"
+        );
+    }
+
+    #[test]
+    fn without_a_map_the_class_is_the_band() {
+        let mut q = Bench::new("prio", &[("priomap", "")]);
+        for (class, body) in [(2, 1), (1, 2), (0, 3), (5, 4), (3, 5)] {
+            q.put_class(class, body, 100);
+        }
+        assert_eq!(q.drain(), [3, 5, 2, 1, 4], "5 is 2 of 3 bands, and 3 is 0");
     }
 
     #[test]

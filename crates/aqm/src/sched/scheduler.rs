@@ -35,6 +35,13 @@ pub trait Scheduler: Clone + Send + 'static {
     /// Parameters that contradict each other or the link.
     fn new(params: Checked<'_, Self::Params>, env: &Env, weights: &[f64]) -> Result<Self>;
 
+    /// Returns the queue of packets of a traffic class; None if the class is the number of the
+    /// queue.
+    #[inline]
+    fn queue_of(&self, _class: u16) -> Option<u32> {
+        None
+    }
+
     /// Called when a packet was appended to queue `i`, which was empty if `first`.
     fn on_enqueued(&mut self, now: Time, i: u32, packet: Item, first: bool);
 

@@ -85,6 +85,11 @@ fn parameters_without_a_word_are_named() {
     let prio = [("flows", "3"), ("limits", "1000p"), ("drop", "tail"), ("by", "class")];
     check("prio", &[&prio[..], &[("limit", "3000p")]].concat(), "prio", &[]);
     check("prio", &prio, "prio", &["limits = 1000p: add a qdisc"]);
+    let same = [&prio[..], &[("limit", "3000p")]].concat();
+    let mapped = |map| [&same[..], &[("priomap", map)]].concat();
+    let line = "prio priomap 1 1 1 1 0 2 0 0 1 1 1 1 1 1 1 1";
+    check("prio", &mapped("1 1 1 1 0"), line, &[]);
+    check("prio", &mapped(""), "prio", &["priomap is empty: Linux needs a tc filter"]);
     let (_, said) = nearest("drr", &[("flows", "8")]);
     assert!(said[0].starts_with("flows = 8: Linux needs a class per queue"), "{said:?}");
 }

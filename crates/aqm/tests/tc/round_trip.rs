@@ -229,7 +229,11 @@ fn worked_examples() {
             "cake autorate-ingress pppoe-ptm",
             "cake(autorate_ingress=true, overhead=30 ptm, limit=auto, memory=truesize)",
         ),
-        ("ets strict 2", "ets(flows=2, strict=2, limits=1000p, limit=2000p, drop=tail)"),
+        (
+            "ets strict 2",
+            "ets(flows=2, strict=2, priomap=1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1, limits=1000p, \
+             limit=2000p, drop=tail)",
+        ),
         ("prio bands 4", "prio(flows=4, limits=1000p, limit=4000p, drop=tail)"),
     ];
     for (line, ours) in cases {

@@ -330,7 +330,9 @@ pub static FLOW: Table = Table {
             RANDOM_DURATION,
             Means("the delays of the links crossed"),
             "Round-trip propagation time, drawn per flow if random. It is at least the sum of the \
-             delays of the links crossed; the rest is added as a delay without a queue.",
+             delays of the links crossed; the rest is a delay without a queue on the way back, \
+             behind the links of return_path. So data arrive after the delays of the links on path \
+             alone.",
             "\"uniform(40ms, 200ms)\"",
         ),
         key(
@@ -338,7 +340,8 @@ pub static FLOW: Table = Table {
             "integer",
             Is("0"),
             "Traffic class of the packets, used by disciplines that separate classes. It is the \
-             DSCP for cake.",
+             DSCP for cake, pfifo_fast, fq and the priomap of prio and ets; for the others, the \
+             number of a queue.",
             "2",
         )
         .within("0", "65535"),

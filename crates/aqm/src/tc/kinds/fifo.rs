@@ -1,7 +1,8 @@
 //! FIFO queues, priority bands and deficit round robin.
 
-use super::super::table::Ours::{Computed, Harmless, Lost, To};
-use super::super::table::{Becomes, Fixed, Kind, Line, Params, Rules, Unit, Word};
+use super::super::table::Ours::{Computed, Harmless, To};
+use super::super::table::{Arg, Becomes, Fixed, Kind, Line, Params, Rules, Unit, Word};
+use crate::sched::priority_map::PRIOMAP;
 use crate::units::Size;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -55,7 +56,7 @@ pub(super) const BY_CLASS: Fixed =
 pub(super) const LEAF_TAIL: Fixed =
     Fixed { name: "drop", linux: "tail", why: "the pfifo of each class drops the arriving packet" };
 /// Buffers of the classes. `full` is irrelevant where each class has its own.
-const BUFFERS: &[&str] = &["full", "limit", "limits"];
+const PRIO_PARAMETERS: &[&str] = &["priomap", "full", "limit", "limits"];
 
 /// Buffer of each class: a pfifo of the queue length of the device.
 pub(super) fn leaf_limits(bands: u64) -> Vec<(&'static str, String)> {
@@ -76,6 +77,43 @@ pub(super) fn lost_limits(params: &Params<'_>, bands: u64) -> Vec<String> {
     vec![format!("limits = {limits}: add a qdisc pfifo or bfifo with its limit to each class")]
 }
 
+/// `priomap` with these first entries, and those of `rest` for the others; no entry is above
+/// `last`.
+fn completed(first: &[u64], rest: [u64; 16], last: u64) -> [u64; 16] {
+    let mut map = rest;
+    map.iter_mut().zip(first).for_each(|(band, given)| *band = *given);
+    map.map(|band| band.min(last))
+}
+
+/// Setting of `priomap` for a line with this many bands, whose default is `rest`.
+pub(super) fn priomap_setting(line: &Line, rest: [u64; 16], bands: u64) -> (&'static str, String) {
+    let given: &[u64] = match line.given("priomap") {
+        Some(Arg::List(list)) => list,
+        _ => &[],
+    };
+    let map = completed(given, rest, bands.max(1) - 1);
+    ("priomap", map.map(|band| band.to_string()).join(" "))
+}
+
+/// Sets `priomap` if it differs from the default of tc, `rest`; returns what tc cannot say.
+pub(super) fn priomap_words(
+    params: &Params<'_>,
+    line: &mut Line,
+    rest: [u64; 16],
+    bands: u64,
+) -> Vec<String> {
+    let list = params.text("priomap").split_whitespace();
+    let given: Vec<u64> = list.filter_map(|band| band.parse().ok()).collect();
+    if given.is_empty() {
+        return vec!["priomap is empty: Linux needs a tc filter to choose the class".to_string()];
+    }
+    let map = completed(&given, rest, bands.max(1) - 1);
+    if map != rest {
+        line.set("priomap", Arg::List(map.to_vec()));
+    }
+    Vec::new()
+}
+
 pub(super) const MAP: &str = "the class of each flow is set in the scenario";
 
 /// `prio`: strict priority.
@@ -84,17 +122,24 @@ pub static PRIO: Kind = Kind {
     becomes: Becomes::Discipline("prio"),
     words: &[
         Word::new("bands", Unit::Integer, "3", To("flows")).within(2, 16),
-        Word::new("priomap", Unit::Numbers, "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1", Lost(MAP)),
+        Word::new("priomap", Unit::Numbers, "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1", Computed),
     ],
     fixed: &[BY_CLASS, LEAF_TAIL],
     rules: Rules {
-        parameters: BUFFERS,
-        settings: |line| leaf_limits(line.whole("bands")),
-        words: |params, line| lost_limits(params, line.whole("bands")),
+        parameters: PRIO_PARAMETERS,
+        settings: |line| {
+            let bands = line.whole("bands");
+            [vec![priomap_setting(line, PRIOMAP, bands)], leaf_limits(bands)].concat()
+        },
+        words: |params, line| {
+            let bands = line.whole("bands");
+            let lost = lost_limits(params, bands);
+            [lost, priomap_words(params, line, PRIOMAP, bands)].concat()
+        },
         ..Rules::NONE
     },
-    differs: "Linux takes the band from the type of service and priomap; here each flow has a \
-              class",
+    differs: "Linux takes the band from the priority of a packet, which follows the DSCP if no \
+              application sets it",
 };
 
 /// `pfifo_fast`: three bands, without options.

@@ -2,7 +2,9 @@
 
 use super::super::table::Ours::{Computed, Harmless, Lost, To};
 use super::super::table::{Arg, Becomes, Kind, Line, Params, Rules, Unit, Word};
-use super::fifo::{BY_CLASS, LEAF_TAIL, MAP, leaf_limits, lost_limits};
+use super::fifo::{
+    BY_CLASS, LEAF_TAIL, MAP, leaf_limits, lost_limits, priomap_setting, priomap_words,
+};
 use crate::units::Bytes;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -95,11 +97,11 @@ pub static ETS: Kind = Kind {
         Word::new("bands", Unit::Integer, "", Computed).within(1, 16),
         Word::new("strict", Unit::Integer, "0", To("strict")).within(0, 16),
         Word::new("quanta", Unit::Numbers, "", Computed),
-        Word::new("priomap", Unit::Numbers, "", Lost(MAP)),
+        Word::new("priomap", Unit::Numbers, "", Computed),
     ],
     fixed: &[BY_CLASS, LEAF_TAIL],
     rules: Rules {
-        parameters: &["flows", "quanta", "full", "limit", "limits"],
+        parameters: &["flows", "quanta", "priomap", "full", "limit", "limits"],
         complete: |line| {
             if line.whole("strict") > 0 || !given_quanta(line).is_empty() {
                 return Ok(());
@@ -112,14 +114,18 @@ pub static ETS: Kind = Kind {
             let mut quanta = given_quanta(line);
             quanta.resize(crate::cast::index((bands - strict).max(1)), MTU);
             let flows = ("flows", bands.to_string());
-            [vec![flows, ("quanta", sizes(&quanta))], leaf_limits(bands)].concat()
+            let map = priomap_setting(line, LAST, bands);
+            [vec![flows, ("quanta", sizes(&quanta)), map], leaf_limits(bands)].concat()
         },
         words: ets_words,
         ..Rules::NONE
     },
-    differs: "Linux takes the band from the type of service and priomap; here each flow has a \
-              class",
+    differs: "Linux takes the band from the priority of a packet, which follows the DSCP if no \
+              application sets it; without priomap all packets are in the last band",
 };
+
+/// `priomap` of an ets line without one: the last band for every priority.
+const LAST: [u64; 16] = [u64::MAX; 16];
 
 fn given_quanta(line: &Line) -> Vec<u64> {
     match line.given("quanta") {
@@ -149,6 +155,7 @@ fn ets_words(params: &Params<'_>, line: &mut Line) -> Vec<String> {
     if weighted > 0 {
         line.set("quanta", Arg::List(quanta));
     }
+    lost.extend(priomap_words(params, line, LAST.map(|band| band.min(bands - 1)), bands));
     lost
 }
 
