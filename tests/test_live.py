@@ -409,6 +409,67 @@ def test_bad_input_is_refused_in_a_line(sojourn: Command, options: list[str], me
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize("name", ["jitter", "duplication", "corruption", "reordering"])
+def test_an_option_named_like_a_missing_feature_names_the_substitute(
+    name: str, sojourn: Command
+) -> None:
+    """As the table of missing features does. Other unknown options name the nearest."""
+    code, out, err = sojourn("link", "--rate", "1mbit", f"--{name}", "5ms", "--", "true")
+    assert (code, out) == (2, "")
+    assert err.startswith(f'sojourn: --{name}: "{name}" (links that reorder, ')
+    assert "is not available; use " in err
+    assert "`delay_s` in a `trace`" in err
+    code, out, err = sojourn("link", "--lose", "2%", "--", "true")
+    assert (code, out) == (2, "")
+    assert "--loss" in err
+
+
+def test_json_is_written_to_a_file_apart_from_the_output_of_the_command(
+    tmp_path: Path, sojourn: Command
+) -> None:
+    """The object is that of --json, and explain reads it."""
+    path = tmp_path / "report.json"
+    options = ["--rate", "10mbit", "--json-to", str(path)]
+    done = link(options, ["sh", "-c", "echo '{ not JSON'; exit 3"])
+    assert (done.returncode, done.stdout) == (3, "{ not JSON\n")
+    report = json.loads(path.read_text())
+    assert report["exit_code"] == 3
+    assert report["spec"]["up"]["rate"] == "10mbit"
+    both = link([*options, "--json"], ["true"])
+    assert json.loads(both.stdout) == json.loads(path.read_text())
+    assert report.keys() == json.loads(both.stdout).keys()
+    code, out, _ = sojourn("explain", path)
+    assert (code, out.splitlines()[0]) == (0, "live link")
+
+
+def test_quiet_prints_the_output_of_the_command_only() -> None:
+    """With -q, standard error has warnings at most."""
+    done = link(["--rate", "10mbit", "-q"], ["sh", "-c", "echo out; echo err >&2"])
+    assert done.stdout == "out\n"
+    said = [line for line in done.stderr.splitlines() if not line.startswith("not to be trusted")]
+    assert said == ["err"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--log D/x.jsonl --json-to D/x.jsonl", "--json-to: D/x.jsonl is a file of --log as well"),
+        ("--packet-log D --json-to D/up.csv", "--json-to: D/up.csv is a file of --packet-log as"),
+        ("--json-to D/x --watch-to D/x", "--watch-to: D/x is a file of --json-to as well"),
+        ("--json-to D", "D: is a directory"),
+        ("--json-to D/no/x", "D/no/x: no such file or directory"),
+    ],
+)
+def test_outputs_that_exclude_each_other_are_refused(
+    options: str, message: str, tmp_path: Path, sojourn: Command
+) -> None:
+    """Before anything is created."""
+    words = options.replace("D", str(tmp_path)).split()
+    code, _, err = sojourn("link", "--rate", "1mbit", *words, "--", "true")
+    assert code == 2
+    assert err.startswith(f"sojourn: {message.replace('D', str(tmp_path))}")
+
+
 def test_live_tests_are_not_skipped_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
     """In CI, a missing tool is an error if the rights are there."""
     monkeypatch.delenv("CI", raising=False)
@@ -421,6 +482,6 @@ def test_live_tests_are_not_skipped_in_ci(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_an_unknown_command_is_refused_before_the_link_is_created(sojourn: Command) -> None:
-    """With exit code 2."""
+    """With the exit code of a shell."""
     code, _, err = sojourn("link", "--rate", "1mbit", "--", "no-such-command")
-    assert (code, err) == (2, "sojourn: no-such-command: command not found\n")
+    assert (code, err) == (127, "sojourn: no-such-command: command not found\n")

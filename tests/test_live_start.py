@@ -206,27 +206,27 @@ def test_modules_of_the_current_directory_are_not_imported(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("kind", "message"),
+    ("kind", "message", "expected"),
     [
-        ("directory", "is a directory"),
-        ("plain", "is not executable (chmod +x makes it so)"),
-        ("missing", "command not found"),
+        ("directory", "is a directory", 126),
+        ("plain", "is not executable (chmod +x makes it so)", 126),
+        ("missing", "command not found", 127),
     ],
 )
 def test_a_command_that_cannot_be_executed_is_refused(
-    kind: str, message: str, tmp_path: Path, sojourn: Command
+    kind: str, message: str, expected: int, tmp_path: Path, sojourn: Command
 ) -> None:
-    """With the reason, before anything is created."""
+    """With the reason and the exit code of a shell, before anything is created."""
     path = tmp_path / "it"
     if kind == "directory":
         path.mkdir()
     elif kind == "plain":
         path.write_text("echo\n")
     code, _, err = sojourn("link", "--rate", "1mbit", "--", path)
-    assert code == 2
+    assert code == expected
     assert err.endswith(f"{message}\n")
     code, _, err = sojourn("link", "--rate", "1mbit", "--", "")
-    assert (code, err) == (2, 'sojourn: "": command not found\n')
+    assert (code, err) == (127, 'sojourn: "": command not found\n')
 
 
 def test_a_slow_step_of_the_start_is_named(tmp_path: Path) -> None:

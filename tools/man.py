@@ -16,6 +16,7 @@ EXIT = (
     ("0", "Success."),
     ("1", "Failure, or a fault in sojourn."),
     ("2", "Bad input: one line on standard error names the field, the value and what is allowed."),
+    ("126, 127", "The command of sojourn link is not executable, or does not exist."),
     ("130", "Interrupted."),
 )
 

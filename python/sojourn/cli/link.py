@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,8 +16,16 @@ from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn.cli import suggest
 
+if TYPE_CHECKING:
+    from sojourn.live.link import LinkRun
+
 SAMPLE = "100ms"
 """Default sampling interval of the series."""
+
+LOSS = "share of packets lost on the wire, like 2%, or bursts, like '{ p = 0.01, r = 0.2 }'"
+
+NOT_EXECUTABLE, NOT_FOUND = 126, 127
+"""Exit codes for commands that cannot be executed, or do not exist, as in the shell."""
 
 Text = str | None
 Words = list[str] | None
@@ -33,6 +41,8 @@ class Outputs:
     pcap: Path | None
     packet_log: Path | None
     as_json: bool
+    json_to: Path | None
+    quiet: bool
 
 
 def link(
@@ -50,7 +60,7 @@ def link(
     settings: Annotated[
         Words, typer.Option("--set", metavar="K=V", help="set a parameter of the discipline")
     ] = None,
-    loss: Annotated[Text, typer.Option(help="share of packets lost on the wire, like 2%")] = None,
+    loss: Annotated[Text, typer.Option(help=LOSS)] = None,
     trace: Annotated[
         Text, typer.Option(metavar="FILE", help="recorded link: CSV, or mahimahi's format")
     ] = None,
@@ -89,7 +99,15 @@ def link(
     seed: Annotated[
         int, typer.Option(help="seed of the random numbers of disciplines and loss")
     ] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="print a JSON object at the end")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="print a JSON object after the output of the command")
+    ] = False,
+    json_to: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="write the JSON object to this file")
+    ] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="print warnings only, no description and summary")
+    ] = False,
 ) -> int:
     """Run a command with all its traffic through an emulated link.
 
@@ -102,8 +120,9 @@ def link(
     shared = {"rate": rate, "delay": delay, "qdisc": qdisc, "loss": loss, "trace": trace}
     links = links_of(shared, settings or (), {"up": up or (), "down": down or ()})
     run = command or [os.environ.get("SHELL") or "/bin/sh"]
-    _check_command(run[0])
-    outputs = Outputs(watch, watch_to, log, pcap, packet_log, as_json)
+    if code := _check_command(run[0]):
+        return code
+    outputs = Outputs(watch, watch_to, log, pcap, packet_log, as_json, json_to, quiet)
     _check_outputs(outputs, shell=not command)
     if sample is not None and not (watch or watch_to or log):
         raise InputError("--sample: has no effect without --watch, --watch-to or --log")
@@ -115,17 +134,19 @@ def link(
     return _run(links, run, outputs, sample or SAMPLE, seed, nat=nat, shell=not command)
 
 
-def _check_command(name: str) -> None:
-    """Raise InputError for a command that cannot be executed."""
+def _check_command(name: str) -> int:
+    """Return 0, or for a command that cannot be executed the exit code, after a message."""
     from sojourn._util.inputs import brief, shown
 
     if shutil.which(name) is not None:
-        return
+        return 0
     path = Path(name)
     if "/" not in name or not path.exists():
-        raise InputError(f"{brief(name) or shown(name)}: command not found")
+        print(f"sojourn: {brief(name) or shown(name)}: command not found", file=sys.stderr)
+        return NOT_FOUND
     why = "is a directory" if path.is_dir() else "is not executable (chmod +x makes it so)"
-    raise InputError(f"{brief(name)}: {why}")
+    print(f"sojourn: {brief(name)}: {why}", file=sys.stderr)
+    return NOT_EXECUTABLE
 
 
 def _check_outputs(outputs: Outputs, *, shell: bool) -> None:
@@ -136,23 +157,29 @@ def _check_outputs(outputs: Outputs, *, shell: bool) -> None:
         from sojourn.live import watch as live_watch
 
         live_watch.check(outputs.watch, outputs.watch_to, shell=shell)
-    written: dict[Path, str] = {}
+    files: list[tuple[str, Path]] = []
     if outputs.log is not None:
         from sojourn.live.log import ENDINGS
 
         check_file(outputs.log, ENDINGS)
-        written[outputs.log.resolve()] = "--log"
+        files.append(("--log", outputs.log))
     if outputs.pcap is not None:
         check_file(outputs.pcap, (".pcapng",))
-        written[outputs.pcap.resolve()] = "--pcap"
+        files.append(("--pcap", outputs.pcap))
     if outputs.packet_log is not None:
         check_directory(outputs.packet_log)
-        written |= {
-            (outputs.packet_log / f"{name}.csv").resolve(): "--packet-log"
-            for name in ("up", "down")
-        }
-    if outputs.watch_to is not None and (twice := written.get(outputs.watch_to.resolve())):
-        raise InputError(f"--watch-to: {outputs.watch_to} is a file of {twice} as well")
+        files += [("--packet-log", outputs.packet_log / f"{name}.csv") for name in ("up", "down")]
+    if outputs.json_to is not None:
+        check_file(outputs.json_to)
+        files.append(("--json-to", outputs.json_to))
+    if outputs.watch_to is not None:
+        files.append(("--watch-to", outputs.watch_to))
+    written: dict[Path, str] = {}
+    for option, path in files:
+        place = path.parent.resolve() / path.name  # a link there is replaced, not followed
+        if twice := written.get(place):
+            raise InputError(f"{option}: {path} is a file of {twice} as well")
+        written[place] = option
 
 
 def _run(
@@ -178,7 +205,8 @@ def _run(
 
         def started(ready: live_link.Ready) -> None:
             made.append(ready)
-            live_summary.start(ready, shell=shell)
+            if not outputs.quiet:
+                live_summary.start(ready, shell=shell)
             takers.extend(_takers(stack, outputs, links))
 
         def seen(rows: live_link.Rows) -> None:
@@ -206,16 +234,16 @@ def _run(
                 live_link.enter_own_network(sys.argv[1:], nat=nat)
                 raise
             stack.close()  # displays restore the terminal
-            live_summary.finish(ended)
-            if ended.code and not ended.links["down"]["arrived_packets"] and not shell:
+            live_summary.finish(ended, quiet=outputs.quiet)
+            is_cut_off = ended.code and not ended.links["down"]["arrived_packets"]
+            if is_cut_off and not shell and not outputs.quiet:
                 live_summary.say_no_way_out(made[0])
     if outputs.packet_log is not None:
         from sojourn.live.log import write_packet_logs
 
         outputs.packet_log.mkdir(parents=True, exist_ok=True)
         write_packet_logs(outputs.packet_log, ended.packet_logs)
-    if outputs.as_json:
-        _print_json(links, command, ended.code, ended.links, ended.warnings)
+    _write_json(outputs, links, command, ended)
     return ended.code
 
 
@@ -236,23 +264,24 @@ def _takers(
     return takers
 
 
-def _print_json(
-    links: Mapping[str, Any],
-    command: Sequence[str],
-    code: int,
-    summary: Mapping[str, Any],
-    warnings: Sequence[str],
+def _write_json(
+    outputs: Outputs, links: Mapping[str, Any], command: Sequence[str], ended: "LinkRun"
 ) -> None:
-    """Print the command, the links and their summary as a JSON object."""
+    """Print or write the command, the links and their summary as a JSON object."""
     from sojourn import __version__
+    from sojourn._util.files import write_text
 
     report = {
         "sojourn": __version__,
         "command": command,
-        "exit_code": code,
+        "exit_code": ended.code,
         "spec": links,
-        "links": summary,
-        "trusted": not warnings,
-        "warnings": warnings,
+        "links": ended.links,
+        "trusted": not ended.warnings,
+        "warnings": ended.warnings,
     }
-    print(json.dumps(report, indent=2, allow_nan=False))
+    text = json.dumps(report, indent=2, allow_nan=False)
+    if outputs.json_to is not None:
+        write_text(outputs.json_to, f"{text}\n")
+    if outputs.as_json:
+        print(text)

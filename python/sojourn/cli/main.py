@@ -144,6 +144,8 @@ def _refusal(error: BaseException) -> int:
     if isinstance(error, Abort):  # typer's name for a Ctrl-C
         return _say("interrupted", INTERRUPTED)
     if hasattr(error, "format_message"):  # an unknown option, a missing argument
+        if absent := _missing_option(getattr(error, "option_name", "")):
+            return _say(absent, BAD_INPUT)
         context = getattr(error, "ctx", None)
         command = "sojourn" if context is None else context.command_path
         return _say(f"{error.format_message()} (see {command} --help)", BAD_INPUT)
@@ -153,6 +155,15 @@ def _refusal(error: BaseException) -> int:
         raise error
     kind = type(error).__name__
     return _say(f"a fault in sojourn itself, SOJOURN_DEBUG=1 shows where: {kind}: {error}", FAILED)
+
+
+def _missing_option(option: str) -> str:
+    """Return the message for an option named like a missing feature, or an empty string."""
+    from sojourn.scenario import missing
+
+    name = option.lstrip("-")
+    spec = missing.find(name) if name else None
+    return "" if spec is None else f"{option}: {missing.refusal(spec, name)}"
 
 
 def _exception_of_user(error: BaseException) -> int:

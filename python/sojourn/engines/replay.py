@@ -22,6 +22,7 @@ from sojourn._util.inputs import brief
 from sojourn._util.lazy import Lazy
 from sojourn._util.progress import Meter, visible
 from sojourn._util.units import counted
+from sojourn.engines import captures
 from sojourn.result.result import Array
 from sojourn.scenario.load import plain
 
@@ -131,6 +132,7 @@ def replay(
         If a file cannot be read, or a value is invalid.
     """
     arrivals = Path(arrivals)
+    captures.check(arrivals)
     table = read_table(arrivals, ("i", "flow", "size_B"), ("t_us", "t_ns", "ecn", *HEADERS))
     i = numbers(arrivals, table, "i", -(2.0**53), 2.0**53)
     clock, t_ns = _times(arrivals, table)

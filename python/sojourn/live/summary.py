@@ -83,8 +83,17 @@ def described(link: Mapping[str, Any]) -> str:
     return said + "; hidden queues: none"
 
 
-def finish(run: LinkRun) -> None:
-    """Print the traffic summary and the accuracy report."""
+def finish(run: LinkRun, *, quiet: bool = False) -> None:
+    """Print the traffic summary and the accuracy report; with `quiet`, its warnings only."""
+    if not quiet:
+        _tables(run)
+    for warning in run.warnings:
+        say(f"not to be trusted: {warning}")
+    if not run.warnings and not quiet:
+        say("the processor kept up")
+
+
+def _tables(run: LinkRun) -> None:
     from sojourn.display.console import console
     from sojourn.display.table import Table
 
@@ -117,10 +126,6 @@ def finish(run: LinkRun) -> None:
         )
     out.print(happened)
     out.print(faithful)
-    for warning in run.warnings:
-        say(f"not to be trusted: {warning}")
-    if not run.warnings:
-        say("the processor kept up")
 
 
 def _or_dash(value: float | None, write: Callable[[float], str]) -> str:
