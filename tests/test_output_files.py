@@ -251,7 +251,7 @@ def test_nothing_is_left_if_writing_fails(how: str, tmp_path: Path) -> None:
             file.write(b"new")
             raise OSError(28, "No space left on device")
 
-    with pytest.raises(InputError, match="no space left"):
+    with pytest.raises(files.OutputError, match="No space left"):
         fail()
     assert old.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
