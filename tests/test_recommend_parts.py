@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -372,3 +373,76 @@ def test_the_size_of_a_search_is_checked(trials: int) -> None:
         answer.prepare(*given, objective="call")
     mine = answer.prepare(*given, objective=objective.games, only="pie", buffer="5p", shaper=False)
     assert (mine.objective, mine.line.buffer, mine.line.shaped) == (objective.games, "5p", False)
+
+
+def test_a_question_has_the_documented_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    """60 trials with seed 1, by "balance", among all disciplines."""
+    monkeypatch.setattr(answer, "answer", lambda question, *, jobs=None: (question, jobs))
+    question, jobs = cast(Any, answer.recommend("20mbit", "5mbit", "20ms", jobs=3))
+    assert (question.trials, question.seed, question.objective, jobs) == (60, 1, "balance", 3)
+    assert question.names == search.candidates(None)
+    assert (question.line.traffic, question.line.buffer) == ("home", "1000p")
+    question, _ = cast(Any, answer.recommend("9mbit", "5mbit", "20ms", trials=7, only="pie"))
+    assert (question.trials, question.names) == (7, ["pie"])
+
+
+def test_traffic_in_python_needs_trust(tmp_path: Path) -> None:
+    """A class that the file of the traffic names."""
+    file = tmp_path / "own.toml"
+    flow = '[[flows]]\nname = "a"\npath = ["up"]\nsource = "s.py:Mine"\n'
+    file.write_text(f'duration = "1s"\n[links.up]\nrate = "1mbit"\n{flow}')
+    with pytest.raises(sj.InputError, match="trust"):
+        answer.recommend("9mbit", "5mbit", "20ms", str(file))
+    with pytest.raises(sj.InputError, match="trust"):
+        answer.prepare("9mbit", "5mbit", "20ms", str(file))
+
+
+def test_a_label_names_what_differs_from_the_defaults() -> None:
+    """As in tables."""
+    assert answer._label({"name": "codel", "target": "7ms"}).startswith("codel")
+    assert answer._means([{"a": 1.0}]) == {"a": 1.0}
+    assert answer._means([{"a": 1.0}, {"a": 2.0}]) == {"a": 1.5}
+
+
+def test_the_name_of_an_objective_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its function is the cost; each place of the range is one round-trip time."""
+    times: list[Any] = []
+
+    def run(line: line.Line, qdisc: Any, at: Any, *, rtt_s: Any = None, **_: Any) -> Any:
+        times.append(rtt_s)
+        return [facts_of(0.01) for _ in at]
+
+    tried = [search.Trial({"name": "fq_codel"}, (), 1.0, False)]
+    monkeypatch.setattr(answer, "run", run)
+    monkeypatch.setattr(answer, "search", lambda *_, **__: tried)
+    found = answer.answer(answer.Question(HOME, [], "calls", 1, 1))
+    assert found.objective == "calls"
+    assert found.gains["drop-tail today"].mean == 0.0
+    assert times[:3] == [None, None, None]
+    assert set(times[3:]) == {(one["rtt_s"], one["rtt_s"]) for one in found.wins}
+
+
+def test_a_run_is_shaped_as_the_line_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In its scenario and in its measure; facts are columns of its row."""
+    seen: list[Any] = []
+
+    def campaign(runs: Any, *, jobs: Any = None) -> Any:
+        seen.extend(runs)
+        row = {"measured": '["use"]', "use": 0.5, "other": 1}
+        done = SimpleNamespace(rows=[row for _ in runs])
+        return SimpleNamespace(complete=lambda: done)
+
+    monkeypatch.setattr(search, "campaign", campaign)
+    at = [(1.0, 1), (2.0, 5)]
+    assert search.run(HOME, {"name": "pie"}, at) == [{"use": 0.5}, {"use": 0.5}]
+    search.run(HOME, {"name": "pie"}, at[:1], shaped=False)
+    bare = line.make("20mbit", "5mbit", "20ms", "server")
+    search.run(bare, {"name": "pie"}, at[:1])
+    search.run(bare, {"name": "pie"}, at[:1], shaped=True, rtt_s=(0.01, 0.01))
+    rates = [one.scenario["links"]["down"]["rate"] for one in seen]
+    assert rates == ["19000000bit", "19000000bit", "20000000bit", "20000000bit", "19000000bit"]
+    assert [one.measure.shaped for one in seen] == [True, True, False, False, True]
+    assert [one.scenario["seed"] for one in seen[:2]] == [1, 5]
+    search.run(HOME, {"name": "pie", "target": "9ms", "ecn": True}, at[:1])
+    assert [seen[n].labels["qdisc"] for n in (0, -1)] == ["pie", "pie(target=9ms, ecn=True)"]
+    assert seen[4].scenario["flows"][0]["rtt"] == "10000000ns"

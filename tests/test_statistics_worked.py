@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from sojourn.result import statistics
 from sojourn.result.statistics import (
     batch_means,
     half_width,
@@ -13,6 +14,7 @@ from sojourn.result.statistics import (
     paired,
     percentile,
     quantile,
+    separate,
 )
 
 
@@ -75,6 +77,31 @@ def test_the_same_seed_draws_the_same_samples() -> None:
     assert percentile(x, 75, seed=2) == percentile(x, 75, seed=2)
     assert percentile(x, 75, seed=2) != percentile(x, 75, seed=3)
     assert percentile(x, 75) == percentile(x, 75, seed=1)
+
+
+def test_ends_are_those_of_the_samples_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three samples, two at a time: the same as drawn here; 2.5 and 97.5 % of them."""
+    monkeypatch.setattr(statistics, "SAMPLES", 3)
+    monkeypatch.setattr(statistics, "NUMBERS_AT_ONCE", 2 * 40)
+    x = np.random.default_rng(5).exponential(size=40)
+    rng = np.random.default_rng(7)
+    rows = np.concatenate([rng.integers(0, 40, (number, 40)) for number in (2, 1)])
+    ends = np.percentile(np.percentile(x[rows], 60, axis=1), [2.5, 97.5])
+    assert percentile(x, 60, seed=7)[1:] == pytest.approx(tuple(ends), rel=1e-12)
+
+
+def test_the_default_seed_is_one() -> None:
+    """Seeds 1 and 2 give other ends for these values."""
+    x = np.random.default_rng(5).normal(size=200)
+    assert percentile(x, 50) == percentile(x, 50, seed=1) != percentile(x, 50, seed=2)
+
+
+def test_equal_means_are_not_separate() -> None:
+    """By pairs without a difference, and by intervals that touch; one shared seed is no pair."""
+    assert not separate({1: 5.0, 2: 7.0}, {1: 5.0, 2: 7.0})
+    assert not separate({1: 5.0, 2: 5.0}, {3: 5.0, 4: 5.0})
+    assert separate({1: 10.0, 2: 10.1}, {1: 90.0, 3: 90.1})
+    assert separate({1: 90.0, 2: 90.1}, {1: 10.0, 3: 10.1})
 
 
 def of_groups(*means: float) -> list[float]:
