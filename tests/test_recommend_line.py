@@ -103,6 +103,9 @@ def test_a_run_has_both_links_and_the_times_of_the_line() -> None:
     }  # fmt: skip
     assert (tree["duration"], tree["warmup"], tree["seed"]) == ("30000000000ns", "9000000000ns", 7)
     assert {flow["rtt"] for flow in tree["flows"]} == {"uniform(20000000ns, 60000000ns)"}
+    slow = line.scenario(line_of(rtt="1s..2s"), {"name": "pie"}, load=1.0, seed=7, shaped=True)
+    assert slow["flows"][0]["rtt"] == "uniform(1000000000ns, 2000000000ns)"
+    assert slow["duration"] == "200000000000ns"
     bare = line.scenario(asked, {"name": "codel"}, load=1.0, seed=7, shaped=False)
     assert bare["links"]["down"]["rate"] == "20000000bit"
 

@@ -68,6 +68,8 @@ def test_delay_and_loss_are_those_of_all_udp_flows() -> None:
     facts = Measured(False)(run_of(flows[:3]))
     assert (facts["delay_s"], facts["loss"]) == (0.04, 0.05)
     assert Measured(False)(run_of([flows[3]]))["delay_s"] == 0.05, "without one: the worst link's"
+    assert Measured(False)(run_of([flows[1]]))["loss"] == 0.0
+    assert Measured(False)(run_of([flows[3]], links={}))["delay_s"] == 0.0
 
 
 def test_without_udp_the_delay_is_that_of_the_worst_link() -> None:

@@ -117,6 +117,9 @@ def test_mser_minimises_the_error_of_what_is_left() -> None:
     # Cuts of three of four groups would have no error, but are more than half.
     assert mser5(of_groups(9, 5, 1, 0)) == 10
     assert mser5(of_groups(9, 9, 0)) == 0, "fewer than four groups"
+    assert mser5(of_groups(0.25, 0, 0, 0)) == 5
+    # 6.41 / 36 from the start, 4 / 25 after the first group, 2.75 / 16 after the second.
+    assert mser5(of_groups(1.7, 1, -1, 1, -1, 0)) == 5
     # 6 / 36 from the start, 4.8 / 25 after the first group, 4 / 16 after the second.
     assert mser5(of_groups(1, 3, 1, 3, 1, 3)) == 0
     assert mser5([*of_groups(9, 0, 0, 0), 50, 50, 50, 50]) == 5, "an incomplete group is left out"
