@@ -3,11 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
-.PHONY: demo test check bench bench-live bench-emulate bench-sweep bench-custom kernel-tcp gen validate validate-linux validate-linux-fresh validate-senders studies papers papers-full papers-live scorecards notebooks recommendations faults fuzz fuzz-files mutants mutants-python additions kill instructions instructions-links wheel wheel-pgo bench-pgo package audit build dev release clean
+.PHONY: demo test check bench bench-live bench-emulate bench-sweep bench-custom kernel-tcp gen validate validate-linux validate-linux-fresh validate-senders studies papers papers-full papers-live scorecards notebooks recommendations coverage faults fuzz fuzz-files mutants mutants-python additions kill instructions instructions-links wheel wheel-pgo bench-pgo package audit build dev release clean
 
 demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
-	@$(BIN)/sojourn compare examples/home-uplink.toml --qdisc droptail,red,codel,fq_codel --seeds 5 \
+	@$(BIN)/sojourn compare examples/home-uplink.toml --qdisc droptail,red,codel,fq_codel --seeds 30 \
 	    --plot out/home-uplink.png
 	@echo
 	@echo "figure: out/home-uplink.png; next: .venv/bin/sojourn new"
@@ -85,6 +85,9 @@ notebooks: dev  ## a minute: execute the notebooks of docs/notebooks, and write 
 
 recommendations: release  ## minutes: what recommend answers for six lines, written to docs/recommendations
 	$(BIN)/python tools/recommendations.py
+
+coverage: dev  ## minutes: how often 95 % intervals hold, over 1,000 seeds under two disciplines
+	$(BIN)/python tools/interval_coverage.py
 
 faults: dev  ## minutes: kill a sweep at 50 random moments; it continues each time
 	SOJOURN_KILLS=50 $(BIN)/python -m pytest tests/test_sweep.py -k killed

@@ -54,7 +54,7 @@ def known(folder: Path) -> dict[str, list[float]]:
 
 def test_an_estimate_says_what_it_lacks() -> None:
     """No interval from one value; no value from none; pairs need both values."""
-    assert mean_of([1.0, 2.0, 3.0]).note == ""
+    assert mean_of([1.0, 2.0, 3.0]).notes == []
     one = mean_of([1646.0, None, None])
     assert (one.value, one.low, one.high, one.text()) == (1646.0, None, None, "1646 (1 of 3 runs)")
     assert mean_of([None, None]).text() == "- (0 of 2 runs)"

@@ -105,7 +105,7 @@ def test_table_is_that_of_the_demo(capsys: pytest.CaptureFixture[str]) -> None:
     """`make demo` prints the table of the README."""
     example = str(ROOT / "examples/home-uplink.toml")
     names = "droptail,red,codel,fq_codel"
-    assert main(["compare", example, "--qdisc", names, "--seeds", "5"]) == 0
+    assert main(["compare", example, "--qdisc", names, "--seeds", "30"]) == 0
     shown = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     (table,) = blocks("text")
     assert [line.rstrip() for line in table.splitlines()] == shown
@@ -122,6 +122,7 @@ def test_the_page_of_sweeps_shows_what_happens(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     assert main(["sweep", "examples/sweep.toml", "--out", "load"]) == 0
+    assert main(["results", "load", "--rows", "--export", "runs.parquet"]) == 0
     first, readers, *_ = blocks("python", page)
     exec(compile(first, page, "exec"), {})
     exec(compile(readers, page, "exec"), {})

@@ -151,7 +151,8 @@ def test_saving_replaces_all_files_of_an_earlier_run(
     (tmp_path / "out" / "notes.txt").write_text("mine")
     sj.simulate(small).save(tmp_path / "out")
     names = {p.name for p in (tmp_path / "out").iterdir()}
-    assert names == {"summary.json", "flows.parquet", "links.parquet", "fct.parquet", "notes.txt"}
+    tables = {f"{name}.parquet" for name in ("flows", "links", "fct", "delays")}
+    assert names == {"summary.json", "notes.txt", *tables}
 
 
 def test_failed_saving_leaves_the_old_files(

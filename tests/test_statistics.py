@@ -5,14 +5,13 @@ import pytest
 
 import sojourn as sj
 from sojourn.result.statistics import (
-    SAMPLES,
-    Array,
     batch_means,
     interval,
     mser5,
     paired,
     percentile,
     quantile,
+    runs_for_interval,
     separate,
 )
 from sojourn.result.steady_state import steady
@@ -29,23 +28,24 @@ def test_interval_is_students() -> None:
     assert np.isnan(interval([1.0]).half)
 
 
-def test_quantiles_and_the_bootstrap_are_those_of_scipy() -> None:
-    """For even and odd degrees of freedom, and the same samples for the same seed."""
-    from scipy.stats import bootstrap, t
+def test_quantiles_and_binomial_ranks_are_those_of_scipy() -> None:
+    """Student's t for even and odd degrees of freedom; ranks for several numbers of values."""
+    from scipy.stats import binom, t
 
     for freedom in (*range(1, 60), 99, 100, 999, 1000, 99_999):
         assert quantile(freedom) == pytest.approx(t.ppf(0.975, freedom), rel=1e-10)
-
-    def of(samples: Array, axis: int = -1) -> Array:
-        return np.asarray(np.percentile(samples, 95, axis=axis))
-
-    for n in (2, 10, 57, 1000):
-        x = np.random.default_rng(n).exponential(size=n)
-        rng = np.random.default_rng(3)
-        theirs = bootstrap((x,), of, n_resamples=SAMPLES, method="percentile", rng=rng)
-        _, low, high = percentile(x, 95, seed=3)
-        ends = theirs.confidence_interval
-        assert (low, high) == pytest.approx((ends.low, ends.high), rel=1e-12)
+    for percent in (2, 10, 50, 95, 99):
+        for n in (6, 10, 57, 400, 5000):
+            _, low, high = percentile(np.arange(1, n + 1), percent)
+            share = percent / 100
+            # The largest rank with at most 2.5 % below, the smallest with at most 2.5 % above.
+            ranks = np.arange(1, n + 1)
+            lows = ranks[binom.cdf(ranks - 1, n, share) <= 0.025]
+            highs = ranks[binom.sf(ranks - 1, n, share) <= 0.025]
+            if len(lows) and len(highs):
+                assert (low, high) == (lows[-1], highs[0])
+            else:
+                assert np.isnan([low, high]).all()
 
 
 def test_intervals_have_their_coverage() -> None:
@@ -75,18 +75,13 @@ def test_samples_that_share_two_seeds_are_compared_by_seed() -> None:
     assert not separate({1: 10.0}, {1: 90.0})
 
 
-def test_intervals_of_percentiles_contain_the_truth() -> None:
-    """The median of an exponential is ln 2; the same seed gives the same interval."""
-    rng = np.random.default_rng(2)
-    held = []
-    for _ in range(60):
-        x = rng.exponential(size=60)
-        value, low, high = percentile(x, 50)
-        assert low <= value <= high
-        held.append(low <= np.log(2) <= high)
-    assert np.mean(held) > 0.85
-    assert percentile(x, 50) == percentile(x, 50)
-    assert np.isnan(percentile([1.0], 50)[1])
+def test_percentiles_need_values() -> None:
+    """An interval of the median needs 6 values, one of the 99th percentile 368."""
+    assert [runs_for_interval(p) for p in (50, 5, 95, 99, 100)] == [6, 72, 72, 368, None]
+    value, low, high = percentile(np.arange(6.0), 50)
+    assert (value, low, high) == (2.5, 0.0, 5.0)
+    assert np.isnan(percentile(np.arange(5.0), 50)[1])
+    assert np.isnan(percentile([], 50)[0])
 
 
 def test_mser_cuts_only_the_warm_up() -> None:
@@ -127,6 +122,7 @@ def test_the_steady_state_of_a_run() -> None:
         "flows": [{"name": "bulk", "count": 4, "path": ["up"], "rtt": "60ms"}],
     }
     queue, throughput = steady(sj.simulate(case))
+    assert queue.cut_s == throughput.cut_s  # the warm-up is one of the link
     assert (queue.link, queue.what, queue.unit) == ("up", "queue", "bytes")
     assert 0 <= queue.cut_s < 30
     later = sj.simulate({**case, "warmup": "30s"}).links["up"]

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from sojourn.result import statistics
 from sojourn.result.statistics import (
     batch_means,
     half_width,
@@ -14,6 +13,7 @@ from sojourn.result.statistics import (
     paired,
     percentile,
     quantile,
+    runs_for_interval,
     separate,
 )
 
@@ -46,54 +46,26 @@ def test_an_interval_of_two_values_has_one_degree_of_freedom() -> None:
     assert paired([5.0, 7.0], [1.0, 2.0]).mean == 4.5
 
 
-def test_the_median_of_two_values_is_drawn_from_three() -> None:
-    """0, 0.5 and 1 with 1/4, 1/2 and 1/4: both ends are a value; their 25th percentile is not."""
-    assert percentile([0.0, 1.0], 50) == (0.5, 0.0, 1.0)
-    # The least of three values is drawn in 1 - (2/3)^3 = 70 % of the samples.
-    assert percentile([0.0, 1.0, 2.0], 0) == (0.0, 0.0, 2.0)
-    value, low, high = percentile([7.0], 50)
-    assert (value, math.isnan(low), math.isnan(high)) == (7.0, True, True)
+def test_the_interval_of_a_median_needs_six_values() -> None:
+    """All six are on one side of the median with 2 / 64 = 0.031, all five with 2 / 32 = 0.063."""
+    assert percentile([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 50) == (3.5, 1.0, 6.0)
+    value, low, high = percentile([1.0, 2.0, 3.0, 4.0, 5.0], 50)
+    assert (value, math.isnan(low), math.isnan(high)) == (3.0, True, True)
+    assert percentile([7.0], 50)[0] == 7.0
     assert math.isnan(percentile([], 50)[0])
 
 
-def test_an_interval_has_two_and_a_half_percent_outside_on_each_side() -> None:
-    """The median of ten draws of 0 or 1 is 0 if at most four are 1.
-
-    With a share of 1/2 that has a probability of 0.377, and so has 1. With 1/10, five or more have
-    one of 0.0016, so that the upper end is 0.
-    """
-    half = np.repeat([0.0, 1.0], 5)
-    assert percentile(half, 50) == (0.5, 0.0, 1.0)
-    rare = np.repeat([0.0, 1.0], [9, 1])
-    assert percentile(rare, 50) == (0.0, 0.0, 0.0)
-    # P(5 or more of 10) = 0.033 with 2/10: above 2.5 %, so the end is at least 0.5.
-    some = np.repeat([0.0, 1.0], [8, 2])
-    assert percentile(some, 50)[2] >= 0.5
-
-
-def test_the_same_seed_draws_the_same_samples() -> None:
-    """Another seed draws others."""
-    x = np.random.default_rng(5).normal(size=30)
-    assert percentile(x, 75, seed=2) == percentile(x, 75, seed=2)
-    assert percentile(x, 75, seed=2) != percentile(x, 75, seed=3)
-    assert percentile(x, 75) == percentile(x, 75, seed=1)
-
-
-def test_ends_are_those_of_the_samples_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three samples, two at a time: the same as drawn here; 2.5 and 97.5 % of them."""
-    monkeypatch.setattr(statistics, "SAMPLES", 3)
-    monkeypatch.setattr(statistics, "NUMBERS_AT_ONCE", 2 * 40)
-    x = np.random.default_rng(5).exponential(size=40)
-    rng = np.random.default_rng(7)
-    rows = np.concatenate([rng.integers(0, 40, (number, 40)) for number in (2, 1)])
-    ends = np.percentile(np.percentile(x[rows], 60, axis=1), [2.5, 97.5])
-    assert percentile(x, 60, seed=7)[1:] == pytest.approx(tuple(ends), rel=1e-12)
-
-
-def test_the_default_seed_is_one() -> None:
-    """Seeds 1 and 2 give other ends for these values."""
-    x = np.random.default_rng(5).normal(size=200)
-    assert percentile(x, 50) == percentile(x, 50, seed=1) != percentile(x, 50, seed=2)
+def test_an_interval_has_at_most_two_and_a_half_percent_outside_on_each_side() -> None:
+    """Of ten values at most one is below the median with 11 / 1024, at most two with 56 / 1024."""
+    assert percentile(np.arange(1.0, 11), 50) == (5.5, 2.0, 9.0)
+    # Of nine: at most one with 10 / 512 = 0.0195, at most two with 46 / 512.
+    assert percentile(np.arange(9.0, 0, -1), 50) == (5.0, 2.0, 8.0)
+    # All 36 values are below the 90th percentile with 0.9^36 = 0.0225, all 35 with 0.0250316.
+    assert [runs_for_interval(percent) for percent in (10, 90)] == [36, 36]
+    assert percentile(np.arange(36.0), 90)[2] == 35.0
+    assert math.isnan(percentile(np.arange(35.0), 90)[2])
+    assert runs_for_interval(0) is None
+    assert math.isnan(percentile(np.arange(99.0), 100)[1])
 
 
 def test_equal_means_are_not_separate() -> None:

@@ -137,9 +137,9 @@ def results_command(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show means over seeds with intervals, or paired differences.
+    """Show means and percentiles over seeds with intervals, or paired differences.
 
-    Intervals have a confidence of 95 %.
+    Percentiles are over the values of all seeds. Intervals have a confidence of 95 %.
     """
     from sojourn._util.files import check_file, parquet, replacing
     from sojourn.sweeps import query
@@ -157,7 +157,11 @@ def results_command(
     asked = [] if by is None else by.split(",")
     groups = [query.axis_column(rows, name.strip(), "--by") for name in asked] or axes
     if each:
-        found = rows.drop("axes") if select is None else rows.select(*axes, "seed", *names)
+        found = (
+            rows.drop("axes", *query.distributions(rows))
+            if select is None
+            else rows.select(*axes, "seed", *names)
+        )
     elif pair is not None:
         axis, reference = query.pair_of(pair)
         axis = query.axis_column(rows, axis, "--pair")

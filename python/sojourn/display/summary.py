@@ -141,7 +141,9 @@ def comparison_seeds(runs: Mapping[str, Sequence[Result]]) -> str:
     """Describe the seeds of a comparison."""
     first = next(iter(runs.values()))
     seeds = describe.seeds(first[0].scenario["seed"], len(first))
-    return f"mean with its 95 % interval over {seeds}" if len(first) > 1 else seeds
+    if len(first) == 1:
+        return seeds
+    return f"means over {seeds}, percentiles over all their values, 95 % intervals"
 
 
 def compared(runs: Mapping[str, Sequence[Result]], link: str) -> str:

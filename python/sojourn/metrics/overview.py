@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from statistics import fmean
 from typing import Literal
 
 import numpy as np
@@ -12,7 +11,9 @@ import numpy as np
 from sojourn import metrics
 from sojourn._util.units import figures
 from sojourn.result import select
-from sojourn.result.estimate import Estimate, mean_of
+from sojourn.result.distribution import Distribution
+from sojourn.result.estimate import Estimate, mean_of, without_interval
+from sojourn.result.percentiles import percentile_difference_of, percentile_of
 from sojourn.result.result import Array, Record, Result
 from sojourn.result.statistics import separate
 from sojourn.scenario import describe
@@ -32,8 +33,13 @@ COMBINED = ("bulk", "cbr", "onoff", "transfers")
 """Sources whose groups can be seen as one."""
 
 
+COMPLETED = "completed transfers"
+
 UNFINISHED = "unfinished transfers"
 """Row of a comparison that is shown only if there are any."""
+
+MS = 1e3
+"""Milliseconds per second: percentiles of a comparison are in ms."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +165,13 @@ class Reading:
     unit: str
     value: Number
     better: Literal["less", "more"]
+    pooled: Distribution | None = None
+    """Values of the run, if the quantity is a percentile over the values of all runs."""
+    percent: float = 99
+    events: Number = None
+    """Number of events in the run, if the quantity counts them or is a share of them."""
+    skewed: bool = False
+    """True for a quantity whose mean over runs has no interval."""
 
     def text(self, value: float) -> str:
         """Format a value of this quantity."""
@@ -172,21 +185,24 @@ def readings(result: Result, links: Sequence[str]) -> list[Reading]:
         name = group.title
         if group.udp:
             delay = DELAY + OF_WORST * (len(group.flows) > 1)
-            rows.append(Reading(name, delay, "ms", _times(group.worst("delay_p99_s"), 1e3), "less"))
-            rows.append(Reading(name, "loss", "%", _times(group.loss_rate(), 100), "less"))
+            worst, several = _times(group.worst("delay_p99_s"), 1e3), len(group.flows) > 1
+            # The largest percentile of several flows is no percentile of the packets of all.
+            pooled = None if several else result.distributions.get(f"delay/{group.name}")
+            rows.append(Reading(name, delay, "ms", worst, "less", pooled, skewed=True))
+            lost = group.total("lost_packets")
+            loss = _times(group.loss_rate(), 100)
+            rows.append(Reading(name, "loss", "%", loss, "less", events=lost))
             rows += _call(result, group) if group.source == "call" else []
         elif group.source == "video":
             rows += _video(result, group)
         elif not group.endless:
-            took = completion_times(result, group) * 1e3
-            rows.append(Reading(name, "completion time, mean", "ms", _mean(took), "less"))
-            rows.append(
-                Reading(
-                    name, "completion time, 99 %", "ms", select.nearest_rank(took, 0.99), "less"
-                )
-            )
-            rows.append(Reading(name, "completed transfers", "", len(took), "more"))
-            rows.append(Reading(name, UNFINISHED, "", group.unfinished, "less"))
+            took = completion_times(result, group)
+            mean, p99 = _times(_mean(took), 1e3), _times(select.nearest_rank(took, 0.99), 1e3)
+            left, every = group.unfinished, Distribution.of(took)
+            rows.append(Reading(name, "completion time, mean", "ms", mean, "less"))
+            rows.append(Reading(name, "completion time, 99 %", "ms", p99, "less", every))
+            rows.append(Reading(name, COMPLETED, "", len(took), "more", events=len(took)))
+            rows.append(Reading(name, UNFINISHED, "", left, "less", events=left))
         else:
             throughput = "goodput" + ", total" * (len(group.flows) > 1)
             mbit = group.total("goodput_bps") / 1e6
@@ -194,7 +210,8 @@ def readings(result: Result, links: Sequence[str]) -> list[Reading]:
     for link in links:
         of = result.links[link]
         delay_ms = _times(of["sojourn_p99_s"], 1e3)
-        rows.append(Reading(link, "queueing delay, 99 %", "ms", delay_ms, "less"))
+        pooled = result.distributions.get(f"sojourn/{link}")
+        rows.append(Reading(link, "queueing delay, 99 %", "ms", delay_ms, "less", pooled))
         rows.append(Reading(link, "utilisation", "%", _times(of["utilisation"], 100), "more"))
     return rows
 
@@ -202,10 +219,14 @@ def readings(result: Result, links: Sequence[str]) -> list[Reading]:
 def _call(result: Result, group: Group) -> list[Reading]:
     """Return the readings of calls: delay of frames, lost frames, rate."""
     name, of = group.title, group.name
-    delay = metrics.frame_delay_percentile_s(result, 95, of)
+    delay = _times(metrics.frame_delay_percentile_s(result, 95, of), 1e3)
+    single = len(group.flows) == 1
+    pooled = result.distributions.get(f"frame_delay/{of}") if single else None
+    lost = _times(metrics.lost_frames(result, of), 100)
+    frames = group.total("lost_frames")
     return [
-        Reading(name, "delay of frames, 95 %", "ms", _times(delay, 1e3), "less"),
-        Reading(name, "lost frames", "%", _times(metrics.lost_frames(result, of), 100), "less"),
+        Reading(name, "delay of frames, 95 %", "ms", delay, "less", pooled, 95, skewed=True),
+        Reading(name, "lost frames", "%", lost, "less", events=frames),
         Reading(name, "rate", "Mbit/s", _times(metrics.call_rate_bps(result, of), 1e-6), "more"),
     ]
 
@@ -216,33 +237,69 @@ def _video(result: Result, group: Group) -> list[Reading]:
     stalled = metrics.video_stalled_s(result, group.name)
     return [
         Reading(group.title, "video rate", "Mbit/s", rate, "more"),
-        Reading(group.title, "stalled", "s", stalled, "less"),
+        Reading(group.title, "stalled", "s", stalled, "less", skewed=True),
     ]
 
 
 @dataclass(frozen=True)
 class Row:
-    """Row of a comparison: a quantity, its values by seed for every discipline, and the seeds."""
+    """Row of a comparison: a quantity, and its reading by seed for every discipline."""
 
     like: Reading
-    values: tuple[Mapping[int, float], ...]
-    seeds: tuple[Sequence[int], ...]
+    readings: tuple[Mapping[int, Reading], ...]
+
+    @property
+    def values(self) -> list[dict[int, float]]:
+        """Values by seed under each discipline, of the runs that have one."""
+        return [
+            {seed: one.value for seed, one in runs.items() if one.value is not None}
+            for runs in self.readings
+        ]
+
+    @property
+    def pools(self) -> bool:
+        """True for a percentile over the values of all runs: every run with a value has them."""
+        every = [one for runs in self.readings for one in runs.values() if one.value is not None]
+        return bool(every) and all(one.pooled is not None for one in every)
 
     @property
     def estimates(self) -> list[Estimate]:
-        """Mean over seeds under each discipline."""
-        pairs = zip(self.values, self.seeds, strict=True)
-        return [mean_of([values.get(seed) for seed in seeds]) for values, seeds in pairs]
+        """Estimate over seeds under each discipline."""
+        if self.pools:
+            return self.percentiles(self.like.percent)
+        found = []
+        for runs in self.readings:
+            counted = self.like.events is not None
+            events = [one.events for one in runs.values()] if counted else None
+            mean = mean_of([one.value for one in runs.values()], events)
+            plain = self.like.skewed or self.like.pooled is not None
+            found.append(without_interval(mean) if plain else mean)
+        return found
+
+    def percentiles(self, percent: float) -> list[Estimate]:
+        """Return a percentile (ms) over the values of all runs, under each discipline."""
+        every = [[one.pooled for one in runs.values()] for runs in self.readings]
+        return [percentile_of(runs, percent).times(MS) for runs in every]
+
+    def _separate(self, a: int, b: int) -> bool:
+        """Return True if two disciplines differ with 95 % confidence."""
+        if not self.pools:
+            return separate(self.values[a], self.values[b])
+        ours, theirs = self.readings[a], self.readings[b]
+        both = [seed for seed in ours if seed in theirs]
+        pooled = [[runs[seed].pooled for seed in both] for runs in (ours, theirs)]
+        gap = percentile_difference_of(pooled[0], pooled[1], self.like.percent)
+        return gap.low is not None and gap.high is not None and (gap.low > 0 or gap.high < 0)
 
     @property
     def texts(self) -> list[str]:
-        """Cells: the mean over seeds, its interval, and how many runs have a value if not all."""
+        """Cells: the estimate, its interval, and how many runs or values it has if too few."""
         return [found.text(self.like.text) for found in self.estimates]
 
     @property
     def hidden(self) -> bool:
         """True for unfinished transfers if there are none."""
-        values = (value for values in self.values for value in values.values())
+        values = (one.value for runs in self.readings for one in runs.values())
         return self.like.what == UNFINISHED and not any(values)
 
     @property
@@ -252,16 +309,15 @@ class Row:
         All are False unless each best cell differs from each other cell with 95 % confidence,
         which requires several seeds.
         """
-        known = {k: fmean(values.values()) for k, values in enumerate(self.values) if values}
+        found = [one.value for one in self.estimates]
+        known = {k: value for k, value in enumerate(found) if value is not None}
         if not known:
             return [False] * len(self.values)
         top = (min if self.like.better == "less" else max)(known.values())
         # Means with the same text are equal for a reader.
         ahead = [k for k, mean in known.items() if self.like.text(mean) == self.like.text(top)]
         behind = [k for k in known if k not in ahead]
-        ranked = bool(behind) and all(
-            separate(self.values[a], self.values[b]) for a in ahead for b in behind
-        )
+        ranked = bool(behind) and all(self._separate(a, b) for a in ahead for b in behind)
         return [ranked and k in ahead for k in range(len(self.values))]
 
 
@@ -272,16 +328,8 @@ def rows(runs: Mapping[str, Sequence[Result]], link: str) -> list[Row]:
         [(int(result.scenario["seed"]), readings(result, links)) for result in results]
         for results in runs.values()
     ]
-    seeds = tuple([seed for seed, _ in one] for one in read)
     found = [
-        Row(
-            like,
-            tuple(
-                {seed: v for seed, found in one if (v := found[i].value) is not None}
-                for one in read
-            ),
-            seeds,
-        )
+        Row(like, tuple({seed: one[i] for seed, one in runs} for runs in read))
         for i, like in enumerate(read[0][0][1])
     ]
     return [row for row in found if not row.hidden]

@@ -36,6 +36,7 @@ from sojourn.plotting.run import (
 )
 from sojourn.plotting.style import Look, legend_name, size_of, wrapped
 from sojourn.result import select
+from sojourn.result.estimate import Estimate
 from sojourn.result.result import Record, Result
 from sojourn.result.statistics import half_width
 from sojourn.scenario import describe
@@ -56,8 +57,14 @@ FAR = 10
 
 SPREAD = "median, 95th and 99th percentile"
 
+TOO_FEW = "99 %: too few values"
+"""Label in place of a percentile that the number of values does not carry."""
+
 Span = tuple[float, float, float]
 """Median, 95th and 99th percentile in the unit of the axis; NaN if there is nothing to measure."""
+
+Spans = Mapping[str, Span]
+"""Percentiles by discipline."""
 
 Panel = Callable[["Axes"], None]
 """Function that draws a panel."""
@@ -76,8 +83,28 @@ class Table:
         return {k: [*v.values()] for k, v in zip(self.runs, row.values, strict=True)}
 
     def means(self, of: str, what: str) -> dict[str, float]:
-        """Return the means over seeds of a row, by discipline; NaN without a value."""
-        return {name: _mean(values) for name, values in self.values(of, what).items()}
+        """Return the estimates over seeds of a row, by discipline; NaN without a value."""
+        return dict(zip(self.runs, map(_number, self._rows[of, what].estimates), strict=True))
+
+    def spans(self, of: str, what: str, read: Callable[[Result, str], float | None]) -> Spans:
+        """Return the percentiles of a delay, by discipline; the last one is a row.
+
+        They are over the values of all runs, as that row is. Otherwise `read` gives "p50" and "p95"
+        of a run in seconds, and they are means over the runs.
+        """
+        row, p99_ms = self._rows[of, what], self.means(of, what)
+        if row.pools:
+            p50_ms, p95_ms = (map(_number, row.percentiles(percent)) for percent in (50, 95))
+            return dict(
+                zip(self.runs, zip(p50_ms, p95_ms, p99_ms.values(), strict=True), strict=True)
+            )
+        means = {
+            name: [
+                _mean(_ms(read(result, which)) for result in results) for which in ("p50", "p95")
+            ]
+            for name, results in self.runs.items()
+        }
+        return {name: (p50, p95, p99_ms[name]) for name, (p50, p95) in means.items()}
 
     def notes(self, before: str, of: str, what: str, after: str = "") -> dict[str, str]:
         """Return the means of a row in words, by discipline."""
@@ -197,12 +224,11 @@ def _of_group(table: Table, group: Group) -> list[Panel]:
 def _delays(table: Table, group: Group, ax: "Axes") -> None:
     """Draw one-way delays of the worst flow, with the loss of the whole group."""
     several = len(group.flows) > 1
-    p99_ms = table.means(group.title, DELAY + OF_WORST * several)
-    spans = {}
-    for name, results in table.runs.items():
-        worst = [_worst(result, group) for result in results]
-        p50_ms, p95_ms = (_mean(_ms(r[f"delay_{p}_s"]) for r in worst) for p in ("p50", "p95"))
-        spans[name] = (p50_ms, p95_ms, p99_ms[name])
+    spans = table.spans(
+        group.title,
+        DELAY + OF_WORST * several,
+        lambda result, which: _worst(result, group)[f"delay_{which}_s"],
+    )
     loss = table.notes("loss of all " if several else "loss ", group.title, "loss", " %")
     _range(ax, group.title, f"one-way delay{' of the worst flow' * several}, ms, {SPREAD}",
            spans, loss)  # fmt: skip
@@ -245,15 +271,19 @@ def _range(
 ) -> None:
     """Draw bars from the median to the 99th percentile, with a note below each name."""
     labels = []
-    for n, (name, (p50, p95, p99)) in enumerate(spans.items()):
-        if isnan(p99):
+    for n, (name, span) in enumerate(spans.items()):
+        known = [value for value in span if not isnan(value)]
+        if not known:
             labels.append(f"{legend_name(name)}\nnothing to measure")
             continue
         labels.append(f"{legend_name(name)}\n{notes[name]}")
-        ax.plot([p50, p99], [n, n], color=colour(n), lw=5, alpha=0.35, solid_capstyle="butt")
+        p50, p95, p99 = span
+        ax.plot(
+            [known[0], known[-1]], [n, n], color=colour(n), lw=5, alpha=0.35, solid_capstyle="butt"
+        )
         ax.plot(p50, n, "o", color=colour(n), ms=5)
         ax.plot(p95, n, "|", color=colour(n), ms=9, mew=1.6)
-        _label(ax, p99, n, figures(p99))
+        _label(ax, known[-1], n, TOO_FEW if isnan(p99) else figures(p99))
     ax.set(title=title, xlabel=xlabel)
     _named(ax, labels)
 
@@ -303,26 +333,29 @@ def _videos(table: Table, group: Group, ax: "Axes") -> None:
 
 def _completions(table: Table, group: Group, ax: "Axes") -> None:
     """Draw percentiles of the completion times."""
-    p99_ms = table.means(group.title, "completion time, 99 %")
-    spans = {}
-    for name, results in table.runs.items():
-        took = [completion_times(result, group) for result in results]
-        p50_ms, p95_ms = (_mean(_ms(select.nearest_rank(t, p)) for t in took) for p in (0.5, 0.95))
-        spans[name] = (p50_ms, p95_ms, p99_ms[name])
+    spans = table.spans(
+        group.title,
+        "completion time, 99 %",
+        lambda result, which: select.nearest_rank(
+            completion_times(result, group), int(which[1:]) / 100
+        ),
+    )
     done = table.notes("", group.title, "completed transfers", " completed")
     _range(ax, group.title, f"completion time, ms, {SPREAD}", spans, done)
 
 
 def _link(table: Table, link: str, ax: "Axes") -> None:
     """Draw the queueing delay of a link, with its utilisation."""
-    p99_ms = table.means(link, "queueing delay, 99 %")
-    spans = {}
-    for name, results in table.runs.items():
-        links = [result.links[link] for result in results]
-        p50_ms, p95_ms = (_mean(_ms(r[f"sojourn_{p}_s"]) for r in links) for p in ("p50", "p95"))
-        spans[name] = (p50_ms, p95_ms, p99_ms[name])
+    spans = table.spans(
+        link, "queueing delay, 99 %", lambda result, which: result.links[link][f"sojourn_{which}_s"]
+    )
     used = table.notes("used ", link, "utilisation", " %")
     _range(ax, f"link {link}", f"queueing delay, ms, {SPREAD}", spans, used)
+
+
+def _number(found: Estimate) -> float:
+    """Return the value of an estimate; NaN without one."""
+    return float("nan") if found.value is None else found.value
 
 
 def _ms(value_s: float | None) -> float | None:

@@ -16,9 +16,9 @@ from sojourn.metrics.labels import label
 from sojourn.plotting.lines import style
 from sojourn.plotting.run import LINKS_SAID, heading, legend, new_figure, styled, write
 from sojourn.plotting.style import Look, wrapped
-from sojourn.result.statistics import interval
 from sojourn.scenario import describe
 from sojourn.scenario.overrides import compared_link
+from sojourn.sweeps import estimates
 from sojourn.sweeps.query import axis_column, column
 from sojourn.sweeps.rows import axes_of, labels_in_order
 
@@ -76,8 +76,9 @@ def plot(
     by : str, optional
         Axis with one line or box per value; the vertical axis of kind "heat".
     kind : {"line", "heat", "ecdf", "box"}, optional
-        - "line": mean of `y` over seeds against `x`, with bands for the 95 % interval;
-        - "heat": mean of `y` over `x` and `by`;
+        - "line": `y` against `x` as in the table of `sojourn results`: the mean over seeds, or the
+          percentile over the values of all seeds, with bands for the 95 % interval;
+        - "heat": the same over `x` and `by`;
         - "ecdf": distribution of `y` over runs;
         - "box": the same as box plots.
     log : bool, optional
@@ -123,8 +124,8 @@ def plot(
     given = {} if about is None else about["axes"]
     rows, words = rows.drop_nulls(y), label(y)
     order = Order(*(() if a is None else _labels_of(rows, a, given) for a in (x, by)))
-    # Values in the unit of the label.
-    rows = rows.with_columns(rows[y].cast(float) * words.scale)
+    if kind in ("ecdf", "box"):  # single runs, in the unit of the label
+        rows = rows.with_columns(rows[y].cast(float) * words.scale)
     with styled(look.get("style")):
         figure = new_figure(6.4, 4.0, look.get("size"))
         ax = figure.subplots()
@@ -182,14 +183,25 @@ def _line(
     places = _places(ax, x, order.across)
     for n, (name, group) in enumerate(_groups(rows, by, order)):
         here = [one for one in order.across if one in set(group[x])]
-        found = [interval(group.filter(group[x] == one)[y].to_numpy()) for one in here]
+        found = [_estimate(group.filter(group[x] == one), y) for one in here]
         look, at = style(n), [places[one] for one in here]
-        ax.plot(at, [one.mean for one in found], label=name, **look)
-        if all(one.half == one.half for one in found):
-            low, high = [one.low for one in found], [one.high for one in found]
-            ax.fill_between(at, low, high, color=look["color"], alpha=0.2, lw=0)
+        ax.plot(at, [one[0] for one in found], label=name, **look)
+        low, high = ([one[side] for one in found] for side in (1, 2))
+        ax.fill_between(at, low, high, color=look["color"], alpha=0.2, lw=0)
     ax.set(xlabel=x, ylabel=y)
     legend(ax)
+
+
+def _estimate(rows: "pl.DataFrame", y: str) -> tuple[float, float, float]:
+    """Return the estimate of a table and the ends of its interval, in the unit of the label.
+
+    They are NaN if there are too few values.
+    """
+    found = estimates.of(rows, y).times(label(y).scale)
+    value, low, high = (
+        float("nan") if one is None else one for one in (found.value, found.low, found.high)
+    )
+    return value, low, high
 
 
 def _heat(
@@ -200,7 +212,7 @@ def _heat(
     across, down = list(order.across), list(order.by)
     values = np.full((len(down), len(across)), np.nan)
     for (right, up), group in rows.drop_nulls([x, by]).group_by([x, by]):
-        values[down.index(up), across.index(right)] = float(np.mean(group[y].to_numpy()))
+        values[down.index(up), across.index(right)], *_ = _estimate(group, y)
     image = ax.imshow(values, origin="lower", aspect="auto", cmap="viridis")
     if len(across) <= CELLS and len(down) <= CELLS:
         dark = float(np.nanmin(values) + np.nanmax(values)) / 2

@@ -1,7 +1,7 @@
 """Estimates: the value of a cell, its interval, and the runs and values that both stand on."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,6 +31,10 @@ class Estimate:
         Number of runs (or pairs of runs) of which it was asked.
     noun : str
         What is counted: "run" or "pair".
+    values : int or None
+        Number of values of all runs, for a percentile of them.
+    needed : int or None
+        Number of values that the value or the interval needs, if there are fewer.
     """
 
     value: float | None
@@ -39,14 +43,25 @@ class Estimate:
     runs: int
     asked: int
     noun: str = "run"
+    values: int | None = None
+    needed: int | None = None
 
     @property
-    def note(self) -> str:
-        """Number of runs if some have no value, like "1 of 20 runs"; otherwise empty."""
-        return f"{self.runs} of {self.asked} {self.noun}s" if self.runs < self.asked else ""
+    def notes(self) -> list[str]:
+        """Number of values, or of runs, if there are too few, like "1 of 20 runs"."""
+        if self.needed is not None and self.runs:
+            return [f"{self.values} of {self.needed} values"]
+        return [f"{self.runs} of {self.asked} {self.noun}s"] * (self.runs < self.asked)
+
+    def times(self, scale: float) -> "Estimate":
+        """Return the estimate in another unit."""
+        value, low, high = (
+            None if one is None else one * scale for one in (self.value, self.low, self.high)
+        )
+        return replace(self, value=value, low=low, high=high)
 
     def text(self, alone: Callable[[float], str] = short) -> str:
-        """Return the cell of a table: the value, its interval, and the note in parentheses.
+        """Return the cell of a table: the value, its interval, and the notes in parentheses.
 
         A value without interval is formatted by `alone`.
         """
@@ -57,14 +72,35 @@ class Estimate:
             if abs(above - below) > ENDS_ALIKE * (above + below):
                 body, *_ = body.split(" ± ")
                 inside.append(f"{short(self.low)} to {short(self.high)}")
-        inside += [self.note] if self.note else []
+        inside += self.notes
         return f"{body} ({', '.join(inside)})" if inside else body
 
 
-def mean_of(values: Values) -> Estimate:
-    """Return the mean over the runs that have a value, with its interval (Student's t)."""
+EVENTS = 20
+"""Number of events (lost packets, timeouts, transfers) that the interval of their mean needs.
+
+With fewer the distribution of the mean is too skewed for Student's t.
+"""
+
+
+def mean_of(values: Values, events: Values | None = None) -> Estimate:
+    """Return the mean over the runs that have a value, with its interval (Student's t).
+
+    `events` are the numbers of events of each run that the values count or are a share of. There is
+    no interval below `EVENTS` of them, unless all values are equal.
+    """
     known = [value for value in values if value is not None]
-    return _estimate(interval(known), len(known), len(values), "run")
+    found = _estimate(interval(known), len(known), len(values), "run")
+    if events is None or len(set(known)) < 2:
+        return found
+    if sum(value for value in events if value is not None) < EVENTS:
+        return without_interval(found)
+    return found
+
+
+def without_interval(found: Estimate) -> Estimate:
+    """Return an estimate without its interval."""
+    return replace(found, low=None, high=None)
 
 
 def difference_of(ours: Values, theirs: Values) -> Estimate:

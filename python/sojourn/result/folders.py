@@ -28,8 +28,8 @@ KIND_WORDS: dict[Kind, str] = {
 }
 """Description of each kind, for messages."""
 
-TABLES = ("flows", "links", "series", "groups", "packet_log", "fct", "queries")
-"""Tables of a run. `series`, `groups`, `packet_log` and `queries` are omitted if empty."""
+TABLES = ("flows", "links", "series", "groups", "packet_log", "fct", "queries", "delays")
+"""Tables of a run. All but `flows`, `links` and `fct` are omitted if empty."""
 
 FILES = ("summary.json", *(f"{table}.parquet" for table in TABLES))
 """Names of the files that `Result.save` writes."""

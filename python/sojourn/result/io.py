@@ -43,9 +43,13 @@ def load_result(directory: str | Path, *, series: bool = True, trust: bool = Fal
     queries = directory / "queries.parquet"
     if queries.exists():
         columns |= tables.transfers(queries, "query", tables.QUERIES, flows)
+    delays, groups_of = directory / "delays.parquet", [flow["name"] for flow in scenario["flows"]]
+    if delays.exists():
+        kinds = {"sojourn": links, "delay": groups_of, "frame_delay": groups_of}
+        columns |= tables.delays(delays, kinds)
     if series and "sample" in scenario:
         names = {"link": links} | ({"flow": flows} if scenario["sample_flows"] else {})
-        groups = {"group": [flow["name"] for flow in scenario["flows"]]}
+        groups = {"group": groups_of}
         columns |= tables.series(directory / "series.parquet", names)
         columns |= tables.series(directory / "groups.parquet", groups)
     if series and scenario["packet_log"]:

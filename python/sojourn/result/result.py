@@ -17,6 +17,7 @@ from sojourn._util.lazy import Lazy
 from sojourn._util.plain import indented
 from sojourn._util.units import counted
 from sojourn.result import folders
+from sojourn.result.distribution import Distribution, middles_s
 from sojourn.result.folders import FILES, TABLES
 
 if TYPE_CHECKING:
@@ -25,7 +26,12 @@ else:
     pl = Lazy("polars")
 
 Array: TypeAlias = npt.NDArray[Any]
-Table: TypeAlias = Literal["flows", "links", "series", "groups", "packet_log", "fct", "queries"]
+DELAYS = ("sojourn", "delay", "frame_delay")
+"""Kinds of distributions of a result."""
+
+Table: TypeAlias = Literal[
+    "flows", "links", "series", "groups", "packet_log", "fct", "queries", "delays"
+]
 
 SCHEMA = "1"
 """Version of the columns of frames and files; incremented when a column changes its meaning."""
@@ -123,6 +129,9 @@ class Result:
     queries : Columns
         One row per answered query of an incast source, from the start of the run. `flow` is the
         first flow of the group.
+    distributions : dict of str to Distribution
+        Distributions of delays after the warm-up, by `sojourn/LINK`, `delay/GROUP` and
+        `frame_delay/GROUP`. Empty for runs on real packets, except `sojourn/LINK`.
     command : tuple of str
         Command line of the run, if known.
     version : str
@@ -191,6 +200,11 @@ class Result:
         self.completions = under("fct", Columns({}))
         no_queries = Columns({}, "the scenario has no source of queries (incast)")
         self.queries = under("query", no_queries)
+        self.distributions = {
+            name: Distribution.of(table["value_s"], table["count"])
+            for name, table in tables.items()
+            if name.partition("/")[0] in DELAYS
+        }
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -232,7 +246,10 @@ class Result:
             - `groups`: the same for the groups of flows;
             - `packet_log`: one row per packet and link;
             - `fct`: one row per finished transfer, from the start of the run;
-            - `queries`: one row per answered query, from the start of the run.
+            - `queries`: one row per answered query, from the start of the run;
+            - `delays`: the distributions after the warm-up, one row per bin of `value_s`: queueing
+              delays of links (kind `sojourn`), one-way delays of groups (`delay`) and delays of
+              their frames (`frame_delay`).
 
         Returns
         -------
@@ -259,6 +276,8 @@ class Result:
                 return self._transfers(self.completions)
             case "queries":
                 return self._transfers(self.queries)
+            case "delays":
+                return self._delays()
         raise ValueError(f"no table {table!r} (known: {', '.join(TABLES)})")
 
     def _rows(self, records: Mapping[str, Record], first: Sequence[str]) -> "pl.DataFrame":
@@ -298,6 +317,7 @@ class Result:
         tables += ["series", "groups"] if self.sampled else []
         tables += ["packet_log"] if self.scenario["packet_log"] else []
         tables += ["queries"] if self.queries else []
+        tables += ["delays"] if self.distributions else []
         with filling(Path(directory), FILES, folders.is_own) as create:
             text = indented(self.summary)
             create("summary.json").write(f"{text}\n".encode())
@@ -321,6 +341,17 @@ class Result:
 
         named = {**columns, "flow": self._names(columns["flow"])} if columns else {"flow": []}
         return pl.DataFrame(named)
+
+    def _delays(self) -> "pl.DataFrame":
+        import polars as pl
+
+        frames = [
+            pl.DataFrame({"value_s": middles_s(one.bins), "count": one.counts.astype(np.uint64)})
+            .select(pl.lit(kind).alias("kind"), pl.lit(owner).alias("name"), pl.all())
+            for name, one in self.distributions.items()
+            for kind, _, owner in [name.partition("/")]
+        ]  # fmt: skip
+        return pl.concat(frames) if frames else pl.DataFrame({"kind": [], "name": []})
 
     def _names(self, index: Array) -> "pl.Series":
         """Return the names of the flows with these indices."""

@@ -1,7 +1,7 @@
 """Confidence intervals: means, paired differences, percentiles, batch means of one long run.
 
-Student's quantile and the bootstrap are implemented here, because SciPy would add 140 MB and a
-second of import time for these two. tests/test_statistics.py compares them with SciPy.
+Student's quantile and the binomial distribution are implemented here, because SciPy would add 140
+MB and a second of import time for these two. tests/test_statistics.py compares them with SciPy.
 """
 
 import math
@@ -20,12 +20,6 @@ LEVEL = 0.95
 
 BATCHES = 20
 """Number of batches of one long run (at least 20, each much longer than a round-trip time)."""
-
-SAMPLES = 9999
-"""Number of bootstrap samples."""
-
-NUMBERS_AT_ONCE = 5_000_000
-"""Largest number of values of bootstrap samples in memory at the same time."""
 
 
 @dataclass(frozen=True)
@@ -118,24 +112,45 @@ def separate(ours: Mapping[int, float], theirs: Mapping[int, float]) -> bool:
     return a.high < b.low or b.high < a.low
 
 
-def percentile(values: npt.ArrayLike, percent: float, seed: int = 1) -> tuple[float, float, float]:
-    """Return a percentile of independent `values` and both ends of its interval (bootstrap).
+def share_beyond(percent: float) -> float:
+    """Return the share of values on the shorter side of a percentile: 0.01 for 1 and for 99."""
+    return min(percent, 100 - percent) / 100
 
-    The ends are percentiles over 9999 samples with replacement; `seed` makes them reproducible.
-    They are NaN for a single value.
+
+def runs_for_interval(percent: float) -> int | None:
+    """Return the number of values that `percentile` needs for an interval; None if no number does.
+
+    The largest (or smallest) value must be beyond the percentile with a probability of 97.5 %.
     """
-    x = np.asarray(values, dtype=float)
-    n = len(x)
-    if n < 2:
-        return (float(x[0]) if n else np.nan), np.nan, np.nan
-    rng = np.random.default_rng(seed)
-    rows = max(1, NUMBERS_AT_ONCE // n)
-    drawn = [
-        np.percentile(x[rng.integers(0, n, (min(rows, SAMPLES - i), n))], percent, axis=1)
-        for i in range(0, SAMPLES, rows)
-    ]
-    low, high = np.percentile(np.concatenate(drawn), [50 - 50 * LEVEL, 50 + 50 * LEVEL])
-    return float(np.percentile(x, percent)), float(low), float(high)
+    share = share_beyond(percent)
+    return math.ceil(math.log((1 - LEVEL) / 2) / math.log1p(-share)) if share > 0 else None
+
+
+def percentile(values: npt.ArrayLike, percent: float) -> tuple[float, float, float]:
+    """Return a percentile of independent `values` and both ends of its interval.
+
+    The ends are values themselves, by the exact binomial distribution of their ranks, for any
+    distribution of the values. They are NaN for fewer than `runs_for_interval` values.
+    """
+    x = np.sort(np.asarray(values, dtype=float))
+    n, needed = len(x), runs_for_interval(percent)
+    value = float(np.percentile(x, percent)) if n else np.nan
+    if needed is None or n < needed:
+        return value, np.nan, np.nan
+    below = _binomial(n, percent / 100)
+    tail = (1 - LEVEL) / 2
+    # Number of values below the percentile: at least `low` and less than `high`.
+    low = int(np.searchsorted(below, tail, side="right"))
+    high = int(np.searchsorted(below, 1 - tail, side="left")) + 1
+    return value, float(x[low - 1]), float(x[high - 1])
+
+
+def _binomial(n: int, p: float) -> Array:
+    """Return the probabilities of at most 0, 1, ..., n successes in `n` trials."""
+    k = np.arange(n + 1)
+    log_factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
+    log_ways = log_factorials[n] - log_factorials - log_factorials[::-1]
+    return np.asarray(np.cumsum(np.exp(log_ways + k * math.log(p) + (n - k) * math.log1p(-p))))
 
 
 def mser5(series: npt.ArrayLike) -> int:

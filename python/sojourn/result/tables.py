@@ -29,6 +29,11 @@ TRANSFERS: dict[str, Kind] = {
 QUERIES: dict[str, Kind] = {"flow": "name", "start_s": "float", "duration_s": "float"}
 """Columns of queries.parquet."""
 
+DELAYS: dict[str, Kind] = {
+    "kind": "name", "name": "name", "value_s": "float", "count": "count",
+}  # fmt: skip
+"""Columns of delays.parquet."""
+
 PACKETS: dict[str, Kind] = {
     "link": "name", "flow": "name", "arrived_s": "float", "left_s": "float",
     "size_bytes": "count", "class": "count", "marked": "flag", "fate": "name",
@@ -92,6 +97,22 @@ def packet_log(path: Path, links: Sequence[str], flows: Sequence[str]) -> dict[s
                 column = _column(path, rows, name, {"flow": flows, "fate": FATES})
                 kept = column.astype(np.uint8) if name == "fate" else column
                 columns[f"packet_log/{link}/{name}"] = kept
+    return columns
+
+
+def delays(path: Path, names: Mapping[str, Sequence[str]]) -> dict[str, Array]:
+    """Read the distributions of delays, as columns `KIND/NAME/COLUMN`.
+
+    `names` has the names that each kind may have.
+    """
+    frame = read(path, DELAYS)
+    columns: dict[str, Array] = {}
+    for kind, name in frame.select("kind", "name").unique(maintain_order=True).iter_rows():
+        if name not in names.get(kind, ()):
+            raise InputError(f"{path}: column name: {shown(name)} does not belong to the result")
+        rows = frame.filter((pl.col("kind") == kind) & (pl.col("name") == name))
+        for what in ("value_s", "count"):
+            columns[f"{kind}/{name}/{what}"] = _column(path, rows, what, {})
     return columns
 
 

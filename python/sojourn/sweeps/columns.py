@@ -20,10 +20,11 @@ from sojourn import metrics
 from sojourn._sojourn import InputError, ParsedScenario
 from sojourn._util.inputs import near, shown
 from sojourn.result import select
+from sojourn.result.distribution import Distribution
 from sojourn.result.result import Record, Result
 from sojourn.scenario.load import Table
 
-FORM = "3"
+FORM = "4"
 """Version of the columns; incremented when a column changes its meaning."""
 
 Arguments: TypeAlias = tuple[tuple[str, Any], ...]
@@ -110,6 +111,7 @@ class Standard:
         for name, link in result.links.items():
             prefix = "" if name == self.link else f"{name}."
             row |= {f"{prefix}{what}": value for what, value in _numbers(link)}
+            row[f"{prefix}sojourn_values"] = _text(result.distributions.get(f"sojourn/{name}"))
         for name in result.groups:
             row |= {f"{name}.{what}": value for what, value in of_group(result, name).items()}
         for name, arguments in self.chosen:
@@ -262,7 +264,8 @@ def _template() -> dict[str, list[str]]:
     """Return the names of the columns of a link, of a TCP group and of a UDP group."""
     result = Result(*ParsedScenario(TEMPLATE).simulate())
     found = {group: list(of_group(result, group)) for group in ("tcp", "udp")}
-    return found | {"link": [name for name, _ in _numbers(result.links["l"])]}
+    link = [name for name, _ in _numbers(result.links["l"])]
+    return found | {"link": [*link, "sojourn_values"]}
 
 
 def column(name: str, arguments: Sequence[tuple[str, Any]]) -> str:
@@ -271,7 +274,7 @@ def column(name: str, arguments: Sequence[tuple[str, Any]]) -> str:
     return f"{name}({given})" if given else name
 
 
-def of_group(result: Result, name: str) -> dict[str, float | None]:
+def of_group(result: Result, name: str) -> dict[str, Any]:
     """Return the columns of a group of flows.
 
     `goodput_bps` is the sum over the flows, `jain` their fairness index. Completion times (s)
@@ -281,7 +284,7 @@ def of_group(result: Result, name: str) -> dict[str, float | None]:
     flows = select.flows_of(result, name)
     took = metrics.completion_times_s(result, name)
     unfinished = [flow["unfinished"] for flow in flows if "unfinished" in flow]
-    row: dict[str, float | None] = {
+    row: dict[str, Any] = {
         "goodput_bps": float(sum(flow["goodput_bps"] for flow in flows)),
         "jain": select.jain([flow["goodput_bps"] for flow in flows]),
         "completed": len(took),
@@ -289,18 +292,32 @@ def of_group(result: Result, name: str) -> dict[str, float | None]:
         "fct_mean_s": float(took.mean()) if len(took) else None,
         "fct_p50_s": select.nearest_rank(took, 0.5),
         "fct_p99_s": select.nearest_rank(took, 0.99),
+        "fct_values": _text(Distribution.of(took)),
     }
     if flows and flows[0]["kind"] == "udp":
         delays = [flow["delay_p99_s"] for flow in flows if flow["delay_p99_s"] is not None]
         row |= {
             "loss_rate": select.loss_of_datagrams(flows),
+            "lost_packets": float(sum(flow["lost_packets"] for flow in flows)),
             "delay_p99_s": max(delays, default=None),
+            "delay_values": _of_single(result, flows, f"delay/{name}"),
+            "frame_delay_values": _of_single(result, flows, f"frame_delay/{name}"),
         }
     else:
         for what in ("sent_packets", "retransmitted_packets", "timeouts"):
             counts = [flow[what] for flow in flows]  # some kernels do not count timeouts
             row[what] = None if None in counts else float(sum(counts))
     return row
+
+
+def _of_single(result: Result, flows: Sequence[Record], key: str) -> str | None:
+    """Return a distribution of a single flow: the largest percentile of several is none of all."""
+    return _text(result.distributions.get(key)) if len(flows) == 1 else None
+
+
+def _text(found: Distribution | None) -> str | None:
+    """Return a distribution as text; None without values."""
+    return found.text() if found is not None and found.number else None
 
 
 def _numbers(record: Record) -> list[tuple[str, float | None]]:

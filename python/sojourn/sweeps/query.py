@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +14,12 @@ from sojourn._util.lazy import Lazy
 from sojourn._util.typed_json import checked, read_json
 from sojourn._util.units import counted
 from sojourn.custom import trust as trusting
-from sojourn.result.estimate import Estimate, difference_of, mean_of
+from sojourn.result.estimate import Estimate, without_interval
 from sojourn.result.folders import kind_of
-from sojourn.result.statistics import percentile
 from sojourn.result.stored import canonical_of, read_summary
 from sojourn.scenario import describe
 from sojourn.scenario.overrides import read_value, split_setting
+from sojourn.sweeps import estimates
 from sojourn.sweeps.compare import load_comparison, read_index
 from sojourn.sweeps.failures import unresolved
 from sojourn.sweeps.rows import arranged, axes_of, labels_in_order, ordered, places, row_of
@@ -142,8 +141,14 @@ def column(rows: "pl.DataFrame", name: str) -> str:
     for known in (name, *(f"{name}{unit}" for unit in UNITS)):
         if known in rows.columns:
             return known
-    known_names = [one for one in rows.columns if one not in RUN_COLUMNS]
+    hidden = {*RUN_COLUMNS, *distributions(rows)}
+    known_names = [one for one in rows.columns if one not in hidden]
     raise InputError(f"no column {shown(name)}{near(name, known_names)}")
+
+
+def distributions(rows: "pl.DataFrame") -> list[str]:
+    """Return the columns with distributions as text, which tables do not show."""
+    return [name for name in rows.columns if name.endswith("_values")]
 
 
 def axis_column(rows: "pl.DataFrame", name: str, option: str) -> str:
@@ -197,13 +202,15 @@ def means(
     names : sequence of str
         Columns to average. Runs without a value are ignored, and not counted in NAME_runs.
     percent : float, optional
-        Percentile over runs instead of the mean, with a bootstrap interval.
+        Percentile over runs instead of the mean. Its interval is from order statistics.
 
     Returns
     -------
     polars.DataFrame
-        Columns `by`, `runs`, and for each name NAME, NAME_low, NAME_high (Student's t; null for a
-        single value) and NAME_runs, the number of runs with a value.
+        Columns `by`, `runs`, and for each name NAME, NAME_low, NAME_high (null without interval),
+        NAME_runs (the number of runs with a value), NAME_values (the number of values of all runs,
+        for a percentile of them) and NAME_needed (the number that the value or its interval needs,
+        if there are fewer). See `sojourn.sweeps.estimates`.
 
     Raises
     ------
@@ -223,12 +230,7 @@ def means(
     for key, group in rows.group_by(by, maintain_order=True) if by else [((), rows)]:
         row: dict[str, Any] = dict(zip(by, key, strict=True)) | {"runs": len(group)}
         for name in names:
-            values = group[name].cast(float).to_list()
-            found = mean_of(values)
-            if percent is not None:
-                known = [value for value in values if value is not None]
-                value, low, high = percentile(known, percent)
-                found = replace(found, value=value, low=low, high=high)
+            found = estimates.of(group, name, percent)
             row |= _columns(name, found, "runs")
         found_rows.append(row)
     return pl.DataFrame(found_rows, infer_schema_length=None).fill_nan(None)
@@ -260,8 +262,7 @@ def differences(
     for key, group in joined.group_by([axis, *others], maintain_order=True):
         row: dict[str, Any] = dict(zip([axis, *others], key, strict=True)) | {"pairs": len(group)}
         for name in names:
-            ours, theirs = (group[one].cast(float).to_list() for one in (name, f"{name}//"))
-            row |= _columns(name, difference_of(ours, theirs), "pairs")
+            row |= _columns(name, estimates.difference(group, name, "//"), "pairs")
         found_rows.append(row)
     return pl.DataFrame(found_rows, infer_schema_length=None).fill_nan(None)
 
@@ -280,19 +281,23 @@ def _columns(name: str, found: Estimate, counts: str) -> dict[str, Any]:
         f"{name}_low": found.low,
         f"{name}_high": found.high,
         f"{name}_{counts}": found.runs,
+        f"{name}_values": found.values,
+        f"{name}_needed": found.needed,
     }
 
 
 def estimate_in(row: Mapping[str, Any], name: str) -> Estimate:
     """Return the estimate of a column in a row of `means` or `differences`."""
     noun = "pair" if "pairs" in row else "run"
-    low, high, runs = (row[f"{name}_{part}"] for part in ("low", "high", f"{noun}s"))
-    return Estimate(row[name], low, high, runs, row[f"{noun}s"], noun)
+    parts = ("low", "high", f"{noun}s", "values", "needed")
+    low, high, runs, values, needed = (row[f"{name}_{part}"] for part in parts)
+    return Estimate(row[name], low, high, runs, row[f"{noun}s"], noun, values, needed)
 
 
 def of_estimates(names: Sequence[str]) -> set[str]:
     """Return the columns of `means` and `differences` that belong to others, as NAME_low does."""
-    return {f"{name}_{part}" for name in names for part in ("low", "high", "runs", "pairs")}
+    parts = ("low", "high", "runs", "pairs", "values", "needed")
+    return {f"{name}_{part}" for name in names for part in parts}
 
 
 def pair_of(text: str) -> tuple[str, Any]:
@@ -333,14 +338,9 @@ def as_text(frame: "pl.DataFrame", name: str) -> "pl.DataFrame":
     """Return a table of `means` with the cells of `name` as text, see `Estimate.text`."""
     import polars as pl
 
-    cells = [
-        _without_interval(estimate_in(row, name)).text() for row in frame.iter_rows(named=True)
-    ]
+    found = (estimate_in(row, name) for row in frame.iter_rows(named=True))
+    cells = [without_interval(one).text() for one in found]
     return frame.with_columns(pl.Series(name, cells, dtype=pl.String))
-
-
-def _without_interval(found: Estimate) -> Estimate:
-    return replace(found, low=None, high=None)
 
 
 def conditions(directory: Path) -> Mapping[str, Any] | None:

@@ -14,7 +14,6 @@ from sojourn._util.files import naming, write_text
 from sojourn._util.inputs import brief, near, shown
 from sojourn._util.lazy import Lazy
 from sojourn.result import folders
-from sojourn.result.statistics import interval
 from sojourn.scenario import describe, named
 from sojourn.scenario.advice import warn
 from sojourn.scenario.load import (
@@ -28,6 +27,7 @@ from sojourn.scenario.load import (
     tree_of,
 )
 from sojourn.scenario.overrides import compared_link
+from sojourn.sweeps import estimates
 from sojourn.sweeps.axes import Label, points, read_axes
 from sojourn.sweeps.columns import Standard, read_metrics
 from sojourn.sweeps.failures import COLUMNS as FAILURE_COLUMNS
@@ -46,6 +46,9 @@ KEYS = ("scenario", "axes", "together", "skip", "seeds", "metrics", "link", "unt
 UNTIL = ("metrics", "relative", "least", "most")
 """Keys of `until`."""
 
+LEAST = 20
+"""Smallest number of seeds of a stopping rule, from its coverage (`make coverage`)."""
+
 SEEDS_MAX = 1_000_000
 """Largest number of seeds at a point."""
 
@@ -57,13 +60,14 @@ SEED_MAX = 2**53
 class Until:
     """Stopping rule: add seeds at each point until the intervals of `metrics` (columns) are narrow.
 
-    An interval is narrow if half its width is at most `relative` times the mean. Each point has
-    `least` to `most` seeds.
+    An interval is narrow if half its width is at most `relative` times the value. Each point has
+    `least` to `most` seeds: at least `LEAST`, because a spread that fewer seeds underestimate ends
+    the sweep early, with intervals that hold too rarely.
     """
 
     metrics: tuple[str, ...]
     relative: float
-    least: int = 5
+    least: int = 20
     most: int = 100
 
 
@@ -198,6 +202,8 @@ def _check(asked: Sweep) -> list[Table]:
         if everywhere is not None and name not in everywhere:
             fault = f"no column {shown(name)}" if name not in anywhere else "not at every point"
             raise InputError(f"until.metrics.{n}: {fault}{near(name, sorted(everywhere))}")
+        if not estimates.may_have_interval(name):
+            raise InputError(f"until.metrics.{n}: {shown(name)} has no interval")
     return examples
 
 
@@ -243,8 +249,8 @@ def sweep(
         The link whose columns have no prefix. The default is the same as in `compare`.
     until : mapping, optional
         Stopping rule in place of `seeds`: ``{"metrics": ["sojourn_p99_s"], "relative": 0.05,
-        "least": 5, "most": 100}`` adds seeds until half the 95 % interval of these columns is at
-        most 5 % of the mean, at every point.
+        "least": 20, "most": 100}`` adds seeds until half the 95 % interval of these columns is at
+        most 5 % of the value, at every point. `least` is 20 or more.
     out : str or Path, optional
         Directory in which each run is stored when it completes. A run that is already there is not
         repeated.
@@ -424,10 +430,14 @@ def _note(directory: Path, asked: Sweep) -> None:
 
 
 def _narrow(rows: Sequence[Mapping[str, Any]], until: Until) -> bool:
+    """Return True if the interval of every metric is narrow enough."""
+    frame = pl.DataFrame(rows, infer_schema_length=None)
     for name in until.metrics:
-        values = [row[name] for row in rows if row[name] is not None]
-        found = interval(values)
-        if len(values) < 2 or not found.half <= until.relative * abs(found.mean):
+        found = estimates.of(frame, name)
+        if found.value is None or found.low is None or found.high is None:
+            return False
+        half = max(found.value - found.low, found.high - found.value)
+        if not half <= until.relative * abs(found.value):
             return False
     return True
 
@@ -470,7 +480,7 @@ def _until(given: Any) -> Until:
         message = f"{shown(relative)} is out of range, allowed: between 0 and 1"
         raise InputError(f"until.relative: {message}")
     least, most = given.get("least", Until.least), given.get("most", Until.most)
-    if type(least) is not int or type(most) is not int or not 2 <= least <= most <= SEEDS_MAX:
-        allowed = f"allowed: 2 <= least <= most <= {SEEDS_MAX}"
+    if type(least) is not int or type(most) is not int or not LEAST <= least <= most <= SEEDS_MAX:
+        allowed = f"allowed: {LEAST} <= least <= most <= {SEEDS_MAX}"
         raise InputError(f"until: least {shown(least)} and most {shown(most)}; {allowed}")
     return Until(tuple(names), float(relative), least, most)

@@ -45,7 +45,10 @@ KINDS = dict.fromkeys(("key", "engine", "axes", "measured"), ("String",)) | {
 """Columns of every part (`sojourn.sweeps.runner.RUN_COLUMNS`) with their allowed types."""
 
 TEXTS = ("warned", "failure_kind", "failure")
-"""Measured columns of text, of runs on real packets and of failed runs; others have numbers."""
+"""Measured columns of text, of runs on real packets and of failed runs.
+
+Others have numbers, except distributions, whose names end with `_values`.
+"""
 
 LARGEST = 1e100
 """Largest number in a column; squares of larger ones overflow."""
@@ -315,7 +318,7 @@ def _fault(data: bytes, is_whole: bool) -> str | None:
         if name not in schema:
             return f"its column {brief(name)} is missing"
         column = schema[name]
-        is_text = name in axes or name in TEXTS
+        is_text = name in axes or name in TEXTS or name.endswith("_values")
         fits = column == pl.String if is_text else column.is_nested()
         if not (fits or column.is_numeric() or column == pl.Boolean):
             return f"its column {brief(name)} is of another type"
