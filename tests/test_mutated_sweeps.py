@@ -54,7 +54,7 @@ SWEEP: dict[str, Any] = {
         "back": {"set": "down.qdisc", "values": {"tight": {"name": "codel"}}},
     },
 }
-UNTIL = {"metrics": ["sojourn_p99_s", "bulk.goodput_bps"], "relative": 0.5, "least": 2, "most": 3}
+UNTIL = {"metrics": ["sojourn_p99_s", "bulk.goodput_bps"], "relative": 0.5, "least": 20, "most": 21}
 
 
 def mutants() -> Iterator[tuple[str, dict[str, Any]]]:

@@ -431,6 +431,8 @@ def _note(directory: Path, asked: Sweep) -> None:
 
 def _narrow(rows: Sequence[Mapping[str, Any]], until: Until) -> bool:
     """Return True if the interval of every metric is narrow enough."""
+    if not rows:  # every run failed
+        return False
     frame = pl.DataFrame(rows, infer_schema_length=None)
     for name in until.metrics:
         found = estimates.of(frame, name)
