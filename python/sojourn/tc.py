@@ -337,7 +337,7 @@ def described(text: str) -> Described:
 
 def read(path: Path) -> str:
     """Return the text of a file. Raises InputError if it cannot be read, or is not text."""
-    from sojourn._util.inputs import bytes_of_file, text_of
+    from sojourn._util.reading import bytes_of_file, text_of
 
     return text_of(path, bytes_of_file(path))
 

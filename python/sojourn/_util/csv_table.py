@@ -1,8 +1,6 @@
 """CSV tables: read columns as text, and convert them to numbers with range checks."""
 
 import csv
-import gzip
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sojourn._sojourn import InputError
-from sojourn._util.inputs import brief, bytes_of_file, shown, text_of
+from sojourn._util.inputs import brief, shown
+from sojourn._util.reading import bytes_of_file, text_of, unpacked
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,13 +23,7 @@ def read_table(path: Path, needed: Sequence[str], optional: Sequence[str] = ()) 
     """
     import polars as pl
 
-    raw = bytes_of_file(path)
-    if raw.startswith(b"\x1f\x8b"):
-        try:
-            raw = gzip.decompress(raw)
-        except (OSError, EOFError, zlib.error):
-            raise InputError(f"{path}: this gzip file is damaged") from None
-    text = text_of(path, raw)
+    text = text_of(path, unpacked(path, bytes_of_file(path)))
     try:
         head = next(csv.reader([text.lstrip().partition("\n")[0]]), [])
     except csv.Error as error:

@@ -1,19 +1,15 @@
-"""Parts of error messages about input: quoted values, suggested names, file errors."""
+"""Parts of error messages about input: quoted values, suggested names, errors of the system."""
 
 import json
 import math
 import re
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from sojourn._sojourn import InputError, canonical_links, nearest
 
 QUOTED_MAX = 60
 """Longest quotation of the input in a message, in characters, as in Rust."""
-
-PATH_MAX = 500
-"""Longest name of a file in a message, in characters."""
 
 KNOWN_MAX = 1000
 """Longest list of known names in a message, in characters."""
@@ -104,25 +100,3 @@ def check_device(option: str, name: str) -> str:
             f"{option} {brief(name)}: write the name of a device, like eth0, allowed: {allowed}"
         )
     return name
-
-
-def bytes_of_file(path: Path) -> bytes:
-    """Return the contents of a file. Raises InputError with its name if it cannot be read."""
-    try:
-        return path.read_bytes()
-    except (OSError, ValueError) as error:
-        name = str(path)
-        name = name if len(name) <= PATH_MAX else f"{name[:QUOTED_MAX]}..."
-        raise InputError(f"{name}: {why(error)}") from None
-
-
-def text_of(path: Path, raw: bytes) -> str:
-    """Decode the contents `raw` of a file. Raises InputError if it is empty or not UTF-8."""
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path}: line {line}: this is not a text file in UTF-8") from None
-    if not text.strip():
-        raise InputError(f"{path}: the file is empty")
-    return text

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from sojourn._sojourn import InputError
-from sojourn._util.inputs import brief, bytes_of_file, printable
+from sojourn._util.inputs import brief, printable
+from sojourn._util.reading import bytes_of_file
 
 TEXT_MAX = 200
 """Longest reason in a message, in characters."""

@@ -1,7 +1,6 @@
 """The commands `sojourn tc import`, `sojourn tc export` and `sojourn tc diff`."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +8,7 @@ import typer
 
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import of_link
+from sojourn._util.reading import text_of_stdin
 from sojourn.cli import suggest
 
 DIFFERENT = 1
@@ -72,7 +72,7 @@ def _input(file: str | None) -> tuple[str, str]:
     from sojourn import tc
 
     if file is None or file == "-":
-        return "", sys.stdin.read()
+        return "", text_of_stdin()
     if " " in file and not Path(file).exists():
         return "", file
     return f"{file}: ", tc.read(Path(file))

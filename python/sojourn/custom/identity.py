@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sojourn._sojourn import InputError
-from sojourn._util.inputs import PATH_MAX, brief, near, shown
+from sojourn._util.inputs import brief, near, shown
+from sojourn._util.reading import PATH_MAX
 from sojourn.custom import trust
 
 T = TypeVar("T")

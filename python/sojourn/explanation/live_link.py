@@ -9,6 +9,7 @@ import msgspec
 
 from sojourn._sojourn import InputError, canonical_links
 from sojourn._util.inputs import shown
+from sojourn._util.reading import read
 from sojourn._util.typed_json import checked
 from sojourn._util.units import counted, seconds
 from sojourn.custom import trust as trusting
@@ -48,7 +49,7 @@ def report_in(path: Path) -> Mapping[str, Any] | None:
     The output of the command may precede it.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read(path).decode()
     except (OSError, UnicodeDecodeError):
         return None
     start = text.rfind("\n{\n") + 1  # the first line, if there is no such one

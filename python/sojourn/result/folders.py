@@ -16,6 +16,7 @@ from sojourn._sojourn import InputError
 from sojourn._util.files import check_directory, check_file
 from sojourn._util.inputs import printable, why
 from sojourn._util.parquet import read_faults
+from sojourn._util.reading import read
 
 Kind: TypeAlias = Literal["run", "comparison", "sweep", "paper", "evaluation"]
 
@@ -235,7 +236,9 @@ def _visible(directory: Path) -> list[str]:
 def _read(path: Path) -> dict[str, Any]:
     """Read a JSON object; return an empty one if the file is not a JSON object."""
     try:
-        tree = json.loads(path.read_bytes())
+        tree = json.loads(read(path))
+    except InputError:  # too large
+        raise
     except (OSError, ValueError, RecursionError):
         return {}
     return tree if isinstance(tree, dict) else {}

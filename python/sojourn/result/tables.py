@@ -10,7 +10,7 @@ import numpy as np
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import brief, shown, why
 from sojourn._util.lazy import Lazy
-from sojourn._util.parquet import read_faults
+from sojourn._util.parquet import check_table, read_faults
 from sojourn.result.result import FATES, SCHEMA, Array
 
 if TYPE_CHECKING:
@@ -176,6 +176,7 @@ def read(path: Path, columns: Mapping[str, Kind]) -> "pl.DataFrame":
         If it cannot be read, one of `columns` is missing or of another type, or a value is missing
         or not finite. The message names the file and the column.
     """
+    check_table(path, path)
     with _reading(path):
         frame = pl.read_parquet(path, glob=False, hive_partitioning=False)
     for name, kind in columns.items():

@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from sojourn._sojourn import InputError
-from sojourn._util.inputs import bytes_of_file, shown, text_of
+from sojourn._util.inputs import shown
+from sojourn._util.reading import bytes_of_file, text_of
 
 OPPORTUNITY_BYTES, HEADER_BYTES = 1504, 4
 """Bytes of an opportunity (PACKET_SIZE of mm-link), and of the header that the TUN device of

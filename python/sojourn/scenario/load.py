@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from sojourn._sojourn import InputError, ParsedScenario
-from sojourn._util.inputs import bytes_of_file, text_of
 from sojourn._util.plain import plain
+from sojourn._util.reading import bytes_of_file, text_of
 from sojourn.custom import trust as trusting
 from sojourn.scenario import named, packet_trace
 from sojourn.scenario.keys import Change, Flow, Link, Scenario

@@ -20,7 +20,7 @@ import msgspec
 from sojourn._sojourn import InputError
 from sojourn._util.files import create_temporary, naming, parquet
 from sojourn._util.inputs import brief
-from sojourn._util.parquet import read_faults
+from sojourn._util.parquet import check_table, read_faults
 from sojourn.result.folders import PART
 from sojourn.scenario.advice import StoreWarning, level_outside
 from sojourn.sweeps.claims import MERGE, Claims
@@ -225,6 +225,7 @@ class Store:
 
         data = path.read_bytes()
         is_whole = _name(data) == path.name
+        check_table(path, data)
         if fault := _fault(data, is_whole):
             advice = "another program wrote it, move it out of this folder"
             raise InputError(f"{path}: is not a part of a store of sojourn ({fault}); {advice}")
