@@ -111,6 +111,27 @@ def test_spread_paths_use_all_core_switches_equally() -> None:
         (lambda: sj.dumbbell(rtt="1ms", delay="5ms"), "flows.flow.rtt: "),
         (lambda: sj.parking_lot(untyped(1.5)), "hops: 1.5 is not a whole number"),
         (lambda: sj.parking_lot(delay="5"), "Link.delay: "),
+        (lambda: sj.parking_lot(10**6), "hops: 1000000 is not a whole number, 1 to 10000"),
+        (
+            lambda: sj.parking_lot(10**4, cross=1000),
+            "cross: 1000 flows over each of 10000 hops are 10000000, allowed: 1000000 in all",
+        ),
+        (lambda: sj.star(10**6), "senders: 1000000 is not a whole number, 1 to 100000"),
+        (
+            lambda: sj.dumbbell(10**6, access="1mbit"),
+            "flows: 1000000 is not a whole number, 1 to 100000",
+        ),
+        (lambda: sj.dumbbell(10**7), "flows: 10000000 is not a whole number, 1 to 1000000"),
+        (lambda: sj.two_way_line(calls=10**7), "calls: 10000000 is not a whole number, 0 to"),
+        (
+            lambda: sj.fat_tree(4, pairs=[(0, 1)] * 10**6),
+            "pairs: 1000000 pairs are too many, allowed: up to 100000",
+        ),
+        (
+            lambda: sj.fat_tree(12, source="poisson"),
+            "flows: 4320432 flows in all, allowed: 1000000: 432 and 4320000 that sources may have "
+            "open at a time (the sum of `most` of the groups; set a smaller one)",
+        ),
         (lambda: sj.fat_tree(3), "k: 3 is not an even number from 2 to 16"),
         (
             lambda: sj.fat_tree(4, untyped("hsah")),

@@ -42,21 +42,28 @@ fn may_continue(py: Python<'_>, progress: Option<&Py<PyAny>>, so_far: Progress) 
 }
 
 /// Run `work`, without the GIL unless `keeps_gil`: work that mostly calls Python is faster with it.
-/// It calls its argument now and then to ask whether to continue.
+/// It calls its argument now and then to ask whether to continue, and stops if it logs packets (`logs`)
+/// and the logs do not fit into memory.
 ///
 /// # Errors
-/// The exception of a discipline that is written in Python, of `progress`, or KeyboardInterrupt if
-/// a signal stopped the run.
+/// The exception of a discipline that is written in Python, of `progress`, InputError for the logs,
+/// or KeyboardInterrupt if a signal stopped the run.
 fn interruptible<T: Send>(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,
     keeps_gil: bool,
+    logs: bool,
     work: impl FnOnce(&mut dyn FnMut(Progress) -> bool) -> Option<T> + Send,
 ) -> PyResult<T> {
     let mut error = None;
     let run = || {
         work(&mut |so_far| {
-            let go_on = || Python::attach(|py| may_continue(py, progress, so_far));
+            let go_on = || {
+                if logs {
+                    sojourn_sim::Scenario::packet_log_fits(so_far.packets).map_err(refused)?;
+                }
+                Python::attach(|py| may_continue(py, progress, so_far))
+            };
             !custom::failed()
                 && go_on().unwrap_or_else(|e| {
                     error = Some(e);
@@ -315,7 +322,7 @@ mod _sojourn {
         let (departures, updates) = (departures_ns.map(times), updates_ns.map(times));
         let follow = follow_dropped.map(|dropped| decisions(&dropped, follow_marked.as_ref()));
         let registry = super::custom::registries().qdiscs;
-        let asked = interruptible(py, progress.as_ref(), false, |ask| {
+        let asked = interruptible(py, progress.as_ref(), false, false, |ask| {
             let follow = follow.as_deref();
             let departures = departures.as_deref();
             let updates = updates.as_deref();

@@ -105,7 +105,8 @@ impl ParsedScenario {
     ) -> PyResult<(String, Bound<'py, PyDict>)> {
         let scenario = Arc::clone(&self.scenario);
         let run = |ask: &mut dyn FnMut(_) -> bool| sojourn_sim::run(scenario, ask);
-        outcome(py, interruptible(py, progress.as_ref(), self.calls_python(), run)?)
+        let logs = self.scenario.packet_log();
+        outcome(py, interruptible(py, progress.as_ref(), self.calls_python(), logs, run)?)
     }
 }
 

@@ -43,7 +43,8 @@ impl Simulation {
         let mut simulation = self.get()?;
         let simulation = &mut *simulation;
         let mut error: Option<Error> = None;
-        let done = interruptible(py, progress, self.calls_python, |ask| {
+        let logs = simulation.scenario().packet_log();
+        let done = interruptible(py, progress, self.calls_python, logs, |ask| {
             simulation.run_until(until, ask).map_or_else(
                 |refused| {
                     error = Some(refused);

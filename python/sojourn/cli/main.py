@@ -129,6 +129,7 @@ def _refusal(error: BaseException) -> int:
     from typer import Abort, Exit
 
     from sojourn import InputError, RunError
+    from sojourn.cli.commands import UserError
     from sojourn.cli.options import Interrupted
 
     if isinstance(error, InputError):
@@ -149,8 +150,8 @@ def _refusal(error: BaseException) -> int:
         context = getattr(error, "ctx", None)
         command = "sojourn" if context is None else context.command_path
         return _say(f"{error.format_message()} (see {command} --help)", BAD_INPUT)
-    if hasattr(error, "_sojourn_custom"):
-        return _exception_of_user(error)
+    if isinstance(error, UserError):
+        return _exception_of_user(error.error)
     if os.environ.get("SOJOURN_DEBUG"):
         raise error
     kind = type(error).__name__
@@ -167,7 +168,11 @@ def _missing_option(option: str) -> str:
 
 
 def _exception_of_user(error: BaseException) -> int:
-    """Print an exception of a discipline in Python, with the frames of its file."""
+    """Print an exception of a class of the user, with the frames of its file.
+
+    The exit code is `FAILED` for an exception that ends programs (SystemExit), or for lack of
+    memory.
+    """
     import traceback
     from pathlib import Path
 
@@ -179,7 +184,8 @@ def _exception_of_user(error: BaseException) -> int:
         [frame for frame in printed.stack[first:] if frame in frames]
     )
     print("".join(printed.format()), end="", file=sys.stderr)
-    return BAD_INPUT
+    ends = isinstance(error, MemoryError) or not isinstance(error, Exception)
+    return FAILED if ends else BAD_INPUT
 
 
 def _say(message: str, code: int) -> int:

@@ -15,6 +15,7 @@ import typer
 from sojourn._sojourn import InputError
 from sojourn._util.plain import indented
 from sojourn.cli import paper, suggest, sweep, tc
+from sojourn.cli.commands import Commands
 from sojourn.cli.evaluate import evaluate
 from sojourn.cli.explain import explain
 from sojourn.cli.link import link as link_command
@@ -36,6 +37,7 @@ from sojourn.plotting.style import Look
 from sojourn.scenario import named
 
 app = typer.Typer(
+    cls=Commands,
     help="Packets through managed queues: simulate, compare, sweep, replay, reproduce papers.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -439,7 +441,7 @@ def _about(file: Path, unless: tuple[str, ...] = ()) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        if str(error).startswith(unless):
+        if str(error).startswith(unless) or hasattr(error, "_sojourn_custom"):
             raise
         raise InputError(f"{file}: {error}") from None
 

@@ -29,8 +29,8 @@ ENGINES = ("sim", "live")
 SAMPLES = 1000
 """Number of samples for a figure of a scenario without `sample`."""
 
-NUMBERS = 50_000_000
-"""Largest number of values of such series: 400 MB."""
+NUMBERS = 30_000_000
+"""Largest number of values of such series: 1.4 GB while they are written."""
 
 
 def is_live(engine: str) -> bool:
@@ -103,7 +103,7 @@ def with_samples(tree: Table) -> Table:
     whole = canonical(tree)
     flows = whole["flows"]
     columns = 12 * len(whole["links"]) + 4 * len(flows)
-    columns += 2 * sum(flow["count"] for flow in flows) * tree.get("sample_flows", True)
+    columns += 3 * sum(flow["count"] for flow in flows) * tree.get("sample_flows", True)
     samples = max(1, min(SAMPLES, NUMBERS // columns))
     return {**tree, "sample": f"{max(1, round(seconds(whole['duration']) / samples * 1e6))}us"}
 

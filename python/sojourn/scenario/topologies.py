@@ -20,6 +20,12 @@ from sojourn.scenario.variants import table
 Named = str | Mapping[str, Any] | Any
 """Discipline, TCP or source: a name, a text with parameters, a table, or an object."""
 
+LINKS_MAX = 100_000
+"""Largest number of links of a kind, or of pairs of hosts: a scenario of some ten seconds."""
+
+HOPS_MAX = 10_000
+"""Largest number of hops of a parking lot, each of which is a link and a group of flows."""
+
 ROUTES = ("hash", "spread")
 """Choices among equal paths of a fat tree."""
 
@@ -42,7 +48,7 @@ def dumbbell(
     Parameters
     ----------
     flows : int, optional
-        Number of flows, the group `flow`.
+        Number of flows, the group `flow`; with `access` up to 100,000.
     rate, delay : str, optional
         Rate and one-way delay of the link `bottleneck`.
     rtt : str, optional
@@ -76,7 +82,7 @@ def dumbbell(
     >>> sj.simulate(case).links["bottleneck"].utilisation > 0.9
     True
     """
-    count = _count("flows", flows)
+    count = _count("flows", flows, most=FLOWS_MAX if access is None else LINKS_MAX)
     links = {"bottleneck": Link(rate=rate, delay=delay, qdisc=qdisc)}
     path = ["bottleneck"]
     if access is not None:
@@ -105,7 +111,7 @@ def parking_lot(
     Parameters
     ----------
     hops : int, optional
-        Number of links `hop-0`, `hop-1`, ...
+        Number of links `hop-0`, `hop-1`, ..., up to 10,000.
     long, cross : int, optional
         Number of flows over all hops, the group `long`, and over each hop alone, the groups
         `cross-0`, `cross-1`, ...
@@ -132,7 +138,11 @@ def parking_lot(
     >>> [flow.name for flow in sj.parking_lot(2).flows]
     ['long', 'cross-0', 'cross-1']
     """
-    names = [f"hop-{i}" for i in range(_count("hops", hops))]
+    count, each = _count("hops", hops, most=HOPS_MAX), _count("cross", cross)
+    if count * each > FLOWS_MAX:
+        total = f"{each} flows over each of {count} hops are {count * each}"
+        raise InputError(f"cross: {total}, allowed: {FLOWS_MAX} in all")
+    names = [f"hop-{i}" for i in range(count)]
     links = {name: Link(rate=rate, delay=delay, qdisc=qdisc) for name in names}
 
     def group(name: str, count: int, path: list[str]) -> Flow:
@@ -140,7 +150,6 @@ def parking_lot(
         return Flow(name=name, count=count, path=path, rtt=trip, tcp=tcp, source=source)
 
     flows = [group("long", _count("long", long), names)]
-    each = _count("cross", cross)
     flows += [group(f"cross-{i}", each, [name]) for i, name in enumerate(names)]
     return _scenario("parking-lot", duration, links, flows, settings)
 
@@ -162,7 +171,8 @@ def star(
     Parameters
     ----------
     senders : int, optional
-        Number of senders, the group `servers`, each with a link `uplink-0`, `uplink-1`, ...
+        Number of senders, the group `servers`, each with a link `uplink-0`, `uplink-1`, ...; up to
+        100,000.
     rate, delay : str, optional
         Rate and one-way delay of each link.
     buffer : str, optional
@@ -193,7 +203,7 @@ def star(
     >>> len(result.queries["duration_s"]) > 50
     True
     """
-    count = _count("senders", senders)
+    count = _count("senders", senders, most=LINKS_MAX)
     down = {"limit": buffer, **table(qdisc)}
     links = {f"uplink-{i}": Link(rate=rate, delay=delay) for i in range(count)}
     links["downlink"] = Link(rate=rate, delay=delay, qdisc=down)
@@ -306,8 +316,8 @@ def fat_tree(
         ports does, or in turn, so that as few flows as possible share a link upwards. Flows can
         still share links downwards.
     pairs : sequence of (int, int), optional
-        Sender and receiver of each flow by their numbers. By default a random permutation: each
-        host sends to one other and receives from one other.
+        Sender and receiver of each flow by their numbers, up to 100,000. By default a random
+        permutation: each host sends to one other and receives from one other.
     rate, delay : str, optional
         Rate and one-way delay of each link.
     qdisc : str, mapping or Qdisc, optional
@@ -387,6 +397,8 @@ def _permutation(hosts: int, rng: random.Random) -> list[tuple[int, int]]:
 
 def _pairs(pairs: Sequence[tuple[int, int]], hosts: int) -> list[tuple[int, int]]:
     """Check pairs of hosts."""
+    if len(pairs) > LINKS_MAX:
+        raise InputError(f"pairs: {len(pairs)} pairs are too many, allowed: up to {LINKS_MAX}")
     for n, pair in enumerate(pairs):
         two = isinstance(pair, Sequence) and len(pair) == 2
         if not two or not all(isinstance(h, int) and 0 <= h < hosts for h in pair):
@@ -403,9 +415,9 @@ def _each(name: str, count: int) -> str:
     return f"{name}-{{i}}" if count > 1 else f"{name}-0"
 
 
-def _count(key: str, value: object, least: int = 1) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= FLOWS_MAX:
-        raise InputError(f"{key}: {shown(value)} is not a whole number, {least} to {FLOWS_MAX}")
+def _count(key: str, value: object, *, least: int = 1, most: int = FLOWS_MAX) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise InputError(f"{key}: {shown(value)} is not a whole number, {least} to {most}")
     return value
 
 

@@ -6,7 +6,7 @@ use crate::parsing::keys;
 use crate::parsing::parse::{self, KeyReader};
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{self, ParamRow, Setting, Value};
 use sojourn_aqm::qdisc::Env;
@@ -37,6 +37,8 @@ pub struct LinkConfig {
     pub(crate) opportunities: Option<Box<Opportunities>>,
     /// State of the discipline without packets, bytes.
     pub(crate) state: usize,
+    /// Number of variables that the discipline shows.
+    pub(crate) gauges: usize,
     entry: Arc<QdiscEntry>,
 }
 
@@ -68,6 +70,8 @@ impl LinkConfig {
             parse::build_qdisc(&fields.get_or_default("qdisc"), &Env::new(rate), registry)
                 .map_err(|e| e.at("qdisc"))?;
         let state = made.qdisc.state();
+        let mut gauges = 0;
+        made.qdisc.inspect(&mut |_, _| gauges += 1);
         Ok(LinkConfig {
             name: name.to_string(),
             spec,
@@ -78,6 +82,7 @@ impl LinkConfig {
             trace: trace.map(Arc::new),
             opportunities: opportunities.map(Box::new),
             state,
+            gauges,
             entry: entry.into(),
         })
     }
@@ -252,6 +257,28 @@ pub(super) fn links_fit(count: usize, bytes: usize) -> Result<()> {
     Err(Error::new(text))
 }
 
+/// Numbers of links with the same rate and discipline, as they are written.
+struct Alike(BTreeMap<String, usize>);
+
+impl Alike {
+    fn of(links: &Map<String, Json>) -> Alike {
+        let mut counts = BTreeMap::new();
+        for link in links.values() {
+            *counts.entry(Alike::key(link)).or_default() += 1;
+        }
+        Alike(counts)
+    }
+
+    fn key(link: &Json) -> String {
+        ["rate", "qdisc"].map(|key| link.get(key).map(Json::to_string).unwrap_or_default()).concat()
+    }
+
+    /// The number of links like `link`, which is 0 from the second call for one of them on.
+    fn take(&mut self, link: &Json) -> usize {
+        self.0.remove(&Alike::key(link)).unwrap_or_default()
+    }
+}
+
 /// Bytes that `link` takes while no packet crosses it.
 pub(super) fn link_bytes(link: &LinkConfig) -> usize {
     LINK_BYTES.saturating_add(link.state)
@@ -283,6 +310,7 @@ pub fn parse_links_with(json: &Json, registry: &Registry) -> Result<Vec<LinkConf
     links_fit(map.len(), map.len().saturating_mul(LINK_BYTES))?;
     let mut links: Vec<LinkConfig> = Vec::with_capacity(map.len());
     let mut bytes = 0usize;
+    let mut alike = Alike::of(map);
     // The last link with each discipline.
     let mut last: BTreeMap<&str, usize> = BTreeMap::new();
     for (name, json) in map {
@@ -293,9 +321,10 @@ pub fn parse_links_with(json: &Json, registry: &Registry) -> Result<Vec<LinkConf
         if let Some(same) = same.filter(|same| same.params == link.params) {
             (link.params, link.entry) = (same.params.clone(), same.entry.clone());
         }
-        bytes = bytes.saturating_add(link_bytes(&link));
+        // Links like this one take the same memory, and need not be built to be refused.
+        bytes = bytes.saturating_add(link_bytes(&link).saturating_mul(alike.take(json)));
+        links_fit(map.len(), bytes)?;
         links.push(link);
     }
-    links_fit(links.len(), bytes)?;
     Ok(links)
 }

@@ -110,13 +110,25 @@ impl Scenario {
 
     /// Check that the scenario fits into memory.
     fn check_memory(&self) -> Result<()> {
-        let flows: u64 = self.flows.iter().map(|f| f.count + f.max_pooled_flows()).sum();
+        let declared: u64 = self.flows.iter().map(|f| f.count).sum();
+        let pooled: u64 = self.flows.iter().map(FlowConfig::max_pooled_flows).sum();
+        let flows = declared + pooled;
         if flows > FLOWS_MAX {
-            return Err(
-                Error::new(format!("{flows} flows in all, allowed: {FLOWS_MAX}")).at("flows")
+            let most = format!(
+                ": {declared} and {pooled} that sources may have open at a time (the sum of `most` \
+                 of the groups; set a smaller one)"
             );
+            let most = if pooled > 0 { most } else { String::new() };
+            let text = format!("{flows} flows in all, allowed: {FLOWS_MAX}{most}");
+            return Err(Error::new(text).at("flows"));
         }
-        memory::fits(self.duration, &self.links, &self.flows)?;
+        let values = memory::values(self);
+        if let Some(sample) = self.sample.filter(|_| values > SAMPLES_MAX) {
+            let text =
+                format!("{sample} gives {values} values in time series, allowed: {SAMPLES_MAX}");
+            return Err(Error::new(text).at("sample"));
+        }
+        memory::fits(self)?;
         let longest = Span(EventQueue::max_time(cast::index(flows) + self.links.len()).0 - 1);
         if self.duration > longest {
             let text = format!(
@@ -126,16 +138,15 @@ impl Scenario {
             );
             return Err(Error::new(text).at("duration"));
         }
-        let Some(sample) = self.sample else { return Ok(()) };
-        let of_flows = if self.sample_flows { flows * 2 } else { 0 };
-        let others = self.links.len() * 12 + self.flows.len() * 4;
-        let numbers = (self.duration.0 / sample.0).saturating_mul(of_flows + others as u64);
-        if numbers > SAMPLES_MAX {
-            let text =
-                format!("{sample} gives {numbers} values in time series, allowed: {SAMPLES_MAX}");
-            return Err(Error::new(text).at("sample"));
-        }
         Ok(())
+    }
+
+    /// Checks that packet logs of `packets` packets fit into memory.
+    ///
+    /// # Errors
+    /// If they are too large; the path is `packet_log`.
+    pub fn packet_log_fits(packets: u64) -> Result<()> {
+        memory::log_fits(packets)
     }
 
     /// Name, for titles.

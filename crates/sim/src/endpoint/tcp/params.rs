@@ -112,7 +112,7 @@ impl CommonParams {
     }
 
     /// Full packet on the wire, bytes.
-    pub(super) fn packet_bytes(&self) -> u32 {
+    pub(crate) fn packet_bytes(&self) -> u32 {
         cast::saturate32(self.packet.0)
     }
 
@@ -160,6 +160,11 @@ impl TcpParams {
     /// Canonical name.
     pub fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// True if the congestion control is written outside of this crate.
+    pub(crate) fn is_external(&self) -> bool {
+        matches!(self.control, ControlParams::External(_))
     }
 
     /// Loss recovery algorithm.
