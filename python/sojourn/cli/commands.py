@@ -1,7 +1,7 @@
 """Group of commands that passes exceptions of a user's class through typer.
 
-typer ends the program on SystemExit and its own Exit, and on an OSError of a closed pipe, whoever
-raises them. In a class of the user they are an error of that class.
+typer ends the program on SystemExit, on its own Exit, and on an OSError of a closed pipe. Raised in
+a class of the user, they are an error of that class.
 """
 
 from typing import Any
