@@ -1,8 +1,7 @@
 //! Predicted memory of a scenario, which is refused if it would not fit.
 
 use super::flows::FlowConfig;
-use super::links::{MEMORY_MAX, link_bytes, mb};
-use super::scenario::Scenario;
+use super::links::{LinkConfig, MEMORY_MAX, link_bytes, mb};
 use crate::traffic::source::Source;
 use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
@@ -24,6 +23,22 @@ const LOG_BYTES: usize = size_of::<LogEntry>() + 34;
 /// Variables of a congestion control that is written outside of this crate.
 const EXTERNAL_GAUGES: usize = 8;
 
+/// Contents of a scenario that take memory.
+pub struct Contents<'a> {
+    /// Simulated time.
+    pub duration: Span,
+    /// Sampling interval of the time series; None for no series.
+    pub sample: Option<Span>,
+    /// True if each flow has time series, not only links and groups.
+    pub sample_flows: bool,
+    /// True if every packet is logged.
+    pub packet_log: bool,
+    /// Links.
+    pub links: &'a [LinkConfig],
+    /// Groups of flows.
+    pub flows: &'a [FlowConfig],
+}
+
 /// Part of the prediction: number of things, what they are, and their bytes.
 type Part = (usize, &'static str, usize);
 
@@ -34,7 +49,7 @@ type Part = (usize, &'static str, usize);
 ///
 /// # Errors
 /// More than [`MEMORY_MAX`].
-pub fn fits(scenario: &Scenario) -> Result<()> {
+pub fn fits(scenario: &Contents<'_>) -> Result<()> {
     let parts = forecast(scenario);
     let bytes = total(&parts);
     if bytes <= MEMORY_MAX {
@@ -72,7 +87,7 @@ pub fn log_fits(packets: u64) -> Result<()> {
 }
 
 /// Number of values in the time series of a scenario.
-pub fn values(scenario: &Scenario) -> u64 {
+pub fn values(scenario: &Contents<'_>) -> u64 {
     let Some(sample) = scenario.sample else { return 0 };
     let of_links: usize = scenario.links.iter().map(|link| 12 + link.gauges).sum();
     let gauges = |flow: &FlowConfig| match &flow.tcp {
@@ -88,8 +103,8 @@ pub fn values(scenario: &Scenario) -> u64 {
 }
 
 /// Prediction of the memory of a scenario.
-fn forecast(scenario: &Scenario) -> Vec<Part> {
-    let Scenario { duration, links, flows, .. } = scenario;
+fn forecast(scenario: &Contents<'_>) -> Vec<Part> {
+    let Contents { duration, links, flows, .. } = scenario;
     let histogram = Histogram::bytes_up_to(*duration);
     let of_links = links.iter().map(link_bytes).fold(0, usize::saturating_add);
     let mut crossed = vec![false; links.len()];
@@ -124,10 +139,10 @@ fn total(parts: &[Part]) -> usize {
 /// transfers over TCP), or at a rate of their own (cbr and onoff over UDP).
 ///
 /// The number of packets of other sources is not known; [`log_fits`] limits them during the run.
-fn logged_packets(scenario: &Scenario) -> usize {
+fn logged_packets(scenario: &Contents<'_>) -> usize {
     let mut logged = 0u64;
     let mut bulk = BTreeMap::new();
-    for flow in &scenario.flows {
+    for flow in scenario.flows {
         let active = active(flow, scenario.duration);
         let own = match (&flow.source, &flow.tcp) {
             (Source::Cbr(cbr), None) => packets(cbr.rate, active, cbr.packet),
@@ -157,7 +172,7 @@ type Crossing = (usize, usize);
 /// same narrowest link can send what it carries, and not more.
 fn add_bulk(
     bulk: &mut BTreeMap<Crossing, u64>,
-    scenario: &Scenario,
+    scenario: &Contents<'_>,
     flow: &FlowConfig,
     active: Span,
     packet: u32,
@@ -284,7 +299,8 @@ mod tests {
     fn the_forecast_of_logs_and_series_is_an_upper_bound_within_reason() {
         for scenario in small_scenarios() {
             let text = scenario.canonical().to_string();
-            let (logged, values) = (super::logged_packets(&scenario), super::values(&scenario));
+            let (logged, values) =
+                (super::logged_packets(&scenario.contents()), super::values(&scenario.contents()));
             let outcome = crate::run(scenario, &mut |_| true).expect("is not stopped");
             let len = |column: &Column| match column {
                 Column::F64(v) => v.len(),

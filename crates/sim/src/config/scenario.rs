@@ -108,6 +108,18 @@ impl Scenario {
         Ok(scenario)
     }
 
+    /// The contents that take memory.
+    pub(super) fn contents(&self) -> memory::Contents<'_> {
+        memory::Contents {
+            duration: self.duration,
+            sample: self.sample,
+            sample_flows: self.sample_flows,
+            packet_log: self.packet_log,
+            links: &self.links,
+            flows: &self.flows,
+        }
+    }
+
     /// Check that the scenario fits into memory.
     fn check_memory(&self) -> Result<()> {
         let declared: u64 = self.flows.iter().map(|f| f.count).sum();
@@ -122,13 +134,13 @@ impl Scenario {
             let text = format!("{flows} flows in all, allowed: {FLOWS_MAX}{most}");
             return Err(Error::new(text).at("flows"));
         }
-        let values = memory::values(self);
+        let values = memory::values(&self.contents());
         if let Some(sample) = self.sample.filter(|_| values > SAMPLES_MAX) {
             let text =
                 format!("{sample} gives {values} values in time series, allowed: {SAMPLES_MAX}");
             return Err(Error::new(text).at("sample"));
         }
-        memory::fits(self)?;
+        memory::fits(&self.contents())?;
         let longest = Span(EventQueue::max_time(cast::index(flows) + self.links.len()).0 - 1);
         if self.duration > longest {
             let text = format!(
