@@ -108,7 +108,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// The contents that take memory.
+    /// Contents for the forecast of memory.
     pub(super) fn contents(&self) -> memory::Contents<'_> {
         memory::Contents {
             duration: self.duration,
