@@ -7,6 +7,7 @@ CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
 demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
+	@echo "simulating a home uplink under four disciplines, 30 seeds each"
 	@$(BIN)/sojourn compare examples/home-uplink.toml --qdisc droptail,red,codel,fq_codel --seeds 30 \
 	    --plot out/home-uplink.png
 	@echo
@@ -155,16 +156,23 @@ audit: .venv/dev  ## vulnerabilities, licences and sources of dependencies; OFFL
 
 # Output of verbose tools, shown only if they fail.
 quietly = mkdir -p target && { $(1) >target/make.log 2>&1 || { cat target/make.log; exit 1; }; }
+# The same, with the last line of the output every five seconds.
+aloud = mkdir -p target && { $(1) >target/make.log 2>&1 & pid=$$!; n=0; \
+    while kill -0 $$pid 2>/dev/null; do sleep 1; n=$$((n + 1)); \
+    [ $$((n % 5)) -ne 0 ] || tail -n 1 target/make.log | cut -c 1-76; done; \
+    wait $$pid || { cat target/make.log; exit 1; }; }
 MATURIN = VIRTUAL_ENV=$(CURDIR)/.venv PIP_NO_COMPILE=1 $(BIN)/maturin develop
 
 # Run-time requirements; maturin reads them from pyproject.toml.
 .venv/ready: pyproject.toml
 	@command -v cargo >/dev/null || { echo "Rust is missing: install it with rustup, https://rustup.rs"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is required: make PYTHON=..." if sys.version_info < (3, 11) else 0)'
-	@echo "installing Python packages into .venv, compiling Rust into target: about a minute, 0.6 GB"
+	@echo "1 of 3: creating .venv for Python packages (0.4 GB)"
 	@$(PYTHON) -m venv .venv
+	@echo "2 of 3: installing maturin, which builds the module"
 	@$(BIN)/python -m pip install --quiet --no-compile "maturin>=1.13,<2"
-	@$(call quietly,$(MATURIN) --profile develop)
+	@echo "3 of 3: installing Python packages, compiling Rust into target (0.2 GB): about a minute"
+	@$(call aloud,$(MATURIN) --profile develop)
 	@touch $@
 
 # Requirements of tests and checks.

@@ -265,7 +265,10 @@ def test_plot_draws_a_stored_comparison(
     sojourn("run", small, "--out", tmp_path / "run")
     assert sojourn("plot", tmp_path / "run", "--out", figure) == (0, "", "")
     assert figure.stat().st_size > 20_000
-    assert "--y: a figure of a sweep requires it" in sojourn("plot", tmp_path, "--out", figure)[2]
+    sj.sweep(small, {"up.rate": ["5mbit"]}, out=tmp_path / "sweep")
+    code, _, err = sojourn("plot", tmp_path / "sweep", "--out", figure)
+    assert (code, "--y: a figure of a sweep requires it" in err) == (2, True)
+    assert "there are no results" in sojourn("plot", tmp_path, "--out", figure)[2]
 
 
 def test_unfinished_runs_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -170,6 +170,33 @@ class Meter:
         self._bar.start()
 
 
+class Steps(Meter):
+    """Progress of steps of about equal length, like the trials of a search.
+
+    Parameters
+    ----------
+    count : int
+        Number of steps.
+    noun : str
+        What they are, in the plural.
+    shown : bool
+        False disables the bar.
+    """
+
+    def __init__(self, count: int, noun: str, shown: bool) -> None:
+        super().__init__([1.0] * count, shown)
+        self._noun = noun
+
+    def step(self) -> None:
+        """Record that the next step is finished."""
+        if self._done < len(self._shares):
+            self.update(self._done, 1.0, 0)
+
+    def told(self) -> str:
+        """Return the text of the bar: the steps that are done."""
+        return f"{self._done} of {len(self._shares)} {self._noun}"
+
+
 def amount(number: float) -> str:
     """Format a large number with an SI prefix: 1.23 M."""
     for scale, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):

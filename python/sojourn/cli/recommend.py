@@ -59,7 +59,7 @@ def recommend(
         trials=trials, seed=seed, trust=trust,
     )  # fmt: skip
     print("sojourn: searching; this takes seconds, or minutes for fast lines", file=sys.stderr)
-    found = answer(question, jobs=jobs)
+    found = answer(question, jobs=jobs, progress=True)
     if out is not None:
         with replacing(out) as file:
             file.write(parquet(found.frame()))

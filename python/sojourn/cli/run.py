@@ -81,8 +81,13 @@ Set = Annotated[
         "--set", metavar="KEY=VALUE", help="change the scenario, like bottleneck.qdisc=codel"
     ),
 ]
-Link = Annotated[
-    str | None, typer.Option(help="the link (default: bottleneck, else the first on a path)")
+Links = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--link",
+        help="the link; may be repeated, to change several (default: bottleneck, else the first on "
+        "a path)",
+    ),
 ]
 
 
@@ -142,7 +147,7 @@ def run(
             autocompletion=suggest.disciplines,
         ),
     ] = None,
-    link: Link = None,
+    link: Links = None,
     rate: Rate = None,
     up: Up = None,
     down: Down = None,
@@ -294,7 +299,7 @@ def compare(
     seeds: Annotated[
         int | None, typer.Option(metavar="N", help="number of seeds, from that of the scenario up")
     ] = None,
-    link: Link = None,
+    link: Links = None,
     rate: Rate = None,
     up: Up = None,
     down: Down = None,
@@ -333,9 +338,7 @@ def compare(
     check_look(look, plot)
     given = {"rate": rate, "up": up, "down": down, "rtt": rtt, "buffer": buffer, "flows": flows}
     tree = _scenario(file, settings, seed, given, trust=trust)
-    also: list[str] = []
-    if link is None and (known := named.links_of(file)):
-        link, *also = known
+    first, *also = link or named.links_of(file) or (None,)
     if plot:
         with _about(file):
             tree = with_samples(tree)
@@ -354,7 +357,7 @@ def compare(
                 runs = sweeps_compare.compare(
                     tree,
                     [name for given in qdisc for name in split(given)],
-                    link=link,
+                    link=first,
                     also=also,
                     seeds=1 if seeds is None else seeds,
                     progress=True,
@@ -425,14 +428,17 @@ def _scenario(
     return tree if seed is None else set_seed(tree, seed)
 
 
-def _with_qdisc(tree: dict[str, Any], qdisc: str | None, link: str | None) -> dict[str, Any]:
-    """Return a scenario with the discipline of `--qdisc` on the link of `--link`."""
+def _with_qdisc(tree: dict[str, Any], qdisc: str | None, links: list[str] | None) -> dict[str, Any]:
+    """Return a scenario with the discipline of `--qdisc` on the links of `--link`."""
     from sojourn.scenario.load import canonical
     from sojourn.scenario.overrides import compared_link, with_qdisc
 
     if qdisc is None:
         raise InputError("--link: has no effect without --qdisc")
-    return with_qdisc(tree, qdisc, compared_link(canonical(tree), link))
+    whole = canonical(tree)
+    for name in links or (None,):
+        tree = with_qdisc(tree, qdisc, compared_link(whole, name))
+    return tree
 
 
 @contextmanager

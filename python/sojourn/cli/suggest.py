@@ -17,6 +17,12 @@ def disciplines(incomplete: str) -> Iterator[tuple[str, str]]:
             yield f"{before}{comma}{spec['name']}", spec["about"]
 
 
+def disciplines_and_scenarios(incomplete: str) -> Iterator[tuple[str, str]]:
+    """Yield disciplines, named scenarios, and the scenario files here."""
+    yield from disciplines(incomplete)
+    yield from scenarios(incomplete)
+
+
 def names(incomplete: str) -> Iterator[tuple[str, str]]:
     """Yield the lists and names that `sojourn list` knows, with a description."""
     from sojourn.cli import list as listing

@@ -232,11 +232,14 @@ def _usual_figure(directory: Path, out: Path, options: list[str], look: "Look") 
     """Draw the figure that `run --plot` or `compare --plot` draws."""
     from sojourn.plotting.comparison import draw_comparison
     from sojourn.plotting.run import draw
-    from sojourn.result.folders import kind_of
+    from sojourn.result.folders import check_results, kind_of
     from sojourn.result.io import load_result
     from sojourn.sweeps.compare import load_comparison
 
+    check_results(directory)
     kind = kind_of(directory)
+    if kind is None:
+        raise InputError(f"{directory}: there are no results")
     if kind not in ("run", "comparison") or options:
         what = f"{options[0]} requires it" if options else "a figure of a sweep requires it"
         raise InputError(f"--y: {what}, like --y sojourn_p99")

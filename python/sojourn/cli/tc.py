@@ -6,10 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from sojourn._sojourn import InputError
+from sojourn._sojourn import InputError, nearest
 from sojourn._util.inputs import of_link
 from sojourn._util.reading import text_of_stdin
 from sojourn.cli import suggest
+from sojourn.scenario import named
 
 DIFFERENT = 1
 """Exit code of `sojourn tc diff` if there are differences, as of diff(1)."""
@@ -84,8 +85,9 @@ def export(
         str,
         typer.Argument(
             metavar="SCENARIO|QDISC",
-            help="a scenario (.toml or .json), or a discipline, like 'codel(target=15ms)'",
-            autocompletion=suggest.disciplines,
+            help="a scenario (.toml or .json, or a name like rrul), or a discipline, like "
+            "'codel(target=15ms)'",
+            autocompletion=suggest.disciplines_and_scenarios,
             show_default=False,
         ),
     ],
@@ -109,7 +111,7 @@ def export(
     from sojourn import tc
 
     devices = dev or ["eth0"]
-    if Path(given).suffix.lower() in (".toml", ".json"):
+    if Path(given).suffix.lower() in (".toml", ".json") or given in named.ORDER:
         from sojourn.scenario.load import load_tree
 
         tree = load_tree(Path(given))
@@ -118,7 +120,13 @@ def export(
         except InputError as error:
             raise InputError(f"{given}: {error}") from None
     else:
-        text = tc.export(tc.described(given), dev=devices, rate=rate)
+        try:
+            text = tc.export(tc.described(given), dev=devices, rate=rate)
+        except InputError as error:
+            close = nearest(given, list(named.ORDER))
+            if close is None or "unknown discipline" not in str(error):
+                raise
+            raise InputError(f'{error}, or did you mean the scenario "{close}"?') from None
     lost = [line for line in text.splitlines() if line.startswith("# ") and ": " in line]
     if strict and lost:
         raise InputError(lost[0].removeprefix("# "))

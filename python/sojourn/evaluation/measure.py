@@ -42,7 +42,7 @@ class Suite:
         """Return the columns of a run."""
         link = result.links[LINK]
         row: dict[str, Any] = {name: link[name] for name in KEPT}
-        for name in result.groups:
+        for name in result.group_series:
             row |= {f"{name}.{what}": value for what, value in of_group(result, name).items()}
         row |= _derived(result)
         if link.packet_log:
@@ -59,7 +59,7 @@ class Suite:
 
 def _derived(result: Result) -> dict[str, float | None]:
     """Return the columns that combine several groups; only those that the scenario has."""
-    groups = result.groups
+    groups = result.group_series
     row: dict[str, float | None] = {}
     if "web" in groups:
         row["page_mean_s"] = _pages(result)
@@ -138,7 +138,7 @@ def _series(result: Result) -> dict[str, list[float]]:
     sample_s = seconds(result.scenario["sample"])
     per = max(1, round(1.0 / sample_s))
     delay = result.links[LINK].series["sojourn_s"]
-    goodput = sum(group.series["received_bytes"] for group in result.groups.values())
+    goodput = sum(series["received_bytes"] for series in result.group_series.values())
     n = len(delay) // per * per
     waited = np.nan_to_num(delay[:n].reshape(-1, per))
     rate = np.asarray(goodput)[:n].reshape(-1, per).sum(axis=1) * 8 / (per * sample_s)

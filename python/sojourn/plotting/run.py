@@ -279,7 +279,7 @@ def _carried(result: Result) -> list[Carried]:
     if len(each) <= LINES and all(flow.series for _, flow in each):
         return [_line(name, [flow.series]) for name, flow in each]
     return [
-        _line(one.title, [result.groups[name].series for name in one.members or (one.name,)])
+        _line(one.title, [result.group_series[name] for name in one.members or (one.name,)])
         for one in drawn(result)
     ]
 

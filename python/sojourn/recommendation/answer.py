@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from sojourn import tc
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import check_device, near, shown
 from sojourn._util.lazy import Lazy
+from sojourn._util.progress import Steps, visible
 from sojourn.recommendation import line as lines
 from sojourn.recommendation.line import HELD_OUT, LOADS, SHAPED, Line, Table
 from sojourn.recommendation.objective import FORMULAS, OBJECTIVES, Objective
@@ -165,6 +166,7 @@ def recommend(
     trials: int = 60,
     seed: int = 1,
     jobs: int | None = None,
+    progress: bool = False,
     trust: bool = False,
 ) -> Recommendation:
     """Recommend a discipline with parameters for a line, by simulation.
@@ -196,6 +198,8 @@ def recommend(
         Seed of the search.
     jobs : int, optional
         Number of threads. The default is the number of cores.
+    progress : bool, optional
+        True shows a progress bar on a terminal and in a notebook.
     trust : bool, optional
         True if Python code that the file of the traffic names may run. The default refuses it.
 
@@ -213,7 +217,7 @@ def recommend(
         down, up, rtt, traffic, objective=objective, only=only, buffer=buffer, shaper=shaper,
         trials=trials, seed=seed, trust=trust,
     )  # fmt: skip
-    return answer(question, jobs=jobs)
+    return answer(question, jobs=jobs, progress=progress)
 
 
 @dataclass(frozen=True)
@@ -253,30 +257,48 @@ def prepare(
     return Question(asked, names, objective, trials, seed)
 
 
-def answer(question: Question, *, jobs: int | None = None) -> Recommendation:
-    """Search, and judge what was found; `jobs` is that of `recommend`."""
+def answer(
+    question: Question, *, jobs: int | None = None, progress: bool = False
+) -> Recommendation:
+    """Search, and judge what was found; `jobs` and `progress` are those of `recommend`."""
     asked, objective = question.line, question.objective
     cost = OBJECTIVES[objective] if isinstance(objective, str) else objective
     tried = search(
-        asked, question.names, cost, trials=question.trials, seed=question.seed, jobs=jobs
+        asked,
+        question.names,
+        cost,
+        trials=question.trials,
+        seed=question.seed,
+        jobs=jobs,
+        progress=progress,
     )
     final = [one for one in tried if not one.stopped][:FINALISTS]
     at = [(load, s) for load in HELD_OUT.values() for s in SEEDS]
     # The best of the finalists is chosen on the first half of the seeds, and judged on the other.
     choice = [one for one in at if one[1] in SEEDS[: len(SEEDS) // 2]]
     judged = [one for one in at if one not in choice]
-    best = min(final, key=lambda one: fmean(map(cost, run(asked, one.qdisc, choice, jobs=jobs))))
-    label = _label(best.qdisc)
-    facts = {label: run(asked, best.qdisc, judged, jobs=jobs)}
-    others = _others(asked, best.qdisc)
-    for name, (qdisc, shaped) in others.items():
-        facts[name] = run(asked, qdisc, judged, shaped=shaped, jobs=jobs)
+    rtts = _rtts(asked)
+    # At most: the answer and two others, at each round-trip time and load.
+    tests = len(final) + 3 + 3 * len(rtts) * len(LOADS)
+    with Steps(tests, "final tests", progress and visible()) as steps:
+
+        def test(qdisc: Table, at: Sequence[tuple[float, int]], **how: Any) -> Any:
+            found = run(asked, qdisc, at, jobs=jobs, **how)
+            steps.step()
+            return found
+
+        best = min(final, key=lambda one: fmean(map(cost, test(one.qdisc, choice))))
+        others = _others(asked, best.qdisc)
+        label = _label(best.qdisc)
+        facts = {label: test(best.qdisc, judged)}
+        for name, (qdisc, shaped) in others.items():
+            facts[name] = test(qdisc, judged, shaped=shaped)
+        wins = _range(rtts, best.qdisc, others, cost, test)
     gains = {
         name: interval([cost(b) - cost(a) for a, b in zip(facts[label], facts[name], strict=True)])
         for name in others
     }
     table = {name: _means(known) for name, known in facts.items()}
-    wins = _range(asked, best.qdisc, others, cost, jobs)
     named = objective if isinstance(objective, str) else "custom"
     return Recommendation(asked, best.qdisc, named, table, gains, wins, tried)
 
@@ -304,25 +326,28 @@ def _means(facts: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {key: fmean(one[key] for one in facts) for key in facts[0]}
 
 
+def _rtts(asked: Line) -> list[float]:
+    """Return the round-trip times (s) of the test of the range, also outside of it."""
+    low, high = asked.rtt_s
+    return sorted({low / 2, low, math.sqrt(low * high), high, 2 * high})
+
+
 def _range(
-    asked: Line,
+    rtts: Sequence[float],
     best: Table,
     others: Mapping[str, tuple[Table, bool]],
     cost: Objective,
-    jobs: int | None,
+    test: Callable[..., Sequence[Mapping[str, float]]],
 ) -> list[dict[str, Any]]:
-    """Return the gain at single round-trip times and loads, also outside the range asked about."""
-    low, high = asked.rtt_s
-    times = sorted({low / 2, low, math.sqrt(low * high), high, 2 * high})
+    """Return the gain at single round-trip times and loads; `test` runs a discipline."""
     found = []
-    for rtt_s in times:
+    for rtt_s in rtts:
         for name, load in LOADS.items():
             at = [(load, s) for s in GRID_SEEDS]
             pair = (rtt_s, rtt_s)
-            ours = fmean(map(cost, run(asked, best, at, rtt_s=pair, jobs=jobs)))
+            ours = fmean(map(cost, test(best, at, rtt_s=pair)))
             gains = {
-                other: fmean(map(cost, run(asked, q, at, shaped=shaped, rtt_s=pair, jobs=jobs)))
-                - ours
+                other: fmean(map(cost, test(q, at, shaped=shaped, rtt_s=pair))) - ours
                 for other, (q, shaped) in others.items()
             }
             found.append({"rtt_s": rtt_s, "load": name, **gains})

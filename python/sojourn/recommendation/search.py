@@ -10,6 +10,7 @@ from typing import Any
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
+from sojourn._util.progress import Steps, visible
 from sojourn._util.units import seconds
 from sojourn.recommendation.line import LOADS, Line, Table, scenario
 from sojourn.recommendation.objective import Measured, Objective
@@ -124,7 +125,14 @@ def search(
         tried.append(Trial(qdisc, tuple(facts), fmean(costs), False))
         return fmean(costs)
 
-    study.optimize(try_one, n_trials=max(trials, len(names)), show_progress_bar=False)
+    count = max(trials, len(names))
+    with Steps(count, "trials", progress and visible()) as steps:
+        study.optimize(
+            try_one,
+            n_trials=count,
+            show_progress_bar=False,
+            callbacks=[lambda study, trial: steps.step()],
+        )
     return sorted(tried, key=lambda one: (one.stopped, one.cost))
 
 

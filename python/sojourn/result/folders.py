@@ -69,6 +69,14 @@ def kind_of(directory: str | Path) -> Kind | None:
     return None
 
 
+def check_results(directory: Path) -> None:
+    """Raise InputError if there is no such directory."""
+    if not directory.exists():
+        raise InputError(f"{directory}: no such directory")
+    if not directory.is_dir():
+        raise InputError(f"{directory}: is a file, not a folder of results")
+
+
 def claim(directory: Path, kind: Kind, identity: Mapping[str, Any], *, force: bool) -> bool:
     """Check that results may be written into a directory. Creates nothing.
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -119,9 +120,13 @@ class Result:
     ----------
     scenario : dict
         The canonical scenario, with every default.
-    links, flows, groups : dict of str to Record
-        Summaries and series by name. A group is the set of flows that one table of the scenario
-        declares; a group of one flow has the name of the flow.
+    links, flows : dict of str to Record
+        Summaries and series by name.
+    groups : dict of str to Record
+        The same for groups: the flows that one table of the scenario declares. A group of one flow
+        has the name of the flow. `flows` has the names of the flows, the other values are those of
+        the columns GROUP.name of a sweep: `goodput_bps` and counts are sums over the flows,
+        `fct_mean_s` the mean over their transfers, `delay_p99_s` the largest of any flow.
     time_s : ndarray of float, shape (samples,)
         Time of each sample of the series, in seconds. Empty without `sample`.
     completions : Columns
@@ -188,14 +193,11 @@ class Result:
         members: dict[str, list[str]] = {}
         for flow in tree["flows"]:
             members.setdefault(flow["group"], []).append(flow["name"])
-        self.groups = {
-            group["name"]: Record(
-                {"flows": members.get(group["name"], [])},
-                under(f"groups/{group['name']}", no_series),
-                none,
-            )
+        self.group_series = {
+            group["name"]: under(f"groups/{group['name']}", no_series)
             for group in self.scenario["flows"]
         }
+        self._members = members
         self.time_s: Array = columns.get("series/time_s", np.empty(0))
         self.completions = under("fct", Columns({}))
         no_queries = Columns({}, "the scenario has no source of queries (incast)")
@@ -204,6 +206,19 @@ class Result:
             name: Distribution.of(table["value_s"], table["count"])
             for name, table in tables.items()
             if name.partition("/")[0] in DELAYS
+        }
+
+    @cached_property
+    def groups(self) -> dict[str, Record]:
+        """Summaries and series of the groups by name. The sums are made at first use."""
+        # By name: the columns of sweeps are defined in terms of Result.
+        of_group = import_module("sojourn.sweeps.columns").of_group
+        none = Columns({}, "only links have a packet log")
+        return {
+            name: Record(
+                {"flows": self._members.get(name, []), **of_group(self, name)}, series, none
+            )
+            for name, series in self.group_series.items()
         }
 
     @property
@@ -267,9 +282,11 @@ class Result:
             case "links":
                 return self._rows(self.links, ["name", "qdisc"])
             case "series":
-                return self._series({"link": self.links, "flow": self.flows})
+                links = {name: link.series for name, link in self.links.items()}
+                flows = {name: flow.series for name, flow in self.flows.items()}
+                return self._series({"link": links, "flow": flows})
             case "groups":
-                return self._series({"group": self.groups})
+                return self._series({"group": self.group_series})
             case "packet_log":
                 return self._packet_log()
             case "fct":
@@ -284,11 +301,15 @@ class Result:
         """Return summaries as rows, with the columns `first` before the others.
 
         A column without any value has the type Float64, so that the frames of different runs have
-        the same types.
+        the same types. A list is written as text like "[3, 1]": CSV and spreadsheets have no lists.
         """
         import polars as pl
 
-        rows = [{"name": name, **record} for name, record in records.items()]
+        rows = [
+            {"name": name}
+            | {k: json.dumps(v) if isinstance(v, list) else v for k, v in record.items()}
+            for name, record in records.items()
+        ]
         frame = pl.DataFrame(rows, infer_schema_length=None).select(*first, pl.exclude(first))
         return frame.with_columns(pl.col(pl.Null).cast(pl.Float64))
 
@@ -357,16 +378,16 @@ class Result:
         """Return the names of the flows with these indices."""
         return _words(index, list(self.flows))
 
-    def _series(self, kinds: Mapping[str, Mapping[str, Record]]) -> "pl.DataFrame":
+    def _series(self, kinds: Mapping[str, Mapping[str, Columns]]) -> "pl.DataFrame":
         import polars as pl
 
         frames = [
-            pl.DataFrame({"time_s": self.time_s, **record.series}).select(
+            pl.DataFrame({"time_s": self.time_s, **series}).select(
                 pl.lit(kind).alias("kind"), pl.lit(name).alias("name"), pl.all()
             )
-            for kind, records in kinds.items()
-            for name, record in records.items()
-            if record.series
+            for kind, every in kinds.items()
+            for name, series in every.items()
+            if series
         ]
         if not frames:
             return pl.DataFrame({"kind": [], "name": [], "time_s": []})

@@ -54,7 +54,7 @@ def declared(result: Result, group: str) -> dict[str, Any]:
         if flow["name"] == group:
             found: dict[str, Any] = flow
             return found
-    raise KeyError(f"no group of flows {group!r} (known: {', '.join(result.groups)})")
+    raise KeyError(f"no group of flows {group!r} (known: {', '.join(result.group_series)})")
 
 
 def wire_factor(result: Result, group: str) -> float:
@@ -86,8 +86,8 @@ def since_warmup(
 
 def of_groups(result: Result, group: str | None, what: str) -> Array:
     """Return the sum of a column of series over a group, or over all groups that have it."""
-    names = [group] if group is not None else list(result.groups)
-    columns = [s[what] for name in names if what in (s := result.groups[name].series)]
+    names = [group] if group is not None else list(result.group_series)
+    columns = [s[what] for name in names if what in (s := result.group_series[name])]
     if not columns:
         raise KeyError(f"no {what} of TCP flows: the scenario has no `sample`, or no TCP")
     total: Array = np.sum(columns, axis=0)

@@ -3,7 +3,8 @@
 The `trace` of a link is the name of a file, a table `{file = ..., repeat = "60s"}`, or the columns
 themselves (`t_ns`, `rate_bps`, `delay_ns`; or `opportunities_ms` alone), which Rust reads. The file
 is a CSV with the columns `t_s` and `rate_bps`, `delay_s` or both, or has the format of mahimahi
-(mm-link(1)): no header, one time in milliseconds per line.
+(mm-link(1)): no header, one time in milliseconds per line. Empty lines and lines that begin with #
+are comments in both.
 
 Each time in a mahimahi file is a delivery opportunity of 1504 bytes. As in mm-link, a packet uses
 its IP length plus 4 bytes, the header that mm-link's TUN device adds, so that a packet of 1500
@@ -102,8 +103,12 @@ def repeated(path: Path) -> tuple[dict[str, Any], float, float]:
 
 def read(path: Path, bin_ms: Any = None) -> dict[str, list[int] | str]:
     """Read a trace file; return columns of integers in ns and bit/s, or opportunities in ms."""
-    lines = text_of(path, bytes_of_file(path)).splitlines()
-    if lines[0].strip().isdigit():
+    lines = [
+        "" if line.lstrip().startswith("#") else line
+        for line in text_of(path, bytes_of_file(path)).splitlines()
+    ]
+    first = next((line.strip() for line in lines if line.strip()), "")
+    if NUMBER.fullmatch(first):
         moments = _moments(path, lines)
         if bin_ms is None:
             return {"opportunities_ms": moments}
@@ -118,28 +123,33 @@ def read(path: Path, bin_ms: Any = None) -> dict[str, list[int] | str]:
 
 def _columns(path: Path, lines: list[str]) -> dict[str, list[int] | str]:
     names: list[str] = []
-    rows = csv.DictReader(io.StringIO("\n".join(lines)))
+    # The header is the first line that is not a comment.
+    before = next((n for n, line in enumerate(lines) if line.strip()), 0)
+    rows = csv.DictReader(io.StringIO("\n".join(lines[before:])))
     try:
         rows.fieldnames = names = [name.strip() for name in rows.fieldnames or ()]
         if "t_s" not in names or not {"rate_bps", "delay_s"} & set(names):
-            raise InputError(f"{path}: requires columns t_s, and rate_bps, delay_s or both")
+            raise InputError(
+                f"{path}: requires columns t_s, and rate_bps, delay_s or both; or, as Mahimahi has "
+                "it, one whole number of milliseconds per line and nothing else"
+            )
         if twice := [name for name in COLUMNS if names.count(name) > 1]:
             raise InputError(f"{path}: column {twice[0]} is given twice")
-        return _numbers(path, names, rows)
+        return _numbers(path, names, rows, before)
     except csv.Error as error:
-        raise InputError(f"{path}: line {rows.line_num + 1}: {error}") from None
+        raise InputError(f"{path}: line {before + rows.line_num + 1}: {error}") from None
 
 
 def _numbers(
-    path: Path, names: list[str], rows: "csv.DictReader[str]"
+    path: Path, names: list[str], rows: "csv.DictReader[str]", before: int
 ) -> dict[str, list[int] | str]:
-    """Convert the columns of a table to integers in ns and bit/s."""
+    """Convert the columns of a table that `before` lines precede to integers in ns and bit/s."""
     read = [name for name in COLUMNS if name in names]
     columns: dict[str, list[int] | str] = {COLUMNS[name][0]: [] for name in read}
     for row in rows:
         for name in read:
             into, decimals = COLUMNS[name]
-            where = f"{path}: line {rows.line_num}: {name}"
+            where = f"{path}: line {before + rows.line_num}: {name}"
             values = columns[into]
             assert isinstance(values, list)
             values.append(_whole(where, row[name], decimals))
@@ -158,7 +168,14 @@ def _whole(where: str, text: str | None, decimals: int) -> int:
 
 def _moments(path: Path, lines: list[str]) -> list[int]:
     """Parse delivery opportunities (ms) and check their order."""
-    moments = [_whole(f"{path}: line {i + 1}", line, 0) for i, line in enumerate(lines) if line]
+    moments = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        if not line.strip().isdecimal():
+            rule = "a trace of Mahimahi has one whole number of milliseconds per line"
+            raise InputError(f"{path}: line {number}: {shown(line.strip())}: {rule}")
+        moments.append(_whole(f"{path}: line {number}", line, 0))
     if any(b < a for a, b in pairwise(moments)):
         raise InputError(f"{path}: the times are not in order")
     if moments[-1] == 0:

@@ -112,7 +112,7 @@ class Standard:
             prefix = "" if name == self.link else f"{name}."
             row |= {f"{prefix}{what}": value for what, value in _numbers(link)}
             row[f"{prefix}sojourn_values"] = _text(result.distributions.get(f"sojourn/{name}"))
-        for name in result.groups:
+        for name in result.group_series:
             row |= {f"{name}.{what}": value for what, value in of_group(result, name).items()}
         for name, arguments in self.chosen:
             row[column(name, arguments)] = self._metric(result, name, dict(arguments))
@@ -174,7 +174,7 @@ class Standard:
         if "link" in inspect.signature(function).parameters:
             arguments = {"link": self.link, **arguments}
         groups = [*arguments.get("groups", ()), *filter(None, [arguments.get("group")])]
-        if not set(groups) <= set(result.groups) or (
+        if not set(groups) <= set(result.group_series) or (
             "link" in arguments and arguments["link"] not in result.links
         ):
             return None

@@ -205,6 +205,7 @@ def compare(
     if link is None and not also and (known := named.links_of(scenario)):
         link, *also = known
     where = compared_link(own, link)
+    also = tuple(dict.fromkeys(compared_link(own, one) for one in also if one != where))
     checked = _checked(tree, own, (where, *also), qdiscs)
     warn(checked.values())
     runs = {

@@ -15,7 +15,7 @@ from sojourn._util.typed_json import checked, read_json
 from sojourn._util.units import counted
 from sojourn.custom import trust as trusting
 from sojourn.result.estimate import Estimate, without_interval
-from sojourn.result.folders import kind_of
+from sojourn.result.folders import check_results, kind_of
 from sojourn.result.stored import canonical_of, read_summary
 from sojourn.scenario import describe
 from sojourn.scenario.overrides import read_value, split_setting
@@ -112,6 +112,7 @@ def _rows(directory: Path, failures: "pl.DataFrame") -> "pl.DataFrame":
     from sojourn.result.io import load_result
     from sojourn.scenario.overrides import compared_link
 
+    check_results(directory)
     match kind_of(directory):
         case "run":
             result = load_result(directory, series=False)

@@ -74,6 +74,24 @@ pub fn read(
     Ok(changes)
 }
 
+/// Removes groups without flows, also from changes, and changes that consist of them only.
+pub(super) fn leave_out_empty(flows: &mut Vec<FlowConfig>, changes: &mut Vec<Change>) {
+    if flows.iter().all(|flow| flow.count > 0) {
+        return;
+    }
+    let kept = (0..flows.len()).filter(|g| flows[*g].count > 0);
+    let places: BTreeMap<usize, usize> = kept.enumerate().map(|(new, old)| (old, new)).collect();
+    for change in changes.iter_mut() {
+        for groups in [&mut change.join, &mut change.leave] {
+            *groups = groups.iter().filter_map(|g| places.get(g).copied()).collect();
+        }
+    }
+    changes.retain(|c| {
+        !(c.links.is_empty() && c.qdiscs.is_empty() && c.join.is_empty() && c.leave.is_empty())
+    });
+    flows.retain(|flow| flow.count > 0);
+}
+
 impl Change {
     fn of(json: &Json, duration: Span, links: &[LinkConfig], names: &Names<'_>) -> Result<Change> {
         let fields = KeyReader::new(json, &keys::CHANGE)?;

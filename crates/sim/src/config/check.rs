@@ -8,6 +8,7 @@ use crate::parsing::parse::{NamedParams, with_qdisc};
 use crate::traffic::source::Source;
 use serde_json::Value as Json;
 use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::units::Rate;
 
 /// Validate a part of a scenario: `kind` is `qdisc`, `tcp`, `source`, `link` or `flow`.
 ///
@@ -27,7 +28,11 @@ pub fn check(kind: &str, json: &Json) -> Result<()> {
 /// As [`check`].
 pub fn check_with(registries: &Registries, kind: &str, json: &Json) -> Result<()> {
     match kind {
-        "qdisc" => with_qdisc(json, &registries.qdiscs, |entry, settings| entry.check(settings)),
+        "qdisc" => {
+            // Any rate: the sizes that a time means are not looked at here.
+            let rate = Rate(1_000_000_000);
+            with_qdisc(json, rate, &registries.qdiscs, |entry, settings| entry.check(settings))
+        }
         "tcp" => {
             let named = NamedParams::of(json)?;
             let settings = named.settings.iter().copied();

@@ -99,7 +99,7 @@ impl Own {
             let text = "does not go with the source call, which sends over UDP: leave it out";
             return Err(Error::new(text).at("tcp"));
         }
-        if let Source::Trace(trace) = &source {
+        if let (Source::Trace(trace), 1..) = (&source, count) {
             trace.validate(count, tcp.is_none()).map_err(|e| e.at("source"))?;
         }
         let ecn = fields.read("ecn")?;

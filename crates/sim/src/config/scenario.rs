@@ -92,6 +92,11 @@ impl Scenario {
             Some(json) => changes::read(json, duration, &links, &mut flows),
             None => Ok(Vec::new()),
         };
+        let mut changes = changes.map_err(|e| e.at("changes"))?;
+        changes::leave_out_empty(&mut flows, &mut changes);
+        if flows.is_empty() {
+            return Err(Error::new("there is no flow: every count is 0").at("flows"));
+        }
         let scenario = Scenario {
             name: title(&fields)?,
             duration,
@@ -101,7 +106,7 @@ impl Scenario {
             packet_log: fields.read_or_default("packet_log")?,
             links,
             flows,
-            changes: changes.map_err(|e| e.at("changes"))?,
+            changes,
             sample_flows: fields.read_or_default("sample_flows")?,
         };
         scenario.check_memory()?;
@@ -469,7 +474,7 @@ mod tests {
             ),
             ("10ms", "1ms", "flows.ftp.rtt: \"uniform(1ms, 20ms)\" can be below the 5ms"),
             ("\"count\": 2", "\"count\": 1e9", "flows.ftp.count: 1000000000 is out of range"),
-            ("\"count\": 2", "\"count\": 0", "flows.ftp.count: 0 is out of range"),
+            ("\"count\": 2", "\"count\": 0", "flows: there is no flow: every count is 0"),
             ("\"10s\"", "10", "duration: 10 has no unit"),
             (
                 "\"10s\"",

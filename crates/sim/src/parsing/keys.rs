@@ -179,7 +179,8 @@ pub static LINK: Table = Table {
             "name or table",
             Is("droptail"),
             "Discipline: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The \
-             parameter limit is the buffer size, by default 1000p for most disciplines.",
+             parameter limit is the buffer size: packets, bytes, or a time at the rate of the link; \
+             by default 1000p for most disciplines.",
             "{ name = \"codel\", limit = \"300kB\", target = \"5ms\" }",
         ),
         key(
@@ -291,10 +292,11 @@ pub static FLOW: Table = Table {
             "count",
             "integer",
             Is("1"),
-            "Number of flows; if the source opens connections itself, number of hosts.",
+            "Number of flows; if the source opens connections itself, number of hosts. 0 leaves the \
+             group out, as if it were not declared.",
             "3",
         )
-        .within("1", "1000000"),
+        .within("0", "1000000"),
         key(
             "source",
             "name or table",

@@ -7,8 +7,12 @@ use sojourn_aqm::error::{Error, ErrorKind, Result};
 use sojourn_aqm::params::{ParamRow, Params, Setting, Value, answers, read_checked, unknown};
 use sojourn_aqm::qdisc::Env;
 use sojourn_aqm::registry::{QdiscEntry, Registry};
+use sojourn_aqm::units::{Rate, Span};
 use sojourn_aqm::{Built, tc};
 use std::borrow::Cow;
+
+/// Smallest buffer that is given as a time, in bytes: a packet of Ethernet.
+const LEAST_BUFFER_B: u128 = 1514;
 
 /// Fields of a JSON object, parsed by its table of keys. All methods panic on a key that is not in
 /// the table.
@@ -160,16 +164,22 @@ pub fn to_setting(json: &Json) -> Result<Setting<'_>> {
 /// # Errors
 /// If the discipline or a parameter is unknown, or a value has the wrong type or is out of range.
 pub fn build_qdisc(json: &Json, env: &Env, registry: &Registry) -> Result<(QdiscEntry, Built)> {
-    with_qdisc(json, registry, |entry, settings| Ok((*entry, entry.build(settings, env)?)))
+    let build = |entry: &QdiscEntry, settings: &[(&str, Setting<'_>)]| {
+        Ok((*entry, entry.build(settings, env)?))
+    };
+    with_qdisc(json, env.rate, registry, build)
 }
 
 /// Parse the discipline of `registry` described by `json`, or by a line of tc (`tc: fq_codel limit
 /// 1000`), and call `then` with its settings.
 ///
+/// A `limit` that is a time, like 300ms, becomes the bytes that a link of `rate` sends in it.
+///
 /// # Errors
 /// If the discipline or a list parameter is unknown, or as `then`.
 pub fn with_qdisc<T>(
     json: &Json,
+    rate: Rate,
     registry: &Registry,
     then: impl FnOnce(&QdiscEntry, &[(&str, Setting<'_>)]) -> Result<T>,
 ) -> Result<T> {
@@ -185,13 +195,30 @@ pub fn with_qdisc<T>(
     let named = NamedParams::with_lists(json)?;
     let entry =
         registry.find(named.name).map_err(|e| if json.is_string() { e } else { e.at("name") })?;
-    let rows = if named.lists.is_empty() { Vec::new() } else { entry.params() };
+    let mut settings = named.settings;
+    let times = settings.iter().map(|&(_, value)| bytes_of_time(value, rate)).collect::<Vec<_>>();
+    let known = named.lists.is_empty() && times.iter().all(Option::is_none);
+    let rows = if known { Vec::new() } else { entry.params() };
+    for ((key, value), bytes) in settings.iter_mut().zip(&times) {
+        let limit = rows.iter().any(|row| row.name == "limit" && answers(row, key));
+        if let (true, Some(bytes)) = (limit, bytes) {
+            *value = Setting::Text(bytes);
+        }
+    }
     let texts = named.lists.iter().map(|(key, list)| list_to_text(key, list, &rows));
     let texts = texts.collect::<Result<Vec<String>>>()?;
-    let mut settings = named.settings;
     let lists = named.lists.iter().zip(&texts);
     settings.extend(lists.map(|((key, _), text)| (*key, Setting::Text(text))));
     then(entry, &settings)
+}
+
+/// Text of the bytes that a link of `rate` sends in the time `value`, at least one packet; none if
+/// `value` is not a time.
+fn bytes_of_time(value: Setting<'_>, rate: Rate) -> Option<String> {
+    let Setting::Text(text) = value else { return None };
+    let time: Span = text.parse().ok()?;
+    let bytes = u128::from(time.0) * u128::from(rate.0) / 8_000_000_000;
+    Some(format!("{}B", bytes.max(LEAST_BUFFER_B)))
 }
 
 /// Convert the list given for parameter `key` of `rows` to the text that [`sojourn_aqm::params`]

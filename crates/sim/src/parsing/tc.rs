@@ -197,7 +197,7 @@ pub fn export(json: &Json, rate: Option<&str>) -> Result<Json> {
     let build = |entry: &QdiscEntry, settings: &[(&str, Setting<'_>)]| {
         Ok((entry.name, entry.build(settings, &env)?))
     };
-    let (name, Built { params, .. }) = with_qdisc(json, &Registry::default(), build)?;
+    let (name, Built { params, .. }) = with_qdisc(json, env.rate, &Registry::default(), build)?;
     let found = tc::export(name, &params, known)?;
     let line: &Line = &found.line;
     // As tc completes it: thresholds of RED and others.

@@ -195,7 +195,7 @@ def over_time(result: Result) -> dict[str, Any]:
     time = result.time_s[after]
     return {
         "time_ms": np.round(1e3 * time, 3).tolist(),
-        "stalled": result.groups["short"].series["stalled_flows"][after].astype(float).tolist(),
+        "stalled": result.group_series["short"]["stalled_flows"][after].astype(float).tolist(),
         "aqm": np.cumsum(law).astype(float).tolist(),
         "overflow": np.cumsum(series["dropped_full_packets"][after]).astype(float).tolist(),
         "first_drop_ms": float(1e3 * (time[np.argmax(law > 0) if law.any() else -1] - 0.1)),

@@ -207,7 +207,7 @@ def shares(result: Result) -> Table:
     The 20 ms flows are one group, or one group per flow if their packets have different sizes.
     Goodput counts packets delivered in order with their headers: 500 bytes each on average.
     """
-    short = [metrics.goodput_share(result, name) for name in result.groups if "short" in name]
+    short = [metrics.goodput_share(result, name) for name in result.group_series if "short" in name]
     return {
         "share": None if None in short else sum(filter(None, short)),
         "goodput": metrics.tcp_goodput_bps(result, wire=True) / 45e6,

@@ -80,7 +80,13 @@ impl Cdf {
     /// If a point has the wrong form, the points are not sorted, or the probabilities do not go
     /// from 0 to 1.
     pub fn read<T: Countable>(points: &[&str]) -> Result<Cdf> {
-        let form = || Error::new("an empirical distribution is written cdf(a 0, b 0.5, c 1)");
+        let form = || {
+            Error::new(
+                "an empirical distribution is written cdf(a 0, b 0.5, c 1): values with their \
+                 units, and cumulative shares (a percentage / 100); a file is not read, write its \
+                 lines as such points",
+            )
+        };
         let mut read: Vec<(u64, f64)> = Vec::with_capacity(points.len());
         for point in points {
             let (value, share) = point.split_once(char::is_whitespace).ok_or_else(form)?;
