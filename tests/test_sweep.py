@@ -301,7 +301,7 @@ def test_the_commands(swept: Path) -> None:
     ("arguments", "said"),
     [
         (["sweep", "nowhere.toml"], "nowhere.toml: no such file"),
-        (["results", "{}/none"], "there are no results"),
+        (["results", "{}/none"], "no such directory"),
         (["results", "{}/out", "--metric", "sojourn_p98"], 'did you mean "sojourn_p95_s"'),
         (["results", "{}/out", "--where", "qdisc=codle"], 'did you mean "codel"'),
         (["results", "{}/out", "--pair", "qdisc"], "--pair qdisc: write it as"),
