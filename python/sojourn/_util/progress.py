@@ -192,7 +192,7 @@ class Steps(Meter):
         if self._done < len(self._shares):
             self.update(self._done, 1.0, 0)
 
-    def told(self) -> str:
+    def told(self, width: int | None = None) -> str:
         """Return the text of the bar: the steps that are done."""
         return f"{self._done} of {len(self._shares)} {self._noun}"
 
