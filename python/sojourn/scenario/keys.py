@@ -40,8 +40,8 @@ class Link(Table, kw_only=True, frozen=True):
 
     qdisc: Qdisc | Aqm | str | Mapping[str, Any] | None = None
     """Discipline: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The parameter
-    limit is the buffer size: packets, bytes, or a time at the rate of the link; by default 1000p
-    for most disciplines. Name or table; default droptail.
+    limit is the buffer: packets, bytes or a time; by default 1000p for most. Name or table; default
+    droptail.
     """
 
     loss: float | str | Mapping[str, Any] | None = None
@@ -67,8 +67,8 @@ class Flow(Table, kw_only=True, frozen=True):
     """Name of the group: 1 to 64 letters, digits, "_" and "-". Text; required."""
 
     count: int | None = None
-    """Number of flows; if the source opens connections itself, number of hosts. 0 leaves the group
-    out, as if it were not declared. Integer; 0 to 1000000; default 1.
+    """Number of flows, 0 for none; if the source opens connections itself, number of hosts.
+    Integer; 0 to 1000000; default 1.
     """
 
     source: Source | TrafficSource | str | Mapping[str, Any] | None = None

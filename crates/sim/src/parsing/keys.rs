@@ -179,8 +179,7 @@ pub static LINK: Table = Table {
             "name or table",
             Is("droptail"),
             "Discipline: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The \
-             parameter limit is the buffer size: packets, bytes, or a time at the rate of the link; \
-             by default 1000p for most disciplines.",
+             parameter limit is the buffer: packets, bytes or a time; by default 1000p for most.",
             "{ name = \"codel\", limit = \"300kB\", target = \"5ms\" }",
         ),
         key(
@@ -292,8 +291,7 @@ pub static FLOW: Table = Table {
             "count",
             "integer",
             Is("1"),
-            "Number of flows; if the source opens connections itself, number of hosts. 0 leaves the \
-             group out, as if it were not declared.",
+            "Number of flows, 0 for none; if the source opens connections itself, number of hosts.",
             "3",
         )
         .within("0", "1000000"),
