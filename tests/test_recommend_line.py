@@ -106,6 +106,8 @@ def test_a_run_has_both_links_and_the_times_of_the_line() -> None:
     slow = line.scenario(line_of(rtt="1s..2s"), {"name": "pie"}, load=1.0, seed=7, shaped=True)
     assert slow["flows"][0]["rtt"] == "uniform(1000000000ns, 2000000000ns)"
     assert slow["duration"] == "200000000000ns"
+    one = line.scenario(line_of(rtt="2s"), {"name": "pie"}, load=1.0, seed=7, shaped=True)
+    assert one["flows"][0]["rtt"] == "2000000000ns"
     bare = line.scenario(asked, {"name": "codel"}, load=1.0, seed=7, shaped=False)
     assert bare["links"]["down"]["rate"] == "20000000bit"
 
@@ -136,6 +138,7 @@ def test_home_and_office_have_transfers_pages_and_a_call() -> None:
     assert counts(line_of("office"), 1.0) == {
         "download": 10, "upload": 6, "web": 48, "hear": 1, "speak": 1
     }  # fmt: skip
+    assert counts(line_of("office"), 2.0)["web"] == 96
     found = flows(line_of("office"), 0.5)
     assert (found["download"]["count"], found["upload"]["count"]) == (5, 3)
     assert (found["download"]["path"], found["download"]["return_path"]) == (["down"], ["up"])
@@ -145,6 +148,7 @@ def test_home_and_office_have_transfers_pages_and_a_call() -> None:
     assert found["speak"]["source"] == {
         "name": "cbr", "rate": "80000bit", "packet": "200B", "jitter": 0.1
     }  # fmt: skip
+    assert found["hear"]["source"] == found["speak"]["source"]
     assert found["upload"]["source"] == {"name": "bulk", "start": "uniform(0s, 3000000000ns)"}
     assert found["upload"]["tcp"] == {"name": "cubic", "ecn": False}
 
@@ -155,6 +159,8 @@ def test_servers_have_bulk_and_short_transfers() -> None:
     found = flows(asked, 1.0)
     assert counts(asked, 1.0) == {"bulk": 4, "short": 8, "probe": 1}
     assert found["short"]["source"]["load"] == "400000000bit"
+    assert counts(asked, 2.0)["bulk"] == 8
+    assert found["probe"]["source"]["packet"] == "200B"
     assert flows(asked, 1.5)["short"]["source"]["load"] == "600000000bit"
     assert flows(asked, 5.0)["short"]["source"]["load"] == "800000000bit"
     assert {flow["path"][0] for flow in found.values()} == {"up"}

@@ -1,5 +1,6 @@
 """Parts of `recommend` on facts made by hand: facts of a run, costs, suggestions, the search."""
 
+import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -157,6 +158,8 @@ def test_a_target_is_at_most_half_of_the_interval() -> None:
     assert found == {"name": "codel", "interval": "40ms", "target": "20ms"}
     found = search._suggested(Suggests(interval=0.04, target=0.015), "codel", HOME)
     assert found["target"] == "15ms"
+    found = search._suggested(Suggests(target=0.02), "pie", HOME)
+    assert found == {"name": "pie", "target": "20ms"}, "no interval, no limit"
 
 
 def test_ranges_follow_the_longest_round_trip_time() -> None:
@@ -207,8 +210,8 @@ def test_a_trial_that_was_stopped_comes_after_those_that_were_not(
 ) -> None:
     """Drop-tail costs 1 at the usual load and 100 at others; codel 2 at the usual load, and stops.
 
-    The mean of drop-tail over its six runs is (2 + 400) / 6 = 67: more than 2, yet it was tried
-    everywhere.
+    Each costs 10 more with seed 1, 20 with seed 2. The mean of drop-tail over its six runs is
+    (11 + 220 + 261) / 6 = 82: more than codel's 12, yet it was tried everywhere.
     """
     asked: list[tuple[str, int]] = []
 
@@ -216,7 +219,7 @@ def test_a_trial_that_was_stopped_comes_after_those_that_were_not(
         name = str(qdisc["name"])
         asked.append((name, len(at)))
         usual = {"droptail": 1.0, "codel": 2.0}[name]
-        return [facts_of(usual if load == 1.0 else 100.0) for load, _seed in at]
+        return [facts_of((usual if load == 1.0 else 100.0) + 10 * seed) for load, seed in at]
 
     monkeypatch.setattr(search, "run", run)
     found = search.search(
@@ -226,7 +229,7 @@ def test_a_trial_that_was_stopped_comes_after_those_that_were_not(
     assert [(one.qdisc["name"], one.stopped) for one in found] == [
         ("droptail", False), ("codel", True)
     ]  # fmt: skip
-    assert [one.cost for one in found] == [pytest.approx(402 / 6), 2.0]
+    assert [one.cost for one in found] == [82.0, 12.0]
     assert [len(one.facts) for one in found] == [6, 1]
 
 
@@ -448,3 +451,58 @@ def test_a_run_is_shaped_as_the_line_unless_asked(monkeypatch: pytest.MonkeyPatc
     search.run(HOME, {"name": "pie", "target": "9ms", "ecn": True}, at[:1])
     assert [seen[n].labels["qdisc"] for n in (0, -1)] == ["pie", "pie(target=9ms, ecn=True)"]
     assert seen[4].scenario["flows"][0]["rtt"] == "10000000ns"
+
+
+@pytest.mark.parametrize(
+    ("prune", "rungs", "stopped"),
+    [((True,), 1, True), ((False, True), 2, True), ((False, False, True), 3, False)],
+)
+def test_a_trial_can_stop_before_each_rung_but_not_after_the_last(
+    prune: tuple[bool, ...], rungs: int, stopped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Optuna is told the mean of all runs so far, with the number of rungs."""
+    import optuna
+
+    answers, reports, asked = [*prune], list[tuple[float, int]](), dict[str, Any]()
+
+    class Trial(Suggests):
+        def suggest_categorical(self, name: str, names: list[str]) -> str:
+            assert (name, names) == ("qdisc", ["droptail", "pie"])
+            return "droptail"
+
+        def report(self, value: float, step: int) -> None:
+            reports.append((value, step))
+
+        def should_prune(self) -> bool:
+            return answers.pop(0)
+
+    class Study:
+        def enqueue_trial(self, values: Any) -> None:
+            asked.setdefault("queue", []).append(values["qdisc"])
+
+        def optimize(self, function: Any, **options: Any) -> None:
+            asked.update(options)
+            with contextlib.suppress(optuna.TrialPruned):
+                asked["value"] = function(Trial())
+
+    def create_study(**options: Any) -> Study:
+        asked.update(options)
+        return Study()
+
+    monkeypatch.setattr(optuna, "create_study", create_study)
+    monkeypatch.setattr(
+        search, "run", lambda _line, _qdisc, at, **_: [facts_of(load + seed) for load, seed in at]
+    )
+    (found,) = search.search(
+        HOME, ["droptail", "pie"], lambda facts: facts["delay_s"], trials=1, seed=1
+    )
+    # 2; then 1.5 and 3; then 3, 2.5 and 4.
+    means = [(2.0, 1), (6.5 / 3, 2), (16 / 6, 3)]
+    assert [step for _, step in reports] == [step for _, step in means[:rungs]]
+    assert [mean for mean, _ in reports] == pytest.approx([mean for mean, _ in means[:rungs]])
+    assert (found.stopped, len(found.facts)) == (stopped, (1, 3, 6)[rungs - 1])
+    assert found.cost == pytest.approx(means[rungs - 1][0])
+    assert ("value" in asked) == (not stopped)
+    assert asked["queue"] == ["droptail", "pie"]
+    assert (asked["n_trials"], asked["show_progress_bar"]) == (2, False)
+    assert isinstance(asked["sampler"], optuna.samplers.TPESampler)

@@ -265,8 +265,7 @@ def _flows(line: Line, load: float, lasts: float) -> list[Table]:
         return [bulk("download", 10 * load, "down"), bulk("upload", 6 * load, "up"),
                 web(8 * load), *call]  # fmt: skip
     control = "dctcp" if line.traffic == "datacentre" else "cubic"
-    probe = udp("probe", "up", min(80e3, line.up_bps / 100), 200)
-    probe["source"]["rate"] = f"{round(max(80e3, 100 * 1600 / lasts))}bit"
+    probe = udp("probe", "up", max(80e3, 100 * 1600 / lasts), 200)
     load_bps = line.up_bps * min(0.8, 0.4 * load)
     source = {"name": "poisson", "size": "lomax(mean=50kB, shape=1.5)",
               "load": f"{round(load_bps)}bit"}  # fmt: skip
