@@ -382,7 +382,7 @@ def test_the_size_of_a_search_is_checked(trials: int) -> None:
 
 def test_a_question_has_the_documented_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     """60 trials with seed 1, by "balance", among all disciplines."""
-    monkeypatch.setattr(answer, "answer", lambda question, *, jobs=None: (question, jobs))
+    monkeypatch.setattr(answer, "answer", lambda question, *, jobs=None, **_: (question, jobs))
     question, jobs = cast(Any, answer.recommend("20mbit", "5mbit", "20ms", jobs=3))
     assert (question.trials, question.seed, question.objective, jobs) == (60, 1, "balance", 3)
     assert question.names == search.candidates(None)

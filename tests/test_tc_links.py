@@ -213,15 +213,20 @@ def test_classes_in_python_are_left_out_of_an_export() -> None:
             tc.export(odd)
 
 
+def text(script: str) -> io.TextIOWrapper:
+    """Return a standard input with a script."""
+    return io.TextIOWrapper(io.BytesIO(script.encode()))
+
+
 def test_a_script_can_come_from_the_standard_input(
     monkeypatch: pytest.MonkeyPatch, sojourn: Command
 ) -> None:
     """Without a file, or with a dash; messages then name no file."""
     for arguments in ((), ("-",)):
-        monkeypatch.setattr("sys.stdin", io.StringIO("tc qdisc add dev e root pie limit 7"))
+        monkeypatch.setattr("sys.stdin", text("tc qdisc add dev e root pie limit 7"))
         code, out, _ = sojourn("tc", "import", *arguments, "--rate", "1mbit")
         assert (code, out.count('"7p"')) == (0, 1)
-    monkeypatch.setattr("sys.stdin", io.StringIO("tc qdisc add dev e root codle"))
+    monkeypatch.setattr("sys.stdin", text("tc qdisc add dev e root codle"))
     assert sojourn("tc", "import")[2].startswith("sojourn: line 1: unknown qdisc")
 
 
