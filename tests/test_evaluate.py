@@ -207,7 +207,9 @@ def test_the_goodput_ratio_is_that_of_the_varied_flow_to_the_other(
     """The first flow has 100 ms; the second one, with another time, gets 2 of its 8 Mbit/s."""
     goodputs: dict[str, float] = {"first": 8e6, "second": 2e6}
     monkeypatch.setattr(measure, "of_group", lambda _result, name: {"goodput_bps": goodputs[name]})
-    made = cast(Result, SimpleNamespace(groups={"first": {}, "second": {}}, flows={}, links={}))
+    made = cast(
+        Result, SimpleNamespace(group_series={"first": {}, "second": {}}, flows={}, links={})
+    )
     assert measure._derived(made)["rtt_ratio"] == 0.25
     goodputs["first"] = 0.0
     assert measure._derived(made)["rtt_ratio"] is None
