@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -130,19 +131,43 @@ def test_the_runs_of_a_process_that_ends_are_taken_over(tmp_path: Path) -> None:
 
 
 def test_failures_of_the_other_process_are_not_repeated(tmp_path: Path) -> None:
-    """Both commands list them, and each run has been tried once."""
-    file, out = failing(tmp_path, seeds=60), tmp_path / "out"
+    """Both commands list them, and each run has been tried once.
+
+    A third process holds all runs back until both have read the store; a later one would repeat.
+    """
+    file, out = failing(tmp_path, seeds=30), tmp_path / "out"
+    ran("sweep", file, "--trust", "--out", tmp_path / "first")
+    rows = [sj.results(tmp_path / "first", failed=failed) for failed in (False, True)]
+    keys = [key for frame in rows for key in frame["key"]]
+    assert len(set(keys)) == 60
+    out.mkdir()
     line = command("sweep", file, "--trust", "--out", out, "--json")
-    both = [
-        subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        for _ in range(2)
-    ]
+    with holder(out, *keys) as third:
+        assert third.stdout is not None
+        assert "0" not in third.stdout.readline()
+        both = [
+            subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            for _ in range(2)
+        ]
+        while not all(_claims_of(one.pid) for one in both):
+            assert all(one.poll() is None for one in both)
+            time.sleep(0.05)
+        third.kill()
     told = [json.loads(one.communicate()[0]) for one in both]
     seeds = failed_seeds(out)
-    assert seeds
-    assert sum(one["made"] for one in told) == 120 - len(seeds)
+    assert seeds == sorted(rows[1]["seed"])
+    assert sum(one["made"] for one in told) == 60 - len(seeds)
     assert [sorted(it["seed"] for it in one["failed"]) for one in told] == [seeds, seeds]
     assert set(sj.results(out, failed=True)["failure_attempt"]) == {1}
+
+
+def _claims_of(pid: int) -> bool:
+    """Return True if a process has the file of claims open."""
+    try:
+        files = [path.readlink().name for path in Path(f"/proc/{pid}/fd").iterdir()]
+    except OSError:  # a descriptor was closed meanwhile
+        return False
+    return claims.NAME in files
 
 
 def test_only_one_process_merges(tmp_path: Path) -> None:

@@ -260,7 +260,11 @@ def executor_for(
             from distributed import Client
         except ImportError:
             raise InputError('--cluster: Dask is missing: pip install "sojourn[cluster]"') from None
-        for name in ("distributed", "distributed.client"):  # the error is one line
+        for name in (
+            "distributed",
+            "distributed.client",
+            "tornado.application",
+        ):  # the error is one line
             logging.getLogger(name).setLevel(logging.CRITICAL)
         try:
             client = Client(cluster, timeout=10)  # type: ignore[no-untyped-call]
