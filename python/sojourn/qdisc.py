@@ -2600,7 +2600,7 @@ class Sfq(Qdisc, kw_only=True, frozen=True, tag="sfq"):
 
 
 class FqCoDel(Qdisc, kw_only=True, frozen=True, tag="fq_codel"):
-    """DRR over hashed flows, CoDel in each, as in RFC 8290: more delay than `variant = "linux"`.
+    """DRR over hashed flows, CoDel in each (RFC 8290): more delay than `variant = "linux"`.
 
     Source: RFC 8290.
     """

@@ -418,7 +418,7 @@ registry! {
         "on departure: the next queue; on overflow: drops from the longest queue",
         "McKenney, INFOCOM 1990";
     "fq_codel" ["fqcodel"] => Fq<CoDel>, preset [("ecn", "true")],
-        "DRR over hashed flows, CoDel in each, as in RFC 8290: more delay than `variant = \"linux\"`",
+        "DRR over hashed flows, CoDel in each (RFC 8290): more delay than `variant = \"linux\"`",
         "on departure: the next flow, and CoDel's drops in it",
         "RFC 8290";
     "cake" ["sch_cake"] => Cake, preset [],

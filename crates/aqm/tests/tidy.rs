@@ -106,13 +106,14 @@ fn functions_are_short() {
 }
 
 /// Files beside the schedulers that are no algorithms: what several schedulers are made of.
-const PARTS: [&str; 11] = [
+const PARTS: [&str; 12] = [
     "bucket",
     "clocked",
     "dual",
     "hold",
     "linux",
     "longest",
+    "priority_map",
     "ring",
     "scheduler",
     "tags",

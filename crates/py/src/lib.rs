@@ -42,8 +42,8 @@ fn may_continue(py: Python<'_>, progress: Option<&Py<PyAny>>, so_far: Progress) 
 }
 
 /// Run `work`, without the GIL unless `keeps_gil`: work that mostly calls Python is faster with it.
-/// It calls its argument now and then to ask whether to continue, and stops if it logs packets (`logs`)
-/// and the logs do not fit into memory.
+/// It calls its argument now and then to ask whether to continue, and stops if it logs packets
+/// (`logs`) and the logs do not fit into memory.
 ///
 /// # Errors
 /// The exception of a discipline that is written in Python, of `progress`, InputError for the logs,

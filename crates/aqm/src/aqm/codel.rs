@@ -30,8 +30,9 @@
 //! So flows with few packets each are not exempt, and `fq_codel` has less delay with many flows.
 //! Mean queueing delay, ms, of `variant = "linux"` and `"rfc"` with 1, 4, 16 and 64 CUBIC flows
 //! (40 s, round-trip times of 20 to 80 ms, means of 5 seeds): at 10 Mbit/s 2.4, 6.6, 12.2, 16.6 and
-//! 2.4, 7.9, 36.4, 98.5; at 100 Mbit/s 1.5, 1.8, 3.1, 6.9 and 1.5, 1.8, 3.2, 12.3. (4) The first drop comes once more than an `interval` has passed; the RFC also allows exactly an
-//! interval. Until some version before 6.1.192, a queue of `fq_codel` that was found empty did not
+//! 2.4, 7.9, 36.4, 98.5; at 100 Mbit/s 1.5, 1.8, 3.1, 6.9 and 1.5, 1.8, 3.2, 12.3. (4) The first
+//! drop comes once more than an `interval` has passed; the RFC also allows exactly an interval.
+//! Until some version before 6.1.192, a queue of `fq_codel` that was found empty did not
 //! forget the time at which its first drop was due; here it does, as in the RFC.
 //!
 //! **Cost** 144 bytes of state; a dequeue does constant work beyond the packets it drops.

@@ -173,7 +173,63 @@ fn the_weight_of_red_is_limited_by_the_threshold() {
     assert!(error.contains("90000 is too large for the kernel's 32 bits"), "{error}");
 }
 
-/// Worked examples of the manual pages and of the table of units.
+/// Lines of tc, and our disciplines for them: worked examples of the manual pages and of the table
+/// of units.
+const EXAMPLES: &[(&str, &str)] = &[
+    ("fq_codel", "fq_codel(limit=10240p)"),
+    ("fq_codel limit 1000 target 5ms noecn", "fq_codel(limit=1000p, ecn=false)"),
+    ("tc: codel target 20000 interval 100ms ecn", "codel(limit=1000p, target=20ms, ecn=true)"),
+    ("pfifo limit 1k", "droptail(limit=1024p)"),
+    ("bfifo limit 1mbit", "droptail(limit=131072B)"),
+    ("pfifo_head_drop limit 50", "droptail(limit=50p, policy=head)"),
+    (
+        "red limit 400000 avpkt 1000",
+        "red(limit=400kB, min_th=33333B, max_th=100kB, max_p=0.02, w_q=0.03125, packet=1kB, \
+         bandwidth=10mbit)",
+    ),
+    (
+        "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 ecn probability 0.02",
+        "red(limit=400kB, min_th=30kB, max_th=90kB, max_p=0.02, w_q=0.03125, \
+         packet=1kB, bandwidth=10mbit, ecn=true)",
+    ),
+    (
+        "red limit 400000 min 30000 avpkt 1000 burst 55 probability 0.02",
+        "red(limit=400kB, min_th=30kB, max_th=90kB, max_p=0.02, w_q=0.03125, packet=1kB, \
+         bandwidth=10mbit)",
+    ),
+    (
+        "red limit 400000 min 30000 max 90000 avpkt 1000 burst 30",
+        "red(limit=400kB, min_th=30kB, max_th=90kB, max_p=0.02, w_q=0.5, packet=1kB, \
+         bandwidth=10mbit)",
+    ),
+    ("sfb max 26", "sfb(limit=1000p, max=26, bin_size=21, d1=0.0005, d2=0.00005, ecn=true)"),
+    (
+        "sfb rehash 600 target 40",
+        "sfb(limit=1000p, max=50, bin_size=40, rehash_interval=600ms, d1=0.0005, \
+         d2=0.00005, ecn=true)",
+    ),
+    (
+        "pie alpha 4 beta 32",
+        "pie(limit=1000p, alpha=0.25, beta=2, derandomise=true, dq_weight=0.125, packet=1514B)",
+    ),
+    ("sfq perturb 10 headdrop", "sfq(limit=127p, quantum=1514B, drop=head, perturb=10s)"),
+    (
+        "cake bandwidth 20mbit diffserv4 docsis ether-vlan ack-filter regional memlimit 4mb",
+        "cake(bandwidth=20mbit, tins=diffserv4, overhead=22 mpu 64, ack_filter=on, rtt=30ms, \
+         limit=4194304B, memory=truesize)",
+    ),
+    (
+        "cake autorate-ingress pppoe-ptm",
+        "cake(autorate_ingress=true, overhead=30 ptm, limit=auto, memory=truesize)",
+    ),
+    (
+        "ets strict 2",
+        "ets(flows=2, strict=2, priomap=1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1, limits=1000p, \
+         limit=2000p, drop=tail)",
+    ),
+    ("prio bands 4", "prio(flows=4, limits=1000p, limit=4000p, drop=tail)"),
+];
+
 #[test]
 fn worked_examples() {
     let settings = |text: &str| {
@@ -182,61 +238,7 @@ fn worked_examples() {
         let pairs = named.map(|(k, v)| format!("{k}={v}"));
         format!("{}({})", found.name, pairs.collect::<Vec<_>>().join(", "))
     };
-    let cases = [
-        ("fq_codel", "fq_codel(limit=10240p)"),
-        ("fq_codel limit 1000 target 5ms noecn", "fq_codel(limit=1000p, ecn=false)"),
-        ("tc: codel target 20000 interval 100ms ecn", "codel(limit=1000p, target=20ms, ecn=true)"),
-        ("pfifo limit 1k", "droptail(limit=1024p)"),
-        ("bfifo limit 1mbit", "droptail(limit=131072B)"),
-        ("pfifo_head_drop limit 50", "droptail(limit=50p, policy=head)"),
-        (
-            "red limit 400000 avpkt 1000",
-            "red(limit=400kB, min_th=33333B, max_th=100kB, max_p=0.02, w_q=0.03125, packet=1kB, \
-             bandwidth=10mbit)",
-        ),
-        (
-            "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 ecn probability 0.02",
-            "red(limit=400kB, min_th=30kB, max_th=90kB, max_p=0.02, w_q=0.03125, \
-             packet=1kB, bandwidth=10mbit, ecn=true)",
-        ),
-        (
-            "red limit 400000 min 30000 avpkt 1000 burst 55 probability 0.02",
-            "red(limit=400kB, min_th=30kB, max_th=90kB, max_p=0.02, w_q=0.03125, packet=1kB, \
-             bandwidth=10mbit)",
-        ),
-        (
-            "red limit 400000 min 30000 max 90000 avpkt 1000 burst 30",
-            "red(limit=400kB, min_th=30kB, max_th=90kB, max_p=0.02, w_q=0.5, packet=1kB, \
-             bandwidth=10mbit)",
-        ),
-        ("sfb max 26", "sfb(limit=1000p, max=26, bin_size=21, d1=0.0005, d2=0.00005, ecn=true)"),
-        (
-            "sfb rehash 600 target 40",
-            "sfb(limit=1000p, max=50, bin_size=40, rehash_interval=600ms, d1=0.0005, \
-             d2=0.00005, ecn=true)",
-        ),
-        (
-            "pie alpha 4 beta 32",
-            "pie(limit=1000p, alpha=0.25, beta=2, derandomise=true, dq_weight=0.125, packet=1514B)",
-        ),
-        ("sfq perturb 10 headdrop", "sfq(limit=127p, quantum=1514B, drop=head, perturb=10s)"),
-        (
-            "cake bandwidth 20mbit diffserv4 docsis ether-vlan ack-filter regional memlimit 4mb",
-            "cake(bandwidth=20mbit, tins=diffserv4, overhead=22 mpu 64, ack_filter=on, rtt=30ms, \
-             limit=4194304B, memory=truesize)",
-        ),
-        (
-            "cake autorate-ingress pppoe-ptm",
-            "cake(autorate_ingress=true, overhead=30 ptm, limit=auto, memory=truesize)",
-        ),
-        (
-            "ets strict 2",
-            "ets(flows=2, strict=2, priomap=1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1, limits=1000p, \
-             limit=2000p, drop=tail)",
-        ),
-        ("prio bands 4", "prio(flows=4, limits=1000p, limit=4000p, drop=tail)"),
-    ];
-    for (line, ours) in cases {
+    for (line, ours) in EXAMPLES {
         let sorted = |text: &str| {
             let mut parts: Vec<String> = text
                 .trim_end_matches(')')

@@ -2,6 +2,7 @@
 
 use super::flows::FlowConfig;
 use super::links::{LinkConfig, MEMORY_MAX, link_bytes, mb};
+use crate::endpoint::cc::ControlParams;
 use crate::traffic::source::Source;
 use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
@@ -91,7 +92,7 @@ pub fn values(scenario: &Contents<'_>) -> u64 {
     let Some(sample) = scenario.sample else { return 0 };
     let of_links: usize = scenario.links.iter().map(|link| 12 + link.gauges).sum();
     let gauges = |flow: &FlowConfig| match &flow.tcp {
-        Some(tcp) if tcp.is_external() => EXTERNAL_GAUGES,
+        Some(tcp) if matches!(tcp.control(), ControlParams::External(_)) => EXTERNAL_GAUGES,
         _ => 0,
     };
     let of_flow = |flow: &FlowConfig| {
@@ -168,8 +169,8 @@ fn logged_packets(scenario: &Contents<'_>) -> usize {
 /// Link, and narrowest link of a path.
 type Crossing = (usize, usize);
 
-/// Adds the data and acknowledgements of a group of bulk transfers to `bulk`. All transfers with the
-/// same narrowest link can send what it carries, and not more.
+/// Adds the data and acknowledgements of a group of bulk transfers to `bulk`. All transfers with
+/// the same narrowest link can send what it carries, and not more.
 fn add_bulk(
     bulk: &mut BTreeMap<Crossing, u64>,
     scenario: &Contents<'_>,
@@ -359,8 +360,8 @@ mod tests {
         };
         assert_eq!(
             refusal(600_000, json!({"name": "poisson", "most": 500_000})),
-            "flows: 1100000 flows in all, allowed: 1000000: 600000 and 500000 that sources may have \
-             open at a time (the sum of `most` of the groups; set a smaller one)"
+            "flows: 1100000 flows in all, allowed: 1000000: 600000 and 500000 that sources may \
+             have open at a time (the sum of `most` of the groups; set a smaller one)"
         );
         let text = refusal(1_000_001, json!("bulk"));
         assert!(!text.contains("most"), "{text}");

@@ -162,11 +162,6 @@ impl TcpParams {
         self.name
     }
 
-    /// True if the congestion control is written outside of this crate.
-    pub(crate) fn is_external(&self) -> bool {
-        matches!(self.control, ControlParams::External(_))
-    }
-
     /// Loss recovery algorithm.
     pub fn recovery(&self) -> LossRecovery {
         self.recovery
