@@ -9,14 +9,14 @@ use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::packet_log::LogEntry;
 use sojourn_aqm::stats::Histogram;
 use sojourn_aqm::units::{Bytes, Rate, Span};
-use std::collections::BTreeMap;
 use std::mem::size_of;
 
 /// Bytes of a flow before its first packet, with its part of the report.
 const FLOW_BYTES: usize = 2_500;
 
-/// Bytes of a value of a time series: 10 while it is recorded, the others when tables are written.
-const VALUE_BYTES: usize = 45;
+/// Bytes of a value of a time series while it is recorded. Tables that are written take more: up to
+/// 45 bytes were measured.
+const VALUE_BYTES: usize = 12;
 
 /// Bytes of a row of a packet log: the entry, and the columns into which it is copied.
 const LOG_BYTES: usize = size_of::<LogEntry>() + 34;
@@ -136,22 +136,17 @@ fn total(parts: &[Part]) -> usize {
     parts.iter().fold(0, |sum: usize, part| sum.saturating_add(part.2))
 }
 
-/// Packets that the links of a scenario log, of sources that send as much as they can (bulk
-/// transfers over TCP), or at a rate of their own (cbr and onoff over UDP).
+/// Packets that the links of a scenario log, of sources with a rate of their own (cbr and onoff over
+/// UDP).
 ///
-/// The number of packets of other sources is not known; [`log_fits`] limits them during the run.
+/// How much other sources send follows from the run: [`log_fits`] limits their packets then.
 fn logged_packets(scenario: &Contents<'_>) -> usize {
     let mut logged = 0u64;
-    let mut bulk = BTreeMap::new();
     for flow in scenario.flows {
         let active = active(flow, scenario.duration);
         let own = match (&flow.source, &flow.tcp) {
             (Source::Cbr(cbr), None) => packets(cbr.rate, active, cbr.packet),
             (Source::OnOff(on_off), None) => packets(on_off.rate, active, on_off.packet),
-            (Source::Bulk(_), Some(tcp)) => {
-                add_bulk(&mut bulk, scenario, flow, active, tcp.settings.packet_bytes());
-                0
-            }
             _ => 0,
         };
         // The flows of a group share a route, or have one each.
@@ -159,34 +154,7 @@ fn logged_packets(scenario: &Contents<'_>) -> usize {
         let hops: usize = flow.routes.iter().map(|[path, _]| path.len()).sum();
         logged = logged.saturating_add(each.saturating_mul(hops as u64));
     }
-    for data in bulk.into_values() {
-        // Retransmissions: a quarter of the packets.
-        logged = logged.saturating_add(data).saturating_add(data / 4);
-    }
     cast::index(logged)
-}
-
-/// Link, and narrowest link of a path.
-type Crossing = (usize, usize);
-
-/// Adds the data and acknowledgements of a group of bulk transfers to `bulk`. All transfers with
-/// the same narrowest link can send what it carries, and not more.
-fn add_bulk(
-    bulk: &mut BTreeMap<Crossing, u64>,
-    scenario: &Contents<'_>,
-    flow: &FlowConfig,
-    active: Span,
-    packet: u32,
-) {
-    let rate = |l: &usize| scenario.links[*l].spec.rate;
-    for [path, back] in &flow.routes {
-        let Some(narrowest) = path.iter().min_by_key(|l| rate(l)) else { continue };
-        let data = packets(rate(narrowest), active, Bytes(packet.into()));
-        for l in path.iter().chain(back) {
-            let most = bulk.entry((*l, *narrowest)).or_default();
-            *most = data.max(*most);
-        }
-    }
 }
 
 /// Longest time for which a group sends.
@@ -251,14 +219,14 @@ mod tests {
         assert!(text.contains("1000000 delays of UDP flows: 286"), "{text}");
     }
 
-    /// Runs of all kinds of sources whose packets are predicted, over one to three links.
+    /// Runs of sources with a rate of their own, then of bulk transfers as well, over one to three links.
     fn small_scenarios() -> Vec<Scenario> {
         let flows = [
-            json!({"source": "bulk", "count": 3}),
-            json!({"source": {"name": "bulk", "stop": "300ms"}, "tcp": "bbr"}),
             json!({"source": {"name": "cbr", "rate": "700kbit", "packet": "40B"}, "count": 2}),
             json!({"source": {"name": "cbr", "rate": "1mbit", "stop": "500ms"}}),
             json!({"source": {"name": "onoff", "rate": "3mbit", "packet": "100B"}, "count": 5}),
+            json!({"source": "bulk", "count": 3}),
+            json!({"source": {"name": "bulk", "stop": "300ms"}, "tcp": "bbr"}),
         ];
         let paths = [
             (json!(["a"]), json!([])),
@@ -314,7 +282,11 @@ mod tests {
                 outcome.columns.iter().filter(|(name, _)| is(name)).map(|(_, c)| len(c)).sum()
             };
             let rows = sum(&|name| name.starts_with("packet_log/") && name.ends_with("/left_s"));
-            assert!(rows > 0 && rows <= logged, "{rows} rows, predicted {logged}: {text}");
+            let known = !text.contains("bulk"); // the number of its packets is not predicted
+            assert!(
+                rows > 0 && (rows <= logged || !known),
+                "{rows} rows, predicted {logged}: {text}"
+            );
             assert!(logged <= 6 * rows, "{rows} rows, predicted {logged}: {text}");
             let series = ["series/", "links/", "groups/", "flows/"];
             let found = sum(&|name| series.iter().any(|kind| name.starts_with(kind))) as u64;
@@ -340,12 +312,8 @@ mod tests {
         let text = refusal(json!({"packet_log": true})).expect("312.5 million packets");
         assert!(text.contains("(312500001 packets in logs: 28"), "{text}");
         assert_eq!(refusal(json!({"packet_log": true, "duration": "100ms"})), None);
-        let flows = json!([{"name": "f", "path": ["a"], "count": 50_000}]);
-        let text = refusal(json!({"sample": "500us", "flows": flows.clone()})).expect("too many");
-        assert!(text.contains("values in time series"), "{text}");
-        let text = refusal(json!({"sample": "1600us", "flows": flows.clone()})).expect("4.2 GB");
-        assert!(text.contains("MB of memory, allowed: 4000 MB (50000 flows: "), "{text}");
-        assert_eq!(refusal(json!({"sample": "3ms", "flows": flows})), None);
+        let text = refusal(json!({"packet_log": true, "sample": "100us"})).expect("both");
+        assert!(text.contains("210000 values in time series: 3 MB"), "{text}");
     }
 
     #[test]
