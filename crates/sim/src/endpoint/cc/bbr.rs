@@ -7,14 +7,16 @@
 //!
 //! **Symbols** `BtlBw` (`bw`), `RTprop`, `pacing_gain`, `cwnd_gain`, `full_bw`, `prior_cwnd`.
 //!
-//! **Departures**: no detection of policers and no allowance for aggregated acks. The phase in
-//! which ProbeBw starts is drawn once per sender; later ones follow it by the golden ratio. A loss
-//! is signalled once per recovery. BBRv1 ignores ECN marks, so ECN is refused. The authors' sender
+//! **Departures**: no allowance for aggregated acks. The phase in which ProbeBw starts is drawn
+//! once per sender; later ones follow it by the golden ratio. Losses per ack, by which Linux reduces
+//! the window and detects policers (`cc/bbr_policer.rs`), are known with `rack` only; those that a
+//! timeout declares count with the next ack. BBRv1 ignores ECN marks, so ECN is refused. The authors' sender
 //! detects lost retransmissions by time (RACK); without `rack`, ours needs a timeout (RFC 6675), so
 //! its goodput under heavy random loss (1 % and more) is far lower.
 
 use super::bbr_bursts::with_bursts;
 use super::bbr_filter::WindowedMax;
+use super::bbr_policer::{AckEvents, PathCounters, PolicerDetector};
 use super::{
     CongestionControl, CongestionSignal, ControlParams, NewDataAck, ProcessedAck, RateEstimator,
     RateSample, RecoveryState, SentSegment, Window,
@@ -101,6 +103,9 @@ pub struct Bbr {
     was: RecoveryState,
     /// True if a loss was detected since the last ack.
     lost: bool,
+    /// True if a timeout has expired since the last ack.
+    timed_out: bool,
+    policer: PolicerDetector,
     /// True if the sender restarted from idle.
     restarted: bool,
     initial_window: u64,
@@ -132,6 +137,8 @@ impl Bbr {
             prior_cwnd: 0,
             was: RecoveryState::Open,
             lost: false,
+            timed_out: false,
+            policer: PolicerDetector::default(),
             restarted: false,
             initial_window: 0,
             draw,
@@ -163,9 +170,15 @@ impl Bbr {
         match self.mode {
             BbrState::Startup => self.params.startup_gain,
             BbrState::Drain => 1.0 / self.params.startup_gain,
+            BbrState::ProbeBw if self.policer.rate().is_some() => 1.0,
             BbrState::ProbeBw => CYCLE[self.phase],
             BbrState::ProbeRtt => 1.0,
         }
+    }
+
+    /// Bandwidth to send at, bytes of payload per second: the rate of a policer, or `BtlBw`.
+    fn bandwidth_in_use(&self) -> f64 {
+        self.policer.rate().unwrap_or(self.bw.get())
     }
 
     fn cwnd_gain(&self) -> f64 {
@@ -180,11 +193,11 @@ impl Bbr {
         self.full_rounds >= FULL.1
     }
 
-    /// Target inflight: `gain` bandwidth-delay products plus a small allowance, bytes.
-    fn inflight(&self, gain: f64, mss: u64) -> u64 {
+    /// Target inflight at `bw`: `gain` bandwidth-delay products plus a small allowance, bytes.
+    fn inflight(&self, bw: f64, gain: f64, mss: u64) -> u64 {
         match self.rtprop {
-            Some(rtt) if self.bw.get() > 0.0 => {
-                let products = gain * self.bw.get() * rtt.as_secs();
+            Some(rtt) if bw > 0.0 => {
+                let products = gain * bw * rtt.as_secs();
                 if self.params.tso {
                     let probing = self.mode == BbrState::ProbeBw && self.phase == 0;
                     return with_bursts(products, self.pacing_rate, mss, probing);
@@ -215,9 +228,9 @@ impl Bbr {
         let gain = self.pacing_gain();
         let due = self.rtprop.is_some_and(|rtt| now - self.phase_at > rtt);
         let next = if gain > 1.0 {
-            due && (lost || prior_flight >= self.inflight(gain, mss))
+            due && (lost || prior_flight >= self.inflight(self.bw.get(), gain, mss))
         } else if gain < 1.0 {
-            due || prior_flight <= self.inflight(1.0, mss)
+            due || prior_flight <= self.inflight(self.bw.get(), 1.0, mss)
         } else {
             due
         };
@@ -286,8 +299,39 @@ impl Bbr {
         self.prior_cwnd = if usual { window.cwnd } else { self.prior_cwnd.max(window.cwnd) };
     }
 
+    /// Detect a policer.
+    fn detect_policer(&mut self, ack: &ProcessedAck, sample: &RateSample, timed_out: bool) {
+        if sample.interval == Span::ZERO {
+            return;
+        }
+        let delivered = self.rates.delivered();
+        let counters = PathCounters { at: ack.now, delivered, lost: ack.lost };
+        let events = AckEvents {
+            round_start: self.round_start,
+            losses: ack.newly_lost > 0 || timed_out,
+            starved: sample.starved,
+            probe_bw: self.mode == BbrState::ProbeBw,
+        };
+        if self.policer.on_ack(counters, events) {
+            self.enter_probe_bw(ack.now);
+        }
+    }
+
+    /// Set the window for an ack that delivered `news` bytes.
     fn set_window(&mut self, window: &mut Window, ack: &ProcessedAck, news: u64) {
+        if news > 0 {
+            self.follow_delivery(window, ack, news);
+        }
+        if self.mode == BbrState::ProbeRtt {
+            window.cwnd = window.cwnd.min(LEAST * window.mss);
+        }
+        window.cwnd = window.cwnd.max(window.mss);
+    }
+
+    fn follow_delivery(&mut self, window: &mut Window, ack: &ProcessedAck, news: u64) {
         let before = std::mem::replace(&mut self.was, ack.state);
+        // An ack of n segments releases at most 2 n: what was lost is deducted first.
+        window.cwnd = window.cwnd.saturating_sub(ack.newly_lost).max(window.mss);
         if ack.state == RecoveryState::Recovery && before != RecoveryState::Recovery {
             (self.conserves, self.round_end) = (true, self.rates.delivered());
             window.cwnd = ack.flight; // what was delivered is added below
@@ -298,7 +342,7 @@ impl Bbr {
         if self.conserves {
             window.cwnd = window.cwnd.max(ack.flight + news);
         } else {
-            let target = self.inflight(self.cwnd_gain(), window.mss);
+            let target = self.inflight(self.bandwidth_in_use(), self.cwnd_gain(), window.mss);
             if self.path_is_full() {
                 window.cwnd = (window.cwnd + news).min(target);
             } else if window.cwnd < target || self.rates.delivered() < self.initial_window {
@@ -306,10 +350,6 @@ impl Bbr {
             }
             window.cwnd = window.cwnd.max(LEAST * window.mss);
         }
-        if self.mode == BbrState::ProbeRtt {
-            window.cwnd = window.cwnd.min(LEAST * window.mss);
-        }
-        window.cwnd = window.cwnd.max(window.mss);
     }
 }
 
@@ -333,7 +373,7 @@ impl CongestionControl for Bbr {
         self.save_cwnd(window);
         self.lost = true;
         if cause == CongestionSignal::Timeout {
-            self.full_bw = 0.0;
+            (self.full_bw, self.timed_out) = (0.0, true);
             (self.was, self.conserves) = (RecoveryState::Loss, false);
         }
         window.cwnd.max(2 * window.mss)
@@ -360,8 +400,10 @@ impl CongestionControl for Bbr {
         let sample = self.rates.take_sample(ack.now);
         let news = sample.map_or(0, |s| s.news);
         let lost = std::mem::take(&mut self.lost) || ack.state != RecoveryState::Open;
+        let timed_out = std::mem::take(&mut self.timed_out);
         if let Some(s) = &sample {
             self.update_bandwidth(s);
+            self.detect_policer(ack, s, timed_out);
             if self.mode == BbrState::ProbeBw {
                 self.advance_gain_cycle(ack.now, ack.flight + news, window.mss, lost);
             }
@@ -370,12 +412,14 @@ impl CongestionControl for Bbr {
         if self.mode == BbrState::Startup && self.path_is_full() {
             self.mode = BbrState::Drain;
         }
-        if self.mode == BbrState::Drain && ack.flight <= self.inflight(1.0, window.mss) {
+        if self.mode == BbrState::Drain
+            && ack.flight <= self.inflight(self.bw.get(), 1.0, window.mss)
+        {
             self.enter_probe_bw(ack.now);
         }
         self.update_rtprop(ack.now, sample.and_then(|s| s.rtt), window, ack.flight);
         self.restarted &= news == 0;
-        let rate = self.pacing_gain() * self.bw.get() * self.params.margin;
+        let rate = self.pacing_gain() * self.bandwidth_in_use() * self.params.margin;
         if rate > 0.0 && (self.path_is_full() || rate > self.pacing_rate) {
             self.pacing_rate = rate;
         }
@@ -386,7 +430,7 @@ impl CongestionControl for Bbr {
         if sent.was_idle && self.rates.on_app_limited() {
             self.restarted = true;
             if self.mode == BbrState::ProbeBw && self.bw.get() > 0.0 {
-                self.pacing_rate = self.bw.get() * self.params.margin;
+                self.pacing_rate = self.bandwidth_in_use() * self.params.margin;
             }
         }
         self.rates.on_sent(sent);

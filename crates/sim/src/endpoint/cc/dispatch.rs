@@ -119,9 +119,7 @@ impl ControlParams {
 }
 
 /// Congestion control algorithm.
-// Large variants are fine: the whole sender is boxed.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "the sender is boxed as a whole")]
 pub enum ControlAlgorithm {
     /// RFC 5681.
     Reno(Reno),
@@ -359,6 +357,7 @@ impl CongestionControl for AnyControl {
 #[cfg(test)]
 mod tests {
     use super::super::RecoveryState;
+    use super::super::testing::processed;
     use super::*;
     use crate::endpoint::tcp::{TCPS, parse};
     use sojourn_aqm::params::Setting::{Flag, Text};
@@ -410,7 +409,7 @@ mod tests {
             assert_eq!(c.release_time(), Time(gap));
             assert!(c.may_send(Time(gap)));
             let srtt = Some(Span::ms(50));
-            let ack = ProcessedAck { now: Time(1), delivered: 0, flight: 1_000, srtt, state: OPEN };
+            let ack = ProcessedAck { srtt, ..processed(Time(1), 0, 1_000, OPEN) };
             c.on_ack_processed(&mut WINDOW.clone(), &ack);
             assert_eq!(c.pacing_rate().map(f64::round), Some(second), "{name}, after an ack");
         }
@@ -469,7 +468,7 @@ mod tests {
         assert!(shown(&c).contains("prr_out: 1000"));
         for delivered in [2_000, 5_000] {
             let (state, srtt) = (RecoveryState::Recovery, None);
-            let ack = ProcessedAck { now: Time(1), delivered, flight: 8_000, srtt, state };
+            let ack = ProcessedAck { srtt, ..processed(Time(1), delivered, 8_000, state) };
             c.on_ack_processed(&mut WINDOW.clone(), &ack);
             assert!(shown(&c).contains(&format!("prr_delivered: {delivered}")), "{}", shown(&c));
         }
@@ -488,7 +487,7 @@ mod tests {
             let states = [RecoveryState::Recovery, RecoveryState::Open, RecoveryState::Open];
             for (delivered, state) in [1_000, 4_000, 6_000].into_iter().zip(states) {
                 let (now, flight, srtt) = (Time::ZERO, 1_000, None);
-                let ack = ProcessedAck { now, delivered, flight, srtt, state };
+                let ack = ProcessedAck { srtt, ..processed(now, delivered, flight, state) };
                 control.on_ack_processed(&mut w, &ack);
             }
             assert_eq!(w.cwnd, cwnd, "{variant}");

@@ -166,6 +166,7 @@ pub(crate) mod testing;
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::processed;
     use super::testing::{Calls, recorder};
     use super::*;
 
@@ -228,7 +229,7 @@ mod tests {
             let mut window = Window { cwnd: 2 * MSS, ssthresh: 9 * MSS, mss: MSS };
             let mut reports = |control: &mut External, ns, state| {
                 let (now, delivered, flight) = (Time(ns), 0, 0);
-                let ack = ProcessedAck { now, delivered, flight, srtt: None, state };
+                let ack = processed(now, delivered, flight, state);
                 control.on_ack_processed(&mut window, &ack);
                 calls.taken().len()
             };

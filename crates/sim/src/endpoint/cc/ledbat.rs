@@ -121,7 +121,7 @@ impl CongestionControl for Ledbat {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Delivery, deliver};
+    use super::super::testing::{Delivery, deliver, processed};
     use super::*;
 
     const MSS: u64 = 1_000;
@@ -195,16 +195,7 @@ mod tests {
         let rest = Delivery { seq: 5_001, flight: 5_000, state: RecoveryState::Loss, ..first };
         deliver(&mut l, &mut w, rest);
         assert_eq!(w.cwnd, 7_000, "5 kB in flight, 1 kB delivered, and a segment");
-        l.on_ack_processed(
-            &mut w,
-            &ProcessedAck {
-                now: sent,
-                delivered: 6_000,
-                flight: 0,
-                srtt: None,
-                state: RecoveryState::Open,
-            },
-        );
+        l.on_ack_processed(&mut w, &processed(sent, 6_000, 0, RecoveryState::Open));
         assert_eq!(w.cwnd, 7_000, "nothing was delivered");
         assert!(l.uses_delivery_hooks());
         l.reset();

@@ -11,6 +11,7 @@ pub mod bbr;
 pub mod bbr3;
 mod bbr_bursts;
 mod bbr_filter;
+mod bbr_policer;
 mod compound;
 mod cubic;
 mod dctcp;
@@ -109,9 +110,10 @@ pub enum CongestionSignal {
 }
 
 /// Loss recovery state of a sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RecoveryState {
     /// No known losses.
+    #[default]
     Open,
     /// Fast recovery, until `recover` is acknowledged (Reno: until any new data is acknowledged).
     Recovery,
@@ -137,7 +139,7 @@ pub struct SentSegment {
 }
 
 /// Ack after loss detection and window update, before anything is sent in response.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct ProcessedAck {
     /// Arrival time of the ack.
     pub now: Time,
@@ -149,6 +151,11 @@ pub struct ProcessedAck {
     pub srtt: Option<Span>,
     /// Loss recovery state.
     pub state: RecoveryState,
+    /// Payload bytes of this connection declared lost so far, retransmissions included; 0 without
+    /// RACK.
+    pub lost: u64,
+    /// Those of them that this ack showed.
+    pub newly_lost: u64,
 }
 
 /// Congestion control algorithm.

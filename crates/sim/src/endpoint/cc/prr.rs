@@ -94,6 +94,7 @@ impl Prr {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::processed;
     use super::*;
     use sojourn_aqm::units::Time;
 
@@ -115,13 +116,7 @@ mod tests {
         for i in 0..acks {
             pipe -= if again == Some(i) { 2 } else { 1 };
             prr.on_feedback(if advancing { i + 1 } else { 0 }, 100);
-            let ack = ProcessedAck {
-                now: Time::ZERO,
-                delivered: 0,
-                flight: pipe,
-                srtt: None,
-                state: RecoveryState::Recovery,
-            };
+            let ack = processed(Time::ZERO, 0, pipe, RecoveryState::Recovery);
             prr.on_ack_processed(&mut w, &ack, 1);
             let n = w.cwnd - pipe;
             prr.on_sent(RecoveryState::Recovery, n);
@@ -155,7 +150,8 @@ mod tests {
         let mut prr = Prr::default();
         prr.on_congestion(20_000, CongestionSignal::Loss);
         let (now, delivered, flight, srtt) = (Time::ZERO, 0, 19_000, None);
-        let ack = ProcessedAck { now, delivered, flight, srtt, state: RecoveryState::Recovery };
+        let ack =
+            ProcessedAck { srtt, ..processed(now, delivered, flight, RecoveryState::Recovery) };
         prr.on_ack_processed(&mut w, &ack, 0);
         assert_eq!(w.cwnd, 20_000);
         prr.on_sent(RecoveryState::Recovery, 1_000);
@@ -168,13 +164,7 @@ mod tests {
         let mut w = Window { cwnd: 3, ssthresh: 10, mss: 1 };
         let mut prr = Prr::default();
         prr.on_congestion(20, CongestionSignal::Loss);
-        let ack = ProcessedAck {
-            now: Time::ZERO,
-            delivered: 0,
-            flight: 3,
-            srtt: None,
-            state: RecoveryState::Open,
-        };
+        let ack = processed(Time::ZERO, 0, 3, RecoveryState::Open);
         assert!(prr.on_ack_processed(&mut w, &ack, 1));
         assert_eq!(w.cwnd, 10);
         prr.on_congestion(20, CongestionSignal::Loss);
@@ -196,7 +186,7 @@ mod tests {
         let (now, delivered, flight, srtt) = (Time::ZERO, 10, 10, None);
         prr.on_ack_processed(
             &mut w,
-            &ProcessedAck { now, delivered, flight, srtt, state: RecoveryState::Recovery },
+            &ProcessedAck { srtt, ..processed(now, delivered, flight, RecoveryState::Recovery) },
             10,
         );
         assert_eq!(w.cwnd, 10);
@@ -216,7 +206,7 @@ mod tests {
             prr.on_feedback(una, next);
             pipe -= 1;
             let (now, state) = (Time::ZERO, RecoveryState::Open);
-            let ack = ProcessedAck { now, delivered: 0, flight: pipe, srtt: None, state };
+            let ack = processed(now, 0, pipe, state);
             ended |= prr.on_ack_processed(&mut w, &ack, 1);
             let n = w.cwnd.saturating_sub(pipe);
             prr.on_sent(state, n);

@@ -23,5 +23,15 @@ pub(super) fn deliver(c: &mut impl CongestionControl, window: &mut Window, d: De
     c.on_sent(&SentSegment { now: sent, seq, end, retransmission, was_idle, state });
     c.on_delivered(now, seq, end);
     let srtt = Some(rtt);
-    c.on_ack_processed(window, &ProcessedAck { now, delivered: end, flight, srtt, state });
+    c.on_ack_processed(window, &ProcessedAck { srtt, ..processed(now, end, flight, state) });
+}
+
+/// Ack without a round-trip time and without losses.
+pub(in crate::endpoint) fn processed(
+    now: Time,
+    delivered: u64,
+    flight: u64,
+    state: RecoveryState,
+) -> ProcessedAck {
+    ProcessedAck { now, delivered, flight, state, ..ProcessedAck::default() }
 }

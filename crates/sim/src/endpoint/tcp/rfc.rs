@@ -202,6 +202,7 @@ impl<C: CongestionControl> RfcSender<C> {
             return self.on_syn_ack(now, ack, out);
         }
         let marks = self.take_marks(ack);
+        let lost_before = if C::HOOKED { self.lost_total() } else { 0 };
         if C::HOOKED {
             self.report_ack(now, ack, marks);
         }
@@ -223,7 +224,7 @@ impl<C: CongestionControl> RfcSender<C> {
             self.rack_recover(now, out);
         }
         if C::HOOKED {
-            self.report_processed_ack(now);
+            self.report_processed_ack(now, lost_before);
         }
         self.send_inlined(now, out);
     }

@@ -1,6 +1,9 @@
 //! Unit tests of [`Bbr`].
 
+mod losses;
+
 use super::*;
+use crate::endpoint::cc::testing;
 
 const MSS: u64 = 1_000;
 
@@ -41,8 +44,7 @@ fn recovery_conserves_packets_and_restores_the_window() {
     b.bw.add(0, 1_000_000.0); // 100 segments per round trip
     (b.mode, b.phase) = (BbrState::ProbeBw, 2);
     let mut w = Window { cwnd: 203 * MSS, ssthresh: u64::MAX, mss: MSS };
-    let ack =
-        |state, flight| ProcessedAck { now: Time(1), delivered: 0, flight, srtt: None, state };
+    let ack = |state, flight| testing::processed(Time(1), 0, flight, state);
     b.on_congestion(Time(1), &w, w.cwnd, CongestionSignal::Loss);
     b.set_window(&mut w, &ack(RecoveryState::Recovery, 150 * MSS), MSS);
     assert_eq!(w.cwnd, 151 * MSS, "one sent per delivered");
@@ -119,7 +121,7 @@ fn window(segments: u64) -> Window {
 }
 
 fn processed(ms: u64, delivered: u64, flight: u64, state: RecoveryState) -> ProcessedAck {
-    ProcessedAck { now: Time::ZERO + Span::ms(ms), delivered, flight, srtt: None, state }
+    testing::processed(Time::ZERO + Span::ms(ms), delivered, flight, state)
 }
 
 /// Deliver `segments` to the rate estimator, which then has no record of them.
@@ -131,12 +133,16 @@ fn deliver(b: &mut Bbr, segments: u64) {
 #[test]
 fn target_is_gain_times_bdp_and_three_segments() {
     let mut b = bbr(0.0);
-    assert_eq!(b.inflight(2.0, MSS), 20 * MSS, "the initial window before the first sample");
+    assert_eq!(
+        b.inflight(b.bw.get(), 2.0, MSS),
+        20 * MSS,
+        "the initial window before the first sample"
+    );
     b.bw.add(0, 1_000_000.0);
-    assert_eq!(b.inflight(1.0, MSS), 103 * MSS);
-    assert_eq!(b.inflight(1.25, MSS), 128 * MSS);
+    assert_eq!(b.inflight(b.bw.get(), 1.0, MSS), 103 * MSS);
+    assert_eq!(b.inflight(b.bw.get(), 1.25, MSS), 128 * MSS);
     b.rtprop = None;
-    assert_eq!(b.inflight(1.0, MSS), 10 * MSS, "no round-trip time is known");
+    assert_eq!(b.inflight(b.bw.get(), 1.0, MSS), 10 * MSS, "no round-trip time is known");
 }
 
 /// With bursts as in Linux, 100 segments become 106; two more in the phase that probes for more.
@@ -147,7 +153,7 @@ fn bursts_take_two_segments_more_in_the_probing_phase() {
     {
         let mut b = probing(phase);
         (b.mode, b.params.tso) = (mode, true);
-        assert_eq!(b.inflight(1.0, MSS), segments * MSS, "{mode:?} {phase}");
+        assert_eq!(b.inflight(b.bw.get(), 1.0, MSS), segments * MSS, "{mode:?} {phase}");
     }
 }
 
@@ -369,8 +375,10 @@ fn conservation_keeps_the_window_at_least_at_the_flight() {
     b.set_window(&mut w, &ack(100, RecoveryState::Recovery), 2 * MSS);
     assert_eq!(w.cwnd, 164 * MSS, "the target again");
     b.set_window(&mut w, &ack(100, RecoveryState::Open), 0);
-    assert_eq!(w.cwnd, 200 * MSS, "as before the recovery");
-    b.set_window(&mut w, &ack(0, RecoveryState::Recovery), 0);
+    assert_eq!(w.cwnd, 164 * MSS, "an ack that delivers nothing changes nothing");
+    b.set_window(&mut w, &ack(100, RecoveryState::Open), MSS);
+    assert_eq!(w.cwnd, 201 * MSS, "as before the recovery, and what was delivered");
+    b.set_window(&mut w, &ack(0, RecoveryState::Recovery), MSS);
     assert_eq!(w.cwnd, MSS, "at least one segment");
 }
 

@@ -4,6 +4,7 @@ mod cycle;
 
 use super::*;
 use crate::endpoint::cc::rate::LostSegment;
+use crate::endpoint::cc::testing::processed;
 
 const MSS: u64 = 1_000;
 
@@ -38,7 +39,7 @@ fn sample(rate: f64, prior_delivered: u64) -> RateSample {
 }
 
 fn ack(now: Time, flight: u64, state: RecoveryState) -> ProcessedAck {
-    ProcessedAck { now, delivered: 0, flight: flight * MSS, srtt: None, state }
+    processed(now, 0, flight * MSS, state)
 }
 
 /// Retransmission at 1 s of one of `in_flight` segments, of which `lost` were lost.

@@ -1,6 +1,7 @@
 //! Rule by rule, with segments of 1440 B in packets of 1500 B.
 
 use super::*;
+use crate::endpoint::cc::testing::processed;
 
 const MSS: u64 = 1_440;
 const MS: u64 = 1_000_000;
@@ -39,7 +40,7 @@ fn ack_with(p: &mut Prague, w: &mut Window, ms: u64, news: u64, marked: u64, fli
     p.on_ecn_feedback(base + all + 1, all, marked * MSS, base + all + w.cwnd + 1);
     p.on_delivered(now, base, base + all);
     let flight = flight * MSS;
-    let ack = ProcessedAck { now, delivered: base + all, flight, srtt: None, state };
+    let ack = processed(now, base + all, flight, state);
     p.on_ack_processed(w, &ack);
 }
 
@@ -55,7 +56,7 @@ fn ack_after(p: &mut Prague, w: &mut Window, ms: u64, rtt: u64, bytes: u64) {
     let end = seq + bytes;
     p.on_sent(&SentSegment { now: sent, seq, end, retransmission, was_idle: true, state });
     p.on_delivered(now, seq, end);
-    let ack = ProcessedAck { now, delivered: end, flight: 0, srtt: None, state };
+    let ack = processed(now, end, 0, state);
     p.on_ack_processed(w, &ack);
 }
 
@@ -234,7 +235,7 @@ fn nothing_grows_until_a_loss_is_repaired() {
         p.usage.update(true, 0, u64::MAX, 0);
         p.on_delivered(Time(50 * MS), 0, MSS);
         let now = Time(50 * MS);
-        let ack = ProcessedAck { now, delivered: MSS, flight: w.cwnd, srtt: None, state };
+        let ack = processed(now, MSS, w.cwnd, state);
         p.on_ack_processed(&mut w, &ack);
         assert_eq!(p.fractional_window(), 40.0);
     }
@@ -250,7 +251,7 @@ fn a_timeout_keeps_the_threshold_and_the_window_grows_by_a_segment_per_ack() {
     for cwnd in [2, 3] {
         let state = RecoveryState::Loss;
         let now = Time(60 * MS);
-        let ack = ProcessedAck { now, delivered: 0, flight: 0, srtt: None, state };
+        let ack = processed(now, 0, 0, state);
         p.on_ack_processed(&mut w, &ack);
         assert_eq!(w.cwnd, cwnd * MSS);
     }
@@ -417,7 +418,7 @@ fn an_unused_window_does_not_grow() {
         });
         p.on_delivered(Time(100 * MS), 1, 1 + MSS);
         let (now, state) = (Time(100 * MS), RecoveryState::Open);
-        let ack = ProcessedAck { now, delivered: MSS, flight: 0, srtt: None, state };
+        let ack = processed(now, MSS, 0, state);
         p.on_ack_processed(&mut w, &ack);
         assert_eq!(p.fractional_window() > 40.0, grows, "{flight}");
     }
@@ -430,7 +431,7 @@ fn a_window_that_is_full_when_an_ack_arrives_grows_with_the_next() {
         let (mut p, mut w) = prague(40.0, 50);
         p.on_ecn_feedback(0, 0, 0, 100 * MSS);
         let (now, flight, state) = (Time(50 * MS), flight * MSS, RecoveryState::Open);
-        let ack = ProcessedAck { now, delivered: 0, flight, srtt: None, state };
+        let ack = processed(now, 0, flight, state);
         p.on_ack_processed(&mut w, &ack);
         ack_after(&mut p, &mut w, 60, 50, MSS);
         assert_eq!(p.fractional_window() > 40.0, grows, "{flight}");
@@ -449,7 +450,7 @@ fn a_sender_at_one_segment_per_round_trip_stays_there() {
         p.on_ecn_feedback(end, MSS, 0, end);
         p.on_delivered(sent + Span::ms(50), seq, end);
         let (now, delivered) = (sent + Span::ms(50), end - 1);
-        let ack = ProcessedAck { now, delivered, flight: 0, srtt: None, state };
+        let ack = processed(now, delivered, 0, state);
         p.on_ack_processed(&mut w, &ack);
     }
     near(p.rate, 12_500.0);

@@ -36,8 +36,14 @@ impl<C: CongestionControl> RfcSender<C> {
         }
     }
 
-    /// Report the state after an ack was processed.
-    pub(super) fn report_processed_ack(&mut self, now: Time) {
+    /// Payload bytes declared lost in this connection; 0 without RACK.
+    pub(super) fn lost_total(&self) -> u64 {
+        self.rack.as_ref().map_or(0, |order| order.lost_total())
+    }
+
+    /// Report the state after an ack was processed, before which `lost_before` bytes were declared
+    /// lost.
+    pub(super) fn report_processed_ack(&mut self, now: Time, lost_before: u64) {
         if !self.control.uses_delivery_hooks() {
             return;
         }
@@ -47,6 +53,8 @@ impl<C: CongestionControl> RfcSender<C> {
             flight: self.bytes_in_network(),
             srtt: self.rtt.srtt(),
             state: self.state,
+            lost: self.lost_total(),
+            newly_lost: self.lost_total() - lost_before,
         };
         self.control.on_ack_processed(&mut self.window, &settled);
     }

@@ -39,6 +39,10 @@ pub(super) struct RackState {
     /// Lost segments not yet retransmitted, ordered by sequence number.
     lost: VecDeque<(u64, u64)>,
     lost_bytes: u64,
+    /// Bytes declared lost in this connection.
+    lost_total: u64,
+    /// True if the last ack showed the loss of a retransmission.
+    lost_again: bool,
     /// Number of the next transmission.
     next: u64,
     /// All transmissions with lower numbers are delivered or lost, or wait for `due`.
@@ -51,6 +55,15 @@ pub(super) struct RackState {
     /// Time at which the transmissions that wait for its end are lost; [`Time::NEVER`] if none
     /// waits.
     due: Time,
+}
+
+/// Transmission times of the oldest segments that an ack newly reports as delivered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct OldestDelivered {
+    /// Of segments sent once.
+    fresh: Option<Time>,
+    /// Of retransmissions.
+    again: Option<Time>,
 }
 
 /// Data that the receiver is known to have.
@@ -95,6 +108,18 @@ impl RackState {
         self.lost_bytes
     }
 
+    /// Bytes declared lost in this connection, retransmissions included.
+    pub fn lost_total(&self) -> u64 {
+        self.lost_total
+    }
+
+    /// Time of the last transmission of the segment at `una`, if it is in flight.
+    fn head_sent_at(&self, una: u64) -> Option<Time> {
+        let at_head = |sent: &&SentRange| sent.start <= una && una < sent.end;
+        let head = self.fresh.front().filter(at_head);
+        head.or_else(|| self.again.iter().rev().find(at_head)).map(|sent| sent.at)
+    }
+
     /// Remove and return the lowest lost segment, which the caller retransmits.
     pub fn take_lost(&mut self) -> Option<(u64, u64)> {
         let (start, end) = self.lost.pop_front()?;
@@ -108,15 +133,14 @@ impl RackState {
     }
 
     /// Update from cumulative ack `una` and SACK scoreboard `board`. Without `patience`, the
-    /// reordering window is 0. Returns when the oldest of the newly delivered segments was sent;
-    /// retransmissions count if there is no other.
+    /// reordering window is 0.
     pub fn on_ack(
         &mut self,
         now: Time,
         una: u64,
         board: &Scoreboard,
         patience: bool,
-    ) -> Option<Time> {
+    ) -> OldestDelivered {
         let known = ReceivedData { una, board };
         if !self.lost.is_empty() {
             // Declared lost but delivered: the timeout was spurious.
@@ -159,6 +183,7 @@ impl RackState {
             if let Some(sent) = first.and_then(|i| which.remove(i)) {
                 self.lost.push_front((sent.start, sent.end));
                 self.lost_bytes += sent.end - sent.start;
+                self.lost_total += sent.end - sent.start;
             }
         }
         let settled = std::mem::replace(&mut self.settled, self.next);
@@ -166,12 +191,19 @@ impl RackState {
         (self.settled, self.due) = (settled, Time::NEVER);
     }
 
-    /// Remove delivered and lost segments; returns when the first delivered one was sent. A segment
-    /// is lost `wait` after its transmission.
-    fn settle(&mut self, now: Time, known: ReceivedData<'_>, wait: Option<Span>) -> Option<Time> {
-        let RackState { fresh, again, lost, lost_bytes, settled, .. } = self;
-        let (mut due, mut oldest) = (Time::NEVER, None);
-        for which in [fresh, again] {
+    /// Remove delivered and lost segments. A segment is lost `wait` after its transmission.
+    fn settle(
+        &mut self,
+        now: Time,
+        known: ReceivedData<'_>,
+        wait: Option<Span>,
+    ) -> OldestDelivered {
+        let RackState { fresh, again, lost, lost_bytes, lost_total, settled, .. } = self;
+        let (mut due, mut oldest) = (Time::NEVER, OldestDelivered::default());
+        self.lost_again = false;
+        for (which, oldest, repeated) in
+            [(fresh, &mut oldest.fresh, false), (again, &mut oldest.again, true)]
+        {
             while let Some(sent) = which.front().copied() {
                 let arrived = known.contains(sent.start, sent.end);
                 if sent.number >= *settled && !(arrived && sent.end <= known.una) {
@@ -190,6 +222,8 @@ impl RackState {
                     let at = lost.partition_point(|(start, _)| *start < sent.start);
                     lost.insert(at, (sent.start, sent.end));
                     *lost_bytes += sent.end - sent.start;
+                    *lost_total += sent.end - sent.start;
+                    self.lost_again |= repeated;
                 }
             }
         }
@@ -205,15 +239,32 @@ impl<C: CongestionControl> RfcSender<C> {
         let patience = few && self.state == RecoveryState::Open;
         let Some(order) = &mut self.rack else { return };
         let oldest = order.on_ack(now, una, &self.scoreboard, patience);
-        if let Some(sent) = oldest.filter(|_| self.rtt.is_per_ack()) {
+        if !self.rtt.is_per_ack() {
+            return;
+        }
+        // As in Linux, a selective ack of data sent before the head of the queue was last sent
+        // restarts the timer: the answer to the head cannot have come yet.
+        let before_head =
+            |sent: Time| order.head_sent_at(una).is_some_and(|head_sent| sent < head_sent);
+        let restarts = una == self.snd_una && oldest.fresh.is_some_and(before_head);
+        if let Some(sent) = oldest.fresh.or(oldest.again) {
             self.rtt.sample_per_ack(now - sent, una, self.snd_nxt);
+        }
+        if restarts && self.timer != Time::NEVER {
+            self.timer = now + self.rtt.rto();
         }
     }
 
-    /// Start recovery if a segment is lost. If one may only be late, set the timer.
+    /// Start recovery if a segment is lost. If one may only be late, set the timer. After a timeout
+    /// the loss of a retransmission is a new congestion signal (RFC 5681 §4.3).
     pub(super) fn rack_recover(&mut self, now: Time, out: &mut Vec<Segment>) {
         let Some(order) = &self.rack else { return };
-        if self.state == RecoveryState::Open && order.lost_bytes() > 0 {
+        let starts = match self.state {
+            RecoveryState::Open => true,
+            RecoveryState::Recovery => false,
+            RecoveryState::Loss => order.lost_again,
+        };
+        if starts && order.lost_bytes() > 0 {
             self.fast_retransmit(now, out);
         } else if order.due() != Time::NEVER {
             // Not the earlier of both: that could be a former end of the reordering window.

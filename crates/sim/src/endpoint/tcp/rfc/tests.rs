@@ -2,6 +2,7 @@
 
 mod ecn;
 mod push;
+mod rack;
 mod recovery;
 mod sack;
 

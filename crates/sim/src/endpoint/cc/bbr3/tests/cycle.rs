@@ -105,7 +105,7 @@ fn an_ack_goes_through_the_whole_model() {
     assert!(after(98 * MSS + 1).path.is_cwnd_limited());
     b.restarted = true;
     let (now, state) = (Time(1_200_000_000), RecoveryState::Open);
-    let mut ack = ProcessedAck { now, delivered: 0, flight: 0, srtt: None, state };
+    let mut ack = processed(now, 0, 0, state);
     b.on_ack_processed(&mut window(100), &ack);
     assert!(b.restarted, "no new data was delivered");
     b.on_sent(&SentSegment {

@@ -1,0 +1,45 @@
+//! RACK in the sender: lost retransmissions and the retransmission timer.
+
+use super::*;
+
+const LINUX: &[(&str, &str)] = &[("rack", "true"), ("rtt_per_ack", "true"), ("rto_min", "200ms")];
+
+/// RFC 5681 section 4.3: after a timeout the loss of a retransmission reduces the window once more
+/// and starts a recovery, which sends no faster than data is delivered.
+#[test]
+fn a_retransmission_lost_after_a_timeout_starts_a_recovery() {
+    let mut t = Test::new("sack", LINUX);
+    t.write(100, 10_000);
+    t.timer(1_200);
+    assert_eq!((t.sender.state, t.sender.stats().timeouts), (Loss, 1));
+    t.sender.window.cwnd = 3_000;
+    t.ack(1_300, 1_001, &[]);
+    t.calls();
+    t.sent();
+    // Retransmitted in this order: 1001, 2001, 3001. The first is lost, the second is delivered.
+    t.ack(1_400, 1_001, &[(2_001, 3_001)]);
+    assert_eq!(t.sender.state, Recovery);
+    let reductions = t.calls().into_iter().filter(|c| matches!(c, Call::Congestion(..)));
+    assert_eq!(reductions.count(), 1);
+    assert_eq!(t.sent(), [1_001], "the lost retransmission, before other lost data");
+    // In a recovery the loss of a retransmission is no new signal.
+    t.ack(1_410, 1_001, &[(2_001, 4_001)]);
+    assert_eq!((t.sender.state, t.sender.window.cwnd), (Recovery, 1_500));
+}
+
+/// Linux, `tcp_clean_rtx_queue`: a selective ack of data that was sent before the head's last
+/// transmission restarts the timer.
+#[test]
+fn a_selective_ack_of_older_data_restarts_the_timer() {
+    let mut t = Test::new("sack", LINUX);
+    t.write(100, 5_000);
+    t.ack(200, 1, &[(1_001, 2_001)]);
+    assert_eq!((t.sender.state, t.sent().last().copied()), (Recovery, Some(1)));
+    let rto = t.sender.rto();
+    assert_eq!(t.sender.timer(), at(200) + rto, "a full timeout for the retransmission");
+    t.ack(250, 1, &[(1_001, 3_001)]);
+    assert_eq!(t.sender.timer(), at(250) + t.sender.rto(), "sent before the retransmission");
+    let timer = t.sender.timer();
+    t.ack(260, 1, &[(1_001, 3_001)]);
+    assert_eq!(t.sender.timer(), timer, "nothing new");
+}
