@@ -93,8 +93,8 @@ params! {
         abc_limit: u64 = 1, [1 => 2], "L", [];
         /// If true, receivers acknowledge as in Linux: the delay follows the gaps between segments,
         /// from delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause
-        /// or a duplicate, 2 after a mark, and those with PSH (the last of a burst) are
-        /// acknowledged at once. Needs delayed_ack; rfc only.
+        /// or a duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those
+        /// that let the receive window grow are acknowledged at once. Needs delayed_ack; rfc only.
         linux_acks: bool = false, [], "", [];
         /// If true, segments are paced (at two windows per round trip in slow start, then 1.2)
         /// instead of sent in bursts; auto: only for bbr, bbr3 and prague, which set their own
@@ -116,8 +116,9 @@ params! {
         /// If true, a loss reduces the window itself, as in Linux; if false, the data in flight
         /// (RFC 5681 equation 4), which is less by up to a segment and what is lost; rfc only.
         reduce_cwnd: bool = false, [], "", [];
-        /// If true, the first slow start ends when round-trip times grow (HyStart++, RFC 9406);
-        /// auto: only for cubic (RFC 9438). For cubic and Reno's window in rfc.
+        /// If true, slow start ends when round-trip times grow (HyStart++, RFC 9406; Linux's HyStart
+        /// with variant = "linux" of cubic); auto: only for cubic (RFC 9438). For cubic and Reno's
+        /// window in rfc.
         hystart: Option<bool> = None, [], "", ["hystart++", "hystartpp"];
     }
 }

@@ -11,8 +11,9 @@
 //! after a reduction is two segments, for marks and losses alike. The window grows only if it was
 //! full when the ack arrived (application-limited flows, §4.2). `variant = "linux"` grows as Linux
 //! does: by whole segments, so that the Reno estimate acts up to a round trip later, with a slope
-//! that stays constant; the target is the least round-trip time ahead, not the smoothed one; and a
-//! timeout forgets `W_max`.
+//! that stays constant; the target is the least round-trip time ahead, not the smoothed one; a
+//! timeout forgets `W_max`; and slow start has Linux's HyStart (`cubic/hystart.rs`), which ends it
+//! at once, instead of HyStart++.
 
 use super::{
     CongestionControl, CongestionSignal, ControlParams, NewDataAck, Reno, SentSegment, Window,
@@ -23,7 +24,9 @@ use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 use sojourn_aqm::{choice, params};
 
+mod hystart;
 mod linux;
+use hystart::LinuxHyStart;
 use linux::LinuxGrowth;
 
 choice! {
@@ -89,6 +92,10 @@ pub struct Cubic {
     last_sent: Time,
     /// State of the variant of Linux, in place of `stage`, `w_max` and `rest`.
     linux: Option<LinuxGrowth>,
+    /// HyStart of the variant of Linux, unless it is disabled.
+    hystart: Option<LinuxHyStart>,
+    /// True if segments are paced.
+    paced: bool,
 }
 
 impl Cubic {
@@ -99,6 +106,8 @@ impl Cubic {
         Cubic {
             params,
             linux,
+            hystart: None,
+            paced: false,
             slow_start,
             stage: None,
             w_max: 0.0,
@@ -140,16 +149,33 @@ impl Epoch {
 impl CongestionControl for Cubic {
     fn new(control: &ControlParams, common: &CommonParams, _: &mut dyn Random) -> Cubic {
         let ControlParams::Cubic(own) = control else { unreachable!("chosen by name") };
-        Cubic::of(own.clone(), common.abc_limit)
+        let cubic = Cubic::of(own.clone(), common.abc_limit);
+        let used = cubic.linux.is_some() && common.hystart == Some(true);
+        let hystart = used.then(LinuxHyStart::default);
+        Cubic { hystart, paced: common.pacing == Some(true), ..cubic }
     }
 
     fn reset(&mut self) {
-        *self = Cubic::of(self.params.clone(), self.slow_start.limit());
+        let hystart = self.hystart.as_ref().map(|_| LinuxHyStart::default());
+        let fresh = Cubic::of(self.params.clone(), self.slow_start.limit());
+        *self = Cubic { hystart, paced: self.paced, ..fresh };
+    }
+
+    fn on_ecn_feedback(&mut self, ack: u64, bytes: u64, _: u64, next: u64) {
+        if let Some(hystart) = self.hystart.as_mut().filter(|_| bytes > 0) {
+            hystart.on_feedback(ack, next);
+        }
     }
 
     fn on_ack(&mut self, window: &mut Window, acked: &NewDataAck) {
         if let Some(linux) = &mut self.linux {
             linux.on_rtt(acked.rtt);
+        }
+        let paced = self.paced;
+        if let Some(hystart) = self.hystart.as_mut().filter(|_| window.is_in_slow_start())
+            && hystart.update(acked.at, window, acked.srtt, paced)
+        {
+            window.ssthresh = window.cwnd;
         }
         if !acked.window_was_full(window) {
             return;
@@ -205,6 +231,11 @@ impl CongestionControl for Cubic {
         if let Some(linux) = &mut self.linux {
             let cwnd = window.cwnd / window.mss;
             linux.reduce(&self.params, cwnd, cause == CongestionSignal::Timeout);
+            match &mut self.hystart {
+                Some(hystart) if cause == CongestionSignal::Timeout => hystart.restart(),
+                Some(hystart) => hystart.end(),
+                None => {}
+            }
             let whole = cast::trunc(flight as f64 / window.mss as f64 * left);
             return whole.max(2) * window.mss;
         }
@@ -214,6 +245,9 @@ impl CongestionControl for Cubic {
     }
 
     fn on_sent(&mut self, sent: &SentSegment) {
+        if let Some(hystart) = self.hystart.as_mut().filter(|_| !sent.retransmission) {
+            hystart.on_sent(sent.now, sent.end);
+        }
         if let Some(linux) = self.linux.as_mut().filter(|_| sent.was_idle) {
             linux.shift(sent.now - self.last_sent, sent.now);
         }

@@ -1,6 +1,7 @@
 //! Any congestion control, with optional pacer, PRR and HyStart++. The sender uses it for all flows
 //! except plain Reno.
 
+use super::cubic::CubicVariant;
 use super::{
     Bbr, Bbr3, Bbr3Params, BbrParams, Compound, CompoundParams, CongestionControl,
     CongestionSignal, Cubic, CubicParams, Dctcp, DctcpParams, External, ExternalParams, HyStart,
@@ -221,7 +222,8 @@ impl CongestionControl for AnyControl {
         };
         let pacer = (common.pacing == Some(true)).then(Pacer::default);
         let prr = common.prr.then(Prr::default);
-        let hystart = (common.hystart == Some(true)).then(HyStart::default);
+        let own = matches!(control, ControlParams::Cubic(c) if c.variant == CubicVariant::Linux);
+        let hystart = (common.hystart == Some(true) && !own).then(HyStart::default);
         AnyControl { algorithm, pacer, prr, hystart, delivered: 0 }
     }
 

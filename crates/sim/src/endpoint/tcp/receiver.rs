@@ -3,6 +3,7 @@
 //! Shared by both profiles, which differ in one case; see [`Receiver::on_segment`].
 
 mod linux_acks;
+mod linux_window;
 
 use self::linux_acks::LinuxAcks;
 use super::params::{EcnFeedback, LossRecovery, Profile, TcpParams, resolved};

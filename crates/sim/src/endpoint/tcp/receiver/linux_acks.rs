@@ -10,6 +10,7 @@
 use super::super::params::EcnFeedback;
 use super::super::{Ack, Segment};
 use super::Receiver;
+use super::linux_window::LinuxWindow;
 use sojourn_aqm::units::{Span, Time};
 
 /// Most segments that are acknowledged at once after the start, a pause or a duplicate.
@@ -33,13 +34,14 @@ pub struct LinuxAcks {
     /// Time of the SYN.
     syn: Time,
     rtt: Span,
+    window: LinuxWindow,
 }
 
 impl LinuxAcks {
     /// Create the state for a new connection, with delays of at least `least`.
     pub fn new(least: Span) -> LinuxAcks {
-        let (ato, rtt) = (Span::ZERO, Span::ZERO);
-        LinuxAcks { least, ato, quick: 0, heard: Time::ZERO, syn: Time::ZERO, rtt }
+        let (ato, rtt, window) = (Span::ZERO, Span::ZERO, LinuxWindow::new());
+        LinuxAcks { least, ato, quick: 0, heard: Time::ZERO, syn: Time::ZERO, rtt, window }
     }
 
     /// Start anew.
@@ -65,6 +67,13 @@ impl LinuxAcks {
             self.ato = Span(self.ato.0 / 2 + gap.0).min(self.rto());
         } else if gap > self.rto() {
             self.quick = self.quick.max(MAX_QUICK);
+        }
+    }
+
+    /// Note a segment of `len` bytes that had not arrived before; `next` is the next expected byte.
+    pub fn on_new_data(&mut self, now: Time, len: u64, next: u64) {
+        if self.window.on_data(now, len, next, self.rtt) {
+            self.quick |= 1;
         }
     }
 
@@ -128,9 +137,16 @@ impl Receiver {
         } else if seg.seq < self.next {
             linux.on_duplicate();
         }
-        if self.feedback == EcnFeedback::Rfc3168 && self.marked && !self.echo {
+        if !seg.syn && (in_order || seg.seq >= self.next) {
+            linux.on_new_data(now, u64::from(seg.len), self.next);
+        }
+        // The sender has confirmed earlier marks, so that this is the first one of another echo.
+        let first = !self.echo || self.answered;
+        if self.feedback == EcnFeedback::Rfc3168 && self.marked && first {
             linux.on_mark();
         }
+        // The window of a sender that reduces it may be a single segment.
+        let delayable = delayable && !seg.cwr;
         if delayable && !seg.push && !linux.is_quick() && self.due == Time::NEVER {
             self.due = now + linux.delay();
             return None;
@@ -289,6 +305,40 @@ mod tests {
             assert!(r.on_segment(at(55), &segment(seq), false).is_some());
         }
         assert!(r.on_segment(at(55), &segment(next + 18), false).is_none());
+    }
+
+    /// Segments of 1000 bytes, 40 in each round trip of 50 ms.
+    #[test]
+    fn segments_are_acknowledged_at_once_while_the_window_grows() {
+        let (mut r, mut next) = receiver();
+        let mut round = |r: &mut Receiver, ms| {
+            let acks = (0..40).filter(|_| {
+                let seg = Segment { len: 1_000, ..segment(next) };
+                next += 1_000;
+                r.on_segment(at(ms), &seg, false).is_some()
+            });
+            acks.count()
+        };
+        assert_eq!(round(&mut r, 60), 20, "every second one");
+        assert_eq!(round(&mut r, 110), 40, "more than the 10 that were expected");
+        assert_eq!(round(&mut r, 120), 40);
+    }
+
+    #[test]
+    fn cwr_and_the_first_mark_after_it_are_acknowledged_at_once() {
+        let (mut r, next) = receiver();
+        let mut take = |i, cwr, ce| {
+            let seg = Segment { cwr, ..segment(next + i) };
+            r.on_segment(at(51), &seg, ce).map(|ack| ack.ece)
+        };
+        assert_eq!(take(0, false, true), Some(true));
+        assert_eq!([take(1, false, false), take(2, false, true)], [Some(true), None], "two quick");
+        assert_eq!(take(3, false, false), Some(true), "every second one");
+        assert_eq!(take(4, true, false), Some(false), "CWR ends the echo");
+        assert_eq!(take(5, false, false), None);
+        assert_eq!(take(6, true, true), Some(true));
+        assert_eq!(take(7, true, true), Some(true), "a mark with CWR is a first mark");
+        assert_eq!(take(8, false, false), Some(true), "so one more is quick");
     }
 
     #[test]
