@@ -130,8 +130,8 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     linux_acks: bool | None = None
     """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
     delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
-    duplicate, 2 after a mark, and those with PSH (the last of a burst) are acknowledged at once.
-    Needs delayed_ack; rfc only. Flag; default false.
+    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
+    receive window grow are acknowledged at once. Needs delayed_ack; rfc only. Flag; default false.
     """
 
     pacing: bool | Literal["auto"] | None = None
@@ -169,9 +169,9 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     """
 
     hystart: bool | Literal["auto"] | None = None
-    """If true, the first slow start ends when round-trip times grow (HyStart++, RFC 9406); auto:
-    only for cubic (RFC 9438). For cubic and Reno's window in rfc. Flag or auto; default auto; also
-    called hystart++, hystartpp.
+    """If true, slow start ends when round-trip times grow (HyStart++, RFC 9406; with variant =
+    "linux" of cubic Linux's HyStart); auto: only for cubic (RFC 9438). For cubic and Reno's window
+    in rfc. Flag or auto; default auto; also called hystart++, hystartpp.
     """
 
 
@@ -546,8 +546,8 @@ class LinuxBbr(Bbr, kw_only=True, frozen=True, tag="linux_bbr"):
     linux_acks: bool | None = None
     """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
     delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
-    duplicate, 2 after a mark, and those with PSH (the last of a burst) are acknowledged at once.
-    Needs delayed_ack; rfc only. Flag; default true.
+    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
+    receive window grow are acknowledged at once. Needs delayed_ack; rfc only. Flag; default true.
     """
 
     rack: bool | None = None
@@ -601,8 +601,8 @@ class LinuxCubic(Cubic, kw_only=True, frozen=True, tag="linux_cubic"):
     linux_acks: bool | None = None
     """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
     delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
-    duplicate, 2 after a mark, and those with PSH (the last of a burst) are acknowledged at once.
-    Needs delayed_ack; rfc only. Flag; default true.
+    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
+    receive window grow are acknowledged at once. Needs delayed_ack; rfc only. Flag; default true.
     """
 
     prr: bool | None = None
@@ -660,8 +660,8 @@ class LinuxDctcp(Dctcp, kw_only=True, frozen=True, tag="linux_dctcp"):
     linux_acks: bool | None = None
     """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
     delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
-    duplicate, 2 after a mark, and those with PSH (the last of a burst) are acknowledged at once.
-    Needs delayed_ack; rfc only. Flag; default true.
+    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
+    receive window grow are acknowledged at once. Needs delayed_ack; rfc only. Flag; default true.
     """
 
     prr: bool | None = None
@@ -714,8 +714,8 @@ class LinuxReno(Sack, kw_only=True, frozen=True, tag="linux_reno"):
     linux_acks: bool | None = None
     """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
     delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
-    duplicate, 2 after a mark, and those with PSH (the last of a burst) are acknowledged at once.
-    Needs delayed_ack; rfc only. Flag; default true.
+    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
+    receive window grow are acknowledged at once. Needs delayed_ack; rfc only. Flag; default true.
     """
 
     prr: bool | None = None

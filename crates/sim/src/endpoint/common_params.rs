@@ -116,8 +116,8 @@ params! {
         /// If true, a loss reduces the window itself, as in Linux; if false, the data in flight
         /// (RFC 5681 equation 4), which is less by up to a segment and what is lost; rfc only.
         reduce_cwnd: bool = false, [], "", [];
-        /// If true, slow start ends when round-trip times grow (HyStart++, RFC 9406; Linux's HyStart
-        /// with variant = "linux" of cubic); auto: only for cubic (RFC 9438). For cubic and Reno's
+        /// If true, slow start ends when round-trip times grow (HyStart++, RFC 9406; with variant =
+        /// "linux" of cubic Linux's HyStart); auto: only for cubic (RFC 9438). For cubic and Reno's
         /// window in rfc.
         hystart: Option<bool> = None, [], "", ["hystart++", "hystartpp"];
     }
