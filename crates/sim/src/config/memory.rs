@@ -136,8 +136,8 @@ fn total(parts: &[Part]) -> usize {
     parts.iter().fold(0, |sum: usize, part| sum.saturating_add(part.2))
 }
 
-/// Packets that the links of a scenario log, of sources with a rate of their own (cbr and onoff over
-/// UDP).
+/// Packets that the links of a scenario log, of sources with a rate of their own (cbr and onoff
+/// over UDP).
 ///
 /// How much other sources send follows from the run: [`log_fits`] limits their packets then.
 fn logged_packets(scenario: &Contents<'_>) -> usize {
@@ -219,7 +219,8 @@ mod tests {
         assert!(text.contains("1000000 delays of UDP flows: 286"), "{text}");
     }
 
-    /// Runs of sources with a rate of their own, then of bulk transfers as well, over one to three links.
+    /// Runs of sources with a rate of their own, then of bulk transfers as well, over one to three
+    /// links.
     fn small_scenarios() -> Vec<Scenario> {
         let flows = [
             json!({"source": {"name": "cbr", "rate": "700kbit", "packet": "40B"}, "count": 2}),

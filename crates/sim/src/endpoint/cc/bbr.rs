@@ -10,9 +10,10 @@
 //! **Departures**: no allowance for aggregated acks. The phase in which ProbeBw starts is drawn
 //! once per sender; later ones follow it by the golden ratio. Losses per ack, by which Linux
 //! reduces the window and detects policers (`cc/bbr_policer.rs`), are known with `rack` only;
-//! losses that a timeout declares count with the next ack. BBRv1 ignores ECN marks, so ECN is refused. The
-//! sender of the authors detects lost retransmissions by time (RACK); without `rack`, ours needs a
-//! timeout (RFC 6675), so its goodput under heavy random loss (1 % and more) is far lower.
+//! losses that a timeout declares count with the next ack. BBRv1 ignores ECN marks, so ECN is
+//! refused. The sender of the authors detects lost retransmissions by time (RACK); without `rack`,
+//! ours needs a timeout (RFC 6675), so its goodput under heavy random loss (1 % and more) is far
+//! lower.
 
 use super::bbr_bursts::with_bursts;
 use super::bbr_filter::WindowedMax;
