@@ -162,7 +162,7 @@ class Workers(Executor):
             try:
                 worker.pipe.send_bytes(call.data)
             except OSError:  # it died
-                self._bury(worker)
+                self._reap(worker)
 
     def _start(self) -> _Worker:
         ours, theirs = self._context.Pipe()
@@ -180,7 +180,7 @@ class Workers(Executor):
         except (EOFError, OSError):
             data = None
         if data is None:
-            self._bury(worker)
+            self._reap(worker)
             return
         call, worker.call = worker.call, None
         assert call is not None
@@ -193,7 +193,7 @@ class Workers(Executor):
         else:
             call.future.set_exception(value)
 
-    def _bury(self, worker: _Worker) -> None:
+    def _reap(self, worker: _Worker) -> None:
         """Remove a worker that died; its call fails."""
         self._workers.remove(worker)
         worker.pipe.close()
