@@ -34,6 +34,11 @@ CASES: dict[str, tuple[list[str], str]] = {
         "links.up.qdisc.priomap: classes are DSCPs here, and 0, 1, 2 have 2 bands; an empty "
         "`priomap` makes the class the band",
     ),
+    "a timeout shorter than delayed acks": (
+        ["bulk.tcp.rto_min=10ms"],
+        "flows.bulk.tcp.rto_min: 10ms is shorter than the receiver delays an ack, 40ms, so "
+        'segments time out without a loss; set `delayed_ack_timeout = "1ms"`',
+    ),
     "prio without a map": (
         ["up.qdisc=prio(priomap=[])"],
         "links.up.qdisc: prio has a queue per class, and all flows are of class 0: they share one "
