@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from sojourn.result import statistics
 from sojourn.result.statistics import (
     batch_means,
     half_width,
@@ -16,6 +17,12 @@ from sojourn.result.statistics import (
     runs_for_interval,
     separate,
 )
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    """Quantiles are computed in each test: those of another test are forgotten."""
+    quantile.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -32,6 +39,22 @@ def test_the_quantiles_of_one_and_two_have_formulas() -> None:
     """tan(0.475 pi) of Cauchy's distribution; 2 a sqrt(2 / (1 - a^2)) / 2 with a = 0.95."""
     assert quantile(1) == pytest.approx(math.tan(0.475 * math.pi), rel=1e-12)
     assert quantile(2) == pytest.approx(0.95 * math.sqrt(2 / (1 - 0.95**2)), rel=1e-12)
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 10, 30, 1000, 100_000])
+def test_digits_double_with_each_step_of_newton(
+    freedom: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At most 10 steps to the last digit; with another slope than that of t it takes dozens."""
+    within, steps = statistics._within, list[float]()
+
+    def counted(t: float, v: int) -> float:
+        steps.append(t)
+        assert len(steps) <= 10
+        return within(t, v)
+
+    monkeypatch.setattr(statistics, "_within", counted)
+    assert quantile(freedom) == max(steps)
 
 
 def test_an_interval_of_two_values_has_one_degree_of_freedom() -> None:
@@ -64,6 +87,9 @@ def test_an_interval_has_at_most_two_and_a_half_percent_outside_on_each_side() -
     assert [runs_for_interval(percent) for percent in (10, 90)] == [36, 36]
     assert percentile(np.arange(36.0), 90)[2] == 35.0
     assert math.isnan(percentile(np.arange(35.0), 90)[2])
+    # All 368 are below the 99th percentile with 0.99^368 = 0.0248: the largest is the upper end.
+    assert percentile(np.arange(368.0), 99)[2] == 367.0
+    assert percentile(np.arange(368.0), 1)[1] == 0.0
     assert runs_for_interval(0) is None
     assert math.isnan(percentile(np.arange(99.0), 100)[1])
 
