@@ -10,6 +10,7 @@ import pytest
 import sojourn as sj
 from sojourn import metrics
 from sojourn.metrics import METRICS
+from sojourn.metrics.registry import Metric, metric
 from sojourn.result.result import Array, Result
 from sojourn.scenario.load import canonical
 
@@ -63,12 +64,8 @@ def made(
     """Return a Result of the scenario (with `change`) with the given columns."""
     scenario = canonical({**SCENARIO, **(change or {})})
     summary = {"scenario": scenario, "links": {"l": LINK}, "flows": FLOWS}
-    given: dict[str, Any] = {
-        "fct/start_s": [],
-        "fct/duration_s": [],
-        "fct/flow": [],
-        "fct/bytes": [],
-    }
+    none: list[float] = []
+    given = dict.fromkeys(("fct/start_s", "fct/duration_s", "fct/flow", "fct/bytes"), none)
     arrays = {name: np.asarray(column) for name, column in {**given, **(columns or {})}.items()}
     return Result(json.dumps(summary), arrays)
 
@@ -85,6 +82,12 @@ def test_throughput_and_shares() -> None:
     assert metrics.tcp_goodput_bps(r, "call") == 0
     assert metrics.goodput_share(r, "ftp") == 0.8
     assert metrics.min_max_ratio(r, "ftp") == pytest.approx(1 / 3)
+    for rate, expected in ((0.25, (0.25, 1)), (0, (None, None))):
+        for flow in r.flows.values():
+            flow["goodput_bps"] = rate
+        assert (metrics.goodput_share(r, "web"), metrics.min_max_ratio(r)) == expected
+    r.flows.clear()
+    assert metrics.min_max_ratio(r) is None
     with pytest.raises(KeyError, match="no group of flows 'fpt'"):
         metrics.goodput_bps(r, "fpt")
 
@@ -147,6 +150,7 @@ def test_video_and_calls() -> None:
     assert metrics.call_rate_bps(r, "film") is None
     assert metrics.frame_delay_percentile_s(r) == 0.05
     assert metrics.frame_delay_percentile_s(r, 100, "call") == 0.07
+    assert metrics.frame_delay_percentile_s(r, 99) == 0.06
     assert metrics.frame_delay_percentile_s(r, 50, "film") is None
     assert metrics.lost_frames(r) == 9 / 1800
     assert metrics.lost_frames(r, "film") is None
@@ -158,6 +162,7 @@ def test_video_and_calls() -> None:
     none = media(video_rate_bps=None)
     none.flows["film.1"]["video_rate_bps"] = None
     assert metrics.video_rate_bps(none) is None
+    assert metrics.video_startup_s(none, "call") is None
 
 
 def there(column: Array | None) -> Array:
@@ -179,7 +184,10 @@ def test_losses() -> None:
     assert metrics.consecutive_loss_mean(r, "l") == pytest.approx(1.8)
     r.links["l"]["consecutive_loss"] = []
     assert metrics.consecutive_loss(r, "l") is None
+    assert metrics.consecutive_loss_ccdf(r, "l") is None
     assert metrics.consecutive_loss_mean(r, "l") is None
+    r.links["l"]["consecutive_loss"] = [0, 1]
+    assert there(metrics.consecutive_loss(r, "l")).tolist() == [0, 1], "one run of two"
 
 
 def test_independent_losses_come_in_geometric_runs() -> None:
@@ -229,6 +237,11 @@ def test_loss_intervals_and_synchronisation() -> None:
     # A loss at the end of the window is of the event: 0.5 s after the first one, not later.
     edge = made(packet_log([(1.0, 1.0, 0, 1), (1.5, 1.5, 1, 1), (3.0, 3.0, 2, 1)]))
     assert metrics.loss_synchronisation(edge, "l", 0.5) == pytest.approx((2 + 1) / 6)
+    two = made(packet_log([(1.0, 1.0, 0, 1), (2.0, 2.0, 1, 0), (3.0, 3.0, 1, 0), (4.0, 4.0, 0, 1)]))
+    assert metrics.loss_synchronisation(two, "l") == pytest.approx((1 + 1) / 4)
+    assert there(metrics.loss_interval_packets(two, "l")).tolist() == [2]
+    none = made(packet_log([(1.0, 1.0, 0, 0), (2.0, 2.0, 1, 0)]))
+    assert metrics.loss_synchronisation(none, "l") is None
     alone = made(packet_log([(1.0, 1.0, 0, 1), (2.0, 2.0, 0, 0)]))
     assert metrics.loss_synchronisation(alone, "l") is None
     assert metrics.loss_interval_packets(alone, "l") is None
@@ -250,10 +263,12 @@ def test_delays_and_queues() -> None:
     assert metrics.queueing_delay_mean_s(r, "l") == 0.02
     assert metrics.queueing_delay_std_s(r, "l") == 0.005
     assert metrics.queueing_delay_percentile_s(r, "l") == 0.04
-    assert metrics.queueing_delay_percentile_s(r, "l", 100) == 0.05
+    for percent, delay in ((50, 0.018), (95, 0.03), (100, 0.05)):
+        assert metrics.queueing_delay_percentile_s(r, "l", percent) == delay
     assert metrics.queueing_delay_percentile_s(r, "l", 67) == pytest.approx(0.04)
     assert metrics.queueing_delay_percentile_s(r, "l", 66) == pytest.approx(0.02)
     assert metrics.queueing_delay_range_s(r, "l") == pytest.approx((0.01, 0.04))
+    assert metrics.queueing_delay_range_s(made(packet_log(rows[:1])), "l") is None
     assert metrics.queue_mean_normalised(r, "l") == 0.4
     assert metrics.queue_std_normalised(r, "l") == 0.1
     assert metrics.jitter_s(r, "call") == 0.003
@@ -297,6 +312,7 @@ def test_slowdown() -> None:
     assert np.allclose(metrics.slowdowns(r), expected)
     assert metrics.slowdown_mean(r) == pytest.approx(np.mean(expected))
     assert metrics.slowdown_mean(r, "web", (0, 10_000)) == pytest.approx(expected[2])
+    assert metrics.slowdown_mean(r, "web", (1e4, 1e9)) == pytest.approx((4 + expected[3]) / 3)
     assert metrics.slowdown_mean(r, "web", (1e6, 1e9)) is None
 
 
@@ -370,6 +386,26 @@ def test_response_time() -> None:
     assert told == pytest.approx((10.0, 0))
 
 
+def test_samples_of_a_response() -> None:
+    """A window holds the samples after its start and at its end; the deviation before is 1.
+
+    Of 0 3 0 3 4 2 from 5 s on, windows of 4 s have the variances 2.25, 2.25 and, after 2 s, 2.1875.
+    The first two are not below 1.5^2. Bytes in a quarter of the unit change nothing.
+    """
+    of = {"window_s": 4.0, "before_s": 4.0, "after_s": 1.0}
+    for unit in (1, 0.25):
+        r = queue(unit * np.array([0, 2, 0, 2, 0, 3, 0, 3, 4, 2.0]), 1.0)
+        assert steady(metrics.response_time_s(r, "l", 4.0, **of)) == 2.0, "the last window"
+        assert metrics.response_time_s(r, "l", 4.0, until_s=9.9, **of) == pytest.approx((5.9, 0))
+    # Peaks just before the 50 s and 25 s of the reference, and at the end of the first window.
+    values = 20_000 + np.where(np.arange(110) % 2 == 0, 1000.0, -1000.0)
+    values[85:] = 20_000.0
+    values[[9, 64, 84]] = 1e6, 1e5, 1e6
+    r = queue(values, 1.0)
+    assert steady(metrics.response_time_s(r, "l", 60.0)) == 5.0
+    assert steady(metrics.response_time_s(r, "l", 60.0, window_s=0.5)) == 0.5, "a first sample"
+
+
 def test_settling_and_underflow() -> None:
     """The queue goes from 10 to 30 kB as a ramp of 4 s; a tenth of 50 kB is 5 kB.
 
@@ -384,7 +420,25 @@ def test_settling_and_underflow() -> None:
     r = queue(values)
     assert metrics.underflow_share(r, "l") == pytest.approx(50 / 11_000)
     assert metrics.underflow_share(r, "l", 1.0) == 0
+    assert metrics.underflow_share(r, "l", float(r.time_s[49])) == 0, "after, not from"
     assert metrics.underflow_share(r, "l", 1e9) is None
+
+
+def test_samples_of_settling() -> None:
+    """Means of one sample each; a distance of 5 kB is not within a tenth of 50 kB."""
+    values = np.full(40, 20.0)
+    values[[3, 14]] = 30, 1e6
+    six = [40, 40, 40, 10, 20, 15]
+    cases: list[tuple[Any, float, float, dict[str, float], tuple[float, bool]]] = [
+        (values, 1, 3, {}, (1, True)),  # a peak before the last 25 s
+        ([25, 15, 20, 20], 1, 0, {"after_s": 4}, (2, True)),  # near the mean of all
+        (six, 1, 2, {"until_s": 5.9, "after_s": 2}, (3.9, False)),  # 10 and 20 around their mean
+        (six, 1, 2, {"after_s": 1}, (3, True)),  # at the last sample
+        (six, 2, 6, {"after_s": 1}, (5, True)),  # windows without a sample say nothing
+    ]
+    for kilobytes, step, at_s, options, expected in cases:
+        r = queue(1e3 * np.array(kilobytes), step)
+        assert metrics.settling_time_s(r, "l", at_s, **options) == pytest.approx(expected)
 
 
 def test_a_buffer_without_a_fixed_size_has_no_share() -> None:
@@ -408,6 +462,17 @@ def test_every_metric_is_tested_and_documented() -> None:
         assert f"metrics.{name}(" in text, f"{name} has no test"
         assert getattr(metrics, name) is one.function
     assert len(METRICS) > 30
+
+
+def test_registration() -> None:
+    """A metric is about the first paragraph of the docstring, on one line."""
+
+    def made_up() -> None: ...
+
+    made_up.__doc__ = "Numbers\n    made up.\n\n    More words.\n"
+    assert metric("things", "a book", needs="sample")(made_up) is made_up
+    one = METRICS.pop("made_up")
+    assert one == Metric("made_up", "things", "a book", "Numbers made up.", made_up, "sample")
 
 
 def test_startup_times() -> None:
