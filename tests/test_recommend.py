@@ -1,18 +1,22 @@
 """`sojourn recommend`: the search, the answer, and that it holds where nothing was tuned."""
 
 import json
+import math
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 import sojourn as sj
 from conftest import Command
-from sojourn.recommendation import line, objective, search
+from sojourn._util.progress import Steps
+from sojourn.recommendation import answer, line, objective, search
 from sojourn.result.statistics import interval
 from sojourn.scenario.load import canonical
+from test_recommend_parts import HOME, Suggests, facts_of
 
 LINE = ("20mbit", "5mbit", "20ms..60ms", "home")
 
@@ -238,3 +242,122 @@ def test_the_command_prints_the_answer(sojourn: Command) -> None:
         assert text in out
     told = json.loads(sojourn("recommend", *options, "--json")[1])
     assert told["qdisc"]["name"] == "codel"
+
+
+def runs_by_name(
+    monkeypatch: pytest.MonkeyPatch, costs: Mapping[str, float], **how: Any
+) -> dict[str, int]:
+    """Search with these costs of disciplines, in this order; return how many runs each had."""
+
+    def run(line: line.Line, qdisc: Mapping[str, Any], at: Any, **_: Any) -> list[dict[str, float]]:
+        return [facts_of(costs[qdisc["name"]]) for _ in at]
+
+    monkeypatch.setattr(search, "run", run)
+    found = search.search(
+        HOME, [*costs], lambda facts: facts["delay_s"], trials=len(costs), seed=1, **how
+    )
+    return {one.qdisc["name"]: len(one.facts) for one in found}
+
+
+def test_the_better_half_goes_on_after_the_first_rung(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second best of four goes on from 1 run to 3, where it is the worse of two, and stops.
+
+    The second and the third are not in the better half of those before them.
+    """
+    costs = {"droptail": 1.0, "wfq": 3.0, "red": 4.0, "blue": 2.0}
+    assert runs_by_name(monkeypatch, costs) == {"droptail": 6, "wfq": 1, "red": 1, "blue": 3}
+
+
+def steps_of(module: Any, terminal: bool, monkeypatch: pytest.MonkeyPatch) -> list[list[Any]]:
+    """Return what bars of a module will show: number, noun, whether at all, steps that were done.
+
+    `terminal` is True if a bar can be seen.
+    """
+    made: list[list[Any]] = []
+
+    class Counted(Steps):
+        def __init__(self, count: int, noun: str, shown: bool) -> None:
+            super().__init__(count, noun, False)
+            made.append([count, noun, shown, 0])
+
+        def step(self) -> None:
+            made[-1][3] += 1
+
+    monkeypatch.setattr(module, "Steps", Counted)
+    monkeypatch.setattr(module, "visible", lambda: terminal)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("asked", "terminal", "shown"),
+    [({}, True, False), ({"progress": True}, True, True), ({"progress": True}, False, False)],
+)
+def test_the_bar_is_shown_if_it_is_asked_for_and_can_be(
+    asked: dict[str, bool], terminal: bool, shown: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a terminal, one step for each of the two trials."""
+    made = steps_of(search, terminal, monkeypatch)
+    runs_by_name(monkeypatch, {"droptail": 1.0, "wfq": 2.0}, **asked)
+    assert made == [[2, "trials", shown, 2]]
+
+
+@pytest.mark.parametrize(
+    ("asked", "terminal", "shown"),
+    [({}, True, False), ({"progress": True}, True, True), ({"progress": True}, False, False)],
+)
+def test_the_final_tests_are_as_many_as_the_bar_says(
+    asked: dict[str, bool], terminal: bool, shown: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """3 finalists, then 3 labels once, and at each of 5 round-trip times and 3 loads: 51."""
+    names = ("pie", "codel", "red", "blue")
+    tried = [search.Trial({"name": name}, (), 1.0, False) for name in names]
+    made = steps_of(answer, terminal, monkeypatch)
+    monkeypatch.setattr(answer, "search", lambda *_, **__: tried)
+    monkeypatch.setattr(answer, "run", lambda _line, _qdisc, at, **_: [facts_of(1.0) for _ in at])
+    answer.answer(answer.Question(HOME, [*names], "calls", 1, 1), **asked)
+    assert made == [[51, "final tests", shown, 51]]
+
+
+def test_a_question_and_its_bar_have_the_defaults_of_the_page(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """60 trials with seed 1, without a bar."""
+    question = answer.prepare(*LINE)
+    assert (question.trials, question.seed) == (60, 1)
+    monkeypatch.setattr(answer, "answer", lambda _, **how: how)
+    assert cast(Any, answer.recommend(*LINE)) == {"jobs": None, "progress": False}
+    assert cast(Any, answer.recommend(*LINE, progress=True))["progress"] is True
+
+
+def test_only_times_and_quanta_have_ranges() -> None:
+    """The target of DualPI2 is "auto"; a number of bytes and a word are no times."""
+    assert search._ranges("dualpi2", HOME) == {}
+    assert search._ranges("droptail", HOME) == {}
+    assert {*search._ranges("fq_pie", HOME)} == {"target", "quantum"}
+    assert [search._is_time(text) for text in ("5ms", "1s", "1500B", "classes", "auto", "")] == [
+        True, True, False, False, False, False
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "given"),
+    [(1514 * (1 + 0.9e-6), {}), (1514 * (1 - 0.9e-6), {}), (1514.1, {"quantum": "1514B"}),
+     (1510.0, {"quantum": "1510B"}), (1513.6, {"quantum": "1514B"})],
+)  # fmt: skip
+def test_a_value_within_a_millionth_of_the_default_is_the_default(
+    value: float, given: dict[str, str]
+) -> None:
+    """1514 bytes: Optuna computes with logarithms, so it does not return the default exactly."""
+    assert search._suggested(Suggests(quantum=value, target=0.015), "fq_pie", HOME) == {
+        "name": "fq_pie", **given
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", search.candidates(None))
+def test_no_number_lies_on_the_limit_of_the_default(name: str) -> None:
+    """So `<` and `<=` are the same there, for all defaults."""
+    for usual in search._usual(name, HOME).values():
+        limit = 1e-6 * usual
+        for end in (usual - limit, usual + limit):
+            near = (math.nextafter(end, 0), end, math.nextafter(end, math.inf))
+            assert limit not in [abs(value - usual) for value in near]

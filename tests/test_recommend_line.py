@@ -217,3 +217,21 @@ def test_a_trace_of_a_link_names_its_file() -> None:
         "file": "f", "repeat": "2s"
     }  # fmt: skip
     assert Trace("f", {"t_ns": [0]}, 1e6, 2.0).table() == {"file": "f"}
+
+
+def test_a_wrong_buffer_names_the_option() -> None:
+    """Not the key of a scenario."""
+    with pytest.raises(sj.InputError) as error:
+        line_of(buffer="abc")
+    text = '--buffer: "abc" does not start with a plain number; or a time like 100ms'
+    assert str(error.value) == text
+
+
+def test_a_line_has_flows_of_a_file_only(tmp_path: Path) -> None:
+    """A file whose flows name a class in Python must be trusted."""
+    assert line_of().flows == ()
+    file = tmp_path / "own.toml"
+    flow = '[[flows]]\nname = "a"\npath = ["up"]\nsource = "s.py:Mine"\n'
+    file.write_text(f'duration = "1s"\n[links.up]\nrate = "1mbit"\n{flow}')
+    with pytest.raises(sj.InputError, match="trust"):
+        line_of(str(file))

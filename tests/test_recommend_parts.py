@@ -235,7 +235,7 @@ def test_a_trial_that_was_stopped_comes_after_those_that_were_not(
 
 def test_a_linux_name_is_an_alias_or_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Names in any case, with dashes; "all" and none are all."""
-    assert search.candidates("FQ-CoDel, pie,") == ["fq_codel", "pie"]
+    assert search.candidates("FQ-CoDel, , pie,") == ["fq_codel", "pie"]
     assert search.candidates("all") == search.candidates(None)
     with pytest.raises(sj.InputError, match='--only: unknown discipline " codle"'):
         search.candidates("pie, codle")
