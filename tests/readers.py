@@ -261,6 +261,24 @@ def swept_into(folder: Path) -> None:
     sj.sweep(tree, {"up.qdisc": ["red", "codel"], "bulk.count": [1, 2]}, seeds=2, out=folder)
 
 
+def evaluation_in(folder: Path) -> list[Path]:
+    """Write an evaluation; its scorecard is written, but never read."""
+    sj.evaluate(["codel"], "2mbit", quick=True, only=["B1"], out=folder)
+    runs = folder / "runs"
+    return [folder / "summary.json", *sorted([*runs.glob("*.parquet"), *runs.glob("_*.json")])]
+
+
+def evaluated_into(folder: Path) -> None:
+    """Continue an evaluation in a damaged folder, as `evaluate --out` does."""
+    sj.evaluate(["codel"], "2mbit", quick=True, only=["B1"], out=folder)
+
+
+def evaluated(folder: Path) -> None:
+    """Show the runs of an evaluation, as `results` does."""
+    query.conditions(folder / "runs")
+    means_of(folder / "runs")
+
+
 def styled(path: Path) -> None:
     """Read a style sheet as `--style` does."""
     style.check({"style": path})
@@ -404,6 +422,10 @@ READERS: dict[str, Reader] = {
     "run --out": Reader(result_in, run_into, frames, whole=True, forgiving=True),
     "compare --out": Reader(comparison_in, compared_into, trees, whole=True, forgiving=True),
     "sweep --out": Reader(store_in, swept_into, frames, whole=True, forgiving=True),
+    "evaluate --out": Reader(
+        evaluation_in, evaluated_into, frames, whole=True, forgiving=True
+    ),
+    "evaluation": Reader(evaluation_in, evaluated, frames, whole=True),
     "--style": Reader(written("look.mplstyle", STYLE), styled),
     "link --json": Reader(
         written("link.json", json.dumps(report(), indent=2)), reported, trees

@@ -130,3 +130,15 @@ def test_odd_headers_of_tables(header: str, tmp_path: Path) -> None:
     path.write_text(f"{header}\n" + ",".join(["0"] * len(header.split(","))) + "\n")
     one_line(path, lambda path: csv_table.read_table(path, ("t_us",)))
     one_line(path, packet_trace.columns)
+
+
+@pytest.mark.parametrize("name", ["a\x1b[2Jb", "a\tb\nc", LONG])
+def test_names_from_a_scenario_are_printed_on_one_line(name: str) -> None:
+    """Of files that are not there, and of the links and flows that name them."""
+    trace = {"links": {name: {"rate": "5mbit", "trace": name}}}
+    source = {"flows": [{"name": name, "source": {"name": "trace", "path": name}}]}
+    for tree in (trace, source):
+        with pytest.raises(sj.InputError) as refused:
+            sj.simulate(tree)
+        assert str(refused.value).isprintable()
+        assert len(str(refused.value)) < 1000

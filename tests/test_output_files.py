@@ -5,6 +5,7 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -293,6 +294,23 @@ def test_a_pipe_is_written_to_and_not_replaced(linked: bool, tmp_path: Path) -> 
 
     assert _through_a_pipe(pipe, stream) == b"stream"
     assert stat.S_ISFIFO(path.stat().st_mode)
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="requires /dev/shm")
+@pytest.mark.parametrize("linked", [False, True])
+def test_files_in_memory_are_replaced(linked: bool) -> None:
+    """Like those on a disk: a file in /dev/shm was appended to when it was written again."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        path = Path(folder, "summary.json")
+        if linked:
+            path.symlink_to(Path(folder, "other"))
+            Path(folder, "other").write_text("{}")
+        for text in ('{"a": 1}', "{}"):
+            files.check_file(path)
+            files.write_text(path, text)
+            with files.open_new(Path(folder, "table.csv")) as file:
+                file.write(text.encode())
+            assert path.read_text() == Path(folder, "table.csv").read_text() == text
 
 
 @pytest.mark.skipif(not Path("/dev/stdout").is_symlink(), reason="requires /dev/stdout")

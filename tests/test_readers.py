@@ -59,7 +59,7 @@ def endings(reader: Reader, folder: Path) -> tuple[Counter[str], dict[str, int]]
             end = ending(reader, altered(text.encode(), seed).decode(errors="replace"), "")
         else:
             path = files[seed % len(files)]
-            place = work / path.name
+            place = work / path.relative_to(good)
             place.write_bytes(reader.mutate(path, path.read_bytes(), seed // len(files)))
             end = ending(reader, work if reader.whole else place, str(work))
             if reader.whole:

@@ -207,3 +207,28 @@ def test_a_pipe_is_read_whole(sojourn: Command, tmp_path: Path) -> None:
     writer.join()
     assert (code, err) == (0, "")
     assert "1mbit" in out
+
+
+ROWS = range(1, 2001)
+CONTENTS = {
+    "trace": "".join(f"{n}\n" for n in ROWS),
+    "bins": "".join(f"{n}\n" for n in ROWS),
+    "source": "time_s,size_bytes\n" + "".join(f"{n / 1000},1500\n" for n in ROWS),
+    "replay": "i,t_us,flow,size_B\n" + "".join(f"{n},{n},0,1500\n" for n in ROWS),
+    "follow": "i,dropped,marked,note\n0,0,0," + "x" * 10_000,
+    "tc": "tc qdisc add dev eth0 root pie\n" + "# a comment\n" * 1000,
+}
+"""Valid contents, longer than what a buffered read takes from a pipe."""
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_pipe_is_read_once(sojourn: Command, tmp_path: Path, reader: str) -> None:
+    """A second look at a pipe lacks bytes, or waits for ever."""
+    text = CONTENTS[reader].encode()
+    assert 8192 < len(text) < 60_000  # one write
+    out, into = os.pipe()
+    os.write(into, text)
+    os.close(into)
+    code, _, err = sojourn(*READERS[reader](tmp_path, Path(f"/dev/fd/{out}")))
+    os.close(out)
+    assert code == 0, err

@@ -2,6 +2,7 @@
 
 import io
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,17 @@ def test_toml_of_a_link_has_what_is_known() -> None:
 def test_the_name_of_a_device_is_one_of_a_link(dev: str, name: str) -> None:
     """Letters, digits, dashes and underscores of ASCII; at most 64."""
     assert tc.toml([link(dev=dev, rate="1mbit")]).startswith(f"[links.{name}]\n")
+
+
+def test_devices_with_equal_names_of_links_are_told_apart() -> None:
+    """Otherwise the TOML had a table twice, which no reader accepts."""
+    devs = ("eth0.5", "eth0_5", "eth0@5", "eth0_5_2", "x" * 99, "x" * 98)
+    script = "\n".join(
+        f"tc qdisc add dev {dev} root tbf rate 1mbit burst 9k lat 9ms" for dev in devs
+    )
+    links = tomllib.loads(tc.toml(tc.imported(script)))["links"]
+    names = ["eth0_5", "eth0_5_2", "eth0_5_3", "eth0_5_2_2", "x" * 64, "x" * 56 + "_2"]
+    assert list(links) == names
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ defaults of Linux. docs/tc.md lists the words of each qdisc.
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -345,8 +346,8 @@ def read(path: Path) -> str:
 def toml(found: Sequence[Table], rate: str | None = None) -> str:
     """Format links of `imported` as the links of a scenario, in TOML."""
     blocks = []
-    for one in found:
-        lines = [f"[links.{_name(one['dev'])}]"]
+    for one, name in zip(found, _names([one["dev"] for one in found]), strict=True):
+        lines = [f"[links.{name}]"]
         known = one["rate"] or rate
         if known is None:
             lines.append(f'# rate = "..."  # required: {_no_rate(one)}, so add --rate')
@@ -360,6 +361,16 @@ def toml(found: Sequence[Table], rate: str | None = None) -> str:
         lines += [f"# lost: {printable(lost)}" for lost in one["lost"]]
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
+
+
+def _names(devs: Sequence[str]) -> list[str]:
+    """Return the names of devices as names of links; a number tells equal ones apart."""
+    names: dict[str, None] = {}
+    for dev in devs:
+        plain_name = _name(dev)
+        others = (f"{plain_name[:56]}_{n}" for n in count(2))
+        names[next(name for name in chain([plain_name], others) if name not in names)] = None
+    return list(names)
 
 
 def _name(dev: str) -> str:

@@ -219,7 +219,9 @@ def _device_flags(path: Path) -> int | None:
 
 
 def _is_in_dev(path: Path) -> bool:
-    return path.absolute().parts[1:2] == ("dev",)
+    """Return True for a path in /dev, except /dev/shm, whose files are ordinary ones in memory."""
+    parts = path.absolute().parts
+    return parts[1:2] == ("dev",) and parts[2:3] != ("shm",)
 
 
 @contextmanager

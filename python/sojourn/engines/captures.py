@@ -36,7 +36,12 @@ def conversion(path: Path) -> str:
 
 
 def check(path: Path) -> None:
-    """Raise InputError with the way to convert it if `path` is a packet capture."""
+    """Raise InputError with the way to convert it if `path` is a packet capture.
+
+    Pipes are left alone: bytes that are read from one are missing afterwards.
+    """
+    if not path.is_file():
+        return
     try:
         with path.open("rb") as file:
             start = file.read(4)

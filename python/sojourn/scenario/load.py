@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from sojourn._sojourn import InputError, ParsedScenario
+from sojourn._util.inputs import brief, printable
 from sojourn._util.plain import plain
 from sojourn._util.reading import bytes_of_file, text_of
 from sojourn.custom import trust as trusting
@@ -180,5 +181,6 @@ def _with_traces(tree: Any) -> Any:
                 if isinstance(link, dict) and "trace" in link:
                     link["trace"] = link_trace.resolve(link["trace"])
             except InputError as error:
-                raise InputError(f"links.{name}.trace: {error}") from None
+                where = f"links.{brief(str(name))}.trace"
+                raise InputError(f"{where}: {printable(str(error))}") from None
     return tree

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn._sojourn import InputError
-from sojourn._util.inputs import shown
+from sojourn._util.inputs import brief, printable, shown
 from sojourn.source import Trace
 
 LATEST_S = 1e7
@@ -90,7 +90,7 @@ def inline(tree: Any, folder: Path | None = None) -> Any:
 def _inline(flow: Mapping[str, Any], folder: Path | None) -> dict[str, Any]:
     source = dict(flow["source"])
     path = source.pop("path")
-    where = f"flows.{flow.get('name', '?')}.source.path"
+    where = f"flows.{brief(str(flow.get('name', '?')))}.source.path"
     if not isinstance(path, str):
         raise InputError(f"{where}: {shown(path)} is not a file name")
     if both := {"time_s", "size_bytes", "flow"} & source.keys():
@@ -98,5 +98,5 @@ def _inline(flow: Mapping[str, Any], folder: Path | None) -> dict[str, Any]:
     try:
         read = columns((folder or Path()) / path)
     except InputError as error:
-        raise InputError(f"{where}: {error}") from None
+        raise InputError(f"{where}: {printable(str(error))}") from None
     return {**flow, "source": {**source, **read}}

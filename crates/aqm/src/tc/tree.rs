@@ -139,7 +139,7 @@ impl Device {
         let Some(mut node) = self.qdisc_at(None).or_else(|| self.nodes.iter().find(lone)) else {
             return Err(Error::new("there is no qdisc at the root"));
         };
-        loop {
+        for _ in &self.nodes {
             let line = &node.line;
             let child = match line.kind.name {
                 "htb" | "hfsc" => self.shaped(node, class, &mut link)?,
@@ -181,6 +181,7 @@ impl Device {
                 None => return Ok(Some(link)),
             }
         }
+        Err(below_itself(node))
     }
 
     /// Follows a shaper with classes to the qdisc of its only, or chosen, leaf class.
@@ -197,6 +198,7 @@ impl Device {
         let inner = |class: &Node| classes.iter().any(|other| other.parent == class.handle);
         let leaves: Vec<&Node> = classes.iter().copied().filter(|class| !inner(class)).collect();
         let leaf = match (leaves.as_slice(), chosen) {
+            ([], _) if !classes.is_empty() => return Err(below_itself(classes[0])),
             ([], _) => {
                 return Err(Error::new("has no class; beside tc qdisc show, add tc class show")
                     .at(node.line.kind.name));
@@ -221,7 +223,12 @@ impl Device {
             link.lost.push(format!("{others}: another class was chosen"));
         }
         let mut class = Some(leaf);
+        let mut passed = 0;
         while let Some(one) = class {
+            passed += 1;
+            if passed > classes.len() {
+                return Err(below_itself(one));
+            }
             link.narrow(rate_of_class(&one.line));
             link.lose(&one.line);
             class = classes.iter().copied().find(|other| other.handle == one.parent);
@@ -242,6 +249,17 @@ fn rate_of_class(line: &Line) -> u64 {
         &["ul rate", "sc rate", "ls rate"]
     };
     words.iter().map(|word| line.whole(word)).find(|rate| *rate > 0).unwrap_or(0)
+}
+
+/// Error for parents that form a circle.
+fn below_itself(node: &Node) -> Error {
+    let kind = node.line.kind.name;
+    let what = match node.handle {
+        Some(handle) if node.is_class => format!("{kind} class {}", write(handle)),
+        Some(handle) => format!("{kind} {}", write(handle)),
+        None => kind.to_string(),
+    };
+    Error::new("is below itself: a handle or a parent is wrong").at(what)
 }
 
 fn write(handle: Handle) -> String {

@@ -198,3 +198,37 @@ fn wrong_scripts_name_the_line() {
         assert!(text.contains(answer), "{script:?}: {text:?}, not {answer:?}");
     }
 }
+
+/// They were followed for ever.
+#[test]
+fn circles_of_qdiscs_and_classes_are_refused() {
+    let shaper = "tc qdisc add dev a root handle 1: htb\ntc class add dev a";
+    let cases = [
+        (
+            format!(
+                "{shaper} parent 1: classid 1:1 htb rate 5mbit\n\
+          tc qdisc add dev a parent 1:1 handle 1: netem delay 2ms"
+            ),
+            "a.netem 1:0",
+        ),
+        (
+            "qdisc tbf 2: dev a root rate 5Mbit burst 15Kb lat 50ms\n\
+          qdisc netem 2: dev a parent 2:1 limit 9"
+                .to_string(),
+            "a.netem 2:0",
+        ),
+        (format!("{shaper} parent 1:1 classid 1:1 htb rate 5mbit"), "a.htb class 1:1"),
+        (
+            format!(
+                "{shaper} parent 1:2 classid 1:1 htb rate 5mbit\n\
+          tc class add dev a parent 1:1 classid 1:2 htb rate 5mbit\n\
+          tc class add dev a parent 1:1 classid 1:3 htb rate 5mbit"
+            ),
+            "a.htb class 1:",
+        ),
+    ];
+    for (script, what) in cases {
+        let text = refusal(&script);
+        assert!(text.contains(what) && text.contains(" is below itself"), "{script}: {text}");
+    }
+}
