@@ -40,7 +40,7 @@ SCENARIOS: dict[str, tuple[str, str, str]] = {
     "zero rate": ("5mbit", "0bit", "links.up.rate: 0bit is out of range"),
     "zero duration": ('"3s"', '"0s"', "duration: 0s is out of range"),
     "zero buffer": ("100kB", "0B", "links.up.qdisc.limit"),
-    "zero flows": ("count = 2", "count = 0", "flows.bulk.count: 0 is out of range"),
+    "negative flows": ("count = 2", "count = -1", "flows.bulk.count: -1 is not a whole number"),
     "zero packet": ('packet = "200B"', 'packet = "0B"', "flows.call.source.packet"),
     "huge count": ("count = 2", "count = 10000000000", "flows.bulk.count"),
     "count of two hundred digits": ("count = 2", f"count = {'9' * 200}", "flows.bulk.count"),

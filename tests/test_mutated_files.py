@@ -105,7 +105,7 @@ def test_mutated_files_are_refused_in_one_line_or_used(
         ("t_s,rate_bps,t_s\n0,5,1\n", "column t_s is given twice"),
         (f't_s,rate_bps\n0,"{LONG * 2}"\n', "line 2: field larger than field limit"),
         (f"t_s,rate_bps\n0,{LONG}\n", f'"{"x" * 60}..." (100000 characters) is not a number'),
-        ("5\n²\n", '"²" is not a number'),
+        ("5\n²\n", 'line 2: "²": a trace of Mahimahi has one whole number'),
     ],
 )
 def test_numbers_of_recorded_links_are_bounded(text: str, said: str, tmp_path: Path) -> None:

@@ -242,3 +242,22 @@ def test_an_axis_is_unset_where_the_one_it_depends_on_is() -> None:
     }
     labels = [tuple(at.values()) for at, _ in make_sweep(SCENARIO, axes).points]
     assert labels == [("-", "droptail", "-"), ("50ms", "codel", "1ms")]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"scenario": "a\tb\n.toml"},
+        {"skip": [{"q": "red"}], "axes": {"q": {"set": "up.qdisc", "values": ["codel", "a\tb"]}}},
+        {"skip": [{"p": "red"}], "axes": {"a\tb": {"set": "up.qdisc", "values": ["codel"]}}},
+    ],
+)
+def test_words_of_a_sweep_file_are_printed_on_one_line(
+    changes: dict[str, Any], tmp_path: Path
+) -> None:
+    """The name of its scenario, and labels and axes that a message lists."""
+    path = tmp_path / "sweep.toml"
+    path.write_text(toml({"scenario": SCENARIO, **changes}))
+    with pytest.raises(sj.InputError) as refused:
+        read_sweep(path)
+    assert str(refused.value).isprintable()

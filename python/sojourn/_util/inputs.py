@@ -60,7 +60,7 @@ def near(name: object, known: Iterable[str]) -> str:
     while kept < len(known) and (length := length + len(known[kept]) + 2) <= KNOWN_MAX:
         kept += 1
     more = f", and {len(known) - kept} more" if kept < len(known) else ""
-    return f"{guess} (known: {', '.join(known[:kept])}{more})"
+    return f"{guess} (known: {printable(', '.join(known[:kept]))}{more})"
 
 
 def why(error: OSError | ValueError) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.files import naming, write_text
-from sojourn._util.inputs import brief, near, shown
+from sojourn._util.inputs import brief, near, printable, shown
 from sojourn._util.lazy import Lazy
 from sojourn.result import folders
 from sojourn.scenario import describe, named
@@ -107,7 +107,8 @@ def read_sweep(path: str | Path, *, trust: bool = False) -> Sweep:
         return make_sweep(base, **tree)
     except InputError as error:
         text = str(error)
-        raise InputError(text if text.startswith(f"{path}: ") else f"{path}: {text}") from None
+        told = text if text.startswith(f"{path}: ") else f"{path}: {text}"
+        raise InputError(printable(told)) from None
 
 
 def _base(path: Path, given: Any, trust: bool) -> Table:
