@@ -263,14 +263,14 @@ def swept_into(folder: Path) -> None:
 
 def evaluation_in(folder: Path) -> list[Path]:
     """Write an evaluation; its scorecard is written, but never read."""
-    sj.evaluate(["codel"], "2mbit", quick=True, only=["B1"], out=folder)
+    sj.evaluate(["codel"], "2mbit", quick=True, only=["H2"], out=folder)
     runs = folder / "runs"
     return [folder / "summary.json", *sorted([*runs.glob("*.parquet"), *runs.glob("_*.json")])]
 
 
 def evaluated_into(folder: Path) -> None:
     """Continue an evaluation in a damaged folder, as `evaluate --out` does."""
-    sj.evaluate(["codel"], "2mbit", quick=True, only=["B1"], out=folder)
+    sj.evaluate(["codel"], "2mbit", quick=True, only=["H2"], out=folder)
 
 
 def evaluated(folder: Path) -> None:

@@ -1,6 +1,8 @@
 """Stored results, comparisons and reports are checked when they are read: file, field, reason."""
 
+import io
 import json
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import sojourn as sj
 from conftest import SMALL, Command
 from mutation import at
 from readers import WHOLE
+from sojourn.sweeps import store
 from test_bad_input import one_line
 from test_explain_rules import report
 
@@ -198,3 +201,24 @@ def test_notes_indexes_and_reports_run_no_code(tmp_path: Path, sojourn: Command)
                   ("plot", runs, "--y", "utilisation", "--out", tmp_path / "x.png")):  # fmt: skip
         assert sojourn(*words)[0] in (0, 2)
     assert not marker.exists()
+
+
+@pytest.mark.parametrize("value", ["x", "1:2,0:1", "-1:2", "1:" + "9" * 19, 2.5])
+def test_a_column_of_distributions_is_checked_when_a_store_is_read(
+    value: object, tmp_path: Path
+) -> None:
+    """The message names the folder; it came when a percentile was shown, without."""
+    sj.sweep(
+        {**tomllib.loads(SMALL), "duration": "50ms", "warmup": "0s"},
+        {"up.qdisc": ["red"]},
+        out=tmp_path,
+    )
+    (part,) = tmp_path.glob("*.parquet")
+    frame = pl.read_parquet(part).with_columns(pl.lit(value).alias("sojourn_values"))
+    data = io.BytesIO()
+    frame.write_parquet(data)
+    part.unlink()
+    (tmp_path / store._name(data.getvalue())).write_bytes(data.getvalue())
+    with pytest.raises(sj.InputError, match="sojourn_values is not a column of distributions") as e:
+        sj.results(tmp_path)
+    assert str(tmp_path) in str(e.value)

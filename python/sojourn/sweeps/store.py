@@ -39,6 +39,12 @@ LOOKS = 1000
 FEW = 64
 """Number of rows from which a part is not merged."""
 
+DISTRIBUTIONS = ("sojourn_values", "fct_values", "delay_values", "frame_delay_values")
+"""Last parts of the names of columns of distributions."""
+
+DISTRIBUTION = r"^(\d{1,18}:\d{1,18}(,[1-9]\d{0,17}:\d{1,18})*)?$"
+"""Text of a distribution, as `Distribution.parse` reads it."""
+
 KINDS = dict.fromkeys(("key", "engine", "axes", "measured"), ("String",)) | {
     "seed": ("Int64", "UInt64")
 }
@@ -323,9 +329,20 @@ def _fault(data: bytes, is_whole: bool) -> str | None:
         fits = column == pl.String if is_text else column.is_nested()
         if not (fits or column.is_numeric() or column == pl.Boolean):
             return f"its column {brief(name)} is of another type"
+        if name.rpartition(".")[2] in DISTRIBUTIONS and not _has_distributions(frame[name]):
+            return f"its column {brief(name)} is not a column of distributions"
         if column.is_float() and frame[name].abs().is_between(LARGEST, math.inf).any():
             return f"its column {brief(name)} has a number out of range"
     return None
+
+
+def _has_distributions(column: "pl.Series") -> bool:
+    """Return True if every value is the text of a distribution, or there is no value."""
+    import polars as pl
+
+    if column.null_count() == len(column):
+        return True
+    return column.dtype == pl.String and bool(column.str.contains(DISTRIBUTION).all())
 
 
 def _listed(column: "pl.Series") -> list[str]:
