@@ -226,11 +226,15 @@ fn typed_keys_are_checked_at_their_bounds_like_text() {
     let refused = compare(
         vec![
             ("/seed", |x| typed(link(), flow()).seed(x), vec![0, 1 << 53, (1 << 53) + 1, u64::MAX]),
-            ("/flows/0/count", |x| typed(link(), flow().count(x)), vec![0, 1, 1_000_001, u64::MAX]),
+            ("/flows/0/count", |x| typed(link(), flow().count(x)), vec![1, 1_000_001, u64::MAX]),
         ],
         |x: u64| x.into(),
     );
-    assert_eq!(refused, 5);
+    assert_eq!(refused, 4);
+    let mut none = text();
+    none["flows"][0]["count"] = 0.into();
+    let error = same(&none, typed(link(), flow().count(0))).unwrap_err();
+    assert_eq!(error.to_string(), "flows: there is no flow: every count is 0");
     let refused = compare(
         vec![(
             "/links/up/rate",
