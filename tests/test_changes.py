@@ -175,7 +175,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "a trace that goes back": (b"t_s,rate_bps\n1,5\n0,5\n", r"links\.up\.trace\.t_ns\.1: 0 does"),
     "a negative rate": (b"t_s,rate_bps\n0,-5\n", r"links\.up\.trace\.rate_bps\.0: -5 is not a"),
     "opportunities out of order": (b"5\n3\n", r"the times are not in order"),
-    "opportunities with a word": (b"5\nsoon\n", r'line 2: "soon" is not a number'),
+    "opportunities with a word": (b"5\nsoon\n", r'line 2: "soon": a trace of Mahimahi has'),
     "opportunities at 0 alone": (b"0\n0\n", r"the last opportunity is at 0"),
     "bins of rates": (b"t_s,rate_bps\n0,5\n", r"bin_ms: .* has rates, not opportunities"),
     "opportunities and a rate": (

@@ -50,7 +50,7 @@ def test_the_demo_installs_nothing_for_development() -> None:
     demo = "\n".join(recipe("demo"))
     assert "--extras dev" not in demo
     assert "--profile develop" in demo
-    assert "--seeds 5" in demo
+    assert "--seeds 30" in demo
     for target in ("test", "check", "gen"):
         assert "--extras dev" in "\n".join(recipe(target))
     for target in ("wheel", "bench-sweep", "kernel-tcp"):

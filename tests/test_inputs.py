@@ -103,7 +103,8 @@ def test_a_refusal_is_short_however_long_the_input(
     (tmp_path / "S").with_suffix(".toml").write_text(SMALL)
     words = ["S.toml" if word == "S" else word.replace("X", LONG) for word in line]
     code, out, err = sojourn(*words)
-    assert (code, out) == (2, ""), err
+    expected = 127 if "--" in line else 2  # a shell's code for a command that does not exist
+    assert (code, out) == (expected, ""), err
     assert err.count("\n") == 1
     assert "fault" not in err
     assert len(err) < 1600, err
