@@ -140,7 +140,7 @@ def filling(
 ) -> Iterator[Callable[[str], BinaryIO]]:
     """Yield a function that creates files with these `names` in `directory`; create that too.
 
-    On success, the files replace those of the same names. A file of `names` that was not written is
+    On success, the files replace files of the same names. A file of `names` that was not written is
     removed if `ours` is True for it, so that no file of an earlier run remains. The files are
     created as `replacing` does.
     """

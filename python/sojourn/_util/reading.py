@@ -60,7 +60,7 @@ def read(path: Path) -> bytes:
 def text_of_stdin() -> str:
     """Return the text of standard input. Raises InputError if it is too large, or not UTF-8."""
     try:
-        # Not the text stream: its encoding is that of the terminal.
+        # The text stream would decode with the encoding of the terminal.
         return limited(sys.stdin.buffer.read, b"", "standard input").decode()
     except UnicodeDecodeError:
         raise InputError("standard input: this is not text in UTF-8") from None
