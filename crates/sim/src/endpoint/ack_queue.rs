@@ -12,13 +12,14 @@ struct QueuedAck {
     at: Time,
     ack: u64,
     connection: u32,
+    echo: u32,
     ce_packets: u16,
     /// Number of SACK blocks.
     blocks: u8,
     ece: bool,
 }
 
-const _: () = assert!(size_of::<QueuedAck>() <= 24);
+const _: () = assert!(size_of::<QueuedAck>() <= 32);
 
 /// FIFO of acks in order of arrival.
 #[derive(Clone, Debug)]
@@ -40,14 +41,14 @@ impl AckQueue {
     /// that of the previous ack. Its size and SYN flag, which no sender reads, are not kept.
     #[inline]
     pub fn push(&mut self, at: Time, connection: u32, ack: &Ack) {
-        let Ack { ack, sacks, blocks, ece, ce_packets, .. } = *ack;
+        let Ack { ack, sacks, blocks, ece, ce_packets, echo, .. } = *ack;
         if blocks > 0 {
             self.sacks.push_back(sacks);
         }
         if self.line.is_empty() {
             self.first_at = at;
         }
-        self.line.push_back(QueuedAck { at, ack, connection, ce_packets, blocks, ece });
+        self.line.push_back(QueuedAck { at, ack, connection, echo, ce_packets, blocks, ece });
     }
 
     /// Arrival time of the first ack; [`Time::NEVER`] if there is none.
@@ -77,9 +78,11 @@ impl AckQueue {
         if now < self.first_at {
             return None;
         }
-        let QueuedAck { ack, connection, ce_packets, blocks, ece, .. } = self.line.pop_front()?;
+        let QueuedAck { ack, connection, echo, ce_packets, blocks, ece, .. } =
+            self.line.pop_front()?;
         self.first_at = self.line.front().map_or(Time::NEVER, |a| a.at);
         (into.ack, into.ce_packets, into.blocks, into.ece) = (ack, ce_packets, blocks, ece);
+        into.echo = echo;
         if blocks > 0 {
             into.sacks = self.sacks.pop_front()?;
         }
@@ -96,7 +99,7 @@ mod tests {
         let mut acks = AckQueue::default();
         let plain = Ack { ack: 7, ece: true, ..Ack::default() };
         let sacks = [(9, 10), (12, 15), (20, 30)];
-        let holed = Ack { ack: 7, sacks, blocks: 3, ce_packets: 65_535, ..plain };
+        let holed = Ack { ack: 7, sacks, blocks: 3, ce_packets: 65_535, echo: 9, ..plain };
         let sent = [plain, holed, Ack { ack: 8, ..plain }, Ack { ece: false, ..holed }];
         (1..).zip(&sent).for_each(|(t, ack)| acks.push(Time(t), t as u32, ack));
         assert_eq!(acks.next(), Time(1));

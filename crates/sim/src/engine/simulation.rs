@@ -320,7 +320,7 @@ impl Simulation {
             Packet { flow: number, hash, source, destination, class, ..Packet::default() };
         let mut last = Time::NEVER;
         for segment in &outbox.segments {
-            packet.len = segment.wire_bytes;
+            packet.len = segment.wire_bytes.into();
             packet.ecn = if segment.ect { ect } else { Ecn::NotEct };
             if let Some((at, ecn)) = link.send(now, &mut packet) {
                 flow.receive_ahead(at, segment, ecn == Ecn::Ce, self.next_interruption);
@@ -351,7 +351,7 @@ impl Simulation {
             (state.flow, state.connection, state.left) = (flow, connection, left);
             state.payload.set_segment(segment);
             packet.body = body;
-            packet.len = segment.wire_bytes;
+            packet.len = segment.wire_bytes.into();
             packet.ecn = if segment.ect { ect } else { Ecn::NotEct };
             link.push_copy(now, &mut packet);
         }

@@ -193,7 +193,12 @@ impl Plain {
         let Flow { hash, class, ect, ack_ecn, connection, .. } = self.flows[f];
         let mut loads: Vec<(Load, u32, Ecn, usize)> = vec![];
         for s in out.segments.drain(..) {
-            loads.push((Load::Segment(s), s.wire_bytes, if s.ect { ect } else { Ecn::NotEct }, 0));
+            loads.push((
+                Load::Segment(s),
+                s.wire_bytes.into(),
+                if s.ect { ect } else { Ecn::NotEct },
+                0,
+            ));
         }
         let datagram = out.datagram.take();
         loads.extend(datagram.map(|d| (Load::Datagram(d), d.len, ect, 0)));

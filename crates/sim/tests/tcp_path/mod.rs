@@ -218,11 +218,11 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
     fn launch(&mut self) {
         let mut out = std::mem::take(&mut self.out);
         for seg in out.drain(..) {
-            self.row('s', seg.seq, seg.wire_bytes, seg.retransmission);
+            self.row('s', seg.seq, seg.wire_bytes.into(), seg.retransmission);
             let fate = (self.fate)(self.sent, &seg);
             self.sent += 1;
             if fate == Fate::Lose {
-                self.row('d', seg.seq, seg.wire_bytes, seg.retransmission);
+                self.row('d', seg.seq, seg.wire_bytes.into(), seg.retransmission);
             } else {
                 self.arrive(Cargo::Segment(seg, fate == Fate::Mark && seg.ect), 0);
             }
@@ -233,7 +233,7 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
     /// Process the arrival of `cargo` at hop number `hop`, or at its destination.
     fn arrive(&mut self, cargo: Cargo, hop: usize) {
         let (line, wire) = match cargo {
-            Cargo::Segment(seg, _) => (&mut self.hops, seg.wire_bytes),
+            Cargo::Segment(seg, _) => (&mut self.hops, seg.wire_bytes.into()),
             Cargo::Ack(ack) => (&mut self.back, ack.wire.into()),
         };
         let Some(link) = line.get_mut(hop) else { return self.deliver(cargo) };
@@ -247,7 +247,7 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
             }
             None => {
                 let Cargo::Segment(seg, _) = cargo else { panic!("acks are not dropped") };
-                self.row('d', seg.seq, seg.wire_bytes, seg.retransmission);
+                self.row('d', seg.seq, seg.wire_bytes.into(), seg.retransmission);
             }
         }
     }

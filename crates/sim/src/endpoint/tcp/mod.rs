@@ -77,7 +77,9 @@ pub struct Segment {
     /// Payload, in the profile's unit: bytes (`rfc`) or packets (`ns2`, always 1); 0 for a SYN.
     pub len: u32,
     /// Size on the wire with header, bytes.
-    pub wire_bytes: u32,
+    pub wire_bytes: u16,
+    /// Time of transmission in ms, modulo 2^32 (TSval of RFC 7323); 0 without timestamps.
+    pub timestamp: u32,
     /// True for a SYN.
     pub syn: bool,
     /// Congestion window reduced (CWR): the sender has reacted to an ECN echo (RFC 3168 §6.1.2).
@@ -107,6 +109,8 @@ pub struct Ack {
     pub wire: u16,
     /// Accurate ECN feedback: number of marked packets received in this connection, modulo 2^16.
     pub ce_packets: u16,
+    /// Echo of a timestamp (TSecr of RFC 7323); 0 without timestamps.
+    pub echo: u32,
 }
 
 impl Ack {
@@ -123,7 +127,7 @@ impl Ack {
 }
 
 // Copied once per packet, so kept small.
-const _: () = assert!(size_of::<Segment>() <= 24 && size_of::<Ack>() <= 64);
+const _: () = assert!(size_of::<Segment>() <= 24 && size_of::<Ack>() <= 72);
 
 /// Counters of a sender since its creation; opening a new connection does not reset them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

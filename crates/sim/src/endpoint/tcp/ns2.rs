@@ -404,11 +404,12 @@ impl Ns2Sender {
     fn output_inlined(&mut self, now: Time, seq: u64, out: &mut Vec<Segment>) {
         let (syn, again) = (seq == 0, seq < self.max);
         let cwr = std::mem::take(&mut self.cwr);
-        let wire = if syn { self.header_bytes } else { self.packet_bytes };
+        #[expect(clippy::cast_possible_truncation, reason = "at most 65,535 bytes")]
+        let wire_bytes = (if syn { self.header_bytes } else { self.packet_bytes }) as u16;
         let ect = self.ecn && !syn;
         let len = u32::from(!syn);
-        let (retransmission, push) = (again, false);
-        out.push(Segment { seq, len, wire_bytes: wire, syn, cwr, retransmission, push, ect });
+        let bits = Segment { syn, cwr, retransmission: again, ect, ..Segment::default() };
+        out.push(Segment { seq, len, wire_bytes, ..bits });
         self.stats.sent_packets += 1;
         self.stats.retransmitted_packets += u64::from(again);
         let idle = self.una == self.max;

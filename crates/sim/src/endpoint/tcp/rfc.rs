@@ -356,10 +356,9 @@ impl<C: CongestionControl> RfcSender<C> {
         let cwr = self.cwr && !syn && !again;
         self.cwr &= !cwr;
         #[expect(clippy::cast_possible_truncation, reason = "at most the payload of 65,535 bytes")]
-        let len = len as u32;
-        let wire = len + self.header_bytes;
-        let (retransmission, push) = (again, false);
-        out.push(Segment { seq, len, wire_bytes: wire, syn, cwr, retransmission, push, ect });
+        let (len, wire_bytes) = (len as u32, (len as u32 + self.header_bytes) as u16);
+        let bits = Segment { syn, cwr, retransmission: again, ect, ..Segment::default() };
+        out.push(Segment { seq, len, wire_bytes, ..bits });
         self.stats.sent_packets += 1;
         let end = if syn { 1 } else { seq + u64::from(len) };
         if C::HOOKED && !syn {

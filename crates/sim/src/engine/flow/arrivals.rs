@@ -32,7 +32,7 @@ impl Flow {
         }
         // Packets of an earlier connection still count as received.
         let delivered = self.later_totals.back().map_or(self.delivered, |l| l.1);
-        self.count_received(at, delivered, segment.wire_bytes, look);
+        self.count_received(at, delivered, segment.wire_bytes.into(), look);
         Time::NEVER
     }
 
@@ -55,7 +55,7 @@ impl Flow {
             self.acks.push(at + self.extra_delay, self.connection, ack);
         }
         let delivered = tcp.receiver.delivered_bytes();
-        self.count_received(at, delivered, segment.wire_bytes, look);
+        self.count_received(at, delivered, segment.wire_bytes.into(), look);
     }
 
     /// Count a segment of `bytes` bytes received at `at`; `delivered` bytes of payload were
