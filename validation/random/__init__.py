@@ -1,0 +1,1 @@
+"""Random scenarios, simulated and run with the kernel's TCP, and compared."""

@@ -1,0 +1,39 @@
+"""Replay of the recorded live runs of the repository, as tests and CI do it."""
+
+from collections.abc import Mapping
+
+from validation.random import records
+from validation.random.agreement import Row, rows
+from validation.random.draw import PRESETS, named
+from validation.random.simulate import simulate
+
+SCENARIOS = 80
+"""Scenarios that CI simulates, the first of the file."""
+
+SEEDS = 3
+"""Simulated runs of a scenario: with three, the errors are larger than on the page."""
+
+FLOORS: Mapping[str, float] = {
+    "goodput": 0.96,
+    "loss": 0.86,
+    "marks": 0.98,
+    "delay": 0.88,
+    "p99": 0.92,
+    "fct": 0.8,
+    "retx": 0.9,
+    "timeouts": 0.94,
+    "jain": 0.92,
+    "share": 0.85,
+    "acks": 0.85,
+    "ack_loss": 0.95,
+}
+"""Least share of scenarios that agree in a metric: measured with these scenarios and seeds."""
+
+
+def replay(
+    names: Mapping[str, str] = PRESETS, scenarios: int = SCENARIOS, seeds: int = SEEDS
+) -> list[Row]:
+    """Simulate recorded scenarios anew with a family of names, and compare."""
+    runs = records.runs(records.read(records.RECORDED))[:scenarios]
+    simulated = simulate([named(scenario, names) for scenario, _ in runs], seeds, jobs=1)
+    return rows(runs, simulated)
