@@ -131,7 +131,9 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
     delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
     duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
-    receive window grow are acknowledged at once. Needs delayed_ack; rfc only. Flag; default false.
+    receive window grow are acknowledged at once. While data is missing, acks after the third
+    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
+    only. Flag; default false.
     """
 
     pacing: bool | Literal["auto"] | None = None
@@ -547,7 +549,9 @@ class LinuxBbr(Bbr, kw_only=True, frozen=True, tag="linux_bbr"):
     """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
     delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
     duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
-    receive window grow are acknowledged at once. Needs delayed_ack; rfc only. Flag; default true.
+    receive window grow are acknowledged at once. While data is missing, acks after the third
+    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
+    only. Flag; default true.
     """
 
     rack: bool | None = None
@@ -602,7 +606,9 @@ class LinuxCubic(Cubic, kw_only=True, frozen=True, tag="linux_cubic"):
     """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
     delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
     duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
-    receive window grow are acknowledged at once. Needs delayed_ack; rfc only. Flag; default true.
+    receive window grow are acknowledged at once. While data is missing, acks after the third
+    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
+    only. Flag; default true.
     """
 
     prr: bool | None = None
@@ -661,7 +667,9 @@ class LinuxDctcp(Dctcp, kw_only=True, frozen=True, tag="linux_dctcp"):
     """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
     delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
     duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
-    receive window grow are acknowledged at once. Needs delayed_ack; rfc only. Flag; default true.
+    receive window grow are acknowledged at once. While data is missing, acks after the third
+    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
+    only. Flag; default true.
     """
 
     prr: bool | None = None
@@ -715,7 +723,9 @@ class LinuxReno(Sack, kw_only=True, frozen=True, tag="linux_reno"):
     """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
     delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
     duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
-    receive window grow are acknowledged at once. Needs delayed_ack; rfc only. Flag; default true.
+    receive window grow are acknowledged at once. While data is missing, acks after the third
+    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
+    only. Flag; default true.
     """
 
     prr: bool | None = None

@@ -94,7 +94,9 @@ params! {
         /// If true, receivers acknowledge as in Linux: the delay follows the gaps between segments,
         /// from delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause
         /// or a duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those
-        /// that let the receive window grow are acknowledged at once. Needs delayed_ack; rfc only.
+        /// that let the receive window grow are acknowledged at once. While data is missing, acks
+        /// after the third duplicate are compressed: one per 5 % of a round-trip time, at most 1
+        /// ms. Needs delayed_ack; rfc only.
         linux_acks: bool = false, [], "", [];
         /// If true, segments are paced (at two windows per round trip in slow start, then 1.2)
         /// instead of sent in bursts; auto: only for bbr, bbr3 and prague, which set their own

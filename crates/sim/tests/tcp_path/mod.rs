@@ -255,7 +255,7 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
     fn deliver(&mut self, cargo: Cargo) {
         match cargo {
             Cargo::Segment(seg, ce) => {
-                let held = self.receiver.on_ce_change(&seg, ce).copied();
+                let held = self.receiver.before_segment(&seg, ce).copied();
                 self.reply(held);
                 let ack = self.receiver.on_segment(self.now, &seg, ce).copied();
                 self.reply(ack);

@@ -3,6 +3,7 @@
 //! Shared by both profiles, which differ in one case; see [`Receiver::on_segment`].
 
 mod linux_acks;
+mod linux_compression;
 mod linux_window;
 
 use self::linux_acks::LinuxAcks;
@@ -37,6 +38,8 @@ pub struct Receiver {
     sack: bool,
     ns2: bool,
     feedback: EcnFeedback,
+    /// True if a segment may cause an ack of the state before it.
+    acks_before: bool,
     /// True if the last segment was marked.
     ce: bool,
     ack_bytes: u16,
@@ -71,6 +74,7 @@ impl Receiver {
             sack: params.recovery == LossRecovery::Sack,
             ns2,
             feedback: resolved(s.ecn_feedback),
+            acks_before: resolved(s.ecn_feedback) == EcnFeedback::Rfc8257 || s.linux_acks,
             ce: false,
             ack_bytes,
             unit: if ns2 { s.payload() } else { 1 },
@@ -94,23 +98,31 @@ impl Receiver {
         }
     }
 
-    /// Prepare for [`Receiver::on_segment`], with the same arguments. With the echo of RFC 8257, a
-    /// change of the mark state sends a delayed ack first, with the old state (§3.2); returns that
-    /// ack.
+    /// Prepares for [`Receiver::on_segment`], with the same arguments. Returns an ack of the state
+    /// before the segment, if there is one to send first: with the echo of RFC 8257, a change of
+    /// the mark state sends a delayed ack with the old state (§3.2); with `linux_acks`, a new SACK
+    /// block may send a compressed ack.
     #[inline]
-    pub fn on_ce_change(&mut self, seg: &Segment, ce: bool) -> Option<&Ack> {
-        if self.feedback == EcnFeedback::Rfc8257 { self.ce_changed(seg, ce) } else { None }
+    pub fn before_segment(&mut self, seg: &Segment, ce: bool) -> Option<&Ack> {
+        if self.acks_before { self.ack_before(seg, ce) } else { None }
     }
 
     #[cold]
-    fn ce_changed(&mut self, seg: &Segment, ce: bool) -> Option<&Ack> {
+    fn ack_before(&mut self, seg: &Segment, ce: bool) -> Option<&Ack> {
         // Marks on a SYN are ignored (RFC 8257 §3.5).
         let ce = ce && seg.ect && !seg.syn;
-        if ce == self.ce {
-            return None;
+        if self.feedback == EcnFeedback::Rfc8257 && ce != self.ce {
+            return self.ce_changed(ce);
         }
+        self.before_linux_segment(seg)
+    }
+
+    fn ce_changed(&mut self, ce: bool) -> Option<&Ack> {
         let held = self.due != Time::NEVER;
         if held {
+            if let Some(linux) = &mut self.linux {
+                linux.compression.on_ack();
+            }
             self.write_ack(false);
         }
         (self.ce, self.echo) = (ce, ce);
@@ -148,14 +160,14 @@ impl Receiver {
         }
         let accurate = self.feedback == EcnFeedback::Accurate;
         let changed = accurate && !seg.syn && self.count_mark(ce && seg.ect);
+        if self.linux.is_some() {
+            let at_once = seg.syn || changed;
+            return self.acknowledge_as_linux(now, seg, in_order, whole, at_once);
+        }
         let delayable = || {
             let again = || self.ns2 && end == self.next;
             whole && !seg.syn && (in_order || again()) && !changed
         };
-        if self.linux.is_some() {
-            let delayable = delayable();
-            return self.acknowledge_as_linux(now, seg, in_order, delayable);
-        }
         match self.delay {
             Some(delay) if self.due == Time::NEVER && delayable() => {
                 self.due = now + delay;
@@ -188,9 +200,10 @@ impl Receiver {
 
     #[cold]
     fn send_delayed_ack(&mut self) -> &Ack {
-        if let Some(linux) = &mut self.linux {
+        if let Some(linux) = &mut self.linux
+            && !linux.on_ack()
+        {
             linux.on_timer();
-            linux.on_ack();
         }
         self.due = Time::NEVER;
         self.write_ack(false)
@@ -386,7 +399,7 @@ mod tests {
         let mut r = Receiver::new(&parse("dctcp", s).unwrap());
         let mut take = |seq, len, ce| {
             let seg = Segment { seq, len, syn: seq == 0, ect: true, ..Segment::default() };
-            let first = r.on_ce_change(&seg, ce).copied();
+            let first = r.before_segment(&seg, ce).copied();
             let second = r.on_segment(Time::ZERO, &seg, ce).copied();
             let told = |a: Ack| (a.ack, a.ece);
             (first.map(told), second.map(told))
@@ -412,7 +425,7 @@ mod tests {
         let first = r.on_segment(Time::ZERO, &syn, true).copied().unwrap();
         assert_eq!((first.ce_packets, first.ece), (0, false), "SYNs do not count");
         let mut take = |seq, ce| {
-            assert_eq!(r.on_ce_change(&at(seq), ce), None, "no second ack");
+            assert_eq!(r.before_segment(&at(seq), ce), None, "no second ack");
             r.on_segment(Time::ZERO, &at(seq), ce).map(|a| (a.ack, a.ce_packets, a.ece))
         };
         assert_eq!(take(1, false), None);
@@ -439,7 +452,7 @@ mod tests {
             for seq in 1..200 {
                 let ce = rng.bernoulli(p);
                 marked += u64::from(ce);
-                let held = r.on_ce_change(&at(seq), ce).copied();
+                let held = r.before_segment(&at(seq), ce).copied();
                 let own = r.on_segment(Time::ZERO, &at(seq), ce).copied();
                 for ack in held.into_iter().chain(own) {
                     echoed += if ack.ece { ack.ack - una } else { 0 };

@@ -48,7 +48,7 @@ impl Flow {
         {
             self.acks.push(timer + self.extra_delay, self.connection, ack);
         }
-        if let Some(ack) = tcp.receiver.on_ce_change(segment, ce) {
+        if let Some(ack) = tcp.receiver.before_segment(segment, ce) {
             self.acks.push(at + self.extra_delay, self.connection, ack);
         }
         if let Some(ack) = tcp.receive(at, segment, ce) {
@@ -85,7 +85,7 @@ impl Flow {
             (Endpoints::Tcp(tcp), ArrivedPacket::Segment(segment, ce))
                 if connection == self.connection =>
             {
-                out.acks.extend(tcp.receiver.on_ce_change(&segment, ce));
+                out.acks.extend(tcp.receiver.before_segment(&segment, ce));
                 out.acks.extend(tcp.receive(at, &segment, ce));
             }
             (Endpoints::Udp(udp), ArrivedPacket::Datagram(datagram)) => {

@@ -10,6 +10,7 @@
 use super::super::params::EcnFeedback;
 use super::super::{Ack, Segment};
 use super::Receiver;
+use super::linux_compression::LinuxCompression;
 use super::linux_window::LinuxWindow;
 use sojourn_aqm::units::{Span, Time};
 
@@ -35,13 +36,16 @@ pub struct LinuxAcks {
     syn: Time,
     rtt: Span,
     window: LinuxWindow,
+    /// State of the acks that wait while data is missing.
+    pub(super) compression: LinuxCompression,
 }
 
 impl LinuxAcks {
     /// Create the state for a new connection, with delays of at least `least`.
     pub fn new(least: Span) -> LinuxAcks {
         let (ato, rtt, window) = (Span::ZERO, Span::ZERO, LinuxWindow::new());
-        LinuxAcks { least, ato, quick: 0, heard: Time::ZERO, syn: Time::ZERO, rtt, window }
+        let (heard, syn, compression) = (Time::ZERO, Time::ZERO, LinuxCompression::default());
+        LinuxAcks { least, ato, quick: 0, heard, syn, rtt, window, compression }
     }
 
     /// Start anew.
@@ -92,14 +96,15 @@ impl LinuxAcks {
         self.quick > 0
     }
 
-    /// Note an ack.
-    pub fn on_ack(&mut self) {
+    /// Note an ack. Returns true if it stands for compressed ones.
+    pub fn on_ack(&mut self) -> bool {
         if self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0 {
                 self.ato = self.least;
             }
         }
+        self.compression.on_ack()
     }
 
     /// Note that the delay of an ack has passed.
@@ -112,6 +117,16 @@ impl LinuxAcks {
         self.ato.min(self.rtt.max(self.least)).max(self.least)
     }
 
+    /// Round-trip time of the handshake; zero before the first data.
+    pub fn rtt(&self) -> Span {
+        self.rtt
+    }
+
+    /// Largest segment so far, bytes.
+    pub fn mss(&self) -> u64 {
+        self.window.mss()
+    }
+
     /// Retransmission timeout after one sample.
     fn rto(&self) -> Span {
         self.rtt + Span(self.rtt.0 * 2).max(RTO_MIN)
@@ -119,15 +134,16 @@ impl LinuxAcks {
 }
 
 impl Receiver {
-    /// Acknowledge `seg` at once, or note when to. `delayable` is false for a segment that every
-    /// receiver acknowledges at once.
+    /// Acknowledge `seg` at once, or note when to. `whole` is true if no data was missing before
+    /// it, and `at_once` if every receiver acknowledges it at once.
     #[cold]
     pub(super) fn acknowledge_as_linux(
         &mut self,
         now: Time,
         seg: &Segment,
         in_order: bool,
-        delayable: bool,
+        whole: bool,
+        at_once: bool,
     ) -> Option<&Ack> {
         let linux = self.linux.as_mut()?;
         if seg.syn {
@@ -146,12 +162,16 @@ impl Receiver {
             linux.on_mark();
         }
         // The window of a sender that reduces it may be a single segment.
-        let delayable = delayable && !seg.cwr;
-        if delayable && !seg.push && !linux.is_quick() && self.due == Time::NEVER {
-            self.due = now + linux.delay();
-            return None;
+        if !at_once && !seg.cwr && !linux.is_quick() {
+            if whole && in_order && !seg.push && self.due == Time::NEVER {
+                self.due = now + linux.delay();
+                return None;
+            }
+            if !self.held.is_empty() && self.compresses(now) {
+                return None;
+            }
         }
-        if !seg.syn {
+        if let Some(linux) = self.linux.as_mut().filter(|_| !seg.syn) {
             linux.on_ack();
         }
         self.due = Time::NEVER;
@@ -174,7 +194,7 @@ mod tests {
         let mut acks = LinuxAcks::new(Span::ms(40));
         acks.on_syn(at(0));
         acks.on_data(at(rtt));
-        (0..MAX_QUICK).for_each(|_| acks.on_ack());
+        (0..MAX_QUICK).for_each(|_| _ = acks.on_ack());
         acks
     }
 
@@ -216,7 +236,7 @@ mod tests {
     fn the_last_quick_ack_ends_with_the_shortest_delay() {
         let mut acks = LinuxAcks::new(Span::ms(40));
         acks.on_data(at(60));
-        (0..15).for_each(|_| acks.on_ack());
+        (0..15).for_each(|_| _ = acks.on_ack());
         acks.on_data(at(96));
         acks.on_ack();
         assert_eq!(acks.delay(), Span::ms(40));

@@ -38,6 +38,11 @@ impl LinuxWindow {
         LinuxWindow { rcv_ssthresh, window_clamp, mss: 0, space: 0, seq: 1, since: Time::ZERO }
     }
 
+    /// Largest segment so far, bytes.
+    pub fn mss(&self) -> u64 {
+        self.mss
+    }
+
     /// Note a segment of `len` bytes; `next` is the next expected byte, `rtt` the round-trip time.
     /// Returns true if the window grows.
     pub fn on_data(&mut self, now: Time, len: u64, next: u64, rtt: Span) -> bool {
