@@ -115,6 +115,21 @@ params! {
         /// than the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC
         /// 6298). No effect without rack.
         rtt_per_ack: bool = false, [], "", [];
+        /// If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip
+        /// times of retransmitted data, and a reduction is undone if the echo shows that a segment
+        /// was late, not lost (RFC 4015). The header must have room for the option (12 bytes).
+        /// No effect without rack.
+        timestamps: bool = false, [], "", [];
+        /// If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if
+        /// every retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC
+        /// 8985). No effect without rack.
+        dsack: bool = false, [], "", [];
+        /// If true, new data is sent after a timeout until it is known whether the timeout was
+        /// justified (F-RTO, RFC 5682). No effect without rack.
+        frto: bool = false, [], "", [];
+        /// If true, two round-trip times without an ack send new data or the last segment again
+        /// (tail loss probe, RFC 8985 7). No effect without rack.
+        tlp: bool = false, [], "", [];
         /// If true, a loss reduces the window itself, as in Linux; if false, the data in flight
         /// (RFC 5681 equation 4), which is less by up to a segment and what is lost; rfc only.
         reduce_cwnd: bool = false, [], "", [];

@@ -324,6 +324,13 @@ impl CongestionControl for AnyControl {
         self.pace(window, ack.srtt);
     }
 
+    fn on_undo(&mut self, window: &mut Window, prior_cwnd: u64) {
+        dispatch!(&mut self.algorithm, c => c.on_undo(window, prior_cwnd));
+        if let Some(prr) = &mut self.prr {
+            prr.stop();
+        }
+    }
+
     fn on_sent(&mut self, sent: &SentSegment) {
         dispatch!(&mut self.algorithm, c => c.on_sent(sent));
         if let Some(pacer) = &mut self.pacer {

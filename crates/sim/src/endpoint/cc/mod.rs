@@ -237,6 +237,11 @@ pub trait CongestionControl {
     /// Handle the end of the processing of an ack; the sender may transmit next.
     fn on_ack_processed(&mut self, _window: &mut Window, _ack: &ProcessedAck) {}
 
+    /// Returns to the window before the last reduction, `prior_cwnd`, which was not justified.
+    fn on_undo(&mut self, window: &mut Window, prior_cwnd: u64) {
+        window.cwnd = window.cwnd.max(prior_cwnd);
+    }
+
     /// Handle the transmission of a segment.
     fn on_sent(&mut self, _sent: &SentSegment) {}
 

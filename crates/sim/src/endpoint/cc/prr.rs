@@ -39,6 +39,11 @@ impl Prr {
         self.mark_end = if cause == CongestionSignal::Mark { self.next } else { 0 };
     }
 
+    /// Ends the reduction: it was undone.
+    pub fn stop(&mut self) {
+        (self.recover_fs, self.mark_end) = (0, 0);
+    }
+
     /// Record an ack of everything below `ack`, before it is processed; `next` is sent next.
     pub fn on_feedback(&mut self, ack: u64, next: u64) {
         self.advanced = ack > self.una;

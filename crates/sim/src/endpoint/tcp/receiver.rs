@@ -47,6 +47,9 @@ pub struct Receiver {
     unit: u64,
     /// Delay of a delayed ack; `None` if acks are immediate.
     delay: Option<Span>,
+    /// True if duplicate data is reported (RFC 2883), and the data that the next ack reports.
+    reports_duplicates: bool,
+    duplicate: (u64, u64),
     /// State of `linux_acks`.
     linux: Option<Box<LinuxAcks>>,
     /// Last ack: written in place and returned by reference, because it is large. Its count of
@@ -79,6 +82,8 @@ impl Receiver {
             ack_bytes,
             unit: if ns2 { s.payload() } else { 1 },
             delay: resolved(s.delayed_ack).then(|| resolved(s.delayed_ack_timeout)),
+            reports_duplicates: s.dsack && params.recovery == LossRecovery::Sack,
+            duplicate: (0, 0),
             linux: s.linux_acks.then(|| Box::new(LinuxAcks::new(resolved(s.delayed_ack_timeout)))),
             last: Ack { wire: ack_bytes, ..Ack::default() },
             before: 0,
@@ -93,6 +98,7 @@ impl Receiver {
         (self.recents, self.due) = (0, Time::NEVER);
         (self.echo, self.marked, self.answered) = (false, false, false);
         (self.ce, self.last.ce_packets) = (false, 0);
+        (self.last.ack, self.last.echo, self.duplicate) = (0, 0, (0, 0));
         if let Some(linux) = &mut self.linux {
             linux.reset();
         }
@@ -144,6 +150,11 @@ impl Receiver {
             self.marked |= ce && seg.ect;
             self.answered |= seg.cwr;
         }
+        // RFC 7323 §4.3: the timestamp of the segment that an ack is for.
+        if seg.timestamp > 0 && seg.seq <= self.last.ack {
+            let newer = seg.timestamp.wrapping_sub(self.last.echo).cast_signed() >= 0;
+            self.last.echo = if newer { seg.timestamp } else { self.last.echo };
+        }
         let end = seg.seq + if seg.syn { 1 } else { u64::from(seg.len) };
         let in_order = seg.seq <= self.next && end > self.next;
         let whole = self.held.is_empty();
@@ -153,10 +164,14 @@ impl Receiver {
             self.next = self.held.containing(end).map_or(end, |r| r.1);
             self.held.remove_below(self.next);
         } else if end > self.next {
-            self.held.insert(seg.seq, end);
+            if self.held.insert(seg.seq, end) == 0 {
+                self.note_duplicate(seg, end);
+            }
             if self.sack {
                 self.move_block_to_front(seg.seq);
             }
+        } else {
+            self.note_duplicate(seg, end);
         }
         let accurate = self.feedback == EcnFeedback::Accurate;
         let changed = accurate && !seg.syn && self.count_mark(ce && seg.ect);
@@ -177,6 +192,14 @@ impl Receiver {
                 self.due = Time::NEVER;
                 Some(self.write_ack(seg.syn))
             }
+        }
+    }
+
+    /// Notes a segment up to `end` that had arrived before.
+    #[cold]
+    fn note_duplicate(&mut self, seg: &Segment, end: u64) {
+        if self.reports_duplicates && !seg.syn {
+            self.duplicate = (seg.seq, end);
         }
     }
 
@@ -254,7 +277,7 @@ impl Receiver {
         let ack = &mut self.last;
         (ack.ack, ack.ece, ack.syn) = (self.next, self.echo, syn);
         // Without blocks now and in the last ack, nothing changes.
-        if self.recents | ack.blocks > 0 {
+        if self.recents | ack.blocks > 0 || self.duplicate.1 > 0 {
             self.write_blocks();
         }
         &self.last
@@ -276,15 +299,23 @@ impl Receiver {
     fn write_blocks(&mut self) {
         let ack = &mut self.last;
         (ack.sacks, ack.blocks) = Default::default();
+        let duplicate = std::mem::take(&mut self.duplicate);
+        if duplicate.1 > 0 {
+            (ack.sacks[0], ack.blocks) = (duplicate, 1); // RFC 2883
+        }
+        let mut kept = 0;
         for i in 0..usize::from(self.recents) {
             // Drop blocks below the cumulative ack.
             if self.recent[i].0 > self.next {
-                self.recent[usize::from(ack.blocks)] = self.recent[i];
-                ack.sacks[usize::from(ack.blocks)] = self.recent[i];
-                ack.blocks += 1;
+                self.recent[usize::from(kept)] = self.recent[i];
+                kept += 1;
+                if usize::from(ack.blocks) < BLOCKS {
+                    ack.sacks[usize::from(ack.blocks)] = self.recent[i];
+                    ack.blocks += 1;
+                }
             }
         }
-        self.recents = ack.blocks;
+        self.recents = kept;
         ack.wire = self.ack_bytes + u16::from(ack.blocks) * BLOCK_BYTES;
     }
 }

@@ -25,11 +25,14 @@
 //!
 //! **Cost**: under 400 bytes per sender; no work per packet in flight (except SACK).
 
+mod frto;
 mod hooks;
 mod push;
 mod rack;
 mod recovery;
 mod sack;
+mod tlp;
+mod undo;
 
 use super::params::{EcnFeedback, LossRecovery, TcpParams, resolved};
 use super::rtt::{RtoBounds, RttEstimator};
@@ -37,7 +40,7 @@ use super::scoreboard::Scoreboard;
 use super::{Ack, Segment, SenderStats};
 pub(super) use crate::endpoint::cc::RecoveryState;
 use crate::endpoint::cc::{CongestionControl, NewDataAck, SentSegment, Window};
-use rack::RackState;
+use rack::{RackState, timestamp};
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 
@@ -83,6 +86,8 @@ pub struct RfcSender<C> {
     pub(super) reduce_once_per_window: bool,
     /// True if congestion reduces the window instead of the data in flight.
     pub(super) reduce_cwnd: bool,
+    /// True if segments carry timestamps.
+    timestamps: bool,
     /// True if PSH is set as in Linux.
     sets_push: bool,
     pub(super) rtt: RttEstimator,
@@ -135,6 +140,7 @@ impl<C: CongestionControl> RfcSender<C> {
             limited_transmit: s.limited_transmit,
             reduce_once_per_window: s.careful,
             reduce_cwnd: s.reduce_cwnd,
+            timestamps: s.timestamps,
             sets_push: s.linux_acks,
             rtt: if s.rack && s.rtt_per_ack {
                 RttEstimator::linux(RtoBounds::of(s))
@@ -145,7 +151,7 @@ impl<C: CongestionControl> RfcSender<C> {
             timer: Time::NEVER,
             last_sent: Time::ZERO,
             scoreboard: Scoreboard::default(),
-            rack: s.rack.then(|| Box::new(RackState::new(s.reordering_window))),
+            rack: s.rack.then(|| Box::new(RackState::new(s.reordering_window, s.frto, s.tlp))),
             rescue_point: 0,
             control: C::new(&params.control, &params.settings, rng),
             initial,
@@ -209,12 +215,13 @@ impl<C: CongestionControl> RfcSender<C> {
         if marks > 0 {
             self.on_mark(now, ack.ack);
         }
-        let news = self.recovery == LossRecovery::Sack
-            && ack.ack >= self.snd_una
-            && self.scoreboard.update(ack);
-        if self.rack.is_some() {
-            self.rack_on_ack(now, self.snd_una.max(ack.ack));
-        }
+        let news = if self.rack.is_some() {
+            self.rack_on_ack(now, ack, marks > 0)
+        } else {
+            self.recovery == LossRecovery::Sack
+                && ack.ack >= self.snd_una
+                && self.scoreboard.update(ack)
+        };
         if ack.ack > self.snd_una {
             self.on_new_ack(now, ack, marks > 0, out);
         } else if ack.ack == self.snd_una && self.snd_una < self.high_data {
@@ -246,6 +253,9 @@ impl<C: CongestionControl> RfcSender<C> {
             }
         }
         self.timer = Time::NEVER;
+        if let Some(order) = &mut self.rack {
+            order.on_established(rtt);
+        }
         self.control.on_established(now, &self.window, rtt);
         self.send(now, out);
     }
@@ -357,8 +367,9 @@ impl<C: CongestionControl> RfcSender<C> {
         self.cwr &= !cwr;
         #[expect(clippy::cast_possible_truncation, reason = "at most the payload of 65,535 bytes")]
         let (len, wire_bytes) = (len as u32, (len as u32 + self.header_bytes) as u16);
+        let timestamp = if self.timestamps { timestamp(now) } else { 0 };
         let bits = Segment { syn, cwr, retransmission: again, ect, ..Segment::default() };
-        out.push(Segment { seq, len, wire_bytes, ..bits });
+        out.push(Segment { seq, len, wire_bytes, timestamp, ..bits });
         self.stats.sent_packets += 1;
         let end = if syn { 1 } else { seq + u64::from(len) };
         if C::HOOKED && !syn {

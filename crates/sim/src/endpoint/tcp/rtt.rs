@@ -138,6 +138,11 @@ impl RttEstimator {
         self.rto
     }
 
+    /// Minimum timeout.
+    pub fn min(&self) -> Span {
+        self.bounds.min
+    }
+
     /// Double the timeout (5.5).
     pub fn back_off(&mut self) {
         self.rto = Span(self.rto.0.saturating_mul(2).min(self.bounds.max.0));

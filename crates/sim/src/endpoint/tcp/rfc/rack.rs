@@ -4,19 +4,23 @@
 //!
 //! **Source**: RFC 8985 §6, which Linux uses instead of RFC 6675's count of duplicate acks.
 //!
-//! **Departures**: transmission order replaces transmission times. Links do not reorder packets of
-//! a flow, so the reordering window (§6.2 step 4) is an option, `reordering_window`: until three
-//! segments are selectively acknowledged, or recovery has begun, a segment is lost a quarter of the
-//! least round-trip time later. The window does not grow, since receivers send no DSACK. As in
-//! Linux, its timer and the retransmission timer are one. There is no tail loss probe (§7). The
-//! timer is restarted when the first outstanding byte is retransmitted, as in Linux.
+//! **Departures**: transmission order replaces transmission times. The reordering window (§6.2
+//! step 4) is an option, `reordering_window`: a segment is lost a quarter of the least round-trip
+//! time later. It grows by a quarter for each round trip with a DSACK (`rack/reordering.rs`). As in
+//! Linux, its timer, the retransmission timer and the probe timer (`rfc/tlp.rs`) are one.
 //!
 //! **Cost**: one entry per segment in flight; an ack visits the entries it resolves.
 
+mod reordering;
+mod sender;
+
+use super::super::ranges::Ranges;
 use super::super::scoreboard::Scoreboard;
-use super::super::{DUP_THRESH, Segment};
-use super::{RecoveryState, RfcSender};
-use crate::endpoint::cc::CongestionControl;
+use super::frto::Frto;
+use super::tlp::TailProbe;
+use super::undo::UndoState;
+use reordering::ReorderingWindow;
+pub(super) use sender::timestamp;
 use sojourn_aqm::units::{Span, Time};
 use std::collections::VecDeque;
 
@@ -29,7 +33,26 @@ struct SentRange {
     at: Time,
 }
 
-/// Segments in flight in transmission order, and lost segments not yet retransmitted.
+/// Meaning of the sender's timer, as in Linux, which has one for all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum TimerKind {
+    #[default]
+    Retransmission,
+    /// Tail loss probe.
+    Probe,
+    /// End of the reordering window.
+    Reordering,
+}
+
+/// Lost segment: its last transmission, and whether that was a retransmission.
+#[derive(Clone, Copy, Debug)]
+struct LostRange {
+    sent: SentRange,
+    again: bool,
+}
+
+/// Segments in flight in transmission order, lost segments not yet retransmitted, and the state of
+/// the parts of loss recovery that are built on them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RackState {
     /// First transmissions, ordered by number and thus by sequence number.
@@ -37,12 +60,14 @@ pub(super) struct RackState {
     /// Retransmissions, ordered by number.
     again: VecDeque<SentRange>,
     /// Lost segments not yet retransmitted, ordered by sequence number.
-    lost: VecDeque<(u64, u64)>,
+    lost: VecDeque<LostRange>,
     lost_bytes: u64,
     /// Bytes declared lost in this connection.
     lost_total: u64,
     /// True if the last ack showed the loss of a retransmission.
     lost_again: bool,
+    /// Outstanding data that was retransmitted at least once.
+    retransmitted: Ranges,
     /// Number of the next transmission.
     next: u64,
     /// All transmissions with lower numbers are delivered or lost, or wait for `due`.
@@ -50,20 +75,41 @@ pub(super) struct RackState {
     /// Round-trip time of the last delivered transmission, and the least one; 0 before the first.
     rtt: Span,
     min_rtt: Span,
-    /// True if there is a reordering window.
-    reordering_window: bool,
+    pub window: ReorderingWindow,
+    pub undo: UndoState,
+    pub frto: Frto,
+    pub probe: TailProbe,
+    pub timer: TimerKind,
+    /// True if the last ack restarts the timer (`FLAG_SET_XMIT_TIMER`).
+    restarts_timer: bool,
     /// Time at which the transmissions that wait for its end are lost; [`Time::NEVER`] if none
     /// waits.
     due: Time,
 }
 
-/// Transmission times of the oldest segments that an ack newly reports as delivered.
+/// Newly delivered data of one ack (`tcp_sacktag_write_queue`, `tcp_clean_rtx_queue`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct OldestDelivered {
-    /// Of segments sent once.
-    fresh: Option<Time>,
-    /// Of retransmissions.
-    again: Option<Time>,
+pub(super) struct Delivery {
+    /// Transmission time of the first segment sent once that is cumulatively acknowledged.
+    pub first_acked: Option<Time>,
+    /// Transmission time of the first segment sent once that is selectively acknowledged.
+    pub first_sacked: Option<Time>,
+    /// True if retransmitted data is cumulatively acknowledged.
+    pub acked_retransmitted: bool,
+    /// True if data sent once, before the last reduction, is delivered (`FLAG_ORIG_SACK_ACKED`).
+    pub original: bool,
+    /// True if data sent once is delivered after data that was sent later.
+    pub reordered: bool,
+    /// True if new data is selectively acknowledged.
+    pub sacked: bool,
+}
+
+impl Delivery {
+    /// Transmission time of the segment that gives a round-trip time (RFC 6298 §3: never a
+    /// retransmitted one).
+    pub fn timed(&self) -> Option<Time> {
+        self.first_acked.filter(|_| !self.acked_retransmitted).or(self.first_sacked)
+    }
 }
 
 /// Data that the receiver is known to have.
@@ -81,26 +127,42 @@ impl ReceivedData<'_> {
 }
 
 impl RackState {
-    /// Create a state without entries.
-    pub fn new(reordering_window: bool) -> RackState {
-        RackState { reordering_window, due: Time::NEVER, ..RackState::default() }
+    /// Returns a state without entries, with or without the three optional parts.
+    pub fn new(reordering_window: bool, frto: bool, tlp: bool) -> RackState {
+        RackState {
+            window: ReorderingWindow::new(reordering_window),
+            frto: Frto { on: frto, ..Frto::default() },
+            probe: TailProbe::new(tlp),
+            due: Time::NEVER,
+            ..RackState::default()
+        }
     }
 
-    /// Remove all entries.
+    /// Removes all entries.
     pub fn clear(&mut self) {
-        let RackState { mut fresh, mut again, mut lost, reordering_window, .. } =
-            std::mem::take(self);
-        fresh.clear();
-        again.clear();
-        lost.clear();
-        *self = RackState { fresh, again, lost, ..RackState::new(reordering_window) };
+        let empty = RackState::new(self.window.is_on(), self.frto.on, self.probe.on);
+        let RackState { fresh, again, lost, .. } = std::mem::replace(self, empty);
+        (self.fresh, self.again, self.lost) = (fresh, again, lost);
+        self.fresh.clear();
+        self.again.clear();
+        self.lost.clear();
     }
 
-    /// Record a transmission at `at`; `again` for a retransmission.
+    /// Notes the round-trip time of the SYN.
+    pub fn on_established(&mut self, rtt: Option<Span>) {
+        self.min_rtt = rtt.unwrap_or(Span::ZERO);
+    }
+
+    /// Records a transmission at `at`; `again` for a retransmission.
     pub fn sent(&mut self, at: Time, start: u64, end: u64, again: bool) {
         let sent = SentRange { start, end, number: self.next, at };
         self.next += 1;
-        if again { self.again.push_back(sent) } else { self.fresh.push_back(sent) }
+        if again {
+            self.again.push_back(sent);
+            self.retransmitted.insert(start, end);
+        } else {
+            self.fresh.push_back(sent);
+        }
     }
 
     /// Lost bytes that are not yet retransmitted.
@@ -113,18 +175,70 @@ impl RackState {
         self.lost_total
     }
 
-    /// Time of the last transmission of the segment at `una`, if it is in flight.
-    fn head_sent_at(&self, una: u64) -> Option<Time> {
-        let at_head = |sent: &&SentRange| sent.start <= una && una < sent.end;
-        let head = self.fresh.front().filter(at_head);
-        head.or_else(|| self.again.iter().rev().find(at_head)).map(|sent| sent.at)
+    /// True if retransmitted data is in flight.
+    pub fn has_retransmissions(&self) -> bool {
+        !self.again.is_empty()
     }
 
-    /// Remove and return the lowest lost segment, which the caller retransmits.
+    /// Time of the last transmission of the segment at `una`, if it is outstanding.
+    pub fn head_sent_at(&self, una: u64) -> Option<Time> {
+        let at_head = |sent: &&SentRange| sent.start <= una && una < sent.end;
+        let again = self.again.iter().rev().find(at_head);
+        let lost = || self.lost.front().map(|lost| &lost.sent).filter(at_head);
+        again.or_else(lost).or_else(|| self.fresh.front().filter(at_head)).map(|sent| sent.at)
+    }
+
+    /// Removes and returns the lowest lost segment, which the caller retransmits.
     pub fn take_lost(&mut self) -> Option<(u64, u64)> {
-        let (start, end) = self.lost.pop_front()?;
+        let SentRange { start, end, .. } = self.lost.pop_front()?.sent;
         self.lost_bytes -= end - start;
         Some((start, end))
+    }
+
+    /// Removes and returns the last segment that was sent once, which the caller retransmits.
+    pub fn take_last(&mut self) -> Option<(u64, u64)> {
+        self.fresh.pop_back().map(|sent| (sent.start, sent.end))
+    }
+
+    /// Takes no segment for lost any more: all are in flight again.
+    pub fn unmark_lost(&mut self) {
+        for LostRange { sent, again } in self.lost.drain(..) {
+            let list = if again { &mut self.again } else { &mut self.fresh };
+            list.insert(list.partition_point(|other| other.number < sent.number), sent);
+        }
+        self.lost_bytes = 0;
+    }
+
+    /// Adds newly delivered data `from..to` to `delivery`. `edges` are the cumulative ack, the end
+    /// of the selectively acknowledged data before it, and the end of the data sent before the last
+    /// reduction. To be called before [`RackState::on_ack`].
+    fn report(&self, from: u64, to: u64, edges: (u64, u64, u64), delivery: &mut Delivery) {
+        let (una, highest, recover) = edges;
+        delivery.sacked |= to > una;
+        let first = self.fresh.partition_point(|sent| sent.start < from);
+        let fresh = self.fresh.range(first..).take_while(|sent| sent.end <= to);
+        let lost = self.lost.iter().filter(|lost| !lost.again).map(|lost| &lost.sent);
+        let lost = lost.filter(|sent| from <= sent.start && sent.end <= to);
+        for sent in lost.chain(fresh) {
+            delivery.original |= sent.end <= recover;
+            delivery.reordered |= sent.end <= highest;
+            let time = if sent.end <= una {
+                &mut delivery.first_acked
+            } else {
+                &mut delivery.first_sacked
+            };
+            *time = Some(time.map_or(sent.at, |earlier| earlier.min(sent.at)));
+        }
+    }
+
+    /// True if data below `una` was retransmitted.
+    fn has_retransmitted_below(&self, una: u64) -> bool {
+        self.retransmitted.start().is_some_and(|start| start < una)
+    }
+
+    /// True if `start..end` was retransmitted and is not cumulatively acknowledged.
+    pub fn was_retransmitted(&self, start: u64, end: u64) -> bool {
+        self.retransmitted.containing(start).is_some_and(|range| end <= range.1)
     }
 
     /// Time at which [`RackState::expire`] is to be called; [`Time::NEVER`] if no segment waits.
@@ -132,20 +246,15 @@ impl RackState {
         self.due
     }
 
-    /// Update from cumulative ack `una` and SACK scoreboard `board`. Without `patience`, the
+    /// Updates from cumulative ack `una` and SACK scoreboard `board`. Without `patience`, the
     /// reordering window is 0.
-    pub fn on_ack(
-        &mut self,
-        now: Time,
-        una: u64,
-        board: &Scoreboard,
-        patience: bool,
-    ) -> OldestDelivered {
+    pub fn on_ack(&mut self, now: Time, una: u64, board: &Scoreboard, patience: bool) {
+        self.retransmitted.remove_below(una);
         let known = ReceivedData { una, board };
         if !self.lost.is_empty() {
             // Declared lost but delivered: the timeout was spurious.
-            self.lost.retain(|(start, end)| !known.contains(*start, *end));
-            self.lost_bytes = self.lost.iter().map(|(start, end)| end - start).sum();
+            self.lost.retain(|lost| !known.contains(lost.sent.start, lost.sent.end));
+            self.lost_bytes = self.lost.iter().map(|lost| lost.sent.end - lost.sent.start).sum();
         }
         // The last delivered first transmission, and the last delivered retransmission.
         let top = una.max(board.highest_sacked());
@@ -165,23 +274,22 @@ impl RackState {
                 self.min_rtt = if first { self.rtt } else { self.min_rtt.min(self.rtt) };
             }
         }
-        let patience = patience && self.reordering_window;
-        let wait = patience.then(|| self.rtt + Span(self.min_rtt.0 / 4));
-        self.settle(now, known, wait)
+        let wait = self.window.wait(patience, self.min_rtt).map(|wait| self.rtt + wait);
+        self.settle(now, known, wait);
     }
 
-    /// Declare the segments lost that the reordering window has spared until `now`.
+    /// Declares the segments lost that the reordering window has spared until `now`.
     pub fn expire(&mut self, now: Time, una: u64, board: &Scoreboard) {
         self.settle(now, ReceivedData { una, board }, None);
     }
 
-    /// Process a retransmission timeout: the first segment is lost, and each one that was sent a
+    /// Processes a retransmission timeout: the first segment is lost, and each one that was sent a
     /// round-trip time ago or earlier (RFC 8985 §6.3).
     pub fn on_timeout(&mut self, now: Time, una: u64, board: &Scoreboard) {
-        for which in [&mut self.fresh, &mut self.again] {
+        for (which, again) in [(&mut self.fresh, false), (&mut self.again, true)] {
             let first = which.iter().position(|sent| sent.start <= una && una < sent.end);
             if let Some(sent) = first.and_then(|i| which.remove(i)) {
-                self.lost.push_front((sent.start, sent.end));
+                self.lost.push_front(LostRange { sent, again });
                 self.lost_bytes += sent.end - sent.start;
                 self.lost_total += sent.end - sent.start;
             }
@@ -191,19 +299,12 @@ impl RackState {
         (self.settled, self.due) = (settled, Time::NEVER);
     }
 
-    /// Remove delivered and lost segments. A segment is lost `wait` after its transmission.
-    fn settle(
-        &mut self,
-        now: Time,
-        known: ReceivedData<'_>,
-        wait: Option<Span>,
-    ) -> OldestDelivered {
+    /// Removes delivered and lost segments. A segment is lost `wait` after its transmission.
+    fn settle(&mut self, now: Time, known: ReceivedData<'_>, wait: Option<Span>) {
         let RackState { fresh, again, lost, lost_bytes, lost_total, settled, .. } = self;
-        let (mut due, mut oldest) = (Time::NEVER, OldestDelivered::default());
+        let mut due = Time::NEVER;
         self.lost_again = false;
-        for (which, oldest, repeated) in
-            [(fresh, &mut oldest.fresh, false), (again, &mut oldest.again, true)]
-        {
+        for (which, again) in [(fresh, false), (again, true)] {
             while let Some(sent) = which.front().copied() {
                 let arrived = known.contains(sent.start, sent.end);
                 if sent.number >= *settled && !(arrived && sent.end <= known.una) {
@@ -216,269 +317,18 @@ impl RackState {
                     break;
                 }
                 which.pop_front();
-                if arrived {
-                    oldest.get_or_insert(sent.at);
-                } else {
-                    let at = lost.partition_point(|(start, _)| *start < sent.start);
-                    lost.insert(at, (sent.start, sent.end));
+                if !arrived {
+                    let at = lost.partition_point(|lost| lost.sent.start < sent.start);
+                    lost.insert(at, LostRange { sent, again });
                     *lost_bytes += sent.end - sent.start;
                     *lost_total += sent.end - sent.start;
-                    self.lost_again |= repeated;
+                    self.lost_again |= again;
                 }
             }
         }
         self.due = due;
-        oldest
-    }
-}
-
-impl<C: CongestionControl> RfcSender<C> {
-    /// Pass an ack to RACK.
-    pub(super) fn rack_on_ack(&mut self, now: Time, una: u64) {
-        let few = self.scoreboard.covered() < u64::from(DUP_THRESH) * self.window.mss;
-        let patience = few && self.state == RecoveryState::Open;
-        let Some(order) = &mut self.rack else { return };
-        let oldest = order.on_ack(now, una, &self.scoreboard, patience);
-        if !self.rtt.is_per_ack() {
-            return;
-        }
-        // As in Linux, a selective ack of data sent before the head of the queue was last sent
-        // restarts the timer: the answer to the head cannot have come yet.
-        let before_head =
-            |sent: Time| order.head_sent_at(una).is_some_and(|head_sent| sent < head_sent);
-        let restarts = una == self.snd_una && oldest.fresh.is_some_and(before_head);
-        if let Some(sent) = oldest.fresh.or(oldest.again) {
-            self.rtt.sample_per_ack(now - sent, una, self.snd_nxt);
-        }
-        if restarts && self.timer != Time::NEVER {
-            self.timer = now + self.rtt.rto();
-        }
-    }
-
-    /// Start recovery if a segment is lost. If one may only be late, set the timer. After a timeout
-    /// the loss of a retransmission is a new congestion signal (RFC 5681 §4.3).
-    pub(super) fn rack_recover(&mut self, now: Time, out: &mut Vec<Segment>) {
-        let Some(order) = &self.rack else { return };
-        let starts = match self.state {
-            RecoveryState::Open => true,
-            RecoveryState::Recovery => false,
-            RecoveryState::Loss => order.lost_again,
-        };
-        if starts && order.lost_bytes() > 0 {
-            self.fast_retransmit(now, out);
-        } else if order.due() != Time::NEVER {
-            // Not the earlier of both: that could be a former end of the reordering window.
-            self.timer = order.due();
-        }
-    }
-
-    /// Process the end of the reordering window; returns false if it did not end.
-    pub(super) fn rack_expired(&mut self, now: Time, out: &mut Vec<Segment>) -> bool {
-        let Some(order) = self.rack.as_mut().filter(|order| order.due() <= now) else {
-            return false;
-        };
-        order.expire(now, self.snd_una, &self.scoreboard);
-        self.restart_timer(now);
-        self.rack_recover(now, out);
-        true
-    }
-
-    /// Send lost segments, then new ones, while the window has room for a full segment.
-    #[inline(never)]
-    pub(super) fn send_rack(&mut self, now: Time, out: &mut Vec<Segment>) {
-        if self.state == RecoveryState::Open && self.dup_acks > 0 && !self.limited_transmit {
-            return;
-        }
-        while self.bytes_in_network() + self.window.mss <= self.window.cwnd {
-            if C::HOOKED && !self.control.may_send(now) || !self.send_lost_or_new(now, out) {
-                return;
-            }
-        }
-    }
-
-    /// Send one segment, lost ones first. Returns false if there is none.
-    pub(super) fn send_lost_or_new(&mut self, now: Time, out: &mut Vec<Segment>) -> bool {
-        if let Some((start, end)) = self.rack.as_mut().and_then(|order| order.take_lost()) {
-            self.output(now, start, end - start, out);
-            if start == self.snd_una {
-                self.timer = now + self.rto(); // a full timeout for the retransmission
-            }
-            return true;
-        }
-        let len = self.window.mss.min(self.write_end - self.snd_nxt.min(self.write_end));
-        if len == 0 || self.snd_nxt + len > self.snd_una + self.rwnd {
-            return false;
-        }
-        self.output(now, self.snd_nxt, len, out);
-        self.snd_nxt += len;
-        true
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::super::Ack;
-    use super::*;
-
-    /// Five segments of ten bytes, starting at 1.
-    fn five() -> RackState {
-        let mut order = RackState::new(false);
-        (0..5).for_each(|i| order.sent(Time(i), 1 + 10 * i, 11 + 10 * i, false));
-        order
-    }
-
-    fn told(board: &mut Scoreboard, order: &mut RackState, ack: u64, sacks: &[(u64, u64)]) {
-        told_at(100, board, order, ack, sacks);
-    }
-
-    fn told_at(
-        at: u64,
-        board: &mut Scoreboard,
-        order: &mut RackState,
-        ack: u64,
-        sacks: &[(u64, u64)],
-    ) {
-        let mut blocks = [(0, 0); 3];
-        blocks[..sacks.len()].copy_from_slice(sacks);
-        board.update(&Ack { ack, sacks: blocks, blocks: sacks.len() as u8, ..Ack::default() });
-        order.on_ack(Time(at), ack, board, true);
-    }
-
-    #[test]
-    fn a_delivered_segment_marks_earlier_ones_lost() {
-        let (mut order, mut board) = (five(), Scoreboard::default());
-        told(&mut board, &mut order, 11, &[]);
-        assert_eq!(order.lost_bytes(), 0, "in order");
-        told(&mut board, &mut order, 11, &[(31, 41)]);
-        assert_eq!(order.lost_bytes(), 20);
-        assert_eq!(
-            (order.take_lost(), order.take_lost(), order.take_lost()),
-            (Some((11, 21)), Some((21, 31)), None)
-        );
-    }
-
-    #[test]
-    fn a_segment_of_which_a_part_is_missing_is_lost() {
-        let (mut order, mut board) = (five(), Scoreboard::default());
-        told(&mut board, &mut order, 1, &[(11, 15), (31, 41)]);
-        assert_eq!(order.lost_bytes(), 30);
-    }
-
-    #[test]
-    fn the_reordering_window_delays_a_loss_by_a_quarter_of_the_least_round_trip() {
-        let (mut order, mut board) = (RackState::new(true), Scoreboard::default());
-        (0..5).for_each(|i| order.sent(Time(i), 1 + 10 * i, 11 + 10 * i, false));
-        told(&mut board, &mut order, 1, &[(11, 21)]);
-        // The round trip of the second is 99: the first is lost 99 + 24 after its transmission.
-        assert_eq!((order.lost_bytes(), order.due()), (0, Time(123)));
-        order.expire(Time(123), 1, &board);
-        assert_eq!((order.take_lost(), order.due()), (Some((1, 11)), Time::NEVER));
-        // Without patience the next one is lost at once.
-        board.update(&Ack {
-            ack: 1,
-            sacks: [(31, 41), (0, 0), (0, 0)],
-            blocks: 1,
-            ..Ack::default()
-        });
-        order.on_ack(Time(104), 1, &board, false);
-        assert_eq!((order.take_lost(), order.due()), (Some((21, 31)), Time::NEVER));
-    }
-
-    #[test]
-    fn an_ack_of_nothing_new_is_no_round_trip() {
-        let (mut order, mut board) = (RackState::new(true), Scoreboard::default());
-        (0..5).for_each(|i| order.sent(Time(i), 1 + 10 * i, 11 + 10 * i, false));
-        told(&mut board, &mut order, 1, &[(11, 21)]);
-        order.on_ack(Time(122), 1, &board, true);
-        assert_eq!((order.lost_bytes(), order.due()), (0, Time(123)), "as before");
-        order.on_ack(Time(123), 1, &board, true);
-        assert_eq!((order.lost_bytes(), order.due()), (10, Time::NEVER), "the window has ended");
-    }
-
-    #[test]
-    fn a_lost_retransmission_is_detected() {
-        let (mut order, mut board) = (five(), Scoreboard::default());
-        told(&mut board, &mut order, 1, &[(11, 21)]);
-        assert_eq!(order.take_lost(), Some((1, 11)));
-        order.sent(Time(100), 1, 11, true);
-        // Segments sent before the retransmission do not count.
-        told_at(110, &mut board, &mut order, 1, &[(11, 51)]);
-        assert_eq!(order.lost_bytes(), 0);
-        order.sent(Time(111), 51, 61, false);
-        told_at(211, &mut board, &mut order, 1, &[(11, 61)]);
-        assert_eq!(order.take_lost(), Some((1, 11)), "a segment sent after it is delivered");
-        // A delivered retransmission marks segments sent between as lost.
-        order.sent(Time(212), 61, 71, false);
-        order.sent(Time(213), 1, 11, true);
-        told_at(313, &mut board, &mut order, 61, &[]);
-        assert_eq!(order.take_lost(), Some((61, 71)));
-    }
-
-    #[test]
-    fn a_retransmission_is_not_delivered_in_less_than_a_round_trip() {
-        let (mut order, mut board) = (five(), Scoreboard::default());
-        told(&mut board, &mut order, 1, &[(11, 21)]);
-        assert_eq!(order.take_lost(), Some((1, 11)));
-        order.sent(Time(100), 51, 61, false);
-        order.sent(Time(101), 1, 11, true);
-        // 99 is the least round-trip time: at 199 the first transmission has come, late.
-        told_at(199, &mut board, &mut order, 51, &[]);
-        assert_eq!(order.lost_bytes(), 0);
-        let (mut order, mut board) = (five(), Scoreboard::default());
-        told(&mut board, &mut order, 1, &[(11, 21)]);
-        assert_eq!(order.take_lost(), Some((1, 11)));
-        order.sent(Time(100), 51, 61, false);
-        order.sent(Time(101), 1, 11, true);
-        told_at(200, &mut board, &mut order, 51, &[]);
-        assert_eq!(order.take_lost(), Some((51, 61)), "the retransmission overtook it");
-    }
-
-    #[test]
-    fn after_a_timeout_what_was_sent_a_round_trip_ago_is_lost() {
-        let (mut order, board) = (five(), Scoreboard::default());
-        order.rtt = Span(100);
-        order.on_timeout(Time(102), 1, &board);
-        let lost: Vec<_> = core::iter::from_fn(|| order.take_lost()).collect();
-        assert_eq!(lost, [(1, 11), (11, 21), (21, 31)], "sent until 2");
-        // The first segment is lost however late it was sent.
-        order.sent(Time(103), 1, 11, true);
-        order.on_timeout(Time(104), 1, &board);
-        let lost: Vec<_> = core::iter::from_fn(|| order.take_lost()).collect();
-        assert_eq!(lost, [(1, 11), (31, 41), (41, 51)]);
-    }
-
-    #[test]
-    fn a_timeout_takes_the_first_missing_segment_and_no_other_recent_one() {
-        let (mut order, mut board) = (five(), Scoreboard::default());
-        told(&mut board, &mut order, 11, &[(21, 51)]);
-        assert_eq!(order.take_lost(), Some((11, 21)));
-        order.sent(Time(110), 11, 21, true);
-        order.sent(Time(150), 51, 61, false);
-        order.on_timeout(Time(200), 11, &board);
-        assert_eq!((order.lost_bytes(), order.take_lost()), (10, Some((11, 21))));
-    }
-
-    #[test]
-    fn a_timeout_takes_no_retransmission_that_has_arrived() {
-        let (mut order, mut board) = (five(), Scoreboard::default());
-        told(&mut board, &mut order, 11, &[(41, 51)]);
-        while order.take_lost().is_some() {}
-        for (at, start) in [(110, 31), (111, 11), (112, 21)] {
-            order.sent(Time(at), start, start + 10, true);
-        }
-        told_at(150, &mut board, &mut order, 21, &[]);
-        order.on_timeout(Time(151), 21, &board);
-        assert_eq!((order.lost_bytes(), order.take_lost()), (10, Some((21, 31))));
-    }
-
-    #[test]
-    fn late_deliveries_after_a_timeout_are_not_retransmitted() {
-        let (mut order, mut board) = (five(), Scoreboard::default());
-        order.on_timeout(Time(100), 1, &board);
-        assert_eq!(order.lost_bytes(), 50, "no round-trip time is known");
-        assert_eq!(order.take_lost(), Some((1, 11)));
-        order.sent(Time(50), 1, 11, true);
-        told(&mut board, &mut order, 21, &[]);
-        assert_eq!((order.lost_bytes(), order.take_lost()), (30, Some((21, 31))));
-    }
-}
+mod tests;

@@ -4,6 +4,7 @@
 
 use super::super::params::LossRecovery;
 use super::super::{DUP_THRESH, Segment};
+use super::rack::TimerKind;
 use super::{RecoveryState, RfcSender};
 use crate::endpoint::cc::{CongestionControl, CongestionSignal};
 use sojourn_aqm::units::Time;
@@ -45,6 +46,7 @@ impl<C: CongestionControl> RfcSender<C> {
         if in_cut_window && !spared && !must {
             return;
         }
+        self.allow_undo(spared);
         if !spared {
             self.cut(now, CongestionSignal::Loss);
             self.window.cwnd = self.window.ssthresh;
@@ -52,6 +54,9 @@ impl<C: CongestionControl> RfcSender<C> {
         self.reduced_by_mark = false;
         self.recover = self.high_data;
         self.timer = now + self.rto();
+        if let Some(order) = &mut self.rack {
+            order.timer = TimerKind::Retransmission;
+        }
         match self.recovery {
             LossRecovery::Tahoe => {
                 self.window.cwnd = self.window.mss;
@@ -152,11 +157,14 @@ impl<C: CongestionControl> RfcSender<C> {
     /// flight size is limited to the window: data beyond it was released by a recovery whose
     /// reduction is already made, and a further congestion signal must never raise the threshold
     /// (RFC 5681 §4.3).
-    fn cut(&mut self, now: Time, cause: CongestionSignal) {
+    pub(super) fn cut(&mut self, now: Time, cause: CongestionSignal) {
         let cwnd = self.window.cwnd;
         let flight = if self.reduce_cwnd { cwnd } else { self.flight().min(cwnd) };
         self.window.ssthresh = self.control.on_congestion(now, &self.window, flight, cause);
         self.cwr = self.ecn;
+        if let Some(order) = &mut self.rack {
+            order.probe.forget();
+        }
     }
 
     /// See [`super::super::Tcp::on_timer`].
@@ -164,7 +172,7 @@ impl<C: CongestionControl> RfcSender<C> {
         if C::HOOKED && now < self.timer {
             return self.send(now, out); // the pacer's timer
         }
-        if self.rack_expired(now, out) {
+        if self.send_probe(now, out) || self.rack_expired(now, out) {
             return self.send(now, out);
         }
         self.timer = Time::NEVER;
@@ -188,15 +196,21 @@ impl<C: CongestionControl> RfcSender<C> {
         self.stats.timeouts += 1;
         // Only the first expiry for a segment reduces, and none in a window reduced by a mark.
         let spared = self.reduced_by_mark && self.snd_una < self.recover;
-        if !(self.first_segment_timed_out || spared) {
+        let reduces = !(self.first_segment_timed_out || spared);
+        if reduces {
+            self.allow_undo(false);
             self.cut(now, CongestionSignal::Timeout);
         }
+        // RFC 5682 §3.1: not while a recovery is repairing losses.
+        let may_be_spurious = self.state == RecoveryState::Open || self.first_segment_timed_out;
         self.window.cwnd = self.window.mss;
         (self.inflation, self.dup_acks, self.limited_transmit_bytes) = (0, 0, 0);
         (self.first_segment_timed_out, self.reduced_by_mark, self.cwr) = (true, false, self.ecn);
         (self.state, self.rtt_segment, self.recover) = (RecoveryState::Loss, None, self.high_data);
         self.rtt.back_off();
         if let Some(order) = &mut self.rack {
+            order.frto.undecided = order.frto.on && may_be_spurious;
+            order.probe.forget();
             order.on_timeout(now, self.snd_una, &self.scoreboard);
             self.window.cwnd = self.bytes_in_network() + self.window.mss;
         }

@@ -1,10 +1,13 @@
 //! The sender alone, with acks made by hand and a congestion control that records its calls.
 
 mod ecn;
+mod frto;
 mod push;
 mod rack;
 mod recovery;
 mod sack;
+mod tlp;
+mod undo;
 
 use super::super::params::parse;
 use super::*;

@@ -122,8 +122,8 @@ fn a_loss_in_a_marked_window_reduces_if_the_control_asks_for_it() {
     assert_eq!(t.reductions().len(), 1);
 }
 
-/// With `rtt_per_ack` every ack is a sample: of the oldest segment that it covers, and of a
-/// retransmission since that. Otherwise one segment per round trip is timed, and no retransmission.
+/// With `rtt_per_ack` every ack is a sample: of the oldest segment that it covers, or of the echoed
+/// timestamp if a retransmission is among them. Otherwise one segment per round trip is timed.
 #[test]
 fn every_ack_times_a_segment_with_rtt_per_ack() {
     let srtt = |per_ack: &'static str, acks: &[(u64, u64)]| {
@@ -135,13 +135,14 @@ fn every_ack_times_a_segment_with_rtt_per_ack() {
     // round trips of 160 and 240 ms; the timed segment is the first one.
     assert_eq!(srtt("false", &[(260, 1_001), (340, 3_001)]), 107.5);
     assert_eq!(srtt("true", &[(260, 1_001), (340, 3_001)]), (7.0 * 107.5 + 240.0) / 8.0);
-    let lost = |per_ack: &'static str| {
-        let mut t = ten_sent("sack", &[("rack", "true"), ("rtt_per_ack", per_ack)]);
+    let lost = |stamps: &'static str| {
+        let settings = [("rack", "true"), ("rtt_per_ack", "true"), ("timestamps", stamps)];
+        let mut t = ten_sent("sack", &settings);
         t.ack(200, 1, &[(1_001, 2_001)]);
-        t.ack(360, 2_001, &[]);
+        t.receive(360, Ack { ack: 2_001, echo: 200, ..Ack::default() }, &[]);
         t.sender.srtt().unwrap()
     };
-    assert_eq!(lost("false"), Span::ms(100));
+    assert_eq!(lost("false"), Span::ms(100), "Karn's rule");
     assert_eq!(lost("true"), Span(107_500_000), "the segment was sent again at 200 ms");
 }
 

@@ -1,0 +1,194 @@
+//! RACK in the sender: what an ack tells, the start of recovery, and transmission.
+
+use super::super::super::{Ack, DUP_THRESH, Segment};
+use super::super::{RecoveryState, RfcSender};
+use super::{Delivery, RackState, TimerKind};
+use crate::endpoint::cc::CongestionControl;
+use sojourn_aqm::units::{Span, Time};
+
+/// Unit of timestamps, ns.
+const TICK: u64 = 1_000_000;
+
+/// Returns the timestamp of `now`.
+pub(in super::super) fn timestamp(now: Time) -> u32 {
+    #[expect(clippy::cast_possible_truncation, reason = "timestamps are modulo 2^32")]
+    let stamp = (now.0 / TICK) as u32;
+    stamp
+}
+
+/// Returns the duplicate data that `ack` reports (RFC 2883): its first block, if that is below the
+/// cumulative ack or within the second block.
+fn duplicate_data(ack: &Ack) -> Option<(u64, u64)> {
+    let blocks = &ack.sacks[..usize::from(ack.blocks)];
+    let (start, end) = *blocks.first()?;
+    let within = blocks.get(1).is_some_and(|second| second.0 <= start && end <= second.1);
+    (start < ack.ack || within).then_some((start, end))
+}
+
+impl<C: CongestionControl> RfcSender<C> {
+    /// Updates scoreboard and RACK from an ack, before the cumulative ack is taken over; `marked`
+    /// is true if the ack reports a mark. Returns true if it has new SACK information.
+    pub(in super::super) fn rack_on_ack(&mut self, now: Time, ack: &Ack, marked: bool) -> bool {
+        if ack.ack < self.snd_una {
+            return false;
+        }
+        let delivery = self.take_delivery(ack);
+        let dsack = duplicate_data(ack);
+        self.on_ack_of_probe(now, ack, delivery.sacked, dsack.map(|range| range.1));
+        self.try_undo(ack, &delivery, dsack, marked);
+        let few = self.scoreboard.covered() < u64::from(DUP_THRESH) * self.window.mss;
+        let patience = few && self.state == RecoveryState::Open;
+        let Some(order) = &mut self.rack else { return false };
+        let reordered = dsack.is_some_and(|(_, end)| !order.probe.explains(end));
+        order.window.on_ack(ack.ack, self.snd_nxt, reordered, self.rtt.srtt());
+        order.on_ack(now, ack.ack, &self.scoreboard, patience);
+        if self.rtt.is_per_ack() {
+            self.take_rtt(now, ack, &delivery);
+        }
+        delivery.sacked
+    }
+
+    /// Returns the newly delivered data of an ack, and updates the scoreboard.
+    fn take_delivery(&mut self, ack: &Ack) -> Delivery {
+        let mut delivery = Delivery::default();
+        let Some(order) = &mut self.rack else { return delivery };
+        let (una, recover, board) = (ack.ack, self.recover, &mut self.scoreboard);
+        let highest = board.highest_sacked();
+        let mut report = |from, to| order.report(from, to, (una, highest, recover), &mut delivery);
+        board.for_each_missing(self.snd_una, una, &mut report);
+        for &(start, end) in &ack.sacks[..usize::from(ack.blocks)] {
+            board.for_each_missing(start.max(una), end, &mut report);
+        }
+        delivery.acked_retransmitted = order.has_retransmitted_below(una);
+        if delivery.reordered {
+            order.window.on_reordering();
+        }
+        board.update(ack);
+        delivery
+    }
+
+    /// Takes a round-trip time from an ack: of a segment sent once, else of the echoed timestamp.
+    fn take_rtt(&mut self, now: Time, ack: &Ack, delivery: &Delivery) {
+        let advanced = ack.ack > self.snd_una;
+        let echoed = (self.timestamps && advanced).then(|| {
+            let ticks = timestamp(now).wrapping_sub(ack.echo);
+            Span(u64::from(ticks.max(1)) * TICK)
+        });
+        let sample = delivery.timed().map(|sent| now - sent).or(echoed);
+        if let Some(sample) = sample {
+            self.rtt.sample_per_ack(sample, ack.ack, self.snd_nxt);
+        }
+        // As in Linux, a selective ack of data sent before the head of the queue was last sent
+        // restarts the timer: the answer to the head cannot have come yet.
+        let head = self.rack.as_ref().and_then(|order| order.head_sent_at(self.snd_una));
+        let before_head = |sent| head.is_some_and(|head| sent < head);
+        let restarts = advanced || delivery.first_sacked.is_some_and(before_head);
+        if let Some(order) = &mut self.rack {
+            order.restarts_timer = restarts;
+        }
+    }
+
+    /// Starts recovery if a segment is lost. If one may only be late, sets the timer. After a
+    /// timeout the loss of a retransmission is a new congestion signal (RFC 5681 §4.3).
+    pub(in super::super) fn rack_recover(&mut self, now: Time, out: &mut Vec<Segment>) {
+        let Some(order) = &mut self.rack else { return };
+        let restarts = std::mem::take(&mut order.restarts_timer);
+        let starts = match self.state {
+            RecoveryState::Open => true,
+            RecoveryState::Recovery => false,
+            RecoveryState::Loss => order.lost_again,
+        };
+        if starts && order.lost_bytes() > 0 {
+            self.fast_retransmit(now, out);
+        } else if order.due() != Time::NEVER {
+            // Not the earlier of both: that could be a former end of the reordering window.
+            (self.timer, order.timer) = (order.due(), TimerKind::Reordering);
+            return;
+        }
+        if restarts && !self.schedule_probe(now, true) {
+            self.restart_retransmission_timer(now);
+        }
+    }
+
+    /// Restarts the retransmission timer. After another kind of timer, the timeout counts from the
+    /// last transmission of the first outstanding segment.
+    pub(in super::super) fn restart_retransmission_timer(&mut self, now: Time) {
+        let rto = self.rto();
+        let Some(order) = &mut self.rack else { return };
+        let kind = std::mem::take(&mut order.timer);
+        let head = order.head_sent_at(self.snd_una).filter(|_| kind != TimerKind::Retransmission);
+        if self.timer != Time::NEVER {
+            self.timer = (head.unwrap_or(now) + rto).max(now + Span::us(1));
+        }
+    }
+
+    /// Processes the end of the reordering window; returns false if it did not end.
+    pub(in super::super) fn rack_expired(&mut self, now: Time, out: &mut Vec<Segment>) -> bool {
+        let due = |order: &&mut Box<RackState>| order.timer == TimerKind::Reordering;
+        let Some(order) = self.rack.as_mut().filter(due) else { return false };
+        order.expire(now, self.snd_una, &self.scoreboard);
+        self.restart_retransmission_timer(now);
+        self.rack_recover(now, out);
+        true
+    }
+
+    /// Sends lost segments, then new ones, while the window has room for a full segment.
+    #[inline(never)]
+    pub(in super::super) fn send_rack(&mut self, now: Time, out: &mut Vec<Segment>) {
+        if self.state == RecoveryState::Open && self.dup_acks > 0 && !self.limited_transmit {
+            return;
+        }
+        let before = self.high_data;
+        if self.rack.as_mut().is_some_and(|order| std::mem::take(&mut order.frto.new_first)) {
+            self.send_while_open(now, out, RfcSender::send_new);
+            if self.high_data > before {
+                return;
+            }
+            self.rack.as_mut().expect("RACK is on").frto.undecided = false; // nothing new to send
+        }
+        self.send_while_open(now, out, RfcSender::send_lost_or_new);
+        if self.high_data > before {
+            self.schedule_probe(now, false);
+        }
+    }
+
+    /// Calls `send` until it has nothing to send, the window is full or the pacer holds a segment.
+    fn send_while_open(
+        &mut self,
+        now: Time,
+        out: &mut Vec<Segment>,
+        send: impl Fn(&mut Self, Time, &mut Vec<Segment>) -> bool,
+    ) {
+        while self.bytes_in_network() + self.window.mss <= self.window.cwnd {
+            if C::HOOKED && !self.control.may_send(now) || !send(self, now, out) {
+                return;
+            }
+        }
+    }
+
+    /// Sends one segment, lost ones first. Returns false if there is none.
+    pub(in super::super) fn send_lost_or_new(&mut self, now: Time, out: &mut Vec<Segment>) -> bool {
+        let Some(order) = &mut self.rack else { return false };
+        let Some((start, end)) = order.take_lost() else { return self.send_new(now, out) };
+        order.undo.on_retransmission(timestamp(now));
+        if start == self.snd_una {
+            order.timer = TimerKind::Retransmission;
+        }
+        self.output(now, start, end - start, out);
+        if start == self.snd_una {
+            self.timer = now + self.rto(); // a full timeout for the retransmission
+        }
+        true
+    }
+
+    /// Sends one new segment. Returns false if there is none, or the receive window is full.
+    pub(in super::super) fn send_new(&mut self, now: Time, out: &mut Vec<Segment>) -> bool {
+        let len = self.window.mss.min(self.write_end - self.snd_nxt.min(self.write_end));
+        if len == 0 || self.snd_nxt + len > self.snd_una + self.rwnd {
+            return false;
+        }
+        self.output(now, self.snd_nxt, len, out);
+        self.snd_nxt += len;
+        true
+    }
+}
