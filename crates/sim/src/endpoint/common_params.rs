@@ -66,7 +66,8 @@ params! {
         rto_initial: Option<Span> = None, [Some(Span(1)) => Some(Span::s(3600))], "", [];
         /// Maximum retransmission timeout, including backoff; in ns2 at least two ticks.
         rto_max: Span = Span::s(60), [Span(1) => Span::s(3600)], "RTO_max", [];
-        /// Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks).
+        /// Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
+        /// jiffies.
         tick: Option<Span> = None, [Some(Span(1)) => Some(Span::s(1))], "G", ["granularity"];
         /// If true, the receiver acks only every second packet; auto: yes (RFC 5681), in ns2 no.
         delayed_ack: Option<bool> = None, [], "", ["delack"];
@@ -130,6 +131,13 @@ params! {
         /// If true, two round-trip times without an ack send new data or the last segment again
         /// (tail loss probe, RFC 8985 7). No effect without rack.
         tlp: bool = false, [], "", [];
+        /// If true, timers of more than a tick expire at whole ticks of the clock of their host, up
+        /// to one tick early, as in Linux; if false, they are exact. The phase of each clock is
+        /// drawn at random. The sender's need rack.
+        jiffies: bool = false, [], "", [];
+        /// If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
+        /// connection then goes without. No effect without rack.
+        ecn_fallback: bool = false, [], "", [];
         /// If true, a loss reduces the window itself, as in Linux; if false, the data in flight
         /// (RFC 5681 equation 4), which is less by up to a segment and what is lost; rfc only.
         reduce_cwnd: bool = false, [], "", [];

@@ -367,7 +367,7 @@ impl TcpEndpoints {
         let tcp = def.tcp.as_ref().expect("a scenario sets a TCP for every source that needs one");
         TcpEndpoints {
             sender: Tcp::new(tcp, rng),
-            receiver: Receiver::new(tcp),
+            receiver: Receiver::new(tcp, rng),
             app,
             completions: Vec::new(),
             base: (SenderStats::default(), 0),

@@ -132,7 +132,7 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
     pub fn new(params: &TcpParams, phase: f64, hops: Vec<Hop>, back: Vec<Hop>, fate: F) -> Self {
         Path {
             sender: Tcp::new(params, &mut Fixed(phase)),
-            receiver: Receiver::new(params),
+            receiver: Receiver::new(params, &mut Fixed(phase)),
             hops,
             back,
             fate,

@@ -369,7 +369,7 @@ mod tests {
     use super::super::testing::processed;
     use super::*;
     use crate::endpoint::tcp::{TCPS, parse};
-    use sojourn_aqm::params::Setting::{Flag, Text};
+    use sojourn_aqm::params::Setting::Flag;
 
     /// Control of the TCP `name` with the `options` switched on.
     fn control(name: &str, options: &[&'static str]) -> AnyControl {
@@ -480,26 +480,6 @@ mod tests {
             let ack = ProcessedAck { srtt, ..processed(Time(1), delivered, 8_000, state) };
             c.on_ack_processed(&mut WINDOW.clone(), &ack);
             assert!(shown(&c).contains(&format!("prr_delivered: {delivered}")), "{}", shown(&c));
-        }
-    }
-
-    #[test]
-    fn in_linux_the_ack_that_ends_a_recovery_counts() {
-        for (variant, cwnd) in [("rfc", 2_500), ("linux", 3_000)] {
-            let settings = [("prr", Flag(true)), ("variant", Text(variant))];
-            let params = parse("sack", settings).unwrap();
-            let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
-            let mut control = AnyControl::new(&params.control, &params.settings, &mut rng);
-            let mut w = Window { cwnd: 5_000, ssthresh: 9_000, mss: 1_000 };
-            let cause = CongestionSignal::Loss;
-            w.ssthresh = control.on_congestion(Time::ZERO, &w, w.cwnd, cause);
-            let states = [RecoveryState::Recovery, RecoveryState::Open, RecoveryState::Open];
-            for (delivered, state) in [1_000, 4_000, 6_000].into_iter().zip(states) {
-                let (now, flight, srtt) = (Time::ZERO, 1_000, None);
-                let ack = ProcessedAck { srtt, ..processed(now, delivered, flight, state) };
-                control.on_ack_processed(&mut w, &ack);
-            }
-            assert_eq!(w.cwnd, cwnd, "{variant}");
         }
     }
 }

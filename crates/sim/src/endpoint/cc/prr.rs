@@ -100,7 +100,10 @@ impl Prr {
 #[cfg(test)]
 mod tests {
     use super::super::testing::processed;
+    use super::super::{AnyControl, CongestionControl};
     use super::*;
+    use crate::endpoint::tcp::parse;
+    use sojourn_aqm::params::Setting::{Flag, Text};
     use sojourn_aqm::units::Time;
 
     /// Segments sent in response to each ack of one segment, after `losses`, and one more loss that
@@ -223,5 +226,25 @@ mod tests {
         assert_eq!(sent[..20].iter().sum::<u64>(), 15);
         assert_eq!((w.cwnd, prr.reduces_for_mark()), (15, false));
         assert!(!ended, "no recovery from a loss");
+    }
+
+    #[test]
+    fn in_linux_the_ack_that_ends_a_recovery_counts() {
+        for (variant, cwnd) in [("rfc", 2_500), ("linux", 3_000)] {
+            let settings = [("prr", Flag(true)), ("variant", Text(variant))];
+            let params = parse("sack", settings).unwrap();
+            let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+            let mut control = AnyControl::new(&params.control, &params.settings, &mut rng);
+            let mut w = Window { cwnd: 5_000, ssthresh: 9_000, mss: 1_000 };
+            let cause = CongestionSignal::Loss;
+            w.ssthresh = control.on_congestion(Time::ZERO, &w, w.cwnd, cause);
+            let states = [RecoveryState::Recovery, RecoveryState::Open, RecoveryState::Open];
+            for (delivered, state) in [1_000, 4_000, 6_000].into_iter().zip(states) {
+                let (now, flight, srtt) = (Time::ZERO, 1_000, None);
+                let ack = ProcessedAck { srtt, ..processed(now, delivered, flight, state) };
+                control.on_ack_processed(&mut w, &ack);
+            }
+            assert_eq!(w.cwnd, cwnd, "{variant}");
+        }
     }
 }

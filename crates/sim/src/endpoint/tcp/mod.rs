@@ -20,7 +20,7 @@
 //! # impl sojourn_aqm::Random for Fixed { fn uniform(&mut self) -> f64 { 0.5 } }
 //! let params = tcp::parse("newreno", []).unwrap();
 //! let mut sender = tcp::Tcp::new(&params, &mut Fixed);
-//! let mut receiver = tcp::Receiver::new(&params);
+//! let mut receiver = tcp::Receiver::new(&params, &mut Fixed);
 //! let (mut now, mut wire) = (Time::ZERO, Vec::new());
 //! sender.open(now, &mut wire);
 //! sender.write(now, 3_000, &mut wire);
@@ -40,6 +40,7 @@
 //! ```
 
 mod external;
+mod jiffies;
 mod ns2;
 mod params;
 mod presets;
@@ -169,8 +170,8 @@ macro_rules! each {
 }
 
 impl Tcp {
-    /// Create a sender without a connection. Draws one random number for the `ns2` profile (clock
-    /// phase) and one for BBR (probing phase).
+    /// Create a sender without a connection. Draws one random number for the clock phase (profile
+    /// `ns2`, and with `jiffies`) and one for BBR (probing phase).
     pub fn new(params: &TcpParams, rng: &mut dyn Random) -> Tcp {
         let s = &params.settings;
         let hooked = s.pacing == Some(true) || s.prr || s.hystart == Some(true);

@@ -151,7 +151,7 @@ impl<C: CongestionControl> RfcSender<C> {
             timer: Time::NEVER,
             last_sent: Time::ZERO,
             scoreboard: Scoreboard::default(),
-            rack: s.rack.then(|| Box::new(RackState::new(s.reordering_window, s.frto, s.tlp))),
+            rack: s.rack.then(|| Box::new(RackState::new(s, rng))),
             rescue_point: 0,
             control: C::new(&params.control, &params.settings, rng),
             initial,
@@ -175,6 +175,7 @@ impl<C: CongestionControl> RfcSender<C> {
         self.scoreboard.clear();
         if let Some(order) = &mut self.rack {
             order.clear();
+            self.ecn = order.ecn;
         }
         self.control.reset();
         self.rtt_segment = None;
@@ -398,7 +399,7 @@ impl<C: CongestionControl> RfcSender<C> {
             }
         }
         if self.timer == Time::NEVER {
-            self.timer = now + self.rtt.rto(); // RFC 6298 (5.1)
+            self.timer = self.rto_end(now); // RFC 6298 (5.1)
         }
         self.last_sent = now;
     }
@@ -406,12 +407,19 @@ impl<C: CongestionControl> RfcSender<C> {
     /// RFC 6298 (5.2), (5.3).
     pub(super) fn restart_timer(&mut self, now: Time) {
         let needed = self.snd_una < self.high_data || self.paused_by_mark;
-        self.timer = if needed { now + self.rtt.rto() } else { Time::NEVER };
+        self.timer = if needed { self.rto_end(now) } else { Time::NEVER };
     }
 
     /// Flight size in bytes, without data sent by limited transmit (RFC 5681 §3.2).
     pub(super) fn flight(&self) -> u64 {
         self.snd_nxt - self.snd_una - self.limited_transmit_bytes
+    }
+
+    /// Returns the expiry of a retransmission timer that is set at `now`.
+    #[inline]
+    pub(super) fn rto_end(&self, now: Time) -> Time {
+        let rto = self.rtt.rto();
+        self.rack.as_ref().map_or(now + rto, |order| order.clock.after(now, rto))
     }
 
     /// Current retransmission timeout.

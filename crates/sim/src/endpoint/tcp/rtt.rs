@@ -138,6 +138,11 @@ impl RttEstimator {
         self.rto
     }
 
+    /// Clock granularity.
+    pub fn tick(&self) -> Span {
+        self.bounds.tick
+    }
+
     /// Minimum timeout.
     pub fn min(&self) -> Span {
         self.bounds.min

@@ -5,7 +5,8 @@
 //! `tcp_timer.c` (`tcp_delack_timer_handler`).
 //!
 //! **Departures** The program reads at once. The answer to a SYN gives the only round-trip time,
-//! from it to the first data. Times are not whole ticks of the kernel.
+//! from it to the first data. Delays are not whole ticks; with
+//! `jiffies` their ends are.
 
 use super::super::params::EcnFeedback;
 use super::super::{Ack, Segment};
@@ -164,7 +165,7 @@ impl Receiver {
         // The window of a sender that reduces it may be a single segment.
         if !at_once && !seg.cwr && !linux.is_quick() {
             if whole && in_order && !seg.push && self.due == Time::NEVER {
-                self.due = now + linux.delay();
+                self.due = self.clock.after(now, linux.delay());
                 return None;
             }
             if !self.held.is_empty() && self.compresses(now) {
@@ -181,6 +182,7 @@ impl Receiver {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::jiffies::HalfTick;
     use super::super::super::params::parse;
     use super::*;
     use sojourn_aqm::params::Setting::Flag;
@@ -279,7 +281,8 @@ mod tests {
     /// Receiver with a round-trip time of 50 ms that has acknowledged 16 segments, and the next
     /// sequence number.
     fn receiver() -> (Receiver, u64) {
-        let mut r = Receiver::new(&parse("sack", [("linux_acks", Flag(true))]).unwrap());
+        let mut r =
+            Receiver::new(&parse("sack", [("linux_acks", Flag(true))]).unwrap(), &mut HalfTick);
         let syn = Segment { syn: true, ..Segment::default() };
         assert!(r.on_segment(at(0), &syn, false).is_some_and(|ack| ack.syn));
         for seq in 1..17 {

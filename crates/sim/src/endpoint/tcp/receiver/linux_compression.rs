@@ -108,6 +108,7 @@ impl Receiver {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::jiffies::HalfTick;
     use super::super::super::params::parse;
     use super::*;
     use sojourn_aqm::params::Setting::Flag;
@@ -123,7 +124,8 @@ mod tests {
     /// Receiver of segments of 100 bytes, too small to let the window grow, with a round-trip time
     /// of 10 ms. It has acknowledged the segments from 1 to 1501, and no ack is quick any more.
     fn receiver(name: &str) -> Receiver {
-        let mut r = Receiver::new(&parse(name, [("linux_acks", Flag(true))]).unwrap());
+        let mut r =
+            Receiver::new(&parse(name, [("linux_acks", Flag(true))]).unwrap(), &mut HalfTick);
         r.on_segment(at(0), &Segment { syn: true, ..Segment::default() }, false);
         for i in 0..16 {
             let ack = r.on_segment(at(10_000), &segment(1 + 100 * i), false);

@@ -14,6 +14,8 @@
 mod reordering;
 mod sender;
 
+use super::super::jiffies::TimerClock;
+use super::super::params::CommonParams;
 use super::super::ranges::Ranges;
 use super::super::scoreboard::Scoreboard;
 use super::frto::Frto;
@@ -21,6 +23,7 @@ use super::tlp::TailProbe;
 use super::undo::UndoState;
 use reordering::ReorderingWindow;
 pub(super) use sender::timestamp;
+use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 use std::collections::VecDeque;
 
@@ -80,6 +83,10 @@ pub(super) struct RackState {
     pub frto: Frto,
     pub probe: TailProbe,
     pub timer: TimerKind,
+    pub clock: TimerClock,
+    /// True if a connection asks for ECN, and if a SYN that is sent again does not.
+    pub ecn: bool,
+    pub ecn_fallback: bool,
     /// True if the last ack restarts the timer (`FLAG_SET_XMIT_TIMER`).
     restarts_timer: bool,
     /// Time at which the transmissions that wait for its end are lost; [`Time::NEVER`] if none
@@ -127,20 +134,31 @@ impl ReceivedData<'_> {
 }
 
 impl RackState {
-    /// Returns a state without entries, with or without the three optional parts.
-    pub fn new(reordering_window: bool, frto: bool, tlp: bool) -> RackState {
+    /// Returns a state without entries, with the optional parts of `s`. Draws one random number
+    /// with `jiffies`.
+    pub fn new(s: &CommonParams, rng: &mut dyn Random) -> RackState {
+        let clock = TimerClock::new(s, rng);
+        let (ecn, ecn_fallback) = (s.ecn == Some(true), s.ecn_fallback);
+        let empty = RackState { clock, ecn, ecn_fallback, ..RackState::default() };
+        empty.with_parts(s.reordering_window, s.frto, s.tlp)
+    }
+
+    /// Returns this state at the start of a connection, with or without its optional parts.
+    fn with_parts(self, reordering_window: bool, frto: bool, tlp: bool) -> RackState {
         RackState {
             window: ReorderingWindow::new(reordering_window),
             frto: Frto { on: frto, ..Frto::default() },
             probe: TailProbe::new(tlp),
             due: Time::NEVER,
-            ..RackState::default()
+            ..self
         }
     }
 
     /// Removes all entries.
     pub fn clear(&mut self) {
-        let empty = RackState::new(self.window.is_on(), self.frto.on, self.probe.on);
+        let (clock, ecn, ecn_fallback) = (self.clock, self.ecn, self.ecn_fallback);
+        let empty = RackState { clock, ecn, ecn_fallback, ..RackState::default() };
+        let empty = empty.with_parts(self.window.is_on(), self.frto.on, self.probe.on);
         let RackState { fresh, again, lost, .. } = std::mem::replace(self, empty);
         (self.fresh, self.again, self.lost) = (fresh, again, lost);
         self.fresh.clear();

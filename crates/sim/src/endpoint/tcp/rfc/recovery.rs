@@ -53,7 +53,7 @@ impl<C: CongestionControl> RfcSender<C> {
         }
         self.reduced_by_mark = false;
         self.recover = self.high_data;
-        self.timer = now + self.rto();
+        self.timer = self.rto_end(now);
         if let Some(order) = &mut self.rack {
             order.timer = TimerKind::Retransmission;
         }
@@ -143,7 +143,7 @@ impl<C: CongestionControl> RfcSender<C> {
         (self.state, self.inflation) = (RecoveryState::Open, 0);
         if self.window.cwnd <= self.window.mss && !self.control.reacts_to_mark_fraction() {
             self.paused_by_mark = true;
-            self.timer = now + self.rto();
+            self.timer = self.rto_end(now);
         } else {
             let most =
                 if self.control.reacts_to_mark_fraction() { self.window.cwnd } else { u64::MAX };
@@ -180,11 +180,12 @@ impl<C: CongestionControl> RfcSender<C> {
         if self.snd_una == 0 {
             self.stats.timeouts += 1;
             self.rtt.back_off();
+            self.ecn &= !self.rack.as_ref().is_some_and(|order| order.ecn_fallback);
             return self.output(now, 0, 0, out);
         }
         if self.snd_una < self.high_data {
             self.on_timeout(now);
-            self.timer = now + self.rto();
+            self.timer = self.rto_end(now);
         }
         self.send(now, out);
     }

@@ -15,8 +15,8 @@ use super::{RecoveryState, RfcSender};
 use crate::endpoint::cc::{CongestionControl, CongestionSignal};
 use sojourn_aqm::units::{Span, Time};
 
-/// Margin of the probe timeout with several segments outstanding: two ticks of Linux.
-const MARGIN: Span = Span::ms(2);
+/// Margin of the probe timeout with several segments outstanding, ticks (`TCP_TIMEOUT_MIN`).
+const MARGIN: u64 = 2;
 
 /// State of the probe of a connection.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,16 +57,18 @@ impl<C: CongestionControl> RfcSender<C> {
         if outstanding == 0
             || self.state != RecoveryState::Open
             || repairs
-            || order.has_retransmissions()
+            || order.has_retransmissions() && order.probe.tlp_high_seq.is_none()
             || self.paused_by_mark
         {
             return false;
         }
         let Some(srtt) = self.rtt.srtt() else { return false };
-        let margin = if outstanding <= self.window.mss { self.rtt.min() } else { MARGIN };
+        let several = outstanding > self.window.mss;
+        let margin = if several { Span(MARGIN * self.rtt.tick().0) } else { self.rtt.min() };
         let head = if advances { now } else { order.head_sent_at(self.snd_una).unwrap_or(now) };
         order.timer = TimerKind::Probe;
-        self.timer = (now + Span(2 * srtt.0) + margin).min((head + rto).max(now));
+        let left = (head + rto).max(now) - now;
+        self.timer = order.clock.after(now, (Span(2 * srtt.0) + margin).min(left));
         true
     }
 
@@ -88,7 +90,7 @@ impl<C: CongestionControl> RfcSender<C> {
         } else {
             self.send_new(now, out);
         }
-        self.timer = now + self.rto();
+        self.timer = self.rto_end(now);
         if let Some(order) = &mut self.rack {
             order.probe.tlp_high_seq = Some(self.snd_nxt);
         }

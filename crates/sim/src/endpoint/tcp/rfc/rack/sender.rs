@@ -102,7 +102,9 @@ impl<C: CongestionControl> RfcSender<C> {
             self.fast_retransmit(now, out);
         } else if order.due() != Time::NEVER {
             // Not the earlier of both: that could be a former end of the reordering window.
-            (self.timer, order.timer) = (order.due(), TimerKind::Reordering);
+            order.timer = TimerKind::Reordering;
+            let left = order.due().max(now) - now;
+            self.timer = order.clock.after(now, left + order.clock.margin());
             return;
         }
         if restarts && !self.schedule_probe(now, true) {
@@ -118,7 +120,8 @@ impl<C: CongestionControl> RfcSender<C> {
         let kind = std::mem::take(&mut order.timer);
         let head = order.head_sent_at(self.snd_una).filter(|_| kind != TimerKind::Retransmission);
         if self.timer != Time::NEVER {
-            self.timer = (head.unwrap_or(now) + rto).max(now + Span::us(1));
+            let end = (head.unwrap_or(now) + rto).max(now + Span::us(1));
+            self.timer = order.clock.after(now, end - now);
         }
     }
 
@@ -176,7 +179,7 @@ impl<C: CongestionControl> RfcSender<C> {
         }
         self.output(now, start, end - start, out);
         if start == self.snd_una {
-            self.timer = now + self.rto(); // a full timeout for the retransmission
+            self.timer = self.rto_end(now); // a full timeout for the retransmission
         }
         true
     }

@@ -5,7 +5,7 @@ use super::*;
 
 /// Five segments of ten bytes, starting at 1.
 fn five() -> RackState {
-    let mut order = RackState::new(false, false, false);
+    let mut order = RackState::default().with_parts(false, false, false);
     (0..5).for_each(|i| order.sent(Time(i), 1 + 10 * i, 11 + 10 * i, false));
     order
 }
@@ -43,7 +43,8 @@ fn a_segment_of_which_a_part_is_missing_is_lost() {
 
 #[test]
 fn the_reordering_window_delays_a_loss_by_a_quarter_of_the_least_round_trip() {
-    let (mut order, mut board) = (RackState::new(true, false, false), Scoreboard::default());
+    let (mut order, mut board) =
+        (RackState::default().with_parts(true, false, false), Scoreboard::default());
     (0..5).for_each(|i| order.sent(Time(i), 1 + 10 * i, 11 + 10 * i, false));
     told(&mut board, &mut order, 1, &[(11, 21)]);
     // The round trip of the second is 99: the first is lost 99 + 24 after its transmission.
@@ -58,7 +59,8 @@ fn the_reordering_window_delays_a_loss_by_a_quarter_of_the_least_round_trip() {
 
 #[test]
 fn an_ack_of_nothing_new_is_no_round_trip() {
-    let (mut order, mut board) = (RackState::new(true, false, false), Scoreboard::default());
+    let (mut order, mut board) =
+        (RackState::default().with_parts(true, false, false), Scoreboard::default());
     (0..5).for_each(|i| order.sent(Time(i), 1 + 10 * i, 11 + 10 * i, false));
     told(&mut board, &mut order, 1, &[(11, 21)]);
     order.on_ack(Time(122), 1, &board, true);
