@@ -1,5 +1,5 @@
-//! Clock of a host whose timers expire at whole ticks, as Linux's do (`jiffies`): a timer of n ticks
-//! expires n ticks after the last tick, so up to one tick early.
+//! Clock of a host whose timers expire at whole ticks, as Linux's do (`jiffies`): a timer of n
+//! ticks expires n ticks after the last tick, so up to one tick early.
 
 use super::params::{CommonParams, resolved};
 use sojourn_aqm::cast;
