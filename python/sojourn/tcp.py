@@ -79,8 +79,8 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     """
 
     tick: str | None = None
-    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). Duration or
-    auto; default auto; 1ns to 1s; the paper's G; also called granularity.
+    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
+    jiffies. Duration or auto; default auto; 1ns to 1s; the paper's G; also called granularity.
     """
 
     delayed_ack: bool | Literal["auto"] | None = None
@@ -162,6 +162,40 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
     the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
     effect without rack. Flag; default false.
+    """
+
+    timestamps: bool | None = None
+    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
+    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
+    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
+    Flag; default false.
+    """
+
+    dsack: bool | None = None
+    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
+    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
+    without rack. Flag; default false.
+    """
+
+    frto: bool | None = None
+    """If true, new data is sent after a timeout until it is known whether the timeout was justified
+    (F-RTO, RFC 5682). No effect without rack. Flag; default false.
+    """
+
+    tlp: bool | None = None
+    """If true, two round-trip times without an ack send new data or the last segment again (tail
+    loss probe, RFC 8985 7). No effect without rack. Flag; default false.
+    """
+
+    jiffies: bool | None = None
+    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
+    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
+    random. The sender's need rack. Flag; default false.
+    """
+
+    ecn_fallback: bool | None = None
+    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
+    connection then goes without. No effect without rack. Flag; default false.
     """
 
     reduce_cwnd: bool | None = None
@@ -540,6 +574,11 @@ class LinuxBbr(Bbr, kw_only=True, frozen=True, tag="linux_bbr"):
     Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
     """
 
+    tick: str | None = None
+    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
+    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
+    """
+
     abc_limit: int | None = None
     """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
     Integer; default 2; 1 to 2; the paper's L.
@@ -569,6 +608,40 @@ class LinuxBbr(Bbr, kw_only=True, frozen=True, tag="linux_bbr"):
     """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
     the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
     effect without rack. Flag; default true.
+    """
+
+    timestamps: bool | None = None
+    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
+    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
+    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
+    Flag; default true.
+    """
+
+    dsack: bool | None = None
+    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
+    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
+    without rack. Flag; default true.
+    """
+
+    frto: bool | None = None
+    """If true, new data is sent after a timeout until it is known whether the timeout was justified
+    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
+    """
+
+    tlp: bool | None = None
+    """If true, two round-trip times without an ack send new data or the last segment again (tail
+    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
+    """
+
+    jiffies: bool | None = None
+    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
+    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
+    random. The sender's need rack. Flag; default true.
+    """
+
+    ecn_fallback: bool | None = None
+    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
+    connection then goes without. No effect without rack. Flag; default true.
     """
 
     reduce_cwnd: bool | None = None
@@ -597,6 +670,11 @@ class LinuxCubic(Cubic, kw_only=True, frozen=True, tag="linux_cubic"):
     Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
     """
 
+    tick: str | None = None
+    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
+    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
+    """
+
     abc_limit: int | None = None
     """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
     Integer; default 2; 1 to 2; the paper's L.
@@ -631,6 +709,40 @@ class LinuxCubic(Cubic, kw_only=True, frozen=True, tag="linux_cubic"):
     """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
     the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
     effect without rack. Flag; default true.
+    """
+
+    timestamps: bool | None = None
+    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
+    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
+    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
+    Flag; default true.
+    """
+
+    dsack: bool | None = None
+    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
+    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
+    without rack. Flag; default true.
+    """
+
+    frto: bool | None = None
+    """If true, new data is sent after a timeout until it is known whether the timeout was justified
+    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
+    """
+
+    tlp: bool | None = None
+    """If true, two round-trip times without an ack send new data or the last segment again (tail
+    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
+    """
+
+    jiffies: bool | None = None
+    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
+    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
+    random. The sender's need rack. Flag; default true.
+    """
+
+    ecn_fallback: bool | None = None
+    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
+    connection then goes without. No effect without rack. Flag; default true.
     """
 
     reduce_cwnd: bool | None = None
@@ -658,6 +770,11 @@ class LinuxDctcp(Dctcp, kw_only=True, frozen=True, tag="linux_dctcp"):
     Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
     """
 
+    tick: str | None = None
+    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
+    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
+    """
+
     abc_limit: int | None = None
     """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
     Integer; default 2; 1 to 2; the paper's L.
@@ -692,6 +809,40 @@ class LinuxDctcp(Dctcp, kw_only=True, frozen=True, tag="linux_dctcp"):
     """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
     the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
     effect without rack. Flag; default true.
+    """
+
+    timestamps: bool | None = None
+    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
+    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
+    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
+    Flag; default true.
+    """
+
+    dsack: bool | None = None
+    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
+    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
+    without rack. Flag; default true.
+    """
+
+    frto: bool | None = None
+    """If true, new data is sent after a timeout until it is known whether the timeout was justified
+    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
+    """
+
+    tlp: bool | None = None
+    """If true, two round-trip times without an ack send new data or the last segment again (tail
+    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
+    """
+
+    jiffies: bool | None = None
+    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
+    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
+    random. The sender's need rack. Flag; default true.
+    """
+
+    ecn_fallback: bool | None = None
+    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
+    connection then goes without. No effect without rack. Flag; default true.
     """
 
     reduce_cwnd: bool | None = None
@@ -714,6 +865,11 @@ class LinuxReno(Sack, kw_only=True, frozen=True, tag="linux_reno"):
     Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
     """
 
+    tick: str | None = None
+    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
+    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
+    """
+
     abc_limit: int | None = None
     """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
     Integer; default 2; 1 to 2; the paper's L.
@@ -748,6 +904,40 @@ class LinuxReno(Sack, kw_only=True, frozen=True, tag="linux_reno"):
     """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
     the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
     effect without rack. Flag; default true.
+    """
+
+    timestamps: bool | None = None
+    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
+    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
+    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
+    Flag; default true.
+    """
+
+    dsack: bool | None = None
+    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
+    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
+    without rack. Flag; default true.
+    """
+
+    frto: bool | None = None
+    """If true, new data is sent after a timeout until it is known whether the timeout was justified
+    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
+    """
+
+    tlp: bool | None = None
+    """If true, two round-trip times without an ack send new data or the last segment again (tail
+    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
+    """
+
+    jiffies: bool | None = None
+    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
+    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
+    random. The sender's need rack. Flag; default true.
+    """
+
+    ecn_fallback: bool | None = None
+    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
+    connection then goes without. No effect without rack. Flag; default true.
     """
 
     reduce_cwnd: bool | None = None
