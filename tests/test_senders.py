@@ -93,6 +93,6 @@ def test_overload_by_udp_leaves_the_published_shares(ecn: str | None) -> None:
         published = overload.PUBLISHED[ecn][overload.RATES.index(rate)]
         ours = overload.run(rate, ecn)
         assert ours[:2] == pytest.approx(published, abs=3)
-        assert 13.5 < ours[3] < 15.5
+        assert 13 < ours[3] < 15.5
         known = overload.PUBLISHED_L.get((ecn, rate), 0.3)
         assert ours[2] < 1.5 * known

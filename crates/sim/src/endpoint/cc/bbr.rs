@@ -300,6 +300,12 @@ impl Bbr {
         self.prior_cwnd = if usual { window.cwnd } else { self.prior_cwnd.max(window.cwnd) };
     }
 
+    /// Forgets what a loss that was none has taught (`bbr_undo_cwnd`).
+    fn forget_loss(&mut self) {
+        (self.full_bw, self.full_rounds) = (0.0, 0);
+        self.policer = PolicerDetector::default();
+    }
+
     /// Detect a policer.
     fn detect_policer(&mut self, ack: &ProcessedAck, sample: &RateSample, timed_out: bool) {
         if sample.interval == Span::ZERO {
@@ -393,6 +399,10 @@ impl CongestionControl for Bbr {
 
     fn on_delivered(&mut self, now: Time, from: u64, to: u64) {
         self.rates.on_delivered(now, from, to);
+    }
+
+    fn on_undo(&mut self, _: &mut Window, _: u64) {
+        self.forget_loss();
     }
 
     fn on_ack_processed(&mut self, window: &mut Window, ack: &ProcessedAck) {

@@ -47,4 +47,9 @@ fn a_policer_sets_rate_and_window() {
     assert_eq!(b.bandwidth_in_use(), 100_000.0, "10 segments per 100 ms");
     assert_eq!(b.pacing_gain(), 1.0, "no probing");
     assert!(b.bandwidth() > 500_000.0, "BtlBw stays");
+    // A loss that was none ends the rate of the policer, and keeps the window.
+    let mut w = window(20);
+    b.on_undo(&mut w, 50 * MSS);
+    assert_eq!((b.pacing_gain(), w.cwnd), (1.25, 20 * MSS));
+    assert!(b.bandwidth_in_use() > 500_000.0 && !b.path_is_full());
 }
