@@ -30,7 +30,12 @@ import sojourn as sj
 warnings.simplefilter("ignore")
 print(json.dumps(sj.emulate(json.load(sys.stdin)).summary))
 """
-"""A process per run: each has network namespaces of its own."""
+"""A process per run: each has network namespaces of its own.
+
+Each has a session of its own, too: Linux shares the processor among sessions (autogroup), and a
+sender's thread that waits for the processor holds its socket, so that ACKs wait and data leave in
+bursts.
+"""
 
 
 def punctual(live: Mapping[str, Any]) -> bool:
@@ -56,6 +61,7 @@ def run(scenario: Scenario, seed: int, python: str = sys.executable) -> dict[str
             cwd=ROOT,
             timeout=TIMEOUT_S,
             check=False,
+            start_new_session=True,
         )
         if done.returncode:
             return {**record, "error": (done.stderr or done.stdout)[-300:]}
