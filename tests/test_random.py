@@ -11,7 +11,7 @@ from live_link import require
 from sojourn.scenario.load import parse
 from validation.random import live, records
 from validation.random.agreement import Row, agreeing, spread, without_difference
-from validation.random.causes import causes
+from validation.random.causes import Cause, causes, tags
 from validation.random.compare import compare
 from validation.random.draw import CONTROLS, NAMES, controls, draw, named
 from validation.random.measure import Numbers, measure
@@ -127,6 +127,19 @@ def test_recordings_are_small_and_replayed_within_the_floors() -> None:
         agree, having = agreeing(rows, metric)
         differing = [row.scenario["name"] for row in rows if metric in row.differing]
         assert agree >= floor * having, f"{metric}: {differing} differ"
+
+
+def test_a_cause_names_scenarios_or_a_class() -> None:
+    """A class is a set of tags and of metrics that differ."""
+    scenario = draw("1", 0)
+    differing = compare([numbers(goodput=10.0)] * 6, [numbers(goodput=20.0)] * 2)
+    row = Row(scenario, differing)
+    some = sorted(tags(scenario))[:2]
+    assert Cause("a", "", scenarios=[scenario["name"]]).explains(row)
+    assert Cause("a", "", tags=some, metrics=["goodput", "loss"]).explains(row)
+    assert not Cause("a", "", tags=some, metrics=["loss"]).explains(row)
+    assert not Cause("a", "", tags=[*some, "no such tag"], metrics=["goodput"]).explains(row)
+    assert not Cause("a", "", tags=some).explains(row)
 
 
 def test_causes_name_recorded_scenarios() -> None:

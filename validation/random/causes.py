@@ -6,21 +6,58 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from validation.random.agreement import Row
+from validation.random.draw import Scenario, controls
 
 FILE = Path(__file__).parent / "causes.toml"
 
 UNKNOWN = "not explained"
 
+FEW = 16
+"""Packets of a short buffer."""
+
 
 @dataclass(frozen=True)
 class Cause:
-    """A cause of differences."""
+    """A cause of differences, for scenarios by name, or for a class of them."""
 
     title: str
     text: str
     """A paragraph with the evidence."""
     scenarios: Sequence[str] = ()
-    """Names of the scenarios that show it."""
+    """Names of scenarios that show it."""
+    tags: Sequence[str] = ()
+    """Tags that a scenario of the class has, all of them."""
+    metrics: Sequence[str] = ()
+    """Metrics that differ in scenarios of the class, at least one of them."""
+
+    def explains(self, row: Row) -> bool:
+        """Return true if the cause names the scenario, or its class."""
+        if row.scenario["name"] in self.scenarios:
+            return True
+        of_class = set(self.tags) <= tags(row.scenario)
+        return bool(self.metrics) and of_class and bool(set(self.metrics) & set(row.differing))
+
+
+def tags(scenario: Scenario) -> set[str]:
+    """Return the tags of a scenario: controls, sources, discipline and others."""
+    up, flows = scenario["links"]["up"], scenario["flows"]
+    limit = up["qdisc"].get("limit", "")
+    return {
+        *controls(scenario),
+        *(flow["source"]["name"] for flow in flows),
+        up["qdisc"]["name"],
+        *(["ecn"] if any(flow["tcp"].get("ecn") for flow in flows) else []),
+        *(["loss"] if "loss" in up else []),
+        *(["return link"] if "down" in scenario["links"] else []),
+        *(["from the start"] if scenario["warmup"] == "0s" else []),
+        *(["short buffer"] if limit and int(limit.removesuffix("p")) <= FEW else []),
+    }
+
+
+def about(path: Path = FILE) -> str:
+    """Return the conditions under which the live runs were made."""
+    text: str = tomllib.loads(path.read_text())["about"]
+    return text.strip()
 
 
 def causes(path: Path = FILE) -> list[Cause]:
@@ -29,6 +66,5 @@ def causes(path: Path = FILE) -> list[Cause]:
 
 
 def cause_of(row: Row, known: Sequence[Cause]) -> str:
-    """Return the titles of the causes that name a scenario."""
-    name = row.scenario["name"]
-    return ", ".join(c.title for c in known if name in c.scenarios) or UNKNOWN
+    """Return the titles of the causes of a row."""
+    return "; ".join(cause.title for cause in known if cause.explains(row)) or UNKNOWN

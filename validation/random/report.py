@@ -4,7 +4,7 @@ import platform
 from collections.abc import Mapping, Sequence
 
 from validation.random.agreement import Row, agreeing, by, spread, without_difference
-from validation.random.causes import Cause, cause_of
+from validation.random.causes import Cause, about, cause_of
 from validation.random.compare import RULES
 from validation.random.describe import describe, values
 from validation.random.draw import DURATION_S
@@ -37,6 +37,11 @@ factor of 2, mean and 99th percentile of the delay 30 %, completion times 25 %, 
 Links do not reorder or duplicate packets (see [what does not exist](missing.md)), so these are not
 drawn. Where the kernel cannot be had, `python -m validation.random --replay` compares new
 simulations with the recordings of the repository.
+
+{about}
+
+A cause below was found by experiment on the scenarios that its paragraph names. In the tables of
+differences it stands for the class of such scenarios; it was not tried on each.
 
 """
 
@@ -104,12 +109,13 @@ def page(
         generic=without_difference(generic),
         kernel=platform.release().split("-")[0],
         duration=DURATION_S,
+        about=about(),
         **numbers,
     )
     lines = ["## Agreement by metric", "", *agreement_table(families)]
     explanation = (
-        "Rms of the logarithm of live over simulated, and in brackets the part that scatter explains:"
-        " the standard errors of both means. The 99th percentile counts from 5 ms."
+        "Rms of the logarithm of live over simulated. In brackets: the part that scatter explains,"
+        " from the standard errors of both means. A 99th percentile counts from 5 ms."
     )
     lines += ["## Agreement by control: presets", "", explanation, "", *control_table(rows)]
     lines += ["## Agreement by control: generic names", "", *control_table(generic)]
