@@ -3,17 +3,19 @@
 import json
 import math
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from live_link import require
-from sojourn.scenario.load import parse
+from sojourn.live.kernel_config import available, plan
+from sojourn.scenario.load import canonical, parse
 from validation.random import live, records
 from validation.random.agreement import Row, agreeing, spread, without_difference
 from validation.random.causes import Cause, causes, tags
 from validation.random.compare import compare
-from validation.random.draw import CONTROLS, NAMES, controls, draw, named
+from validation.random.draw import CONTROLS, NAMES, PRESETS, controls, draw, named
 from validation.random.measure import Numbers, measure
 from validation.random.replay import FLOORS, replay
 from validation.random.simulate import simulate
@@ -147,6 +149,17 @@ def test_causes_name_recorded_scenarios() -> None:
     names = {scenario["name"] for scenario, _ in records.runs(records.read(records.RECORDED))}
     for cause in causes():
         assert set(cause.scenarios) <= names, cause.title
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="settings of a Linux kernel")
+@pytest.mark.parametrize("control", CONTROLS)
+def test_the_kernel_runs_the_presets(control: str) -> None:
+    """The live engine accepts every parameter of a preset."""
+    if control not in available():
+        pytest.skip(f"this kernel has no {control}")
+    scenario = draw("1", 0)
+    flows = [{**flow, "tcp": {"name": PRESETS[control]}} for flow in scenario["flows"]]
+    assert plan(canonical({**scenario, "flows": flows})).hosts[0].control == control
 
 
 @pytest.mark.live
