@@ -14,20 +14,20 @@ SEEDS = 3
 """Simulated runs of a scenario: with three, the errors are larger than on the page."""
 
 FLOORS: Mapping[str, float] = {
-    "goodput": 0.98,
-    "loss": 0.93,
-    "marks": 1.0,
-    "delay": 0.93,
-    "p99": 0.95,
-    "fct": 0.95,
-    "retx": 0.97,
-    "timeouts": 1.0,
-    "jain": 0.97,
-    "share": 0.94,
-    "acks": 0.9,
-    "ack_loss": 1.0,
+    "goodput": 0.96,
+    "loss": 0.91,
+    "marks": 0.97,
+    "delay": 0.91,
+    "p99": 0.92,
+    "fct": 0.85,
+    "retx": 0.95,
+    "timeouts": 0.97,
+    "jain": 0.93,
+    "share": 0.84,
+    "acks": 0.72,
+    "ack_loss": 0.81,
 }
-"""Least share of scenarios that agree in a metric: measured with these scenarios and seeds."""
+"""Least share of scenarios that agree in a metric: as measured, less two scenarios."""
 
 
 def replay(
