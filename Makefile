@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
-.PHONY: demo test check bench bench-live bench-emulate bench-sweep bench-custom kernel-tcp gen validate validate-linux validate-linux-fresh validate-senders validate-random studies papers papers-full papers-live scorecards notebooks recommendations coverage faults fuzz fuzz-files mutants mutants-python additions kill instructions instructions-links wheel wheel-pgo bench-pgo package audit build dev release clean
+.PHONY: demo test check bench bench-live bench-emulate bench-sweep bench-custom kernel-tcp gen validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-random studies papers papers-full papers-live scorecards notebooks recommendations coverage faults fuzz fuzz-files mutants mutants-python additions kill instructions instructions-links wheel wheel-pgo bench-pgo package audit build dev release clean
 
 demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
@@ -60,6 +60,9 @@ validate-linux: dev  ## a minute: recordings of Linux beside ours, written to do
 
 validate-linux-fresh: dev  ## ten minutes, later two: arrivals of the day through a kernel built from linux-source
 	$(BIN)/python -m validation.linux.fresh
+
+validate-linux-controls: dev  ## minutes: Linux's congestion controls and ours, written to docs/validation-linux-controls.md
+	$(BIN)/python -m validation.linux.controls
 
 validate-senders: release  ## minutes: senders of Linux and ours compared, written to docs/validation-senders.md
 	$(BIN)/python -m validation.senders

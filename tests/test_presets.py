@@ -14,6 +14,17 @@ PRESETS: dict[str, tuple[type[sj.tcp.Tcp], type[sj.tcp.Tcp]]] = {
     "linux_cubic": (sj.tcp.LinuxCubic, sj.Cubic),
     "linux_dctcp": (sj.tcp.LinuxDctcp, sj.tcp.Dctcp),
     "linux_reno": (sj.tcp.LinuxReno, sj.tcp.Sack),
+    "linux_bic": (sj.tcp.LinuxBic, sj.tcp.Bic),
+    "linux_cdg": (sj.tcp.LinuxCdg, sj.tcp.Cdg),
+    "linux_highspeed": (sj.tcp.LinuxHighSpeed, sj.tcp.HighSpeed),
+    "linux_htcp": (sj.tcp.LinuxHtcp, sj.tcp.Htcp),
+    "linux_hybla": (sj.tcp.LinuxHybla, sj.tcp.Hybla),
+    "linux_illinois": (sj.tcp.LinuxIllinois, sj.tcp.Illinois),
+    "linux_nv": (sj.tcp.LinuxNv, sj.tcp.Nv),
+    "linux_scalable": (sj.tcp.LinuxScalable, sj.tcp.Scalable),
+    "linux_veno": (sj.tcp.LinuxVeno, sj.tcp.Veno),
+    "linux_westwood": (sj.tcp.LinuxWestwood, sj.tcp.Westwood),
+    "linux_yeah": (sj.tcp.LinuxYeah, sj.tcp.Yeah),
 }
 """The class of each preset, and that of its TCP."""
 

@@ -68,6 +68,7 @@ SPELLED = {
     "codel": "CoDel",
     "dualpi2": "DualPi2",
     "droptail": "DropTail",
+    "highspeed": "HighSpeed",
     "ledbatpp": "LedbatPp",
     "newreno": "NewReno",
 }

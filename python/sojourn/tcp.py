@@ -11,22 +11,44 @@ from sojourn._util.base import Tcp
 __all__ = [
     "Bbr",
     "Bbr3",
+    "Bic",
+    "Cdg",
     "Compound",
     "Cubic",
     "Dctcp",
+    "HighSpeed",
+    "Htcp",
+    "Hybla",
+    "Illinois",
     "Ledbat",
     "LedbatPp",
     "LinuxBbr",
+    "LinuxBic",
+    "LinuxCdg",
     "LinuxCubic",
     "LinuxDctcp",
+    "LinuxHighSpeed",
+    "LinuxHtcp",
+    "LinuxHybla",
+    "LinuxIllinois",
+    "LinuxNv",
     "LinuxReno",
+    "LinuxScalable",
+    "LinuxVeno",
+    "LinuxWestwood",
+    "LinuxYeah",
     "NewReno",
+    "Nv",
     "Prague",
     "Reno",
     "Sack",
+    "Scalable",
     "Tahoe",
     "Tcp",
     "Vegas",
+    "Veno",
+    "Westwood",
+    "Yeah",
 ]
 
 
@@ -302,6 +324,56 @@ class Bbr3(TcpParameters, kw_only=True, frozen=True, tag="bbr3"):
     """Duration of ProbeRtt. Duration; default 200ms; 1ns to 10s; the paper's ProbeRTTDuration."""
 
 
+class Bic(TcpParameters, kw_only=True, frozen=True, tag="bic"):
+    """Binary search for the window at which packets were lost; rfc only.
+
+    Source: Xu, Harfoush, Rhee, BIC, INFOCOM 2004; Linux tcp_bic.c.
+    """
+
+    fast_convergence: bool | None = None
+    """If true, a window reduced before it reached the last maximum lowers the maximum further.
+    Flag; default true.
+    """
+
+    max_increment: int | None = None
+    """Largest growth per round trip, segments. Integer; default 16; 1 to 1000; the paper's Smax."""
+
+    low_window: int | None = None
+    """Window up to which it is Reno, segments. Integer; default 14; 2 to 10000."""
+
+    beta: int | None = None
+    """Window after a loss, 1024ths of the window before. Integer; default 819; 512 to 1023."""
+
+    smooth_part: int | None = None
+    """Slowness of the growth near the last maximum. Integer; default 20; 4 to 1000."""
+
+
+class Cdg(TcpParameters, kw_only=True, frozen=True, tag="cdg"):
+    """Reduces with a probability that rises with the slope of the delay; rfc only.
+
+    Source: Hayes, Armitage, CAIA Delay-Gradient, Networking 2011; Linux tcp_cdg.c.
+    """
+
+    window: int | None = None
+    """Round trips over which a slope is measured. Integer; default 8; 1 to 256."""
+
+    backoff_beta: int | None = None
+    """Window after a back-off, 1024ths of the window before. Integer; default 724; 1 to 1024."""
+
+    backoff_factor: int | None = None
+    """Factor of the slope in the probability of a back-off, per second. Integer; default 42; 1 to
+    1000000.
+    """
+
+    use_ineff: int | None = None
+    """Back-offs without effect after which further ones are omitted; 0: never. Integer; default 5;
+    0 to 1000000.
+    """
+
+    use_shadow: bool | None = None
+    """If true, a loss reduces the window that would be without back-offs. Flag; default true."""
+
+
 class Compound(TcpParameters, kw_only=True, frozen=True, tag="compound"):
     """Adds a delay-based window to Reno's, large while queues are empty; rfc only.
 
@@ -379,6 +451,74 @@ class Dctcp(TcpParameters, kw_only=True, frozen=True, tag="dctcp"):
     alpha: float | str | None = None
     """Initial value of the moving average; 1 makes the first reduction as large as Reno's. Number;
     default 1; 0 to 1; also called initial_alpha.
+    """
+
+
+class HighSpeed(TcpParameters, kw_only=True, frozen=True, tag="highspeed"):
+    """Grows faster and reduces less the larger the window is; rfc only.
+
+    Source: RFC 3649; Linux tcp_highspeed.c.
+    """
+
+    low_window: int | None = None
+    """Window up to which it is Reno, segments. Integer; default 38; 2 to 10000; the paper's
+    Low_Window.
+    """
+
+    high_window: int | None = None
+    """Window at which the reduction is `high_decrease`, segments. Integer; default 83000; 10001 to
+    1000000; the paper's High_Window.
+    """
+
+    high_decrease: float | str | None = None
+    """Reduction at `high_window`, as a fraction of the window. Number; default 0.1; 0.01 to 0.5;
+    the paper's High_Decrease.
+    """
+
+
+class Htcp(TcpParameters, kw_only=True, frozen=True, tag="htcp"):
+    """Grows faster the longer it is since the last congestion; rfc only.
+
+    Source: Shorten, Leith, H-TCP, PFLDnet 2004; Linux tcp_htcp.c.
+    """
+
+    use_rtt_scaling: bool | None = None
+    """If true, the growth is scaled by the shortest round-trip time (100 ms: no change). Flag;
+    default true.
+    """
+
+    use_bandwidth_switch: bool | None = None
+    """If true, the window is halved when the throughput has changed by a fifth since the last
+    reduction. Flag; default true.
+    """
+
+
+class Hybla(TcpParameters, kw_only=True, frozen=True, tag="hybla"):
+    """Grows per second as Reno at a round-trip time of 25 ms; rfc only.
+
+    Source: Caini, Firrincieli, TCP Hybla, IJSCN 22, 2004; Linux tcp_hybla.c.
+    """
+
+    rtt0: str | None = None
+    """Round-trip time whose growth is imitated. Duration; default 25ms; 1ms to 10s; the paper's
+    RTT0.
+    """
+
+
+class Illinois(TcpParameters, kw_only=True, frozen=True, tag="illinois"):
+    """The queueing delay decides how much the window grows and shrinks; rfc only.
+
+    Source: Liu, Başar, Srikant, TCP-Illinois, 2008; Linux tcp_illinois.c.
+    """
+
+    win_thresh: int | None = None
+    """Window below which it behaves as Reno, segments. Integer; default 15; 2 to 1000000; the
+    paper's W_thresh.
+    """
+
+    theta: int | None = None
+    """Round trips with a short queue after which the growth is largest again. Integer; default 5; 1
+    to 255.
     """
 
 
@@ -464,6 +604,28 @@ class NewReno(TcpParameters, kw_only=True, frozen=True, tag="newreno"):
     """Variant of the algorithm. One of rfc, linux; default rfc."""
 
 
+class Nv(TcpParameters, kw_only=True, frozen=True, tag="nv"):
+    """Delay-based, for data centres: window that the measured rate needs; rfc only.
+
+    Source: Brakmo, TCP-NV: An Update to TCP-Vegas, 2010; Linux tcp_nv.c.
+    """
+
+    pad: int | None = None
+    """Packets in the network beyond what the rate needs. Integer; default 10; 2 to 1000000; the
+    paper's nv_pad.
+    """
+
+    reset_period: str | None = None
+    """Mean period after which the shortest round-trip time is forgotten. Duration; default 5s; 1ms
+    to 3600s; the paper's nv_reset_period.
+    """
+
+    min_cwnd: int | None = None
+    """Least window without losses, segments. Integer; default 2; 1 to 1000000; the paper's
+    nv_min_cwnd.
+    """
+
+
 class Prague(TcpParameters, kw_only=True, frozen=True, tag="prague"):
     """L4S sender: reduces in proportion to counted marks, whatever the RTT; rfc only.
 
@@ -530,6 +692,23 @@ class Sack(TcpParameters, kw_only=True, frozen=True, tag="sack"):
     """Variant of the algorithm. One of rfc, linux; default rfc."""
 
 
+class Scalable(TcpParameters, kw_only=True, frozen=True, tag="scalable"):
+    """Grows by a hundredth per round trip, reduces by an eighth; rfc only.
+
+    Source: Kelly, Scalable TCP, ACM CCR 33(2), 2003; Linux tcp_scalable.c.
+    """
+
+    ai_cnt: int | None = None
+    """Segments to acknowledge for one that the window grows by, at most a window. Integer; default
+    100; 1 to 1000000; the paper's 1 / a.
+    """
+
+    md_scale: int | None = None
+    """Reduction after a loss: the window divided by two to the power of this. Integer; default 3; 1
+    to 16; the paper's -log2 b.
+    """
+
+
 class Tahoe(TcpParameters, kw_only=True, frozen=True, tag="tahoe"):
     """Fast retransmit, then slow start from one packet.
 
@@ -559,6 +738,70 @@ class Vegas(TcpParameters, kw_only=True, frozen=True, tag="vegas"):
 
     gamma: float | None = None
     """Queued segments at which slow start ends. Number; default 1; 0 to 1000000."""
+
+
+class Veno(TcpParameters, kw_only=True, frozen=True, tag="veno"):
+    """As Reno, reducing less after losses while the queue is short; rfc only.
+
+    Source: Fu, Liew, TCP Veno, IEEE JSAC 21(2), 2003; Linux tcp_veno.c.
+    """
+
+    beta: int | None = None
+    """Segments in the queue from which on the network counts as congested. Integer; default 3; 1 to
+    1000.
+    """
+
+
+class Westwood(TcpParameters, kw_only=True, frozen=True, tag="westwood"):
+    """After losses, the window is the measured bandwidth times the least RTT; rfc only.
+
+    Source: Grieco, Mascolo, Westwood+, ACM CCR 34(2), 2004; Linux tcp_westwood.c.
+    """
+
+    interval_min: str | None = None
+    """Shortest time over which the bandwidth is measured. Duration; default 50ms; 1ms to 10s; the
+    paper's TCP_WESTWOOD_RTT_MIN.
+    """
+
+
+class Yeah(TcpParameters, kw_only=True, frozen=True, tag="yeah"):
+    """Grows as scalable while the queue is short, else as Reno; rfc only.
+
+    Source: Baiocchi, Castellani, Vacirca, YeAH-TCP, PFLDnet 2007; Linux tcp_yeah.c.
+    """
+
+    alpha: int | None = None
+    """Largest queue in fast mode, segments. Integer; default 80; 1 to 1000000; the paper's Qmax."""
+
+    gamma: int | None = None
+    """Fraction of the queue that is removed per round trip: 1 / gamma. Integer; default 1; 1 to
+    1000.
+    """
+
+    delta: int | None = None
+    """Least reduction after a loss: the window divided by two to the power of this. Integer;
+    default 3; 1 to 16.
+    """
+
+    epsilon: int | None = None
+    """Largest reduction without a loss: the window divided by two to the power of this. Integer;
+    default 1; 1 to 16.
+    """
+
+    phy: int | None = None
+    """Largest queueing delay in fast mode: the shortest round-trip time divided by this. Integer;
+    default 8; 1 to 1000; the paper's phi.
+    """
+
+    rho: int | None = None
+    """Round trips in slow mode after which Reno is assumed to compete. Integer; default 16; 1 to
+    1000.
+    """
+
+    zeta: int | None = None
+    """Round trips in fast mode after which Reno is assumed to have left. Integer; default 50; 1 to
+    1000.
+    """
 
 
 class LinuxBbr(Bbr, kw_only=True, frozen=True, tag="linux_bbr"):
@@ -654,6 +897,196 @@ class LinuxBbr(Bbr, kw_only=True, frozen=True, tag="linux_bbr"):
     """True if the window has room for three bursts of the segments that Linux sends at once, about
     those of a millisecond, as Linux's has; otherwise for three segments. Flag; default true; the
     paper's tso_segs_goal.
+    """
+
+
+class LinuxBic(Bic, kw_only=True, frozen=True, tag="linux_bic"):
+    """`Bic` with these defaults, which are the settings of Linux."""
+
+    header: str | None = None
+    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
+    52B; 1B to 1kB.
+    """
+
+    rto_min: str | None = None
+    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
+    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
+    """
+
+    tick: str | None = None
+    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
+    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
+    """
+
+    abc_limit: int | None = None
+    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
+    Integer; default 2; 1 to 2; the paper's L.
+    """
+
+    linux_acks: bool | None = None
+    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
+    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
+    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
+    receive window grow are acknowledged at once. While data is missing, acks after the third
+    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
+    only. Flag; default true.
+    """
+
+    prr: bool | None = None
+    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
+    default true.
+    """
+
+    rack: bool | None = None
+    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
+    rfc and SACK only. Flag; default true.
+    """
+
+    reordering_window: bool | None = None
+    """If true, the first loss of a window must be confirmed by three selectively acknowledged
+    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
+    without rack. Flag; default true.
+    """
+
+    rtt_per_ack: bool | None = None
+    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
+    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
+    effect without rack. Flag; default true.
+    """
+
+    timestamps: bool | None = None
+    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
+    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
+    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
+    Flag; default true.
+    """
+
+    dsack: bool | None = None
+    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
+    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
+    without rack. Flag; default true.
+    """
+
+    frto: bool | None = None
+    """If true, new data is sent after a timeout until it is known whether the timeout was justified
+    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
+    """
+
+    tlp: bool | None = None
+    """If true, two round-trip times without an ack send new data or the last segment again (tail
+    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
+    """
+
+    jiffies: bool | None = None
+    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
+    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
+    random. The sender's need rack. Flag; default true.
+    """
+
+    ecn_fallback: bool | None = None
+    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
+    connection then goes without. No effect without rack. Flag; default true.
+    """
+
+    reduce_cwnd: bool | None = None
+    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
+    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
+    true.
+    """
+
+
+class LinuxCdg(Cdg, kw_only=True, frozen=True, tag="linux_cdg"):
+    """`Cdg` with these defaults, which are the settings of Linux."""
+
+    header: str | None = None
+    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
+    52B; 1B to 1kB.
+    """
+
+    rto_min: str | None = None
+    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
+    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
+    """
+
+    tick: str | None = None
+    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
+    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
+    """
+
+    abc_limit: int | None = None
+    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
+    Integer; default 2; 1 to 2; the paper's L.
+    """
+
+    linux_acks: bool | None = None
+    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
+    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
+    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
+    receive window grow are acknowledged at once. While data is missing, acks after the third
+    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
+    only. Flag; default true.
+    """
+
+    prr: bool | None = None
+    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
+    default true.
+    """
+
+    rack: bool | None = None
+    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
+    rfc and SACK only. Flag; default true.
+    """
+
+    reordering_window: bool | None = None
+    """If true, the first loss of a window must be confirmed by three selectively acknowledged
+    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
+    without rack. Flag; default true.
+    """
+
+    rtt_per_ack: bool | None = None
+    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
+    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
+    effect without rack. Flag; default true.
+    """
+
+    timestamps: bool | None = None
+    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
+    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
+    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
+    Flag; default true.
+    """
+
+    dsack: bool | None = None
+    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
+    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
+    without rack. Flag; default true.
+    """
+
+    frto: bool | None = None
+    """If true, new data is sent after a timeout until it is known whether the timeout was justified
+    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
+    """
+
+    tlp: bool | None = None
+    """If true, two round-trip times without an ack send new data or the last segment again (tail
+    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
+    """
+
+    jiffies: bool | None = None
+    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
+    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
+    random. The sender's need rack. Flag; default true.
+    """
+
+    ecn_fallback: bool | None = None
+    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
+    connection then goes without. No effect without rack. Flag; default true.
+    """
+
+    reduce_cwnd: bool | None = None
+    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
+    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
+    true.
     """
 
 
@@ -852,6 +1285,481 @@ class LinuxDctcp(Dctcp, kw_only=True, frozen=True, tag="linux_dctcp"):
     """
 
 
+class LinuxHighSpeed(HighSpeed, kw_only=True, frozen=True, tag="linux_highspeed"):
+    """`HighSpeed` with these defaults, which are the settings of Linux."""
+
+    header: str | None = None
+    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
+    52B; 1B to 1kB.
+    """
+
+    rto_min: str | None = None
+    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
+    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
+    """
+
+    tick: str | None = None
+    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
+    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
+    """
+
+    abc_limit: int | None = None
+    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
+    Integer; default 2; 1 to 2; the paper's L.
+    """
+
+    linux_acks: bool | None = None
+    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
+    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
+    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
+    receive window grow are acknowledged at once. While data is missing, acks after the third
+    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
+    only. Flag; default true.
+    """
+
+    prr: bool | None = None
+    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
+    default true.
+    """
+
+    rack: bool | None = None
+    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
+    rfc and SACK only. Flag; default true.
+    """
+
+    reordering_window: bool | None = None
+    """If true, the first loss of a window must be confirmed by three selectively acknowledged
+    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
+    without rack. Flag; default true.
+    """
+
+    rtt_per_ack: bool | None = None
+    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
+    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
+    effect without rack. Flag; default true.
+    """
+
+    timestamps: bool | None = None
+    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
+    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
+    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
+    Flag; default true.
+    """
+
+    dsack: bool | None = None
+    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
+    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
+    without rack. Flag; default true.
+    """
+
+    frto: bool | None = None
+    """If true, new data is sent after a timeout until it is known whether the timeout was justified
+    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
+    """
+
+    tlp: bool | None = None
+    """If true, two round-trip times without an ack send new data or the last segment again (tail
+    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
+    """
+
+    jiffies: bool | None = None
+    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
+    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
+    random. The sender's need rack. Flag; default true.
+    """
+
+    ecn_fallback: bool | None = None
+    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
+    connection then goes without. No effect without rack. Flag; default true.
+    """
+
+    reduce_cwnd: bool | None = None
+    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
+    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
+    true.
+    """
+
+
+class LinuxHtcp(Htcp, kw_only=True, frozen=True, tag="linux_htcp"):
+    """`Htcp` with these defaults, which are the settings of Linux."""
+
+    header: str | None = None
+    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
+    52B; 1B to 1kB.
+    """
+
+    rto_min: str | None = None
+    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
+    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
+    """
+
+    tick: str | None = None
+    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
+    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
+    """
+
+    abc_limit: int | None = None
+    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
+    Integer; default 2; 1 to 2; the paper's L.
+    """
+
+    linux_acks: bool | None = None
+    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
+    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
+    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
+    receive window grow are acknowledged at once. While data is missing, acks after the third
+    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
+    only. Flag; default true.
+    """
+
+    prr: bool | None = None
+    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
+    default true.
+    """
+
+    rack: bool | None = None
+    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
+    rfc and SACK only. Flag; default true.
+    """
+
+    reordering_window: bool | None = None
+    """If true, the first loss of a window must be confirmed by three selectively acknowledged
+    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
+    without rack. Flag; default true.
+    """
+
+    rtt_per_ack: bool | None = None
+    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
+    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
+    effect without rack. Flag; default true.
+    """
+
+    timestamps: bool | None = None
+    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
+    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
+    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
+    Flag; default true.
+    """
+
+    dsack: bool | None = None
+    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
+    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
+    without rack. Flag; default true.
+    """
+
+    frto: bool | None = None
+    """If true, new data is sent after a timeout until it is known whether the timeout was justified
+    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
+    """
+
+    tlp: bool | None = None
+    """If true, two round-trip times without an ack send new data or the last segment again (tail
+    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
+    """
+
+    jiffies: bool | None = None
+    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
+    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
+    random. The sender's need rack. Flag; default true.
+    """
+
+    ecn_fallback: bool | None = None
+    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
+    connection then goes without. No effect without rack. Flag; default true.
+    """
+
+    reduce_cwnd: bool | None = None
+    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
+    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
+    true.
+    """
+
+
+class LinuxHybla(Hybla, kw_only=True, frozen=True, tag="linux_hybla"):
+    """`Hybla` with these defaults, which are the settings of Linux."""
+
+    header: str | None = None
+    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
+    52B; 1B to 1kB.
+    """
+
+    rto_min: str | None = None
+    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
+    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
+    """
+
+    tick: str | None = None
+    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
+    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
+    """
+
+    abc_limit: int | None = None
+    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
+    Integer; default 2; 1 to 2; the paper's L.
+    """
+
+    linux_acks: bool | None = None
+    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
+    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
+    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
+    receive window grow are acknowledged at once. While data is missing, acks after the third
+    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
+    only. Flag; default true.
+    """
+
+    prr: bool | None = None
+    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
+    default true.
+    """
+
+    rack: bool | None = None
+    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
+    rfc and SACK only. Flag; default true.
+    """
+
+    reordering_window: bool | None = None
+    """If true, the first loss of a window must be confirmed by three selectively acknowledged
+    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
+    without rack. Flag; default true.
+    """
+
+    rtt_per_ack: bool | None = None
+    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
+    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
+    effect without rack. Flag; default true.
+    """
+
+    timestamps: bool | None = None
+    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
+    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
+    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
+    Flag; default true.
+    """
+
+    dsack: bool | None = None
+    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
+    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
+    without rack. Flag; default true.
+    """
+
+    frto: bool | None = None
+    """If true, new data is sent after a timeout until it is known whether the timeout was justified
+    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
+    """
+
+    tlp: bool | None = None
+    """If true, two round-trip times without an ack send new data or the last segment again (tail
+    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
+    """
+
+    jiffies: bool | None = None
+    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
+    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
+    random. The sender's need rack. Flag; default true.
+    """
+
+    ecn_fallback: bool | None = None
+    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
+    connection then goes without. No effect without rack. Flag; default true.
+    """
+
+    reduce_cwnd: bool | None = None
+    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
+    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
+    true.
+    """
+
+
+class LinuxIllinois(Illinois, kw_only=True, frozen=True, tag="linux_illinois"):
+    """`Illinois` with these defaults, which are the settings of Linux."""
+
+    header: str | None = None
+    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
+    52B; 1B to 1kB.
+    """
+
+    rto_min: str | None = None
+    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
+    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
+    """
+
+    tick: str | None = None
+    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
+    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
+    """
+
+    abc_limit: int | None = None
+    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
+    Integer; default 2; 1 to 2; the paper's L.
+    """
+
+    linux_acks: bool | None = None
+    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
+    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
+    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
+    receive window grow are acknowledged at once. While data is missing, acks after the third
+    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
+    only. Flag; default true.
+    """
+
+    prr: bool | None = None
+    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
+    default true.
+    """
+
+    rack: bool | None = None
+    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
+    rfc and SACK only. Flag; default true.
+    """
+
+    reordering_window: bool | None = None
+    """If true, the first loss of a window must be confirmed by three selectively acknowledged
+    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
+    without rack. Flag; default true.
+    """
+
+    rtt_per_ack: bool | None = None
+    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
+    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
+    effect without rack. Flag; default true.
+    """
+
+    timestamps: bool | None = None
+    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
+    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
+    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
+    Flag; default true.
+    """
+
+    dsack: bool | None = None
+    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
+    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
+    without rack. Flag; default true.
+    """
+
+    frto: bool | None = None
+    """If true, new data is sent after a timeout until it is known whether the timeout was justified
+    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
+    """
+
+    tlp: bool | None = None
+    """If true, two round-trip times without an ack send new data or the last segment again (tail
+    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
+    """
+
+    jiffies: bool | None = None
+    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
+    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
+    random. The sender's need rack. Flag; default true.
+    """
+
+    ecn_fallback: bool | None = None
+    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
+    connection then goes without. No effect without rack. Flag; default true.
+    """
+
+    reduce_cwnd: bool | None = None
+    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
+    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
+    true.
+    """
+
+
+class LinuxNv(Nv, kw_only=True, frozen=True, tag="linux_nv"):
+    """`Nv` with these defaults, which are the settings of Linux."""
+
+    header: str | None = None
+    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
+    52B; 1B to 1kB.
+    """
+
+    rto_min: str | None = None
+    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
+    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
+    """
+
+    tick: str | None = None
+    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
+    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
+    """
+
+    abc_limit: int | None = None
+    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
+    Integer; default 2; 1 to 2; the paper's L.
+    """
+
+    linux_acks: bool | None = None
+    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
+    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
+    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
+    receive window grow are acknowledged at once. While data is missing, acks after the third
+    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
+    only. Flag; default true.
+    """
+
+    prr: bool | None = None
+    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
+    default true.
+    """
+
+    rack: bool | None = None
+    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
+    rfc and SACK only. Flag; default true.
+    """
+
+    reordering_window: bool | None = None
+    """If true, the first loss of a window must be confirmed by three selectively acknowledged
+    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
+    without rack. Flag; default true.
+    """
+
+    rtt_per_ack: bool | None = None
+    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
+    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
+    effect without rack. Flag; default true.
+    """
+
+    timestamps: bool | None = None
+    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
+    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
+    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
+    Flag; default true.
+    """
+
+    dsack: bool | None = None
+    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
+    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
+    without rack. Flag; default true.
+    """
+
+    frto: bool | None = None
+    """If true, new data is sent after a timeout until it is known whether the timeout was justified
+    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
+    """
+
+    tlp: bool | None = None
+    """If true, two round-trip times without an ack send new data or the last segment again (tail
+    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
+    """
+
+    jiffies: bool | None = None
+    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
+    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
+    random. The sender's need rack. Flag; default true.
+    """
+
+    ecn_fallback: bool | None = None
+    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
+    connection then goes without. No effect without rack. Flag; default true.
+    """
+
+    reduce_cwnd: bool | None = None
+    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
+    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
+    true.
+    """
+
+
 class LinuxReno(Sack, kw_only=True, frozen=True, tag="linux_reno"):
     """`Sack` with these defaults, which are the settings of Linux."""
 
@@ -948,3 +1856,383 @@ class LinuxReno(Sack, kw_only=True, frozen=True, tag="linux_reno"):
 
     variant: Literal["rfc", "linux"] | None = None
     """Variant of the algorithm. One of rfc, linux; default linux."""
+
+
+class LinuxScalable(Scalable, kw_only=True, frozen=True, tag="linux_scalable"):
+    """`Scalable` with these defaults, which are the settings of Linux."""
+
+    header: str | None = None
+    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
+    52B; 1B to 1kB.
+    """
+
+    rto_min: str | None = None
+    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
+    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
+    """
+
+    tick: str | None = None
+    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
+    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
+    """
+
+    abc_limit: int | None = None
+    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
+    Integer; default 2; 1 to 2; the paper's L.
+    """
+
+    linux_acks: bool | None = None
+    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
+    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
+    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
+    receive window grow are acknowledged at once. While data is missing, acks after the third
+    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
+    only. Flag; default true.
+    """
+
+    prr: bool | None = None
+    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
+    default true.
+    """
+
+    rack: bool | None = None
+    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
+    rfc and SACK only. Flag; default true.
+    """
+
+    reordering_window: bool | None = None
+    """If true, the first loss of a window must be confirmed by three selectively acknowledged
+    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
+    without rack. Flag; default true.
+    """
+
+    rtt_per_ack: bool | None = None
+    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
+    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
+    effect without rack. Flag; default true.
+    """
+
+    timestamps: bool | None = None
+    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
+    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
+    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
+    Flag; default true.
+    """
+
+    dsack: bool | None = None
+    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
+    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
+    without rack. Flag; default true.
+    """
+
+    frto: bool | None = None
+    """If true, new data is sent after a timeout until it is known whether the timeout was justified
+    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
+    """
+
+    tlp: bool | None = None
+    """If true, two round-trip times without an ack send new data or the last segment again (tail
+    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
+    """
+
+    jiffies: bool | None = None
+    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
+    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
+    random. The sender's need rack. Flag; default true.
+    """
+
+    ecn_fallback: bool | None = None
+    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
+    connection then goes without. No effect without rack. Flag; default true.
+    """
+
+    reduce_cwnd: bool | None = None
+    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
+    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
+    true.
+    """
+
+
+class LinuxVeno(Veno, kw_only=True, frozen=True, tag="linux_veno"):
+    """`Veno` with these defaults, which are the settings of Linux."""
+
+    header: str | None = None
+    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
+    52B; 1B to 1kB.
+    """
+
+    rto_min: str | None = None
+    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
+    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
+    """
+
+    tick: str | None = None
+    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
+    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
+    """
+
+    abc_limit: int | None = None
+    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
+    Integer; default 2; 1 to 2; the paper's L.
+    """
+
+    linux_acks: bool | None = None
+    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
+    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
+    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
+    receive window grow are acknowledged at once. While data is missing, acks after the third
+    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
+    only. Flag; default true.
+    """
+
+    prr: bool | None = None
+    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
+    default true.
+    """
+
+    rack: bool | None = None
+    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
+    rfc and SACK only. Flag; default true.
+    """
+
+    reordering_window: bool | None = None
+    """If true, the first loss of a window must be confirmed by three selectively acknowledged
+    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
+    without rack. Flag; default true.
+    """
+
+    rtt_per_ack: bool | None = None
+    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
+    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
+    effect without rack. Flag; default true.
+    """
+
+    timestamps: bool | None = None
+    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
+    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
+    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
+    Flag; default true.
+    """
+
+    dsack: bool | None = None
+    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
+    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
+    without rack. Flag; default true.
+    """
+
+    frto: bool | None = None
+    """If true, new data is sent after a timeout until it is known whether the timeout was justified
+    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
+    """
+
+    tlp: bool | None = None
+    """If true, two round-trip times without an ack send new data or the last segment again (tail
+    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
+    """
+
+    jiffies: bool | None = None
+    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
+    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
+    random. The sender's need rack. Flag; default true.
+    """
+
+    ecn_fallback: bool | None = None
+    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
+    connection then goes without. No effect without rack. Flag; default true.
+    """
+
+    reduce_cwnd: bool | None = None
+    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
+    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
+    true.
+    """
+
+
+class LinuxWestwood(Westwood, kw_only=True, frozen=True, tag="linux_westwood"):
+    """`Westwood` with these defaults, which are the settings of Linux."""
+
+    header: str | None = None
+    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
+    52B; 1B to 1kB.
+    """
+
+    rto_min: str | None = None
+    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
+    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
+    """
+
+    tick: str | None = None
+    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
+    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
+    """
+
+    abc_limit: int | None = None
+    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
+    Integer; default 2; 1 to 2; the paper's L.
+    """
+
+    linux_acks: bool | None = None
+    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
+    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
+    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
+    receive window grow are acknowledged at once. While data is missing, acks after the third
+    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
+    only. Flag; default true.
+    """
+
+    prr: bool | None = None
+    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
+    default true.
+    """
+
+    rack: bool | None = None
+    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
+    rfc and SACK only. Flag; default true.
+    """
+
+    reordering_window: bool | None = None
+    """If true, the first loss of a window must be confirmed by three selectively acknowledged
+    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
+    without rack. Flag; default true.
+    """
+
+    rtt_per_ack: bool | None = None
+    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
+    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
+    effect without rack. Flag; default true.
+    """
+
+    timestamps: bool | None = None
+    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
+    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
+    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
+    Flag; default true.
+    """
+
+    dsack: bool | None = None
+    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
+    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
+    without rack. Flag; default true.
+    """
+
+    frto: bool | None = None
+    """If true, new data is sent after a timeout until it is known whether the timeout was justified
+    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
+    """
+
+    tlp: bool | None = None
+    """If true, two round-trip times without an ack send new data or the last segment again (tail
+    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
+    """
+
+    jiffies: bool | None = None
+    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
+    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
+    random. The sender's need rack. Flag; default true.
+    """
+
+    ecn_fallback: bool | None = None
+    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
+    connection then goes without. No effect without rack. Flag; default true.
+    """
+
+    reduce_cwnd: bool | None = None
+    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
+    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
+    true.
+    """
+
+
+class LinuxYeah(Yeah, kw_only=True, frozen=True, tag="linux_yeah"):
+    """`Yeah` with these defaults, which are the settings of Linux."""
+
+    header: str | None = None
+    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
+    52B; 1B to 1kB.
+    """
+
+    rto_min: str | None = None
+    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
+    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
+    """
+
+    tick: str | None = None
+    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
+    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
+    """
+
+    abc_limit: int | None = None
+    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
+    Integer; default 2; 1 to 2; the paper's L.
+    """
+
+    linux_acks: bool | None = None
+    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
+    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
+    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
+    receive window grow are acknowledged at once. While data is missing, acks after the third
+    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
+    only. Flag; default true.
+    """
+
+    prr: bool | None = None
+    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
+    default true.
+    """
+
+    rack: bool | None = None
+    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
+    rfc and SACK only. Flag; default true.
+    """
+
+    reordering_window: bool | None = None
+    """If true, the first loss of a window must be confirmed by three selectively acknowledged
+    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
+    without rack. Flag; default true.
+    """
+
+    rtt_per_ack: bool | None = None
+    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
+    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
+    effect without rack. Flag; default true.
+    """
+
+    timestamps: bool | None = None
+    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
+    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
+    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
+    Flag; default true.
+    """
+
+    dsack: bool | None = None
+    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
+    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
+    without rack. Flag; default true.
+    """
+
+    frto: bool | None = None
+    """If true, new data is sent after a timeout until it is known whether the timeout was justified
+    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
+    """
+
+    tlp: bool | None = None
+    """If true, two round-trip times without an ack send new data or the last segment again (tail
+    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
+    """
+
+    jiffies: bool | None = None
+    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
+    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
+    random. The sender's need rack. Flag; default true.
+    """
+
+    ecn_fallback: bool | None = None
+    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
+    connection then goes without. No effect without rack. Flag; default true.
+    """
+
+    reduce_cwnd: bool | None = None
+    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
+    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
+    true.
+    """

@@ -24,6 +24,17 @@ CONTROLS = {
     "dctcp": "dctcp",
     "prague": "prague",
     "vegas": "vegas",
+    "bic": "bic",
+    "cdg": "cdg",
+    "highspeed": "highspeed",
+    "htcp": "htcp",
+    "hybla": "hybla",
+    "illinois": "illinois",
+    "nv": "nv",
+    "scalable": "scalable",
+    "veno": "veno",
+    "westwood": "westwood",
+    "yeah": "yeah",
 }
 """Kernel name of each congestion control. Its reno is NewReno, with SACK if that is enabled."""
 

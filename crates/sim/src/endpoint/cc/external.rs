@@ -8,7 +8,7 @@ use crate::endpoint::common_params::{CommonParams, LossRecovery};
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::error::Result;
-use sojourn_aqm::params::{ParamRows, Setting};
+use sojourn_aqm::params::{ParamRows, Setting, unknown};
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 use std::fmt;
@@ -68,6 +68,35 @@ pub struct ExternalParams {
     pub rows: ParamRows,
     /// Builder.
     pub maker: Arc<dyn ExternalMaker>,
+}
+
+impl ExternalParams {
+    /// Rejects every parameter: those of an external control are read when it is found.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn set(&mut self, name: &str, _: Setting<'_>) -> Result<()> {
+        Err(unknown(&self.rows, name))
+    }
+
+    /// As [`ExternalParams::set`].
+    #[cfg(test)]
+    pub(super) fn assign(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
+        self.set(name, value)
+    }
+
+    /// Accepts the values, which were checked when they were read.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Parameters with their values.
+    pub fn table(&self) -> ParamRows {
+        self.rows.clone()
+    }
 }
 
 impl PartialEq for ExternalParams {

@@ -2,37 +2,51 @@
 //! (`tcp/rfc.rs`), which is the same for all controls, decides when either happens and what is
 //! sent.
 //!
-//! To add a control, write one file with one type, and add a variant of [`ControlAlgorithm`] and of
-//! [`ControlParams`] and an entry of [`super::tcp::TCPS`]. [`Reno`] can be used directly, so that
-//! the most common flows pay nothing for the others; [`AnyControl`] is every control, with optional
-//! pacer, PRR and HyStart++.
+//! To add a control, write one file with one type, and add a line to the list in `dispatch.rs` and
+//! an entry of [`super::tcp::TCPS`]. Controls of Linux implement [`linux::Algorithm`] instead of
+//! [`CongestionControl`]. [`Reno`] can be used directly, so that the most common flows pay nothing
+//! for the others; [`AnyControl`] is every control, with optional pacer, PRR and HyStart++.
 
 pub mod bbr;
 pub mod bbr3;
 mod bbr_bursts;
 mod bbr_filter;
 mod bbr_policer;
+mod bic;
+mod cdg;
 mod compound;
 mod cubic;
 mod dctcp;
 mod dispatch;
 mod external;
+mod highspeed;
+mod htcp;
+mod hybla;
 mod hystart;
+mod illinois;
 mod ledbat;
 mod ledbatpp;
+mod linux;
+mod nv;
 mod pacer;
 mod prague;
 mod prr;
 mod queueing_delay;
 mod rate;
 mod reno;
+mod scalable;
 #[cfg(test)]
 mod testing;
 mod vegas;
+mod veno;
+mod westwood;
 mod window_usage;
+mod yeah;
 
 pub use bbr::{Bbr, BbrParams};
 pub use bbr3::{Bbr3, Bbr3Params};
+pub use bic::{Bic, BicParams};
+pub use cdg::{Cdg, CdgParams};
 pub use compound::{Compound, CompoundParams};
 pub use cubic::{Cubic, CubicParams};
 pub use dctcp::{Dctcp, DctcpParams};
@@ -40,15 +54,25 @@ pub use dispatch::{AnyControl, ControlAlgorithm, ControlParams};
 #[cfg(test)]
 pub(crate) use external::testing as external_testing;
 pub use external::{External, ExternalControl, ExternalMaker, ExternalParams, FindExternalControl};
+pub use highspeed::{HighSpeed, HighSpeedParams};
+pub use htcp::{Htcp, HtcpParams};
+pub use hybla::{Hybla, HyblaParams};
 pub use hystart::HyStart;
+pub use illinois::{Illinois, IllinoisParams};
 pub use ledbat::{Ledbat, LedbatParams};
 pub use ledbatpp::{LedbatPp, LedbatPpParams};
+pub use linux::Linux;
+pub use nv::{Nv, NvParams};
 pub use pacer::Pacer;
 pub use prague::{Prague, PragueParams};
 pub use prr::Prr;
 pub use rate::{RateEstimator, RateSample};
 pub use reno::{Reno, RenoParams};
+pub use scalable::{Scalable, ScalableParams};
 pub use vegas::{Vegas, VegasParams};
+pub use veno::{Veno, VenoParams};
+pub use westwood::{Westwood, WestwoodParams};
+pub use yeah::{Yeah, YeahParams};
 
 use crate::endpoint::common_params::CommonParams;
 use sojourn_aqm::random::Random;
@@ -197,6 +221,12 @@ pub trait CongestionControl {
         false
     }
 
+    /// True if [`CongestionControl::on_ack`] has reduced the window as for a mark, once; PRR then
+    /// spreads the reduction over a round trip.
+    fn takes_reduction(&mut self) -> bool {
+        false
+    }
+
     /// True if the ack that ends a recovery with PRR counts for the growth of the window, as in
     /// Linux.
     fn grows_when_recovered(&self) -> bool {
@@ -210,6 +240,12 @@ pub trait CongestionControl {
 
     /// Handle the ack of the SYN; `rtt` is its round-trip time, if the SYN was not retransmitted.
     fn on_established(&mut self, _now: Time, _window: &Window, _rtt: Option<Span>) {}
+
+    /// Return the window with which the connection starts; called after
+    /// [`CongestionControl::on_established`].
+    fn initial_window(&mut self, _now: Time, window: &Window, _rtt: Option<Span>) -> u64 {
+        window.cwnd
+    }
 
     /// Handle an ack of everything below `ack`, `bytes` of it new, which reports `marked` bytes as
     /// newly marked (with accurate feedback, full segments for each marked packet); `next` is the

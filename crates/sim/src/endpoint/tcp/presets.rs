@@ -28,9 +28,20 @@ const LINUX: &Values = &[
 /// TCPs with the settings of Linux: name, name without them, and settings besides [`LINUX`].
 pub(super) const PRESETS: &[(&str, &str, &Values)] = &[
     ("linux_bbr", "bbr", &[("tso", "true")]),
+    ("linux_bic", "bic", &[("prr", "true")]),
+    ("linux_cdg", "cdg", &[("prr", "true")]),
     ("linux_cubic", "cubic", &[("prr", "true"), ("variant", "linux")]),
     ("linux_dctcp", "dctcp", &[("prr", "true")]),
+    ("linux_highspeed", "highspeed", &[("prr", "true")]),
+    ("linux_htcp", "htcp", &[("prr", "true")]),
+    ("linux_hybla", "hybla", &[("prr", "true")]),
+    ("linux_illinois", "illinois", &[("prr", "true")]),
+    ("linux_nv", "nv", &[("prr", "true")]),
     ("linux_reno", "sack", &[("prr", "true"), ("variant", "linux")]),
+    ("linux_scalable", "scalable", &[("prr", "true")]),
+    ("linux_veno", "veno", &[("prr", "true")]),
+    ("linux_westwood", "westwood", &[("prr", "true")]),
+    ("linux_yeah", "yeah", &[("prr", "true")]),
 ];
 
 /// Returns the TCP and the settings for which `name` stands, if it is one of [`PRESETS`].

@@ -1,8 +1,10 @@
 //! Registry of TCPs by name.
 
 use crate::endpoint::cc::{
-    Bbr3Params, BbrParams, CompoundParams, ControlParams, CubicParams, DctcpParams, LedbatParams,
-    LedbatPpParams, PragueParams, RenoParams, VegasParams,
+    Bbr3Params, BbrParams, BicParams, CdgParams, CompoundParams, ControlParams, CubicParams,
+    DctcpParams, HighSpeedParams, HtcpParams, HyblaParams, IllinoisParams, LedbatParams,
+    LedbatPpParams, NvParams, PragueParams, RenoParams, ScalableParams, VegasParams, VenoParams,
+    WestwoodParams, YeahParams,
 };
 use crate::endpoint::common_params::{CommonParams, LossRecovery};
 use sojourn_aqm::params::{ParamRows, Params};
@@ -52,6 +54,22 @@ pub const TCPS: &[TcpEntry] = &[
         control: || ControlParams::Bbr3(Bbr3Params::default()),
     },
     TcpEntry {
+        name: "bic",
+        aliases: &[],
+        about: "binary search for the window at which packets were lost; rfc only",
+        source: "Xu, Harfoush, Rhee, BIC, INFOCOM 2004; Linux tcp_bic.c",
+        recovery: LossRecovery::Sack,
+        control: || ControlParams::Bic(BicParams::default()),
+    },
+    TcpEntry {
+        name: "cdg",
+        aliases: &[],
+        about: "reduces with a probability that rises with the slope of the delay; rfc only",
+        source: "Hayes, Armitage, CAIA Delay-Gradient, Networking 2011; Linux tcp_cdg.c",
+        recovery: LossRecovery::Sack,
+        control: || ControlParams::Cdg(CdgParams::default()),
+    },
+    TcpEntry {
         name: "compound",
         aliases: &["ctcp"],
         about: "adds a delay-based window to Reno's, large while queues are empty; rfc only",
@@ -74,6 +92,38 @@ pub const TCPS: &[TcpEntry] = &[
         source: "RFC 8257",
         recovery: LossRecovery::Sack,
         control: || ControlParams::Dctcp(DctcpParams::default()),
+    },
+    TcpEntry {
+        name: "highspeed",
+        aliases: &["hstcp"],
+        about: "grows faster and reduces less the larger the window is; rfc only",
+        source: "RFC 3649; Linux tcp_highspeed.c",
+        recovery: LossRecovery::Sack,
+        control: || ControlParams::HighSpeed(HighSpeedParams::default()),
+    },
+    TcpEntry {
+        name: "htcp",
+        aliases: &["h-tcp"],
+        about: "grows faster the longer it is since the last congestion; rfc only",
+        source: "Shorten, Leith, H-TCP, PFLDnet 2004; Linux tcp_htcp.c",
+        recovery: LossRecovery::Sack,
+        control: || ControlParams::Htcp(HtcpParams::default()),
+    },
+    TcpEntry {
+        name: "hybla",
+        aliases: &[],
+        about: "grows per second as Reno at a round-trip time of 25 ms; rfc only",
+        source: "Caini, Firrincieli, TCP Hybla, IJSCN 22, 2004; Linux tcp_hybla.c",
+        recovery: LossRecovery::Sack,
+        control: || ControlParams::Hybla(HyblaParams::default()),
+    },
+    TcpEntry {
+        name: "illinois",
+        aliases: &[],
+        about: "the queueing delay decides how much the window grows and shrinks; rfc only",
+        source: "Liu, Başar, Srikant, TCP-Illinois, 2008; Linux tcp_illinois.c",
+        recovery: LossRecovery::Sack,
+        control: || ControlParams::Illinois(IllinoisParams::default()),
     },
     TcpEntry {
         name: "ledbat",
@@ -100,6 +150,14 @@ pub const TCPS: &[TcpEntry] = &[
         control: || ControlParams::Reno(RenoParams::default()),
     },
     TcpEntry {
+        name: "nv",
+        aliases: &[],
+        about: "delay-based, for data centres: window that the measured rate needs; rfc only",
+        source: "Brakmo, TCP-NV: An Update to TCP-Vegas, 2010; Linux tcp_nv.c",
+        recovery: LossRecovery::Sack,
+        control: || ControlParams::Nv(NvParams::default()),
+    },
+    TcpEntry {
         name: "prague",
         aliases: &[],
         about: "L4S sender: reduces in proportion to counted marks, whatever the RTT; rfc only",
@@ -124,6 +182,14 @@ pub const TCPS: &[TcpEntry] = &[
         control: || ControlParams::Reno(RenoParams::default()),
     },
     TcpEntry {
+        name: "scalable",
+        aliases: &["stcp"],
+        about: "grows by a hundredth per round trip, reduces by an eighth; rfc only",
+        source: "Kelly, Scalable TCP, ACM CCR 33(2), 2003; Linux tcp_scalable.c",
+        recovery: LossRecovery::Sack,
+        control: || ControlParams::Scalable(ScalableParams::default()),
+    },
+    TcpEntry {
         name: "tahoe",
         aliases: &[],
         about: "fast retransmit, then slow start from one packet",
@@ -138,5 +204,29 @@ pub const TCPS: &[TcpEntry] = &[
         source: "Brakmo, Peterson, TCP Vegas, IEEE JSAC 1995",
         recovery: LossRecovery::Sack,
         control: || ControlParams::Vegas(VegasParams::default()),
+    },
+    TcpEntry {
+        name: "veno",
+        aliases: &[],
+        about: "as Reno, reducing less after losses while the queue is short; rfc only",
+        source: "Fu, Liew, TCP Veno, IEEE JSAC 21(2), 2003; Linux tcp_veno.c",
+        recovery: LossRecovery::Sack,
+        control: || ControlParams::Veno(VenoParams::default()),
+    },
+    TcpEntry {
+        name: "westwood",
+        aliases: &["westwood+"],
+        about: "after losses, the window is the measured bandwidth times the least RTT; rfc only",
+        source: "Grieco, Mascolo, Westwood+, ACM CCR 34(2), 2004; Linux tcp_westwood.c",
+        recovery: LossRecovery::Sack,
+        control: || ControlParams::Westwood(WestwoodParams::default()),
+    },
+    TcpEntry {
+        name: "yeah",
+        aliases: &[],
+        about: "grows as scalable while the queue is short, else as Reno; rfc only",
+        source: "Baiocchi, Castellani, Vacirca, YeAH-TCP, PFLDnet 2007; Linux tcp_yeah.c",
+        recovery: LossRecovery::Sack,
+        control: || ControlParams::Yeah(YeahParams::default()),
     },
 ];

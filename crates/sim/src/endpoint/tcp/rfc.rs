@@ -258,6 +258,7 @@ impl<C: CongestionControl> RfcSender<C> {
             order.on_established(rtt);
         }
         self.control.on_established(now, &self.window, rtt);
+        self.window.cwnd = self.control.initial_window(now, &self.window, rtt);
         self.send(now, out);
     }
 

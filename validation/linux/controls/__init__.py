@@ -1,0 +1,1 @@
+"""Congestion controls of Linux that are modules, compared with ours."""
