@@ -18,7 +18,7 @@ DURATION_S = 16
 WARMUP_S = 4
 
 PRESETS = {control: f"linux_{control}" for control in CONTROLS}
-GENERIC = {"cubic": "cubic", "reno": "newreno", "bbr": "bbr"}
+GENERIC = {control: control for control in CONTROLS}
 NAMES = {"presets": PRESETS, "generic names": GENERIC}
 """Names of the three controls in a scenario, by family."""
 
