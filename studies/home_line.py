@@ -30,8 +30,8 @@ LINES = {"50/10 Mbit/s": (50, 10), "16/2 Mbit/s": (16, 2)}
 MIXES = {"CUBIC": "cubic", "BBR": "bbr", "Prague": "prague"}
 """The second sender: two of four uploads and one of two downloads; the others are CUBIC."""
 
-HOST = {"rto_min": "200ms", "rack": True}
-"""Loss recovery of all senders: as in Linux, without its tail loss probe."""
+HOST = {"profile": "rfc", "rto_min": "200ms", "rack": True}
+"""Settings of all senders: the RFCs and RACK, with the minimum timeout of Linux."""
 
 BUFFER_S = 0.25
 """Buffer of drop-tail, as time at the rate of the link."""

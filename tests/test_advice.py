@@ -39,6 +39,29 @@ CASES: dict[str, tuple[list[str], str]] = {
         "flows.bulk.tcp.rto_min: 10ms is shorter than the receiver delays an ack, 40ms, so "
         'segments time out without a loss; set `delayed_ack_timeout = "1ms"`',
     ),
+    "BBR without RACK at random loss": (
+        ["up.loss=2%", "bulk.tcp=bbr(profile=rfc)"],
+        "flows.bulk.tcp.rack: bbr without RACK waits for a timeout when a retransmission is lost, "
+        "and link up loses 2.0% at random, so its goodput is far below that of hosts; set `profile",
+    ),
+    "BBRv3 without RACK at less loss": (
+        ["up.loss=0.3%", "bulk.tcp=bbr3(rack=false)"],
+        "flows.bulk.tcp.rack: bbr3 without RACK waits for a timeout",
+    ),
+    "windows that cannot fill the link": (
+        [
+            "flows.1.path=['side']",
+            "flows.2.path=['side']",
+            "links.side={ rate = '1gbit' }",
+            "bulk.rtt=100ms",
+            "bulk.tcp.receive_window=10p",
+        ],
+        "flows.bulk.tcp.receive_window: 10p is less than the bandwidth-delay product",
+    ),
+    "a clock coarser than the path": (
+        ["up.delay=0s", "bulk.rtt=2ms", "bulk.tcp=reno(profile=ns2)"],
+        "flows.bulk.tcp.tick: 10ms is more than 4 times the round-trip time, 2.00 ms, so timeouts",
+    ),
     "prio without a map": (
         ["up.qdisc=prio(priomap=[])"],
         "links.up.qdisc: prio has a queue per class, and all flows are of class 0: they share one "
@@ -110,6 +133,23 @@ QUIET = {
     "marks by default": ["up.qdisc=fq_codel"],
     "marks that are taken": ["up.qdisc=red(ecn=true)", "short.tcp=cubic(ecn=true)"],
     "flows without marks beside": ["up.qdisc=fq_codel", "bulk.tcp=dctcp"],
+    "BBR without RACK at little loss": ["up.loss=1%", "bulk.tcp=bbr(profile=rfc)"],
+    "BBR with RACK": ["up.loss=5%", "bulk.tcp=bbr"],
+    "other TCPs at random loss": ["up.loss=5%", "bulk.tcp=cubic(profile=rfc)"],
+    "windows that fill the link together": ["bulk.count=50", "bulk.tcp.receive_window=10p"],
+    "a short transfer in a small window": ["short.tcp=cubic(receive_window=10p)"],
+    "a clock finer than the path": ["bulk.tcp=reno(profile=ns2)", "bulk.rtt=100ms"],
+    "a clock somewhat coarser than the path": [
+        "up.delay=0s",
+        "bulk.rtt=3ms",
+        "bulk.tcp=reno(profile=ns2)",
+    ],
+    "a fine clock in ns2": ["bulk.rtt=20ms", "bulk.tcp=reno(profile=ns2, tick=1ms)"],
+    "a clock coarser than the path in rfc": [
+        "bulk.rtt=5ms",
+        "up.delay=0s",
+        "bulk.tcp=sack(tick=10ms)",
+    ],
     "a buffer of packets": ["up.qdisc.limit=1p"],
     "a buffer of one packet": ["up.qdisc.limit=1500B"],
     "a random start": ["call.source.start=exponential(100s)"],

@@ -70,12 +70,16 @@ def test_list_has_the_presets_with_the_values_that_a_scenario_gets(sojourn: Comm
         tree = {"duration": "1s", "links": {"up": {"rate": "1mbit"}}, "flows": [flow]}
         taken = canonical(tree)["flows"][0]["tcp"]
         assert taken["name"] == one["tcp"]
-        usual = {row["name"]: row["value"] for row in listed[one["tcp"]]["params"]}
-        set_here = {r["name"]: r["value"] for r in one["params"] if r["value"] != usual[r["name"]]}
-        assert {"rack", "rto_min", "header"} <= set(set_here)
+        rfc = listed[one["tcp"]]["values"]["rfc"]
+        set_here = {
+            row["name"]: row["value"]
+            for row in one["params"]
+            if row["value"] not in ("auto", rfc[row["name"]])
+        }
+        assert {"profile", "rack", "header"} <= set(set_here)
         assert {key: str(taken[key]).replace("True", "true").replace("False", "false")
                 for key in set_here} == set_here  # fmt: skip
-    assert "rto_min = 200ms" in ok(sojourn("list", "linux_cubic"))
+    assert "alias of cubic with profile = linux" in ok(sojourn("list", "linux_cubic"))
 
 
 def test_list_as_json(sojourn: Command) -> None:

@@ -600,7 +600,7 @@ class Odd(sj.CongestionControl):
     [
         (lambda: my_control.DelayTarget(targt="5ms"), 'unknown parameter "targt", did you mean'),
         (lambda: my_control.DelayTarget(target="5"), "DelayTarget.target: "),
-        (lambda: my_control.MyReno(profile="ns2"), "requires profile rfc"),
+        (lambda: my_control.MyReno(profile="ns2"), "not available in profile ns2"),
         (lambda: my_control.MyReno(hystart=True), "hystart: not supported"),
         (NoAck, "NoAck has no on_ack"),
         (Raises, "no state"),

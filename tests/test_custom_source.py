@@ -115,7 +115,7 @@ def test_the_scenario_and_a_notebook_show_the_parameters() -> None:
     for text in ("Random", "20ms", "10ms", "Start time.", "auto"):
         assert text in page
     flow = sj.Simulation(with_source(SMALL, Flows())).scenario["flows"][0]
-    assert flow["tcp"]["name"] == "newreno"
+    assert flow["tcp"]["name"] == "cubic"
 
 
 def test_in_other_processes_and_sweeps() -> None:

@@ -54,10 +54,11 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
         "links.up.packet_log, share of udp while the queue grew", "udp caused most of it",
     ),
     "unused": (
-        {"links": over({"name": "droptail", "limit": "3p"})}, "links.up.utilisation", "was idle"
+        {"flows": [bulk("one", tcp="newreno")], "links": over({"name": "droptail", "limit": "3p"})},
+        "links.up.utilisation", "was idle",
     ),
     "unfair": (
-        {"flows": [bulk("mixed", count=6, rtt="exponential(100ms)")],
+        {"flows": [bulk("mixed", count=6, rtt="exponential(100ms)", tcp="newreno")],
          "links": over({"name": "droptail", "limit": "30p"}), "duration": "40s"},
         "groups.mixed.jain", "Jain's index",
     ),

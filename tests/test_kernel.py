@@ -28,8 +28,9 @@ def planned(*flows: dict[str, Any]) -> Plan:
 
 
 def test_defaults_are_those_of_the_kernel() -> None:
-    """No route attributes, the MSS of a full packet, no timestamps."""
-    found = planned({"tcp": "cubic", "count": 3})
+    """No route attributes, the MSS of a full packet; timestamps in the profile linux."""
+    assert planned({"tcp": "cubic"}).sysctls["ipv4/tcp_timestamps"] == "1"
+    found = planned({"tcp": "cubic(profile=rfc)", "count": 3})
     assert len(found.hosts) == 3
     one = found.hosts[0]
     assert (one.control, one.mss, one.there, one.back) == ("cubic", 1460, "", "")
@@ -52,8 +53,10 @@ def test_parameters_become_attributes_of_routes() -> None:
 
 def test_sack_is_off_only_if_no_flow_has_it() -> None:
     """The kernel has one switch for all flows, so a mixture causes a warning."""
-    assert planned({"tcp": "reno"}, {"tcp": "newreno"}).sysctls["ipv4/tcp_sack"] == "0"
-    mixed = planned({"tcp": "reno"}, {"tcp": "cubic"})
+    reno = {"tcp": "reno(profile=rfc)"}
+    assert planned(reno, {"tcp": "newreno"}).sysctls["ipv4/tcp_sack"] == "0"
+    assert planned({"tcp": "reno"}).sysctls["ipv4/tcp_sack"] == "1"
+    mixed = planned(reno, {"tcp": "cubic(profile=rfc)"})
     assert mixed.sysctls["ipv4/tcp_sack"] == "1"
     assert mixed.warnings == ["flows.a.tcp: uses SACK, since other flows do"]
 
@@ -61,13 +64,20 @@ def test_sack_is_off_only_if_no_flow_has_it() -> None:
 @pytest.mark.parametrize(
     ("flow", "error"),
     [
-        ({"tcp": "vegas"}, "flows.b.tcp: this kernel has no vegas, only reno, newreno, sack,"),
-        ({"tcp": {"name": "cubic", "header": "52B"}}, "flows.b.tcp.header: differs from that of"),
+        (
+            {"tcp": "vegas(profile=linux)"},
+            "flows.b.tcp: this kernel has no vegas, only reno, newreno, sack,",
+        ),
+        (
+            {"tcp": {"name": "cubic", "header": "40B"}},
+            "flows.b.tcp.header: 40B differs from that of other flows, and a kernel has timestamps",
+        ),
+        ({"tcp": "reno(profile=ns2, header=52B)"}, 'flows.b.tcp.profile: "ns2" is not supported'),
         (
             {"tcp": {"name": "cubic", "tick": "5ms"}},
             "flows.b.tcp.tick: cannot be set",
         ),
-        ({"tcp": {"name": "sack", "ssthresh": "20p"}}, "flows.b.tcp.initial_ssthresh: cannot"),
+        ({"tcp": {"name": "reno", "ssthresh": "20p"}}, "flows.b.tcp.initial_ssthresh: cannot"),
         (
             {"source": {"name": "trace", "time_s": [1], "size_bytes": [2000]}},
             "flows.b.source: a packet of 2000B is not supported",
@@ -130,11 +140,14 @@ def test_an_address_identifies_its_row() -> None:
 
 @pytest.mark.parametrize("name", ["linux_bbr", "linux_cubic", "linux_reno"])
 def test_senders_with_settings_of_linux_run_on_linux(name: str) -> None:
-    """The settings of a preset are those of the kernel: only the timeout needs an attribute."""
+    """The settings of the profile are those of the kernel: none needs an attribute."""
     one = planned({"tcp": name})
-    assert one.hosts[0].there == "rto_min 200ms"
+    assert one.hosts[0].there == ""
+    [slow] = planned({"tcp": {"name": name, "rto_min": "1s"}}).hosts
+    assert slow.there == "rto_min 1000ms"
     assert one.sysctls["ipv4/tcp_timestamps"] == "1"
+    for other in ({"linux_acks": False}, {"abc_limit": 1}, {"limited_transmit": False}):
+        with pytest.raises(InputError, match="cannot be set on real packets"):
+            planned({"tcp": {"name": name, **other}})
     for other in ({"linux_acks": False}, {"abc_limit": 1}):
-        assert planned({"tcp": {"name": name, **other}}).hosts
-    with pytest.raises(InputError, match="cannot be set on real packets"):
-        planned({"tcp": {"name": name, "limited_transmit": False}})
+        assert planned({"tcp": {"name": name, "profile": "rfc", **other}}).hosts

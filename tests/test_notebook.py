@@ -76,7 +76,7 @@ def scenario(**changes: Any) -> sj.Scenario:
 def test_a_scenario_shows_links_and_flows() -> None:
     """With Rust's defaults; an invalid one shows the error."""
     found = page(scenario())
-    for word in ("up", "5mbit, 0s, codel (limit 100kB)", "bulk (2)", "newreno", "UDP", "30ms"):
+    for word in ("up", "5mbit, 0s, codel (limit 100kB)", "bulk (2)", "cubic", "UDP", "30ms"):
         assert word in found.words
     assert found.tags["table"] == 2
     changes = [sj.Change(at="2s", leave=["call"])]

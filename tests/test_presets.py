@@ -1,4 +1,4 @@
-"""Senders with settings of Linux as classes: `sj.tcp.LinuxCubic` is `tcp = "linux_cubic"`."""
+"""Profile linux: names that mean it, aliases as classes, and the way back to the RFCs."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ PRESETS: dict[str, tuple[type[sj.tcp.Tcp], type[sj.tcp.Tcp]]] = {
     "linux_bbr": (sj.tcp.LinuxBbr, sj.Bbr),
     "linux_cubic": (sj.tcp.LinuxCubic, sj.Cubic),
     "linux_dctcp": (sj.tcp.LinuxDctcp, sj.tcp.Dctcp),
-    "linux_reno": (sj.tcp.LinuxReno, sj.tcp.Sack),
+    "linux_reno": (sj.tcp.LinuxReno, sj.tcp.Reno),
     "linux_bic": (sj.tcp.LinuxBic, sj.tcp.Bic),
     "linux_cdg": (sj.tcp.LinuxCdg, sj.tcp.Cdg),
     "linux_highspeed": (sj.tcp.LinuxHighSpeed, sj.tcp.HighSpeed),
@@ -26,7 +26,7 @@ PRESETS: dict[str, tuple[type[sj.tcp.Tcp], type[sj.tcp.Tcp]]] = {
     "linux_westwood": (sj.tcp.LinuxWestwood, sj.tcp.Westwood),
     "linux_yeah": (sj.tcp.LinuxYeah, sj.tcp.Yeah),
 }
-"""The class of each preset, and that of its TCP."""
+"""The class of each alias, and that of its TCP."""
 
 
 def scenario(tcp: Any) -> sj.Scenario:
@@ -39,24 +39,53 @@ def scenario(tcp: Any) -> sj.Scenario:
 @pytest.mark.filterwarnings("ignore::sojourn.ScenarioWarning")  # no link marks for dctcp
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_class_is_the_name(name: str) -> None:
-    """Same scenario and same results as the text, and others than its TCP without the preset."""
+    """Same scenario as the text and as the name, and others than in the profile rfc."""
     kind, base = PRESETS[name]
     typed, text = scenario(kind()), scenario(name)
     assert issubclass(kind, base)
     assert canonical(typed) == canonical(text)
-    assert canonical(typed) != canonical(scenario(base()))
+    assert canonical(typed) == canonical(scenario(base()))
+    assert canonical(typed) != canonical(scenario(base(profile="rfc")))
     assert sj.simulate(typed).summary == sj.simulate(text).summary
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_parameters_override_those_of_the_preset(name: str) -> None:
-    """One that the preset sets, and one that it leaves."""
+def test_parameters_override_those_of_the_profile(name: str) -> None:
+    """One that the profile sets, and one that it leaves."""
     kind, _ = PRESETS[name]
     typed = canonical(scenario(kind(rack=False, initial_window="4p")))
     given = {"name": name, "rack": False, "initial_window": "4p"}
     assert typed == canonical(scenario(given))
     tcp = typed["flows"][0]["tcp"]
     assert (tcp["rack"], tcp["initial_window"], tcp["header"]) == (False, "4p", "52B")
+
+
+def test_a_flow_without_a_tcp_runs_cubic_as_hosts_do() -> None:
+    """The default TCP, and the profiles of a name."""
+    [flow] = canonical(scenario(None))["flows"]
+    assert flow["tcp"]["name"] == "cubic"
+    for profile, header, rto, rack in (
+        ("linux", "52B", "200ms", True),
+        ("rfc", "40B", "1s", False),
+    ):
+        tcp = canonical(scenario(sj.Cubic(profile=profile)))["flows"][0]["tcp"]  # type: ignore[arg-type]
+        assert (tcp["header"], tcp["rto_min"], tcp["rack"]) == (header, rto, rack)
+        assert (tcp == flow["tcp"]) == (profile == "linux")
+        assert canonical(scenario(tcp))["flows"][0]["tcp"] == tcp
+
+
+def test_typed_and_text_profiles_are_refused_alike() -> None:
+    """NewReno has no SACK; CUBIC is not in ns-2's agents."""
+    for tcp, text in (
+        ({"name": "newreno", "profile": "linux"}, "newreno has no SACK, which Linux has; use reno"),
+        ({"name": "cubic", "profile": "ns2"}, "cubic is not available in profile ns2"),
+    ):
+        with pytest.raises(sj.InputError, match=text):
+            scenario(tcp)
+    with pytest.raises(sj.InputError, match="profile: newreno has no SACK"):
+        sj.NewReno(profile="linux")
+    with pytest.raises(sj.InputError, match="profile: cubic is not available"):
+        sj.Cubic(profile="ns2")
 
 
 def test_a_file_gives_objects_of_the_classes(tmp_path: Path) -> None:

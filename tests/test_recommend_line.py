@@ -150,7 +150,7 @@ def test_home_and_office_have_transfers_pages_and_a_call() -> None:
     }  # fmt: skip
     assert found["hear"]["source"] == found["speak"]["source"]
     assert found["upload"]["source"] == {"name": "bulk", "start": "uniform(0s, 3000000000ns)"}
-    assert found["upload"]["tcp"] == {"name": "cubic", "ecn": False}
+    assert found["upload"]["tcp"] == {"name": "cubic", "profile": "rfc", "ecn": False}
 
 
 def test_servers_have_bulk_and_short_transfers() -> None:
@@ -164,9 +164,13 @@ def test_servers_have_bulk_and_short_transfers() -> None:
     assert flows(asked, 1.5)["short"]["source"]["load"] == "600000000bit"
     assert flows(asked, 5.0)["short"]["source"]["load"] == "800000000bit"
     assert {flow["path"][0] for flow in found.values()} == {"up"}
-    assert found["bulk"]["tcp"] == {"name": "cubic", "ecn": False}
+    assert found["bulk"]["tcp"] == {"name": "cubic", "profile": "rfc", "ecn": False}
     there = flows(line_of("datacentre", up="1gbit"), 1.0)
-    assert there["bulk"]["tcp"] == there["short"]["tcp"] == {"name": "dctcp", "ecn": True}
+    assert (
+        there["bulk"]["tcp"]
+        == there["short"]["tcp"]
+        == {"name": "dctcp", "profile": "rfc", "ecn": True}
+    )
 
 
 def test_a_probe_sends_at_least_100_packets() -> None:

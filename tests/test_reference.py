@@ -214,7 +214,7 @@ def test_list_scenario_shows_all_and_a_part(sojourn: Command) -> None:
     for path in ("flows.rtt", "flow.rtt", "flows.upload.rtt", "[[flows]].rtt"):
         assert sojourn("list", "scenario", path)[1].count("Round-trip propagation time") == 1
     tcp = sojourn("list", "scenario", "flows.tcp")[1]
-    assert "default newreno" in tcp
+    assert "default cubic" in tcp
     assert "initial_window" in tcp
     found = json.loads(sojourn("list", "scenario", "links.rate", "--json")[1])
     assert found["keys"][0]["range"] == "1bit to 100tbit"

@@ -122,7 +122,7 @@ def test_error_of_a_struct_carries_the_path() -> None:
         ("up.qdisc.ecn=true", "links.up.qdisc.ecn", True),
         ("seed=9", "seed", 9),
         ("call.path=['up']", "flows.2.path", ["up"]),
-        ("short.tcp.packet=500B", "flows.1.tcp", {"name": "newreno", "packet": "500B"}),
+        ("short.tcp.packet=500B", "flows.1.tcp", {"name": "cubic", "packet": "500B"}),
         ("up.qdisc=red", "links.up.qdisc", {"name": "red", "limit": "100kB"}),
         ("up.qdisc={name='red'}", "links.up.qdisc", {"name": "red"}),
         ('name="a=b"', "name", "a=b"),

@@ -23,7 +23,7 @@ BASE: dict[str, Any] = {
     "duration": "200s",
     "warmup": "5s",
     "links": {"up": {"rate": "10mbit", "delay": "5ms", "qdisc": "codel"}},
-    "flows": [{"name": "bulk", "count": 3, "path": ["up"], "rtt": "30ms"}],
+    "flows": [{"name": "bulk", "count": 3, "path": ["up"], "rtt": "30ms", "tcp": "newreno"}],
 }
 
 

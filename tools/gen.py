@@ -1,4 +1,4 @@
-"""Generate qdisc.py, tcp.py, source.py, keys.py, docs/algorithms, and the reference pages.
+"""Generate qdisc.py, tcp.py, source.py, keys.py, docs/algorithms, and pages such as which-tcp.
 
 Names, parameters and sources come from the Rust tables, the text of a discipline's page from the
 header of its file, the figure and its numbers from a run (`step.py`). `tools/gen.py` writes the
@@ -19,6 +19,7 @@ import pages
 import sojourn
 import step
 import structs
+import tcps
 from sojourn import _sojourn
 from sojourn.cli import reference
 
@@ -27,6 +28,7 @@ PACKAGE = ROOT / "python/sojourn"
 KEYS = PACKAGE / "scenario/keys.py"
 PAGES = ROOT / "docs/algorithms"
 README = ROOT / "README.md"
+WHICH = ROOT / "docs/which-tcp.md"
 WIDTH = 100
 
 Spec = dict[str, Any]
@@ -160,11 +162,27 @@ def model(spec: Spec, base: str, params: list[Spec]) -> str:
     return "\n".join([head, *about, '    """', *fields(params)])
 
 
-def kind_models(specs: list[Spec], base: str) -> list[str]:
+def with_profiles(common: list[Spec], specs: list[Spec]) -> list[Spec]:
+    """Return the parameters of every TCP, with the defaults that depend on the profile."""
+    linux = next(spec["values"]["linux"] for spec in specs if spec["name"] == "cubic")
+    rows = []
+    for row in common:
+        value, other = row["value"], linux[row["name"]]
+        if row["name"] == "profile":
+            value = "by name"
+        elif value not in ("auto", other):
+            value = f"{value}, in the profile linux {other}"
+        rows.append({**row, "value": value})
+    return rows
+
+
+def kind_models(specs: list[Spec], base: str, common: list[Spec]) -> list[str]:
     """Return the classes of one kind; parameters common to all go to a base class."""
     tables = [spec["params"] for spec in specs]
     rows = [row for row, *others in zip(*tables, strict=False) if all(o == row for o in others)]
-    if len(specs) < 2 or not rows or any(table[: len(rows)] != rows for table in tables):
+    if common:
+        rows = with_profiles(common, specs)
+    elif len(specs) < 2 or not rows or any(table[: len(rows)] != rows for table in tables):
         return [model(spec, base, spec["params"]) for spec in specs]
     shared = f"{base}Parameters"
     head = f"class {shared}({base}, kw_only=True, frozen=True):"
@@ -175,30 +193,24 @@ def kind_models(specs: list[Spec], base: str) -> list[str]:
     ]
 
 
-def changed(preset: Spec, specs: list[Spec]) -> list[Spec]:
-    """Return the parameters of a preset whose defaults differ from those of its TCP."""
-    tcp = next(spec for spec in specs if spec["name"] == preset["tcp"])
-    usual = {row["name"]: row["value"] for row in tcp["params"]}
-    return [row for row in preset["params"] if usual[row["name"]] != row["value"]]
-
-
-def preset_model(preset: Spec, specs: list[Spec]) -> str:
-    """Return the class of a preset: that of its TCP, with other defaults."""
+def preset_model(preset: Spec) -> str:
+    """Return the class of an alias: a TCP in the profile linux."""
     base = class_name(preset["tcp"])
     options = f'kw_only=True, frozen=True, tag="{preset["name"]}"'
     head = f"class {class_name(preset['name'])}({base}, {options}):"
-    rows = changed(preset, specs)
-    about = f"`{base}` with these defaults, which are the settings of Linux."
-    return "\n".join([head, f'    """{about}"""', *fields(rows)])
+    return f'{head}\n    """Alias of `{base}` with the profile linux."""'
 
 
-def module(specs: list[Spec], kind: str, presets: list[Spec]) -> str:
-    """Return the text of the module that has the classes of `kind` and of `presets` of it."""
+def module(specs: list[Spec], kind: str, presets: list[Spec], common: list[Spec]) -> str:
+    """Return the text of the module that has the classes of `kind` and of `presets` of it.
+
+    `common` are the parameters of all of them, where defaults depend on the name.
+    """
     base = BASES[kind]
     names = [base, *(class_name(spec["name"]) for spec in [*specs, *presets])]
     if len({name.lower() for name in names}) != len(names):
         raise SystemExit(f"gen: two names in {MODULES[kind]}.py differ by capitals only")
-    models = [*kind_models(specs, base), *(preset_model(preset, specs) for preset in presets)]
+    models = [*kind_models(specs, base, common), *map(preset_model, presets)]
     body = "".join(f"\n\n{text}\n" for text in models)
     imports = [
         "from collections.abc import Sequence\n" * ("Sequence[" in body),
@@ -348,29 +360,6 @@ CHOICE = [
 """Advice before the list of all disciplines."""
 
 
-def presets(specs: list[Spec], tcps: list[Spec]) -> str:
-    """Return the page of TCPs with settings of Linux."""
-    rows = []
-    for spec in specs:
-        settings = ", ".join(f"`{row['name']} = {row['value']}`" for row in changed(spec, tcps))
-        base = f"[`{spec['tcp']}`]({spec['tcp']}.md)"
-        rows.append([f"`{spec['name']}`", f"`sj.tcp.{class_name(spec['name'])}`", base, settings])
-    lines = [
-        "# Senders with settings of Linux",
-        "",
-        "These names stand for a TCP with the settings that Linux has where our defaults differ.",
-        'In a scenario file: `tcp = { name = "linux_cubic", ecn = true }`, where further settings',
-        "override those of the preset; in Python: `sj.tcp.LinuxCubic(ecn=True)`. `sojourn list",
-        "linux_cubic` shows all parameters. [Linux's TCP through Linux's",
-        "disciplines](../../validation-linux-tcp.md) compares them with a kernel.",
-        "",
-        *pages.table("name | class | TCP | settings", rows),
-        FOOT,
-        "",
-    ]
-    return "\n".join(lines)
-
-
 def index(specs: dict[str, list[Spec]]) -> str:
     """Return the page that lists all pages."""
     lines = ["# Algorithms", ""]
@@ -383,7 +372,8 @@ def index(specs: dict[str, list[Spec]]) -> str:
             lines.append(f"- {link}{default}: {spec['about']}")
         if kind == "tcp":
             names = ", ".join(f"`{spec['name']}`" for spec in specs["presets"])
-            lines.append(f"- {names}: [the same with settings of Linux](tcp/presets.md)")
+            which = "[which TCP am I running?](../which-tcp.md)"
+            lines.append(f"- {names}: aliases in the profile linux; {which}")
         lines.append("")
     lines += ["Not available: [missing](../missing.md).", ""]
     return "\n".join([*lines, FOOT, ""])
@@ -409,7 +399,7 @@ def main(arguments: list[str]) -> int:
     runs = step.play(specs["disciplines"])
     files = {
         PACKAGE / f"{MODULES[kind]}.py": module(
-            specs[kind], kind, specs["presets"] if kind == "tcp" else []
+            specs[kind], kind, *((specs["presets"], specs["common"]) if kind == "tcp" else ([], []))
         )
         for kind in BASES
     }
@@ -425,7 +415,7 @@ def main(arguments: list[str]) -> int:
                 figures[path.with_suffix(".svg")] = spec
             else:
                 files[path] = page(spec, kind)
-    files[PAGES / "tcp" / "presets.md"] = presets(specs["presets"], specs["tcp"])
+    files[WHICH] = f"{tcps.page(specs['tcp'])}\n{FOOT}\n"
     there = [*PAGES.rglob("*.md"), *PAGES.rglob("*.svg")]
     stale = [path for path in there if path not in files and path not in figures]
     differing = [p for p, text in files.items() if not p.exists() or p.read_text() != text]

@@ -119,6 +119,7 @@ def scenario_page() -> str:
         "- [Named scenarios](named-scenarios.md), like `rrul`, can be used wherever a file can.",
         "- `sojourn list scenario` prints this reference, `sojourn list scenario flows.rtt` a key.",
         "- `--set up.rate=20mbit` changes a key for one run.",
+        "- [Which TCP am I running?](which-tcp.md) says what the names of TCPs mean.",
         "- `sojourn run FILE --json` prints a scenario with all defaults.",
         "",
         "The file is TOML or JSON. In Python a scenario is `sj.Scenario(...)` with `sj.Link`,",

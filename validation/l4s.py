@@ -13,6 +13,7 @@ SEEDS = 3
 
 PRAGUE = {
     "name": "prague",
+    "profile": "rfc",
     "packet": "1514B",
     "header": "78B",
     "rto_min": "200ms",

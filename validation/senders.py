@@ -40,8 +40,14 @@ SHAPED = "100gbit"
 FRAME = {"packet": "1514B", "header": "66B"}
 """A frame of Ethernet with 1448 bytes of payload."""
 
-LINUX = {"rto_min": "200ms", "rack": True, "rtt_per_ack": True, "linux_acks": True}
-"""Settings of Linux for senders that have no preset."""
+LINUX = {
+    "profile": "rfc",
+    "rto_min": "200ms",
+    "rack": True,
+    "rtt_per_ack": True,
+    "linux_acks": True,
+}
+"""Settings of Linux for BBRv3 and Prague: fewer than those of the profile linux."""
 
 ACCECN = {"header": "78B"}
 """With the option of accurate ECN: 1436 bytes of payload in the same frame."""

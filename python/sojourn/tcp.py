@@ -55,9 +55,11 @@ __all__ = [
 class TcpParameters(Tcp, kw_only=True, frozen=True):
     """Parameters that all of them have."""
 
-    profile: Literal["rfc", "ns2"] | None = None
-    """Rules to follow: RFCs (byte counting) or ns-2.35's agents (packet counting). One of rfc, ns2;
-    default rfc.
+    profile: Literal["linux", "rfc", "ns2"] | None = None
+    """Rules to follow: linux (what hosts run today), rfc (the RFCs without extensions), or ns2 (the
+    packet counting agents of ns-2.35). It sets the defaults of other parameters. Without it: rfc
+    for compound, ledbat, ledbatpp, newreno, sack, tahoe, vegas and TCPs in Python, linux for the
+    others. One of linux, rfc, ns2; default by name.
     """
 
     packet: str | None = None
@@ -67,7 +69,7 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
 
     header: str | None = None
     """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
-    40B; 1B to 1kB.
+    40B, in the profile linux 52B; 1B to 1kB.
     """
 
     initial_window: str | None = None
@@ -86,8 +88,8 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     """
 
     rto_min: str | None = None
-    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
-    Duration or auto; default auto; 1ns to 60s; the paper's RTO_min.
+    """Minimum retransmission timeout; auto: 1s (RFC 6298), in linux and ns2 200ms, but at most
+    rto_max. Duration or auto; default auto; 1ns to 60s; the paper's RTO_min.
     """
 
     rto_initial: str | None = None
@@ -145,8 +147,8 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     """
 
     abc_limit: int | None = None
-    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
-    Integer; default 1; 1 to 2; the paper's L.
+    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); not in ns2.
+    Integer; default 1, in the profile linux 2; 1 to 2; the paper's L.
     """
 
     linux_acks: bool | None = None
@@ -154,87 +156,88 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
     duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
     receive window grow are acknowledged at once. While data is missing, acks after the third
-    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
-    only. Flag; default false.
+    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. No effect without
+    delayed_ack; not in ns2. Flag; default false, in the profile linux true.
     """
 
     pacing: bool | Literal["auto"] | None = None
     """If true, segments are paced (at two windows per round trip in slow start, then 1.2) instead
-    of sent in bursts; auto: only for bbr, bbr3 and prague, which set their own rate. rfc only. Flag
-    or auto; default auto; also called paced.
+    of sent in bursts; auto: only for bbr, bbr3 and prague, which set their own rate. Not in ns2.
+    Flag or auto; default auto; also called paced.
     """
 
     prr: bool | None = None
-    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
-    default false.
+    """If true, recovery reduces the window gradually (PRR, RFC 9937); SACK only, not in ns2. Flag;
+    default false, in the profile linux true.
     """
 
     rack: bool | None = None
     """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
-    rfc and SACK only. Flag; default false.
+    SACK only, not in ns2. Flag; default false, in the profile linux true.
     """
 
     reordering_window: bool | None = None
     """If true, the first loss of a window must be confirmed by three selectively acknowledged
     segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
-    without rack. Flag; default false.
+    without rack. Flag; default false, in the profile linux true.
     """
 
     rtt_per_ack: bool | None = None
     """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
     the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
-    effect without rack. Flag; default false.
+    effect without rack. Flag; default false, in the profile linux true.
     """
 
     timestamps: bool | None = None
     """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
     of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
     lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
-    Flag; default false.
+    Flag; default false, in the profile linux true.
     """
 
     dsack: bool | None = None
     """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
     retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
-    without rack. Flag; default false.
+    without rack. Flag; default false, in the profile linux true.
     """
 
     frto: bool | None = None
     """If true, new data is sent after a timeout until it is known whether the timeout was justified
-    (F-RTO, RFC 5682). No effect without rack. Flag; default false.
+    (F-RTO, RFC 5682). No effect without rack. Flag; default false, in the profile linux true.
     """
 
     tlp: bool | None = None
     """If true, two round-trip times without an ack send new data or the last segment again (tail
-    loss probe, RFC 8985 7). No effect without rack. Flag; default false.
+    loss probe, RFC 8985 7). No effect without rack. Flag; default false, in the profile linux true.
     """
 
     jiffies: bool | None = None
     """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
     one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
-    random. The sender's need rack. Flag; default false.
+    random. The sender's need rack. Flag; default false, in the profile linux true.
     """
 
     ecn_fallback: bool | None = None
     """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
-    connection then goes without. No effect without rack. Flag; default false.
+    connection then goes without. No effect without rack. Flag; default false, in the profile linux
+    true.
     """
 
     reduce_cwnd: bool | None = None
     """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
-    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
-    false.
+    5681 equation 4), which is less by up to a segment and what is lost; not in ns2. Flag; default
+    false, in the profile linux true.
     """
 
     hystart: bool | Literal["auto"] | None = None
     """If true, slow start ends when round-trip times grow (HyStart++, RFC 9406; with variant =
-    "linux" of cubic Linux's HyStart); auto: only for cubic (RFC 9438). For cubic and Reno's window
-    in rfc. Flag or auto; default auto; also called hystart++, hystartpp.
+    "linux" of cubic Linux's HyStart); auto: only for cubic (RFC 9438). For cubic and Reno's window;
+    not in ns2. Flag or auto; default auto; also called hystart++, hystartpp.
     """
 
 
 class Bbr(TcpParameters, kw_only=True, frozen=True, tag="bbr"):
-    """Paces at the measured delivery rate of the path; rfc only.
+    """Paces at the measured delivery rate of the path; not in ns2.
 
     Source: Cardwell et al., BBR: Congestion-Based Congestion Control, ACM Queue 2016.
     """
@@ -267,13 +270,13 @@ class Bbr(TcpParameters, kw_only=True, frozen=True, tag="bbr"):
 
     tso: bool | None = None
     """True if the window has room for three bursts of the segments that Linux sends at once, about
-    those of a millisecond, as Linux's has; otherwise for three segments. Flag; default false; the
+    those of a millisecond, as Linux's has; otherwise for three segments. Flag; default true; the
     paper's tso_segs_goal.
     """
 
 
 class Bbr3(TcpParameters, kw_only=True, frozen=True, tag="bbr3"):
-    """As bbr, with bounds from losses and longer pauses between probes; rfc only.
+    """As bbr, with bounds from losses and longer pauses between probes; not in ns2.
 
     Source: draft-ietf-ccwg-bbr.
     """
@@ -325,7 +328,7 @@ class Bbr3(TcpParameters, kw_only=True, frozen=True, tag="bbr3"):
 
 
 class Bic(TcpParameters, kw_only=True, frozen=True, tag="bic"):
-    """Binary search for the window at which packets were lost; rfc only.
+    """Binary search for the window at which packets were lost; not in ns2.
 
     Source: Xu, Harfoush, Rhee, BIC, INFOCOM 2004; Linux tcp_bic.c.
     """
@@ -349,7 +352,7 @@ class Bic(TcpParameters, kw_only=True, frozen=True, tag="bic"):
 
 
 class Cdg(TcpParameters, kw_only=True, frozen=True, tag="cdg"):
-    """Reduces with a probability that rises with the slope of the delay; rfc only.
+    """Reduces with a probability that rises with the slope of the delay; not in ns2.
 
     Source: Hayes, Armitage, CAIA Delay-Gradient, Networking 2011; Linux tcp_cdg.c.
     """
@@ -375,7 +378,7 @@ class Cdg(TcpParameters, kw_only=True, frozen=True, tag="cdg"):
 
 
 class Compound(TcpParameters, kw_only=True, frozen=True, tag="compound"):
-    """Adds a delay-based window to Reno's, large while queues are empty; rfc only.
+    """Adds a delay-based window to Reno's, large while queues are empty; not in ns2.
 
     Source: Tan et al., A Compound TCP Approach, INFOCOM 2006.
     """
@@ -398,7 +401,7 @@ class Compound(TcpParameters, kw_only=True, frozen=True, tag="compound"):
 
 
 class Cubic(TcpParameters, kw_only=True, frozen=True, tag="cubic"):
-    """Cubic growth since the last reduction, never slower than Reno; rfc only.
+    """Cubic growth since the last reduction, never slower than Reno; not in ns2.
 
     Source: RFC 9438.
     """
@@ -433,12 +436,12 @@ class Cubic(TcpParameters, kw_only=True, frozen=True, tag="cubic"):
 
     variant: Literal["rfc", "linux"] | None = None
     """Variant of the growth; alpha_rises has no effect in that of Linux. One of rfc, linux; default
-    rfc.
+    linux.
     """
 
 
 class Dctcp(TcpParameters, kw_only=True, frozen=True, tag="dctcp"):
-    """Reduces the window by half the fraction of ECN-marked bytes; rfc only.
+    """Reduces the window by half the fraction of ECN-marked bytes; not in ns2.
 
     Source: RFC 8257.
     """
@@ -455,7 +458,7 @@ class Dctcp(TcpParameters, kw_only=True, frozen=True, tag="dctcp"):
 
 
 class HighSpeed(TcpParameters, kw_only=True, frozen=True, tag="highspeed"):
-    """Grows faster and reduces less the larger the window is; rfc only.
+    """Grows faster and reduces less the larger the window is; not in ns2.
 
     Source: RFC 3649; Linux tcp_highspeed.c.
     """
@@ -477,7 +480,7 @@ class HighSpeed(TcpParameters, kw_only=True, frozen=True, tag="highspeed"):
 
 
 class Htcp(TcpParameters, kw_only=True, frozen=True, tag="htcp"):
-    """Grows faster the longer it is since the last congestion; rfc only.
+    """Grows faster the longer it is since the last congestion; not in ns2.
 
     Source: Shorten, Leith, H-TCP, PFLDnet 2004; Linux tcp_htcp.c.
     """
@@ -494,7 +497,7 @@ class Htcp(TcpParameters, kw_only=True, frozen=True, tag="htcp"):
 
 
 class Hybla(TcpParameters, kw_only=True, frozen=True, tag="hybla"):
-    """Grows per second as Reno at a round-trip time of 25 ms; rfc only.
+    """Grows per second as Reno at a round-trip time of 25 ms; not in ns2.
 
     Source: Caini, Firrincieli, TCP Hybla, IJSCN 22, 2004; Linux tcp_hybla.c.
     """
@@ -506,7 +509,7 @@ class Hybla(TcpParameters, kw_only=True, frozen=True, tag="hybla"):
 
 
 class Illinois(TcpParameters, kw_only=True, frozen=True, tag="illinois"):
-    """The queueing delay decides how much the window grows and shrinks; rfc only.
+    """The queueing delay decides how much the window grows and shrinks; not in ns2.
 
     Source: Liu, Başar, Srikant, TCP-Illinois, 2008; Linux tcp_illinois.c.
     """
@@ -523,7 +526,7 @@ class Illinois(TcpParameters, kw_only=True, frozen=True, tag="illinois"):
 
 
 class Ledbat(TcpParameters, kw_only=True, frozen=True, tag="ledbat"):
-    """Background transfers: keeps the queueing delay at a target; rfc only.
+    """Background transfers: keeps the queueing delay at a target; not in ns2.
 
     Source: RFC 6817.
     """
@@ -556,7 +559,7 @@ class Ledbat(TcpParameters, kw_only=True, frozen=True, tag="ledbat"):
 
 
 class LedbatPp(TcpParameters, kw_only=True, frozen=True, tag="ledbatpp"):
-    """LEDBAT++: ledbat that yields more, and pauses to measure the path; rfc only.
+    """LEDBAT++: ledbat that yields more, and pauses to measure the path; not in ns2.
 
     Source: draft-irtf-iccrg-ledbat-plus-plus.
     """
@@ -605,7 +608,7 @@ class NewReno(TcpParameters, kw_only=True, frozen=True, tag="newreno"):
 
 
 class Nv(TcpParameters, kw_only=True, frozen=True, tag="nv"):
-    """Delay-based, for data centres: window that the measured rate needs; rfc only.
+    """Delay-based, for data centres: window that the measured rate needs; not in ns2.
 
     Source: Brakmo, TCP-NV: An Update to TCP-Vegas, 2010; Linux tcp_nv.c.
     """
@@ -627,7 +630,7 @@ class Nv(TcpParameters, kw_only=True, frozen=True, tag="nv"):
 
 
 class Prague(TcpParameters, kw_only=True, frozen=True, tag="prague"):
-    """L4S sender: reduces in proportion to counted marks, whatever the RTT; rfc only.
+    """L4S sender: reduces in proportion to counted marks, whatever the RTT; not in ns2.
 
     Source: TCP Prague of L4STeam for Linux, version 0.7; RFC 9331 §4.
     """
@@ -663,7 +666,7 @@ class Prague(TcpParameters, kw_only=True, frozen=True, tag="prague"):
 
 
 class Reno(TcpParameters, kw_only=True, frozen=True, tag="reno"):
-    """Fast retransmit; fast recovery ends with the first ack of new data.
+    """Halves the window; SACK in linux, else recovery ends with the first new ack.
 
     Source: RFC 5681; ns-2.35 Agent/TCP/Reno.
     """
@@ -674,7 +677,7 @@ class Reno(TcpParameters, kw_only=True, frozen=True, tag="reno"):
     """
 
     variant: Literal["rfc", "linux"] | None = None
-    """Variant of the algorithm. One of rfc, linux; default rfc."""
+    """Variant of the algorithm. One of rfc, linux; default linux."""
 
 
 class Sack(TcpParameters, kw_only=True, frozen=True, tag="sack"):
@@ -693,7 +696,7 @@ class Sack(TcpParameters, kw_only=True, frozen=True, tag="sack"):
 
 
 class Scalable(TcpParameters, kw_only=True, frozen=True, tag="scalable"):
-    """Grows by a hundredth per round trip, reduces by an eighth; rfc only.
+    """Grows by a hundredth per round trip, reduces by an eighth; not in ns2.
 
     Source: Kelly, Scalable TCP, ACM CCR 33(2), 2003; Linux tcp_scalable.c.
     """
@@ -725,7 +728,7 @@ class Tahoe(TcpParameters, kw_only=True, frozen=True, tag="tahoe"):
 
 
 class Vegas(TcpParameters, kw_only=True, frozen=True, tag="vegas"):
-    """Delay-based: keeps a few segments queued in the network; rfc only.
+    """Delay-based: keeps a few segments queued in the network; not in ns2.
 
     Source: Brakmo, Peterson, TCP Vegas, IEEE JSAC 1995.
     """
@@ -741,7 +744,7 @@ class Vegas(TcpParameters, kw_only=True, frozen=True, tag="vegas"):
 
 
 class Veno(TcpParameters, kw_only=True, frozen=True, tag="veno"):
-    """As Reno, reducing less after losses while the queue is short; rfc only.
+    """As Reno, reducing less after losses while the queue is short; not in ns2.
 
     Source: Fu, Liew, TCP Veno, IEEE JSAC 21(2), 2003; Linux tcp_veno.c.
     """
@@ -753,7 +756,7 @@ class Veno(TcpParameters, kw_only=True, frozen=True, tag="veno"):
 
 
 class Westwood(TcpParameters, kw_only=True, frozen=True, tag="westwood"):
-    """After losses, the window is the measured bandwidth times the least RTT; rfc only.
+    """After losses, the window is the measured bandwidth times the least RTT; not in ns2.
 
     Source: Grieco, Mascolo, Westwood+, ACM CCR 34(2), 2004; Linux tcp_westwood.c.
     """
@@ -765,7 +768,7 @@ class Westwood(TcpParameters, kw_only=True, frozen=True, tag="westwood"):
 
 
 class Yeah(TcpParameters, kw_only=True, frozen=True, tag="yeah"):
-    """Grows as scalable while the queue is short, else as Reno; rfc only.
+    """Grows as scalable while the queue is short, else as Reno; not in ns2.
 
     Source: Baiocchi, Castellani, Vacirca, YeAH-TCP, PFLDnet 2007; Linux tcp_yeah.c.
     """
@@ -805,1434 +808,60 @@ class Yeah(TcpParameters, kw_only=True, frozen=True, tag="yeah"):
 
 
 class LinuxBbr(Bbr, kw_only=True, frozen=True, tag="linux_bbr"):
-    """`Bbr` with these defaults, which are the settings of Linux."""
-
-    header: str | None = None
-    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
-    52B; 1B to 1kB.
-    """
-
-    rto_min: str | None = None
-    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
-    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
-    """
-
-    tick: str | None = None
-    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
-    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
-    """
-
-    abc_limit: int | None = None
-    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
-    Integer; default 2; 1 to 2; the paper's L.
-    """
-
-    linux_acks: bool | None = None
-    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
-    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
-    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
-    receive window grow are acknowledged at once. While data is missing, acks after the third
-    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
-    only. Flag; default true.
-    """
-
-    rack: bool | None = None
-    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
-    rfc and SACK only. Flag; default true.
-    """
-
-    reordering_window: bool | None = None
-    """If true, the first loss of a window must be confirmed by three selectively acknowledged
-    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
-    without rack. Flag; default true.
-    """
-
-    rtt_per_ack: bool | None = None
-    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
-    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
-    effect without rack. Flag; default true.
-    """
-
-    timestamps: bool | None = None
-    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
-    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
-    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
-    Flag; default true.
-    """
-
-    dsack: bool | None = None
-    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
-    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
-    without rack. Flag; default true.
-    """
-
-    frto: bool | None = None
-    """If true, new data is sent after a timeout until it is known whether the timeout was justified
-    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
-    """
-
-    tlp: bool | None = None
-    """If true, two round-trip times without an ack send new data or the last segment again (tail
-    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
-    """
-
-    jiffies: bool | None = None
-    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
-    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
-    random. The sender's need rack. Flag; default true.
-    """
-
-    ecn_fallback: bool | None = None
-    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
-    connection then goes without. No effect without rack. Flag; default true.
-    """
-
-    reduce_cwnd: bool | None = None
-    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
-    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
-    true.
-    """
-
-    tso: bool | None = None
-    """True if the window has room for three bursts of the segments that Linux sends at once, about
-    those of a millisecond, as Linux's has; otherwise for three segments. Flag; default true; the
-    paper's tso_segs_goal.
-    """
+    """Alias of `Bbr` with the profile linux."""
 
 
 class LinuxBic(Bic, kw_only=True, frozen=True, tag="linux_bic"):
-    """`Bic` with these defaults, which are the settings of Linux."""
-
-    header: str | None = None
-    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
-    52B; 1B to 1kB.
-    """
-
-    rto_min: str | None = None
-    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
-    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
-    """
-
-    tick: str | None = None
-    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
-    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
-    """
-
-    abc_limit: int | None = None
-    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
-    Integer; default 2; 1 to 2; the paper's L.
-    """
-
-    linux_acks: bool | None = None
-    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
-    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
-    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
-    receive window grow are acknowledged at once. While data is missing, acks after the third
-    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
-    only. Flag; default true.
-    """
-
-    prr: bool | None = None
-    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
-    default true.
-    """
-
-    rack: bool | None = None
-    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
-    rfc and SACK only. Flag; default true.
-    """
-
-    reordering_window: bool | None = None
-    """If true, the first loss of a window must be confirmed by three selectively acknowledged
-    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
-    without rack. Flag; default true.
-    """
-
-    rtt_per_ack: bool | None = None
-    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
-    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
-    effect without rack. Flag; default true.
-    """
-
-    timestamps: bool | None = None
-    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
-    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
-    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
-    Flag; default true.
-    """
-
-    dsack: bool | None = None
-    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
-    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
-    without rack. Flag; default true.
-    """
-
-    frto: bool | None = None
-    """If true, new data is sent after a timeout until it is known whether the timeout was justified
-    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
-    """
-
-    tlp: bool | None = None
-    """If true, two round-trip times without an ack send new data or the last segment again (tail
-    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
-    """
-
-    jiffies: bool | None = None
-    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
-    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
-    random. The sender's need rack. Flag; default true.
-    """
-
-    ecn_fallback: bool | None = None
-    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
-    connection then goes without. No effect without rack. Flag; default true.
-    """
-
-    reduce_cwnd: bool | None = None
-    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
-    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
-    true.
-    """
+    """Alias of `Bic` with the profile linux."""
 
 
 class LinuxCdg(Cdg, kw_only=True, frozen=True, tag="linux_cdg"):
-    """`Cdg` with these defaults, which are the settings of Linux."""
-
-    header: str | None = None
-    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
-    52B; 1B to 1kB.
-    """
-
-    rto_min: str | None = None
-    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
-    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
-    """
-
-    tick: str | None = None
-    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
-    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
-    """
-
-    abc_limit: int | None = None
-    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
-    Integer; default 2; 1 to 2; the paper's L.
-    """
-
-    linux_acks: bool | None = None
-    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
-    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
-    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
-    receive window grow are acknowledged at once. While data is missing, acks after the third
-    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
-    only. Flag; default true.
-    """
-
-    prr: bool | None = None
-    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
-    default true.
-    """
-
-    rack: bool | None = None
-    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
-    rfc and SACK only. Flag; default true.
-    """
-
-    reordering_window: bool | None = None
-    """If true, the first loss of a window must be confirmed by three selectively acknowledged
-    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
-    without rack. Flag; default true.
-    """
-
-    rtt_per_ack: bool | None = None
-    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
-    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
-    effect without rack. Flag; default true.
-    """
-
-    timestamps: bool | None = None
-    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
-    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
-    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
-    Flag; default true.
-    """
-
-    dsack: bool | None = None
-    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
-    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
-    without rack. Flag; default true.
-    """
-
-    frto: bool | None = None
-    """If true, new data is sent after a timeout until it is known whether the timeout was justified
-    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
-    """
-
-    tlp: bool | None = None
-    """If true, two round-trip times without an ack send new data or the last segment again (tail
-    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
-    """
-
-    jiffies: bool | None = None
-    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
-    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
-    random. The sender's need rack. Flag; default true.
-    """
-
-    ecn_fallback: bool | None = None
-    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
-    connection then goes without. No effect without rack. Flag; default true.
-    """
-
-    reduce_cwnd: bool | None = None
-    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
-    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
-    true.
-    """
+    """Alias of `Cdg` with the profile linux."""
 
 
 class LinuxCubic(Cubic, kw_only=True, frozen=True, tag="linux_cubic"):
-    """`Cubic` with these defaults, which are the settings of Linux."""
-
-    header: str | None = None
-    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
-    52B; 1B to 1kB.
-    """
-
-    rto_min: str | None = None
-    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
-    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
-    """
-
-    tick: str | None = None
-    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
-    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
-    """
-
-    abc_limit: int | None = None
-    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
-    Integer; default 2; 1 to 2; the paper's L.
-    """
-
-    linux_acks: bool | None = None
-    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
-    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
-    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
-    receive window grow are acknowledged at once. While data is missing, acks after the third
-    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
-    only. Flag; default true.
-    """
-
-    prr: bool | None = None
-    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
-    default true.
-    """
-
-    rack: bool | None = None
-    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
-    rfc and SACK only. Flag; default true.
-    """
-
-    reordering_window: bool | None = None
-    """If true, the first loss of a window must be confirmed by three selectively acknowledged
-    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
-    without rack. Flag; default true.
-    """
-
-    rtt_per_ack: bool | None = None
-    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
-    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
-    effect without rack. Flag; default true.
-    """
-
-    timestamps: bool | None = None
-    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
-    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
-    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
-    Flag; default true.
-    """
-
-    dsack: bool | None = None
-    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
-    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
-    without rack. Flag; default true.
-    """
-
-    frto: bool | None = None
-    """If true, new data is sent after a timeout until it is known whether the timeout was justified
-    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
-    """
-
-    tlp: bool | None = None
-    """If true, two round-trip times without an ack send new data or the last segment again (tail
-    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
-    """
-
-    jiffies: bool | None = None
-    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
-    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
-    random. The sender's need rack. Flag; default true.
-    """
-
-    ecn_fallback: bool | None = None
-    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
-    connection then goes without. No effect without rack. Flag; default true.
-    """
-
-    reduce_cwnd: bool | None = None
-    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
-    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
-    true.
-    """
-
-    variant: Literal["rfc", "linux"] | None = None
-    """Variant of the growth; alpha_rises has no effect in that of Linux. One of rfc, linux; default
-    linux.
-    """
+    """Alias of `Cubic` with the profile linux."""
 
 
 class LinuxDctcp(Dctcp, kw_only=True, frozen=True, tag="linux_dctcp"):
-    """`Dctcp` with these defaults, which are the settings of Linux."""
-
-    header: str | None = None
-    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
-    52B; 1B to 1kB.
-    """
-
-    rto_min: str | None = None
-    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
-    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
-    """
-
-    tick: str | None = None
-    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
-    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
-    """
-
-    abc_limit: int | None = None
-    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
-    Integer; default 2; 1 to 2; the paper's L.
-    """
-
-    linux_acks: bool | None = None
-    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
-    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
-    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
-    receive window grow are acknowledged at once. While data is missing, acks after the third
-    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
-    only. Flag; default true.
-    """
-
-    prr: bool | None = None
-    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
-    default true.
-    """
-
-    rack: bool | None = None
-    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
-    rfc and SACK only. Flag; default true.
-    """
-
-    reordering_window: bool | None = None
-    """If true, the first loss of a window must be confirmed by three selectively acknowledged
-    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
-    without rack. Flag; default true.
-    """
-
-    rtt_per_ack: bool | None = None
-    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
-    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
-    effect without rack. Flag; default true.
-    """
-
-    timestamps: bool | None = None
-    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
-    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
-    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
-    Flag; default true.
-    """
-
-    dsack: bool | None = None
-    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
-    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
-    without rack. Flag; default true.
-    """
-
-    frto: bool | None = None
-    """If true, new data is sent after a timeout until it is known whether the timeout was justified
-    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
-    """
-
-    tlp: bool | None = None
-    """If true, two round-trip times without an ack send new data or the last segment again (tail
-    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
-    """
-
-    jiffies: bool | None = None
-    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
-    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
-    random. The sender's need rack. Flag; default true.
-    """
-
-    ecn_fallback: bool | None = None
-    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
-    connection then goes without. No effect without rack. Flag; default true.
-    """
-
-    reduce_cwnd: bool | None = None
-    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
-    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
-    true.
-    """
+    """Alias of `Dctcp` with the profile linux."""
 
 
 class LinuxHighSpeed(HighSpeed, kw_only=True, frozen=True, tag="linux_highspeed"):
-    """`HighSpeed` with these defaults, which are the settings of Linux."""
-
-    header: str | None = None
-    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
-    52B; 1B to 1kB.
-    """
-
-    rto_min: str | None = None
-    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
-    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
-    """
-
-    tick: str | None = None
-    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
-    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
-    """
-
-    abc_limit: int | None = None
-    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
-    Integer; default 2; 1 to 2; the paper's L.
-    """
-
-    linux_acks: bool | None = None
-    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
-    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
-    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
-    receive window grow are acknowledged at once. While data is missing, acks after the third
-    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
-    only. Flag; default true.
-    """
-
-    prr: bool | None = None
-    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
-    default true.
-    """
-
-    rack: bool | None = None
-    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
-    rfc and SACK only. Flag; default true.
-    """
-
-    reordering_window: bool | None = None
-    """If true, the first loss of a window must be confirmed by three selectively acknowledged
-    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
-    without rack. Flag; default true.
-    """
-
-    rtt_per_ack: bool | None = None
-    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
-    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
-    effect without rack. Flag; default true.
-    """
-
-    timestamps: bool | None = None
-    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
-    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
-    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
-    Flag; default true.
-    """
-
-    dsack: bool | None = None
-    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
-    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
-    without rack. Flag; default true.
-    """
-
-    frto: bool | None = None
-    """If true, new data is sent after a timeout until it is known whether the timeout was justified
-    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
-    """
-
-    tlp: bool | None = None
-    """If true, two round-trip times without an ack send new data or the last segment again (tail
-    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
-    """
-
-    jiffies: bool | None = None
-    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
-    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
-    random. The sender's need rack. Flag; default true.
-    """
-
-    ecn_fallback: bool | None = None
-    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
-    connection then goes without. No effect without rack. Flag; default true.
-    """
-
-    reduce_cwnd: bool | None = None
-    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
-    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
-    true.
-    """
+    """Alias of `HighSpeed` with the profile linux."""
 
 
 class LinuxHtcp(Htcp, kw_only=True, frozen=True, tag="linux_htcp"):
-    """`Htcp` with these defaults, which are the settings of Linux."""
-
-    header: str | None = None
-    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
-    52B; 1B to 1kB.
-    """
-
-    rto_min: str | None = None
-    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
-    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
-    """
-
-    tick: str | None = None
-    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
-    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
-    """
-
-    abc_limit: int | None = None
-    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
-    Integer; default 2; 1 to 2; the paper's L.
-    """
-
-    linux_acks: bool | None = None
-    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
-    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
-    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
-    receive window grow are acknowledged at once. While data is missing, acks after the third
-    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
-    only. Flag; default true.
-    """
-
-    prr: bool | None = None
-    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
-    default true.
-    """
-
-    rack: bool | None = None
-    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
-    rfc and SACK only. Flag; default true.
-    """
-
-    reordering_window: bool | None = None
-    """If true, the first loss of a window must be confirmed by three selectively acknowledged
-    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
-    without rack. Flag; default true.
-    """
-
-    rtt_per_ack: bool | None = None
-    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
-    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
-    effect without rack. Flag; default true.
-    """
-
-    timestamps: bool | None = None
-    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
-    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
-    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
-    Flag; default true.
-    """
-
-    dsack: bool | None = None
-    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
-    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
-    without rack. Flag; default true.
-    """
-
-    frto: bool | None = None
-    """If true, new data is sent after a timeout until it is known whether the timeout was justified
-    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
-    """
-
-    tlp: bool | None = None
-    """If true, two round-trip times without an ack send new data or the last segment again (tail
-    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
-    """
-
-    jiffies: bool | None = None
-    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
-    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
-    random. The sender's need rack. Flag; default true.
-    """
-
-    ecn_fallback: bool | None = None
-    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
-    connection then goes without. No effect without rack. Flag; default true.
-    """
-
-    reduce_cwnd: bool | None = None
-    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
-    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
-    true.
-    """
+    """Alias of `Htcp` with the profile linux."""
 
 
 class LinuxHybla(Hybla, kw_only=True, frozen=True, tag="linux_hybla"):
-    """`Hybla` with these defaults, which are the settings of Linux."""
-
-    header: str | None = None
-    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
-    52B; 1B to 1kB.
-    """
-
-    rto_min: str | None = None
-    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
-    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
-    """
-
-    tick: str | None = None
-    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
-    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
-    """
-
-    abc_limit: int | None = None
-    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
-    Integer; default 2; 1 to 2; the paper's L.
-    """
-
-    linux_acks: bool | None = None
-    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
-    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
-    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
-    receive window grow are acknowledged at once. While data is missing, acks after the third
-    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
-    only. Flag; default true.
-    """
-
-    prr: bool | None = None
-    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
-    default true.
-    """
-
-    rack: bool | None = None
-    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
-    rfc and SACK only. Flag; default true.
-    """
-
-    reordering_window: bool | None = None
-    """If true, the first loss of a window must be confirmed by three selectively acknowledged
-    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
-    without rack. Flag; default true.
-    """
-
-    rtt_per_ack: bool | None = None
-    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
-    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
-    effect without rack. Flag; default true.
-    """
-
-    timestamps: bool | None = None
-    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
-    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
-    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
-    Flag; default true.
-    """
-
-    dsack: bool | None = None
-    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
-    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
-    without rack. Flag; default true.
-    """
-
-    frto: bool | None = None
-    """If true, new data is sent after a timeout until it is known whether the timeout was justified
-    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
-    """
-
-    tlp: bool | None = None
-    """If true, two round-trip times without an ack send new data or the last segment again (tail
-    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
-    """
-
-    jiffies: bool | None = None
-    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
-    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
-    random. The sender's need rack. Flag; default true.
-    """
-
-    ecn_fallback: bool | None = None
-    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
-    connection then goes without. No effect without rack. Flag; default true.
-    """
-
-    reduce_cwnd: bool | None = None
-    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
-    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
-    true.
-    """
+    """Alias of `Hybla` with the profile linux."""
 
 
 class LinuxIllinois(Illinois, kw_only=True, frozen=True, tag="linux_illinois"):
-    """`Illinois` with these defaults, which are the settings of Linux."""
-
-    header: str | None = None
-    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
-    52B; 1B to 1kB.
-    """
-
-    rto_min: str | None = None
-    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
-    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
-    """
-
-    tick: str | None = None
-    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
-    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
-    """
-
-    abc_limit: int | None = None
-    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
-    Integer; default 2; 1 to 2; the paper's L.
-    """
-
-    linux_acks: bool | None = None
-    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
-    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
-    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
-    receive window grow are acknowledged at once. While data is missing, acks after the third
-    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
-    only. Flag; default true.
-    """
-
-    prr: bool | None = None
-    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
-    default true.
-    """
-
-    rack: bool | None = None
-    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
-    rfc and SACK only. Flag; default true.
-    """
-
-    reordering_window: bool | None = None
-    """If true, the first loss of a window must be confirmed by three selectively acknowledged
-    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
-    without rack. Flag; default true.
-    """
-
-    rtt_per_ack: bool | None = None
-    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
-    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
-    effect without rack. Flag; default true.
-    """
-
-    timestamps: bool | None = None
-    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
-    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
-    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
-    Flag; default true.
-    """
-
-    dsack: bool | None = None
-    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
-    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
-    without rack. Flag; default true.
-    """
-
-    frto: bool | None = None
-    """If true, new data is sent after a timeout until it is known whether the timeout was justified
-    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
-    """
-
-    tlp: bool | None = None
-    """If true, two round-trip times without an ack send new data or the last segment again (tail
-    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
-    """
-
-    jiffies: bool | None = None
-    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
-    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
-    random. The sender's need rack. Flag; default true.
-    """
-
-    ecn_fallback: bool | None = None
-    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
-    connection then goes without. No effect without rack. Flag; default true.
-    """
-
-    reduce_cwnd: bool | None = None
-    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
-    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
-    true.
-    """
+    """Alias of `Illinois` with the profile linux."""
 
 
 class LinuxNv(Nv, kw_only=True, frozen=True, tag="linux_nv"):
-    """`Nv` with these defaults, which are the settings of Linux."""
-
-    header: str | None = None
-    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
-    52B; 1B to 1kB.
-    """
-
-    rto_min: str | None = None
-    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
-    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
-    """
-
-    tick: str | None = None
-    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
-    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
-    """
-
-    abc_limit: int | None = None
-    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
-    Integer; default 2; 1 to 2; the paper's L.
-    """
-
-    linux_acks: bool | None = None
-    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
-    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
-    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
-    receive window grow are acknowledged at once. While data is missing, acks after the third
-    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
-    only. Flag; default true.
-    """
-
-    prr: bool | None = None
-    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
-    default true.
-    """
-
-    rack: bool | None = None
-    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
-    rfc and SACK only. Flag; default true.
-    """
-
-    reordering_window: bool | None = None
-    """If true, the first loss of a window must be confirmed by three selectively acknowledged
-    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
-    without rack. Flag; default true.
-    """
-
-    rtt_per_ack: bool | None = None
-    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
-    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
-    effect without rack. Flag; default true.
-    """
-
-    timestamps: bool | None = None
-    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
-    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
-    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
-    Flag; default true.
-    """
-
-    dsack: bool | None = None
-    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
-    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
-    without rack. Flag; default true.
-    """
-
-    frto: bool | None = None
-    """If true, new data is sent after a timeout until it is known whether the timeout was justified
-    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
-    """
-
-    tlp: bool | None = None
-    """If true, two round-trip times without an ack send new data or the last segment again (tail
-    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
-    """
-
-    jiffies: bool | None = None
-    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
-    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
-    random. The sender's need rack. Flag; default true.
-    """
-
-    ecn_fallback: bool | None = None
-    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
-    connection then goes without. No effect without rack. Flag; default true.
-    """
-
-    reduce_cwnd: bool | None = None
-    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
-    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
-    true.
-    """
+    """Alias of `Nv` with the profile linux."""
 
 
-class LinuxReno(Sack, kw_only=True, frozen=True, tag="linux_reno"):
-    """`Sack` with these defaults, which are the settings of Linux."""
-
-    header: str | None = None
-    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
-    52B; 1B to 1kB.
-    """
-
-    rto_min: str | None = None
-    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
-    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
-    """
-
-    tick: str | None = None
-    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
-    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
-    """
-
-    abc_limit: int | None = None
-    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
-    Integer; default 2; 1 to 2; the paper's L.
-    """
-
-    linux_acks: bool | None = None
-    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
-    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
-    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
-    receive window grow are acknowledged at once. While data is missing, acks after the third
-    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
-    only. Flag; default true.
-    """
-
-    prr: bool | None = None
-    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
-    default true.
-    """
-
-    rack: bool | None = None
-    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
-    rfc and SACK only. Flag; default true.
-    """
-
-    reordering_window: bool | None = None
-    """If true, the first loss of a window must be confirmed by three selectively acknowledged
-    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
-    without rack. Flag; default true.
-    """
-
-    rtt_per_ack: bool | None = None
-    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
-    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
-    effect without rack. Flag; default true.
-    """
-
-    timestamps: bool | None = None
-    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
-    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
-    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
-    Flag; default true.
-    """
-
-    dsack: bool | None = None
-    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
-    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
-    without rack. Flag; default true.
-    """
-
-    frto: bool | None = None
-    """If true, new data is sent after a timeout until it is known whether the timeout was justified
-    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
-    """
-
-    tlp: bool | None = None
-    """If true, two round-trip times without an ack send new data or the last segment again (tail
-    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
-    """
-
-    jiffies: bool | None = None
-    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
-    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
-    random. The sender's need rack. Flag; default true.
-    """
-
-    ecn_fallback: bool | None = None
-    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
-    connection then goes without. No effect without rack. Flag; default true.
-    """
-
-    reduce_cwnd: bool | None = None
-    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
-    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
-    true.
-    """
-
-    variant: Literal["rfc", "linux"] | None = None
-    """Variant of the algorithm. One of rfc, linux; default linux."""
+class LinuxReno(Reno, kw_only=True, frozen=True, tag="linux_reno"):
+    """Alias of `Reno` with the profile linux."""
 
 
 class LinuxScalable(Scalable, kw_only=True, frozen=True, tag="linux_scalable"):
-    """`Scalable` with these defaults, which are the settings of Linux."""
-
-    header: str | None = None
-    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
-    52B; 1B to 1kB.
-    """
-
-    rto_min: str | None = None
-    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
-    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
-    """
-
-    tick: str | None = None
-    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
-    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
-    """
-
-    abc_limit: int | None = None
-    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
-    Integer; default 2; 1 to 2; the paper's L.
-    """
-
-    linux_acks: bool | None = None
-    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
-    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
-    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
-    receive window grow are acknowledged at once. While data is missing, acks after the third
-    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
-    only. Flag; default true.
-    """
-
-    prr: bool | None = None
-    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
-    default true.
-    """
-
-    rack: bool | None = None
-    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
-    rfc and SACK only. Flag; default true.
-    """
-
-    reordering_window: bool | None = None
-    """If true, the first loss of a window must be confirmed by three selectively acknowledged
-    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
-    without rack. Flag; default true.
-    """
-
-    rtt_per_ack: bool | None = None
-    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
-    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
-    effect without rack. Flag; default true.
-    """
-
-    timestamps: bool | None = None
-    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
-    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
-    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
-    Flag; default true.
-    """
-
-    dsack: bool | None = None
-    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
-    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
-    without rack. Flag; default true.
-    """
-
-    frto: bool | None = None
-    """If true, new data is sent after a timeout until it is known whether the timeout was justified
-    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
-    """
-
-    tlp: bool | None = None
-    """If true, two round-trip times without an ack send new data or the last segment again (tail
-    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
-    """
-
-    jiffies: bool | None = None
-    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
-    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
-    random. The sender's need rack. Flag; default true.
-    """
-
-    ecn_fallback: bool | None = None
-    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
-    connection then goes without. No effect without rack. Flag; default true.
-    """
-
-    reduce_cwnd: bool | None = None
-    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
-    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
-    true.
-    """
+    """Alias of `Scalable` with the profile linux."""
 
 
 class LinuxVeno(Veno, kw_only=True, frozen=True, tag="linux_veno"):
-    """`Veno` with these defaults, which are the settings of Linux."""
-
-    header: str | None = None
-    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
-    52B; 1B to 1kB.
-    """
-
-    rto_min: str | None = None
-    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
-    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
-    """
-
-    tick: str | None = None
-    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
-    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
-    """
-
-    abc_limit: int | None = None
-    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
-    Integer; default 2; 1 to 2; the paper's L.
-    """
-
-    linux_acks: bool | None = None
-    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
-    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
-    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
-    receive window grow are acknowledged at once. While data is missing, acks after the third
-    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
-    only. Flag; default true.
-    """
-
-    prr: bool | None = None
-    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
-    default true.
-    """
-
-    rack: bool | None = None
-    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
-    rfc and SACK only. Flag; default true.
-    """
-
-    reordering_window: bool | None = None
-    """If true, the first loss of a window must be confirmed by three selectively acknowledged
-    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
-    without rack. Flag; default true.
-    """
-
-    rtt_per_ack: bool | None = None
-    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
-    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
-    effect without rack. Flag; default true.
-    """
-
-    timestamps: bool | None = None
-    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
-    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
-    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
-    Flag; default true.
-    """
-
-    dsack: bool | None = None
-    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
-    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
-    without rack. Flag; default true.
-    """
-
-    frto: bool | None = None
-    """If true, new data is sent after a timeout until it is known whether the timeout was justified
-    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
-    """
-
-    tlp: bool | None = None
-    """If true, two round-trip times without an ack send new data or the last segment again (tail
-    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
-    """
-
-    jiffies: bool | None = None
-    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
-    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
-    random. The sender's need rack. Flag; default true.
-    """
-
-    ecn_fallback: bool | None = None
-    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
-    connection then goes without. No effect without rack. Flag; default true.
-    """
-
-    reduce_cwnd: bool | None = None
-    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
-    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
-    true.
-    """
+    """Alias of `Veno` with the profile linux."""
 
 
 class LinuxWestwood(Westwood, kw_only=True, frozen=True, tag="linux_westwood"):
-    """`Westwood` with these defaults, which are the settings of Linux."""
-
-    header: str | None = None
-    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
-    52B; 1B to 1kB.
-    """
-
-    rto_min: str | None = None
-    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
-    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
-    """
-
-    tick: str | None = None
-    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
-    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
-    """
-
-    abc_limit: int | None = None
-    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
-    Integer; default 2; 1 to 2; the paper's L.
-    """
-
-    linux_acks: bool | None = None
-    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
-    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
-    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
-    receive window grow are acknowledged at once. While data is missing, acks after the third
-    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
-    only. Flag; default true.
-    """
-
-    prr: bool | None = None
-    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
-    default true.
-    """
-
-    rack: bool | None = None
-    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
-    rfc and SACK only. Flag; default true.
-    """
-
-    reordering_window: bool | None = None
-    """If true, the first loss of a window must be confirmed by three selectively acknowledged
-    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
-    without rack. Flag; default true.
-    """
-
-    rtt_per_ack: bool | None = None
-    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
-    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
-    effect without rack. Flag; default true.
-    """
-
-    timestamps: bool | None = None
-    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
-    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
-    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
-    Flag; default true.
-    """
-
-    dsack: bool | None = None
-    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
-    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
-    without rack. Flag; default true.
-    """
-
-    frto: bool | None = None
-    """If true, new data is sent after a timeout until it is known whether the timeout was justified
-    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
-    """
-
-    tlp: bool | None = None
-    """If true, two round-trip times without an ack send new data or the last segment again (tail
-    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
-    """
-
-    jiffies: bool | None = None
-    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
-    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
-    random. The sender's need rack. Flag; default true.
-    """
-
-    ecn_fallback: bool | None = None
-    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
-    connection then goes without. No effect without rack. Flag; default true.
-    """
-
-    reduce_cwnd: bool | None = None
-    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
-    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
-    true.
-    """
+    """Alias of `Westwood` with the profile linux."""
 
 
 class LinuxYeah(Yeah, kw_only=True, frozen=True, tag="linux_yeah"):
-    """`Yeah` with these defaults, which are the settings of Linux."""
-
-    header: str | None = None
-    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
-    52B; 1B to 1kB.
-    """
-
-    rto_min: str | None = None
-    """Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
-    Duration or auto; default 200ms; 1ns to 60s; the paper's RTO_min.
-    """
-
-    tick: str | None = None
-    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
-    jiffies. Duration or auto; default 4ms; 1ns to 1s; the paper's G; also called granularity.
-    """
-
-    abc_limit: int | None = None
-    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
-    Integer; default 2; 1 to 2; the paper's L.
-    """
-
-    linux_acks: bool | None = None
-    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
-    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
-    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
-    receive window grow are acknowledged at once. While data is missing, acks after the third
-    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. Needs delayed_ack; rfc
-    only. Flag; default true.
-    """
-
-    prr: bool | None = None
-    """If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only. Flag;
-    default true.
-    """
-
-    rack: bool | None = None
-    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
-    rfc and SACK only. Flag; default true.
-    """
-
-    reordering_window: bool | None = None
-    """If true, the first loss of a window must be confirmed by three selectively acknowledged
-    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
-    without rack. Flag; default true.
-    """
-
-    rtt_per_ack: bool | None = None
-    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
-    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
-    effect without rack. Flag; default true.
-    """
-
-    timestamps: bool | None = None
-    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
-    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
-    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
-    Flag; default true.
-    """
-
-    dsack: bool | None = None
-    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
-    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
-    without rack. Flag; default true.
-    """
-
-    frto: bool | None = None
-    """If true, new data is sent after a timeout until it is known whether the timeout was justified
-    (F-RTO, RFC 5682). No effect without rack. Flag; default true.
-    """
-
-    tlp: bool | None = None
-    """If true, two round-trip times without an ack send new data or the last segment again (tail
-    loss probe, RFC 8985 7). No effect without rack. Flag; default true.
-    """
-
-    jiffies: bool | None = None
-    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
-    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
-    random. The sender's need rack. Flag; default true.
-    """
-
-    ecn_fallback: bool | None = None
-    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
-    connection then goes without. No effect without rack. Flag; default true.
-    """
-
-    reduce_cwnd: bool | None = None
-    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
-    5681 equation 4), which is less by up to a segment and what is lost; rfc only. Flag; default
-    true.
-    """
+    """Alias of `Yeah` with the profile linux."""

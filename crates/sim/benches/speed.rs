@@ -88,6 +88,7 @@ fn web(users: u64, seconds: u64) -> Value {
             "qdisc": {"name": "red", "limit": "100p", "min_th": "20p", "max_th": "60p"}}},
         "flows": [
             {"name": "web", "count": 4, "path": ["bottleneck"], "rtt": "uniform(40ms, 200ms)",
+             "tcp": "newreno",
              "source": {"name": "web", "sessions": users, "pages": "auto",
                  "start": "uniform(0s, 10s)"}},
             {"name": "udp", "path": ["bottleneck"],

@@ -175,7 +175,7 @@ fn compound_fills_a_long_fat_pipe_long_before_reno() {
 fn a_single_bbr_flow_fills_the_link_with_a_short_queue() {
     let link = json!({"rate": "50mbit", "delay": "10ms", "qdisc": {"name": "droptail",
         "limit": "1000p"}});
-    let out = dumbbell(1, &json!("bbr"), &link, "40ms");
+    let out = dumbbell(1, &json!({"name": "bbr", "profile": "rfc"}), &link, "40ms");
     let l = &out.summary["links"]["l"];
     // The gain of 1.25 lasts one round trip in eight: a quarter of the BDP, 42 packets, builds up
     // and is drained at a gain of 0.75.

@@ -136,6 +136,7 @@ fn sources_match_the_table() {
         });
         if !udp {
             scenario["flows"][0]["return_path"] = json!(["back"]);
+            scenario["flows"][0]["tcp"] = json!("newreno");
             scenario["flows"][0]["rtt"] = json!("uniform(30ms, 100ms)");
         }
         let out = run(&scenario);

@@ -59,7 +59,7 @@ fn acks_of_an_earlier_connection_do_not_count() {
         "duration": "1s",
         "links": {"up": {"rate": "1mbit"}, "down": {"rate": "1mbit"}},
         "flows": [{"name": "f", "path": ["up"], "return_path": ["down"],
-                   "tcp": {"name": "reno", "delayed_ack": false, "rto_min": "5ms",
+                   "tcp": {"name": "reno", "profile": "rfc", "delayed_ack": false, "rto_min": "5ms",
                            "rto_initial": "5ms", "rto_max": "5ms"},
                    "source": {"name": "transfers", "size": "1460B", "gap": "11680us",
                               "number": 2}}]

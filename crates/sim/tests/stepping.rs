@@ -221,7 +221,7 @@ fn changeable() -> Vec<(&'static str, Json)> {
 #[test]
 fn changed_parameters_are_those_of_a_scenario() {
     for (qdisc, new) in changeable() {
-        let plan = scenario(qdisc, "cubic", &[]);
+        let plan = scenario(qdisc, "cubic(profile=rfc)", &[]);
         let mut simulation = Simulation::changeable(plan.clone());
         to(&mut simulation, 1_000_000);
         look(&mut simulation);

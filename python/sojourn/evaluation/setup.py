@@ -108,12 +108,15 @@ def tcp(
     source: Table | None = None,
     **parameters: Any,
 ) -> Table:
-    """Return endless TCP flows, or flows of another `source`; `parameters` are those of the TCP."""
+    """Return endless TCP flows, or flows of another `source`; `parameters` are those of the TCP.
+
+    The senders are those of the RFCs, as RFC 7928 has them.
+    """
     return {
         "name": name,
         "count": count,
         "source": source or {"name": "bulk", "start": "uniform(0s, 1s)"},
-        "tcp": {"name": control, **parameters},
+        "tcp": {"name": control, "profile": "rfc", **parameters},
         "path": list(path),
         "rtt": time(rtt_s),
     }

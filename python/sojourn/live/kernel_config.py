@@ -45,6 +45,7 @@ ELSEWHERE = {
 """Kernels that have the congestion controls that Linux itself lacks."""
 
 WITHOUT_SACK = ("reno", "newreno")
+"""TCPs without SACK, except in the profile linux."""
 
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
@@ -123,7 +124,11 @@ def plan(scenario: Mapping[str, Any]) -> Plan:
     """
     tcps = {flow["name"]: flow["tcp"] for flow in scenario["flows"] if "tcp" in flow}
     warnings = []
-    without = [name for name, tcp in tcps.items() if tcp["name"] in WITHOUT_SACK]
+    without = [
+        name
+        for name, tcp in tcps.items()
+        if tcp["name"] in WITHOUT_SACK and tcp["profile"] != "linux"
+    ]
     sack = len(without) < len(tcps)
     if sack:
         warnings += [f"flows.{name}.tcp: uses SACK, since other flows do" for name in without]
@@ -135,7 +140,10 @@ def plan(scenario: Mapping[str, Any]) -> Plan:
                 "allowed: 40B, and 52B with timestamps"
             )
         if header != next(iter(headers.values())):
-            raise InputError(f"flows.{name}.tcp.header: differs from that of other flows")
+            raise InputError(
+                f"flows.{name}.tcp.header: {header}B differs from that of other flows, and a "
+                "kernel has timestamps in all connections or in none; set the same profile"
+            )
     stamps = _HEADERS[next(iter(headers.values()), 40)]
     sysctls = {
         # New connections must not reuse metrics of earlier ones.
@@ -188,11 +196,11 @@ def _host(flow: Mapping[str, Any]) -> Host:
         where = f"; {ELSEWHERE[tcp['name']]}" if tcp["name"] in ELSEWHERE else ""
         names = ", ".join(there_are)
         raise InputError(f"{path}: this kernel has no {tcp['name']}, only {names}{where}")
-    if tcp["profile"] != "rfc":
+    if tcp["profile"] == "ns2":
         raise InputError(
-            f'{path}.profile: "{tcp["profile"]}" is not supported on real packets, allowed: rfc'
+            f'{path}.profile: "ns2" is not supported on real packets, allowed: linux, rfc'
         )
-    usual = _usual(tcp["name"])
+    usual = _usual(tcp["name"], tcp["profile"])
     # Check the window first: the default of the threshold depends on it.
     for key, value in {"receive_window": tcp["receive_window"], **tcp}.items():
         if key not in _SUPPORTED and value not in (usual[key], _ALWAYS.get(key, usual[key])):
@@ -232,9 +240,9 @@ def _packets(size: str, payload: int) -> int:
 
 
 @functools.cache
-def _usual(tcp: str) -> dict[str, Any]:
-    """Return the canonical form of a TCP with default parameters."""
-    flow = {"name": "one", "path": ["one"], "tcp": tcp}
+def _usual(name: str, profile: str) -> dict[str, Any]:
+    """Return the canonical form of a TCP with the default parameters of a profile."""
+    flow = {"name": "one", "path": ["one"], "tcp": {"name": name, "profile": profile}}
     tree = {"duration": "1s", "links": {"one": {"rate": "1bit"}}, "flows": [flow]}
     found: dict[str, Any] = canonical(tree)["flows"][0]["tcp"]
     return found

@@ -237,7 +237,7 @@ def _flows(line: Line, load: float, lasts: float) -> list[Table]:
     def tcp(name: str, count: float, way: str, source: Table, control: str = "cubic") -> Table:
         return {
             "name": name, "count": max(1, round(count)), "source": source, "path": [way],
-            "tcp": {"name": control, "ecn": control == "dctcp"},
+            "tcp": {"name": control, "profile": "rfc", "ecn": control == "dctcp"},
             "return_path": ["up" if way == "down" else "down"],
         }  # fmt: skip
 

@@ -16,6 +16,7 @@ from typing import Any
 from sojourn import _sojourn
 from sojourn._util.paths import links_of
 from sojourn._util.units import bps_of, bytes_of, counted, duration, seconds
+from sojourn.scenario.traps import traps
 
 MOST = 5
 """Largest number of warnings shown per call; further ones are counted."""
@@ -60,7 +61,7 @@ def warnings_of(scenario: Tree) -> list[str]:
         texts = _packets(link, forward[name], seconds(scenario["duration"]))
         found += [f"links.{name}.rate{text}" for text in texts]
     for flow, there in zip(flows, ahead, strict=True):
-        about_flow = (*_ecn(flow, [links[name] for name in there]), *_timeout(flow))
+        about_flow = (*_ecn(flow, [links[name] for name in there]), *traps(flow, scenario))
         found += [f"flows.{flow['name']}{text}" for text in about_flow]
     absent = {flow["name"]: list(_times(flow, scenario)) for flow in flows}
     if not all(absent.values()):  # if nothing is measured at all, every table shows it
@@ -203,18 +204,6 @@ def _ecn(flow: Tree, links: list[Tree]) -> Iterator[str]:
         yield (
             f"{who} ECN-capable, and no link of its path marks, so it sees drops only; "
             "set `ecn = true` of a discipline"
-        )
-
-
-def _timeout(flow: Tree) -> Iterator[str]:
-    """Warn if segments time out while the receiver delays their ack."""
-    tcp = flow.get("tcp") or {}
-    least, delay = tcp.get("rto_min"), tcp.get("delayed_ack_timeout")
-    if tcp.get("delayed_ack") and seconds(least) < seconds(delay):
-        yield (
-            f".tcp.rto_min: {least} is shorter than the receiver delays an ack, {delay}, so "
-            f'segments time out without a loss; set `delayed_ack_timeout = "1ms"`, or rto_min to '
-            "more than that delay"
         )
 
 

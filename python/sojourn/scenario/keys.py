@@ -78,7 +78,7 @@ class Flow(Table, kw_only=True, frozen=True):
 
     tcp: Tcp | CongestionControl | str | Mapping[str, Any] | None = None
     """TCP: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The sources cbr, onoff,
-    trace and those in Python use UDP unless this key is given. Name or table; default newreno.
+    trace and those in Python use UDP unless this key is given. Name or table; default cubic.
     """
 
     path: Sequence[str]

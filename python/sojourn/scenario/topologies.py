@@ -161,7 +161,7 @@ def star(
     delay: str = "5us",
     buffer: str = "250kB",
     qdisc: Named = "droptail",
-    tcp: Named = "newreno",
+    tcp: Named = "cubic",
     source: Named = "incast(size=64kB)",
     duration: str = "1s",
     **settings: Any,
@@ -199,7 +199,7 @@ def star(
     Examples
     --------
     >>> import sojourn as sj
-    >>> result = sj.simulate(sj.star(8, duration="100ms"))
+    >>> result = sj.simulate(sj.star(4, duration="100ms"))
     >>> len(result.queries["duration_s"]) > 50
     True
     """

@@ -354,7 +354,8 @@ mod tests {
         let once = Scenario::from_json(GOOD).unwrap().canonical();
         assert_eq!(once["links"]["up"]["qdisc"]["name"], "droptail");
         assert_eq!(once["links"]["up"]["qdisc"]["limit"], "1000p");
-        assert_eq!(once["flows"][0]["tcp"]["name"], "newreno");
+        assert_eq!(once["flows"][0]["tcp"]["name"], "cubic");
+        assert_eq!(once["flows"][0]["tcp"]["profile"], "linux");
         let twice = Scenario::from_json(&once.to_string()).unwrap().canonical();
         assert_eq!(once, twice);
     }

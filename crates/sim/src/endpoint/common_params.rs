@@ -4,9 +4,11 @@ use sojourn_aqm::units::{Bytes, Size, Span};
 use sojourn_aqm::{choice, params};
 
 choice! {
-    /// Set of rules that a flow follows. Do not mix flows of both profiles in one figure: the same
-    /// TCP name then means two things.
+    /// Set of rules that a flow follows. Do not mix profiles in one figure: the same TCP name then
+    /// means two things.
     pub enum Profile {
+        /// Byte counting with the settings of Linux, which hosts run today.
+        Linux = "linux",
         /// Byte counting: RFC 5681, 6582, 6675, 6298, 3042, 3465 and 3168.
         Rfc = "rfc",
         /// Packet counting: the one-way agents of ns-2.35.
@@ -43,7 +45,10 @@ choice! {
 params! {
     /// Parameters of a TCP. [`super::tcp::parse`] resolves `auto` from the profile.
     pub struct CommonParams {
-        /// Rules to follow: RFCs (byte counting) or ns-2.35's agents (packet counting).
+        /// Rules to follow: linux (what hosts run today), rfc (the RFCs without extensions), or ns2
+        /// (the packet counting agents of ns-2.35). It sets the defaults of other parameters.
+        /// Without it: rfc for compound, ledbat, ledbatpp, newreno, sack, tahoe, vegas and TCPs in
+        /// Python, linux for the others.
         profile: Profile = Profile::Rfc, [], "", [];
         /// Size of a full data packet on the wire, including the header.
         packet: Bytes = Bytes(1500), [Bytes(41) => Bytes(65_535)], "", ["mtu"];
@@ -59,7 +64,8 @@ params! {
         initial_ssthresh: Option<Size> = None,
             [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))],
                 "ssthresh", ["ssthresh"];
-        /// Minimum retransmission timeout; auto: 1s (RFC 6298), in ns2 200ms, but at most rto_max.
+        /// Minimum retransmission timeout; auto: 1s (RFC 6298), in linux and ns2 200ms, but at most
+        /// rto_max.
         rto_min: Option<Span> = None, [Some(Span(1)) => Some(Span::s(60))], "RTO_min", [];
         /// Retransmission timeout before the first RTT sample, between rto_min and rto_max; auto:
         /// 1s (RFC 6298), in ns2 3s, limited to these bounds.
@@ -90,23 +96,23 @@ params! {
         /// 2, ns-2's bugFix_). If false, Reno halves once per loss. NewReno and SACK in rfc always
         /// behave as if true.
         careful: bool = true, [], "", ["bugfix"];
-        /// Limit on the growth of the window per ack in slow start, packets (RFC 3465); rfc only.
+        /// Limit on the growth of the window per ack in slow start, packets (RFC 3465); not in ns2.
         abc_limit: u64 = 1, [1 => 2], "L", [];
         /// If true, receivers acknowledge as in Linux: the delay follows the gaps between segments,
         /// from delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause
         /// or a duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those
         /// that let the receive window grow are acknowledged at once. While data is missing, acks
         /// after the third duplicate are compressed: one per 5 % of a round-trip time, at most 1
-        /// ms. Needs delayed_ack; rfc only.
+        /// ms. No effect without delayed_ack; not in ns2.
         linux_acks: bool = false, [], "", [];
         /// If true, segments are paced (at two windows per round trip in slow start, then 1.2)
         /// instead of sent in bursts; auto: only for bbr, bbr3 and prague, which set their own
-        /// rate. rfc only.
+        /// rate. Not in ns2.
         pacing: Option<bool> = None, [], "", ["paced"];
-        /// If true, recovery reduces the window gradually (PRR, RFC 9937); rfc and SACK only.
+        /// If true, recovery reduces the window gradually (PRR, RFC 9937); SACK only, not in ns2.
         prr: bool = false, [], "", [];
         /// If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC
-        /// 8985); rfc and SACK only.
+        /// 8985); SACK only, not in ns2.
         rack: bool = false, [], "", [];
         /// If true, the first loss of a window must be confirmed by three selectively acknowledged
         /// segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no
@@ -139,11 +145,11 @@ params! {
         /// connection then goes without. No effect without rack.
         ecn_fallback: bool = false, [], "", [];
         /// If true, a loss reduces the window itself, as in Linux; if false, the data in flight
-        /// (RFC 5681 equation 4), which is less by up to a segment and what is lost; rfc only.
+        /// (RFC 5681 equation 4), which is less by up to a segment and what is lost; not in ns2.
         reduce_cwnd: bool = false, [], "", [];
         /// If true, slow start ends when round-trip times grow (HyStart++, RFC 9406; with variant =
         /// "linux" of cubic Linux's HyStart); auto: only for cubic (RFC 9438). For cubic and Reno's
-        /// window in rfc.
+        /// window; not in ns2.
         hystart: Option<bool> = None, [], "", ["hystart++", "hystartpp"];
     }
 }

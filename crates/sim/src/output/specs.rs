@@ -1,13 +1,14 @@
 //! Machine-readable list of everything that exists: the source of `sojourn list` and of the
 //! generated Python classes.
 
-use crate::endpoint::tcp::{Preset, TCPS, presets};
+use crate::endpoint::common_params::CommonParams;
+use crate::endpoint::tcp::{self, Preset, Profile, TCPS, TcpEntry, presets};
 use crate::missing::{SENDERS, SOURCES as SOURCES_MISSING};
 use crate::parsing::keys::{DefaultValue, KINDS, Key, Kind, TABLES, Table};
 use crate::traffic::source::SOURCES;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::missing::{self, Missing};
-use sojourn_aqm::params::ParamRow;
+use sojourn_aqm::params::{ParamRow, Params, Setting, Value as _};
 use sojourn_aqm::registry::{QdiscEntry, REGISTRY};
 
 fn param_json(r: &ParamRow) -> Json {
@@ -28,6 +29,22 @@ fn entry_json(
     json!({
         "name": name, "aliases": aliases, "about": about, "source": source, "params": params,
     })
+}
+
+/// Describes a TCP. `values` has the values of all parameters in each profile that the TCP has.
+fn tcp_json(entry: &TcpEntry) -> Json {
+    let mut spec = entry_json(entry.name, entry.aliases, entry.about, entry.source, &entry.table());
+    let named = |profile: Profile| {
+        let name = profile.write();
+        let settings = [("profile", Setting::Text(&name))];
+        let params = tcp::parse(entry.name, settings).ok()?;
+        let values = params.table().into_iter().map(|row| (row.name.to_string(), json!(row.value)));
+        Some((name.clone(), Json::Object(values.collect())))
+    };
+    let profiles = [Profile::Linux, Profile::Rfc, Profile::Ns2];
+    spec["profile"] = json!(entry.profile.write());
+    spec["values"] = Json::Object(profiles.into_iter().filter_map(named).collect());
+    spec
 }
 
 fn missing_json(list: &[Missing]) -> Json {
@@ -58,7 +75,8 @@ fn table_json(table: &&Table) -> Json {
 }
 
 /// Describe every discipline, TCP and source with parameters, defaults, ranges and units as JSON.
-/// `presets` lists the TCPs that stand for another one with other defaults.
+/// `common` has the parameters of all TCPs with the defaults of the profile `rfc`; `presets` lists
+/// the aliases of TCPs in the profile `linux`.
 /// `missing` lists what users ask for and does not exist; `scenario` and `kinds` list the keys of a
 /// scenario and the value syntax.
 pub fn registry_json() -> Json {
@@ -69,11 +87,9 @@ pub fn registry_json() -> Json {
         spec
     };
     let disciplines: Vec<Json> = REGISTRY.iter().map(discipline).collect();
-    let tcp: Vec<Json> =
-        TCPS.iter().map(|e| entry_json(e.name, e.aliases, e.about, e.source, &e.table())).collect();
+    let tcp: Vec<Json> = TCPS.iter().map(tcp_json).collect();
     let preset = |p: Preset| {
-        let settings: Vec<String> = p.settings.iter().map(|(k, v)| format!("{k} = {v}")).collect();
-        let about = format!("{} with settings of Linux: {}", p.tcp, settings.join(", "));
+        let about = format!("alias of {} with profile = linux", p.tcp);
         let mut spec = entry_json(p.name, &[], &about, "docs/validation-linux-tcp.md", &p.table);
         spec["tcp"] = json!(p.tcp);
         spec
@@ -89,6 +105,7 @@ pub fn registry_json() -> Json {
     json!({
         "disciplines": disciplines,
         "tcp": tcp,
+        "common": CommonParams::default().table().iter().map(param_json).collect::<Json>(),
         "presets": presets().map(preset).collect::<Json>(),
         "sources": sources,
         "missing": missing,

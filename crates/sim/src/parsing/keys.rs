@@ -305,10 +305,10 @@ pub static FLOW: Table = Table {
         key(
             "tcp",
             "name or table",
-            Is("newreno"),
+            Is("cubic"),
             "TCP: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The sources \
              cbr, onoff, trace and those in Python use UDP unless this key is given.",
-            "{ name = \"cubic\", ecn = true }",
+            "{ name = \"reno\", ecn = true }",
         ),
         key(
             "path",

@@ -23,9 +23,10 @@ impl Random for Fixed {
     }
 }
 
-/// Parameters from text; `true` and `false` are flags.
+/// Parameters from text, in the profile `rfc` unless `settings` name another one.
 pub fn params(name: &str, settings: &[(&str, &str)]) -> TcpParams {
-    tcp::parse(name, settings.iter().map(|&(k, v)| (k, Setting::Text(v)))).unwrap()
+    let settings = [("profile", "rfc")].iter().chain(settings);
+    tcp::parse(name, settings.map(|&(k, v)| (k, Setting::Text(v)))).unwrap()
 }
 
 /// Link: FIFO, rate, delay.

@@ -17,24 +17,10 @@ if TYPE_CHECKING:
 
 Table = dict[str, Any]
 
-LINUX: Table = {
-    "header": "52B",
-    "rto_min": "200ms",
-    "rack": True,
-    "reordering_window": True,
-    "reduce_cwnd": True,
-    "rtt_per_ack": True,
-    "abc_limit": 2,
-    "linux_acks": True,
-}
-"""Settings of Linux for BBRv3, which has no preset."""
-
 SENDERS: dict[str, Table] = {
-    "cubic": {"name": "linux_cubic"},
-    "bbr": {"name": "linux_bbr"},
-    "bbr3": {"name": "bbr3", **LINUX},
+    name: {"name": name, "profile": "linux"} for name in ("cubic", "bbr", "bbr3")
 }
-"""Today's senders, all with RACK."""
+"""Today's senders: the profile linux."""
 
 TODAY = tuple(SENDERS)
 NAMES = {"then": "the paper's TCP", "cubic": "CUBIC", "bbr": "BBR", "bbr3": "BBRv3"}

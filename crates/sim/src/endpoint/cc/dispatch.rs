@@ -321,11 +321,12 @@ mod tests {
     use super::super::testing::processed;
     use super::*;
     use crate::endpoint::tcp::{TCPS, parse};
-    use sojourn_aqm::params::Setting::Flag;
+    use sojourn_aqm::params::Setting::{Flag, Text};
 
     /// Control of the TCP `name` with the `options` switched on.
     fn control(name: &str, options: &[&'static str]) -> AnyControl {
-        let params = parse(name, options.iter().map(|name| (*name, Flag(true)))).unwrap();
+        let options = options.iter().map(|name| (*name, Flag(true)));
+        let params = parse(name, options.chain([("profile", Text("rfc"))])).unwrap();
         let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
         AnyControl::new(&params.control, &params.settings, &mut rng)
     }

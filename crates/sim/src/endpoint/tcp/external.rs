@@ -1,15 +1,17 @@
 //! TCPs whose congestion control is not in the registry.
 
 use super::params::{self, TcpParams};
+use super::presets::{apply, profile_in};
 use crate::endpoint::cc::{ControlParams, FindExternalControl};
 use crate::endpoint::common_params::CommonParams;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{Params, Setting, answers};
 
-/// Create the parameters of the named TCP with these settings; resolves every `auto`. The names
-/// `linux_bbr`, `linux_cubic`, `linux_dctcp` and `linux_reno` stand for a TCP with the settings of
-/// Linux's stack: time stamps, a minimum timeout of 200 ms, RACK and PRR; for the slope of RFC 8312
-/// in CUBIC, and for bursts in BBR. `settings` come after these.
+/// Create the parameters of the named TCP with these settings; resolves every `auto`. The setting
+/// `profile`, or else the profile of the name, sets the defaults of all others: `linux` those of
+/// Linux's stack (time stamps, a minimum timeout of 200 ms, RACK and PRR; Linux's growth of CUBIC,
+/// and bursts in BBR). The names `linux_bbr`, `linux_cubic`, `linux_dctcp` and `linux_reno` stand
+/// for a TCP in that profile. A TCP that is found elsewhere has the profile `rfc` by default.
 ///
 /// # Errors
 /// If the name or a parameter is unknown, a value is out of range, or two values contradict each
@@ -47,15 +49,17 @@ fn parse_external(
     let (common, own): (Vec<_>, Vec<_>) = settings.iter().partition(|(key, _)| is_shared(key));
     let found = find(name, &own)?;
     Some(found.and_then(|control| {
+        let profile = profile_in(settings)?.unwrap_or(chosen.profile);
         if let Some(row) = control.rows.iter().find(|row| is_shared(row.name)) {
             let text = "every TCP has a parameter of this name; choose another one";
             return Err(Error::new(text).at(row.name));
         }
+        let (name, recovery) = (control.name, control.recovery);
+        let mut control = ControlParams::External(control);
+        apply(profile, &mut chosen, &mut control);
         common.into_iter().try_for_each(|(key, value)| chosen.set(key, value))?;
         chosen.check()?;
         chosen.resolve()?;
-        let (name, recovery) = (control.name, control.recovery);
-        let control = ControlParams::External(control);
         TcpParams { name, recovery, control, settings: chosen }.validate()
     }))
 }
@@ -114,7 +118,8 @@ mod tests {
         assert!(error("recorder", &[("packet", "40B")]).contains("41B to"), "out of range");
         let pair = [("rto_min", "2s"), ("rto_max", "1s")];
         assert!(error("recorder", &pair).starts_with("rto_min: 2s is longer"));
-        assert!(error("recorder", &[("profile", "ns2")]).contains("requires profile rfc"));
+        assert!(error("recorder", &[("profile", "ns2")]).contains("not available in profile ns2"));
+        assert!(error("recorder", &[("profile", "linux")]).contains("has no SACK"));
         assert!(error("recordr", &[]).contains("recordr"));
     }
 

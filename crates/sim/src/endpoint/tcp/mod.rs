@@ -178,8 +178,8 @@ impl Tcp {
         let plain = matches!(params.control, ControlParams::Reno(_)) && !hooked;
         match s.profile {
             Profile::Ns2 => Tcp::Ns2(Ns2Sender::new(params, rng.uniform())),
-            Profile::Rfc if plain => Tcp::Reno(RfcSender::new(params, rng)),
-            Profile::Rfc => Tcp::Any(Box::new(RfcSender::new(params, rng))),
+            _ if plain => Tcp::Reno(RfcSender::new(params, rng)),
+            _ => Tcp::Any(Box::new(RfcSender::new(params, rng))),
         }
     }
 

@@ -1,15 +1,18 @@
-//! TCPs with the settings of Linux, by name.
+//! Profile `linux`: its settings, and the names `linux_*`, which are aliases.
 
+use super::params::{CommonParams, Profile};
 use super::registry::TCPS;
-use sojourn_aqm::params::{ParamRows, Setting};
+use crate::endpoint::cc::ControlParams;
+use sojourn_aqm::error::Result;
+use sojourn_aqm::params::{ParamRows, Params, Setting};
 
 /// Parameters with their values.
 pub(super) type Values = [(&'static str, &'static str)];
 
-/// Settings of Linux's stack that differ from our defaults: the header has time stamps.
+/// Settings of Linux's stack that differ from those of the profile `rfc`: the header has time
+/// stamps. The minimum timeout of 200 ms is an `auto` value of the profile.
 const LINUX: &Values = &[
     ("header", "52B"),
-    ("rto_min", "200ms"),
     ("rack", "true"),
     ("reordering_window", "true"),
     ("rtt_per_ack", "true"),
@@ -25,94 +28,180 @@ const LINUX: &Values = &[
     ("linux_acks", "true"),
 ];
 
-/// TCPs with the settings of Linux: name, name without them, and settings besides [`LINUX`].
-pub(super) const PRESETS: &[(&str, &str, &Values)] = &[
-    ("linux_bbr", "bbr", &[("tso", "true")]),
-    ("linux_bic", "bic", &[("prr", "true")]),
-    ("linux_cdg", "cdg", &[("prr", "true")]),
-    ("linux_cubic", "cubic", &[("prr", "true"), ("variant", "linux")]),
-    ("linux_dctcp", "dctcp", &[("prr", "true")]),
-    ("linux_highspeed", "highspeed", &[("prr", "true")]),
-    ("linux_htcp", "htcp", &[("prr", "true")]),
-    ("linux_hybla", "hybla", &[("prr", "true")]),
-    ("linux_illinois", "illinois", &[("prr", "true")]),
-    ("linux_nv", "nv", &[("prr", "true")]),
-    ("linux_reno", "sack", &[("prr", "true"), ("variant", "linux")]),
-    ("linux_scalable", "scalable", &[("prr", "true")]),
-    ("linux_veno", "veno", &[("prr", "true")]),
-    ("linux_westwood", "westwood", &[("prr", "true")]),
-    ("linux_yeah", "yeah", &[("prr", "true")]),
-];
-
-/// Returns the TCP and the settings for which `name` stands, if it is one of [`PRESETS`].
-pub(super) fn preset(name: &str) -> (&str, Vec<(&'static str, Setting<'static>)>) {
-    let found = PRESETS.iter().find(|(preset, ..)| *preset == name);
-    found.map_or((name, Vec::new()), |(_, tcp, own)| {
-        let settings = LINUX.iter().chain(*own);
-        (*tcp, settings.map(|(key, value)| (*key, Setting::Text(value))).collect())
-    })
+/// Returns the settings of Linux that depend on the congestion control. Those that set their own
+/// rate have no PRR, there as here.
+const fn of_control(control: &ControlParams) -> &'static Values {
+    match control {
+        ControlParams::Bbr(_) => &[("tso", "true")],
+        ControlParams::Bbr3(_) | ControlParams::Prague(_) => &[],
+        ControlParams::Cubic(_) | ControlParams::Reno(_) => {
+            &[("prr", "true"), ("variant", "linux")]
+        }
+        _ => &[("prr", "true")],
+    }
 }
 
-/// Preset with its values, for lists.
+/// Returns the settings of the profile `linux` for `control`.
+fn settings_of(
+    control: &ControlParams,
+) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {
+    LINUX.iter().chain(of_control(control)).copied()
+}
+
+/// Sets the parameters to the defaults of `profile`; they are those of `rfc` before.
+pub(super) fn apply(profile: Profile, common: &mut CommonParams, control: &mut ControlParams) {
+    common.profile = profile;
+    if profile != Profile::Linux {
+        return;
+    }
+    let shared = common.table();
+    for (key, value) in settings_of(control) {
+        let value = Setting::Text(value);
+        let set = if shared.iter().any(|row| row.name == key) {
+            common.set(key, value)
+        } else {
+            control.set(key, value)
+        };
+        set.expect("the settings of Linux are valid");
+    }
+}
+
+/// Returns the profile that a list of settings selects; the last one counts.
+///
+/// # Errors
+/// If there is no such profile.
+pub(super) fn profile_in(settings: &[(&str, Setting<'_>)]) -> Result<Option<Profile>> {
+    let mut common = CommonParams::default();
+    let mut profile = None;
+    for (_, value) in settings.iter().filter(|(key, _)| *key == "profile") {
+        common.set("profile", *value)?;
+        profile = Some(common.profile);
+    }
+    Ok(profile)
+}
+
+/// Aliases: name, and TCP with the profile `linux`.
+pub(super) const PRESETS: &[(&str, &str)] = &[
+    ("linux_bbr", "bbr"),
+    ("linux_bic", "bic"),
+    ("linux_cdg", "cdg"),
+    ("linux_cubic", "cubic"),
+    ("linux_dctcp", "dctcp"),
+    ("linux_highspeed", "highspeed"),
+    ("linux_htcp", "htcp"),
+    ("linux_hybla", "hybla"),
+    ("linux_illinois", "illinois"),
+    ("linux_nv", "nv"),
+    ("linux_reno", "reno"),
+    ("linux_scalable", "scalable"),
+    ("linux_veno", "veno"),
+    ("linux_westwood", "westwood"),
+    ("linux_yeah", "yeah"),
+];
+
+/// Returns the TCP and the setting for which `name` stands, if it is one of [`PRESETS`].
+pub(super) fn preset(name: &str) -> (&str, Option<(&'static str, Setting<'static>)>) {
+    let found = PRESETS.iter().find(|(preset, _)| *preset == name);
+    found.map_or((name, None), |(_, tcp)| (*tcp, Some(("profile", Setting::Text("linux")))))
+}
+
+/// Alias with its values, for lists.
 #[derive(Debug)]
 pub(crate) struct Preset {
     /// Name.
     pub name: &'static str,
-    /// TCP whose parameters it sets.
+    /// TCP that it stands for.
     pub tcp: &'static str,
-    /// Settings that differ from the defaults of that TCP, as in a scenario.
-    pub settings: Vec<(&'static str, &'static str)>,
-    /// All parameters, with the values of the preset.
+    /// All parameters, with the values of the profile `linux`.
     pub table: ParamRows,
 }
 
-/// Returns all presets.
+/// Returns all aliases.
 pub(crate) fn presets() -> impl Iterator<Item = Preset> {
-    PRESETS.iter().map(|(name, tcp, own)| {
-        let settings: Vec<_> = LINUX.iter().chain(*own).copied().collect();
+    PRESETS.iter().map(|(name, tcp)| {
         let entry = TCPS.iter().find(|entry| entry.name == *tcp);
-        let mut table = entry.expect("a preset is of a TCP in the registry").table();
-        for (key, value) in &settings {
-            let row = table.iter_mut().find(|row| row.name == *key);
-            row.expect("a preset sets parameters that exist").value = (*value).into();
-        }
-        Preset { name, tcp, settings, table }
+        let table = entry.expect("an alias is of a TCP in the registry").table_in(Profile::Linux);
+        Preset { name, tcp, table }
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::params::parse;
+    use super::super::params::{LossRecovery, parse};
     use super::*;
     use sojourn_aqm::units::Span;
 
+    fn text<'a>(key: &'a str, value: &'a str) -> (&'a str, Setting<'a>) {
+        (key, Setting::Text(value))
+    }
+
     #[test]
-    fn presets_of_linux_are_settings_that_can_be_overridden() {
-        for (name, tcp, own) in PRESETS {
-            let found = parse(name, []).unwrap();
-            assert_eq!(found.name(), *tcp);
-            let rows = found.table();
-            for (key, value) in LINUX.iter().chain(*own) {
-                assert_eq!(rows.iter().find(|r| r.name == *key).unwrap().value, *value, "{name}");
+    fn names_of_controls_that_hosts_run_mean_the_profile_linux() {
+        for name in ["bbr", "bbr3", "cubic", "dctcp", "prague", "reno"] {
+            let tcp = parse(name, []).unwrap();
+            assert_eq!(tcp, parse(name, [text("profile", "linux")]).unwrap());
+            assert_eq!((tcp.settings.profile, tcp.recovery), (Profile::Linux, LossRecovery::Sack));
+            let rows = tcp.table();
+            for (key, value) in settings_of(&tcp.control) {
+                assert_eq!(rows.iter().find(|r| r.name == key).unwrap().value, value, "{name}");
             }
+        }
+        for name in ["compound", "ledbat", "ledbatpp", "newreno", "sack", "tahoe", "vegas"] {
+            assert_eq!(parse(name, []).unwrap().settings.profile, Profile::Rfc, "{name}");
+        }
+    }
+
+    #[test]
+    fn single_settings_override_the_profile_in_any_order() {
+        let rack = ("rack", Setting::Flag(false));
+        for list in [[text("profile", "linux"), rack], [rack, text("profile", "linux")]] {
+            let settings = parse("sack", list).unwrap().settings;
+            assert_eq!((settings.rack, settings.prr), (false, true));
+            assert_eq!(settings.rto_min, Some(Span::ms(200)));
+        }
+        let twice = [text("profile", "ns2"), text("profile", "rfc")];
+        assert_eq!(parse("cubic", twice).unwrap().settings.profile, Profile::Rfc);
+        let error = parse("cubic", [text("profile", "linus")]).unwrap_err().to_string();
+        assert!(error.starts_with("profile: ") && error.contains("did you mean"), "{error}");
+    }
+
+    #[test]
+    fn the_profile_rfc_has_none_of_the_settings_of_linux() {
+        for entry in TCPS {
+            let tcp = parse(entry.name, [text("profile", "rfc")]).unwrap();
+            assert_eq!(tcp.recovery, entry.recovery);
+            let (common, control) = (CommonParams::default(), (entry.control)());
+            let plain = super::super::TcpParams::new(entry.name, common, Some(control)).unwrap();
+            assert_eq!(tcp, plain, "{}", entry.name);
+            assert!(!tcp.settings.rack && !tcp.settings.prr && tcp.settings.header.0 == 40);
+        }
+    }
+
+    #[test]
+    fn linux_needs_selective_acks() {
+        for entry in TCPS {
+            let sack = !["newreno", "tahoe"].contains(&entry.name);
+            let result = parse(entry.name, [text("profile", "linux")]);
+            assert_eq!(result.is_ok(), sack, "{}", entry.name);
+            let error = result.err().map(|e| e.to_string()).unwrap_or_default();
+            assert!(sack || error.starts_with("profile: ") && error.contains("no SACK"), "{error}");
+        }
+        let reno = |profile| parse("reno", [text("profile", profile)]).unwrap().recovery;
+        let expected = [LossRecovery::Sack, LossRecovery::Reno, LossRecovery::Reno];
+        assert_eq!(["linux", "rfc", "ns2"].map(reno), expected);
+    }
+
+    #[test]
+    fn the_names_of_presets_are_aliases() {
+        for preset in presets() {
+            let tcp = parse(preset.name, []).unwrap();
+            assert_eq!(tcp, parse(preset.tcp, []).unwrap());
+            let rows = preset.table.iter().map(|row| text(row.name, &row.value));
+            assert_eq!(tcp, parse(preset.tcp, rows).unwrap());
         }
         let slower = parse("linux_cubic", [("rack", Setting::Flag(false))]).unwrap().settings;
         assert_eq!((slower.rack, slower.prr, slower.rto_min), (false, true, Some(Span::ms(200))));
         let error = parse("linux_cubik", []).unwrap_err().to_string();
         assert!(error.contains("did you mean \"linux_cubic\""), "{error}");
-    }
-
-    #[test]
-    fn the_list_has_the_settings_of_linux_and_the_values_of_all_parameters() {
-        let listed: Vec<_> = presets().collect();
-        let names = listed.iter().map(|p| (p.name, p.tcp));
-        assert!(names.eq(PRESETS.iter().map(|(name, tcp, _)| (*name, *tcp))));
-        let dctcp = listed.iter().find(|p| p.name == "linux_dctcp").unwrap();
-        assert!(dctcp.settings.contains(&("header", "52B")));
-        assert!(dctcp.settings.contains(&("prr", "true")));
-        let value = |key| &dctcp.table.iter().find(|row| row.name == key).unwrap().value;
-        // Two settings, a parameter of DCTCP, and one of every TCP that stays.
-        let found = ["header", "prr", "g", "packet"].map(value);
-        assert_eq!(found, ["52B", "true", "0.0625", "1500B"]);
     }
 }

@@ -68,6 +68,7 @@ impl Receiver {
     pub fn new(params: &TcpParams, rng: &mut dyn Random) -> Receiver {
         let s = &params.settings;
         let ns2 = s.profile == Profile::Ns2;
+        let linux_acks = s.linux_acks && resolved(s.delayed_ack);
         let ack_bytes = u16::try_from(s.header_bytes()).expect("header is at most 1,000 bytes");
         Receiver {
             next: 0,
@@ -89,7 +90,7 @@ impl Receiver {
             delay: resolved(s.delayed_ack).then(|| resolved(s.delayed_ack_timeout)),
             reports_duplicates: s.dsack && params.recovery == LossRecovery::Sack,
             duplicate: (0, 0),
-            linux: s.linux_acks.then(|| Box::new(LinuxAcks::new(resolved(s.delayed_ack_timeout)))),
+            linux: linux_acks.then(|| Box::new(LinuxAcks::new(resolved(s.delayed_ack_timeout)))),
             last: Ack { wire: ack_bytes, ..Ack::default() },
             before: 0,
         }

@@ -105,7 +105,7 @@ fn bytes_count_once_and_across_connections() {
 
 #[test]
 fn dctcp_echoes_every_mark() {
-    let s = [("header", Text("40B"))];
+    let s = [("profile", Text("rfc"))];
     let mut r = Receiver::new(&parse("dctcp", s).unwrap(), &mut HalfTick);
     let mut take = |seq, len, ce| {
         let seg = Segment { seq, len, syn: seq == 0, ect: true, ..Segment::default() };
@@ -130,7 +130,7 @@ fn dctcp_echoes_every_mark() {
 #[test]
 fn accurate_feedback_counts_every_mark() {
     let s = [("ecn", Flag(true)), ("ecn_feedback", Text("accurate"))];
-    let mut r = Receiver::new(&parse("cubic", s).unwrap(), &mut HalfTick);
+    let mut r = Receiver::new(&parse("sack", s).unwrap(), &mut HalfTick);
     let syn = Segment { syn: true, ect: true, ..Segment::default() };
     let first = r.on_segment(Time::ZERO, &syn, true).copied().unwrap();
     assert_eq!((first.ce_packets, first.ece), (0, false), "SYNs do not count");

@@ -123,9 +123,10 @@ struct Test {
 }
 
 impl Test {
-    /// A sender of segments of 1000 B with a window of ten, whose SYN was sent at 0.
+    /// A sender of the profile rfc with segments of 1000 B and a window of ten. It sends its SYN at
+    /// 0.
     fn opened(name: &str, settings: &[(&str, &'static str)]) -> Test {
-        let fixed = [("packet", "1040B"), ("initial_window", "10p")];
+        let fixed = [("profile", "rfc"), ("packet", "1040B"), ("initial_window", "10p")];
         let all = fixed.iter().chain(settings).map(|&(k, v)| (k, Text(v)));
         let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
         let sender = RfcSender::new(&parse(name, all).unwrap(), &mut rng);
