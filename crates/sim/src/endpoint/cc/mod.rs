@@ -3,7 +3,7 @@
 //! sent.
 //!
 //! To add a control, write one file with one type, and add a line to the list in `dispatch.rs` and
-//! an entry of [`super::tcp::TCPS`]. Controls of Linux implement [`linux::Algorithm`] instead of
+//! an entry of [`super::tcp::TCPS`]. Controls of Linux implement `Algorithm` of `linux.rs`, not
 //! [`CongestionControl`]. [`Reno`] can be used directly, so that the most common flows pay nothing
 //! for the others; [`AnyControl`] is every control, with optional pacer, PRR and HyStart++.
 
