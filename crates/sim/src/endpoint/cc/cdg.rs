@@ -45,6 +45,7 @@ type Bounds = (i64, i64);
 #[derive(Clone, Debug)]
 pub struct Cdg {
     params: CdgParams,
+    seed: u64,
     rng: Pcg64Mcg,
     /// Bounds in this round trip, which ends at `round_end`, and in the one before.
     rtt: Option<Bounds>,
@@ -69,11 +70,12 @@ pub struct Cdg {
 }
 
 impl Cdg {
-    /// Creates a control that draws its back-offs from `rng`.
-    fn of(params: CdgParams, rng: Pcg64Mcg) -> Cdg {
+    /// Creates a control that draws its back-offs from `seed`.
+    fn of(params: CdgParams, seed: u64) -> Cdg {
         Cdg {
             params,
-            rng,
+            seed,
+            rng: Pcg64Mcg::seed_from_u64(seed),
             rtt: None,
             last_rtt: None,
             round_end: 0,
@@ -149,11 +151,11 @@ impl Cdg {
 impl Algorithm for Cdg {
     fn new(control: &ControlParams, rng: &mut dyn Random) -> Cdg {
         let ControlParams::Cdg(own) = control else { unreachable!("chosen by name") };
-        Cdg::of(own.clone(), Pcg64Mcg::seed_from_u64(rng.uniform().to_bits()))
+        Cdg::of(own.clone(), rng.uniform().to_bits())
     }
 
     fn reset(&mut self) {
-        *self = Cdg::of(self.params.clone(), self.rng.clone());
+        *self = Cdg::of(self.params.clone(), self.seed);
     }
 
     fn on_established(&mut self, w: &mut Segments, _: u64, _: u64) {
@@ -223,7 +225,7 @@ mod tests {
     use super::*;
 
     fn cdg() -> Cdg {
-        Cdg::of(CdgParams::default(), Pcg64Mcg::seed_from_u64(1))
+        Cdg::of(CdgParams::default(), 1)
     }
 
     #[test]

@@ -54,6 +54,7 @@ const FIRST_PERIOD: u64 = 2_000;
 #[derive(Clone, Debug)]
 pub struct Nv {
     params: NvParams,
+    seed: u64,
     rng: Pcg64Mcg,
     /// Time at which `min_rtt` becomes `min_rtt_new`, ms.
     reset_at: u64,
@@ -85,11 +86,12 @@ pub struct Nv {
 }
 
 impl Nv {
-    /// Creates a control that draws its periods from `rng`.
-    fn of(params: NvParams, rng: Pcg64Mcg) -> Nv {
+    /// Creates a control that draws its periods from `seed`.
+    fn of(params: NvParams, seed: u64) -> Nv {
         Nv {
             params,
-            rng,
+            seed,
+            rng: Pcg64Mcg::seed_from_u64(seed),
             reset_at: FIRST_PERIOD,
             growth_factor: 0,
             allow_growth: true,
@@ -188,11 +190,11 @@ impl Nv {
 impl Algorithm for Nv {
     fn new(control: &ControlParams, rng: &mut dyn Random) -> Nv {
         let ControlParams::Nv(own) = control else { unreachable!("chosen by name") };
-        Nv::of(own.clone(), Pcg64Mcg::seed_from_u64(rng.uniform().to_bits()))
+        Nv::of(own.clone(), rng.uniform().to_bits())
     }
 
     fn reset(&mut self) {
-        *self = Nv::of(self.params.clone(), self.rng.clone());
+        *self = Nv::of(self.params.clone(), self.seed);
     }
 
     fn on_established(&mut self, _: &mut Segments, now: u64, _: u64) {
@@ -262,7 +264,7 @@ mod tests {
     /// Control after `calls` samples in `rounds` round trips, at 8 Mbit/s and 100 ms: 100 segments
     /// of 1000 bytes.
     fn nv(calls: u64, rounds: u64, has_ssthresh: bool) -> Nv {
-        let fresh = Nv::of(NvParams::default(), Pcg64Mcg::seed_from_u64(1));
+        let fresh = Nv::of(NvParams::default(), 1);
         let (max_rate, min_rtt) = (80_000, 100_000);
         Nv { eval_calls: calls, rtt_cnt: rounds, has_ssthresh, max_rate, min_rtt, ..fresh }
     }
@@ -315,7 +317,7 @@ mod tests {
 
     #[test]
     fn rate_and_round_trip_times_are_measured() {
-        let mut nv = Nv::of(NvParams::default(), Pcg64Mcg::seed_from_u64(1));
+        let mut nv = Nv::of(NvParams::default(), 1);
         let mut w = window(10, 1_000);
         let mut ack = |nv: &mut Nv, now, rtt| {
             nv.on_acked(&mut w, &Acked { delivered: 10_000, ..acked(now, rtt) });
