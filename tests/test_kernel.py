@@ -73,6 +73,7 @@ def test_sack_is_off_only_if_no_flow_has_it() -> None:
             "flows.b.tcp.header: 40B differs from that of other flows, and a kernel has timestamps",
         ),
         ({"tcp": "reno(profile=ns2, header=52B)"}, 'flows.b.tcp.profile: "ns2" is not supported'),
+        ({"tcp": "cubic(profile=quic)"}, 'flows.b.tcp.profile: "quic" is not supported'),
         (
             {"tcp": {"name": "cubic", "tick": "5ms"}},
             "flows.b.tcp.tick: cannot be set",

@@ -276,6 +276,7 @@ MODELS = {
 
 COMMON = {
     "Every TCP of the profile rfc": RFC,
+    "Every TCP of the profile quic": RFC.parent / "quic.rs",
     "Selective acknowledgements": RFC.with_suffix("") / "sack.rs",
     "With `rack`": RFC.with_suffix("") / "rack.rs",
     "With `hystart`": SIM / "endpoint" / "cc" / "hystart.rs",
@@ -284,6 +285,9 @@ COMMON = {
 
 WITHOUT_SACK = ("newreno", "reno", "tahoe")
 """TCPs without selective acknowledgements."""
+
+WITH_QUIC = ("bbr", "cubic", "newreno", "reno", "sack")
+"""TCPs that the profile quic has."""
 
 
 def page(spec: Spec, kind: str) -> str:
@@ -308,6 +312,8 @@ def tcp_departures(spec: Spec, control: Path) -> list[str]:
     lines += [*own, ""] * bool(own)
     for about, file in COMMON.items():
         if file.stem in ("sack", "rack") and spec["name"] in WITHOUT_SACK:
+            continue
+        if file.stem == "quic" and spec["name"] not in WITH_QUIC:
             continue
         lines += [*header.departures(file, f"{about}: "), ""]
     return lines

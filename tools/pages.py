@@ -177,6 +177,18 @@ def scenario_page() -> str:
         "and parameters. [The page of each](algorithms/README.md) lists its parameters with units,",
         "defaults and ranges; `sojourn list codel` prints one.",
         "",
+        "`profile` of a TCP selects the rules of its sender and receiver. `quic` makes a flow of",
+        "QUIC of `newreno`, `cubic` or `bbr` ([compared with quinn](validation-quic.md)).",
+        "It runs in the simulator only:",
+        "",
+        "```toml",
+        "[[flows]]",
+        'name = "download"',
+        'tcp = { name = "cubic", profile = "quic" }    # packet numbers, probe timeouts, paced',
+        'path = ["down"]',
+        'rtt = "40ms"',
+        "```",
+        "",
     ]
     return "\n".join([*lines, FOOT, ""])
 

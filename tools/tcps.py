@@ -51,6 +51,8 @@ without `tcp` runs `cubic`.** The other names have the profile `rfc`.
   PRR. For papers and textbooks, and to compare one mechanism.
 - `ns2`: packet counting, the one-way agents of ns-2.35, a clock of 10 ms. For papers that used
   ns-2.
+- `quic`: packet numbers and probe timeouts of RFC 9002, for `newreno`, `cubic` and `bbr`. Compared
+  with [quinn](validation-quic.md).
 
 ```text
 tcp = "cubic"                                  # as hosts run it

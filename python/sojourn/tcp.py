@@ -55,11 +55,12 @@ __all__ = [
 class TcpParameters(Tcp, kw_only=True, frozen=True):
     """Parameters that all of them have."""
 
-    profile: Literal["linux", "rfc", "ns2"] | None = None
-    """Rules to follow: linux (what hosts run today), rfc (the RFCs without extensions), or ns2 (the
-    packet counting agents of ns-2.35). It sets the defaults of other parameters. Without it: rfc
-    for compound, ledbat, ledbatpp, newreno, sack, tahoe, vegas and TCPs in Python, linux for the
-    others. One of linux, rfc, ns2; default by name.
+    profile: Literal["linux", "rfc", "ns2", "quic"] | None = None
+    """Rules to follow: linux (what hosts run today), rfc (the RFCs without extensions), ns2 (the
+    packet counting agents of ns-2.35), or quic (RFC 9002; for bbr, cubic, newreno, reno and sack).
+    It sets the defaults of other parameters. Without it: rfc for compound, ledbat, ledbatpp,
+    newreno, sack, tahoe, vegas and TCPs in Python, linux for the others. One of linux, rfc, ns2,
+    quic; default by name.
     """
 
     packet: str | None = None
@@ -68,13 +69,16 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     """
 
     header: str | None = None
-    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B). Bytes; default
-    40B, in the profile linux 52B; 1B to 1kB.
+    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B; in quic, the
+    ranges of an ACK frame their encoded size). In quic 62B: IPv4 and UDP 28, short header with
+    connection id 11, STREAM frame 7, AEAD tag 16. Bytes; default 40B, in the profile linux 52B; 1B
+    to 1kB.
     """
 
     initial_window: str | None = None
-    """Initial congestion window; auto: 10p (RFC 6928), in ns2 2p. Size or auto; default auto; 1p to
-    1000000000p; the paper's IW; also called iw.
+    """Initial congestion window; auto: 10p (RFC 6928; in quic fewer if they exceed 14,720 B, as in
+    RFC 9002 7.2), in ns2 2p. Size or auto; default auto; 1p to 1000000000p; the paper's IW; also
+    called iw.
     """
 
     receive_window: str | None = None
@@ -113,8 +117,8 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     """
 
     delayed_ack_timeout: str | None = None
-    """Maximum delay of an ack; auto: 40ms (as in Linux), in ns2 100ms. Duration or auto; default
-    auto; 1ns to 500ms.
+    """Maximum delay of an ack; auto: 40ms (as in Linux), in ns2 100ms, in quic 25ms (RFC 9000).
+    Duration or auto; default auto; 1ns to 500ms.
     """
 
     ecn: bool | Literal["auto"] | None = None
@@ -131,8 +135,9 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     ecn_feedback: Literal["rfc3168", "rfc8257", "accurate"] | None = None
     """Feedback of marks by the receiver: one bit until the sender confirms it (rfc3168), one bit
     that follows the marks (rfc8257), or their exact number in every ack (accurate: AccECN, RFC
-    9768); auto: rfc3168, for dctcp rfc8257, for prague accurate. Profile ns2 has only rfc3168.
-    Rfc3168|rfc8257|accurate or auto; default auto; also called feedback.
+    9768); auto: rfc3168, for dctcp rfc8257, for prague accurate. Profile ns2 has only rfc3168,
+    profile quic only accurate. Rfc3168|rfc8257|accurate or auto; default auto; also called
+    feedback.
     """
 
     limited_transmit: bool | None = None
@@ -162,8 +167,9 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
 
     pacing: bool | Literal["auto"] | None = None
     """If true, segments are paced (at two windows per round trip in slow start, then 1.2) instead
-    of sent in bursts; auto: only for bbr, bbr3 and prague, which set their own rate. Not in ns2.
-    Flag or auto; default auto; also called paced.
+    of sent in bursts; auto: only for bbr, bbr3 and prague, which set their own rate, and in quic
+    (1.25 windows per round trip, RFC 9002 7.7). Not in ns2. Flag or auto; default auto; also called
+    paced.
     """
 
     prr: bool | None = None

@@ -132,6 +132,12 @@ def plan(scenario: Mapping[str, Any]) -> Plan:
     sack = len(without) < len(tcps)
     if sack:
         warnings += [f"flows.{name}.tcp: uses SACK, since other flows do" for name in without]
+    for name, tcp in tcps.items():
+        if tcp["profile"] not in ("linux", "rfc"):
+            raise InputError(
+                f'flows.{name}.tcp.profile: "{tcp["profile"]}" is not supported on real packets, '
+                "allowed: linux, rfc"
+            )
     headers = {name: bytes_of(tcp["header"]) for name, tcp in tcps.items()}
     for name, header in headers.items():
         if header not in _HEADERS:
@@ -196,10 +202,6 @@ def _host(flow: Mapping[str, Any]) -> Host:
         where = f"; {ELSEWHERE[tcp['name']]}" if tcp["name"] in ELSEWHERE else ""
         names = ", ".join(there_are)
         raise InputError(f"{path}: this kernel has no {tcp['name']}, only {names}{where}")
-    if tcp["profile"] == "ns2":
-        raise InputError(
-            f'{path}.profile: "ns2" is not supported on real packets, allowed: linux, rfc'
-        )
     usual = _usual(tcp["name"], tcp["profile"])
     # Check the window first: the default of the threshold depends on it.
     for key, value in {"receive_window": tcp["receive_window"], **tcp}.items():

@@ -47,7 +47,7 @@ def _timeout(tcp: Tree) -> Iterator[str]:
 def _recovery(tcp: Tree, flow: Tree, scenario: Tree) -> Iterator[str]:
     """Warn if BBR without RACK crosses a link with much random loss."""
     least = LOSSES.get(tcp["name"])
-    if least is None or tcp["rack"]:
+    if least is None or tcp["rack"] or tcp["profile"] == "quic":
         return
     for name in path_of(flow, 0):
         loss = scenario["links"][name].get("loss")

@@ -13,6 +13,8 @@ choice! {
         Rfc = "rfc",
         /// Packet counting: the one-way agents of ns-2.35.
         Ns2 = "ns2",
+        /// QUIC: packet numbers, loss detection and probe timeouts of RFC 9002.
+        Quic = "quic",
     }
 }
 
@@ -45,16 +47,19 @@ choice! {
 params! {
     /// Parameters of a TCP. [`super::tcp::parse`] resolves `auto` from the profile.
     pub struct CommonParams {
-        /// Rules to follow: linux (what hosts run today), rfc (the RFCs without extensions), or ns2
-        /// (the packet counting agents of ns-2.35). It sets the defaults of other parameters.
-        /// Without it: rfc for compound, ledbat, ledbatpp, newreno, sack, tahoe, vegas and TCPs in
-        /// Python, linux for the others.
+        /// Rules to follow: linux (what hosts run today), rfc (the RFCs without extensions), ns2
+        /// (the packet counting agents of ns-2.35), or quic (RFC 9002; for bbr, cubic, newreno,
+        /// reno and sack). It sets the defaults of other parameters. Without it: rfc for compound,
+        /// ledbat, ledbatpp, newreno, sack, tahoe, vegas and TCPs in Python, linux for the others.
         profile: Profile = Profile::Rfc, [], "", [];
         /// Size of a full data packet on the wire, including the header.
         packet: Bytes = Bytes(1500), [Bytes(41) => Bytes(65_535)], "", ["mtu"];
-        /// Header size; also the size of a SYN and of an ack (each SACK block adds 8 B).
+        /// Header size; also the size of a SYN and of an ack (each SACK block adds 8 B; in quic,
+        /// the ranges of an ACK frame their encoded size). In quic 62B: IPv4 and UDP 28, short
+        /// header with connection id 11, STREAM frame 7, AEAD tag 16.
         header: Bytes = Bytes(40), [Bytes(1) => Bytes(1_000)], "", [];
-        /// Initial congestion window; auto: 10p (RFC 6928), in ns2 2p.
+        /// Initial congestion window; auto: 10p (RFC 6928; in quic fewer if they exceed 14,720 B,
+        /// as in RFC 9002 7.2), in ns2 2p.
         initial_window: Option<Size> = None,
             [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000))], "IW", ["iw"];
         /// Receive window: upper bound on the data in flight.
@@ -77,7 +82,8 @@ params! {
         tick: Option<Span> = None, [Some(Span(1)) => Some(Span::s(1))], "G", ["granularity"];
         /// If true, the receiver acks only every second packet; auto: yes (RFC 5681), in ns2 no.
         delayed_ack: Option<bool> = None, [], "", ["delack"];
-        /// Maximum delay of an ack; auto: 40ms (as in Linux), in ns2 100ms.
+        /// Maximum delay of an ack; auto: 40ms (as in Linux), in ns2 100ms, in quic 25ms (RFC
+        /// 9000).
         delayed_ack_timeout: Option<Span> = None, [Some(Span(1)) => Some(Span::ms(500))], "", [];
         /// If true, both ends use ECN (RFC 3168); auto: only for dctcp and prague.
         ecn: Option<bool> = None, [], "", [];
@@ -87,7 +93,7 @@ params! {
         /// Feedback of marks by the receiver: one bit until the sender confirms it (rfc3168), one
         /// bit that follows the marks (rfc8257), or their exact number in every ack (accurate:
         /// AccECN, RFC 9768); auto: rfc3168, for dctcp rfc8257, for prague accurate. Profile ns2
-        /// has only rfc3168.
+        /// has only rfc3168, profile quic only accurate.
         ecn_feedback: Option<EcnFeedback> = None, [], "", ["feedback"];
         /// If true, each of the first two duplicate acks sends one new packet (limited transmit,
         /// RFC 3042).
@@ -107,7 +113,7 @@ params! {
         linux_acks: bool = false, [], "", [];
         /// If true, segments are paced (at two windows per round trip in slow start, then 1.2)
         /// instead of sent in bursts; auto: only for bbr, bbr3 and prague, which set their own
-        /// rate. Not in ns2.
+        /// rate, and in quic (1.25 windows per round trip, RFC 9002 7.7). Not in ns2.
         pacing: Option<bool> = None, [], "", ["paced"];
         /// If true, recovery reduces the window gradually (PRR, RFC 9937); SACK only, not in ns2.
         prr: bool = false, [], "", [];

@@ -1,16 +1,17 @@
 //! TCP: a sender and a receiver without knowledge of links or queues. The simulation passes in the
 //! time, carries segments and acks, and calls them when their timers expire.
 //!
-//! There are two profiles (`docs/design.md` explains why): `rfc` counts bytes and follows current
+//! There are three profiles (`docs/design.md` explains why): `rfc` counts bytes and follows current
 //! RFCs; `ns2` counts packets and follows the one-way agents of ns-2.35, which most papers of the
-//! field used. Both use sequence numbers in the same way:
+//! field used; `quic` counts bytes and follows RFC 9002. They use sequence numbers in the same way:
 //!
 //! * sequence number 0 is the SYN and carries no payload; data starts at 1;
-//! * the unit is the payload byte in `rfc` and the packet in `ns2`;
-//! * an ack carries the **next expected** sequence number (ns-2's traces print that minus one);
+//! * the unit is the payload byte in `rfc` and `quic`, and the packet in `ns2`;
+//! * an ack carries the **next expected** sequence number (ns-2's traces print that minus one); in
+//!   `quic`, it carries ranges of packet numbers;
 //! * SACK blocks are half open, `first..end`.
 //!
-//! In both, a connection starts with a SYN of header size and an ack of the same size, then data.
+//! In all, a connection starts with a SYN of header size and an ack of the same size, then data.
 //! There is no FIN.
 //!
 //! ```
@@ -44,6 +45,7 @@ mod jiffies;
 mod ns2;
 mod params;
 mod presets;
+mod quic;
 mod ranges;
 mod receiver;
 mod registry;
@@ -59,6 +61,7 @@ pub use registry::{TCPS, TcpEntry};
 
 use crate::endpoint::cc::{self, CongestionControl, ControlParams, Reno};
 use ns2::Ns2Sender;
+use quic::QuicSender;
 use rfc::RfcSender;
 use sojourn_aqm::TcpFlags;
 use sojourn_aqm::random::Random;
@@ -79,7 +82,8 @@ pub struct Segment {
     pub len: u32,
     /// Size on the wire with header, bytes.
     pub wire_bytes: u16,
-    /// Time of transmission in ms, modulo 2^32 (TSval of RFC 7323); 0 without timestamps.
+    /// Time of transmission in ms, modulo 2^32 (TSval of RFC 7323); 0 without timestamps. In the
+    /// profile `quic` the packet number, modulo 2^32.
     pub timestamp: u32,
     /// True for a SYN.
     pub syn: bool,
@@ -96,11 +100,13 @@ pub struct Segment {
 /// Ack from receiver to sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ack {
-    /// Next sequence number that the receiver expects.
+    /// Next sequence number that the receiver expects; in the profile `quic`, the packet number
+    /// after the largest received one.
     pub ack: u64,
-    /// SACK blocks, half open, most recently changed first; the first `blocks` are valid.
+    /// SACK blocks, half open, most recently changed first; the first `blocks` are valid. In the
+    /// profile `quic`, the encoded ranges of packet numbers.
     pub sacks: [(u64, u64); 3],
-    /// Number of valid entries in `sacks`.
+    /// Number of valid entries in `sacks`; in the profile `quic`, the number of ranges.
     pub blocks: u8,
     /// ECN echo (RFC 3168 §6.1.3).
     pub ece: bool,
@@ -110,14 +116,17 @@ pub struct Ack {
     pub wire: u16,
     /// Accurate ECN feedback: number of marked packets received in this connection, modulo 2^16.
     pub ce_packets: u16,
-    /// Echo of a timestamp (TSecr of RFC 7323); 0 without timestamps.
+    /// Echo of a timestamp (TSecr of RFC 7323); 0 without timestamps. In the profile `quic` the
+    /// time for which the receiver delayed the ack, us.
     pub echo: u32,
+    /// True in the profile `quic`: on the path, it is no ack of TCP.
+    pub quic: bool,
 }
 
 impl Ack {
     /// Header of the packet that carries the ack, as an ACK filter sees it.
     pub fn tcp_flags(&self) -> TcpFlags {
-        if self.syn {
+        if self.syn || self.quic {
             return TcpFlags::default();
         }
         let blocks = usize::from(self.blocks);
@@ -153,6 +162,8 @@ pub enum Tcp {
     Reno(RfcSender<Reno>),
     /// RFC sender with any congestion control and optional pacing.
     Any(Box<RfcSender<cc::AnyControl>>),
+    /// QUIC sender with any congestion control; counts bytes.
+    Quic(Box<QuicSender>),
 }
 
 // Kept small: runs may have 100,000 flows.
@@ -165,6 +176,7 @@ macro_rules! each {
             Tcp::Ns2($sender) => $call,
             Tcp::Reno($sender) => $call,
             Tcp::Any($sender) => $call,
+            Tcp::Quic($sender) => $call,
         }
     };
 }
@@ -178,6 +190,7 @@ impl Tcp {
         let plain = matches!(params.control, ControlParams::Reno(_)) && !hooked;
         match s.profile {
             Profile::Ns2 => Tcp::Ns2(Ns2Sender::new(params, rng.uniform())),
+            Profile::Quic => Tcp::Quic(Box::new(QuicSender::new(params, rng))),
             _ if plain => Tcp::Reno(RfcSender::new(params, rng)),
             _ => Tcp::Any(Box::new(RfcSender::new(params, rng))),
         }
@@ -187,6 +200,7 @@ impl Tcp {
     pub fn control(&self) -> Option<&cc::AnyControl> {
         match self {
             Tcp::Any(sender) => Some(sender.control()),
+            Tcp::Quic(sender) => Some(sender.control()),
             _ => None,
         }
     }
@@ -225,6 +239,7 @@ impl Tcp {
             Tcp::Ns2(s) => s.on_ack(now, ack, out),
             Tcp::Reno(s) => s.on_ack(now, ack, out),
             Tcp::Any(s) => on_ack_of_any(s, now, ack, out),
+            Tcp::Quic(s) => s.on_ack(now, ack, out),
         }
     }
 
@@ -252,6 +267,7 @@ impl Tcp {
             Tcp::Ns2(_) => None,
             Tcp::Reno(sender) => sender.srtt(),
             Tcp::Any(sender) => sender.srtt(),
+            Tcp::Quic(sender) => sender.srtt(),
         }
     }
 

@@ -65,11 +65,16 @@ impl CommonParams {
         let ns2 = self.profile == Profile::Ns2;
         let by_profile = |bytes, packets| if ns2 { packets } else { bytes };
         let ms = Span::ms;
-        self.initial_window.get_or_insert(Size::Packets(if ns2 { 2 } else { 10 }));
+        let (initial, delay) = match self.profile {
+            Profile::Ns2 => (2, ms(100)),
+            Profile::Quic => (quic_initial_window(self.packet.0), ms(25)),
+            _ => (10, ms(40)),
+        };
+        self.initial_window.get_or_insert(Size::Packets(initial));
         self.initial_ssthresh.get_or_insert(self.receive_window);
         self.tick.get_or_insert(by_profile(ms(1), ms(10)));
         self.delayed_ack.get_or_insert(!ns2);
-        self.delayed_ack_timeout.get_or_insert(by_profile(ms(40), ms(100)));
+        self.delayed_ack_timeout.get_or_insert(delay);
         self.order_timeouts()?;
         if self.header.0 >= self.packet.0 {
             let text = format!("{} leaves no payload in a packet of {}", self.header, self.packet);
@@ -188,11 +193,15 @@ impl TcpParams {
     /// support.
     pub(super) fn validate(mut self) -> Result<TcpParams> {
         let ns2 = self.settings.profile == Profile::Ns2;
-        let sack = !ns2 && self.recovery == LossRecovery::Sack;
+        let quic = self.settings.profile == Profile::Quic;
+        let sack = !ns2 && !quic && self.recovery == LossRecovery::Sack;
         let bbr = matches!(self.control, ControlParams::Bbr(_) | ControlParams::Bbr3(_));
         let refuse = |what: &str, why: String| Err(Error::new(why).at(what));
         if ns2 && !matches!(self.control, ControlParams::Reno(_)) {
             return refuse("profile", format!("{} is not available in profile ns2", self.name));
+        }
+        if quic && !self.has_quic() {
+            return refuse("profile", format!("{} is not available in profile quic", self.name));
         }
         if self.settings.profile == Profile::Linux && !sack {
             let text = format!("{} has no SACK, which Linux has; use reno", self.name);
@@ -208,7 +217,7 @@ impl TcpParams {
         {
             return refuse("alpha", format!("{} is above beta, {}", v.alpha, v.beta));
         }
-        let pacing = *self.settings.pacing.get_or_insert(sets_rate);
+        let pacing = *self.settings.pacing.get_or_insert(sets_rate || quic);
         if pacing && ns2 {
             return refuse("pacing", "not available in profile ns2; use profile rfc".into());
         }
@@ -217,8 +226,10 @@ impl TcpParams {
                 format!("not supported by {} in this profile; use sack in profile rfc", self.name);
             return refuse("prr", text);
         }
-        if self.settings.linux_acks && ns2 {
-            return refuse("linux_acks", "not available in profile ns2; use profile rfc".into());
+        if self.settings.linux_acks && (ns2 || quic) {
+            let profile = if quic { "quic" } else { "ns2" };
+            let text = format!("not available in profile {profile}; use profile rfc");
+            return refuse("linux_acks", text);
         }
         if self.settings.rack && !sack {
             let text =
@@ -237,10 +248,20 @@ impl TcpParams {
         Ok(self)
     }
 
+    /// True if the profile `quic` has the congestion control.
+    fn has_quic(&self) -> bool {
+        let known = matches!(
+            self.control,
+            ControlParams::Reno(_) | ControlParams::Cubic(_) | ControlParams::Bbr(_)
+        );
+        known && self.recovery != LossRecovery::Tahoe
+    }
+
     /// Resolve the ECN parameters, and reject those that the congestion control does not support.
     fn resolve_ecn(&mut self) -> Result<()> {
         let refuse = |what: &str, why: String| Err(Error::new(why).at(what));
         let ns2 = self.settings.profile == Profile::Ns2;
+        let quic = self.settings.profile == Profile::Quic;
         let prague = matches!(self.control, ControlParams::Prague(_));
         let dctcp = matches!(self.control, ControlParams::Dctcp(_));
         // Both work only with ECN.
@@ -265,11 +286,15 @@ impl TcpParams {
         let usual = match &self.control {
             ControlParams::Prague(_) => EcnFeedback::Accurate,
             ControlParams::Dctcp(_) => EcnFeedback::Rfc8257,
+            _ if quic => EcnFeedback::Accurate,
             _ => EcnFeedback::Rfc3168,
         };
         let feedback = *self.settings.ecn_feedback.get_or_insert(usual);
         if prague && feedback != EcnFeedback::Accurate {
             return refuse("ecn_feedback", "prague requires accurate feedback".into());
+        }
+        if quic && feedback != EcnFeedback::Accurate {
+            return refuse("ecn_feedback", "profile quic has only accurate feedback".into());
         }
         if ns2 && feedback != EcnFeedback::Rfc3168 {
             let text = "not available in profile ns2; use profile rfc";
@@ -289,6 +314,13 @@ impl TcpParams {
         rows.extend(self.control.table());
         rows
     }
+}
+
+/// Initial window of QUIC in packets of `packet` bytes: at most 14,720 bytes of UDP payload, but
+/// two packets (RFC 9002 §7.2).
+fn quic_initial_window(packet: u64) -> u64 {
+    let datagram = packet.saturating_sub(28).max(1);
+    (14_720 / datagram).clamp(2, 10)
 }
 
 /// Unwrap a value that [`parse`] has resolved.

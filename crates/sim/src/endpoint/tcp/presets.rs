@@ -1,10 +1,11 @@
-//! Profile `linux`: its settings, and the names `linux_*`, which are aliases.
+//! Settings of the profiles `linux` and `quic`, and the names `linux_*`, which are aliases.
 
 use super::params::{CommonParams, Profile};
 use super::registry::TCPS;
 use crate::endpoint::cc::ControlParams;
 use sojourn_aqm::error::Result;
 use sojourn_aqm::params::{ParamRows, Params, Setting};
+use sojourn_aqm::units::Bytes;
 
 /// Parameters with their values.
 pub(super) type Values = [(&'static str, &'static str)];
@@ -27,6 +28,10 @@ const LINUX: &Values = &[
     ("abc_limit", "2"),
     ("linux_acks", "true"),
 ];
+
+/// Header in the profile `quic`: IPv4 and UDP 28, short header with connection id 11, STREAM frame
+/// 7, AEAD tag 16.
+const QUIC_HEADER: Bytes = Bytes(62);
 
 /// Returns the settings of Linux that depend on the congestion control. Those that set their own
 /// rate have no PRR, there as here.
@@ -51,6 +56,9 @@ fn settings_of(
 /// Sets the parameters to the defaults of `profile`; they are those of `rfc` before.
 pub(super) fn apply(profile: Profile, common: &mut CommonParams, control: &mut ControlParams) {
     common.profile = profile;
+    if profile == Profile::Quic {
+        common.header = QUIC_HEADER;
+    }
     if profile != Profile::Linux {
         return;
     }

@@ -122,6 +122,14 @@ impl Ranges {
         }
     }
 
+    /// Remove the lowest ranges, so that at most `count` are left.
+    pub fn keep_last(&mut self, count: usize) {
+        while self.list.len() > count {
+            let removed = self.list.pop_front();
+            self.covered -= removed.map_or(0, |(start, end)| end - start);
+        }
+    }
+
     /// Number of covered sequence numbers below `seq`; searched from the nearer end.
     pub fn covered_below(&self, seq: u64) -> u64 {
         let cut = self.first_ending_above(seq);
@@ -182,7 +190,12 @@ mod tests {
         r.remove_below(15);
         assert_eq!((r.covered(), r.end(), r.gap_at(15)), (15, Some(40), (20, 30)));
         assert_eq!(r.start(), Some(15));
-        r.remove_below(40);
+        r.insert(50, 60);
+        r.keep_last(2);
+        assert_eq!((r.covered(), r.start()), (20, Some(30)));
+        r.keep_last(1);
+        assert_eq!((r.covered(), r.start()), (10, Some(50)));
+        r.remove_below(60);
         assert_eq!((r.covered(), r.start(), r.end()), (0, None, None));
     }
 

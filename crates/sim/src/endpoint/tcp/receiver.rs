@@ -1,12 +1,15 @@
 //! TCP receiver: immediate or delayed cumulative acks, SACK blocks, and ECN echo.
 //!
-//! Shared by both profiles, which differ in one case; see [`Receiver::on_segment`].
+//! Shared by all profiles. `rfc` and `ns2` differ in one case, see [`Receiver::on_segment`]; the
+//! acks of `quic` are in `receiver/quic_acks.rs`.
 
 mod linux_acks;
 mod linux_compression;
 mod linux_window;
+mod quic_acks;
 
 use self::linux_acks::LinuxAcks;
+use self::quic_acks::QuicAcks;
 use super::jiffies::TimerClock;
 use super::params::{EcnFeedback, LossRecovery, Profile, TcpParams, resolved};
 use super::ranges::Ranges;
@@ -55,6 +58,10 @@ pub struct Receiver {
     duplicate: (u64, u64),
     /// State of `linux_acks`.
     linux: Option<Box<LinuxAcks>>,
+    /// State of the profile `quic`.
+    quic: Option<Box<QuicAcks>>,
+    /// True if neither of these two is used.
+    plain: bool,
     /// Last ack: written in place and returned by reference, because it is large. Its count of
     /// marked packets is that of the connection so far.
     last: Ack,
@@ -70,6 +77,8 @@ impl Receiver {
         let ns2 = s.profile == Profile::Ns2;
         let linux_acks = s.linux_acks && resolved(s.delayed_ack);
         let ack_bytes = u16::try_from(s.header_bytes()).expect("header is at most 1,000 bytes");
+        let quic = s.profile == Profile::Quic;
+        let delay = resolved(s.delayed_ack).then(|| resolved(s.delayed_ack_timeout));
         Receiver {
             next: 0,
             held: Ranges::default(),
@@ -79,7 +88,7 @@ impl Receiver {
             echo: false,
             marked: false,
             answered: false,
-            sack: params.recovery == LossRecovery::Sack,
+            sack: params.recovery == LossRecovery::Sack && !quic,
             ns2,
             feedback: resolved(s.ecn_feedback),
             acks_before: resolved(s.ecn_feedback) == EcnFeedback::Rfc8257 || s.linux_acks,
@@ -87,10 +96,12 @@ impl Receiver {
             ack_bytes,
             unit: if ns2 { s.payload() } else { 1 },
             clock: TimerClock::new(s, rng),
-            delay: resolved(s.delayed_ack).then(|| resolved(s.delayed_ack_timeout)),
-            reports_duplicates: s.dsack && params.recovery == LossRecovery::Sack,
+            delay,
+            reports_duplicates: s.dsack && params.recovery == LossRecovery::Sack && !quic,
             duplicate: (0, 0),
             linux: linux_acks.then(|| Box::new(LinuxAcks::new(resolved(s.delayed_ack_timeout)))),
+            quic: quic.then(|| Box::new(QuicAcks::new(delay))),
+            plain: !linux_acks && !quic,
             last: Ack { wire: ack_bytes, ..Ack::default() },
             before: 0,
         }
@@ -107,6 +118,9 @@ impl Receiver {
         (self.last.ack, self.last.echo, self.duplicate) = (0, 0, (0, 0));
         if let Some(linux) = &mut self.linux {
             linux.reset();
+        }
+        if let Some(quic) = &mut self.quic {
+            quic.reset();
         }
     }
 
@@ -181,7 +195,10 @@ impl Receiver {
         }
         let accurate = self.feedback == EcnFeedback::Accurate;
         let changed = accurate && !seg.syn && self.count_mark(ce && seg.ect);
-        if self.linux.is_some() {
+        if !self.plain {
+            if self.quic.is_some() {
+                return self.acknowledge_as_quic(now, seg, ce && seg.ect);
+            }
             let at_once = seg.syn || changed;
             return self.acknowledge_as_linux(now, seg, in_order, whole, at_once);
         }
@@ -229,6 +246,10 @@ impl Receiver {
 
     #[cold]
     fn send_delayed_ack(&mut self) -> &Ack {
+        if self.quic.is_some() {
+            self.write_quic_ack(self.due, false);
+            return &self.last;
+        }
         if let Some(linux) = &mut self.linux
             && !linux.on_ack()
         {
