@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
-.PHONY: demo test check bench bench-live bench-emulate bench-sweep bench-custom kernel-tcp gen validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-random studies papers papers-full papers-live scorecards notebooks recommendations coverage faults fuzz fuzz-files mutants mutants-python additions kill instructions instructions-links wheel wheel-pgo bench-pgo package audit build dev release clean
+.PHONY: demo test check bench bench-live bench-emulate bench-sweep bench-custom kernel-tcp gen validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-quic validate-random studies papers papers-full papers-live scorecards notebooks recommendations coverage faults fuzz fuzz-files mutants mutants-python additions kill instructions instructions-links wheel wheel-pgo bench-pgo package audit build dev release clean
 
 demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
@@ -69,6 +69,9 @@ validate-senders: release  ## minutes: senders of Linux and ours compared, writt
 
 validate-random: release  ## 17 minutes, as root: random scenarios on the kernel's TCP; SEED=..., N=60
 	$(BIN)/python -m validation.random $(if $(SEED),--seed $(SEED)) $(if $(N),--n $(N))
+
+validate-quic: dev  ## minutes: quinn in virtual time compared with profile quic, written to docs/validation-quic.md
+	$(BIN)/python -m validation.quic
 
 studies: release  ## minutes: the studies, written to docs/fairness.md and docs/home-line.md
 	$(BIN)/python -m studies.fairness
