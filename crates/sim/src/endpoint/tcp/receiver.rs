@@ -223,6 +223,7 @@ impl Receiver {
     fn note_duplicate(&mut self, seg: &Segment, end: u64) {
         if self.reports_duplicates && !seg.syn {
             self.duplicate = (seg.seq, end);
+            self.last.blocks = self.last.blocks.max(1); // so that the next ack writes its blocks
         }
     }
 
@@ -304,7 +305,7 @@ impl Receiver {
         let ack = &mut self.last;
         (ack.ack, ack.ece, ack.syn) = (self.next, self.echo, syn);
         // Without blocks now and in the last ack, nothing changes.
-        if self.recents | ack.blocks > 0 || self.duplicate.1 > 0 {
+        if self.recents | ack.blocks > 0 {
             self.write_blocks();
         }
         &self.last

@@ -174,3 +174,34 @@ fn echoed_bytes_equal_marked_bytes_for_random_marks() {
         assert_eq!(echoed, marked);
     }
 }
+
+/// RFC 2883: the first block is the duplicate, the second the data around it.
+#[test]
+fn a_duplicate_is_reported_once() {
+    let settings = [("rack", Flag(true)), ("dsack", Flag(true)), ("delayed_ack", Flag(false))];
+    let mut r = Receiver::new(&parse("sack", settings).unwrap(), &mut HalfTick);
+    let mut take = |seq| blocks(*r.on_segment(Time::ZERO, &at(seq), false).unwrap());
+    assert_eq!(take(0), (1, vec![], 40));
+    assert_eq!(take(1), (2, vec![], 40));
+    assert_eq!(take(1), (2, vec![(1, 2)], 48), "below the cumulative ack");
+    assert_eq!(take(2), (3, vec![], 40), "once");
+    assert_eq!(take(5), (3, vec![(5, 6)], 48));
+    assert_eq!(take(5), (3, vec![(5, 6), (5, 6)], 56), "out of order");
+    assert_eq!(take(7), (3, vec![(7, 8), (5, 6)], 56));
+    assert_eq!(take(3), (4, vec![(7, 8), (5, 6)], 56));
+}
+
+/// RFC 7323 §4.3: the echo is the timestamp of the first segment that an ack is for.
+#[test]
+fn the_echo_is_of_the_segment_that_advanced_the_ack() {
+    let mut r = Receiver::new(&parse("sack", []).unwrap(), &mut HalfTick);
+    let mut take = |seq, timestamp| {
+        let seg = Segment { seq, len: u32::from(seq > 0), timestamp, syn: seq == 0, ..at(1) };
+        r.on_segment(Time::ZERO, &seg, false).map(|ack| ack.echo)
+    };
+    assert_eq!(take(0, 10), Some(10));
+    assert_eq!(take(1, 20), None, "delayed");
+    assert_eq!(take(2, 30), Some(20), "the earlier of two");
+    assert_eq!(take(4, 40), Some(20), "out of order");
+    assert_eq!(take(3, 50), Some(50), "fills the gap");
+}
