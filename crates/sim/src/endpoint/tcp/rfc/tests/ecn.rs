@@ -87,3 +87,23 @@ fn a_control_is_told_the_marked_bytes() {
     t.receive(200, echo(2_001), &[]);
     assert_eq!(marked(&mut t), Some((2_000, 2_000)));
 }
+
+/// RFC 3168 §6.1.1.1: a SYN that is sent again may ask for no ECN, as in Linux.
+#[test]
+fn with_fallback_a_lost_syn_ends_ecn_for_the_connection() {
+    for (fallback, ect) in [("true", false), ("false", true)] {
+        let settings = [("ecn", "true"), ("rack", "true"), ("ecn_fallback", fallback)];
+        let mut t = Test::opened("sack", &settings);
+        t.timer(1_000);
+        t.ack(1_100, 1, &[]);
+        t.out.clear();
+        t.write(1_100, 1_000);
+        assert_eq!(t.out[0].ect, ect, "{fallback}");
+        // The next connection asks again.
+        t.sender.open(at(2_000), &mut t.out);
+        t.ack(2_100, 1, &[]);
+        t.out.clear();
+        t.write(2_100, 1_000);
+        assert!(t.out[0].ect);
+    }
+}
