@@ -73,6 +73,7 @@ pub use vegas::{Vegas, VegasParams};
 pub use veno::{Veno, VenoParams};
 pub use westwood::{Westwood, WestwoodParams};
 pub use yeah::{Yeah, YeahParams};
+pub(crate) use window_usage::WindowUsage;
 
 use crate::endpoint::common_params::CommonParams;
 use sojourn_aqm::random::Random;
@@ -103,7 +104,7 @@ pub struct NewDataAck {
     pub at: Time,
     /// Payload bytes newly acknowledged.
     pub bytes: u64,
-    /// Bytes outstanding before the ack.
+    /// Bytes outstanding before the ack; in the profile of Linux, at most in this round trip.
     pub flight: u64,
     /// Round-trip time sample, if the ack gave one.
     pub rtt: Option<Span>,

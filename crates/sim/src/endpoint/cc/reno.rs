@@ -76,6 +76,9 @@ impl CongestionControl for Reno {
     }
 
     fn on_ack(&mut self, window: &mut Window, acked: &NewDataAck) {
+        if self.variant == RenoVariant::Linux && !acked.window_was_full(window) {
+            return;
+        }
         if window.cwnd < window.ssthresh {
             // After a timeout, one ack can cover much data that was never lost (RFC 3465 §2.3).
             let limit = if acked.after_timeout { 1 } else { self.limit() };
@@ -186,5 +189,18 @@ mod tests {
         assert_eq!(left(1_000, CongestionSignal::Mark), 2_000, "never below two segments");
         let mut plain = Reno::with_params(1);
         assert_eq!(plain.on_congestion(Time::ZERO, &w, 20_001, CongestionSignal::Mark), 10_000);
+    }
+
+    /// Linux, `tcp_is_cwnd_limited`.
+    #[test]
+    fn in_linux_a_window_that_was_not_full_stays() {
+        for (variant, cwnd) in [(RenoVariant::Rfc, 11_000), (RenoVariant::Linux, 10_000)] {
+            let mut reno = Reno { variant, ..Reno::with_params(1) };
+            let mut w = Window { cwnd: 10_000, ssthresh: u64::MAX, mss: 1_000 };
+            reno.on_ack(&mut w, &NewDataAck { flight: 5_000, ..acked(1_000) });
+            assert_eq!(w.cwnd, cwnd, "half full");
+            reno.on_ack(&mut w, &NewDataAck { flight: 6_000, ..acked(1_000) });
+            assert_eq!(w.cwnd, cwnd + 1_000, "more than half full in slow start");
+        }
     }
 }

@@ -8,7 +8,7 @@ use super::Window;
 
 /// Use of the window since the last round trip began.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct WindowUsage {
+pub(crate) struct WindowUsage {
     /// True if the window was full.
     full: bool,
     /// Largest number of bytes in flight, unless the window was full.
@@ -24,6 +24,12 @@ impl WindowUsage {
         if full || una >= self.until || !self.full && flight > self.most {
             *self = WindowUsage { full, most: flight, until: next };
         }
+    }
+
+    /// Returns the largest number of bytes in flight in this round trip: the window if it was full.
+    pub fn most_in_flight(&self, window: &Window) -> u64 {
+        let not_full = window.cwnd.saturating_sub(window.mss + 1);
+        if self.full { window.cwnd } else { self.most.min(not_full) }
     }
 
     /// True if the window was full; in slow start, half full.
@@ -51,6 +57,18 @@ mod tests {
         assert!(usage.allows_growth(&window(1)), "one byte before the end");
         usage.update(false, 10_001, 19_001, 9_000);
         assert!(!usage.allows_growth(&window(1)), "not full in the next one");
+    }
+
+    #[test]
+    fn a_window_that_was_not_full_has_room_for_a_segment() {
+        let mut usage = WindowUsage::default();
+        usage.update(true, 1, 10_001, 9_500);
+        assert_eq!(usage.most_in_flight(&window(1)), 10_000);
+        for (flight, most) in [(6_000, 6_000), (9_500, 8_999)] {
+            let mut usage = WindowUsage::default();
+            usage.update(false, 1, 10_001, flight);
+            assert_eq!(usage.most_in_flight(&window(1)), most);
+        }
     }
 
     #[test]

@@ -295,7 +295,7 @@ impl<C: CongestionControl> RfcSender<C> {
             self.state = RecoveryState::Open;
         }
         if !marked {
-            let srtt = self.rtt.srtt();
+            let (srtt, flight) = (self.rtt.srtt(), self.used_window(flight));
             let acked = NewDataAck { at: now, bytes, flight, rtt, srtt, after_timeout };
             self.control.on_ack(&mut self.window, &acked);
         }

@@ -21,6 +21,7 @@ use super::super::scoreboard::Scoreboard;
 use super::frto::Frto;
 use super::tlp::TailProbe;
 use super::undo::UndoState;
+use crate::endpoint::cc::WindowUsage;
 use reordering::ReorderingWindow;
 pub(super) use sender::timestamp;
 use sojourn_aqm::random::Random;
@@ -84,6 +85,8 @@ pub(super) struct RackState {
     pub probe: TailProbe,
     pub timer: TimerKind,
     pub clock: TimerClock,
+    /// Use of the window, if only a window that was full grows (Linux).
+    pub usage: Option<WindowUsage>,
     /// True if a connection asks for ECN, and if a SYN that is sent again does not.
     pub ecn: bool,
     pub ecn_fallback: bool,
@@ -139,7 +142,8 @@ impl RackState {
     pub fn new(s: &CommonParams, rng: &mut dyn Random) -> RackState {
         let clock = TimerClock::new(s, rng);
         let (ecn, ecn_fallback) = (s.ecn == Some(true), s.ecn_fallback);
-        let empty = RackState { clock, ecn, ecn_fallback, ..RackState::default() };
+        let usage = s.reduce_cwnd.then(WindowUsage::default);
+        let empty = RackState { clock, ecn, ecn_fallback, usage, ..RackState::default() };
         empty.with_parts(s.reordering_window, s.frto, s.tlp)
     }
 
@@ -157,7 +161,8 @@ impl RackState {
     /// Removes all entries.
     pub fn clear(&mut self) {
         let (clock, ecn, ecn_fallback) = (self.clock, self.ecn, self.ecn_fallback);
-        let empty = RackState { clock, ecn, ecn_fallback, ..RackState::default() };
+        let usage = self.usage.map(|_| WindowUsage::default());
+        let empty = RackState { clock, ecn, ecn_fallback, usage, ..RackState::default() };
         let empty = empty.with_parts(self.window.is_on(), self.frto.on, self.probe.on);
         let RackState { fresh, again, lost, .. } = std::mem::replace(self, empty);
         (self.fresh, self.again, self.lost) = (fresh, again, lost);

@@ -153,6 +153,20 @@ impl<C: CongestionControl> RfcSender<C> {
         if self.high_data > before {
             self.schedule_probe(now, false);
         }
+        let (flight, window) = (self.bytes_in_network(), self.window);
+        let full = flight + window.mss > window.cwnd;
+        let (una, next, sent) = (self.snd_una, self.snd_nxt, self.high_data > before);
+        let usage = self.rack.as_mut().and_then(|order| order.usage.as_mut());
+        if let Some(usage) = usage.filter(|_| full || sent) {
+            usage.update(full, una, next, flight);
+        }
+    }
+
+    /// Returns the bytes in flight that decide whether the window grows: `flight`, or in Linux the
+    /// most in this round trip.
+    pub(in super::super) fn used_window(&self, flight: u64) -> u64 {
+        let usage = self.rack.as_ref().and_then(|order| order.usage);
+        usage.map_or(flight, |usage| usage.most_in_flight(&self.window))
     }
 
     /// Calls `send` until it has nothing to send, the window is full or the pacer holds a segment.
