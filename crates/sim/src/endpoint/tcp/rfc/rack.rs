@@ -104,6 +104,10 @@ pub(super) struct Delivery {
     pub first_acked: Option<Time>,
     /// Transmission time of the first segment sent once that is selectively acknowledged.
     pub first_sacked: Option<Time>,
+    /// Transmission time of the last segment that is cumulatively acknowledged, if it was sent once.
+    pub last_acked: Option<Time>,
+    /// Echoed timestamp, with timestamps.
+    pub echo: Option<u32>,
     /// True if retransmitted data is cumulatively acknowledged.
     pub acked_retransmitted: bool,
     /// True if data sent once, before the last reduction, is delivered (`FLAG_ORIG_SACK_ACKED`).
@@ -244,6 +248,9 @@ impl RackState {
         let lost = lost.filter(|sent| from <= sent.start && sent.end <= to);
         for sent in lost.chain(fresh) {
             delivery.original |= sent.end <= recover;
+            if sent.end == una {
+                delivery.last_acked = Some(sent.at);
+            }
             delivery.reordered |= sent.end <= highest;
             let time = if sent.end <= una {
                 &mut delivery.first_acked
@@ -269,9 +276,17 @@ impl RackState {
         self.due
     }
 
-    /// Updates from cumulative ack `una` and SACK scoreboard `board`. Without `patience`, the
-    /// reordering window is 0.
-    pub fn on_ack(&mut self, now: Time, una: u64, board: &Scoreboard, patience: bool) {
+    /// Updates from an ack of everything below `una` that delivers `delivery`, with SACK scoreboard
+    /// `board`. Without `patience`, the reordering window is 0. As in Linux, a segment may take the
+    /// round-trip time of the last one that was acknowledged.
+    pub fn on_ack(
+        &mut self,
+        now: Time,
+        una: u64,
+        board: &Scoreboard,
+        patience: bool,
+        delivery: &Delivery,
+    ) {
         self.retransmitted.remove_below(una);
         let known = ReceivedData { una, board };
         if !self.lost.is_empty() {
@@ -283,13 +298,17 @@ impl RackState {
         let top = una.max(board.highest_sacked());
         let fresh = self.fresh.partition_point(|sent| sent.end <= top).checked_sub(1);
         let fresh = fresh.map(|i| self.fresh[i]).filter(|s| known.contains(s.start, s.end));
-        // After less than a round trip, it is the first transmission that was delivered (§6.2 step
-        // 2).
-        let again = self
-            .again
-            .iter()
-            .rev()
-            .find(|sent| known.contains(sent.start, sent.end) && now - sent.at >= self.min_rtt);
+        // After less than a round trip, or with an older timestamp, it is the first transmission
+        // that was delivered (§6.2 step 2).
+        let older = |at| {
+            let since = |echo: u32| echo.wrapping_sub(timestamp(at)).cast_signed();
+            delivery.echo.is_some_and(|echo| since(echo) < 0)
+        };
+        let is_again = |sent: &&SentRange| {
+            let arrived = known.contains(sent.start, sent.end);
+            arrived && now - sent.at >= self.min_rtt && !older(sent.at)
+        };
+        let again = self.again.iter().rev().find(is_again);
         for sent in fresh.iter().chain(again) {
             if sent.number >= self.settled {
                 (self.settled, self.rtt) = (sent.number + 1, now - sent.at);
@@ -297,6 +316,7 @@ impl RackState {
                 self.min_rtt = if first { self.rtt } else { self.min_rtt.min(self.rtt) };
             }
         }
+        self.rtt = delivery.last_acked.map_or(self.rtt, |sent| now - sent);
         let wait = self.window.wait(patience, self.min_rtt).map(|wait| self.rtt + wait);
         self.settle(now, known, wait);
     }

@@ -41,7 +41,7 @@ impl<C: CongestionControl> RfcSender<C> {
         let Some(order) = &mut self.rack else { return false };
         let reordered = dsack.is_some_and(|(_, end)| !order.probe.explains(end));
         order.window.on_ack(ack.ack, self.snd_nxt, reordered, self.rtt.srtt());
-        order.on_ack(now, ack.ack, &self.scoreboard, patience);
+        order.on_ack(now, ack.ack, &self.scoreboard, patience, &delivery);
         if self.rtt.is_per_ack() {
             self.take_rtt(now, ack, &delivery);
         }
@@ -50,7 +50,8 @@ impl<C: CongestionControl> RfcSender<C> {
 
     /// Returns the newly delivered data of an ack, and updates the scoreboard.
     fn take_delivery(&mut self, ack: &Ack) -> Delivery {
-        let mut delivery = Delivery::default();
+        let echo = self.timestamps.then_some(ack.echo);
+        let mut delivery = Delivery { echo, ..Delivery::default() };
         let Some(order) = &mut self.rack else { return delivery };
         let (una, recover, board) = (ack.ack, self.recover, &mut self.scoreboard);
         let highest = board.highest_sacked();

@@ -18,7 +18,7 @@ fn told_at(at: u64, board: &mut Scoreboard, order: &mut RackState, ack: u64, sac
     let mut blocks = [(0, 0); 3];
     blocks[..sacks.len()].copy_from_slice(sacks);
     board.update(&Ack { ack, sacks: blocks, blocks: sacks.len() as u8, ..Ack::default() });
-    order.on_ack(Time(at), ack, board, true);
+    order.on_ack(Time(at), ack, board, true, &Delivery::default());
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn the_reordering_window_delays_a_loss_by_a_quarter_of_the_least_round_trip() {
     assert_eq!((order.take_lost(), order.due()), (Some((1, 11)), Time::NEVER));
     // Without patience the next one is lost at once.
     board.update(&Ack { ack: 1, sacks: [(31, 41), (0, 0), (0, 0)], blocks: 1, ..Ack::default() });
-    order.on_ack(Time(104), 1, &board, false);
+    order.on_ack(Time(104), 1, &board, false, &Delivery::default());
     assert_eq!((order.take_lost(), order.due()), (Some((21, 31)), Time::NEVER));
 }
 
@@ -63,9 +63,9 @@ fn an_ack_of_nothing_new_is_no_round_trip() {
         (RackState::default().with_parts(true, false, false), Scoreboard::default());
     (0..5).for_each(|i| order.sent(Time(i), 1 + 10 * i, 11 + 10 * i, false));
     told(&mut board, &mut order, 1, &[(11, 21)]);
-    order.on_ack(Time(122), 1, &board, true);
+    order.on_ack(Time(122), 1, &board, true, &Delivery::default());
     assert_eq!((order.lost_bytes(), order.due()), (0, Time(123)), "as before");
-    order.on_ack(Time(123), 1, &board, true);
+    order.on_ack(Time(123), 1, &board, true, &Delivery::default());
     assert_eq!((order.lost_bytes(), order.due()), (10, Time::NEVER), "the window has ended");
 }
 
