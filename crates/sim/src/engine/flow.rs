@@ -106,6 +106,12 @@ pub struct TcpEndpoints {
     base: (SenderStats, u64),
 }
 
+/// Returns the flow hash of a connection from that of the connection before it: a new connection
+/// has new port numbers.
+fn hash_of_connection(before: u32, connection: u32) -> u32 {
+    cast::low32(random::mix(u64::from(before) << 32 | u64::from(connection)))
+}
+
 impl Flow {
     /// Create the `i`-th flow of the group `def`; its links have a total propagation delay of
     /// `of_links`.
@@ -293,6 +299,9 @@ impl Flow {
                 match action {
                     Some(AppAction::Open(amount)) => {
                         self.connection += 1;
+                        if self.connection > 1 {
+                            self.hash = hash_of_connection(self.hash, self.connection);
+                        }
                         tcp.open(now, amount, &mut out.segments);
                     }
                     Some(AppAction::Write(bytes)) => {

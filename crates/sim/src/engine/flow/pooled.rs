@@ -1,12 +1,11 @@
 //! Pooled flows of a session group: each carries one transfer after the other, on request.
 
-use super::{Endpoints, Flow, Outbox, TcpEndpoints};
+use super::{Endpoints, Flow, Outbox, TcpEndpoints, hash_of_connection};
 use crate::config::flows::FlowConfig;
 use crate::engine::application::App;
 use crate::engine::random_stream::random_stream;
 use crate::engine::transfer::OpenRequest;
 use crate::engine::transfer::Transfer;
-use sojourn_aqm::cast;
 use sojourn_aqm::random;
 use sojourn_aqm::units::{Span, Time};
 
@@ -52,9 +51,7 @@ impl Flow {
         let App::Pooled(transfer) = &mut tcp.app else { return };
         if !open.reuse_connection || self.connection == 0 {
             self.connection += 1;
-            // A new connection has new port numbers.
-            self.hash =
-                cast::low32(random::mix(u64::from(self.hash) << 32 | u64::from(self.connection)));
+            self.hash = hash_of_connection(self.hash, self.connection);
             tcp.receiver.reset();
             tcp.sender.open(now, &mut out.segments);
         }
