@@ -2,8 +2,9 @@
 //!
 //! **Source**: Linux 6.18 `net/ipv4/tcp_output.c` (`tcp_write_xmit`, `tcp_tso_autosize`): what the
 //! window allows is sent in bursts, each of at most half a window and of what a pacer would send in
-//! 1/1024 s, but of two segments if the window allows. The last segment of a burst has PSH, which
-//! receivers since Linux 6.6 acknowledge at once.
+//! 1/1024 s, but of two segments if the window allows. The last segment of a burst has PSH, and so
+//! has that of the data that the application has written (`tcp_push`). Receivers since Linux 6.6
+//! acknowledge it at once.
 
 use super::super::Segment;
 use super::RfcSender;
@@ -11,7 +12,8 @@ use crate::endpoint::cc::CongestionControl;
 use sojourn_aqm::cast;
 
 impl<C: CongestionControl> RfcSender<C> {
-    /// Set PSH on the last segment of each burst in `out`; single segments do not have it.
+    /// Sets PSH on the last segment of each burst in `out` and of the written data; other single
+    /// segments do not have it.
     #[cold]
     pub(super) fn set_push(&self, out: &mut [Segment]) {
         let most = self.burst();
@@ -25,6 +27,7 @@ impl<C: CongestionControl> RfcSender<C> {
                 out[i].push = run > 1;
                 run = 0;
             }
+            out[i].push |= !out[i].syn && end == self.write_end;
         }
     }
 

@@ -23,6 +23,16 @@ fn the_last_segment_of_each_burst_has_it() {
 }
 
 #[test]
+fn the_last_segment_of_a_write_has_it() {
+    let mut t = Test::new("sack", &[("linux_acks", "true")]);
+    t.write(100, 200);
+    assert_eq!((t.out.len(), pushed(&mut t)), (1, vec![0]));
+    t.write(101, 3_000);
+    assert_eq!(t.out.iter().map(|s| s.len).collect::<Vec<_>>(), [1_000; 3]);
+    assert_eq!(pushed(&mut t), [1, 2], "a burst of two, and the end of the write");
+}
+
+#[test]
 fn a_burst_is_at_most_half_a_window() {
     let mut t = Test::new("sack", &[("linux_acks", "true"), ("initial_window", "3p")]);
     t.write(100, 100_000);
