@@ -72,8 +72,8 @@ pub use scalable::{Scalable, ScalableParams};
 pub use vegas::{Vegas, VegasParams};
 pub use veno::{Veno, VenoParams};
 pub use westwood::{Westwood, WestwoodParams};
-pub use yeah::{Yeah, YeahParams};
 pub(crate) use window_usage::WindowUsage;
+pub use yeah::{Yeah, YeahParams};
 
 use crate::endpoint::common_params::CommonParams;
 use sojourn_aqm::random::Random;

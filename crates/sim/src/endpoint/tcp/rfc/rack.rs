@@ -104,7 +104,7 @@ pub(super) struct Delivery {
     pub first_acked: Option<Time>,
     /// Transmission time of the first segment sent once that is selectively acknowledged.
     pub first_sacked: Option<Time>,
-    /// Transmission time of the last segment that is cumulatively acknowledged, if it was sent once.
+    /// Transmission time of the segment that ends at the cumulative ack, if it was sent once.
     pub last_acked: Option<Time>,
     /// Echoed timestamp, with timestamps.
     pub echo: Option<u32>,
