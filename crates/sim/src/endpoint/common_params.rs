@@ -145,7 +145,7 @@ params! {
         tlp: bool = false, [], "", [];
         /// If true, timers of more than a tick expire at whole ticks of the clock of their host, up
         /// to one tick early, as in Linux; if false, they are exact. The phase of each clock is
-        /// drawn at random. The sender's need rack.
+        /// drawn at random. Senders need rack, receivers linux_acks.
         jiffies: bool = false, [], "", [];
         /// If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
         /// connection then goes without. No effect without rack.

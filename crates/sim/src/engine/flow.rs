@@ -202,7 +202,7 @@ impl Flow {
     }
 
     /// Time at which [`Flow::process_due`] is next due.
-    #[inline]
+    #[inline(always)]
     pub fn next_event_time(&self) -> Time {
         let inbox = self.inbox.front().map_or(Time::NEVER, |i| i.0);
         match &self.ends {

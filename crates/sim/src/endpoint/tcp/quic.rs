@@ -262,6 +262,7 @@ impl QuicSender {
     }
 
     /// See [`super::Tcp::next_timer`].
+    #[inline(never)] // keeps the other senders' path short
     pub fn timer(&self) -> Time {
         let pacer = self.pacer.as_ref().map_or(Time::NEVER, QuicPacer::release_time);
         self.loss_timer().min(pacer).min(self.control.release_time())

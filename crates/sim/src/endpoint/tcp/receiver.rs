@@ -101,7 +101,7 @@ impl Receiver {
             duplicate: (0, 0),
             linux: linux_acks.then(|| Box::new(LinuxAcks::new(resolved(s.delayed_ack_timeout)))),
             quic: quic.then(|| Box::new(QuicAcks::new(delay))),
-            plain: !linux_acks && !quic,
+            plain: !linux_acks && !quic && !s.timestamps,
             last: Ack { wire: ack_bytes, ..Ack::default() },
             before: 0,
         }
@@ -170,11 +170,6 @@ impl Receiver {
             self.marked |= ce && seg.ect;
             self.answered |= seg.cwr;
         }
-        // RFC 7323 §4.3: the timestamp of the segment that an ack is for.
-        if seg.timestamp > 0 && seg.seq <= self.last.ack {
-            let newer = seg.timestamp.wrapping_sub(self.last.echo).cast_signed() >= 0;
-            self.last.echo = if newer { seg.timestamp } else { self.last.echo };
-        }
         let end = seg.seq + if seg.syn { 1 } else { u64::from(seg.len) };
         let in_order = seg.seq <= self.next && end > self.next;
         let whole = self.held.is_empty();
@@ -199,8 +194,11 @@ impl Receiver {
             if self.quic.is_some() {
                 return self.acknowledge_as_quic(now, seg, ce && seg.ect);
             }
-            let at_once = seg.syn || changed;
-            return self.acknowledge_as_linux(now, seg, in_order, whole, at_once);
+            self.note_timestamp(seg);
+            if self.linux.is_some() {
+                let at_once = seg.syn || changed;
+                return self.acknowledge_as_linux(now, seg, in_order, whole, at_once);
+            }
         }
         let delayable = || {
             let again = || self.ns2 && end == self.next;
@@ -208,13 +206,21 @@ impl Receiver {
         };
         match self.delay {
             Some(delay) if self.due == Time::NEVER && delayable() => {
-                self.due = self.clock.after(now, delay);
+                self.due = now + delay;
                 None
             }
             _ => {
                 self.due = Time::NEVER;
                 Some(self.write_ack(seg.syn))
             }
+        }
+    }
+
+    /// Notes the timestamp of a segment that an ack will be for (RFC 7323 §4.3).
+    fn note_timestamp(&mut self, seg: &Segment) {
+        let newer = seg.timestamp.wrapping_sub(self.last.echo).cast_signed() >= 0;
+        if newer && seg.seq <= self.last.ack {
+            self.last.echo = seg.timestamp;
         }
     }
 

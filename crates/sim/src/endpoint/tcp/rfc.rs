@@ -369,9 +369,9 @@ impl<C: CongestionControl> RfcSender<C> {
         self.cwr &= !cwr;
         #[expect(clippy::cast_possible_truncation, reason = "at most the payload of 65,535 bytes")]
         let (len, wire_bytes) = (len as u32, (len as u32 + self.header_bytes) as u16);
+        let (retransmission, push) = (again, false);
         let timestamp = if self.timestamps { timestamp(now) } else { 0 };
-        let bits = Segment { syn, cwr, retransmission: again, ect, ..Segment::default() };
-        out.push(Segment { seq, len, wire_bytes, timestamp, ..bits });
+        out.push(Segment { seq, len, wire_bytes, timestamp, syn, cwr, retransmission, push, ect });
         self.stats.sent_packets += 1;
         let end = if syn { 1 } else { seq + u64::from(len) };
         if C::HOOKED && !syn {
@@ -420,7 +420,7 @@ impl<C: CongestionControl> RfcSender<C> {
     #[inline]
     pub(super) fn rto_end(&self, now: Time) -> Time {
         let rto = self.rtt.rto();
-        self.rack.as_ref().map_or(now + rto, |order| order.clock.after(now, rto))
+        if let Some(order) = &self.rack { order.clock.after(now, rto) } else { now + rto }
     }
 
     /// Current retransmission timeout.

@@ -26,6 +26,7 @@ struct NewlyAcked {
 
 impl QuicSender {
     /// See [`super::super::Tcp::on_ack`].
+    #[inline(never)]
     pub fn on_ack(&mut self, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
         debug_assert!(ack.ack <= self.packets.next(), "ack of a packet that was never sent");
         let newly = self.acknowledge(now, ack);
@@ -179,6 +180,7 @@ impl QuicSender {
     }
 
     /// See [`super::super::Tcp::on_timer`] (A.9).
+    #[inline(never)]
     pub fn on_timer(&mut self, now: Time, out: &mut Vec<Segment>) {
         if self.loss_timer() <= now {
             if self.loss_time <= now {

@@ -194,7 +194,8 @@ fn a_duplicate_is_reported_once() {
 /// RFC 7323 §4.3: the echo is the timestamp of the first segment that an ack is for.
 #[test]
 fn the_echo_is_of_the_segment_that_advanced_the_ack() {
-    let mut r = Receiver::new(&parse("sack", []).unwrap(), &mut HalfTick);
+    let settings = [("rack", Flag(true)), ("timestamps", Flag(true))];
+    let mut r = Receiver::new(&parse("sack", settings).unwrap(), &mut HalfTick);
     let mut take = |seq, timestamp| {
         let seg = Segment { seq, len: u32::from(seq > 0), timestamp, syn: seq == 0, ..at(1) };
         r.on_segment(Time::ZERO, &seg, false).map(|ack| ack.echo)

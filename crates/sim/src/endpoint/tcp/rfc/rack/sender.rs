@@ -28,6 +28,7 @@ fn duplicate_data(ack: &Ack) -> Option<(u64, u64)> {
 impl<C: CongestionControl> RfcSender<C> {
     /// Updates scoreboard and RACK from an ack, before the cumulative ack is taken over; `marked`
     /// is true if the ack reports a mark. Returns true if it has new SACK information.
+    #[inline(never)]
     pub(in super::super) fn rack_on_ack(&mut self, now: Time, ack: &Ack, marked: bool) -> bool {
         if ack.ack < self.snd_una {
             return false;
@@ -91,6 +92,7 @@ impl<C: CongestionControl> RfcSender<C> {
 
     /// Starts recovery if a segment is lost. If one may only be late, sets the timer. After a
     /// timeout the loss of a retransmission is a new congestion signal (RFC 5681 §4.3).
+    #[inline(never)]
     pub(in super::super) fn rack_recover(&mut self, now: Time, out: &mut Vec<Segment>) {
         let Some(order) = &mut self.rack else { return };
         let restarts = std::mem::take(&mut order.restarts_timer);
