@@ -220,7 +220,7 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     jiffies: bool | None = None
     """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
     one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
-    random. The sender's need rack. Flag; default false, in the profile linux true.
+    random. Senders need rack, receivers linux_acks. Flag; default false, in the profile linux true.
     """
 
     ecn_fallback: bool | None = None
