@@ -161,10 +161,10 @@ impl<A: Algorithm> Linux<A> {
         let result = f(&mut self.algorithm, &mut after);
         self.cnt = after.cnt;
         if after.cwnd != before.cwnd {
-            window.cwnd = after.cwnd * window.mss;
+            window.cwnd = after.cwnd.saturating_mul(window.mss);
         }
         if after.ssthresh != before.ssthresh {
-            window.ssthresh = after.ssthresh * window.mss;
+            window.ssthresh = after.ssthresh.saturating_mul(window.mss);
         }
         result
     }
@@ -287,7 +287,7 @@ impl<A: Algorithm> CongestionControl for Linux<A> {
     ) -> u64 {
         let w = Segments::of(&Window { cwnd: flight, ..*window }, self.cnt);
         let at = now.0 / 1_000_000;
-        let ssthresh = self.algorithm.ssthresh(&w, cause, at).max(2) * window.mss;
+        let ssthresh = self.algorithm.ssthresh(&w, cause, at).max(2).saturating_mul(window.mss);
         let state = match cause {
             CongestionSignal::Loss => State::Recovery,
             CongestionSignal::Mark => State::Cwr,

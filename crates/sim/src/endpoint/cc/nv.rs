@@ -127,7 +127,7 @@ impl Nv {
             rtt
         };
         self.last_rtt = mean;
-        self.max_rate = self.max_rate.max(ack.delivered * 80_000 / mean.max(1));
+        self.max_rate = self.max_rate.max(ack.delivered.saturating_mul(80_000) / mean.max(1));
         self.eval_calls = (self.eval_calls + 1).min(255);
         self.min_rtt = self.min_rtt.min(mean);
         self.min_rtt_new = self.min_rtt_new.min(mean);

@@ -99,9 +99,9 @@ impl Algorithm for Veno {
         if !ack.full {
             return;
         }
-        // Without a sample since, the kernel divides by 2^31 - 1 µs.
-        let rtt = self.min_rtt.min(0x7fff_ffff);
-        self.diff = 2 * w.cwnd - 2 * w.cwnd * self.base_rtt / rtt;
+        // Without a sample, the kernel has 2^31 - 1 µs.
+        let [base, rtt] = [self.base_rtt, self.min_rtt].map(|rtt| rtt.min(0x7fff_ffff));
+        self.diff = (2 * w.cwnd).saturating_sub((2 * w.cwnd).saturating_mul(base) / rtt);
         let left = w.slow_start_if_below(acked);
         if left > 0 {
             if self.is_uncongested() {

@@ -96,7 +96,7 @@ impl Westwood {
 
     /// Segments that the estimated bandwidth delivers in the shortest round-trip time.
     fn bandwidth_delay(&self) -> u64 {
-        (self.bw_est * self.rtt_min / self.mss).max(2)
+        (self.bw_est.saturating_mul(self.rtt_min) / self.mss).max(2)
     }
 }
 

@@ -81,8 +81,8 @@ impl Yeah {
     /// Chooses the mode after a round trip, and removes packets from a long queue.
     fn choose_mode(&mut self, w: &mut Segments) {
         let YeahParams { alpha, gamma, epsilon, phy, zeta, .. } = self.params;
-        let delay = self.min_rtt - self.base_rtt;
-        let queue = w.cwnd * delay / self.min_rtt;
+        let delay = self.min_rtt.saturating_sub(self.base_rtt);
+        let queue = w.cwnd.saturating_mul(delay) / self.min_rtt;
         if queue > alpha || delay > self.base_rtt / phy {
             if queue > alpha && w.cwnd > self.reno_count {
                 let less = (queue / gamma).min(w.cwnd >> epsilon);
