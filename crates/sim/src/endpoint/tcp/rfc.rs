@@ -309,9 +309,10 @@ impl<C: CongestionControl> RfcSender<C> {
 
     #[inline(always)]
     fn send_inlined(&mut self, now: Time, out: &mut Vec<Segment>) {
+        let first = out.len();
         self.send_allowed(now, out);
         if self.sets_push {
-            self.set_push(out);
+            self.set_push(&mut out[first..]);
         }
     }
 
