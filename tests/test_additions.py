@@ -61,35 +61,15 @@ ENTRIES = {
     "control": [
         (f"{SIM}/endpoint/cc/mod.rs", "mod dispatch;\n", "mod gentle;\n"),
         (f"{SIM}/endpoint/cc/mod.rs", "pub use hystart::HyStart;\n", "pub use gentle::Gentle;\n"),
-        (f"{SIM}/endpoint/cc/dispatch.rs", "DctcpParams, ", "Gentle, "),
-        (f"{SIM}/endpoint/cc/dispatch.rs", "    Cubic(CubicParams),\n",
-         "    /// [`Gentle`].\n    Gentle,\n"),
-        *(
-            (f"{SIM}/endpoint/cc/dispatch.rs", f"            ControlParams::Cubic(p) => {call},\n",
-             f"            ControlParams::Gentle => {none},\n")
-            for call, none in (
-                ("p.set(name, value)", "sojourn_aqm::params::Nothing.set(name, value)"),
-                ("p.check()", "sojourn_aqm::params::Nothing.check()"),
-                ("p.assign(name, value)", "sojourn_aqm::params::Nothing.assign(name, value)"),
-                ("p.table()", "sojourn_aqm::params::Nothing.table()"),
-            )
-        ),
-        (f"{SIM}/endpoint/cc/dispatch.rs", "    Cubic(Cubic),\n",
-         "    /// Of the test.\n    Gentle(Gentle),\n"),
-        (f"{SIM}/endpoint/cc/dispatch.rs",
-         "            ControlAlgorithm::Cubic($control) => $call,\n",
-         "            ControlAlgorithm::Gentle($control) => $call,\n"),
-        (f"{SIM}/endpoint/cc/dispatch.rs",
-         "            ControlParams::Cubic(_) => "
-         "ControlAlgorithm::Cubic(Cubic::new(control, common, rng)),\n",
-         "            ControlParams::Gentle => "
-         "ControlAlgorithm::Gentle(Gentle::new(control, common, rng)),\n"),
+        (f"{SIM}/endpoint/cc/dispatch.rs", "    Cubic: Cubic, CubicParams;\n",
+         "    /// Of the test.\n    Gentle: Gentle, sojourn_aqm::params::Nothing;\n"),
         (f"{SIM}/endpoint/tcp/registry.rs",
          "        control: || ControlParams::Dctcp(DctcpParams::default()),\n    },\n",
          '    TcpEntry {\n        name: "gentle",\n        aliases: &[],\n'
          '        about: "gives up a quarter of the window",\n'
          '        source: "tests/test_additions.py",\n'
-         "        recovery: LossRecovery::Sack,\n        control: || ControlParams::Gentle,\n"
+         "        recovery: LossRecovery::Sack,\n        control: || ControlParams::Gentle("
+         "sojourn_aqm::params::Nothing),\n"
          "    },\n"),
     ],
     "source": [

@@ -32,7 +32,8 @@ def overload(qdisc: str, seed: int) -> dict[str, Any]:
         "flows": [
             {"name": "flood", "count": 3, "path": ["l"], "source": flood},
             {"name": "few", "path": ["l"], "source": {"name": "cbr", "rate": "20kbit"}},
-            {"name": "web", "count": 2, "path": ["l"], "rtt": "40ms", "source": web},
+            {"name": "web", "count": 2, "path": ["l"], "rtt": "40ms", "source": web,
+             "tcp": "newreno"},
         ],
     }  # fmt: skip
 

@@ -184,8 +184,8 @@ def test_the_pages_and_classes_are_those_of_the_tables() -> None:
 
 
 def test_every_scenario_of_the_page_runs() -> None:
-    """The shortest, the same with all defaults, which is what it means, and the one of all keys."""
-    shortest, whole, every = blocks("toml", "docs/scenario.md")
+    """The shortest, the same with all defaults, the one of all keys, and a flow of QUIC."""
+    shortest, whole, every, quic = blocks("toml", "docs/scenario.md")
     assert canonical(tomllib.loads(shortest)) == tomllib.loads(whole)
     assert canonical(tomllib.loads(whole)) == tomllib.loads(whole)
     assert tomllib.loads(every) == WHOLE
@@ -193,6 +193,9 @@ def test_every_scenario_of_the_page_runs() -> None:
         result = sj.simulate({**tomllib.loads(text), "duration": "20s"})
         assert all(link["departed_packets"] > 0 for link in result.links.values())
         assert all(flow["goodput_bps"] > 0 for flow in result.flows.values())
+    links = {"down": {"rate": "10mbit"}}
+    (flow,) = sj.simulate({"duration": "5s", "links": links, **tomllib.loads(quic)}).flows.values()
+    assert flow["goodput_bps"] > 0
 
 
 def test_the_python_of_the_page_of_metrics_runs(monkeypatch: pytest.MonkeyPatch) -> None:

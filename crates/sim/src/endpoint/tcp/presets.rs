@@ -1,8 +1,8 @@
 //! Settings of the profiles `linux` and `quic`, and the names `linux_*`, which are aliases.
 
-use super::params::{CommonParams, Profile};
-use super::registry::TCPS;
+use super::registry::{TCPS, TcpEntry};
 use crate::endpoint::cc::ControlParams;
+use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
 use sojourn_aqm::error::Result;
 use sojourn_aqm::params::{ParamRows, Params, Setting};
 use sojourn_aqm::units::Bytes;
@@ -133,9 +133,39 @@ pub(crate) fn presets() -> impl Iterator<Item = Preset> {
     })
 }
 
+impl TcpEntry {
+    /// Returns the default parameters in a profile.
+    pub fn defaults(&self, profile: Profile) -> (CommonParams, ControlParams) {
+        let (mut common, mut control) = (CommonParams::default(), (self.control)());
+        apply(profile, &mut common, &mut control);
+        (common, control)
+    }
+
+    /// Returns all parameters with their defaults in the profile of the name.
+    pub fn table(&self) -> ParamRows {
+        self.table_in(self.profile)
+    }
+
+    /// Returns all parameters with their defaults in a profile.
+    pub fn table_in(&self, profile: Profile) -> ParamRows {
+        let (common, control) = self.defaults(profile);
+        let mut rows = common.table();
+        rows.extend(control.table());
+        rows
+    }
+
+    /// Returns the loss recovery algorithm in a profile: Linux's Reno has SACK.
+    pub fn recovery_in(&self, profile: Profile) -> LossRecovery {
+        match (profile, self.recovery) {
+            (Profile::Linux, LossRecovery::Reno) => LossRecovery::Sack,
+            (_, recovery) => recovery,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::params::{LossRecovery, parse};
+    use super::super::params::parse;
     use super::*;
     use sojourn_aqm::units::Span;
 

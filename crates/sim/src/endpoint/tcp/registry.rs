@@ -1,14 +1,12 @@
 //! Registry of TCPs by name.
 
-use super::presets;
 use crate::endpoint::cc::{
     Bbr3Params, BbrParams, BicParams, CdgParams, CompoundParams, ControlParams, CubicParams,
     DctcpParams, HighSpeedParams, HtcpParams, HyblaParams, IllinoisParams, LedbatParams,
     LedbatPpParams, NvParams, PragueParams, RenoParams, ScalableParams, VegasParams, VenoParams,
     WestwoodParams, YeahParams,
 };
-use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
-use sojourn_aqm::params::{ParamRows, Params};
+use crate::endpoint::common_params::{LossRecovery, Profile};
 
 /// Registry entry.
 #[derive(Clone, Copy, Debug)]
@@ -27,36 +25,6 @@ pub struct TcpEntry {
     pub recovery: LossRecovery,
     /// Congestion control with its defaults in the profiles `rfc` and `ns2`.
     pub control: fn() -> ControlParams,
-}
-
-impl TcpEntry {
-    /// Returns the default parameters in a profile.
-    pub fn defaults(&self, profile: Profile) -> (CommonParams, ControlParams) {
-        let (mut common, mut control) = (CommonParams::default(), (self.control)());
-        presets::apply(profile, &mut common, &mut control);
-        (common, control)
-    }
-
-    /// Returns all parameters with their defaults in the profile of the name.
-    pub fn table(&self) -> ParamRows {
-        self.table_in(self.profile)
-    }
-
-    /// Returns all parameters with their defaults in a profile.
-    pub fn table_in(&self, profile: Profile) -> ParamRows {
-        let (common, control) = self.defaults(profile);
-        let mut rows = common.table();
-        rows.extend(control.table());
-        rows
-    }
-
-    /// Returns the loss recovery algorithm in a profile: Linux's Reno has SACK.
-    pub fn recovery_in(&self, profile: Profile) -> LossRecovery {
-        match (profile, self.recovery) {
-            (Profile::Linux, LossRecovery::Reno) => LossRecovery::Sack,
-            (_, recovery) => recovery,
-        }
-    }
 }
 
 /// All TCPs, sorted by name.

@@ -8,17 +8,6 @@ use super::RfcSender;
 use super::rack::Delivery;
 use crate::endpoint::cc::CongestionControl;
 
-/// State of F-RTO of a connection.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Frto {
-    /// True if the sender uses F-RTO.
-    pub on: bool,
-    /// True after a timeout of which it is not known whether it was justified.
-    pub undecided: bool,
-    /// True if new data goes before lost data in answer to this ack.
-    pub new_first: bool,
-}
-
 impl<C: CongestionControl> RfcSender<C> {
     /// Processes an ack in state Loss; `duplicate` is true for a duplicate ack without DSACK.
     pub(super) fn try_frto(&mut self, ack: &Ack, delivery: &Delivery, duplicate: bool) {

@@ -11,6 +11,7 @@
 //!
 //! **Cost**: one entry per segment in flight; an ack visits the entries it resolves.
 
+mod parts;
 mod reordering;
 mod sender;
 
@@ -18,10 +19,8 @@ use super::super::jiffies::TimerClock;
 use super::super::params::CommonParams;
 use super::super::ranges::Ranges;
 use super::super::scoreboard::Scoreboard;
-use super::frto::Frto;
-use super::tlp::TailProbe;
-use super::undo::UndoState;
 use crate::endpoint::cc::WindowUsage;
+pub(super) use parts::{Delivery, Frto, TailProbe, TimerKind, UndoState};
 use reordering::ReorderingWindow;
 pub(super) use sender::timestamp;
 use sojourn_aqm::random::Random;
@@ -35,17 +34,6 @@ struct SentRange {
     end: u64,
     number: u64,
     at: Time,
-}
-
-/// Meaning of the sender's timer, as in Linux, which has one for all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum TimerKind {
-    #[default]
-    Retransmission,
-    /// Tail loss probe.
-    Probe,
-    /// End of the reordering window.
-    Reordering,
 }
 
 /// Lost segment: its last transmission, and whether that was a retransmission.
@@ -95,35 +83,6 @@ pub(super) struct RackState {
     /// Time at which the transmissions that wait for its end are lost; [`Time::NEVER`] if none
     /// waits.
     due: Time,
-}
-
-/// Newly delivered data of one ack (`tcp_sacktag_write_queue`, `tcp_clean_rtx_queue`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Delivery {
-    /// Transmission time of the first segment sent once that is cumulatively acknowledged.
-    pub first_acked: Option<Time>,
-    /// Transmission time of the first segment sent once that is selectively acknowledged.
-    pub first_sacked: Option<Time>,
-    /// Transmission time of the segment that ends at the cumulative ack, if it was sent once.
-    pub last_acked: Option<Time>,
-    /// Echoed timestamp, with timestamps.
-    pub echo: Option<u32>,
-    /// True if retransmitted data is cumulatively acknowledged.
-    pub acked_retransmitted: bool,
-    /// True if data sent once, before the last reduction, is delivered (`FLAG_ORIG_SACK_ACKED`).
-    pub original: bool,
-    /// True if data sent once is delivered after data that was sent later.
-    pub reordered: bool,
-    /// True if new data is selectively acknowledged.
-    pub sacked: bool,
-}
-
-impl Delivery {
-    /// Transmission time of the segment that gives a round-trip time (RFC 6298 §3: never a
-    /// retransmitted one).
-    pub fn timed(&self) -> Option<Time> {
-        self.first_acked.filter(|_| !self.acked_retransmitted).or(self.first_sacked)
-    }
 }
 
 /// Data that the receiver is known to have.

@@ -18,34 +18,6 @@ use sojourn_aqm::units::{Span, Time};
 /// Margin of the probe timeout with several segments outstanding, ticks (`TCP_TIMEOUT_MIN`).
 const MARGIN: u64 = 2;
 
-/// State of the probe of a connection.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct TailProbe {
-    /// True if the sender sends probes.
-    pub on: bool,
-    /// Next sequence number at the probe whose ack is missing.
-    tlp_high_seq: Option<u64>,
-    /// True if the probe was a retransmission.
-    tlp_retrans: bool,
-}
-
-impl TailProbe {
-    /// Returns the state of a new connection.
-    pub fn new(on: bool) -> TailProbe {
-        TailProbe { on, ..TailProbe::default() }
-    }
-
-    /// Forgets the probe: losses are being repaired.
-    pub fn forget(&mut self) {
-        self.tlp_high_seq = None;
-    }
-
-    /// True if a duplicate report that ends at `end` is of the probe.
-    pub fn explains(&self, end: u64) -> bool {
-        self.tlp_high_seq == Some(end)
-    }
-}
-
 impl<C: CongestionControl> RfcSender<C> {
     /// Sets the timer for a probe, if the state allows one; returns false if not. `advances` is
     /// true if an ack restarts the timers.

@@ -12,59 +12,9 @@
 //! ack of a late segment. Here losses are still detected.
 
 use super::super::Ack;
-use super::rack::Delivery;
+use super::rack::{Delivery, UndoState};
 use super::{RecoveryState, RfcSender};
 use crate::endpoint::cc::{CongestionControl, Window};
-
-/// State that a reduction leaves, so that it can be undone.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct UndoState {
-    /// Cumulative ack at the reduction; `None` if there is nothing to undo.
-    undo_marker: Option<u64>,
-    /// Retransmissions not yet reported as duplicates; `None` before the first.
-    undo_retrans: Option<u64>,
-    /// Timestamp of the first retransmission since the state was Open.
-    retrans_stamp: Option<u32>,
-    prior_cwnd: u64,
-    /// 0 if the reduction is not to be undone.
-    prior_ssthresh: u64,
-}
-
-impl UndoState {
-    /// Notes the start of a loss recovery. `window` holds the congestion window and the threshold
-    /// to return to, unless the window was already reduced.
-    pub fn start(&mut self, una: u64, window: Option<(u64, u64)>) {
-        (self.undo_marker, self.undo_retrans, self.prior_ssthresh) = (Some(una), None, 0);
-        if let Some((cwnd, ssthresh)) = window {
-            (self.prior_cwnd, self.prior_ssthresh) = (cwnd, ssthresh);
-        }
-    }
-
-    /// Notes a retransmission, with its timestamp.
-    pub fn on_retransmission(&mut self, timestamp: u32) {
-        self.undo_retrans = Some(self.undo_retrans.unwrap_or(0) + 1);
-        self.retrans_stamp.get_or_insert(timestamp);
-    }
-
-    /// Notes a report of duplicate data up to `end`, `segments` long.
-    fn on_dsack(&mut self, end: u64, segments: u64) {
-        if self.undo_marker.is_some_and(|marker| end > marker) {
-            self.undo_retrans = self.undo_retrans.map(|count| count.saturating_sub(segments));
-        }
-    }
-
-    /// True if every retransmission was a duplicate.
-    fn all_were_duplicates(&self) -> bool {
-        self.undo_marker.is_some() && self.undo_retrans == Some(0)
-    }
-
-    /// True if an ack with this echo answers data sent before the first retransmission.
-    fn was_late(&self, echo: Option<u32>) -> bool {
-        let before = |echo: u32, stamp: u32| echo.wrapping_sub(stamp).cast_signed() < 0;
-        let late = self.retrans_stamp.zip(echo).is_some_and(|(stamp, echo)| before(echo, stamp));
-        self.undo_marker.is_some() && late
-    }
-}
 
 impl<C: CongestionControl> RfcSender<C> {
     /// Notes that a loss recovery starts; `reduced` is true if the window was reduced before.
