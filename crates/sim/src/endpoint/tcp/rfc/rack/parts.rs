@@ -1,5 +1,5 @@
-//! State of the parts of loss recovery that are built on RACK: the timer, what an ack delivers, tail
-//! loss probe, undo and F-RTO.
+//! State of the parts of loss recovery that are built on RACK: the timer, what an ack delivers, the
+//! tail loss probe, undo and F-RTO.
 
 use sojourn_aqm::units::Time;
 
