@@ -67,7 +67,7 @@ ENTRIES = {
          "        control: || ControlParams::Dctcp(DctcpParams::default()),\n    },\n",
          '    TcpEntry {\n        name: "gentle",\n        aliases: &[],\n'
          '        about: "gives up a quarter of the window",\n'
-         '        source: "tests/test_additions.py",\n'
+         '        source: "tests/test_additions.py",\n        profile: Profile::Rfc,\n'
          "        recovery: LossRecovery::Sack,\n        control: || ControlParams::Gentle("
          "sojourn_aqm::params::Nothing),\n"
          "    },\n"),
@@ -114,6 +114,7 @@ GENERATED = {
     "docs/algorithms/sources/steady.md",
     "docs/algorithms/tcp/gentle.md",
     "docs/metrics.md",
+    "docs/which-tcp.md",
     "python/sojourn/qdisc.py",
     "python/sojourn/source.py",
     "python/sojourn/tcp.py",
