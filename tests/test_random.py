@@ -151,7 +151,7 @@ def test_causes_name_recorded_scenarios() -> None:
         assert set(cause.scenarios) <= names, cause.title
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="settings of a Linux kernel")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="requires a Linux kernel")
 @pytest.mark.parametrize("control", CONTROLS)
 def test_the_kernel_runs_the_presets(control: str) -> None:
     """The live engine accepts every parameter of a preset."""

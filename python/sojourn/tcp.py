@@ -275,9 +275,9 @@ class Bbr(TcpParameters, kw_only=True, frozen=True, tag="bbr"):
     """Duration of ProbeRtt. Duration; default 200ms; 1ns to 10s; the paper's ProbeRTTDuration."""
 
     tso: bool | None = None
-    """True if the window has room for three bursts of the segments that Linux sends at once, about
-    those of a millisecond, as Linux's has; otherwise for three segments. Flag; default true; the
-    paper's tso_segs_goal.
+    """If true, the window has room for three bursts, as in Linux; if false, for three segments. A
+    burst has the segments that are sent in about a millisecond. Flag; default true; the paper's
+    tso_segs_goal.
     """
 
 

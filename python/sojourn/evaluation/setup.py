@@ -108,9 +108,9 @@ def tcp(
     source: Table | None = None,
     **parameters: Any,
 ) -> Table:
-    """Return endless TCP flows, or flows of another `source`; `parameters` are those of the TCP.
+    """Return endless TCP flows, or flows of another `source`, with `parameters` of the TCP.
 
-    The senders are those of the RFCs, as RFC 7928 has them.
+    The senders have the profile rfc, since RFC 7928 names TCPs of the RFCs.
     """
     return {
         "name": name,

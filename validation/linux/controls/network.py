@@ -1,7 +1,7 @@
 """Network of Linux for a run: sender, router and receiver in namespaces of one kernel.
 
-The namespace of the sender, s, is connected to that of the router, r, and the router to that of the
-receiver, d. Netem on both ends delays packets by half the round-trip time, and loses some of the
+The sender's namespace, s, is connected to the router's, r, and that one to the
+receiver's, d. Netem on both ends delays packets by half the round-trip time, and loses some of the
 sender's. The device r1 has HTB with the qdisc.
 """
 

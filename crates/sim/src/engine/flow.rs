@@ -106,8 +106,8 @@ pub struct TcpEndpoints {
     base: (SenderStats, u64),
 }
 
-/// Returns the flow hash of a connection from that of the connection before it: a new connection
-/// has new port numbers.
+/// Returns the flow hash of a connection, made from the hash of the previous connection: a new
+/// connection has new port numbers.
 fn hash_of_connection(before: u32, connection: u32) -> u32 {
     cast::low32(random::mix(u64::from(before) << 32 | u64::from(connection)))
 }

@@ -71,7 +71,7 @@ pub struct ExternalParams {
 }
 
 impl ExternalParams {
-    /// Rejects every parameter: those of an external control are read when it is found.
+    /// Rejects every parameter: the parameters of an external control are read when it is found.
     ///
     /// # Errors
     /// Always.

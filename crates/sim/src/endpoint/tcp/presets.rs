@@ -10,8 +10,8 @@ use sojourn_aqm::units::Bytes;
 /// Parameters with their values.
 pub(super) type Values = [(&'static str, &'static str)];
 
-/// Settings of Linux's stack that differ from those of the profile `rfc`: the header has time
-/// stamps. The minimum timeout of 200 ms is an `auto` value of the profile.
+/// Settings of Linux's stack that differ from the profile `rfc`. The header has room for
+/// timestamps. The minimum timeout of 200 ms is an `auto` value of the profile.
 const LINUX: &Values = &[
     ("header", "52B"),
     ("rack", "true"),

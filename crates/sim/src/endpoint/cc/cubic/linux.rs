@@ -4,6 +4,7 @@
 //! **Source**: Linux `net/ipv4/tcp_cubic.c` (`bictcp_update`) and `tcp_cong_avoid_ai`.
 
 use super::{CubicParams, NewDataAck, Window};
+use crate::endpoint::cc::linux::Segments;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
 
@@ -59,13 +60,11 @@ impl LinuxGrowth {
         self.bytes %= window.mss;
         let cwnd = window.cwnd / window.mss;
         self.update(params, acked.at, cwnd, segments);
-        if self.cwnd_cnt >= self.cnt {
-            self.cwnd_cnt = 0;
-            window.cwnd += window.mss;
-        }
-        self.cwnd_cnt += segments;
-        window.cwnd += self.cwnd_cnt / self.cnt * window.mss;
-        self.cwnd_cnt %= self.cnt;
+        let before = Segments::of(window, self.cwnd_cnt);
+        let mut after = before;
+        after.increase(self.cnt, segments);
+        window.cwnd += (after.cwnd - before.cwnd) * window.mss;
+        self.cwnd_cnt = after.cnt;
     }
 
     /// Compute `cnt` for a window of `cwnd`, after an ack of `acked` segments.

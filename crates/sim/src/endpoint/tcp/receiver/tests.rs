@@ -111,8 +111,8 @@ fn dctcp_echoes_every_mark() {
         let seg = Segment { seq, len, syn: seq == 0, ect: true, ..Segment::default() };
         let first = r.before_segment(&seg, ce).copied();
         let second = r.on_segment(Time::ZERO, &seg, ce).copied();
-        let told = |a: Ack| (a.ack, a.ece);
-        (first.map(told), second.map(told))
+        let summary = |a: Ack| (a.ack, a.ece);
+        (first.map(summary), second.map(summary))
     };
     // (the delayed ack, the segment's own ack), each as (next expected, ECN echo)
     assert_eq!(take(0, 0, true), (None, Some((1, false))), "a mark on a SYN is ignored");

@@ -3,8 +3,8 @@
 //! **Source**: Linux 6.18 `net/ipv4/tcp_output.c` (`tcp_write_xmit`, `tcp_tso_autosize`): what the
 //! window allows is sent in bursts, each of at most half a window and of what a pacer would send in
 //! 1/1024 s, but of two segments if the window allows. The last segment of a burst has PSH, and so
-//! has that of the data that the application has written (`tcp_push`). Receivers since Linux 6.6
-//! acknowledge it at once.
+//! has the last segment of the written data (`tcp_push`). Receivers since Linux 6.6 acknowledge it
+//! at once.
 
 use super::super::Segment;
 use super::RfcSender;

@@ -10,11 +10,17 @@ fn five() -> RackState {
     order
 }
 
-fn told(board: &mut Scoreboard, order: &mut RackState, ack: u64, sacks: &[(u64, u64)]) {
-    told_at(100, board, order, ack, sacks);
+fn receive(board: &mut Scoreboard, order: &mut RackState, ack: u64, sacks: &[(u64, u64)]) {
+    receive_at(100, board, order, ack, sacks);
 }
 
-fn told_at(at: u64, board: &mut Scoreboard, order: &mut RackState, ack: u64, sacks: &[(u64, u64)]) {
+fn receive_at(
+    at: u64,
+    board: &mut Scoreboard,
+    order: &mut RackState,
+    ack: u64,
+    sacks: &[(u64, u64)],
+) {
     let mut blocks = [(0, 0); 3];
     blocks[..sacks.len()].copy_from_slice(sacks);
     board.update(&Ack { ack, sacks: blocks, blocks: sacks.len() as u8, ..Ack::default() });
@@ -24,9 +30,9 @@ fn told_at(at: u64, board: &mut Scoreboard, order: &mut RackState, ack: u64, sac
 #[test]
 fn a_delivered_segment_marks_earlier_ones_lost() {
     let (mut order, mut board) = (five(), Scoreboard::default());
-    told(&mut board, &mut order, 11, &[]);
+    receive(&mut board, &mut order, 11, &[]);
     assert_eq!(order.lost_bytes(), 0, "in order");
-    told(&mut board, &mut order, 11, &[(31, 41)]);
+    receive(&mut board, &mut order, 11, &[(31, 41)]);
     assert_eq!(order.lost_bytes(), 20);
     assert_eq!(
         (order.take_lost(), order.take_lost(), order.take_lost()),
@@ -37,7 +43,7 @@ fn a_delivered_segment_marks_earlier_ones_lost() {
 #[test]
 fn a_segment_of_which_a_part_is_missing_is_lost() {
     let (mut order, mut board) = (five(), Scoreboard::default());
-    told(&mut board, &mut order, 1, &[(11, 15), (31, 41)]);
+    receive(&mut board, &mut order, 1, &[(11, 15), (31, 41)]);
     assert_eq!(order.lost_bytes(), 30);
 }
 
@@ -46,7 +52,7 @@ fn the_reordering_window_delays_a_loss_by_a_quarter_of_the_least_round_trip() {
     let (mut order, mut board) =
         (RackState::default().with_parts(true, false, false), Scoreboard::default());
     (0..5).for_each(|i| order.sent(Time(i), 1 + 10 * i, 11 + 10 * i, false));
-    told(&mut board, &mut order, 1, &[(11, 21)]);
+    receive(&mut board, &mut order, 1, &[(11, 21)]);
     // The round trip of the second is 99: the first is lost 99 + 24 after its transmission.
     assert_eq!((order.lost_bytes(), order.due()), (0, Time(123)));
     order.expire(Time(123), 1, &board);
@@ -62,7 +68,7 @@ fn an_ack_of_nothing_new_is_no_round_trip() {
     let (mut order, mut board) =
         (RackState::default().with_parts(true, false, false), Scoreboard::default());
     (0..5).for_each(|i| order.sent(Time(i), 1 + 10 * i, 11 + 10 * i, false));
-    told(&mut board, &mut order, 1, &[(11, 21)]);
+    receive(&mut board, &mut order, 1, &[(11, 21)]);
     order.on_ack(Time(122), 1, &board, true, &Delivery::default());
     assert_eq!((order.lost_bytes(), order.due()), (0, Time(123)), "as before");
     order.on_ack(Time(123), 1, &board, true, &Delivery::default());
@@ -72,38 +78,38 @@ fn an_ack_of_nothing_new_is_no_round_trip() {
 #[test]
 fn a_lost_retransmission_is_detected() {
     let (mut order, mut board) = (five(), Scoreboard::default());
-    told(&mut board, &mut order, 1, &[(11, 21)]);
+    receive(&mut board, &mut order, 1, &[(11, 21)]);
     assert_eq!(order.take_lost(), Some((1, 11)));
     order.sent(Time(100), 1, 11, true);
     // Segments sent before the retransmission do not count.
-    told_at(110, &mut board, &mut order, 1, &[(11, 51)]);
+    receive_at(110, &mut board, &mut order, 1, &[(11, 51)]);
     assert_eq!(order.lost_bytes(), 0);
     order.sent(Time(111), 51, 61, false);
-    told_at(211, &mut board, &mut order, 1, &[(11, 61)]);
+    receive_at(211, &mut board, &mut order, 1, &[(11, 61)]);
     assert_eq!(order.take_lost(), Some((1, 11)), "a segment sent after it is delivered");
     // A delivered retransmission marks segments sent between as lost.
     order.sent(Time(212), 61, 71, false);
     order.sent(Time(213), 1, 11, true);
-    told_at(313, &mut board, &mut order, 61, &[]);
+    receive_at(313, &mut board, &mut order, 61, &[]);
     assert_eq!(order.take_lost(), Some((61, 71)));
 }
 
 #[test]
 fn a_retransmission_is_not_delivered_in_less_than_a_round_trip() {
     let (mut order, mut board) = (five(), Scoreboard::default());
-    told(&mut board, &mut order, 1, &[(11, 21)]);
+    receive(&mut board, &mut order, 1, &[(11, 21)]);
     assert_eq!(order.take_lost(), Some((1, 11)));
     order.sent(Time(100), 51, 61, false);
     order.sent(Time(101), 1, 11, true);
     // 99 is the least round-trip time: at 199 the first transmission has come, late.
-    told_at(199, &mut board, &mut order, 51, &[]);
+    receive_at(199, &mut board, &mut order, 51, &[]);
     assert_eq!(order.lost_bytes(), 0);
     let (mut order, mut board) = (five(), Scoreboard::default());
-    told(&mut board, &mut order, 1, &[(11, 21)]);
+    receive(&mut board, &mut order, 1, &[(11, 21)]);
     assert_eq!(order.take_lost(), Some((1, 11)));
     order.sent(Time(100), 51, 61, false);
     order.sent(Time(101), 1, 11, true);
-    told_at(200, &mut board, &mut order, 51, &[]);
+    receive_at(200, &mut board, &mut order, 51, &[]);
     assert_eq!(order.take_lost(), Some((51, 61)), "the retransmission overtook it");
 }
 
@@ -124,7 +130,7 @@ fn after_a_timeout_what_was_sent_a_round_trip_ago_is_lost() {
 #[test]
 fn a_timeout_takes_the_first_missing_segment_and_no_other_recent_one() {
     let (mut order, mut board) = (five(), Scoreboard::default());
-    told(&mut board, &mut order, 11, &[(21, 51)]);
+    receive(&mut board, &mut order, 11, &[(21, 51)]);
     assert_eq!(order.take_lost(), Some((11, 21)));
     order.sent(Time(110), 11, 21, true);
     order.sent(Time(150), 51, 61, false);
@@ -135,12 +141,12 @@ fn a_timeout_takes_the_first_missing_segment_and_no_other_recent_one() {
 #[test]
 fn a_timeout_takes_no_retransmission_that_has_arrived() {
     let (mut order, mut board) = (five(), Scoreboard::default());
-    told(&mut board, &mut order, 11, &[(41, 51)]);
+    receive(&mut board, &mut order, 11, &[(41, 51)]);
     while order.take_lost().is_some() {}
     for (at, start) in [(110, 31), (111, 11), (112, 21)] {
         order.sent(Time(at), start, start + 10, true);
     }
-    told_at(150, &mut board, &mut order, 21, &[]);
+    receive_at(150, &mut board, &mut order, 21, &[]);
     order.on_timeout(Time(151), 21, &board);
     assert_eq!((order.lost_bytes(), order.take_lost()), (10, Some((21, 31))));
 }
@@ -152,6 +158,6 @@ fn late_deliveries_after_a_timeout_are_not_retransmitted() {
     assert_eq!(order.lost_bytes(), 50, "no round-trip time is known");
     assert_eq!(order.take_lost(), Some((1, 11)));
     order.sent(Time(50), 1, 11, true);
-    told(&mut board, &mut order, 21, &[]);
+    receive(&mut board, &mut order, 21, &[]);
     assert_eq!((order.lost_bytes(), order.take_lost()), (30, Some((21, 31))));
 }
