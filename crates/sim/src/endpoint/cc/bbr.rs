@@ -43,8 +43,8 @@ params! {
         rtprop_window: Span = Span::s(10), [Span::ms(1) => Span::s(1000)], "RTpropFilterLen", [];
         /// Duration of ProbeRtt.
         probe_rtt: Span = Span::ms(200), [Span(1) => Span::s(10)], "ProbeRTTDuration", [];
-        /// If true, the window has room for three bursts, as in Linux; if false, for three segments.
-        /// A burst has the segments that are sent in about a millisecond.
+        /// If true, the window has room for three bursts, as in Linux; if false, for three
+        /// segments. A burst has the segments that are sent in about a millisecond.
         tso: bool = false, [], "tso_segs_goal", [];
     }
 }
