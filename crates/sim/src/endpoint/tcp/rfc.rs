@@ -2,8 +2,8 @@
 //!
 //! **Source**: RFC 5681 (fast retransmit, fast recovery, restart after idle), RFC 6582 (NewReno),
 //! RFC 6675 (SACK, in `rfc/sack.rs`), RFC 6298 (timer), RFC 3042 (limited transmit), RFC 3168
-//! (ECN). `rfc/recovery.rs` handles duplicate acks and timeouts, [`crate::endpoint::cc`] the
-//! growth of the window.
+//! (ECN). `rfc/recovery.rs` handles duplicate acks and timeouts, `rfc/timing.rs` round-trip times,
+//! [`crate::endpoint::cc`] the growth of the window.
 //!
 //! **Symbols**
 //!
@@ -15,8 +15,7 @@
 //! | recover + 1, RecoveryPoint + 1 | `recover` |
 //! | SMSS, cwnd, ssthresh | `window` |
 //!
-//! **Departures**: there is no timestamps option: one segment per round trip is timed, and none
-//! during loss recovery. The timer is restarted at a fast retransmit, as in ns-2 and Linux, so that
+//! **Departures**: the timer is restarted at a fast retransmit, as in ns-2 and Linux, so that
 //! the retransmission has a full timeout. There is no Nagle algorithm: written data is sent at
 //! once. Window space smaller than a full segment is not used, except by the last segment.
 //!
@@ -31,6 +30,7 @@ mod push;
 mod rack;
 mod recovery;
 mod sack;
+mod timing;
 mod tlp;
 mod undo;
 
@@ -223,6 +223,9 @@ impl<C: CongestionControl> RfcSender<C> {
                 && ack.ack >= self.snd_una
                 && self.scoreboard.update(ack)
         };
+        if news && !self.rtt.is_per_ack() {
+            self.sample_selective(now);
+        }
         if ack.ack > self.snd_una {
             self.on_new_ack(now, ack, marks > 0, out);
         } else if ack.ack == self.snd_una && self.snd_una < self.high_data {
@@ -392,11 +395,10 @@ impl<C: CongestionControl> RfcSender<C> {
         if again {
             self.stats.retransmitted_packets += 1;
             self.high_data = self.high_data.max(end);
-            // Karn's algorithm: an ack during retransmission gives no RTT sample.
-            self.rtt_segment = None;
+            self.cancel_timing(seq, end);
         } else {
             self.high_data = end;
-            if self.state == RecoveryState::Open && self.rtt_segment.is_none() {
+            if self.rtt_segment.is_none() {
                 self.rtt_segment = Some((end, now));
             }
         }

@@ -6,6 +6,7 @@ mod push;
 mod rack;
 mod recovery;
 mod sack;
+mod timing;
 mod tlp;
 mod undo;
 
