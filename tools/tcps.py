@@ -23,14 +23,17 @@ FEATURES = {
 }
 """Flags of a TCP, as the RFCs or Linux call them. One that is no parameter is in no TCP."""
 
+CONTROLS = "bic cdg highspeed htcp hybla illinois nv scalable veno westwood yeah"
+
 OF_LINUX = {
+    **dict.fromkeys(CONTROLS.split(), "6.12 in user mode"),
     **dict.fromkeys(("bbr", "cubic", "dctcp", "reno"), "7.3.4 recorded, 6.18 live"),
     "bbr3": "7.3.4 with Google's version 3, recorded",
     "prague": "7.3.4 with L4STeam's Prague 0.7, recorded",
 }
 """Kernel that each name is compared with."""
 
-NAMES = {"linux": "`linux`", "rfc": "`rfc`", "ns2": "`ns2`"}
+PROFILES = ("linux", "rfc", "ns2")
 
 OPTIONAL = ("hystart", "pacing", "ecn")
 """Features that hosts lack without a fault: not listed as absent."""
@@ -98,20 +101,17 @@ ns-3's default is CUBIC with SACK, PRR, timestamps, and a minimum timeout of 1 s
 
 def page(specs: list[Spec]) -> str:
     """Return the page."""
-    rows = [
-        [f"`{spec['name']}`", NAMES[profile], *_cells(spec, profile)]
-        for profile in NAMES
-        for spec in specs
-        if profile in spec["values"] and (profile != "linux" or spec["profile"] == "linux")
-    ]
-    default = {spec["name"]: NAMES[spec["profile"]] for spec in specs}
-    for row in rows:
-        if default[row[0].strip("`")] == row[1]:
-            row[1] = f"**{row[1]}**"
-    head = "name | profile | what is in | what is out | compared with Linux"
-    table = ["## All names", "", "The default profile of a name is bold.", ""]
-    lines = [INTRODUCTION, *table, *pages.table(head, rows), COMPARED]
-    return "\n".join(lines)
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for profile in PROFILES:
+        for spec in specs:
+            if profile in spec["values"]:
+                default = spec["profile"] == profile
+                name = f"**`{spec['name']}`**" if default else f"`{spec['name']}`"
+                rows.setdefault((profile, *_cells(spec, profile)), []).append(name)
+    head = "names | profile | what is in | what is out | compared with Linux"
+    cells = [[", ".join(names), f"`{profile}`", *rest] for (profile, *rest), names in rows.items()]
+    title = ["## All names", "", "A name is bold where the profile is its default.", ""]
+    return "\n".join([INTRODUCTION, *title, *pages.table(head, cells), COMPARED])
 
 
 def _cells(spec: Spec, profile: str) -> list[str]:
