@@ -40,9 +40,9 @@ CASES: dict[str, tuple[list[str], str]] = {
         'segments time out without a loss; set `delayed_ack_timeout = "1ms"`',
     ),
     "BBR without RACK at random loss": (
-        ["up.loss=2%", "bulk.tcp=bbr(profile=rfc)"],
+        ["up.loss=3%", "bulk.tcp=bbr(profile=rfc)"],
         "flows.bulk.tcp.rack: bbr without RACK waits for a timeout when a retransmission is lost, "
-        "and link up loses 2.0% at random, so its goodput is far below that of hosts; set `profile",
+        "and link up loses 3.0% at random, so its goodput is far below that of hosts; set `profile",
     ),
     "BBRv3 without RACK at less loss": (
         ["up.loss=0.3%", "bulk.tcp=bbr3(rack=false)"],

@@ -35,5 +35,6 @@ def test_a_sender_in_continuous_recovery_ends_its_backoff(seed: int) -> None:
             }
         ],
     }
-    [flow] = sj.simulate(scenario).summary["flows"]
+    with pytest.warns(sj.ScenarioWarning, match="without RACK"):
+        [flow] = sj.simulate(scenario).summary["flows"]
     assert flow["goodput_bps"] > 14e6
