@@ -43,7 +43,11 @@ def utilisation_over_time(result: Result, link: str) -> Array:
 
 @metric("bit/s", "RFC 7928 2.5")
 def goodput_bps(result: Result, group: str | None = None) -> float:
-    """Payload bits delivered in order per second, without duplicates, of a group or all flows."""
+    """Payload bits delivered in order per second, without duplicates, of a group or all flows.
+
+    Never above the rate of the path without a warm-up. After a warm-up it can be: data that arrived
+    in the warm-up above a missing segment counts when that segment arrives.
+    """
     return float(sum(flow["goodput_bps"] for flow in flows_of(result, group)))
 
 

@@ -310,6 +310,10 @@ impl CongestionControl for AnyControl {
         self.pacer.as_ref().map_or(Time::NEVER, Pacer::release_time)
     }
 
+    fn pacing_delay(&self, now: Time) -> Span {
+        self.pacer.as_ref().map_or(Span::ZERO, |pacer| pacer.delay(now))
+    }
+
     fn on_app_limited(&mut self, flight: u64) {
         dispatch!(&mut self.algorithm, c => c.on_app_limited(flight));
     }

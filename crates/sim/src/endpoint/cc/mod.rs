@@ -296,6 +296,11 @@ pub trait CongestionControl {
         Time::NEVER
     }
 
+    /// Time from `now` until the pacer lets a segment go, whether one is held or not.
+    fn pacing_delay(&self, _now: Time) -> Span {
+        Span::ZERO
+    }
+
     /// Handle the application running out of data while the window has room; `flight` bytes are in
     /// the network.
     fn on_app_limited(&mut self, _flight: u64) {}

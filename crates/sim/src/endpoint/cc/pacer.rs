@@ -84,6 +84,11 @@ impl Pacer {
         self.holds_segment = false;
     }
 
+    /// Time from `now` until a segment may be sent.
+    pub fn delay(&self, now: Time) -> Span {
+        self.next_send.since(now)
+    }
+
     /// Time at which the held segment may be sent; [`Time::NEVER`] if none is held.
     pub fn release_time(&self) -> Time {
         if self.holds_segment { self.next_send } else { Time::NEVER }

@@ -423,7 +423,18 @@ impl<C: CongestionControl> RfcSender<C> {
     #[inline]
     pub(super) fn rto_end(&self, now: Time) -> Time {
         let rto = self.rtt.rto();
-        if let Some(order) = &self.rack { order.clock.after(now, rto) } else { now + rto }
+        if let Some(order) = &self.rack {
+            order.clock.after(now, rto + self.pacing_delay(now))
+        } else {
+            now + rto
+        }
+    }
+
+    /// Returns what is added to the timers of RACK, as in Linux (`tcp_pacing_delay`): until then
+    /// the pacer holds the next segment.
+    #[inline]
+    pub(super) fn pacing_delay(&self, now: Time) -> Span {
+        if C::HOOKED { self.control.pacing_delay(now) } else { Span::ZERO }
     }
 
     /// Current retransmission timeout.

@@ -257,15 +257,10 @@ impl RackState {
         let top = una.max(board.highest_sacked());
         let fresh = self.fresh.partition_point(|sent| sent.end <= top).checked_sub(1);
         let fresh = fresh.map(|i| self.fresh[i]).filter(|s| known.contains(s.start, s.end));
-        // After less than a round trip, or with an older timestamp, it is the first transmission
-        // that was delivered (§6.2 step 2).
-        let older = |at| {
-            let since = |echo: u32| echo.wrapping_sub(timestamp(at)).cast_signed();
-            delivery.echo.is_some_and(|echo| since(echo) < 0)
-        };
+        // After less than a round trip it is the first transmission that was delivered (§6.2 step
+        // 2). As in Linux, timestamps do not decide: a selective ack echoes an older segment.
         let is_again = |sent: &&SentRange| {
-            let arrived = known.contains(sent.start, sent.end);
-            arrived && now - sent.at >= self.min_rtt && !older(sent.at)
+            known.contains(sent.start, sent.end) && now - sent.at >= self.min_rtt
         };
         let again = self.again.iter().rev().find(is_again);
         for sent in fresh.iter().chain(again) {

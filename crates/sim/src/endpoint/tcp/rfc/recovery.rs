@@ -185,7 +185,13 @@ impl<C: CongestionControl> RfcSender<C> {
         }
         if self.snd_una < self.high_data {
             self.on_timeout(now);
-            self.timer = self.rto_end(now);
+            let rto = self.rto();
+            if let Some(clock) = self.rack.as_ref().map(|order| order.clock) {
+                self.send_lost_or_new(now, out); // the pacer does not hold it
+                self.timer = clock.after(now, rto);
+            } else {
+                self.timer = now + rto;
+            }
         }
         self.send(now, out);
     }

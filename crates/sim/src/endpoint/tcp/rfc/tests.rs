@@ -107,6 +107,9 @@ impl CongestionControl for Recorder {
     fn release_time(&self) -> Time {
         self.release
     }
+    fn pacing_delay(&self, now: Time) -> Span {
+        if self.release == Time::NEVER { Span::ZERO } else { self.release.since(now) }
+    }
     fn on_app_limited(&mut self, flight: u64) {
         self.calls.push(Call::AppLimited(flight));
     }

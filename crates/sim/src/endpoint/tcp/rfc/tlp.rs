@@ -40,7 +40,9 @@ impl<C: CongestionControl> RfcSender<C> {
         let head = if advances { now } else { order.head_sent_at(self.snd_una).unwrap_or(now) };
         order.timer = TimerKind::Probe;
         let left = (head + rto).max(now) - now;
-        self.timer = order.clock.after(now, (Span(2 * srtt.0) + margin).min(left));
+        let wait = (Span(2 * srtt.0) + margin).min(left);
+        let clock = order.clock;
+        self.timer = clock.after(now, wait + self.pacing_delay(now));
         true
     }
 

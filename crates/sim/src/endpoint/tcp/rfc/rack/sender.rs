@@ -118,13 +118,13 @@ impl<C: CongestionControl> RfcSender<C> {
     /// Restarts the retransmission timer. After another kind of timer, the timeout counts from the
     /// last transmission of the first outstanding segment.
     pub(in super::super) fn restart_retransmission_timer(&mut self, now: Time) {
-        let rto = self.rto();
+        let (rto, delay) = (self.rto(), self.pacing_delay(now));
         let Some(order) = &mut self.rack else { return };
         let kind = std::mem::take(&mut order.timer);
         let head = order.head_sent_at(self.snd_una).filter(|_| kind != TimerKind::Retransmission);
         if self.timer != Time::NEVER {
             let end = (head.unwrap_or(now) + rto).max(now + Span::us(1));
-            self.timer = order.clock.after(now, end - now);
+            self.timer = order.clock.after(now, end - now + delay);
         }
     }
 

@@ -43,3 +43,20 @@ fn a_selective_ack_of_older_data_restarts_the_timer() {
     t.ack(260, 1, &[(1_001, 3_001)]);
     assert_eq!(t.sender.timer(), timer, "nothing new");
 }
+
+/// The receiver echoes the timestamp of the last segment in order, so that the selective ack of a
+/// retransmission has an older one. It counts as delivered all the same: what was retransmitted
+/// before it is lost.
+#[test]
+fn a_selective_ack_of_a_retransmission_shows_that_an_earlier_one_is_lost() {
+    let settings = [("rack", "true"), ("rtt_per_ack", "true"), ("timestamps", "true")];
+    let mut t = Test::new("sack", &settings);
+    t.write(100, 6_000);
+    t.sent();
+    t.receive(200, Ack { ack: 1, echo: 100, ..Ack::default() }, &[(2_001, 6_001)]);
+    t.ack(201, 1, &[]);
+    assert_eq!(t.sent(), [1, 1_001]);
+    let old = Ack { ack: 1, echo: 100, ..Ack::default() };
+    t.receive(310, old, &[(1_001, 2_001), (2_001, 6_001)]);
+    assert_eq!((t.sent().as_slice(), t.sender.state), (&[1][..], Recovery));
+}

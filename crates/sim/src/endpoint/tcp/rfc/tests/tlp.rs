@@ -27,6 +27,24 @@ fn the_probe_is_due_after_two_round_trip_times() {
     assert_eq!((t.sent().as_slice(), t.sender.stats().timeouts), (&[1_001][..], 0), "RACK repairs");
 }
 
+/// Linux adds what the pacer still waits, here 50 ms, to the timers of probes and timeouts. A
+/// timeout passes the pacer, and the timer after it is not longer.
+#[test]
+fn timers_wait_for_the_pacer_too() {
+    let mut t = Test::new("sack", TLP);
+    t.sender.control.release = at(150);
+    t.write(100, 3_000);
+    assert_eq!(t.sender.timer.0, 352 * MS, "the probe: 202 and 50 ms");
+    let mut t = Test::new("sack", &[("rack", "true"), ("rtt_per_ack", "true")]);
+    t.sender.control.release = at(150);
+    t.write(100, 3_000);
+    assert_eq!(t.sender.timer.0, 1_250 * MS, "the timeout: 1.1 s and 50 ms");
+    t.sent();
+    (t.sender.control.release, t.sender.control.credit) = (at(1_500), 1);
+    t.timer(1_250);
+    assert_eq!((t.sent().as_slice(), t.sender.timer.0), (&[1][..], 3_450 * MS));
+}
+
 #[test]
 fn the_last_segment_is_sent_again_and_its_repair_reduces_the_window_once() {
     let mut t = sent(3_000);
