@@ -47,17 +47,28 @@ def missing() -> list[str]:
     return sorted({p for name, p in NEEDED.items() if shutil.which(name, path=path) is None})
 
 
-def run(script: str, folder: Path, kernel: str = "", options: Sequence[str] = ()) -> str:
+def run(
+    script: str,
+    folder: Path,
+    kernel: str = "",
+    options: Sequence[str] = (),
+    *,
+    vectors: bool = False,
+    limit_s: float = LIMIT_S,
+) -> str:
     """Return the output of a shell script under a kernel.
 
-    Debian's kernel, if `kernel` is empty, has all its qdiscs loaded, and a device `dum0`.
+    Debian's kernel, if `kernel` is empty, has all its qdiscs loaded, and a device `dum0`. With
+    `vectors`, programs may use vector registers, which Python and numpy need; this requires a
+    processor without AMX.
     """
     init = folder / "init.sh"
     text = INIT.replace("{load}", "" if kernel else LOAD).replace("{script}", script)
     init.write_text(text.replace("{python}", sys.executable))
     init.chmod(0o755)
     memory = "mem=1G" if kernel else "mem=128M"
-    command = [sys.executable, __file__, kernel or KERNEL, memory, "rootfstype=hostfs"]
+    hidden = [] if vectors else [sys.executable, __file__]
+    command = [*hidden, kernel or KERNEL, memory, "rootfstype=hostfs"]
     command += [
         *options,
         "rootflags=/",
@@ -75,7 +86,7 @@ def run(script: str, folder: Path, kernel: str = "", options: Sequence[str] = ()
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        timeout=LIMIT_S,
+        timeout=limit_s,
         env={**os.environ, "HOME": str(folder), "TMPDIR": str(folder)},
         check=False,
     )

@@ -1,6 +1,7 @@
 """`make validate-random`: random scenarios with simulated TCP and the kernel's, compared.
 
-Live runs need root. Without it, `--replay` compares new simulations with the recorded runs.
+Live runs need root. Without it, `--kernel` runs the scenarios in a kernel in user mode, and
+`--replay` compares new simulations with the recorded runs.
 """
 
 import argparse
@@ -11,7 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sojourn.scenario.save import to_toml
-from validation.random import records
+from validation.linux.fresh.kernel import kernel
+from validation.random import records, virtual
 from validation.random.agreement import Row, rows
 from validation.random.causes import causes
 from validation.random.describe import describe, values
@@ -34,6 +36,10 @@ def _options() -> argparse.Namespace:
     option("--jobs", type=int, default=2, help="runs at once (2)")
     option("--lives", type=int, default=2, help="live runs of a scenario (2)")
     option("--seeds", type=int, default=6, help="simulated runs of a scenario (6)")
+    option(
+        "--kernel", nargs="?", const="", metavar="PATH",
+        help="run in a kernel in user mode, not live: this one, or one built from linux-source",
+    )
     option("--record", type=Path, help="append live runs to this file, and use those in it")
     option("--replay", type=Path, nargs="?", const=records.RECORDED, help="only recorded live runs")
     option("--keep", action="store_true", help="keep the recordings in the repository")
@@ -55,9 +61,13 @@ def _live(options: argparse.Namespace) -> list[records.Record]:
         for scenario in drawn
         if (scenario["name"], seed) not in have
     ]
-    if wanted and os.geteuid():
-        sys.exit("live runs need root; --replay compares with the recorded ones")
-    new = run_all(wanted, options.jobs)
+    if options.kernel is not None:
+        binary = Path(options.kernel) if options.kernel else kernel(live=True)
+        new = virtual.run_all(binary, wanted, options.jobs)
+    elif wanted and os.geteuid():
+        sys.exit("live runs need root; --kernel needs none, --replay compares with recorded ones")
+    else:
+        new = run_all(wanted, options.jobs)
     names = {scenario["name"] for scenario in drawn}
     result = [record for record in known if record["scenario"]["name"] in names]
     for count, record in enumerate(records.append(path, new) if path else new, 1):

@@ -6,13 +6,16 @@ A scenario depends on the seed and its number alone. It names the senders of Lin
 
 import math
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 Scenario = dict[str, Any]
 
 CONTROLS = ("cubic", "reno", "bbr")
 """Congestion controls that a kernel of a distribution has."""
+
+NO_ECN = ("bbr", "bbr3")
+"""Controls that do not react to marks, so they are drawn without ECN."""
 
 DURATION_S = 16
 WARMUP_S = 4
@@ -73,13 +76,18 @@ def _return_link(rng: random.Random, rate_mbit: float, rtt_ms: float) -> dict[st
     return {**link, "qdisc": {"name": "cake", "ack_filter": "on"}}
 
 
-def draw(seed: str, number: int) -> Scenario:
-    """Return the scenario with this number."""
+POOL = ("cubic", "cubic", "reno", "bbr")
+"""Controls of a draw, each as often as it is to be drawn."""
+
+
+def draw(seed: str, number: int, pool: Sequence[str] = POOL) -> Scenario:
+    """Return the scenario with this number, with controls of `pool`."""
     rng = random.Random(f"{seed}/{number}")
     rate, rtt = _log(rng, 0.3, 40), _log(rng, 2, 300)  # Mbit/s, ms
     count = rng.choice((1, 1, 2, 3, 4, 6, 8, 12, 16, 24))
-    control = rng.choice(("cubic", "cubic", "reno", "bbr"))
-    other = rng.choice([c for c in CONTROLS if c != control]) if rng.random() < 0.2 else None
+    control = rng.choice(pool)
+    others = [c for c in dict.fromkeys(pool) if c != control]
+    other = rng.choice(others) if rng.random() < 0.2 else None
     ecn, lossy = rng.random() < 0.3, rng.random() < 0.45
     loss = round(_log(rng, 0.001, 0.05), 4)
     warmup = WARMUP_S if rng.random() < 0.65 else 0
@@ -101,7 +109,7 @@ def draw(seed: str, number: int) -> Scenario:
     for name, c, n in (("a", control, count), ("b", other, second)):
         if c is None:
             continue
-        tcp = {"name": PRESETS[c], **({"ecn": True} if ecn and c != "bbr" else {})}
+        tcp = {"name": PRESETS.get(c, c), **({"ecn": True} if ecn and c not in NO_ECN else {})}
         bulk = {"name": "bulk", "start": "uniform(0s, 1s)"}
         flow = {"name": name, "count": n, **path, "rtt": f"{rtt_us}us", "tcp": tcp}
         flows.append({**flow, "source": source if name == "a" else bulk})

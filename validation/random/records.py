@@ -62,8 +62,8 @@ def compact(records: Iterable[Record]) -> Iterator[Record]:
         yield short
 
 
-def keep(new: Iterable[Record]) -> None:
-    """Replace the recordings of the repository."""
+def keep(new: Iterable[Record], path: Path = RECORDED) -> None:
+    """Replace recordings of the repository."""
     # Without a time in its header, the file depends on the recordings alone.
     text = "".join(json.dumps(record) + "\n" for record in compact(new))
-    RECORDED.write_bytes(gzip.compress(text.encode(), mtime=0))
+    path.write_bytes(gzip.compress(text.encode(), mtime=0))

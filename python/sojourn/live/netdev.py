@@ -290,9 +290,9 @@ def bring_up(device: str) -> list[str]:
 
     There are no router solicitations and no multicast.
     """
+    quiet = " addrgenmode none" if Path("/proc/sys/net/ipv6").exists() else ""  # kernel with IPv6
     return [
-        f"link set dev {device} mtu {MTU_BYTES} txqueuelen {QUEUE_PACKETS} "
-        "multicast off addrgenmode none",
+        f"link set dev {device} mtu {MTU_BYTES} txqueuelen {QUEUE_PACKETS} multicast off{quiet}",
         f"link set dev {device} up",
     ]
 

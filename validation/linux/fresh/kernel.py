@@ -10,6 +10,7 @@ newer ones.
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
@@ -67,12 +68,15 @@ TICKS = "arch/um/Kconfig"
 NEWTON = "\t\tcobalt_newton_step(&v);\n\n"
 """Not in Linux 6.12, which has a table of exact inverse roots."""
 
+READING = "time_travel_update_time_rel(TIMER_MULTIPLIER);"
+"""Time that a reading of the clock takes in virtual time."""
+
 CHANGES = (
     (TICKS, "config HZ\n\tint\n\tdefault 100\n", "config HZ\n\tint\n\tdefault 1000\n"),
     (CLOCK, "TIMER_MULTIPLIER 256", "TIMER_MULTIPLIER 1"),
     (CLOCK, "TIMER_MIN_DELTA  500", "TIMER_MIN_DELTA 1"),
     (TIMER, "delta += 1;", ""),
-    (TIMER, "time_travel_update_time_rel(TIMER_MULTIPLIER);", ";"),
+    (TIMER, READING, ";"),
     (CALLS, "um_udelay(1);", ";"),
     (CAKE, "#include <net/netlink.h>", "#include <net/netlink.h>\n#include <net/known_random.h>"),
     (CAKE, "get_random_u32()", "known_u32()"),
@@ -90,6 +94,16 @@ one level, and a queue that is not the longest may lose its packet. Which one de
 a secret key. Here it compares with the queue that moves."""
 
 
+LIVE = tuple(
+    (name, old, new.replace("1000", "250") if name == TICKS else new)
+    if old != READING
+    else (name, old, "time_travel_update_time_rel(256);")
+    for name, old, new in CHANGES
+)
+"""Changes for live runs in virtual time: the usual 250 ticks per second, and a reading of the clock
+takes 256 ns, since threads wait for packets in a loop that reads it."""
+
+
 class NoKernelError(Exception):
     """The kernel cannot be built here."""
 
@@ -102,25 +116,28 @@ def source() -> Path:
     return found[-1]
 
 
-def kernel() -> Path:
-    """Return the kernel, built if there is none yet: some ten minutes of processor time."""
+def kernel(*, live: bool = False) -> Path:
+    """Return the kernel, built if there is none yet: some ten minutes of processor time.
+
+    With `live`, it is the one for live runs in virtual time.
+    """
     archive = source()
-    folder = ROOM / archive.name.split(".tar")[0]
+    folder = ROOM / (archive.name.split(".tar")[0] + ("-live" if live else ""))
     binary = folder / "linux"
     if not binary.exists():
         if missing := [one for one in ("flex", "bison", "bc", "gcc") if not shutil.which(one)]:
             raise NoKernelError(f"{', '.join(missing)} not found: install {PACKAGES}")
-        build(archive, folder)
+        build(archive, folder, LIVE if live else CHANGES)
     return binary
 
 
-def build(archive: Path, folder: Path) -> None:
+def build(archive: Path, folder: Path, changes: Sequence[tuple[str, str, str]]) -> None:
     """Unpack, change, configure and compile the kernel."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     command = ["tar", "xf", str(archive), "--strip-components=1"]
     subprocess.run(command, cwd=folder, check=True)
-    for name, old, new in CHANGES:
+    for name, old, new in changes:
         text = (folder / name).read_text()
         if old not in text and old != NEWTON:
             raise NoKernelError(f"{archive.name}: {name} has no {old!r}")

@@ -14,15 +14,17 @@
 //! | prev_probe_precautionary | `precautionary` |
 //! | extra_acked | `extra_acked` |
 //!
-//! `bbr3/model.rs` estimates the path, `bbr3/probe.rs` probes for bandwidth.
+//! `bbr3/model.rs` estimates the path, `bbr3/probe.rs` probes for bandwidth, `bbr3/linux.rs` has the
+//! rules of Google's kernel (`variant = "linux"`).
 //!
-//! **Departures**: a segment counts as lost when it is retransmitted, so spurious losses are never
-//! undone. `send_quantum` counts once in the window, since segments are sent one by one. The draft
+//! **Departures**: a segment counts as lost when it is retransmitted; in the variant of the draft,
+//! spurious losses are never undone. `send_quantum` counts once in the window, since segments are sent one by one. The draft
 //! defines no response to ECN marks, so ECN is refused. The random waits of a flow come from one
 //! number drawn at its start.
 //!
 //! **Cost**: one record per segment in flight.
 
+mod linux;
 mod model;
 mod probe;
 
@@ -32,12 +34,23 @@ use super::{
     RateSample, RecoveryState, SentSegment, Window,
 };
 use crate::endpoint::common_params::CommonParams;
+use linux::UndoBounds;
 use model::PathModel;
 use probe::Probe;
 use sojourn_aqm::cast;
-use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
+use sojourn_aqm::{choice, params};
+
+choice! {
+    /// Variant of BBRv3.
+    pub enum Bbr3Variant {
+        /// draft-ietf-ccwg-bbr.
+        Draft = "draft",
+        /// Google's kernel, branch v3.
+        Linux = "linux",
+    }
+}
 
 params! {
     /// Parameters of [`Bbr3`].
@@ -63,6 +76,8 @@ params! {
             "ProbeRTTInterval", [];
         /// Duration of ProbeRtt.
         probe_rtt: Span = Span::ms(200), [Span(1) => Span::s(10)], "ProbeRTTDuration", [];
+        /// Variant: the rules of the draft, or those of Google's kernel.
+        variant: Bbr3Variant = Bbr3Variant::Draft, [], "", [];
     }
 }
 
@@ -112,6 +127,7 @@ pub struct Bbr3 {
     /// True if a round has passed in ProbeRtt.
     probe_rtt_round: bool,
     prior_cwnd: u64,
+    undo_bounds: UndoBounds,
     /// Window set last, bytes.
     last_cwnd: u64,
     was: RecoveryState,
@@ -136,6 +152,7 @@ impl Bbr3 {
             probe_rtt_until: None,
             probe_rtt_round: false,
             prior_cwnd: 0,
+            undo_bounds: UndoBounds::default(),
             last_cwnd: 0,
             was: RecoveryState::Open,
             restarted: false,
@@ -144,6 +161,10 @@ impl Bbr3 {
             mss: 1,
             seed,
         }
+    }
+
+    fn is_linux(&self) -> bool {
+        self.params.variant == Bbr3Variant::Linux
     }
 
     /// State of the state machine.
@@ -177,6 +198,7 @@ impl Bbr3 {
         match self.state {
             Bbr3State::Startup => self.params.startup_gain,
             Bbr3State::Drain => self.params.drain_gain,
+            Bbr3State::Down if self.is_linux() => 232.0 / 256.0,
             Bbr3State::Down => 0.9,
             Bbr3State::Up => 1.25,
             Bbr3State::Cruise | Bbr3State::Refill | Bbr3State::ProbeRtt => 1.0,
@@ -201,6 +223,9 @@ impl Bbr3 {
 
     /// Window for `cap` bytes in flight: at least `send_quantum` and four segments.
     fn with_quantum(&self, cap: f64) -> f64 {
+        if self.is_linux() {
+            return self.with_bursts(cap);
+        }
         let mss = self.mss as f64;
         let quantum = (self.pacing_rate * 1e-3).min(LARGEST_QUANTUM).max(2.0 * mss);
         let up = if self.state == Bbr3State::Up { 2.0 * mss } else { 0.0 };
@@ -214,12 +239,17 @@ impl Bbr3 {
 
     /// CheckFullBWReached.
     fn check_full_bw(&mut self, s: &RateSample) {
+        // Linux sees growth in the middle of a round, too.
+        let linux = self.is_linux();
         let path = &mut self.path;
-        if path.full_now || !path.round_start || s.starved {
+        if path.full_now || (!path.round_start && !linux) || s.starved {
             return;
         }
         if s.rate >= path.full_bw * 1.25 {
             path.reset_full_bw(s.rate);
+            return;
+        }
+        if !path.round_start {
             return;
         }
         path.full_rounds += 1;
@@ -233,12 +263,19 @@ impl Bbr3 {
             let recovers = ack.state == RecoveryState::Recovery;
             if recovers && self.path.startup_loss_is_high(&self.params, s) {
                 self.path.full_reached = true;
-                let bdp = self.bdp(self.path.bw, 1.0);
+                let bdp = if self.is_linux() {
+                    self.with_bursts(self.bdp(self.path.max_bw.get(), 1.0))
+                } else {
+                    self.bdp(self.path.bw, 1.0)
+                };
                 self.path.inflight_long = bdp.max(self.path.inflight_latest);
             }
             if self.path.full_reached {
                 self.state = Bbr3State::Drain;
                 self.drain_start_round = self.path.round;
+                if self.is_linux() {
+                    self.path.reset_congestion();
+                }
             }
         }
         if self.path.loss_round_start {
@@ -246,52 +283,14 @@ impl Bbr3 {
         }
         let drained = || ack.flight as f64 <= self.with_quantum(self.bdp(self.path.bw, 1.0));
         if self.state == Bbr3State::Drain
-            && (drained() || self.path.round > self.drain_start_round + 3)
+            && (drained() || (!self.is_linux() && self.path.round > self.drain_start_round + 3))
         {
             self.start_down(ack.now);
         }
     }
 
-    /// CheckProbeRTT.
-    fn check_probe_rtt(&mut self, now: Time, window: &mut Window, flight: u64) {
-        let expired = self.path.probe_rtt_expired;
-        if self.state != Bbr3State::ProbeRtt && expired && !self.restarted {
-            self.save_cwnd(window);
-            (self.state, self.probe_rtt_until) = (Bbr3State::ProbeRtt, None);
-            self.probe.stop();
-            self.path.start_round(self.rates.delivered());
-        }
-        if self.state != Bbr3State::ProbeRtt {
-            return;
-        }
-        self.rates.starve(flight); // samples with a small window do not show the bandwidth
-        match self.probe_rtt_until {
-            None if flight as f64 <= self.probe_rtt_cwnd() => {
-                self.probe_rtt_until = Some(now + self.params.probe_rtt);
-                self.probe_rtt_round = false;
-                self.path.start_round(self.rates.delivered());
-            }
-            None => {}
-            Some(until) => {
-                self.probe_rtt_round |= self.path.round_start;
-                if self.probe_rtt_round && now > until {
-                    self.path.probe_rtt_at = now;
-                    window.cwnd = window.cwnd.max(self.prior_cwnd);
-                    self.leave_probe_rtt(now);
-                }
-            }
-        }
-    }
-
-    /// ExitProbeRTT.
-    fn leave_probe_rtt(&mut self, now: Time) {
-        self.path.reset_short_term();
-        if self.path.full_reached {
-            self.start_down(now);
-            self.state = Bbr3State::Cruise;
-        } else {
-            self.state = Bbr3State::Startup;
-        }
+    fn update_bw(&mut self) {
+        self.path.bw = self.path.max_bw.get().min(self.path.bw_short);
     }
 
     fn save_cwnd(&mut self, window: &Window) {
@@ -307,8 +306,8 @@ impl Bbr3 {
         }
     }
 
-    /// SetCwnd.
-    fn set_window(&mut self, window: &mut Window, ack: &ProcessedAck, news: u64) {
+    /// SetCwnd, without the bounds of the model.
+    fn follow_draft(&mut self, window: &mut Window, ack: &ProcessedAck, news: u64) {
         let before = std::mem::replace(&mut self.was, ack.state);
         if ack.state == RecoveryState::Open && before != RecoveryState::Open {
             window.cwnd = window.cwnd.max(self.prior_cwnd);
@@ -320,8 +319,17 @@ impl Bbr3 {
         } else if window.cwnd < most || self.rates.delivered() < self.initial_window {
             window.cwnd += news;
         }
+        window.cwnd = window.cwnd.max(LEAST * window.mss);
+    }
+
+    /// SetCwnd.
+    fn set_window(&mut self, window: &mut Window, ack: &ProcessedAck, news: u64) {
+        if self.is_linux() {
+            self.follow_target(window, ack, news);
+        } else {
+            self.follow_draft(window, ack, news);
+        }
         let least = LEAST * window.mss;
-        window.cwnd = window.cwnd.max(least);
         let path = &self.path;
         let cap = match self.state {
             Bbr3State::Down | Bbr3State::Refill | Bbr3State::Up => path.inflight_long,
@@ -355,10 +363,22 @@ impl CongestionControl for Bbr3 {
 
     fn on_congestion(&mut self, _: Time, window: &Window, _: u64, cause: CongestionSignal) -> u64 {
         self.save_cwnd(window);
+        self.undo_bounds = UndoBounds::of(&self.path);
         if cause == CongestionSignal::Timeout {
             self.was = RecoveryState::Loss;
+            if self.is_linux() {
+                self.on_timeout(window.cwnd);
+            }
         }
         window.cwnd.max(2 * window.mss)
+    }
+
+    fn on_undo(&mut self, window: &mut Window, prior_cwnd: u64) {
+        if self.is_linux() {
+            self.undo(window);
+        } else {
+            window.cwnd = window.cwnd.max(prior_cwnd);
+        }
     }
 
     fn keeps_window_when_idle(&self) -> bool {
@@ -380,28 +400,38 @@ impl CongestionControl for Bbr3 {
         let sample = self.rates.take_sample(ack.now);
         let news = sample.map_or(0, |s| s.news);
         self.path.round_start = false;
-        if let Some(s) = &sample {
+        if self.is_linux() {
+            self.note_losses_of_ack(ack);
+            self.path.loss_round_start = false;
+        }
+        let valid = sample.filter(|s| !self.is_linux() || self.is_valid(s));
+        if let Some(s) = &valid {
             let delivered = self.rates.delivered();
             self.path.note_delivery(s, delivered);
             self.path.update_max_bw(s, delivered);
             self.path.note_window_use(ack.flight + news + window.mss > window.cwnd);
             if self.path.loss_round_start {
-                let probes =
-                    matches!(self.state, Bbr3State::Startup | Bbr3State::Refill | Bbr3State::Up);
+                let probes = self.is_probing();
                 self.path.adapt_lower_bounds(self.params.beta, window.cwnd, probes);
+                self.path.inflight_short = self.whole(self.path.inflight_short);
+            }
+            if self.is_linux() {
+                self.update_bw();
             }
             self.path.update_extra_acked(ack.now, s.news, window.cwnd);
             self.check_full_bw(s);
+        }
+        if let Some(s) = &sample {
             self.leave_startup(ack, s);
             self.advance_probe_bw(window, ack, s);
         }
         self.path.update_min_rtt(ack.now, sample.and_then(|s| s.rtt), &self.params);
         self.check_probe_rtt(ack.now, window, ack.flight);
         self.restarted &= news == 0;
-        if let Some(s) = &sample {
+        if let Some(s) = &valid {
             self.path.advance_latest(s);
         }
-        self.path.bw = self.path.max_bw.get().min(self.path.bw_short);
+        self.update_bw();
         self.set_rate(self.pacing_gain());
         self.set_window(window, ack, news);
     }

@@ -38,7 +38,16 @@ const QUIC_HEADER: Bytes = Bytes(62);
 const fn of_control(control: &ControlParams) -> &'static Values {
     match control {
         ControlParams::Bbr(_) => &[("tso", "true")],
-        ControlParams::Bbr3(_) | ControlParams::Prague(_) => &[],
+        // Fractions of 256, as Google's kernel rounds them.
+        ControlParams::Bbr3(_) => &[
+            ("variant", "linux"),
+            ("startup_gain", "2.7734375"),
+            ("drain_gain", "0.34375"),
+            ("loss_thresh", "0.01953125"),
+            ("beta", "0.703125"),
+            ("headroom", "0.1484375"),
+        ],
+        ControlParams::Prague(_) => &[],
         ControlParams::Cubic(_) | ControlParams::Reno(_) => {
             &[("prr", "true"), ("variant", "linux")]
         }

@@ -34,7 +34,7 @@ pub(super) struct PathModel {
     /// Total delivered bytes at which the round ends.
     round_end: u64,
     pub round_start: bool,
-    loss_in_round: bool,
+    pub loss_in_round: bool,
     loss_round_end: u64,
     pub loss_round_start: bool,
     /// Number of lost ranges in the round, and the end of the last one.
@@ -171,11 +171,16 @@ impl PathModel {
         self.loss_in_round = false;
     }
 
-    /// NoteLoss, for the segment `seq..end`.
-    pub fn note_loss(&mut self, (seq, end): (u64, u64), delivered: u64) {
+    /// NoteLoss: the round has a loss, and ends a round trip after the first one.
+    pub fn mark_loss(&mut self, delivered: u64) {
         if !self.loss_in_round {
             (self.loss_in_round, self.loss_round_end) = (true, delivered);
         }
+    }
+
+    /// NoteLoss, for the segment `seq..end`.
+    pub fn note_loss(&mut self, (seq, end): (u64, u64), delivered: u64) {
+        self.mark_loss(delivered);
         self.loss_ranges += u32::from(seq != self.last_lost);
         self.last_lost = end;
     }

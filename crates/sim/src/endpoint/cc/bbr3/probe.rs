@@ -1,6 +1,7 @@
-//! ProbeBW: the cycle of states that probes for bandwidth, and the long-term bound that it sets.
+//! ProbeBW: the cycle of states that probes for bandwidth, and the long-term bound that it sets;
+//! ProbeRTT.
 //!
-//! **Source**: draft-ietf-ccwg-bbr, "ProbeBW" and "Probing for Bandwidth in ProbeBW".
+//! **Source**: draft-ietf-ccwg-bbr, "ProbeBW", "Probing for Bandwidth in ProbeBW" and "ProbeRTT".
 
 use super::model::is_too_high;
 use super::{Bbr3, Bbr3State};
@@ -100,15 +101,18 @@ impl Bbr3 {
 
     /// UpdateProbeBWCyclePhase.
     pub(super) fn advance_probe_bw(&mut self, window: &Window, ack: &ProcessedAck, s: &RateSample) {
-        if !self.path.full_reached || self.adapt_long_term(window, s) {
+        if !self.path.full_reached || self.adapt_long_term(window, ack, s) {
             return;
         }
+        // Linux compares the data in flight before the ack.
+        let acked = if self.is_linux() { s.news + ack.newly_lost } else { 0 };
+        let flight = ack.flight + acked;
         match self.state {
             Bbr3State::Down => {
                 if self.is_time_to_probe(window, ack.now) {
                     self.start_refill();
-                } else if self.is_time_to_cruise(ack.flight) {
-                    self.state = Bbr3State::Cruise;
+                } else if self.is_time_to_cruise(flight) {
+                    self.start_cruise();
                 }
             }
             Bbr3State::Cruise if self.is_time_to_probe(window, ack.now) => self.start_refill(),
@@ -117,7 +121,7 @@ impl Bbr3 {
                 self.start_up(window.cwnd, s.rate);
             }
             Bbr3State::Up => {
-                let ends = self.is_time_to_go_down(window, ack.flight, s);
+                let ends = self.is_time_to_go_down(window, flight, s);
                 if ends {
                     self.probe.too_high = false;
                     self.start_down(ack.now);
@@ -127,9 +131,19 @@ impl Bbr3 {
         }
     }
 
+    /// StartProbeBW_CRUISE.
+    pub(super) fn start_cruise(&mut self) {
+        if self.is_linux() && self.path.inflight_short.is_finite() {
+            self.path.inflight_short = self.path.inflight_short.min(self.path.inflight_long);
+        }
+        self.state = Bbr3State::Cruise;
+    }
+
     /// TargetInflight, bytes.
     fn target_inflight(&self, cwnd: u64) -> f64 {
-        self.bdp(self.path.bw, 1.0).min(cwnd as f64)
+        let bdp = self.bdp(self.path.bw, 1.0);
+        let bdp = if self.is_linux() { self.with_bursts(bdp) } else { bdp };
+        bdp.min(cwnd as f64)
     }
 
     /// IsTimeToProbeBW.
@@ -165,7 +179,12 @@ impl Bbr3 {
     }
 
     /// AdaptLongTermModel; returns true if it changed the state.
-    pub(super) fn adapt_long_term(&mut self, window: &Window, s: &RateSample) -> bool {
+    pub(super) fn adapt_long_term(
+        &mut self,
+        window: &Window,
+        ack: &ProcessedAck,
+        s: &RateSample,
+    ) -> bool {
         if self.probe.phase == AckPhase::Starting && self.path.round_start {
             self.probe.phase = AckPhase::Feedback;
         }
@@ -178,6 +197,9 @@ impl Bbr3 {
                     return true;
                 }
             }
+        }
+        if self.is_linux() && self.ends_probe(ack, s) {
+            return false;
         }
         let bounded = self.path.inflight_long.is_finite();
         if bounded && !is_too_high(&self.params, s.lost, s.in_flight) {
@@ -208,22 +230,73 @@ impl Bbr3 {
 
     /// HandleLostPacket, HandleInflightTooHigh.
     pub(super) fn on_lost(&mut self, sent: &SentSegment, lost: &LostSegment) {
-        self.path.note_loss((sent.seq, sent.end), self.rates.delivered());
+        if !self.is_linux() {
+            self.path.note_loss((sent.seq, sent.end), self.rates.delivered());
+        }
         if !self.probe.probing_sample || !is_too_high(&self.params, lost.lost, lost.in_flight) {
             return;
         }
+        // InflightAtLoss: data in flight when losses crossed the threshold.
+        let thresh = self.params.loss_thresh;
+        let before = lost.in_flight.saturating_sub(lost.bytes) as f64;
+        let lost_before = lost.lost.saturating_sub(lost.bytes) as f64;
+        let prefix = (thresh * before - lost_before) / (1.0 - thresh).max(f64::MIN_POSITIVE);
+        let prefix = if self.is_linux() { prefix.max(0.0) } else { prefix };
+        self.end_probe(sent.now, before + prefix, lost.starved);
+    }
+
+    /// HandleInflightTooHigh, with the `inflight` at which it was.
+    pub(super) fn end_probe(&mut self, now: Time, inflight: f64, starved: bool) {
         (self.probe.too_high, self.probe.probing_sample) = (true, false);
-        if !lost.starved {
-            // InflightAtLoss: data in flight when losses crossed the threshold.
-            let thresh = self.params.loss_thresh;
-            let before = lost.in_flight.saturating_sub(lost.bytes) as f64;
-            let lost_before = lost.lost.saturating_sub(lost.bytes) as f64;
-            let prefix = (thresh * before - lost_before) / (1.0 - thresh).max(f64::MIN_POSITIVE);
+        if !starved {
             let target = self.target_inflight(self.last_cwnd);
-            self.path.inflight_long = (before + prefix).max(target * self.params.beta);
+            let bound = inflight.max(target * self.params.beta);
+            self.path.inflight_long = self.whole(bound);
         }
         if self.state == Bbr3State::Up {
-            self.start_down(sent.now);
+            self.start_down(now);
+        }
+    }
+
+    /// CheckProbeRTT.
+    pub(super) fn check_probe_rtt(&mut self, now: Time, window: &mut Window, flight: u64) {
+        let expired = self.path.probe_rtt_expired;
+        if self.state != Bbr3State::ProbeRtt && expired && !self.restarted {
+            self.save_cwnd(window);
+            (self.state, self.probe_rtt_until) = (Bbr3State::ProbeRtt, None);
+            self.probe.stop();
+            self.path.start_round(self.rates.delivered());
+        }
+        if self.state != Bbr3State::ProbeRtt {
+            return;
+        }
+        self.rates.starve(flight); // samples with a small window do not show the bandwidth
+        match self.probe_rtt_until {
+            None if flight as f64 <= self.probe_rtt_cwnd() => {
+                self.probe_rtt_until = Some(now + self.params.probe_rtt);
+                self.probe_rtt_round = false;
+                self.path.start_round(self.rates.delivered());
+            }
+            None => {}
+            Some(until) => {
+                self.probe_rtt_round |= self.path.round_start;
+                if self.probe_rtt_round && now > until {
+                    self.path.probe_rtt_at = now;
+                    window.cwnd = window.cwnd.max(self.prior_cwnd);
+                    self.leave_probe_rtt(now);
+                }
+            }
+        }
+    }
+
+    /// ExitProbeRTT.
+    fn leave_probe_rtt(&mut self, now: Time) {
+        self.path.reset_short_term();
+        if self.path.full_reached {
+            self.start_down(now);
+            self.state = Bbr3State::Cruise;
+        } else {
+            self.state = Bbr3State::Startup;
         }
     }
 }

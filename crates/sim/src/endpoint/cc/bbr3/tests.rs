@@ -1,6 +1,7 @@
 //! Rules of the draft, one by one; names of its functions in the comments.
 
 mod cycle;
+mod linux;
 
 use super::*;
 use crate::endpoint::cc::rate::LostSegment;
@@ -201,7 +202,7 @@ fn probe_stops_at_a_bound_that_was_too_high() {
     // The next probe starts as soon as that round is over without too much loss.
     (b.probe.too_high, b.path.round_start) = (false, true);
     b.start_down(Time::ZERO);
-    assert!(b.adapt_long_term(&window(200), &s));
+    assert!(b.adapt_long_term(&window(200), &ack(Time::ZERO, 100, RecoveryState::Open), &s));
     assert_eq!(b.state(), Bbr3State::Refill);
 }
 

@@ -212,12 +212,12 @@ fn the_round_after_a_probe_ends_its_samples() {
         b.probe.stop();
         (b.probe.probing_sample, b.path.round_start) = (true, starts);
         let s = RateSample { starved, ..sample(1e6, 0) };
-        assert!(!b.adapt_long_term(&window(200), &s));
+        assert!(!b.adapt_long_term(&window(200), &ack(Time::ZERO, 100, RecoveryState::Open), &s));
         assert_eq!((b.probe.probing_sample, b.path.cycle), (!starts, cycle));
     }
     let mut b = bbr(Cruise);
     (b.probe.probing_sample, b.path.round_start) = (true, true);
-    b.adapt_long_term(&window(200), &sample(1e6, 0));
+    b.adapt_long_term(&window(200), &ack(Time::ZERO, 100, RecoveryState::Open), &sample(1e6, 0));
     assert!(b.probe.probing_sample, "no probe has ended");
     // The next probe starts at once if the last one stopped early without need.
     for (precautionary, too_high, state) in
@@ -244,7 +244,7 @@ fn data_in_flight_without_loss_raises_the_long_term_bound() {
         b.raise_slope(MSS);
         b.path.inflight_long = 90e3;
         let s = RateSample { lost: lost * MSS, ..sample(1e6, 0) };
-        b.adapt_long_term(&window(200), &s);
+        b.adapt_long_term(&window(200), &ack(Time::ZERO, 100, RecoveryState::Open), &s);
         assert_eq!(b.path.inflight_long, long, "{state:?}, {lost}");
     }
     // 1500 bytes are one step of 1000 and half of the next.

@@ -1,0 +1,133 @@
+"""`make validate-bbr3`: BBRv3 of a kernel and ours, written to docs/validation-bbr3.md.
+
+The runs of the kernel are recorded; `--kernel` makes them anew.
+"""
+
+import argparse
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from validation.bbr3 import tables
+from validation.random import records, virtual
+from validation.random.agreement import Row, rows, without_difference
+from validation.random.causes import Cause, causes
+from validation.random.draw import Scenario, draw
+from validation.random.live import ROOT
+from validation.random.measure import Numbers
+from validation.random.report import agreement_table, control_table, differences
+from validation.random.simulate import simulate
+
+HERE = Path(__file__).parent
+PAGE = ROOT / "docs/validation-bbr3.md"
+RECORDED = HERE / "recorded.jsonl.gz"
+SEED, POOL, SCENARIOS = "bbr3-2026-11-26", ("bbr3", "bbr3", "cubic"), 160
+SEEDS = 6
+
+Runs = list[tuple[Scenario, list[Numbers]]]
+
+
+def scenarios() -> Iterator[Scenario]:
+    """Iterate over all scenarios: those of the tables, then the random ones."""
+    yield from tables.scenarios()
+    for number in range(SCENARIOS):
+        yield draw(SEED, number, POOL)
+
+
+def recorded() -> tuple[Runs, Runs]:
+    """Return the recorded runs of the tables, and the random ones."""
+    runs = records.runs(records.read(RECORDED))
+    random = [run for run in runs if run[0]["name"].startswith("r")]
+    return [run for run in runs if run not in random], random
+
+
+def compared(runs: Runs, seeds: int, jobs: int) -> list[Row]:
+    """Return the comparison of each run with new simulations."""
+    return rows(runs, simulate([scenario for scenario, _ in runs], seeds, jobs))
+
+
+def _pair(row: Row, metric: str, digits: int) -> str:
+    """Return kernel / simulated."""
+    c = row.compared[metric]
+    return f"{c.live:.{digits}f} / {c.simulated:.{digits}f}"
+
+
+def loss_table(by_name: Mapping[str, Row]) -> list[str]:
+    """Return the goodput by control and random loss."""
+    lines = [
+        f"Goodput of one flow in Mbit/s over {tables.LOSS_RATE_MBIT} Mbit/s and "
+        f"{tables.LOSS_RTT_MS} ms with random loss, 8 s to 32 s after its start; drop-tail with two "
+        "bandwidth-delay products. Kernel / simulated.",
+        "",
+        f"| loss | {' | '.join(f'`{c}`' for c in tables.LOSS_CONTROLS)} |",
+        "| --- " * (1 + len(tables.LOSS_CONTROLS)) + "|",
+    ]
+    for share in tables.LOSSES:
+        cells = [
+            _pair(by_name[f"loss-{control}-{share:g}"], "goodput", 2)
+            for control in tables.LOSS_CONTROLS
+        ]
+        lines.append(f"| {100 * share:g} % | {' | '.join(cells)} |")
+    return [*lines, ""]
+
+
+def buffer_table(by_name: Mapping[str, Row]) -> list[str]:
+    """Return the share of BBRv3 beside one CUBIC flow, by buffer."""
+    lines = [
+        f"One `bbr3` and one `cubic` flow over {tables.BUFFER_RATE_MBIT} Mbit/s and "
+        f"{tables.BUFFER_RTT_MS} ms with drop-tail, 20 s to 60 s after the start. Kernel / simulated.",
+        "",
+        "| buffer, BDP | share of `bbr3`, % | goodput, Mbit/s | mean delay, ms | loss, % |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for products in tables.PRODUCTS:
+        row = by_name[f"buffer-{products:g}"]
+        share = row.compared["share"]
+        lines.append(
+            f"| {products:g} | {100 * share.live:.0f} / {100 * share.simulated:.0f} "
+            f"| {_pair(row, 'goodput', 2)} | {_pair(row, 'delay', 1)} | {_pair(row, 'loss', 2)} |"
+        )
+    return [*lines, ""]
+
+
+def page(random: Sequence[Row], fixed: Sequence[Row], known: Sequence[Cause]) -> str:
+    """Return the page."""
+    head = (HERE / "page.md").read_text()
+    head = head.format(agree=without_difference(random), all=len(random), seeds=SEEDS)
+    by_name = {row.scenario["name"]: row for row in fixed}
+    lines = ["## Random loss", "", *loss_table(by_name)]
+    lines += ["## BBRv3 and CUBIC by buffer size", "", *buffer_table(by_name)]
+    lines += ["## Agreement by metric", "", *agreement_table({"bbr3 and cubic": random})]
+    lines += ["## Agreement by control", "", *control_table(random), "## Causes", ""]
+    for cause in known:
+        lines += [f"**{cause.title}.** {cause.text.strip()}", ""]
+    lines += ["## Differences", "", *differences(random, known)]
+    return head + "\n".join(lines).rstrip() + "\n"
+
+
+def main() -> None:
+    """Record if asked, compare, and write the page."""
+    parser = argparse.ArgumentParser(prog="validation.bbr3", description=__doc__)
+    option = parser.add_argument
+    option("--kernel", type=Path, help="kernel in user mode: make the recordings anew")
+    option("--jobs", type=int, default=2, help="runs at once (2)")
+    options = parser.parse_args()
+    if options.kernel:
+        wanted = list(zip(scenarios(), itertools.repeat(1)))
+        made = []
+        for record in virtual.run_all(options.kernel, wanted, options.jobs):
+            print(record["scenario"]["name"], record.get("error", ""), flush=True)
+            made.append(record)
+        made.sort(key=lambda record: [s["name"] for s, _ in wanted].index(record["scenario"]["name"]))
+        records.keep((record for record in made if record.get("punctual")), RECORDED)
+    fixed, random = recorded()
+    known = causes(HERE / "causes.toml")
+    text = page(
+        compared(random, SEEDS, options.jobs), compared(fixed, SEEDS, options.jobs), known
+    )
+    PAGE.write_text(text)
+    print(PAGE)
+
+
+if __name__ == "__main__":
+    main()
