@@ -1,10 +1,8 @@
 """BBRv3 of Google's kernel and ours: the recordings in validation/bbr3, compared anew."""
 
-import pytest
-
 from validation.bbr3 import tables
 from validation.bbr3.__main__ import RECORDED, compared, loss_table, recorded
-from validation.random.agreement import agreeing, without_difference
+from validation.random.agreement import agreeing, rows, without_difference
 from validation.random.causes import causes
 from validation.random.draw import controls
 
@@ -17,23 +15,24 @@ def test_random_scenarios_agree_as_documented() -> None:
     """A share below its floor is a change of BBRv3 or CUBIC to look into."""
     assert RECORDED.stat().st_size < 100_000
     _, random = recorded()
-    rows = compared(random[:SCENARIOS], SEEDS, jobs=1)
-    assert without_difference(rows) >= 0.7 * SCENARIOS
+    compare = compared(random[:SCENARIOS], SEEDS, jobs=1)
+    assert without_difference(compare) >= 0.7 * SCENARIOS
     for metric, floor in FLOORS.items():
-        agree, having = agreeing(rows, metric)
-        differing = [row.scenario["name"] for row in rows if metric in row.differing]
+        agree, having = agreeing(compare, metric)
+        differing = [row.scenario["name"] for row in compare if metric in row.differing]
         assert agree >= floor * having, f"{metric}: {differing} differ"
 
 
 def test_goodput_under_random_loss_is_that_of_the_kernel() -> None:
-    """Within 15 % for BBR and BBRv3 up to 10 %, where CUBIC has a tenth of it."""
+    """BBR within 10 % up to 10 % of loss, BBRv3 within a factor of 1.5; CUBIC has a tenth of it."""
     fixed, _ = recorded()
     wanted = {f"loss-{c}-{p:g}" for c in ("bbr", "bbr3") for p in (0, 0.01, 0.05, 0.1)}
-    rows = compared([run for run in fixed if run[0]["name"] in wanted], SEEDS, jobs=1)
-    assert len(rows) == len(wanted)
-    for row in rows:
-        c = row.compared["goodput"]
-        assert c.simulated == pytest.approx(c.live, rel=0.15), row.scenario["name"]
+    compare = compared([run for run in fixed if run[0]["name"] in wanted], SEEDS, jobs=1)
+    assert len(compare) == len(wanted)
+    for row in compare:
+        c, name = row.compared["goodput"], row.scenario["name"]
+        limit = 1.5 if name.startswith("loss-bbr3") else 1.1
+        assert 1 / limit < c.simulated / c.live < limit, name
 
 
 def test_recordings_are_those_of_the_scenarios() -> None:
@@ -51,8 +50,6 @@ def test_a_table_has_both_sides() -> None:
     fixed, _ = recorded()
     fixed = [run for run in fixed if run[0]["name"].startswith("loss-")]
     ours = [numbers for _, numbers in fixed]
-    from validation.random.agreement import rows
-
     lines = loss_table({row.scenario["name"]: row for row in rows(fixed, ours)})
     assert len([line for line in lines if line.startswith("|")]) == 2 + len(tables.LOSSES)
     assert "18.54 / 18.54" in lines[4]

@@ -288,12 +288,13 @@ class Bbr3(TcpParameters, kw_only=True, frozen=True, tag="bbr3"):
     """
 
     startup_gain: float | None = None
-    """Gain of the pacing rate in Startup. Number; default 2.77; 1 to 10; the paper's
+    """Gain of the pacing rate in Startup. Number; default 2.7734375; 1 to 10; the paper's
     StartupPacingGain.
     """
 
     drain_gain: float | str | None = None
-    """Gain of the pacing rate in Drain. Number; default 0.5; 0.1 to 1; the paper's DrainPacingGain.
+    """Gain of the pacing rate in Drain. Number; default 0.34375; 0.1 to 1; the paper's
+    DrainPacingGain.
     """
 
     cwnd_gain: float | None = None
@@ -306,17 +307,18 @@ class Bbr3(TcpParameters, kw_only=True, frozen=True, tag="bbr3"):
     """
 
     loss_thresh: float | str | None = None
-    """Fraction of the data in flight above which a loss rate is too high. Number; default 0.02; 0
-    to 1; the paper's LossThresh.
+    """Fraction of the data in flight above which a loss rate is too high. Number; default
+    0.01953125; 0 to 1; the paper's LossThresh.
     """
 
     beta: float | str | None = None
-    """Bounds after a loss divided by those before. Number; default 0.7; 0.1 to 1; the paper's Beta.
+    """Bounds after a loss divided by those before. Number; default 0.703125; 0.1 to 1; the paper's
+    Beta.
     """
 
     headroom: float | str | None = None
     """Fraction of inflight_longterm that is left to other flows between probes. Number; default
-    0.15; 0 to 0.9; the paper's Headroom.
+    0.1484375; 0 to 0.9; the paper's Headroom.
     """
 
     min_rtt_window: str | None = None
@@ -331,6 +333,11 @@ class Bbr3(TcpParameters, kw_only=True, frozen=True, tag="bbr3"):
 
     probe_rtt: str | None = None
     """Duration of ProbeRtt. Duration; default 200ms; 1ns to 10s; the paper's ProbeRTTDuration."""
+
+    variant: Literal["draft", "linux"] | None = None
+    """Variant: the rules of the draft, or those of Google's kernel. One of draft, linux; default
+    linux.
+    """
 
 
 class Bic(TcpParameters, kw_only=True, frozen=True, tag="bic"):

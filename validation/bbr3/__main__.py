@@ -56,8 +56,8 @@ def loss_table(by_name: Mapping[str, Row]) -> list[str]:
     """Return the goodput by control and random loss."""
     lines = [
         f"Goodput of one flow in Mbit/s over {tables.LOSS_RATE_MBIT} Mbit/s and "
-        f"{tables.LOSS_RTT_MS} ms with random loss, 8 s to 32 s after its start; drop-tail with two "
-        "bandwidth-delay products. Kernel / simulated.",
+        f"{tables.LOSS_RTT_MS} ms with random loss, 8 s to 32 s after its start; drop-tail with "
+        "two bandwidth-delay products. Kernel / simulated.",
         "",
         f"| loss | {' | '.join(f'`{c}`' for c in tables.LOSS_CONTROLS)} |",
         "| --- " * (1 + len(tables.LOSS_CONTROLS)) + "|",
@@ -75,7 +75,8 @@ def buffer_table(by_name: Mapping[str, Row]) -> list[str]:
     """Return the share of BBRv3 beside one CUBIC flow, by buffer."""
     lines = [
         f"One `bbr3` and one `cubic` flow over {tables.BUFFER_RATE_MBIT} Mbit/s and "
-        f"{tables.BUFFER_RTT_MS} ms with drop-tail, 20 s to 60 s after the start. Kernel / simulated.",
+        f"{tables.BUFFER_RTT_MS} ms with drop-tail, 20 s to 60 s after the start. "
+        "Kernel / simulated.",
         "",
         "| buffer, BDP | share of `bbr3`, % | goodput, Mbit/s | mean delay, ms | loss, % |",
         "| --- | --- | --- | --- | --- |",
@@ -118,13 +119,13 @@ def main() -> None:
         for record in virtual.run_all(options.kernel, wanted, options.jobs):
             print(record["scenario"]["name"], record.get("error", ""), flush=True)
             made.append(record)
-        made.sort(key=lambda record: [s["name"] for s, _ in wanted].index(record["scenario"]["name"]))
+        made.sort(
+            key=lambda record: [s["name"] for s, _ in wanted].index(record["scenario"]["name"])
+        )
         records.keep((record for record in made if record.get("punctual")), RECORDED)
     fixed, random = recorded()
     known = causes(HERE / "causes.toml")
-    text = page(
-        compared(random, SEEDS, options.jobs), compared(fixed, SEEDS, options.jobs), known
-    )
+    text = page(compared(random, SEEDS, options.jobs), compared(fixed, SEEDS, options.jobs), known)
     PAGE.write_text(text)
     print(PAGE)
 

@@ -37,7 +37,10 @@ def _options() -> argparse.Namespace:
     option("--lives", type=int, default=2, help="live runs of a scenario (2)")
     option("--seeds", type=int, default=6, help="simulated runs of a scenario (6)")
     option(
-        "--kernel", nargs="?", const="", metavar="PATH",
+        "--kernel",
+        nargs="?",
+        const="",
+        metavar="PATH",
         help="run in a kernel in user mode, not live: this one, or one built from linux-source",
     )
     option("--record", type=Path, help="append live runs to this file, and use those in it")

@@ -8,7 +8,6 @@ live run.
 import concurrent.futures
 import functools
 import json
-import os
 import subprocess
 import sys
 import tempfile
