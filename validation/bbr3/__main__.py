@@ -4,7 +4,6 @@ The runs of the kernel are recorded; `--kernel` makes them anew.
 """
 
 import argparse
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -23,6 +22,8 @@ PAGE = ROOT / "docs/validation-bbr3.md"
 RECORDED = HERE / "recorded.jsonl.gz"
 SEED, POOL, SCENARIOS = "bbr3-2026-11-26", ("bbr3", "bbr3", "cubic"), 160
 SEEDS = 6
+LIVES = {"loss": 3}
+"""Runs of the kernel, by the first word of a scenario's name; otherwise one."""
 
 Runs = list[tuple[Scenario, list[Numbers]]]
 
@@ -94,7 +95,8 @@ def buffer_table(by_name: Mapping[str, Row]) -> list[str]:
 def page(random: Sequence[Row], fixed: Sequence[Row], known: Sequence[Cause]) -> str:
     """Return the page."""
     head = (HERE / "page.md").read_text()
-    head = head.format(agree=without_difference(random), all=len(random), seeds=SEEDS)
+    counts = {"agree": without_difference(random), "all": len(random)}
+    head = head.format(**counts, seeds=SEEDS, lives=LIVES["loss"])
     by_name = {row.scenario["name"]: row for row in fixed}
     lines = ["## Random loss", "", *loss_table(by_name)]
     lines += ["## BBRv3 and CUBIC by buffer size", "", *buffer_table(by_name)]
@@ -114,14 +116,17 @@ def main() -> None:
     option("--jobs", type=int, default=2, help="runs at once (2)")
     options = parser.parse_args()
     if options.kernel:
-        wanted = list(zip(scenarios(), itertools.repeat(1)))
+        wanted = [
+            (scenario, seed + 1)
+            for scenario in scenarios()
+            for seed in range(LIVES.get(scenario["name"].split("-")[0], 1))
+        ]
+        order = {(scenario["name"], seed): n for n, (scenario, seed) in enumerate(wanted)}
         made = []
         for record in virtual.run_all(options.kernel, wanted, options.jobs):
             print(record["scenario"]["name"], record.get("error", ""), flush=True)
             made.append(record)
-        made.sort(
-            key=lambda record: [s["name"] for s, _ in wanted].index(record["scenario"]["name"])
-        )
+        made.sort(key=lambda r: order[r["scenario"]["name"], r["seed"]])
         records.keep((record for record in made if record.get("punctual")), RECORDED)
     fixed, random = recorded()
     known = causes(HERE / "causes.toml")

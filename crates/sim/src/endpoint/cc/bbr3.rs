@@ -14,13 +14,13 @@
 //! | prev_probe_precautionary | `precautionary` |
 //! | extra_acked | `extra_acked` |
 //!
-//! `bbr3/model.rs` estimates the path, `bbr3/probe.rs` probes for bandwidth, `bbr3/linux.rs` has the
-//! rules of Google's kernel (`variant = "linux"`).
+//! `bbr3/model.rs` estimates the path, `bbr3/probe.rs` probes for bandwidth. `bbr3/linux.rs` has
+//! the rules of Google's kernel (`variant = "linux"`).
 //!
 //! **Departures**: a segment counts as lost when it is retransmitted; in the variant of the draft,
-//! spurious losses are never undone. `send_quantum` counts once in the window, since segments are sent one by one. The draft
-//! defines no response to ECN marks, so ECN is refused. The random waits of a flow come from one
-//! number drawn at its start.
+//! spurious losses are never undone. `send_quantum` counts once in the window, since segments are
+//! sent one by one. The draft defines no response to ECN marks, so ECN is refused. The random waits
+//! of a flow come from one number drawn at its start.
 //!
 //! **Cost**: one record per segment in flight.
 

@@ -44,8 +44,8 @@ impl Bbr3 {
         mss * (libm::ceil(cap / mss).max(3.0 * burst).max(LEAST as f64) + up)
     }
 
-    /// A bound on the data in flight. In Linux it is in whole segments, so that the window can reach
-    /// it.
+    /// Returns a bound on the data in flight. In Linux it is in whole segments, so that the window
+    /// can reach it.
     pub(super) fn whole(&self, bytes: f64) -> f64 {
         if !self.is_linux() {
             return bytes;
