@@ -11,7 +11,7 @@ import pytest
 from live_link import require
 from sojourn.live.kernel_config import available, plan
 from sojourn.scenario.load import canonical, parse
-from validation.random import live, records
+from validation.random import live, records, virtual
 from validation.random.agreement import Row, agreeing, spread, without_difference
 from validation.random.causes import Cause, causes, tags
 from validation.random.compare import compare
@@ -129,6 +129,13 @@ def test_recordings_are_small_and_replayed_within_the_floors() -> None:
         agree, having = agreeing(rows, metric)
         differing = [row.scenario["name"] for row in rows if metric in row.differing]
         assert agree >= floor * having, f"{metric}: {differing} differ"
+
+
+def test_a_kernel_in_user_mode_that_fails_leaves_an_error() -> None:
+    """Its record has no numbers, and does not count."""
+    record = virtual.run(Path("/bin/false"), draw("1", 0), 1)
+    assert "did not run the script" in record["error"]
+    assert "numbers" not in record
 
 
 def test_a_cause_names_scenarios_or_a_class() -> None:
