@@ -5,6 +5,7 @@
 
 mod linux_acks;
 mod linux_compression;
+mod linux_rtt;
 mod linux_window;
 mod quic_acks;
 

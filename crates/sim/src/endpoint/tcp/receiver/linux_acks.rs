@@ -4,14 +4,15 @@
 //! `tcp_enter_quickack_mode`), `tcp_output.c` (`tcp_send_delayed_ack`, `tcp_dec_quickack_mode`) and
 //! `tcp_timer.c` (`tcp_delack_timer_handler`).
 //!
-//! **Departures** The program reads at once. The answer to a SYN gives the only round-trip time,
-//! from it to the first data. Delays are not whole ticks; with
-//! `jiffies` their ends are.
+//! **Departures** The program reads at once. The answer to a SYN gives the only round-trip time of
+//! delays, from it to the first data; the receive window has its own (`linux_rtt.rs`). Delays are
+//! not whole ticks; with `jiffies` their ends are.
 
 use super::super::params::EcnFeedback;
 use super::super::{Ack, Segment};
 use super::Receiver;
 use super::linux_compression::LinuxCompression;
+use super::linux_rtt::LinuxRtt;
 use super::linux_window::LinuxWindow;
 use sojourn_aqm::units::{Span, Time};
 
@@ -35,7 +36,7 @@ pub struct LinuxAcks {
     heard: Time,
     /// Time of the SYN.
     syn: Time,
-    rtt: Span,
+    rtt: LinuxRtt,
     window: LinuxWindow,
     /// State of the acks that wait while data is missing.
     pub(super) compression: LinuxCompression,
@@ -44,7 +45,7 @@ pub struct LinuxAcks {
 impl LinuxAcks {
     /// Create the state for a new connection, with delays of at least `least`.
     pub fn new(least: Span) -> LinuxAcks {
-        let (ato, rtt, window) = (Span::ZERO, Span::ZERO, LinuxWindow::new());
+        let (ato, rtt, window) = (Span::ZERO, LinuxRtt::default(), LinuxWindow::new());
         let (heard, syn, compression) = (Time::ZERO, Time::ZERO, LinuxCompression::default());
         LinuxAcks { least, ato, quick: 0, heard, syn, rtt, window, compression }
     }
@@ -59,12 +60,12 @@ impl LinuxAcks {
         self.syn = now;
     }
 
-    /// Note data in order: the delay follows the gaps between segments.
-    pub fn on_data(&mut self, now: Time) {
+    /// Note a segment in order: the delay follows the gaps between segments.
+    pub fn on_data(&mut self, now: Time, seg: &Segment) {
         let gap = now - self.heard;
         self.heard = now;
         if self.ato == Span::ZERO {
-            self.rtt = now - self.syn;
+            self.rtt.start(now, seg, now - self.syn);
             (self.ato, self.quick) = (self.least, MAX_QUICK);
         } else if gap <= Span(self.least.0 / 2) {
             self.ato = Span(self.ato.0 / 2 + self.least.0 / 2);
@@ -75,9 +76,10 @@ impl LinuxAcks {
         }
     }
 
-    /// Note a segment of `len` bytes that had not arrived before; `next` is the next expected byte.
-    pub fn on_new_data(&mut self, now: Time, len: u64, next: u64) {
-        if self.window.on_data(now, len, next, self.rtt) {
+    /// Note a segment that had not arrived before; `next` is the next expected byte.
+    pub fn on_new_data(&mut self, now: Time, seg: &Segment, next: u64) {
+        self.rtt.on_data(now, seg, self.window.mss());
+        if self.window.on_data(now, u64::from(seg.len), next, self.rtt.estimate()) {
             self.quick |= 1;
         }
     }
@@ -115,12 +117,12 @@ impl LinuxAcks {
 
     /// Delay of an ack: at most a round-trip time, if that is longer than the shortest delay.
     pub fn delay(&self) -> Span {
-        self.ato.min(self.rtt.max(self.least)).max(self.least)
+        self.ato.min(self.rtt().max(self.least)).max(self.least)
     }
 
     /// Round-trip time of the handshake; zero before the first data.
     pub fn rtt(&self) -> Span {
-        self.rtt
+        self.rtt.handshake()
     }
 
     /// Largest segment so far, bytes.
@@ -130,7 +132,7 @@ impl LinuxAcks {
 
     /// Retransmission timeout after one sample.
     fn rto(&self) -> Span {
-        self.rtt + Span(self.rtt.0 * 2).max(RTO_MIN)
+        self.rtt() + Span(self.rtt().0 * 2).max(RTO_MIN)
     }
 }
 
@@ -150,12 +152,12 @@ impl Receiver {
         if seg.syn {
             linux.on_syn(now);
         } else if in_order {
-            linux.on_data(now);
+            linux.on_data(now, seg);
         } else if seg.seq < self.next {
             linux.on_duplicate();
         }
         if !seg.syn && (in_order || seg.seq >= self.next) {
-            linux.on_new_data(now, u64::from(seg.len), self.next);
+            linux.on_new_data(now, seg, self.next);
         }
         // The sender has confirmed earlier marks, so that this is the first one of another echo.
         let first = !self.echo || self.answered;
@@ -195,7 +197,7 @@ mod tests {
     fn settled(rtt: u64) -> LinuxAcks {
         let mut acks = LinuxAcks::new(Span::ms(40));
         acks.on_syn(at(0));
-        acks.on_data(at(rtt));
+        acks.on_data(at(rtt), &segment(1));
         (0..MAX_QUICK).for_each(|_| _ = acks.on_ack());
         acks
     }
@@ -204,7 +206,7 @@ mod tests {
     fn the_first_sixteen_segments_are_acknowledged_at_once() {
         let mut acks = LinuxAcks::new(Span::ms(40));
         assert!(!acks.is_quick());
-        acks.on_data(at(50));
+        acks.on_data(at(50), &segment(1));
         for _ in 0..16 {
             assert!(acks.is_quick());
             acks.on_ack();
@@ -216,11 +218,11 @@ mod tests {
     fn the_delay_follows_the_gaps_up_to_the_round_trip_time() {
         let mut acks = settled(60);
         assert_eq!(acks.delay(), Span::ms(40));
-        acks.on_data(at(96)); // 36 ms: 40/2 + 36
+        acks.on_data(at(96), &segment(1)); // 36 ms: 40/2 + 36
         assert_eq!(acks.delay(), Span::ms(56));
-        acks.on_data(at(132)); // 56/2 + 36 = 64, above the round-trip time
+        acks.on_data(at(132), &segment(1)); // 56/2 + 36 = 64, above the round-trip time
         assert_eq!(acks.delay(), Span::ms(60));
-        acks.on_data(at(133)); // 64/2 + 20
+        acks.on_data(at(133), &segment(1)); // 64/2 + 20
         assert_eq!(acks.delay(), Span::ms(52));
         acks.on_timer(); // 104
         assert_eq!(acks.delay(), Span::ms(60));
@@ -230,16 +232,16 @@ mod tests {
     #[test]
     fn a_gap_as_long_as_the_delay_does_not_change_it() {
         let mut acks = settled(60);
-        acks.on_data(at(100));
+        acks.on_data(at(100), &segment(1));
         assert_eq!(acks.delay(), Span::ms(40));
     }
 
     #[test]
     fn the_last_quick_ack_ends_with_the_shortest_delay() {
         let mut acks = LinuxAcks::new(Span::ms(40));
-        acks.on_data(at(60));
+        acks.on_data(at(60), &segment(1));
         (0..15).for_each(|_| _ = acks.on_ack());
-        acks.on_data(at(96));
+        acks.on_data(at(96), &segment(1));
         acks.on_ack();
         assert_eq!(acks.delay(), Span::ms(40));
     }
@@ -249,9 +251,9 @@ mod tests {
         // Timeouts: the round-trip time and twice as much, or 200 ms.
         for (rtt, timeout) in [(50, 250), (150, 450)] {
             let mut acks = settled(rtt);
-            acks.on_data(at(rtt + timeout));
+            acks.on_data(at(rtt + timeout), &segment(1));
             assert!(!acks.is_quick());
-            acks.on_data(at(rtt + 2 * timeout + 1));
+            acks.on_data(at(rtt + 2 * timeout + 1), &segment(1));
             assert!(acks.is_quick());
         }
     }
@@ -268,9 +270,9 @@ mod tests {
                 .count()
         };
         let mut acks = settled(50); // timeout 250 ms
-        acks.on_data(at(50 + 250));
+        acks.on_data(at(50 + 250), &segment(1));
         assert_eq!(count(&mut acks), 0);
-        acks.on_data(at(50 + 250 + 251));
+        acks.on_data(at(50 + 250 + 251), &segment(1));
         assert_eq!(count(&mut acks), 16);
         acks.on_duplicate();
         assert_eq!(count(&mut acks), 16);
