@@ -15,6 +15,7 @@
 //! timeout forgets `W_max`; and slow start has Linux's HyStart (`cubic/hystart.rs`), which ends it
 //! at once, instead of HyStart++.
 
+use super::reno::linux_slow_start;
 use super::{
     CongestionControl, CongestionSignal, ControlParams, NewDataAck, Reno, SentSegment, Window,
 };
@@ -180,13 +181,17 @@ impl CongestionControl for Cubic {
         if !acked.window_was_full(window) {
             return;
         }
+        if let Some(linux) = &mut self.linux {
+            let bytes = linux_slow_start(window, acked);
+            if bytes > 0 {
+                linux.grow(&self.params, window, &NewDataAck { bytes, ..*acked });
+            }
+            return;
+        }
         if window.cwnd < window.ssthresh {
             // Slow start after an idle period; a new stage starts when it ends.
             self.stage = None;
             return self.slow_start.on_ack(window, acked);
-        }
-        if let Some(linux) = &mut self.linux {
-            return linux.grow(&self.params, window, acked);
         }
         let mss = window.mss as f64;
         let cwnd = (window.cwnd as f64 + self.rest) / mss;

@@ -9,7 +9,8 @@
 //!
 //! **Linux** With `variant = "linux"`, (1) the window is a whole number of segments after a loss,
 //! rounded down (`tcp_reno_ssthresh`); (2) with `prr`, the ack that ends a recovery also counts for
-//! growth (`tcp_cong_control`). At windows below ten segments this changes the rate by a tenth.
+//! growth (`tcp_cong_control`); (3) slow start ends exactly at the threshold, and `abc_limit` does
+//! not limit it (`tcp_slow_start`). At windows below ten segments this changes the rate by a tenth.
 
 use super::{CongestionControl, CongestionSignal, ControlParams, NewDataAck, Window};
 use crate::endpoint::common_params::CommonParams;
@@ -62,6 +63,38 @@ impl Reno {
     pub fn limit(&self) -> u64 {
         u64::from(self.limit)
     }
+
+    /// Grows the window for an ack as Linux does, if it was full.
+    fn grow_as_linux(&mut self, window: &mut Window, acked: &NewDataAck) {
+        if acked.window_was_full(window) {
+            let bytes = linux_slow_start(window, acked);
+            self.avoid_congestion(window, bytes);
+        }
+    }
+
+    /// Grows the window by a segment per window of acknowledged bytes.
+    #[inline(always)]
+    fn avoid_congestion(&mut self, window: &mut Window, bytes: u64) {
+        self.bytes_acked += bytes;
+        if self.bytes_acked >= window.cwnd {
+            self.bytes_acked -= window.cwnd; // RFC 3465 §2.1
+            window.cwnd += window.mss;
+        }
+    }
+}
+
+/// Grows the window in slow start as Linux does (`tcp_slow_start`): by all that is acknowledged, up
+/// to the threshold. After a timeout an ack counts for one segment, since it can cover data that
+/// arrived earlier. Returns the bytes that are left for congestion avoidance.
+pub(super) fn linux_slow_start(window: &mut Window, acked: &NewDataAck) -> u64 {
+    if !window.is_in_slow_start() {
+        return acked.bytes;
+    }
+    let most = if acked.after_timeout { window.mss } else { u64::MAX };
+    let bytes = acked.bytes.min(most);
+    let growth = bytes.min(window.ssthresh - window.cwnd);
+    window.cwnd += growth;
+    bytes - growth
 }
 
 impl CongestionControl for Reno {
@@ -76,8 +109,8 @@ impl CongestionControl for Reno {
     }
 
     fn on_ack(&mut self, window: &mut Window, acked: &NewDataAck) {
-        if self.variant == RenoVariant::Linux && !acked.window_was_full(window) {
-            return;
+        if self.variant == RenoVariant::Linux {
+            return self.grow_as_linux(window, acked);
         }
         if window.cwnd < window.ssthresh {
             // After a timeout, one ack can cover much data that was never lost (RFC 3465 §2.3).
@@ -85,11 +118,7 @@ impl CongestionControl for Reno {
             window.cwnd += acked.bytes.min(limit * window.mss); // RFC 5681 (2), RFC 3465 §2.2
             return;
         }
-        self.bytes_acked += acked.bytes;
-        if self.bytes_acked >= window.cwnd {
-            self.bytes_acked -= window.cwnd; // RFC 3465 §2.1
-            window.cwnd += window.mss;
-        }
+        self.avoid_congestion(window, acked.bytes);
     }
 
     fn grows_when_recovered(&self) -> bool {
@@ -202,5 +231,23 @@ mod tests {
             reno.on_ack(&mut w, &NewDataAck { flight: 6_000, ..acked(1_000) });
             assert_eq!(w.cwnd, cwnd + 1_000, "more than half full in slow start");
         }
+    }
+
+    /// Linux, `tcp_slow_start` and `tcp_cong_avoid_ai`: of three segments, one reaches the threshold
+    /// of ten, and two count in congestion avoidance.
+    #[test]
+    fn in_linux_slow_start_ends_at_the_threshold() {
+        let mut reno = Reno { variant: RenoVariant::Linux, ..Reno::with_params(1) };
+        let mut w = Window { cwnd: 9_000, ssthresh: 10_000, mss: 1_000 };
+        let ack = |bytes| NewDataAck { flight: 9_000, ..acked(bytes) };
+        reno.on_ack(&mut w, &ack(3_000));
+        assert_eq!((w.cwnd, reno.bytes_acked), (10_000, 2_000));
+        reno.on_ack(&mut w, &ack(8_000));
+        assert_eq!((w.cwnd, reno.bytes_acked), (11_000, 0));
+        let mut w = Window { cwnd: 3_000, ssthresh: 10_000, mss: 1_000 };
+        reno.on_ack(&mut w, &ack(4_000));
+        assert_eq!(w.cwnd, 7_000, "no limit per ack");
+        reno.on_ack(&mut w, &NewDataAck { after_timeout: true, ..ack(4_000) });
+        assert_eq!(w.cwnd, 8_000, "one segment after a timeout");
     }
 }
