@@ -258,9 +258,15 @@ impl RackState {
         let fresh = self.fresh.partition_point(|sent| sent.end <= top).checked_sub(1);
         let fresh = fresh.map(|i| self.fresh[i]).filter(|s| known.contains(s.start, s.end));
         // After less than a round trip it is the first transmission that was delivered (§6.2 step
-        // 2). As in Linux, timestamps do not decide: a selective ack echoes an older segment.
+        // 2), and if a cumulative ack has an older timestamp. As in Linux, timestamps do not decide
+        // about selective acks: they echo an older segment.
+        let older = |sent: &SentRange| {
+            let since = |echo: u32| echo.wrapping_sub(timestamp(sent.at)).cast_signed();
+            sent.end <= una && delivery.echo.is_some_and(|echo| since(echo) < 0)
+        };
         let is_again = |sent: &&SentRange| {
-            known.contains(sent.start, sent.end) && now - sent.at >= self.min_rtt
+            let arrived = known.contains(sent.start, sent.end);
+            arrived && now - sent.at >= self.min_rtt && !older(sent)
         };
         let again = self.again.iter().rev().find(is_again);
         for sent in fresh.iter().chain(again) {

@@ -60,3 +60,19 @@ fn a_selective_ack_of_a_retransmission_shows_that_an_earlier_one_is_lost() {
     t.receive(310, old, &[(1_001, 2_001), (2_001, 6_001)]);
     assert_eq!((t.sent().as_slice(), t.sender.state), (&[1][..], Recovery));
 }
+
+/// Linux, `tcp_skb_spurious_retrans`: the echo of a cumulative ack shows which transmission it
+/// answers. An old echo after a timeout is of the first one, so nothing else is lost.
+#[test]
+fn a_cumulative_ack_with_an_older_echo_answers_the_first_transmission() {
+    let settings = [("rack", "true"), ("rtt_per_ack", "true"), ("timestamps", "true")];
+    for (echo, sent) in [(100, vec![]), (1_200, vec![1_001])] {
+        let mut t = Test::new("sack", &settings);
+        t.write(100, 6_000);
+        t.sent();
+        t.timer(1_200);
+        assert_eq!(t.sent(), [1]);
+        t.receive(1_400, Ack { ack: 1_001, echo, ..Ack::default() }, &[]);
+        assert_eq!(t.sent(), sent, "{echo}");
+    }
+}
