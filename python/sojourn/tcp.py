@@ -229,10 +229,18 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     true.
     """
 
+    linux_syn: bool | None = None
+    """If true, a SYN is sent again as in Linux: the first four timeouts do not double the timeout,
+    and only the loss of two SYNs reduces the initial window to one segment. If false, each timeout
+    doubles it, and the loss of one SYN reduces the window (RFC 5681 3.1). No effect without rack.
+    Flag; default false, in the profile linux true.
+    """
+
     reduce_cwnd: bool | None = None
-    """If true, a loss reduces the window itself, as in Linux; if false, the data in flight (RFC
-    5681 equation 4), which is less by up to a segment and what is lost; not in ns2. Flag; default
-    false, in the profile linux true.
+    """If true, a loss reduces the window itself, as in Linux, and a timeout during fast recovery
+    does not reduce the threshold again; if false, a loss reduces the data in flight (RFC 5681
+    equation 4), which is less by up to a segment and what is lost; not in ns2. Flag; default false,
+    in the profile linux true.
     """
 
     hystart: bool | Literal["auto"] | None = None

@@ -69,6 +69,7 @@ _ALWAYS = {
     "alpha_rises": False,
     "dsack": True,
     "ecn_fallback": True,
+    "linux_syn": True,
     "frto": True,
     "jiffies": True,
     "linux_acks": True,

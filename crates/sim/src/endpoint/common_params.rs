@@ -150,8 +150,15 @@ params! {
         /// If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
         /// connection then goes without. No effect without rack.
         ecn_fallback: bool = false, [], "", [];
-        /// If true, a loss reduces the window itself, as in Linux; if false, the data in flight
-        /// (RFC 5681 equation 4), which is less by up to a segment and what is lost; not in ns2.
+        /// If true, a SYN is sent again as in Linux: the first four timeouts do not double the
+        /// timeout, and only the loss of two SYNs reduces the initial window to one segment. If
+        /// false, each timeout doubles it, and the loss of one SYN reduces the window (RFC 5681
+        /// 3.1). No effect without rack.
+        linux_syn: bool = false, [], "", [];
+        /// If true, a loss reduces the window itself, as in Linux, and a timeout during fast
+        /// recovery does not reduce the threshold again; if false, a loss reduces the data in
+        /// flight (RFC 5681 equation 4), which is less by up to a segment and what is lost; not in
+        /// ns2.
         reduce_cwnd: bool = false, [], "", [];
         /// If true, slow start ends when round-trip times grow (HyStart++, RFC 9406; with variant =
         /// "linux" of cubic Linux's HyStart); auto: only for cubic (RFC 9438). For cubic and Reno's

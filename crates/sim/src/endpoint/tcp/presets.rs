@@ -24,6 +24,7 @@ const LINUX: &Values = &[
     ("tick", "4ms"),
     ("jiffies", "true"),
     ("ecn_fallback", "true"),
+    ("linux_syn", "true"),
     ("reduce_cwnd", "true"),
     ("abc_limit", "2"),
     ("linux_acks", "true"),

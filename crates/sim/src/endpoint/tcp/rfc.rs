@@ -26,10 +26,12 @@
 
 mod frto;
 mod hooks;
+mod idle;
 mod push;
 mod rack;
 mod recovery;
 mod sack;
+mod syn;
 mod timing;
 mod tlp;
 mod undo;
@@ -175,7 +177,7 @@ impl<C: CongestionControl> RfcSender<C> {
         self.scoreboard.clear();
         if let Some(order) = &mut self.rack {
             order.clear();
-            self.ecn = order.ecn;
+            (self.ecn, order.first_syn) = (order.ecn, timestamp(now));
         }
         self.control.reset();
         self.rtt_segment = None;
@@ -238,31 +240,6 @@ impl<C: CongestionControl> RfcSender<C> {
             self.report_processed_ack(now, lost_before);
         }
         self.send_inlined(now, out);
-    }
-
-    /// Establish the connection. After a lost SYN it starts with one segment (RFC 5681 §3.1) and a
-    /// timeout of 3 s (RFC 6298 (5.7)).
-    fn on_syn_ack(&mut self, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
-        if ack.ack == 0 {
-            return;
-        }
-        (self.snd_una, self.snd_nxt, self.established) = (1, 1, now);
-        let rtt = self.rtt_segment.take().map(|(_, sent)| now - sent);
-        match rtt {
-            Some(sample) if self.rtt.is_per_ack() => self.rtt.sample_per_ack(sample, 1, 1),
-            Some(sample) => self.rtt.sample(sample),
-            None => {
-                self.rtt.set_after_lost_syn();
-                self.window.cwnd = self.window.mss;
-            }
-        }
-        self.timer = Time::NEVER;
-        if let Some(order) = &mut self.rack {
-            order.on_established(rtt);
-        }
-        self.control.on_established(now, &self.window, rtt);
-        self.window.cwnd = self.control.initial_window(now, &self.window, rtt);
-        self.send(now, out);
     }
 
     /// Number of newly marked packets that the ack reports; with one-bit feedback 1 for a mark.
@@ -333,7 +310,7 @@ impl<C: CongestionControl> RfcSender<C> {
         // RFC 5681 §4.1: after an idle period the window no longer reflects the path.
         let silent = self.snd_una == self.high_data && (now - self.last_sent) > self.rtt.rto();
         if silent && !self.control.keeps_window_when_idle() {
-            self.window.cwnd = self.window.cwnd.min(self.initial.0);
+            self.restart_after_idle(now);
         }
         if self.rack.is_some() {
             return self.send_rack(now, out);

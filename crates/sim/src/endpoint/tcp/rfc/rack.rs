@@ -78,6 +78,10 @@ pub(super) struct RackState {
     /// True if a connection asks for ECN, and if a SYN that is sent again does not.
     pub ecn: bool,
     pub ecn_fallback: bool,
+    /// Timestamp of the first SYN.
+    pub first_syn: u32,
+    /// Timeouts of the SYN, if it is sent again as in Linux.
+    pub syn_timeouts: Option<u32>,
     /// True if the last ack restarts the timer (`FLAG_SET_XMIT_TIMER`).
     restarts_timer: bool,
     /// Time at which the transmissions that wait for its end are lost; [`Time::NEVER`] if none
@@ -106,7 +110,9 @@ impl RackState {
         let clock = TimerClock::new(s, rng);
         let (ecn, ecn_fallback) = (s.ecn == Some(true), s.ecn_fallback);
         let usage = s.reduce_cwnd.then(WindowUsage::default);
-        let empty = RackState { clock, ecn, ecn_fallback, usage, ..RackState::default() };
+        let syn_timeouts = s.linux_syn.then_some(0);
+        let empty =
+            RackState { clock, ecn, ecn_fallback, usage, syn_timeouts, ..RackState::default() };
         empty.with_parts(s.reordering_window, s.frto, s.tlp)
     }
 
@@ -125,7 +131,9 @@ impl RackState {
     pub fn clear(&mut self) {
         let (clock, ecn, ecn_fallback) = (self.clock, self.ecn, self.ecn_fallback);
         let usage = self.usage.map(|_| WindowUsage::default());
-        let empty = RackState { clock, ecn, ecn_fallback, usage, ..RackState::default() };
+        let syn_timeouts = self.syn_timeouts.map(|_| 0);
+        let empty =
+            RackState { clock, ecn, ecn_fallback, usage, syn_timeouts, ..RackState::default() };
         let empty = empty.with_parts(self.window.is_on(), self.frto.on, self.probe.on);
         let RackState { fresh, again, lost, .. } = std::mem::replace(self, empty);
         (self.fresh, self.again, self.lost) = (fresh, again, lost);

@@ -178,10 +178,7 @@ impl<C: CongestionControl> RfcSender<C> {
         self.timer = Time::NEVER;
         self.paused_by_mark = false;
         if self.snd_una == 0 {
-            self.stats.timeouts += 1;
-            self.rtt.back_off();
-            self.ecn &= !self.rack.as_ref().is_some_and(|order| order.ecn_fallback);
-            return self.output(now, 0, 0, out);
+            return self.on_syn_timeout(now, out);
         }
         if self.snd_una < self.high_data {
             self.on_timeout(now);
@@ -201,12 +198,17 @@ impl<C: CongestionControl> RfcSender<C> {
     /// segment to be sent.
     fn on_timeout(&mut self, now: Time) {
         self.stats.timeouts += 1;
-        // Only the first expiry for a segment reduces, and none in a window reduced by a mark.
-        let spared = self.reduced_by_mark && self.snd_una < self.recover;
-        let reduces = !(self.first_segment_timed_out || spared);
-        if reduces {
+        // Only the first expiry for a segment reduces, and none in a window reduced by a mark. In
+        // Linux, neither does one in a window reduced by a loss; the control is notified.
+        let by_loss = self.reduce_cwnd && self.state == RecoveryState::Recovery;
+        let reduced = self.snd_una < self.recover && (self.reduced_by_mark || by_loss);
+        let ssthresh = self.window.ssthresh;
+        if !self.first_segment_timed_out && !reduced {
             self.allow_undo(false);
             self.cut(now, CongestionSignal::Timeout);
+        } else if !self.first_segment_timed_out && self.reduce_cwnd {
+            self.cut(now, CongestionSignal::Timeout);
+            self.window.ssthresh = ssthresh;
         }
         // RFC 5682 §3.1: not while a recovery is repairing losses.
         let may_be_spurious = self.state == RecoveryState::Open || self.first_segment_timed_out;

@@ -6,6 +6,7 @@ mod push;
 mod rack;
 mod recovery;
 mod sack;
+mod syn;
 mod timing;
 mod tlp;
 mod undo;
@@ -483,4 +484,27 @@ fn counters_and_sizes_are_those_of_the_segments() {
     assert_eq!((t.sender.cwnd_packets(), t.sender.ssthresh_packets()), (1.0, 5.0), "half of ten");
     t.ack(3_500, 2_501, &[]);
     assert_eq!((t.sender.acked_bytes(), t.sender.done()), (2_500, true));
+}
+
+/// Linux, `tcp_cwnd_restart`: the timeout is 1 s. The window halves for each one that has passed, but
+/// not below the initial one; the threshold keeps three quarters.
+#[test]
+fn in_linux_a_pause_halves_the_window_for_each_timeout() {
+    for (pause, cwnd, expected, ssthresh) in [
+        (1_000, 50_000, 50_000, 7_000),
+        (1_001, 50_000, 25_000, 37_500),
+        (2_000, 50_000, 25_000, 37_500),
+        (2_001, 50_000, 12_000, 37_500),
+        (3_001, 50_000, 10_000, 37_500),
+        (99_001, 50_000, 10_000, 37_500),
+        (1_001, 8_000, 8_000, 7_000),
+    ] {
+        let mut t = Test::new("sack", &[("rto_min", "1s"), ("reduce_cwnd", "true")]);
+        t.write(150, 1_000);
+        t.ack(250, 1_001, &[]);
+        (t.sender.window.cwnd, t.sender.window.ssthresh) = (cwnd, 7_000);
+        t.write(150 + pause, 1_000);
+        let window = t.sender.window;
+        assert_eq!((window.cwnd, window.ssthresh), (expected, ssthresh), "{pause}");
+    }
 }

@@ -72,11 +72,8 @@ impl<C: CongestionControl> RfcSender<C> {
     /// Takes a round-trip time from an ack: of a segment sent once, else of the echoed timestamp.
     fn take_rtt(&mut self, now: Time, ack: &Ack, delivery: &Delivery) {
         let advanced = ack.ack > self.snd_una;
-        let echoed = (self.timestamps && advanced).then(|| {
-            let ticks = timestamp(now).wrapping_sub(ack.echo);
-            Span(u64::from(ticks.max(1)) * TICK)
-        });
-        let sample = delivery.timed().map(|sent| now - sent).or(echoed);
+        let echoed = || self.echoed_rtt(now, ack).filter(|_| advanced);
+        let sample = delivery.timed().map(|sent| now - sent).or_else(echoed);
         if let Some(sample) = sample {
             self.rtt.sample_per_ack(sample, ack.ack, self.snd_nxt);
         }
@@ -88,6 +85,12 @@ impl<C: CongestionControl> RfcSender<C> {
         if let Some(order) = &mut self.rack {
             order.restarts_timer = restarts;
         }
+    }
+
+    /// Returns the round-trip time that the echoed timestamp of an ack gives, with timestamps.
+    pub(in super::super) fn echoed_rtt(&self, now: Time, ack: &Ack) -> Option<Span> {
+        let ticks = timestamp(now).wrapping_sub(ack.echo);
+        self.timestamps.then(|| Span(u64::from(ticks.max(1)) * TICK))
     }
 
     /// Starts recovery if a segment is lost. If one may only be late, sets the timer. After a

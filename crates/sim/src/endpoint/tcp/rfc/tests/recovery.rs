@@ -231,3 +231,25 @@ fn a_timeout_reduces_once_and_not_after_a_mark() {
     t.timer(3_300);
     assert_eq!(t.reductions(), [], "the same segment again");
 }
+
+/// Linux, `tcp_enter_loss`: a timeout in fast recovery keeps the threshold, but the control takes
+/// part: CUBIC forgets its plateau. A timeout of another segment reduces again.
+#[test]
+fn in_linux_a_timeout_in_recovery_keeps_the_threshold() {
+    for (reduce_cwnd, thresholds) in [("true", [5_000, 5_000, 500]), ("false", [5_000, 2_500, 500])]
+    {
+        let mut t = ten_sent("sack", &[("rack", "true"), ("reduce_cwnd", reduce_cwnd)]);
+        t.ack(200, 1, &[(1_001, 2_001)]);
+        assert_eq!((t.sender.state, t.sender.window.ssthresh), (Recovery, thresholds[0]));
+        t.calls();
+        t.timer(1_300);
+        assert_eq!((t.sender.state, t.sender.window.ssthresh), (Loss, thresholds[1]));
+        assert_eq!(t.reductions(), [CongestionSignal::Timeout]);
+        let head = t.sender.snd_una;
+        t.ack(1_400, head + 1_000, &[]);
+        t.sender.window.cwnd = 1_000;
+        let due = t.sender.timer();
+        t.sender.on_timer(due, &mut t.out);
+        assert_eq!(t.sender.window.ssthresh, thresholds[2], "the next segment");
+    }
+}
