@@ -15,7 +15,6 @@
 //! timeout forgets `W_max`; and slow start has Linux's HyStart (`cubic/hystart.rs`), which ends it
 //! at once, instead of HyStart++.
 
-use super::reno::linux_slow_start;
 use super::{
     CongestionControl, CongestionSignal, ControlParams, NewDataAck, Reno, SentSegment, Window,
 };
@@ -182,11 +181,7 @@ impl CongestionControl for Cubic {
             return;
         }
         if let Some(linux) = &mut self.linux {
-            let bytes = linux_slow_start(window, acked);
-            if bytes > 0 {
-                linux.grow(&self.params, window, &NewDataAck { bytes, ..*acked });
-            }
-            return;
+            return linux.grow(&self.params, window, acked);
         }
         if window.cwnd < window.ssthresh {
             // Slow start after an idle period; a new stage starts when it ends.

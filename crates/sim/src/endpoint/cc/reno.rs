@@ -233,8 +233,8 @@ mod tests {
         }
     }
 
-    /// Linux, `tcp_slow_start` and `tcp_cong_avoid_ai`: of three segments, one reaches the threshold
-    /// of ten, and two count in congestion avoidance.
+    /// Linux, `tcp_slow_start` and `tcp_cong_avoid_ai`: of three segments, one reaches the
+    /// threshold of ten, and two count in congestion avoidance.
     #[test]
     fn in_linux_slow_start_ends_at_the_threshold() {
         let mut reno = Reno { variant: RenoVariant::Linux, ..Reno::with_params(1) };

@@ -5,6 +5,7 @@
 
 use super::{CubicParams, NewDataAck, Window};
 use crate::endpoint::cc::linux::Segments;
+use crate::endpoint::cc::reno::linux_slow_start;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
 
@@ -53,9 +54,13 @@ impl LinuxGrowth {
         }
     }
 
-    /// Grow in congestion avoidance.
+    /// Grow in slow start, and with what is left of the ack in congestion avoidance.
     pub fn grow(&mut self, params: &CubicParams, window: &mut Window, acked: &NewDataAck) {
-        self.bytes += acked.bytes;
+        let bytes = linux_slow_start(window, acked);
+        if bytes == 0 {
+            return;
+        }
+        self.bytes += bytes;
         let segments = self.bytes / window.mss;
         self.bytes %= window.mss;
         let cwnd = window.cwnd / window.mss;

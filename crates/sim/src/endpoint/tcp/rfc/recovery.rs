@@ -135,13 +135,18 @@ impl<C: CongestionControl> RfcSender<C> {
     /// Process an ECN echo in an ack of everything below `ack`: reduces at most once per window, as
     /// for a loss. At a window of one segment sending pauses until the timer expires (RFC 3168
     /// §6.1.2).
+    ///
+    /// In Linux a mark counts in state Open unless one has reduced this window, and sending does
+    /// not pause: PRR keeps the data in flight.
     pub(super) fn on_mark(&mut self, now: Time, ack: u64) {
-        if ack <= self.recover {
+        let open = self.state == RecoveryState::Open && !self.reduced_by_mark;
+        if ack <= self.recover && !(self.reduce_cwnd && open) {
             return;
         }
         // The ack also ends a recovery in progress.
         (self.state, self.inflation) = (RecoveryState::Open, 0);
-        if self.window.cwnd <= self.window.mss && !self.control.reacts_to_mark_fraction() {
+        let pauses = !self.reduce_cwnd && !self.control.reacts_to_mark_fraction();
+        if pauses && self.window.cwnd <= self.window.mss {
             self.paused_by_mark = true;
             self.timer = self.rto_end(now);
         } else {

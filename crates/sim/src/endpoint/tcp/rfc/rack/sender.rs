@@ -36,7 +36,11 @@ impl<C: CongestionControl> RfcSender<C> {
         let delivery = self.take_delivery(ack);
         let dsack = duplicate_data(ack);
         self.on_ack_of_probe(now, ack, delivery.sacked, dsack.map(|range| range.1));
+        let before = self.state;
         self.try_undo(ack, &delivery, dsack, marked);
+        if marked && before != RecoveryState::Open && self.state == RecoveryState::Open {
+            self.on_mark(now, ack.ack); // it was not counted in the recovery
+        }
         let few = self.scoreboard.covered() < u64::from(DUP_THRESH) * self.window.mss;
         let patience = few && self.state == RecoveryState::Open;
         let Some(order) = &mut self.rack else { return false };

@@ -107,3 +107,25 @@ fn with_fallback_a_lost_syn_ends_ecn_for_the_connection() {
         assert!(t.out[0].ect);
     }
 }
+
+/// Linux, `tcp_fastretrans_alert`: a mark that comes with the undo of a timeout forbids to restore
+/// the window, and reduces it. The window of a segment does not pause the sender.
+#[test]
+fn in_linux_a_mark_on_an_undone_timeout_reduces() {
+    let linux =
+        [("ecn", "true"), ("rack", "true"), ("timestamps", "true"), ("rtt_per_ack", "true")];
+    for (reduce_cwnd, reduced) in [("true", true), ("false", false)] {
+        let mut t = Test::new("sack", &[&linux[..], &[("reduce_cwnd", reduce_cwnd)]].concat());
+        t.write(100, 6_000);
+        t.timer(1_200);
+        assert_eq!(t.sender.state, Loss);
+        t.calls();
+        t.receive(1_400, Ack { ack: 1_001, ece: true, echo: 100, ..Ack::default() }, &[]);
+        assert_eq!((t.sender.state, t.sender.reduced_by_mark), (Open, reduced));
+        let marks = t
+            .calls()
+            .into_iter()
+            .filter(|call| matches!(call, Call::Congestion(_, CongestionSignal::Mark)));
+        assert_eq!((marks.count(), t.sender.paused_by_mark), (usize::from(reduced), false));
+    }
+}
