@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
-.PHONY: demo test check bench bench-live bench-emulate bench-sweep bench-custom kernel-tcp gen validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-quic validate-random validate-bbr3 studies papers papers-full papers-live scorecards notebooks recommendations coverage faults fuzz fuzz-files mutants mutants-python additions kill instructions instructions-links wheel wheel-pgo bench-pgo package audit build dev release clean
+.PHONY: demo test check bench bench-live bench-emulate bench-sweep bench-custom kernel-tcp gen validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-quic validate-random validate-bbr3 validate-slow studies papers papers-full papers-live scorecards notebooks recommendations coverage faults fuzz fuzz-files mutants mutants-python additions kill instructions instructions-links wheel wheel-pgo bench-pgo package audit build dev release clean
 
 demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
@@ -72,6 +72,9 @@ validate-random: release  ## 17 minutes, as root: random scenarios on the kernel
 
 validate-bbr3: release  ## a minute: BBRv3 of Google's kernel (recorded) and ours, into docs/validation-bbr3.md
 	$(BIN)/python -m validation.bbr3 $(if $(KERNEL),--kernel $(KERNEL))
+
+validate-slow: dev  ## seconds: CUBIC on slow lines, recorded from the kernel and ours, to docs/validation-slow.md
+	$(BIN)/python -m validation.random.slow
 
 validate-quic: dev  ## minutes: quinn in virtual time compared with profile quic, written to docs/validation-quic.md
 	$(BIN)/python -m validation.quic

@@ -24,13 +24,13 @@ PAIRS = [
 def test_prague_and_a_classic_sender_share_as_on_linux(name: str) -> None:
     """Prague's share is one that ours could have had, the delay of C within 2 ms.
 
-    Linux ran once. Its share is at most 2 points, or 2.5 standard deviations of 30 runs of ours,
-    from their mean: at 100 ms the standard deviation is 4 points.
+    Linux ran once. Its share is at most 2 points, or three standard deviations of 30 runs of ours,
+    from their mean: at 100 ms one is 3 to 4 points.
     """
     row = ROWS[name]
     linux, ours = senders.theirs(row), senders.measure(row, runs=30)
     shares, share = senders.share(ours.goodput, row), senders.share(linux.goodput, row)
-    assert abs(shares.mean() - share) < max(2, 2.5 * shares.std(ddof=1))
+    assert abs(shares.mean() - share) < max(2, 3 * shares.std(ddof=1))
     assert abs(ours.delay[:, 2].mean() - linux.delay[2]) < 2
     assert ours.delay[:, 1].mean() < linux.delay[1] + 0.2, "99th percentile of the L queue"
 

@@ -7,6 +7,7 @@ Live runs need root. Without it, `--kernel` runs the scenarios in a kernel in us
 import argparse
 import datetime
 import os
+import platform
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -117,8 +118,9 @@ def main() -> None:
     out = options.out or (None if options.replay else PAGE)
     if out:
         lives = sorted({len(lives) for _, lives in runs})
+        kernel = platform.release().split("-")[0]
         numbers = {
-            "seed": options.seed,
+            "kernel": records.KERNEL if options.replay else kernel,
             "seeds": options.seeds,
             "lives": " or ".join(map(str, lives)) + (" times" if lives != [1] else " time"),
         }

@@ -29,9 +29,13 @@ class Cause:
     """Tags that a scenario of the class has, all of them."""
     metrics: Sequence[str] = ()
     """Metrics that differ in scenarios of the class, at least one of them."""
+    mended: bool = False
+    """True if the simulator has the rule now, so that the cause explains no difference."""
 
     def explains(self, row: Row) -> bool:
         """Return true if the cause names the scenario, or its class."""
+        if self.mended:
+            return False
         if row.scenario["name"] in self.scenarios:
             return True
         of_class = set(self.tags) <= tags(row.scenario)

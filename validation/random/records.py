@@ -14,6 +14,9 @@ Record = dict[str, Any]
 RECORDED = Path(__file__).parent / "recorded.jsonl.gz"
 """Recordings of the repository."""
 
+KERNEL = "6.18.44"
+"""Linux of these recordings."""
+
 KEPT = ("scenario", "seed", "numbers")
 """Keys of a record that the repository keeps; all of its runs were punctual."""
 
