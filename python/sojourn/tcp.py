@@ -243,6 +243,13 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     in the profile linux true.
     """
 
+    count_packets: bool | None = None
+    """If true, a segment of any size counts as a full one, in the window, in flight and in delivery
+    rates, as in Linux: applications that write little at a time fill their window sooner. A
+    delivery rate is limited by the application if less than a segment waits when the application
+    writes. No effect without rack. Flag; default false, in the profile linux true.
+    """
+
     hystart: bool | Literal["auto"] | None = None
     """If true, slow start ends when round-trip times grow (HyStart++, RFC 9406; with variant =
     "linux" of cubic Linux's HyStart); auto: only for cubic (RFC 9438). For cubic and Reno's window;
@@ -286,6 +293,13 @@ class Bbr(TcpParameters, kw_only=True, frozen=True, tag="bbr"):
     """If true, the window has room for three bursts, as in Linux; if false, for three segments. A
     burst has the segments that are sent in about a millisecond. Flag; default true; the paper's
     tso_segs_goal.
+    """
+
+    variant: Literal["rfc", "linux"] | None = None
+    """Rules: those of the draft of version 1 (rfc), or of Linux's tcp_bbr (linux): a sample over
+    less than the minimum round-trip time counts for nothing, not even as a round; only an ack that
+    shows a loss ends the phase that probes for more; the window has an allowance for aggregated
+    acks. One of rfc, linux; default linux.
     """
 
 

@@ -160,6 +160,11 @@ params! {
         /// flight (RFC 5681 equation 4), which is less by up to a segment and what is lost; not in
         /// ns2.
         reduce_cwnd: bool = false, [], "", [];
+        /// If true, a segment of any size counts as a full one, in the window, in flight and in
+        /// delivery rates, as in Linux: applications that write little at a time fill their window
+        /// sooner. A delivery rate is limited by the application if less than a segment waits when
+        /// the application writes. No effect without rack.
+        count_packets: bool = false, [], "", [];
         /// If true, slow start ends when round-trip times grow (HyStart++, RFC 9406; with variant =
         /// "linux" of cubic Linux's HyStart); auto: only for cubic (RFC 9438). For cubic and Reno's
         /// window; not in ns2.

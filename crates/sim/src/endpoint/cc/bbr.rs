@@ -15,18 +15,31 @@
 //! ours needs a timeout (RFC 6675), so its goodput under heavy random loss (1 % and more) is far
 //! lower.
 
+mod linux;
+
+use super::bbr_aggregation::AckAggregation;
 use super::bbr_bursts::with_bursts;
 use super::bbr_filter::WindowedMax;
-use super::bbr_policer::{AckEvents, PathCounters, PolicerDetector};
+use super::bbr_policer::PolicerDetector;
 use super::{
     CongestionControl, CongestionSignal, ControlParams, NewDataAck, ProcessedAck, RateEstimator,
     RateSample, RecoveryState, SentSegment, Window,
 };
 use crate::endpoint::common_params::CommonParams;
 use sojourn_aqm::cast;
-use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
+use sojourn_aqm::{choice, params};
+
+choice! {
+    /// Variant of BBR version 1.
+    pub enum BbrVariant {
+        /// draft-cardwell-iccrg-bbr-congestion-control-00.
+        Rfc = "rfc",
+        /// Linux.
+        Linux = "linux",
+    }
+}
 
 params! {
     /// Parameters of [`Bbr`].
@@ -46,6 +59,11 @@ params! {
         /// If true, the window has room for three bursts, as in Linux; if false, for three
         /// segments. A burst has the segments that are sent in about a millisecond.
         tso: bool = false, [], "tso_segs_goal", [];
+        /// Rules: those of the draft of version 1 (rfc), or of Linux's tcp_bbr (linux): a sample
+        /// over less than the minimum round-trip time counts for nothing, not even as a round; only
+        /// an ack that shows a loss ends the phase that probes for more; the window has an
+        /// allowance for aggregated acks.
+        variant: BbrVariant = BbrVariant::Rfc, [], "", [];
     }
 }
 
@@ -92,6 +110,8 @@ pub struct Bbr {
     pacing_rate: f64,
     full_bw: f64,
     full_rounds: u32,
+    /// True once the path was full; a loss that was none does not change it.
+    full_bw_reached: bool,
     phase: usize,
     phase_at: Time,
     /// Earliest end of ProbeRtt, once the window is minimal.
@@ -107,6 +127,9 @@ pub struct Bbr {
     /// True if a timeout has expired since the last ack.
     timed_out: bool,
     policer: PolicerDetector,
+    aggregation: AckAggregation,
+    /// Minimum round-trip time of the connection.
+    min_rtt: Option<Span>,
     /// True if the sender restarted from idle.
     restarted: bool,
     initial_window: u64,
@@ -130,6 +153,7 @@ impl Bbr {
             pacing_rate: f64::INFINITY,
             full_bw: 0.0,
             full_rounds: 0,
+            full_bw_reached: false,
             phase: 0,
             phase_at: Time::ZERO,
             probe_until: None,
@@ -140,6 +164,8 @@ impl Bbr {
             lost: false,
             timed_out: false,
             policer: PolicerDetector::default(),
+            aggregation: AckAggregation::default(),
+            min_rtt: None,
             restarted: false,
             initial_window: 0,
             draw,
@@ -191,7 +217,7 @@ impl Bbr {
     }
 
     fn path_is_full(&self) -> bool {
-        self.full_rounds >= FULL.1
+        self.full_bw_reached
     }
 
     /// Target inflight at `bw`: `gain` bandwidth-delay products plus a small allowance, bytes.
@@ -218,7 +244,8 @@ impl Bbr {
             self.conserves = false;
         }
         // A sample over less than one round trip reflects a burst of acks, not the path.
-        let long = s.interval.0 > 0 && self.rtprop.is_none_or(|rtt| s.interval >= rtt);
+        let long = |rtt| s.interval >= rtt;
+        let long = s.interval.0 > 0 && (self.is_linux() || self.rtprop.is_none_or(long));
         if long && (!s.starved || s.rate >= self.bw.get()) {
             self.bw.add(self.round, s.rate);
         }
@@ -249,6 +276,7 @@ impl Bbr {
             (self.full_bw, self.full_rounds) = (self.bw.get(), 0);
         } else {
             self.full_rounds += 1;
+            self.full_bw_reached = self.full_rounds >= FULL.1;
         }
     }
 
@@ -300,30 +328,6 @@ impl Bbr {
         self.prior_cwnd = if usual { window.cwnd } else { self.prior_cwnd.max(window.cwnd) };
     }
 
-    /// Forgets what a loss that was none has taught (`bbr_undo_cwnd`).
-    fn forget_loss(&mut self) {
-        (self.full_bw, self.full_rounds) = (0.0, 0);
-        self.policer = PolicerDetector::default();
-    }
-
-    /// Detect a policer.
-    fn detect_policer(&mut self, ack: &ProcessedAck, sample: &RateSample, timed_out: bool) {
-        if sample.interval == Span::ZERO {
-            return;
-        }
-        let delivered = self.rates.delivered();
-        let counters = PathCounters { at: ack.now, delivered, lost: ack.lost };
-        let events = AckEvents {
-            round_start: self.round_start,
-            losses: ack.newly_lost > 0 || timed_out,
-            starved: sample.starved,
-            probe_bw: self.mode == BbrState::ProbeBw,
-        };
-        if self.policer.on_ack(counters, events) {
-            self.enter_probe_bw(ack.now);
-        }
-    }
-
     /// Set the window for an ack that delivered `news` bytes.
     fn set_window(&mut self, window: &mut Window, ack: &ProcessedAck, news: u64) {
         if news > 0 {
@@ -349,7 +353,9 @@ impl Bbr {
         if self.conserves {
             window.cwnd = window.cwnd.max(ack.flight + news);
         } else {
-            let target = self.inflight(self.bandwidth_in_use(), self.cwnd_gain(), window.mss);
+            let (bw, gain) = (self.bandwidth_in_use(), self.cwnd_gain());
+            let target =
+                self.inflight(bw, gain, window.mss) + self.aggregation_allowance(window.mss);
             if self.path_is_full() {
                 window.cwnd = (window.cwnd + news).min(target);
             } else if window.cwnd < target || self.rates.delivered() < self.initial_window {
@@ -392,9 +398,11 @@ impl CongestionControl for Bbr {
 
     fn on_established(&mut self, now: Time, window: &Window, rtt: Option<Span>) {
         self.initial_window = window.cwnd;
-        (self.rtprop, self.rtprop_at) = (rtt, now);
+        (self.rtprop, self.rtprop_at, self.min_rtt) = (rtt, now, rtt);
         let rtt = rtt.unwrap_or(Span::ms(1)).max(Span(1));
-        self.pacing_rate = self.params.startup_gain * window.cwnd as f64 / rtt.as_secs();
+        let gain =
+            self.params.startup_gain * if self.is_linux() { self.params.margin } else { 1.0 };
+        self.pacing_rate = gain * window.cwnd as f64 / rtt.as_secs();
     }
 
     fn on_delivered(&mut self, now: Time, from: u64, to: u64) {
@@ -405,30 +413,52 @@ impl CongestionControl for Bbr {
         self.forget_loss();
     }
 
+    fn on_timeout_losses(&mut self, _: &Window, lost: u64) {
+        if self.is_linux() {
+            (self.full_bw, self.was) = (0.0, RecoveryState::Loss);
+            self.end_round_by_timeout(lost);
+        }
+    }
+
+    fn recovers_within_window(&self) -> bool {
+        self.is_linux()
+    }
+
     fn on_ack_processed(&mut self, window: &mut Window, ack: &ProcessedAck) {
         debug_assert_eq!(self.rates.delivered(), ack.delivered, "every byte once");
         self.round_start = false;
         let sample = self.rates.take_sample(ack.now);
         let news = sample.map_or(0, |s| s.news);
         let lost = std::mem::take(&mut self.lost) || ack.state != RecoveryState::Open;
-        let timed_out = std::mem::take(&mut self.timed_out);
-        if let Some(s) = &sample {
+        let timed_out = std::mem::take(&mut self.timed_out) && !self.is_linux();
+        let (linux, mss) = (self.is_linux(), window.mss);
+        let rtt = self.take_rtt(ack, sample.as_ref());
+        if let Some(s) = sample.as_ref().filter(|s| self.is_valid(s)) {
             self.update_bandwidth(s);
             self.detect_policer(ack, s, timed_out);
-            if self.mode == BbrState::ProbeBw {
-                self.advance_gain_cycle(ack.now, ack.flight + news, window.mss, lost);
+            if linux {
+                self.measure_aggregation(ack.now, window, news);
             }
+        }
+        if self.mode == BbrState::ProbeBw {
+            if linux {
+                self.advance_linux_cycle(ack, news, mss);
+            } else if sample.is_some() {
+                self.advance_gain_cycle(ack.now, ack.flight + news, mss, lost);
+            }
+        }
+        if let Some(s) = &sample {
             self.check_full_pipe(s);
         }
         if self.mode == BbrState::Startup && self.path_is_full() {
             self.mode = BbrState::Drain;
         }
-        if self.mode == BbrState::Drain
-            && ack.flight <= self.inflight(self.bw.get(), 1.0, window.mss)
-        {
+        let flight =
+            if linux { self.in_network_at_departure(ack, ack.flight, mss) } else { ack.flight };
+        if self.mode == BbrState::Drain && flight <= self.inflight(self.bw.get(), 1.0, mss) {
             self.enter_probe_bw(ack.now);
         }
-        self.update_rtprop(ack.now, sample.and_then(|s| s.rtt), window, ack.flight);
+        self.update_rtprop(ack.now, rtt, window, ack.flight);
         self.restarted &= news == 0;
         let rate = self.pacing_gain() * self.bandwidth_in_use() * self.params.margin;
         if rate > 0.0 && (self.path_is_full() || rate > self.pacing_rate) {
@@ -440,6 +470,7 @@ impl CongestionControl for Bbr {
     fn on_sent(&mut self, sent: &SentSegment) {
         if sent.was_idle && self.rates.on_app_limited() {
             self.restarted = true;
+            self.aggregation.restart(sent.now);
             if self.mode == BbrState::ProbeBw && self.bw.get() > 0.0 {
                 self.pacing_rate = self.bandwidth_in_use() * self.params.margin;
             }

@@ -11,9 +11,7 @@ const LARGEST: f64 = 65_215.0;
 /// Target inflight for `products` bytes and three bursts, in whole segments; bytes. A burst has the
 /// segments of about a millisecond at `pacing_rate`, bytes per second.
 pub(super) fn with_bursts(products: f64, pacing_rate: f64, mss: u64, probing: bool) -> u64 {
-    let least = if pacing_rate < FAST { 1 } else { 2 };
-    let burst = cast::trunc((pacing_rate / 1024.0).min(LARGEST)) / mss;
-    let segments = cast::trunc(libm::ceil(products / mss as f64)) + 3 * burst.clamp(least, 127);
+    let segments = cast::trunc(libm::ceil(products / mss as f64)) + 3 * burst(pacing_rate, mss);
     (segments.next_multiple_of(2) + if probing { 2 } else { 0 }) * mss
 }
 
@@ -24,6 +22,12 @@ pub(super) fn burst_segments(pacing_rate: f64, mss: u64, min_rtt: Option<Span>) 
     let short = if halvings < 32 { 65_536 >> halvings } else { 0 };
     let bytes = cast::trunc((pacing_rate / 1024.0).min(LARGEST)) + short;
     (bytes.min(cast::trunc(LARGEST)) / mss).max(2)
+}
+
+/// Segments of a burst (`bbr_tso_segs_goal`).
+pub(super) fn burst(pacing_rate: f64, mss: u64) -> u64 {
+    let least = if pacing_rate < FAST { 1 } else { 2 };
+    (cast::trunc((pacing_rate / 1024.0).min(LARGEST)) / mss).clamp(least, 127)
 }
 
 #[cfg(test)]

@@ -286,6 +286,7 @@ mod tests {
             seq: 1,
             end: 1001,
             retransmission: false,
+            padding: 0,
             was_idle: alone,
             state,
         }

@@ -261,6 +261,8 @@ impl CongestionControl for AnyControl {
     }
 
     fn on_ack_processed(&mut self, window: &mut Window, ack: &ProcessedAck) {
+        let paced_until = self.pacer.as_ref().map_or(Time::ZERO, Pacer::next_send);
+        let ack = &ProcessedAck { paced_until, ..*ack };
         dispatch!(&mut self.algorithm, c => c.on_ack_processed(window, ack));
         let news = ack.delivered - self.delivered;
         self.delivered = ack.delivered;
@@ -274,6 +276,14 @@ impl CongestionControl for AnyControl {
             }
         }
         self.pace(window, ack.srtt);
+    }
+
+    fn on_timeout_losses(&mut self, window: &Window, lost: u64) {
+        dispatch!(&mut self.algorithm, c => c.on_timeout_losses(window, lost));
+    }
+
+    fn recovers_within_window(&self) -> bool {
+        dispatch!(&self.algorithm, c => c.recovers_within_window())
     }
 
     fn on_undo(&mut self, window: &mut Window, prior_cwnd: u64) {
@@ -292,7 +302,7 @@ impl CongestionControl for AnyControl {
             hystart.on_sent(sent.now, sent.end);
         }
         if let Some(prr) = &mut self.prr {
-            prr.on_sent(sent.state, sent.end - sent.seq);
+            prr.on_sent(sent.state, sent.weight());
         }
     }
 
@@ -339,7 +349,7 @@ mod tests {
     fn sent(i: u64, retransmission: bool, state: RecoveryState) -> SentSegment {
         let seq = 1 + 1_000 * i;
         let (now, end) = (Time::ZERO, seq + 1_000);
-        SentSegment { now, seq, end, retransmission, was_idle: i == 0, state }
+        SentSegment { now, seq, end, retransmission, padding: 0, was_idle: i == 0, state }
     }
 
     const OPEN: RecoveryState = RecoveryState::Open;

@@ -188,7 +188,7 @@ impl<A: Algorithm> Linux<A> {
             srtt_8us: srtt.map_or(0, |srtt| srtt.0 / 125),
             delivered: sample.map_or(0, |s| s.delivered),
             mss,
-            sacked: self.rates.delivered() > self.ack.una - 1,
+            sacked: self.rates.delivered_bytes() > self.ack.una - 1,
             state: self.state,
             ..self.ack
         };

@@ -9,6 +9,7 @@
 
 pub mod bbr;
 pub mod bbr3;
+mod bbr_aggregation;
 mod bbr_bursts;
 mod bbr_filter;
 mod bbr_policer;
@@ -155,12 +156,21 @@ pub struct SentSegment {
     pub seq: u64,
     /// Sequence number after the last byte.
     pub end: u64,
+    /// Bytes that it lacks of a full segment, if packets are counted; otherwise 0.
+    pub padding: u64,
     /// True for a retransmission.
     pub retransmission: bool,
     /// True if nothing else was outstanding.
     pub was_idle: bool,
     /// Loss recovery state.
     pub state: RecoveryState,
+}
+
+impl SentSegment {
+    /// Bytes for which it counts in the window and in delivery rates.
+    pub fn weight(&self) -> u64 {
+        self.end - self.seq + self.padding
+    }
 }
 
 /// Ack after loss detection and window update, before anything is sent in response.
@@ -174,6 +184,11 @@ pub struct ProcessedAck {
     pub flight: u64,
     /// Smoothed round-trip time, once there is a sample.
     pub srtt: Option<Span>,
+    /// Round-trip time of the last segment that the ack delivers, of its echoed timestamp if that
+    /// was sent again; `None` without samples per ack.
+    pub rtt: Option<Span>,
+    /// Earliest time of the next transmission, by the pacer.
+    pub paced_until: Time,
     /// Loss recovery state.
     pub state: RecoveryState,
     /// Payload bytes of this connection declared lost so far, retransmissions included; 0 without
@@ -270,6 +285,15 @@ pub trait CongestionControl {
 
     /// Call `see` with the name and value of each variable that is recorded in time series.
     fn inspect(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
+
+    /// Handle a timeout, after which `lost` bytes of this connection are declared lost.
+    fn on_timeout_losses(&mut self, _window: &Window, _lost: u64) {}
+
+    /// True if the first retransmission of a recovery waits for the window and the pacer, as any
+    /// other segment.
+    fn recovers_within_window(&self) -> bool {
+        false
+    }
 
     /// Handle the end of the processing of an ack; the sender may transmit next.
     fn on_ack_processed(&mut self, _window: &mut Window, _ack: &ProcessedAck) {}

@@ -47,6 +47,11 @@ impl Pacer {
         self.rate
     }
 
+    /// Earliest time of the next segment.
+    pub fn next_send(&self) -> Time {
+        self.next_send
+    }
+
     /// Set the rate, bytes of payload per second. The gap after the last segment is not changed.
     pub fn set(&mut self, rate: f64) {
         self.rate = rate;

@@ -18,6 +18,8 @@ use std::collections::VecDeque;
 struct Record {
     seq: u64,
     end: u64,
+    /// Bytes for which it counts.
+    weight: u64,
     sent: Time,
     first_sent: Time,
     delivered: u64,
@@ -76,6 +78,8 @@ pub struct RateEstimator {
     line: VecDeque<Record>,
     delivered: u64,
     delivered_at: Time,
+    /// Payload bytes delivered.
+    delivered_bytes: u64,
     /// Total bytes sent, and lost.
     sent: u64,
     lost: u64,
@@ -106,6 +110,16 @@ impl RateEstimator {
         self.delivered
     }
 
+    /// Total payload bytes delivered; less than [`RateEstimator::delivered`] if packets are counted.
+    pub fn delivered_bytes(&self) -> u64 {
+        self.delivered_bytes
+    }
+
+    /// Time of the last delivery.
+    pub fn delivered_at(&self) -> Time {
+        self.delivered_at
+    }
+
     /// True if the sender is application-limited.
     pub fn on_app_limited(&self) -> bool {
         self.starved_until > 0
@@ -123,12 +137,13 @@ impl RateEstimator {
             (self.first_sent, self.delivered_at) = (sent.now, sent.now);
             self.sent = self.delivered + self.lost;
         }
-        let bytes = sent.end - sent.seq;
+        let bytes = sent.weight();
         self.sent += bytes;
         self.lost += if sent.retransmission { bytes } else { 0 };
         let record = Record {
             seq: sent.seq,
             end: sent.end,
+            weight: sent.weight(),
             sent: sent.now,
             first_sent: self.first_sent,
             delivered: self.delivered,
@@ -147,7 +162,8 @@ impl RateEstimator {
         let mut first = None;
         for old in self.line.range_mut(from..).take_while(|r| r.seq < sent.end) {
             first.get_or_insert(*old);
-            *old = Record { seq: old.seq, end: old.end, done: old.done, ..record };
+            let Record { seq, end, weight, done, .. } = *old;
+            *old = Record { seq, end, weight, done, ..record };
         }
         first.filter(|old| !old.done).map(|Record { lost, in_flight, starved, .. }| LostSegment {
             bytes,
@@ -159,14 +175,15 @@ impl RateEstimator {
 
     /// Record that the receiver has `from..to` (§3.3.1).
     pub fn on_delivered(&mut self, now: Time, from: u64, to: u64) {
-        self.delivered += to - from;
-        self.news += to - from;
+        let mut news = to - from;
+        self.delivered_bytes += news;
         self.delivered_at = now;
         let first = self.line.partition_point(|r| r.end <= from);
         for record in self.line.range_mut(first..).take_while(|r| r.end <= to) {
             if !record.done {
                 let sent = self.oldest.map_or(record.sent, |old| old.min(record.sent));
                 self.oldest = Some(sent);
+                news += record.weight - (record.end - record.seq);
             }
             record.done = true;
             let age = |r: &Record| (r.sent, r.end);
@@ -174,6 +191,8 @@ impl RateEstimator {
                 self.newest = Some(*record);
             }
         }
+        self.delivered += news;
+        self.news += news;
         while self.line.front().is_some_and(|r| r.done) {
             self.line.pop_front();
         }
@@ -218,6 +237,7 @@ mod tests {
             seq,
             end: seq + 1_000,
             retransmission: again,
+            padding: 0,
             was_idle: alone,
             state,
         }

@@ -20,7 +20,7 @@ pub(super) fn deliver(c: &mut impl CongestionControl, window: &mut Window, d: De
     let Delivery { seq, bytes, sent, rtt, flight, state } = d;
     let (now, end) = (sent + rtt, seq + bytes);
     let (retransmission, was_idle) = (false, true);
-    c.on_sent(&SentSegment { now: sent, seq, end, retransmission, was_idle, state });
+    c.on_sent(&SentSegment { now: sent, seq, end, retransmission, padding: 0, was_idle, state });
     c.on_delivered(now, seq, end);
     let srtt = Some(rtt);
     c.on_ack_processed(window, &ProcessedAck { srtt, ..processed(now, end, flight, state) });

@@ -26,6 +26,7 @@ const LINUX: &Values = &[
     ("ecn_fallback", "true"),
     ("linux_syn", "true"),
     ("reduce_cwnd", "true"),
+    ("count_packets", "true"),
     ("abc_limit", "2"),
     ("linux_acks", "true"),
 ];
@@ -38,7 +39,7 @@ const QUIC_HEADER: Bytes = Bytes(62);
 /// rate have no PRR, there as here.
 const fn of_control(control: &ControlParams) -> &'static Values {
     match control {
-        ControlParams::Bbr(_) => &[("tso", "true")],
+        ControlParams::Bbr(_) => &[("tso", "true"), ("variant", "linux")],
         // Fractions of 256, as Google's kernel rounds them.
         ControlParams::Bbr3(_) => &[
             ("variant", "linux"),

@@ -248,7 +248,15 @@ impl QuicSender {
         self.stats.retransmitted_packets += u64::from(retransmission);
         if !syn {
             let state = self.state;
-            self.control.on_sent(&SentSegment { now, seq, end, retransmission, was_idle, state });
+            self.control.on_sent(&SentSegment {
+                now,
+                seq,
+                end,
+                retransmission,
+                padding: 0,
+                was_idle,
+                state,
+            });
             if let Some(pacer) = &mut self.pacer {
                 pacer.on_sent(end - seq);
             }

@@ -188,6 +188,9 @@ impl<C: CongestionControl> RfcSender<C> {
 
     /// See [`super::Tcp::write`].
     pub fn write(&mut self, now: Time, amount: u64, out: &mut Vec<Segment>) {
+        if C::HOOKED {
+            self.report_write();
+        }
         self.write_end = self.write_end.saturating_add(amount);
         self.send(now, out);
     }
@@ -261,6 +264,8 @@ impl<C: CongestionControl> RfcSender<C> {
         self.snd_una = ack.ack;
         self.snd_nxt = self.snd_nxt.max(self.snd_una);
         (self.dup_acks, self.limited_transmit_bytes, self.first_segment_timed_out) = (0, 0, false);
+        let bytes =
+            bytes + self.rack.as_mut().map_or(0, |order| order.packets.remove_below(ack.ack));
         let timed = self.rtt_segment.take_if(|&mut (end, _)| end <= ack.ack);
         let rtt = timed.map(|(_, sent)| now - sent);
         if let Some(sample) = rtt.filter(|_| !self.rtt.is_per_ack()) {
@@ -357,10 +362,12 @@ impl<C: CongestionControl> RfcSender<C> {
         let end = if syn { 1 } else { seq + u64::from(len) };
         if C::HOOKED && !syn {
             let alone = self.snd_una == self.high_data;
+            let padding = self.rack.as_ref().map_or(0, |order| order.packets.padding(seq, end));
             self.control.on_sent(&SentSegment {
                 now,
                 seq,
                 end,
+                padding,
                 retransmission: again,
                 was_idle: alone,
                 state: self.state,

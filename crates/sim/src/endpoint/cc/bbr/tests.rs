@@ -1,5 +1,6 @@
 //! Unit tests of [`Bbr`].
 
+mod linux;
 mod losses;
 
 use super::*;
@@ -40,7 +41,7 @@ fn initial_rate_comes_from_the_rtt_of_the_syn() {
 #[test]
 fn recovery_conserves_packets_and_restores_the_window() {
     let mut b = bbr(0.0);
-    b.full_rounds = FULL.1;
+    b.full_bw_reached = true;
     b.bw.add(0, 1_000_000.0); // 100 segments per round trip
     (b.mode, b.phase) = (BbrState::ProbeBw, 2);
     let mut w = Window { cwnd: 203 * MSS, ssthresh: u64::MAX, mss: MSS };
@@ -95,7 +96,7 @@ fn app_limited_samples_can_only_raise_the_estimate() {
 /// Control in ProbeBw with a path of 1 MB/s and 100 ms, 100 segments per round trip.
 fn probing(phase: usize) -> Bbr {
     let mut b = bbr(0.0);
-    b.full_rounds = FULL.1;
+    b.full_bw_reached = true;
     b.bw.add(0, 1_000_000.0);
     (b.mode, b.phase) = (BbrState::ProbeBw, phase);
     b
@@ -281,7 +282,7 @@ fn rtprop_is_the_minimum_of_ten_seconds() {
 fn probe_rtt_lasts_a_round_and_200_ms_with_four_segments() {
     for full in [true, false] {
         let mut b = probing(2);
-        b.full_rounds = if full { FULL.1 } else { 0 };
+        b.full_bw_reached = full;
         let (mut w, mut now) = (window(200), Time::ZERO + Span::s(10) + Span(1));
         b.update_rtprop(now, None, &mut w, 5 * MSS);
         assert_eq!((b.mode, b.probe_until), (BbrState::ProbeRtt, None), "five in flight");
@@ -346,7 +347,7 @@ fn the_window_grows_by_what_is_delivered_up_to_the_target() {
     b.set_window(&mut w, &open(0), MSS);
     assert_eq!(w.cwnd, LEAST * MSS);
     // While the path is not known to be full the target does not reduce the window.
-    b.full_rounds = 0;
+    b.full_bw_reached = false;
     deliver(&mut b, 10);
     for (cwnd, then) in [(202, 203), (203, 203), (300, 300)] {
         let mut w = window(cwnd);
@@ -419,7 +420,7 @@ fn the_rate_only_grows_until_the_path_is_full() {
     b.bw.add(0, 2e5);
     b.on_ack_processed(&mut w, &ack);
     assert_eq!(b.pacing_rate(), 2.885 * 2e5 * 0.99);
-    (b.full_rounds, b.mode) = (FULL.1, BbrState::ProbeRtt);
+    (b.full_bw_reached, b.mode) = (true, BbrState::ProbeRtt);
     b.on_ack_processed(&mut w, &ack);
     assert_eq!(b.pacing_rate(), 2e5 * 0.99, "it follows the estimate from then on");
     b.bw.reset();
@@ -434,6 +435,7 @@ fn after_idling_probing_restarts_at_the_estimate() {
         seq: 1,
         end: 1 + MSS,
         retransmission: false,
+        padding: 0,
         was_idle,
         state: RecoveryState::Open,
     };
@@ -478,6 +480,7 @@ fn probing_ends_in_a_recovery_and_after_one() {
             seq: 1,
             end: 1 + MSS,
             retransmission: false,
+            padding: 0,
             was_idle: true,
             state: RecoveryState::Open,
         });

@@ -51,6 +51,7 @@ fn lose(b: &mut Bbr3, in_flight: u64, lost: u64) {
         seq: 2 * lost * MSS,
         end: (2 * lost + 1) * MSS,
         retransmission: true,
+        padding: 0,
         was_idle: false,
         state,
     };

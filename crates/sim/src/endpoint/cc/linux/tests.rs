@@ -57,7 +57,15 @@ fn control() -> Linux<Recorder> {
 fn send(c: &mut Linux<Recorder>, i: u64, ms: u64) {
     let (now, seq) = (Time::ZERO + Span::ms(ms), 1 + 1_000 * i);
     let (retransmission, was_idle, state) = (false, i == 0, RecoveryState::Open);
-    c.on_sent(&SentSegment { now, seq, end: seq + 1_000, retransmission, was_idle, state });
+    c.on_sent(&SentSegment {
+        now,
+        seq,
+        end: seq + 1_000,
+        retransmission,
+        padding: 0,
+        was_idle,
+        state,
+    });
 }
 
 /// Processes an ack of everything below segment `una`, which delivers the segments `news`; grows

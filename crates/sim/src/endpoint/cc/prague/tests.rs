@@ -32,7 +32,15 @@ fn ack_with(p: &mut Prague, w: &mut Window, ms: u64, news: u64, marked: u64, fli
     for i in 0..news {
         let seq = base + i * MSS;
         let (end, was_idle) = (seq + MSS, i == 0);
-        p.on_sent(&SentSegment { now: sent, seq, end, retransmission: false, was_idle, state });
+        p.on_sent(&SentSegment {
+            now: sent,
+            seq,
+            end,
+            retransmission: false,
+            padding: 0,
+            was_idle,
+            state,
+        });
     }
     let all = news * MSS;
     p.usage = WindowUsage::default();
@@ -54,7 +62,15 @@ fn ack_after(p: &mut Prague, w: &mut Window, ms: u64, rtt: u64, bytes: u64) {
     let (now, state, retransmission) = (Time(ms * MS), RecoveryState::Open, false);
     let (sent, seq) = (Time((ms - rtt) * MS), p.rates.delivered());
     let end = seq + bytes;
-    p.on_sent(&SentSegment { now: sent, seq, end, retransmission, was_idle: true, state });
+    p.on_sent(&SentSegment {
+        now: sent,
+        seq,
+        end,
+        retransmission,
+        padding: 0,
+        was_idle: true,
+        state,
+    });
     p.on_delivered(now, seq, end);
     let ack = processed(now, end, 0, state);
     p.on_ack_processed(w, &ack);
@@ -413,6 +429,7 @@ fn an_unused_window_does_not_grow() {
             seq: 1,
             end: 1 + MSS,
             retransmission: false,
+            padding: 0,
             was_idle: true,
             state: RecoveryState::Open,
         });
@@ -446,7 +463,15 @@ fn a_sender_at_one_segment_per_round_trip_stays_there() {
     for i in 0..100 {
         let (sent, seq) = (Time((200 + 120 * i) * MS), 1 + i * MSS);
         let (end, state, retransmission) = (seq + MSS, RecoveryState::Open, false);
-        p.on_sent(&SentSegment { now: sent, seq, end, retransmission, was_idle: true, state });
+        p.on_sent(&SentSegment {
+            now: sent,
+            seq,
+            end,
+            retransmission,
+            padding: 0,
+            was_idle: true,
+            state,
+        });
         p.on_ecn_feedback(end, MSS, 0, end);
         p.on_delivered(sent + Span::ms(50), seq, end);
         let (now, delivered) = (sent + Span::ms(50), end - 1);

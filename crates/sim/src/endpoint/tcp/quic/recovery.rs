@@ -121,6 +121,8 @@ impl QuicSender {
             delivered: self.una - 1 + self.acked.covered(),
             flight: self.packets.in_flight(),
             srtt: self.rtt.smoothed(),
+            rtt: None,
+            paced_until: Time::ZERO,
             state: self.state,
             lost: self.lost_bytes,
             newly_lost: self.lost_bytes - lost_before,

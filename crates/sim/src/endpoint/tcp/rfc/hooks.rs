@@ -14,7 +14,8 @@ impl<C: CongestionControl> RfcSender<C> {
         if ack.ack < self.snd_una {
             return;
         }
-        let bytes = ack.ack - self.snd_una;
+        let padding = self.rack.as_ref().map_or(0, |order| order.packets.below(ack.ack));
+        let bytes = ack.ack - self.snd_una + padding;
         let marked = match (self.accurate, marks) {
             (true, _) => u64::from(marks) * self.window.mss,
             (false, 0) => 0,
@@ -47,11 +48,14 @@ impl<C: CongestionControl> RfcSender<C> {
         if !self.control.uses_delivery_hooks() {
             return;
         }
+        let padding = self.rack.as_ref().map_or(0, |order| order.packets.delivered());
         let settled = ProcessedAck {
             now,
-            delivered: self.snd_una - 1 + self.scoreboard.covered(),
+            delivered: self.snd_una - 1 + self.scoreboard.covered() + padding,
             flight: self.bytes_in_network(),
             srtt: self.rtt.srtt(),
+            rtt: self.rack.as_ref().and_then(|order| order.rtt_of_ack),
+            paced_until: Time::ZERO,
             state: self.state,
             lost: self.lost_total(),
             newly_lost: self.lost_total() - lost_before,
@@ -62,6 +66,9 @@ impl<C: CongestionControl> RfcSender<C> {
     /// Report if the application limits sending, before anything is sent.
     pub(super) fn report_app_limited(&mut self) {
         self.control.clear_held();
+        if self.counts_packets() {
+            return; // Linux decides when the application writes
+        }
         if self.snd_una > 0 && self.snd_nxt >= self.write_end {
             let flight = self.bytes_in_network();
             if flight < self.window.cwnd {
@@ -70,11 +77,32 @@ impl<C: CongestionControl> RfcSender<C> {
         }
     }
 
+    /// Report if the application limited sending until now, before it writes more, as in Linux
+    /// (`tcp_rate_check_app_limited`): less than a segment waits, the window has room, and all lost
+    /// data was sent again.
+    pub(super) fn report_write(&mut self) {
+        if !self.counts_packets() {
+            return;
+        }
+        let waits = self.write_end.saturating_sub(self.snd_nxt.max(1));
+        let repaired = self.rack.as_ref().is_none_or(|order| order.lost_bytes() == 0);
+        let flight = if self.snd_una > 0 { self.bytes_in_network() } else { 0 };
+        if waits < self.window.mss && flight < self.window.cwnd && repaired {
+            self.control.on_app_limited(flight);
+        }
+    }
+
+    /// True if a segment of any size counts as a full one.
+    pub(super) fn counts_packets(&self) -> bool {
+        self.rack.as_ref().is_some_and(|order| order.packets.is_on())
+    }
+
     /// Estimate of the bytes in the network.
     pub(super) fn bytes_in_network(&self) -> u64 {
         match (self.recovery, &self.rack) {
             (_, Some(order)) => {
-                self.snd_nxt - self.snd_una - self.scoreboard.covered() - order.lost_bytes()
+                let missing = self.snd_nxt - self.snd_una - self.scoreboard.covered();
+                missing + order.packets.missing() - order.lost_bytes()
             }
             (LossRecovery::Sack, None) => {
                 self.scoreboard.pipe(self.snd_una, self.snd_nxt, self.lost_below())

@@ -11,6 +11,7 @@
 //!
 //! **Cost**: one entry per segment in flight; an ack visits the entries it resolves.
 
+mod packets;
 mod parts;
 mod reordering;
 mod sender;
@@ -20,6 +21,7 @@ use super::super::params::CommonParams;
 use super::super::ranges::Ranges;
 use super::super::scoreboard::Scoreboard;
 use crate::endpoint::cc::WindowUsage;
+use packets::PacketCount;
 pub(super) use parts::{Delivery, Frto, TailProbe, TimerKind, UndoState};
 use reordering::ReorderingWindow;
 pub(super) use sender::timestamp;
@@ -75,6 +77,8 @@ pub(super) struct RackState {
     pub clock: TimerClock,
     /// Use of the window, if only a window that was full grows (Linux).
     pub usage: Option<WindowUsage>,
+    /// Short segments, if packets are counted (Linux).
+    pub packets: PacketCount,
     /// True if a connection asks for ECN, and if a SYN that is sent again does not.
     pub ecn: bool,
     pub ecn_fallback: bool,
@@ -82,6 +86,8 @@ pub(super) struct RackState {
     pub first_syn: u32,
     /// Timeouts of the SYN, if it is sent again as in Linux.
     pub syn_timeouts: Option<u32>,
+    /// Round-trip time that the last ack shows to the congestion control.
+    pub rtt_of_ack: Option<Span>,
     /// True if the last ack restarts the timer (`FLAG_SET_XMIT_TIMER`).
     restarts_timer: bool,
     /// Time at which the transmissions that wait for its end are lost; [`Time::NEVER`] if none
@@ -110,9 +116,17 @@ impl RackState {
         let clock = TimerClock::new(s, rng);
         let (ecn, ecn_fallback) = (s.ecn == Some(true), s.ecn_fallback);
         let usage = s.reduce_cwnd.then(WindowUsage::default);
+        let packets = PacketCount::new(s.count_packets.then_some(s.payload()));
         let syn_timeouts = s.linux_syn.then_some(0);
-        let empty =
-            RackState { clock, ecn, ecn_fallback, usage, syn_timeouts, ..RackState::default() };
+        let empty = RackState {
+            clock,
+            ecn,
+            ecn_fallback,
+            usage,
+            packets,
+            syn_timeouts,
+            ..RackState::default()
+        };
         empty.with_parts(s.reordering_window, s.frto, s.tlp)
     }
 
@@ -131,9 +145,18 @@ impl RackState {
     pub fn clear(&mut self) {
         let (clock, ecn, ecn_fallback) = (self.clock, self.ecn, self.ecn_fallback);
         let usage = self.usage.map(|_| WindowUsage::default());
+        let mut packets = std::mem::take(&mut self.packets);
+        packets.clear();
         let syn_timeouts = self.syn_timeouts.map(|_| 0);
-        let empty =
-            RackState { clock, ecn, ecn_fallback, usage, syn_timeouts, ..RackState::default() };
+        let empty = RackState {
+            clock,
+            ecn,
+            ecn_fallback,
+            usage,
+            packets,
+            syn_timeouts,
+            ..RackState::default()
+        };
         let empty = empty.with_parts(self.window.is_on(), self.frto.on, self.probe.on);
         let RackState { fresh, again, lost, .. } = std::mem::replace(self, empty);
         (self.fresh, self.again, self.lost) = (fresh, again, lost);
@@ -156,6 +179,7 @@ impl RackState {
             self.retransmitted.insert(start, end);
         } else {
             self.fresh.push_back(sent);
+            self.packets.on_sent(start, end);
         }
     }
 
@@ -185,7 +209,7 @@ impl RackState {
     /// Removes and returns the lowest lost segment, which the caller retransmits.
     pub fn take_lost(&mut self) -> Option<(u64, u64)> {
         let SentRange { start, end, .. } = self.lost.pop_front()?.sent;
-        self.lost_bytes -= end - start;
+        self.lost_bytes -= self.packets.weight(start, end);
         Some((start, end))
     }
 
@@ -219,12 +243,13 @@ impl RackState {
                 delivery.last_acked = Some(sent.at);
             }
             delivery.reordered |= sent.end <= highest;
-            let time = if sent.end <= una {
-                &mut delivery.first_acked
+            let (first, newest) = if sent.end <= una {
+                (&mut delivery.first_acked, &mut delivery.newest_acked)
             } else {
-                &mut delivery.first_sacked
+                (&mut delivery.first_sacked, &mut delivery.newest_sacked)
             };
-            *time = Some(time.map_or(sent.at, |earlier| earlier.min(sent.at)));
+            *first = Some(first.map_or(sent.at, |earlier| earlier.min(sent.at)));
+            *newest = (*newest).max(Some(sent.at));
         }
     }
 
@@ -259,7 +284,11 @@ impl RackState {
         if !self.lost.is_empty() {
             // Declared lost but delivered: the timeout was spurious.
             self.lost.retain(|lost| !known.contains(lost.sent.start, lost.sent.end));
-            self.lost_bytes = self.lost.iter().map(|lost| lost.sent.end - lost.sent.start).sum();
+            self.lost_bytes = self
+                .lost
+                .iter()
+                .map(|lost| self.packets.weight(lost.sent.start, lost.sent.end))
+                .sum();
         }
         // The last delivered first transmission, and the last delivered retransmission.
         let top = una.max(board.highest_sacked());
@@ -300,9 +329,10 @@ impl RackState {
         for (which, again) in [(&mut self.fresh, false), (&mut self.again, true)] {
             let first = which.iter().position(|sent| sent.start <= una && una < sent.end);
             if let Some(sent) = first.and_then(|i| which.remove(i)) {
+                let weight = self.packets.weight(sent.start, sent.end);
                 self.lost.push_front(LostRange { sent, again });
-                self.lost_bytes += sent.end - sent.start;
-                self.lost_total += sent.end - sent.start;
+                self.lost_bytes += weight;
+                self.lost_total += weight;
             }
         }
         let settled = std::mem::replace(&mut self.settled, self.next);
@@ -312,7 +342,7 @@ impl RackState {
 
     /// Removes delivered and lost segments. A segment is lost `wait` after its transmission.
     fn settle(&mut self, now: Time, known: ReceivedData<'_>, wait: Option<Span>) {
-        let RackState { fresh, again, lost, lost_bytes, lost_total, settled, .. } = self;
+        let RackState { fresh, again, lost, lost_bytes, lost_total, settled, packets, .. } = self;
         let mut due = Time::NEVER;
         self.lost_again = false;
         for (which, again) in [(fresh, false), (again, true)] {
@@ -331,8 +361,8 @@ impl RackState {
                 if !arrived {
                     let at = lost.partition_point(|lost| lost.sent.start < sent.start);
                     lost.insert(at, LostRange { sent, again });
-                    *lost_bytes += sent.end - sent.start;
-                    *lost_total += sent.end - sent.start;
+                    *lost_bytes += packets.weight(sent.start, sent.end);
+                    *lost_total += packets.weight(sent.start, sent.end);
                     self.lost_again |= again;
                 }
             }

@@ -227,6 +227,9 @@ impl<C: CongestionControl> RfcSender<C> {
             order.probe.forget();
             order.on_timeout(now, self.snd_una, &self.scoreboard);
             self.window.cwnd = self.bytes_in_network() + self.window.mss;
+            if C::HOOKED {
+                self.control.on_timeout_losses(&self.window, self.lost_total());
+            }
         }
         if self.recovery == LossRecovery::Sack {
             self.scoreboard.restart_retransmission();

@@ -23,7 +23,9 @@ impl<C: CongestionControl> RfcSender<C> {
     /// Retransmit the first hole regardless of the pipe (RFC 6675 §5 (4.3)).
     pub(super) fn start_recovery(&mut self, now: Time, out: &mut Vec<Segment>) {
         if self.rack.is_some() {
-            self.send_lost_or_new(now, out);
+            if !(C::HOOKED && self.control.recovers_within_window()) {
+                self.send_lost_or_new(now, out);
+            }
             return;
         }
         self.scoreboard.restart_retransmission();

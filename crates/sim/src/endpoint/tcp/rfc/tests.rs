@@ -3,6 +3,7 @@
 mod ecn;
 mod frto;
 mod idle;
+mod packets;
 mod push;
 mod rack;
 mod recovery;
@@ -46,6 +47,7 @@ struct Recorder {
     keeps: bool,
     reduces_again: bool,
     delivery: bool,
+    within_window: bool,
     /// Segments that may still be sent, and the time of the next release.
     credit: u32,
     release: Time,
@@ -63,7 +65,8 @@ impl CongestionControl for Recorder {
     fn new(_: &ControlParams, _: &CommonParams, _: &mut dyn Random) -> Recorder {
         let (calls, credit, release) = (Vec::new(), u32::MAX, Time::NEVER);
         let (fraction, keeps, reduces_again) = (false, false, false);
-        Recorder { calls, fraction, keeps, reduces_again, delivery: true, credit, release }
+        let (delivery, within_window) = (true, false);
+        Recorder { calls, fraction, keeps, reduces_again, delivery, within_window, credit, release }
     }
     fn reset(&mut self) {
         self.release = Time::NEVER;
@@ -89,6 +92,9 @@ impl CongestionControl for Recorder {
     }
     fn on_ecn_feedback(&mut self, ack: u64, bytes: u64, marked: u64, next: u64) {
         self.calls.push(Call::Echo(ack, bytes, marked, next));
+    }
+    fn recovers_within_window(&self) -> bool {
+        self.within_window
     }
     fn uses_delivery_hooks(&self) -> bool {
         self.delivery

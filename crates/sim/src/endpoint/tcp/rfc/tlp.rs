@@ -35,7 +35,7 @@ impl<C: CongestionControl> RfcSender<C> {
             return false;
         }
         let Some(srtt) = self.rtt.srtt() else { return false };
-        let several = outstanding > self.window.mss;
+        let several = outstanding + order.packets.missing() > self.window.mss;
         let margin = if several { Span(MARGIN * self.rtt.tick().0) } else { self.rtt.min() };
         let head = if advances { now } else { order.head_sent_at(self.snd_una).unwrap_or(now) };
         order.timer = TimerKind::Probe;

@@ -51,5 +51,6 @@ fn a_policer_sets_rate_and_window() {
     let mut w = window(20);
     b.on_undo(&mut w, 50 * MSS);
     assert_eq!((b.pacing_gain(), w.cwnd), (1.25, 20 * MSS));
-    assert!(b.bandwidth_in_use() > 500_000.0 && !b.path_is_full());
+    assert!(b.bandwidth_in_use() > 500_000.0 && b.path_is_full());
+    assert_eq!((b.full_bw, b.full_rounds), (0.0, 0));
 }

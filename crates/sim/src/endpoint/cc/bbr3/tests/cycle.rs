@@ -113,6 +113,7 @@ fn an_ack_goes_through_the_whole_model() {
         seq: 2_001,
         end: 3_001,
         retransmission: false,
+        padding: 0,
         was_idle: false,
         state,
     });
@@ -143,6 +144,7 @@ fn a_restart_after_the_application_paused_paces_at_the_bandwidth() {
             seq: 1,
             end: 2,
             retransmission: false,
+            padding: 0,
             was_idle: idle,
             state,
         });

@@ -21,6 +21,10 @@ pub struct Delivery {
     pub first_acked: Option<Time>,
     /// Transmission time of the first segment sent once that is selectively acknowledged.
     pub first_sacked: Option<Time>,
+    /// Transmission time of the last segment sent once that is cumulatively acknowledged, and of
+    /// the last one that is selectively acknowledged.
+    pub newest_acked: Option<Time>,
+    pub newest_sacked: Option<Time>,
     /// Transmission time of the segment that ends at the cumulative ack, if it was sent once.
     pub last_acked: Option<Time>,
     /// Echoed timestamp, with timestamps.
@@ -36,6 +40,12 @@ pub struct Delivery {
 }
 
 impl Delivery {
+    /// Transmission time of the segment that gives the round-trip time of a congestion control
+    /// (`ca_rtt_us`).
+    pub fn timed_by_control(&self) -> Option<Time> {
+        self.newest_sacked.or(self.newest_acked.filter(|_| !self.acked_retransmitted))
+    }
+
     /// Transmission time of the segment that gives a round-trip time (RFC 6298 §3: never a
     /// retransmitted one).
     pub fn timed(&self) -> Option<Time> {

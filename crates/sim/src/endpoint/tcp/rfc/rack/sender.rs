@@ -33,6 +33,9 @@ impl<C: CongestionControl> RfcSender<C> {
         if ack.ack < self.snd_una {
             return false;
         }
+        if let Some(order) = &mut self.rack {
+            order.rtt_of_ack = None;
+        }
         let delivery = self.take_delivery(ack);
         let dsack = duplicate_data(ack);
         self.on_ack_of_probe(now, ack, delivery.sacked, dsack.map(|range| range.1));
@@ -41,9 +44,10 @@ impl<C: CongestionControl> RfcSender<C> {
         if marked && before != RecoveryState::Open && self.state == RecoveryState::Open {
             self.on_mark(now, ack.ack); // it was not counted in the recovery
         }
-        let few = self.scoreboard.covered() < u64::from(DUP_THRESH) * self.window.mss;
-        let patience = few && self.state == RecoveryState::Open;
         let Some(order) = &mut self.rack else { return false };
+        let sacked = self.scoreboard.covered() + order.packets.sacked();
+        let few = sacked < u64::from(DUP_THRESH) * self.window.mss;
+        let patience = few && self.state == RecoveryState::Open;
         let reordered = dsack.is_some_and(|(_, end)| !order.probe.explains(end));
         order.window.on_ack(ack.ack, self.snd_nxt, reordered, self.rtt.srtt());
         order.on_ack(now, ack.ack, &self.scoreboard, patience, &delivery);
@@ -60,7 +64,10 @@ impl<C: CongestionControl> RfcSender<C> {
         let Some(order) = &mut self.rack else { return delivery };
         let (una, recover, board) = (ack.ack, self.recover, &mut self.scoreboard);
         let highest = board.highest_sacked();
-        let mut report = |from, to| order.report(from, to, (una, highest, recover), &mut delivery);
+        let mut report = |from, to| {
+            order.report(from, to, (una, highest, recover), &mut delivery);
+            order.packets.on_delivered(from, to);
+        };
         board.for_each_missing(self.snd_una, una, &mut report);
         for &(start, end) in &ack.sacks[..usize::from(ack.blocks)] {
             board.for_each_missing(start.max(una), end, &mut report);
@@ -76,8 +83,10 @@ impl<C: CongestionControl> RfcSender<C> {
     /// Takes a round-trip time from an ack: of a segment sent once, else of the echoed timestamp.
     fn take_rtt(&mut self, now: Time, ack: &Ack, delivery: &Delivery) {
         let advanced = ack.ack > self.snd_una;
-        let echoed = || self.echoed_rtt(now, ack).filter(|_| advanced);
-        let sample = delivery.timed().map(|sent| now - sent).or_else(echoed);
+        let echoed = self.echoed_rtt(now, ack).filter(|_| advanced && delivery.timed().is_none());
+        let since = |sent| now - sent;
+        let sample = delivery.timed().map(since).or(echoed);
+        let rtt_of_ack = delivery.timed_by_control().map(since).or(echoed);
         if let Some(sample) = sample {
             self.rtt.sample_per_ack(sample, ack.ack, self.snd_nxt);
         }
@@ -87,7 +96,7 @@ impl<C: CongestionControl> RfcSender<C> {
         let before_head = |sent| head.is_some_and(|head| sent < head);
         let restarts = advanced || delivery.first_sacked.is_some_and(before_head);
         if let Some(order) = &mut self.rack {
-            order.restarts_timer = restarts;
+            (order.restarts_timer, order.rtt_of_ack) = (restarts, rtt_of_ack);
         }
     }
 
