@@ -261,8 +261,6 @@ impl CongestionControl for AnyControl {
     }
 
     fn on_ack_processed(&mut self, window: &mut Window, ack: &ProcessedAck) {
-        let paced_until = self.pacer.as_ref().map_or(Time::ZERO, Pacer::next_send);
-        let ack = &ProcessedAck { paced_until, ..*ack };
         dispatch!(&mut self.algorithm, c => c.on_ack_processed(window, ack));
         let news = ack.delivered - self.delivered;
         self.delivered = ack.delivered;

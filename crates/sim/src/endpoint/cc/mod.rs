@@ -187,8 +187,8 @@ pub struct ProcessedAck {
     /// Round-trip time of the last segment that the ack delivers, of its echoed timestamp if that
     /// was sent again; `None` without samples per ack.
     pub rtt: Option<Span>,
-    /// Earliest time of the next transmission, by the pacer.
-    pub paced_until: Time,
+    /// Time until the pacer lets the next segment go.
+    pub pacing_delay: Span,
     /// Loss recovery state.
     pub state: RecoveryState,
     /// Payload bytes of this connection declared lost so far, retransmissions included; 0 without

@@ -47,11 +47,6 @@ impl Pacer {
         self.rate
     }
 
-    /// Earliest time of the next segment.
-    pub fn next_send(&self) -> Time {
-        self.next_send
-    }
-
     /// Set the rate, bytes of payload per second. The gap after the last segment is not changed.
     pub fn set(&mut self, rate: f64) {
         self.rate = rate;

@@ -110,7 +110,7 @@ impl RateEstimator {
         self.delivered
     }
 
-    /// Total payload bytes delivered; less than [`RateEstimator::delivered`] if packets are counted.
+    /// Total payload bytes delivered, without the padding of short segments.
     pub fn delivered_bytes(&self) -> u64 {
         self.delivered_bytes
     }

@@ -414,13 +414,6 @@ impl<C: CongestionControl> RfcSender<C> {
         }
     }
 
-    /// Returns what is added to the timers of RACK, as in Linux (`tcp_pacing_delay`): until then
-    /// the pacer holds the next segment.
-    #[inline]
-    pub(super) fn pacing_delay(&self, now: Time) -> Span {
-        if C::HOOKED { self.control.pacing_delay(now) } else { Span::ZERO }
-    }
-
     /// Current retransmission timeout.
     pub(super) fn rto(&self) -> Span {
         self.rtt.rto()

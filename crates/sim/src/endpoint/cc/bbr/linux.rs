@@ -40,7 +40,7 @@ impl Bbr {
     /// Bytes that will be in the network at the next departure, if `flight` are now: without those
     /// delivered until then, and while probing with the burst that departs.
     pub(super) fn in_network_at_departure(&self, ack: &ProcessedAck, flight: u64, mss: u64) -> u64 {
-        let wait = ack.paced_until.since(ack.now).as_secs();
+        let wait = ack.pacing_delay.as_secs();
         let delivered = cast::trunc(self.bandwidth_in_use() * wait / mss as f64) * mss;
         let departing =
             if self.pacing_gain() > 1.0 { burst(self.pacing_rate, mss) * mss } else { 0 };

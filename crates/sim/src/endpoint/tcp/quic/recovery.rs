@@ -122,7 +122,7 @@ impl QuicSender {
             flight: self.packets.in_flight(),
             srtt: self.rtt.smoothed(),
             rtt: None,
-            paced_until: Time::ZERO,
+            pacing_delay: Span::ZERO,
             state: self.state,
             lost: self.lost_bytes,
             newly_lost: self.lost_bytes - lost_before,

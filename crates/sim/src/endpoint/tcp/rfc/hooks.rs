@@ -5,7 +5,7 @@ use super::super::Ack;
 use super::super::params::LossRecovery;
 use super::RfcSender;
 use crate::endpoint::cc::{CongestionControl, ProcessedAck};
-use sojourn_aqm::units::Time;
+use sojourn_aqm::units::{Span, Time};
 
 impl<C: CongestionControl> RfcSender<C> {
     /// Report the ECN feedback and newly delivered data of an ack, before it is processed; `marks`
@@ -55,7 +55,7 @@ impl<C: CongestionControl> RfcSender<C> {
             flight: self.bytes_in_network(),
             srtt: self.rtt.srtt(),
             rtt: self.rack.as_ref().and_then(|order| order.rtt_of_ack),
-            paced_until: Time::ZERO,
+            pacing_delay: self.control.pacing_delay(now),
             state: self.state,
             lost: self.lost_total(),
             newly_lost: self.lost_total() - lost_before,
@@ -90,6 +90,13 @@ impl<C: CongestionControl> RfcSender<C> {
         if waits < self.window.mss && flight < self.window.cwnd && repaired {
             self.control.on_app_limited(flight);
         }
+    }
+
+    /// Returns what is added to the timers of RACK, as in Linux (`tcp_pacing_delay`): until then
+    /// the pacer holds the next segment.
+    #[inline]
+    pub(super) fn pacing_delay(&self, now: Time) -> Span {
+        if C::HOOKED { self.control.pacing_delay(now) } else { Span::ZERO }
     }
 
     /// True if a segment of any size counts as a full one.

@@ -38,15 +38,13 @@ fn a_sample_over_less_than_the_least_round_trip_is_not_valid() {
 /// `bbr_packets_in_net_at_edt`: 2.5 ms until the next departure are two segments at 1 MB/s.
 #[test]
 fn what_is_delivered_until_the_next_departure_is_not_in_the_network() {
-    let ack = ProcessedAck {
-        paced_until: Time::ZERO + Span::us(12_500),
-        ..processed(10, 0, 0, RecoveryState::Open)
-    };
+    let ack =
+        ProcessedAck { pacing_delay: Span::us(2_500), ..processed(10, 0, 0, RecoveryState::Open) };
     let left = |phase, flight| linux(phase).in_network_at_departure(&ack, flight, MSS);
     assert_eq!(left(2, 50 * MSS), 48 * MSS);
     assert_eq!(left(0, 50 * MSS), 50 * MSS, "a burst of two segments departs while probing");
     assert_eq!(left(2, MSS), 0);
-    let early = ProcessedAck { paced_until: Time::ZERO, ..ack };
+    let early = ProcessedAck { pacing_delay: Span::ZERO, ..ack };
     assert_eq!(linux(2).in_network_at_departure(&early, 50 * MSS, MSS), 50 * MSS);
 }
 
@@ -75,7 +73,7 @@ fn the_round_trip_time_is_the_one_of_the_ack() {
     assert_eq!(probing(2).take_rtt(&ack, None), None);
 }
 
-/// `bbr_set_cwnd`: ten segments acknowledged at once are allowed for in addition to 2 BDP and three.
+/// `bbr_set_cwnd`: room for ten segments acknowledged at once, in addition to 2 BDP and three.
 #[test]
 fn the_window_has_room_for_aggregated_acks() {
     let ack = processed(0, 0, 0, RecoveryState::Open);
