@@ -264,8 +264,7 @@ impl<C: CongestionControl> RfcSender<C> {
         self.snd_una = ack.ack;
         self.snd_nxt = self.snd_nxt.max(self.snd_una);
         (self.dup_acks, self.limited_transmit_bytes, self.first_segment_timed_out) = (0, 0, false);
-        let bytes =
-            bytes + self.rack.as_mut().map_or(0, |order| order.packets.remove_below(ack.ack));
+        let bytes = if self.rack.is_some() { self.padded(bytes, ack.ack) } else { bytes };
         let timed = self.rtt_segment.take_if(|&mut (end, _)| end <= ack.ack);
         let rtt = timed.map(|(_, sent)| now - sent);
         if let Some(sample) = rtt.filter(|_| !self.rtt.is_per_ack()) {

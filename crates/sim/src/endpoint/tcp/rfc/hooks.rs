@@ -92,6 +92,13 @@ impl<C: CongestionControl> RfcSender<C> {
         }
     }
 
+    /// Returns the `bytes` that an ack of everything below `una` covers newly, with the padding of
+    /// short segments.
+    #[inline(never)]
+    pub(super) fn padded(&mut self, bytes: u64, una: u64) -> u64 {
+        bytes + self.rack.as_mut().map_or(0, |order| order.packets.remove_below(una))
+    }
+
     /// Returns what is added to the timers of RACK, as in Linux (`tcp_pacing_delay`): until then
     /// the pacer holds the next segment.
     #[inline]
