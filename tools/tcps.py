@@ -28,7 +28,7 @@ CONTROLS = "bic cdg highspeed htcp hybla illinois nv scalable veno westwood yeah
 OF_LINUX = {
     **dict.fromkeys(CONTROLS.split(), "6.12 in user mode"),
     **dict.fromkeys(("bbr", "cubic", "dctcp", "reno"), "7.3.4 recorded, 6.18 live"),
-    "bbr3": "7.3.4 with Google's version 3, recorded",
+    "bbr3": "7.3.4 with Google's version 3, recorded; 6.12 with it in user mode",
     "prague": "7.3.4 with L4STeam's Prague 0.7, recorded",
 }
 """Kernel that each name is compared with."""

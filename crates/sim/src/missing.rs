@@ -21,10 +21,10 @@ pub static SENDERS: &[Missing] = &[
     },
     Missing {
         names: &["quic"],
-        about: "the QUIC transport: streams, connection IDs, encryption",
+        about: "QUIC as a name of its own: streams, connection IDs, encryption",
         planned: false,
-        why: "in the queue it differs little from TCP with the same congestion control",
-        instead: "cubic, sack or bbr with rack = true and pacing = true",
+        why: "a queue sees acks, loss detection and pacing alone, and these are a profile",
+        instead: "newreno, cubic or bbr with profile = \"quic\"",
     },
     Missing {
         names: &["mptcp", "mpquic", "multipath"],
@@ -81,6 +81,6 @@ mod tests {
         };
         let quic = refusal(r#""tcp": "QUIC""#);
         assert!(quic.starts_with("flows.f.tcp.name: \"QUIC\" (the QUIC transport"), "{quic}");
-        assert!(quic.ends_with("use cubic, sack or bbr with rack = true and pacing = true"));
+        assert!(quic.ends_with("use newreno, cubic or bbr with profile = \"quic\""));
     }
 }
