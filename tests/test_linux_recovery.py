@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 import sojourn as sj
 
 SEEDS = range(1, 5)
@@ -92,3 +94,25 @@ def test_a_queue_changes_how_often_the_receive_window_grows() -> None:
     flow = {"source": {"name": "bulk"}, "return_path": ["down"]}
     there = run(1, link, flow, links=links).summary["links"]
     assert 0.6 < there["down"]["arrived_packets"] / there["up"]["departed_packets"] < 0.75
+
+
+def test_paced_bursts_are_longer_on_short_paths() -> None:
+    """A burst takes a millisecond; at 2.6 ms of round-trip time it is 2 kB longer.
+
+    Of the packets of Linux 6.18, 61 % leave in bursts of 3 at 39.5 Mbit/s and 6.7 ms (`--engine
+    live`).
+    """
+
+    def share(rtt: float, segments: int, **tcp: Any) -> float:
+        """Share of the packets that leave in bursts of `segments`."""
+        link = {"rate": "39.5Mbit", "delay": f"{rtt / 2}ms", "qdisc": "dualpi2"}
+        flow = {"tcp": {"name": "linux_bbr", **tcp}, "rtt": f"{rtt}ms", "source": "bulk"}
+        log = run(1, link, flow, packet_log=True, duration="4s").links["up"].packet_log
+        gaps = np.diff(np.asarray(log["arrived_s"])[1_000:])
+        sizes = np.diff(np.flatnonzero(gaps > 0))
+        return float(sizes[sizes == segments].sum() / sizes.sum())
+
+    assert share(6.7, 3) > 0.5
+    assert share(40, 3) > 0.5
+    assert share(2.6, 4) + share(2.6, 5) > 0.5
+    assert share(6.7, 1, linux_acks=False) > 0.95

@@ -97,6 +97,18 @@ fn numbers_match_the_table() {
             write_row(&mut table, what, tcp, "rfc", &out);
         }
     }
+    for (what, rtt) in [("short", "3ms"), ("long", "40ms")] {
+        for tcp in ["bbr", "cubic"] {
+            let out = run(&json!({
+                "duration": "20s", "warmup": "2s",
+                "links": {"l": {"rate": "20mbit", "delay": "1ms", "qdisc": {"name": "dualpi2"}}},
+                "flows": [{"name": "f", "count": 2, "path": ["l"], "rtt": rtt,
+                    "source": {"name": "bulk", "start": "uniform(0s, 1s)"},
+                    "tcp": {"name": tcp, "profile": "linux"}}]
+            }));
+            write_row(&mut table, what, tcp, "linux", &out);
+        }
+    }
     keep("runs", &table);
 }
 

@@ -113,7 +113,9 @@ params! {
         linux_acks: bool = false, [], "", [];
         /// If true, segments are paced (at two windows per round trip in slow start, then 1.2)
         /// instead of sent in bursts; auto: only for bbr, bbr3 and prague, which set their own
-        /// rate, and in quic (1.25 windows per round trip, RFC 9002 7.7). Not in ns2.
+        /// rate, and in quic (1.25 windows per round trip, RFC 9002 7.7). With linux_acks, the
+        /// sender paces bursts of two segments or a millisecond, longer with round-trip times below
+        /// 4 ms, as Linux does. Not in ns2.
         pacing: Option<bool> = None, [], "", ["paced"];
         /// If true, recovery reduces the window gradually (PRR, RFC 9937); SACK only, not in ns2.
         prr: bool = false, [], "", [];

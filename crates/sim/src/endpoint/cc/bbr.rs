@@ -18,9 +18,9 @@
 mod linux;
 
 use super::bbr_aggregation::AckAggregation;
-use super::bbr_bursts::with_bursts;
 use super::bbr_filter::WindowedMax;
 use super::bbr_policer::PolicerDetector;
+use super::bursts::{self, with_bursts};
 use super::{
     CongestionControl, CongestionSignal, ControlParams, NewDataAck, ProcessedAck, RateEstimator,
     RateSample, RecoveryState, SentSegment, Window,
@@ -480,6 +480,10 @@ impl CongestionControl for Bbr {
 
     fn own_pacing_rate(&self) -> Option<f64> {
         Some(self.pacing_rate)
+    }
+
+    fn burst_at(&self, rate: f64, min_rtt: Option<Span>, mss: u64) -> u64 {
+        bursts::segments(rate, min_rtt, mss, bursts::least_of_bbr(rate))
     }
 
     fn on_app_limited(&mut self, flight: u64) {

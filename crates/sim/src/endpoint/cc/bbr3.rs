@@ -453,6 +453,10 @@ impl CongestionControl for Bbr3 {
         Some(self.pacing_rate)
     }
 
+    fn paces_bursts(&self) -> bool {
+        false
+    }
+
     fn on_app_limited(&mut self, flight: u64) {
         self.rates.starve(flight);
     }

@@ -131,6 +131,8 @@ controls! { $
 pub struct AnyControl {
     algorithm: ControlAlgorithm,
     pacer: Option<Pacer>,
+    /// True if the pacer sends bursts, as in Linux.
+    sends_bursts: bool,
     prr: Option<Prr>,
     hystart: Option<HyStart>,
     /// Payload bytes delivered as of the last ack.
@@ -148,12 +150,21 @@ impl AnyControl {
         self.pacer.as_ref().map(Pacer::rate)
     }
 
-    /// Set the pacer's rate: that of the control if it has one, otherwise derived from the window.
-    fn pace(&mut self, window: &Window, srtt: Option<Span>) {
+    /// Set the pacer's rate and bursts. The rate is that of the control if it has one, otherwise
+    /// derived from the window.
+    fn pace(&mut self, window: &Window, srtt: Option<Span>, min_rtt: Option<Span>) {
+        if self.pacer.is_none() {
+            return;
+        }
+        let rate = self.own_pacing_rate().or_else(|| bursts::rate_of(window, srtt));
+        let burst =
+            (self.sends_bursts && self.paces_bursts()).then(|| self.burst(window, srtt, min_rtt));
         let Some(pacer) = &mut self.pacer else { return };
-        match dispatch!(&self.algorithm, c => c.own_pacing_rate()) {
-            Some(rate) => pacer.set(rate),
-            None => pacer.follow(window, srtt),
+        if let Some(rate) = rate {
+            pacer.set(rate);
+        }
+        if let Some(segments) = burst {
+            pacer.set_burst(segments);
         }
     }
 }
@@ -164,10 +175,11 @@ impl CongestionControl for AnyControl {
     fn new(control: &ControlParams, common: &CommonParams, rng: &mut dyn Random) -> AnyControl {
         let algorithm = ControlAlgorithm::new(control, common, rng);
         let pacer = (common.pacing == Some(true)).then(Pacer::default);
+        let sends_bursts = common.linux_acks;
         let prr = common.prr.then(Prr::default);
         let own = matches!(control, ControlParams::Cubic(c) if c.variant == CubicVariant::Linux);
         let hystart = (common.hystart == Some(true) && !own).then(HyStart::default);
-        AnyControl { algorithm, pacer, prr, hystart, delivered: 0 }
+        AnyControl { algorithm, pacer, sends_bursts, prr, hystart, delivered: 0 }
     }
 
     fn reset(&mut self) {
@@ -230,7 +242,7 @@ impl CongestionControl for AnyControl {
 
     fn on_established(&mut self, now: Time, window: &Window, rtt: Option<Span>) {
         dispatch!(&mut self.algorithm, c => c.on_established(now, window, rtt));
-        self.pace(window, rtt);
+        self.pace(window, rtt, rtt);
     }
 
     fn initial_window(&mut self, now: Time, window: &Window, rtt: Option<Span>) -> u64 {
@@ -256,6 +268,18 @@ impl CongestionControl for AnyControl {
         dispatch!(&mut self.algorithm, c => c.on_delivered(now, from, to));
     }
 
+    fn own_pacing_rate(&self) -> Option<f64> {
+        dispatch!(&self.algorithm, c => c.own_pacing_rate())
+    }
+
+    fn burst_at(&self, rate: f64, min_rtt: Option<Span>, mss: u64) -> u64 {
+        dispatch!(&self.algorithm, c => c.burst_at(rate, min_rtt, mss))
+    }
+
+    fn paces_bursts(&self) -> bool {
+        dispatch!(&self.algorithm, c => c.paces_bursts())
+    }
+
     fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
         dispatch!(&self.algorithm, c => c.inspect(see));
     }
@@ -273,7 +297,7 @@ impl CongestionControl for AnyControl {
                 dispatch!(&mut self.algorithm, c => c.on_ack(window, &acked));
             }
         }
-        self.pace(window, ack.srtt);
+        self.pace(window, ack.srtt, ack.min_rtt);
     }
 
     fn on_timeout_losses(&mut self, window: &Window, lost: u64) {
@@ -294,7 +318,7 @@ impl CongestionControl for AnyControl {
     fn on_sent(&mut self, sent: &SentSegment) {
         dispatch!(&mut self.algorithm, c => c.on_sent(sent));
         if let Some(pacer) = &mut self.pacer {
-            pacer.on_sent(sent.now, sent.end - sent.seq);
+            pacer.on_sent(sent.now, sent.seq, sent.end);
         }
         if let Some(hystart) = self.hystart.as_mut().filter(|_| !sent.retransmission) {
             hystart.on_sent(sent.now, sent.end);
@@ -304,8 +328,8 @@ impl CongestionControl for AnyControl {
         }
     }
 
-    fn may_send(&mut self, now: Time) -> bool {
-        self.pacer.as_mut().is_none_or(|pacer| pacer.may_send(now))
+    fn may_send(&mut self, now: Time, seq: u64) -> bool {
+        self.pacer.as_mut().is_none_or(|pacer| pacer.may_send(now, seq))
     }
 
     fn clear_held(&mut self) {
@@ -379,14 +403,38 @@ mod tests {
             c.on_established(Time::ZERO, &WINDOW, Some(Span::ms(100)));
             assert_eq!(c.pacing_rate().map(f64::round), Some(first), "{name}");
             (0..10).for_each(|i| c.on_sent(&sent(i, false, OPEN))); // the first ten are not paced
-            assert!(!c.may_send(Time(3_000_000)), "1000 B take 3.5 or 5 ms");
+            assert!(!c.may_send(Time(3_000_000), 10_001), "1000 B take 3.5 or 5 ms");
             let gap = (1e12 / c.pacing_rate().unwrap()) as u64;
             assert_eq!(c.release_time(), Time(gap));
-            assert!(c.may_send(Time(gap)));
+            assert!(c.may_send(Time(gap), 10_001));
             let srtt = Some(Span::ms(50));
             let ack = ProcessedAck { srtt, ..processed(Time(1), 0, 1_000, OPEN) };
             c.on_ack_processed(&mut WINDOW.clone(), &ack);
             assert_eq!(c.pacing_rate().map(f64::round), Some(second), "{name}, after an ack");
+        }
+    }
+
+    #[test]
+    fn the_pacer_sends_bursts_as_linux_does() {
+        // 2 windows of 30 kB per 100 ms; BBR 2.885. With 1 ms, half a window.
+        for (name, rtt, burst) in [("cubic", 100, 2), ("bbr", 100, 2), ("bbr", 1, 15)] {
+            let settings = [("pacing", Flag(true)), ("packet", Text("1052B"))];
+            let params = parse(name, settings).unwrap();
+            let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+            let mut c = AnyControl::new(&params.control, &params.settings, &mut rng);
+            let window = Window { cwnd: 30_000, ..WINDOW };
+            c.on_established(Time::ZERO, &window, Some(Span::ms(rtt)));
+            (0..10).for_each(|i| c.on_sent(&sent(i, false, OPEN)));
+            c.clear_held();
+            let now = Time(1_000_000_000);
+            let sent_at_once = (10..60).take_while(|i| {
+                let allowed = c.may_send(now, 1 + 1_000 * i);
+                if allowed {
+                    c.on_sent(&SentSegment { now, ..sent(*i, false, OPEN) });
+                }
+                allowed
+            });
+            assert_eq!(sent_at_once.count(), burst, "{name}, {rtt} ms");
         }
     }
 

@@ -10,10 +10,10 @@
 pub mod bbr;
 pub mod bbr3;
 mod bbr_aggregation;
-mod bbr_bursts;
 mod bbr_filter;
 mod bbr_policer;
 mod bic;
+mod bursts;
 mod cdg;
 mod compound;
 mod cubic;
@@ -189,6 +189,8 @@ pub struct ProcessedAck {
     pub rtt: Option<Span>,
     /// Time until the pacer lets the next segment go.
     pub pacing_delay: Span,
+    /// Least round-trip time of this connection; `None` without RACK.
+    pub min_rtt: Option<Span>,
     /// Loss recovery state.
     pub state: RecoveryState,
     /// Payload bytes of this connection declared lost so far, retransmissions included; 0 without
@@ -283,6 +285,25 @@ pub trait CongestionControl {
         None
     }
 
+    /// Segments of a burst of Linux's sender at a pacing rate, bytes of payload per second.
+    fn burst_at(&self, rate: f64, min_rtt: Option<Span>, mss: u64) -> u64 {
+        bursts::segments(rate, min_rtt, mss, bursts::LEAST)
+    }
+
+    /// True if the pacer sends the bursts of Linux's sender; if false, single segments.
+    fn paces_bursts(&self) -> bool {
+        true
+    }
+
+    /// Largest burst of Linux's sender, segments: at most half a window.
+    fn burst(&self, window: &Window, srtt: Option<Span>, min_rtt: Option<Span>) -> u64 {
+        let half = (window.cwnd / window.mss / 2).max(1);
+        let paces_bursts = self.paces_bursts();
+        let (own, min_rtt) = (self.own_pacing_rate(), min_rtt.filter(|_| paces_bursts));
+        let rate = own.filter(|_| paces_bursts).or_else(|| bursts::rate_of(window, srtt));
+        rate.map_or(half, |rate| half.min(self.burst_at(rate, min_rtt, window.mss)))
+    }
+
     /// Call `see` with the name and value of each variable that is recorded in time series.
     fn inspect(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
 
@@ -306,13 +327,13 @@ pub trait CongestionControl {
     /// Handle the transmission of a segment.
     fn on_sent(&mut self, _sent: &SentSegment) {}
 
-    /// True if a segment may be sent now; if false, it is held until
+    /// True if the segment from `seq` may be sent now; if false, it is held until
     /// [`CongestionControl::release_time`].
-    fn may_send(&mut self, _now: Time) -> bool {
+    fn may_send(&mut self, _now: Time, _seq: u64) -> bool {
         true
     }
 
-    /// Clear the held segment; the sender is about to ask again.
+    /// Clear the held segment and end a burst; the sender is about to ask again.
     fn clear_held(&mut self) {}
 
     /// Time at which the held segment may be sent; [`Time::NEVER`] if none is held.
@@ -352,7 +373,7 @@ mod tests {
     #[test]
     fn a_control_without_hooks_holds_no_segment() {
         let mut reno = Reno::with_params(1);
-        assert!(reno.may_send(Time::ZERO) && !reno.uses_delivery_hooks());
+        assert!(reno.may_send(Time::ZERO, 1) && !reno.uses_delivery_hooks());
         assert_eq!(reno.release_time(), Time::NEVER);
         assert!(!reno.reacts_to_mark_fraction() && !reno.keeps_window_when_idle());
     }

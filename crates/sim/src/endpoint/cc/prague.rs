@@ -417,6 +417,10 @@ impl CongestionControl for Prague {
     fn own_pacing_rate(&self) -> Option<f64> {
         Some(self.pace)
     }
+
+    fn paces_bursts(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

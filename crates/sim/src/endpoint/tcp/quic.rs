@@ -191,7 +191,7 @@ impl QuicSender {
                 self.app_limited = false;
                 return;
             }
-            if !self.may_send(now, end - seq) {
+            if !self.may_send(now, seq, end) {
                 self.app_limited = false;
                 return;
             }
@@ -200,11 +200,11 @@ impl QuicSender {
         }
     }
 
-    /// True if the pacer allows a packet of `bytes` now.
-    fn may_send(&mut self, now: Time, bytes: u64) -> bool {
+    /// True if the pacer allows a packet with the data from `seq` to `end` now.
+    fn may_send(&mut self, now: Time, seq: u64, end: u64) -> bool {
         let (cwnd, srtt) = (self.window.cwnd, self.rtt.smoothed());
-        let paced = |pacer: &mut QuicPacer| pacer.may_send(now, bytes, cwnd, srtt);
-        self.control.may_send(now) && self.pacer.as_mut().is_none_or(paced)
+        let paced = |pacer: &mut QuicPacer| pacer.may_send(now, end - seq, cwnd, srtt);
+        self.control.may_send(now, seq) && self.pacer.as_mut().is_none_or(paced)
     }
 
     /// Data of the next packet: lost data that is still missing, else new data.

@@ -325,7 +325,9 @@ impl<C: CongestionControl> RfcSender<C> {
         let window_end = self.snd_una + (self.window.cwnd + self.inflation).min(self.rwnd);
         while self.snd_nxt < self.write_end {
             let len = self.window.mss.min(self.write_end - self.snd_nxt);
-            if self.snd_nxt + len > window_end || C::HOOKED && !self.control.may_send(now) {
+            if self.snd_nxt + len > window_end
+                || C::HOOKED && !self.control.may_send(now, self.snd_nxt)
+            {
                 break;
             }
             self.output_data(now, self.snd_nxt, len, out);

@@ -5,8 +5,8 @@
 //! `net/ipv4/tcp_rate.c` (`tcp_rate_gen`).
 
 use super::super::bbr_aggregation::AggregateAck;
-use super::super::bbr_bursts::burst;
 use super::super::bbr_policer::{AckEvents, PathCounters};
+use super::super::bursts::goal_of_bbr;
 use super::*;
 
 impl Bbr {
@@ -43,7 +43,7 @@ impl Bbr {
         let wait = ack.pacing_delay.as_secs();
         let delivered = cast::trunc(self.bandwidth_in_use() * wait / mss as f64) * mss;
         let departing =
-            if self.pacing_gain() > 1.0 { burst(self.pacing_rate, mss) * mss } else { 0 };
+            if self.pacing_gain() > 1.0 { goal_of_bbr(self.pacing_rate, mss) * mss } else { 0 };
         (flight + departing).saturating_sub(delivered)
     }
 

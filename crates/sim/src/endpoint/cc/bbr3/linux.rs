@@ -8,7 +8,7 @@
 
 use super::model::is_too_high;
 use super::{Bbr3, Bbr3State, LEAST, PathModel};
-use crate::endpoint::cc::bbr_bursts::burst_segments;
+use crate::endpoint::cc::bursts::burst_segments;
 use crate::endpoint::cc::{ProcessedAck, RateSample, RecoveryState, Window};
 use sojourn_aqm::cast;
 use sojourn_aqm::units::Span;

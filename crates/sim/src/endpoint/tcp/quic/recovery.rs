@@ -117,6 +117,7 @@ impl QuicSender {
             return;
         }
         let processed = ProcessedAck {
+            min_rtt: None,
             now,
             delivered: self.una - 1 + self.acked.covered(),
             flight: self.packets.in_flight(),

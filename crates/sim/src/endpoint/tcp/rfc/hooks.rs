@@ -56,6 +56,7 @@ impl<C: CongestionControl> RfcSender<C> {
             srtt: self.rtt.srtt(),
             rtt: self.rack.as_ref().and_then(|order| order.rtt_of_ack),
             pacing_delay: self.control.pacing_delay(now),
+            min_rtt: self.rack.as_ref().and_then(|order| order.min_rtt()),
             state: self.state,
             lost: self.lost_total(),
             newly_lost: self.lost_total() - lost_before,

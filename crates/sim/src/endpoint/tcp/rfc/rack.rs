@@ -206,6 +206,16 @@ impl RackState {
         again.or_else(lost).or_else(|| self.fresh.front().filter(at_head)).map(|sent| sent.at)
     }
 
+    /// Least round-trip time of this connection; `None` before the first.
+    pub fn min_rtt(&self) -> Option<Span> {
+        (self.min_rtt > Span::ZERO).then_some(self.min_rtt)
+    }
+
+    /// First byte of the lowest lost segment.
+    pub fn next_lost(&self) -> Option<u64> {
+        self.lost.front().map(|lost| lost.sent.start)
+    }
+
     /// Removes and returns the lowest lost segment, which the caller retransmits.
     pub fn take_lost(&mut self) -> Option<(u64, u64)> {
         let SentRange { start, end, .. } = self.lost.pop_front()?.sent;

@@ -53,7 +53,7 @@ impl<C: CongestionControl> RfcSender<C> {
         let lost = self.lost_below();
         let mut pipe = self.scoreboard.pipe(self.snd_una, self.snd_nxt, lost);
         while pipe + self.window.mss <= self.window.cwnd {
-            if C::HOOKED && !self.control.may_send(now) {
+            if C::HOOKED && !self.control.may_send(now, self.snd_nxt) {
                 return;
             }
             let before = self.stats.sent_packets;

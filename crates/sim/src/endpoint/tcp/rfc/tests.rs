@@ -108,7 +108,7 @@ impl CongestionControl for Recorder {
     fn on_sent(&mut self, s: &SentSegment) {
         self.calls.push(Call::Sent(s.seq, s.end, s.retransmission, s.was_idle, s.state));
     }
-    fn may_send(&mut self, _: Time) -> bool {
+    fn may_send(&mut self, _: Time, _: u64) -> bool {
         self.credit = self.credit.saturating_sub(1);
         self.credit > 0
     }

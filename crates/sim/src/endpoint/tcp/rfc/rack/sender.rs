@@ -162,13 +162,13 @@ impl<C: CongestionControl> RfcSender<C> {
         }
         let before = self.high_data;
         if self.rack.as_mut().is_some_and(|order| std::mem::take(&mut order.frto.new_first)) {
-            self.send_while_open(now, out, RfcSender::send_new);
+            self.send_while_open(now, out, false);
             if self.high_data > before {
                 return;
             }
             self.rack.as_mut().expect("RACK is on").frto.undecided = false; // nothing new to send
         }
-        self.send_while_open(now, out, RfcSender::send_lost_or_new);
+        self.send_while_open(now, out, true);
         if self.high_data > before {
             self.schedule_probe(now, false);
         }
@@ -188,15 +188,17 @@ impl<C: CongestionControl> RfcSender<C> {
         usage.map_or(flight, |usage| usage.most_in_flight(&self.window))
     }
 
-    /// Calls `send` until it has nothing to send, the window is full or the pacer holds a segment.
-    fn send_while_open(
-        &mut self,
-        now: Time,
-        out: &mut Vec<Segment>,
-        send: impl Fn(&mut Self, Time, &mut Vec<Segment>) -> bool,
-    ) {
+    /// Sends until there is nothing to send, the window is full or the pacer holds a segment; lost
+    /// segments first if `repairs`.
+    fn send_while_open(&mut self, now: Time, out: &mut Vec<Segment>, repairs: bool) {
         while self.bytes_in_network() + self.window.mss <= self.window.cwnd {
-            if C::HOOKED && !self.control.may_send(now) || !send(self, now, out) {
+            let lost = self.rack.as_ref().filter(|_| repairs).and_then(|order| order.next_lost());
+            if C::HOOKED && !self.control.may_send(now, lost.unwrap_or(self.snd_nxt)) {
+                return;
+            }
+            let sent =
+                if repairs { self.send_lost_or_new(now, out) } else { self.send_new(now, out) };
+            if !sent {
                 return;
             }
         }

@@ -64,6 +64,19 @@ fn bursts_are_longer_in_slow_start() {
 }
 
 #[test]
+fn bursts_are_longer_on_short_paths() {
+    // 1.2 times 30 kB per 3 ms are 11,718 B in 1/1024 s. A round trip of 3 ms adds 64 KiB / 32.
+    let more = [("linux_acks", "true"), ("initial_window", "30p"), ("initial_ssthresh", "50p")];
+    for (rack, first) in [("false", 10), ("true", 12)] {
+        let mut t = Test::opened("sack", &[more[0], more[1], more[2], ("rack", rack)]);
+        t.ack(3, 1, &[]);
+        t.sent();
+        t.write(3, 100_000);
+        assert_eq!(pushed(&mut t)[0], first, "the least round-trip time is known with RACK");
+    }
+}
+
+#[test]
 fn retransmissions_do_not_have_it() {
     let mut t = Test::new("sack", &[("linux_acks", "true"), ("rack", "true")]);
     t.write(100, 100_000);
