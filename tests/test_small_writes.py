@@ -67,14 +67,13 @@ def test_bbr_with_small_writes_loses_as_much_as_linux() -> None:
     assert loss(count_packets=False) < 10
 
 
-def test_a_recovery_does_not_end_the_probing_phase_of_bbr() -> None:
-    """One flow with 1 % of random loss: 7.2 ms on Linux, 2.3 ms with the draft's rules."""
-
-    def delay_ms(**tcp: Any) -> float:
-        qdisc = {"name": "droptail", "limit": "61p"}
-        link = {"rate": "18495kbit", "delay": "79150us", "qdisc": qdisc, "loss": 0.01}
-        base = scenario(link, "158300us", 1, {"name": "linux_bbr", **tcp}, {"name": "bulk"})
-        runs = [sj.simulate({**base, "seed": seed}) for seed in SEEDS]
-        return float(np.mean([1e3 * run.links["up"].sojourn_mean_s for run in runs]))
-
-    assert delay_ms() > 1.15 * delay_ms(variant="rfc")
+def test_bbr_with_random_loss_has_the_goodput_and_delay_of_linux() -> None:
+    """One flow with 3 % of random loss: 4.56 Mbit/s and 17.4 ms on Linux, in two runs."""
+    qdisc = {"name": "droptail", "limit": "100p"}
+    link = {"rate": "5mbit", "delay": "20ms", "qdisc": qdisc, "loss": 0.03}
+    base = scenario(link, "40ms", 1, {"name": "linux_bbr"}, {"name": "bulk"})
+    runs = [sj.simulate({**base, "seed": seed}) for seed in SEEDS]
+    goodput = np.mean([run.summary["flows"][0]["goodput_bps"] / 1e6 for run in runs])
+    delay = np.mean([1e3 * run.links["up"].sojourn_mean_s for run in runs])
+    assert 4.4 < goodput < 4.7, goodput
+    assert 13 < delay < 21, delay
