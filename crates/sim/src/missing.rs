@@ -80,7 +80,10 @@ mod tests {
             crate::Scenario::from_json(&text).unwrap_err().to_string()
         };
         let quic = refusal(r#""tcp": "QUIC""#);
-        assert!(quic.starts_with("flows.f.tcp.name: \"QUIC\" (QUIC as a name of its own"), "{quic}");
+        assert!(
+            quic.starts_with("flows.f.tcp.name: \"QUIC\" (QUIC as a name of its own"),
+            "{quic}"
+        );
         assert!(quic.ends_with("use newreno, cubic or bbr with profile = \"quic\""));
     }
 }

@@ -454,7 +454,7 @@ impl CongestionControl for Bbr3 {
     }
 
     fn paces_bursts(&self) -> bool {
-        false
+        self.is_linux()
     }
 
     fn on_app_limited(&mut self, flight: u64) {
