@@ -46,10 +46,9 @@ Found by experiment: one setting of the simulator was changed at a time.
 - **Bursts** (BBR). Linux's window has room for three bursts of about a millisecond, and phases that
   drain the queue end that much earlier: 9 segments, or 2.7 ms, at 40 Mbit/s. The queue is then
   never empty, so that ProbeRTT comes every 10 s and costs 2 % of the goodput. `linux_bbr` sets `tso
-  = true`, which makes this room: alone under codel 3.03 ms and 37.45 Mbit/s, in the kernel 2.69 ms
-  and 37.38 Mbit/s; without it 1.18 ms and 38.23 Mbit/s. Its pacer sends such bursts: beside CUBIC,
-  1,007 packets are dropped under codel and 900 under FQ-CoDel, in the kernel 955 and 1,353; with
-  segments paced one by one 837 and 660.
+  = true`, which makes this room: alone under codel 2.68 ms and 37.45 Mbit/s, in the kernel 2.69 ms
+  and 37.38 Mbit/s; without it 1.18 ms and 38.23 Mbit/s. Its pacer sends such bursts: with CUBIC,
+  832 packets are dropped under codel and 876 under FQ-CoDel, in the kernel 955 and 1,353.
 - **PIE's period**. The kernel had 100 ticks per second, so that updates came every 30 ms instead
   of 15 ms; the simulator is given 30 ms. CUBIC alone then has 15.5 ms of delay as in the kernel
   (standard deviation over seeds 0.2 ms), with 15 ms 14.6.
