@@ -189,7 +189,7 @@ fn a_single_bbr_flow_fills_the_link_with_a_short_queue() {
 }
 
 #[test]
-fn bbr_flows_share_with_a_queue_of_at_most_one_bdp() {
+fn bbr_flows_share_with_a_queue_of_about_one_bdp() {
     let link = json!({"rate": "50mbit", "delay": "10ms", "qdisc": {"name": "droptail",
         "limit": "1000p"}});
     let product = 50e6 * 0.04 / 12_000.0;
@@ -199,8 +199,9 @@ fn bbr_flows_share_with_a_queue_of_at_most_one_bdp() {
         assert!(num(l, "utilisation") > 0.97, "{n}: {l}");
         let queue = &counts(&out, "links/l/queue_packets")[400..];
         let waiting = mean(&queue.iter().map(|q| *q as f64).collect::<Vec<_>>());
-        // The window is two BDPs, so together the flows queue one.
-        assert!(waiting < 1.15 * product, "{n}: {waiting} of {product}");
+        // The window is two BDPs, so together the flows queue one, and as in Linux three bursts and
+        // `extra_acked` of each flow: four flows of Linux 6.18 wait 54 and 69 ms here, ours 52.
+        assert!(waiting < 1.4 * product, "{n}: {waiting} of {product}");
         assert!(jain(&goodputs(&out)) > 0.8, "{n}: {:?}", goodputs(&out));
         assert_eq!(num(l, "loss_rate"), 0.0);
         // ProbeRtt: the other flows' queue hides the propagation delay, so every ten seconds or so
