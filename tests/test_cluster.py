@@ -127,9 +127,7 @@ def test_a_run_that_kills_its_worker_has_failed(cluster, tmp_path: Path) -> None
     seeds = failed_seeds(tmp_path / "out")
     assert seeds
     assert f"{8 - len(seeds)} of 8 runs made, {len(seeds)} failed" in done.stdout
-    # If a worker dies while Dask reads from it, the run has Dask's own error instead.
-    assert done.stderr.count("qdisc=own, seed ") == len(seeds)
-    assert "WorkerDied: the worker process died, also when" in done.stderr
+    assert done.stderr.count("WorkerDied: the worker process died, also when") == len(seeds)
 
 
 def test_a_lost_scheduler_is_one_line(tmp_path: Path) -> None:

@@ -39,7 +39,8 @@ class Module:
 MODULES: Mapping[str, Module] = {
     "recommendation": Module(
         ("recommendation/*.py",),
-        ("test_recommend.py", "test_recommend_parts.py", "test_recommend_line.py"),
+        ("test_recommend.py", "test_recommend_parts.py", "test_recommend_answers.py",
+         "test_recommend_line.py"),
         ("answers_of_the_docs", "other_seeds", "same_seed", "how_sure", "both_directions",
          "a_function_can", "prints_the_answer", "has_no_shaper"),
     ),

@@ -297,10 +297,9 @@ class Bbr(TcpParameters, kw_only=True, frozen=True, tag="bbr"):
     """
 
     variant: Literal["rfc", "linux"] | None = None
-    """Rules: those of the draft of version 1 (rfc), or of Linux's tcp_bbr (linux): a sample over
-    less than the minimum round-trip time counts for nothing, not even as a round; only an ack that
-    shows a loss ends the phase that probes for more; the window has an allowance for aggregated
-    acks. One of rfc, linux; default linux.
+    """Rules of the draft of version 1 (rfc), or of Linux's tcp_bbr (linux). In Linux, a sample over
+    less than the minimum round-trip time is ignored, only an ack that reports a loss ends the
+    probing phase, and the window has room for aggregated acks. One of rfc, linux; default linux.
     """
 
 
@@ -358,7 +357,7 @@ class Bbr3(TcpParameters, kw_only=True, frozen=True, tag="bbr3"):
     """Duration of ProbeRtt. Duration; default 200ms; 1ns to 10s; the paper's ProbeRTTDuration."""
 
     variant: Literal["draft", "linux"] | None = None
-    """Variant: the rules of the draft, or those of Google's kernel. One of draft, linux; default
+    """Rules of the draft (draft), or of Google's kernel (linux). One of draft, linux; default
     linux.
     """
 

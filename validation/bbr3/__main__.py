@@ -16,12 +16,24 @@ from validation.random.live import ROOT
 from validation.random.measure import Numbers
 from validation.random.report import agreement_table, control_table, differences
 from validation.random.simulate import simulate
+from validation.report import table
 
 HERE = Path(__file__).parent
 PAGE = ROOT / "docs/validation-bbr3.md"
 RECORDED = HERE / "recorded.jsonl.gz"
 SEED, POOL, SCENARIOS = "bbr3-2026-11-26", ("bbr3", "bbr3", "cubic"), 160
 SEEDS = 6
+
+OF_LOSS = f"""\
+Goodput of one flow in Mbit/s over {tables.LOSS_RATE_MBIT} Mbit/s and {tables.LOSS_RTT_MS} ms with
+random loss, 8 s to 32 s after its start; drop-tail with two bandwidth-delay products. Kernel /
+simulated.
+"""
+
+OF_BUFFERS = f"""\
+One `bbr3` and one `cubic` flow over {tables.BUFFER_RATE_MBIT} Mbit/s and {tables.BUFFER_RTT_MS} ms
+with drop-tail, 20 s to 60 s after the start. Kernel / simulated.
+"""
 
 PUBLISHED = """\
 Published for BBR at 100 Mbit/s and 100 ms (Cardwell et al., *BBR: Congestion-Based Congestion
@@ -36,7 +48,7 @@ Runs = list[tuple[Scenario, list[Numbers]]]
 
 
 def scenarios() -> Iterator[Scenario]:
-    """Iterate over all scenarios: those of the tables, then the random ones."""
+    """Iterate over the scenarios of the tables, then over the random ones."""
     yield from tables.scenarios()
     for number in range(SCENARIOS):
         yield draw(SEED, number, POOL)
@@ -60,43 +72,36 @@ def _pair(row: Row, metric: str, digits: int) -> str:
     return f"{c.live:.{digits}f} / {c.simulated:.{digits}f}"
 
 
-def loss_table(by_name: Mapping[str, Row]) -> list[str]:
+def loss_table(by_name: Mapping[str, Row]) -> str:
     """Return the goodput by control and random loss."""
+    head = ("loss", *(f"`{control}`" for control in tables.LOSS_CONTROLS))
     lines = [
-        f"Goodput of one flow in Mbit/s over {tables.LOSS_RATE_MBIT} Mbit/s and "
-        f"{tables.LOSS_RTT_MS} ms with random loss, 8 s to 32 s after its start; drop-tail with "
-        "two bandwidth-delay products. Kernel / simulated.",
-        "",
-        f"| loss | {' | '.join(f'`{c}`' for c in tables.LOSS_CONTROLS)} |",
-        "| --- " * (1 + len(tables.LOSS_CONTROLS)) + "|",
+        (
+            f"{100 * share:g} %",
+            *(_pair(by_name[f"loss-{c}-{share:g}"], "goodput", 2) for c in tables.LOSS_CONTROLS),
+        )
+        for share in tables.LOSSES
     ]
-    for share in tables.LOSSES:
-        cells = [
-            _pair(by_name[f"loss-{control}-{share:g}"], "goodput", 2)
-            for control in tables.LOSS_CONTROLS
-        ]
-        lines.append(f"| {100 * share:g} % | {' | '.join(cells)} |")
-    return [*lines, "", PUBLISHED]
+    return table(head, lines)
 
 
-def buffer_table(by_name: Mapping[str, Row]) -> list[str]:
-    """Return the share of BBRv3 beside one CUBIC flow, by buffer."""
-    lines = [
-        f"One `bbr3` and one `cubic` flow over {tables.BUFFER_RATE_MBIT} Mbit/s and "
-        f"{tables.BUFFER_RTT_MS} ms with drop-tail, 20 s to 60 s after the start. "
-        "Kernel / simulated.",
-        "",
-        "| buffer, BDP | share of `bbr3`, % | goodput, Mbit/s | mean delay, ms | loss, % |",
-        "| --- | --- | --- | --- | --- |",
-    ]
+def buffer_table(by_name: Mapping[str, Row]) -> str:
+    """Return the share of BBRv3 in a link with one CUBIC flow, by buffer."""
+    head = ("buffer, BDP", "share of `bbr3`, %", "goodput, Mbit/s", "mean delay, ms", "loss, %")
+    lines = []
     for products in tables.PRODUCTS:
         row = by_name[f"buffer-{products:g}"]
         share = row.compared["share"]
         lines.append(
-            f"| {products:g} | {100 * share.live:.0f} / {100 * share.simulated:.0f} "
-            f"| {_pair(row, 'goodput', 2)} | {_pair(row, 'delay', 1)} | {_pair(row, 'loss', 2)} |"
+            (
+                f"{products:g}",
+                f"{100 * share.live:.0f} / {100 * share.simulated:.0f}",
+                _pair(row, "goodput", 2),
+                _pair(row, "delay", 1),
+                _pair(row, "loss", 2),
+            )
         )
-    return [*lines, ""]
+    return table(head, lines)
 
 
 def page(random: Sequence[Row], fixed: Sequence[Row], known: Sequence[Cause]) -> str:
@@ -105,8 +110,8 @@ def page(random: Sequence[Row], fixed: Sequence[Row], known: Sequence[Cause]) ->
     counts = {"agree": without_difference(random), "all": len(random)}
     head = head.format(**counts, seeds=SEEDS, lives=LIVES["loss"])
     by_name = {row.scenario["name"]: row for row in fixed}
-    lines = ["## Random loss", "", *loss_table(by_name)]
-    lines += ["## BBRv3 and CUBIC by buffer size", "", *buffer_table(by_name)]
+    lines = ["## Random loss", "", OF_LOSS, loss_table(by_name), PUBLISHED]
+    lines += ["## BBRv3 and CUBIC by buffer size", "", OF_BUFFERS, buffer_table(by_name)]
     lines += ["## Agreement by metric", "", *agreement_table({"bbr3 and cubic": random})]
     lines += ["## Agreement by control", "", *control_table(random), "## Causes", ""]
     for cause in known:

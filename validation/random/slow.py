@@ -13,6 +13,7 @@ from validation.random.draw import Scenario
 from validation.random.live import ROOT, run_all
 from validation.random.measure import Numbers
 from validation.random.simulate import simulate
+from validation.report import table
 
 RECORDED = Path(__file__).parent / "slow.jsonl.gz"
 PAGE = ROOT / "docs/validation-slow.md"
@@ -36,9 +37,9 @@ do not count: the kernel's TCP (Linux {kernel}, `--engine live`, one run) and si
 {seeds} seeds). A cell has live / simulated values. Goodput is in % of the rate. It can be above 100
 % by data that arrived in the warm-up and counts when a missing segment fills the gap.
 
-| discipline | rate | flows | goodput, % | loss, % | 99 % of delays, ms |
-| --- | --- | --- | --- | --- | --- |
 """
+
+COLUMNS = ("discipline", "rate", "flows", "goodput, %", "loss, %", "99 % of delays, ms")
 
 
 def grid() -> dict[tuple[str, str, int], Scenario]:
@@ -68,20 +69,20 @@ def _mean(runs: list[Numbers]) -> dict[str, float]:
 
 
 def page(live: dict[str, dict[str, float]]) -> str:
-    """Return the page, with new simulations beside the live runs."""
+    """Return the page: live runs and new simulations."""
     scenarios = grid()
-    lines = []
+    lines: list[tuple[str, ...]] = []
     simulated = simulate(list(scenarios.values()), SEEDS, jobs=2)
     for ((qdisc, rate, count), one), runs in zip(scenarios.items(), simulated, strict=True):
         theirs, ours = live[one["name"]], _mean(runs)
         share = 100 / RATES[rate]
-        lines.append(
-            f"| {qdisc} | {rate} | {count} "
-            f"| {share * theirs['goodput']:.1f} / {share * ours['goodput']:.1f} "
-            f"| {theirs['loss']:.2f} / {ours['loss']:.2f} "
-            f"| {theirs['p99']:.0f} / {ours['p99']:.0f} |"
+        cells = (
+            f"{share * theirs['goodput']:.1f} / {share * ours['goodput']:.1f}",
+            f"{theirs['loss']:.2f} / {ours['loss']:.2f}",
+            f"{theirs['p99']:.0f} / {ours['p99']:.0f}",
         )
-    return HEAD.format(kernel=records.KERNEL, seeds=SEEDS) + "\n".join(lines) + "\n"
+        lines.append((qdisc, rate, str(count), *cells))
+    return HEAD.format(kernel=records.KERNEL, seeds=SEEDS) + table(COLUMNS, lines)
 
 
 def record(jobs: int) -> None:

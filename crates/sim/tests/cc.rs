@@ -201,7 +201,7 @@ fn bbr_flows_share_with_a_queue_of_about_one_bdp() {
         let waiting = mean(&queue.iter().map(|q| *q as f64).collect::<Vec<_>>());
         // The window is two BDPs, so together the flows queue one, and as in Linux three bursts and
         // `extra_acked` of each flow: four flows of Linux 6.18 wait 54 and 69 ms here, ours 52.
-        assert!(waiting < 1.4 * product, "{n}: {waiting} of {product}");
+        assert!(waiting < 1.35 * product, "{n}: {waiting} of {product}");
         assert!(jain(&goodputs(&out)) > 0.8, "{n}: {:?}", goodputs(&out));
         assert_eq!(num(l, "loss_rate"), 0.0);
         // ProbeRtt: the other flows' queue hides the propagation delay, so every ten seconds or so

@@ -96,7 +96,7 @@ class OverExecutor:
         self._width = Width(executor)
         self._flying: dict[Future[list[Outcome]], list[Job]] = {}
         self._alone: deque[Job] = deque()
-        self._repeated: set[int] = set()
+        self._repeated: dict[int, Fault] = {}
 
     def run(self, queue: WorkQueue, pending: Sequence[Job]) -> int:
         """Execute the jobs of a queue; return the number of packets."""
@@ -148,9 +148,12 @@ class OverExecutor:
         except BaseException as error:  # a worker died, or the chunk could not be transferred
             if type(error).__module__.startswith("distributed.comm"):
                 raise self._lost(error) from None
-            if len(chunk) == 1 and chunk[0].index in self._repeated:
-                return [_fault_of_worker(error)]
-        self._repeated |= {job.index for job in chunk}
+            fault = _fault_of_worker(error)
+            first = self._repeated.get(chunk[0].index) if len(chunk) == 1 else None
+            if first:
+                # If a worker dies while Dask reads from it, Dask has another error for it.
+                return [first if first.kind == "WorkerDied" else fault]
+        self._repeated |= {job.index: fault for job in chunk}
         self._alone.extend(chunk)
         return []
 

@@ -7,13 +7,15 @@
 //!
 //! **Symbols** `BtlBw` (`bw`), `RTprop`, `pacing_gain`, `cwnd_gain`, `full_bw`, `prior_cwnd`.
 //!
-//! **Departures**: no allowance for aggregated acks. The phase in which ProbeBw starts is drawn
-//! once per sender; later ones follow it by the golden ratio. Losses per ack, by which Linux
-//! reduces the window and detects policers (`cc/bbr_policer.rs`), are known with `rack` only;
-//! losses that a timeout declares count with the next ack. BBRv1 ignores ECN marks, so ECN is
-//! refused. The sender of the authors detects lost retransmissions by time (RACK); without `rack`,
-//! ours needs a timeout (RFC 6675), so its goodput under heavy random loss (1 % and more) is far
-//! lower.
+//! `bbr/linux.rs` has the rules of Linux that the draft does not have (`variant = "linux"`).
+//!
+//! **Departures**: in the variant of the draft, no allowance for aggregated acks, and losses that a
+//! timeout declares count with the next ack. The phase in which ProbeBw starts is drawn once per
+//! sender; later ones follow it by the golden ratio. Losses per ack, by which Linux reduces the
+//! window and detects policers (`cc/bbr_policer.rs`), are known with `rack` only. BBRv1 ignores ECN
+//! marks, so ECN is refused. The sender of the authors detects lost retransmissions by time (RACK);
+//! without `rack`, ours needs a timeout (RFC 6675), so its goodput under heavy random loss (3 % and
+//! more) is far lower.
 
 mod linux;
 
@@ -59,10 +61,9 @@ params! {
         /// If true, the window has room for three bursts, as in Linux; if false, for three
         /// segments. A burst has the segments that are sent in about a millisecond.
         tso: bool = false, [], "tso_segs_goal", [];
-        /// Rules: those of the draft of version 1 (rfc), or of Linux's tcp_bbr (linux): a sample
-        /// over less than the minimum round-trip time counts for nothing, not even as a round; only
-        /// an ack that shows a loss ends the phase that probes for more; the window has an
-        /// allowance for aggregated acks.
+        /// Rules of the draft of version 1 (rfc), or of Linux's tcp_bbr (linux). In Linux, a sample
+        /// over less than the minimum round-trip time is ignored, only an ack that reports a loss
+        /// ends the probing phase, and the window has room for aggregated acks.
         variant: BbrVariant = BbrVariant::Rfc, [], "", [];
     }
 }

@@ -17,10 +17,10 @@
 //! `bbr3/model.rs` estimates the path, `bbr3/probe.rs` probes for bandwidth. `bbr3/linux.rs` has
 //! the rules of Google's kernel (`variant = "linux"`).
 //!
-//! **Departures**: a segment counts as lost when it is retransmitted; in the variant of the draft,
-//! spurious losses are never undone. `send_quantum` counts once in the window, since segments are
-//! sent one by one. The draft defines no response to ECN marks, so ECN is refused. The random waits
-//! of a flow come from one number drawn at its start.
+//! **Departures**: a segment counts as lost when it is retransmitted. In the variant of the draft,
+//! spurious losses are never undone, and `send_quantum` counts once in the window, since segments
+//! are sent one by one. The draft defines no response to ECN marks, so ECN is refused. The random
+//! waits of a flow come from one number drawn at its start.
 //!
 //! **Cost**: one record per segment in flight.
 
@@ -76,7 +76,7 @@ params! {
             "ProbeRTTInterval", [];
         /// Duration of ProbeRtt.
         probe_rtt: Span = Span::ms(200), [Span(1) => Span::s(10)], "ProbeRTTDuration", [];
-        /// Variant: the rules of the draft, or those of Google's kernel.
+        /// Rules of the draft (draft), or of Google's kernel (linux).
         variant: Bbr3Variant = Bbr3Variant::Draft, [], "", [];
     }
 }

@@ -14,6 +14,8 @@ const GAINS: [f64; 2] = [2.0, 1.2];
 const PER_SECOND: f64 = 1024.0;
 /// Largest burst, bytes: 64 KiB without the room for headers.
 const LARGEST: u64 = 65_215;
+/// Allowance of BBRv3 for short paths, bytes (`GSO_LEGACY_MAX_SIZE`).
+const ALLOWANCE_OF_BBR3: u64 = 65_536;
 /// The allowance for short paths is halved for each such part of the round-trip time, ns
 /// (`tcp_tso_rtt_log`).
 const HALVING: u64 = 512_000;
@@ -35,10 +37,19 @@ pub(super) fn rate_of(window: &Window, srtt: Option<Span>) -> Option<f64> {
 /// Returns the segments of a burst at `rate`, bytes per second: what takes a millisecond, and more
 /// on paths with a short round-trip time; at least `least`.
 pub(super) fn segments(rate: f64, min_rtt: Option<Span>, mss: u64, least: u64) -> u64 {
+    (bytes(rate, min_rtt, LARGEST) / mss).max(least)
+}
+
+/// Returns the segments of a burst for which the window of BBRv3 has room (`bbr_tso_segs_generic`).
+pub(super) fn segments_of_bbr3(rate: f64, min_rtt: Option<Span>, mss: u64) -> u64 {
+    (bytes(rate, min_rtt, ALLOWANCE_OF_BBR3) / mss).max(LEAST)
+}
+
+/// Returns the bytes of a burst, with `allowance` at a round-trip time of 0.
+fn bytes(rate: f64, min_rtt: Option<Span>, allowance: u64) -> u64 {
     let halvings = min_rtt.map_or(HALVINGS, |rtt| rtt.0 / HALVING);
-    let allowance = if halvings < HALVINGS { LARGEST >> halvings } else { 0 };
-    let bytes = cast::trunc((rate / PER_SECOND).min(LARGEST as f64)) + allowance;
-    (bytes.min(LARGEST) / mss).max(least)
+    let allowance = if halvings < HALVINGS { allowance >> halvings } else { 0 };
+    (cast::trunc((rate / PER_SECOND).min(LARGEST as f64)) + allowance).min(LARGEST)
 }
 
 /// Returns the segments of BBR's smallest burst at `rate`, bytes per second.
@@ -59,27 +70,17 @@ pub(super) fn with_bursts(products: f64, pacing_rate: f64, mss: u64, probing: bo
     (segments.next_multiple_of(2) + if probing { 2 } else { 0 }) * mss
 }
 
-/// Returns the segments of a burst of BBRv3 (`bbr_tso_segs_generic`), at least two: about a
-/// millisecond at `pacing_rate`, and 64 kB at a short minimum round-trip time, halved per 512
-/// microseconds of it.
-pub(super) fn burst_segments(pacing_rate: f64, mss: u64, min_rtt: Option<Span>) -> u64 {
-    let halvings = min_rtt.map_or(u64::MAX, |rtt| rtt.0 / HALVING);
-    let short = if halvings < HALVINGS { 65_536 >> halvings } else { 0 };
-    let bytes = cast::trunc((pacing_rate / PER_SECOND).min(LARGEST as f64)) + short;
-    (bytes.min(LARGEST) / mss).max(LEAST)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn bursts_of_version_3_grow_at_short_round_trip_times() {
-        let at = |rate, us| burst_segments(rate, 1000, Some(Span::us(us)));
+        let at = |rate, us| segments_of_bbr3(rate, Some(Span::us(us)), 1000);
         // 1 MB/s is 976 B per 1/1024 s; 64 kB are halved four times in 2.1 ms.
         assert_eq!([at(1e6, 40_000), at(4.9e6, 40_000), at(1e9, 40_000)], [2, 4, 65]);
         assert_eq!([at(1e6, 2_100), at(1e6, 600), at(1e6, 100)], [5, 33, 65]);
-        assert_eq!(burst_segments(1e6, 1000, None), 2);
+        assert_eq!(segments_of_bbr3(1e6, None, 1000), 2);
     }
 
     #[test]

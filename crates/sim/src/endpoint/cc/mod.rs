@@ -148,7 +148,7 @@ pub enum RecoveryState {
 }
 
 /// Segment that has just been sent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct SentSegment {
     /// Time of transmission.
     pub now: Time,

@@ -8,7 +8,7 @@
 
 use super::model::is_too_high;
 use super::{Bbr3, Bbr3State, LEAST, PathModel};
-use crate::endpoint::cc::bursts::burst_segments;
+use crate::endpoint::cc::bursts::segments_of_bbr3;
 use crate::endpoint::cc::{ProcessedAck, RateSample, RecoveryState, Window};
 use sojourn_aqm::cast;
 use sojourn_aqm::units::Span;
@@ -39,7 +39,7 @@ impl Bbr3 {
     /// `bbr_quantization_budget`: room for three bursts, in whole segments.
     pub(super) fn with_bursts(&self, cap: f64) -> f64 {
         let mss = self.mss as f64;
-        let burst = burst_segments(self.pacing_rate, self.mss, self.path.min_rtt) as f64;
+        let burst = segments_of_bbr3(self.pacing_rate, self.path.min_rtt, self.mss) as f64;
         let up = if self.state == Bbr3State::Up { 2.0 } else { 0.0 };
         mss * (libm::ceil(cap / mss).max(3.0 * burst).max(LEAST as f64) + up)
     }

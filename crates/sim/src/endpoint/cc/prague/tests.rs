@@ -22,6 +22,11 @@ fn prague(segments: f64, ms: u64) -> (Prague, Window) {
     (p, w)
 }
 
+/// Segment that was sent with nothing else outstanding.
+fn sent_alone(now: Time, seq: u64, end: u64) -> SentSegment {
+    SentSegment { now, seq, end, was_idle: true, ..SentSegment::default() }
+}
+
 /// Ack of `news` segments, `marked` of them with a mark, at `ms`. The window was full before it,
 /// and `flight` segments are in flight after it.
 fn ack_with(p: &mut Prague, w: &mut Window, ms: u64, news: u64, marked: u64, flight: u64) {
@@ -32,15 +37,7 @@ fn ack_with(p: &mut Prague, w: &mut Window, ms: u64, news: u64, marked: u64, fli
     for i in 0..news {
         let seq = base + i * MSS;
         let (end, was_idle) = (seq + MSS, i == 0);
-        p.on_sent(&SentSegment {
-            now: sent,
-            seq,
-            end,
-            retransmission: false,
-            padding: 0,
-            was_idle,
-            state,
-        });
+        p.on_sent(&SentSegment { was_idle, state, ..sent_alone(sent, seq, end) });
     }
     let all = news * MSS;
     p.usage = WindowUsage::default();
@@ -59,18 +56,10 @@ fn ack(p: &mut Prague, w: &mut Window, ms: u64, news: u64, marked: u64) {
 
 /// Ack at `ms` of `bytes` that were sent `rtt` ms before, with no effect on the use of the window.
 fn ack_after(p: &mut Prague, w: &mut Window, ms: u64, rtt: u64, bytes: u64) {
-    let (now, state, retransmission) = (Time(ms * MS), RecoveryState::Open, false);
+    let (now, state) = (Time(ms * MS), RecoveryState::Open);
     let (sent, seq) = (Time((ms - rtt) * MS), p.rates.delivered());
     let end = seq + bytes;
-    p.on_sent(&SentSegment {
-        now: sent,
-        seq,
-        end,
-        retransmission,
-        padding: 0,
-        was_idle: true,
-        state,
-    });
+    p.on_sent(&sent_alone(sent, seq, end));
     p.on_delivered(now, seq, end);
     let ack = processed(now, end, 0, state);
     p.on_ack_processed(w, &ack);
@@ -424,15 +413,7 @@ fn an_unused_window_does_not_grow() {
     for (flight, grows) in [(40, true), (39, false)] {
         let (mut p, mut w) = prague(40.0, 50);
         p.usage.update(flight == 40, 1, 1_000 * MSS, flight * MSS);
-        p.on_sent(&SentSegment {
-            now: Time(50 * MS),
-            seq: 1,
-            end: 1 + MSS,
-            retransmission: false,
-            padding: 0,
-            was_idle: true,
-            state: RecoveryState::Open,
-        });
+        p.on_sent(&sent_alone(Time(50 * MS), 1, 1 + MSS));
         p.on_delivered(Time(100 * MS), 1, 1 + MSS);
         let (now, state) = (Time(100 * MS), RecoveryState::Open);
         let ack = processed(now, MSS, 0, state);
@@ -462,16 +443,8 @@ fn a_sender_at_one_segment_per_round_trip_stays_there() {
     p.rate = 12_500.0;
     for i in 0..100 {
         let (sent, seq) = (Time((200 + 120 * i) * MS), 1 + i * MSS);
-        let (end, state, retransmission) = (seq + MSS, RecoveryState::Open, false);
-        p.on_sent(&SentSegment {
-            now: sent,
-            seq,
-            end,
-            retransmission,
-            padding: 0,
-            was_idle: true,
-            state,
-        });
+        let (end, state) = (seq + MSS, RecoveryState::Open);
+        p.on_sent(&sent_alone(sent, seq, end));
         p.on_ecn_feedback(end, MSS, 0, end);
         p.on_delivered(sent + Span::ms(50), seq, end);
         let (now, delivered) = (sent + Span::ms(50), end - 1);

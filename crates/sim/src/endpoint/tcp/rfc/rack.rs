@@ -113,18 +113,13 @@ impl RackState {
     /// Returns a state without entries, with the optional parts of `s`. Draws one random number
     /// with `jiffies`.
     pub fn new(s: &CommonParams, rng: &mut dyn Random) -> RackState {
-        let clock = TimerClock::new(s, rng);
-        let (ecn, ecn_fallback) = (s.ecn == Some(true), s.ecn_fallback);
-        let usage = s.reduce_cwnd.then(WindowUsage::default);
-        let packets = PacketCount::new(s.count_packets.then_some(s.payload()));
-        let syn_timeouts = s.linux_syn.then_some(0);
         let empty = RackState {
-            clock,
-            ecn,
-            ecn_fallback,
-            usage,
-            packets,
-            syn_timeouts,
+            clock: TimerClock::new(s, rng),
+            ecn: s.ecn == Some(true),
+            ecn_fallback: s.ecn_fallback,
+            usage: s.reduce_cwnd.then(WindowUsage::default),
+            packets: PacketCount::new(s.count_packets.then_some(s.payload())),
+            syn_timeouts: s.linux_syn.then_some(0),
             ..RackState::default()
         };
         empty.with_parts(s.reordering_window, s.frto, s.tlp)
@@ -141,28 +136,27 @@ impl RackState {
         }
     }
 
-    /// Removes all entries.
+    /// Removes all entries, and keeps their memory.
     pub fn clear(&mut self) {
-        let (clock, ecn, ecn_fallback) = (self.clock, self.ecn, self.ecn_fallback);
-        let usage = self.usage.map(|_| WindowUsage::default());
-        let mut packets = std::mem::take(&mut self.packets);
-        packets.clear();
-        let syn_timeouts = self.syn_timeouts.map(|_| 0);
-        let empty = RackState {
-            clock,
-            ecn,
-            ecn_fallback,
-            usage,
-            packets,
-            syn_timeouts,
+        let old = std::mem::take(self);
+        let (window, frto, tlp) = (old.window.is_on(), old.frto.on, old.probe.on);
+        let cleared = RackState {
+            fresh: old.fresh,
+            again: old.again,
+            lost: old.lost,
+            packets: old.packets,
+            clock: old.clock,
+            ecn: old.ecn,
+            ecn_fallback: old.ecn_fallback,
+            usage: old.usage.map(|_| WindowUsage::default()),
+            syn_timeouts: old.syn_timeouts.map(|_| 0),
             ..RackState::default()
         };
-        let empty = empty.with_parts(self.window.is_on(), self.frto.on, self.probe.on);
-        let RackState { fresh, again, lost, .. } = std::mem::replace(self, empty);
-        (self.fresh, self.again, self.lost) = (fresh, again, lost);
+        *self = cleared.with_parts(window, frto, tlp);
         self.fresh.clear();
         self.again.clear();
         self.lost.clear();
+        self.packets.clear();
     }
 
     /// Notes the round-trip time of the SYN.

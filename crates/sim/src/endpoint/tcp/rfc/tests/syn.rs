@@ -58,7 +58,7 @@ fn the_answer_to_a_second_syn_gives_a_round_trip_time() {
     assert_eq!((t.sender.srtt(), t.sender.rto()), (None, Span::s(3)), "no timestamps");
 }
 
-/// A SYN is answered after 2.5 s, when two more were sent. The echo is that of the first one.
+/// The answer to the first SYN comes after 2.5 s, with its echo, when two more were sent.
 #[test]
 fn a_late_syn_is_not_a_lost_one() {
     let settings = [LINUX, &[("ecn", "true"), ("ecn_fallback", "true")]].concat();
