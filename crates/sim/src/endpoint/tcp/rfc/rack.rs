@@ -141,9 +141,6 @@ impl RackState {
         let old = std::mem::take(self);
         let (window, frto, tlp) = (old.window.is_on(), old.frto.on, old.probe.on);
         let cleared = RackState {
-            fresh: old.fresh,
-            again: old.again,
-            lost: old.lost,
             packets: old.packets,
             clock: old.clock,
             ecn: old.ecn,
@@ -153,6 +150,7 @@ impl RackState {
             ..RackState::default()
         };
         *self = cleared.with_parts(window, frto, tlp);
+        (self.fresh, self.again, self.lost) = (old.fresh, old.again, old.lost);
         self.fresh.clear();
         self.again.clear();
         self.lost.clear();

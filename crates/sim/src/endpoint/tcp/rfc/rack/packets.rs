@@ -53,7 +53,7 @@ impl PacketCount {
         (end - start).max(self.full)
     }
 
-    /// Bytes that the segment `start..end` lacks of what it counts for.
+    /// Padding of the segment `start..end`, bytes.
     pub fn padding(&self, start: u64, end: u64) -> u64 {
         self.full.saturating_sub(end - start)
     }
