@@ -59,18 +59,9 @@ ENTRIES = {
         (f"{AQM}/registry.rs", '"Feng, Kandlur, Saha and Shin, IEEE/ACM ToN 10(4), 2002";\n', TOY),
     ],
     "control": [
-        (f"{SIM}/endpoint/cc/mod.rs", "mod dispatch;\n", "mod gentle;\n"),
-        (f"{SIM}/endpoint/cc/mod.rs", "pub use hystart::HyStart;\n", "pub use gentle::Gentle;\n"),
-        (f"{SIM}/endpoint/cc/dispatch.rs", "    Cubic: Cubic, CubicParams;\n",
-         "    /// Of the test.\n    Gentle: Gentle, sojourn_aqm::params::Nothing;\n"),
-        (f"{SIM}/endpoint/tcp/registry.rs",
-         "        control: || ControlParams::Dctcp(DctcpParams::default()),\n    },\n",
-         '    TcpEntry {\n        name: "gentle",\n        aliases: &[],\n'
-         '        about: "gives up a quarter of the window",\n'
-         '        source: "tests/test_additions.py",\n        profile: Profile::Rfc,\n'
-         "        recovery: LossRecovery::Sack,\n        control: || ControlParams::Gentle("
-         "sojourn_aqm::params::Nothing),\n"
-         "    },\n"),
+        (f"{SIM}/endpoint/cc/mod.rs", "mod external;\n", "mod gentle;\n"),
+        (f"{SIM}/endpoint/cc/mod.rs", "    external::{External, ExternalParams}: External, [];\n",
+         "    gentle::{Gentle, GentleParams}: Gentle, [TCP];\n"),
     ],
     "source": [
         (f"{SIM}/traffic/source.rs", "use sojourn_aqm::units::{Bytes, Rate, Span};\n", SOURCE),
@@ -97,10 +88,7 @@ NEW = {
 
 BY_HAND = {
     "aqm": [f"{AQM}/aqm/mod.rs", f"{AQM}/aqm/toy.rs", f"{AQM}/registry.rs"],
-    "control": [
-        *(f"{SIM}/endpoint/cc/{name}.rs" for name in ("dispatch", "gentle", "mod")),
-        f"{SIM}/endpoint/tcp/registry.rs",
-    ],
+    "control": [f"{SIM}/endpoint/cc/gentle.rs", f"{SIM}/endpoint/cc/mod.rs"],
     "source": [f"{SIM}/traffic/source.rs"],
     "metric": ["python/sojourn/metrics/throughput.py"],
 }

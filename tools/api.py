@@ -61,6 +61,23 @@ def ended(head: str) -> bool:
     return plain.endswith(("{", "}", ";", ","))
 
 
+def declared(item: Item) -> list[Item]:
+    """Return what `controls!` declares for its list; any other item as it is."""
+    if not item[1].endswith("controls! {"):
+        return [item]
+    found = [re.match(r"(\w+::\{(\w+), (\w+)\}): (.*), \[", line) for line in item[2]]
+    controls = [line.groups() for line in found if line]
+    enums = {
+        "ControlParams": [f"{name}({params})," for _, name, params, _ in controls],
+        "ControlAlgorithm": [f"{name}({control})," for _, name, _, control in controls],
+    }
+    return [
+        *(([], f"pub use {exported};", []) for exported, *_ in controls),
+        *(([], f"pub enum {name} {{", variants) for name, variants in enums.items()),
+        ([], "pub const TCPS: &[TcpEntry];", []),
+    ]
+
+
 def signature(head: str) -> str:
     """Return a signature without its body and value."""
     head = re.sub(r"\s+", " ", head)
@@ -92,7 +109,7 @@ class Listing:
 
     def module(self, path: str, file: Path, folder: Path, only: set[str] | None = None) -> None:
         """List the module `path`; `only` are the names that its parent exports."""
-        found = list(items(file.read_text().split("\n")))
+        found = [one for item in items(file.read_text().split("\n")) for one in declared(item)]
         if only is None:
             self.lines.append(f"mod {path or 'crate'}")
         exported = self.exports(found)

@@ -1,27 +1,53 @@
-//! Gentle: Reno that gives up a quarter of its window, not half.
+//! Gentle: Reno that keeps three quarters of its window after a loss.
 //!
 //! **Source**: `tests/test_additions.py`.
 
-use super::{CongestionControl, CongestionSignal, ControlParams, NewDataAck, Reno, Window};
-use crate::endpoint::common_params::CommonParams;
+use super::{CongestionControl, CongestionSignal, ControlParams, NewDataAck, Reno, TcpEntry, Window};
+use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
+use sojourn_aqm::cast;
+use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::Time;
 
+params! {
+    /// Parameters of [`Gentle`].
+    pub struct GentleParams {
+        /// Share of the window that is left after a loss.
+        keep: f64 = 0.75, [0.5 => 1.0], "", [];
+    }
+}
+
+/// Entry in the list of TCPs.
+pub(super) const TCP: TcpEntry = TcpEntry {
+    name: "gentle",
+    aliases: &[],
+    about: "gives up a quarter of the window",
+    source: "tests/test_additions.py",
+    profile: Profile::Rfc,
+    recovery: LossRecovery::Sack,
+    control: || ControlParams::Gentle(GentleParams::default()),
+};
+
 /// State of Gentle.
 #[derive(Clone, Debug)]
-pub struct Gentle(Reno);
+pub struct Gentle {
+    reno: Reno,
+    keep: f64,
+}
 
 impl CongestionControl for Gentle {
-    fn new(_: &ControlParams, common: &CommonParams, _: &mut dyn Random) -> Gentle {
-        Gentle(Reno::with_params(common.abc_limit))
+    type Params = GentleParams;
+
+    fn new(params: &GentleParams, common: &CommonParams, _: &mut dyn Random) -> Gentle {
+        Gentle { reno: Reno::with_params(common.abc_limit), keep: params.keep }
     }
 
     fn reset(&mut self) {
-        self.0.reset();
+        self.reno.reset();
     }
 
     fn on_ack(&mut self, window: &mut Window, acked: &NewDataAck) {
-        self.0.on_ack(window, acked);
+        self.reno.on_ack(window, acked);
     }
 
     fn on_congestion(
@@ -31,7 +57,7 @@ impl CongestionControl for Gentle {
         flight: u64,
         cause: CongestionSignal,
     ) -> u64 {
-        let half = self.0.on_congestion(now, window, flight, cause);
-        half.max(flight / 4 * 3)
+        let half = self.reno.on_congestion(now, window, flight, cause);
+        half.max(cast::trunc(flight as f64 * self.keep))
     }
 }

@@ -18,6 +18,7 @@
 //! more) is far lower.
 
 mod linux;
+mod probe_rtt;
 
 use super::bbr_aggregation::AckAggregation;
 use super::bbr_filter::WindowedMax;
@@ -25,9 +26,9 @@ use super::bbr_policer::PolicerDetector;
 use super::bursts::{self, with_bursts};
 use super::{
     CongestionControl, CongestionSignal, ControlParams, NewDataAck, ProcessedAck, RateEstimator,
-    RateSample, RecoveryState, SentSegment, Window,
+    RateSample, RecoveryState, SentSegment, TcpEntry, Window,
 };
-use crate::endpoint::common_params::CommonParams;
+use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
 use sojourn_aqm::cast;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
@@ -67,6 +68,17 @@ params! {
         variant: BbrVariant = BbrVariant::Rfc, [], "", [];
     }
 }
+
+/// Entry in the list of TCPs.
+pub(super) const TCP: TcpEntry = TcpEntry {
+    name: "bbr",
+    aliases: &["bbr1", "bbrv1"],
+    about: "paces at the measured delivery rate of the path; not in ns2",
+    source: "Cardwell et al., BBR: Congestion-Based Congestion Control, ACM Queue 2016",
+    profile: Profile::Linux,
+    recovery: LossRecovery::Sack,
+    control: || ControlParams::Bbr(BbrParams::default()),
+};
 
 /// State of the BBR state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -289,41 +301,6 @@ impl Bbr {
         self.phase = if drawn == 0 { 0 } else { drawn + 1 };
     }
 
-    /// Update the minimum round-trip time; enter, continue or leave ProbeRtt.
-    fn update_rtprop(&mut self, now: Time, rtt: Option<Span>, window: &mut Window, flight: u64) {
-        let expired = now > self.rtprop_at + self.params.rtprop_window;
-        if let Some(rtt) = rtt.filter(|rtt| expired || self.rtprop.is_none_or(|old| *rtt <= old)) {
-            (self.rtprop, self.rtprop_at) = (Some(rtt), now);
-        }
-        if expired && !self.restarted && self.mode != BbrState::ProbeRtt {
-            self.save_cwnd(window);
-            (self.mode, self.probe_until) = (BbrState::ProbeRtt, None);
-        }
-        if self.mode != BbrState::ProbeRtt {
-            return;
-        }
-        self.rates.starve(flight); // samples with a minimal window do not show the bandwidth
-        match self.probe_until {
-            None if flight <= LEAST * window.mss => {
-                self.probe_until = Some(now + self.params.probe_rtt);
-                (self.probe_round, self.round_end) = (false, self.rates.delivered());
-            }
-            None => {}
-            Some(until) => {
-                self.probe_round |= self.round_start;
-                if self.probe_round && now >= until {
-                    self.rtprop_at = now;
-                    window.cwnd = window.cwnd.max(self.prior_cwnd);
-                    if self.path_is_full() {
-                        self.enter_probe_bw(now);
-                    } else {
-                        self.mode = BbrState::Startup;
-                    }
-                }
-            }
-        }
-    }
-
     fn save_cwnd(&mut self, window: &Window) {
         let usual = self.was == RecoveryState::Open && self.mode != BbrState::ProbeRtt;
         self.prior_cwnd = if usual { window.cwnd } else { self.prior_cwnd.max(window.cwnd) };
@@ -368,9 +345,10 @@ impl Bbr {
 }
 
 impl CongestionControl for Bbr {
-    fn new(control: &ControlParams, _: &CommonParams, rng: &mut dyn Random) -> Bbr {
-        let ControlParams::Bbr(own) = control else { unreachable!("chosen by name") };
-        Bbr::of(own.clone(), rng.uniform())
+    type Params = BbrParams;
+
+    fn new(params: &BbrParams, _: &CommonParams, rng: &mut dyn Random) -> Bbr {
+        Bbr::of(params.clone(), rng.uniform())
     }
 
     fn reset(&mut self) {

@@ -31,9 +31,9 @@ mod probe;
 use super::bbr_filter::WindowedMax;
 use super::{
     CongestionControl, CongestionSignal, ControlParams, NewDataAck, ProcessedAck, RateEstimator,
-    RateSample, RecoveryState, SentSegment, Window,
+    RateSample, RecoveryState, SentSegment, TcpEntry, Window,
 };
-use crate::endpoint::common_params::CommonParams;
+use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
 use linux::UndoBounds;
 use model::PathModel;
 use probe::Probe;
@@ -80,6 +80,17 @@ params! {
         variant: Bbr3Variant = Bbr3Variant::Draft, [], "", [];
     }
 }
+
+/// Entry in the list of TCPs.
+pub(super) const TCP: TcpEntry = TcpEntry {
+    name: "bbr3",
+    aliases: &["bbrv3"],
+    about: "as bbr, with bounds from losses and longer pauses between probes; not in ns2",
+    source: "draft-ietf-ccwg-bbr",
+    profile: Profile::Linux,
+    recovery: LossRecovery::Sack,
+    control: || ControlParams::Bbr3(Bbr3Params::default()),
+};
 
 /// State of the BBRv3 state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -348,9 +359,10 @@ impl Bbr3 {
 }
 
 impl CongestionControl for Bbr3 {
-    fn new(control: &ControlParams, _: &CommonParams, rng: &mut dyn Random) -> Bbr3 {
-        let ControlParams::Bbr3(own) = control else { unreachable!("chosen by name") };
-        Bbr3::of(own.clone(), rng.uniform().to_bits())
+    type Params = Bbr3Params;
+
+    fn new(params: &Bbr3Params, _: &CommonParams, rng: &mut dyn Random) -> Bbr3 {
+        Bbr3::of(params.clone(), rng.uniform().to_bits())
     }
 
     fn reset(&mut self) {

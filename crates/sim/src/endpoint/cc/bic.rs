@@ -10,7 +10,8 @@
 //! Linux.
 
 use super::linux::{Acked, Algorithm, Segments, State};
-use super::{CongestionSignal, ControlParams};
+use super::{CongestionSignal, ControlParams, TcpEntry};
+use crate::endpoint::common_params::{LossRecovery, Profile};
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
 
@@ -29,6 +30,17 @@ params! {
         smooth_part: u64 = 20, [4 => 1_000], "smooth_part", [];
     }
 }
+
+/// Entry in the list of TCPs.
+pub(super) const TCP: TcpEntry = TcpEntry {
+    name: "bic",
+    aliases: &[],
+    about: "binary search for the window at which packets were lost; not in ns2",
+    source: "Xu, Harfoush, Rhee, BIC, INFOCOM 2004; Linux tcp_bic.c",
+    profile: Profile::Linux,
+    recovery: LossRecovery::Sack,
+    control: || ControlParams::Bic(BicParams::default()),
+};
 
 /// Part of the distance that a step of the search goes: a quarter.
 const B: u64 = 4;
@@ -98,9 +110,10 @@ impl Bic {
 }
 
 impl Algorithm for Bic {
-    fn new(control: &ControlParams, _: &mut dyn Random) -> Bic {
-        let ControlParams::Bic(own) = control else { unreachable!("chosen by name") };
-        Bic::of(own.clone())
+    type Params = BicParams;
+
+    fn new(params: &BicParams, _: &mut dyn Random) -> Bic {
+        Bic::of(params.clone())
     }
 
     fn reset(&mut self) {

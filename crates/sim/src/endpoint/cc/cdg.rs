@@ -12,7 +12,8 @@
 //! is omitted.
 
 use super::linux::{Acked, Algorithm, Segments};
-use super::{CongestionSignal, ControlParams};
+use super::{CongestionSignal, ControlParams, TcpEntry};
+use crate::endpoint::common_params::{LossRecovery, Profile};
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::params;
@@ -34,6 +35,17 @@ params! {
         use_shadow: bool = true, [], "use_shadow", [];
     }
 }
+
+/// Entry in the list of TCPs.
+pub(super) const TCP: TcpEntry = TcpEntry {
+    name: "cdg",
+    aliases: &[],
+    about: "reduces with a probability that rises with the slope of the delay; not in ns2",
+    source: "Hayes, Armitage, CAIA Delay-Gradient, Networking 2011; Linux tcp_cdg.c",
+    profile: Profile::Linux,
+    recovery: LossRecovery::Sack,
+    control: || ControlParams::Cdg(CdgParams::default()),
+};
 
 /// Fall of a slope that shows that a back-off had an effect, µs.
 const EFFECT: i64 = -32;
@@ -149,9 +161,10 @@ impl Cdg {
 }
 
 impl Algorithm for Cdg {
-    fn new(control: &ControlParams, rng: &mut dyn Random) -> Cdg {
-        let ControlParams::Cdg(own) = control else { unreachable!("chosen by name") };
-        Cdg::of(own.clone(), rng.uniform().to_bits())
+    type Params = CdgParams;
+
+    fn new(params: &CdgParams, rng: &mut dyn Random) -> Cdg {
+        Cdg::of(params.clone(), rng.uniform().to_bits())
     }
 
     fn reset(&mut self) {

@@ -10,8 +10,10 @@
 //! timed segment, not a smoothed value. A timeout resets the delay window. Neither component grows
 //! while the window is not full.
 
-use super::{CongestionControl, CongestionSignal, ControlParams, NewDataAck, Reno, Window};
-use crate::endpoint::common_params::CommonParams;
+use super::{
+    CongestionControl, CongestionSignal, ControlParams, NewDataAck, Reno, TcpEntry, Window,
+};
+use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
 use sojourn_aqm::cast;
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
@@ -32,6 +34,17 @@ params! {
         zeta: f64 = 1.0, [0.0 => 100.0], "zeta", [];
     }
 }
+
+/// Entry in the list of TCPs.
+pub(super) const TCP: TcpEntry = TcpEntry {
+    name: "compound",
+    aliases: &["ctcp"],
+    about: "adds a delay-based window to Reno's, large while queues are empty; not in ns2",
+    source: "Tan et al., A Compound TCP Approach, INFOCOM 2006",
+    profile: Profile::Rfc,
+    recovery: LossRecovery::Sack,
+    control: || ControlParams::Compound(CompoundParams::default()),
+};
 
 /// Compound TCP state.
 #[derive(Clone, Debug)]
@@ -71,9 +84,10 @@ impl Compound {
 }
 
 impl CongestionControl for Compound {
-    fn new(control: &ControlParams, common: &CommonParams, _: &mut dyn Random) -> Compound {
-        let ControlParams::Compound(own) = control else { unreachable!("chosen by name") };
-        Compound::of(own.clone(), common.abc_limit)
+    type Params = CompoundParams;
+
+    fn new(params: &CompoundParams, common: &CommonParams, _: &mut dyn Random) -> Compound {
+        Compound::of(params.clone(), common.abc_limit)
     }
 
     fn reset(&mut self) {

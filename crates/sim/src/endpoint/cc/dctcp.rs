@@ -11,8 +11,10 @@
 //! above it. Retransmissions are ECN-capable, as in Linux. At a window of one segment (after a
 //! timeout) a mark does not pause the flow for a timeout, which RFC 3168 would require.
 
-use super::{CongestionControl, CongestionSignal, ControlParams, NewDataAck, Reno, Window};
-use crate::endpoint::common_params::CommonParams;
+use super::{
+    CongestionControl, CongestionSignal, ControlParams, NewDataAck, Reno, TcpEntry, Window,
+};
+use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
 use sojourn_aqm::cast;
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
@@ -27,6 +29,17 @@ params! {
         alpha: f64 = 1.0, [0.0 => 1.0], "alpha", ["initial_alpha"];
     }
 }
+
+/// Entry in the list of TCPs.
+pub(super) const TCP: TcpEntry = TcpEntry {
+    name: "dctcp",
+    aliases: &[],
+    about: "reduces the window by half the fraction of ECN-marked bytes; not in ns2",
+    source: "RFC 8257",
+    profile: Profile::Linux,
+    recovery: LossRecovery::Sack,
+    control: || ControlParams::Dctcp(DctcpParams::default()),
+};
 
 /// DCTCP state.
 #[derive(Clone, Debug)]
@@ -53,9 +66,10 @@ impl Dctcp {
 }
 
 impl CongestionControl for Dctcp {
-    fn new(control: &ControlParams, common: &CommonParams, _: &mut dyn Random) -> Dctcp {
-        let ControlParams::Dctcp(own) = control else { unreachable!("chosen by name") };
-        Dctcp::of(own.clone(), common.abc_limit)
+    type Params = DctcpParams;
+
+    fn new(params: &DctcpParams, common: &CommonParams, _: &mut dyn Random) -> Dctcp {
+        Dctcp::of(params.clone(), common.abc_limit)
     }
 
     fn reset(&mut self) {

@@ -4,127 +4,8 @@
 use super::cubic::CubicVariant;
 use super::*;
 use crate::endpoint::common_params::CommonParams;
-use sojourn_aqm::error::Result;
-use sojourn_aqm::params::{ParamRows, Params, Setting};
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
-
-/// Declares the list of controls: both enums, what they pass on, and `dispatch!`. The first
-/// argument is a dollar sign, for the macro that this one defines.
-macro_rules! controls {
-    ($d:tt $($(#[$source:meta])* $name:ident: $control:ty, $params:ty;)*) => {
-        /// Selected congestion control with its parameters.
-        #[derive(Clone, Debug, PartialEq)]
-        #[non_exhaustive]
-        pub enum ControlParams {
-            $(#[doc = concat!("[`", stringify!($params), "`].")] $name($params),)*
-        }
-
-        impl ControlParams {
-            /// Set a parameter of the control.
-            ///
-            /// # Errors
-            /// As [`Params::set`].
-            pub fn set(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
-                match self { $(ControlParams::$name(p) => p.set(name, value),)* }
-            }
-
-            /// Checks the range of every parameter of the control.
-            ///
-            /// # Errors
-            /// As [`Params::check`].
-            pub fn check(&self) -> Result<()> {
-                match self { $(ControlParams::$name(p) => p.check(),)* }
-            }
-
-            /// Sets a parameter without a check, as [`Params::assign`] does.
-            #[cfg(test)]
-            pub(crate) fn assign(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
-                match self { $(ControlParams::$name(p) => p.assign(name, value),)* }
-            }
-
-            /// Parameters of the control.
-            pub fn table(&self) -> ParamRows {
-                match self { $(ControlParams::$name(p) => p.table(),)* }
-            }
-        }
-
-        /// Congestion control algorithm.
-        #[derive(Clone, Debug)]
-        pub enum ControlAlgorithm {
-            $($(#[$source])* $name($control),)*
-        }
-
-        impl ControlAlgorithm {
-            /// Creates the selected control, as [`CongestionControl::new`].
-            fn new(
-                params: &ControlParams,
-                common: &CommonParams,
-                rng: &mut dyn Random,
-            ) -> ControlAlgorithm {
-                match params {
-                    $(ControlParams::$name(_) => {
-                        ControlAlgorithm::$name(CongestionControl::new(params, common, rng))
-                    })*
-                }
-            }
-        }
-
-        /// Static dispatch of a call to the active control.
-        macro_rules! dispatch {
-            ($d algorithm:expr, $d c:ident => $d call:expr) => {
-                match $d algorithm { $(ControlAlgorithm::$name($d c) => $d call,)* }
-            };
-        }
-    };
-}
-
-controls! { $
-    /// RFC 5681.
-    Reno: Reno, RenoParams;
-    /// RFC 9438.
-    Cubic: Cubic, CubicParams;
-    /// RFC 8257.
-    Dctcp: Dctcp, DctcpParams;
-    /// Brakmo and Peterson, 1995.
-    Vegas: Vegas, VegasParams;
-    /// Tan et al., 2006.
-    Compound: Compound, CompoundParams;
-    /// Cardwell et al., 2016.
-    Bbr: Bbr, BbrParams;
-    /// draft-ietf-ccwg-bbr.
-    Bbr3: Bbr3, Bbr3Params;
-    /// RFC 6817.
-    Ledbat: Ledbat, LedbatParams;
-    /// draft-irtf-iccrg-ledbat-plus-plus.
-    LedbatPp: LedbatPp, LedbatPpParams;
-    /// L4STeam, TCP Prague.
-    Prague: Prague, PragueParams;
-    /// Shorten and Leith, 2004.
-    Htcp: Linux<Htcp>, HtcpParams;
-    /// Caini and Firrincieli, 2004.
-    Hybla: Linux<Hybla>, HyblaParams;
-    /// Grieco and Mascolo, 2004.
-    Westwood: Linux<Westwood>, WestwoodParams;
-    /// Liu, Başar and Srikant, 2008.
-    Illinois: Linux<Illinois>, IllinoisParams;
-    /// Fu and Liew, 2003.
-    Veno: Linux<Veno>, VenoParams;
-    /// Xu, Harfoush and Rhee, 2004.
-    Bic: Linux<Bic>, BicParams;
-    /// Kelly, 2003.
-    Scalable: Linux<Scalable>, ScalableParams;
-    /// RFC 3649.
-    HighSpeed: Linux<HighSpeed>, HighSpeedParams;
-    /// Baiocchi, Castellani and Vacirca, 2007.
-    Yeah: Linux<Yeah>, YeahParams;
-    /// Brakmo, 2010.
-    Nv: Linux<Nv>, NvParams;
-    /// Hayes and Armitage, 2011.
-    Cdg: Linux<Cdg>, CdgParams;
-    /// Control of another crate.
-    External: External, ExternalParams;
-}
 
 /// Congestion control with optional extensions.
 #[derive(Clone, Debug)]
@@ -172,6 +53,8 @@ impl AnyControl {
 impl CongestionControl for AnyControl {
     const HOOKED: bool = true;
 
+    type Params = ControlParams;
+
     fn new(control: &ControlParams, common: &CommonParams, rng: &mut dyn Random) -> AnyControl {
         let algorithm = ControlAlgorithm::new(control, common, rng);
         let pacer = (common.pacing == Some(true)).then(Pacer::default);
@@ -183,7 +66,7 @@ impl CongestionControl for AnyControl {
     }
 
     fn reset(&mut self) {
-        dispatch!(&mut self.algorithm, c => c.reset());
+        dispatch_to!(&mut self.algorithm, c => c.reset());
         self.pacer = self.pacer.as_ref().map(|_| Pacer::default());
         self.prr = self.prr.as_ref().map(|_| Prr::default());
         self.hystart = self.hystart.as_ref().map(|_| HyStart::default());
@@ -195,9 +78,9 @@ impl CongestionControl for AnyControl {
             return;
         }
         let before = window.cwnd;
-        dispatch!(&mut self.algorithm, c => c.on_ack(window, acked));
+        dispatch_to!(&mut self.algorithm, c => c.on_ack(window, acked));
         if let Some(prr) = &mut self.prr
-            && dispatch!(&mut self.algorithm, c => c.takes_reduction())
+            && dispatch_to!(&mut self.algorithm, c => c.takes_reduction())
         {
             prr.on_congestion(before, CongestionSignal::Mark);
         }
@@ -214,7 +97,7 @@ impl CongestionControl for AnyControl {
         cause: CongestionSignal,
     ) -> u64 {
         let ssthresh =
-            dispatch!(&mut self.algorithm, c => c.on_congestion(now, window, flight, cause));
+            dispatch_to!(&mut self.algorithm, c => c.on_congestion(now, window, flight, cause));
         if let Some(prr) = &mut self.prr {
             prr.on_congestion(flight, cause);
         }
@@ -225,32 +108,32 @@ impl CongestionControl for AnyControl {
     }
 
     fn reacts_to_mark_fraction(&self) -> bool {
-        dispatch!(&self.algorithm, c => c.reacts_to_mark_fraction())
+        dispatch_to!(&self.algorithm, c => c.reacts_to_mark_fraction())
     }
 
     fn reduces_for_loss_after_mark(&self) -> bool {
-        dispatch!(&self.algorithm, c => c.reduces_for_loss_after_mark())
+        dispatch_to!(&self.algorithm, c => c.reduces_for_loss_after_mark())
     }
 
     fn grows_when_recovered(&self) -> bool {
-        dispatch!(&self.algorithm, c => c.grows_when_recovered())
+        dispatch_to!(&self.algorithm, c => c.grows_when_recovered())
     }
 
     fn keeps_window_when_idle(&self) -> bool {
-        dispatch!(&self.algorithm, c => c.keeps_window_when_idle())
+        dispatch_to!(&self.algorithm, c => c.keeps_window_when_idle())
     }
 
     fn on_established(&mut self, now: Time, window: &Window, rtt: Option<Span>) {
-        dispatch!(&mut self.algorithm, c => c.on_established(now, window, rtt));
+        dispatch_to!(&mut self.algorithm, c => c.on_established(now, window, rtt));
         self.pace(window, rtt, rtt);
     }
 
     fn initial_window(&mut self, now: Time, window: &Window, rtt: Option<Span>) -> u64 {
-        dispatch!(&mut self.algorithm, c => c.initial_window(now, window, rtt))
+        dispatch_to!(&mut self.algorithm, c => c.initial_window(now, window, rtt))
     }
 
     fn on_ecn_feedback(&mut self, ack: u64, bytes: u64, marked: u64, next: u64) {
-        dispatch!(&mut self.algorithm, c => c.on_ecn_feedback(ack, bytes, marked, next));
+        dispatch_to!(&mut self.algorithm, c => c.on_ecn_feedback(ack, bytes, marked, next));
         if let Some(prr) = &mut self.prr {
             prr.on_feedback(ack, next);
         }
@@ -260,32 +143,32 @@ impl CongestionControl for AnyControl {
     }
 
     fn uses_delivery_hooks(&self) -> bool {
-        let own = dispatch!(&self.algorithm, c => c.uses_delivery_hooks());
+        let own = dispatch_to!(&self.algorithm, c => c.uses_delivery_hooks());
         own || self.pacer.is_some() || self.prr.is_some()
     }
 
     fn on_delivered(&mut self, now: Time, from: u64, to: u64) {
-        dispatch!(&mut self.algorithm, c => c.on_delivered(now, from, to));
+        dispatch_to!(&mut self.algorithm, c => c.on_delivered(now, from, to));
     }
 
     fn own_pacing_rate(&self) -> Option<f64> {
-        dispatch!(&self.algorithm, c => c.own_pacing_rate())
+        dispatch_to!(&self.algorithm, c => c.own_pacing_rate())
     }
 
     fn burst_at(&self, rate: f64, min_rtt: Option<Span>, mss: u64) -> u64 {
-        dispatch!(&self.algorithm, c => c.burst_at(rate, min_rtt, mss))
+        dispatch_to!(&self.algorithm, c => c.burst_at(rate, min_rtt, mss))
     }
 
     fn paces_bursts(&self) -> bool {
-        dispatch!(&self.algorithm, c => c.paces_bursts())
+        dispatch_to!(&self.algorithm, c => c.paces_bursts())
     }
 
     fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        dispatch!(&self.algorithm, c => c.inspect(see));
+        dispatch_to!(&self.algorithm, c => c.inspect(see));
     }
 
     fn on_ack_processed(&mut self, window: &mut Window, ack: &ProcessedAck) {
-        dispatch!(&mut self.algorithm, c => c.on_ack_processed(window, ack));
+        dispatch_to!(&mut self.algorithm, c => c.on_ack_processed(window, ack));
         let news = ack.delivered - self.delivered;
         self.delivered = ack.delivered;
         if let Some(prr) = &mut self.prr {
@@ -294,29 +177,29 @@ impl CongestionControl for AnyControl {
                 let (at, flight) = (ack.now, window.cwnd);
                 let (rtt, srtt, after_timeout) = (None, ack.srtt, false);
                 let acked = NewDataAck { at, bytes: news, flight, rtt, srtt, after_timeout };
-                dispatch!(&mut self.algorithm, c => c.on_ack(window, &acked));
+                dispatch_to!(&mut self.algorithm, c => c.on_ack(window, &acked));
             }
         }
         self.pace(window, ack.srtt, ack.min_rtt);
     }
 
     fn on_timeout_losses(&mut self, window: &Window, lost: u64) {
-        dispatch!(&mut self.algorithm, c => c.on_timeout_losses(window, lost));
+        dispatch_to!(&mut self.algorithm, c => c.on_timeout_losses(window, lost));
     }
 
     fn recovers_within_window(&self) -> bool {
-        dispatch!(&self.algorithm, c => c.recovers_within_window())
+        dispatch_to!(&self.algorithm, c => c.recovers_within_window())
     }
 
     fn on_undo(&mut self, window: &mut Window, prior_cwnd: u64) {
-        dispatch!(&mut self.algorithm, c => c.on_undo(window, prior_cwnd));
+        dispatch_to!(&mut self.algorithm, c => c.on_undo(window, prior_cwnd));
         if let Some(prr) = &mut self.prr {
             prr.stop();
         }
     }
 
     fn on_sent(&mut self, sent: &SentSegment) {
-        dispatch!(&mut self.algorithm, c => c.on_sent(sent));
+        dispatch_to!(&mut self.algorithm, c => c.on_sent(sent));
         if let Some(pacer) = &mut self.pacer {
             pacer.on_sent(sent.now, sent.seq, sent.end);
         }
@@ -347,7 +230,7 @@ impl CongestionControl for AnyControl {
     }
 
     fn on_app_limited(&mut self, flight: u64) {
-        dispatch!(&mut self.algorithm, c => c.on_app_limited(flight));
+        dispatch_to!(&mut self.algorithm, c => c.on_app_limited(flight));
     }
 }
 
@@ -356,7 +239,7 @@ mod tests {
     use super::super::RecoveryState;
     use super::super::testing::processed;
     use super::*;
-    use crate::endpoint::tcp::{TCPS, parse};
+    use crate::endpoint::tcp::parse;
     use sojourn_aqm::params::Setting::{Flag, Text};
 
     /// Control of the TCP `name` with the `options` switched on.

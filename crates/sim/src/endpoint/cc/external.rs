@@ -1,9 +1,6 @@
 //! Congestion controls that are not in the registry: a program finds them by name.
 
-use super::{
-    CongestionControl, CongestionSignal, ControlParams, NewDataAck, ProcessedAck, RecoveryState,
-    Window,
-};
+use super::{CongestionControl, CongestionSignal, NewDataAck, ProcessedAck, RecoveryState, Window};
 use crate::endpoint::common_params::{CommonParams, LossRecovery};
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
@@ -137,11 +134,12 @@ impl fmt::Debug for External {
 }
 
 impl CongestionControl for External {
-    fn new(control: &ControlParams, common: &CommonParams, rng: &mut dyn Random) -> External {
-        let ControlParams::External(own) = control else { unreachable!("chosen by name") };
+    type Params = ExternalParams;
+
+    fn new(params: &ExternalParams, common: &CommonParams, rng: &mut dyn Random) -> External {
         let seed = rng.uniform().to_bits();
         External {
-            control: own.maker.make(common),
+            control: params.maker.make(common),
             rng: Pcg64Mcg::seed_from_u64(seed),
             recovering: false,
         }
@@ -201,7 +199,7 @@ mod tests {
 
     fn control(uses_recovered: bool) -> (External, Calls) {
         let calls = Calls::default();
-        let own = ControlParams::External(recorder(&calls, uses_recovered, ("gain", "1")));
+        let own = recorder(&calls, uses_recovered, ("gain", "1"));
         let mut rng = Pcg64Mcg::seed_from_u64(1);
         (External::new(&own, &CommonParams::default(), &mut rng), calls)
     }

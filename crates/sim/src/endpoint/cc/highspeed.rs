@@ -9,7 +9,8 @@
 //! Linux, the growth is per ack: delayed acks halve it.
 
 use super::linux::{Acked, Algorithm, Segments};
-use super::{CongestionSignal, ControlParams};
+use super::{CongestionSignal, ControlParams, TcpEntry};
+use crate::endpoint::common_params::{LossRecovery, Profile};
 use sojourn_aqm::cast;
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
@@ -26,6 +27,17 @@ params! {
         high_decrease: f64 = 0.1, [0.01 => 0.5], "High_Decrease", [];
     }
 }
+
+/// Entry in the list of TCPs.
+pub(super) const TCP: TcpEntry = TcpEntry {
+    name: "highspeed",
+    aliases: &["hstcp"],
+    about: "grows faster and reduces less the larger the window is; not in ns2",
+    source: "RFC 3649; Linux tcp_highspeed.c",
+    profile: Profile::Linux,
+    recovery: LossRecovery::Sack,
+    control: || ControlParams::HighSpeed(HighSpeedParams::default()),
+};
 
 /// End of the table, segments.
 const TABLE_END: u64 = 90_000;
@@ -69,9 +81,10 @@ impl HighSpeed {
 }
 
 impl Algorithm for HighSpeed {
-    fn new(control: &ControlParams, _: &mut dyn Random) -> HighSpeed {
-        let ControlParams::HighSpeed(own) = control else { unreachable!("chosen by name") };
-        HighSpeed::of(own)
+    type Params = HighSpeedParams;
+
+    fn new(params: &HighSpeedParams, _: &mut dyn Random) -> HighSpeed {
+        HighSpeed::of(params)
     }
 
     fn reset(&mut self) {

@@ -8,7 +8,8 @@
 //! **Symbols** `alpha`, `beta`, `Delta` (here `time`) as in the paper, otherwise as in Linux.
 
 use super::linux::{Acked, Algorithm, Segments, State, jiffies};
-use super::{CongestionSignal, ControlParams};
+use super::{CongestionSignal, ControlParams, TcpEntry};
+use crate::endpoint::common_params::{LossRecovery, Profile};
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
 
@@ -22,6 +23,17 @@ params! {
         use_bandwidth_switch: bool = true, [], "", [];
     }
 }
+
+/// Entry in the list of TCPs.
+pub(super) const TCP: TcpEntry = TcpEntry {
+    name: "htcp",
+    aliases: &["h-tcp"],
+    about: "grows faster the longer it is since the last congestion; not in ns2",
+    source: "Shorten, Leith, H-TCP, PFLDnet 2004; Linux tcp_htcp.c",
+    profile: Profile::Linux,
+    recovery: LossRecovery::Sack,
+    control: || ControlParams::Htcp(HtcpParams::default()),
+};
 
 /// 1 in the fixed point of `alpha` and `beta`.
 const ONE: u64 = 128;
@@ -143,9 +155,10 @@ impl Htcp {
 }
 
 impl Algorithm for Htcp {
-    fn new(control: &ControlParams, _: &mut dyn Random) -> Htcp {
-        let ControlParams::Htcp(own) = control else { unreachable!("chosen by name") };
-        Htcp::of(own.clone())
+    type Params = HtcpParams;
+
+    fn new(params: &HtcpParams, _: &mut dyn Random) -> Htcp {
+        Htcp::of(params.clone())
     }
 
     fn reset(&mut self) {

@@ -9,8 +9,9 @@
 //! round-trip time and at least 1, the connection starts with a window of `rho` segments, and the
 //! growth is per ack: delayed acks halve it.
 
-use super::ControlParams;
 use super::linux::{Acked, Algorithm, Segments, State};
+use super::{ControlParams, TcpEntry};
+use crate::endpoint::common_params::{LossRecovery, Profile};
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::Span;
@@ -22,6 +23,17 @@ params! {
         rtt0: Span = Span::ms(25), [Span::ms(1) => Span::s(10)], "RTT0", [];
     }
 }
+
+/// Entry in the list of TCPs.
+pub(super) const TCP: TcpEntry = TcpEntry {
+    name: "hybla",
+    aliases: &[],
+    about: "grows per second as Reno at a round-trip time of 25 ms; not in ns2",
+    source: "Caini, Firrincieli, TCP Hybla, IJSCN 22, 2004; Linux tcp_hybla.c",
+    profile: Profile::Linux,
+    recovery: LossRecovery::Sack,
+    control: || ControlParams::Hybla(HyblaParams::default()),
+};
 
 /// 1 in the fixed point of the growth.
 const ONE: u64 = 128;
@@ -64,9 +76,10 @@ impl Hybla {
 }
 
 impl Algorithm for Hybla {
-    fn new(control: &ControlParams, _: &mut dyn Random) -> Hybla {
-        let ControlParams::Hybla(own) = control else { unreachable!("chosen by name") };
-        Hybla::of(own.clone())
+    type Params = HyblaParams;
+
+    fn new(params: &HyblaParams, _: &mut dyn Random) -> Hybla {
+        Hybla::of(params.clone())
     }
 
     fn reset(&mut self) {

@@ -9,7 +9,8 @@
 //! **Symbols** `alpha`, `beta`, `da`, `dm`, `d1`, `d2`, `d3`, `theta`, `W_thresh` as in the paper.
 
 use super::linux::{Acked, Algorithm, Segments, State};
-use super::{CongestionSignal, ControlParams};
+use super::{CongestionSignal, ControlParams, TcpEntry};
+use crate::endpoint::common_params::{LossRecovery, Profile};
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
 
@@ -22,6 +23,17 @@ params! {
         theta: u64 = 5, [1 => 255], "theta", [];
     }
 }
+
+/// Entry in the list of TCPs.
+pub(super) const TCP: TcpEntry = TcpEntry {
+    name: "illinois",
+    aliases: &[],
+    about: "the queueing delay decides how much the window grows and shrinks; not in ns2",
+    source: "Liu, Başar, Srikant, TCP-Illinois, 2008; Linux tcp_illinois.c",
+    profile: Profile::Linux,
+    recovery: LossRecovery::Sack,
+    control: || ControlParams::Illinois(IllinoisParams::default()),
+};
 
 /// 1 in the fixed point of `alpha`, and its bounds: 0.3 and 10.
 const ALPHA_ONE: u64 = 128;
@@ -124,9 +136,10 @@ fn beta_for(da: u64, dm: u64) -> u64 {
 }
 
 impl Algorithm for Illinois {
-    fn new(control: &ControlParams, _: &mut dyn Random) -> Illinois {
-        let ControlParams::Illinois(own) = control else { unreachable!("chosen by name") };
-        Illinois::of(own.clone())
+    type Params = IllinoisParams;
+
+    fn new(params: &IllinoisParams, _: &mut dyn Random) -> Illinois {
+        Illinois::of(params.clone())
     }
 
     fn reset(&mut self) {

@@ -15,9 +15,9 @@
 use super::queueing_delay::QueueingDelay;
 use super::{
     CongestionControl, CongestionSignal, ControlParams, NewDataAck, ProcessedAck, RateEstimator,
-    RecoveryState, SentSegment, Window,
+    RecoveryState, SentSegment, TcpEntry, Window,
 };
-use crate::endpoint::common_params::CommonParams;
+use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
 use sojourn_aqm::cast;
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
@@ -39,6 +39,17 @@ params! {
         current_filter: u64 = 4, [1 => 1_000], "CURRENT_FILTER", [];
     }
 }
+
+/// Entry in the list of TCPs.
+pub(super) const TCP: TcpEntry = TcpEntry {
+    name: "ledbat",
+    aliases: &[],
+    about: "background transfers: keeps the queueing delay at a target; not in ns2",
+    source: "RFC 6817",
+    profile: Profile::Rfc,
+    recovery: LossRecovery::Sack,
+    control: || ControlParams::Ledbat(LedbatParams::default()),
+};
 
 /// Smallest window (MIN_CWND), segments.
 const LEAST: u64 = 2;
@@ -78,9 +89,10 @@ impl Ledbat {
 }
 
 impl CongestionControl for Ledbat {
-    fn new(control: &ControlParams, _: &CommonParams, _: &mut dyn Random) -> Ledbat {
-        let ControlParams::Ledbat(own) = control else { unreachable!("chosen by name") };
-        Ledbat::of(own.clone())
+    type Params = LedbatParams;
+
+    fn new(params: &LedbatParams, _: &CommonParams, _: &mut dyn Random) -> Ledbat {
+        Ledbat::of(params.clone())
     }
 
     fn reset(&mut self) {

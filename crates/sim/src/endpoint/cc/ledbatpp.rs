@@ -26,9 +26,9 @@
 use super::queueing_delay::QueueingDelay;
 use super::{
     CongestionControl, CongestionSignal, ControlParams, NewDataAck, ProcessedAck, RateEstimator,
-    RecoveryState, SentSegment, Window,
+    RecoveryState, SentSegment, TcpEntry, Window,
 };
-use crate::endpoint::common_params::CommonParams;
+use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
 use sojourn_aqm::cast;
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
@@ -51,6 +51,17 @@ params! {
         current_filter: u64 = 4, [1 => 1_000], "CURRENT_FILTER", [];
     }
 }
+
+/// Entry in the list of TCPs.
+pub(super) const TCP: TcpEntry = TcpEntry {
+    name: "ledbatpp",
+    aliases: &["ledbat++", "ledbat_plus_plus"],
+    about: "LEDBAT++: ledbat that yields more, and pauses to measure the path; not in ns2",
+    source: "draft-irtf-iccrg-ledbat-plus-plus",
+    profile: Profile::Rfc,
+    recovery: LossRecovery::Sack,
+    control: || ControlParams::LedbatPp(LedbatPpParams::default()),
+};
 
 /// Smallest window, and that of a slowdown, segments.
 const LEAST: u64 = 2;
@@ -190,9 +201,10 @@ impl LedbatPp {
 }
 
 impl CongestionControl for LedbatPp {
-    fn new(control: &ControlParams, _: &CommonParams, _: &mut dyn Random) -> LedbatPp {
-        let ControlParams::LedbatPp(own) = control else { unreachable!("chosen by name") };
-        LedbatPp::of(own.clone())
+    type Params = LedbatPpParams;
+
+    fn new(params: &LedbatPpParams, _: &CommonParams, _: &mut dyn Random) -> LedbatPp {
+        LedbatPp::of(params.clone())
     }
 
     fn reset(&mut self) {

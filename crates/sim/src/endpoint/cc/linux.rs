@@ -27,8 +27,8 @@ mod segments;
 pub use segments::Segments;
 
 use super::{
-    CongestionControl, CongestionSignal, ControlParams, NewDataAck, ProcessedAck, RateEstimator,
-    RecoveryState, SentSegment, Window,
+    CongestionControl, CongestionSignal, NewDataAck, ProcessedAck, RateEstimator, RecoveryState,
+    SentSegment, Window,
 };
 use crate::endpoint::common_params::CommonParams;
 use sojourn_aqm::random::Random;
@@ -87,8 +87,11 @@ pub fn jiffies(us: u64) -> u64 {
 
 /// Congestion control in the terms of the kernel.
 pub trait Algorithm: Clone + fmt::Debug {
+    /// Parameters of the control.
+    type Params;
+
     /// Creates the control in the state before a connection.
-    fn new(control: &ControlParams, rng: &mut dyn Random) -> Self;
+    fn new(params: &Self::Params, rng: &mut dyn Random) -> Self;
 
     /// Resets to the state before a connection.
     fn reset(&mut self);
@@ -205,9 +208,11 @@ impl<A: Algorithm> Linux<A> {
 }
 
 impl<A: Algorithm> CongestionControl for Linux<A> {
-    fn new(control: &ControlParams, _: &CommonParams, rng: &mut dyn Random) -> Linux<A> {
+    type Params = A::Params;
+
+    fn new(params: &A::Params, _: &CommonParams, rng: &mut dyn Random) -> Linux<A> {
         Linux {
-            algorithm: A::new(control, rng),
+            algorithm: A::new(params, rng),
             rates: RateEstimator::default(),
             state: State::Open,
             cnt: 0,

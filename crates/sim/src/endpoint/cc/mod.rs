@@ -2,10 +2,11 @@
 //! (`tcp/rfc.rs`), which is the same for all controls, decides when either happens and what is
 //! sent.
 //!
-//! To add a control, write one file with one type, and add a line to the list in `dispatch.rs` and
-//! an entry of [`super::tcp::TCPS`]. Controls of Linux implement `Algorithm` of `linux.rs`, not
-//! [`CongestionControl`]. [`Reno`] can be used directly, so that the most common flows pay nothing
-//! for the others; [`AnyControl`] is every control, with optional pacer, PRR and HyStart++.
+//! To add a control, write one file with its parameters, its entry `TCP` and its type, and add its
+//! `mod` line and its line of `controls!` below. Controls of Linux implement `Algorithm` of
+//! `linux.rs`, not [`CongestionControl`]. [`Reno`] can be used directly, so that the most common
+//! flows pay nothing for the others; [`AnyControl`] is every control, with optional pacer, PRR and
+//! HyStart++.
 
 pub mod bbr;
 pub mod bbr3;
@@ -16,6 +17,7 @@ mod bic;
 mod bursts;
 mod cdg;
 mod compound;
+mod controls;
 mod cubic;
 mod dctcp;
 mod dispatch;
@@ -44,41 +46,49 @@ mod westwood;
 mod window_usage;
 mod yeah;
 
-pub use bbr::{Bbr, BbrParams};
-pub use bbr3::{Bbr3, Bbr3Params};
-pub use bic::{Bic, BicParams};
-pub use cdg::{Cdg, CdgParams};
-pub use compound::{Compound, CompoundParams};
-pub use cubic::{Cubic, CubicParams};
-pub use dctcp::{Dctcp, DctcpParams};
-pub use dispatch::{AnyControl, ControlAlgorithm, ControlParams};
+pub use controls::TcpEntry;
+pub use dispatch::AnyControl;
 #[cfg(test)]
 pub(crate) use external::testing as external_testing;
-pub use external::{External, ExternalControl, ExternalMaker, ExternalParams, FindExternalControl};
-pub use highspeed::{HighSpeed, HighSpeedParams};
-pub use htcp::{Htcp, HtcpParams};
-pub use hybla::{Hybla, HyblaParams};
+pub use external::{ExternalControl, ExternalMaker, FindExternalControl};
 pub use hystart::HyStart;
-pub use illinois::{Illinois, IllinoisParams};
-pub use ledbat::{Ledbat, LedbatParams};
-pub use ledbatpp::{LedbatPp, LedbatPpParams};
 pub use linux::Linux;
-pub use nv::{Nv, NvParams};
 pub use pacer::Pacer;
-pub use prague::{Prague, PragueParams};
 pub use prr::Prr;
 pub use rate::{RateEstimator, RateSample};
-pub use reno::{Reno, RenoParams};
-pub use scalable::{Scalable, ScalableParams};
-pub use vegas::{Vegas, VegasParams};
-pub use veno::{Veno, VenoParams};
-pub use westwood::{Westwood, WestwoodParams};
 pub(crate) use window_usage::WindowUsage;
-pub use yeah::{Yeah, YeahParams};
 
 use crate::endpoint::common_params::CommonParams;
+use sojourn_aqm::error::Result;
+use sojourn_aqm::params::{ParamRows, Params, Setting};
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
+
+controls::controls! {
+    ($)
+    bbr::{Bbr, BbrParams}: Bbr, [TCP];
+    bbr3::{Bbr3, Bbr3Params}: Bbr3, [TCP];
+    bic::{Bic, BicParams}: Linux<Bic>, [TCP];
+    cdg::{Cdg, CdgParams}: Linux<Cdg>, [TCP];
+    compound::{Compound, CompoundParams}: Compound, [TCP];
+    cubic::{Cubic, CubicParams}: Cubic, [TCP];
+    dctcp::{Dctcp, DctcpParams}: Dctcp, [TCP];
+    external::{External, ExternalParams}: External, [];
+    highspeed::{HighSpeed, HighSpeedParams}: Linux<HighSpeed>, [TCP];
+    htcp::{Htcp, HtcpParams}: Linux<Htcp>, [TCP];
+    hybla::{Hybla, HyblaParams}: Linux<Hybla>, [TCP];
+    illinois::{Illinois, IllinoisParams}: Linux<Illinois>, [TCP];
+    ledbat::{Ledbat, LedbatParams}: Ledbat, [TCP];
+    ledbatpp::{LedbatPp, LedbatPpParams}: LedbatPp, [TCP];
+    nv::{Nv, NvParams}: Linux<Nv>, [TCP];
+    prague::{Prague, PragueParams}: Prague, [TCP];
+    reno::{Reno, RenoParams}: Reno, [TCP, NEWRENO, SACK, TAHOE];
+    scalable::{Scalable, ScalableParams}: Linux<Scalable>, [TCP];
+    vegas::{Vegas, VegasParams}: Vegas, [TCP];
+    veno::{Veno, VenoParams}: Linux<Veno>, [TCP];
+    westwood::{Westwood, WestwoodParams}: Linux<Westwood>, [TCP];
+    yeah::{Yeah, YeahParams}: Linux<Yeah>, [TCP];
+}
 
 /// Window state shared by sender and congestion control; bytes of payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,13 +212,16 @@ pub struct ProcessedAck {
 
 /// Congestion control algorithm.
 pub trait CongestionControl {
-    /// True if the hooks (all methods below `cut`) are used. If false, the sender skips the work of
-    /// preparing their arguments.
+    /// True if the hooks (the methods from [`CongestionControl::on_established`] on) are used. If
+    /// false, the sender skips the work of preparing their arguments.
     const HOOKED: bool = false;
+
+    /// Parameters of the control.
+    type Params;
 
     /// Create the control in the state before a connection, with its own parameters and those
     /// common to all TCPs.
-    fn new(control: &ControlParams, common: &CommonParams, rng: &mut dyn Random) -> Self;
+    fn new(params: &Self::Params, common: &CommonParams, rng: &mut dyn Random) -> Self;
 
     /// Reset to the state before a connection.
     fn reset(&mut self);

@@ -9,7 +9,8 @@
 //! **Departures**: a base round-trip time from BPF, which Linux can have, is not available.
 
 use super::linux::{Acked, Algorithm, Segments, State};
-use super::{CongestionSignal, ControlParams};
+use super::{CongestionSignal, ControlParams, TcpEntry};
+use crate::endpoint::common_params::{LossRecovery, Profile};
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::random::Random;
@@ -27,6 +28,17 @@ params! {
         min_cwnd: u64 = 2, [1 => 1_000_000], "nv_min_cwnd", [];
     }
 }
+
+/// Entry in the list of TCPs.
+pub(super) const TCP: TcpEntry = TcpEntry {
+    name: "nv",
+    aliases: &[],
+    about: "delay-based, for data centres: window that the measured rate needs; not in ns2",
+    source: "Brakmo, TCP-NV: An Update to TCP-Vegas, 2010; Linux tcp_nv.c",
+    profile: Profile::Linux,
+    recovery: LossRecovery::Sack,
+    control: || ControlParams::Nv(NvParams::default()),
+};
 
 /// Distance to the largest window in which the window stays, segments.
 const PAD_BUFFER: u64 = 2;
@@ -188,9 +200,10 @@ impl Nv {
 }
 
 impl Algorithm for Nv {
-    fn new(control: &ControlParams, rng: &mut dyn Random) -> Nv {
-        let ControlParams::Nv(own) = control else { unreachable!("chosen by name") };
-        Nv::of(own.clone(), rng.uniform().to_bits())
+    type Params = NvParams;
+
+    fn new(params: &NvParams, rng: &mut dyn Random) -> Nv {
+        Nv::of(params.clone(), rng.uniform().to_bits())
     }
 
     fn reset(&mut self) {

@@ -63,9 +63,9 @@
 use super::window_usage::WindowUsage;
 use super::{
     CongestionControl, CongestionSignal, ControlParams, NewDataAck, ProcessedAck, RateEstimator,
-    RecoveryState, SentSegment, Window,
+    RecoveryState, SentSegment, TcpEntry, Window,
 };
-use crate::endpoint::common_params::CommonParams;
+use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
 use sojourn_aqm::cast;
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
@@ -90,6 +90,17 @@ params! {
         min_rate: Rate = Rate(100_000), [Rate(1_000) => Rate(1_000_000_000)], "", [];
     }
 }
+
+/// Entry in the list of TCPs.
+pub(super) const TCP: TcpEntry = TcpEntry {
+    name: "prague",
+    aliases: &[],
+    about: "L4S sender: reduces in proportion to counted marks, whatever the RTT; not in ns2",
+    source: "TCP Prague of L4STeam for Linux, version 0.7; RFC 9331 §4",
+    profile: Profile::Linux,
+    recovery: LossRecovery::Sack,
+    control: || ControlParams::Prague(PragueParams::default()),
+};
 
 /// Bytes that the window grows by per round trip, on the wire.
 const GROWTH: f64 = 1_500.0;
@@ -306,9 +317,10 @@ impl Prague {
 }
 
 impl CongestionControl for Prague {
-    fn new(control: &ControlParams, common: &CommonParams, _: &mut dyn Random) -> Prague {
-        let ControlParams::Prague(own) = control else { unreachable!("chosen by name") };
-        Prague::of(own.clone(), common.packet.0)
+    type Params = PragueParams;
+
+    fn new(params: &PragueParams, common: &CommonParams, _: &mut dyn Random) -> Prague {
+        Prague::of(params.clone(), common.packet.0)
     }
 
     fn reset(&mut self) {

@@ -12,8 +12,8 @@
 //! growth (`tcp_cong_control`); (3) slow start ends exactly at the threshold, and `abc_limit` does
 //! not limit it (`tcp_slow_start`). At windows below ten segments this changes the rate by a tenth.
 
-use super::{CongestionControl, CongestionSignal, ControlParams, NewDataAck, Window};
-use crate::endpoint::common_params::CommonParams;
+use super::{CongestionControl, CongestionSignal, ControlParams, NewDataAck, TcpEntry, Window};
+use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
 use sojourn_aqm::cast;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::Time;
@@ -39,6 +39,50 @@ params! {
         variant: RenoVariant = RenoVariant::Rfc, [], "", [];
     }
 }
+
+/// Entry of Reno in the list of TCPs.
+pub(super) const TCP: TcpEntry = TcpEntry {
+    name: "reno",
+    aliases: &[],
+    about: "halves the window; SACK in linux, else recovery ends with the first new ack",
+    source: "RFC 5681; ns-2.35 Agent/TCP/Reno",
+    profile: Profile::Linux,
+    recovery: LossRecovery::Reno,
+    control: || ControlParams::Reno(RenoParams::default()),
+};
+
+/// Entry of NewReno in the list of TCPs.
+pub(super) const NEWRENO: TcpEntry = TcpEntry {
+    name: "newreno",
+    aliases: &[],
+    about: "fast recovery ends when all data outstanding at the loss is acknowledged",
+    source: "RFC 5681, RFC 6582; ns-2.35 Agent/TCP/Newreno",
+    profile: Profile::Rfc,
+    recovery: LossRecovery::NewReno,
+    control: || ControlParams::Reno(RenoParams::default()),
+};
+
+/// Entry of Reno with SACK in the list of TCPs.
+pub(super) const SACK: TcpEntry = TcpEntry {
+    name: "sack",
+    aliases: &["sack1"],
+    about: "selective acknowledgements: repairs several losses per round trip",
+    source: "RFC 2018, RFC 6675; ns-2.35 Agent/TCP/Sack1",
+    profile: Profile::Rfc,
+    recovery: LossRecovery::Sack,
+    control: || ControlParams::Reno(RenoParams::default()),
+};
+
+/// Entry of Tahoe in the list of TCPs.
+pub(super) const TAHOE: TcpEntry = TcpEntry {
+    name: "tahoe",
+    aliases: &[],
+    about: "fast retransmit, then slow start from one packet",
+    source: "Jacobson, Congestion Avoidance and Control, 1988; ns-2.35 Agent/TCP",
+    profile: Profile::Rfc,
+    recovery: LossRecovery::Tahoe,
+    control: || ControlParams::Reno(RenoParams::default()),
+};
 
 /// Reno state.
 #[derive(Clone, Copy, Debug)]
@@ -98,9 +142,10 @@ pub(super) fn linux_slow_start(window: &mut Window, acked: &NewDataAck) -> u64 {
 }
 
 impl CongestionControl for Reno {
-    fn new(control: &ControlParams, common: &CommonParams, _: &mut dyn Random) -> Reno {
-        let ControlParams::Reno(own) = control else { unreachable!("chosen by name") };
-        let RenoParams { beta_ecn, variant } = *own;
+    type Params = RenoParams;
+
+    fn new(params: &RenoParams, common: &CommonParams, _: &mut dyn Random) -> Reno {
+        let RenoParams { beta_ecn, variant } = *params;
         Reno { beta_ecn, variant, ..Reno::with_params(common.abc_limit) }
     }
 

@@ -6,7 +6,8 @@
 //! fast as Reno below a hundred segments.
 
 use super::linux::{Acked, Algorithm, Segments};
-use super::{CongestionSignal, ControlParams};
+use super::{CongestionSignal, ControlParams, TcpEntry};
+use crate::endpoint::common_params::{LossRecovery, Profile};
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
 
@@ -20,6 +21,17 @@ params! {
     }
 }
 
+/// Entry in the list of TCPs.
+pub(super) const TCP: TcpEntry = TcpEntry {
+    name: "scalable",
+    aliases: &["stcp"],
+    about: "grows by a hundredth per round trip, reduces by an eighth; not in ns2",
+    source: "Kelly, Scalable TCP, ACM CCR 33(2), 2003; Linux tcp_scalable.c",
+    profile: Profile::Linux,
+    recovery: LossRecovery::Sack,
+    control: || ControlParams::Scalable(ScalableParams::default()),
+};
+
 /// Scalable TCP, which has no state.
 #[derive(Clone, Debug)]
 pub struct Scalable {
@@ -27,9 +39,10 @@ pub struct Scalable {
 }
 
 impl Algorithm for Scalable {
-    fn new(control: &ControlParams, _: &mut dyn Random) -> Scalable {
-        let ControlParams::Scalable(own) = control else { unreachable!("chosen by name") };
-        Scalable { params: own.clone() }
+    type Params = ScalableParams;
+
+    fn new(params: &ScalableParams, _: &mut dyn Random) -> Scalable {
+        Scalable { params: params.clone() }
     }
 
     fn reset(&mut self) {}

@@ -11,8 +11,10 @@
 //! **Departures**: losses are detected as by any other TCP and halve the window. The paper's
 //! retransmission by fine-grained timers (§3.1) and its reduction to three quarters are omitted.
 
-use super::{CongestionControl, CongestionSignal, ControlParams, NewDataAck, Reno, Window};
-use crate::endpoint::common_params::CommonParams;
+use super::{
+    CongestionControl, CongestionSignal, ControlParams, NewDataAck, Reno, TcpEntry, Window,
+};
+use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
 use sojourn_aqm::cast;
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
@@ -29,6 +31,17 @@ params! {
         gamma: f64 = 1.0, [0.0 => 1e6], "gamma", [];
     }
 }
+
+/// Entry in the list of TCPs.
+pub(super) const TCP: TcpEntry = TcpEntry {
+    name: "vegas",
+    aliases: &[],
+    about: "delay-based: keeps a few segments queued in the network; not in ns2",
+    source: "Brakmo, Peterson, TCP Vegas, IEEE JSAC 1995",
+    profile: Profile::Rfc,
+    recovery: LossRecovery::Sack,
+    control: || ControlParams::Vegas(VegasParams::default()),
+};
 
 /// Vegas state.
 #[derive(Clone, Debug)]
@@ -72,9 +85,10 @@ impl Vegas {
 }
 
 impl CongestionControl for Vegas {
-    fn new(control: &ControlParams, common: &CommonParams, _: &mut dyn Random) -> Vegas {
-        let ControlParams::Vegas(own) = control else { unreachable!("chosen by name") };
-        Vegas::with_params(own.clone(), common.abc_limit)
+    type Params = VegasParams;
+
+    fn new(params: &VegasParams, common: &CommonParams, _: &mut dyn Random) -> Vegas {
+        Vegas::with_params(params.clone(), common.abc_limit)
     }
 
     fn reset(&mut self) {

@@ -9,7 +9,8 @@
 //! ack from its own round-trip time.
 
 use super::linux::{Acked, Algorithm, Segments, State};
-use super::{CongestionSignal, ControlParams};
+use super::{CongestionSignal, ControlParams, TcpEntry};
+use crate::endpoint::common_params::{LossRecovery, Profile};
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
 
@@ -20,6 +21,17 @@ params! {
         beta: u64 = 3, [1 => 1_000], "beta", [];
     }
 }
+
+/// Entry in the list of TCPs.
+pub(super) const TCP: TcpEntry = TcpEntry {
+    name: "veno",
+    aliases: &[],
+    about: "as Reno, reducing less after losses while the queue is short; not in ns2",
+    source: "Fu, Liew, TCP Veno, IEEE JSAC 21(2), 2003; Linux tcp_veno.c",
+    profile: Profile::Linux,
+    recovery: LossRecovery::Sack,
+    control: || ControlParams::Veno(VenoParams::default()),
+};
 
 /// Veno state. Round-trip times are in microseconds.
 #[derive(Clone, Debug)]
@@ -69,9 +81,10 @@ impl Veno {
 }
 
 impl Algorithm for Veno {
-    fn new(control: &ControlParams, _: &mut dyn Random) -> Veno {
-        let ControlParams::Veno(own) = control else { unreachable!("chosen by name") };
-        Veno::of(own.clone())
+    type Params = VenoParams;
+
+    fn new(params: &VenoParams, _: &mut dyn Random) -> Veno {
+        Veno::of(params.clone())
     }
 
     fn reset(&mut self) {

@@ -9,7 +9,8 @@
 //! recovery, as there; until then the window follows half the one before.
 
 use super::linux::{Acked, Algorithm, Segments, jiffies};
-use super::{CongestionSignal, ControlParams};
+use super::{CongestionSignal, ControlParams, TcpEntry};
+use crate::endpoint::common_params::{LossRecovery, Profile};
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::Span;
@@ -21,6 +22,17 @@ params! {
         interval_min: Span = Span::ms(50), [Span::ms(1) => Span::s(10)], "TCP_WESTWOOD_RTT_MIN", [];
     }
 }
+
+/// Entry in the list of TCPs.
+pub(super) const TCP: TcpEntry = TcpEntry {
+    name: "westwood",
+    aliases: &["westwood+"],
+    about: "after losses, the window is the measured bandwidth times the least RTT; not in ns2",
+    source: "Grieco, Mascolo, Westwood+, ACM CCR 34(2), 2004; Linux tcp_westwood.c",
+    profile: Profile::Linux,
+    recovery: LossRecovery::Sack,
+    control: || ControlParams::Westwood(WestwoodParams::default()),
+};
 
 /// Round-trip time before the first sample, ms.
 const RTT_INITIAL: u64 = 20_000;
@@ -101,9 +113,10 @@ impl Westwood {
 }
 
 impl Algorithm for Westwood {
-    fn new(control: &ControlParams, _: &mut dyn Random) -> Westwood {
-        let ControlParams::Westwood(own) = control else { unreachable!("chosen by name") };
-        Westwood::of(own.clone())
+    type Params = WestwoodParams;
+
+    fn new(params: &WestwoodParams, _: &mut dyn Random) -> Westwood {
+        Westwood::of(params.clone())
     }
 
     fn reset(&mut self) {

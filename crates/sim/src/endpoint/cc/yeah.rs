@@ -8,7 +8,8 @@
 //! `zeta` as in Linux; `Q` is `queue`.
 
 use super::linux::{Acked, Algorithm, Segments, State};
-use super::{CongestionSignal, ControlParams};
+use super::{CongestionSignal, ControlParams, TcpEntry};
+use crate::endpoint::common_params::{LossRecovery, Profile};
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
 
@@ -31,6 +32,17 @@ params! {
         zeta: u64 = 50, [1 => 1_000], "zeta", [];
     }
 }
+
+/// Entry in the list of TCPs.
+pub(super) const TCP: TcpEntry = TcpEntry {
+    name: "yeah",
+    aliases: &[],
+    about: "grows as scalable while the queue is short, else as Reno; not in ns2",
+    source: "Baiocchi, Castellani, Vacirca, YeAH-TCP, PFLDnet 2007; Linux tcp_yeah.c",
+    profile: Profile::Linux,
+    recovery: LossRecovery::Sack,
+    control: || ControlParams::Yeah(YeahParams::default()),
+};
 
 /// Segments to acknowledge for one that the window grows by in fast mode.
 const AI_CNT: u64 = 100;
@@ -103,9 +115,10 @@ impl Yeah {
 }
 
 impl Algorithm for Yeah {
-    fn new(control: &ControlParams, _: &mut dyn Random) -> Yeah {
-        let ControlParams::Yeah(own) = control else { unreachable!("chosen by name") };
-        Yeah::of(own.clone())
+    type Params = YeahParams;
+
+    fn new(params: &YeahParams, _: &mut dyn Random) -> Yeah {
+        Yeah::of(params.clone())
     }
 
     fn reset(&mut self) {

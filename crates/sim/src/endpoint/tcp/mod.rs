@@ -48,16 +48,15 @@ mod presets;
 mod quic;
 mod ranges;
 mod receiver;
-mod registry;
 mod rfc;
 mod rtt;
 mod scoreboard;
 
+pub use crate::endpoint::cc::{TCPS, TcpEntry};
 pub use external::{parse, parse_with};
 pub use params::{CommonParams, EcnFeedback, LossRecovery, Profile, TcpParams};
 pub(crate) use presets::{Preset, presets};
 pub use receiver::Receiver;
-pub use registry::{TCPS, TcpEntry};
 
 use crate::endpoint::cc::{self, CongestionControl, ControlParams, Reno};
 use ns2::Ns2Sender;
@@ -187,12 +186,11 @@ impl Tcp {
     pub fn new(params: &TcpParams, rng: &mut dyn Random) -> Tcp {
         let s = &params.settings;
         let hooked = s.pacing == Some(true) || s.prr || s.hystart == Some(true);
-        let plain = matches!(params.control, ControlParams::Reno(_)) && !hooked;
-        match s.profile {
-            Profile::Ns2 => Tcp::Ns2(Ns2Sender::new(params, rng.uniform())),
-            Profile::Quic => Tcp::Quic(Box::new(QuicSender::new(params, rng))),
-            _ if plain => Tcp::Reno(RfcSender::new(params, rng)),
-            _ => Tcp::Any(Box::new(RfcSender::new(params, rng))),
+        match (s.profile, &params.control) {
+            (Profile::Ns2, _) => Tcp::Ns2(Ns2Sender::new(params, rng.uniform())),
+            (Profile::Quic, _) => Tcp::Quic(Box::new(QuicSender::new(params, rng))),
+            (_, ControlParams::Reno(own)) if !hooked => Tcp::Reno(RfcSender::new(params, own, rng)),
+            (_, control) => Tcp::Any(Box::new(RfcSender::new(params, control, rng))),
         }
     }
 

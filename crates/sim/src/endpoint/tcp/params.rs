@@ -1,8 +1,7 @@
 //! TCP parameters, their `auto` values per profile, and validation.
 
 use super::presets::{PRESETS, preset, profile_in};
-use super::registry::{TCPS, TcpEntry};
-use crate::endpoint::cc::ControlParams;
+use crate::endpoint::cc::{ControlParams, TCPS, TcpEntry};
 pub use crate::endpoint::common_params::{CommonParams, EcnFeedback, LossRecovery, Profile};
 use crate::missing::SENDERS;
 use sojourn_aqm::cast;

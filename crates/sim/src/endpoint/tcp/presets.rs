@@ -1,7 +1,6 @@
 //! Settings of the profiles `linux` and `quic`, and the names `linux_*`, which are aliases.
 
-use super::registry::{TCPS, TcpEntry};
-use crate::endpoint::cc::ControlParams;
+use crate::endpoint::cc::{ControlParams, TCPS, TcpEntry};
 use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
 use sojourn_aqm::error::Result;
 use sojourn_aqm::params::{ParamRows, Params, Setting};

@@ -113,8 +113,8 @@ pub struct RfcSender<C> {
 }
 
 impl<C: CongestionControl> RfcSender<C> {
-    /// Create a sender without a connection.
-    pub fn new(params: &TcpParams, rng: &mut dyn Random) -> RfcSender<C> {
+    /// Create a sender without a connection; `own` are the parameters of its control.
+    pub fn new(params: &TcpParams, own: &C::Params, rng: &mut dyn Random) -> RfcSender<C> {
         let s = &params.settings;
         let initial =
             (s.in_bytes(resolved(s.initial_window)), s.in_bytes(resolved(s.initial_ssthresh)));
@@ -155,7 +155,7 @@ impl<C: CongestionControl> RfcSender<C> {
             scoreboard: Scoreboard::default(),
             rack: s.rack.then(|| Box::new(RackState::new(s, rng))),
             rescue_point: 0,
-            control: C::new(&params.control, &params.settings, rng),
+            control: C::new(own, &params.settings, rng),
             initial,
             header_bytes: s.header_bytes(),
             established: Time::NEVER,

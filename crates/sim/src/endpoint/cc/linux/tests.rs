@@ -6,7 +6,9 @@ use super::*;
 struct Recorder(Vec<String>, bool);
 
 impl Algorithm for Recorder {
-    fn new(_: &ControlParams, _: &mut dyn Random) -> Recorder {
+    type Params = ();
+
+    fn new((): &(), _: &mut dyn Random) -> Recorder {
         Recorder::default()
     }
 
@@ -49,8 +51,7 @@ impl Algorithm for Recorder {
 
 fn control() -> Linux<Recorder> {
     let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
-    let reno = ControlParams::Reno(super::super::RenoParams::default());
-    Linux::new(&reno, &CommonParams::default(), &mut rng)
+    Linux::new(&(), &CommonParams::default(), &mut rng)
 }
 
 /// Sends segment `i` at `ms`.

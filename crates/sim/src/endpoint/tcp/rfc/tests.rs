@@ -15,7 +15,7 @@ mod undo;
 
 use super::super::params::parse;
 use super::*;
-use crate::endpoint::cc::{CongestionSignal, ControlParams, ProcessedAck};
+use crate::endpoint::cc::{CongestionSignal, ProcessedAck};
 use crate::endpoint::common_params::CommonParams;
 use RecoveryState::{Loss, Open, Recovery};
 use sojourn_aqm::params::Setting::Text;
@@ -62,7 +62,9 @@ impl Recorder {
 impl CongestionControl for Recorder {
     const HOOKED: bool = true;
 
-    fn new(_: &ControlParams, _: &CommonParams, _: &mut dyn Random) -> Recorder {
+    type Params = ();
+
+    fn new((): &(), _: &CommonParams, _: &mut dyn Random) -> Recorder {
         let (calls, credit, release) = (Vec::new(), u32::MAX, Time::NEVER);
         let (fraction, keeps, reduces_again) = (false, false, false);
         let (delivery, within_window) = (true, false);
@@ -141,7 +143,7 @@ impl Test {
         let fixed = [("profile", "rfc"), ("packet", "1040B"), ("initial_window", "10p")];
         let all = fixed.iter().chain(settings).map(|&(k, v)| (k, Text(v)));
         let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
-        let sender = RfcSender::new(&parse(name, all).unwrap(), &mut rng);
+        let sender = RfcSender::new(&parse(name, all).unwrap(), &(), &mut rng);
         let mut test = Test { sender, out: Vec::new() };
         test.sender.open(Time::ZERO, &mut test.out);
         test
