@@ -9,9 +9,8 @@
 use allocation_counter::measure;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use sojourn_aqm::qdisc::Env;
 use sojourn_aqm::registry::{QdiscEntry, REGISTRY};
-use sojourn_aqm::{Ecn, Link, LinkSpec, Packet, Rate, Setting, Span, Time};
+use sojourn_aqm::{Ecn, Env, Link, LinkSpec, Packet, Rate, Setting, Span, Time};
 use std::hint::black_box;
 use std::time::Instant;
 

@@ -5,10 +5,9 @@ use rand_core::SeedableRng;
 use sojourn_aqm::aqm::{Aqm, SingleQueue, Verdict};
 use sojourn_aqm::fifo::QueueView;
 use sojourn_aqm::params::Checked;
-use sojourn_aqm::qdisc::Env;
 use sojourn_aqm::registry::{QdiscEntry, Registry};
 use sojourn_aqm::{
-    Algorithm, Context, Link, LinkSpec, Packet, Rate, Result, Setting, Size, Span, Time,
+    Algorithm, Context, Env, Link, LinkSpec, Packet, Rate, Result, Setting, Size, Span, Time,
 };
 
 sojourn_aqm::params! {

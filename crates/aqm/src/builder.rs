@@ -14,7 +14,7 @@
 //! # Ok::<(), sojourn_aqm::Error>(())
 //! ```
 
-pub use crate::qdisc::Builder;
+pub use crate::build::Builder;
 
 /// Generates the setters of a struct of [`params!`](crate::params!) (`define`), or the body of a
 /// test that each sets its own parameter (`check`), by its position in the parameters of a

@@ -31,7 +31,7 @@
 //! # Modules
 //!
 //! [`units`] has the quantities; [`Packet`] is the descriptor that queues hold. An AQM
-//! algorithm ([`aqm::Aqm`]) manages one FIFO queue ([`fifo`]). A discipline ([`qdisc::Qdisc`]) is
+//! algorithm ([`aqm::Aqm`]) manages one FIFO queue ([`fifo`]). A discipline ([`Qdisc`]) is
 //! the interface to a link, and [`registry::REGISTRY`] lists all of them. [`Link`] adds rate and
 //! delay, counts packets in a [`LinkStats`], and optionally writes a packet log ([`packet_log`]).
 //! [`tc`] reads and writes disciplines as `tc` of Linux does.
@@ -64,6 +64,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod aqm;
+mod build;
 pub mod builder;
 pub mod cast;
 pub mod ce_threshold;
@@ -75,7 +76,7 @@ pub mod missing;
 pub mod packet;
 pub mod packet_log;
 pub mod params;
-pub mod qdisc;
+mod qdisc;
 pub mod random;
 pub mod registry;
 pub mod sched;
@@ -87,13 +88,14 @@ mod timer;
 pub mod units;
 
 pub use aqm::Algorithm;
+pub use build::{Build, Builder, Env};
 pub(crate) use builder::setters;
 pub use context::{Context, DropReason, Dropped, Marks};
 pub use error::{Error, ErrorKind, Result};
 pub use link::{Link, LinkSpec, Opportunities, TokenBucket};
 pub use packet::{Ecn, Packet, TcpFlags};
 pub use params::Setting;
-pub use qdisc::{Build, Builder, Qdisc};
+pub use qdisc::{Backlog, Qdisc};
 pub use random::Random;
 pub use registry::{Built, build};
 pub use stats::LinkStats;

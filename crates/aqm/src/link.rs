@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::packet::{Ecn, Packet};
 use crate::packet_log::LogEntry;
 use crate::params::checked;
+use crate::qdisc::Qdisc;
 use crate::random::CloneRandom;
 use crate::stats::LinkStats;
 use crate::units::{Rate, Span, Time};
@@ -15,11 +16,13 @@ use core::fmt;
 mod bucket;
 mod changes;
 mod opportunities;
-pub mod transmitter;
+mod served;
+mod transmitter;
 
 pub use bucket::TokenBucket;
 pub use opportunities::Opportunities;
-use transmitter::{Qdisc, Transmitter};
+pub use served::Served;
+use transmitter::Transmitter;
 
 /// Rate and delay of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +63,7 @@ impl LinkSpec {
 /// A copy (`Clone`) has the same packets, state and random numbers, and continues in the same way.
 #[derive(Clone)]
 pub struct Link {
-    qdisc: Box<dyn Qdisc + Send>,
+    qdisc: Box<dyn Served + Send>,
     transmitter: Transmitter,
 }
 
@@ -86,7 +89,7 @@ impl Link {
     /// As [`LinkSpec::check`].
     pub fn new(
         spec: LinkSpec,
-        qdisc: Box<dyn Qdisc + Send>,
+        qdisc: Box<dyn Served + Send>,
         rng: impl CloneRandom + Send + 'static,
     ) -> Result<Link> {
         spec.check()?;

@@ -1,98 +1,85 @@
-//! Queue discipline: what a link enqueues to and dequeues from, and how one is built.
+//! Queue discipline: what a transmitter enqueues to and dequeues from.
 
-use crate::error::Result;
-use crate::params::{Checked, Params, Setting};
-use crate::units::{Rate, Size, Time};
+use crate::context::Context;
+use crate::packet::Packet;
+use crate::units::Time;
 use alloc::boxed::Box;
-use core::marker::PhantomData;
+use core::any::Any;
 
-pub use crate::link::transmitter::{Backlog, CloneQdisc, Qdisc};
-
-/// Environment of a discipline, given when it is built.
-#[derive(Clone, Copy, Debug)]
-pub struct Env {
-    /// Rate of the link.
-    pub rate: Rate,
-    /// Buffer size that the discipline enforces (B of the papers).
-    pub limit: Size,
-    /// True if packets may be marked, for algorithms that treat marks and drops differently.
-    pub ecn: bool,
-    /// Time of the first periodic update; one period after the first arrival if not set. For
-    /// comparison with implementations whose timers start at another time.
-    pub first_update: Option<Time>,
+/// Packets and bytes in a discipline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Number of packets.
+    pub packets: u32,
+    /// Number of bytes.
+    pub bytes: u64,
 }
 
-impl Env {
-    /// Returns the environment of a link of rate `rate`; the discipline sets the other fields.
-    pub fn new(rate: Rate) -> Env {
-        Env { rate, limit: Size::Bytes(0), ecn: false, first_update: None }
-    }
-}
-
-/// A discipline that can be built from parameters.
-pub trait Build: Qdisc + Sized {
-    /// Parameters of the discipline.
-    type Params: Params;
-
-    /// Returns a builder with the default parameters.
-    fn builder() -> Builder<Self, Self::Params> {
-        Builder::new()
-    }
-
-    /// Builds the discipline for a link.
-    ///
-    /// # Errors
-    /// A parameter that is out of range, or parameters that contradict each other or the link.
-    fn build(params: &Self::Params, env: &Env) -> Result<Self> {
-        Self::from_checked(params.checked()?, env)
-    }
-
-    /// Builds it from parameters whose ranges were checked.
-    ///
-    /// # Errors
-    /// Parameters that contradict each other or the link.
-    fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self>;
-}
-
-/// Builder of the discipline `Q`, whose parameters are `P`. Ranges are checked in
-/// [`Builder::build`].
+/// A queue discipline. Packets are enqueued and dequeued; dropped packets leave through
+/// [`Context::drop`]. `None` from [`Qdisc::dequeue`] means that it is empty, or, for a discipline
+/// with a shaper, that it must wait until [`Qdisc::ready_at`].
 ///
-/// [`Build::builder`] and [`Algorithm::builder`](crate::aqm::Algorithm::builder) return one with
-/// the defaults of the type; those of a name in the registry can differ. Parameters without a
-/// setter are fields of [`Builder::params`]: those of an algorithm of another crate, and those of
-/// RED in an algorithm that extends RED, which can have the same names.
-#[derive(Clone, Debug)]
-pub struct Builder<Q, P> {
-    /// Parameters.
-    pub params: P,
-    discipline: PhantomData<fn() -> Q>,
-}
-
-impl<Q, P> Builder<Q, P> {
-    pub(crate) fn of(params: P) -> Self {
-        Builder { params, discipline: PhantomData }
+/// A [`Link`](crate::Link) does this for you. With a transmitter of your own, set `arrived`, from
+/// which the time in the queue is measured, and take the dropped packets out of `lost`:
+///
+/// ```
+/// use rand_core::SeedableRng;
+/// use sojourn_aqm::aqm::codel::CoDel;
+/// use sojourn_aqm::{Algorithm, Context, Marks, Packet, Qdisc, Rate, Time};
+///
+/// let mut codel = CoDel::builder().build(Rate(10_000_000))?;
+/// let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+/// let (mut lost, mut marks) = (Vec::new(), Marks::default());
+///
+/// let now = Time::ZERO; // a packet arrives
+/// let packet = Packet { arrived: now, len: 1250, body: 7, ..Packet::default() };
+/// codel.enqueue(&mut Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks }, packet);
+///
+/// let now = Time(1_000_000); // the transmitter is free
+/// let sent =
+///     codel.dequeue(&mut Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks });
+/// assert_eq!(sent.map(|packet| packet.body), Some(7));
+/// for dropped in lost.drain(..) {
+///     println!("free the body {}", dropped.packet.body);
+/// }
+/// # Ok::<(), sojourn_aqm::Error>(())
+/// ```
+///
+/// A type that is also `Clone` and `Send` can be [served](crate::link::Served) by a link.
+pub trait Qdisc: Any {
+    /// Enqueues or drops `packet`, whose arrival time is `context.now`.
+    fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet);
+    /// Dequeues the next packet to send.
+    fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet>;
+    /// Earliest time at which [`Qdisc::dequeue`] may return a packet, if it holds packets that a
+    /// shaper delays; `None` if it is work-conserving or empty. Asked only after
+    /// [`Qdisc::dequeue`] returned `None`.
+    fn ready_at(&self) -> Option<Time> {
+        None
     }
-}
-
-impl<Q: Build> Builder<Q, Q::Params> {
-    pub(crate) fn new() -> Self {
-        Builder::of(Q::Params::default())
+    /// Number of packets and bytes in the queue.
+    fn backlog(&self) -> Backlog;
+    /// True if every decision about a packet is made at enqueue: dropped at once or sent after all
+    /// earlier packets, marked at once or never, and not looked at again. A link can then compute
+    /// its departure time at enqueue.
+    fn decides_at_enqueue(&self) -> bool {
+        false
     }
-
-    /// Sets the parameter `name` (or one of its aliases), as in the text form.
-    ///
-    /// # Errors
-    /// As [`Params::set`].
-    pub fn set(mut self, name: &str, value: Setting<'_>) -> Result<Self> {
-        self.params.set(name, value)?;
-        Ok(self)
+    /// Calls `see` with the name and value of each internal variable, in SI units.
+    fn inspect(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
+    /// Same as [`Qdisc::inspect`] at the time `now`, including periodic updates that are due. These
+    /// are applied to a copy: an inspection does not change the state, not even in the last bit.
+    fn inspect_at(&mut self, _now: Time, see: &mut dyn FnMut(&'static str, f64)) {
+        self.inspect(see);
     }
-
-    /// Builds the discipline for a link of `rate`; [`Link::new`](crate::Link::new) takes it.
-    ///
-    /// # Errors
-    /// A parameter that is out of range, or parameters that contradict each other or the link.
-    pub fn build(&self, rate: Rate) -> Result<Box<Q>> {
-        Q::build(&self.params, &Env::new(rate)).map(Box::new)
+    /// Size of the state in bytes, without packets.
+    fn state(&self) -> usize {
+        size_of_val(self)
+    }
+    /// Takes the parameters of `fresh` and keeps packets and state. Returns false, and changes
+    /// nothing, if it cannot: `fresh` is of another type, or this discipline cannot change the
+    /// parameters in which they differ while it runs.
+    fn reconfigure(&mut self, _fresh: Box<dyn Qdisc + Send>) -> bool {
+        false
     }
 }

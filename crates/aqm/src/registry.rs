@@ -28,10 +28,11 @@ use crate::aqm::sa_red::SaRed;
 use crate::aqm::sfb::Sfb;
 use crate::aqm::sred::Sred;
 use crate::aqm::{NoAqm, SingleQueue};
+use crate::build::{Build, Env};
 use crate::error::{Error, Result};
+use crate::link::Served;
 use crate::missing::{DISCIPLINES, Missing};
 use crate::params::{ParamRow, Params, Setting};
-use crate::qdisc::{Build, Env, Qdisc};
 use crate::sched::cake::Cake;
 use crate::sched::curvy_red::CurvyRed;
 use crate::sched::drop_tail::DropTail;
@@ -102,7 +103,7 @@ enum Set {
 /// A discipline and the parameters from which it was built.
 pub struct Built {
     /// The discipline.
-    pub qdisc: Box<dyn Qdisc + Send>,
+    pub qdisc: Box<dyn Served + Send>,
     /// Every parameter with its value.
     pub params: Vec<ParamRow>,
 }
@@ -116,7 +117,7 @@ impl fmt::Debug for Built {
 impl QdiscEntry {
     /// Creates an entry for the discipline `Q`, to be added with [`Registry::with`]. It has no
     /// aliases; `decides` and `source` are empty. Assign these fields if needed.
-    pub const fn new<Q: Build + Send + 'static>(
+    pub const fn new<Q: Build + Clone + Send>(
         name: &'static str,
         about: &'static str,
     ) -> QdiscEntry {
@@ -204,7 +205,7 @@ impl QdiscEntry {
     }
 }
 
-fn make<Q: Build + Send + 'static>(
+fn make<Q: Build + Clone + Send>(
     entry: &QdiscEntry,
     settings: &[(&str, Setting<'_>)],
     env: &Env,

@@ -1,12 +1,13 @@
 //! Test bench for the unit tests of the disciplines: a discipline driven by hand.
 
 use crate::aqm::{Algorithm, Aqm, Verdict};
+use crate::build::Env;
 use crate::context::{Context, DropReason, Dropped, Marks};
 use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::{Ecn, Packet};
 use crate::params::{Checked, Nothing, Setting};
-use crate::qdisc::{Env, Qdisc};
+use crate::qdisc::Qdisc;
 use crate::registry::find;
 use crate::units::{Rate, Time};
 use rand_core::SeedableRng;

@@ -1,7 +1,7 @@
 //! Periodic updates of a discipline without a timer: due updates are counted at each packet.
 
+use crate::build::Env;
 use crate::cast;
-use crate::qdisc::Env;
 use crate::units::{Span, Time};
 
 /// Time from one update to the next.

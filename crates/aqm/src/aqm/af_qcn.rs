@@ -28,12 +28,12 @@
 //! numbers.
 
 use super::{Algorithm, Aqm, Verdict, afd::Shadow};
+use crate::build::Env;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::qdisc::Env;
 use crate::units::{Bytes, Size};
 use alloc::format;
 

@@ -26,13 +26,13 @@
 //! random numbers.
 
 use super::{Algorithm, Aqm, Verdict};
+use crate::build::Env;
 use crate::cast;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::{Checked, nth};
-use crate::qdisc::Env;
 use crate::timer::{Period, Timer};
 use crate::units::{Bytes, Size, Time};
 use alloc::vec::Vec;
@@ -401,7 +401,7 @@ mod tests {
         assert_eq!(refusal("1 2", "2"), None);
         assert_eq!(refusal("1 2 3", "2").unwrap(), "weights: 3 weights for 2 accounts");
         assert_eq!(refusal("", "2").unwrap(), "weights: 0 weights for 2 accounts");
-        let env = crate::qdisc::Env::new(crate::Rate(8_000_000));
+        let env = crate::build::Env::new(crate::Rate(8_000_000));
         let shadow = super::Shadow::new(10, None, 2, crate::Bytes(1000), &env);
         assert_eq!(shadow.weighted(&[2.0, 8.0]).weights, [1.0, 4.0]);
     }

@@ -20,12 +20,12 @@
 
 use super::pi::{Gains, Pi, PiParams, gains};
 use super::{Algorithm, Aqm, Verdict};
+use crate::build::Env;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::{Checked, Combined};
-use crate::qdisc::Env;
 use crate::units::Time;
 
 crate::params! {

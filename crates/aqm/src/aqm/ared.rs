@@ -32,10 +32,10 @@
 
 use super::Algorithm;
 use super::red::{Red, RedParams, Tune, Tuned, one_unit};
+use crate::build::Env;
 use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::params::{Checked, Combined};
-use crate::qdisc::Env;
 use crate::units::{Rate, Size, Span, Time};
 use alloc::format;
 

@@ -24,12 +24,12 @@
 //! **Cost** 144 bytes of state, no random numbers, two multiplications per arrival.
 
 use super::{Algorithm, Aqm, Verdict};
+use crate::build::Env;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::qdisc::Env;
 use crate::units::{Bytes, Time};
 use alloc::format;
 

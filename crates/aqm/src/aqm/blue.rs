@@ -22,12 +22,12 @@
 //! **Cost** 168 bytes of state, one random number per arrival; idle time is caught up in one step.
 
 use super::{Algorithm, Aqm, Verdict};
+use crate::build::Env;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::qdisc::Env;
 use crate::units::{Size, Span, Time};
 use alloc::format;
 
@@ -197,8 +197,8 @@ mod tests {
     #[test]
     fn typed_parameters_are_refused_as_text_is() {
         use crate::aqm::SingleQueue;
+        use crate::build::Build;
         use crate::params::{Combined, Params, Setting};
-        use crate::qdisc::Build;
         type Blues = <SingleQueue<Blue> as Build>::Params;
         let env = Env::new(crate::units::Rate(1_000_000));
         let built =

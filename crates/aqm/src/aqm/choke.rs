@@ -30,13 +30,13 @@ use super::{
     Algorithm, Aqm, Verdict,
     red::{Red, RedParams},
 };
+use crate::build::Env;
 use crate::cast;
 use crate::context::{Context, DropReason};
 use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::{Checked, Combined};
-use crate::qdisc::Env;
 use crate::random::Random;
 use crate::units::Time;
 use alloc::collections::VecDeque;

@@ -37,13 +37,13 @@ pub(crate) mod linux;
 use linux::{Cobalt as FixedCobalt, Settings};
 
 use super::{Algorithm, Aqm, Verdict, codel::control_law, fits};
+use crate::build::Env;
 use crate::cast;
 use crate::context::{Context, DropReason};
 use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::qdisc::Env;
 use crate::units::{Bytes, Size, Span, Time};
 
 crate::choice! {

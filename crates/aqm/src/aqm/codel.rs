@@ -40,6 +40,7 @@
 mod linux;
 
 use super::{Algorithm, Aqm};
+use crate::build::Env;
 use crate::cast;
 use crate::ce_threshold::{CeThreshold, EcnSelector};
 use crate::context::{Context, DropReason};
@@ -47,7 +48,6 @@ use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::qdisc::Env;
 use crate::units::{Bytes, Span, Time};
 
 crate::choice! {

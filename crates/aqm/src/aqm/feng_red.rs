@@ -23,9 +23,9 @@
 
 use super::Algorithm;
 use super::red::{Red, RedParams, Tune, Tuned, not_in_linux};
+use crate::build::Env;
 use crate::error::Result;
 use crate::params::{Checked, Combined};
-use crate::qdisc::Env;
 use crate::units::Time;
 
 crate::params! {

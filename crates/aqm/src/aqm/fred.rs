@@ -25,13 +25,13 @@ use super::{
     Algorithm, Aqm, Verdict,
     red::{Red, RedParams, not_in_linux},
 };
+use crate::build::Env;
 use crate::cast;
 use crate::context::Context;
 use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::{Checked, Combined};
-use crate::qdisc::Env;
 use crate::units::Time;
 use alloc::vec;
 use alloc::vec::Vec;

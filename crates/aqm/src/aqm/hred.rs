@@ -30,13 +30,13 @@
 //! **Cost** 144 bytes of state; a random number and a few multiplications per arrival.
 
 use super::{Algorithm, Aqm, Verdict};
+use crate::build::Env;
 use crate::cast;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::qdisc::Env;
 use crate::units::{Bytes, Rate, Size, Span};
 use alloc::format;
 

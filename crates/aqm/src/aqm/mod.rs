@@ -22,14 +22,16 @@ pub mod sa_red;
 pub mod sfb;
 pub mod sred;
 
+use crate::build::{Build, Builder, Env};
 use crate::context::{Context, DropReason};
 use crate::error::Result;
 use crate::fifo::{QueueView, SingleFifo};
 use crate::packet::Packet;
 use crate::params::{Checked, Combined, Nothing, Params};
-use crate::qdisc::{Backlog, Build, Builder, Env, Qdisc};
+use crate::qdisc::{Backlog, Qdisc};
 use crate::units::{Size, Time};
 use alloc::boxed::Box;
+use core::any::Any;
 
 /// Decision of an AQM algorithm about an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -297,7 +299,7 @@ impl<A: Aqm> Qdisc for SingleQueue<A> {
     }
 
     fn reconfigure(&mut self, fresh: Box<dyn Qdisc + Send>) -> bool {
-        let Ok(fresh) = fresh.into_any().downcast::<Self>() else { return false };
+        let Ok(fresh) = (fresh as Box<dyn Any>).downcast::<Self>() else { return false };
         let SingleQueue { aqm, limit, ecn, .. } = *fresh;
         let done = self.aqm.reconfigure(aqm);
         if done {

@@ -26,12 +26,12 @@
 //! **Cost** 160 bytes of state; a random number per arrival; O(1) after any idle time.
 
 use super::{Algorithm, Aqm, Verdict};
+use crate::build::Env;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::qdisc::Env;
 use crate::timer::{Period, Timer};
 use crate::units::{Bytes, Size, Span, Time};
 use alloc::format;

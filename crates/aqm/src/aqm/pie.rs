@@ -40,12 +40,12 @@
 mod linux;
 
 use super::{Algorithm, Aqm, Verdict};
+use crate::build::Env;
 use crate::context::Context;
 use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::qdisc::Env;
 use crate::timer::{Period, Timer};
 use crate::units::{Bytes, Span, Time};
 use alloc::boxed::Box;

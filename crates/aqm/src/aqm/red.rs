@@ -47,13 +47,13 @@ mod tuned;
 pub use tuned::{Tune, Tuned};
 
 use super::{Algorithm, Aqm, Verdict};
+use crate::build::Env;
 use crate::cast;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::qdisc::Env;
 use crate::units::{Bytes, Rate, Size, Time};
 use alloc::boxed::Box;
 use alloc::format;

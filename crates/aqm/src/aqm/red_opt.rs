@@ -29,9 +29,9 @@
 
 use super::Algorithm;
 use super::red::{Gentle, Red, RedParams, Tune, Tuned, Wait};
+use crate::build::Env;
 use crate::error::{Error, Result};
 use crate::params::Checked;
-use crate::qdisc::Env;
 use crate::units::{Bytes, Rate, Span};
 use alloc::format;
 

@@ -25,12 +25,12 @@
 //! O(1) after any idle time.
 
 use super::{Algorithm, Aqm, Verdict};
+use crate::build::Env;
 use crate::context::Context;
 use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::qdisc::Env;
 use crate::timer::{Period, Timer};
 use crate::units::{Bytes, Size, Span, Time};
 

@@ -27,10 +27,10 @@
 use super::Algorithm;
 use super::ared::{Step, target_band};
 use super::red::{Red, RedParams, Tune, Tuned, not_in_linux};
+use crate::build::Env;
 use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::params::{Checked, Combined};
-use crate::qdisc::Env;
 use crate::timer::{Period, Timer};
 use crate::units::{Span, Time};
 use alloc::format;

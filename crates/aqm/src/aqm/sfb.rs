@@ -42,13 +42,13 @@
 mod linux;
 
 use super::{Algorithm, Aqm, Verdict, fits};
+use crate::build::Env;
 use crate::cast;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::qdisc::Env;
 use crate::random::mix;
 use crate::units::{Size, Span, Time};
 use alloc::boxed::Box;

@@ -23,13 +23,13 @@
 //! random numbers per arrival.
 
 use super::{Algorithm, Aqm, Verdict};
+use crate::build::Env;
 use crate::cast;
 use crate::context::Context;
 use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::qdisc::Env;
 use crate::units::Size;
 use alloc::vec::Vec;
 

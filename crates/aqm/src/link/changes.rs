@@ -1,7 +1,8 @@
 //! Changes of the rate or delay of a link in operation.
 
-use super::transmitter::{Qdisc, Transmitter};
+use super::transmitter::Transmitter;
 use super::{Link, LinkSpec};
+use crate::qdisc::Qdisc;
 use crate::units::Time;
 use alloc::boxed::Box;
 

@@ -1,146 +1,19 @@
-//! Transmitter of a link, and the discipline that it serves.
-//!
-//! A link calls [`Transmitter::receive`] and [`Transmitter::advance`] through default methods of
-//! [`Qdisc`]. So they are compiled once per discipline: a packet costs one indirect call, and
-//! enqueue and dequeue can be inlined.
+//! Transmitter of a link: takes packets from a discipline and sends them at the rate of the link.
 
 use super::{LEN_MAX, LinkSpec, Opportunities, TokenBucket};
 use crate::context::{Context, Dropped};
 use crate::packet::{Ecn, Packet};
 use crate::packet_log::{LogEntry, PacketLog};
+use crate::qdisc::Qdisc;
 use crate::random::CloneRandom;
 use crate::stats::LinkStats;
 use crate::units::{Rate, Span, Time};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use core::any::Any;
 use core::fmt;
 
-/// Packets and bytes in a discipline.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Backlog {
-    /// Number of packets.
-    pub packets: u32,
-    /// Number of bytes.
-    pub bytes: u64,
-}
-
-/// A queue discipline. Packets are enqueued and dequeued; dropped packets leave through
-/// [`Context::drop`]. `None` from [`Qdisc::dequeue`] means that it is empty, or, for a discipline
-/// with a shaper, that it must wait until [`Qdisc::ready_at`].
-///
-/// A [`Link`](crate::Link) does this for you. With a transmitter of your own, set `arrived`, from
-/// which the time in the queue is measured, and take the dropped packets out of `lost`:
-///
-/// ```
-/// use rand_core::SeedableRng;
-/// use sojourn_aqm::aqm::codel::CoDel;
-/// use sojourn_aqm::{Algorithm, Context, Marks, Packet, Qdisc, Rate, Time};
-///
-/// let mut codel = CoDel::builder().build(Rate(10_000_000))?;
-/// let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
-/// let (mut lost, mut marks) = (Vec::new(), Marks::default());
-///
-/// let now = Time::ZERO; // a packet arrives
-/// let packet = Packet { arrived: now, len: 1250, body: 7, ..Packet::default() };
-/// codel.enqueue(&mut Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks }, packet);
-///
-/// let now = Time(1_000_000); // the transmitter is free
-/// let sent =
-///     codel.dequeue(&mut Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks });
-/// assert_eq!(sent.map(|packet| packet.body), Some(7));
-/// for dropped in lost.drain(..) {
-///     println!("free the body {}", dropped.packet.body);
-/// }
-/// # Ok::<(), sojourn_aqm::Error>(())
-/// ```
-///
-/// A discipline is a value: [`CloneQdisc`], which every `Clone + Send + 'static` type has, copies
-/// it with its queue, so that a link and a simulation can be copied while they run.
-pub trait Qdisc: CloneQdisc {
-    /// Enqueues or drops `packet`, whose arrival time is `context.now`.
-    fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet);
-    /// Dequeues the next packet to send.
-    fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet>;
-    /// Earliest time at which [`Qdisc::dequeue`] may return a packet, if it holds packets that a
-    /// shaper delays; `None` if it is work-conserving or empty. Asked only after
-    /// [`Qdisc::dequeue`] returned `None`.
-    fn ready_at(&self) -> Option<Time> {
-        None
-    }
-    /// Number of packets and bytes in the queue.
-    fn backlog(&self) -> Backlog;
-    /// True if every decision about a packet is made at enqueue: dropped at once or sent after all
-    /// earlier packets, marked at once or never, and not looked at again. A link can then compute
-    /// its departure time at enqueue.
-    fn decides_at_enqueue(&self) -> bool {
-        false
-    }
-    /// Calls `see` with the name and value of each internal variable, in SI units.
-    fn inspect(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
-    /// Same as [`Qdisc::inspect`] at the time `now`, including periodic updates that are due. These
-    /// are applied to a copy: an inspection does not change the state, not even in the last bit.
-    fn inspect_at(&mut self, _now: Time, see: &mut dyn FnMut(&'static str, f64)) {
-        self.inspect(see);
-    }
-    /// Makes one periodic update at the time `at`, besides those that are scheduled. For the replay
-    /// of a recording whose updates are known; no effect on a discipline without a timer.
-    #[doc(hidden)]
-    fn update_at(&mut self, _at: Time) {}
-    /// Size of the state in bytes, without packets.
-    fn state(&self) -> usize {
-        size_of_val(self)
-    }
-    /// Takes the parameters of `fresh` and keeps packets and state. Returns false, and changes
-    /// nothing, if it cannot: `fresh` is of another type, or this discipline cannot change the
-    /// parameters in which they differ while it runs.
-    fn reconfigure(&mut self, _fresh: Box<dyn Qdisc + Send>) -> bool {
-        false
-    }
-    /// Calls [`Transmitter::receive`] with this discipline. Not to be overridden.
-    #[doc(hidden)]
-    fn link_receive(
-        &mut self,
-        transmitter: &mut Transmitter,
-        now: Time,
-        packet: &mut Packet,
-    ) -> (Time, Option<Ecn>) {
-        transmitter.receive(self, now, packet)
-    }
-    /// Calls [`Transmitter::advance`] with this discipline. Not to be overridden.
-    #[doc(hidden)]
-    fn link_advance(&mut self, transmitter: &mut Transmitter, now: Time) {
-        transmitter.advance(self, now);
-    }
-}
-
-/// Copy of a discipline behind a pointer. Implemented for every discipline that is `Clone`.
-pub trait CloneQdisc {
-    /// Returns a copy with the same packets and state.
-    fn clone_box(&self) -> Box<dyn Qdisc + Send>;
-    /// Converts to a box of unknown type, for a downcast.
-    fn into_any(self: Box<Self>) -> Box<dyn Any>;
-}
-
-impl<Q: Qdisc + Clone + Send + 'static> CloneQdisc for Q {
-    fn clone_box(&self) -> Box<dyn Qdisc + Send> {
-        Box::new(self.clone())
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
-    }
-}
-
-impl Clone for Box<dyn Qdisc + Send> {
-    fn clone(&self) -> Self {
-        (**self).clone_box()
-    }
-}
-
-/// State of a link besides its discipline.
-#[doc(hidden)]
+/// State of a link without its discipline.
 #[derive(Clone)]
 pub struct Transmitter {
     pub(super) spec: LinkSpec,
@@ -237,7 +110,7 @@ impl Transmitter {
     /// # Panics
     /// If `now` is earlier than in a previous call, or the packet has [`LEN_MAX`] bytes or more.
     #[inline(always)]
-    fn receive<Q: Qdisc + ?Sized>(
+    pub(super) fn receive<Q: Qdisc + ?Sized>(
         &mut self,
         qdisc: &mut Q,
         now: Time,
@@ -280,7 +153,7 @@ impl Transmitter {
     /// # Panics
     /// If `now` is earlier than in a previous call.
     #[inline]
-    fn advance<Q: Qdisc + ?Sized>(&mut self, qdisc: &mut Q, now: Time) {
+    pub(super) fn advance<Q: Qdisc + ?Sized>(&mut self, qdisc: &mut Q, now: Time) {
         assert!(now >= self.now, "time runs forwards");
         if self.free_at <= now {
             self.catch_up(qdisc, now);

@@ -1,9 +1,9 @@
 //! Disciplines whose parameters are known only at run time, such as those of another language.
 
 use super::{Built, QdiscEntry};
+use crate::build::Env;
 use crate::error::Result;
 use crate::params::Setting;
-use crate::qdisc::Env;
 use core::fmt;
 
 /// A discipline that is built from settings by its own rules. [`QdiscEntry::external`] gives it a

@@ -65,13 +65,14 @@ pub use overhead::{Framing, Overhead};
 pub use tin::Tins;
 pub use words::{Bandwidth, RTTS, Rtt};
 
+use crate::build::{Build, Env};
 use crate::cast;
 use crate::context::{Context, DropReason};
 use crate::error::Result;
 use crate::fifo::Pool;
 use crate::packet::{Packet, TcpFlags};
 use crate::params::Checked;
-use crate::qdisc::{Backlog, Build, Env, Qdisc};
+use crate::qdisc::{Backlog, Qdisc};
 use crate::random::mix;
 use crate::units::{Bytes, Rate, Size, Span, Time};
 use alloc::vec::Vec;

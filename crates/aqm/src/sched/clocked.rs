@@ -1,8 +1,8 @@
 //! Schedulers whose virtual time is the tag of the packet in transmission.
 
+use crate::build::Env;
 use crate::error::Result;
 use crate::params::{Checked, Nothing};
-use crate::qdisc::Env;
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::sched::tags::{Least, Tags};
 use crate::units::Time;

@@ -26,11 +26,11 @@
 //! **Cost** 272 bytes of state; one random number per packet.
 
 use super::dual::{CoupledAqm, DualParams, Lane, Queues};
+use crate::build::Env;
 use crate::context::Context;
 use crate::error::Result;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::qdisc::Env;
 use crate::units::Span;
 
 crate::params! {

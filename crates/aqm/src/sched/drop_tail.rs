@@ -18,14 +18,16 @@
 //! **Cost** 64 bytes of state; O(1) per packet; a random drop moves up to half of the queue.
 
 use crate::aqm::{exceeds, fits};
+use crate::build::{Build, Env};
 use crate::context::{Context, DropReason};
 use crate::error::Result;
 use crate::fifo::SingleFifo;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::qdisc::{Backlog, Build, Env, Qdisc};
+use crate::qdisc::{Backlog, Qdisc};
 use crate::units::Size;
 use alloc::boxed::Box;
+use core::any::Any;
 
 crate::choice! {
     /// Packet to drop when the buffer is full.
@@ -103,7 +105,7 @@ impl Qdisc for DropTail {
     }
 
     fn reconfigure(&mut self, fresh: Box<dyn Qdisc + Send>) -> bool {
-        let Ok(fresh) = fresh.into_any().downcast::<Self>() else { return false };
+        let Ok(fresh) = (fresh as Box<dyn Any>).downcast::<Self>() else { return false };
         self.params = fresh.params;
         true
     }

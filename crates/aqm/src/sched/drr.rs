@@ -22,10 +22,10 @@
 //! **Cost** 90416 bytes of state: 88 per queue. O(1) per packet if `quantum` is at least the
 //! largest packet, otherwise a few passes over the busy queues.
 
+use crate::build::Env;
 use crate::cast;
 use crate::error::Result;
 use crate::params::Checked;
-use crate::qdisc::Env;
 use crate::sched::ring::Ring;
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::units::{Bytes, Time};

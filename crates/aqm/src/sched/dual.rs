@@ -1,13 +1,14 @@
 //! Two coupled queues: what all DualQ disciplines share. L4S packets join the queue L, all others
 //! the queue C; a scheduler serves both, and a [`CoupledAqm`] drops and marks.
 
+use crate::build::{Build, Env};
 use crate::cast;
 use crate::context::{Context, DropReason};
 use crate::error::{Error, Result};
 use crate::fifo::{Fifo, Pool};
 use crate::packet::{Ecn, Packet};
 use crate::params::{Checked, Combined, Params};
-use crate::qdisc::{Backlog, Build, Env, Qdisc};
+use crate::qdisc::{Backlog, Qdisc};
 use crate::units::{Bytes, Size, Span, Time};
 
 crate::choice! {
@@ -121,9 +122,6 @@ pub trait CoupledAqm: Clone + Send + 'static {
 
     /// Runs the periodic updates that are due at `now`. Called before every enqueue and dequeue.
     fn advance(&mut self, _now: Time, _queues: &Queues) {}
-
-    /// Makes one periodic update at `at`, besides those that are scheduled.
-    fn update_at(&mut self, _at: Time, _queues: &Queues) {}
 
     /// True if the buffer has space for `packet`.
     fn fits(&self, dual: &DualParams, queues: &Queues, packet: &Packet) -> bool {
@@ -246,8 +244,8 @@ impl Scheduler {
 #[derive(Clone, Debug)]
 pub struct Dual<A> {
     params: DualParams,
-    aqm: A,
-    queues: Queues,
+    pub(super) aqm: A,
+    pub(super) queues: Queues,
     scheduler: Scheduler,
     /// True once a packet has arrived.
     started: bool,
@@ -342,10 +340,6 @@ impl<A: CoupledAqm> Qdisc for Dual<A> {
         core::mem::swap(&mut aqm, &mut self.aqm);
         self.inspect(see);
         self.aqm = aqm;
-    }
-
-    fn update_at(&mut self, at: Time) {
-        self.aqm.update_at(at, &self.queues);
     }
 
     fn state(&self) -> usize {

@@ -46,12 +46,12 @@
 
 pub mod linux;
 
-use super::dual::{CoupledAqm, DualParams, Lane, Queues};
+use super::dual::{CoupledAqm, Dual, DualParams, Lane, Queues};
+use crate::build::Env;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::qdisc::Env;
 use crate::units::{Bytes, Span, Threshold, Time};
 use linux::LinuxPi2;
 
@@ -213,6 +213,19 @@ pub enum DualPi2 {
     Linux(LinuxPi2),
 }
 
+impl Dual<DualPi2> {
+    /// Makes one periodic update at `at`, in addition to the scheduled ones. For the replay of a
+    /// recording whose update times are known.
+    #[doc(hidden)]
+    pub fn update_at(&mut self, at: Time) {
+        let delay = self.queues.oldest().map_or(Span::ZERO, |arrived| at.since(arrived));
+        match &mut self.aqm {
+            DualPi2::Rfc(rfc) => rfc.pi.update(delay),
+            DualPi2::Linux(linux) => linux.pi.update(delay),
+        };
+    }
+}
+
 impl CoupledAqm for DualPi2 {
     type Params = DualPi2Params;
 
@@ -247,14 +260,6 @@ impl CoupledAqm for DualPi2 {
             DualPi2::Rfc(rfc) => rfc.updates.run(now, queues, &mut rfc.pi),
             DualPi2::Linux(linux) => linux.updates.run(now, queues, &mut linux.pi),
         }
-    }
-
-    fn update_at(&mut self, at: Time, queues: &Queues) {
-        let delay = queues.oldest().map_or(Span::ZERO, |arrived| at.since(arrived));
-        match self {
-            DualPi2::Rfc(rfc) => rfc.pi.update(delay),
-            DualPi2::Linux(linux) => linux.pi.update(delay),
-        };
     }
 
     fn fits(&self, dual: &DualParams, queues: &Queues, packet: &Packet) -> bool {

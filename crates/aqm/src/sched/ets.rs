@@ -20,10 +20,10 @@
 //! **Cost** 1144 bytes of state for eight queues; O(log n) per packet of a strict queue, O(1) per
 //! packet of another if its quantum is at least the largest packet.
 
+use crate::build::Env;
 use crate::cast;
 use crate::error::{Error, Result};
 use crate::params::{Checked, nth};
-use crate::qdisc::Env;
 use crate::sched::drr::Drr;
 use crate::sched::prio::Priority;
 use crate::sched::priority_map::PriorityMap;

@@ -36,11 +36,12 @@
 //! **Cost** 189576 bytes of state: WFQ's, plus 48 per class found. The number of classes found is
 //! bounded by `table`: a full set of eight evicts the class with the fewest bytes.
 
+use crate::build::{Build, Env};
 use crate::context::{Context, DropReason};
 use crate::error::{Error, Result};
 use crate::packet::Packet;
 use crate::params::{Checked, Combined, Nothing, nth};
-use crate::qdisc::{Backlog, Build, Env, Qdisc};
+use crate::qdisc::{Backlog, Qdisc};
 use crate::sched::fair::{By, End, Fair, FairParams};
 use crate::sched::hold::{Hold, Seen};
 use crate::sched::wfq::Wfq;

@@ -14,13 +14,14 @@
 //! packet, or a queue becomes longer than it was since it was last the longest.
 
 use crate::aqm::{Algorithm, Aqm, Verdict, exceeds, fits};
+use crate::build::{Build, Env};
 use crate::cast;
 use crate::context::{Context, DropReason};
 use crate::error::{Error, Result};
 use crate::fifo::{Fifo, Pool, QueueView};
 use crate::packet::Packet;
 use crate::params::{Checked, Combined, Params, nth};
-use crate::qdisc::{Backlog, Build, Env, Qdisc};
+use crate::qdisc::{Backlog, Qdisc};
 use crate::sched::longest::Longest;
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::sched::tree::{OUT, largest};

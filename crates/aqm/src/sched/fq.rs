@@ -22,19 +22,21 @@
 //! overflows, or a queue becomes longer than it was since it was last the longest.
 
 use crate::aqm::{Algorithm, Aqm, Verdict, exceeds, fits};
+use crate::build::{Build, Env};
 use crate::cast;
 use crate::context::{Context, DropReason};
 use crate::error::Result;
 use crate::fifo::{Fifo, Pool, QueueView};
 use crate::packet::Packet;
 use crate::params::{Checked, Combined, Params};
-use crate::qdisc::{Backlog, Build, Env, Qdisc};
+use crate::qdisc::{Backlog, Qdisc};
 use crate::sched::drr::idle_rounds;
 use crate::sched::longest::{Longest, bytes};
 use crate::units::{Bytes, Size};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::any::Any;
 
 crate::params! {
     /// Parameters of every FQ discipline, besides those of its AQM algorithm.
@@ -233,7 +235,7 @@ impl<A: Aqm> Qdisc for Fq<A> {
     }
 
     fn reconfigure(&mut self, fresh: Box<dyn Qdisc + Send>) -> bool {
-        let Ok(fresh) = fresh.into_any().downcast::<Self>() else { return false };
+        let Ok(fresh) = (fresh as Box<dyn Any>).downcast::<Self>() else { return false };
         let aqms = || fresh.flows.iter().map(|flow| flow.aqm.clone());
         let fits = |aqm: A| self.flows.first().is_some_and(|f| f.aqm.clone().reconfigure(aqm));
         if fresh.flows.len() != self.flows.len() || !aqms().next().is_some_and(fits) {

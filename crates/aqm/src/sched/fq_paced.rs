@@ -39,13 +39,14 @@
 //! **Cost** 82328 bytes of state: 80 per flow. O(1) per packet; O(log n) if its flow is delayed.
 
 use crate::aqm::fits;
+use crate::build::{Build, Env};
 use crate::cast;
 use crate::context::{Context, DropReason};
 use crate::error::{Error, Result};
 use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::qdisc::{Backlog, Build, Env, Qdisc};
+use crate::qdisc::{Backlog, Qdisc};
 use crate::sched::pfifo_fast::band;
 use crate::units::{Bytes, Rate, Size, Span, Time};
 use alloc::collections::BinaryHeap;

@@ -24,13 +24,14 @@
 //!
 //! **Cost** 65840 bytes of state; O(h) per packet for h heavy hitters.
 
+use crate::build::{Build, Env};
 use crate::cast;
 use crate::context::{Context, DropReason};
 use crate::error::Result;
 use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::qdisc::{Backlog, Build, Env, Qdisc};
+use crate::qdisc::{Backlog, Qdisc};
 use crate::sched::drr::idle_rounds;
 use crate::units::{Bytes, Size, Span, Time};
 use alloc::boxed::Box;

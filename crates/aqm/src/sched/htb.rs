@@ -32,13 +32,14 @@
 //! **Cost** 1440 bytes of state for three classes; O(n) per packet for n classes.
 
 use crate::aqm::fits;
+use crate::build::{Build, Env};
 use crate::cast;
 use crate::context::{Context, DropReason};
 use crate::error::{Error, Result};
 use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
 use crate::params::{Checked, nth};
-use crate::qdisc::{Backlog, Build, Env, Qdisc};
+use crate::qdisc::{Backlog, Qdisc};
 use crate::sched::bucket::{Bucket, FASTEST};
 use crate::units::{Bytes, Rate, Size, Time};
 use alloc::format;

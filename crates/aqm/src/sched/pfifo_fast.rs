@@ -18,12 +18,13 @@
 //! **Cost** 200 bytes of state; O(1) per packet.
 
 use crate::aqm::fits;
+use crate::build::{Build, Env};
 use crate::context::{Context, DropReason};
 use crate::error::{Error, Result};
 use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
 use crate::params::{Checked, nth};
-use crate::qdisc::{Backlog, Build, Env, Qdisc};
+use crate::qdisc::{Backlog, Qdisc};
 use crate::units::Size;
 use alloc::format;
 use alloc::vec::Vec;

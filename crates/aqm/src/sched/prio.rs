@@ -23,9 +23,9 @@
 //! **Cost** 544 bytes of state for three queues; O(log n) per packet; an overflow with `full =
 //! "lowest"` examines every queue.
 
+use crate::build::Env;
 use crate::error::Result;
 use crate::params::Checked;
-use crate::qdisc::Env;
 use crate::sched::priority_map::{PRIOMAP, PriorityMap};
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::sched::tree::{OUT, Tree};

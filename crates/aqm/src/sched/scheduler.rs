@@ -1,8 +1,8 @@
 //! Interface of a scheduler: selects the next queue.
 
+use crate::build::Env;
 use crate::error::Result;
 use crate::params::{Checked, Params};
-use crate::qdisc::Env;
 use crate::units::Time;
 
 /// A packet as a scheduler sees it.

@@ -24,13 +24,14 @@
 //! **Cost** 45256 bytes of state: 44 per queue. O(1) per packet; an overflow examines every busy
 //! queue, a change of the hash every packet.
 
+use crate::build::{Build, Env};
 use crate::cast;
 use crate::context::{Context, DropReason};
 use crate::error::Result;
 use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::qdisc::{Backlog, Build, Env, Qdisc};
+use crate::qdisc::{Backlog, Qdisc};
 use crate::random::mix;
 use crate::sched::{drr::idle_rounds, fair::End};
 use crate::units::{Bytes, Size, Span, Time};

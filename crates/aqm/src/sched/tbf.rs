@@ -20,12 +20,13 @@
 //! **Cost** 240 bytes of state; O(1) per packet.
 
 use crate::aqm::fits;
+use crate::build::{Build, Env};
 use crate::context::{Context, DropReason};
 use crate::error::Result;
 use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::qdisc::{Backlog, Build, Env, Qdisc};
+use crate::qdisc::{Backlog, Qdisc};
 use crate::sched::bucket::{Bucket, FASTEST};
 use crate::units::{Bytes, Rate, Size, Time};
 

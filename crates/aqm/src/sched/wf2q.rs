@@ -22,9 +22,9 @@
 //!
 //! **Cost** 2400 bytes of state for 16 queues; O(log n) per packet.
 
+use crate::build::Env;
 use crate::error::Result;
 use crate::params::{Checked, Nothing};
-use crate::qdisc::Env;
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::sched::tree::{OUT, Tree, key};
 use crate::units::Time;

@@ -21,9 +21,9 @@
 //!
 //! **Cost** 139608 bytes of state: 136 per queue; O(log n) per packet.
 
+use crate::build::Env;
 use crate::error::Result;
 use crate::params::{Checked, Nothing};
-use crate::qdisc::Env;
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::sched::tags::{Least, Tags};
 use crate::sched::tree::{OUT, Tree, key};

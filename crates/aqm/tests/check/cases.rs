@@ -3,9 +3,8 @@
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::params::{ParamRow, answers};
-use sojourn_aqm::qdisc::Env;
 use sojourn_aqm::registry::{Built, QdiscEntry, REGISTRY};
-use sojourn_aqm::{Rate, Setting, Size};
+use sojourn_aqm::{Env, Rate, Setting, Size};
 use std::fmt;
 
 /// Discipline with its settings.

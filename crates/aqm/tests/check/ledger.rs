@@ -4,9 +4,10 @@
 use crate::cases::{Case, limit, value};
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
-use sojourn_aqm::qdisc::{Backlog, Qdisc};
 use sojourn_aqm::registry::Built;
-use sojourn_aqm::{Context, DropReason, Dropped, Ecn, Marks, Packet, Random, Size, Span, Time};
+use sojourn_aqm::{
+    Backlog, Context, DropReason, Dropped, Ecn, Marks, Packet, Qdisc, Random, Size, Span, Time,
+};
 use std::collections::BTreeMap;
 
 /// Fate of a packet.

@@ -5,11 +5,12 @@ use crate::cases::{self, Case, all};
 use crate::{each, packet};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::link::Served;
 use sojourn_aqm::packet_log::LogEntry;
-use sojourn_aqm::qdisc::{Backlog, Qdisc};
 use sojourn_aqm::stats::RUN_MAX;
 use sojourn_aqm::{
-    Context, DropReason, Ecn, Link, LinkSpec, LinkStats, Packet, Rate, Setting, Span, Time,
+    Backlog, Context, DropReason, Ecn, Link, LinkSpec, LinkStats, Packet, Qdisc, Rate, Setting,
+    Span, Time,
 };
 use std::collections::BTreeMap;
 
@@ -71,7 +72,7 @@ fn late_calls_change_no_decision() {
 
 /// Discipline that does not report that it decides everything at enqueue.
 #[derive(Clone)]
-struct Silent(Box<dyn Qdisc + Send>);
+struct Silent(Box<dyn Served + Send>);
 
 impl Qdisc for Silent {
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {

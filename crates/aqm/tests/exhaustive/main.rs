@@ -28,8 +28,7 @@ mod single;
 mod tbf;
 
 use naive::{Naive, Real};
-use sojourn_aqm::qdisc::{Build, Env};
-use sojourn_aqm::{Ecn, Packet, Random, Rate, Setting, Span, Time};
+use sojourn_aqm::{Build, Ecn, Env, Packet, Random, Rate, Setting, Span, Time};
 
 /// Generator that returns a given number.
 pub struct Fixed(pub f64);

@@ -1,8 +1,7 @@
 //! Interface of a model, and calls of the discipline next to it.
 
 use crate::Fixed;
-use sojourn_aqm::qdisc::Qdisc;
-use sojourn_aqm::{Context, DropReason, Packet, Time};
+use sojourn_aqm::{Context, DropReason, Packet, Qdisc, Time};
 
 /// Discipline of the library.
 pub type Real = Box<dyn Qdisc + Send>;

@@ -39,10 +39,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_aqm::aqm::{NoAqm, SingleParams, SingleQueue};
 use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::link::Served;
 use sojourn_aqm::params::Setting;
-use sojourn_aqm::qdisc::Env;
 use sojourn_aqm::registry::{External, QdiscEntry, Registry};
-use sojourn_aqm::{Built, Qdisc};
+use sojourn_aqm::{Built, Env};
 use sojourn_sim::Registries;
 use sojourn_sim::config::flows::FlowConfig;
 use sojourn_sim::config::links::LinkConfig;
@@ -165,7 +165,7 @@ impl PythonClass {
         Settings::new(&described.map_err(|e| error_of(&e))?, settings)
     }
 
-    fn make(&self, settings: &Settings, env: &Env) -> Result<Box<dyn Qdisc + Send>> {
+    fn make(&self, settings: &Settings, env: &Env) -> Result<Box<dyn Served + Send>> {
         let queue = &settings.queue;
         Python::attach(|py| {
             let made = self.object(py, settings, env).map_err(|e| error_of(&e))?;
@@ -184,7 +184,7 @@ impl PythonClass {
         methods: M,
         params: &SingleParams,
         at_enqueue: bool,
-    ) -> Result<Box<dyn Qdisc + Send>> {
+    ) -> Result<Box<dyn Served + Send>> {
         let aqm = PythonAqm::new(self.name, methods, params.ecn, at_enqueue);
         Ok(Box::new(SingleQueue::of(aqm, params)?))
     }

@@ -9,10 +9,9 @@ use rand_pcg::Pcg64Mcg;
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{self, ParamRow, Setting, Value};
-use sojourn_aqm::qdisc::Env;
 use sojourn_aqm::registry::{QdiscEntry, Registry};
 use sojourn_aqm::units::{Bytes, Span, Time};
-use sojourn_aqm::{Built, Link, LinkSpec, Opportunities};
+use sojourn_aqm::{Built, Env, Link, LinkSpec, Opportunities};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -6,10 +6,11 @@
 
 use sojourn_aqm::context::{Context, Dropped, Marks};
 use sojourn_aqm::packet_log::{LogEntry, PacketLog};
-use sojourn_aqm::qdisc::Qdisc;
 use sojourn_aqm::random::CloneRandom;
+use sojourn_aqm::sched::{dual::Dual, dualpi2::DualPi2};
 use sojourn_aqm::units::{Bytes, Rate, Span, Time};
-use sojourn_aqm::{Packet, TokenBucket};
+use sojourn_aqm::{Packet, Qdisc, TokenBucket};
+use std::any::Any;
 use std::fmt;
 
 /// Class with one discipline.
@@ -72,8 +73,8 @@ impl Htb {
         self
     }
 
-    /// Makes the periodic updates of the discipline at the `recorded` times. Those that it
-    /// schedules itself are to be put off by [`Env::first_update`](sojourn_aqm::qdisc::Env).
+    /// Makes the periodic updates of `dualpi2` at the `recorded` times. Those that it schedules
+    /// itself are to be put off by [`Env::first_update`](sojourn_aqm::Env).
     #[must_use]
     pub fn with_updates(mut self, recorded: &[Time]) -> Htb {
         self.updates = latest_first(recorded);
@@ -83,7 +84,10 @@ impl Htb {
     /// Makes the recorded updates before `now`.
     fn update(&mut self, now: Time) {
         while let Some(at) = self.updates.pop_if(|at| *at < now) {
-            self.qdisc.update_at(at);
+            let qdisc: &mut dyn Any = &mut *self.qdisc;
+            if let Some(dualpi2) = qdisc.downcast_mut::<Dual<DualPi2>>() {
+                dualpi2.update_at(at);
+            }
         }
     }
 

@@ -8,12 +8,12 @@ use crate::parsing::parse;
 use serde_json::Value as Json;
 use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::link::Served;
 use sojourn_aqm::packet_log::LogEntry;
-use sojourn_aqm::qdisc::{Env, Qdisc};
 use sojourn_aqm::random::{CloneRandom, Random};
 use sojourn_aqm::registry::Registry;
 use sojourn_aqm::units::{Bytes, Rate, Span, Time};
-use sojourn_aqm::{DropReason, Ecn, Link, LinkSpec, Packet, TcpFlags};
+use sojourn_aqm::{DropReason, Ecn, Env, Link, LinkSpec, Packet, TcpFlags};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -204,7 +204,7 @@ enum Server {
 impl Server {
     fn new(
         rate: Rate,
-        qdisc: Box<dyn Qdisc + Send>,
+        qdisc: Box<dyn Served + Send>,
         rng: Box<dyn CloneRandom + Send>,
         options: ReplayOptions<'_>,
     ) -> Result<Server> {

@@ -5,10 +5,9 @@ use crate::parsing::keys::{DefaultValue, Key, Table};
 use serde_json::{Map, Value as Json};
 use sojourn_aqm::error::{Error, ErrorKind, Result};
 use sojourn_aqm::params::{ParamRow, Params, Setting, Value, answers, read_checked, unknown};
-use sojourn_aqm::qdisc::Env;
 use sojourn_aqm::registry::{QdiscEntry, Registry};
 use sojourn_aqm::units::{Rate, Span};
-use sojourn_aqm::{Built, tc};
+use sojourn_aqm::{Built, Env, tc};
 use std::borrow::Cow;
 
 /// Smallest buffer that is given as a time, in bytes: a packet of Ethernet.

@@ -4,13 +4,12 @@ use crate::parsing::parse::with_qdisc;
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{Setting, Value};
-use sojourn_aqm::qdisc::Env;
 use sojourn_aqm::registry::{QdiscEntry, Registry};
 use sojourn_aqm::tc::kinds::KINDS;
 use sojourn_aqm::tc::table::{Becomes, Kind, Ours, Unit, Word};
 use sojourn_aqm::tc::{Discipline, Form, ImportedLink, Line, Loss, units};
 use sojourn_aqm::units::Rate;
-use sojourn_aqm::{Built, tc};
+use sojourn_aqm::{Built, Env, tc};
 
 /// Parse a qdisc with its words, with or without `tc:` before it; return name, settings, and the
 /// words that are lost.

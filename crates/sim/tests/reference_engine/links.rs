@@ -2,10 +2,9 @@
 //! opportunity.
 
 use crate::{Event, Load, Plain};
-use sojourn_aqm::qdisc::Qdisc;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Rate, Span, Time};
-use sojourn_aqm::{Context, Dropped, Packet};
+use sojourn_aqm::{Context, Dropped, Packet, Qdisc};
 use sojourn_sim::Scenario;
 use sojourn_sim::config::links::LinkConfig;
 use sojourn_sim::config::loss::LossModel;

@@ -4,6 +4,7 @@ use super::*;
 use crate::context::Marks;
 use crate::params::Setting;
 use crate::registry::find;
+use crate::sched::dualpi2::DualPi2;
 use crate::testing::Bench;
 use crate::units::Rate;
 use rand_core::SeedableRng;
@@ -93,8 +94,9 @@ fn the_oldest_packet_is_at_one_of_the_heads() {
 fn an_update_at_a_time_is_made_at_once() {
     for variant in ["rfc", "linux"] {
         let settings = [("variant", Setting::Text(variant)), ("tupdate", Setting::Text("10s"))];
-        let made = find("dualpi2").unwrap().build(&settings, &Env::new(Rate(8_000_000)));
-        let mut q = made.unwrap().qdisc;
+        let mut params = <Dual<DualPi2> as Build>::Params::default();
+        settings.iter().for_each(|(name, value)| params.set(name, *value).unwrap());
+        let mut q = Dual::<DualPi2>::build(&params, &Env::new(Rate(8_000_000))).unwrap();
         let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
         let (mut lost, mut marks) = (Vec::new(), Marks::default());
         let mut context =

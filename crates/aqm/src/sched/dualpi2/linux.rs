@@ -1,12 +1,12 @@
 //! DualPI2 as Linux's sch_dualpi2 computes it, in integers.
 
 use super::{Controller, DualPi2Params, Gains, Updates};
+use crate::build::Env;
 use crate::cast;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::qdisc::Env;
 use crate::sched::dual::{DualParams, Lane, Queues};
 use crate::units::{Span, Threshold};
 use alloc::collections::VecDeque;

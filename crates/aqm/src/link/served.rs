@@ -1,0 +1,52 @@
+//! Interface between a link and its discipline.
+//!
+//! The methods are compiled once per discipline: a packet costs one indirect call, and enqueue and
+//! dequeue can be inlined into it.
+
+use super::transmitter::Transmitter;
+use crate::packet::{Ecn, Packet};
+use crate::qdisc::Qdisc;
+use crate::units::Time;
+use alloc::boxed::Box;
+
+/// A discipline that a link can serve. Implemented for every [`Qdisc`] that is `Clone` and `Send`.
+pub trait Served: Qdisc {
+    /// Returns a copy with the same packets and state, so that a link can be copied while it runs.
+    fn clone_box(&self) -> Box<dyn Served + Send>;
+    /// Calls [`Transmitter::receive`] with this discipline.
+    #[doc(hidden)]
+    fn link_receive(
+        &mut self,
+        transmitter: &mut Transmitter,
+        now: Time,
+        packet: &mut Packet,
+    ) -> (Time, Option<Ecn>);
+    /// Calls [`Transmitter::advance`] with this discipline.
+    #[doc(hidden)]
+    fn link_advance(&mut self, transmitter: &mut Transmitter, now: Time);
+}
+
+impl<Q: Qdisc + Clone + Send> Served for Q {
+    fn clone_box(&self) -> Box<dyn Served + Send> {
+        Box::new(self.clone())
+    }
+
+    fn link_receive(
+        &mut self,
+        transmitter: &mut Transmitter,
+        now: Time,
+        packet: &mut Packet,
+    ) -> (Time, Option<Ecn>) {
+        transmitter.receive(self, now, packet)
+    }
+
+    fn link_advance(&mut self, transmitter: &mut Transmitter, now: Time) {
+        transmitter.advance(self, now);
+    }
+}
+
+impl Clone for Box<dyn Served + Send> {
+    fn clone(&self) -> Self {
+        (**self).clone_box()
+    }
+}
