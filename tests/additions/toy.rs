@@ -12,13 +12,20 @@
 //!
 //! **Cost** 0 bytes of state, one comparison per arrival.
 
-use super::{Algorithm, Aqm, Verdict};
+use super::{Algorithm, Aqm, SingleQueue, Verdict};
+use crate::build::Env;
 use crate::context::Context;
+use crate::entry::QdiscEntry;
 use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::qdisc::Env;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry =
+    QdiscEntry::new::<SingleQueue<Toy>>("toy", "drops every n-th packet that finds a queue")
+        .decides("on arrival: the n-th packet")
+        .source("tests/test_additions.py");
 
 crate::params! {
     /// Parameters of [`Toy`].

@@ -27,15 +27,27 @@
 //! **Cost** 16480 bytes of state: 8 per entry and per account; O(1) per packet, at most four random
 //! numbers.
 
-use super::{Algorithm, Aqm, Verdict, afd::Shadow};
+use super::{Algorithm, Aqm, SingleQueue, Verdict, afd::Shadow};
 use crate::build::Env;
 use crate::context::Context;
+use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
 use crate::units::{Bytes, Size};
 use alloc::format;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<AfQcn>>(
+    "af_qcn",
+    "QCN's feedback plus a part for flows above the mean, as drops or marks",
+)
+.aliases(&["afqcn"])
+.decides(
+    "on arrival: a drop probability that grows with the queue, its change and the flow's share",
+)
+.source("Kabbani et al., HOTI 2010; IEEE 802.1Qau");
 
 crate::params! {
     /// Parameters of [`AfQcn`].

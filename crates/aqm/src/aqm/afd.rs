@@ -25,10 +25,11 @@
 //! **Cost** 16472 bytes of state: 8 per entry and per account; O(1) per packet, at most three
 //! random numbers.
 
-use super::{Algorithm, Aqm, Verdict};
+use super::{Algorithm, Aqm, SingleQueue, Verdict};
 use crate::build::Env;
 use crate::cast;
 use crate::context::Context;
+use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
@@ -37,6 +38,14 @@ use crate::timer::{Period, Timer};
 use crate::units::{Bytes, Size, Time};
 use alloc::vec::Vec;
 use alloc::{format, vec};
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Afd>>(
+    "afd",
+    "fair shares from a single queue, by a sample of past packets",
+)
+.decides("on arrival: a drop probability per flow that limits each to the fair share")
+.source("Pan, Breslau, Prabhakar and Shenker, ACM CCR 33(2), 2003");
 
 crate::params! {
     /// Parameters of [`Afd`].

@@ -19,14 +19,24 @@
 //! **Cost** 168 bytes of state; a random number per arrival, as PI.
 
 use super::pi::{Gains, Pi, PiParams, gains};
-use super::{Algorithm, Aqm, Verdict};
+use super::{Algorithm, Aqm, SingleQueue, Verdict};
 use crate::build::Env;
 use crate::context::Context;
+use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::{Checked, Combined};
 use crate::units::Time;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Api>>(
+    "api",
+    "PI with gains that grow with the distance from q_ref",
+)
+.aliases(&["adaptive_pi"])
+.decides("on arrival: PI's drop probability, integrated faster if the queue is far from q_ref")
+.source("after Huang et al., CECNet 2013");
 
 crate::params! {
     /// Parameters of [`Api`] besides those of PI.

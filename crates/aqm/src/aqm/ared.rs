@@ -30,14 +30,25 @@
 //!
 //! **Cost** 264 bytes of state; that of RED, plus a comparison of times per arrival.
 
-use super::Algorithm;
 use super::red::{Red, RedParams, Tune, Tuned, one_unit};
+use super::{Algorithm, SingleQueue};
 use crate::build::Env;
+use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::params::{Checked, Combined};
 use crate::units::{Rate, Size, Span, Time};
 use alloc::format;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Tuned<Ared>>>(
+    "ared",
+    "adaptive RED: adapts max_p to keep the average queue between the thresholds",
+)
+.aliases(&["adaptive_red"])
+.preset(&[("gentle", "two_max_th")])
+.decides("on arrival: RED's drop probability; max_p changes every half second at most")
+.source("Floyd, Gummadi and Shenker, 2001");
 
 crate::params! {
     /// Parameters of [`Ared`] besides those of RED; `auto` is computed from the link.

@@ -23,15 +23,25 @@
 //!
 //! **Cost** 144 bytes of state, no random numbers, two multiplications per arrival.
 
-use super::{Algorithm, Aqm, Verdict};
+use super::{Algorithm, Aqm, SingleQueue, Verdict};
 use crate::build::Env;
 use crate::context::Context;
+use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
 use crate::units::{Bytes, Time};
 use alloc::format;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Avq>>(
+    "avq",
+    "adaptive virtual queue: drops or marks the packets that a slower link would drop",
+)
+.aliases(&["vq"])
+.decides("on arrival, deterministic: drops if a virtual queue of adaptive capacity is full")
+.source("Kunniyur and Srikant, SIGCOMM 2001");
 
 crate::params! {
     /// Parameters of [`Avq`].

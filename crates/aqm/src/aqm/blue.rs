@@ -21,15 +21,24 @@
 //!
 //! **Cost** 168 bytes of state, one random number per arrival; idle time is caught up in one step.
 
-use super::{Algorithm, Aqm, Verdict};
+use super::{Algorithm, Aqm, SingleQueue, Verdict};
 use crate::build::Env;
 use crate::context::Context;
+use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
 use crate::units::{Size, Span, Time};
 use alloc::format;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Blue>>(
+    "blue",
+    "a drop probability that overflow raises and an idle link lowers",
+)
+.decides("on arrival: a drop probability that does not depend on the queue")
+.source("Feng, Kandlur, Saha and Shin, IEEE/ACM ToN 10(4), 2002");
 
 crate::choice! {
     /// Reference of the time since the last change.
@@ -196,7 +205,6 @@ mod tests {
 
     #[test]
     fn typed_parameters_are_refused_as_text_is() {
-        use crate::aqm::SingleQueue;
         use crate::build::Build;
         use crate::params::{Combined, Params, Setting};
         type Blues = <SingleQueue<Blue> as Build>::Params;

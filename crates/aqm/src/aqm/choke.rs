@@ -27,12 +27,13 @@
 //! of the queue, which RED keeps short.
 
 use super::{
-    Algorithm, Aqm, Verdict,
+    Algorithm, Aqm, SingleQueue, Verdict,
     red::{Red, RedParams},
 };
 use crate::build::Env;
 use crate::cast;
 use crate::context::{Context, DropReason};
+use crate::entry::QdiscEntry;
 use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
@@ -40,6 +41,14 @@ use crate::params::{Checked, Combined};
 use crate::random::Random;
 use crate::units::Time;
 use alloc::collections::VecDeque;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Choke>>(
+    "choke",
+    "RED that drops an arrival and a random queued packet if both are of one flow",
+)
+.decides("on arrival: drops both packets if a random queued one is of the same flow, else as RED")
+.source("Pan, Prabhakar and Psounis, INFOCOM 2000");
 
 crate::params! {
     /// Parameters of [`Choke`] besides those of RED.

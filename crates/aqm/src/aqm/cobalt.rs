@@ -36,15 +36,24 @@ pub(crate) mod linux;
 
 use linux::{Cobalt as FixedCobalt, Settings};
 
-use super::{Algorithm, Aqm, Verdict, codel::control_law, fits};
+use super::{Algorithm, Aqm, SingleQueue, Verdict, codel::control_law, fits};
 use crate::build::Env;
 use crate::cast;
 use crate::context::{Context, DropReason};
+use crate::entry::QdiscEntry;
 use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
 use crate::units::{Bytes, Size, Span, Time};
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Cobalt>>(
+    "cobalt",
+    "CoDel, combined with BLUE against unresponsive flows",
+)
+.decides("on departure: as CoDel, plus a drop probability that overflow raises")
+.source("Hoeiland-Joergensen, Taht and Morton, LANMAN 2018; Palmei et al., LANMAN 2019");
 
 crate::choice! {
     /// Variant of the algorithm.

@@ -39,16 +39,25 @@
 
 mod linux;
 
-use super::{Algorithm, Aqm};
+use super::{Algorithm, Aqm, SingleQueue};
 use crate::build::Env;
 use crate::cast;
 use crate::ce_threshold::{CeThreshold, EcnSelector};
 use crate::context::{Context, DropReason};
+use crate::entry::QdiscEntry;
 use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
 use crate::units::{Bytes, Span, Time};
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<CoDel>>(
+    "codel",
+    "controlled delay: keeps the sojourn time at a target",
+)
+.decides("on departure: drops at an increasing rate while the sojourn time stays above target")
+.source("RFC 8289");
 
 crate::choice! {
     /// Variant: they differ in the count with which a new dropping state starts.

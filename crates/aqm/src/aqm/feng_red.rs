@@ -21,12 +21,22 @@
 //!
 //! **Cost** 248 bytes of state; that of RED, plus a comparison per arrival.
 
-use super::Algorithm;
 use super::red::{Red, RedParams, Tune, Tuned, not_in_linux};
+use super::{Algorithm, SingleQueue};
 use crate::build::Env;
+use crate::entry::QdiscEntry;
 use crate::error::Result;
 use crate::params::{Checked, Combined};
 use crate::units::Time;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Tuned<FengRed>>>(
+    "feng_red",
+    "self-configuring RED: changes max_p when the average queue crosses a threshold",
+)
+.aliases(&["self_configuring_red", "feng_ared"])
+.decides("on arrival: RED's drop probability; max_p changes once per crossing")
+.source("Feng, Kandlur, Saha and Shin, INFOCOM 1999");
 
 crate::params! {
     /// Parameters of [`FengRed`] besides those of RED.

@@ -22,12 +22,13 @@
 //! **Cost** 16640 bytes of state: 16 per account; O(1) per packet, at most one random number.
 
 use super::{
-    Algorithm, Aqm, Verdict,
+    Algorithm, Aqm, SingleQueue, Verdict,
     red::{Red, RedParams, not_in_linux},
 };
 use crate::build::Env;
 use crate::cast;
 use crate::context::Context;
+use crate::entry::QdiscEntry;
 use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
@@ -35,6 +36,14 @@ use crate::params::{Checked, Combined};
 use crate::units::Time;
 use alloc::vec;
 use alloc::vec::Vec;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Fred>>(
+    "fred",
+    "RED with an account per active flow",
+)
+.decides("on arrival: as RED, except that flows with few packets are exempt, with many are dropped")
+.source("Lin and Morris, SIGCOMM 1997");
 
 crate::params! {
     /// Parameters of [`Fred`] besides those of RED.

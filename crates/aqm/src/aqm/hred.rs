@@ -29,16 +29,25 @@
 //!
 //! **Cost** 144 bytes of state; a random number and a few multiplications per arrival.
 
-use super::{Algorithm, Aqm, Verdict};
+use super::{Algorithm, Aqm, SingleQueue, Verdict};
 use crate::build::Env;
 use crate::cast;
 use crate::context::Context;
+use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
 use crate::units::{Bytes, Rate, Size, Span};
 use alloc::format;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Hred>>(
+    "hred",
+    "hybrid RED: maps the queue to a drop probability, and adapts the map outside a band",
+)
+.decides("on arrival: a drop probability that grows with the queue, by an adaptive map")
+.source("Joo, Bahk and Lumetta, Journal of Communications and Networks");
 
 crate::params! {
     /// Parameters of [`Hred`]; `auto` is computed from the others.

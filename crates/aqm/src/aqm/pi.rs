@@ -25,9 +25,10 @@
 //!
 //! **Cost** 160 bytes of state; a random number per arrival; O(1) after any idle time.
 
-use super::{Algorithm, Aqm, Verdict};
+use super::{Algorithm, Aqm, SingleQueue, Verdict};
 use crate::build::Env;
 use crate::context::Context;
+use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
@@ -35,6 +36,15 @@ use crate::params::Checked;
 use crate::timer::{Period, Timer};
 use crate::units::{Bytes, Size, Span, Time};
 use alloc::format;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Pi>>(
+    "pi",
+    "proportional integral controller of the queue length",
+)
+.aliases(&["pic"])
+.decides("on arrival: a drop probability that integrates the deviation of the queue from q_ref")
+.source("Hollot, Misra, Towsley and Gong, INFOCOM 2001");
 
 crate::params! {
     /// Parameters of [`Pi`].

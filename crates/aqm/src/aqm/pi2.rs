@@ -22,15 +22,24 @@
 //! **Cost** 176 bytes of state; two random numbers per Classic packet, one per Scalable packet;
 //! O(1) after any idle time.
 
-use super::{Algorithm, Aqm, Verdict};
+use super::{Algorithm, Aqm, SingleQueue, Verdict};
 use crate::build::Env;
 use crate::context::Context;
+use crate::entry::QdiscEntry;
 use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::{Ecn, Packet};
 use crate::params::Checked;
 use crate::timer::{Period, Timer};
 use crate::units::{Span, Time};
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Pi2>>(
+    "pi2",
+    "linear controller of the queueing delay, its output squared for Classic TCP",
+)
+.decides("on arrival: a drop probability p'^2, or k p' for ECT(1), where p' integrates the delay")
+.source("De Schepper, Bondarenko, Tsang and Briscoe, CoNEXT 2016");
 
 crate::params! {
     /// Parameters of [`Pi2`].

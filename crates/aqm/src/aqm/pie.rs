@@ -39,9 +39,10 @@
 
 mod linux;
 
-use super::{Algorithm, Aqm, Verdict};
+use super::{Algorithm, Aqm, SingleQueue, Verdict};
 use crate::build::Env;
 use crate::context::Context;
+use crate::entry::QdiscEntry;
 use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
@@ -50,6 +51,14 @@ use crate::timer::{Period, Timer};
 use crate::units::{Bytes, Span, Time};
 use alloc::boxed::Box;
 use linux::LinuxPie;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Pie>>(
+    "pie",
+    "proportional integral controller of the queueing delay",
+)
+.decides("on arrival: a drop probability that integrates the deviation of the delay from target")
+.source("RFC 8033");
 
 crate::choice! {
     /// Source of the queueing delay.

@@ -46,10 +46,11 @@ mod tuned;
 
 pub use tuned::{Tune, Tuned};
 
-use super::{Algorithm, Aqm, Verdict};
+use super::{Algorithm, Aqm, SingleQueue, Verdict};
 use crate::build::Env;
 use crate::cast;
 use crate::context::Context;
+use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
@@ -58,6 +59,12 @@ use crate::units::{Bytes, Rate, Size, Time};
 use alloc::boxed::Box;
 use alloc::format;
 use linux::{Level, LinuxRed};
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry =
+    QdiscEntry::new::<SingleQueue<Red>>("red", "random early detection by the average queue")
+        .decides("on arrival: a drop probability that grows with the average queue")
+        .source("Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993; gentle: Floyd, 2000");
 
 crate::choice! {
     /// Drop probability above `max_th`.

@@ -27,13 +27,23 @@
 //!
 //! **Cost** 264 bytes of state; that of RED, since the model is evaluated once.
 
-use super::Algorithm;
 use super::red::{Gentle, Red, RedParams, Tune, Tuned, Wait};
+use super::{Algorithm, SingleQueue};
 use crate::build::Env;
+use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
 use crate::params::Checked;
 use crate::units::{Bytes, Rate, Span};
 use alloc::format;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Tuned<RedOpt>>>(
+    "red_opt",
+    "RED configured by a model of link, round-trip time and number of flows",
+)
+.aliases(&["redopt"])
+.decides("on arrival: RED's drop probability, with the parameters of the model")
+.source("Ziegler, Brandauer and Fdida, IWQoS 2001, as far as reported");
 
 crate::choice! {
     /// Rule for w_q.

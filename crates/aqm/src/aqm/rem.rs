@@ -24,15 +24,22 @@
 //! **Cost** 232 bytes of state; a random number per arrival, a power per period with packets in it;
 //! O(1) after any idle time.
 
-use super::{Algorithm, Aqm, Verdict};
+use super::{Algorithm, Aqm, SingleQueue, Verdict};
 use crate::build::Env;
 use crate::context::Context;
+use crate::entry::QdiscEntry;
 use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
 use crate::timer::{Period, Timer};
 use crate::units::{Bytes, Size, Span, Time};
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry =
+    QdiscEntry::new::<SingleQueue<Rem>>("rem", "random exponential marking by a price of the link")
+        .decides("on arrival: a drop probability by a price, the integral of queue and excess rate")
+        .source("Athuraliya, Low, Li and Yin, IEEE Network 15(3), 2001");
 
 crate::choice! {
     /// Measure of the difference between arrivals and capacity.

@@ -24,16 +24,25 @@
 //! **Cost** 352 bytes of state; that of RED, plus constant work per window. After an idle time only
 //! those windows are processed that change something (about ten thousand at most).
 
-use super::Algorithm;
 use super::ared::{Step, target_band};
 use super::red::{Red, RedParams, Tune, Tuned, not_in_linux};
+use super::{Algorithm, SingleQueue};
 use crate::build::Env;
+use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::params::{Checked, Combined};
 use crate::timer::{Period, Timer};
 use crate::units::{Span, Time};
 use alloc::format;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Tuned<SaRed>>>(
+    "sa_red",
+    "RED tuned from the mean and the deviation of its queue",
+)
+.decides("on arrival: RED's drop probability; max_p and w_q change after every window")
+.source("Chen, Min and Zhang, GLOBECOM 2012, reconstructed");
 
 crate::params! {
     /// Parameters of [`SaRed`] besides those of RED.

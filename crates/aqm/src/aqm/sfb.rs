@@ -41,10 +41,11 @@
 
 mod linux;
 
-use super::{Algorithm, Aqm, Verdict, fits};
+use super::{Algorithm, Aqm, SingleQueue, Verdict, fits};
 use crate::build::Env;
 use crate::cast;
 use crate::context::Context;
+use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
@@ -55,6 +56,12 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use alloc::{format, vec};
 use linux::LinuxSfb;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry =
+    QdiscEntry::new::<SingleQueue<Sfb>>("sfb", "BLUE in hashed bins: limits unresponsive flows")
+        .decides("on arrival: the smallest drop probability of the flow's bins, one per level")
+        .source("Feng, Kandlur, Saha and Shin, INFOCOM 2001; Linux sch_sfb");
 
 crate::choice! {
     /// Variant of the algorithm.

@@ -22,16 +22,25 @@
 //! **Cost** 4176 bytes of state: 4 per zombie, a new one replaces a random old one; at most three
 //! random numbers per arrival.
 
-use super::{Algorithm, Aqm, Verdict};
+use super::{Algorithm, Aqm, SingleQueue, Verdict};
 use crate::build::Env;
 use crate::cast;
 use crate::context::Context;
+use crate::entry::QdiscEntry;
 use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
 use crate::units::Size;
 use alloc::vec::Vec;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Sred>>(
+    "sred",
+    "stabilized RED: estimates the number of active flows from a list of past packets",
+)
+.decides("on arrival: a step function of the queue, times a function of the number of flows")
+.source("Ott, Lakshman and Wong, INFOCOM 1999");
 
 crate::choice! {
     /// Effect of a hit on the drop probability.

@@ -1,6 +1,6 @@
 //! Registry with disciplines of other crates.
 
-use super::{FindExternal, Kind, QdiscEntry, REGISTRY, find_in};
+use super::{QdiscEntry, REGISTRY, find_in};
 use crate::error::{Error, Result};
 use alloc::format;
 use alloc::vec::Vec;
@@ -77,15 +77,9 @@ impl Registry {
     }
 }
 
-impl QdiscEntry {
-    /// Type of the discipline; `None` for an [`External`](super::External).
-    fn type_id(&self) -> Option<TypeId> {
-        match self.kind {
-            Kind::Typed { type_id, .. } => Some(type_id()),
-            Kind::External(_) => None,
-        }
-    }
-}
+/// Looks up a discipline that no entry of a registry has; `None` if the name is not of its kind.
+/// See [`Registry::with_external`](Registry::with_external).
+pub type FindExternal = fn(&str) -> Option<Result<&'static QdiscEntry>>;
 
 #[cfg(test)]
 mod tests {

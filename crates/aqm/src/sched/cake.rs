@@ -68,6 +68,7 @@ pub use words::{Bandwidth, RTTS, Rtt};
 use crate::build::{Build, Env};
 use crate::cast;
 use crate::context::{Context, DropReason};
+use crate::entry::QdiscEntry;
 use crate::error::Result;
 use crate::fifo::Pool;
 use crate::packet::{Packet, TcpFlags};
@@ -81,6 +82,15 @@ use flows::{Flows, State};
 use memory::Memory;
 use shaper::{ByteTime, Shaper};
 use tin::Tin;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<Cake>(
+    "cake",
+    "shaper, tins by DSCP, and fair queues for hosts and flows with COBALT in each",
+)
+.aliases(&["sch_cake"])
+.decides("on departure: the next packet and COBALT's drops; on arrival: superfluous ACKs")
+.source("Hoeiland-Joergensen, Taht and Morton, LANMAN 2018; Linux sch_cake");
 
 /// Highest rate of a shaper, 10^18 bit/s.
 const FASTEST: Rate = Rate(1_000_000_000_000_000_000);

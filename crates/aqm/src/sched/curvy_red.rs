@@ -28,10 +28,22 @@
 use super::dual::{CoupledAqm, DualParams, Lane, Queues};
 use crate::build::Env;
 use crate::context::Context;
+use crate::entry::QdiscEntry;
 use crate::error::Result;
 use crate::packet::Packet;
 use crate::params::Checked;
+use crate::sched::dual::Dual;
 use crate::units::Span;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<Dual<CurvyRed>>(
+    "curvy_red",
+    "two coupled queues for L4S and Classic packets under RED with a squared probability",
+)
+.aliases(&["dualq_curvy_red"])
+.preset(&[("scheduler", "ts_fifo")])
+.decides("on departure: the queue, and a drop or mark by the average delay in C, or a step in L")
+.source("RFC 9332, appendix B");
 
 crate::params! {
     /// Parameters of [`CurvyRed`].

@@ -20,6 +20,7 @@
 use crate::aqm::{exceeds, fits};
 use crate::build::{Build, Env};
 use crate::context::{Context, DropReason};
+use crate::entry::QdiscEntry;
 use crate::error::Result;
 use crate::fifo::SingleFifo;
 use crate::packet::Packet;
@@ -28,6 +29,13 @@ use crate::qdisc::{Backlog, Qdisc};
 use crate::units::Size;
 use alloc::boxed::Box;
 use core::any::Any;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry =
+    QdiscEntry::new::<DropTail>("droptail", "a FIFO queue that drops packets only when it is full")
+        .aliases(&["fifo", "taildrop", "tail_drop", "drop_tail", "pfifo", "bfifo"])
+        .decides("on arrival, when the buffer is full: the packet to drop")
+        .source("folklore; random drop: Hashem, MIT LCS/TR-465, 1989");
 
 crate::choice! {
     /// Packet to drop when the buffer is full.

@@ -22,15 +22,36 @@
 //! **Cost** 90416 bytes of state: 88 per queue. O(1) per packet if `quantum` is at least the
 //! largest packet, otherwise a few passes over the busy queues.
 
+use crate::aqm::NoAqm;
+use crate::aqm::codel::CoDel;
 use crate::build::Env;
 use crate::cast;
+use crate::entry::QdiscEntry;
 use crate::error::Result;
 use crate::params::Checked;
+use crate::sched::fair::Fair;
 use crate::sched::ring::Ring;
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::units::{Bytes, Time};
 use alloc::vec;
 use alloc::vec::Vec;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<Fair<Drr, NoAqm>>(
+    "drr",
+    "deficit round robin over a queue per flow or class",
+)
+.decides("on departure: the next queue; on overflow: drops from the flow with the most bytes")
+.source("Shreedhar and Varghese, SIGCOMM 1995");
+
+/// Entry of `drr_codel` in the registry.
+pub(crate) const DRR_CODEL: QdiscEntry = QdiscEntry::new::<Fair<Drr, CoDel>>(
+    "drr_codel",
+    "deficit round robin with CoDel in every queue",
+)
+.preset(&[("ecn", "true")])
+.decides("on departure: the next queue, and CoDel's drops in it")
+.source("Shreedhar and Varghese, SIGCOMM 1995; RFC 8289");
 
 crate::params! {
     /// Parameters of [`Drr`].

@@ -49,11 +49,21 @@ pub mod linux;
 use super::dual::{CoupledAqm, Dual, DualParams, Lane, Queues};
 use crate::build::Env;
 use crate::context::Context;
+use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
 use crate::packet::Packet;
 use crate::params::Checked;
 use crate::units::{Bytes, Span, Threshold, Time};
 use linux::LinuxPi2;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<Dual<DualPi2>>(
+    "dualpi2",
+    "two coupled queues for L4S and Classic packets under one PI controller",
+)
+.aliases(&["dualq", "dualq_coupled"])
+.decides("on departure: the queue, and a drop or mark with p'^2 in C, k p' or a delay ramp in L")
+.source("RFC 9332");
 
 crate::choice! {
     /// Implementation that is followed.

@@ -20,17 +20,29 @@
 //! **Cost** 1144 bytes of state for eight queues; O(log n) per packet of a strict queue, O(1) per
 //! packet of another if its quantum is at least the largest packet.
 
+use crate::aqm::NoAqm;
 use crate::build::Env;
 use crate::cast;
+use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
 use crate::params::{Checked, nth};
 use crate::sched::drr::Drr;
+use crate::sched::fair::Fair;
 use crate::sched::prio::Priority;
 use crate::sched::priority_map::PriorityMap;
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::units::{Bytes, Time};
 use alloc::format;
 use alloc::vec::Vec;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<Fair<Ets, NoAqm>>(
+    "ets",
+    "strict priority for the first classes, deficit round robin for the others",
+)
+.preset(&[("flows", "8"), ("by", "class")])
+.decides("on departure: the next class")
+.source("IEEE 802.1Qaz-2011; Linux sch_ets");
 
 crate::params! {
     /// Parameters of [`Ets`].

@@ -38,6 +38,7 @@
 
 use crate::build::{Build, Env};
 use crate::context::{Context, DropReason};
+use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
 use crate::packet::Packet;
 use crate::params::{Checked, Combined, Nothing, nth};
@@ -48,6 +49,14 @@ use crate::sched::wfq::Wfq;
 use crate::units::{Bytes, Size, Span, Time};
 use alloc::format;
 use alloc::vec::Vec;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<Ewfq>(
+    "ewfq",
+    "WFQ over one shared buffer, with drops that limit large classes to their share",
+)
+.decides("on departure: the next class; on arrival: a drop probability by its recent bytes")
+.source("Lu, Voelker and Snoeren, INFOCOM 2012");
 
 crate::params! {
     /// Parameters of [`Ewfq`].

@@ -1,7 +1,7 @@
 //! Common part of the fair schedulers: one queue per flow, hash or class, an AQM algorithm in each,
-//! buffers per queue or one shared buffer, and an [`Scheduler`] that selects the next queue.
+//! buffers per queue or one shared buffer, and a [`Scheduler`] that selects the next queue.
 //!
-//! `Fair<Wfq, CoDel>` is WFQ with CoDel in every queue: a combination is one line in the registry.
+//! `Fair<Wfq, CoDel>` is WFQ with CoDel in every queue: a combination is an entry, without code.
 //!
 //! **Source** that of the order; longest-queue drop: B. Suter, T. Lakshman, D. Stiliadis, A.
 //! Choudhury, INFOCOM 1998; dynamic thresholds: A. Choudhury, E. Hahne, IEEE/ACM ToN 6(2), 1998.

@@ -21,10 +21,14 @@
 //! **Cost** the state of the AQM algorithm and 64 bytes per flow; O(log n) where the buffer
 //! overflows, or a queue becomes longer than it was since it was last the longest.
 
+use crate::aqm::codel::CoDel;
+use crate::aqm::pie::Pie;
+use crate::aqm::red::Red;
 use crate::aqm::{Algorithm, Aqm, Verdict, exceeds, fits};
 use crate::build::{Build, Env};
 use crate::cast;
 use crate::context::{Context, DropReason};
+use crate::entry::QdiscEntry;
 use crate::error::Result;
 use crate::fifo::{Fifo, Pool, QueueView};
 use crate::packet::Packet;
@@ -37,6 +41,35 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::any::Any;
+
+/// Entry of `fq_red` in the registry.
+pub(crate) const FQ_RED: QdiscEntry = QdiscEntry::new::<Fq<Red>>(
+    "fq_red",
+    "DRR over hashed flows, new flows first, with RED in each",
+)
+.preset(&[("ecn", "false")])
+.decides("on departure: the next flow; on arrival: RED by the average of the flow")
+.source("RFC 8290; Floyd and Jacobson, 1993");
+
+/// Entry of `fq_codel` in the registry.
+pub(crate) const FQ_CODEL: QdiscEntry = QdiscEntry::new::<Fq<CoDel>>(
+    "fq_codel",
+    "DRR over hashed flows, CoDel in each (RFC 8290): more delay than `variant = \"linux\"`",
+)
+.aliases(&["fqcodel"])
+.preset(&[("ecn", "true")])
+.decides("on departure: the next flow, and CoDel's drops in it")
+.source("RFC 8290");
+
+/// Entry of `fq_pie` in the registry.
+pub(crate) const FQ_PIE: QdiscEntry = QdiscEntry::new::<Fq<Pie>>(
+    "fq_pie",
+    "DRR over hashed flows, new flows first, with PIE in each",
+)
+.aliases(&["fqpie"])
+.preset(&[("ecn", "true")])
+.decides("on departure: the next flow; on arrival: PIE's drop probability in the flow")
+.source("RFC 8033 in the flows of RFC 8290");
 
 crate::params! {
     /// Parameters of every FQ discipline, besides those of its AQM algorithm.

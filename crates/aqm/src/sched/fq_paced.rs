@@ -42,6 +42,7 @@ use crate::aqm::fits;
 use crate::build::{Build, Env};
 use crate::cast;
 use crate::context::{Context, DropReason};
+use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
 use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
@@ -54,6 +55,15 @@ use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<FqPaced>(
+    "fq",
+    "a queue per flow that sends packets at their own times, with a highest rate per flow",
+)
+.aliases(&["sch_fq"])
+.decides("on departure: the next flow, and when it may send")
+.source("Linux sch_fq");
 
 crate::params! {
     /// Parameters of [`FqPaced`].

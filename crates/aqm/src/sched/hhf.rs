@@ -27,6 +27,7 @@
 use crate::build::{Build, Env};
 use crate::cast;
 use crate::context::{Context, DropReason};
+use crate::entry::QdiscEntry;
 use crate::error::Result;
 use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
@@ -37,6 +38,12 @@ use crate::units::{Bytes, Size, Span, Time};
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry =
+    QdiscEntry::new::<Hhf>("hhf", "a filter that delays large flows in favour of all others")
+        .decides("on arrival: the bucket of the packet; on departure: the next bucket")
+        .source("Linux sch_hhf; Estan and Varghese, ACM TOCS 21(3), 2003");
 
 /// Number of arrays, and of counters in each.
 const ARRAYS: usize = 4;

@@ -35,6 +35,7 @@ use crate::aqm::fits;
 use crate::build::{Build, Env};
 use crate::cast;
 use crate::context::{Context, DropReason};
+use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
 use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
@@ -44,6 +45,14 @@ use crate::sched::bucket::{Bucket, FASTEST};
 use crate::units::{Bytes, Rate, Size, Time};
 use alloc::format;
 use alloc::vec::Vec;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<Htb>(
+    "htb",
+    "a tree of classes with guaranteed and highest rates, which borrow what others leave",
+)
+.decides("on departure: the next class, and when it may send")
+.source("Devera, 2002; Linux sch_htb");
 
 /// Largest depth of a tree, as in Linux.
 const DEPTH: u32 = 8;

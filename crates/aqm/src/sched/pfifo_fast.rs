@@ -20,6 +20,7 @@
 use crate::aqm::fits;
 use crate::build::{Build, Env};
 use crate::context::{Context, DropReason};
+use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
 use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
@@ -28,6 +29,12 @@ use crate::qdisc::{Backlog, Qdisc};
 use crate::units::Size;
 use alloc::format;
 use alloc::vec::Vec;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry =
+    QdiscEntry::new::<PfifoFast>("pfifo_fast", "three FIFO queues by DSCP, served in strict order")
+        .decides("on departure: the next band")
+        .source("Linux sch_generic");
 
 /// Band of each value of the last three bits of a DSCP, with Linux's `priomap`.
 const BANDS: [u8; 8] = [1, 1, 2, 2, 0, 0, 1, 1];

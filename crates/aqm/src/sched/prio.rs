@@ -23,14 +23,27 @@
 //! **Cost** 544 bytes of state for three queues; O(log n) per packet; an overflow with `full =
 //! "lowest"` examines every queue.
 
+use crate::aqm::NoAqm;
 use crate::build::Env;
+use crate::entry::QdiscEntry;
 use crate::error::Result;
 use crate::params::Checked;
+use crate::sched::fair::Fair;
 use crate::sched::priority_map::{PRIOMAP, PriorityMap};
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::sched::tree::{OUT, Tree};
 use crate::units::Time;
 use alloc::vec::Vec;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<Fair<Priority, NoAqm>>(
+    "prio",
+    "strict priority: serves the first band with packets; the band follows from the DSCP",
+)
+.aliases(&["priority", "strict"])
+.preset(&[("flows", "3"), ("by", "class")])
+.decides("on departure: the next band")
+.source("Linux sch_prio");
 
 crate::params! {
     /// Parameters of [`Priority`].

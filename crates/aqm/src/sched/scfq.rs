@@ -16,8 +16,17 @@
 //!
 //! **Cost** 123176 bytes of state: 120 per queue; O(log n) per packet.
 
+use crate::aqm::NoAqm;
+use crate::entry::QdiscEntry;
 use crate::sched::clocked::{Clock, Clocked};
+use crate::sched::fair::Fair;
 use crate::sched::tags::Least;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry =
+    QdiscEntry::new::<Fair<Scfq, NoAqm>>("scfq", "self-clocked fair queueing")
+        .decides("on departure: the smallest finish tag, with the packet in transmission as clock")
+        .source("Golestani, INFOCOM 1994");
 
 /// The SCFQ scheduler.
 pub type Scfq = Clocked<Finish>;

@@ -27,6 +27,7 @@
 use crate::build::{Build, Env};
 use crate::cast;
 use crate::context::{Context, DropReason};
+use crate::entry::QdiscEntry;
 use crate::error::Result;
 use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
@@ -38,6 +39,12 @@ use crate::units::{Bytes, Size, Span, Time};
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry =
+    QdiscEntry::new::<Sfq>("sfq", "stochastic fairness queueing: round robin over hashed queues")
+        .decides("on departure: the next queue; on overflow: drops from the longest queue")
+        .source("McKenney, INFOCOM 1990");
 
 crate::choice! {
     /// Rule for the queue that drops on overflow, if several are equally long.

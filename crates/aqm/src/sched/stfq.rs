@@ -18,8 +18,18 @@
 //!
 //! **Cost** 123176 bytes of state: 120 per queue; O(log n) per packet.
 
+use crate::aqm::NoAqm;
+use crate::entry::QdiscEntry;
 use crate::sched::clocked::{Clock, Clocked};
+use crate::sched::fair::Fair;
 use crate::sched::tags::Least;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry =
+    QdiscEntry::new::<Fair<Stfq, NoAqm>>("stfq", "start-time fair queueing")
+        .aliases(&["start_time_fq"])
+        .decides("on departure: the smallest start tag")
+        .source("Goyal, Vin, Cheng, SIGCOMM 1996");
 
 /// The STFQ scheduler.
 pub type Stfq = Clocked<Start>;

@@ -22,6 +22,7 @@
 use crate::aqm::fits;
 use crate::build::{Build, Env};
 use crate::context::{Context, DropReason};
+use crate::entry::QdiscEntry;
 use crate::error::Result;
 use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
@@ -29,6 +30,15 @@ use crate::params::Checked;
 use crate::qdisc::{Backlog, Qdisc};
 use crate::sched::bucket::{Bucket, FASTEST};
 use crate::units::{Bytes, Rate, Size, Time};
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<Tbf>(
+    "tbf",
+    "a token bucket filter: a FIFO queue with a rate and a burst of its own",
+)
+.aliases(&["token_bucket"])
+.decides("on departure: whether there are tokens")
+.source("Linux sch_tbf");
 
 crate::params! {
     /// Parameters of [`Tbf`].

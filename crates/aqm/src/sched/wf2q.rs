@@ -22,14 +22,25 @@
 //!
 //! **Cost** 2400 bytes of state for 16 queues; O(log n) per packet.
 
+use crate::aqm::NoAqm;
 use crate::build::Env;
+use crate::entry::QdiscEntry;
 use crate::error::Result;
 use crate::params::{Checked, Nothing};
+use crate::sched::fair::Fair;
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::sched::tree::{OUT, Tree, key};
 use crate::units::Time;
 use alloc::vec;
 use alloc::vec::Vec;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry =
+    QdiscEntry::new::<Fair<Wf2q, NoAqm>>("wf2q", "worst-case fair weighted fair queueing (WF2Q+)")
+        .aliases(&["wf2q+", "wf2q_plus"])
+        .preset(&[("flows", "16")])
+        .decides("on departure: the smallest finish tag of the packets that have started")
+        .source("Bennett and Zhang, IEEE/ACM ToN 5(5), 1997");
 
 /// The WF2Q+ scheduler.
 #[derive(Clone, Debug)]

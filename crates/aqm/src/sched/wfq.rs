@@ -21,13 +21,44 @@
 //!
 //! **Cost** 139608 bytes of state: 136 per queue; O(log n) per packet.
 
+use crate::aqm::NoAqm;
+use crate::aqm::codel::CoDel;
+use crate::aqm::red::Red;
 use crate::build::Env;
+use crate::entry::QdiscEntry;
 use crate::error::Result;
 use crate::params::{Checked, Nothing};
+use crate::sched::fair::Fair;
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::sched::tags::{Least, Tags};
 use crate::sched::tree::{OUT, Tree, key};
 use crate::units::Time;
+
+/// Entry in the registry.
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<Fair<Wfq, NoAqm>>(
+    "wfq",
+    "weighted fair queueing: sends packets in the order of a fluid server",
+)
+.aliases(&["pgps"])
+.decides("on departure: the smallest finish tag; on overflow: drops from the longest queue")
+.source("Demers, Keshav, Shenker, SIGCOMM 1989; Parekh and Gallager, IEEE/ACM ToN 1(3), 1993");
+
+/// Entry of `wfq_codel` in the registry.
+pub(crate) const WFQ_CODEL: QdiscEntry = QdiscEntry::new::<Fair<Wfq, CoDel>>(
+    "wfq_codel",
+    "weighted fair queueing with CoDel in every queue",
+)
+.preset(&[("ecn", "true")])
+.decides("on departure: the smallest finish tag, and CoDel's drops in that queue")
+.source("Parekh and Gallager, IEEE/ACM ToN 1(3), 1993; RFC 8289");
+
+/// Entry of `wfq_red` in the registry.
+pub(crate) const WFQ_RED: QdiscEntry =
+    QdiscEntry::new::<Fair<Wfq, Red>>("wfq_red", "weighted fair queueing with RED in every queue")
+        .decides(
+            "on departure: the smallest finish tag; on arrival: RED by the average of the queue",
+        )
+        .source("Parekh and Gallager, IEEE/ACM ToN 1(3), 1993; Floyd and Jacobson, 1993");
 
 /// The WFQ scheduler.
 #[derive(Clone, Debug)]
