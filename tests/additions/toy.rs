@@ -29,7 +29,7 @@ pub(crate) const ENTRY: QdiscEntry =
 
 crate::params! {
     /// Parameters of [`Toy`].
-    pub struct ToyParams: aqm {
+    pub struct ToyParams {
         /// Number of arrivals per drop.
         every: u64 = 100, [2 => 1_000_000], "n", [];
     }

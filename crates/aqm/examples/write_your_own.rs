@@ -74,8 +74,8 @@ pub fn registry() -> Result<Registry> {
 /// If a parameter is out of range.
 pub fn main() -> Result<()> {
     let spec = LinkSpec::new(Rate(10_000_000), Span::ms(5));
-    let mut typed = Every::builder().limit(Size::Packets(100));
-    typed.params.aqm.period = 8;
+    let typed =
+        Every::builder().queue(|q| q.limit(Size::Packets(100))).aqm(|every| every.period(8));
     let settings = [("limit", Setting::Text("100p")), ("n", Setting::Integer(8))];
     let named = registry()?.find("every")?.build(&settings, &Env::new(spec.rate))?;
 

@@ -1,7 +1,7 @@
 //! Construction of a discipline: environment, parameters, and a builder.
 
 use crate::error::Result;
-use crate::params::{Checked, Params, Setting};
+use crate::params::{Checked, Combined, Params, Setting};
 use crate::qdisc::Qdisc;
 use crate::units::{Rate, Size, Time};
 use alloc::boxed::Box;
@@ -56,10 +56,42 @@ pub trait Build: Qdisc + Sized {
 /// Builder of the discipline `Q`, whose parameters are `P`. Ranges are checked in
 /// [`Builder::build`].
 ///
-/// [`Build::builder`] and [`Algorithm::builder`](crate::aqm::Algorithm::builder) return one with
-/// the defaults of the type; those of a name in the registry can differ. Parameters without a
-/// setter are fields of [`Builder::params`]: those of an algorithm of another crate, and those of
-/// RED in an algorithm that extends RED, which can have the same names.
+/// Each step changes the parameters of one part with the setters of their type, of which the page
+/// of that type has a list:
+///
+/// ```
+/// use sojourn_aqm::aqm::{ared::Ared, codel::CoDel};
+/// use sojourn_aqm::aqm::red::Tuned;
+/// use sojourn_aqm::sched::{cake::Cake, drr::Drr, fair::Fair, fq::Fq};
+/// use sojourn_aqm::{Algorithm, Build, Bytes, Rate, Size, Span};
+///
+/// let rate = Rate(10_000_000);
+/// let codel = CoDel::builder()
+///     .queue(|queue| queue.limit(Size::Bytes(300_000)))
+///     .aqm(|codel| codel.target(Span::ms(15)))
+///     .build(rate)?;
+/// let fq_codel = Fq::<CoDel>::builder()
+///     .queue(|fq| fq.flows(64))
+///     .aqm(|codel| codel.target(Span::ms(15)))
+///     .build(rate)?;
+/// let drr_codel = Fair::<Drr, CoDel>::builder()
+///     .fair(|fair| fair.flows(64))
+///     .scheduler(|drr| drr.quantum(Bytes(1500)))
+///     .build(rate)?;
+/// let cake = Cake::builder().params(|cake| cake.rtt(Span::ms(50))).build(rate)?;
+/// let ared = Tuned::<Ared>::builder()
+///     .tuner(|ared| ared.target(0.4))
+///     .red(|red| red.min_th(Size::Packets(5)))
+///     .build(rate)?;
+///
+/// let error = CoDel::builder().queue(|queue| queue.limit(Size::Packets(0))).build(rate);
+/// assert_eq!(error.unwrap_err().path(), "limit");
+/// # Ok::<(), sojourn_aqm::Error>(())
+/// ```
+///
+/// [`Build::builder`] and [`Algorithm::builder`](crate::aqm::Algorithm::builder) return a builder
+/// with the defaults of the type. An entry of the registry can have other defaults
+/// ([`QdiscEntry::preset`](crate::QdiscEntry::preset)).
 #[derive(Clone, Debug)]
 pub struct Builder<Q, P> {
     /// Parameters.
@@ -68,14 +100,32 @@ pub struct Builder<Q, P> {
 }
 
 impl<Q, P> Builder<Q, P> {
-    pub(crate) fn of(params: P) -> Self {
-        Builder { params, discipline: PhantomData }
+    /// Changes the parameters.
+    #[must_use]
+    pub fn params(self, change: impl FnOnce(P) -> P) -> Self {
+        Builder { params: change(self.params), ..self }
+    }
+}
+
+impl<Q, F, A> Builder<Q, Combined<F, A>> {
+    /// Changes the parameters of the discipline, without those of its AQM algorithm.
+    #[must_use]
+    pub fn queue(mut self, change: impl FnOnce(F) -> F) -> Self {
+        self.params.frame = change(self.params.frame);
+        self
+    }
+
+    /// Changes the parameters of the AQM algorithm, which may be in every queue.
+    #[must_use]
+    pub fn aqm(mut self, change: impl FnOnce(A) -> A) -> Self {
+        self.params.aqm = change(self.params.aqm);
+        self
     }
 }
 
 impl<Q: Build> Builder<Q, Q::Params> {
     pub(crate) fn new() -> Self {
-        Builder::of(Q::Params::default())
+        Builder { params: Q::Params::default(), discipline: PhantomData }
     }
 
     /// Sets the parameter `name` (or one of its aliases), as in the text form.

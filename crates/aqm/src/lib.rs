@@ -10,7 +10,10 @@
 //! use sojourn_aqm::{Algorithm, Link, LinkSpec, Packet, Rate, Size, Span, Time};
 //!
 //! let spec = LinkSpec::new(Rate(10_000_000), Span::ms(25));
-//! let codel = CoDel::builder().target(Span::ms(15)).limit(Size::Bytes(300_000)).build(spec.rate)?;
+//! let codel = CoDel::builder()
+//!     .queue(|queue| queue.limit(Size::Bytes(300_000)))
+//!     .aqm(|codel| codel.target(Span::ms(15)))
+//!     .build(spec.rate)?;
 //! let mut link = Link::new(spec, codel, rand_pcg::Pcg64Mcg::seed_from_u64(1))?;
 //!
 //! link.push(Time::ZERO, Packet { len: 1250, body: 7, ..Packet::default() });
@@ -65,7 +68,6 @@ extern crate std;
 
 pub mod aqm;
 mod build;
-pub mod builder;
 pub mod cast;
 pub mod ce_threshold;
 pub mod context;
@@ -90,7 +92,6 @@ pub mod units;
 
 pub use aqm::Algorithm;
 pub use build::{Build, Builder, Env};
-pub(crate) use builder::setters;
 pub use context::{Context, DropReason, Dropped, Marks};
 pub use entry::{Built, External, QdiscEntry};
 pub use error::{Error, ErrorKind, Result};

@@ -1,4 +1,4 @@
-//! Parameters as data: one list gives the struct, its defaults, its ranges, its setter and the
+//! Parameters as data: one list gives the struct, its defaults, its ranges, its setters and the
 //! table that `sojourn list` prints.
 //!
 //! ```
@@ -17,6 +17,7 @@
 //! p.set("target", Setting::Text("20ms")).unwrap();
 //! p.set("mark", Setting::Flag(true)).unwrap();
 //! assert_eq!((p.target, p.ecn), (Span::ms(20), true));
+//! assert_eq!(p, Example::default().target(Span::ms(20)).ecn(true));
 //! assert!(p.set("targte", Setting::Text("1s")).unwrap_err().to_string().contains("target"));
 //! ```
 
@@ -195,18 +196,6 @@ pub fn range_text<T: Value>(range: &Option<(T, T)>) -> String {
 macro_rules! params {
     (@range) => { None };
     (@range $lo:expr => $hi:expr) => { Some(($lo, $hi)) };
-    // In this crate: with setters of the builder, by position, and a test of them.
-    ($(#[$outer:meta])* $vis:vis struct $Name:ident: $position:ident $fields:tt) => {
-        $crate::params! { $(#[$outer])* $vis struct $Name $fields }
-        $crate::setters! { define $position $Name $fields }
-
-        #[cfg(test)]
-        #[test]
-        #[expect(non_snake_case, reason = "the test has the name of the struct")]
-        fn $Name() {
-            $crate::setters! { check $position $Name $fields }
-        }
-    };
     (
         $(#[$outer:meta])*
         $vis:vis struct $Name:ident {
@@ -222,6 +211,19 @@ macro_rules! params {
         #[derive(Clone, Debug, PartialEq)]
         $vis struct $Name {
             $( #[doc = $about] $(#[doc = $more])* pub $field: $Type, )*
+        }
+
+        impl $Name {
+            $(
+                #[doc = concat!("Sets `", stringify!($field), "`:", $about)]
+                $(#[doc = $more])*
+                #[inline]
+                #[must_use]
+                $vis fn $field(mut self, $field: $Type) -> Self {
+                    self.$field = $field;
+                    self
+                }
+            )*
         }
 
         impl Default for $Name {
@@ -247,7 +249,7 @@ macro_rules! params {
                             Ok(())
                         }
                     )*
-                    _ => Err($crate::params::unknown(&self.table(), name)),
+                    _ => Err($crate::params::unknown(&$crate::params::Params::table(self), name)),
                 }
             }
 
@@ -266,7 +268,7 @@ macro_rules! params {
                             Ok(())
                         }
                     )*
-                    _ => Err($crate::params::unknown(&self.table(), name)),
+                    _ => Err($crate::params::unknown(&$crate::params::Params::table(self), name)),
                 }
             }
 

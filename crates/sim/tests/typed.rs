@@ -409,11 +409,13 @@ fn typed_disciplines_and_tcps_are_those_of_text() {
     let mut json = text();
     json["links"]["up"]["qdisc"] = "codel(target=15ms, limit=300kB)".into();
     json["flows"][0]["tcp"] = "cubic(ecn=true)".into();
-    let codel = CoDel::builder().target(Span::ms(15)).limit(sojourn_aqm::Size::Bytes(300_000));
+    let codel = CoDel::builder()
+        .queue(|q| q.limit(sojourn_aqm::Size::Bytes(300_000)))
+        .aqm(|c| c.target(Span::ms(15)));
     let cubic: TcpParams = tcp::parse("cubic", [("ecn", Setting::Flag(true))]).unwrap();
     same(&json, typed(link().discipline(&codel), flow().tcp(&cubic))).unwrap();
     json["links"]["up"]["qdisc"] = "fq_codel(flows=0, ecn=false)".into();
-    let fq = Fq::<CoDel>::builder().flows(0);
+    let fq = Fq::<CoDel>::builder().queue(|q| q.flows(0));
     let error = same(&json, typed(link().discipline(&fq), flow().tcp(&cubic))).unwrap_err();
     assert_eq!(error.path(), "links.up.qdisc.flows");
     json["links"]["up"]["qdisc"] = "red".into();
@@ -421,7 +423,7 @@ fn typed_disciplines_and_tcps_are_those_of_text() {
 
     // A type is found in the registry of the scenario.
     type Mine = Fq<sojourn_aqm::aqm::blue::Blue>;
-    let mine = || typed(link().discipline(&Mine::builder().flows(2)), flow());
+    let mine = || typed(link().discipline(&Mine::builder().queue(|q| q.flows(2))), flow());
     let error = mine().build().unwrap_err();
     assert_eq!(error.path(), "links.up.qdisc");
     assert!(error.text().ends_with("is not in the registry of the scenario"), "{error}");

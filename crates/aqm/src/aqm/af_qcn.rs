@@ -51,7 +51,7 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<AfQcn>>(
 
 crate::params! {
     /// Parameters of [`AfQcn`].
-    pub struct AfQcnParams: single {
+    pub struct AfQcnParams {
         /// Reference of the queue. Its unit, packets or bytes, is that in which the queue is
         /// measured.
         q_eq: Size = Size::Bytes(33_000),

@@ -49,7 +49,7 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Afd>>(
 
 crate::params! {
     /// Parameters of [`Afd`].
-    pub struct AfdParams: single {
+    pub struct AfdParams {
         /// Entries of the shadow buffer.
         b: u64 = 1000, [1 => 1_000_000], "b", ["shadow"];
         /// One in s arrivals is sampled; auto makes the shadow buffer span 1.5 s of the link.

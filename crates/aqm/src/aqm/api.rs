@@ -40,7 +40,7 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Api>>(
 
 crate::params! {
     /// Parameters of [`Api`] besides those of PI.
-    pub struct ApiParams: tuner {
+    pub struct ApiParams {
         /// Factor on both gains when the queue is empty or at least twice q_ref; auto is half the
         /// gain margin of the design.
         m_max: Option<f64> = None, [Some(1.0) => Some(1000.0)], "m", [];

@@ -52,7 +52,7 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Tuned<Ared>>>
 
 crate::params! {
     /// Parameters of [`Ared`] besides those of RED; `auto` is computed from the link.
-    pub struct AredParams: tuner {
+    pub struct AredParams {
         /// Average queue below which no packet is dropped; auto is half of target_delay times the
         /// link rate, at least 5 packets.
         min_th: Option<Size> = None,

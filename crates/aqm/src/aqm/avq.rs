@@ -45,7 +45,7 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Avq>>(
 
 crate::params! {
     /// Parameters of [`Avq`].
-    pub struct AvqParams: aqm {
+    pub struct AvqParams {
         /// Target utilisation.
         gamma: f64 = 0.98, [0.05 => 1.0], "gamma", [];
         /// Speed at which the virtual capacity adapts.

@@ -52,7 +52,7 @@ crate::choice! {
 
 crate::params! {
     /// Parameters of [`Blue`].
-    pub struct BlueParams: aqm {
+    pub struct BlueParams {
         /// Increase of the drop probability by an overflow.
         d1: f64 = 0.0025, [0.0 => 1.0], "d1", ["increment"];
         /// Decrease of the drop probability by an idle link; about a tenth of d1.

@@ -52,7 +52,7 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Choke>>(
 
 crate::params! {
     /// Parameters of [`Choke`] besides those of RED.
-    pub struct ChokeParams: tuner {
+    pub struct ChokeParams {
         /// Number of queued packets with which an arrival is compared.
         candidates: u64 = 1, [1 => 16], "m", [];
     }

@@ -67,7 +67,7 @@ crate::choice! {
 
 crate::params! {
     /// Parameters of [`Cobalt`].
-    pub struct CobaltParams: aqm {
+    pub struct CobaltParams {
         /// Target queueing delay: acceptable minimum over an interval.
         target: Span = Span::ms(5), [Span::us(1) => Span::s(10)], "TARGET", [];
         /// Time in which a good queue drains at least once; about the largest round-trip time.

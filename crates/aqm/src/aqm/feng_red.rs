@@ -40,7 +40,7 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Tuned<FengRed
 
 crate::params! {
     /// Parameters of [`FengRed`] besides those of RED.
-    pub struct FengParams: tuner {
+    pub struct FengParams {
         /// Divisor of max_p when the average falls below min_th.
         alpha: f64 = 3.0, [1.0 => 100.0], "alpha", [];
         /// Factor of max_p when the average rises above max_th.

@@ -47,7 +47,7 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Fred>>(
 
 crate::params! {
     /// Parameters of [`Fred`] besides those of RED.
-    pub struct FredParams: tuner {
+    pub struct FredParams {
         /// Number of packets that every flow may queue; 4 for large buffers.
         minq: u64 = 2, [1 => 1_000_000], "minq", ["min_q"];
         /// Number of accounts; flow i has account i modulo this number.

@@ -51,7 +51,7 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Hred>>(
 
 crate::params! {
     /// Parameters of [`Hred`]; `auto` is computed from the others.
-    pub struct HredParams: aqm {
+    pub struct HredParams {
         /// Queue below which p_min decreases, in the unit of limit; auto is a quarter of limit, or
         /// half of the room above max_th.
         min_th: Option<Size> = None,

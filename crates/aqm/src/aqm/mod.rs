@@ -174,7 +174,7 @@ impl Algorithm for NoAqm {
 
 crate::params! {
     /// Parameters of every single-queue discipline.
-    pub struct SingleParams: queue {
+    pub struct SingleParams {
         /// Buffer size, in bytes or packets. The packet in transmission is not counted.
         limit: Size = Size::Packets(1000),
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "B", ["buffer"];

@@ -48,7 +48,7 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Pi>>(
 
 crate::params! {
     /// Parameters of [`Pi`].
-    pub struct PiParams: single {
+    pub struct PiParams {
         /// Gain of the current sample, per packet; auto is computed from flows and rtt or, without
         /// these, the paper's value (0.00001822: 60 flows, 246 ms, 3750 packets per second).
         a: Option<f64> = None, [Some(1e-15) => Some(1.0)], "a", [];

@@ -43,7 +43,7 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Pi2>>(
 
 crate::params! {
     /// Parameters of [`Pi2`].
-    pub struct Pi2Params: aqm {
+    pub struct Pi2Params {
         /// Target queueing delay.
         target: Span = Span::ms(20), [Span::us(1) => Span::s(10)], "target", [];
         /// Time between updates of p'.

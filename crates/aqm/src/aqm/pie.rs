@@ -82,7 +82,7 @@ crate::choice! {
 
 crate::params! {
     /// Parameters of [`Pie`].
-    pub struct PieParams: aqm {
+    pub struct PieParams {
         /// Target queueing delay.
         target: Span = Span::ms(15), [Span::us(1) => Span::s(10)], "QDELAY_REF", ["qdelay_ref"];
         /// Time between updates of the drop probability.

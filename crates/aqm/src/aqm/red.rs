@@ -114,7 +114,7 @@ crate::choice! {
 
 crate::params! {
     /// Parameters of [`Red`].
-    pub struct RedParams: aqm {
+    pub struct RedParams {
         /// Average queue below which no packet is dropped. Its unit, packets or bytes, is also that
         /// of the average.
         min_th: Size = Size::Packets(5),

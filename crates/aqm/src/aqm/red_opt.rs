@@ -57,7 +57,7 @@ crate::choice! {
 
 crate::params! {
     /// Parameters of [`RedOpt`]: the traffic, and the variant of RED.
-    pub struct RedOptParams: single {
+    pub struct RedOptParams {
         /// Mean round-trip time without this queue.
         rtt: Span = Span::ms(150), [Span::us(1) => Span::s(100)], "Rp", [];
         /// Number of TCP flows that always have data to send.

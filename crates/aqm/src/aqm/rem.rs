@@ -53,7 +53,7 @@ crate::choice! {
 
 crate::params! {
     /// Parameters of [`Rem`].
-    pub struct RemParams: aqm {
+    pub struct RemParams {
         /// Step of the price, per packet.
         gamma: f64 = 0.001, [0.0 => 1.0], "gamma", [];
         /// Base of the drop probability, 1 - phi^-price.

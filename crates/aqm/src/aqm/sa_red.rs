@@ -46,7 +46,7 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Tuned<SaRed>>
 
 crate::params! {
     /// Parameters of [`SaRed`] besides those of RED.
-    pub struct SaRedParams: tuner {
+    pub struct SaRedParams {
         /// Length of a window, a multiple of sample.
         interval: Span = Span::ms(500), [Span::ms(1) => Span::s(100)], "Ts", ["ts"];
         /// Time between two samples of the queue.

@@ -75,7 +75,7 @@ crate::choice! {
 
 crate::params! {
     /// Parameters of [`Sfb`].
-    pub struct SfbParams: aqm {
+    pub struct SfbParams {
         /// Number of levels, each with its own hash.
         levels: u64 = 8, [1 => 16], "L", [];
         /// Bins per level.

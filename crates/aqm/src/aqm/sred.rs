@@ -54,7 +54,7 @@ crate::choice! {
 
 crate::params! {
     /// Parameters of [`Sred`].
-    pub struct SredParams: aqm {
+    pub struct SredParams {
         /// Number of zombies, the past packets that are remembered.
         m: u64 = 1000, [1 => 1_048_576], "M", ["zombies"];
         /// Probability that a zombie is replaced after a miss.

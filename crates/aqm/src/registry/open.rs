@@ -103,7 +103,7 @@ mod tests {
             assert!(added.clone().with(entry(name)).unwrap_err().text().starts_with(text));
         }
         assert!(added.clone().with(entry("my_2nd_aqm")).is_ok());
-        let alias = QdiscEntry { aliases: &["codel"], ..entry("other") };
+        let alias = entry("other").aliases(&["codel"]);
         assert!(added.with(alias).is_err());
     }
 

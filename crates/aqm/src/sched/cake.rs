@@ -97,7 +97,7 @@ const FASTEST: Rate = Rate(1_000_000_000_000_000_000);
 
 crate::params! {
     /// Parameters of [`Cake`].
-    pub struct CakeParams: whole {
+    pub struct CakeParams {
         /// Rate of the shaper; auto or unlimited for none.
         bandwidth: Bandwidth = Bandwidth(None),
             [Bandwidth(Some(Rate(512))) => Bandwidth(Some(FASTEST))], "", [];

@@ -47,7 +47,7 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<Dual<CurvyRed>>(
 
 crate::params! {
     /// Parameters of [`CurvyRed`].
-    pub struct CurvyRedParams: aqm {
+    pub struct CurvyRedParams {
         /// Delay in C below which nothing is signalled by the average.
         min_th: Span = Span::ZERO, [Span::ZERO => Span::s(10)], "minTh", [];
         /// Range of the average delay over which s grows from 0 to 1.

@@ -51,7 +51,7 @@ crate::choice! {
 
 crate::params! {
     /// Parameters of [`DropTail`].
-    pub struct DropTailParams: whole {
+    pub struct DropTailParams {
         /// Buffer size, in bytes or packets. The packet in transmission is not counted.
         limit: Size = Size::Packets(1000),
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "B", ["buffer"];

@@ -55,7 +55,7 @@ pub(crate) const DRR_CODEL: QdiscEntry = QdiscEntry::new::<Fair<Drr, CoDel>>(
 
 crate::params! {
     /// Parameters of [`Drr`].
-    pub struct DrrParams: order {
+    pub struct DrrParams {
         /// Bytes that a queue of weight 1 may send per round.
         quantum: Bytes = Bytes(1500), [Bytes(64) => Bytes(1_000_000_000)], "Q", [];
     }

@@ -23,7 +23,7 @@ crate::choice! {
 
 crate::params! {
     /// Parameters of every DualQ discipline, besides those of its AQM algorithm.
-    pub struct DualParams: queue {
+    pub struct DualParams {
         /// Size of the buffer that both queues share, in packets or bytes. In bytes, space for one
         /// packet of size `link_mtu` stays free. RFC 9332 suggests 250ms at the highest link rate.
         limit: Size = Size::Packets(10_000),

@@ -77,7 +77,7 @@ crate::choice! {
 
 crate::params! {
     /// Parameters of [`DualPi2`].
-    pub struct DualPi2Params: aqm {
+    pub struct DualPi2Params {
         /// Implementation that is followed.
         variant: Variant = Variant::Rfc, [], "", [];
         /// Target delay of the PI controller; auto: 15ms, or typical_rtt if one of the round-trip

@@ -46,7 +46,7 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<Fair<Ets, NoAqm>>(
 
 crate::params! {
     /// Parameters of [`Ets`].
-    pub struct EtsParams: order {
+    pub struct EtsParams {
         /// Number of queues with strict priority.
         strict: u64 = 0, [0 => 1_048_576], "", [];
         /// Bytes per round of the further queues in order; the last one applies to all that follow.

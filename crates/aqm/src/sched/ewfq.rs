@@ -60,7 +60,7 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<Ewfq>(
 
 crate::params! {
     /// Parameters of [`Ewfq`].
-    pub struct EwfqParams: whole {
+    pub struct EwfqParams {
         /// Size of the buffer that all classes share.
         limit: Size = Size::Bytes(30_000),
             [Size::Bytes(100) => Size::Bytes(1_000_000_000_000)], "B", ["buffer"];

@@ -14,7 +14,7 @@
 //! packet, or a queue becomes longer than it was since it was last the longest.
 
 use crate::aqm::{Algorithm, Aqm, Verdict, exceeds, fits};
-use crate::build::{Build, Env};
+use crate::build::{Build, Builder, Env};
 use crate::cast;
 use crate::context::{Context, DropReason};
 use crate::error::{Error, Result};
@@ -67,7 +67,7 @@ crate::choice! {
 
 crate::params! {
     /// Parameters of every fair scheduler, besides those of its order and its AQM algorithm.
-    pub struct FairParams: fair {
+    pub struct FairParams {
         /// Size of the buffer that all queues share, in bytes or packets.
         limit: Size = Size::Packets(1000),
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "B", ["buffer"];
@@ -89,6 +89,22 @@ crate::params! {
         drop: End = End::Head, [], "", [];
         /// True if ECN-capable packets are marked instead of dropped.
         ecn: bool = false, [], "", [];
+    }
+}
+
+impl<Q, O, A> Builder<Q, Combined<Combined<FairParams, O>, A>> {
+    /// Changes the parameters of every fair scheduler.
+    #[must_use]
+    pub fn fair(mut self, change: impl FnOnce(FairParams) -> FairParams) -> Self {
+        self.params.frame.frame = change(self.params.frame.frame);
+        self
+    }
+
+    /// Changes the parameters of the scheduler.
+    #[must_use]
+    pub fn scheduler(mut self, change: impl FnOnce(O) -> O) -> Self {
+        self.params.frame.aqm = change(self.params.frame.aqm);
+        self
     }
 }
 

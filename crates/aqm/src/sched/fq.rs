@@ -73,7 +73,7 @@ pub(crate) const FQ_PIE: QdiscEntry = QdiscEntry::new::<Fq<Pie>>(
 
 crate::params! {
     /// Parameters of every FQ discipline, besides those of its AQM algorithm.
-    pub struct FqParams: queue {
+    pub struct FqParams {
         /// Size of the buffer that all flows share, in bytes or packets.
         limit: Size = Size::Packets(10_240),
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "", ["buffer", "memory_limit"];

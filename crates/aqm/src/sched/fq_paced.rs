@@ -67,7 +67,7 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<FqPaced>(
 
 crate::params! {
     /// Parameters of [`FqPaced`].
-    pub struct FqPacedParams: whole {
+    pub struct FqPacedParams {
         /// Size of the buffer, in packets or bytes.
         limit: Size = Size::Packets(10_000),
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "", ["buffer"];

@@ -55,7 +55,7 @@ const OTHERS: usize = 1;
 
 crate::params! {
     /// Parameters of [`Hhf`].
-    pub struct HhfParams: whole {
+    pub struct HhfParams {
         /// Size of the buffer, in packets or bytes.
         limit: Size = Size::Packets(1000),
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "", ["buffer"];

@@ -59,7 +59,7 @@ const DEPTH: u32 = 8;
 
 crate::params! {
     /// Parameters of [`Htb`].
-    pub struct HtbParams: whole {
+    pub struct HtbParams {
         /// Rate that each class may always send; none for a class with the rate of the link and
         /// two below it with half of that.
         rates: Vec<Rate> = Vec::new(), [[Rate(8)].into() => [FASTEST].into()], "", ["rate"];

@@ -46,7 +46,7 @@ pub(super) fn band(class: u16) -> usize {
 
 crate::params! {
     /// Parameters of [`PfifoFast`].
-    pub struct PfifoFastParams: whole {
+    pub struct PfifoFastParams {
         /// Buffer size of each band, from the first to the third; the last one applies to the rest.
         limits: Vec<Size> = [Size::Packets(1000)].into(),
             [[Size::Packets(1)].into() => [Size::Packets(1_000_000_000_000)].into()], "", [];

@@ -58,7 +58,7 @@ crate::choice! {
 
 crate::params! {
     /// Parameters of [`Sfq`].
-    pub struct SfqParams: whole {
+    pub struct SfqParams {
         /// Buffer size of all queues together, packets.
         limit: Size = Size::Packets(127),
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "", ["buffer"];

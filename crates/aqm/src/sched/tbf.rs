@@ -42,7 +42,7 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<Tbf>(
 
 crate::params! {
     /// Parameters of [`Tbf`].
-    pub struct TbfParams: whole {
+    pub struct TbfParams {
         /// Rate at which the bucket fills; auto: that of the link.
         rate: Option<Rate> = None, [Some(Rate(8)) => Some(FASTEST)], "r", [];
         /// Size of the bucket, and the largest packet that is sent.

@@ -8,7 +8,7 @@
 //! use sojourn_sim::traffic::source::{Cbr, Source};
 //! use sojourn_sim::{Scenario, run};
 //!
-//! let codel = CoDel::builder().target(Span::ms(15));
+//! let codel = CoDel::builder().aqm(|codel| codel.target(Span::ms(15)));
 //! let voice = Source::Cbr(Cbr { rate: Rate(96_000), ..Cbr::default() });
 //! let scenario = Scenario::builder(Span::s(10))
 //!     .warmup(Span::s(2))
@@ -38,12 +38,11 @@ use crate::parsing::distribution::Distribution;
 use crate::parsing::parse;
 use crate::traffic::source::Source;
 use serde_json::{Map, Value as Json, json};
-use sojourn_aqm::Build;
-use sojourn_aqm::builder::Builder;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{ParamRow, Params, Value};
 use sojourn_aqm::registry::Registry;
 use sojourn_aqm::units::{Bytes, Rate, Span};
+use sojourn_aqm::{Build, Builder};
 use std::any::type_name;
 
 /// Keys of a table of a scenario that are set.

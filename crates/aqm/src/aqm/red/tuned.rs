@@ -1,10 +1,12 @@
 //! RED with an algorithm that adapts its parameters.
 
-use super::Red;
-use crate::aqm::{Aqm, Verdict};
+use super::{Red, RedParams};
+use crate::aqm::{Aqm, SingleParams, Verdict};
+use crate::build::Builder;
 use crate::context::Context;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
+use crate::params::Combined;
 use crate::units::Time;
 
 /// An algorithm that adapts the parameters of a [`Red`], with one method for each point in time at
@@ -28,6 +30,20 @@ pub trait Tune: Clone + Send + 'static {
 pub struct Tuned<T> {
     pub(in crate::aqm) red: Red,
     pub(in crate::aqm) tuner: T,
+}
+
+impl<Q, T> Builder<Q, Combined<SingleParams, Combined<T, RedParams>>> {
+    /// Changes the parameters of the algorithm that adapts RED.
+    #[must_use]
+    pub fn tuner(self, change: impl FnOnce(T) -> T) -> Self {
+        self.aqm(|Combined { frame, aqm }| Combined { frame: change(frame), aqm })
+    }
+
+    /// Changes the parameters of RED.
+    #[must_use]
+    pub fn red(self, change: impl FnOnce(RedParams) -> RedParams) -> Self {
+        self.aqm(|Combined { frame, aqm }| Combined { frame, aqm: change(aqm) })
+    }
 }
 
 impl<T: Tune> Aqm for Tuned<T> {

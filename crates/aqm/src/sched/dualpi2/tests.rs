@@ -429,10 +429,12 @@ fn round_trip_times_set_target_and_gains() {
         let (gains, _) = Gains::of(&params(settings).1).unwrap();
         assert_eq!((gains.target, gains.period), (target, period), "{settings:?}");
     }
-    // A discipline of the type DualPi2 has setters for both sets of parameters.
+    // The builder reaches both sets of parameters.
     use crate::build::Build;
     use crate::qdisc::Qdisc;
-    let made =
-        Dual::<DualPi2>::builder().coupling_factor(4.0).link_mtu(Bytes(1500)).build(Rate(8_000));
+    let made = Dual::<DualPi2>::builder()
+        .queue(|q| q.link_mtu(Bytes(1500)))
+        .aqm(|p| p.coupling_factor(4.0))
+        .build(Rate(8_000));
     assert_eq!(made.unwrap().backlog().packets, 0);
 }
