@@ -2,13 +2,8 @@
 //! registry. `crates/sim/tests/open_registry.rs` simulates it.
 
 use rand_core::SeedableRng;
-use sojourn_aqm::aqm::{Aqm, SingleQueue, Verdict};
-use sojourn_aqm::fifo::QueueView;
-use sojourn_aqm::params::Checked;
-use sojourn_aqm::registry::{QdiscEntry, Registry};
-use sojourn_aqm::{
-    Algorithm, Context, Env, Link, LinkSpec, Packet, Rate, Result, Setting, Size, Span, Time,
-};
+use sojourn_aqm::Result;
+use sojourn_aqm::prelude::*;
 
 sojourn_aqm::params! {
     /// Parameters of [`Every`].

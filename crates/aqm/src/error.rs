@@ -22,7 +22,8 @@ pub struct Error {
 /// use sojourn_aqm::aqm::codel::CoDel;
 /// use sojourn_aqm::{Algorithm, ErrorKind, Rate, Size};
 ///
-/// let error = CoDel::builder().queue(|q| q.limit(Size::Packets(0))).build(Rate(10_000_000)).unwrap_err();
+/// let codel = CoDel::builder().queue(|queue| queue.limit(Size::Packets(0)));
+/// let error = codel.build(Rate(10_000_000)).unwrap_err();
 /// match error.kind() {
 ///     ErrorKind::OutOfRange => assert_eq!(error.path(), "limit"),
 ///     _ => unreachable!(),

@@ -33,11 +33,13 @@
 //!
 //! # Modules
 //!
-//! [`units`] has the quantities; [`Packet`] is the descriptor that queues hold. An AQM
-//! algorithm ([`aqm::Aqm`]) manages one FIFO queue ([`fifo`]). A discipline ([`Qdisc`]) is
-//! the interface to a link, and [`registry::REGISTRY`] lists all of them. [`Link`] adds rate and
-//! delay, counts packets in a [`LinkStats`], and optionally writes a packet log ([`packet_log`]).
-//! [`tc`] reads and writes disciplines as `tc` of Linux does.
+//! A [`Link`] serves a discipline ([`Qdisc`]): it adds rate and delay, counts packets in a
+//! [`LinkStats`], and optionally writes a packet log ([`LogEntry`]). An AQM algorithm
+//! ([`aqm::Aqm`]) manages one FIFO queue ([`QueueView`]); [`sched`] has the disciplines with many
+//! queues. [`registry::REGISTRY`] lists all of them, [`params`](mod@params) describes their
+//! parameters, and [`tc`] reads and writes them as `tc` of Linux does. [`units`] has the
+//! quantities; [`Packet`] is the descriptor that queues hold. [`prelude`] has the names that most
+//! programs need.
 #![warn(missing_debug_implementations)]
 #![no_std]
 #![forbid(unsafe_code)]
@@ -68,22 +70,26 @@ extern crate std;
 
 pub mod aqm;
 mod build;
+#[doc(hidden)]
 pub mod cast;
-pub mod ce_threshold;
-pub mod context;
+mod ce_threshold;
+mod context;
 mod entry;
 pub mod error;
-pub mod fifo;
-pub mod link;
+mod fifo;
+mod link;
+#[doc(hidden)]
 pub mod missing;
-pub mod packet;
-pub mod packet_log;
+mod packet;
+mod packet_log;
 pub mod params;
+pub mod prelude;
 mod qdisc;
+#[doc(hidden)]
 pub mod random;
 pub mod registry;
 pub mod sched;
-pub mod stats;
+mod stats;
 pub mod tc;
 #[cfg(test)]
 mod testing;
@@ -92,14 +98,17 @@ pub mod units;
 
 pub use aqm::Algorithm;
 pub use build::{Build, Builder, Env};
+pub use ce_threshold::EcnSelector;
 pub use context::{Context, DropReason, Dropped, Marks};
 pub use entry::{Built, External, QdiscEntry};
 pub use error::{Error, ErrorKind, Result};
-pub use link::{Link, LinkSpec, Opportunities, TokenBucket};
+pub use fifo::{QueueView, SingleFifo};
+pub use link::{LEN_MAX, Link, LinkSpec, Opportunities, Served, TokenBucket};
 pub use packet::{Ecn, Packet, TcpFlags};
+pub use packet_log::{LogEntry, PacketLog};
 pub use params::Setting;
 pub use qdisc::{Backlog, Qdisc};
-pub use random::Random;
+pub use random::{CloneRandom, Random};
 pub use registry::build;
-pub use stats::LinkStats;
+pub use stats::{Histogram, Level, LinkStats, RUN_MAX};
 pub use units::{Bytes, Rate, Size, Span, Threshold, Time};

@@ -137,19 +137,21 @@ impl<P> core::ops::Deref for Checked<'_, P> {
 }
 
 /// True if `name` is the name or an alias of `row`; a dash equals an underscore.
+#[doc(hidden)]
 pub fn answers(row: &ParamRow, name: &str) -> bool {
     let name = name.replace('-', "_");
     row.name == name || row.aliases.contains(&name.as_str())
 }
 
 /// The error for a parameter `name` that is not in `table`.
+#[doc(hidden)]
 pub fn unknown(table: &[ParamRow], name: &str) -> Error {
     let names: Vec<&str> = table.iter().map(|r| r.name).collect();
     Error::unknown("parameter", name, names.iter().copied()).at(name)
 }
 
 /// The `i`-th of a list whose last entry stands for all further ones.
-pub fn nth<T: Copy>(list: &[T], i: usize) -> Option<T> {
+pub(crate) fn nth<T: Copy>(list: &[T], i: usize) -> Option<T> {
     list.get(i).or(list.last()).copied()
 }
 
@@ -157,6 +159,7 @@ pub fn nth<T: Copy>(list: &[T], i: usize) -> Option<T> {
 ///
 /// # Errors
 /// A setting that cannot be read, or a value out of range.
+#[doc(hidden)]
 pub fn read_checked<T: Value>(setting: Setting<'_>, range: Option<(T, T)>) -> Result<T> {
     let value = T::read_for(setting, range.as_ref().map(|(lo, hi)| (lo, hi)))?;
     checked(value, range)

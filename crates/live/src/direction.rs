@@ -7,8 +7,7 @@ use crate::pool::BufferPool;
 use crate::pump::{Framing, Pump, PumpThread, Start, Transport};
 use crate::timed_link::{LinkCallback, TimedLink};
 use sojourn_aqm::cast;
-use sojourn_aqm::stats::Histogram;
-use sojourn_aqm::{DropReason, Ecn, Link, Packet, Span, Time};
+use sojourn_aqm::{DropReason, Ecn, Histogram, Link, Packet, Span, Time};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 

@@ -215,13 +215,13 @@ impl<A> SingleQueue<A> {
 
 /// True if `packet` fits into a queue of `packets` packets and `bytes` bytes under `limit`.
 #[inline]
-pub fn fits(limit: Size, packets: u32, bytes: u64, packet: &Packet) -> bool {
+pub(crate) fn fits(limit: Size, packets: u32, bytes: u64, packet: &Packet) -> bool {
     limit.holds(packets + 1, bytes + u64::from(packet.len))
 }
 
 /// True if `packet` is longer than a whole buffer of size `limit`, which is at least one packet.
 #[inline]
-pub fn exceeds(limit: Size, packet: &Packet) -> bool {
+pub(crate) fn exceeds(limit: Size, packet: &Packet) -> bool {
     matches!(limit, Size::Bytes(bytes) if u64::from(packet.len) > bytes)
 }
 

@@ -6,7 +6,7 @@ use crate::units::Bytes;
 use alloc::collections::VecDeque;
 
 /// A FIFO queue with memory of its own, which grows to the largest backlog. A packet costs half of
-/// what it costs in a [`Fifo`](super::Fifo).
+/// what it costs in a `Fifo`.
 #[derive(Clone, Debug, Default)]
 pub struct SingleFifo {
     ring: VecDeque<Packet>,

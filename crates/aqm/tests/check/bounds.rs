@@ -6,10 +6,9 @@ use crate::ledger::Ledger;
 use crate::{bytes, ops, packet};
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
-use sojourn_aqm::link::LEN_MAX;
 use sojourn_aqm::params::ParamRow;
 use sojourn_aqm::registry::{QdiscEntry, REGISTRY};
-use sojourn_aqm::{Ecn, Env, Link, LinkSpec, Rate, Result, Setting, Size, Span, Time};
+use sojourn_aqm::{Ecn, Env, LEN_MAX, Link, LinkSpec, Rate, Result, Setting, Size, Span, Time};
 
 /// Values of `row` around its bounds, and the index of the first one that must be refused.
 fn around(row: &ParamRow) -> (Vec<String>, usize) {

@@ -5,12 +5,9 @@ use crate::cases::{self, Case, all};
 use crate::{each, packet};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use sojourn_aqm::link::Served;
-use sojourn_aqm::packet_log::LogEntry;
-use sojourn_aqm::stats::RUN_MAX;
 use sojourn_aqm::{
-    Backlog, Context, DropReason, Ecn, Link, LinkSpec, LinkStats, Packet, Qdisc, Rate, Setting,
-    Span, Time,
+    Backlog, Context, DropReason, Ecn, Link, LinkSpec, LinkStats, LogEntry, Packet, Qdisc, RUN_MAX,
+    Rate, Served, Setting, Span, Time,
 };
 use std::collections::BTreeMap;
 

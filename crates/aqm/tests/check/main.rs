@@ -134,7 +134,7 @@ fn floods_of_every_kind_of_packet_are_handled() {
         for i in 0..600u32 {
             let len = match i % 7 {
                 0 => 1,
-                1 => sojourn_aqm::link::LEN_MAX - 1,
+                1 => sojourn_aqm::LEN_MAX - 1,
                 2 => 65_535,
                 _ => 1 + rng.next_u32() % 2000,
             };

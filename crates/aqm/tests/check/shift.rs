@@ -92,7 +92,7 @@ fn shifting_arrivals_at_a_link_changes_only_the_times() {
                 link.push(*at + Span(offset), *packet);
             }
             link.advance(arrivals[arrivals.len() - 1].0 + Span::s(30) + Span(offset));
-            let row = |r: &sojourn_aqm::packet_log::LogEntry| {
+            let row = |r: &sojourn_aqm::LogEntry| {
                 (r.packet.arrived.0 - offset, r.left.0 - offset, r.packet.body, r.packet.ecn, r.why)
             };
             link.packet_log().iter().map(row).collect::<Vec<_>>()

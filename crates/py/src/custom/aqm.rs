@@ -5,8 +5,7 @@ use super::failure;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use sojourn_aqm::aqm::{Aqm, Verdict};
-use sojourn_aqm::fifo::QueueView;
-use sojourn_aqm::{Context, DropReason, Packet, Time};
+use sojourn_aqm::{Context, DropReason, Packet, QueueView, Time};
 
 /// Methods of an object, with its state.
 pub trait Methods: Clone + Send + 'static {

@@ -9,8 +9,7 @@ use super::recorded::{Drawn, Recording};
 use super::records::{PacketRecord, QueueRecord};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use sojourn_aqm::fifo::QueueView;
-use sojourn_aqm::{Context, Packet, Time};
+use sojourn_aqm::{Context, Packet, QueueView, Time};
 use std::sync::Arc;
 
 /// Compiled class as `sojourn.custom.native.compile_class` returns it.

@@ -10,8 +10,7 @@ use super::views::{PacketView, QueueStateView};
 use super::{intern, module};
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
-use sojourn_aqm::fifo::QueueView;
-use sojourn_aqm::{Context, Packet, Time};
+use sojourn_aqm::{Context, Packet, QueueView, Time};
 use std::sync::Arc;
 
 /// Object as `sojourn.custom.border.make` returns it.

@@ -3,8 +3,7 @@
 use super::borrowed::Slot;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use sojourn_aqm::fifo::QueueView;
-use sojourn_aqm::{Packet, Time};
+use sojourn_aqm::{Packet, QueueView, Time};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 /// Packet as a discipline sees it. All times are in nanoseconds.

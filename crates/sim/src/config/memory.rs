@@ -6,9 +6,8 @@ use crate::endpoint::cc::ControlParams;
 use crate::traffic::source::Source;
 use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
-use sojourn_aqm::packet_log::LogEntry;
-use sojourn_aqm::stats::Histogram;
 use sojourn_aqm::units::{Bytes, Rate, Span};
+use sojourn_aqm::{Histogram, LogEntry};
 use std::mem::size_of;
 
 /// Bytes of a flow before its first packet, with its part of the report.

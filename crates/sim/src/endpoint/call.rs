@@ -11,8 +11,8 @@
 
 use crate::endpoint::gcc::RateEstimator;
 use crate::traffic::call::Call;
+use sojourn_aqm::Histogram;
 use sojourn_aqm::cast;
-use sojourn_aqm::stats::Histogram;
 use sojourn_aqm::units::{Span, Time};
 use std::collections::VecDeque;
 

@@ -6,9 +6,9 @@ use crate::traffic::pacing::PacketSchedule;
 use crate::traffic::packet_trace::TrafficCursor;
 use crate::traffic::source::Source;
 use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::Histogram;
 use sojourn_aqm::cast;
 use sojourn_aqm::random::Random;
-use sojourn_aqm::stats::Histogram;
 use sojourn_aqm::units::{Span, Time};
 use std::collections::VecDeque;
 

@@ -4,12 +4,10 @@
 //! [`TokenBucket`] in two ways: recorded delays of its timer can be repeated, and an empty
 //! discipline is not asked for a packet.
 
-use sojourn_aqm::context::{Context, Dropped, Marks};
-use sojourn_aqm::packet_log::{LogEntry, PacketLog};
 use sojourn_aqm::random::CloneRandom;
 use sojourn_aqm::sched::{dual::Dual, dualpi2::DualPi2};
 use sojourn_aqm::units::{Bytes, Rate, Span, Time};
-use sojourn_aqm::{Packet, Qdisc, TokenBucket};
+use sojourn_aqm::{Context, Dropped, LogEntry, Marks, Packet, PacketLog, Qdisc, TokenBucket};
 use std::any::Any;
 use std::fmt;
 

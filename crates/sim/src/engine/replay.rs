@@ -8,12 +8,10 @@ use crate::parsing::parse;
 use serde_json::Value as Json;
 use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
-use sojourn_aqm::link::Served;
-use sojourn_aqm::packet_log::LogEntry;
 use sojourn_aqm::random::{CloneRandom, Random};
 use sojourn_aqm::registry::Registry;
 use sojourn_aqm::units::{Bytes, Rate, Span, Time};
-use sojourn_aqm::{DropReason, Ecn, Env, Link, LinkSpec, Packet, TcpFlags};
+use sojourn_aqm::{DropReason, Ecn, Env, Link, LinkSpec, LogEntry, Packet, Served, TcpFlags};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

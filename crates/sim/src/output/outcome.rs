@@ -4,11 +4,9 @@ use crate::config::scenario::{Scenario, write_object};
 use crate::endpoint::call::CallEndpoints;
 use crate::traffic::video::VideoStats;
 use serde_json::{Map, Value as Json, json};
-use sojourn_aqm::Link;
 use sojourn_aqm::cast;
-use sojourn_aqm::context::DropReason;
-use sojourn_aqm::stats::Histogram;
 use sojourn_aqm::units::{Span, Time};
+use sojourn_aqm::{DropReason, Histogram, Link};
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter, Write as _};
 use std::ops::Deref;
@@ -191,7 +189,7 @@ pub fn packet_log_columns(
 ) {
     let rows = link.packet_log();
     let secs = |ns: u64| ns as f64 / 1e9;
-    let fate = |r: &sojourn_aqm::packet_log::LogEntry| r.why.map_or(0, |w| w as u8);
+    let fate = |r: &sojourn_aqm::LogEntry| r.why.map_or(0, |w| w as u8);
     let mut put =
         |what: &str, column: Column| columns.push((format!("packet_log/{name}/{what}"), column));
     put("arrived_s", Column::F64(rows.iter().map(|r| secs(r.packet.arrived.0)).collect()));
@@ -200,7 +198,7 @@ pub fn packet_log_columns(
     put("size_bytes", Column::U32(rows.iter().map(|r| r.packet.len).collect()));
     put("class", Column::U32(rows.iter().map(|r| r.packet.class.into()).collect()));
     put("fate", Column::U8(rows.iter().map(fate).collect()));
-    let marked = |r: &sojourn_aqm::packet_log::LogEntry| r.packet.ecn == sojourn_aqm::Ecn::Ce;
+    let marked = |r: &sojourn_aqm::LogEntry| r.packet.ecn == sojourn_aqm::Ecn::Ce;
     put("marked", Column::Bool(rows.iter().map(marked).collect()));
 }
 

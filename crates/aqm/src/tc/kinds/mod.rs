@@ -1,6 +1,6 @@
 //! Qdiscs of Linux: the table of each, by family.
 //!
-//! To add a qdisc, write its [`Kind`](super::table::Kind) in the file of its family and name it in
+//! To add a qdisc, write its [`Kind`] in the file of its family and name it in
 //! [`KINDS`].
 
 pub mod absent;

@@ -3,7 +3,7 @@
 use super::Simulation;
 use crate::engine::flow::{Endpoints, Flow};
 use crate::engine::gauges::GaugeSums;
-use sojourn_aqm::context::DropReason;
+use sojourn_aqm::DropReason;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::units::{Rate, Span, Time};
 
