@@ -237,6 +237,13 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     Flag; default false, in the profile linux true.
     """
 
+    fin: bool | None = None
+    """If true, the sender acknowledges the answer to its SYN, and a connection of limited data ends
+    with a FIN, which the sender repeats like data, and an ack of the receiver's FIN: packets of
+    header size, as in Linux. The last data carries the FIN if it has to wait. Without it, these
+    packets do not exist. No effect without rack. Flag; default false, in the profile linux true.
+    """
+
     reduce_cwnd: bool | None = None
     """If true, a loss reduces the window itself, as in Linux, and a timeout during fast recovery
     does not reduce the threshold again; if false, a loss reduces the data in flight (RFC 5681

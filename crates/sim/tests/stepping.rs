@@ -211,7 +211,7 @@ fn changeable() -> Vec<(&'static str, Json)> {
         ("red", json!({"max_p": 0.4, "min_th": "7p", "ecn": true})),
         ("codel", json!({"target": "20ms", "interval": "200ms"})),
         ("pie", json!({"target": "60ms", "burst": "10ms", "alpha": 0.3})),
-        ("pi", json!({"q_ref": "10p"})),
+        ("pi", json!({"q_ref": "1p", "a": 0.01, "b": 0.009})),
         ("fq_codel", json!({"target": "30ms", "quantum": "300B", "limit": "50p"})),
         ("fq_pie", json!({"target": "30ms"})),
         ("fq_red", json!({"min_th": "1p", "max_th": "3p", "max_p": 0.5})),

@@ -157,6 +157,11 @@ params! {
         /// false, each timeout doubles it, and the loss of one SYN reduces the window (RFC 5681
         /// 3.1). No effect without rack.
         linux_syn: bool = false, [], "", [];
+        /// If true, the sender acknowledges the answer to its SYN, and a connection of limited data
+        /// ends with a FIN, which the sender repeats like data, and an ack of the receiver's FIN:
+        /// packets of header size, as in Linux. The last data carries the FIN if it has to wait.
+        /// Without it, these packets do not exist. No effect without rack.
+        fin: bool = false, [], "", [];
         /// If true, a loss reduces the window itself, as in Linux, and a timeout during fast
         /// recovery does not reduce the threshold again; if false, a loss reduces the data in
         /// flight (RFC 5681 equation 4), which is less by up to a segment and what is lost; not in

@@ -389,7 +389,10 @@ impl TcpEndpoints {
         self.sender.open(now, out);
         match amount {
             Amount::Unlimited => self.sender.write(now, UNLIMITED, out),
-            Amount::Bytes(bytes) => self.sender.write(now, bytes, out),
+            Amount::Bytes(bytes) => {
+                self.sender.write(now, bytes, out);
+                self.sender.close(now, out);
+            }
             Amount::Written => {}
         }
     }

@@ -12,7 +12,8 @@
 //! * SACK blocks are half open, `first..end`.
 //!
 //! In all, a connection starts with a SYN of header size and an ack of the same size, then data.
-//! There is no FIN.
+//! With `fin`, the sender acknowledges that ack, and a connection of limited data ends with a FIN,
+//! which takes the sequence number after the data.
 //!
 //! ```
 //! use sojourn_aqm::units::Time;
@@ -77,8 +78,9 @@ pub const UNLIMITED: u64 = u64::MAX;
 pub struct Segment {
     /// First sequence number; 0 for a SYN.
     pub seq: u64,
-    /// Payload, in the profile's unit: bytes (`rfc`) or packets (`ns2`, always 1); 0 for a SYN.
-    pub len: u32,
+    /// Payload, in the profile's unit: bytes (`rfc`) or packets (`ns2`, always 1); 0 for a SYN and
+    /// for an ack of the sender, 1 for a FIN.
+    pub len: u16,
     /// Size on the wire with header, bytes.
     pub wire_bytes: u16,
     /// Time of transmission in ms, modulo 2^32 (TSval of RFC 7323); 0 without timestamps. In the
@@ -86,6 +88,8 @@ pub struct Segment {
     pub timestamp: u32,
     /// True for a SYN.
     pub syn: bool,
+    /// True for a FIN.
+    pub fin: bool,
     /// Congestion window reduced (CWR): the sender has reacted to an ECN echo (RFC 3168 §6.1.2).
     pub cwr: bool,
     /// True for a retransmission.
@@ -122,6 +126,13 @@ pub struct Ack {
     pub quic: bool,
 }
 
+impl Segment {
+    /// True for an ack of the sender, which carries nothing.
+    pub fn is_pure_ack(&self) -> bool {
+        self.len == 0 && !self.syn
+    }
+}
+
 impl Ack {
     /// Header of the packet that carries the ack, as an ACK filter sees it.
     pub fn tcp_flags(&self) -> TcpFlags {
@@ -141,9 +152,9 @@ const _: () = assert!(size_of::<Segment>() <= 24 && size_of::<Ack>() <= 72);
 /// Counters of a sender since its creation; opening a new connection does not reset them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderStats {
-    /// Segments sent, SYNs and retransmissions included.
+    /// Segments sent, SYNs and retransmissions included, acks and FINs not.
     pub sent_packets: u64,
-    /// Retransmitted segments.
+    /// Retransmitted segments with payload.
     pub retransmitted_packets: u64,
     /// Expiries of the retransmission timer with data outstanding.
     pub timeouts: u64,
@@ -221,6 +232,15 @@ impl Tcp {
         each!(self, s => s.write(now, amount, out));
     }
 
+    /// Announces that no more data will be written: with `fin`, the connection ends with a FIN.
+    pub fn close(&mut self, now: Time, out: &mut Vec<Segment>) {
+        match self {
+            Tcp::Ns2(_) | Tcp::Quic(_) => {}
+            Tcp::Reno(sender) => sender.close(now, out),
+            Tcp::Any(sender) => sender.close(now, out),
+        }
+    }
+
     /// End the transfer: no new data is sent from now on; outstanding data is still delivered.
     pub fn stop_writing(&mut self) {
         each!(self, s => s.stop());
@@ -284,7 +304,7 @@ impl Tcp {
         each!(self, s => s.established())
     }
 
-    /// True if all data written in this connection is acknowledged.
+    /// True if all data written in this connection is acknowledged, and its FIN.
     pub fn is_done(&self) -> bool {
         each!(self, s => s.done())
     }

@@ -407,11 +407,11 @@ impl Ns2Sender {
         #[expect(clippy::cast_possible_truncation, reason = "at most 65,535 bytes")]
         let wire_bytes = (if syn { self.header_bytes } else { self.packet_bytes }) as u16;
         let ect = self.ecn && !syn;
-        let len = u32::from(!syn);
+        let len = u16::from(!syn);
         let bits = Segment { syn, cwr, retransmission: again, ect, ..Segment::default() };
         out.push(Segment { seq, len, wire_bytes, ..bits });
         self.stats.sent_packets += 1;
-        self.stats.retransmitted_packets += u64::from(again);
+        self.stats.retransmitted_packets += u64::from(again && !syn);
         let idle = self.una == self.max;
         if !again {
             self.max = seq + 1;

@@ -24,6 +24,7 @@ const LINUX: &Values = &[
     ("jiffies", "true"),
     ("ecn_fallback", "true"),
     ("linux_syn", "true"),
+    ("fin", "true"),
     ("reduce_cwnd", "true"),
     ("count_packets", "true"),
     ("abc_limit", "2"),

@@ -240,12 +240,12 @@ impl QuicSender {
         let was_idle = self.una == self.high_data();
         let number = self.packets.send(now, seq, cast::saturate32(len));
         #[expect(clippy::cast_possible_truncation, reason = "at most the payload of 65,535 bytes")]
-        let (len, wire_bytes) = (len as u32, (len as u32 + self.header_bytes) as u16);
+        let (len, wire_bytes) = (len as u16, (len as u32 + self.header_bytes) as u16);
         let (timestamp, ect) = (cast::low32(number), self.ecn && !syn);
         let bits = Segment { syn, retransmission, ect, ..Segment::default() };
         out.push(Segment { seq, len, wire_bytes, timestamp, ..bits });
         self.stats.sent_packets += 1;
-        self.stats.retransmitted_packets += u64::from(retransmission);
+        self.stats.retransmitted_packets += u64::from(retransmission && !syn);
         if !syn {
             let state = self.state;
             self.control.on_sent(&SentSegment {

@@ -63,10 +63,14 @@ pub struct Receiver {
     quic: Option<Box<QuicAcks>>,
     /// True if neither of these two is used.
     plain: bool,
+    /// Sequence number of the FIN of this connection; 0 before it arrives, [`u64::MAX`] once all
+    /// data before it has arrived.
+    fin: u64,
     /// Last ack: written in place and returned by reference, because it is large. Its count of
     /// marked packets is that of the connection so far.
     last: Ack,
-    /// Payload bytes delivered in previous connections.
+    /// Payload bytes delivered in previous connections, less one for a FIN that was received in
+    /// order in this connection, modulo 2^64.
     before: u64,
 }
 
@@ -102,7 +106,8 @@ impl Receiver {
             duplicate: (0, 0),
             linux: linux_acks.then(|| Box::new(LinuxAcks::new(resolved(s.delayed_ack_timeout)))),
             quic: quic.then(|| Box::new(QuicAcks::new(delay))),
-            plain: !linux_acks && !quic && !s.timestamps,
+            plain: !linux_acks && !quic && !s.timestamps && !s.fin,
+            fin: 0,
             last: Ack { wire: ack_bytes, ..Ack::default() },
             before: 0,
         }
@@ -117,6 +122,7 @@ impl Receiver {
         (self.echo, self.marked, self.answered) = (false, false, false);
         (self.ce, self.last.ce_packets) = (false, 0);
         (self.last.ack, self.last.echo, self.duplicate) = (0, 0, (0, 0));
+        self.fin = 0;
         if let Some(linux) = &mut self.linux {
             linux.reset();
         }
@@ -136,6 +142,9 @@ impl Receiver {
 
     #[cold]
     fn ack_before(&mut self, seg: &Segment, ce: bool) -> Option<&Ack> {
+        if seg.is_pure_ack() {
+            return None;
+        }
         // Marks on a SYN are ignored (RFC 8257 §3.5).
         let ce = ce && seg.ect && !seg.syn;
         if self.feedback == EcnFeedback::Rfc8257 && ce != self.ce {
@@ -168,7 +177,7 @@ impl Receiver {
     #[inline(always)]
     pub fn on_segment(&mut self, now: Time, seg: &Segment, ce: bool) -> Option<&Ack> {
         if ce || seg.cwr {
-            self.marked |= ce && seg.ect;
+            self.marked |= ce && seg.ect && !seg.is_pure_ack();
             self.answered |= seg.cwr;
         }
         let end = seg.seq + if seg.syn { 1 } else { u64::from(seg.len) };
@@ -186,6 +195,8 @@ impl Receiver {
             if self.sack {
                 self.move_block_to_front(seg.seq);
             }
+        } else if seg.is_pure_ack() {
+            return None;
         } else {
             self.note_duplicate(seg, end);
         }
@@ -196,6 +207,7 @@ impl Receiver {
                 return self.acknowledge_as_quic(now, seg, ce && seg.ect);
             }
             self.note_timestamp(seg);
+            self.note_fin(seg);
             if self.linux.is_some() {
                 let at_once = seg.syn || changed;
                 return self.acknowledge_as_linux(now, seg, in_order, whole, at_once);
@@ -222,6 +234,17 @@ impl Receiver {
         let newer = seg.timestamp.wrapping_sub(self.last.echo).cast_signed() >= 0;
         if newer && seg.seq <= self.last.ack {
             self.last.echo = seg.timestamp;
+        }
+    }
+
+    /// Notes a FIN, and does not count it as payload once it is received in order.
+    fn note_fin(&mut self, seg: &Segment) {
+        if seg.fin && self.fin == 0 {
+            self.fin = seg.seq;
+        }
+        if self.fin > 0 && self.fin < self.next {
+            self.before = self.before.wrapping_sub(1);
+            self.fin = u64::MAX;
         }
     }
 
@@ -280,7 +303,7 @@ impl Receiver {
 
     /// Payload bytes delivered in order in all connections; duplicates count once.
     pub fn delivered_bytes(&self) -> u64 {
-        self.before + self.received_in_connection()
+        self.before.wrapping_add(self.received_in_connection())
     }
 
     /// Payload bytes delivered in order in this connection.

@@ -24,6 +24,7 @@
 //!
 //! **Cost**: under 400 bytes per sender; no work per packet in flight (except SACK).
 
+mod close;
 mod frto;
 mod hooks;
 mod idle;
@@ -238,6 +239,7 @@ impl<C: CongestionControl> RfcSender<C> {
         }
         if self.rack.is_some() {
             self.rack_recover(now, out);
+            self.acknowledge_fin(now, out);
         }
         if C::HOOKED {
             self.report_processed_ack(now, lost_before);
@@ -339,6 +341,7 @@ impl<C: CongestionControl> RfcSender<C> {
     /// the timer.
     pub(super) fn output(&mut self, now: Time, seq: u64, len: u64, out: &mut Vec<Segment>) {
         self.output_inlined(now, seq, len, seq == 0, out);
+        self.make_fin(seq, out);
     }
 
     /// As [`RfcSender::output`] for data, inlined in the path of every packet.
@@ -355,10 +358,21 @@ impl<C: CongestionControl> RfcSender<C> {
         let cwr = self.cwr && !syn && !again;
         self.cwr &= !cwr;
         #[expect(clippy::cast_possible_truncation, reason = "at most the payload of 65,535 bytes")]
-        let (len, wire_bytes) = (len as u32, (len as u32 + self.header_bytes) as u16);
-        let (retransmission, push) = (again, false);
+        let (len, wire_bytes) = (len as u16, (len as u32 + self.header_bytes) as u16);
+        let (retransmission, push, fin) = (again, false, false);
         let timestamp = if self.timestamps { timestamp(now) } else { 0 };
-        out.push(Segment { seq, len, wire_bytes, timestamp, syn, cwr, retransmission, push, ect });
+        out.push(Segment {
+            seq,
+            len,
+            wire_bytes,
+            timestamp,
+            syn,
+            fin,
+            cwr,
+            retransmission,
+            push,
+            ect,
+        });
         self.stats.sent_packets += 1;
         let end = if syn { 1 } else { seq + u64::from(len) };
         if C::HOOKED && !syn {
@@ -378,7 +392,7 @@ impl<C: CongestionControl> RfcSender<C> {
             order.sent(now, seq, end, again);
         }
         if again {
-            self.stats.retransmitted_packets += 1;
+            self.stats.retransmitted_packets += u64::from(!syn);
             self.high_data = self.high_data.max(end);
             self.cancel_timing(seq, end);
         } else {
@@ -457,7 +471,7 @@ impl<C: CongestionControl> RfcSender<C> {
 
     /// See [`super::Tcp::acked_bytes`].
     pub fn acked_bytes(&self) -> u64 {
-        self.snd_una.saturating_sub(1)
+        self.snd_una.saturating_sub(1 + u64::from(self.is_fin_acked()))
     }
 
     /// See [`super::Tcp::established`].

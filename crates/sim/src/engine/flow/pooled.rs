@@ -65,6 +65,9 @@ impl Flow {
             busy: true,
         };
         tcp.sender.write(now, open.bytes, &mut out.segments);
+        if !open.reuse_connection {
+            tcp.sender.close(now, &mut out.segments);
+        }
     }
 
     /// Transfer with news for the session group, if there is one.

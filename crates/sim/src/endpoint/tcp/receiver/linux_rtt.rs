@@ -70,7 +70,7 @@ impl LinuxRtt {
 mod tests {
     use super::*;
 
-    fn segment(len: u32, timestamp: u32) -> Segment {
+    fn segment(len: u16, timestamp: u32) -> Segment {
         Segment { seq: 1, len, timestamp, ..Segment::default() }
     }
 

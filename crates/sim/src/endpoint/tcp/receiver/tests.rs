@@ -197,7 +197,7 @@ fn the_echo_is_of_the_segment_that_advanced_the_ack() {
     let settings = [("rack", Flag(true)), ("timestamps", Flag(true))];
     let mut r = Receiver::new(&parse("sack", settings).unwrap(), &mut HalfTick);
     let mut take = |seq, timestamp| {
-        let seg = Segment { seq, len: u32::from(seq > 0), timestamp, syn: seq == 0, ..at(1) };
+        let seg = Segment { seq, len: u16::from(seq > 0), timestamp, syn: seq == 0, ..at(1) };
         r.on_segment(Time::ZERO, &seg, false).map(|ack| ack.echo)
     };
     assert_eq!(take(0, 10), Some(10));
@@ -205,4 +205,39 @@ fn the_echo_is_of_the_segment_that_advanced_the_ack() {
     assert_eq!(take(2, 30), Some(20), "the earlier of two");
     assert_eq!(take(4, 40), Some(20), "out of order");
     assert_eq!(take(3, 50), Some(50), "fills the gap");
+}
+
+/// A FIN takes a sequence number, and no payload is delivered with it.
+#[test]
+fn a_fin_is_no_payload() {
+    let params = [("fin", Flag(true)), ("rack", Flag(true)), ("delayed_ack", Flag(false))];
+    let mut r = Receiver::new(&parse("sack", params).unwrap(), &mut HalfTick);
+    for (count, delivered) in [(1, 2), (2, 4)] {
+        r.on_segment(Time::ZERO, &Segment { syn: true, ..Segment::default() }, false);
+        let fin = Segment { fin: true, ..at(3) };
+        let mut take = |seg| r.on_segment(Time::ZERO, &seg, false).map(|ack| blocks(*ack));
+        assert_eq!(take(Segment { seq: 1, ..Segment::default() }), None, "an ack of the sender");
+        assert_eq!(take(at(1)), Some((2, vec![], 40)));
+        assert_eq!(take(fin), Some((2, vec![(3, 4)], 48)), "out of order");
+        assert_eq!(take(at(2)), Some((4, vec![], 40)));
+        assert_eq!(take(fin), Some((4, vec![], 40)), "a duplicate");
+        assert_eq!(r.delivered_bytes(), delivered, "connection {count}");
+        r.reset();
+    }
+}
+
+/// Only data carries feedback on marks: a marked ack of the sender changes nothing.
+#[test]
+fn a_marked_ack_of_the_sender_is_ignored() {
+    for feedback in ["rfc3168", "rfc8257"] {
+        let params = [("ecn", Flag(true)), ("ecn_feedback", Text(feedback))];
+        let mut r = Receiver::new(&parse("sack", params).unwrap(), &mut HalfTick);
+        r.on_segment(Time::ZERO, &Segment { syn: true, ..Segment::default() }, false);
+        let ack = Segment { seq: 1, ect: true, ..Segment::default() };
+        assert_eq!(r.before_segment(&ack, true), None);
+        assert_eq!(r.on_segment(Time(1), &ack, true), None);
+        assert_eq!(r.timer(), Time::NEVER);
+        r.on_segment(Time(2), &at(1), false);
+        assert_eq!(r.on_segment(Time(3), &at(2), false).map(|ack| ack.ece), Some(false));
+    }
 }

@@ -20,6 +20,7 @@ use super::super::jiffies::TimerClock;
 use super::super::params::CommonParams;
 use super::super::ranges::Ranges;
 use super::super::scoreboard::Scoreboard;
+use super::close::Closing;
 use crate::endpoint::cc::WindowUsage;
 use packets::PacketCount;
 pub(super) use parts::{Delivery, Frto, TailProbe, TimerKind, UndoState};
@@ -84,6 +85,7 @@ pub(super) struct RackState {
     pub ecn_fallback: bool,
     /// Timestamp of the first SYN.
     pub first_syn: u32,
+    pub closing: Closing,
     /// Timeouts of the SYN, if it is sent again as in Linux.
     pub syn_timeouts: Option<u32>,
     /// Round-trip time that the last ack shows to the congestion control.
@@ -120,6 +122,7 @@ impl RackState {
             usage: s.reduce_cwnd.then(WindowUsage::default),
             packets: PacketCount::new(s.count_packets.then_some(s.payload())),
             syn_timeouts: s.linux_syn.then_some(0),
+            closing: Closing::new(s.fin),
             ..RackState::default()
         };
         empty.with_parts(s.reordering_window, s.frto, s.tlp)
@@ -147,6 +150,7 @@ impl RackState {
             ecn_fallback: old.ecn_fallback,
             usage: old.usage.map(|_| WindowUsage::default()),
             syn_timeouts: old.syn_timeouts.map(|_| 0),
+            closing: Closing::new(old.closing.is_on()),
             ..RackState::default()
         };
         *self = cleared.with_parts(window, frto, tlp);

@@ -63,7 +63,9 @@ impl<C: CongestionControl> RfcSender<C> {
         }
         self.control.on_established(now, &self.window, rtt);
         self.window.cwnd = self.control.initial_window(now, &self.window, rtt);
+        self.acknowledge_syn(now, out);
         self.send(now, out);
+        self.send_fin(now, out);
     }
 
     /// True if `ack` answers the first SYN, although it was sent again

@@ -1,5 +1,6 @@
 //! The sender alone, with acks made by hand and a congestion control that records its calls.
 
+mod close;
 mod ecn;
 mod frto;
 mod idle;
