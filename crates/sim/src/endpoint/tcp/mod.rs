@@ -168,7 +168,7 @@ pub struct SenderStats {
 pub enum Tcp {
     /// ns-2's agents; counts packets.
     Ns2(Ns2Sender),
-    /// RFC sender with Reno's window; counts bytes.
+    /// RFC sender with Reno's window, without RACK, timestamps and pacing; counts bytes.
     Reno(RfcSender<Reno>),
     /// RFC sender with any congestion control and optional pacing.
     Any(Box<RfcSender<cc::AnyControl>>),
@@ -196,7 +196,8 @@ impl Tcp {
     /// `ns2`, and with `jiffies`) and one for BBR (probing phase).
     pub fn new(params: &TcpParams, rng: &mut dyn Random) -> Tcp {
         let s = &params.settings;
-        let hooked = s.pacing == Some(true) || s.prr || s.hystart == Some(true);
+        let linux = s.rack || s.linux_acks || s.timestamps;
+        let hooked = linux || s.pacing == Some(true) || s.prr || s.hystart == Some(true);
         match (s.profile, &params.control) {
             (Profile::Ns2, _) => Tcp::Ns2(Ns2Sender::new(params, rng.uniform())),
             (Profile::Quic, _) => Tcp::Quic(Box::new(QuicSender::new(params, rng))),
@@ -235,9 +236,8 @@ impl Tcp {
     /// Announces that no more data will be written: with `fin`, the connection ends with a FIN.
     pub fn close(&mut self, now: Time, out: &mut Vec<Segment>) {
         match self {
-            Tcp::Ns2(_) | Tcp::Quic(_) => {}
-            Tcp::Reno(sender) => sender.close(now, out),
             Tcp::Any(sender) => sender.close(now, out),
+            Tcp::Ns2(_) | Tcp::Reno(_) | Tcp::Quic(_) => {}
         }
     }
 

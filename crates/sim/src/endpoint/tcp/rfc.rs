@@ -20,7 +20,8 @@
 //! once. Window space smaller than a full segment is not used, except by the last segment.
 //!
 //! `rfc/hooks.rs` has the hooks of congestion controls beyond growth and reduction (rate samples,
-//! pacing). Where [`CongestionControl::HOOKED`] is false, they are not compiled in.
+//! pacing). Where [`CongestionControl::HOOKED`] is false, they are not compiled in, and RACK,
+//! timestamps and the packets without payload are not either.
 //!
 //! **Cost**: under 400 bytes per sender; no work per packet in flight (except SACK).
 
@@ -222,7 +223,7 @@ impl<C: CongestionControl> RfcSender<C> {
         if marks > 0 {
             self.on_mark(now, ack.ack);
         }
-        let news = if self.rack.is_some() {
+        let news = if self.has_rack() {
             self.rack_on_ack(now, ack, marks > 0)
         } else {
             self.recovery == LossRecovery::Sack
@@ -237,7 +238,7 @@ impl<C: CongestionControl> RfcSender<C> {
         } else if ack.ack == self.snd_una && self.snd_una < self.high_data {
             self.on_dup_ack(now, news, out);
         }
-        if self.rack.is_some() {
+        if self.has_rack() {
             self.rack_recover(now, out);
             self.acknowledge_fin(now, out);
         }
@@ -245,6 +246,12 @@ impl<C: CongestionControl> RfcSender<C> {
             self.report_processed_ack(now, lost_before);
         }
         self.send_inlined(now, out);
+    }
+
+    /// True if the sender uses RACK.
+    #[inline(always)]
+    fn has_rack(&self) -> bool {
+        C::HOOKED && self.rack.is_some()
     }
 
     /// Number of newly marked packets that the ack reports; with one-bit feedback 1 for a mark.
@@ -266,7 +273,7 @@ impl<C: CongestionControl> RfcSender<C> {
         self.snd_una = ack.ack;
         self.snd_nxt = self.snd_nxt.max(self.snd_una);
         (self.dup_acks, self.limited_transmit_bytes, self.first_segment_timed_out) = (0, 0, false);
-        let bytes = if self.rack.is_some() { self.padded(bytes, ack.ack) } else { bytes };
+        let bytes = if self.has_rack() { self.padded(bytes, ack.ack) } else { bytes };
         let timed = self.rtt_segment.take_if(|&mut (end, _)| end <= ack.ack);
         let rtt = timed.map(|(_, sent)| now - sent);
         if let Some(sample) = rtt.filter(|_| !self.rtt.is_per_ack()) {
@@ -297,7 +304,7 @@ impl<C: CongestionControl> RfcSender<C> {
     fn send_inlined(&mut self, now: Time, out: &mut Vec<Segment>) {
         let first = out.len();
         self.send_allowed(now, out);
-        if self.sets_push {
+        if C::HOOKED && self.sets_push {
             self.set_push(&mut out[first..]);
         }
     }
@@ -318,7 +325,7 @@ impl<C: CongestionControl> RfcSender<C> {
         if silent && !self.control.keeps_window_when_idle() {
             self.restart_after_idle(now);
         }
-        if self.rack.is_some() {
+        if self.has_rack() {
             return self.send_rack(now, out);
         }
         if self.recovery == LossRecovery::Sack {
@@ -341,7 +348,9 @@ impl<C: CongestionControl> RfcSender<C> {
     /// the timer.
     pub(super) fn output(&mut self, now: Time, seq: u64, len: u64, out: &mut Vec<Segment>) {
         self.output_inlined(now, seq, len, seq == 0, out);
-        self.make_fin(seq, out);
+        if C::HOOKED {
+            self.make_fin(seq, out);
+        }
     }
 
     /// As [`RfcSender::output`] for data, inlined in the path of every packet.
@@ -360,7 +369,7 @@ impl<C: CongestionControl> RfcSender<C> {
         #[expect(clippy::cast_possible_truncation, reason = "at most the payload of 65,535 bytes")]
         let (len, wire_bytes) = (len as u16, (len as u32 + self.header_bytes) as u16);
         let (retransmission, push, fin) = (again, false, false);
-        let timestamp = if self.timestamps { timestamp(now) } else { 0 };
+        let timestamp = if C::HOOKED && self.timestamps { timestamp(now) } else { 0 };
         out.push(Segment {
             seq,
             len,
@@ -388,7 +397,9 @@ impl<C: CongestionControl> RfcSender<C> {
                 state: self.state,
             });
         }
-        if let Some(order) = self.rack.as_mut().filter(|_| !syn) {
+        if C::HOOKED
+            && let Some(order) = self.rack.as_mut().filter(|_| !syn)
+        {
             order.sent(now, seq, end, again);
         }
         if again {
@@ -422,7 +433,9 @@ impl<C: CongestionControl> RfcSender<C> {
     #[inline]
     pub(super) fn rto_end(&self, now: Time) -> Time {
         let rto = self.rtt.rto();
-        if let Some(order) = &self.rack {
+        if C::HOOKED
+            && let Some(order) = &self.rack
+        {
             order.clock.after(now, rto + self.pacing_delay(now))
         } else {
             now + rto

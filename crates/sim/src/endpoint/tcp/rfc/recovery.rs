@@ -18,7 +18,7 @@ impl<C: CongestionControl> RfcSender<C> {
             return;
         }
         self.dup_acks += 1;
-        if self.rack.is_some() {
+        if self.has_rack() {
             return; // RACK does not count duplicate acks
         }
         match self.state {
