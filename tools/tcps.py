@@ -19,6 +19,7 @@ FEATURES = {
     "autotuning": "receive window autotuning",
     "hystart": "HyStart",
     "pacing": "pacing",
+    "fin": "FIN and handshake ACK",
     "ecn": "ECN",
 }
 """Flags of a TCP, as the RFCs or Linux call them. One that is no parameter is in no TCP."""
