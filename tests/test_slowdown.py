@@ -127,7 +127,7 @@ def test_a_lone_transfer_that_no_window_limits_has_a_slowdown_of_1(size: int, ba
     }
     flow = {
         "name": "f", "path": ["a", "b", "c"], "rtt": "37ms",
-        "source": f"transfers(size={size}B, number=3)",
+        "source": f"transfers(size={size}B, number=3, gap=100ms)",
         "tcp": "cubic(initial_window=1000p)",
     }  # fmt: skip
     if back:
@@ -166,7 +166,9 @@ def test_slow_start_counts_as_delay() -> None:
 def test_one_way_delay_does_not_change_the_slowdown() -> None:
     """However much of `rtt` the link accounts for."""
     for delay in ("0s", "10ms", "20ms"):
-        flow = sj.Flow(name="f", path=["l"], rtt="20ms", source="transfers(size=1460B, number=2)")
+        flow = sj.Flow(
+            name="f", path=["l"], rtt="20ms", source="transfers(size=1460B, number=2, gap=1ms)"
+        )
         link = sj.Link(rate="10mbit", delay=delay)
         result = sj.simulate(sj.Scenario(duration="2s", links={"l": link}, flows=[flow]))
         assert metrics.slowdowns(result) == pytest.approx([1, 1], abs=1e-7)

@@ -47,6 +47,7 @@ def completion_times_s(result: Result, done: dict[str, Array]) -> Array:
 
     - the base round trip, if the transfer waited for a connection: the propagation time of both
       directions, and the transmission of a packet without payload by each link of both,
+    - with `fin`, the ack of the handshake, which goes before the data of a new connection,
     - the delays of the links on the path of the flow, and
     - the time in which these send its packets, headers included: the slowest link sends all of
       them one after the other, each further link the packet that is waited for.
@@ -88,7 +89,9 @@ def completion_times_s(result: Result, done: dict[str, Array]) -> Array:
         )
         opened = np.minimum(done["startup_s"][mine], trip)
         payload = bytes_of(group["tcp"]["packet"]) - header
-        sent = _train_s(there, done["bytes"][mine].astype(float), payload, header)
+        sizes, acked = done["bytes"][mine].astype(float), group["tcp"].get("fin", False)
+        lead = np.where(acked & (done["startup_s"][mine] > 0), 8.0 * header, 0.0)
+        sent = _train_behind_s(there, lead, sizes, payload, header)
         ideal[mine] = opened + sum(line.delay_s for line in there) + sent
     return ideal
 
@@ -139,6 +142,21 @@ def _line(result: Result, name: str) -> Line:
     delays += [ns / 1e9 for ns in trace.get("delay_ns", [])]
     burst = 8.0 * bytes_of(link["burst"]) if "burst" in link else None
     return Line(float(max(rates)), min(delays), burst)
+
+
+def _train_behind_s(
+    path: Sequence[Line], lead: Array, size: Array, payload: int, header: int
+) -> Array:
+    """Return the time of `_train_s` behind a packet of `lead` bits, which may be none.
+
+    The train waits for that packet at one of the links.
+    """
+    longest = np.zeros(len(size))
+    ahead = np.zeros(len(size))
+    for place, line in enumerate(path):
+        ahead = ahead + line.serialisation_s(lead)
+        longest = np.maximum(longest, ahead + _train_s(path[place:], size, payload, header))
+    return longest
 
 
 def _train_s(path: Sequence[Line], size: Array, payload: int, header: int) -> Array:

@@ -200,7 +200,8 @@ COMMON = {*TCP, "limit"}
 
 def has_class(table: Any) -> bool:
     """Return True if a part of a stored scenario is a class in Python."""
-    return isinstance(table, dict) and ":" in str(table.get("name"))
+    name = table.get("name") if isinstance(table, dict) else None
+    return isinstance(name, str) and ":" in name
 
 
 def built_in(link: Table) -> Table:

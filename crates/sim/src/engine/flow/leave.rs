@@ -1,6 +1,6 @@
 //! Leaving flows, and detection of stalled flows.
 
-use super::{Endpoints, Flow};
+use super::{ArrivedPacket, Endpoints, Flow};
 use crate::engine::application::App;
 use sojourn_aqm::units::Time;
 
@@ -31,7 +31,12 @@ impl Flow {
     pub fn stalled(&self, on_links: bool) -> bool {
         let Endpoints::Tcp(tcp) = &self.ends else { return false };
         let outstanding = tcp.sender.next_timer() < Time::NEVER && !tcp.sender.is_done();
-        let arrives = || self.inbox.iter().any(|(_, of, _)| *of == self.connection);
+        let arrives = || {
+            self.inbox.iter().any(|(_, of, packet)| {
+                let answered = !matches!(packet, ArrivedPacket::Segment(s, _) if s.is_pure_ack());
+                answered && *of == self.connection
+            })
+        };
         let answers = || tcp.receiver.timer() < Time::NEVER || self.acks.contains(self.connection);
         outstanding && !on_links && !answers() && !arrives()
     }

@@ -1,6 +1,7 @@
 //! Interruptions of the event loop: changes, samples, end of the warm-up, end of the run.
 
 use super::Simulation;
+use super::in_flight::Payload;
 use crate::config::scenario::Scenario;
 use crate::engine::change_schedule::{ChangeSchedule, DueChange};
 use sojourn_aqm::Built;
@@ -136,13 +137,14 @@ impl Simulation {
         }
     }
 
-    /// For each flow, true if a packet of its connection is on a link. Visits all packets, because
-    /// a counter per flow would cost time at every packet.
+    /// For each flow, true if a packet of its connection that is answered, or an answer, is on a
+    /// link. Visits all packets, because a counter per flow would cost time at every packet.
     fn flows_with_packets_on_links(&self) -> Vec<bool> {
         let mut flows = vec![false; self.flows.len()];
         for body in self.bodies.iter() {
             let flow = body.flow as usize;
-            flows[flow] |= body.connection == self.flows[flow].connection;
+            let answered = !matches!(&body.payload, Payload::Segment(s) if s.is_pure_ack());
+            flows[flow] |= answered && body.connection == self.flows[flow].connection;
         }
         flows
     }
