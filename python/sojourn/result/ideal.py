@@ -12,6 +12,9 @@ from sojourn._util.units import bps_of, bytes_of, seconds
 from sojourn.result.result import Array, Record, Result
 from sojourn.result.select import declared
 
+SYN_OPTIONS = 8
+"""Bytes of the options of a SYN beyond those of data, with `linux_syn`."""
+
 ROUNDING_S = 1e-9
 """The simulator rounds the end of a transmission down to a nanosecond, at each link."""
 
@@ -84,8 +87,9 @@ def completion_times_s(result: Result, done: dict[str, Array]) -> Array:
             )
         )
         header = bytes_of(group["tcp"]["header"])
+        syn = header + (SYN_OPTIONS if group["tcp"].get("linux_syn") else 0)
         trip = flow["rtt_s"] + sum(
-            float(line.serialisation_s(np.array(8.0 * header))) for line in [*there, *back]
+            float(line.serialisation_s(np.array(8.0 * syn))) for line in [*there, *back]
         )
         opened = np.minimum(done["startup_s"][mine], trip)
         payload = bytes_of(group["tcp"]["packet"]) - header

@@ -152,10 +152,11 @@ params! {
         /// If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
         /// connection then goes without. No effect without rack.
         ecn_fallback: bool = false, [], "", [];
-        /// If true, a SYN is sent again as in Linux: the first four timeouts do not double the
-        /// timeout, and only the loss of two SYNs reduces the initial window to one segment. If
-        /// false, each timeout doubles it, and the loss of one SYN reduces the window (RFC 5681
-        /// 3.1). No effect without rack.
+        /// If true, SYNs are as in Linux: they and their answers are 8 bytes longer than the header
+        /// of data, the first four timeouts do not double the timeout, and only the loss of two
+        /// SYNs reduces the initial window to one segment. If false, each timeout doubles it, and
+        /// the loss of one SYN reduces the window (RFC 5681 3.1). No effect without rack; the
+        /// answer has its options with linux_acks.
         linux_syn: bool = false, [], "", [];
         /// If true, the sender acknowledges the answer to its SYN, and a connection of limited data
         /// ends with a FIN, which the sender repeats like data, and an ack of the receiver's FIN:

@@ -14,6 +14,7 @@ use self::quic_acks::QuicAcks;
 use super::jiffies::TimerClock;
 use super::params::{EcnFeedback, LossRecovery, Profile, TcpParams, resolved};
 use super::ranges::Ranges;
+use super::rfc::syn::SYN_OPTIONS;
 use super::{Ack, Segment};
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
@@ -49,6 +50,8 @@ pub struct Receiver {
     /// True if the last segment was marked.
     ce: bool,
     ack_bytes: u16,
+    /// Bytes by which the answer to a SYN is longer than an ack.
+    syn_options: u16,
     /// Payload bytes per unit of sequence number.
     unit: u64,
     clock: TimerClock,
@@ -99,6 +102,7 @@ impl Receiver {
             acks_before: resolved(s.ecn_feedback) == EcnFeedback::Rfc8257 || s.linux_acks,
             ce: false,
             ack_bytes,
+            syn_options: if s.linux_syn { SYN_OPTIONS } else { 0 },
             unit: if ns2 { s.payload() } else { 1 },
             clock: TimerClock::new(s, rng),
             delay,

@@ -33,7 +33,7 @@ mod push;
 mod rack;
 mod recovery;
 mod sack;
-mod syn;
+pub(super) mod syn;
 mod timing;
 mod tlp;
 mod undo;
@@ -348,7 +348,9 @@ impl<C: CongestionControl> RfcSender<C> {
     /// the timer.
     pub(super) fn output(&mut self, now: Time, seq: u64, len: u64, out: &mut Vec<Segment>) {
         self.output_inlined(now, seq, len, seq == 0, out);
-        if C::HOOKED {
+        if C::HOOKED && seq == 0 {
+            self.lengthen_syn(out);
+        } else if C::HOOKED {
             self.make_fin(seq, out);
         }
     }

@@ -148,6 +148,9 @@ impl Receiver {
         whole: bool,
         at_once: bool,
     ) -> Option<&Ack> {
+        if self.last.syn {
+            self.last.wire = self.ack_bytes;
+        }
         let linux = self.linux.as_mut()?;
         if seg.syn {
             linux.on_syn(now);
@@ -178,7 +181,11 @@ impl Receiver {
             linux.on_ack();
         }
         self.due = Time::NEVER;
-        Some(self.write_ack(seg.syn))
+        self.write_ack(seg.syn);
+        if seg.syn {
+            self.last.wire += self.syn_options;
+        }
+        Some(&self.last)
     }
 }
 
@@ -278,6 +285,21 @@ mod tests {
         assert_eq!(count(&mut acks), 16);
         acks.on_mark();
         assert_eq!(count(&mut acks), 2);
+    }
+
+    /// The answer to a SYN has the options of Linux; acks have not.
+    #[test]
+    fn the_answer_to_a_syn_is_longer_than_an_ack() {
+        for (linux_syn, bytes) in [(true, 48), (false, 40)] {
+            let params = [("linux_acks", Flag(true)), ("linux_syn", Flag(linux_syn))];
+            let mut r = Receiver::new(&parse("sack", params).unwrap(), &mut HalfTick);
+            for _ in 0..2 {
+                let syn = Segment { syn: true, ..Segment::default() };
+                assert_eq!(r.on_segment(at(0), &syn, false).map(|ack| ack.wire), Some(bytes));
+                assert_eq!(r.on_segment(at(0), &segment(1), false).map(|ack| ack.wire), Some(40));
+                r.reset();
+            }
+        }
     }
 
     /// Receiver with a round-trip time of 50 ms that has acknowledged 16 segments, and the next

@@ -4,8 +4,8 @@
 //! `tcp_retransmit_timer` (`tcp_syn_linear_timeouts`), `tcp_init_transfer` and
 //! `tcp_init_metrics`.
 //!
-//! **Rule** With `linux_syn`, the first four timeouts of a SYN do not double the timeout, and only
-//! the loss of two SYNs reduces the initial window. With `timestamps`, a SYN that was sent again
+//! **Rule** With `linux_syn`, a SYN has more options than data, the first four timeouts of a SYN do
+//! not double the timeout, and only the loss of two SYNs reduces the initial window. With `timestamps`, a SYN that was sent again
 //! gives a round-trip time, and the echo shows if the first SYN was late, not lost: then the
 //! connection starts as if there had been one SYN, with ECN.
 //!
@@ -16,12 +16,22 @@ use super::RfcSender;
 use crate::endpoint::cc::CongestionControl;
 use sojourn_aqm::units::Time;
 
+/// Bytes of the options of a SYN (MSS, SACK permitted, window scale, padding) beyond those of data.
+pub(in super::super) const SYN_OPTIONS: u16 = 8;
 /// Timeouts of a SYN before the timeout doubles (`tcp_syn_linear_timeouts`).
 const LINEAR_TIMEOUTS: u32 = 4;
 /// Timeouts of a SYN that leave the initial window as it is.
 const HARMLESS_TIMEOUTS: u32 = 1;
 
 impl<C: CongestionControl> RfcSender<C> {
+    /// Adds the options of Linux to the SYN that is last in `out`.
+    pub(super) fn lengthen_syn(&self, out: &mut [Segment]) {
+        let linux = self.rack.as_ref().is_some_and(|order| order.syn_timeouts.is_some());
+        if let Some(syn) = out.last_mut().filter(|_| linux) {
+            syn.wire_bytes += SYN_OPTIONS;
+        }
+    }
+
     /// Sends the SYN again, without ECN if `ecn_fallback` is set.
     pub(super) fn on_syn_timeout(&mut self, now: Time, out: &mut Vec<Segment>) {
         self.stats.timeouts += 1;

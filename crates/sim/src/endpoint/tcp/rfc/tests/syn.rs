@@ -71,3 +71,13 @@ fn a_late_syn_is_not_a_lost_one() {
         assert_eq!((t.sender.window.cwnd, t.sender.ecn), (cwnd, ecn), "{echo}");
     }
 }
+
+/// Linux's SYN has options for MSS, SACK and window scale: 60 bytes, data 52 without payload.
+#[test]
+fn a_syn_of_linux_is_longer_than_an_ack() {
+    for (settings, bytes) in [(LINUX, 48), (&LINUX[..1], 40)] {
+        let mut t = Test::opened("sack", settings);
+        t.timer(1_000);
+        assert!(t.out.iter().all(|s| s.syn && s.wire_bytes == bytes), "also when sent again");
+    }
+}
