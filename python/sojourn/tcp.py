@@ -231,10 +231,11 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     """
 
     linux_syn: bool | None = None
-    """If true, a SYN is sent again as in Linux: the first four timeouts do not double the timeout,
-    and only the loss of two SYNs reduces the initial window to one segment. If false, each timeout
-    doubles it, and the loss of one SYN reduces the window (RFC 5681 3.1). No effect without rack.
-    Flag; default false, in the profile linux true.
+    """If true, SYNs are as in Linux: they and their answers are 8 bytes longer than the header of
+    data, the first four timeouts do not double the timeout, and only the loss of two SYNs reduces
+    the initial window to one segment. If false, each timeout doubles it, and the loss of one SYN
+    reduces the window (RFC 5681 3.1). No effect without rack; the answer has its options with
+    linux_acks. Flag; default false, in the profile linux true.
     """
 
     fin: bool | None = None

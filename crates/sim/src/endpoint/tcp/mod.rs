@@ -70,6 +70,10 @@ use sojourn_aqm::units::{Span, Time};
 /// Duplicate acks that indicate a loss (RFC 5681 §3.2).
 pub const DUP_THRESH: u32 = 3;
 
+/// Bytes of the options of Linux's SYN (MSS, SACK permitted, window scale, padding) beyond the
+/// options of data.
+const SYN_OPTIONS: u16 = 8;
+
 /// Unlimited amount of data, for [`Tcp::write`].
 pub const UNLIMITED: u64 = u64::MAX;
 

@@ -14,8 +14,7 @@ use self::quic_acks::QuicAcks;
 use super::jiffies::TimerClock;
 use super::params::{EcnFeedback, LossRecovery, Profile, TcpParams, resolved};
 use super::ranges::Ranges;
-use super::rfc::syn::SYN_OPTIONS;
-use super::{Ack, Segment};
+use super::{Ack, SYN_OPTIONS, Segment};
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 

@@ -33,7 +33,7 @@ mod push;
 mod rack;
 mod recovery;
 mod sack;
-pub(super) mod syn;
+mod syn;
 mod timing;
 mod tlp;
 mod undo;
@@ -370,20 +370,9 @@ impl<C: CongestionControl> RfcSender<C> {
         self.cwr &= !cwr;
         #[expect(clippy::cast_possible_truncation, reason = "at most the payload of 65,535 bytes")]
         let (len, wire_bytes) = (len as u16, (len as u32 + self.header_bytes) as u16);
-        let (retransmission, push, fin) = (again, false, false);
         let timestamp = if C::HOOKED && self.timestamps { timestamp(now) } else { 0 };
-        out.push(Segment {
-            seq,
-            len,
-            wire_bytes,
-            timestamp,
-            syn,
-            fin,
-            cwr,
-            retransmission,
-            push,
-            ect,
-        });
+        let bits = Segment { syn, cwr, retransmission: again, ect, ..Segment::default() };
+        out.push(Segment { seq, len, wire_bytes, timestamp, ..bits });
         self.stats.sent_packets += 1;
         let end = if syn { 1 } else { seq + u64::from(len) };
         if C::HOOKED && !syn {

@@ -7,6 +7,17 @@ use super::RfcSender;
 use crate::endpoint::cc::{CongestionControl, ProcessedAck};
 use sojourn_aqm::units::{Span, Time};
 
+/// Returns the SACK blocks of `ack`, without a report of duplicate data that the next block
+/// contains (RFC 2883).
+fn new_blocks(ack: &Ack) -> &[(u64, u64)] {
+    match &ack.sacks[..usize::from(ack.blocks)] {
+        [first, rest @ ..] if rest.first().is_some_and(|b| b.0 <= first.0 && first.1 <= b.1) => {
+            rest
+        }
+        blocks => blocks,
+    }
+}
+
 impl<C: CongestionControl> RfcSender<C> {
     /// Report the ECN feedback and newly delivered data of an ack, before it is processed; `marks`
     /// is the number of newly marked packets.
@@ -28,7 +39,7 @@ impl<C: CongestionControl> RfcSender<C> {
         let RfcSender { scoreboard: board, control, snd_una: una, .. } = self;
         board.for_each_missing(*una, ack.ack, |from, to| control.on_delivered(now, from, to));
         if self.recovery == LossRecovery::Sack {
-            for &(start, end) in &ack.sacks[..usize::from(ack.blocks)] {
+            for &(start, end) in new_blocks(ack) {
                 let start = start.max(ack.ack);
                 self.scoreboard.for_each_missing(start, end, |from, to| {
                     self.control.on_delivered(now, from, to)

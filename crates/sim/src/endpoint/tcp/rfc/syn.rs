@@ -5,19 +5,17 @@
 //! `tcp_init_metrics`.
 //!
 //! **Rule** With `linux_syn`, a SYN has more options than data, the first four timeouts of a SYN do
-//! not double the timeout, and only the loss of two SYNs reduces the initial window. With `timestamps`, a SYN that was sent again
-//! gives a round-trip time, and the echo shows if the first SYN was late, not lost: then the
-//! connection starts as if there had been one SYN, with ECN.
+//! not double the timeout, and only the loss of two SYNs reduces the initial window. With
+//! `timestamps`, a SYN that was sent again gives a round-trip time, and the echo shows if the first
+//! SYN was late, not lost: then the connection starts as if there had been one SYN, with ECN.
 //!
 //! **Departures**: the receiver does not send the answer to a SYN again by a timer of its own.
 
-use super::super::{Ack, Segment};
+use super::super::{Ack, SYN_OPTIONS, Segment};
 use super::RfcSender;
 use crate::endpoint::cc::CongestionControl;
 use sojourn_aqm::units::Time;
 
-/// Bytes of the options of a SYN (MSS, SACK permitted, window scale, padding) beyond those of data.
-pub(in super::super) const SYN_OPTIONS: u16 = 8;
 /// Timeouts of a SYN before the timeout doubles (`tcp_syn_linear_timeouts`).
 const LINEAR_TIMEOUTS: u32 = 4;
 /// Timeouts of a SYN that leave the initial window as it is.

@@ -76,3 +76,14 @@ fn a_cumulative_ack_with_an_older_echo_answers_the_first_transmission() {
         assert_eq!(t.sent(), sent, "{echo}");
     }
 }
+
+/// After lost acks, a duplicate may be the first report of data: it is within the next block.
+#[test]
+fn a_duplicate_that_is_reported_first_is_delivered_once() {
+    let mut t = Test::new("sack", &[("rack", "true"), ("dsack", "true")]);
+    t.write(100, 5_000);
+    t.calls();
+    t.ack(200, 1, &[(2_001, 3_001), (1_001, 4_001)]);
+    let delivered = t.calls().into_iter().filter(|c| matches!(c, Call::Delivered(..)));
+    assert_eq!(delivered.collect::<Vec<_>>(), [Call::Delivered(1_001, 4_001)]);
+}
