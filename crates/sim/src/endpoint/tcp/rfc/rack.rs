@@ -37,6 +37,8 @@ struct SentRange {
     end: u64,
     number: u64,
     at: Time,
+    /// True if it repairs a loss. The segment counts as lost until it is delivered.
+    repairs: bool,
 }
 
 /// Lost segment: its last transmission, and whether that was a retransmission.
@@ -57,6 +59,8 @@ pub(super) struct RackState {
     /// Lost segments not yet retransmitted, ordered by sequence number.
     lost: VecDeque<LostRange>,
     lost_bytes: u64,
+    /// True if the next transmission repairs a loss.
+    repairs: bool,
     /// Bytes declared lost in this connection.
     lost_total: u64,
     /// True if the last ack showed the loss of a retransmission.
@@ -168,7 +172,8 @@ impl RackState {
 
     /// Records a transmission at `at`; `again` for a retransmission.
     pub fn sent(&mut self, at: Time, start: u64, end: u64, again: bool) {
-        let sent = SentRange { start, end, number: self.next, at };
+        let repairs = std::mem::take(&mut self.repairs);
+        let sent = SentRange { start, end, number: self.next, at, repairs };
         self.next += 1;
         if again {
             self.again.push_back(sent);
@@ -216,6 +221,7 @@ impl RackState {
     pub fn take_lost(&mut self) -> Option<(u64, u64)> {
         let SentRange { start, end, .. } = self.lost.pop_front()?.sent;
         self.lost_bytes -= self.packets.weight(start, end);
+        self.repairs = true;
         Some((start, end))
     }
 
@@ -224,9 +230,23 @@ impl RackState {
         self.fresh.pop_back().map(|sent| (sent.start, sent.end))
     }
 
+    /// Number of retransmissions in flight.
+    pub fn retransmissions(&self) -> u64 {
+        self.again.len() as u64
+    }
+
+    /// True if a lost segment is not delivered, be it retransmitted or not (`lost_out`).
+    pub fn has_lost(&self, una: u64, board: &Scoreboard) -> bool {
+        let known = ReceivedData { una, board };
+        let repairs = |sent: &SentRange| sent.repairs && !known.contains(sent.start, sent.end);
+        self.lost_bytes > 0 || self.again.iter().any(repairs)
+    }
+
     /// Takes no segment for lost any more: all are in flight again.
     pub fn unmark_lost(&mut self) {
+        self.again.iter_mut().for_each(|sent| sent.repairs = false);
         for LostRange { sent, again } in self.lost.drain(..) {
+            let sent = SentRange { repairs: false, ..sent };
             let list = if again { &mut self.again } else { &mut self.fresh };
             list.insert(list.partition_point(|other| other.number < sent.number), sent);
         }

@@ -89,6 +89,9 @@ impl<C: CongestionControl> RfcSender<C> {
             self.restart_timer(now);
             if all {
                 self.state = RecoveryState::Open;
+                if self.reduce_cwnd && self.control.own_pacing_rate().is_none() {
+                    self.window.cwnd = self.window.ssthresh; // as PRR ends
+                }
             }
             return;
         }

@@ -25,7 +25,8 @@ impl<C: CongestionControl> RfcSender<C> {
             RecoveryState::Recovery => ssthresh,
             _ => ssthresh.max(cwnd / 4 * 3),
         };
-        order.undo.start(self.snd_una, (!reduced).then_some((cwnd, ssthresh)));
+        let count = if self.reduce_cwnd { order.retransmissions() } else { 0 };
+        order.undo.start(self.snd_una, count, (!reduced).then_some((cwnd, ssthresh)));
     }
 
     /// Undoes the last reduction if `ack`, whose data is not yet removed, shows that it was not

@@ -96,10 +96,11 @@ pub struct UndoState {
 }
 
 impl UndoState {
-    /// Notes the start of a loss recovery. `window` holds the congestion window and the threshold
-    /// to return to, unless the window was already reduced.
-    pub fn start(&mut self, una: u64, window: Option<(u64, u64)>) {
-        (self.undo_marker, self.undo_retrans, self.prior_ssthresh) = (Some(una), None, 0);
+    /// Notes the start of a loss recovery with `retransmissions` in flight. `window` holds the
+    /// congestion window and the threshold to return to, unless the window was already reduced.
+    pub fn start(&mut self, una: u64, retransmissions: u64, window: Option<(u64, u64)>) {
+        let count = (retransmissions > 0).then_some(retransmissions);
+        (self.undo_marker, self.undo_retrans, self.prior_ssthresh) = (Some(una), count, 0);
         if let Some((cwnd, ssthresh)) = window {
             (self.prior_cwnd, self.prior_ssthresh) = (cwnd, ssthresh);
         }

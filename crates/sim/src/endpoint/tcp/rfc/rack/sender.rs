@@ -107,7 +107,9 @@ impl<C: CongestionControl> RfcSender<C> {
     }
 
     /// Starts recovery if a segment is lost. If one may only be late, sets the timer. After a
-    /// timeout the loss of a retransmission is a new congestion signal (RFC 5681 §4.3).
+    /// timeout the loss of a retransmission is a new congestion signal (RFC 5681 §4.3). In Linux
+    /// (`tcp_time_to_recover`), a recovery that ends before all losses are repaired is followed by
+    /// another one.
     #[inline(never)]
     pub(in super::super) fn rack_recover(&mut self, now: Time, out: &mut Vec<Segment>) {
         let Some(order) = &mut self.rack else { return };
@@ -117,7 +119,13 @@ impl<C: CongestionControl> RfcSender<C> {
             RecoveryState::Recovery => false,
             RecoveryState::Loss => order.lost_again,
         };
-        if starts && order.lost_bytes() > 0 {
+        let lost = match self.state {
+            RecoveryState::Open if self.reduce_cwnd => {
+                order.has_lost(self.snd_una, &self.scoreboard)
+            }
+            _ => order.lost_bytes() > 0,
+        };
+        if starts && lost {
             self.fast_retransmit(now, out);
         } else if order.due() != Time::NEVER {
             // Not the earlier of both: that could be a former end of the reordering window.

@@ -76,6 +76,25 @@ fn an_ack_of_nothing_new_is_no_round_trip() {
 }
 
 #[test]
+fn a_segment_counts_as_lost_until_its_retransmission_is_delivered() {
+    let (mut order, mut board) = (five(), Scoreboard::default());
+    receive(&mut board, &mut order, 1, &[(11, 21)]);
+    assert!(order.has_lost(1, &board));
+    assert_eq!(order.take_lost(), Some((1, 11)));
+    order.sent(Time(100), 1, 11, true);
+    assert_eq!((order.lost_bytes(), order.has_lost(1, &board)), (0, true));
+    let mut undone = order.clone();
+    undone.unmark_lost();
+    assert!(!undone.has_lost(1, &board), "it was late");
+    // Too soon for an answer to the retransmission, which would show that the others are lost.
+    receive_at(110, &mut board, &mut order, 21, &[]);
+    assert!(!order.has_lost(21, &board));
+    let (start, end) = order.take_last().unwrap();
+    order.sent(Time(120), start, end, true);
+    assert!(!order.has_lost(21, &board), "a probe repairs no loss");
+}
+
+#[test]
 fn a_lost_retransmission_is_detected() {
     let (mut order, mut board) = (five(), Scoreboard::default());
     receive(&mut board, &mut order, 1, &[(11, 21)]);

@@ -27,6 +27,29 @@ fn a_retransmission_lost_after_a_timeout_starts_a_recovery() {
     assert_eq!((t.sender.state, t.sender.window.cwnd), (Recovery, 1_500));
 }
 
+/// Linux, `tcp_time_to_recover`: a retransmitted segment counts as lost until it is delivered. A
+/// recovery that ends before is followed by another one, which starts from the threshold.
+#[test]
+fn a_recovery_that_ends_before_a_later_loss_is_repaired_is_followed_by_another() {
+    let again = [Call::Congestion(5_000, CongestionSignal::Loss)];
+    for (linux, state, reductions) in [("false", Open, &[][..]), ("true", Recovery, &again)] {
+        let mut t = Test::new("sack", &[LINUX, &[("reduce_cwnd", linux)]].concat());
+        t.write(100, 30_000);
+        t.ack(200, 1, &[(1_001, 2_001)]);
+        t.ack(210, 1, &[(1_001, 9_001)]);
+        t.sent();
+        // 9001 and 10001 are lost; only the first was sent before the reduction.
+        t.ack(300, 9_001, &[(11_001, 12_001)]);
+        assert_eq!((t.sent()[..2].to_vec(), t.sender.state), (vec![9_001, 10_001], Recovery));
+        t.ack(310, 9_001, &[(11_001, 13_001)]);
+        t.sender.window.cwnd = 3_000; // as PRR may have it
+        t.calls();
+        t.ack(400, 10_001, &[(11_001, 13_001)]);
+        let calls = t.calls().into_iter().filter(|c| matches!(c, Call::Congestion(..)));
+        assert_eq!((t.sender.state, calls.collect::<Vec<_>>().as_slice()), (state, reductions));
+    }
+}
+
 /// Linux, `tcp_clean_rtx_queue`: a selective ack of data that was sent before the head's last
 /// transmission restarts the timer.
 #[test]
