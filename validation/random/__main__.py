@@ -21,7 +21,7 @@ from validation.random.describe import describe, values
 from validation.random.draw import NAMES, Scenario, draw, named
 from validation.random.live import ROOT, run_all
 from validation.random.measure import Numbers
-from validation.random.report import page, summary
+from validation.random.report import page, repetition, summary
 from validation.random.simulate import simulate
 
 PAGE = ROOT / "docs/validation-random.md"
@@ -82,15 +82,20 @@ def _live(options: argparse.Namespace) -> list[records.Record]:
     return result
 
 
-def _families(runs: Runs, seeds: int, jobs: int) -> dict[str, list[Row]]:
-    """Return the comparison of each scenario, for each family of names."""
+def _families(runs: Runs, seeds: int, jobs: int) -> tuple[dict[str, list[Row]], list[Row]]:
+    """Return the comparison of each scenario, for each family of names.
+
+    The second list has the presets compared with the first live run alone.
+    """
     result = {}
+    first: list[Row] = []
     for title, names in NAMES.items():
         print(f"simulating {len(runs)} scenarios with {seeds} seeds: {title}", flush=True)
         scenarios = [named(scenario, names) for scenario, _ in runs]
         simulated = simulate(scenarios, seeds, jobs)
         result[title] = rows(runs, simulated)
-    return result
+        first = first or rows([(one, lives[:1]) for one, lives in runs], simulated)
+    return result, first
 
 
 def _write_scenarios(compared: Sequence[Row], folder: Path) -> None:
@@ -111,7 +116,7 @@ def main() -> None:
     runs = [run for run in records.runs(made) if options.only in run[0]["name"]]
     if not runs:
         sys.exit("no punctual live run")
-    families = _families(runs, options.seeds, options.jobs)
+    families, first = _families(runs, options.seeds, options.jobs)
     print(summary(families))
     if options.toml:
         _write_scenarios(families["presets"], options.toml)
@@ -123,6 +128,7 @@ def main() -> None:
             "kernel": records.KERNEL if options.replay else kernel,
             "seeds": options.seeds,
             "lives": " or ".join(map(str, lives)) + (" times" if lives != [1] else " time"),
+            "again": repetition(first) if len(lives) > 1 else "",
         }
         out.write_text(page(families, causes(), numbers))
         print(out)

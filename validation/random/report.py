@@ -33,15 +33,20 @@ standard errors (`validation/random/compare.py`): goodput 10 %, loss, marks and 
 factor of 2, mean and 99th percentile of the delay 30 %, completion times 25 %, timeouts a factor of
 2, Jain's index and the share of the first group 0.1, ACKs per packet 15 %.
 
-Links do not reorder or duplicate packets (see [what does not exist](missing.md)), so these are not
-drawn. Without root, `python -m validation.random --kernel` runs the scenarios in a kernel in user
-mode, whose clock is virtual (`validation/random/virtual.py`; a processor without AMX), and
+{again}Links do not reorder or duplicate packets (see [what does not exist](missing.md)), so these
+are not drawn. Without root, `python -m validation.random --kernel` runs the scenarios in a kernel
+in user mode, whose clock is virtual (`validation/random/virtual.py`; a processor without AMX), and
 `--replay` compares new simulations with the recordings of the repository.
 
 {about}
 
 A cause below was found by experiment on the scenarios that its paragraph names. In the tables of
 differences it stands for the class of such scenarios; it was not tried on each.
+
+"""
+
+AGAIN = """Scenarios that differed after one run ran again, with other seeds, and the mean of all
+their runs counts. After the first run alone, scenarios without a difference were {counts}.
 
 """
 
@@ -103,6 +108,13 @@ def differences(rows: Sequence[Row], known: Sequence[Cause]) -> list[str]:
         name, text = row.scenario["name"], describe(row.scenario)
         lines.append(f"| {name}: {text} | {values(row)} | {cause_of(row, known)} |")
     return [*lines, ""]
+
+
+def repetition(first: Sequence[Row]) -> str:
+    """Return a paragraph on scenarios that ran again; `first` has the comparisons without these."""
+    seeds = by(first, _seed)
+    counts = [f"{without_difference(r)} of {len(r)} (`{seed}`)" for seed, r in seeds.items()]
+    return AGAIN.format(counts=", ".join(counts))
 
 
 def page(
