@@ -1,5 +1,6 @@
 """The page docs/validation-random.md, and a summary for the terminal."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 
 from validation.random.agreement import Row, agreeing, by, spread, without_difference
@@ -45,10 +46,12 @@ differences it stands for the class of such scenarios; it was not tried on each.
 
 """
 
-AGAIN = """Scenarios that differed after one run ran again, with other seeds, and the mean of all
-their runs counts. After the first run alone, scenarios without a difference were {counts}.
+AGAIN = (
+    "Scenarios that differed after one run ran again, with other seeds, and the mean of all their "
+    "runs counts. After the first run alone, scenarios without a difference were {counts}."
+)
 
-"""
+COLUMNS = 100
 
 LIMITS = {m: (f"x {r.limit:g}" if r.ratio else f"{r.limit:g}") for m, r in RULES.items()}
 
@@ -114,7 +117,7 @@ def repetition(first: Sequence[Row]) -> str:
     """Return a paragraph on scenarios that ran again; `first` has the comparisons without these."""
     seeds = by(first, _seed)
     counts = [f"{without_difference(r)} of {len(r)} (`{seed}`)" for seed, r in seeds.items()]
-    return AGAIN.format(counts=", ".join(counts))
+    return textwrap.fill(AGAIN.format(counts=", ".join(counts)), COLUMNS) + "\n\n"
 
 
 def page(
