@@ -78,9 +78,9 @@ pub trait Build: Qdisc + Sized {
 ///     .fair(|fair| fair.flows(64))
 ///     .scheduler(|drr| drr.quantum(Bytes(1500)))
 ///     .build(rate)?;
-/// let cake = Cake::builder().params(|cake| cake.rtt(Span::ms(50))).build(rate)?;
+/// let cake = Cake::builder().params(|cake| cake.ingress(true)).build(rate)?;
 /// let ared = Tuned::<Ared>::builder()
-///     .tuner(|ared| ared.target(0.4))
+///     .tuner(|ared| ared.interval(Span::ms(250)))
 ///     .red(|red| red.min_th(Size::Packets(5)))
 ///     .build(rate)?;
 ///
