@@ -44,6 +44,17 @@ def test_long_lines_are_found() -> None:
     assert not found("x.md", f"| {words}{words} |\n```\n{words}{words}\n```\n")
 
 
+def test_names_in_comments_exist() -> None:
+    """In the code of any file, unless they are of a paper, an RFC or another program."""
+    code = "/// Adds `lag` to `self.lead`, as `tcp_push` and `F_i + 1`.\nlet lead = 1; // `gone`\n"
+    sources = {Path("a.rs"): code, Path("b.py"): "self = 1  # lag\n"}
+    faults = [(f.number, f.message) for f in prose.stale_names(sources, ["tcp_*"])]
+    assert faults == []
+    sources[Path("b.py")] = "self = 1\n"
+    faults = [(f.number, f.message) for f in prose.stale_names(sources, [])]
+    assert faults == [(1, "`lag` is in no code"), (1, "`tcp_push` is in no code")]
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a project with a page of two faults, two of which are allowed."""

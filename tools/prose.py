@@ -1,4 +1,4 @@
-"""Check the texts: vocabulary, first words of doc comments, line length of Markdown.
+"""Check the texts: vocabulary, first words of doc comments, names in comments, line length.
 
 `tools/prose.toml` has the rules, and the number of faults that each folder may still have. `make
 check` fails where a folder has more, and where a listed folder has none left. `--update` lowers the
@@ -6,12 +6,13 @@ numbers to those found; it never raises one.
 """
 
 import ast
+import fnmatch
 import re
 import subprocess
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,7 +40,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault in a file: the kind (`words`, `openings` or `lines`), and the message."""
+    """A fault in a file: the kind (`words`, `openings`, `names` or `lines`), and the message."""
 
     kind: str
     path: Path
@@ -129,6 +130,30 @@ class Checker:
                 yield Fault("lines", path, text.number, message)
 
 
+IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+NAME = re.compile(r"(?:\w+(?:::|\.))*[A-Za-z_]\w*(?:\(\))?")
+COMMENT = re.compile(r"^\s*//[/!]?(.*)$", re.MULTILINE)
+
+
+def stale_names(sources: dict[Path, str], foreign: Sequence[str]) -> Iterator[Fault]:
+    """Yield the names in backticks of Rust comments that no code has any more.
+
+    `foreign` has the names of papers, RFCs and other programs, as patterns.
+    """
+    known: set[str] = set()
+    for path, source in sources.items():
+        if path.suffix in (".rs", ".py"):
+            known.update(IDENTIFIER.findall(COMMENT.sub("", source)))
+    for path, source in sources.items():
+        for comment in COMMENT.finditer(source) if path.suffix == ".rs" else ():
+            for name in re.findall("`([^`]+)`", comment[1]):
+                if not NAME.fullmatch(name) or set(IDENTIFIER.findall(name)) <= known:
+                    continue
+                if not any(fnmatch.fnmatchcase(name, pattern) for pattern in foreign):
+                    number = source.count("\n", 0, comment.start(1)) + 1
+                    yield Fault("names", path, number, f"`{name}` is in no code")
+
+
 def is_long(line: str) -> bool:
     """Return True if a line of Markdown is too long: not a table, and more than a sentence."""
     if len(line) <= COLUMNS or line.lstrip().startswith(("|", "<!--", "![")):
@@ -161,10 +186,12 @@ def main(arguments: list[str]) -> int:
     """Check all files, or lower the numbers of faults that remain."""
     rules = tomllib.loads(RULES.read_text(encoding="utf-8"))
     checker = Checker(rules)
-    found = [f for path in files() for f in checker.faults(path, path.read_text(encoding="utf-8"))]
+    sources = {path: path.read_text(encoding="utf-8") for path in files()}
+    found = [fault for path, source in sources.items() for fault in checker.faults(path, source)]
+    found += stale_names(sources, rules.get("names", {}).get("foreign", []))
     shown: list[str] = []
     lower: dict[str, dict[str, int]] = {}
-    for kind in ("words", "openings", "lines"):
+    for kind in ("words", "openings", "names", "lines"):
         allowed: dict[str, int] = rules["remaining"].get(kind, {})
         faults = [(owner(fault.path, allowed), fault) for fault in found if fault.kind == kind]
         counts = Counter(name for name, _ in faults)

@@ -10,7 +10,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// Compiled class as `sojourn.custom.border.compile_control` returns it.
+/// Compiled class as `sojourn.custom.border.compile_object` returns it.
 #[derive(FromPyObject)]
 pub struct NativeControl {
     /// Addresses of the methods, 0 for those that the class does not define.

@@ -61,15 +61,16 @@ pub struct Flow {
     /// the receiver, and it sees each ack at the right time. A packet then needs no event of its
     /// own, only its ack does.
     processes_early: bool,
-    /// Arrivals at the receiver in order, with time and connection; used if not `early`.
+    /// Arrivals at the receiver in order, with time and connection; used if not `processes_early`.
     inbox: VecDeque<(Time, u32, ArrivedPacket)>,
-    /// Payload delivered in order up to the next sample; later totals are in `later`.
+    /// Payload delivered in order up to the next sample; later totals are in `later_totals`.
     delivered: u64,
     /// Bytes on the wire received up to the next sample, including duplicates.
     received: u64,
     /// As `received`, including arrivals known in advance.
     received_known: u64,
-    /// Totals delivered and received, with their times, after the next sample; used if `early`.
+    /// Totals delivered and received, with their times, after the next sample; used if
+    /// `processes_early`.
     later_totals: VecDeque<(Time, u64, u64)>,
     /// Acks on the last hop to the sender.
     acks: AckQueue,

@@ -137,8 +137,8 @@ fn host_hashes(packet: &Packet) -> [u32; 2] {
     [mix(source), mix(destination | 1 << 32)].map(cast::low32)
 }
 
-/// Entry of a table for `hash`: one with its tag that `has_tag` accepts, else one that is `free`,
-/// else that of the hash itself. Also returns the way in the set, and true if it was the tag's.
+/// Returns the entry of a table for `hash`, and how it was found: an entry with this tag, otherwise
+/// a `free` entry of the set, otherwise the entry at the hash itself.
 fn seek(hash: u32, tags: &[u32], free: impl Fn(usize) -> bool) -> (usize, Found) {
     let start = hash as usize % QUEUES;
     let set = start - start % WAYS;

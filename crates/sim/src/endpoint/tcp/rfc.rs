@@ -9,9 +9,9 @@
 //!
 //! | RFC | here |
 //! |---|---|
-//! | SND.UNA, HighACK + 1 | `una` |
-//! | SND.NXT | `nxt` |
-//! | HighData + 1 | `max` |
+//! | SND.UNA, HighACK + 1 | `snd_una` |
+//! | SND.NXT | `snd_nxt` |
+//! | HighData + 1 | `high_data` |
 //! | recover + 1, RecoveryPoint + 1 | `recover` |
 //! | SMSS, cwnd, ssthresh | `window` |
 //!
@@ -59,7 +59,7 @@ pub struct RfcSender<C> {
     pub(super) high_data: u64,
     /// First byte not yet written by the application.
     pub(super) write_end: u64,
-    /// Value of `max` at the last window reduction.
+    /// Value of `high_data` at the last window reduction.
     pub(super) recover: u64,
     pub(super) window: Window,
     pub(super) rwnd: u64,
@@ -74,7 +74,7 @@ pub struct RfcSender<C> {
     pub(super) saw_partial_ack: bool,
     /// True if the last window reduction was caused by a mark.
     pub(super) reduced_by_mark: bool,
-    /// True if the segment at `una` was retransmitted after a timeout.
+    /// True if the segment at `snd_una` was retransmitted after a timeout.
     pub(super) first_segment_timed_out: bool,
     /// True if a mark arrived at a window of one segment: sending is paused until the timer
     /// expires.
@@ -103,7 +103,7 @@ pub struct RfcSender<C> {
     pub(super) scoreboard: Scoreboard,
     /// RACK: order of transmissions.
     rack: Option<Box<RackState>>,
-    /// SACK: the rescue retransmission is allowed once `una` is above this.
+    /// SACK: the rescue retransmission is allowed once `snd_una` is above this.
     pub(super) rescue_point: u64,
     pub(super) control: C,
     /// Initial window and threshold, bytes.
