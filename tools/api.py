@@ -113,18 +113,21 @@ class Listing:
         if only is None:
             self.lines.append(f"mod {path or 'crate'}")
         exported = self.exports(found)
-        found = [item for item in found if not any(HIDDEN.match(a) for a in item[0])]
+        children: list[tuple[bool, str]] = []
         for attributes, head, body in found:
-            self.item(attributes, head, body, only)
-        children = [re.match(r"(pub )?mod (\w+);", head) for _, head, _ in found]
-        # Names of private modules belong to this one.
-        for child in sorted(filter(None, children), key=lambda child: child[1] is not None):
-            name, inner = child[2], None if child[1] else exported.get(child[2])
-            if child[1] or inner:
+            hidden = any(HIDDEN.match(a) for a in attributes)
+            if child := re.match(r"(pub )?mod (\w+);", head):
+                children.append((bool(child[1]) and not hidden, child[2]))
+            if not hidden:
+                self.item(attributes, head, body, only)
+        # Names of private and hidden modules belong to this one.
+        for public, name in sorted(children, key=lambda child: child[0]):
+            inner = None if public else exported.get(name)
+            if public or inner:
                 at = folder / f"{name}.rs"
                 at = at if at.exists() else folder / name / "mod.rs"
                 below = f"{path}::{name}".removeprefix("::")
-                self.module(below if child[1] else path, at, folder / name, inner)
+                self.module(below if public else path, at, folder / name, inner)
 
     @staticmethod
     def exports(found: list[Item]) -> dict[str, set[str]]:
