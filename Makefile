@@ -34,52 +34,52 @@ bench:  ## benchmarks, as ratios within one run
 	cargo bench $(CRATES)
 
 bench-emulate: release  ## under a minute: highest rates of a scenario on real packets on this machine
-	$(BIN)/python tools/bench_emulate.py
+	$(BIN)/python -m sojourn_lab.speed.emulate
 
 bench-sweep: release  ## under a minute: overhead of a sweep, and its speed on two cores
-	$(BIN)/python tools/bench_sweep.py
+	$(BIN)/python -m sojourn_lab.speed.sweep
 
 bench-custom: release  ## seconds: cost of a discipline in Python, beside the same in Rust
-	$(BIN)/python tools/bench_custom.py
+	$(BIN)/python -m sojourn_lab.speed.custom
 
 kernel-tcp: release  ## 15 minutes: the kernel's TCP compared with the simulated one, written to docs/live.md
-	$(BIN)/python tools/kernel_tcp.py
+	$(BIN)/python -m sojourn_lab.reports.kernel_tcp
 
 bench-live: release  ## minutes: accuracy of a live link on this machine, written to docs/live.md
-	$(BIN)/python tools/bench_live.py
+	$(BIN)/python -m sojourn_lab.speed.live
 
 gen: dev  ## rewrite the files generated from Rust: classes, pages, figures
 	$(BIN)/python tools/gen.py
 	$(BIN)/python tools/shown.py
 
-validate: release  ## 15 minutes: our results compared with those of ns-2, written to docs/validation.md
+validate: release  ## 15 minutes: our results compared with those of ns-2, written to reports/validation.md
 	$(BIN)/python -m validation
 
-validate-linux: dev  ## a minute: recordings of Linux beside ours, written to docs/validation-linux.md and -tcp.md
+validate-linux: dev  ## a minute: recordings of Linux beside ours, written to reports/validation-linux.md and -tcp.md
 	$(BIN)/python -m validation.linux
 
 validate-linux-fresh: dev  ## ten minutes, later two: arrivals of the day through a kernel built from linux-source
 	$(BIN)/python -m validation.linux.fresh
 
-validate-linux-controls: dev  ## minutes: Linux's congestion controls and ours, written to docs/validation-linux-controls.md
+validate-linux-controls: dev  ## minutes: Linux's congestion controls and ours, written to reports/validation-linux-controls.md
 	$(BIN)/python -m validation.linux.controls
 
-validate-senders: release  ## minutes: senders of Linux and ours compared, written to docs/validation-senders.md
+validate-senders: release  ## minutes: senders of Linux and ours compared, written to reports/validation-senders.md
 	$(BIN)/python -m validation.senders
 
 validate-random: release  ## 17 minutes, as root: random scenarios on the kernel's TCP; SEED=..., N=60, KERNEL=...
 	$(BIN)/python -m validation.random $(if $(SEED),--seed $(SEED)) $(if $(N),--n $(N)) $(if $(KERNEL),--kernel $(KERNEL))
 
-validate-bbr3: release  ## a minute: BBRv3 of Google's kernel (recorded) and ours, into docs/validation-bbr3.md
+validate-bbr3: release  ## a minute: BBRv3 of Google's kernel (recorded) and ours, into reports/validation-bbr3.md
 	$(BIN)/python -m validation.bbr3 $(if $(KERNEL),--kernel $(KERNEL))
 
-validate-slow: dev  ## seconds: CUBIC on slow lines, recorded from the kernel and ours, to docs/validation-slow.md
+validate-slow: dev  ## seconds: CUBIC on slow lines, recorded from the kernel and ours, to reports/validation-slow.md
 	$(BIN)/python -m validation.random.slow
 
-validate-quic: dev  ## minutes: quinn in virtual time compared with profile quic, written to docs/validation-quic.md
+validate-quic: dev  ## minutes: quinn in virtual time compared with profile quic, written to reports/validation-quic.md
 	$(BIN)/python -m validation.quic
 
-studies: release  ## minutes: the studies, written to docs/fairness.md and docs/home-line.md
+studies: release  ## minutes: the studies, written to reports/fairness.md and reports/home-line.md
 	$(BIN)/python -m studies.fairness
 	$(BIN)/python -m studies.home_line
 
@@ -87,23 +87,23 @@ papers: dev  ## a few minutes: every paper with few seeds and points, into out/p
 	for id in $$($(BIN)/python -c "from sojourn.papers import ids; print(*ids())"); do \
 	    $(BIN)/sojourn paper run $$id --quick --out out/papers || exit 1; done
 
-papers-full: release  ## tens of minutes: every paper in full, its pages and figures into docs/papers
-	$(BIN)/python tools/papers.py
+papers-full: release  ## tens of minutes: every paper in full, its pages and figures into reports/papers
+	$(BIN)/python -m sojourn_lab.reports.papers
 
-papers-live: release  ## over an hour, as root: the testbeds of two papers on real packets, into docs/papers
-	$(BIN)/python tools/papers.py --live
+papers-live: release  ## over an hour, as root: the testbeds of two papers on real packets, into reports/papers
+	$(BIN)/python -m sojourn_lab.reports.papers --live
 
-scorecards: release  ## ten minutes: the scorecards of RFC 7928, written to docs/scorecards
-	$(BIN)/python tools/scorecards.py
+scorecards: release  ## ten minutes: the scorecards of RFC 7928, written to reports/scorecards
+	$(BIN)/python -m sojourn_lab.reports.scorecards
 
 notebooks: dev  ## a minute: execute the notebooks of docs/notebooks, and write their outputs
 	$(BIN)/python tools/notebooks.py
 
-recommendations: release  ## minutes: what recommend answers for six lines, written to docs/recommendations
-	$(BIN)/python tools/recommendations.py
+recommendations: release  ## minutes: what recommend answers for six lines, written to reports/recommendations
+	$(BIN)/python -m sojourn_lab.reports.recommendations
 
 coverage: dev  ## minutes: how often 95 % intervals hold, over 1,000 seeds under two disciplines
-	$(BIN)/python tools/interval_coverage.py
+	$(BIN)/python -m sojourn_lab.reports.interval_coverage
 
 faults: dev  ## minutes: kill a sweep at 50 random moments; it continues each time
 	SOJOURN_KILLS=50 $(BIN)/python -m pytest tests/test_sweep.py -k killed
@@ -120,13 +120,13 @@ fuzz:  ## minutes of fuzzing; needs the nightly toolchain (`make test` runs the 
 fuzz-files: dev  ## an hour: 10,000 damaged inputs for each reader of files (`make test` runs 60)
 	SOJOURN_MUTANTS=10000 $(BIN)/python -m pytest tests/test_readers.py -s -k mutants
 
-mutants:  ## hours: mutation testing of the algorithms; FILE=..., SHARD=0/4: docs/mutation.md
+mutants:  ## hours: mutation testing of the algorithms; FILE=..., SHARD=0/4: reports/mutation.md
 	cargo mutants --version >/dev/null 2>&1 || cargo install cargo-mutants --locked
-	$(PYTHON) tools/mutants.py $(FILE) $(if $(SHARD),--shard $(SHARD))
+	PYTHONPATH=lab $(PYTHON) -m sojourn_lab.mutation.rust $(FILE) $(if $(SHARD),--shard $(SHARD))
 
-mutants-python: .venv/dev  ## minutes: mutation testing in Python, MODULE=recommendation: docs/mutation.md
+mutants-python: .venv/dev  ## minutes: mutation testing in Python, MODULE=recommendation: reports/mutation.md
 	$(BIN)/python -c "import mutmut" 2>/dev/null || $(BIN)/python -m pip install --quiet "mutmut>=3.8,<4"
-	$(BIN)/python tools/mutants_python.py $(MODULE)
+	$(BIN)/python -m sojourn_lab.mutation.python $(MODULE)
 
 additions: dev  ## minutes: add an algorithm, a control, a source and a metric to a copy, and test it
 	SOJOURN_ADDITIONS=all $(BIN)/python -m pytest tests/test_additions.py
@@ -135,10 +135,10 @@ kill: dev  ## minutes: kill a live link 52 times; nothing may be left behind
 	SOJOURN_ROUNDS=13 $(BIN)/python -m pytest tests/test_live_kill.py -rs
 
 instructions:  ## CPU instructions per packet (valgrind's callgrind), compared with the recorded number
-	$(PYTHON) tools/instructions.py
+	PYTHONPATH=lab $(PYTHON) -m sojourn_lab.speed.instructions
 
 instructions-links:  ## minutes: CPU instructions of a packet through a link, for every discipline
-	$(PYTHON) tools/instructions.py --links
+	PYTHONPATH=lab $(PYTHON) -m sojourn_lab.speed.instructions --links
 
 wheel: .venv/ready  ## build a wheel, and run the demo from it in a clean environment without Rust
 	$(BIN)/maturin build --release --out dist

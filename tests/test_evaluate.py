@@ -13,8 +13,8 @@ from typing import cast
 import numpy as np
 import polars as pl
 import pytest
-
 import scorecards
+
 import sojourn as sj
 from conftest import Command
 from sojourn.evaluation import cases, figures, lines, measure, run, scorecard, setup, traffic
@@ -298,8 +298,8 @@ def test_the_command_to_repeat_it_keeps_labels_and_parameters() -> None:
 
 
 def test_pages_of_the_docs_have_an_answer_for_each_question() -> None:
-    """Every discipline of `tools/scorecards.py` has a page, and each finding its source."""
-    folder = Path(__file__).parent.parent / "docs/scorecards"
+    """Every discipline of `lab/sojourn_lab/reports/scorecards.py` has a page, and each finding its source."""
+    folder = Path(__file__).parent.parent / "reports/scorecards"
     labels = [one.partition("=")[0] for one in scorecards.DISCIPLINES]
     assert {path.stem for path in folder.glob("*.md")} == {"README", *labels}
     table = (folder / "README.md").read_text().split("## All answers")[1]
@@ -311,7 +311,7 @@ def test_pages_of_the_docs_have_an_answer_for_each_question() -> None:
 
 def test_pages_of_the_docs_are_current() -> None:
     """Two cases of the full suite have the numbers of the page: `make scorecards` if not."""
-    page = (Path(__file__).parent.parent / "docs/scorecards/codel.md").read_text()
+    page = (Path(__file__).parent.parent / "reports/scorecards/codel.md").read_text()
     found = sj.evaluate("codel", only=["A1", "D1"])
     assert len(found.lines) == 5
     for line in found.lines:

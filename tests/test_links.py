@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Command
-from sojourn import papers
+from sojourn_lab import papers
 
 ROOT = Path(__file__).parent.parent
 

@@ -91,8 +91,8 @@ def test_every_discipline_is_counted() -> None:
 
 
 def test_counts_of_validation_are_current() -> None:
-    """The README states the totals of the tables of docs/validation.md."""
-    page = (ROOT / "docs/validation.md").read_text()
+    """The README states the totals of the tables of reports/validation.md."""
+    page = (ROOT / "reports/validation.md").read_text()
     numbers = re.findall(r"(?:\| \d+ ){2}\| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", page, re.M)
     total, agree, close, differ = (sum(map(int, column)) for column in zip(*numbers, strict=True))
     told = f"of {total} metrics {agree + close} agree"

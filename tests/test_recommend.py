@@ -43,7 +43,7 @@ def test_the_answer_beats_the_default_on_other_seeds_and_loads(found: sj.Recomme
 
 
 ANSWERS = json.loads(
-    (Path(__file__).parent.parent / "docs/recommendations/answers.json").read_text()
+    (Path(__file__).parent.parent / "reports/recommendations/answers.json").read_text()
 )
 
 

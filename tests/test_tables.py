@@ -13,19 +13,19 @@ from rich.text import Text
 
 import sojourn as sj
 from conftest import EXAMPLES, Command
-from sojourn import papers
 from sojourn._util.units import figures, with_half
 from sojourn.display.table import Table
 from sojourn.live import summary as live_summary
 from sojourn.live.link import LinkRun
 from sojourn.metrics.overview import Reading, Row
-from sojourn.reproduction import paper
-from sojourn.reproduction.claims import Judged
-from sojourn.reproduction.verdicts import print_verdicts
 from sojourn.result.statistics import half_width, separate
 from sojourn.scenario.load import load_tree
 from sojourn.scenario.overrides import apply
 from sojourn.sweeps.runner import CampaignResult
+from sojourn_lab import papers
+from sojourn_lab.reproduction import paper
+from sojourn_lab.reproduction.claims import Judged
+from sojourn_lab.reproduction.verdicts import print_verdicts
 
 WIDTHS = (60, 80, 100, 140)
 WIDE = 1000

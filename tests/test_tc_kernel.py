@@ -13,7 +13,7 @@ import pytest
 
 import sojourn as sj
 from sojourn import _sojourn
-from validation.linux import user_mode
+from sojourn_lab.validation.linux import user_mode
 
 if packages := user_mode.missing():
     reason = f"Debian's {', '.join(packages)} is not installed"

@@ -178,7 +178,7 @@ def scenario_page() -> str:
         "defaults and ranges; `sojourn list codel` prints one.",
         "",
         "`profile` of a TCP selects the rules of its sender and receiver. `quic` makes a flow of",
-        "QUIC of `newreno`, `cubic` or `bbr` ([compared with quinn](validation-quic.md)).",
+        "QUIC of `newreno`, `cubic` or `bbr` ([compared with quinn](../reports/validation-quic.md)).",
         "It runs in the simulator only:",
         "",
         "```toml",
@@ -326,7 +326,7 @@ def metrics_page() -> str:
         "  transfer.",
         "- **Arguments.** `link` and `group` are names in the scenario; a `group` of None means",
         "  all flows.",
-        '- **Source.** "paper ID" is a paper of [docs/papers](papers/README.md).',
+        '- **Source.** "paper ID" is a paper of [reports/papers](../reports/papers/README.md).',
         "",
     ]
     for module, heading in TITLES.items():

@@ -1,5 +1,5 @@
 //! Table of how many small flows pass the stages of a match-hit cache, and how many large flows are
-//! kept out, by the number of stages. See `docs/fairness.md`.
+//! kept out, by the number of stages. See `reports/fairness.md`.
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;

@@ -1,6 +1,6 @@
 //! Small version of S1, for counting instructions: `s1_small SECONDS [TCP [QDISC]]` runs 300
 //! bulk NewReno flows (or another TCP) over RED (or another discipline) at 45 mbit and prints the
-//! packets sent by the bottleneck. See `tools/instructions.py`.
+//! packets sent by the bottleneck. See `lab/sojourn_lab/speed/instructions.py`.
 
 use serde_json::json;
 use sojourn_sim::Scenario;

@@ -1,7 +1,7 @@
-//! Disciplines compared with recordings of Linux (`tests/vectors/README-linux.md`).
+//! Disciplines compared with recordings of Linux (`lab/vectors/README-linux.md`).
 //!
 //! These are the first packets of some recordings. `make validate-linux` compares all of them
-//! (docs/validation-linux.md), in Python: `validation/linux` says where each setting is from.
+//! (reports/validation-linux.md), in Python: `validation/linux` says where each setting is from.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

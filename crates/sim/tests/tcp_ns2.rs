@@ -1,7 +1,7 @@
 //! Profile `ns2` compared with ns-2.35's traces: every segment sent, dropped and acknowledged at
 //! the same microsecond and, where the trace has it, with the same window.
 //!
-//! `tests/vectors/README-tcp.md` describes the set-up. The phase of ns-2's clock is not recorded,
+//! `lab/vectors/README-tcp.md` describes the set-up. The phase of ns-2's clock is not recorded,
 //! but it was the same in all runs: half a tick reproduces every row of every vector. (Some are
 //! reproduced with most phases; `tcp_newreno_transfers`, whose tick is short, with few.)
 #![allow(

@@ -1,4 +1,4 @@
-//! Queues compared with recorded arrivals and decisions of ns-2 (`tests/vectors/README-queue.md`).
+//! Queues compared with recorded arrivals and decisions of ns-2 (`lab/vectors/README-queue.md`).
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,

@@ -207,7 +207,7 @@ def _metrics() -> list[Spec]:
 
 def _papers() -> list[Spec]:
     """Return the papers in the format of the tables of Rust."""
-    from sojourn import papers
+    from sojourn_lab import papers
 
     return [
         {

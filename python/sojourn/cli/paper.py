@@ -20,9 +20,9 @@ app = typer.Typer(
 @app.command("list")
 def list_command(as_json: Json = False) -> None:
     """List the papers."""
-    from sojourn import papers
     from sojourn.display.console import console
     from sojourn.display.table import Table
+    from sojourn_lab import papers
 
     found = [papers.find(name) for name in papers.ids()]
     if as_json:
@@ -65,12 +65,12 @@ def run(
     Finished runs are stored in DIR/ID/runs and are not repeated. With real packets, the folder is
     DIR/ID-live, and runs take their duration in real time.
     """
-    from sojourn import papers
     from sojourn.live import link, netdev
-    from sojourn.reproduction import report
-    from sojourn.reproduction import run as reproduction_run
     from sojourn.result import folders
     from sojourn.scenario.overrides import is_live
+    from sojourn_lab import papers
+    from sojourn_lab.reproduction import report
+    from sojourn_lab.reproduction import run as reproduction_run
 
     real = is_live(engine)
     found = papers.find(paper_id)
@@ -101,6 +101,6 @@ def run(
     if as_json:
         print(json.dumps(report.as_json(outcome), indent=2, allow_nan=False))
         return
-    from sojourn.reproduction.verdicts import print_verdicts
+    from sojourn_lab.reproduction.verdicts import print_verdicts
 
     print_verdicts(outcome, directory)

@@ -53,6 +53,6 @@ def scenarios(incomplete: str) -> Iterator[tuple[str, str]]:
 
 def papers(incomplete: str) -> Iterator[str]:
     """Yield the papers of `sojourn paper run`."""
-    from sojourn.papers import ids
+    from sojourn_lab.papers import ids
 
     yield from (name for name in ids() if name.startswith(incomplete))

@@ -27,7 +27,7 @@ from sojourn.sweeps.store import Store
 PACKET_S, RUN_S, PAGE_S = 0.16e-6, 0.003, 3.0
 """CPU time of a packet, of a run without packets, and of the scorecard, in seconds.
 
-Fitted to the 9,500 runs of docs/scorecards; a packet is one that the link can send.
+Fitted to the 9,500 runs of reports/scorecards; a packet is one that the link can send.
 """
 
 PARALLEL = 0.85

@@ -90,7 +90,7 @@ pub fn registry_json() -> Json {
     let tcp: Vec<Json> = TCPS.iter().map(tcp_json).collect();
     let preset = |p: Preset| {
         let about = format!("alias of {} with profile = linux", p.tcp);
-        let mut spec = entry_json(p.name, &[], &about, "docs/validation-linux-tcp.md", &p.table);
+        let mut spec = entry_json(p.name, &[], &about, "reports/validation-linux-tcp.md", &p.table);
         spec["tcp"] = json!(p.tcp);
         spec
     };

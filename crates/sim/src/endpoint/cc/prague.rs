@@ -50,7 +50,7 @@
 //!    longer.
 //!
 //! The bold parts are what Linux does, whether its authors intended it or not; its recordings in
-//! docs/validation-senders.md show both.
+//! reports/validation-senders.md show both.
 //!
 //! **Departures**: packets keep their size in rule 7 (Linux shrinks them to 150 B so that two fit
 //! into 25 ms). Bursts are one segment (Linux: 244 us). The rate counts payload only, as in Linux

@@ -1,0 +1,1 @@
+"""Mutation testing of the algorithms and of Python modules: `make mutants`."""

@@ -1,0 +1,1 @@
+"""Writers of reports: papers, scorecards, recommendations, the kernel's TCP, intervals."""

@@ -1,0 +1,250 @@
+"""The parts of a paper's reproduction: experiments, figures, tables, claims.
+
+A paper is a package in `sojourn_lab.papers`. Its `__init__.py` holds:
+
+- a docstring: the source, the set-up, what the paper does not state, our choices and their reasons;
+- `TITLE` and `REFERENCE` (authors, venue, year);
+- `scenarios(full)`: the experiments by name, each an Experiment; few seeds and points unless
+  `full`;
+- functions decorated with `@figure` or `@table`, which draw or tabulate the rows of experiments;
+- `CLAIMS`: a list of Claim, each with the settings that the paper leaves open;
+- `FACTS` (optional): functions of the runs that return a text, for numbers of the findings that
+  are not parts of claims;
+- `LEFT_OUT` (optional): figures of the paper that are not reproduced, with the reason;
+- if part of it can run on real packets: `live(full)`, the experiments under the names of their
+  simulated counterparts, and `LIVE`, the notes of that report (see `sojourn_lab.reproduction.live`).
+
+`findings.md` in the same folder is the prose written after the runs, `live_findings.md` the same
+for real packets. A long paper has more modules in its package.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from sojourn import _sojourn
+from sojourn._sojourn import InputError
+from sojourn._util.inputs import near, shown
+from sojourn.scenario.overrides import set_seed
+from sojourn.sweeps.runner import CampaignResult, Labels, Measure, Row, Run
+from sojourn_lab.reproduction.claims import Claim, Judged, Runs
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+Point: TypeAlias = tuple[Labels, Mapping[str, Any]]
+"""A scenario without a seed, and its labels."""
+
+Draw: TypeAlias = Callable[[Runs, "Axes"], None]
+Tabulate: TypeAlias = Callable[[Runs], "pl.DataFrame"]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Labelled scenarios without seeds; each is run with the seeds 1 to `seeds`.
+
+    The same seed draws the same random numbers in all of them, so differences are paired.
+    """
+
+    points: Sequence[Point]
+    measure: Measure
+    seeds: int
+
+    def runs(self) -> list[Run]:
+        """Return all runs."""
+        return [
+            Run(labels, set_seed(dict(tree), seed), self.measure)
+            for labels, tree in self.points
+            for seed in range(1, self.seeds + 1)
+        ]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure or table of a paper: its number there, its title, the experiments that it needs."""
+
+    number: str
+    title: str
+    needs: tuple[str, ...]
+    draw: Draw | None = None
+    tabulate: Tabulate | None = None
+    size: tuple[float, float] = (5.6, 3.4)
+
+
+def figure(
+    number: str, title: str, *, needs: Sequence[str], size: tuple[float, float] = (5.6, 3.4)
+) -> Callable[[Draw], Draw]:
+    """Mark a function as the one that draws this figure on given axes."""
+
+    def note(draw: Draw) -> Draw:
+        draw.sojourn_figure = Figure(number, title, tuple(needs), draw=draw, size=size)  # type: ignore[attr-defined]
+        return draw
+
+    return note
+
+
+def table(number: str, title: str, *, needs: Sequence[str]) -> Callable[[Tabulate], Tabulate]:
+    """Mark a function as the one that returns this table; its cells are printed unchanged."""
+
+    def note(tabulate: Tabulate) -> Tabulate:
+        told = Figure(number, title, tuple(needs), tabulate=tabulate)
+        tabulate.sojourn_figure = told  # type: ignore[attr-defined]
+        return tabulate
+
+    return note
+
+
+@dataclass(frozen=True)
+class Live:
+    """Notes for the report of a paper's runs on real packets.
+
+    `about` describes the set-up and its reasons. `theirs` names the paper's runs, which lasted
+    `paper_s`. `columns` are the measured values compared with the simulation: name in the rows to
+    name in the table and factor. `names` are the printed names of labels. `why` says in at most
+    ten words why a claim does not hold wholly, where the reason is not that of the simulated runs.
+    """
+
+    about: str
+    theirs: str
+    paper_s: float
+    columns: Mapping[str, tuple[str, float]]
+    names: Mapping[str, str]
+    why: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper that can be run: `id` is its name on the command line."""
+
+    id: str
+    module: ModuleType = field(repr=False)
+
+    @property
+    def title(self) -> str:
+        """The title of the paper."""
+        return str(self.module.TITLE)
+
+    @property
+    def reference(self) -> str:
+        """Authors, venue and year."""
+        return str(self.module.REFERENCE)
+
+    @property
+    def about(self) -> str:
+        """The set-up, and our choices where the paper states nothing."""
+        return str(self.module.__doc__)
+
+    @property
+    def claims(self) -> list[Claim]:
+        """The claims of the paper."""
+        return list(self.module.CLAIMS)
+
+    @property
+    def figures(self) -> list[Figure]:
+        """Its figures and tables, in the order of the module."""
+        every = vars(self.module).values()
+        return [one.sojourn_figure for one in every if hasattr(one, "sojourn_figure")]
+
+    @property
+    def prose(self) -> str:
+        """The findings; names in braces stand for measured texts (see `report.filled`)."""
+        return self._beside("findings.md")
+
+    @property
+    def live_prose(self) -> str:
+        """The findings on real packets, likewise."""
+        return self._beside("live_findings.md")
+
+    @property
+    def live(self) -> Live | None:
+        """The notes on its runs on real packets, if it has such runs."""
+        found: Live | None = getattr(self.module, "LIVE", None)
+        return found
+
+    @property
+    def facts(self) -> Mapping[str, Callable[[Runs], str]]:
+        """Functions that return a measured text, by the name that stands for it in the findings."""
+        found: Mapping[str, Callable[[Runs], str]] = getattr(self.module, "FACTS", {})
+        return found
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """Figures of the paper that are not reproduced, with the reason."""
+        found: Mapping[str, str] = getattr(self.module, "LEFT_OUT", {})
+        return found
+
+    def experiments(self, full: bool) -> dict[str, Experiment]:
+        """Return the experiments by name."""
+        return dict(self.module.scenarios(full))
+
+    def live_experiments(self, full: bool) -> dict[str, Experiment]:
+        """Return the experiments on real packets, by the names of their simulated counterparts."""
+        return dict(self.module.live(full))
+
+    def _beside(self, name: str) -> str:
+        path = Path(str(self.module.__file__)).with_name(name)
+        return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+@dataclass(frozen=True)
+class Played:
+    """The simulated counterpart and the summary of runs on real packets.
+
+    `simulated` has the rows of the same scenarios, simulated. `intro` is the first paragraph of the
+    report, `numbers` the same as data.
+    """
+
+    simulated: Runs
+    intro: str
+    numbers: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Result of a paper's runs: rows by experiment, judged claims, number and cost of the runs.
+
+    `engine` is the name of the engine that made them; `played` is set for runs on real packets.
+    """
+
+    paper: Paper
+    full: bool
+    runs: Runs
+    figures: list[Figure]
+    claims: list[Judged]
+    made: CampaignResult
+    engine: str = field(default_factory=_sojourn.engine)
+    played: Played | None = None
+
+
+def by_experiment(
+    runs: Mapping[str, Sequence[Run]], rows: Sequence[Row]
+) -> dict[str, "pl.DataFrame"]:
+    """Return one frame per experiment from the rows of all runs, which are in their order."""
+    import polars as pl
+
+    frames, place = {}, 0
+    for name, group in runs.items():
+        of_it = rows[place : place + len(group)]
+        frames[name] = pl.DataFrame(of_it, infer_schema_length=None)
+        place += len(group)
+    return frames
+
+
+def chosen(paper: Paper, there_are: Sequence[Figure], numbers: Sequence[str]) -> list[Figure]:
+    """Return the figures with these numbers, or all without numbers. Raises InputError."""
+    known = [one.number for one in there_are]
+    for number in numbers:
+        if number not in known:
+            raise InputError(
+                f"--figure: no figure {shown(number)} in {paper.id}{near(number, known)}"
+            )
+    return [one for one in there_are if not numbers or one.number in numbers]
+
+
+def claims_about(paper: Paper, shown: Sequence[Figure]) -> list[Claim]:
+    """Return the claims that are about no other figures than these."""
+    numbers = {one.number for one in shown}
+    return [c for c in paper.claims if set(c.figure.split(", ")) <= numbers]

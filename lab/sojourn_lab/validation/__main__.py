@@ -1,0 +1,36 @@
+"""`python -m sojourn_lab.validation`: run all comparisons and write reports/validation.md."""
+
+import argparse
+from pathlib import Path
+
+from sojourn_lab import ROOT
+from sojourn_lab.validation.again import again, counts
+from sojourn_lab.validation.cases import cases
+from sojourn_lab.validation.experiments import experiments
+from sojourn_lab.validation.files import FILES
+from sojourn_lab.validation.play import played
+from sojourn_lab.validation.report import page
+
+
+def main() -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(prog="validation", description=__doc__)
+    parser.add_argument("--seeds", type=int, help="runs per case (default: as on the page)")
+    parser.add_argument("--only", help="only files whose names contain this, without experiments")
+    parser.add_argument("--out", type=Path, default=ROOT / "reports/validation.md")
+    given = parser.parse_args()
+    files = [file for file in FILES if given.only is None or given.only in file.name]
+    rows = {f.title: [(case, played(case, given.seeds)) for case in cases(f)] for f in files}
+    causes = more = ""
+    if given.only is None:
+        table, told = again(rows)
+        more, numbers = experiments(given.seeds)
+        more = table + "\n" + more
+        words = (Path(__file__).parent / "causes.md").read_text()
+        causes = words.format(**counts(rows), **told, **numbers)
+    given.out.write_text(page(rows, more, causes))
+    print(given.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,355 @@
+"""Papers: the harness, the rules for verdicts, and the consistency of each paper."""
+
+import dataclasses
+import functools
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from sojourn import InputError, papers
+from sojourn.plotting.run import new_figure, styled
+from sojourn.scenario.load import parse
+from sojourn.sweeps.runner import CampaignResult, Run, campaign
+from sojourn_lab.reproduction import claims, paper, report, side_by_side
+from sojourn_lab.reproduction import run as reproduction_run
+from sojourn_lab.reproduction.claims import Claim, NoRunsError, Part
+
+HELD = Part("a", "b", "c", True)
+FAILED = Part("a", "b", "c", False)
+UNTESTED = Part("a", "b", "c", None)
+
+
+@pytest.mark.parametrize(
+    ("parts", "judged", "kind"),
+    [
+        ([HELD, HELD], "holds", "holds"),
+        ([HELD, FAILED, HELD], "holds but for a (2 of 3)", "holds but for"),
+        ([HELD, FAILED, FAILED, HELD], "holds but for a and 1 more (2 of 4)", "holds but for"),
+        ([HELD, FAILED, FAILED], "does not hold (1 of 3)", "does not hold"),
+        ([FAILED], "does not hold (0 of 1)", "does not hold"),
+        ([UNTESTED, UNTESTED], "not testable (one seed)", "not testable"),
+        ([HELD, UNTESTED], "holds but for a (1 of 2)", "holds but for"),
+        ([], "not testable", "not testable"),
+    ],
+)
+def test_verdict_follows_from_parts(parts: list[Part], judged: str, kind: str) -> None:
+    """A claim's verdict has k of n; a part with one seed never counts as one that holds."""
+    assert claims.verdict(parts) == judged
+    assert claims.kind(judged) == kind
+
+
+def test_a_setting_decides_only_if_more_holds_with_it() -> None:
+    """`depends on` names the setting; fewer seeds alone do not make a claim depend on it."""
+    claim = Claim("x", "", "", "", "")
+
+    def judged(varied: list[Part], control: list[Part]) -> str:
+        one = claims.Judged(claim, [FAILED, FAILED], {"a pause": varied}, {"a pause": control})
+        return one.verdict
+
+    assert judged([HELD, HELD], [FAILED, FAILED]) == "depends on a pause (0 of 2; with it 2 of 2)"
+    assert judged([HELD, FAILED], [FAILED, FAILED]) == "depends on a pause (0 of 2; with it 1 of 2)"
+    assert judged([HELD, HELD], [HELD, HELD]) == "does not hold (0 of 2)"
+    assert judged([FAILED, FAILED], [FAILED, FAILED]) == "does not hold (0 of 2)"
+    assert claims.kind("depends on a pause (0 of 2; with it 2 of 2)") == "depends on"
+
+
+def test_a_setting_replaces_rows_and_keeps_pairs() -> None:
+    """Rows of a setting replace those with the same labels; only common seeds and places remain."""
+    axes = {"axes": '["q", "x"]', "measured": '["y"]'}
+    base = [
+        {"q": q, "x": x, "seed": n, "y": 1.0, **axes}
+        for q in ("a", "b") for x in (1, 2) for n in (1, 2, 3)
+    ]  # fmt: skip
+    other = [{"q": "a", "x": 1, "seed": n, "y": 5.0, "s": "on", **axes} for n in (1, 2)]
+    runs = {"e": pl.DataFrame(base), "more": pl.DataFrame(other)}
+    found = claims.overlay("e", "more", only=("x",), s="on")(runs)["e"].sort("q", "x", "seed")
+    assert found.select("q", "x", "seed", "y").rows() == [
+        ("a", 1, 1, 5.0), ("a", 1, 2, 5.0), ("b", 1, 1, 1.0), ("b", 1, 2, 1.0),
+    ]  # fmt: skip
+    claim = Claim(
+        "x", "", "", "", "",
+        lambda given: [claims.order("a below b", *(
+            claims.values(given["e"], "y", q=q, x=1) for q in ("b", "a")
+        ))],
+        ("e",),
+        (claims.Setting("s on", claims.overlay("e", "more", only=("x",), s="on"), ("more",)),),
+    )  # fmt: skip
+    one = claims.judge(claim, runs)
+    assert one.verdict == "depends on s on (0 of 1; with it 1 of 1)"
+    missing = claims.Setting("s off", claims.overlay("e", "more", s="off"), ("more",))
+    both = claims.judge(dataclasses.replace(claim, settings=(missing, *claim.settings)), runs)
+    assert list(both.varied) == ["s on"], "quick mode omits the runs of some settings"
+    assert claim.every_need == ("e", "more")
+
+
+def test_a_number_holds_within_a_fifth() -> None:
+    """The default tolerance is 20 %; the measured text has the unit and the interval."""
+    part = claims.number("x", [0.0115, 0.012, 0.0125], 10.0, unit="ms", scale=1e3)
+    assert part.holds
+    assert part.stated == "10 ms"
+    # t(2, 0.975) = 4.303, std = 0.5, so half = 4.303 * 0.5 / sqrt(3) = 1.242.
+    assert part.measured == "12.0 ± 1.2 ms"
+    assert not claims.number("x", [12.1, 12.1], 10.0).holds
+    assert claims.number("x", [0.97, 0.97], 1.0, points=0.03).holds
+    assert not claims.number("x", [0.96, 0.96], 1.0, points=0.03).holds
+
+
+def test_an_uncertain_number_does_not_agree_by_luck() -> None:
+    """A mean within the tolerance fails if its interval is wider than the tolerance."""
+    assert not claims.number("x", [5.0, 10.0, 15.0], 10.0).holds
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        claims.number("x", [10.0], 10.0),
+        claims.bound("x", [1.0], "<", 2.0),
+        claims.order("x", [1.0], [2.0]),
+        claims.equal("x", [1.0], [1.0], within=0.1),
+        claims.monotone("x", [[1.0], [2.0]]),
+    ],
+)
+def test_one_seed_is_not_testable(part: Part) -> None:
+    """A single run has no interval, so it neither holds nor fails."""
+    assert part.holds is None
+
+
+def test_an_exact_value_needs_no_seeds() -> None:
+    """A formula has no random error."""
+    assert claims.exact("x", 1.0005, 1.0, within=0.001).holds
+    assert not claims.exact("x", 1.002, 1.0, within=0.001).holds
+
+
+def test_an_order_holds_if_the_paired_interval_excludes_zero() -> None:
+    """The seeds differ far more than the disciplines: only the paired difference is significant."""
+    seeds = np.array([1.0, 50.0, 100.0])
+    assert claims.order("x", seeds, seeds + np.array([1.0, 1.1, 0.9])).holds
+    assert not claims.order("x", seeds, seeds + np.array([1.0, -1.0, 0.5])).holds
+    assert not claims.order("x", seeds + 1, seeds).holds
+    assert claims.monotone("x", [seeds, seeds + 1, seeds + 3]).holds
+    assert not claims.monotone("x", [seeds, seeds + 1, seeds + 1]).holds
+    assert claims.monotone("x", [seeds, seeds - 1], -1).holds
+
+
+def test_equal_and_bound_look_at_intervals() -> None:
+    """The whole interval of a difference, or of a value, must be within the limit."""
+    assert claims.equal("x", [9.9, 10.0], [10.0, 10.1], within=0.011).holds
+    assert not claims.equal("x", [9.0, 11.0], [10.0, 10.0], within=0.01).holds
+    assert not claims.equal("x", [9.5, 9.5], [10.0, 10.0], within=0.01).holds
+    assert claims.equal("x", [0.0, 0.0], [0.1, 0.1], points=1).holds
+    assert claims.bound("x", [1.0, 1.01], "<", 1.6).holds
+    assert not claims.bound("x", [1.0, 2.0], "<", 1.6).holds
+    assert not claims.bound("x", [1.0, 2.0], ">", 1.4).holds
+
+
+def test_values_are_ordered_by_seed_and_never_empty() -> None:
+    """Paired differences need the order of the seeds."""
+    frame = pl.DataFrame({"seed": [2, 1], "q": ["a", "a"], "y": [20.0, 10.0]})
+    assert claims.values(frame, "y", q="a").tolist() == [10.0, 20.0]
+    with pytest.raises(KeyError):
+        claims.values(frame, "y", q="b")
+
+
+@pytest.mark.parametrize("name", papers.ids())
+def test_paper_is_consistent(name: str) -> None:
+    """Every scenario is valid, every needed experiment exists, claim ids are unique."""
+    one = papers.find(name)
+    assert len(one.about) > 300
+    ids = [claim.id for claim in one.claims]
+    assert len(set(ids)) == len(ids)
+    for full in (False, True):
+        experiments = one.experiments(full)
+        needs = {need for figure in one.figures for need in figure.needs}
+        needs |= {need for claim in one.claims for need in claim.every_need}
+        assert needs <= set(experiments)
+        for experiment in experiments.values():
+            for run in experiment.runs()[:: experiment.seeds]:
+                parse(run.scenario).canonical()
+    numbers = {figure.number for figure in one.figures}
+    for claim in one.claims:
+        assert set(claim.figure.split(", ")) <= numbers | {""}, claim.id
+        assert claim.check is None or claim.needs, claim.id
+    known = re.findall(r"\{([\w-]+?)(?:\.\d+)?(?:\.brief)?\}", one.prose)
+    assert set(known) <= set(ids) | set(one.facts)
+    assert one.prose
+
+
+def kind(experiment: str, run: Run) -> tuple[str, ...]:
+    """Return what decides which values a run measures: experiment, disciplines, names of flows."""
+    tree: Any = run.scenario
+    disciplines = {link.get("qdisc", {}).get("name", "") for link in tree["links"].values()}
+    flows = {re.sub(r"-\d+$", "", flow["name"]) for flow in tree["flows"]}
+    return experiment, *sorted(disciplines), *sorted(flows)
+
+
+@functools.cache
+def measured(name: str) -> dict[tuple[str, ...], dict[str, Any]]:
+    """Return the values that one run of each kind measures in a paper's quick mode."""
+    every = papers.find(name).experiments(full=False)
+    runs = {kind(key, run): run for key, one in every.items() for run in one.runs()}
+    rows = campaign(list(runs.values())).rows
+    found = ({key: row[key] for key in json.loads(row["measured"])} for row in rows)
+    return dict(zip(runs, found, strict=True))
+
+
+def synthetic(one: paper.Paper, full: bool) -> dict[str, pl.DataFrame]:
+    """Return rows with the labels and seeds of all runs of a mode, and random values."""
+    rng = np.random.default_rng(1)
+
+    def row(experiment: str, run: Run) -> dict[str, Any]:
+        tree: Any = run.scenario
+        values = {
+            name: value * rng.uniform(0.8, 1.2) if isinstance(value, float) else value
+            for name, value in measured(one.id)[kind(experiment, run)].items()
+        }
+        axes = {"axes": json.dumps([*run.labels]), "measured": json.dumps([*values])}
+        return {**run.labels, "seed": tree["seed"], **axes, **values}
+
+    runs = {name: it.runs() for name, it in one.experiments(full).items()}
+    rows = [row(name, run) for name, group in runs.items() for run in group]
+    return paper.by_experiment(runs, rows)
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("name", papers.ids())
+def test_the_runs_of_a_mode_suffice_for_its_report(name: str, full: bool) -> None:
+    """Claims are judged, facts and tables written, quick mode's figures drawn, without an error.
+
+    Quick mode omits the runs of some facts, full mode of none.
+    """
+    one = papers.find(name)
+    runs = synthetic(one, full)
+    judged = [claims.judge(claim, runs) for claim in one.claims]
+    made = CampaignResult([], 0, 0, 0.0, ())
+    outcome = paper.Outcome(one, full, runs, one.figures, judged, made)
+    json.dumps(report.as_json(outcome), allow_nan=False)
+    page = report.as_markdown(outcome)
+    assert not full or report.NOT_RUN not in page
+    with styled():
+        for figure in () if full else one.figures:
+            if figure.draw is not None:
+                figure.draw(runs, new_figure(*figure.size).subplots())
+
+
+@pytest.mark.parametrize("name", papers.ids())
+def test_facts_of_omitted_runs_say_so(name: str) -> None:
+    """Without the experiment, as with `--figure`, and without its rows, as in quick mode."""
+    one = papers.find(name)
+    assert one.facts
+    without_rows = {key: frame.clear() for key, frame in synthetic(one, full=False).items()}
+    for runs in ({}, without_rows):
+        outcome = paper.Outcome(one, False, runs, [], [], CampaignResult([], 0, 0, 0.0, ()))
+        prose = report.filled(outcome)
+        assert report.NOT_RUN in prose
+        assert not [fact for fact in one.facts if f"{{{fact}}}" in prose]
+
+
+@pytest.mark.parametrize("name", papers.ids())
+def test_rules_say_how_they_err(name: str) -> None:
+    """Each rule's docstring says what would make it fail wrongly, and pass wrongly."""
+    for claim in papers.find(name).claims:
+        assert claim.check is not None
+        rule = claim.check.func if isinstance(claim.check, functools.partial) else claim.check
+        text = " ".join(str(rule.__doc__).split()).lower()
+        assert "fails wrongly:" in text or "fails and passes wrongly:" in text, claim.id
+        assert "passes wrongly:" in text, claim.id
+        assert len(claim.why.split()) <= 10, claim.id
+
+
+def test_a_figure_runs_only_its_experiments_and_only_once(tmp_path: Path) -> None:
+    """A second call runs nothing, and the report is complete."""
+    one = papers.find("codel-vs-drr")
+    first = reproduction_run.run(one, full=False, store=tmp_path / "runs", figures=["4.3"])
+    again = reproduction_run.run(one, full=False, store=tmp_path / "runs", figures=["4.3"])
+    # Two disciplines, three sizes: 3 seeds as chosen, and 2 with each of 8 settings.
+    assert first.made.executed == len(first.made.rows) == 6 * (3 + 2 * 8)
+    assert again.made.executed == 0
+    assert again.made.rows == first.made.rows
+    assert [one.claim.id for one in again.claims] == ["004-C10", "004-C11"]
+    report.write_report(again, tmp_path)
+    html = (tmp_path / "report.html").read_text()
+    assert "<svg" in html
+    assert "004-C10" in html
+    told = json.loads((tmp_path / "claims.json").read_text())
+    assert {claims.kind(claim["verdict"]) for claim in told["claims"]} <= set(claims.KINDS[:4])
+
+
+def test_prose_contains_the_measured_text() -> None:
+    """Numbers in the findings come from the runs, so they cannot become outdated."""
+    one = papers.find("codel-vs-drr")
+    claim = Claim("004-C1", "", "", "", "")
+    judged = claims.Judged(claim, [HELD, HELD])
+    outcome = paper.Outcome(one, False, {}, [], [judged], CampaignResult([], 0, 0, 0.0, ()))
+    assert "CoDel's at 10 Mbit/s c to c (C1)" in report.filled(outcome)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["codel-vs-dr"], 'unknown paper "codel-vs-dr", did you mean "codel-vs-drr"?'),
+        (["codel-vs-drr", "--figure", "4.9"], 'no figure "4.9" in codel-vs-drr'),
+    ],
+)
+def test_bad_input_is_one_line(arguments: list[str], said: str, tmp_path: Path) -> None:
+    """A wrong paper or figure gives exit code 2 and one line, no traceback."""
+    command = [str(Path(sys.executable).with_name("sojourn")), "paper", "run", *arguments]
+    done = subprocess.run(
+        [*command, "--out", str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_find_raises_input_error() -> None:
+    """An unknown paper raises InputError in Python."""
+    with pytest.raises(InputError):
+        papers.find("no such paper")
+
+
+@pytest.mark.parametrize("name", papers.ids())
+def test_findings_have_no_typed_results(name: str) -> None:
+    """A number with a unit in the findings is a placeholder, or one that the set-up states."""
+    one = papers.find(name)
+    stated = [one.about, *(text for c in one.claims for text in (c.says, c.stated, c.how))]
+    stated += [setting.name for c in one.claims for setting in c.settings]
+    stated += [figure.title for figure in one.figures]
+    known = " ".join(" ".join(stated).split())
+    prose = re.sub(r"\{[^{}\n]+\}", "", one.prose)
+    units = r"%|ms|us|kB|Mbit/s|packets|/s|points"
+    for value, unit in re.findall(rf"(?<![\w.])(\d[\d.]*)\s?({units})(?!\w)", prose):
+        assert re.search(rf"(?<![\d.]){re.escape(value)}(?![\d.])", known), f"{value} {unit}"
+
+
+def test_a_drawing_needs_no_runs(tmp_path: Path) -> None:
+    """A conceptual figure is drawn without any run."""
+    one = papers.find("codel-vs-drr")
+    outcome = reproduction_run.run(one, full=False, store=tmp_path / "runs", figures=["network"])
+    assert outcome.made.rows == []
+    report.write_report(outcome, tmp_path)
+    assert (tmp_path / "figures/figure-network.svg").exists()
+
+
+def test_live_runs_are_compared_with_their_simulated_counterparts() -> None:
+    """Means over seeds are compared point by point, in any order; a simulated 0 has no ratio."""
+
+    def frame(losses: dict[int, list[float]]) -> pl.DataFrame:
+        rows = [(flows, loss) for flows, each in losses.items() for loss in each]
+        columns = {"flows": [flows for flows, _ in rows], "loss": [loss for _, loss in rows]}
+        return pl.DataFrame({**columns, "axes": ['["flows"]'] * len(rows)})
+
+    live = frame({8: [0.3, 0.1], 16: [0.3, 0.3], 4: [0.1, 0.1]})
+    simulated = frame({4: [0.0, 0.0], 16: [0.1, 0.3], 8: [0.4, 0.4]})
+    runs = {"testbed": live, side_by_side.name("testbed"): simulated}
+    assert side_by_side.largest_difference(runs, "testbed", "loss") == pytest.approx(0.2)
+    assert side_by_side.ratios(runs, "testbed", "loss") == pytest.approx((0.5, 1.5))
+    idle = runs | {side_by_side.name("testbed"): frame({4: [0.0], 8: [0.0], 16: [0.0]})}
+    with pytest.raises(NoRunsError):
+        side_by_side.ratios(idle, "testbed", "loss")

@@ -1,0 +1,57 @@
+"""The studies in quick mode: the results of their pages hold for one or two seeds."""
+
+import pytest
+
+from sojourn_lab.studies import fairness, home_line
+
+
+def test_ewfq_is_fair_where_round_trips_differ() -> None:
+    """In the Varied network EWFQ is fairer than WFQ, and both use the link."""
+    own = [fairness.network("Varied", fairness.ewfq("Varied", 30), seed) for seed in (1, 2)]
+    plain = [fairness.network("Varied", fairness.wfq("Varied", 30), seed) for seed in (1, 2)]
+    index, _, total, _ = fairness.measured(own)
+    other, _, all_of_it, _ = fairness.measured(plain)
+    assert index > 0.99 > other > 0.97
+    assert total > 4.8
+    assert all_of_it > 4.95
+
+
+def test_a_flood_is_held_at_its_share() -> None:
+    """FIFO gives all to the flood; fair schedulers, EWFQ and nearly AFD give it a tenth."""
+    lines = fairness.misbehaviour(2)[2:]
+    got = {line.split(" | ")[0].strip("| "): float(line.split(" | ")[1]) for line in lines}
+    assert got["FIFO"] > 9
+    assert all(0.9 < got[name] < 1.1 for name in ("DRR", "WFQ", "FQ-CoDel", "EWFQ"))
+    assert 1 < got["AFD"] < 2
+
+
+def test_home_line_protects_calls_and_web() -> None:
+    """Two seeds and a shorter run: flow queues beat drop-tail; dualpi2 balances Prague."""
+    line = "50/10 Mbit/s"
+    found = home_line.run(2, seconds=40, lines=[line])
+
+    def mean(mix: str, queue: str, what: str) -> float:
+        return found.mean(line, mix, queue, what).mean
+
+    for mix in home_line.MIXES:
+        late = {queue: mean(mix, queue, "call_up_ms") for queue in home_line.QUEUES}
+        assert late["cake"] < late["fq_codel"] < late["droptail"] / 3
+        web = {queue: mean(mix, queue, "web_ms") for queue in home_line.QUEUES}
+        assert web["fq_codel"] < web["droptail"] / 2
+        assert mean(mix, "fq_codel", "call_up_mbit") > 1
+    assert mean("BBR", "droptail", "ratio") > 1.5 > mean("BBR", "fq_codel", "ratio") > 0.7
+    assert 0.7 < mean("Prague", "dualpi2", "ratio") < 1.4
+    text = home_line.table(found, line)
+    assert text.count("\n") == 1 + len(home_line.MIXES) * len(home_line.QUEUES)
+
+
+def test_home_line_refuses_conclusions_that_do_not_hold() -> None:
+    """With equal values everywhere nothing is faster than anything else."""
+    same = dict.fromkeys(home_line.COLUMNS, 1.0)
+    runs = {
+        (line, mix, queue): [same, same]
+        for line, mix in home_line.cases()
+        for queue in home_line.QUEUES
+    }
+    with pytest.raises(SystemExit, match="Delay of calls"):
+        home_line.conclusions(home_line.Campaign(runs))

@@ -1,1 +1,0 @@
-"""Comparison with ns-2.35: `make validate` runs its scenarios and writes docs/validation.md."""
