@@ -3,7 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
-.PHONY: demo test check bench bench-live bench-emulate bench-sweep bench-custom kernel-tcp gen validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-quic validate-random validate-bbr3 validate-slow studies papers papers-full papers-live scorecards notebooks recommendations coverage faults fuzz fuzz-files mutants mutants-python additions kill instructions instructions-links wheel wheel-pgo bench-pgo package audit build dev release clean
+
+##@ Product
+
+.PHONY: help demo test check bench gen notebooks faults fuzz fuzz-files additions kill wheel wheel-pgo bench-pgo package audit build dev release clean
 
 demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
@@ -12,6 +15,10 @@ demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	    --plot out/home-uplink.png
 	@echo
 	@echo "figure: out/home-uplink.png; next: .venv/bin/sojourn new"
+
+help:  ## list the targets
+	@awk 'BEGIN { FS = ":.*## " } /^##@/ { print "\n" substr($$0, 5) } \
+	    /^[a-z0-9-]+:.*## / { printf "  %-24s %s\n", $$1, $$2 }' Makefile lab/lab.mk
 
 test: dev  ## all tests of Rust and Python
 	cargo test $(CRATES)
@@ -33,77 +40,12 @@ check: dev  ## format, lints, types, prose, generated files
 bench:  ## benchmarks, as ratios within one run
 	cargo bench $(CRATES)
 
-bench-emulate: release  ## under a minute: highest rates of a scenario on real packets on this machine
-	$(BIN)/python -m sojourn_lab.speed.emulate
-
-bench-sweep: release  ## under a minute: overhead of a sweep, and its speed on two cores
-	$(BIN)/python -m sojourn_lab.speed.sweep
-
-bench-custom: release  ## seconds: cost of a discipline in Python, beside the same in Rust
-	$(BIN)/python -m sojourn_lab.speed.custom
-
-kernel-tcp: release  ## 15 minutes: the kernel's TCP compared with the simulated one, written to docs/live.md
-	$(BIN)/python -m sojourn_lab.reports.kernel_tcp
-
-bench-live: release  ## minutes: accuracy of a live link on this machine, written to docs/live.md
-	$(BIN)/python -m sojourn_lab.speed.live
-
 gen: dev  ## rewrite the files generated from Rust: classes, pages, figures
 	$(BIN)/python tools/gen.py
 	$(BIN)/python tools/shown.py
 
-validate: release  ## 15 minutes: our results compared with those of ns-2, written to reports/validation.md
-	$(BIN)/python -m validation
-
-validate-linux: dev  ## a minute: recordings of Linux beside ours, written to reports/validation-linux.md and -tcp.md
-	$(BIN)/python -m validation.linux
-
-validate-linux-fresh: dev  ## ten minutes, later two: arrivals of the day through a kernel built from linux-source
-	$(BIN)/python -m validation.linux.fresh
-
-validate-linux-controls: dev  ## minutes: Linux's congestion controls and ours, written to reports/validation-linux-controls.md
-	$(BIN)/python -m validation.linux.controls
-
-validate-senders: release  ## minutes: senders of Linux and ours compared, written to reports/validation-senders.md
-	$(BIN)/python -m validation.senders
-
-validate-random: release  ## 17 minutes, as root: random scenarios on the kernel's TCP; SEED=..., N=60, KERNEL=...
-	$(BIN)/python -m validation.random $(if $(SEED),--seed $(SEED)) $(if $(N),--n $(N)) $(if $(KERNEL),--kernel $(KERNEL))
-
-validate-bbr3: release  ## a minute: BBRv3 of Google's kernel (recorded) and ours, into reports/validation-bbr3.md
-	$(BIN)/python -m validation.bbr3 $(if $(KERNEL),--kernel $(KERNEL))
-
-validate-slow: dev  ## seconds: CUBIC on slow lines, recorded from the kernel and ours, to reports/validation-slow.md
-	$(BIN)/python -m validation.random.slow
-
-validate-quic: dev  ## minutes: quinn in virtual time compared with profile quic, written to reports/validation-quic.md
-	$(BIN)/python -m validation.quic
-
-studies: release  ## minutes: the studies, written to reports/fairness.md and reports/home-line.md
-	$(BIN)/python -m studies.fairness
-	$(BIN)/python -m studies.home_line
-
-papers: dev  ## a few minutes: every paper with few seeds and points, into out/papers
-	for id in $$($(BIN)/python -c "from sojourn.papers import ids; print(*ids())"); do \
-	    $(BIN)/sojourn paper run $$id --quick --out out/papers || exit 1; done
-
-papers-full: release  ## tens of minutes: every paper in full, its pages and figures into reports/papers
-	$(BIN)/python -m sojourn_lab.reports.papers
-
-papers-live: release  ## over an hour, as root: the testbeds of two papers on real packets, into reports/papers
-	$(BIN)/python -m sojourn_lab.reports.papers --live
-
-scorecards: release  ## ten minutes: the scorecards of RFC 7928, written to reports/scorecards
-	$(BIN)/python -m sojourn_lab.reports.scorecards
-
 notebooks: dev  ## a minute: execute the notebooks of docs/notebooks, and write their outputs
 	$(BIN)/python tools/notebooks.py
-
-recommendations: release  ## minutes: what recommend answers for six lines, written to reports/recommendations
-	$(BIN)/python -m sojourn_lab.reports.recommendations
-
-coverage: dev  ## minutes: how often 95 % intervals hold, over 1,000 seeds under two disciplines
-	$(BIN)/python -m sojourn_lab.reports.interval_coverage
 
 faults: dev  ## minutes: kill a sweep at 50 random moments; it continues each time
 	SOJOURN_KILLS=50 $(BIN)/python -m pytest tests/test_sweep.py -k killed
@@ -120,25 +62,11 @@ fuzz:  ## minutes of fuzzing; needs the nightly toolchain (`make test` runs the 
 fuzz-files: dev  ## an hour: 10,000 damaged inputs for each reader of files (`make test` runs 60)
 	SOJOURN_MUTANTS=10000 $(BIN)/python -m pytest tests/test_readers.py -s -k mutants
 
-mutants:  ## hours: mutation testing of the algorithms; FILE=..., SHARD=0/4: reports/mutation.md
-	cargo mutants --version >/dev/null 2>&1 || cargo install cargo-mutants --locked
-	PYTHONPATH=lab $(PYTHON) -m sojourn_lab.mutation.rust $(FILE) $(if $(SHARD),--shard $(SHARD))
-
-mutants-python: .venv/dev  ## minutes: mutation testing in Python, MODULE=recommendation: reports/mutation.md
-	$(BIN)/python -c "import mutmut" 2>/dev/null || $(BIN)/python -m pip install --quiet "mutmut>=3.8,<4"
-	$(BIN)/python -m sojourn_lab.mutation.python $(MODULE)
-
 additions: dev  ## minutes: add an algorithm, a control, a source and a metric to a copy, and test it
 	SOJOURN_ADDITIONS=all $(BIN)/python -m pytest tests/test_additions.py
 
 kill: dev  ## minutes: kill a live link 52 times; nothing may be left behind
 	SOJOURN_ROUNDS=13 $(BIN)/python -m pytest tests/test_live_kill.py -rs
-
-instructions:  ## CPU instructions per packet (valgrind's callgrind), compared with the recorded number
-	PYTHONPATH=lab $(PYTHON) -m sojourn_lab.speed.instructions
-
-instructions-links:  ## minutes: CPU instructions of a packet through a link, for every discipline
-	PYTHONPATH=lab $(PYTHON) -m sojourn_lab.speed.instructions --links
 
 wheel: .venv/ready  ## build a wheel, and run the demo from it in a clean environment without Rust
 	$(BIN)/maturin build --release --out dist
@@ -196,14 +124,21 @@ MATURIN = VIRTUAL_ENV=$(CURDIR)/.venv PIP_NO_COMPILE=1 $(BIN)/maturin develop
 	@$(call quietly,$(MATURIN) --profile develop --extras dev)
 	@touch $@
 
-build: .venv/ready  ## the compiled module, built quickly; only changed files are compiled
+# The laboratory. .venv/ready can be newer, so it is required but not compared.
+.venv/lab: lab/pyproject.toml | .venv/ready
+	@$(BIN)/python -m pip install --quiet --no-compile --no-deps --editable lab
+	@touch $@
+
+build: .venv/ready .venv/lab  ## the compiled module, built quickly; only changed files are compiled
 	@$(call quietly,$(MATURIN) --profile develop --skip-install)
 
-dev: .venv/dev
+dev: .venv/dev .venv/lab
 	@$(call quietly,$(MATURIN) --profile develop --skip-install)
 
-release: .venv/dev  ## the module as in a wheel: minutes to build, 15 % faster
+release: .venv/dev .venv/lab  ## the module as in a wheel: minutes to build, 15 % faster
 	@$(call quietly,$(MATURIN) --release --skip-install)
 
-clean:
+clean:  ## remove .venv and everything that was built
 	rm -rf .venv target out dist
+
+include lab/lab.mk

@@ -13,7 +13,6 @@ from typing import cast
 import numpy as np
 import polars as pl
 import pytest
-import scorecards
 
 import sojourn as sj
 from conftest import Command
@@ -295,29 +294,6 @@ def test_the_command_to_repeat_it_keeps_labels_and_parameters() -> None:
     again = run.prepare(split(words[words.index("--qdisc") + 1]), "2mbit", quick=True, only=["A1"])
     assert again.qdiscs == asked.qdiscs
     assert words[words.index("--only") + 1] == "A1"
-
-
-def test_pages_of_the_docs_have_an_answer_for_each_question() -> None:
-    """Every discipline of `lab/sojourn_lab/reports/scorecards.py` has a page, and each finding its source."""
-    folder = Path(__file__).parent.parent / "reports/scorecards"
-    labels = [one.partition("=")[0] for one in scorecards.DISCIPLINES]
-    assert {path.stem for path in folder.glob("*.md")} == {"README", *labels}
-    table = (folder / "README.md").read_text().split("## All answers")[1]
-    rows = [line for line in table.splitlines() if line.startswith("| ")][1:]
-    asked = {row.split()[1] for row in rows}
-    assert {case.id for case in cases.CASES} == asked
-    assert all(row.count("|") == len(labels) + 3 for row in rows)
-
-
-def test_pages_of_the_docs_are_current() -> None:
-    """Two cases of the full suite have the numbers of the page: `make scorecards` if not."""
-    page = (Path(__file__).parent.parent / "reports/scorecards/codel.md").read_text()
-    found = sj.evaluate("codel", only=["A1", "D1"])
-    assert len(found.lines) == 5
-    for line in found.lines:
-        ours, theirs = line.answers["codel"], line.answers["droptail"]
-        asked = f"{line.question.asked}, {line.question.unit}"
-        assert f"| {asked} | {theirs.text} | {ours.text} |" in page, line.case.id
 
 
 def test_a_folder_with_other_contents_is_refused(tmp_path: Path, sojourn: Command) -> None:

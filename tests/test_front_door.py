@@ -38,6 +38,29 @@ def test_the_package_imports_what_it_declares() -> None:
     assert not names(PROJECT["dependencies"]) & names(PROJECT["optional-dependencies"]["dev"])
 
 
+def test_help_lists_every_target() -> None:
+    """Each with its text, the targets of the laboratory after those of the product."""
+    command = ["make", "--silent", "help"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = re.findall(r"^  ([\w-]+) +\S", done.stdout, re.MULTILINE)
+    texts = [(ROOT / name).read_text() for name in ("Makefile", "lab/lab.mk")]
+    targets = [one for text in texts for one in re.findall(r"^([a-z][\w-]*):", text, re.MULTILINE)]
+    assert listed == [one for one in targets if one != "dev"]
+    declared = re.findall(r"^\.PHONY: (.+)", "\n".join(texts), re.MULTILINE)
+    assert sorted(targets) == sorted(" ".join(declared).split())
+
+
+def test_the_laboratory_imports_what_sojourn_requires() -> None:
+    """Besides sojourn itself and packages that only its development needs."""
+    files = (ROOT / "lab/sojourn_lab").rglob("*.py")
+    outside = set().union(*map(imported, files)) - sys.stdlib_module_names
+    known = names(PROJECT["dependencies"]) | names(PROJECT["optional-dependencies"]["dev"])
+    assert outside - known <= {"sojourn", "sojourn_lab", "examples", "mutmut"}
+    lab = tomllib.loads((ROOT / "lab/pyproject.toml").read_text())["project"]
+    workspace = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]
+    assert lab["version"] == workspace["package"]["version"]
+
+
 def recipe(target: str) -> list[str]:
     """Return the commands that make would run for `target` in a clean clone."""
     command = ["make", "--dry-run", "--always-make", target]

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 CRATES = sorted(ROOT.glob("crates/*/src"))
-PACKAGE = ROOT / "python" / "sojourn"
+PACKAGES = [ROOT / "python" / "sojourn", ROOT / "lab" / "sojourn_lab"]
 
 Graph = dict[str, set[str]]
 
@@ -129,11 +129,11 @@ def _module(path: str, name: str, files: dict[str, Path]) -> str | None:
     return "::".join(parts) or None
 
 
-def python_uses() -> Graph:
-    """Return the modules of the package, each with those that it imports anywhere."""
+def python_uses(package: Path) -> Graph:
+    """Return the modules of a package, each with those that it imports anywhere."""
     modules = {}
-    for path in PACKAGE.rglob("*.py"):
-        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    for path in package.rglob("*.py"):
+        parts = path.relative_to(package.parent).with_suffix("").parts
         modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     uses: Graph = {}
     for name, path in modules.items():
@@ -155,9 +155,10 @@ def test_modules_of_a_crate_have_no_circle(src: Path) -> None:
     assert not circles(uses, "::")
 
 
-def test_modules_of_the_package_have_no_circle() -> None:
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
+def test_modules_of_a_package_have_no_circle(package: Path) -> None:
     """Neither files nor folders. Imports inside functions and for types count as well."""
-    uses = python_uses()
+    uses = python_uses(package)
     assert sum(map(len, uses.values())) > len(uses)
     assert not circles(uses, ".")
 

@@ -13,7 +13,14 @@ from sojourn_lab import papers
 
 ROOT = Path(__file__).parent.parent
 
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("crates/*/*.md")])
+FOLDERS = (ROOT / "docs", ROOT / "reports")
+PAGES = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *(page for folder in FOLDERS for page in folder.rglob("*.md")),
+        *ROOT.glob("crates/*/*.md"),
+    ]
+)
 """The pages of the repository."""
 
 FILE = re.compile(r"(?<![\w./-])((?:[\w-]+/)*[\w-]+\.(?:md|toml))\b")
@@ -59,7 +66,7 @@ def test_link_targets_exist(page: Path) -> None:
             assert anchor in anchors(target), f"{page.name} links to {file}#{anchor}"
 
 
-SOURCES = ["crates", "fuzz", "python", "studies", "tests", "tools", "validation"]
+SOURCES = ["crates", "fuzz", "lab", "python", "tests", "tools"]
 """Folders of source files."""
 
 
@@ -87,7 +94,7 @@ def test_every_page_is_linked() -> None:
             continue
         reached.add(page)
         waiting += [(page.parent / file).resolve() for file, _ in links(page) if file]
-    pages = {page for page in PAGES if page.is_relative_to(ROOT / "docs")}
+    pages = {page for page in PAGES if any(map(page.is_relative_to, FOLDERS))}
     assert not pages - reached, sorted(str(page.relative_to(ROOT)) for page in pages - reached)
 
 
@@ -114,7 +121,10 @@ def metrics(everything: str) -> list[str]:
 
 def test_messages_name_only_existing_files() -> None:
     """Pages and examples, in the sources of the package and the crates."""
-    for source in [*ROOT.glob("python/**/*.py"), *ROOT.glob("crates/*/src/**/*.rs")]:
-        named = r"\b((?:docs|reference)/[\w/-]+\.\w+|examples/[\w-]+\.toml)"
+    for source in [
+        *(path for place in ("python", "lab") for path in ROOT.glob(f"{place}/**/*.py")),
+        *ROOT.glob("crates/*/src/**/*.rs"),
+    ]:
+        named = r"\b((?:docs|reports|reference)/[\w/-]+\.\w+|examples/[\w-]+\.toml)"
         for file in re.findall(named, source.read_text()):
             assert (ROOT / file).exists(), f"{source.relative_to(ROOT)} names {file}"

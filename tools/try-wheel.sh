@@ -15,4 +15,8 @@ PATH="$room/venv/bin:/usr/bin:/bin" sojourn compare "$root/examples/home-uplink.
 test -s "$room/figure.png"
 PATH="$room/venv/bin:/usr/bin:/bin" sojourn new incast incast.toml
 PATH="$room/venv/bin:/usr/bin:/bin" sojourn run incast.toml
+# Papers are in a package of their own, sojourn-lab; one line says so.
+! PATH="$room/venv/bin:/usr/bin:/bin" sojourn paper list 2>"$room/refused"
+test "$(wc -l <"$room/refused")" = 1
+grep --quiet "pip install 'sojourn\[papers\]'" "$room/refused"
 echo "$(basename "$wheel"): runs in a clean environment"

@@ -4,7 +4,8 @@ import tomllib
 
 import pytest
 
-from sojourn_lab.mutation.python import ALLOWED, MODULES, ROOT, undecorated
+from sojourn_lab import ROOT
+from sojourn_lab.mutation.python import ALLOWED, MODULES, undecorated
 
 TEXT = '''
 @first

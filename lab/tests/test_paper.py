@@ -13,10 +13,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sojourn import InputError, papers
+from sojourn import InputError
 from sojourn.plotting.run import new_figure, styled
 from sojourn.scenario.load import parse
 from sojourn.sweeps.runner import CampaignResult, Run, campaign
+from sojourn_lab import papers
 from sojourn_lab.reproduction import claims, paper, report, side_by_side
 from sojourn_lab.reproduction import run as reproduction_run
 from sojourn_lab.reproduction.claims import Claim, NoRunsError, Part

@@ -4,8 +4,9 @@ import math
 
 import pytest
 
-from sojourn import _sojourn, papers
+from sojourn import _sojourn
 from sojourn.scenario.load import to_json
+from sojourn_lab import papers
 from sojourn_lab.papers import hred
 from sojourn_lab.papers.hred.common import fluid_limit, gain, largest_change, smallest_stable_buffer
 

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from live_link import ENVIRONMENT
-from sojourn import InputError, _sojourn, papers
+from sojourn import InputError, _sojourn
 from sojourn.live import runner
 from sojourn.live.kernel_config import plan
 from sojourn.scenario.load import canonical
 from sojourn.sweeps.runner import key_of
 from sojourn.sweeps.store import Store
+from sojourn_lab import papers
 from sojourn_lab.papers import hred
 from sojourn_lab.papers.hred import common, live_runs
 from sojourn_lab.reproduction import live as reproduction_live

@@ -1,4 +1,4 @@
-"""Senders of Linux and ours through one bottleneck; all cases are in reports/validation-senders.md."""
+"""Senders of Linux and ours through one bottleneck; reports/validation-senders.md has all cases."""
 
 import numpy as np
 import pytest

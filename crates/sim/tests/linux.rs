@@ -25,7 +25,7 @@ struct Recording {
 }
 
 fn lines(name: &str) -> Vec<Vec<i64>> {
-    let path = format!("{}/../../tests/vectors/linux/{name}.csv.gz", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/../../lab/vectors/linux/{name}.csv.gz", env!("CARGO_MANIFEST_DIR"));
     let mut text = String::new();
     GzDecoder::new(std::fs::File::open(&path).expect(&path)).read_to_string(&mut text).unwrap();
     let row = |line: &str| line.split(',').map(|cell| cell.parse().unwrap_or(0)).collect();

@@ -26,7 +26,7 @@ const LOST: [u64; 17] =
 
 /// Trace of that name, one line per row.
 fn trace(name: &str) -> Vec<String> {
-    let path = format!("{}/../../tests/vectors/{name}.csv.gz", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/../../lab/vectors/{name}.csv.gz", env!("CARGO_MANIFEST_DIR"));
     let mut text = String::new();
     GzDecoder::new(std::fs::File::open(&path).expect(&path)).read_to_string(&mut text).unwrap();
     text.lines().skip(1).map(str::to_string).collect()

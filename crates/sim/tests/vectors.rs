@@ -25,8 +25,7 @@ struct Vector {
 
 impl Vector {
     fn read(name: &str) -> Vector {
-        let path =
-            format!("{}/../../tests/vectors/queue_{name}.csv.gz", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{}/../../lab/vectors/queue_{name}.csv.gz", env!("CARGO_MANIFEST_DIR"));
         let mut text = String::new();
         GzDecoder::new(std::fs::File::open(&path).expect(&path)).read_to_string(&mut text).unwrap();
         let mut lines = text.lines().map(|line| line.split(','));
@@ -253,7 +252,7 @@ fn codel_of_the_rfc_equals_the_2012_form_until_the_third_dropping_state() {
 fn codel_in_the_2012_form_drops_as_often_as_in_ns2() {
     // scenarios/codel_target_util.csv: one SACK flow over 1 Gbit/s, RTT 300 us.
     let path =
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/scenarios/codel_target_util.csv");
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab/vectors/scenarios/codel_target_util.csv");
     let text = std::fs::read_to_string(path).expect(path);
     let wide = json!({"name": "droptail", "limit": "99999p"});
     let mut rows = 0;

@@ -1,8 +1,8 @@
 """Mutation testing of Python modules with mutmut: `make mutants-python MODULE=recommendation`.
 
 mutmut mutates the functions of a copy in target/mutants-python/MODULE, and runs the tests of
-`MODULES` on each mutant: those that call its function. Survivors that lab/sojourn_lab/mutation/python.toml
-does not list, and listed ones that are caught by now, are printed, and the exit code is 1.
+`MODULES` on each mutant: those that call its function. Survivors that `python.toml` does not list,
+and listed ones that are caught by now, are printed, and the exit code is 1.
 
 mutmut leaves out functions with decorators, so in the copy `@metric(...)` before a function becomes
 `name = metric(...)(name)` after it. Strings and arguments are not mutated (messages are words, and
@@ -25,7 +25,7 @@ from typing import Any
 from sojourn_lab import ROOT
 
 STAGES = ROOT / "target" / "mutants-python"
-ALLOWED = ROOT / "tests" / "mutants" / "python.toml"
+ALLOWED = Path(__file__).with_name("python.toml")
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def prepare(module: str) -> Path:
 
 def mutmut(stage: Path, script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run mutmut in a stage, with its output in a file."""
-    paths = [stage / "mutants/src", stage / "mutants/tests"]
+    paths = [stage / "mutants/src", stage / "mutants/tests", stage / "mutants"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
     environment["POLARS_MAX_THREADS"] = "1"
     command = ["nice", "-n", "10", sys.executable, "-c", script, *arguments]

@@ -13,7 +13,7 @@ from sojourn_lab import ROOT
 from sojourn_lab.mutation.source import mutants_of
 
 RESULTS = ROOT / "target" / "mutants" / "results"
-ALLOWED = ROOT / "tests" / "mutants" / "allowed.toml"
+ALLOWED = Path(__file__).with_name("allowed.toml")
 PAGE = ROOT / "reports" / "mutation.md"
 ROW = re.compile(r"^\| `(crates/[^`]+)` \|.*$", re.MULTILINE)
 

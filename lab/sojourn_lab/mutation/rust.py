@@ -8,8 +8,8 @@ without a mutant, to record which functions it calls and how long it takes. A mu
 tests that call its function: those nearest to the file first, and quick ones before slow ones. The
 first failure ends the run.
 
-A survivor must be listed in lab/sojourn_lab/mutation/allowed.toml with the reason why no test can or need
-notice it; any other survivor makes this program exit with 1. See reports/mutation.md.
+A survivor must be listed in `allowed.toml` with the reason why no test can or need notice it; any
+other survivor makes this program exit with 1. See reports/mutation.md.
 """
 
 import argparse

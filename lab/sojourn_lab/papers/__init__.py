@@ -1,11 +1,25 @@
-"""Reproduced papers, one package each; `sojourn_lab.reproduction.paper` says what each holds."""
+"""Reproduced papers, one package each; `sojourn_lab.reproduction.paper` says what each holds.
+
+The entry point `sojourn.papers` names this module. `sojourn paper` uses `ids`, `find`, `run`,
+`write_report`, `as_json` and `print_verdicts`.
+"""
 
 import importlib
 import pkgutil
+from typing import Any
 
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
 from sojourn_lab.reproduction.paper import Paper
+
+_LATER = {"run": "run", "write_report": "report", "as_json": "report", "print_verdicts": "verdicts"}
+"""Functions that are slow to import, with their modules in `sojourn_lab.reproduction`."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(importlib.import_module(f"sojourn_lab.reproduction.{_LATER[name]}"), name)
+    raise AttributeError(name)
 
 
 def ids() -> list[str]:

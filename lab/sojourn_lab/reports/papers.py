@@ -1,8 +1,8 @@
 """Run every paper in full, and write its page and figures into reports/papers: papers.py [ID...].
 
-With --live, make the runs on real packets, and write them into reports/papers/ID-live; this requires
-root. Finished runs are stored in out/papers/ID/runs (ID-live/runs), so an interrupted campaign
-continues where it stopped.
+With --live, make the runs on real packets, and write them into reports/papers/ID-live; this
+requires root. Finished runs are stored in out/papers/ID/runs (ID-live/runs), so an interrupted
+campaign continues where it stopped.
 """
 
 import json

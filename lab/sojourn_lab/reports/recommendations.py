@@ -37,7 +37,8 @@ LINES = {
         "buffer": "100ms",
     },
     "LTE": {
-        "down": "reports/recommendations/lte-down.trace", "up": "reports/recommendations/lte-up.trace",
+        "down": "reports/recommendations/lte-down.trace",
+        "up": "reports/recommendations/lte-up.trace",
         "rtt": "40ms..100ms", "traffic": "home",
     },
     "Office at 1 Gbit/s": {
@@ -91,8 +92,9 @@ def main(quick: bool) -> None:
 HEAD = [
     "# Recommendations for six lines",
     "",
-    "Answers of [`sojourn recommend`](../../docs/evaluate.md#recommend), restricted to qdiscs of Linux: 60",
-    "trials of disciplines and parameters. The numbers are from seeds and loads on which nothing",
+    "Answers of [`sojourn recommend`](../../docs/evaluate.md#recommend), restricted to qdiscs of",
+    "Linux: 60 trials of disciplines and parameters.",
+    "The numbers are from seeds and loads on which nothing",
     "was tuned. The gain is the objective of that setting minus the objective of the recommended",
     "one, with its 95 % interval: above 0 the recommended one is better.",
     "",

@@ -12,7 +12,7 @@ A paper is a package in `sojourn_lab.papers`. Its `__init__.py` holds:
   are not parts of claims;
 - `LEFT_OUT` (optional): figures of the paper that are not reproduced, with the reason;
 - if part of it can run on real packets: `live(full)`, the experiments under the names of their
-  simulated counterparts, and `LIVE`, the notes of that report (see `sojourn_lab.reproduction.live`).
+  simulated counterparts, and `LIVE`, the notes of that report (see `reproduction/live.py`).
 
 `findings.md` in the same folder is the prose written after the runs, `live_findings.md` the same
 for real packets. A long paper has more modules in its package.

@@ -1,8 +1,8 @@
-"""`python -m sojourn_lab.validation.senders`: senders of Linux and ours through one bottleneck, compared.
+"""Senders of Linux and ours through one bottleneck, compared: `make validate-senders`.
 
-Writes reports/validation-senders.md. The measurements of Linux are in lab/vectors/linux/senders.csv;
-each is one run of real senders in a virtual network. Ours are several runs of the same scenario
-with other seeds, starts and round-trip times.
+Writes reports/validation-senders.md. The measurements of Linux are in
+lab/vectors/linux/senders.csv; each is one run of real senders in a virtual network. Ours are
+several runs of the same scenario with other seeds, starts and round-trip times.
 """
 
 import argparse

@@ -12,6 +12,7 @@ from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
 from sojourn.cli import reference
+from sojourn.cli.collection import collection, installed
 from sojourn.custom import identity
 from sojourn.custom.aqm import Aqm
 from sojourn.custom.base import Custom
@@ -63,6 +64,8 @@ def find(kind: str | None, name: str | None) -> Any:
         kind, name = None, kind
     if kind == "scenario":
         return reference.find(name)
+    if kind == "papers":
+        collection()  # raises InputError if none is installed
     if name is None:
         return {one: _specs(one) for one in KINDS} if kind is None else _specs(kind)
     if ":" in name and kind in (None, *OWN.values()):
@@ -206,21 +209,24 @@ def _metrics() -> list[Spec]:
 
 
 def _papers() -> list[Spec]:
-    """Return the papers in the format of the tables of Rust."""
-    from sojourn_lab import papers
-
-    return [
-        {
-            "name": one.id,
-            "aliases": [] if "-" not in one.id else [one.id.replace("-", "_")],
-            "about": one.title,
-            "source": one.reference,
-            "doc": one.about.strip(),
-            "figures": [figure.number for figure in one.figures],
-            "claims": [{"id": claim.id, "says": claim.says} for claim in one.claims],
-        }
-        for one in map(papers.find, papers.ids())
-    ]
+    """Return the installed papers in the format of the tables of Rust."""
+    papers = installed()
+    return (
+        []
+        if papers is None
+        else [
+            {
+                "name": one.id,
+                "aliases": [] if "-" not in one.id else [one.id.replace("-", "_")],
+                "about": one.title,
+                "source": one.reference,
+                "doc": one.about.strip(),
+                "figures": [figure.number for figure in one.figures],
+                "claims": [{"id": claim.id, "says": claim.says} for claim in one.claims],
+            }
+            for one in map(papers.find, papers.ids())
+        ]
+    )
 
 
 def _paper(spec: Spec) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from sojourn._sojourn import InputError
 from sojourn.cli import suggest
+from sojourn.cli.collection import collection
 from sojourn.cli.options import Force, Json, continuing
 
 app = typer.Typer(
@@ -22,8 +23,8 @@ def list_command(as_json: Json = False) -> None:
     """List the papers."""
     from sojourn.display.console import console
     from sojourn.display.table import Table
-    from sojourn_lab import papers
 
+    papers = collection()
     found = [papers.find(name) for name in papers.ids()]
     if as_json:
         listed = [{"id": p.id, "title": p.title, "reference": p.reference} for p in found]
@@ -68,10 +69,8 @@ def run(
     from sojourn.live import link, netdev
     from sojourn.result import folders
     from sojourn.scenario.overrides import is_live
-    from sojourn_lab import papers
-    from sojourn_lab.reproduction import report
-    from sojourn_lab.reproduction import run as reproduction_run
 
+    papers = collection()
     real = is_live(engine)
     found = papers.find(paper_id)
     if real and found.live is None:
@@ -83,7 +82,7 @@ def run(
     folders.claim(directory, "paper", {"paper": found.id}, force=force)
     try:
         with continuing(directory):
-            outcome = reproduction_run.run(
+            outcome = papers.run(
                 found,
                 full=full,
                 store=directory / "runs",
@@ -95,12 +94,10 @@ def run(
     except netdev.NoRightError:
         link.enter_own_network(sys.argv[1:])
         raise
-    report.write_report(outcome, directory)
+    papers.write_report(outcome, directory)
     for name in outcome.made.damaged:
         print(f"sojourn: {directory / 'runs'}: {name} was damaged; made again", file=sys.stderr)
     if as_json:
-        print(json.dumps(report.as_json(outcome), indent=2, allow_nan=False))
+        print(json.dumps(papers.as_json(outcome), indent=2, allow_nan=False))
         return
-    from sojourn_lab.reproduction.verdicts import print_verdicts
-
-    print_verdicts(outcome, directory)
+    papers.print_verdicts(outcome, directory)

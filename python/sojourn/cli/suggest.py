@@ -53,6 +53,7 @@ def scenarios(incomplete: str) -> Iterator[tuple[str, str]]:
 
 def papers(incomplete: str) -> Iterator[str]:
     """Yield the papers of `sojourn paper run`."""
-    from sojourn_lab.papers import ids
+    from sojourn.cli.collection import installed
 
-    yield from (name for name in ids() if name.startswith(incomplete))
+    if collection := installed():
+        yield from (name for name in collection.ids() if name.startswith(incomplete))

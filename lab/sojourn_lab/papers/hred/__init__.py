@@ -13,9 +13,9 @@ Our choices where the paper states nothing:
   300 kB wherever the paper names no buffer.
 - TCP: NewReno as ns-2's agents (an ack per packet, no receiver's limit), 500 bytes on the wire;
   FTPs start in the first 10 s.
-- Access links: omitted, and acks return as a pure delay. `reports/validation.md` shows that this makes
-  no measurable difference as long as round-trip times differ. Table 2 has equal round-trip times,
-  and therefore access links of 100 Mbit/s.
+- Access links: omitted, and acks return as a pure delay. `reports/validation.md` shows that this
+  makes no measurable difference as long as round-trip times differ. Table 2 has equal round-trip
+  times, and therefore access links of 100 Mbit/s.
 - Web sessions: successive transfers, each on a new connection, with pauses of 1 s on average and
   Lomax (Pareto II) lengths, as in ns-2's own example of web traffic; 50 hosts whose round-trip
   times are drawn for every seed.

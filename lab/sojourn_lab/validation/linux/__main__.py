@@ -32,14 +32,14 @@ at the first packet that differs.
 
 ## Method
 
-The recordings were made with a kernel whose clock stands still while it computes, with time
-stamps of 128 ns. `lab/vectors/README-linux.md` describes them. `sojourn replay` with
-`--htb-burst` serves the queue as HTB does, and `--rng` and `--timer-phase` repeat the kernel's
-random numbers and the times of its updates; [`validation/linux`](../lab/sojourn_lab/validation/linux) has the
-settings of each case. Where the generator is not known, the random numbers are chosen such that
-the recorded decisions are repeated, and the probability is compared; numbers of drops and marks
-are then also compared over many seeds. `lab/tests/test_linux.py` holds the numbers below. Flows of TCP
-are on [a page of their own](validation-linux-tcp.md).
+The recordings were made with a kernel whose clock stands still while it computes, with time stamps
+of 128 ns. `lab/vectors/README-linux.md` describes them. `sojourn replay` with `--htb-burst` serves
+the queue as HTB does, and `--rng` and `--timer-phase` repeat the kernel's random numbers and the
+times of its updates; [`validation/linux`](../lab/sojourn_lab/validation/linux) has the settings of
+each case. Where the generator is not known, the random numbers are chosen such that the recorded
+decisions are repeated, and the probability is compared; numbers of drops and marks are then also
+compared over many seeds. `lab/tests/test_linux.py` holds the numbers below. Flows of TCP are on [a
+page of their own](validation-linux-tcp.md).
 
 - *equal*: packets before the first one whose fate differs;
 - *late*: largest difference of a departure time among them;

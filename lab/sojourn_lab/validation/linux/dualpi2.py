@@ -16,11 +16,11 @@ The kernel sets the timer of the updates anew from the time at which it ran, so 
 stays. The replay is given the times of the updates. They follow from the recording alone: an update
 changes p' by 14.4 units of 2^-32 per nanosecond of queueing delay, so that the recorded values give
 the delay, and, with the arrival of the packet at the head of the queue, the time
-([`timer.py`](../lab/sojourn_lab/validation/linux/timer.py)). The timer started 1.000003072 s before the first
-packet. With 16 ms, which are 62,500 steps of the clock of 256 ns, it is never late except by one
-step at 1.128 s in the recordings with mix, and once or twice more where a departure is due in the
-same step. A `tupdate` of 10 ms is no multiple of the step: each update is late by half a step or
-one and a half.
+([`timer.py`](../lab/sojourn_lab/validation/linux/timer.py)). The timer started 1.000003072 s before
+the first packet. With 16 ms, which are 62,500 steps of the clock of 256 ns, it is never late except
+by one step at 1.128 s in the recordings with mix, and once or twice more where a departure is due
+in the same step. A `tupdate` of 10 ms is no multiple of the step: each update is late by half a
+step or one and a half.
 
 While p' is 0 or 1 it does not tell the times of the updates, and the delays of the timer add up. In
 `dualpi2-rtt40_over` it is 0 at 25 updates before the one at 17.020 s. The value of this one allows

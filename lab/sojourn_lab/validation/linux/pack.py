@@ -1,6 +1,7 @@
 """Pack recordings of Linux qdiscs into lab/vectors/linux.
 
-Usage: python -m sojourn_lab.validation.linux.pack FOLDER [NAME...], where FOLDER holds NAME.csv.gz with the columns
+Usage: python -m sojourn_lab.validation.linux.pack FOLDER [NAME...], where FOLDER holds NAME.csv.gz
+with the columns
 `t_in_ns,flow,len,ecn_in,fate,t_out_ns` (or `t_ns,flow,size_B,ecn,fate,t_out_ns`), and optionally
 NAME.mon.csv.gz with `t_ns,prob`, or a column `p`, read after each arrival. The packed form is
 described in lab/vectors/README-linux.md. Without names, FOLDER/closed.csv is packed: runs of TCP.

@@ -1,7 +1,7 @@
 """TCP flows of Linux through its qdiscs, beside ours: drops and marks.
 
-`make validate-linux` writes reports/validation-linux-tcp.md. The recordings and scenarios are those of
-`sojourn_lab.validation.senders`, whose page has shares and delays.
+`make validate-linux` writes reports/validation-linux-tcp.md. The recordings and scenarios are those
+of `sojourn_lab.validation.senders`, whose page has shares and delays.
 """
 
 from collections.abc import Mapping, Sequence

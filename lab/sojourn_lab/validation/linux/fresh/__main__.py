@@ -42,8 +42,9 @@ Random arrivals, of which the seed is the date, are sent through queue disciplin
 replayed through ours: {equal} of {all} recordings of {frames} packets are equal in the fate of
 every packet. The kernel runs in user mode, and its clock stands still while it computes; it is
 built from Debian's linux-source with the changes in
-[`kernel.py`](../lab/sojourn_lab/validation/linux/fresh/kernel.py), which make the clock exact to a nanosecond,
-give `cake` known random numbers and repair its heap (see below). Frames of {shortest} to
+[`kernel.py`](../lab/sojourn_lab/validation/linux/fresh/kernel.py), which make the clock exact to a
+nanosecond, give `cake` known random numbers and repair its heap (see below). Frames
+of {shortest} to
 {longest} bytes from {flows} flows, every second one with ECT(0), go to a device behind HTB without
 a burst at 15.625 Mbit/s (512 ns a byte), and to `cake` with a shaper of that rate. The priority of
 a packet selects its queue, so that no hash decides.

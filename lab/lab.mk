@@ -1,0 +1,83 @@
+##@ Laboratory: evidence for sojourn, written into reports/
+# Included by the Makefile. The package sojourn_lab is installed into .venv by `make demo`.
+
+.PHONY: bench-live bench-emulate bench-sweep bench-custom kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-random validate-bbr3 validate-slow validate-quic studies papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links
+
+bench-live: release  ## minutes: accuracy of a live link on this machine, written to docs/live.md
+	$(BIN)/python -m sojourn_lab.speed.live
+
+bench-emulate: release  ## under a minute: highest rates of a scenario on real packets on this machine
+	$(BIN)/python -m sojourn_lab.speed.emulate
+
+bench-sweep: release  ## under a minute: overhead of a sweep, and its speed on two cores
+	$(BIN)/python -m sojourn_lab.speed.sweep
+
+bench-custom: release  ## seconds: cost of a discipline in Python, beside the same in Rust
+	$(BIN)/python -m sojourn_lab.speed.custom
+
+kernel-tcp: release  ## 15 minutes: the kernel's TCP compared with the simulated one, written to docs/live.md
+	$(BIN)/python -m sojourn_lab.reports.kernel_tcp
+
+validate: release  ## 15 minutes: our results compared with those of ns-2, written to reports/validation.md
+	$(BIN)/python -m sojourn_lab.validation
+
+validate-linux: dev  ## a minute: recordings of Linux beside ours, written to reports/validation-linux.md and -tcp.md
+	$(BIN)/python -m sojourn_lab.validation.linux
+
+validate-linux-fresh: dev  ## ten minutes, later two: arrivals of the day through a kernel built from linux-source
+	$(BIN)/python -m sojourn_lab.validation.linux.fresh
+
+validate-linux-controls: dev  ## minutes: Linux's congestion controls and ours, written to reports/validation-linux-controls.md
+	$(BIN)/python -m sojourn_lab.validation.linux.controls
+
+validate-senders: release  ## minutes: senders of Linux and ours compared, written to reports/validation-senders.md
+	$(BIN)/python -m sojourn_lab.validation.senders
+
+validate-random: release  ## 17 minutes, as root: random scenarios on the kernel's TCP; SEED=..., N=60, KERNEL=...
+	$(BIN)/python -m sojourn_lab.validation.random $(if $(SEED),--seed $(SEED)) $(if $(N),--n $(N)) $(if $(KERNEL),--kernel $(KERNEL))
+
+validate-bbr3: release  ## a minute: BBRv3 of Google's kernel (recorded) and ours, into reports/validation-bbr3.md
+	$(BIN)/python -m sojourn_lab.validation.bbr3 $(if $(KERNEL),--kernel $(KERNEL))
+
+validate-slow: dev  ## seconds: CUBIC on slow lines, recorded from the kernel and ours, to reports/validation-slow.md
+	$(BIN)/python -m sojourn_lab.validation.random.slow
+
+validate-quic: dev  ## minutes: quinn in virtual time compared with profile quic, written to reports/validation-quic.md
+	$(BIN)/python -m sojourn_lab.validation.quic
+
+studies: release  ## minutes: the studies, written to reports/fairness.md and reports/home-line.md
+	$(BIN)/python -m sojourn_lab.studies.fairness
+	$(BIN)/python -m sojourn_lab.studies.home_line
+
+papers: dev  ## a few minutes: every paper with few seeds and points, into out/papers
+	for id in $$($(BIN)/python -c "from sojourn_lab.papers import ids; print(*ids())"); do \
+	    $(BIN)/sojourn paper run $$id --quick --out out/papers || exit 1; done
+
+papers-full: release  ## tens of minutes: every paper in full, its pages and figures into reports/papers
+	$(BIN)/python -m sojourn_lab.reports.papers
+
+papers-live: release  ## over an hour, as root: the testbeds of two papers on real packets, into reports/papers
+	$(BIN)/python -m sojourn_lab.reports.papers --live
+
+scorecards: release  ## ten minutes: the scorecards of RFC 7928, written to reports/scorecards
+	$(BIN)/python -m sojourn_lab.reports.scorecards
+
+recommendations: release  ## minutes: what recommend answers for six lines, written to reports/recommendations
+	$(BIN)/python -m sojourn_lab.reports.recommendations
+
+coverage: dev  ## minutes: how often 95 % intervals hold, over 1,000 seeds under two disciplines
+	$(BIN)/python -m sojourn_lab.reports.interval_coverage
+
+mutants:  ## hours: mutation testing of the algorithms; FILE=..., SHARD=0/4: reports/mutation.md
+	cargo mutants --version >/dev/null 2>&1 || cargo install cargo-mutants --locked
+	PYTHONPATH=lab $(PYTHON) -m sojourn_lab.mutation.rust $(FILE) $(if $(SHARD),--shard $(SHARD))
+
+mutants-python: .venv/dev .venv/lab  ## minutes: mutation testing in Python, MODULE=recommendation: reports/mutation.md
+	$(BIN)/python -c "import mutmut" 2>/dev/null || $(BIN)/python -m pip install --quiet "mutmut>=3.8,<4"
+	$(BIN)/python -m sojourn_lab.mutation.python $(MODULE)
+
+instructions:  ## CPU instructions per packet (valgrind's callgrind), compared with the recorded number
+	PYTHONPATH=lab $(PYTHON) -m sojourn_lab.speed.instructions
+
+instructions-links:  ## minutes: CPU instructions of a packet through a link, for every discipline
+	PYTHONPATH=lab $(PYTHON) -m sojourn_lab.speed.instructions --links
