@@ -1,6 +1,7 @@
-"""An algorithm, a control, a source and a metric are added with the files that CONTRIBUTING names.
+"""Additions to each registry take the files that CONTRIBUTING names.
 
-The test adds one of each to a copy of the repository, compiles it, runs the generator once, and
+The test adds an AQM algorithm, a congestion control, a source, a metric and a key of a scenario to
+a copy of the repository, compiles it, runs the generator once, and
 runs the checks that read the registries. The copy is in `target`, so that a second run compiles
 only what changed. It has a target directory of its own, since cargo would take its libraries for
 those of the repository.
@@ -46,6 +47,11 @@ def sent_packets(result: Result, link: str) -> float:
     return float(result.links[link].departed_packets)
 '''
 
+KEY = """
+    /// Longest random delay of a packet.
+    jitter: Span, default "0s", ["0s" => "1s"], "\\"1ms\\"";
+"""
+
 ENTRIES = {
     "aqm": [
         (f"{AQM}/aqm/mod.rs", "pub mod sred;\n", "pub mod toy;\n"),
@@ -70,6 +76,7 @@ ENTRIES = {
          "        read: |n| n.params().map(Source::Steady),\n    },\n"),
     ],
     "metric": [("python/sojourn/metrics/throughput.py", "", METRIC)],
+    "key": [(f"{SIM}/config/links.rs", '        "\\"1514B\\"";\n', KEY)],
 }  # fmt: skip
 """Insertions by hand: file, text before it (empty for the end), and the text."""
 
@@ -84,6 +91,7 @@ BY_HAND = {
     "control": [f"{SIM}/endpoint/cc/gentle.rs", f"{SIM}/endpoint/cc/mod.rs"],
     "source": [f"{SIM}/traffic/source.rs"],
     "metric": ["python/sojourn/metrics/throughput.py"],
+    "key": [f"{SIM}/config/links.rs"],
 }
 """Files to change by hand, by what is added; CONTRIBUTING names them."""
 
@@ -95,8 +103,11 @@ GENERATED = {
     "docs/algorithms/sources/steady.md",
     "docs/algorithms/tcp/gentle.md",
     "docs/metrics.md",
+    "docs/scenario.md",
     "docs/which-tcp.md",
+    "examples/every-key.toml",
     "python/sojourn/qdisc.py",
+    "python/sojourn/scenario/keys.py",
     "python/sojourn/source.py",
     "python/sojourn/tcp.py",
     "tests/golden/api/sojourn-aqm.txt",
@@ -107,13 +118,20 @@ GENERATED = {
 RUN = """
 import json, sojourn as sj
 from sojourn import metrics
+from sojourn.scenario.load import canonical
 flow = {"name": "f", "path": ["up"], "rtt": "20ms", "source": "steady", "tcp": "gentle"}
-link = sj.Link(rate="10mbit", qdisc=sj.qdisc.Toy(every=50))
+link = sj.Link(rate="10mbit", qdisc=sj.qdisc.Toy(every=50), jitter="5ms")
+tree = {"duration": "5s", "links": {"up": {"rate": "10mbit", "jitter": "5ms"}}, "flows": [flow]}
+jitter = canonical(tree)["links"]["up"]["jitter"]
 result = sj.simulate(sj.Scenario(duration="5s", links={"up": link}, flows=[flow]))
+try:
+    sj.Link(rate="10mbit", jitter="2s")
+except sj.InputError as error:
+    refused = str(error)
 up = result.links["up"]
 print(json.dumps({"sent": metrics.sent_packets(result, "up"), "arrived": up.arrived_packets,
                   "dropped": up.dropped_early_packets, "departed": up.departed_packets,
-                  "goodput": metrics.goodput_bps(result)}))
+                  "goodput": metrics.goodput_bps(result), "jitter": jitter, "refused": refused}))
 """
 
 
@@ -223,6 +241,8 @@ def test_all_of_them_run(changed: set[str]) -> None:
     assert 10 < told["dropped"] <= told["arrived"] // 50
     assert told["sent"] == told["departed"] > 1000
     assert told["goodput"] > 1e6
+    assert told["jitter"] == "5ms"
+    assert told["refused"] == "Link.jitter: 2s is out of range, allowed: 0s to 1s"
     assert changed
 
 

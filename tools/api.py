@@ -61,21 +61,61 @@ def ended(head: str) -> bool:
     return plain.endswith(("{", "}", ";", ","))
 
 
-def declared(item: Item) -> list[Item]:
-    """Return what `controls!` declares for its list; any other item as it is."""
-    if not item[1].endswith("controls! {"):
-        return [item]
-    found = [re.match(r"(\w+::\{(\w+), (\w+)\}): (.*), \[", line) for line in item[2]]
-    controls = [line.groups() for line in found if line]
+def declared(item: Item, setters: dict[str, list[str]]) -> list[Item]:
+    """Return what `controls!` and `table!` declare; any other item, with its setters, as it is."""
+    attributes, head, body = item
+    if head.endswith("controls! {"):
+        return controls(body)
+    if head == "table! {":
+        return table(body)
+    inner = [line for each in body for line in setters.get(each.removesuffix("!();"), [each])]
+    return [(attributes, head, inner)]
+
+
+def controls(body: list[str]) -> list[Item]:
+    """Return what a list of congestion controls declares."""
+    found = [re.match(r"(\w+::\{(\w+), (\w+)\}): (.*), \[", line) for line in body]
+    lines = [line.groups() for line in found if line]
     enums = {
-        "ControlParams": [f"{name}({params})," for _, name, params, _ in controls],
-        "ControlAlgorithm": [f"{name}({control})," for _, name, _, control in controls],
+        "ControlParams": [f"{name}({params})," for _, name, params, _ in lines],
+        "ControlAlgorithm": [f"{name}({control})," for _, name, _, control in lines],
     }
     return [
-        *(([], f"pub use {exported};", []) for exported, *_ in controls),
+        *(([], f"pub use {exported};", []) for exported, *_ in lines),
         *(([], f"pub enum {name} {{", variants) for name, variants in enums.items()),
         ([], "pub const TCPS: &[TcpEntry];", []),
     ]
+
+
+def keys(body: list[str]) -> list[tuple[str, str, bool]]:
+    """Return name, type, and true if it is optional, of the typed keys of a table."""
+    found = (re.match(r"(\w+)(?: = .*?)?: (\w+), (optional )?", line) for line in body)
+    return [(key[1], key[2], key[3] is not None) for key in found if key]
+
+
+def table(body: list[str]) -> list[Item]:
+    """Return what a table of keys declares: the table, and a getter of each typed key."""
+    text = "\n".join(body)
+    name = re.search(r"^static (\w+)", text, re.MULTILINE)
+    owner = re.search(r", struct \w+ of (\w+),", text)
+    assert name, "a table has a name"
+    listed: list[Item] = [([], f"pub static {name[1]}: Table;", [])]
+    if owner:
+        types = [(key, f"Option<{kind}>" if option else kind) for key, kind, option in keys(body)]
+        getters = [f"pub fn {key}(&self) -> {kind} {{" for key, kind in types]
+        listed.append(([], f"impl {owner[1]} {{", [f"{line} }}" for line in getters]))
+    return listed
+
+
+def setters_of(text: str) -> dict[str, list[str]]:
+    """Return the setters of each macro of setters that a `table!` in `text` declares."""
+    found: dict[str, list[str]] = {}
+    for block in re.findall(r"^table! \{\n(.*?)^\}", text, re.MULTILINE | re.DOTALL):
+        if name := re.search(r", setters (\w+);", block):
+            lines = [line[4:] for line in block.split("\n")]
+            typed = keys(lines)
+            found[name[1]] = [f"pub fn {k}(self, {k}: {t}) -> Self {{ }}" for k, t, _ in typed]
+    return found
 
 
 def signature(head: str) -> str:
@@ -105,11 +145,13 @@ class Listing:
         self.source = source
         text = "\n".join(path.read_text() for path in sorted(source.rglob("*.rs")))
         self.types.update(re.findall(r"^ *pub (?:struct|enum|trait) (\w+)", text, re.MULTILINE))
+        self.setters = setters_of(text)
         self.module("", source / "lib.rs", source)
 
     def module(self, path: str, file: Path, folder: Path, only: set[str] | None = None) -> None:
         """List the module `path`; `only` are the names that its parent exports."""
-        found = [one for item in items(file.read_text().split("\n")) for one in declared(item)]
+        read = items(file.read_text().split("\n"))
+        found = [one for item in read for one in declared(item, self.setters)]
         if only is None:
             self.lines.append(f"mod {path or 'crate'}")
         exported = self.exports(found)

@@ -26,6 +26,7 @@ from sojourn.cli import reference
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python/sojourn"
 KEYS = PACKAGE / "scenario/keys.py"
+EXAMPLE = ROOT / "examples/every-key.toml"
 PAGES = ROOT / "docs/algorithms"
 README = ROOT / "README.md"
 WHICH = ROOT / "docs/which-tcp.md"
@@ -402,6 +403,7 @@ def main(arguments: list[str]) -> int:
         for path, text in headers.items():
             if text != path.read_text():
                 path.write_text(text)
+        EXAMPLE.write_text(structs.example(EXAMPLE.read_text(), specs["scenario"]))
     runs = step.play(specs["disciplines"])
     files = {
         PACKAGE / f"{MODULES[kind]}.py": module(

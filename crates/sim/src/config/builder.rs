@@ -28,11 +28,12 @@
 //! # Ok::<(), sojourn_aqm::Error>(())
 //! ```
 
-use super::flows::Capable;
+use super::flows::{Capable, flow_setters};
 use super::link_trace::{LinkChange, LinkTrace};
+use super::links::link_setters;
 use super::loss::LossModel;
 use super::registries::Registries;
-use super::scenario::Scenario;
+use super::scenario::{Scenario, scenario_setters};
 use crate::endpoint::tcp::TcpParams;
 use crate::parsing::distribution::Distribution;
 use crate::parsing::parse;
@@ -74,7 +75,7 @@ impl ScenarioBuilder {
             flows: Vec::new(),
             changes: Vec::new(),
         };
-        builder.set("duration", duration.write())
+        builder.duration(duration)
     }
 
     fn set(mut self, key: &str, value: impl Into<Json>) -> Self {
@@ -95,35 +96,7 @@ impl ScenarioBuilder {
         self.set("name", name)
     }
 
-    /// Set the time before the measured interval.
-    #[must_use]
-    pub fn warmup(self, warmup: Span) -> Self {
-        self.set("warmup", warmup.write())
-    }
-
-    /// Set the seed of all random streams.
-    #[must_use]
-    pub fn seed(self, seed: u64) -> Self {
-        self.set("seed", seed)
-    }
-
-    /// Record time series with this sampling interval.
-    #[must_use]
-    pub fn sample(self, interval: Span) -> Self {
-        self.set("sample", interval.write())
-    }
-
-    /// Record time series of each flow too, not only of links and groups.
-    #[must_use]
-    pub fn sample_flows(self, each: bool) -> Self {
-        self.set("sample_flows", each)
-    }
-
-    /// Log every packet.
-    #[must_use]
-    pub fn packet_log(self, log: bool) -> Self {
-        self.set("packet_log", log)
-    }
+    scenario_setters!();
 
     /// Add a link.
     #[must_use]
@@ -206,7 +179,7 @@ impl LinkBuilder {
     /// Return a builder of a link of this rate and one-way delay.
     pub fn new(rate: Rate, delay: Span) -> LinkBuilder {
         let link = LinkBuilder { keys: Keys::new(), discipline: None };
-        link.set("rate", rate.write()).set("delay", delay.write())
+        link.rate(rate).delay(delay)
     }
 
     fn set(mut self, key: &str, value: impl Into<Json>) -> Self {
@@ -231,11 +204,7 @@ impl LinkBuilder {
         LinkBuilder { discipline: None, ..self.set("qdisc", text) }
     }
 
-    /// Replace the transmitter by a token bucket of this size.
-    #[must_use]
-    pub fn burst(self, size: Bytes) -> Self {
-        self.set("burst", size.write())
-    }
+    link_setters!();
 
     /// Set the random loss after the queue.
     #[must_use]
@@ -285,11 +254,7 @@ impl FlowBuilder {
         self
     }
 
-    /// Set the number of flows.
-    #[must_use]
-    pub fn count(self, count: u64) -> Self {
-        self.set("count", count)
-    }
+    flow_setters!();
 
     /// Set the traffic source.
     #[must_use]

@@ -9,14 +9,47 @@
 use super::flows::FlowConfig;
 use super::link_trace::{LinkChange, ROWS_MAX};
 use super::links::{LinkConfig, NewParam, new_params};
-use crate::parsing::keys;
+use crate::parsing::keys::table;
 use crate::parsing::parse::{self, KeyReader, display};
 use serde_json::{Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{ParamRow, Value};
-use sojourn_aqm::units::Span;
+use sojourn_aqm::units::{Rate, Span};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+table! {
+    /// Change at a point in time, applied before all other events of that time. At least one of
+    /// join, leave and links is required.
+    static CHANGE at "changes";
+
+    /// Time of the change, before the end of the run.
+    at: Span, required, [], "\"30s\"";
+
+    /// Groups of flows that start at this time; start and stop of their source are relative to it.
+    join: "list of names", optional "none", [], "[\"upload\"]";
+
+    /// Groups of flows that stop at this time, even in the middle of a transfer.
+    leave: "list of names", optional "none", [], "[\"upload\"]";
+
+    /// New settings of links, by name.
+    links: "table of links", optional "none", [], "{ up = { rate = \"5mbit\" } }";
+}
+
+table! {
+    /// New settings of a link, for transmissions that start from that time on.
+    static LINK_CHANGE at "changes.links.NAME";
+
+    /// New rate; 0bit stops the link.
+    rate: Rate, optional "unchanged", ["0bit" => "100tbit"], "\"0bit\"";
+
+    /// New one-way delay.
+    delay: Span, optional "unchanged", ["0s" => "100000s"], "\"40ms\"";
+
+    /// New parameters of the discipline, which keeps its packets and its state: codel, pie, red,
+    /// pi, droptail, and fq_codel, fq_pie, fq_red.
+    qdisc: "table of parameters", optional "unchanged", [], "{ limit = \"50p\" }";
+}
 
 /// Scheduled change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,10 +109,10 @@ pub fn read(
 
 /// Removes groups without flows, also from changes, and changes that consist of them only.
 pub(super) fn leave_out_empty(flows: &mut Vec<FlowConfig>, changes: &mut Vec<Change>) {
-    if flows.iter().all(|flow| flow.count > 0) {
+    if flows.iter().all(|flow| flow.count() > 0) {
         return;
     }
-    let kept = (0..flows.len()).filter(|g| flows[*g].count > 0);
+    let kept = (0..flows.len()).filter(|g| flows[*g].count() > 0);
     let places: BTreeMap<usize, usize> = kept.enumerate().map(|(new, old)| (old, new)).collect();
     for change in changes.iter_mut() {
         for groups in [&mut change.join, &mut change.leave] {
@@ -89,12 +122,12 @@ pub(super) fn leave_out_empty(flows: &mut Vec<FlowConfig>, changes: &mut Vec<Cha
     changes.retain(|c| {
         !(c.links.is_empty() && c.qdiscs.is_empty() && c.join.is_empty() && c.leave.is_empty())
     });
-    flows.retain(|flow| flow.count > 0);
+    flows.retain(|flow| flow.count() > 0);
 }
 
 impl Change {
     fn of(json: &Json, duration: Span, links: &[LinkConfig], names: &Names<'_>) -> Result<Change> {
-        let fields = KeyReader::new(json, &keys::CHANGE)?;
+        let fields = KeyReader::new(json, &CHANGE)?;
         let at: Span = fields.read_or_default("at")?;
         if at >= duration {
             return Err(Error::new(format!("{at} is not before the end at {duration}")).at("at"));
@@ -156,7 +189,7 @@ impl Change {
         for (name, json) in parse::table(json)? {
             let unknown = || Error::unknown("link", name, names.links.keys().copied()).at(name);
             let l = *names.links.get(name.as_str()).ok_or_else(unknown)?;
-            let fields = KeyReader::new(json, &keys::LINK_CHANGE).map_err(|e| e.at(name))?;
+            let fields = KeyReader::new(json, &LINK_CHANGE).map_err(|e| e.at(name))?;
             let change = parse_link_change(&fields, &links[l]).map_err(|e| e.at(name))?;
             self.links.extend(change.map(|change| (l, change)));
             if let Some(json) = fields.get("qdisc") {

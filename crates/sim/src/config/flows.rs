@@ -5,11 +5,11 @@ use super::registries::Registries;
 use crate::endpoint::tcp::{self, TcpParams};
 use crate::parsing::distribution::Distribution;
 use crate::parsing::dscp;
-use crate::parsing::keys;
+use crate::parsing::keys::table;
 use crate::parsing::parse::{self, KeyReader, NamedParams};
 use crate::traffic::session_params::Poisson;
 use crate::traffic::source::Source;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::Value;
 use sojourn_aqm::random::hash;
@@ -33,13 +33,67 @@ choice! {
     }
 }
 
+table! {
+    /// Group of flows with the same settings: traffic source, TCP (or UDP), links crossed.
+    static FLOW at "flows", struct FlowKeys of FlowConfig, setters flow_setters;
+
+    /// Name of the group: 1 to 64 letters, digits, "_" and "-".
+    name: "text", required, [], "\"upload\"";
+
+    /// Number of flows, 0 for none; if the source opens connections itself, number of hosts.
+    count: u64, default "1", ["0" => "1000000"], "3";
+
+    /// Traffic source: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters.
+    source: "name or table", default "bulk", [],
+        "{ name = \"transfers\", size = \"100kB\", gap = \"exponential(1s)\" }";
+
+    /// TCP: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The sources cbr,
+    /// onoff, trace and those in Python use UDP unless this key is given.
+    tcp: "name or table", default "cubic", [], "{ name = \"reno\", ecn = true }";
+
+    /// Links crossed by the data, in order. {i} in a name stands for the index of the flow in its
+    /// group, from 0.
+    path: "list of names", required, [], "[\"up\"]";
+
+    /// Links crossed by the acknowledgements, in order.
+    return_path: "list of names", optional "no queue on the return path, only delay", [],
+        "[\"down\"]";
+
+    /// Round-trip propagation time, drawn per flow if random. It is at least the sum of the delays
+    /// of the links crossed; the rest is a delay without a queue on the way back, behind the links
+    /// of return_path. So data arrive after the delays of the links on path alone.
+    rtt: "duration, or uniform|exponential|pareto|lomax|cdf(...)",
+        optional "the delays of the links crossed", [],
+        "\"uniform(40ms, 200ms)\"";
+
+    /// Traffic class of the packets, used by disciplines that separate classes. It is the DSCP for
+    /// cake, pfifo_fast, fq and the priomap of prio and ets; for the others, the number of a queue.
+    class: "integer", default "0", ["0" => "65535"], "2";
+
+    /// DSCP of the packets, 0 to 63, or one of the names CS0 to CS7, AF11 to AF43, EF, VA, LE:
+    /// another way to write class.
+    dscp: "integer or name", optional "that of class", [], "\"EF\"";
+
+    /// ECN field of the packets of a UDP source, ECT(0) or ECT(1), so that disciplines mark them
+    /// instead of dropping them. The source does not react to marks. TCP has the parameters ecn and
+    /// ect1 for it.
+    ecn: "ect0|ect1", optional "packets are not ECN-capable", [], "\"ect1\"";
+
+    /// Host that sends the data, for disciplines that share a link among hosts. {i} stands for the
+    /// index of the flow in its group, from 0.
+    sender: "text", optional "a host of its own for each flow", [], "\"server\"";
+
+    /// Host that receives the data, like sender.
+    receiver: "text", optional "a host of its own for each flow", [], "\"laptop-{i}\"";
+}
+
 /// Parsed definition of a group of flows.
 #[derive(Clone, Debug)]
 pub struct FlowConfig {
     /// Name.
     pub(crate) name: String,
-    /// Number of flows.
-    pub(crate) count: u64,
+    /// Values of the keys with a type.
+    pub(crate) keys: FlowKeys,
     /// Traffic source.
     pub(crate) source: Source,
     /// TCP; None means UDP.
@@ -69,7 +123,7 @@ const HOPS_MAX: u64 = 50_000_000;
 
 /// Values of a group of flows that do not depend on links.
 struct Own {
-    count: u64,
+    keys: FlowKeys,
     source: Source,
     tcp: Option<TcpParams>,
     rtt: Option<Distribution<Span>>,
@@ -80,7 +134,7 @@ struct Own {
 
 impl Own {
     fn parse(fields: &KeyReader<'_>, registries: &Registries) -> Result<Own> {
-        let count = fields.read_or_default("count")?;
+        let keys = FlowKeys::read(fields)?;
         let source = fields.get_or_default("source");
         let source = NamedParams::with_lists(&source);
         let source = source.and_then(|n| Source::for_source_with(registries.sources, &n));
@@ -99,8 +153,8 @@ impl Own {
             let text = "does not go with the source call, which sends over UDP: leave it out";
             return Err(Error::new(text).at("tcp"));
         }
-        if let (Source::Trace(trace), 1..) = (&source, count) {
-            trace.validate(count, tcp.is_none()).map_err(|e| e.at("source"))?;
+        if let (Source::Trace(trace), 1..) = (&source, keys.count) {
+            trace.validate(keys.count, tcp.is_none()).map_err(|e| e.at("source"))?;
         }
         let ecn = fields.read("ecn")?;
         if let (Some(_), Some(tcp)) = (ecn, &tcp) {
@@ -110,7 +164,7 @@ impl Own {
         }
         let class = class(fields)?;
         let hosts = [host(fields, "sender")?, host(fields, "receiver")?];
-        Ok(Own { count, source, tcp, rtt: fields.read("rtt")?, class, ecn, hosts })
+        Ok(Own { keys, source, tcp, rtt: fields.read("rtt")?, class, ecn, hosts })
     }
 }
 
@@ -120,7 +174,7 @@ impl FlowConfig {
     /// # Errors
     /// As for a scenario, except for the name and the links.
     pub(crate) fn check(json: &Json, registries: &Registries) -> Result<()> {
-        Own::parse(&KeyReader::new(json, &keys::FLOW)?, registries).map(drop)
+        Own::parse(&KeyReader::new(json, &FLOW)?, registries).map(drop)
     }
 
     fn parse(
@@ -130,8 +184,8 @@ impl FlowConfig {
         registries: &Registries,
         hops_left: &mut u64,
     ) -> Result<FlowConfig> {
-        let fields = KeyReader::new(json, &keys::FLOW)?;
-        let Own { count, source, tcp, rtt, class, ecn, hosts } = Own::parse(&fields, registries)?;
+        let fields = KeyReader::new(json, &FLOW)?;
+        let Own { keys, source, tcp, rtt, class, ecn, hosts } = Own::parse(&fields, registries)?;
         let path = names(fields.require("path")?).map_err(|e| e.at("path"))?;
         if path.is_empty() {
             return Err(Error::new("names no link").at("path"));
@@ -139,14 +193,14 @@ impl FlowConfig {
         let none = Json::Array(Vec::new());
         let back = fields.get("return_path").unwrap_or(&none);
         let written = [path, names(back).map_err(|e| e.at("return_path"))?];
-        let routes = routes(&written, count, links, hops_left)?;
+        let routes = routes(&written, keys.count, links, hops_left)?;
         if matches!(&source, Source::Web(w) if w.request) && written[1].is_empty() {
             let text = "needs a return_path, which requests cross; name one or leave request out";
             return Err(Error::new(text).at("request").at("source"));
         }
         let flow = FlowConfig {
             name: name.to_string(),
-            count,
+            keys,
             source,
             tcp,
             routes,
@@ -170,11 +224,6 @@ impl FlowConfig {
     /// Name.
     pub fn name(&self) -> &str {
         &self.name
-    }
-
-    /// Number of flows.
-    pub fn count(&self) -> u64 {
-        self.count
     }
 
     /// Traffic source.
@@ -206,6 +255,33 @@ impl FlowConfig {
         }
     }
 
+    /// Canonical JSON form.
+    pub(crate) fn canonical(&self) -> Json {
+        let mut flow = json!({
+            "name": self.name,
+            "source": self.source.canonical(),
+            "path": self.written[0],
+            "return_path": self.written[1],
+            "class": self.class,
+        });
+        self.keys.write(flow.as_object_mut().expect("an object"));
+        if let Some(tcp) = &self.tcp {
+            flow["tcp"] = parse::canonical(tcp.name(), &tcp.table());
+        }
+        if let Some(rtt) = &self.rtt {
+            flow["rtt"] = rtt.write().into();
+        }
+        if let Some(ecn) = &self.ecn {
+            flow["ecn"] = ecn.write().into();
+        }
+        for (key, name) in ["sender", "receiver"].into_iter().zip(&self.hosts) {
+            if let Some(name) = name {
+                flow[key] = name.as_str().into();
+            }
+        }
+        flow
+    }
+
     /// Links of the `i`-th flow, by index.
     ///
     /// # Panics
@@ -226,7 +302,7 @@ impl FlowConfig {
 
     /// Name of the `i`-th flow.
     pub fn flow_name(&self, i: u64) -> String {
-        if self.count == 1 { self.name.clone() } else { format!("{}.{i}", self.name) }
+        if self.keys.count == 1 { self.name.clone() } else { format!("{}.{i}", self.name) }
     }
 
     /// Keys of the hosts that send and receive the data of the `i`-th flow. Hosts of the same name
@@ -296,7 +372,7 @@ fn host(fields: &KeyReader<'_>, key: &str) -> Result<Option<String>> {
 
 /// Propagation delay of all links of `route`, there and back.
 pub(crate) fn delay_of(route: &RoutePair, links: &[LinkConfig]) -> Span {
-    route.iter().flatten().fold(Span::ZERO, |sum, l| sum + links[*l].spec.delay)
+    route.iter().flatten().fold(Span::ZERO, |sum, l| sum + links[*l].delay())
 }
 
 /// The links of a scenario, and their indices by name.
@@ -316,7 +392,7 @@ pub(super) fn parse_flows(
     let mut known = BTreeSet::new();
     let mut hops_left = HOPS_MAX;
     for (i, json) in parse::list(json)?.iter().enumerate() {
-        let fields = KeyReader::new(json, &keys::FLOW).map_err(|e| {
+        let fields = KeyReader::new(json, &FLOW).map_err(|e| {
             // Name the flow in the path if its name is known.
             match json.get("name").and_then(Json::as_str) {
                 Some(name) => e.at(name),

@@ -1,12 +1,35 @@
 //! Recorded rates and delays of a link over time.
 
-use crate::parsing::keys;
+use crate::parsing::keys::table;
 use crate::parsing::parse::{self, KeyReader};
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::Value;
 use sojourn_aqm::units::{Rate, Span, Time};
+
+table! {
+    /// Recorded link as columns of integers: rates, delays or both, or delivery opportunities
+    /// alone.
+    static TRACE at "links.NAME.trace";
+
+    /// Start of each row, in ns, ascending.
+    t_ns: "list of integers", optional "required, unless opportunities_ms is given", [],
+        "[0, 2000000000]";
+
+    /// Rate from t_ns on, in bit/s; 0 stops the link.
+    rate_bps: "list of integers", optional "the rate of the link", [], "[10000000, 2000000]";
+
+    /// One-way delay from t_ns on, in ns.
+    delay_ns: "list of integers", optional "the delay of the link", [], "[20000000, 35000000]";
+
+    /// Period after which the trace repeats; longer than its last row's t_ns.
+    repeat: Span, optional "the last row applies until the end", [], "\"4s\"";
+
+    /// Times in ms, ascending, at which the link can deliver 1504 bytes, as in mahimahi. They
+    /// repeat after the last one. Excludes the other keys.
+    opportunities_ms: "list of integers", optional "the link sends at its rate", [], "[1, 3, 3, 8]";
+}
 
 /// Maximum link rate.
 pub const RATE_MAX: Rate = Rate(100_000_000_000_000);
@@ -73,7 +96,7 @@ impl LinkTrace {
     /// # Errors
     /// If a column is missing, unsorted, too long or of another length, or a value is out of range.
     pub fn parse(json: &Json) -> Result<LinkTrace> {
-        let fields = KeyReader::new(json, &keys::TRACE)?;
+        let fields = KeyReader::new(json, &TRACE)?;
         fields.require("t_ns")?;
         let at = column(&fields, "t_ns", u64::MAX >> 1)?.unwrap_or_default();
         let rate = column(&fields, "rate_bps", RATE_MAX.0)?;

@@ -1,29 +1,58 @@
 //! Definition of a link in a scenario.
 
-use super::link_trace::{self, LinkTrace};
+use super::link_trace::{self, LinkTrace, TRACE};
 use crate::config::loss::LossModel;
-use crate::parsing::keys;
+use crate::parsing::keys::table;
 use crate::parsing::parse::{self, KeyReader};
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
-use sojourn_aqm::params::{self, ParamRow, Setting, Value};
+use sojourn_aqm::params::{self, ParamRow, Setting};
 use sojourn_aqm::registry::{QdiscEntry, Registry};
-use sojourn_aqm::units::{Bytes, Span, Time};
+use sojourn_aqm::units::{Bytes, Rate, Span, Time};
 use sojourn_aqm::{Built, Env, Link, LinkSpec, Opportunities};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+table! {
+    /// One-way link: a discipline with its queue, a transmitter, and a propagation delay.
+    static LINK at "links.NAME", struct LinkKeys of LinkConfig, setters link_setters;
+
+    /// Rate of the transmitter. A trace of rates replaces it from its first row on. With delivery
+    /// opportunities it only sets defaults of disciplines.
+    rate: Rate, required, ["1bit" => "100tbit"], "\"10mbit\"";
+
+    /// One-way propagation delay.
+    delay: Span, default "0s", ["0s" => "100000s"], "\"20ms\"";
+
+    /// Size of a token bucket in place of the transmitter, as behind HTB or TBF: a packet leaves at
+    /// once unless the bucket is overdrawn, so that after an idle time the burst and one packet
+    /// more leave together.
+    burst: Bytes, optional "none: a transmission takes its time at the rate", ["0B" => "1GB"],
+        "\"1514B\"";
+
+    /// Discipline: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The parameter
+    /// limit is the buffer: packets, bytes or a time; by default 1000p for most.
+    qdisc: "name or table", default "droptail", [],
+        "{ name = \"codel\", limit = \"300kB\", target = \"5ms\" }";
+
+    /// Probability that a packet is lost in transmission, like 0.01 or "1%"; a table for losses in
+    /// bursts.
+    loss: "number or table", default "0", ["0" => "1"], "\"1%\"";
+
+    /// Recorded rates, delays or delivery opportunities: a file, or columns.
+    trace: "file or table", optional "rate and delay are constant", [],
+        "{ t_ns = [0, 2000000000], rate_bps = [10000000, 2000000] }";
+}
 
 /// Parsed definition of a link.
 #[derive(Clone, Debug)]
 pub struct LinkConfig {
     /// Name.
     pub(crate) name: String,
-    /// Rate and propagation delay.
-    pub(crate) spec: LinkSpec,
-    /// Size of the token bucket that replaces the transmitter.
-    pub(crate) burst: Option<Bytes>,
+    /// Rate, propagation delay and token bucket.
+    pub(crate) keys: LinkKeys,
     /// Canonical name of the discipline.
     pub(crate) qdisc: &'static str,
     /// All parameters of the discipline; links with equal parameters share them.
@@ -51,30 +80,27 @@ const MOMENT_MAX: u64 = 10_000_000_000;
 
 impl LinkConfig {
     pub(crate) fn parse(name: &str, json: &Json, registry: &Registry) -> Result<LinkConfig> {
-        let fields = KeyReader::new(json, &keys::LINK)?;
-        let (rate, delay) = (fields.read_or_default("rate")?, fields.read_or_default("delay")?);
+        let fields = KeyReader::new(json, &LINK)?;
+        let keys = LinkKeys::read(&fields)?;
         let loss = fields.get_or_default("loss");
         let loss = LossModel::parse(&loss).map_err(|e| e.at("loss"))?;
         let (trace, opportunities) = match fields.get("trace") {
             Some(trace) => parse_trace(trace).map_err(|e| e.at("trace"))?,
             None => (None, None),
         };
-        let burst = fields.read("burst")?;
-        if burst.is_some() && opportunities.is_some() {
+        if keys.burst.is_some() && opportunities.is_some() {
             let text = "cannot be combined with delivery opportunities, which replace the rate";
             return Err(Error::new(text).at("burst"));
         }
-        let spec = LinkSpec::new(rate, delay);
         let (entry, made) =
-            parse::build_qdisc(&fields.get_or_default("qdisc"), &Env::new(rate), registry)
+            parse::build_qdisc(&fields.get_or_default("qdisc"), &Env::new(keys.rate), registry)
                 .map_err(|e| e.at("qdisc"))?;
         let state = made.qdisc.state();
         let mut gauges = 0;
         made.qdisc.inspect(&mut |_, _| gauges += 1);
         Ok(LinkConfig {
             name: name.to_string(),
-            spec,
-            burst,
+            keys,
             qdisc: entry.name,
             params: made.params.into(),
             loss,
@@ -93,12 +119,7 @@ impl LinkConfig {
 
     /// Rate and propagation delay.
     pub fn spec(&self) -> LinkSpec {
-        self.spec
-    }
-
-    /// Size of the token bucket that replaces the transmitter.
-    pub fn burst(&self) -> Option<Bytes> {
-        self.burst
+        LinkSpec::new(self.keys.rate, self.keys.delay)
     }
 
     /// Canonical name of the discipline.
@@ -131,7 +152,7 @@ impl LinkConfig {
         let settings: Vec<_> =
             self.params.iter().map(|r| (r.name, Setting::Text(&r.value))).collect();
         self.entry
-            .build(&settings, &Env::new(self.spec.rate))
+            .build(&settings, &Env::new(self.keys.rate))
             .expect("the definition was validated by a first build")
     }
 
@@ -144,10 +165,10 @@ impl LinkConfig {
         let build = |new: &[NewParam]| {
             let old = now.iter().map(|row| (row.name, Setting::Text(&row.value)));
             let new = new.iter().map(|param| (param.name, Setting::Text(&param.value)));
-            self.entry.build(&old.chain(new).collect::<Vec<_>>(), &Env::new(self.spec.rate))
+            self.entry.build(&old.chain(new).collect::<Vec<_>>(), &Env::new(self.keys.rate))
         };
         let built = build(new).map_err(|e| e.at("qdisc"))?;
-        let mut link = Link::new(self.spec, build(&[])?.qdisc, Pcg64Mcg::seed_from_u64(0))?;
+        let mut link = Link::new(self.spec(), build(&[])?.qdisc, Pcg64Mcg::seed_from_u64(0))?;
         if !link.reconfigure(Time::ZERO, built.qdisc.clone()) {
             let names: Vec<&str> = new.iter().map(|param| param.name).collect();
             let why = if link.reconfigure(Time::ZERO, build(&[])?.qdisc) {
@@ -165,14 +186,10 @@ impl LinkConfig {
     /// Canonical JSON form with all parameters.
     pub fn canonical(&self) -> Json {
         let mut link = json!({
-            "rate": self.spec.rate.write(),
-            "delay": self.spec.delay.write(),
             "qdisc": parse::canonical(self.qdisc, &self.params),
             "loss": self.loss.canonical(),
         });
-        if let Some(burst) = self.burst {
-            link["burst"] = burst.write().into();
-        }
+        self.keys.write(link.as_object_mut().expect("an object"));
         if let Some(trace) = &self.trace {
             link["trace"] = trace.canonical();
         }
@@ -222,7 +239,7 @@ fn parse_trace(json: &Json) -> Result<(Option<LinkTrace>, Option<Opportunities>)
     if json.get(key).is_none() {
         return Ok((Some(LinkTrace::parse(json)?), None));
     }
-    let fields = KeyReader::new(json, &keys::TRACE)?;
+    let fields = KeyReader::new(json, &TRACE)?;
     if let Some(other) = parse::table(json)?.keys().find(|other| *other != key) {
         return Err(Error::new(format!("cannot be combined with {key}")).at(other));
     }

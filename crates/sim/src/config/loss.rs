@@ -10,13 +10,32 @@
 //! b + (1-k) (1-b)` with `b = p / (p + r)`. If a bad channel loses every packet and a good one
 //! none, the mean burst length is 1/r packets.
 
-use crate::parsing::keys;
+use crate::parsing::keys::{KeyType, table};
 use crate::parsing::parse::{self, KeyReader};
 use rand_pcg::Pcg64Mcg;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::error::Result;
-use sojourn_aqm::params::{self, Value};
+use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
+
+table! {
+    /// Losses in bursts (Gilbert-Elliott model, gemodel in tc-netem). The link is in a good or a
+    /// bad state, starts in the good one, and may change it after every packet.
+    static LOSS at "links.NAME.loss";
+
+    /// Probability of a change from good to bad after a packet.
+    p: f64, required, ["0" => "1"], "0.02";
+
+    /// Probability of a change from bad to good after a packet; the bad state lasts 1/r packets on
+    /// average.
+    r: f64, optional "1 - p", ["0" => "1"], "0.25";
+
+    /// Loss probability in the bad state.
+    bad_loss = "1-h": f64, default "1", ["0" => "1"], "0.8";
+
+    /// Loss probability in the good state.
+    good_loss = "1-k": f64, default "0", ["0" => "1"], "0.001";
+}
 
 /// Loss model of a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,7 +67,7 @@ impl LossModel {
             let chance = params::read_checked(parse::to_setting(json)?, Some((0.0, 1.0)))?;
             return Ok(LossModel::Random(chance));
         }
-        let fields = KeyReader::new(json, &keys::LOSS)?;
+        let fields = KeyReader::new(json, &LOSS)?;
         let p = fields.read_or_default("p")?;
         let r = fields.read("r")?.unwrap_or(1.0 - p);
         Ok(LossModel::Bursts {
@@ -62,9 +81,10 @@ impl LossModel {
     /// Canonical JSON form.
     pub fn canonical(self) -> Json {
         match self {
-            LossModel::Random(chance) => number(chance),
+            LossModel::Random(chance) => chance.to_json(),
             LossModel::Bursts { p, r, bad_loss: bad, good_loss: good } => {
-                json!({"p": number(p), "r": number(r), "1-h": number(bad), "1-k": number(good)})
+                let [p, r, bad, good] = [p, r, bad, good].map(KeyType::to_json);
+                json!({"p": p, "r": r, "1-h": bad, "1-k": good})
             }
         }
     }
@@ -73,11 +93,6 @@ impl LossModel {
     pub fn is_lossless(self) -> bool {
         self == LossModel::Random(0.0)
     }
-}
-
-/// Write a number; one that JSON does not have (NaN) becomes text, which the parser refuses.
-fn number(x: f64) -> Json {
-    if x.is_finite() { x.into() } else { x.write().into() }
 }
 
 /// State of a lossy channel.

@@ -95,7 +95,7 @@ pub fn values(scenario: &Contents<'_>) -> u64 {
         _ => 0,
     };
     let of_flow = |flow: &FlowConfig| {
-        let each = if scenario.sample_flows { cast::index(flow.count) } else { 0 };
+        let each = if scenario.sample_flows { cast::index(flow.count()) } else { 0 };
         (5 + gauges(flow)).saturating_add(each.saturating_mul(3 + gauges(flow)))
     };
     let of_flows = scenario.flows.iter().map(of_flow).fold(0, usize::saturating_add);
@@ -113,7 +113,7 @@ fn forecast(scenario: &Contents<'_>) -> Vec<Part> {
     }
     let crossed = crossed.into_iter().filter(|crossed| *crossed).count();
     let members = |flows: &mut dyn Iterator<Item = &FlowConfig>| {
-        flows.fold(0usize, |sum, f| sum.saturating_add(cast::index(f.count)))
+        flows.fold(0usize, |sum, f| sum.saturating_add(cast::index(f.count())))
     };
     let count = members(&mut flows.iter());
     let udp = members(&mut flows.iter().filter(|f| f.tcp.is_none()));
@@ -149,7 +149,7 @@ fn logged_packets(scenario: &Contents<'_>) -> usize {
             _ => 0,
         };
         // The flows of a group share a route, or have one each.
-        let each = own.saturating_mul(flow.count / flow.routes.len().max(1) as u64);
+        let each = own.saturating_mul(flow.count() / flow.routes.len().max(1) as u64);
         let hops: usize = flow.routes.iter().map(|[path, _]| path.len()).sum();
         logged = logged.saturating_add(each.saturating_mul(hops as u64));
     }

@@ -10,3 +10,16 @@ pub mod loss;
 pub(crate) mod memory;
 pub mod registries;
 pub mod scenario;
+
+use crate::parsing::keys::Table;
+
+/// All tables of a scenario, outermost first.
+pub static TABLES: [&Table; 7] = [
+    &scenario::SCENARIO,
+    &links::LINK,
+    &loss::LOSS,
+    &link_trace::TRACE,
+    &flows::FLOW,
+    &changes::CHANGE,
+    &changes::LINK_CHANGE,
+];

@@ -173,11 +173,11 @@ impl Script {
                 let sessions = SessionGroup::new(&scenario, group);
                 groups.push(SessionRows { sessions, first: cast::number(rows.len()) });
             }
-            for member in 0..def.count {
+            for member in 0..def.count() {
                 let of_links = def.links_delay(&scenario.links, member);
-                let rtt = Flow::rtt_of(def, member, of_links, scenario.seed);
+                let rtt = Flow::rtt_of(def, member, of_links, scenario.seed());
                 rows.push(Row { name: def.flow_name(member), group, member, rtt });
-                own.push((!of_crowd).then(|| SingleFlow::new(def, group, member, scenario.seed)));
+                own.push((!of_crowd).then(|| SingleFlow::new(def, group, member, scenario.seed())));
             }
         }
         leaves.sort_by_key(|leave| std::cmp::Reverse(*leave));
@@ -244,7 +244,7 @@ impl Script {
             }
         }
         let first = cast::number(self.rows.iter().take_while(|row| row.group < group).count());
-        Action::Leave(first, first + cast::saturate32(self.scenario.flows[group].count))
+        Action::Leave(first, first + cast::saturate32(self.scenario.flows[group].count()))
     }
 
     /// Pooled flow with this number.
@@ -322,7 +322,7 @@ impl Script {
     /// summary per row, and the columns of completions.
     pub fn finish(mut self) -> (Vec<Json>, Vec<(String, Column)>) {
         let (scenario, mut all) = (&self.scenario, Completions::default());
-        let (end, warm) = (Time::ZERO + scenario.duration, Time::ZERO + scenario.warmup);
+        let (end, warm) = (Time::ZERO + scenario.duration(), Time::ZERO + scenario.warmup());
         for SessionRows { sessions, .. } in &mut self.groups {
             sessions.done.retain(|d| d.start + d.took < end);
             sessions.queries.retain(|(made, took)| *made + *took < end);

@@ -209,7 +209,7 @@ pub struct Series {
 impl Series {
     /// Create a recorder for a scenario with `rows` flows and hosts.
     pub fn new(scenario: &Scenario, rows: usize) -> Series {
-        let each = if scenario.sample_flows { rows } else { 0 };
+        let each = if scenario.sample_flows() { rows } else { 0 };
         let group =
             |def: &FlowConfig| GroupSeries { tcp: def.tcp.is_some(), ..GroupSeries::default() };
         Series {
@@ -278,7 +278,7 @@ impl Series {
         names: &[(usize, &str)],
         columns: &mut Vec<(String, Column)>,
     ) {
-        let takes_part = |group: &FlowConfig| group.takes_part(scenario.duration);
+        let takes_part = |group: &FlowConfig| group.takes_part(scenario.duration());
         columns.push(("series/time_s".into(), Column::F64(self.time_s)));
         for (of, link) in self.links.into_iter().zip(&scenario.links) {
             of.columns(&mut |what, column| {

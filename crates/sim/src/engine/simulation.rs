@@ -169,15 +169,15 @@ impl Simulation {
         let sessions: Vec<SessionGroup> =
             sessions.into_iter().map(|g| SessionGroup::new(scenario, g)).collect();
         let routes = Routes::of(scenario);
-        let count = groups.iter().map(|g| cast::index(scenario.flows[*g].count)).sum();
+        let count = groups.iter().map(|g| cast::index(scenario.flows[*g].count())).sum();
         let mut flows = Vec::with_capacity(count);
         let mut members = vec![0..0; scenario.flows.len()];
         for g in groups {
             let def = &scenario.flows[g];
-            members[g] = flows.len()..flows.len() + cast::index(def.count);
-            for i in 0..def.count {
+            members[g] = flows.len()..flows.len() + cast::index(def.count());
+            for i in 0..def.count() {
                 let route = routes.index(g, i, false);
-                let mut flow = Flow::new(def, g, i, routes.delay(route), scenario.seed);
+                let mut flow = Flow::new(def, g, i, routes.delay(route), scenario.seed());
                 flow.set_route(route, routes.direct_link(route, &links));
                 flows.push(flow);
                 if !may_continue(flows.len(), begin, progress) {
@@ -204,7 +204,7 @@ impl Simulation {
             ties: Ties::default(),
             forwarded: 0,
             outbox: Outbox::default(),
-            series: scenario.sample.map(|_| Series::new(scenario, flows.len() + hosts)),
+            series: scenario.sample().map(|_| Series::new(scenario, flows.len() + hosts)),
             links,
             losses: loss_processes(scenario),
             unpooled_flows: flows.len(),
@@ -451,7 +451,7 @@ impl Simulation {
         let Some(wire) = &mut wires[l] else { return false };
         let lost = wire.next_is_lost();
         if lost {
-            wire.lost += u64::from(arrived >= Time::ZERO + scenario.warmup);
+            wire.lost += u64::from(arrived >= Time::ZERO + scenario.warmup());
             free_packet(body, bodies, acks, flows);
         }
         lost
@@ -461,7 +461,7 @@ impl Simulation {
 /// Random loss per link; empty if no link has any.
 fn loss_processes(scenario: &Scenario) -> Vec<Option<LossProcess>> {
     let process = |def: &LinkConfig| {
-        let rng = random_stream(scenario.seed, &format!("links.{}.loss", def.name));
+        let rng = random_stream(scenario.seed(), &format!("links.{}.loss", def.name));
         (!def.loss.is_lossless()).then(|| LossProcess::new(def.loss, rng))
     };
     let lossy = scenario.links.iter().any(|def| !def.loss.is_lossless());
@@ -471,8 +471,8 @@ fn loss_processes(scenario: &Scenario) -> Vec<Option<LossProcess>> {
 /// The link `l` with nothing on it. `may_change` is true if the scenario changes its rate or delay.
 fn link(scenario: &Scenario, l: usize, may_change: bool) -> Link {
     let def = &scenario.links[l];
-    let rng = random_stream(scenario.seed, &format!("links.{}", def.name));
-    let mut link = Link::new(def.spec, def.build().qdisc, rng).expect("its rate was checked");
+    let rng = random_stream(scenario.seed(), &format!("links.{}", def.name));
+    let mut link = Link::new(def.spec(), def.build().qdisc, rng).expect("its rate was checked");
     // Random losses are drawn when a transmission starts, so that they are counted then.
     if !def.loss.is_lossless() || may_change {
         link.may_change();
@@ -480,10 +480,10 @@ fn link(scenario: &Scenario, l: usize, may_change: bool) -> Link {
     if let Some(opportunities) = def.opportunities.as_deref() {
         link.set_opportunities(opportunities.clone());
     }
-    if let Some(burst) = def.burst {
+    if let Some(burst) = def.burst() {
         link.set_bucket(TokenBucket::new(burst));
     }
-    if scenario.packet_log {
+    if scenario.packet_log() {
         link.enable_packet_log();
     }
     link

@@ -1,10 +1,11 @@
 //! Machine-readable list of everything that exists: the source of `sojourn list` and of the
 //! generated Python classes.
 
+use crate::config::TABLES;
 use crate::endpoint::common_params::CommonParams;
 use crate::endpoint::tcp::{self, Preset, Profile, TCPS, TcpEntry, presets};
 use crate::missing::{SENDERS, SOURCES as SOURCES_MISSING};
-use crate::parsing::keys::{DefaultValue, KINDS, Key, Kind, TABLES, Table};
+use crate::parsing::keys::{DefaultValue, KINDS, Key, Kind, Table};
 use crate::traffic::source::SOURCES;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::missing::{self, Missing};

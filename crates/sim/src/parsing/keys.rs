@@ -1,8 +1,11 @@
-//! Keys of a scenario. The parser uses these tables, which hold every default and range; the
-//! reference (`sojourn list scenario`, docs/scenario.md) and the Python classes are generated from
-//! them.
+//! Keys of a scenario, declared once each by [`table!`] in the file that reads the table. From the
+//! declaration follow the parser's defaults and ranges, the field, its getter, the setter of the
+//! builder, the canonical form, the reference (`sojourn list scenario`, docs/scenario.md) and the
+//! Python classes.
 
-use DefaultValue::{Is, Means, Required};
+use serde_json::Value as Json;
+use sojourn_aqm::params::Value;
+use sojourn_aqm::units::{Bytes, Rate, Span};
 
 /// Meaning of a key that is not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,22 +35,6 @@ pub struct Key {
     pub example: &'static str,
 }
 
-const fn key(
-    name: &'static str,
-    kind: &'static str,
-    unset: DefaultValue,
-    about: &'static str,
-    example: &'static str,
-) -> Key {
-    Key { name, kind, default: unset, range: None, description: about, example }
-}
-
-impl Key {
-    const fn within(self, least: &'static str, largest: &'static str) -> Key {
-        Key { range: Some((least, largest)), ..self }
-    }
-}
-
 /// Table of a scenario.
 #[derive(Debug)]
 pub struct Table {
@@ -70,376 +57,201 @@ impl Table {
     }
 }
 
-/// Kind of a duration that can be random.
-const RANDOM_DURATION: &str = "duration, or uniform|exponential|pareto|lomax|cdf(...)";
+/// Type of a key whose value stands alone.
+pub(crate) trait KeyType: Value + Copy {
+    /// As [`Value::kind`].
+    const KIND: &'static str;
 
-/// Top level of a scenario.
-pub static SCENARIO: Table = Table {
-    path: "",
-    about: "Duration, recording, links, flows and changes of the experiment.",
-    keys: &[
-        key(
-            "name",
-            "text",
-            Is("scenario"),
-            "Name of the scenario, shown in titles: printable text.",
-            "\"home-uplink\"",
-        ),
-        key("duration", "duration", Required, "Simulated time.", "\"60s\"")
-            .within("1ns", "10000000s"),
-        key(
-            "warmup",
-            "duration",
-            Is("0s"),
-            "Time at the start that is left out of the measurements; shorter than duration.",
-            "\"10s\"",
-        ),
-        key(
-            "seed",
-            "integer",
-            Is("1"),
-            "Seed of all random numbers: equal scenarios with equal seeds give equal results.",
-            "7",
-        )
-        // 2^53: the largest range of integers that every JSON parser represents exactly.
-        .within("0", "9007199254740992"),
-        key(
-            "sample",
-            "duration",
-            Means("no time series"),
-            "Sampling interval of the time series, from 1us to duration.",
-            "\"100ms\"",
-        ),
-        key(
-            "sample_flows",
-            "flag",
-            Is("true"),
-            "True to record time series of each flow, false for links and groups only.",
-            "false",
-        ),
-        key(
-            "packet_log",
-            "flag",
-            Is("false"),
-            "True to record a packet log: one row per packet and link.",
-            "true",
-        ),
-        key(
-            "links",
-            "table of links",
-            Required,
-            "Links by name. A name has 1 to 64 letters, digits, \"_\" and \"-\".",
-            "{ up = { rate = \"10mbit\" } }",
-        ),
-        key(
-            "flows",
-            "list of flows",
-            Required,
-            "Groups of flows; the flows of a group have the same settings.",
-            "[{ name = \"upload\", path = [\"up\"] }]",
-        ),
-        key(
-            "changes",
-            "list of changes",
-            Means("no changes"),
-            "Changes during the run.",
-            "[{ at = \"30s\", leave = [\"upload\"] }]",
-        ),
-    ],
-};
+    /// Returns the value as in the canonical form of a scenario.
+    fn to_json(self) -> Json;
+}
 
-/// Keys of a link.
-pub static LINK: Table = Table {
-    path: "links.NAME",
-    about: "One-way link: a discipline with its queue, a transmitter, and a propagation delay.",
-    keys: &[
-        key(
-            "rate",
-            "rate",
-            Required,
-            "Rate of the transmitter. A trace of rates replaces it from its first row on. With \
-             delivery opportunities it only sets defaults of disciplines.",
-            "\"10mbit\"",
-        )
-        .within("1bit", "100tbit"),
-        key("delay", "duration", Is("0s"), "One-way propagation delay.", "\"20ms\"")
-            .within("0s", "100000s"),
-        key(
-            "burst",
-            "bytes",
-            Means("none: a transmission takes its time at the rate"),
-            "Size of a token bucket in place of the transmitter, as behind HTB or TBF: a packet \
-             leaves at once unless the bucket is overdrawn, so that after an idle time the burst \
-             and one packet more leave together.",
-            "\"1514B\"",
-        )
-        .within("0B", "1GB"),
-        key(
-            "qdisc",
-            "name or table",
-            Is("droptail"),
-            "Discipline: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The \
-             parameter limit is the buffer: packets, bytes or a time; by default 1000p for most.",
-            "{ name = \"codel\", limit = \"300kB\", target = \"5ms\" }",
-        ),
-        key(
-            "loss",
-            "number or table",
-            Is("0"),
-            "Probability that a packet is lost in transmission, like 0.01 or \"1%\"; a table for \
-             losses in bursts.",
-            "\"1%\"",
-        )
-        .within("0", "1"),
-        key(
-            "trace",
-            "file or table",
-            Means("rate and delay are constant"),
-            "Recorded rates, delays or delivery opportunities: a file, or columns.",
-            "{ t_ns = [0, 2000000000], rate_bps = [10000000, 2000000] }",
-        ),
-    ],
-};
+/// Implements [`KeyType`]: the type, its kind, and the conversion of a value.
+macro_rules! key_types {
+    ($($Type:ty: $kind:literal, $value:ident => $json:expr;)*) => {
+        $(impl KeyType for $Type {
+            const KIND: &'static str = $kind;
 
-/// Keys of losses in bursts.
-pub static LOSS: Table = Table {
-    path: "links.NAME.loss",
-    about: "Losses in bursts (Gilbert-Elliott model, gemodel in tc-netem). The link is in a good \
-            or a bad state, starts in the good one, and may change it after every packet.",
-    keys: &[
-        key(
-            "p",
-            "number",
-            Required,
-            "Probability of a change from good to bad after a packet.",
-            "0.02",
-        )
-        .within("0", "1"),
-        key(
-            "r",
-            "number",
-            Means("1 - p"),
-            "Probability of a change from bad to good after a packet; the bad state lasts 1/r \
-             packets on average.",
-            "0.25",
-        )
-        .within("0", "1"),
-        key("1-h", "number", Is("1"), "Loss probability in the bad state.", "0.8").within("0", "1"),
-        key("1-k", "number", Is("0"), "Loss probability in the good state.", "0.001")
-            .within("0", "1"),
-    ],
-};
+            fn to_json(self) -> Json {
+                let $value = self;
+                $json
+            }
+        })*
 
-/// Columns of a recorded link.
-pub static TRACE: Table = Table {
-    path: "links.NAME.trace",
-    about: "Recorded link as columns of integers: rates, delays or both, or delivery \
-            opportunities alone.",
-    keys: &[
-        key(
-            "t_ns",
-            "list of integers",
-            Means("required, unless opportunities_ms is given"),
-            "Start of each row, in ns, ascending.",
-            "[0, 2000000000]",
-        ),
-        key(
-            "rate_bps",
-            "list of integers",
-            Means("the rate of the link"),
-            "Rate from t_ns on, in bit/s; 0 stops the link.",
-            "[10000000, 2000000]",
-        ),
-        key(
-            "delay_ns",
-            "list of integers",
-            Means("the delay of the link"),
-            "One-way delay from t_ns on, in ns.",
-            "[20000000, 35000000]",
-        ),
-        key(
-            "repeat",
-            "duration",
-            Means("the last row applies until the end"),
-            "Period after which the trace repeats; longer than its last row's t_ns.",
-            "\"4s\"",
-        ),
-        key(
-            "opportunities_ms",
-            "list of integers",
-            Means("the link sends at its rate"),
-            "Times in ms, ascending, at which the link can deliver 1504 bytes, as in mahimahi. \
-             They repeat after the last one. Excludes the other keys.",
-            "[1, 3, 3, 8]",
-        ),
-    ],
-};
+        #[cfg(test)]
+        fn kinds() -> Vec<(&'static str, String)> {
+            vec![$((<$Type as KeyType>::KIND, <$Type as Value>::kind())),*]
+        }
+    };
+}
 
-/// Group of flows.
-pub static FLOW: Table = Table {
-    path: "flows",
-    about: "Group of flows with the same settings: traffic source, TCP (or UDP), links crossed.",
-    keys: &[
-        key(
-            "name",
-            "text",
-            Required,
-            "Name of the group: 1 to 64 letters, digits, \"_\" and \"-\".",
-            "\"upload\"",
-        ),
-        key(
-            "count",
-            "integer",
-            Is("1"),
-            "Number of flows, 0 for none; if the source opens connections itself, number of hosts.",
-            "3",
-        )
-        .within("0", "1000000"),
-        key(
-            "source",
-            "name or table",
-            Is("bulk"),
-            "Traffic source: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters.",
-            "{ name = \"transfers\", size = \"100kB\", gap = \"exponential(1s)\" }",
-        ),
-        key(
-            "tcp",
-            "name or table",
-            Is("cubic"),
-            "TCP: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The sources \
-             cbr, onoff, trace and those in Python use UDP unless this key is given.",
-            "{ name = \"reno\", ecn = true }",
-        ),
-        key(
-            "path",
-            "list of names",
-            Required,
-            "Links crossed by the data, in order. {i} in a name stands for the index of the flow \
-             in its group, from 0.",
-            "[\"up\"]",
-        ),
-        key(
-            "return_path",
-            "list of names",
-            Means("no queue on the return path, only delay"),
-            "Links crossed by the acknowledgements, in order.",
-            "[\"down\"]",
-        ),
-        key(
-            "rtt",
-            RANDOM_DURATION,
-            Means("the delays of the links crossed"),
-            "Round-trip propagation time, drawn per flow if random. It is at least the sum of the \
-             delays of the links crossed; the rest is a delay without a queue on the way back, \
-             behind the links of return_path. So data arrive after the delays of the links on path \
-             alone.",
-            "\"uniform(40ms, 200ms)\"",
-        ),
-        key(
-            "class",
-            "integer",
-            Is("0"),
-            "Traffic class of the packets, used by disciplines that separate classes. It is the \
-             DSCP for cake, pfifo_fast, fq and the priomap of prio and ets; for the others, the \
-             number of a queue.",
-            "2",
-        )
-        .within("0", "65535"),
-        key(
-            "dscp",
-            "integer or name",
-            Means("that of class"),
-            "DSCP of the packets, 0 to 63, or one of the names CS0 to CS7, AF11 to AF43, EF, VA, \
-             LE: another way to write class.",
-            "\"EF\"",
-        ),
-        key(
-            "ecn",
-            "ect0|ect1",
-            Means("packets are not ECN-capable"),
-            "ECN field of the packets of a UDP source, ECT(0) or ECT(1), so that disciplines mark \
-             them instead of dropping them. The source does not react to marks. TCP has the \
-             parameters ecn and ect1 for it.",
-            "\"ect1\"",
-        ),
-        key(
-            "sender",
-            "text",
-            Means("a host of its own for each flow"),
-            "Host that sends the data, for disciplines that share a link among hosts. {i} stands \
-             for the index of the flow in its group, from 0.",
-            "\"server\"",
-        ),
-        key(
-            "receiver",
-            "text",
-            Means("a host of its own for each flow"),
-            "Host that receives the data, like sender.",
-            "\"laptop-{i}\"",
-        ),
-    ],
-};
+key_types! {
+    Span: "duration", span => span.write().into();
+    Rate: "rate", rate => rate.write().into();
+    Bytes: "bytes", bytes => bytes.write().into();
+    u64: "integer", number => number.into();
+    bool: "flag", flag => flag.into();
+    // JSON does not have NaN; the parser refuses its text.
+    f64: "number", x => if x.is_finite() { x.into() } else { x.write().into() };
+}
 
-/// Change during the run.
-pub static CHANGE: Table = Table {
-    path: "changes",
-    about: "Change at a point in time, applied before all other events of that time. At least one \
-            of join, leave and links is required.",
-    keys: &[
-        key(
-            "at",
-            "duration",
-            Required,
-            "Time of the change, before the end of the run.",
-            "\"30s\"",
-        ),
-        key(
-            "join",
-            "list of names",
-            Means("none"),
-            "Groups of flows that start at this time; start and stop of their source are relative \
-             to it.",
-            "[\"upload\"]",
-        ),
-        key(
-            "leave",
-            "list of names",
-            Means("none"),
-            "Groups of flows that stop at this time, even in the middle of a transfer.",
-            "[\"upload\"]",
-        ),
-        key(
-            "links",
-            "table of links",
-            Means("none"),
-            "New settings of links, by name.",
-            "{ up = { rate = \"5mbit\" } }",
-        ),
-    ],
-};
+/// Declares a table of keys. After the description of the table and its path, a key has its
+/// description and then `name: TYPE, DEFAULT, [LEAST => LARGEST], EXAMPLE;` (`[]` for any value).
+///
+/// - TYPE: a [`KeyType`], or the kind in quotes if the value is read and written by hand.
+/// - DEFAULT: `required`, `default "VALUE"`, or `optional "what its absence means"`.
+/// - A name that is not an identifier follows the field: `bad_loss = "1-h": f64, ...`.
+///
+/// With `struct Keys of Owner, setters NAME` the keys with a type become the fields of `Keys`, with
+/// the functions `read` and `write`. `Owner` has a field `keys` of this type and gets a getter of
+/// each key. The macro `NAME!` defines the setters of a builder.
+macro_rules! table {
+    (@type optional $Type:ty) => { Option<$Type> };
+    (@type $rule:ident $Type:ty) => { $Type };
 
-/// New properties of a link in a change.
-pub static LINK_CHANGE: Table = Table {
-    path: "changes.links.NAME",
-    about: "New settings of a link, for transmissions that start from that time on.",
-    keys: &[
-        key("rate", "rate", Means("unchanged"), "New rate; 0bit stops the link.", "\"0bit\"")
-            .within("0bit", "100tbit"),
-        key("delay", "duration", Means("unchanged"), "New one-way delay.", "\"40ms\"")
-            .within("0s", "100000s"),
-        key(
-            "qdisc",
-            "table of parameters",
-            Means("unchanged"),
-            "New parameters of the discipline, which keeps its packets and its state: codel, pie, \
-             red, pi, droptail, and fq_codel, fq_pie, fq_red.",
-            "{ limit = \"50p\" }",
-        ),
-    ],
-};
+    (@read optional $fields:ident, $key:expr) => { $fields.read($key)? };
+    (@read $rule:ident $fields:ident, $key:expr) => { $fields.read_or_default($key)? };
 
-/// All tables of a scenario, outermost first.
-pub static TABLES: [&Table; 7] = [&SCENARIO, &LINK, &LOSS, &TRACE, &FLOW, &CHANGE, &LINK_CHANGE];
+    (@write optional $value:expr, $key:expr, $map:ident) => {
+        if let Some(value) = $value {
+            $map.insert($key.into(), $crate::parsing::keys::KeyType::to_json(value));
+        }
+    };
+    (@write $rule:ident $value:expr, $key:expr, $map:ident) => {
+        $map.insert($key.into(), $crate::parsing::keys::KeyType::to_json($value));
+    };
+
+    (@default required) => { $crate::parsing::keys::DefaultValue::Required };
+    (@default default $value:literal) => { $crate::parsing::keys::DefaultValue::Is($value) };
+    (@default optional $words:literal) => { $crate::parsing::keys::DefaultValue::Means($words) };
+
+    (@name $field:ident) => { stringify!($field) };
+    (@name $field:ident $name:literal) => { $name };
+
+    (@range) => { None };
+    (@range $least:literal $largest:literal) => { Some(($least, $largest)) };
+
+    // A key that is read by hand.
+    (@rows $head:tt $fields:tt [$($key:tt)*]
+        $(#[doc = $doc:literal])+
+        $field:ident $(= $name:literal)?: $kind:literal, $rule:ident $($default:literal)?,
+            [$($least:literal => $largest:literal)?], $example:literal;
+        $($rest:tt)*
+    ) => {
+        $crate::parsing::keys::table! { @rows $head $fields [$($key)* {
+            [$($doc),+] ($field $($name)?) ($kind) ($rule $($default)?)
+            ($($least $largest)?) $example
+        }] $($rest)* }
+    };
+    // A key with a type.
+    (@rows $head:tt [$($known:tt)*] [$($key:tt)*]
+        $(#[doc = $doc:literal])+
+        $field:ident $(= $name:literal)?: $Type:ty, $rule:ident $($default:literal)?,
+            [$($least:literal => $largest:literal)?], $example:literal;
+        $($rest:tt)*
+    ) => {
+        $crate::parsing::keys::table! { @rows $head
+            [$($known)* { [$($doc),+] $field ($field $($name)?) $rule $Type }]
+            [$($key)* {
+                [$($doc),+] ($field $($name)?)
+                (<$Type as $crate::parsing::keys::KeyType>::KIND) ($rule $($default)?)
+                ($($least $largest)?) $example
+            }] $($rest)* }
+    };
+    // The end of the rows.
+    (@rows { [$($about:literal),+] $TABLE:ident $path:literal [$($owner:tt)*] } $fields:tt
+        [$({
+            [$($doc:literal),+] ($($name:tt)+) ($kind:expr) ($($default:tt)+) ($($range:tt)*)
+            $example:literal
+        })*]
+    ) => {
+        #[doc = concat!($($about),+)]
+        pub static $TABLE: $crate::parsing::keys::Table = $crate::parsing::keys::Table {
+            path: $path,
+            about: concat!($($about),+).trim_ascii(),
+            keys: &[$($crate::parsing::keys::Key {
+                name: $crate::parsing::keys::table!(@name $($name)+),
+                kind: $kind,
+                default: $crate::parsing::keys::table!(@default $($default)+),
+                range: $crate::parsing::keys::table!(@range $($range)*),
+                description: concat!($($doc),+).trim_ascii(),
+                example: $example,
+            }),*],
+        };
+        $crate::parsing::keys::table! { @fields $($owner)* $fields }
+    };
+
+    (@fields $fields:tt) => {};
+    (@fields $Keys:ident $Owner:ident $setters:ident
+        [$({ [$($doc:literal),+] $field:ident ($($name:tt)+) $rule:ident $Type:ty })*]
+    ) => {
+        #[doc = concat!("Values of keys of [`", stringify!($Owner), "`].")]
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub(crate) struct $Keys {
+            $(
+                $(#[doc = $doc])+
+                pub(crate) $field: $crate::parsing::keys::table!(@type $rule $Type),
+            )*
+        }
+
+        impl $Keys {
+            /// Reads the values.
+            ///
+            /// # Errors
+            /// If a value has the wrong type or is out of range, or a required key is missing.
+            pub(crate) fn read(
+                fields: &$crate::parsing::parse::KeyReader<'_>,
+            ) -> sojourn_aqm::error::Result<$Keys> {
+                Ok($Keys {
+                    $($field: $crate::parsing::keys::table!(@read $rule fields,
+                        $crate::parsing::keys::table!(@name $($name)+)),)*
+                })
+            }
+
+            /// Writes the values into a table of the canonical form.
+            pub(crate) fn write(self, map: &mut serde_json::Map<String, serde_json::Value>) {
+                $($crate::parsing::keys::table!(@write $rule self.$field,
+                    $crate::parsing::keys::table!(@name $($name)+), map);)*
+            }
+        }
+
+        impl $Owner {
+            $(
+                $(#[doc = $doc])+
+                pub fn $field(&self) -> $crate::parsing::keys::table!(@type $rule $Type) {
+                    self.keys.$field
+                }
+            )*
+        }
+
+        macro_rules! $setters {
+            () => {
+                $(
+                    #[doc = concat!("Sets `", stringify!($field), "`.\n\n", $($doc),+)]
+                    #[must_use]
+                    pub fn $field(self, $field: $Type) -> Self {
+                        self.set(
+                            $crate::parsing::keys::table!(@name $($name)+),
+                            $crate::parsing::keys::KeyType::to_json($field),
+                        )
+                    }
+                )*
+            };
+        }
+        pub(super) use $setters;
+    };
+
+    (
+        $(#[doc = $about:literal])+
+        static $TABLE:ident at $path:literal
+            $(, struct $Keys:ident of $Owner:ident, setters $setters:ident)?;
+        $($rows:tt)*
+    ) => {
+        $crate::parsing::keys::table! { @rows
+            { [$($about),+] $TABLE $path [$($Keys $Owner $setters)?] } [] [] $($rows)* }
+    };
+}
+pub(crate) use table;
 
 /// Kind of value and its notation.
 #[derive(Debug)]

@@ -3,7 +3,8 @@
 use crate::body;
 use serde_json::{Value, json};
 use sojourn_sim::Scenario;
-use sojourn_sim::parsing::keys::TABLES;
+use sojourn_sim::config::TABLES;
+use sojourn_sim::parsing::keys::Table;
 
 /// JSON types that a key accepts, as the letters of [`letter`].
 struct Key {
@@ -105,11 +106,10 @@ fn key(place: &str, path: &str, name: &str, takes: String) -> Key {
     Key { place: format!("{place}/{name}"), path: format!("{path}{dot}{name}"), takes }
 }
 
-/// Small scenario with every key that is not a parameter.
+/// Small scenario with every key that is not a parameter and not a single value.
 fn small() -> Value {
     json!({
         "name": "all", "duration": "2s", "warmup": "500ms", "seed": 7, "sample": "100ms",
-        "sample_flows": true, "packet_log": true,
         "links": {
             "up": {"rate": "10mbit", "burst": "1514B", "delay": "5ms",
                 "qdisc": {"name": "codel"}, "loss": 0.01},
@@ -131,9 +131,42 @@ fn small() -> Value {
     })
 }
 
+/// Places of a table in the small scenario: JSON pointer, and path in messages.
+fn places(table: &Table) -> &'static [(&'static str, &'static str)] {
+    match table.path {
+        "" => &[("", "")],
+        "links.NAME" => &[("/links/up", "links.up"), ("/links/air", "links.air")],
+        "links.NAME.loss" => &[("/links/air/loss", "links.air.loss")],
+        "links.NAME.trace" => {
+            &[("/links/air/trace", "links.air.trace"), ("/links/cell/trace", "links.cell.trace")]
+        }
+        "flows" => &[("/flows/0", "flows.bulk"), ("/flows/2", "flows.call")],
+        "changes" => &[("/changes/0", "changes.0")],
+        "changes.links.NAME" => &[("/changes/0/links/up", "changes.0.links.up")],
+        other => panic!("{other} is missing in the small scenario"),
+    }
+}
+
+/// The small scenario with the examples of the keys that it does not have.
+fn complete() -> Value {
+    let mut all = small();
+    for table in TABLES {
+        let places = places(table);
+        for row in table.keys {
+            let is_there =
+                |(place, _): &(&str, &str)| all.pointer(&format!("{place}/{}", row.name)).is_some();
+            if !places.iter().any(is_there) {
+                let example = serde_json::from_str(row.example).expect("a single value");
+                all.pointer_mut(places[0].0).expect("a table")[row.name] = example;
+            }
+        }
+    }
+    all
+}
+
 #[test]
 fn every_key_rejects_the_wrong_type() {
-    let good = small();
+    let good = complete();
     assert!(Scenario::from_json(&good.to_string()).is_ok());
     let mut all = vec![
         key("/links/up/qdisc", "links.up.qdisc", "name", "t".to_string()),
@@ -145,19 +178,7 @@ fn every_key_rejects_the_wrong_type() {
             .map(|column| key("/flows/1/source", "flows.trace.source", column, "l".to_string())),
     );
     for table in TABLES {
-        let places: &[(&str, &str)] = match table.path {
-            "" => &[("", "")],
-            "links.NAME" => &[("/links/up", "links.up"), ("/links/air", "links.air")],
-            "links.NAME.loss" => &[("/links/air/loss", "links.air.loss")],
-            "links.NAME.trace" => &[
-                ("/links/air/trace", "links.air.trace"),
-                ("/links/cell/trace", "links.cell.trace"),
-            ],
-            "flows" => &[("/flows/0", "flows.bulk"), ("/flows/2", "flows.call")],
-            "changes" => &[("/changes/0", "changes.0")],
-            "changes.links.NAME" => &[("/changes/0/links/up", "changes.0.links.up")],
-            other => panic!("{other} is missing in the small scenario"),
-        };
+        let places = places(table);
         for row in table.keys {
             let given = |(place, _): &&(&str, &str)| {
                 good.pointer(&format!("{place}/{}", row.name)).is_some()

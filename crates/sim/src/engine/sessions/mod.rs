@@ -86,7 +86,7 @@ impl SessionGroup {
     pub fn new(scenario: &Scenario, group: usize) -> SessionGroup {
         let def = &scenario.flows[group];
         let own_stream =
-            |what: &str| random_stream(scenario.seed, &format!("flows.{}.{what}", def.name));
+            |what: &str| random_stream(scenario.seed(), &format!("flows.{}.{what}", def.name));
         // Times of the source are relative to the join.
         let joins = Time::ZERO + def.joins.unwrap_or_default();
         let start = joins + def.source.start().sample(&mut own_stream("start"));
@@ -103,7 +103,7 @@ impl SessionGroup {
         let host = |i| Host { name: def.flow_name(i), ..Host::default() };
         SessionGroup {
             group,
-            hosts: (0..def.count).map(host).collect(),
+            hosts: (0..def.count()).map(host).collect(),
             flows: Vec::new(),
             done: Vec::new(),
             queries: Vec::new(),

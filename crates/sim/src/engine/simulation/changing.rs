@@ -23,7 +23,7 @@ impl Simulation {
     pub fn change(&mut self, change: &Json) -> Result<()> {
         self.check_running()?;
         let mut flows = self.scenario.flows.clone();
-        let times = [self.now - Time::ZERO, self.scenario.duration];
+        let times = [self.now - Time::ZERO, self.scenario.duration()];
         let change = Change::while_running(change, times, &self.scenario.links, &mut flows)?;
         for (l, _) in &change.links {
             if self.links[*l].computes_departures() {

@@ -25,13 +25,13 @@ pub(super) struct Interruptions {
 impl Interruptions {
     /// Create the schedule of `scenario`.
     pub fn new(scenario: &Scenario) -> Interruptions {
-        let interval = scenario.sample.unwrap_or(Span(u64::MAX));
+        let interval = scenario.sample().unwrap_or(Span(u64::MAX));
         Interruptions {
             changes: ChangeSchedule::new(scenario),
-            warm: Time::ZERO + scenario.warmup,
+            warm: Time::ZERO + scenario.warmup(),
             sample: Time::ZERO + interval,
             interval,
-            end: Time::ZERO + scenario.duration,
+            end: Time::ZERO + scenario.duration(),
         }
     }
 

@@ -95,7 +95,7 @@ impl Simulation {
         let route = self.routes.index(group, host, open.request);
         let which = (host, *created, open.request);
         *created += 1;
-        let mut flow = Flow::pooled(def, group, which, self.routes.delay(route), scenario.seed);
+        let mut flow = Flow::pooled(def, group, which, self.routes.delay(route), scenario.seed());
         flow.set_route(route, self.routes.direct_link(route, &self.links));
         let f = self.flows.len();
         self.sessions[c].flows.push(cast::number(f));

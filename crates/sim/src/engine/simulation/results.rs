@@ -32,7 +32,7 @@ struct HostContents {
 impl Simulation {
     /// Sample of each row, in the order of the series.
     pub(super) fn sample_rows(&self) -> Vec<FlowSample> {
-        let each = self.scenario.sample_flows;
+        let each = self.scenario.sample_flows();
         let own = self.flows[..self.unpooled_flows].iter().map(|flow| {
             let (cwnd_packets, gauges) = match &flow.ends {
                 Endpoints::Tcp(tcp) if each => {
@@ -72,7 +72,7 @@ impl Simulation {
         let shared = Arc::clone(&self.scenario);
         let scenario = &*shared;
         // Arrivals after the end of the run may be known already; they do not count.
-        let end = Time::ZERO + scenario.duration;
+        let end = Time::ZERO + scenario.duration();
         for flow in &mut self.flows {
             if let Endpoints::Tcp(tcp) = &mut flow.ends {
                 tcp.completions.retain(|c| c.start + c.duration < end);
@@ -82,7 +82,7 @@ impl Simulation {
             sessions.done.retain(|d| d.start + d.took < end);
             sessions.queries.retain(|(made, took)| *made + *took < end);
         }
-        let window_s = scenario.duration.as_secs() - scenario.warmup.as_secs();
+        let window_s = scenario.duration().as_secs() - scenario.warmup().as_secs();
         let bps = |bytes: u64| bytes as f64 * 8.0 / window_s;
         // Rows are in order of declaration.
         let own =
@@ -91,7 +91,7 @@ impl Simulation {
             (0..sessions.hosts.len()).map(move |h| (sessions.group, ResultRow::Host(c, h)))
         });
         let mut order: Vec<(usize, ResultRow)> = own.chain(hosts).collect();
-        order.retain(|(group, _)| scenario.flows[*group].takes_part(scenario.duration));
+        order.retain(|(group, _)| scenario.flows[*group].takes_part(scenario.duration()));
         order.sort_by_key(|(group, _)| *group);
         let rows: Vec<ResultRow> = order.into_iter().map(|(_, row)| row).collect();
 
@@ -116,7 +116,7 @@ impl Simulation {
             row["lost_on_wire_packets"] = wire.map_or(0, |wire| wire.lost).into();
             let table = format!("sojourn/{}", def.name);
             outcome::delay_columns(&table, [&link.stats().sojourn], &mut delays);
-            logged.extend(scenario.packet_log.then_some(link));
+            logged.extend(scenario.packet_log().then_some(link));
             Some((&*def.name, row))
         });
         let summary = Summary::new(of_flows, of_links, scenario);
@@ -180,12 +180,12 @@ impl Simulation {
         bps: &dyn Fn(u64) -> f64,
     ) -> Json {
         let scenario = &*self.scenario;
-        let warm = Time::ZERO + scenario.warmup;
+        let warm = Time::ZERO + scenario.warmup();
         match row {
             ResultRow::Flow(f) => {
                 let flow = &self.flows[f];
                 let group = &scenario.flows[flow.group as usize].name;
-                let end = Time::ZERO + scenario.duration;
+                let end = Time::ZERO + scenario.duration();
                 summary(flow, group, bps(flow.goodput_bytes()), [warm, end])
             }
             ResultRow::Host(c, h) => {
@@ -195,7 +195,7 @@ impl Simulation {
                 let bytes = flows().map(Flow::goodput_bytes).sum();
                 let of_links =
                     self.routes.delay(self.routes.index(sessions.group, h as u64, false));
-                let rtt = Flow::rtt_of(def, h as u64, of_links, scenario.seed);
+                let rtt = Flow::rtt_of(def, h as u64, of_links, scenario.seed());
                 let mut map = flow_summary_head(
                     &sessions.hosts[h].name,
                     &def.name,
@@ -268,7 +268,7 @@ impl Simulation {
             let names: Vec<(usize, &str)> = own.chain(hosts).collect();
             series.columns(&self.scenario, &names, &mut columns);
         }
-        if self.scenario.packet_log {
+        if self.scenario.packet_log() {
             for (link, def) in self.links.iter().zip(&self.scenario.links) {
                 outcome::packet_log_columns(&def.name, link, &of_flow, &mut columns);
             }

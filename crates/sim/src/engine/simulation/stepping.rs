@@ -20,7 +20,7 @@ pub fn run(
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Option<Outcome> {
     let scenario = scenario.into();
-    let end = Time::ZERO + scenario.duration;
+    let end = Time::ZERO + scenario.duration();
     let mut simulation = Simulation::set_up(scenario, LinkChanges::Scheduled, progress)?;
     simulation.advance_to(end, progress).then(|| simulation.outcome(progress))?
 }
@@ -69,7 +69,7 @@ impl Simulation {
 
     /// End of the run.
     pub fn end(&self) -> Time {
-        Time::ZERO + self.scenario.duration
+        Time::ZERO + self.scenario.duration()
     }
 
     /// The scenario, with the changes made so far.
@@ -166,12 +166,12 @@ impl Simulation {
     /// # Errors
     /// If nothing has been measured yet, because the warm-up is not over.
     pub fn result(&self) -> Result<Outcome> {
-        let warm = Time::ZERO + self.scenario.warmup;
+        let warm = Time::ZERO + self.scenario.warmup();
         if self.now <= warm {
             let text = format!(
                 "nothing is measured yet: it is {}, and the measured interval starts at {}",
                 self.now - Time::ZERO,
-                self.scenario.warmup
+                self.scenario.warmup()
             );
             return Err(Error::new(text));
         }
@@ -180,7 +180,7 @@ impl Simulation {
             let now = copy.now;
             copy.interruptions.changes.cut(now);
             copy.interruptions.end = now;
-            Arc::make_mut(&mut copy.scenario).duration = now - Time::ZERO;
+            Arc::make_mut(&mut copy.scenario).keys.duration = now - Time::ZERO;
             copy.process_interruption(now);
         }
         Ok(copy.outcome(&mut |_| true).expect("the callback never cancels"))

@@ -1,10 +1,13 @@
 //! Tests of the keys of a scenario.
 
 use super::*;
+use crate::config::TABLES;
+use crate::config::changes::LINK_CHANGE;
 use crate::config::link_trace::{DELAY_MAX, RATE_MAX};
+use crate::config::links::LINK;
 use crate::parsing::distribution::Distribution;
-use sojourn_aqm::params::{Setting, Value};
-use sojourn_aqm::{Bytes, Rate, Size, Span};
+use sojourn_aqm::Size;
+use sojourn_aqm::params::Setting;
 
 /// Parse the value `toml` as the given kind and format it again.
 fn read(kind: &str, toml: &str) -> Option<String> {
@@ -59,5 +62,12 @@ fn every_key_is_described_and_unique() {
             assert!(key.description.ends_with('.') && !key.example.is_empty(), "{}", key.name);
             assert!(!table.keys[..i].iter().any(|other| other.name == key.name));
         }
+    }
+}
+
+#[test]
+fn types_of_keys_have_the_kind_of_their_values() {
+    for (here, there) in kinds() {
+        assert_eq!(here, there);
     }
 }
