@@ -3,7 +3,7 @@
 
 .PHONY: bench-live bench-emulate bench-sweep bench-custom kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-random validate-bbr3 validate-slow validate-quic studies papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links
 
-bench-live: release  ## minutes: accuracy of a live link on this machine, written to docs/live.md
+bench-live: release  ## minutes: accuracy of a live link on this machine, written to docs/concepts/live-accuracy.md
 	$(BIN)/python -m sojourn_lab.speed.live
 
 bench-emulate: release  ## under a minute: highest rates of a scenario on real packets on this machine
@@ -15,7 +15,7 @@ bench-sweep: release  ## under a minute: overhead of a sweep, and its speed on t
 bench-custom: release  ## seconds: cost of a discipline in Python, beside the same in Rust
 	$(BIN)/python -m sojourn_lab.speed.custom
 
-kernel-tcp: release  ## 15 minutes: the kernel's TCP compared with the simulated one, written to docs/live.md
+kernel-tcp: release  ## 15 minutes: the kernel's TCP compared with the simulated one, written to docs/concepts/live-accuracy.md
 	$(BIN)/python -m sojourn_lab.reports.kernel_tcp
 
 validate: release  ## 15 minutes: our results compared with those of ns-2, written to reports/validation.md

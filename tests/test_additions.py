@@ -97,14 +97,14 @@ BY_HAND = {
 
 GENERATED = {
     "README.md",
-    "docs/algorithms/README.md",
-    "docs/algorithms/disciplines/toy.md",
-    "docs/algorithms/disciplines/toy.svg",
-    "docs/algorithms/sources/steady.md",
-    "docs/algorithms/tcp/gentle.md",
-    "docs/metrics.md",
-    "docs/scenario.md",
-    "docs/which-tcp.md",
+    "docs/reference/algorithms/README.md",
+    "docs/reference/algorithms/disciplines/toy.md",
+    "docs/reference/algorithms/disciplines/toy.svg",
+    "docs/reference/algorithms/sources/steady.md",
+    "docs/reference/algorithms/tcp/gentle.md",
+    "docs/reference/metrics.md",
+    "docs/reference/scenario.md",
+    "docs/reference/which-tcp.md",
     "examples/every-key.toml",
     "python/sojourn/qdisc.py",
     "python/sojourn/scenario/keys.py",
@@ -232,7 +232,7 @@ def test_one_run_of_the_generator_suffices(changed: set[str]) -> None:
     run(sys.executable, "tools/gen.py", "--check")
     header = (COPY / f"{AQM}/aqm/toy.rs").read_text()
     assert "**Cost** 0 bytes" not in header
-    assert "docs/algorithms/disciplines/toy.md" in changed
+    assert "docs/reference/algorithms/disciplines/toy.md" in changed
 
 
 def test_all_of_them_run(changed: set[str]) -> None:

@@ -78,7 +78,7 @@ def raw(case: dict[str, Any], qdisc: Any) -> tuple[dict[str, Any], dict[str, Any
 
 def test_the_page_shows_the_examples() -> None:
     """CoDel and PIE as they are in examples/my_aqm.py."""
-    page = (Path(__file__).parent.parent / "docs/your-own-aqm.md").read_text()
+    page = (Path(__file__).parent.parent / "docs/how-to/your-own-aqm.md").read_text()
     for law in (my_aqm.MyCoDel, my_aqm.MyPie):
         assert f"```python\n{inspect.getsource(law)}```" in page
 

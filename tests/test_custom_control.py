@@ -344,9 +344,9 @@ def test_real_packets_are_refused() -> None:
 
 
 def test_code_of_the_page_runs(tmp_path: Path) -> None:
-    """The block of docs/your-own-control.md runs, uses the link, and repeats few packets."""
+    """The block of docs/how-to/your-own-control.md runs, uses the link, and repeats few packets."""
     page = tmp_path / "page.py"
-    page.write_text("\n".join(blocks("python", "docs/your-own-control.md")))
+    page.write_text("\n".join(blocks("python", "docs/how-to/your-own-control.md")))
     names = runpy.run_path(str(page))
     mine = names["result"].flows["mine"]
     assert mine.goodput_bps > 18e6  # of 20

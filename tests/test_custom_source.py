@@ -459,9 +459,9 @@ def test_classes_of_other_kinds_are_refused() -> None:
 
 
 def test_code_of_the_page_runs(tmp_path: Path) -> None:
-    """The block of docs/your-own-source.md runs."""
+    """The block of docs/how-to/your-own-source.md runs."""
     page = tmp_path / "page.py"
-    page.write_text("\n".join(blocks("python", "docs/your-own-source.md")))
+    page.write_text("\n".join(blocks("python", "docs/how-to/your-own-source.md")))
     names = runpy.run_path(str(page))
     flows = [flow for name, flow in names["result"].flows.items() if name.startswith("sensors")]
     assert len(flows) == 5

@@ -100,7 +100,7 @@ def test_every_named_scenario_is_explained(name: str) -> None:
 
 @pytest.mark.parametrize("tree", [pytest.param(tree, id=name) for name, tree in snippets()])
 def test_every_scenario_of_the_docs_is_explained(tree: dict[str, Any]) -> None:
-    """The first one of docs/scenario.md has no delay at all."""
+    """The first one of docs/reference/scenario.md has no delay at all."""
     explained(short(tree))
 
 

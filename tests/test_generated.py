@@ -115,7 +115,7 @@ def test_headers_of_rust_files_are_read() -> None:
 
 def test_an_outdated_figure_is_detected(tmp_path: Path) -> None:
     """The figure in docs is that of a run made here, not that of another discipline."""
-    figure = ROOT / "docs/algorithms/disciplines/codel.svg"
+    figure = ROOT / "docs/reference/algorithms/disciplines/codel.svg"
     specs = json.loads(_sojourn.specs())["disciplines"]
     runs = step.play([spec for spec in specs if spec["name"] in ("codel", "cobalt")])
     assert step.is_drawn(runs["codel"], figure)

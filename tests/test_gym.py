@@ -123,10 +123,10 @@ def test_threads_give_the_same_as_one_after_the_other() -> None:
 
 
 def test_code_of_the_page_runs() -> None:
-    """The blocks of docs/gym.md run in order."""
+    """The blocks of docs/how-to/gym.md run in order."""
     names: dict[str, Any] = {}
-    for block in blocks("python", "docs/gym.md"):
-        exec(compile(block, "docs/gym.md", "exec"), names)
+    for block in blocks("python", "docs/how-to/gym.md"):
+        exec(compile(block, "docs/how-to/gym.md", "exec"), names)
     assert names["total"] != 0
 
 

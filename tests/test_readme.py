@@ -115,7 +115,7 @@ def test_the_page_of_sweeps_shows_what_happens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its file is the example, its tables are those of its commands, its Python runs."""
-    page = "docs/sweeps.md"
+    page = "docs/how-to/sweeps.md"
     example = (ROOT / "examples/sweep.toml").read_text()
     assert blocks("toml", page)[0].strip() in example
     assert shown.main(check=True) == 0, capsys.readouterr().out

@@ -104,7 +104,7 @@ def test_objectives_prefer_less_delay_less_loss_and_more_use() -> None:
     """Each formula of the docs; the table of formulas is complete."""
     facts = {"delay_s": 0.02, "loss": 0.01, "transfer_s": 0.5, "use": 0.9, "jain": 0.9}
     assert set(objective.FORMULAS) == set(objective.OBJECTIVES)
-    page = (Path(__file__).parent.parent / "docs/evaluate.md").read_text()
+    page = (Path(__file__).parent.parent / "docs/how-to/evaluate.md").read_text()
     for name, cost in objective.OBJECTIVES.items():
         assert cost({**facts, "delay_s": 0.01}) < cost(facts)
         assert cost({**facts, "use": 0.95}) < cost(facts)

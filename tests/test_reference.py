@@ -185,7 +185,7 @@ def test_the_pages_and_classes_are_those_of_the_tables() -> None:
 
 def test_every_scenario_of_the_page_runs() -> None:
     """The shortest, the same with all defaults, the one of all keys, and a flow of QUIC."""
-    shortest, whole, every, quic = blocks("toml", "docs/scenario.md")
+    shortest, whole, every, quic = blocks("toml", "docs/reference/scenario.md")
     assert canonical(tomllib.loads(shortest)) == tomllib.loads(whole)
     assert canonical(tomllib.loads(whole)) == tomllib.loads(whole)
     assert tomllib.loads(every) == WHOLE
@@ -201,7 +201,7 @@ def test_every_scenario_of_the_page_runs() -> None:
 def test_the_python_of_the_page_of_metrics_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The Python examples of the page of metrics run unchanged."""
     monkeypatch.chdir(ROOT)
-    (example,) = blocks("python", "docs/metrics.md")
+    (example,) = blocks("python", "docs/reference/metrics.md")
     exec(compile(example, "metrics.md", "exec"), {})
 
 

@@ -203,7 +203,7 @@ def test_the_documented_views_count_each_run_once(tmp_path: Path) -> None:
     mean = "avg(sojourn_p99_s), count(*)"
     of_file = _asked(f"select {mean} from '{tmp_path}/runs.parquet'")
     assert of_file[1] == good
-    page = (Path(__file__).parent.parent / "docs" / "sweeps.md").read_text()
+    page = (Path(__file__).parent.parent / "docs/how-to/sweeps.md").read_text()
     view = page.split("```sql\n")[1].split("```")[0]
     view = view.replace("'load/", f"'{out}/").replace("ENGINE", _sojourn.engine())
     assert _asked(f"{view}\nselect {mean} from runs") == pytest.approx(of_file)

@@ -152,7 +152,7 @@ CHANGEABLE = (
     "Pie",
     "Red",
 )
-"""Disciplines with a limit whose parameters can change, as docs/simulation.md says."""
+"""Disciplines with a limit whose parameters can change, as docs/how-to/simulation.md says."""
 
 
 FIXED = ("Afd", "Api", "Ared", "Avq", "Choke", "Fred", "Hred", "Rem", "Sfb", "Sfq", "Sred")
@@ -277,10 +277,10 @@ def test_a_stopped_step_can_be_continued() -> None:
 
 
 def test_code_of_the_page_runs() -> None:
-    """The blocks of docs/simulation.md run in order; the recorded changes give the same result."""
+    """The blocks of docs/how-to/simulation.md run in order; the recorded changes give the same result."""
     names: dict[str, Any] = {}
-    for block in blocks("python", "docs/simulation.md"):
-        exec(compile(block, "docs/simulation.md", "exec"), names)
+    for block in blocks("python", "docs/how-to/simulation.md"):
+        exec(compile(block, "docs/how-to/simulation.md", "exec"), names)
     assert [change["at"] for change in names["again"].scenario["changes"]] == ["10s", "20s", "20s"]
     assert names["outcomes"]["2mbit"] > names["outcomes"]["20mbit"]
 

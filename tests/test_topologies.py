@@ -169,7 +169,7 @@ def test_every_discipline_can_be_the_switch_of_a_star() -> None:
 
 
 def test_code_of_the_page_runs() -> None:
-    """The blocks of docs/topologies.md run in order."""
+    """The blocks of docs/how-to/topologies.md run in order."""
     names: dict[str, Any] = {}
-    for block in blocks("python", "docs/topologies.md"):
-        exec(compile(block, "docs/topologies.md", "exec"), names)
+    for block in blocks("python", "docs/how-to/topologies.md"):
+        exec(compile(block, "docs/how-to/topologies.md", "exec"), names)

@@ -1,4 +1,4 @@
-"""Generate qdisc.py, tcp.py, source.py, keys.py, docs/algorithms, and pages such as which-tcp.
+"""Generate qdisc.py, tcp.py, source.py, keys.py, and the generated pages of docs/reference.
 
 Names, parameters and sources come from the Rust tables, the text of a discipline's page from the
 header of its file, the figure and its numbers from a run (`step.py`). `tools/gen.py` writes the
@@ -27,9 +27,9 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python/sojourn"
 KEYS = PACKAGE / "scenario/keys.py"
 EXAMPLE = ROOT / "examples/every-key.toml"
-PAGES = ROOT / "docs/algorithms"
+PAGES = ROOT / "docs/reference/algorithms"
 README = ROOT / "README.md"
-WHICH = ROOT / "docs/which-tcp.md"
+WHICH = ROOT / "docs/reference/which-tcp.md"
 WIDTH = 100
 
 Spec = dict[str, Any]

@@ -1,4 +1,4 @@
-"""Rewrite the outputs of commands in docs/sweeps.md by running the commands.
+"""Rewrite the outputs of commands in docs/how-to/sweeps.md by running the commands.
 
 `--check` only compares. For a sweep the page shows as many of the last lines as before, and keeps
 the time in the very last one.
@@ -17,7 +17,7 @@ from pathlib import Path
 from sojourn.cli.main import main as sojourn
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs/sweeps.md"
+PAGE = ROOT / "docs/how-to/sweeps.md"
 PROMPT = "$ sojourn "
 
 
@@ -62,9 +62,9 @@ def main(check: bool) -> int:
             os.chdir(here)
         if not check:
             PAGE.write_text(new, encoding="utf-8")
-            (ROOT / "docs/sweep.png").write_bytes((Path(room) / "load.png").read_bytes())
+            (ROOT / "docs/how-to/sweep.png").write_bytes((Path(room) / "load.png").read_bytes())
     if check and new != text:
-        print("docs/sweeps.md is not up to date: run make gen")
+        print("docs/how-to/sweeps.md is not up to date: run make gen")
         return 1
     return 0
 

@@ -1,4 +1,4 @@
-"""docs/tc.md, generated from the tables of tc's words, for `pages.py`."""
+"""docs/reference/tc.md, generated from the tables of tc's words, for `pages.py`."""
 
 import json
 from typing import Any

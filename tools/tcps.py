@@ -1,4 +1,4 @@
-"""Page `docs/which-tcp.md`: the profile of each TCP name, its settings, and what it lacks."""
+"""Page `docs/reference/which-tcp.md`: the profile of each TCP name, its settings, and what it lacks."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ without `tcp` runs `cubic`.** The other names have the profile `rfc`.
 - `ns2`: packet counting, the one-way agents of ns-2.35, a clock of 10 ms. For papers that used
   ns-2.
 - `quic`: packet numbers and probe timeouts of RFC 9002, for `newreno`, `cubic` and `bbr`. Compared
-  with [quinn](../reports/validation-quic.md).
+  with [quinn](../../reports/validation-quic.md).
 
 ```text
 tcp = "cubic"                                  # as hosts run it
@@ -77,9 +77,9 @@ COMPARED = """\
 ## Compared with
 
 Profile `linux` is compared with recordings of the packets of Linux 7.3.4 in [Linux's TCP through
-Linux's disciplines](../reports/validation-linux-tcp.md) and in [Validation of senders against
-Linux](../reports/validation-senders.md), and with the kernel of a machine (6.18) in [Real
-packets](live.md#kernel-tcp-and-simulated-tcp). `bbr3` has no reaction to ECN, which Google's
+Linux's disciplines](../../reports/validation-linux-tcp.md) and in [Validation of senders against
+Linux](../../reports/validation-senders.md), and with the kernel of a machine (6.18) in [Accuracy of
+live links](../concepts/live-accuracy.md#kernel-tcp-and-simulated-tcp). `bbr3` has no reaction to ECN, which Google's
 version 3 has on paths below 5 ms. `prague` has bursts of one segment. Neither has PRR: both set
 their rate themselves, in Linux as here. Known differences are on those pages.
 

@@ -8,7 +8,7 @@
 
 Numbers in tc lines have tc's units: `mbps` is megabytes per second, `k` is 1024 in sizes, and a
 bare time is in microseconds, but in nanoseconds for netem. Words that are not given have the
-defaults of Linux. docs/tc.md lists the words of each qdisc.
+defaults of Linux. docs/reference/tc.md lists the words of each qdisc.
 """
 
 import json

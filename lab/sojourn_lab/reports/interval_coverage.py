@@ -54,7 +54,7 @@ UNTIL = ("sojourn_mean_s", "loss_rate", "short.fct_mean_s", "sojourn_p99_s", "sh
 def base() -> dict[str, Any]:
     """Return the scenario of examples/sweep.toml, with CUBIC in the profile rfc.
 
-    The coverage that docs/metrics.md states was measured with it.
+    The coverage that docs/reference/metrics.md states was measured with it.
     """
     tree: dict[str, Any] = load_tree(ROOT / "examples/sweep-base.toml")
     tcp = {"name": "cubic", "profile": "rfc"}

@@ -1,4 +1,4 @@
-"""Compare the kernel's TCP with the simulated one, and update the table in docs/live.md.
+"""Compare the kernel's TCP with the simulated one; update docs/concepts/live-accuracy.md.
 
 `make kernel-tcp` runs examples/real-tcp.toml with 1, 4 and 30 flows under seven disciplines, with
 reno and cubic, live and simulated with the settings of Linux. It takes a quarter of an hour.
@@ -16,7 +16,7 @@ import numpy as np
 
 from sojourn_lab import ROOT
 
-PAGE = ROOT / "docs" / "live.md"
+PAGE = ROOT / "docs/concepts/live-accuracy.md"
 BEGIN, END = "<!-- measured by make kernel-tcp -->\n", "<!-- end of make kernel-tcp -->\n"
 
 QDISCS = ("droptail", "red", "codel", "fq_codel", "pie", "hred", "ewfq")

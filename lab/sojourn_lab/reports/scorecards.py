@@ -65,7 +65,7 @@ def overview(found: Evaluation) -> str:
         "# Scorecards",
         "",
         "How disciplines do in the test suite of RFC 7928, beside drop-tail. "
-        f"[What is measured](../../docs/evaluate.md). {_conditions(found)}",
+        f"[What is measured](../../docs/how-to/evaluate.md). {_conditions(found)}",
         "",
         "| discipline | better than drop-tail | worse | no difference | not beaten by another |",
         "|---|---|---|---|---|",

@@ -1,4 +1,4 @@
-"""Measure the accuracy of a live link on this machine, and update the tables in docs/live.md.
+"""Measure the accuracy of a live link; update the tables in docs/concepts/live-accuracy.md.
 
 UDP packets carry the sender's time stamp; the kernel adds one at the receiver. `make bench-live`
 takes some minutes.
@@ -20,7 +20,7 @@ import numpy as np
 
 from sojourn_lab import ROOT
 
-PAGE = ROOT / "docs" / "live.md"
+PAGE = ROOT / "docs/concepts/live-accuracy.md"
 BEGIN, END = "<!-- measured by make bench-live -->\n", "<!-- end -->\n"
 
 RATES_MBIT = (1, 10, 50, 100, 500, 1000, 1500, 2000)

@@ -57,7 +57,7 @@ class _Data(msgspec.Struct, kw_only=True, frozen=True, metaclass=_Checked):
 
 
 class Table(_Data, kw_only=True, frozen=True, omit_defaults=True, repr_omit_defaults=True):
-    """Table of a scenario. docs/scenario.md describes its keys."""
+    """Table of a scenario. docs/reference/scenario.md describes its keys."""
 
     def _repr_html_(self) -> str | None:
         """Return a scenario as HTML for notebooks; None for its parts, which use their repr."""

@@ -1,4 +1,4 @@
-"""Keys of a scenario: `sojourn list scenario`, docs/scenario.md.
+"""Keys of a scenario: `sojourn list scenario`, docs/reference/scenario.md.
 
 Rust parses scenarios by tables of keys and exports these tables. Keys that name files are read in
 Python and described here.

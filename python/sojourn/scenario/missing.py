@@ -1,4 +1,4 @@
-"""Missing features and their substitutes: `sojourn list missing`, docs/missing.md.
+"""Missing features and their substitutes: `sojourn list missing`, docs/reference/missing.md.
 
 Missing disciplines, TCPs and sources are listed in Rust, which looks up unknown names among them.
 All other features are listed here.

@@ -5,7 +5,7 @@
 - Means, rates and counts are means over runs with Student's t. A count of rare events, or a share
   of them, has an interval from 20 events on.
 - Maxima, fairness indices and percentiles of single runs have no interval: their means over few
-  runs are too skewed for one (docs/sweeps.md has the measured coverage).
+  runs are too skewed for one (docs/how-to/sweeps.md has the measured coverage).
 """
 
 import re

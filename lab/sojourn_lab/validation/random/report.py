@@ -35,7 +35,7 @@ factor of 2, mean and 99th percentile of the delay 30 %, completion times 25 %, 
 2, Jain's index and the share of the first group 0.1, ACKs per packet 15 %.
 
 {again}Links do not reorder or duplicate packets (see
-[what does not exist](../docs/missing.md)), so these are not drawn. Without root,
+[what does not exist](../docs/reference/missing.md)), so these are not drawn. Without root,
 `python -m sojourn_lab.validation.random --kernel` runs the scenarios in a kernel in user mode,
 whose clock is virtual (`validation/random/virtual.py`; a processor without AMX), and
 `--replay` compares new simulations with the recordings of the repository.

@@ -1,7 +1,7 @@
 //! TCP: a sender and a receiver without knowledge of links or queues. The simulation passes in the
 //! time, carries segments and acks, and calls them when their timers expire.
 //!
-//! There are three profiles (`docs/design.md` explains why): `rfc` counts bytes and follows current
+//! There are three profiles (`docs/concepts/design.md` explains why): `rfc` counts bytes and follows current
 //! RFCs; `ns2` counts packets and follows the one-way agents of ns-2.35, which most papers of the
 //! field used; `quic` counts bytes and follows RFC 9002. They use sequence numbers in the same way:
 //!
