@@ -6,7 +6,7 @@ CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
 ##@ Product
 
-.PHONY: help demo test check bench gen notebooks faults fuzz fuzz-files additions kill wheel wheel-pgo bench-pgo package audit build dev release clean
+.PHONY: help demo test check bench gen site notebooks faults fuzz fuzz-files additions kill wheel wheel-pgo bench-pgo package audit build dev release clean
 
 demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
@@ -43,6 +43,9 @@ bench:  ## benchmarks, as ratios within one run
 gen: dev  ## rewrite the files generated from Rust: classes, pages, figures
 	$(BIN)/python tools/gen.py
 	$(BIN)/python tools/shown.py
+
+site: .venv/docs  ## the documentation site, into site/; a broken link or anchor is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 notebooks: dev  ## a minute: execute the notebooks of docs/notebooks, and write their outputs
 	$(BIN)/python tools/notebooks.py
@@ -124,6 +127,13 @@ MATURIN = VIRTUAL_ENV=$(CURDIR)/.venv PIP_NO_COMPILE=1 $(BIN)/maturin develop
 	@$(call quietly,$(MATURIN) --profile develop --extras dev)
 	@touch $@
 
+# Requirements of the site: those of the extra `docs`, without building the package.
+.venv/docs: pyproject.toml | .venv/ready
+	@$(BIN)/python -c 'import tomllib; \
+	    project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+	    print(*project["optional-dependencies"]["docs"], sep="\n")' > $@.txt
+	@$(BIN)/python -m pip install --quiet --no-compile --requirement $@.txt && mv $@.txt $@
+
 # The laboratory. .venv/ready can be newer, so it is required but not compared.
 .venv/lab: lab/pyproject.toml | .venv/ready
 	@$(BIN)/python -m pip install --quiet --no-compile --no-deps --editable lab
@@ -139,6 +149,6 @@ release: .venv/dev .venv/lab  ## the module as in a wheel: minutes to build, 15 
 	@$(call quietly,$(MATURIN) --release --skip-install)
 
 clean:  ## remove .venv and everything that was built
-	rm -rf .venv target out dist
+	rm -rf .venv target out dist site
 
 include lab/lab.mk

@@ -80,11 +80,16 @@ def described(parameter: Any, hints: dict[str, Any]) -> list[str]:
     return entry(term, text)
 
 
+def arguments(command: Any) -> list[str]:
+    """Return the arguments of a command as words of its usage."""
+    named = [one for one in command.params if one.param_type_name == "argument"]
+    words = [one.name.upper() if one.required else f"[{one.name.upper()}]" for one in named]
+    return [*words, *["..."] * any(one.nargs == -1 for one in named)]
+
+
 def section(path: str, command: Any) -> list[str]:
     """Return the lines of a command: usage, description, arguments and options."""
-    arguments = [one for one in command.params if one.param_type_name == "argument"]
-    words = [one.name.upper() if one.required else f"[{one.name.upper()}]" for one in arguments]
-    usage = " ".join(["[OPTIONS]", *words, *["..."] * any(one.nargs == -1 for one in arguments)])
+    usage = " ".join(["[OPTIONS]", *arguments(command)])
     lines = [f".SS {escaped(path)}", f".B {escaped(path)}", escaped(usage), ".PP"]
     lines += [escaped(" ".join((command.help or "").split()))]
     hints = get_type_hints(command.callback)

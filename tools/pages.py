@@ -1,4 +1,4 @@
-"""Pages generated from tables: docs/missing.md, scenario.md, metrics.md, tc.md, for `gen.py`."""
+"""Pages generated from tables: missing.md, scenario.md, metrics.md, tc.md, for `gen.py`."""
 
 import inspect
 import json
@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import command_page
 import man
 import tc_page
 from sojourn import _sojourn
@@ -40,8 +41,9 @@ ORDER = ("name", *(key["name"] for part in reference.tables() for key in part["k
 
 def pages() -> dict[Path, str]:
     """Return the text of each page by its path."""
-    docs = ROOT / "docs"
+    docs = ROOT / "docs/reference"
     return {
+        docs / "command.md": "\n".join([*command_page.page(), FOOT, ""]),
         docs / "missing.md": missing_page(),
         docs / "scenario.md": scenario_page(),
         docs / "named-scenarios.md": named_page(),
@@ -63,7 +65,7 @@ def table(head: str, rows: list[list[str]]) -> list[str]:
 
 
 def missing_page() -> str:
-    """Return docs/missing.md."""
+    """Return docs/reference/missing.md."""
     lines = [
         "# What does not exist",
         "",
@@ -106,7 +108,7 @@ def _has_tables(value: Any) -> bool:
 
 
 def scenario_page() -> str:
-    """Return docs/scenario.md."""
+    """Return docs/reference/scenario.md."""
     whole = json.loads(_sojourn.ParsedScenario(json.dumps(tomllib.loads(MINIMAL))).canonical())
     qdisc, tcp = whole["links"]["up"]["qdisc"], whole["flows"][0]["tcp"]
     lines = [
@@ -165,7 +167,7 @@ def scenario_page() -> str:
     lines += [
         "## Every key in one scenario",
         "",
-        "This is [examples/every-key.toml](../examples/every-key.toml).",
+        "This is [examples/every-key.toml](../../examples/every-key.toml).",
         "",
         "```toml",
         *example,
@@ -179,7 +181,7 @@ def scenario_page() -> str:
         "",
         "`profile` of a TCP selects the rules of its sender and receiver. `quic` makes a flow of",
         "QUIC of `newreno`, `cubic` or `bbr`",
-        "([compared with quinn](../reports/validation-quic.md)). It runs in the simulator only:",
+        "([compared with quinn](../../reports/validation-quic.md)). It runs in the simulator only:",
         "",
         "```toml",
         "[[flows]]",
@@ -194,7 +196,7 @@ def scenario_page() -> str:
 
 
 def named_page() -> str:
-    """Return docs/named-scenarios.md."""
+    """Return docs/reference/named-scenarios.md."""
     lines = [
         "# Named scenarios",
         "",
@@ -295,7 +297,7 @@ TITLES = {
 
 
 def metrics_page() -> str:
-    """Return docs/metrics.md."""
+    """Return docs/reference/metrics.md."""
     lines = [
         "# Metrics",
         "",
@@ -311,7 +313,7 @@ def metrics_page() -> str:
         "```",
         "",
         "`sojourn list metrics` lists them, `sojourn list jain_index` prints one. A",
-        "[sweep](sweeps.md) computes the metrics that its file lists, if they return one number.",
+        "[sweep](../how-to/sweeps.md) computes the metrics that its file lists, if they return one number.",
         "",
         "Common to all metrics:",
         "",
@@ -326,7 +328,7 @@ def metrics_page() -> str:
         "  transfer.",
         "- **Arguments.** `link` and `group` are names in the scenario; a `group` of None means",
         "  all flows.",
-        '- **Source.** "paper ID" is a paper of [reports/papers](../reports/papers/README.md).',
+        '- **Source.** "paper ID" is a paper of [reports/papers](../../reports/papers/README.md).',
         "",
     ]
     for module, heading in TITLES.items():

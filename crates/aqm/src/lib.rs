@@ -63,6 +63,11 @@ pub struct Readme;
 #[doc = include_str!("../README.md")]
 pub struct CrateReadme;
 
+/// Compiles and runs the examples of the page about embedding.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/how-to/embed.md")]
+pub struct Embed;
+
 extern crate alloc;
 #[cfg(test)]
 #[macro_use]
