@@ -25,7 +25,7 @@ test: dev  ## all tests of Rust and Python
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not live"
 	$(BIN)/python -m pytest -m live
 
-check: dev  ## format, lints, types, prose, generated files
+check: dev site  ## format, lints, types, prose, generated files, the site
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	$(BIN)/ruff check

@@ -277,7 +277,7 @@ def test_a_stopped_step_can_be_continued() -> None:
 
 
 def test_code_of_the_page_runs() -> None:
-    """The blocks of docs/how-to/simulation.md run in order; the recorded changes give the same result."""
+    """The blocks of simulation.md run in order; the recorded changes give the same result."""
     names: dict[str, Any] = {}
     for block in blocks("python", "docs/how-to/simulation.md"):
         exec(compile(block, "docs/how-to/simulation.md", "exec"), names)

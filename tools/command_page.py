@@ -49,8 +49,8 @@ def page() -> list[str]:
     lines = [
         "# The command",
         "",
-        "`sojourn COMMAND --help` prints the same in the terminal, the manual page `sojourn(1)` has",
-        "it as one page. Quantities have units: `10mbit`, `300us`, `300kB`, `100p` (packets). A",
+        "`sojourn COMMAND --help` prints the same in the terminal, the manual page `sojourn(1)`",
+        "has it all. Quantities have units: `10mbit`, `300us`, `300kB`, `100p` (packets). A",
         "discipline is a name, or a name with parameters: `codel(target=15ms)`.",
         "",
     ]

@@ -33,8 +33,9 @@ def expanded(entry: Any) -> list[Any]:
     """Return the entries of the navigation for one entry that may have a pattern."""
     if isinstance(entry, dict):
         ((title, inner),) = entry.items()
-        many = isinstance(inner, list) or "*" in inner
-        return [{title: navigation(inner if isinstance(inner, list) else [inner])} if many else entry]
+        if isinstance(inner, str) and "*" not in inner:
+            return [entry]
+        return [{title: navigation(inner if isinstance(inner, list) else [inner])}]
     if "*" not in entry:
         return [entry]
     folder = ROOT if entry.startswith("reports/") else ROOT / "docs"
@@ -52,7 +53,7 @@ def navigation(entries: list[Any]) -> list[Any]:
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Expand the navigation and read lists as GitHub does."""
     config.nav = navigation(config.nav or [])
-    config.markdown_extensions.append(GitHubLists())  # type: ignore[arg-type]
+    config.markdown_extensions.append(GitHubLists())
     return config
 
 
@@ -86,7 +87,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         name = f"docs/{name}"
     elif len(markdown) > UNSEARCHED:
         page.meta["search"] = {"exclude": True}
-    repository = (config.repo_url or "").rstrip("/")
+    repository = config.extra["repository"]
 
     def rewritten(match: re.Match[str]) -> str:
         before, target, anchor, after = match.groups()

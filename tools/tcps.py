@@ -1,4 +1,4 @@
-"""Page `docs/reference/which-tcp.md`: the profile of each TCP name, its settings, and what it lacks."""
+"""Page which-tcp.md: the profile of each TCP name, its settings, and what it lacks."""
 
 from typing import Any
 
@@ -79,9 +79,9 @@ COMPARED = """\
 Profile `linux` is compared with recordings of the packets of Linux 7.3.4 in [Linux's TCP through
 Linux's disciplines](../../reports/validation-linux-tcp.md) and in [Validation of senders against
 Linux](../../reports/validation-senders.md), and with the kernel of a machine (6.18) in [Accuracy of
-live links](../concepts/live-accuracy.md#kernel-tcp-and-simulated-tcp). `bbr3` has no reaction to ECN, which Google's
-version 3 has on paths below 5 ms. `prague` has bursts of one segment. Neither has PRR: both set
-their rate themselves, in Linux as here. Known differences are on those pages.
+live links](../concepts/live-accuracy.md#kernel-tcp-and-simulated-tcp). `bbr3` has no reaction to
+ECN, which Google's version 3 has on paths below 5 ms. `prague` has bursts of one segment. Neither
+has PRR: both set their rate themselves, in Linux as here. Known differences are on those pages.
 
 ns-3's default is CUBIC with SACK, PRR, timestamps, and a minimum timeout of 1 s. Close to it:
 `tcp = { name = "cubic", profile = "rfc", prr = true, header = "52B" }`.

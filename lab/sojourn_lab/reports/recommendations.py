@@ -92,8 +92,8 @@ def main(quick: bool) -> None:
 HEAD = [
     "# Recommendations for six lines",
     "",
-    "Answers of [`sojourn recommend`](../../docs/how-to/evaluate.md#recommend), restricted to qdiscs of",
-    "Linux: 60 trials of disciplines and parameters.",
+    "Answers of [`sojourn recommend`](../../docs/how-to/evaluate.md#recommend), restricted to",
+    "qdiscs of Linux: 60 trials of disciplines and parameters.",
     "The numbers are from seeds and loads on which nothing",
     "was tuned. The gain is the objective of that setting minus the objective of the recommended",
     "one, with its 95 % interval: above 0 the recommended one is better.",

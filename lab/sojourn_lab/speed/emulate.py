@@ -1,7 +1,8 @@
 """Measure how fast a scenario can run on real packets on this machine (`make bench-emulate`).
 
 It runs examples/real-tcp.toml under FQ-CoDel with an RTT of 20 ms for several rates and numbers of
-flows, 8 s each with a warm-up of 3 s, and prints the numbers that docs/how-to/live-scenario.md quotes.
+flows, 8 s each with a warm-up of 3 s, and prints the numbers of
+docs/how-to/live-scenario.md.
 """
 
 import tomllib

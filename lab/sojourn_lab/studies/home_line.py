@@ -313,7 +313,8 @@ def conclusions(found: Campaign) -> str:
             f"**Prague beside CUBIC**: at 10 Mbit/s up, `dualpi2` keeps the two within a third of "
             f"each other: Prague gets {figure(fast)} times the goodput of CUBIC. At 2 Mbit/s it "
             f"gets {figure(slow)} times: marks slow it down to 100 kbit/s, from where it cannot "
-            f"grow on a path as short as this ([why](../docs/reference/algorithms/tcp/prague.md)). TCP "
+            f"grow on a path as short as this ([why](../docs/reference/algorithms/tcp/prague.md)). "
+            f"TCP "
             f"Prague of Linux does the same at [4 Mbit/s](validation-senders.md). Under "
             f"`droptail`, Prague gets {span('ratio', 'droptail', mixes=['Prague'])} times the "
             "goodput of CUBIC.",

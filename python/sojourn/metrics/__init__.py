@@ -1,9 +1,9 @@
 """Metrics, each defined once: definition, unit, source.
 
 The first argument of every function is a `Result`. `METRICS` has the functions by name;
-docs/reference/metrics.md and `sojourn list metrics` list them. Summaries cover the time after the warm-up of
-the scenario. The value is None if there is nothing to measure (no packet, no loss, no finished
-transfer). The source "paper ID" is a paper of `sojourn list papers`.
+docs/reference/metrics.md and `sojourn list metrics` list them. Summaries cover the time after the
+warm-up of the scenario. The value is None if there is nothing to measure (no
+packet, no loss, no finished transfer). The source "paper ID" is a paper of `sojourn list papers`.
 
 Common arguments:
 
