@@ -1,8 +1,7 @@
 //! Keys of a scenario, declared once each by [`table!`] in the file that reads the table. From the
 //! declaration follow the parser's defaults and ranges, the field, its getter, the setter of the
-//! builder, the canonical form, the reference (`sojourn list scenario`,
-//! docs/reference/scenario.md) and the
-//! Python classes.
+//! builder, the canonical form, the reference (docs/reference/scenario.md, `sojourn list scenario`)
+//! and the Python classes.
 
 use serde_json::Value as Json;
 use sojourn_aqm::params::Value;
