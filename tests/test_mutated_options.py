@@ -58,8 +58,12 @@ def test_mutated_options_are_refused_in_one_line_or_begin(
 ) -> None:
     """Exit code 2, 126 or 127 and a line, help, or a start; never a traceback."""
     monkeypatch.chdir(tmp_path)
-    for name in ("reproduction.run.run", "live.link.run", "live.link.enter_own_network"):
-        monkeypatch.setattr(f"sojourn.{name}", begun)
+    for name in (
+        "sojourn_lab.reproduction.run.run",
+        "sojourn.live.link.run",
+        "sojourn.live.link.enter_own_network",
+    ):
+        monkeypatch.setattr(name, begun)
     monkeypatch.setenv("SHELL", "/bin/sh")
     refused = ran = 0
     for line in lines(good):

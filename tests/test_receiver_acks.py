@@ -10,7 +10,8 @@ import pytest
 
 import sojourn as sj
 
-SEEDS = range(1, 4)
+SEEDS = range(1, 13)
+"""Means of one run scatter by 1.6 ms."""
 
 
 def test_compressed_sacks_lengthen_the_queue_of_bbr_at_random_loss() -> None:

@@ -12,7 +12,7 @@ import pytest
 from conftest import Command
 from sojourn import _sojourn
 
-VECTORS = Path(__file__).parent / "vectors"
+VECTORS = Path(__file__).parents[1] / "lab/vectors"
 ARRIVALS = VECTORS / "queue_arrivals.csv.gz"
 
 HEAD = "i,t_us,flow,size_B,dropped,marked,t_drop_us,t_deq_us"
