@@ -23,7 +23,8 @@ from sojourn.explanation.live_link import report_in
 from sojourn.plotting import style
 from sojourn.recommendation import line
 from sojourn.result import folders
-from sojourn.scenario import load, variants
+from sojourn.scenario import variants
+from sojourn.scenario.draft import Draft, canonical
 from sojourn.sweeps import query
 from sojourn.sweeps.rows import axes_of
 from sojourn.sweeps.spec import read_sweep
@@ -157,9 +158,9 @@ def small_enough(tree: Mapping[str, Any]) -> bool:
 
 def scenario(path: Path) -> None:
     """Read a scenario as `run` and `explain` do."""
-    tree = load.load_tree(path)
+    tree = Draft.read(path).tree
     try:
-        whole = load.canonical(tree)
+        whole = canonical(tree)
     except sj.InputError as error:
         raise sj.InputError(f"{path}: {error}") from None
     if small_enough(whole):

@@ -13,10 +13,8 @@ import pytest
 import sojourn as sj
 from conftest import EXAMPLES, SMALL, Command
 from sojourn import _sojourn
-from sojourn.scenario import load
 from sojourn.scenario.advice import MOST, warnings_of
-from sojourn.scenario.load import load_tree
-from sojourn.scenario.overrides import apply
+from sojourn.scenario.draft import Draft, canonical
 
 CASES: dict[str, tuple[list[str], str]] = {
     "prio without classes": (
@@ -165,9 +163,9 @@ QUIET = {
 }
 
 
-def canonical(settings: list[str], small: Path) -> Mapping[str, Any]:
+def changed(settings: list[str], small: Path) -> Mapping[str, Any]:
     """Return the canonical small scenario with changes."""
-    tree: dict[str, Any] = load.canonical(apply(load_tree(small), settings))
+    tree: dict[str, Any] = canonical(Draft.read(small).set(settings))
     return tree
 
 
@@ -175,7 +173,7 @@ def canonical(settings: list[str], small: Path) -> Mapping[str, Any]:
 def test_improbable_settings_give_a_warning(case: str, small: Path) -> None:
     """Each gives one warning, with its path and a remedy."""
     settings, text = CASES[case]
-    found = warnings_of(canonical(settings, small))
+    found = warnings_of(changed(settings, small))
     mine = [one for one in found if one.startswith(text.partition(":")[0] + ":")]
     assert len(mine) >= 1
     assert mine[0].startswith(text)
@@ -187,7 +185,7 @@ def test_improbable_settings_give_a_warning(case: str, small: Path) -> None:
 @pytest.mark.parametrize("case", QUIET)
 def test_common_settings_give_no_warning(case: str, small: Path) -> None:
     """Frequent false warnings would teach users to ignore them."""
-    assert warnings_of(canonical(QUIET[case], small)) == []
+    assert warnings_of(changed(QUIET[case], small)) == []
 
 
 def test_examples_give_no_warnings() -> None:
@@ -195,10 +193,12 @@ def test_examples_give_no_warnings() -> None:
     files = [path for path in EXAMPLES.glob("*.toml") if path.name != "sweep.toml"]
     assert len(files) > 4
     for path in files:
-        assert warnings_of(load.canonical(load_tree(path))) == [], path
+        assert warnings_of(canonical(Draft.read(path))) == [], path
     for spec in json.loads(_sojourn.specs())["disciplines"]:
-        tree = apply(load_tree(EXAMPLES / "home-uplink.toml"), [f"bottleneck.qdisc={spec['name']}"])
-        found = warnings_of(load.canonical(tree))
+        tree = (
+            Draft.read(EXAMPLES / "home-uplink.toml").set([f"bottleneck.qdisc={spec['name']}"]).tree
+        )
+        found = warnings_of(canonical(tree))
         assert len(found) == (spec["name"] in ("ets", "prio")), (spec["name"], found)
 
 
@@ -208,7 +208,7 @@ def test_a_result_has_its_warnings(small: Path, tmp_path: Path) -> None:
     assert quiet.warnings == []
     assert "warnings" not in quiet.summary
     with pytest.warns(sj.ScenarioWarning, match="prio takes the band") as told:
-        result = sj.simulate(apply(load_tree(small), ["up.qdisc=prio"]))
+        result = sj.simulate(Draft.read(small).set(["up.qdisc=prio"]))
     assert [Path(one.filename).name for one in told] == ["test_advice.py"]
     assert result.warnings == result.summary["warnings"] == [str(told[0].message)]
     result.save(tmp_path / "out")
@@ -228,7 +228,7 @@ def test_each_text_is_shown_once(small: Path) -> None:
     flow = {"path": ["up"], "tcp": {"name": "cubic", "ecn": True}}
     flows = [{"name": f"f{n}", **flow} for n in range(MOST + 3)]
     with pytest.warns(sj.ScenarioWarning) as told:
-        sj.simulate({**load_tree(small), "flows": flows})
+        sj.simulate({**Draft.read(small).tree, "flows": flows})
     assert len(told) == MOST + 1
     assert str(told[-1].message) == "3 more warnings about the scenario"
 

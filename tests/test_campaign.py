@@ -17,8 +17,7 @@ from sojourn._util import progress
 from sojourn._util.progress import Meter, amount
 from sojourn.engines import simulate
 from sojourn.result.result import Result
-from sojourn.scenario.load import load_tree, parse
-from sojourn.scenario.overrides import apply
+from sojourn.scenario.draft import Draft, parse
 from sojourn.sweeps import compare
 
 
@@ -86,7 +85,7 @@ def test_an_interrupt_loses_no_finished_run(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two of four runs finish before it; the next call makes the other two."""
-    tree, out = load_tree(small), tmp_path / "runs"
+    tree, out = Draft.read(small).tree, tmp_path / "runs"
     expected = compare.compare(tree, ["droptail", "codel"], seeds=2)
     calls, last = 0, 2
 
@@ -111,7 +110,7 @@ def test_an_interrupt_loses_no_finished_run(
     for name, results in expected.items():
         assert [r.summary for r in runs[name]] == [r.summary for r in results]
     # Another scenario is refused; with force it is run, not taken for this one.
-    other = apply(tree, ["duration=4s"])
+    other = Draft.read(tree).set(["duration=4s"]).tree
     with pytest.raises(sj.InputError, match="duration is 3s there, 4s here"):
         compare.compare(other, ["droptail", "codel"], seeds=2, out=out)
     compare.compare(other, ["droptail", "codel"], seeds=2, out=out, force=True)
@@ -177,7 +176,7 @@ def test_the_bar_fits_the_terminal(monkeypatch: pytest.MonkeyPatch, columns: int
 def test_packets_are_counted_from_the_start(small: Path) -> None:
     """The count includes the warm-up, on every link."""
     told: list[tuple[float, int]] = []
-    tree = apply(load_tree(small), ["duration=2000s", "warmup=1000s"])
+    tree = Draft.read(small).set(["duration=2000s", "warmup=1000s"]).tree
     parse(tree).simulate(lambda share, packets: told.append((share, packets)))
     assert len(told) > 10
     assert told == sorted(told)

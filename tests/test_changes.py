@@ -10,8 +10,7 @@ import sojourn as sj
 from conftest import EXAMPLES
 from sojourn import metrics
 from sojourn.scenario import describe, link_trace
-from sojourn.scenario.load import load_tree, to_json
-from sojourn.scenario.overrides import apply
+from sojourn.scenario.draft import Draft
 
 LINK = {"rate": "8mbit", "delay": "5ms", "qdisc": {"name": "droptail", "limit": "30p"}}
 
@@ -112,7 +111,7 @@ def test_a_trace_of_rates_beside_the_scenario(tmp_path: Path) -> None:
     assert np.allclose(sent[6:], 1e6, rtol=0.01)
     again = sj.simulate({**result.scenario})
     assert again.summary == result.summary, "the canonical form has the columns"
-    repeated = apply(load_tree(file), ["air.trace={file = 'lte.csv', repeat = '3s'}"])
+    repeated = Draft.read(file).set(["air.trace={file = 'lte.csv', repeat = '3s'}"]).tree
     repeated["links"]["air"]["trace"]["file"] = str(tmp_path / "lte.csv")
     assert sj.simulate(repeated).scenario["links"]["air"]["trace"]["repeat"] == "3s"
 
@@ -253,4 +252,4 @@ def test_bad_changes_and_classes() -> None:
     tree["flows"][0]["class"] = -1
     with pytest.raises(sj.InputError, match=r"flows\.ftp\.class: "):
         sj.simulate(tree)
-    assert '"class"' in to_json(tree)
+    assert '"class"' in Draft.read(tree).to_json()

@@ -9,7 +9,7 @@ import pytest
 
 import sojourn as sj
 from sojourn import _sojourn
-from sojourn.scenario.load import to_json
+from sojourn.scenario.draft import Draft
 
 KINDS = {"qdisc": "disciplines", "tcp": "tcp", "source": "sources"}
 
@@ -55,7 +55,7 @@ def refusal(key: str, given: Any) -> str | None:
     (link if key == "qdisc" else flow)[key] = given
     tree = {"duration": "1s", "links": {"up": link, "down": {"rate": "10mbit"}}, "flows": [flow]}
     try:
-        _sojourn.ParsedScenario(to_json(tree)).canonical()
+        _sojourn.ParsedScenario(Draft.read(tree).to_json()).canonical()
     except sj.InputError as error:
         place = PLACES[key] + "."
         return str(error).removeprefix(place) if str(error).startswith(place) else None

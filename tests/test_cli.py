@@ -19,7 +19,7 @@ import sojourn as sj
 from conftest import EXAMPLES, SMALL, Command
 from sojourn.cli.list import KINDS
 from sojourn.result.folders import FILES
-from sojourn.scenario.load import canonical, load_tree
+from sojourn.scenario.draft import Draft, canonical
 
 PROGRAM = Path(sys.executable).with_name("sojourn")
 
@@ -168,7 +168,7 @@ def test_run_writes_files_with_the_command_in_them(small: Path, sojourn: Command
 def test_run_reads_json_too(small: Path, sojourn: Command) -> None:
     """A JSON scenario gives the same tree."""
     file = small.with_suffix(".json")
-    file.write_text(json.dumps(load_tree(small)))
+    file.write_text(json.dumps(Draft.read(small).tree))
     assert ok(sojourn("run", file, "--json")) == ok(sojourn("run", small, "--json"))
 
 

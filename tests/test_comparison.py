@@ -10,8 +10,7 @@ import pytest
 
 import sojourn as sj
 from conftest import Command
-from sojourn.scenario.load import load_tree
-from sojourn.scenario.overrides import apply
+from sojourn.scenario.draft import Draft
 from sojourn.scenario.variants import labels, split, table, variants
 
 
@@ -23,12 +22,12 @@ def qdisc_of(result: sj.Result) -> dict[str, Any]:
 
 def test_every_form_is_the_same_discipline(small: Path) -> None:
     """Text, table and model agree, in Python, in a file and in a setting."""
-    tree = load_tree(small)
+    tree = Draft.read(small).tree
     text = "codel(target=15ms, interval='50ms', ecn=false)"
     parameters: Any = {"target": "15ms", "interval": "50ms", "ecn": False}
     forms: list[Any] = [text, {"name": "codel", **parameters}, sj.CoDel(**parameters)]
     runs = [next(iter(sj.compare(small, [form]).values()))[0] for form in forms]
-    runs.append(sj.simulate(apply(tree, [f"up.qdisc={text}"])))
+    runs.append(sj.simulate(Draft.read(tree).set([f"up.qdisc={text}"])))
     tree["links"]["up"]["qdisc"] = text[:-1] + ", limit=100kB)"
     runs.append(sj.simulate(tree))
     link = sj.Link(rate="5mbit", delay="10ms", qdisc=tree["links"]["up"]["qdisc"])

@@ -17,7 +17,7 @@ import pytest
 import sojourn as sj
 from conftest import Command
 from examples import my_aqm
-from sojourn.scenario.load import parse
+from sojourn.scenario.draft import parse
 
 EXAMPLES = "examples/my_aqm.py"
 
@@ -386,7 +386,7 @@ def test_other_processes_get_the_class_with_the_scenario(tmp_path: Path) -> None
         "        return sj.DROP if self.is_late(packet) else sj.PASS\n"
         f"case = {SMALL!r}\n"
         "case['links']['up']['qdisc'] = Mine(target='4ms')\n"
-        "from sojourn.scenario.load import parse\n"
+        "from sojourn.scenario.draft import parse\n"
         "parsed = parse(case)\n"
         "pickle.dump((parsed, parsed.simulate()[0]), open(sys.argv[1], 'wb'))\n"
     )

@@ -15,7 +15,7 @@ import sojourn as sj
 from conftest import Command
 from examples import my_control
 from sojourn import _sojourn
-from sojourn.scenario.load import parse
+from sojourn.scenario.draft import parse
 from test_readme import blocks
 
 LINK = {"rate": "10mbit", "delay": "5ms", "qdisc": "droptail(limit=30p)"}

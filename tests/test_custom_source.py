@@ -15,7 +15,7 @@ import pytest
 import sojourn as sj
 from conftest import Command
 from examples import my_source
-from sojourn.scenario.load import parse
+from sojourn.scenario.draft import parse
 from test_custom_control import raw, raw_of
 from test_readme import blocks
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Command
-from sojourn.scenario.overrides import read_value
-from sojourn.scenario.parsing import DEPTH_MAX, PARTS, parse_toml
+from sojourn.scenario.parsing import DEPTH_MAX, PARTS, parse_toml, read_value
 from test_bad_input import one_line
 
 

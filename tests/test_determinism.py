@@ -11,8 +11,7 @@ import numpy as np
 import sojourn as sj
 from conftest import EXAMPLES, SMALL
 from sojourn import _sojourn
-from sojourn.scenario.load import load_tree, to_json
-from sojourn.scenario.overrides import apply
+from sojourn.scenario.draft import Draft
 
 CHILD = """
 import hashlib, sys
@@ -28,7 +27,7 @@ print(digest.hexdigest())
 def digest(tree: dict[str, Any], folder: Path) -> str:
     """Return a hash of all output of a run in its own process."""
     path = folder / "scenario.json"
-    path.write_text(to_json(tree))
+    path.write_text(Draft.read(tree).to_json())
     done = subprocess.run(
         [sys.executable, "-c", CHILD, path], capture_output=True, text=True, check=True
     )
@@ -37,13 +36,13 @@ def digest(tree: dict[str, Any], folder: Path) -> str:
 
 def raw(tree: dict[str, Any]) -> tuple[str, dict[str, bytes]]:
     """Return all output of a run in this process."""
-    summary, columns = _sojourn.ParsedScenario(to_json(tree)).simulate()
+    summary, columns = _sojourn.ParsedScenario(Draft.read(tree).to_json()).simulate()
     return summary, {name: column.tobytes() for name, column in columns.items()}
 
 
 def small_tree(path: Path) -> dict[str, Any]:
     """Return the small scenario with series and packet log."""
-    return apply(load_tree(path), ["sample=10ms", "packet_log=true"])
+    return Draft.read(path).set(["sample=10ms", "packet_log=true"]).tree
 
 
 def test_two_processes_give_the_same_bytes(small: Path, tmp_path: Path) -> None:
@@ -68,7 +67,7 @@ def test_order_of_declaration_has_no_effect(small: Path) -> None:
     """Flows and links in reverse order give the same numbers per name."""
     text = SMALL + '\n[links.back]\nrate = "1mbit"\n'
     small.write_text(text)
-    tree = apply(load_tree(small), ["sample=10ms", "bulk.return_path=['back']"])
+    tree = Draft.read(small).set(["sample=10ms", "bulk.return_path=['back']"]).tree
     turned = {
         **tree,
         "flows": tree["flows"][::-1],
@@ -104,6 +103,6 @@ def test_recording_changes_nothing(small: Path) -> None:
 
 def test_canonical_scenario_gives_the_same_run() -> None:
     """The scenario stored with a result reproduces it."""
-    tree = apply(load_tree(EXAMPLES / "home-uplink.toml"), ["duration=15s"])
+    tree = Draft.read(EXAMPLES / "home-uplink.toml").set(["duration=15s"]).tree
     result = sj.simulate(tree)
     assert sj.simulate(result.scenario).summary == result.summary

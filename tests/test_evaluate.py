@@ -18,8 +18,7 @@ import sojourn as sj
 from conftest import Command
 from sojourn.evaluation import cases, figures, lines, measure, run, scorecard, setup, traffic
 from sojourn.result.result import Result
-from sojourn.scenario.load import canonical
-from sojourn.scenario.overrides import with_qdisc
+from sojourn.scenario.draft import Draft, canonical
 from sojourn.scenario.variants import split
 
 PLAN = setup.Plan(10e6, quick=True)
@@ -38,7 +37,7 @@ def test_every_case_has_valid_scenarios_whose_columns_answer(case: cases.Case) -
         for variant, tree in case.build(plan).items():
             assert canonical(tree)["links"][setup.LINK], variant
     tree = next(iter(case.build(setup.Plan(2e6, quick=True)).values()))
-    tree = with_qdisc(tree, {"name": "codel", "ecn": case.ecn}, setup.LINK)
+    tree = Draft.read(tree).with_qdisc({"name": "codel", "ecn": case.ecn}, setup.LINK).tree
     found = measure.Suite(run._changes_of(tree), case.varying)(sj.simulate(tree))
     columns = {"rtt_bias": "rtt_ratio"}
     for question in case.questions:
@@ -79,7 +78,7 @@ def test_the_video_of_the_traffic_mix_adapts() -> None:
     tree = traffic.mix(PLAN)[""]
     assert [flow["source"]["name"] for flow in tree["flows"]].count("video") == 1
     video = next(flow for flow in tree["flows"] if flow["name"] == "video")
-    tree = with_qdisc(tree, {"name": "droptail"}, setup.LINK)
+    tree = Draft.read(tree).with_qdisc({"name": "droptail"}, setup.LINK).tree
     beside = measure.Suite()(sj.simulate(tree))
     alone = measure.Suite()(sj.simulate({**tree, "flows": [video]}))
     assert alone["video_rate_bps"] == pytest.approx(4e6)

@@ -16,7 +16,7 @@ from mutation import shuffled
 from sojourn import _sojourn
 from sojourn._util.units import seconds
 from sojourn.scenario import named
-from sojourn.scenario.load import beside, canonical, load_tree
+from sojourn.scenario.draft import Draft, canonical
 from test_readme import ROOT, blocks
 
 pytestmark = pytest.mark.filterwarnings("ignore::sojourn.ScenarioWarning")
@@ -76,7 +76,7 @@ def snippets() -> Iterator[tuple[str, dict[str, Any]]]:
         for n, block in enumerate(blocks("toml", str(page.relative_to(ROOT)))):
             tree = tomllib.loads(block)
             if {"duration", "links", "flows"} <= set(tree):
-                yield f"{page.name} {n}", beside(page.parent, tree)
+                yield f"{page.name} {n}", Draft.read(tree, folder=page.parent).tree
 
 
 def files() -> Iterator[Path]:
@@ -89,7 +89,7 @@ def files() -> Iterator[Path]:
 @pytest.mark.parametrize("path", [*files()], ids=lambda path: path.name)
 def test_every_example_and_template_is_explained(path: Path) -> None:
     """The scenario files of examples/ and of `sojourn new`."""
-    explained(short(load_tree(path)))
+    explained(short(Draft.read(path).tree))
 
 
 @pytest.mark.parametrize("name", named.ORDER)

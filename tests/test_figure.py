@@ -11,8 +11,7 @@ import sojourn as sj
 from conftest import EXAMPLES, Command
 from sojourn.metrics.labels import label
 from sojourn.plotting.run import COLOURS, LINES
-from sojourn.scenario.load import load_tree
-from sojourn.scenario.overrides import apply, with_samples
+from sojourn.scenario.draft import Draft
 
 
 def size_of(png: Path) -> tuple[int, int]:
@@ -32,7 +31,7 @@ def texts(figure: Any) -> str:
 
 def test_figure_of_a_run(small: Path, tmp_path: Path) -> None:
     """Five panels with quantities and units, the conditions as the title, notes below."""
-    result = sj.simulate(with_samples(load_tree(small)))
+    result = sj.simulate(Draft.read(small).with_sample())
     figure = sj.draw(result, tmp_path / "run.png")
     assert size_of(tmp_path / "run.png")[0] >= 1000
     assert (tmp_path / "run.png").stat().st_size > 30_000
@@ -53,7 +52,7 @@ def test_figure_of_a_run(small: Path, tmp_path: Path) -> None:
 
 def test_chosen_windows_are_drawn(small: Path) -> None:
     """Only the requested windows are drawn; a call has none."""
-    result = sj.simulate(with_samples(load_tree(small)))
+    result = sj.simulate(Draft.read(small).with_sample())
     figure = sj.draw(result, flows=["bulk.1"])
     assert [line.get_label() for line in figure.axes[4].lines] == ["bulk.1"]
     with pytest.raises(sj.InputError, match='no TCP flow or group "call"'):
@@ -62,28 +61,28 @@ def test_chosen_windows_are_drawn(small: Path) -> None:
 
 def test_many_flows_are_drawn_by_group(small: Path) -> None:
     """The figure says so; also if the scenario has no series of single flows."""
-    tree = apply(with_samples(load_tree(small)), [f"bulk.count={LINES + 1}"])
-    figure = sj.draw(sj.simulate(tree))
+    draft = Draft.read(small).with_sample().set([f"bulk.count={LINES + 1}"])
+    figure = sj.draw(sj.simulate(draft))
     words = texts(figure)
     assert "throughput of each group" in words
     assert f"first 4 of {LINES + 2} TCP flows" in words
     labels = [line.get_label() for line in figure.axes[2].lines]
     assert labels == [f"bulk ({LINES + 1})", "short", "call"]
-    figure = sj.draw(sj.simulate({**with_samples(load_tree(small)), "sample_flows": False}))
+    figure = sj.draw(sj.simulate(Draft.read(small).with_keys(sample_flows=False).with_sample()))
     assert [line.get_label() for line in figure.axes[2].lines] == ["bulk (2)", "short", "call"]
 
 
 def test_figure_without_tcp_has_no_windows(small: Path) -> None:
     """No empty axes."""
-    tree = with_samples(load_tree(small))
-    figure = sj.draw(sj.simulate({**tree, "flows": tree["flows"][2:]}))
+    draft = Draft.read(small).with_sample()
+    figure = sj.draw(sj.simulate(draft.with_keys(flows=draft.tree["flows"][2:])))
     assert len(figure.axes) == 4
 
 
 def test_throughput_is_measured_on_the_link(small: Path) -> None:
     """In-order delivery comes in bursts above the rate; transmission does not."""
-    tree = apply(with_samples(load_tree(small)), ["up.qdisc=droptail", "up.qdisc.limit=60kB"])
-    result = sj.simulate(tree)
+    draft = Draft.read(small).set(["up.qdisc=droptail", "up.qdisc.limit=60kB"])
+    result = sj.simulate(draft.with_sample())
     figure = sj.draw(result)
     bursts = max(f.series.delivered_bytes.max() for f in result.flows.values()) * 8 / 0.003
     assert bursts > 3 * 5e6
@@ -100,7 +99,7 @@ def test_throughput_is_measured_on_the_link(small: Path) -> None:
 
 def test_look_of_a_figure_is_chosen(small: Path, sojourn: Command) -> None:
     """Title, labels, size and style; bad ones are refused before the run."""
-    result = sj.simulate(with_samples(load_tree(small)))
+    result = sj.simulate(Draft.read(small).with_sample())
     figure = sj.draw(result, title="Uplink", xlabel="time (s)", size="20x25cm", style="ggplot")
     assert figure.get_suptitle() == "Uplink"
     assert figure.axes[-1].get_xlabel() == "time (s)"
@@ -132,7 +131,7 @@ def test_look_of_a_figure_is_chosen(small: Path, sojourn: Command) -> None:
 
 def test_fonts_are_embedded(small: Path, tmp_path: Path) -> None:
     """A PDF holds TrueType fonts, no Type 3; an SVG needs no font."""
-    result = sj.simulate(with_samples(load_tree(small)))
+    result = sj.simulate(Draft.read(small).with_sample())
     sj.draw(result, tmp_path / "x.pdf")
     raw = (tmp_path / "x.pdf").read_bytes()
     assert b"/FontFile2" in raw
@@ -173,7 +172,7 @@ def test_figure_needs_series(small: Path) -> None:
 @pytest.mark.parametrize("ending", ["png", "pdf", "svg"])
 def test_same_run_gives_the_same_file(ending: str, small: Path, tmp_path: Path) -> None:
     """Byte for byte, so that figures can be under version control."""
-    result = sj.simulate(with_samples(load_tree(small)))
+    result = sj.simulate(Draft.read(small).with_sample())
     for name in ("one", "two"):
         sj.draw(result, tmp_path / f"{name}.{ending}")
     assert (tmp_path / f"one.{ending}").read_bytes() == (tmp_path / f"two.{ending}").read_bytes()
@@ -181,16 +180,16 @@ def test_same_run_gives_the_same_file(ending: str, small: Path, tmp_path: Path) 
 
 def test_names_are_drawn_literally(small: Path, tmp_path: Path) -> None:
     """Dollars are no formulas, and missing glyphs give no warning."""
-    tree = {**with_samples(load_tree(small)), "name": r"$\frac 网络 $x" + "a" * 200}
-    figure = sj.draw(sj.simulate(tree), tmp_path / "x.png")
+    draft = Draft.read(small).with_keys(name=r"$\frac 网络 $x" + "a" * 200).with_sample()
+    figure = sj.draw(sj.simulate(draft), tmp_path / "x.png")
     assert r"$\frac" in texts(figure)
 
 
 def test_figure_of_a_comparison(tmp_path: Path) -> None:
     """A panel over time, one per group, one for the link; every discipline in each."""
-    tree = apply(with_samples(load_tree(EXAMPLES / "home-uplink.toml")), ["duration=15s"])
+    draft = Draft.read(EXAMPLES / "home-uplink.toml").with_keys(duration="15s").with_sample()
     names = ["droptail", "red", "codel", "fq_codel"]
-    runs = sj.compare(tree, names)
+    runs = sj.compare(draft, names)
     figure = sj.draw_comparison(runs, "bottleneck", tmp_path / "cmp.png")
     assert (tmp_path / "cmp.png").stat().st_size > 50_000
     assert len(figure.axes) == 5
@@ -221,13 +220,13 @@ def test_flows_that_never_start(small: Path, sojourn: Command) -> None:
         assert (code, err) == (0, "")
         assert " - " in out
         assert plot.exists()
-    runs = sj.compare(apply(load_tree(small), never[1::2]), ["red"])
+    runs = sj.compare(Draft.read(small).set(never[1::2]), ["red"])
     assert "nothing to measure" in texts(sj.draw_comparison(runs, "up"))
 
 
 def test_figure_of_a_run_has_every_kind_of_traffic() -> None:
     """Groups alike are one line: of rrul the uploads, downloads and pings each way."""
-    runs = load_tree("rrul") | {"duration": "8s", "warmup": "2s"}
+    runs = Draft.read("rrul").tree | {"duration": "8s", "warmup": "2s"}
     result = sj.simulate(runs)
     figure = sj.draw(result)
     kinds = ("upload (4", "probe-up (3", "download (4", "probe-down (3")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import sojourn as sj
-from sojourn.scenario.overrides import with_samples
+from sojourn.scenario.draft import Draft
 from sojourn.sweeps.query import conditions
 
 DISCIPLINES = (
@@ -33,7 +33,7 @@ GROUPS: tuple[dict[str, Any], ...] = (
 """Six groups of flows, with short and long names."""
 
 
-def case(groups: int, *, two_way: bool) -> dict[str, Any]:
+def case(groups: int, *, two_way: bool) -> Draft:
     """Return a short scenario with `groups` groups; every second one in the reverse direction."""
     link = {"rate": "2mbit", "delay": "10ms", "qdisc": {"name": "codel", "limit": "50kB"}}
     down = "downstream-of-the-cable-modem"
@@ -51,7 +51,7 @@ def case(groups: int, *, two_way: bool) -> dict[str, Any]:
         "links": links,
         "flows": flows,
     }
-    return with_samples(tree)
+    return Draft(tree).with_sample()
 
 
 def boxes(figure: Any) -> list[tuple[str, Any]]:

@@ -10,8 +10,7 @@ import sojourn as sj
 from conftest import EXAMPLES
 from sojourn.metrics.overview import rows
 from sojourn.plotting.comparison import TOO_FEW
-from sojourn.scenario.load import load_tree
-from sojourn.scenario.overrides import apply
+from sojourn.scenario.draft import Draft
 
 DRAWN = {
     "one-way delay": "one-way delay, 99 %",
@@ -66,8 +65,8 @@ def scenario(name: str) -> dict[str, Any]:
     if name == "office":
         return copy.deepcopy(OFFICE)
     if name == "home-uplink":
-        return apply(load_tree(EXAMPLES / "home-uplink.toml"), ["duration=15s"])
-    return apply(load_tree(name), ["duration=8s", "warmup=2s"])
+        return Draft.read(EXAMPLES / "home-uplink.toml").set(["duration=15s"]).tree
+    return Draft.read(name).set(["duration=8s", "warmup=2s"]).tree
 
 
 def drawn_numbers(figure: Any) -> dict[tuple[str, str, str], float]:
@@ -184,7 +183,7 @@ def test_buffers_that_differ_are_all_stated() -> None:
 
 def test_delays_far_apart_have_a_logarithmic_axis() -> None:
     """An AQM does not lie on the axis below drop-tail; delays of one size stay linear."""
-    tree = apply(load_tree(EXAMPLES / "home-uplink.toml"), ["duration=15s", "sample=50ms"])
+    tree = Draft.read(EXAMPLES / "home-uplink.toml").set(["duration=15s", "sample=50ms"]).tree
     far = sj.draw_comparison(sj.compare(tree, ["droptail", "fq_codel"]), "bottleneck").axes[0]
     assert far.get_yscale() == "symlog"
     assert "logarithmic" in far.get_ylabel()

@@ -8,8 +8,7 @@ import pytest
 import sojourn as sj
 from conftest import Command
 from sojourn.result.folders import difference
-from sojourn.scenario.load import load_tree
-from sojourn.scenario.overrides import apply
+from sojourn.scenario.draft import Draft
 
 SWEEP = """
 scenario = "small.toml"
@@ -168,7 +167,7 @@ def test_python_saves_by_the_same_rules(small: Path, foreign: Path, tmp_path: Pa
     (foreign / "packet_log.parquet").unlink()
     result.save(foreign)
     with pytest.raises(sj.InputError, match="of another scenario"):
-        sj.simulate(apply(load_tree(small), ["seed=2"])).save(foreign)
+        sj.simulate(Draft.read(small).set(["seed=2"])).save(foreign)
 
     runs = sj.compare(small, ["droptail", sj.CoDel(target="15ms")], seeds=2)
     runs.save(tmp_path / "runs")

@@ -13,7 +13,7 @@ import header
 import sojourn as sj
 import step
 from sojourn import _sojourn
-from sojourn.scenario import load
+from sojourn.scenario.draft import canonical
 
 ROOT = Path(__file__).parent.parent
 
@@ -53,9 +53,9 @@ def test_every_model_is_public_and_runs() -> None:
             links={"up": sj.Link(rate="1mbit", qdisc=qdisc)},
             flows=[sj.Flow(name="f", path=["up"], source=source, tcp=tcp, rtt="10ms")],
         )
-        canonical = load.canonical(scenario)
-        flow = canonical["flows"][0]
-        found = {"qdisc": canonical["links"]["up"]["qdisc"], **flow}[base]
+        tree = canonical(scenario)
+        flow = tree["flows"][0]
+        found = {"qdisc": tree["links"]["up"]["qdisc"], **flow}[base]
         presets = {one["name"]: one["tcp"] for one in json.loads(_sojourn.specs())["presets"]}
         tag = type(model).__struct_config__.tag
         assert found["name"] == presets.get(tag, tag)

@@ -35,7 +35,7 @@ from live_link import (
     told,
     without_waiting,
 )
-from sojourn.scenario.load import load_tree
+from sojourn.scenario.draft import Draft
 
 pytestmark = pytest.mark.live
 
@@ -313,7 +313,7 @@ def test_two_links_at_once_have_different_addresses() -> None:
 
 def test_a_log_has_the_columns_of_a_simulation(tmp_path: Path, small: Path) -> None:
     """The same names, types and order, in JSON lines and Parquet."""
-    case = load_tree(small) | {"sample": "100ms"}
+    case = Draft.read(small).tree | {"sample": "100ms"}
     simulated = sj.simulate(case).frame("series").filter(pl.col("kind") == "link")
     columns = [c.name for c in simulated if c.null_count() < len(c)]
     lines, table = tmp_path / "log.jsonl", tmp_path / "log.parquet"

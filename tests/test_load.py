@@ -6,19 +6,13 @@ from typing import Any
 import pytest
 
 import sojourn as sj
-from sojourn.scenario import load
-from sojourn.scenario.load import load_tree, tree_of
+from sojourn.scenario.draft import Draft, canonical
 
 EXAMPLES = [
     file
     for file in sorted((Path(__file__).parent.parent / "examples").glob("*.toml"))
-    if "scenario" not in load_tree(file)  # which a sweep file has
+    if "scenario" not in Draft.read(file).tree  # which a sweep file has
 ]
-
-
-def canonical(scenario: Any) -> Any:
-    """Return the canonical form of a scenario."""
-    return load.canonical(scenario)
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
@@ -28,7 +22,7 @@ def test_examples_mean_the_same_as_objects(file: Path) -> None:
     assert isinstance(case, sj.Scenario)
     assert all(isinstance(link, sj.Link) for link in case.links.values())
     assert all(isinstance(flow, sj.Flow) for flow in case.flows)
-    assert canonical(case) == canonical(load_tree(file))
+    assert canonical(case) == canonical(Draft.read(file))
 
 
 FORMS = """
@@ -63,14 +57,14 @@ def test_all_forms_become_objects(tmp_path: Path) -> None:
     assert flow.source == sj.Transfers(size="10kB")
     assert flow.class_ == 1
     assert case.changes == [sj.Change(at="1s", leave=["bulk"])]
-    assert canonical(case) == canonical(load_tree(file))
+    assert canonical(case) == canonical(Draft.read(file))
 
 
 def test_a_parameter_under_two_names_stays_a_table(tmp_path: Path) -> None:
     """Rust decides which one counts."""
     file = tmp_path / "twice.toml"
     file.write_text(FORMS.replace("minth=9p", "minth=9p, min_th=8p"))
-    assert canonical(sj.load(file)) == canonical(load_tree(file))
+    assert canonical(sj.load(file)) == canonical(Draft.read(file))
 
 
 def test_an_invalid_file_is_refused(tmp_path: Path) -> None:
@@ -83,10 +77,10 @@ def test_an_invalid_file_is_refused(tmp_path: Path) -> None:
 
 def test_every_function_takes_every_form(small: Path) -> None:
     """A loaded scenario, a mapping and the path give the same result."""
-    forms: list[Any] = [sj.load(small), load_tree(small), str(small), small]
+    forms: list[Any] = [sj.load(small), Draft.read(small).tree, str(small), small]
     first, *others = [sj.simulate(form).summary for form in forms]
     assert all(other == first for other in others)
-    assert tree_of(sj.load(small)) == load_tree(small)
+    assert Draft.read(sj.load(small)).tree == Draft.read(small).tree
     one, two = (sj.compare(form, ["codel"])["codel"][0].summary for form in forms[:2])
     assert one == two
 

@@ -12,7 +12,7 @@ from sojourn import metrics
 from sojourn.metrics import METRICS
 from sojourn.metrics.registry import Metric, metric
 from sojourn.result.result import Array, Result
-from sojourn.scenario.load import canonical
+from sojourn.scenario.draft import canonical
 
 SCENARIO: dict[str, Any] = {
     "duration": "110s",

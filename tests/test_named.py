@@ -8,7 +8,7 @@ import pytest
 import sojourn as sj
 from conftest import EXAMPLES, Command
 from sojourn.scenario import named
-from sojourn.scenario.load import canonical
+from sojourn.scenario.draft import canonical
 
 
 @pytest.mark.parametrize("name", named.ORDER)

@@ -17,8 +17,7 @@ from sojourn._util import progress
 from sojourn._util.units import counted
 from sojourn.display.notebook import ROWS
 from sojourn.display.sparkline import HEIGHT, POINTS, sparkline
-from sojourn.scenario.load import load_tree
-from sojourn.scenario.overrides import apply
+from sojourn.scenario.draft import Draft
 
 HOSTILE = '<script>alert("x")</script> & [bold]'
 
@@ -92,9 +91,9 @@ def test_a_result_shows_the_tables_of_run() -> None:
     found = page(result)
     assert {"link", "utilisation", "up", "flows", "bulk (2)", "call"} <= set(found.words)
     assert found.tags["table"] == 2
+    draft = Draft.read(EXAMPLES / "home-uplink.toml")
     with pytest.warns(sj.ScenarioWarning):
-        warned = sj.simulate(apply(load_tree(EXAMPLES / "home-uplink.toml"),
-                                   ["duration=11s", "bottleneck.qdisc=prio"]))  # fmt: skip
+        warned = sj.simulate(draft.set(["duration=11s", "bottleneck.qdisc=prio"]))
     assert "warning: links.bottleneck.qdisc: prio" in "".join(page(warned).words)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import sojourn as sj
 from conftest import SMALL, Command
-from sojourn.scenario.load import load_tree
+from sojourn.scenario.draft import Draft
 from sojourn.scenario.parsing import parse_json, parse_toml
 
 UNQUOTED = {
@@ -83,7 +83,7 @@ def test_every_value_of_the_small_scenario_without_its_quotes(small: Path) -> No
             lines[n] = line.replace(f'"{word}"', word, 1)
             small.write_text("\n".join(lines))
             with pytest.raises(sj.InputError) as refused:
-                load_tree(small)
+                Draft.read(small)
             told = str(refused.value)
             assert told.startswith(f"{small}: line {n + 1}: quote it: ")
             assert told.endswith(f'"{word}"')
@@ -121,7 +121,7 @@ def test_help_is_that_of_the_command(arguments: list[str], command: str, sojourn
 
 def test_flow_takes_a_group(small: Path, sojourn: Command) -> None:
     """All flows of it, up to the number of colours; unknown names are refused before the run."""
-    tree = {**load_tree(small), "sample": "10ms"}
+    tree = {**Draft.read(small).tree, "sample": "10ms"}
     figure = sj.draw(sj.simulate(tree), flows=["bulk", "short"])
     labels = [line.get_label() for line in figure.axes[-1].lines]
     assert labels == ["bulk.0", "bulk.1", "short"]
@@ -156,7 +156,7 @@ def test_percentages_are_shares_everywhere(small: Path, sojourn: Command) -> Non
     told = json.loads(sojourn("run", small, "--set", "up.loss=2%", "--json")[1])
     assert told["scenario"]["links"]["up"]["loss"] == 0.02
     link = sj.Link(rate="5mbit", loss="2%", qdisc=sj.Red(max_p="5%", w_q="0.2%"))
-    tree = {**load_tree(small), "links": {"up": link}}
+    tree = {**Draft.read(small).tree, "links": {"up": link}}
     found = sj.simulate(tree).scenario["links"]["up"]
     assert (found["loss"], found["qdisc"]["max_p"], found["qdisc"]["w_q"]) == (0.02, 0.05, 0.002)
     err = sojourn("run", small, "--set", "up.qdisc.target=2%")[2]

@@ -18,7 +18,7 @@ from sojourn.result.percentiles import (
     values_for_interval,
     values_for_value,
 )
-from sojourn.scenario.load import load_tree
+from sojourn.scenario.draft import Draft
 from sojourn.sweeps import estimates
 
 
@@ -43,7 +43,7 @@ def test_bins_are_those_of_the_simulator() -> None:
     for damaged in ("x", "1:2,3", "5:1,-2:1", "1:2,0:1"):
         with pytest.raises(ValueError, match=r"distribution|invalid literal"):
             Distribution.parse(damaged)
-    result = sj.simulate(load_tree(EXAMPLES / "home-uplink.toml"))
+    result = sj.simulate(Draft.read(EXAMPLES / "home-uplink.toml"))
     link, call = result.links["bottleneck"], result.flows["call"]
     for key, record, name in (
         ("sojourn/bottleneck", link, "sojourn"), ("delay/call", call, "delay"),
@@ -122,7 +122,7 @@ def test_differences_of_percentiles() -> None:
 
 def test_tables_show_pooled_percentiles(tmp_path: Path, sojourn: Command) -> None:
     """`compare` and `results` agree; a percentile with too few values is refused."""
-    case = load_tree(EXAMPLES / "home-uplink.toml") | {"duration": "20s"}
+    case = Draft.read(EXAMPLES / "home-uplink.toml").tree | {"duration": "20s"}
     runs = sj.compare(case, ["droptail", "codel"], seeds=4, out=f"{tmp_path}/out")
     table = {(row.like.of, row.like.what): row for row in rows(runs, "bottleneck")}
     frame = sj.results(f"{tmp_path}/out")
@@ -148,7 +148,7 @@ def test_tables_show_pooled_percentiles(tmp_path: Path, sojourn: Command) -> Non
 
 def test_metrics_that_are_percentiles_are_pooled_too() -> None:
     """With their arguments; those of single runs have no interval."""
-    case = load_tree(EXAMPLES / "home-uplink.toml") | {"duration": "20s"}
+    case = Draft.read(EXAMPLES / "home-uplink.toml").tree | {"duration": "20s"}
     chosen = [
         "queueing_delay_percentile_s",
         {"name": "fct_percentile_s", "percent": 80, "group": "short"},

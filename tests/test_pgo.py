@@ -7,12 +7,12 @@ import pytest
 import pgo
 from sojourn import _sojourn
 from sojourn.cli import new
-from sojourn.scenario import load
+from sojourn.scenario.draft import canonical
 
 
 def test_the_training_has_every_discipline_and_congestion_control() -> None:
     """Code that the training does not call is compiled for size."""
-    cases = [load.canonical(case) for case in pgo.every_part()]
+    cases = [canonical(case) for case in pgo.every_part()]
     qdiscs = {link["qdisc"]["name"] for case in cases for link in case["links"].values()}
     tcps = {flow["tcp"]["name"] for case in cases for flow in case["flows"] if flow.get("tcp")}
     specs = json.loads(_sojourn.specs())

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import sojourn as sj
-from sojourn.scenario.load import canonical
+from sojourn.scenario.draft import canonical
 
 PRESETS: dict[str, tuple[type[sj.tcp.Tcp], type[sj.tcp.Tcp]]] = {
     "linux_bbr": (sj.tcp.LinuxBbr, sj.Bbr),

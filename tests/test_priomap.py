@@ -11,7 +11,7 @@ import sojourn as sj
 from sojourn import _sojourn
 from sojourn.cli import main as cli
 from sojourn.scenario.advice import PRIOMAP, warnings_of
-from sojourn.scenario.load import canonical
+from sojourn.scenario.draft import canonical
 
 LINUX = "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1"
 EF_FIRST = "1 1 1 1 0 1 0 0 1 1 1 1 1 1 1 1"

@@ -15,7 +15,7 @@ from conftest import Command
 from sojourn._util.progress import Steps
 from sojourn.recommendation import answer, line, objective, search
 from sojourn.result.statistics import interval
-from sojourn.scenario.load import canonical
+from sojourn.scenario.draft import canonical
 from test_recommend_parts import HOME, Suggests, facts_of
 
 LINE = ("20mbit", "5mbit", "20ms..60ms", "home")

@@ -16,8 +16,7 @@ import structs
 from conftest import EXAMPLES, Command
 from sojourn import _sojourn
 from sojourn.cli import reference
-from sojourn.scenario import load
-from sojourn.scenario.load import load_tree
+from sojourn.scenario.draft import Draft, canonical
 from test_readme import blocks
 
 ROOT = EXAMPLES.parent
@@ -45,11 +44,6 @@ def places(tree: Any, path: str) -> list[dict[str, Any]]:
                 inside.append(one[word])
         found = inside
     return found
-
-
-def canonical(tree: Any) -> Any:
-    """Return a scenario with every default."""
-    return json.loads(_sojourn.ParsedScenario(json.dumps(tree)).canonical())
 
 
 def test_every_key_is_in_the_example() -> None:
@@ -168,7 +162,7 @@ def test_files_of_the_reference_are_read(tmp_path: Path) -> None:
                 f'duration = "10s"\n[links.up]\nrate = "1mbit"\n{link}\n'
                 f'[[flows]]\nname = "f"\npath = ["up"]\n{source}\n'
             )
-            found[key["name"]] = load.canonical(load_tree(file))
+            found[key["name"]] = canonical(Draft.read(file))
     assert found["file"]["links"]["up"]["trace"] == {"opportunities_ms": [1, 3, 3, 8]}
     assert found["bin_ms"]["links"]["up"]["trace"]["repeat"] == "100ms"
     assert found["repeat"]["links"]["up"]["trace"]["repeat"] == "60s"

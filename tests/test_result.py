@@ -14,8 +14,7 @@ from sojourn._util.plain import indented
 from sojourn.metrics.overview import completion_times, groups
 from sojourn.result.folders import FILES
 from sojourn.result.result import Result
-from sojourn.scenario.load import load_tree
-from sojourn.scenario.overrides import apply
+from sojourn.scenario.draft import Draft
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +24,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
 
     path = tmp_path_factory.mktemp("result") / "small.toml"
     path.write_text(SMALL)
-    return sj.simulate(apply(load_tree(path), ["sample=10ms", "packet_log=true"]), command=["test"])
+    return sj.simulate(Draft.read(path).set(["sample=10ms", "packet_log=true"]), command=["test"])
 
 
 LINK = """utilisation goodput_bps loss_rate mark_rate queue_mean_bytes queue_std_bytes
@@ -182,7 +181,7 @@ def test_result_survives_pickling(result: Result) -> None:
 
 def test_progress_is_told_and_can_stop(small: Path) -> None:
     """The share grows towards one; False ends the run."""
-    long = apply(load_tree(small), ["duration=2000s"])
+    long = Draft.read(small).set(["duration=2000s"]).tree
     told: list[float] = []
     sj.simulate(long, progress=told.append)
     assert told
@@ -194,7 +193,7 @@ def test_progress_is_told_and_can_stop(small: Path) -> None:
 
 def test_many_runs_end_together_when_one_fails(small: Path) -> None:
     """All are checked before the first begins."""
-    good = load_tree(small)
+    good = Draft.read(small).tree
     with pytest.raises(sj.InputError, match=r"^seed: "):
         sj.simulate_many([good, {**good, "seed": -1}])
     results = sj.simulate_many([{**good, "seed": seed} for seed in (5, 6, 7)], jobs=2)

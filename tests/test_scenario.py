@@ -12,9 +12,11 @@ import pytest
 
 import sojourn as sj
 from conftest import SMALL
-from sojourn.scenario import describe, load
-from sojourn.scenario.load import load_tree, plain, to_json
-from sojourn.scenario.overrides import apply, compared_link, read_value, with_qdisc, with_samples
+from sojourn._util.paths import compared_link
+from sojourn._util.plain import plain
+from sojourn.scenario import describe
+from sojourn.scenario.draft import Draft, canonical
+from sojourn.scenario.parsing import read_value
 
 STRUCTS = sj.Scenario(
     name="small",
@@ -43,17 +45,12 @@ STRUCTS = sj.Scenario(
 """The small scenario once more, in Structs."""
 
 
-def canonical(scenario: Any) -> Any:
-    """Return the canonical form by Rust."""
-    return load.canonical(scenario)
-
-
 def test_structs_toml_and_json_are_one_scenario(small: Path) -> None:
     """The same tree by three ways."""
-    tree = load_tree(small)
+    tree = Draft.read(small).tree
     file = small.with_suffix(".json")
-    file.write_text(to_json(tree))
-    assert canonical(STRUCTS) == canonical(tree) == canonical(load_tree(file))
+    file.write_text(Draft.read(tree).to_json())
+    assert canonical(STRUCTS) == canonical(tree) == canonical(Draft.read(file))
     assert plain(STRUCTS) == tree
 
 
@@ -92,7 +89,7 @@ def test_values_outside_json_are_refused_with_their_path(value: Any, said: str) 
         ({"changes": [{"at": "1s"}, {"at": value}]}, "changes.1.at"),
     ):
         with pytest.raises(sj.InputError) as refused:
-            to_json(tree)
+            Draft.read(tree).to_json()
         assert str(refused.value) == f"{path}: {said}"
 
 
@@ -130,17 +127,17 @@ def test_error_of_a_struct_carries_the_path() -> None:
 )
 def test_set_changes_a_copy(setting: str, path: str, value: Any, small: Path) -> None:
     """A name of a link or a flow stands for its place; a discipline keeps its buffer."""
-    tree = load_tree(small)
-    node: Any = apply(tree, [setting])
+    tree = Draft.read(small).tree
+    node: Any = Draft.read(tree).set([setting]).tree
     for key in path.split("."):
         node = node[int(key)] if isinstance(node, list) else node[key]
     assert node == value
-    assert tree == load_tree(small)
+    assert tree == Draft.read(small).tree
 
 
 def test_settings_apply_in_order(small: Path) -> None:
     """The later ones see what the earlier ones did."""
-    tree = apply(load_tree(small), ["up.qdisc=red", "up.qdisc.min_th=9p", "up.qdisc=sfq"])
+    tree = Draft.read(small).set(["up.qdisc=red", "up.qdisc.min_th=9p", "up.qdisc=sfq"]).tree
     assert tree["links"]["up"]["qdisc"] == {"name": "sfq", "limit": "100kB"}
 
 
@@ -163,17 +160,17 @@ def test_link_that_is_compared() -> None:
     assert compared_link(canonical(tree), "a") == "a"
     tree["links"]["bottleneck"] = {"rate": "1mbit"}
     assert compared_link(canonical(tree), None) == "bottleneck"
-    assert with_qdisc(tree, "red", "a")["links"]["a"]["qdisc"] == "red"
+    assert Draft.read(tree).with_qdisc("red", "a").tree["links"]["a"]["qdisc"] == "red"
     assert "qdisc" not in tree["links"]["a"]
 
 
 def test_samples_for_a_figure(small: Path) -> None:
     """A thousand, as whole microseconds; fewer for very many flows; never instead of one given."""
-    tree = load_tree(small)
-    assert with_samples(tree)["sample"] == "3000us"
-    assert with_samples({**tree, "sample": "1s"})["sample"] == "1s"
-    many = apply(tree, ["bulk.count=900000"])
-    assert canonical(with_samples(many))["sample"] != "3ms"
+    tree = Draft.read(small).tree
+    assert canonical(Draft.read(tree).with_sample())["sample"] == "3ms"
+    assert canonical(Draft.read({**tree, "sample": "1s"}).with_sample())["sample"] == "1s"
+    many = Draft.read(tree).set(["bulk.count=900000"]).tree
+    assert canonical(Draft.read(many).with_sample())["sample"] != "3ms"
 
 
 def test_small_scenario_is_the_one_of_the_tables() -> None:

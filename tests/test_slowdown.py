@@ -8,8 +8,8 @@ import pytest
 
 import sojourn as sj
 from sojourn import metrics
+from sojourn._util.paths import compared_link
 from sojourn.result.ideal import completion_times_s
-from sojourn.scenario.overrides import compared_link
 
 SOURCES: list[dict[str, Any]] = [
     {"name": "transfers", "size": "lomax(mean=20kB, shape=1.5)", "gap": "exponential(30ms)"},

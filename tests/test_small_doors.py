@@ -11,7 +11,7 @@ import pytest
 
 import sojourn as sj
 from conftest import Command
-from sojourn.scenario.load import canonical, load_tree
+from sojourn.scenario.draft import Draft, canonical
 
 UP, DOWN = {"path": ["up"], "return_path": ["down"]}, {"path": ["down"], "return_path": ["up"]}
 
@@ -80,7 +80,7 @@ def test_named_scenarios_are_exported_to_tc(tmp_path: Path, sojourn: Command) ->
     devices = ("--dev", "up=eth0", "--dev", "down=ifb0")
     code, out, err = sojourn("tc", "export", "rrul", *devices)
     assert (code, err) == (0, "")
-    (tmp_path / "rrul.json").write_text(json.dumps(load_tree("rrul")))
+    (tmp_path / "rrul.json").write_text(json.dumps(Draft.read("rrul").tree))
     assert sojourn("tc", "export", tmp_path / "rrul.json", *devices)[1] == out
     code, _, err = sojourn("tc", "export", "rrull")
     assert code == 2
@@ -182,7 +182,7 @@ def test_no_flows_are_a_number_of_flows(sojourn: Command, file: Path) -> None:
 
 def test_tables_of_a_run_are_written_as_csv(small: Path) -> None:
     """No column is nested: a list is text."""
-    tree = {**load_tree(small), "sample": "100ms", "packet_log": True}
+    tree = {**Draft.read(small).tree, "sample": "100ms", "packet_log": True}
     tree["links"]["up"]["qdisc"] = "droptail(limit=4kB)"
     result = sj.simulate(tree)
     for table in ("flows", "links", "series", "groups", "packet_log", "fct", "queries"):
@@ -198,7 +198,7 @@ def test_tables_of_a_run_are_written_as_csv(small: Path) -> None:
 
 def test_groups_have_the_numbers_of_their_flows(small: Path) -> None:
     """The same as the columns of a sweep, with the series and names of flows as before."""
-    tree = {**load_tree(small), "sample": "100ms"}
+    tree = {**Draft.read(small).tree, "sample": "100ms"}
     result = sj.simulate(tree)
     flows = [flow for flow in result.flows.values() if flow.group == "bulk"]
     bulk = result.groups["bulk"]

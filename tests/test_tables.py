@@ -19,8 +19,7 @@ from sojourn.live import summary as live_summary
 from sojourn.live.link import LinkRun
 from sojourn.metrics.overview import Reading, Row
 from sojourn.result.statistics import half_width, separate
-from sojourn.scenario.load import load_tree
-from sojourn.scenario.overrides import apply
+from sojourn.scenario.draft import Draft
 from sojourn.sweeps.runner import CampaignResult
 from sojourn_lab import papers
 from sojourn_lab.reproduction import paper
@@ -312,7 +311,7 @@ def test_one_discipline_is_not_ranked(small: Path, sojourn: Command) -> None:
 
 def test_rates_of_identical_runs_are_not_starred(small: Path) -> None:
     """The same scenario under two names: nothing separates."""
-    runs = sj.compare(apply(load_tree(small), []), ["codel"], seeds=3)
+    runs = sj.compare(Draft.read(small).set([]), ["codel"], seeds=3)
     both = {"one": runs["codel"], "two": runs["codel"]}
     from sojourn.metrics.overview import rows
 

@@ -9,7 +9,7 @@ import pytest
 import sojourn as sj
 from sojourn._sojourn import InputError
 from sojourn._util.base import Qdisc
-from sojourn.scenario.load import canonical, tree_of
+from sojourn.scenario.draft import Draft, canonical
 from test_readme import blocks
 
 
@@ -36,18 +36,20 @@ def test_scenarios_run_and_round_trip_through_files(name: str, tmp_path: Path) -
     for ending in ("toml", "json"):
         file = tmp_path / f"case.{ending}"
         sj.save_scenario(case, file)
-        assert tree_of(file) == tree_of(case)
+        assert Draft.read(file).tree == Draft.read(case).tree
         assert canonical(file) == whole
-    result = sj.simulate({**tree_of(case), "duration": "1s" if name != "fat_tree" else "20ms"})
+    result = sj.simulate(
+        {**Draft.read(case).tree, "duration": "1s" if name != "fat_tree" else "20ms"}
+    )
     for flow in result.flows.values():
         assert flow.goodput_bps > 0, flow.name
 
 
 def test_any_name_survives_a_file(tmp_path: Path) -> None:
     """Quotes, backslashes, and letters beyond 16 bits, which TOML writes unlike JSON."""
-    case = {**tree_of(sj.dumbbell()), "name": '\U0001f600 \u00e4 \\ "q"'}
+    case = {**Draft.read(sj.dumbbell()).tree, "name": '\U0001f600 \u00e4 \\ "q"'}
     sj.save_scenario(case, tmp_path / "case.toml")
-    assert tree_of(tmp_path / "case.toml") == case
+    assert Draft.read(tmp_path / "case.toml").tree == case
 
 
 def test_a_parking_lot_has_cross_traffic_at_each_hop() -> None:

@@ -15,7 +15,7 @@ import sojourn as sj
 from conftest import Command
 from sojourn.custom import trust
 from sojourn.recommendation import line
-from sojourn.scenario.load import canonical, load_tree
+from sojourn.scenario.draft import Draft, canonical
 from sojourn.sweeps.spec import read_sweep
 
 MODULE = """\
@@ -164,7 +164,7 @@ def test_no_function_runs_code_of_a_scenario(evil: Evil, key: str) -> None:
     cases: list[Callable[[], object]] = [
         lambda: sj.load(file),
         lambda: sj.simulate(file),
-        lambda: sj.simulate(load_tree(file)),
+        lambda: sj.simulate(Draft.read(file)),
         lambda: sj.simulate_many([file]),
         lambda: sj.Simulation(file),
         lambda: sj.compare(file, ["pie"]),

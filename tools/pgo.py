@@ -25,7 +25,7 @@ from typing import Any
 
 from sojourn import _sojourn
 from sojourn.cli import new
-from sojourn.scenario import load
+from sojourn.scenario.draft import Draft, parse
 
 ROUNDS = 5
 """Measurements of each wheel, in turn. The fastest run counts."""
@@ -106,12 +106,12 @@ def every_part() -> list[dict[str, Any]]:
 
 def templates() -> dict[str, dict[str, Any]]:
     """Return the templates of `sojourn new`."""
-    return {name: load.tree_of(new.FOLDER / f"{name}.toml") for name in new.ORDER}
+    return {name: Draft.read(new.FOLDER / f"{name}.toml").tree for name in new.ORDER}
 
 
 def measure(case: dict[str, Any]) -> tuple[float, str]:
     """Return the processor time of a case in seconds, and a hash of its results."""
-    scenario = load.parse(case)
+    scenario = parse(case)
     best, end = inf, time.process_time() + TURN
     while (start := time.process_time()) < end:
         summary, _ = scenario.simulate()
@@ -179,7 +179,7 @@ def main() -> None:
     chosen = parser.parse_args()
     if chosen.command == "train":
         for case in (*BENCHMARKS.values(), *every_part()):
-            load.parse(case).simulate()
+            parse(case).simulate()
     elif chosen.command == "measure":
         cases = BENCHMARKS | templates()
         print(json.dumps({name: measure(case) for name, case in cases.items()}))

@@ -15,7 +15,7 @@ import pytest
 
 from sojourn import InputError
 from sojourn.plotting.run import new_figure, styled
-from sojourn.scenario.load import parse
+from sojourn.scenario.draft import parse
 from sojourn.sweeps.runner import CampaignResult, Run, campaign
 from sojourn_lab import papers
 from sojourn_lab.reproduction import claims, paper, report, side_by_side

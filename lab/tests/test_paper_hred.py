@@ -5,7 +5,7 @@ import math
 import pytest
 
 from sojourn import _sojourn
-from sojourn.scenario.load import to_json
+from sojourn.scenario.draft import Draft
 from sojourn_lab import papers
 from sojourn_lab.papers import hred
 from sojourn_lab.papers.hred.common import fluid_limit, gain, largest_change, smallest_stable_buffer
@@ -40,7 +40,7 @@ def test_every_point_is_a_scenario(full: bool) -> None:
         assert experiment.seeds >= 2
         for labels, tree in experiment.points:
             assert labels
-            _sojourn.ParsedScenario(to_json(tree)).canonical()
+            _sojourn.ParsedScenario(Draft.read(tree).to_json()).canonical()
 
 
 def test_claims_and_figures_refer_to_existing_ones() -> None:

@@ -14,7 +14,7 @@ from live_link import ENVIRONMENT
 from sojourn import InputError, _sojourn
 from sojourn.live import runner
 from sojourn.live.kernel_config import plan
-from sojourn.scenario.load import canonical
+from sojourn.scenario.draft import canonical
 from sojourn.sweeps.runner import key_of
 from sojourn.sweeps.store import Store
 from sojourn_lab import papers

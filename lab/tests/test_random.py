@@ -10,7 +10,7 @@ import pytest
 
 from live_link import require
 from sojourn.live.kernel_config import available, plan
-from sojourn.scenario.load import canonical, parse
+from sojourn.scenario.draft import canonical, parse
 from sojourn_lab.validation.random import live, records, virtual
 from sojourn_lab.validation.random.agreement import Row, agreeing, spread, without_difference
 from sojourn_lab.validation.random.causes import Cause, causes, tags

@@ -57,10 +57,10 @@ if TYPE_CHECKING:
     from sojourn.result.result import Result as Result
     from sojourn.scenario.advice import ScenarioWarning as ScenarioWarning
     from sojourn.scenario.advice import StoreWarning as StoreWarning
-    from sojourn.scenario.load import Change as Change
-    from sojourn.scenario.load import Flow as Flow
-    from sojourn.scenario.load import Link as Link
-    from sojourn.scenario.load import Scenario as Scenario
+    from sojourn.scenario.keys import Change as Change
+    from sojourn.scenario.keys import Flow as Flow
+    from sojourn.scenario.keys import Link as Link
+    from sojourn.scenario.keys import Scenario as Scenario
     from sojourn.scenario.packet_trace import load_trace as load_trace
     from sojourn.scenario.save import save_scenario as save_scenario
     from sojourn.scenario.topologies import dumbbell as dumbbell
@@ -137,16 +137,16 @@ _HOME = {
     "write_mahimahi": "result.exchange",
     # Types.
     "Checks": "custom.check",
-    "Change": "scenario.load",
+    "Change": "scenario.keys",
     "Comparison": "sweeps.compare",
     "Evaluation": "evaluation.result",
     "Finding": "explanation.finding",
-    "Flow": "scenario.load",
+    "Flow": "scenario.keys",
     "InputError": "_sojourn",
-    "Link": "scenario.load",
+    "Link": "scenario.keys",
     "Recommendation": "recommendation.answer",
     "Result": "result.result",
-    "Scenario": "scenario.load",
+    "Scenario": "scenario.keys",
     "ScenarioWarning": "scenario.advice",
     "Simulation": "engines.stepping",
     "RunError": "sweeps.failures",

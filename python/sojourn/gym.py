@@ -25,8 +25,8 @@ from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
 from sojourn.custom import identity
 from sojourn.engines.stepping import Simulation, State
+from sojourn.scenario.draft import Described, Draft, parse
 from sojourn.scenario.keys import Scenario
-from sojourn.scenario.load import Described, parse, tree_of
 from sojourn.scenario.topologies import dumbbell
 
 try:
@@ -74,7 +74,7 @@ def path(rng: random.Random) -> Scenario:
     """Return a random path for `RateEnv`: a pacer, then a bottleneck with one TCP flow beside."""
     mbit = math.exp(rng.uniform(math.log(4), math.log(40)))
     buffer = max(20, round(mbit * 1e6 / 8 * 0.1 / 1500))  # 100 ms
-    case = tree_of(dumbbell(1, rate=f"{round(mbit * 1000)}kbit", duration="20s"))
+    case = Draft.read(dumbbell(1, rate=f"{round(mbit * 1000)}kbit", duration="20s")).tree
     case["links"]["bottleneck"]["qdisc"] = f"droptail(limit={buffer}p)"
     case["links"]["pacer"] = {"rate": "1mbit", "qdisc": "droptail(limit=2p)"}
     source = {"name": "cbr", "rate": "50mbit", "packet": "1500B"}

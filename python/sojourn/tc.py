@@ -22,9 +22,11 @@ from sojourn import qdisc as qdiscs
 from sojourn._sojourn import InputError
 from sojourn._util.base import Qdisc
 from sojourn._util.inputs import brief, check_device, printable, shown
+from sojourn._util.plain import plain
 from sojourn._util.units import bytes_of
 from sojourn.scenario import sqm
-from sojourn.scenario.load import Link, Scenario, canonical, plain
+from sojourn.scenario.draft import canonical
+from sojourn.scenario.keys import Link, Scenario
 from sojourn.scenario.save import inline
 from sojourn.scenario.variants import Described, table
 

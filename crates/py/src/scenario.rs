@@ -81,6 +81,13 @@ impl ParsedScenario {
         Ok(ParsedScenario { scenario: Arc::new(scenario) })
     }
 
+    /// Return the scenario with a sampling interval for figures, if it has none: a thousandth of
+    /// the duration, or longer if many flows would use too much memory.
+    fn with_sample(&self) -> PyResult<ParsedScenario> {
+        let scenario = self.scenario.with_sample().map_err(refused)?;
+        Ok(ParsedScenario { scenario: Arc::new(scenario) })
+    }
+
     /// Pickle as canonical JSON, which another process parses again, with the classes of
     /// disciplines that are written in Python.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

@@ -16,7 +16,7 @@ import sojourn as sj
 from sojourn.result.estimate import Estimate
 from sojourn.result.statistics import percentile, runs_for_interval
 from sojourn.result.steady_state import steady
-from sojourn.scenario.load import load_tree
+from sojourn.scenario.draft import Draft
 from sojourn.sweeps import estimates
 from sojourn.sweeps.spec import LEAST, Until, _narrow
 from sojourn_lab import ROOT
@@ -56,7 +56,7 @@ def base() -> dict[str, Any]:
 
     The coverage that docs/reference/metrics.md states was measured with it.
     """
-    tree: dict[str, Any] = load_tree(ROOT / "examples/sweep-base.toml")
+    tree: dict[str, Any] = Draft.read(ROOT / "examples/sweep-base.toml").tree
     tcp = {"name": "cubic", "profile": "rfc"}
     return {**tree, "flows": [{**flow, "tcp": tcp} for flow in tree["flows"]]}
 

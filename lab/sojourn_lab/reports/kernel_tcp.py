@@ -38,11 +38,11 @@ Row = dict[str, Any]
 
 def scenario(qdisc: str, flows: int, tcp: str, seed: int) -> dict[str, Any]:
     """Return the scenario of a case."""
-    from sojourn.scenario.overrides import apply, set_seed
+    from sojourn.scenario.draft import Draft
 
     tree = tomllib.loads((ROOT / "examples" / "real-tcp.toml").read_text(encoding="utf-8"))
     settings = [f"up.qdisc.name={qdisc}", f"long.count={flows}", f"long.tcp=linux_{tcp}"]
-    return set_seed(apply(tree, settings), seed)
+    return Draft.read(tree).set(settings).with_keys(seed=seed).tree
 
 
 def one(case: Case, live: bool) -> Row:

@@ -16,7 +16,7 @@ from sojourn._sojourn import InputError
 from sojourn._util.units import seconds
 from sojourn.live import runner
 from sojourn.plotting.run import new_figure, styled
-from sojourn.scenario.load import canonical
+from sojourn.scenario.draft import canonical
 from sojourn.sweeps.runner import CampaignResult, Run, campaign
 from sojourn_lab.reproduction import paper, side_by_side
 from sojourn_lab.reproduction.claims import Claim, Judged, NoRunsError, Runs, judge

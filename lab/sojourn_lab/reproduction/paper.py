@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
-from sojourn.scenario.overrides import set_seed
 from sojourn.sweeps.runner import CampaignResult, Labels, Measure, Row, Run
 from sojourn_lab.reproduction.claims import Claim, Judged, Runs
 
@@ -56,7 +55,7 @@ class Experiment:
     def runs(self) -> list[Run]:
         """Return all runs."""
         return [
-            Run(labels, set_seed(dict(tree), seed), self.measure)
+            Run(labels, {**tree, "seed": seed}, self.measure)
             for labels, tree in self.points
             for seed in range(1, self.seeds + 1)
         ]

@@ -12,7 +12,7 @@ from typing import Any
 
 import sojourn as sj
 from examples import my_aqm, my_control, my_source
-from sojourn.scenario.load import parse
+from sojourn.scenario.draft import parse
 
 TURNS = 5
 

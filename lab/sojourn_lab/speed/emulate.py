@@ -8,7 +8,7 @@ docs/how-to/live-scenario.md.
 import tomllib
 
 from sojourn.live.emulate import emulate
-from sojourn.scenario.overrides import apply
+from sojourn.scenario.draft import Draft
 from sojourn_lab import ROOT
 
 CASES = (("100mbit", 4), ("200mbit", 4), ("500mbit", 4), ("1gbit", 4), ("100mbit", 300))
@@ -26,7 +26,9 @@ def main() -> None:
     file = ROOT / "examples" / "real-tcp.toml"
     tree = tomllib.loads(file.read_text(encoding="utf-8"))
     for rate, flows in CASES:
-        result = emulate(apply(tree, [*SHORT, f"up.rate={rate}", f"long.count={flows}"]))
+        result = emulate(
+            Draft.read(tree).set([*SHORT, f"up.rate={rate}", f"long.count={flows}"]).tree
+        )
         live, link = result.summary["live"], result.links["up"]
         print(
             f"{rate}, {flows} flows: {link['utilisation']:.1%} utilisation; 1 % of the packets "

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _sojourn
-from sojourn.scenario.load import to_json
+from sojourn.scenario.draft import Draft
 from sojourn.sweeps.spec import sweep
 
 LAWS = ("droptail", "codel", "red", "pie", "hred")
@@ -44,7 +44,7 @@ def engine() -> float:
     for law, count in product(LAWS, COUNTS):
         tree = json.loads(json.dumps(BASE))
         tree["links"]["up"]["qdisc"], tree["flows"][0]["count"] = law, count
-        texts = [to_json({**tree, "seed": seed}) for seed in range(1, SEEDS + 1)]
+        texts = [Draft.read({**tree, "seed": seed}).to_json() for seed in range(1, SEEDS + 1)]
         for text in texts:
             simulate(text)
     return time.perf_counter() - start
@@ -70,9 +70,9 @@ def shortest() -> tuple[float, float, float]:
     """
     tree = {**BASE, "duration": "10s", "warmup": "0s"}
     tree["flows"] = [{**BASE["flows"][0], "count": 1}]
-    ten_s = min(timed(lambda: simulate(to_json(tree))) for _ in range(100))
+    ten_s = min(timed(lambda: simulate(Draft.read(tree).to_json())) for _ in range(100))
     tree["duration"] = f"{round(10 * 1e-3 / ten_s)}s"
-    texts = [to_json({**tree, "seed": seed}) for seed in range(1, 1001)]
+    texts = [Draft.read({**tree, "seed": seed}).to_json() for seed in range(1, 1001)]
     axes = {"up.qdisc": ["codel"]}
     best = [float("inf")] * 3
     for _ in range(3):

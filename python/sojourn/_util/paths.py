@@ -1,7 +1,10 @@
-"""Paths of the flows of a canonical scenario, in which `{i}` is the index of a flow."""
+"""Links and flows of a canonical scenario: paths, in which `{i}` is the index of a flow; names."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
+
+from sojourn._sojourn import InputError
+from sojourn._util.inputs import near, shown
 
 INDEX = "{i}"
 """Stands in the name of a link for the index of the flow in its group, from 0."""
@@ -21,3 +24,33 @@ def links_of(group: Mapping[str, Any], way: Direction = "path") -> list[str]:
         numbers = range(group["count"]) if INDEX in name else (0,)
         found |= dict.fromkeys(name.replace(INDEX, str(i)) for i in numbers)
     return list(found)
+
+
+def compared_link(whole: Mapping[str, Any], chosen: str | None) -> str:
+    """Return the link of a scenario whose discipline is compared.
+
+    This is `chosen`, or the link called bottleneck, or the first link on the path of the first
+    group that all of its flows cross, or else the first link of its first flow.
+    """
+    links = list(whole["links"])
+    if chosen is not None:
+        if chosen not in links:
+            raise InputError(f"--link: unknown link {shown(chosen)}{near(chosen, links)}")
+        return chosen
+    if "bottleneck" in links:
+        return "bottleneck"
+    first = next(flow for flow in whole["flows"] if flow.get("count", 1))
+    shared = [link for link in first["path"] if INDEX not in link]
+    return (shared or path_of(first, 0))[0]
+
+
+def check_tcp_flows(whole: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Raise InputError if one of `names` is neither a TCP flow nor a group of TCP flows."""
+    counts = {flow["name"]: flow["count"] for flow in whole["flows"] if "tcp" in flow}
+    for name in names:
+        group, _, number = name.rpartition(".")
+        member = number.isdecimal() and int(number) < counts.get(group, 0) > 1
+        if name not in counts and not member:
+            known = [one if n == 1 else f"{one}.0" for one, n in counts.items()]
+            hint = near(name, list(dict.fromkeys([*counts, *known])))
+            raise InputError(f'--flow: no TCP flow or group "{name}"{hint}')

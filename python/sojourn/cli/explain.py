@@ -99,16 +99,14 @@ def _results(given: Path, qdisc: str | None, trust: bool) -> "dict[str, Result]"
     """Return the results to explain by label: those of a folder, or of a run of the scenario."""
     if not given.is_dir():
         from sojourn.engines.simulate import simulate
-        from sojourn.scenario import named
-        from sojourn.scenario.load import canonical, load_tree
-        from sojourn.scenario.overrides import compared_link, with_qdisc
+        from sojourn.scenario.draft import Draft
 
-        tree = load_tree(given, trust=trust)
+        draft = Draft.read(given, trust=trust)
+        if qdisc is not None:
+            draft = draft.with_qdisc(qdisc)
+        parsed = draft.parse()
         try:
-            if qdisc is not None:
-                for link in named.links_of(given) or (compared_link(canonical(tree), None),):
-                    tree = with_qdisc(tree, qdisc, link)
-            result = simulate(tree, progress=True)
+            result = simulate(parsed, progress=True)
         except InputError as error:
             raise InputError(f"{given}: {error}") from None
         return {f"{result.scenario['name']}, seed {result.scenario['seed']}": result}

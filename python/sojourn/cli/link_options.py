@@ -12,9 +12,9 @@ from typing import Any
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import brief, near, shown
+from sojourn._util.plain import plain
 from sojourn.scenario import link_trace
-from sojourn.scenario.load import plain
-from sojourn.scenario.overrides import read_value, split_setting
+from sojourn.scenario.parsing import read_value, split_setting
 from sojourn.scenario.variants import table
 
 KEYS = ("rate", "delay", "qdisc", "loss", "trace")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sojourn._sojourn import InputError
+from sojourn._util.inputs import near, shown
 from sojourn.plotting.style import Look, check
 
 Json = Annotated[bool, typer.Option("--json", help="print a JSON object")]
@@ -32,6 +33,9 @@ Style = Annotated[
     str | None, typer.Option(metavar="FILE|NAME", help="matplotlib style sheet of the figure")
 ]
 
+ENGINES = ("sim", "live")
+"""Engines: the simulator, and real packets of the kernel's TCP and UDP."""
+
 
 class Interrupted(Exception):  # noqa: N818
     """Ctrl-C, with a message that names the finished runs."""
@@ -54,4 +58,12 @@ def check_look(look: Look, plot: Path | None) -> None:
     for name, chosen in look.items():
         if chosen is not None and plot is None:
             raise InputError(f"--{name}: there is no figure, give --plot FIG.png")
-    check(look)
+    if plot is not None:
+        check(look)
+
+
+def is_live(engine: str) -> bool:
+    """Return True if `--engine` is "live". Raises InputError for an unknown engine."""
+    if engine not in ENGINES:
+        raise InputError(f"--engine: unknown engine {shown(engine)}{near(engine, ENGINES)}")
+    return engine == "live"

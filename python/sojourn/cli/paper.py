@@ -66,9 +66,9 @@ def run(
     Finished runs are stored in DIR/ID/runs and are not repeated. With real packets, the folder is
     DIR/ID-live, and runs take their duration in real time.
     """
+    from sojourn.cli.options import is_live
     from sojourn.live import link, netdev
     from sojourn.result import folders
-    from sojourn.scenario.overrides import is_live
 
     papers = collection()
     real = is_live(engine)

@@ -62,7 +62,7 @@ def replay(
     """Send recorded arrivals through a link, and write the decisions."""
     from sojourn.engines import replay as replays
     from sojourn.result.folders import claim_table
-    from sojourn.scenario.overrides import split_setting
+    from sojourn.scenario.parsing import split_setting
     from sojourn.scenario.variants import table
 
     changes = dict(split_setting(setting) for setting in settings or ())

@@ -5,7 +5,7 @@ completion are fast. Bad input raises InputError, which `sojourn.cli.main` print
 """
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -30,6 +30,7 @@ from sojourn.cli.options import (
     XLabel,
     check_look,
     continuing,
+    is_live,
 )
 from sojourn.cli.recommend import recommend
 from sojourn.cli.replay import replay
@@ -192,29 +193,31 @@ def run(
 ) -> None:
     """Run a scenario."""
     from sojourn._util.files import check_file
+    from sojourn._util.paths import check_tcp_flows
     from sojourn.result import folders
-    from sojourn.scenario.load import canonical, parse
-    from sojourn.scenario.overrides import check_tcp_flows, is_live, with_samples
+    from sojourn.scenario.draft import Draft, canonical
 
     if packet_log and out is None:
         raise InputError("--packet-log: requires --out DIR")
     if flow and plot is None:
         raise InputError("--flow: there is no figure, give --plot FIG.png")
+    if link and qdisc is None:
+        raise InputError(f"{file}: --link: has no effect without --qdisc")
+    real = is_live(engine)
     look: Look = {"title": title, "xlabel": xlabel, "size": size, "style": style}
     check_look(look, plot)
-    real = is_live(engine)
-    given = {"rate": rate, "up": up, "down": down, "rtt": rtt, "buffer": buffer, "flows": flows}
-    tree = _scenario(file, settings, seed, given, qdisc if link is None else None, trust=trust)
-    with _about(file):
-        if link is not None or (qdisc is not None and not named.links_of(file)):
-            tree = _with_qdisc(tree, qdisc, link)
-        if plot or out or steady or tc_stats:
-            tree = with_samples(tree)
-        if flent:
-            tree = with_samples(tree)
-        if packet_log or flent or mahimahi:
-            tree = {**tree, "packet_log": True}
-        parsed = parse(tree)
+    options = {"rate": rate, "up": up, "down": down, "rtt": rtt, "buffer": buffer, "flows": flows}
+    draft = Draft.read(file, options, trust=trust)
+    if qdisc is not None:
+        draft = draft.with_qdisc(qdisc, *(link or ()))
+    draft = draft.set(settings or ())
+    if seed is not None:
+        draft = draft.with_keys(seed=seed)
+    if plot or out or steady or tc_stats or flent:
+        draft = draft.with_sample()
+    if packet_log or flent or mahimahi:
+        draft = draft.with_keys(packet_log=True)
+    parsed = draft.parse()
     tree = canonical(parsed)
     check_tcp_flows(tree, flow or ())
     if flent is not None:
@@ -329,19 +332,20 @@ def compare(
     default.
     """
     from sojourn._util.files import check_directory, check_file
-    from sojourn.scenario.overrides import with_samples
+    from sojourn.scenario.draft import Draft
     from sojourn.scenario.variants import split
     from sojourn.sweeps import compare as sweeps_compare
     from sojourn.sweeps.failures import RunError
 
     look: Look = {"title": title, "size": size, "style": style}
     check_look(look, plot)
-    given = {"rate": rate, "up": up, "down": down, "rtt": rtt, "buffer": buffer, "flows": flows}
-    tree = _scenario(file, settings, seed, given, trust=trust)
+    options = {"rate": rate, "up": up, "down": down, "rtt": rtt, "buffer": buffer, "flows": flows}
+    draft = Draft.read(file, options, trust=trust).set(settings or ())
+    if seed is not None:
+        draft = draft.with_keys(seed=seed)
     first, *also = link or named.links_of(file) or (None,)
     if plot:
-        with _about(file):
-            tree = with_samples(tree)
+        draft = draft.with_sample()
     if out is not None:
         check_directory(out)
     if export is not None:
@@ -350,13 +354,13 @@ def compare(
         from sojourn.plotting.run import ENDINGS
 
         check_file(plot, ENDINGS)
-    with _about(file, unless=("--qdisc", "--seeds", *((str(out),) if out else ()))):
+    with _about(file, unless=(f"{file}: ", "--qdisc", "--seeds", *((str(out),) if out else ()))):
         failure = None
         try:
             with continuing(out):
                 runs = sweeps_compare.compare(
-                    tree,
-                    [name for given in qdisc for name in split(given)],
+                    draft,
+                    [name for names in qdisc for name in split(names)],
                     link=first,
                     also=also,
                     seeds=1 if seeds is None else seeds,
@@ -396,49 +400,6 @@ def compare(
         latex.write(comparison_table(runs, runs.link)[0], export, note)
     if failure is not None:
         raise failure
-
-
-def _scenario(
-    file: Path,
-    settings: list[str] | None,
-    seed: int | None,
-    options: Mapping[str, Any],
-    qdisc: str | None = None,
-    *,
-    trust: bool,
-) -> dict[str, Any]:
-    """Read a scenario and apply the options of a named one, `--set` and `--seed`.
-
-    `qdisc` is the discipline of all links under test of a named scenario.
-    """
-    from sojourn.scenario.load import load_tree
-    from sojourn.scenario.overrides import apply, set_seed, with_qdisc
-
-    if named.is_name(file) and not file.exists():
-        tree = named.tree(str(file), options)
-        for link in named.links_of(file) if qdisc is not None else ():
-            tree = with_qdisc(tree, qdisc, link)
-    else:
-        for key, value in options.items():
-            if value is not None:
-                raise InputError(f"--{key}: only for named scenarios; for a file use --set")
-        tree = load_tree(file, trust=trust)
-    with _about(file):
-        tree = apply(tree, settings or ())
-    return tree if seed is None else set_seed(tree, seed)
-
-
-def _with_qdisc(tree: dict[str, Any], qdisc: str | None, links: list[str] | None) -> dict[str, Any]:
-    """Return a scenario with the discipline of `--qdisc` on the links of `--link`."""
-    from sojourn.scenario.load import canonical
-    from sojourn.scenario.overrides import compared_link, with_qdisc
-
-    if qdisc is None:
-        raise InputError("--link: has no effect without --qdisc")
-    whole = canonical(tree)
-    for name in links or (None,):
-        tree = with_qdisc(tree, qdisc, compared_link(whole, name))
-    return tree
 
 
 @contextmanager

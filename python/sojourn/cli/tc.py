@@ -112,9 +112,9 @@ def export(
 
     devices = dev or ["eth0"]
     if Path(given).suffix.lower() in (".toml", ".json") or given in named.ORDER:
-        from sojourn.scenario.load import load_tree
+        from sojourn.scenario.draft import Draft
 
-        tree = load_tree(Path(given))
+        tree = Draft.read(given).tree
         try:
             text = tc.export(tree, dev=devices, netem=netem)
         except InputError as error:

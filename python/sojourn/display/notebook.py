@@ -29,8 +29,8 @@ from sojourn.engines.stepping import Simulation, State
 from sojourn.metrics.overview import groups
 from sojourn.result.result import Array, Columns, Result
 from sojourn.scenario import describe
+from sojourn.scenario.draft import canonical
 from sojourn.scenario.keys import Scenario
-from sojourn.scenario.load import canonical
 from sojourn.sweeps.compare import Comparison
 
 ROWS = 30

@@ -20,11 +20,11 @@ from sojourn._util.csv_table import numbers, read_table
 from sojourn._util.files import replacing
 from sojourn._util.inputs import brief
 from sojourn._util.lazy import Lazy
+from sojourn._util.plain import plain
 from sojourn._util.progress import Meter, visible
 from sojourn._util.units import counted
 from sojourn.engines import captures
 from sojourn.result.result import Array
-from sojourn.scenario.load import plain
 
 if TYPE_CHECKING:
     import polars as pl

@@ -11,7 +11,7 @@ from sojourn._util.progress import Meter, visible
 from sojourn._util.units import seconds
 from sojourn.result.result import Result
 from sojourn.scenario.advice import warn
-from sojourn.scenario.load import Described, canonical, parse
+from sojourn.scenario.draft import Described, canonical, parse
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from sojourn._util.lazy import Lazy
 from sojourn._util.plain import plain
 from sojourn.result.result import Result, Values
 from sojourn.scenario.advice import warn
-from sojourn.scenario.load import Described, parse
+from sojourn.scenario.draft import Described, parse
 
 if TYPE_CHECKING:
     import polars as pl

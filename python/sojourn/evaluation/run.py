@@ -17,8 +17,7 @@ from sojourn.evaluation.result import REFERENCE, Evaluation
 from sojourn.evaluation.scorecard import begin, write
 from sojourn.evaluation.setup import LINK, Plan, Table
 from sojourn.scenario import variants
-from sojourn.scenario.load import canonical
-from sojourn.scenario.overrides import set_seed, with_qdisc
+from sojourn.scenario.draft import Draft, canonical
 from sojourn.scenario.variants import Variants
 from sojourn.sweeps.rows import arranged
 from sojourn.sweeps.runner import Run, campaign
@@ -158,16 +157,15 @@ def _runs(
             multiples = (1.0, *TARGETS)
         for multiple in multiples:
             one = {**own, "target": _times(_target(full), multiple)} if multiple != 1 else own
-            scenario = with_qdisc(tree, one, LINK)
-            for link in tree["links"]:
-                if link != LINK and variant != "drop-tail behind it":
-                    scenario = with_qdisc(scenario, one, link)
+            links = [LINK] if variant == "drop-tail behind it" else list(tree["links"])
+            draft = Draft(tree).with_qdisc(one, *links)
             labels: dict[str, str | int | float | bool] = {
                 "case": case.id, "variant": variant, "rate": given, "qdisc": label,
                 "target": multiple,
             }  # fmt: skip
             made += [
-                Run(labels, set_seed(scenario, seed), measure) for seed in range(1, plan.seeds + 1)
+                Run(labels, draft.with_keys(seed=seed).tree, measure)
+                for seed in range(1, plan.seeds + 1)
             ]
     return made
 

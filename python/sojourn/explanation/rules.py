@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sojourn._util.paths import links_of
+from sojourn._util.paths import compared_link, links_of
 from sojourn._util.units import counted, duration, figures, rate, seconds, share
 from sojourn.explanation import links
 from sojourn.explanation.finding import Finding
@@ -17,7 +17,6 @@ from sojourn.explanation.live_link import explain_report
 from sojourn.explanation.parameters import parameters
 from sojourn.result import select, steady_state
 from sojourn.result.result import Columns, Result
-from sojourn.scenario.overrides import compared_link
 
 UNFAIR = 0.8
 """Jain's index of a group below which it is unfair."""

@@ -29,7 +29,7 @@ from sojourn.live.traffic import TrafficGenerator
 from sojourn.result.result import Array, Result
 from sojourn.result.select import nearest_rank
 from sojourn.scenario.advice import warn
-from sojourn.scenario.load import Described, canonical, parse
+from sojourn.scenario.draft import Described, canonical, parse
 
 _LOOK_S = 0.1
 """Interval between updates of the progress, in seconds."""

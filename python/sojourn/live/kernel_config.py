@@ -12,7 +12,7 @@ from typing import Any
 
 from sojourn._sojourn import InputError
 from sojourn._util.units import bytes_of, seconds
-from sojourn.scenario.load import canonical
+from sojourn.scenario.draft import canonical
 
 CONTROLS = {
     "reno": "reno",

@@ -19,7 +19,7 @@ from sojourn.live import netdev
 from sojourn.live.emulate import emulate
 from sojourn.live.kernel_config import plan
 from sojourn.result.result import Result
-from sojourn.scenario.load import canonical, parse
+from sojourn.scenario.draft import canonical, parse
 from sojourn.sweeps import runner
 from sojourn.sweeps.execution import Outcome, attempt
 from sojourn.sweeps.runner import CampaignResult, Engine, Run, keys_of

@@ -10,14 +10,13 @@ from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
 from sojourn._util.lazy import Lazy
 from sojourn._util.order import quantity
-from sojourn._util.paths import links_of
+from sojourn._util.paths import compared_link, links_of
 from sojourn._util.units import counted, figures
 from sojourn.metrics.labels import label
 from sojourn.plotting.lines import style
 from sojourn.plotting.run import LINKS_SAID, heading, legend, new_figure, styled, write
 from sojourn.plotting.style import Look, wrapped
 from sojourn.scenario import describe
-from sojourn.scenario.overrides import compared_link
 from sojourn.sweeps import estimates
 from sojourn.sweeps.query import axis_column, column
 from sojourn.sweeps.rows import axes_of, labels_in_order

@@ -17,7 +17,7 @@ from sojourn.recommendation.line import HELD_OUT, LOADS, SHAPED, Line, Table
 from sojourn.recommendation.objective import FORMULAS, OBJECTIVES, Objective
 from sojourn.recommendation.search import Trial, candidates, in_linux, run, search
 from sojourn.result.statistics import Interval, interval
-from sojourn.scenario.load import Link
+from sojourn.scenario.keys import Link
 from sojourn.scenario.save import to_toml
 
 if TYPE_CHECKING:

@@ -170,13 +170,13 @@ def _sized(qdisc: Mapping[str, Any], bps: float) -> Table:
 
 def _flows_of(path: Path, trust: bool) -> tuple[Table, ...]:
     """Return the flows of a scenario file, which must use links called up and down only."""
-    from sojourn.scenario.load import canonical, load_tree
+    from sojourn.scenario.draft import Draft, canonical
 
-    tree = load_tree(path, trust=trust)
+    draft = Draft.read(path, trust=trust)
     try:
-        whole = canonical(tree)
+        whole = canonical(draft)
     except InputError as error:
-        raise InputError(f"--traffic: {path}: {error}") from None
+        raise InputError(f"--traffic: {error}") from None
     used = {
         link
         for flow in whole["flows"]

@@ -218,7 +218,7 @@ def write_mahimahi(result: Result, path: str | Path, link: str | None = None) ->
     InputError
         If the run has no packet log, the link is unknown, or the file cannot be written.
     """
-    from sojourn.scenario.overrides import compared_link
+    from sojourn._util.paths import compared_link
 
     path = Path(path)
     check_file(path)

@@ -1,12 +1,15 @@
-"""TOML and JSON parsers whose errors name the line, and suggest missing quotes."""
+"""Parsers of TOML, JSON and `--set`, whose errors name the line and suggest missing quotes."""
 
 import json
 import re
 import tomllib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from sojourn._sojourn import InputError
+from sojourn._util.inputs import brief
+from sojourn.custom import trust as trusting
 
 VALUE = r"[A-Za-z_]\w*\([^()\n]*\)|[^\s,\[\]{}\"'#][^\s,\[\]{}\"'#]*"
 """Pattern of a value without quotes: codel, 10s, 2%, uniform(0s, 10s)."""
@@ -47,6 +50,23 @@ def check_depth(tree: Any) -> None:
         inner = (node.values() if isinstance(node, dict) else node for node in level)
         level = [one for node in inner for one in node if isinstance(one, dict | list)]
         depth += 1
+
+
+def parse_file(path: Path, text: str, parse: Callable[[str], Any], *, trust: bool) -> Any:
+    """Parse the text of the file `path`. With `trust`, Python code that it names may run.
+
+    Raises InputError with the name of the file, and the line if known.
+    """
+    try:
+        tree = parse(text)
+        if isinstance(tree, dict | list):
+            check_depth(tree)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    except RecursionError:
+        raise InputError(f"{path}: {TOO_DEEP}") from None
+    trusting.read(tree, path, trust)
+    return tree
 
 
 def parse_toml(text: str) -> Any:
@@ -134,3 +154,22 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise InputError(f"{key}: this key is given twice")
         table[key] = value
     return table
+
+
+def read_value(text: str) -> Any:
+    """Parse a value of the command line as TOML (3, true, [..]) if possible, otherwise as text."""
+    try:
+        tree = parse_toml(f"value = {text}")
+        check_depth(tree)
+    except (InputError, RecursionError):
+        return text
+    return tree["value"] if list(tree) == ["value"] else text
+
+
+def split_setting(setting: str) -> tuple[str, Any]:
+    """Parse KEY=VALUE, the argument of --set."""
+    key, equals, text = setting.partition("=")
+    if not equals or not key.strip():
+        example = "write it as KEY=VALUE, like bottleneck.qdisc=codel"
+        raise InputError(f"--set {brief(setting)}: {example}")
+    return key.strip(), read_value(text.strip())

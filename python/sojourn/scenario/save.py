@@ -8,10 +8,8 @@ from typing import Any
 
 import msgspec
 
-from sojourn._sojourn import ParsedScenario
 from sojourn._util.files import check_file, write_text
-from sojourn._util.plain import plain
-from sojourn.scenario.load import Described, Table, parse, tree_of
+from sojourn.scenario.draft import Described, Draft, Table
 
 ENDINGS = (".toml", ".json")
 """Endings of the names of scenario files."""
@@ -42,11 +40,9 @@ def save_scenario(scenario: Described, path: str | Path) -> None:
     """
     path = Path(path)
     check_file(path, ENDINGS)
-    parsed = parse(scenario)
-    if isinstance(scenario, ParsedScenario):
-        tree: Table = json.loads(parsed.canonical())
-    else:
-        tree = plain(tree_of(scenario))
+    draft = Draft.read(scenario)
+    draft.parse()
+    tree = draft.tree
     text = json.dumps(tree, indent=1) + "\n" if path.suffix.lower() == ".json" else to_toml(tree)
     write_text(path, text)
 

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, of_link, shown
+from sojourn.scenario.draft import canonical
 from sojourn.scenario.keys import Flow, Link, Scenario
-from sojourn.scenario.load import canonical
 from sojourn.scenario.named import FLOWS_MAX
 from sojourn.scenario.variants import table
 

@@ -10,12 +10,11 @@ from typing import Any, TypeVar
 import msgspec
 
 from sojourn import _sojourn
-from sojourn._sojourn import InputError
 from sojourn._util.base import Model
 from sojourn.scenario import named as library
+from sojourn.scenario.draft import Draft, Table
 from sojourn.scenario.keys import Change, Flow, Link, Scenario
-from sojourn.scenario.load import Table, load_tree, parse
-from sojourn.scenario.overrides import read_value, with_qdisc
+from sojourn.scenario.parsing import read_value
 from sojourn.scenario.variants import table
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -49,12 +48,9 @@ def load(path: str | Path, *, trust: bool = False) -> Scenario:
         If the file cannot be read, or the scenario is invalid. The message has the name of the
         file, and the line or the path of the key.
     """
-    tree = load_tree(path, trust=trust)
-    try:
-        parse(tree)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-    return scenario(tree)
+    draft = Draft.read(path, trust=trust)
+    draft.parse()
+    return scenario(draft.tree)
 
 
 def named(
@@ -107,11 +103,11 @@ def named(
     options = {
         "rate": rate, "up": up, "down": down, "rtt": rtt, "buffer": buffer, "flows": flows
     }  # fmt: skip
-    tree = library.tree(name, options)
-    for link in library.links_of(name) if qdisc is not None else ():
-        tree = with_qdisc(tree, table(qdisc), link)
-    parse(tree)
-    return scenario(tree)
+    draft = Draft(library.tree(name, options), Path(name))
+    if qdisc is not None:
+        draft = draft.with_qdisc(table(qdisc))
+    draft.parse()
+    return scenario(draft.tree)
 
 
 def scenario(tree: Table) -> Scenario:

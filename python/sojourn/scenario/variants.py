@@ -15,8 +15,10 @@ from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.base import Qdisc
 from sojourn._util.inputs import shown
+from sojourn._util.plain import plain
 from sojourn.custom.aqm import Aqm
-from sojourn.scenario.load import Table, plain
+
+Table: TypeAlias = dict[str, Any]
 
 Described: TypeAlias = Qdisc | Aqm | str | Mapping[str, Any]
 """Discipline in any notation."""

@@ -23,10 +23,10 @@ import numpy as np
 
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import brief, near, shown
+from sojourn._util.plain import plain
 from sojourn.scenario import variants
-from sojourn.scenario.load import Table, plain
-from sojourn.scenario.overrides import KEYS as SCENARIO_KEYS
-from sojourn.scenario.overrides import set_at
+from sojourn.scenario.draft import KEYS as SCENARIO_KEYS
+from sojourn.scenario.draft import Table, set_at
 
 Label: TypeAlias = str | int | float | bool
 

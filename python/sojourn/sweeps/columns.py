@@ -22,7 +22,7 @@ from sojourn._util.inputs import near, shown
 from sojourn.result import select
 from sojourn.result.distribution import Distribution
 from sojourn.result.result import Record, Result
-from sojourn.scenario.load import Table
+from sojourn.scenario.draft import Table
 
 FORM = "4"
 """Version of the columns; incremented when a column changes its meaning."""

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from sojourn import _sojourn
-from sojourn._sojourn import InputError
+from sojourn._sojourn import InputError, ParsedScenario
 from sojourn._util.files import naming, write_text
 from sojourn._util.html import html
 from sojourn._util.inputs import brief, shown
 from sojourn._util.lazy import Lazy
+from sojourn._util.paths import compared_link
 from sojourn._util.typed_json import checked, read_json
 from sojourn._util.units import counted, seconds
 from sojourn.custom import trust as trusting
@@ -24,8 +25,7 @@ from sojourn.result.result import Result
 from sojourn.result.stored import canonical_of
 from sojourn.scenario import named, variants
 from sojourn.scenario.advice import warn
-from sojourn.scenario.load import Scenario, Table, canonical, parse, tree_of
-from sojourn.scenario.overrides import compared_link, set_seed, with_qdisc
+from sojourn.scenario.draft import Described, Draft, Table, canonical
 from sojourn.scenario.variants import Variants
 from sojourn.sweeps.failures import Failure, error_of, fault_of
 
@@ -120,7 +120,7 @@ class Comparison(dict[str, list[Result]]):
 
 
 def compare(
-    scenario: Scenario | Mapping[str, Any] | str | Path,
+    scenario: Described,
     qdiscs: Variants,
     *,
     link: str | None = None,
@@ -199,18 +199,19 @@ def compare(
     """
     if not 1 <= seeds <= SEEDS_MAX:
         raise InputError(f"--seeds: {seeds} is out of range, allowed: 1 to {SEEDS_MAX}")
-    tree = tree_of(scenario, trust=trust)
-    own = canonical(tree)
+    draft = Draft.read(scenario, trust=trust)
+    parsed = draft.parse()
+    own = canonical(parsed)
     also = tuple(also)
-    if link is None and not also and (known := named.links_of(scenario)):
+    if link is None and not also and (known := named.links_of(draft.path)):
         link, *also = known
     where = compared_link(own, link)
     also = tuple(dict.fromkeys(compared_link(own, one) for one in also if one != where))
-    checked = _checked(tree, own, (where, *also), qdiscs)
-    warn(checked.values())
+    several = _variants(draft, parsed, (where, *also), qdiscs)
+    warn(canonical(one) for one in several.values())
     runs = {
-        (label, seed): set_seed(one, seed)
-        for label, one in checked.items()
+        (label, seed): one.with_seed(seed)
+        for label, one in several.items()
         for seed in range(own["seed"], own["seed"] + seeds)
     }
     folder = None
@@ -227,13 +228,13 @@ def compare(
 
 
 def _execute(
-    runs: Mapping[tuple[str, int], Table],
+    scenarios: Mapping[tuple[str, int], ParsedScenario],
     folder: "_Folder | None",
     progress: bool,
     command: Sequence[str],
 ) -> tuple[dict[tuple[str, int], Result], list[Failure]]:
     """Execute the runs that `folder` does not have; return all results, and the failures."""
-    parsed = {place: parse(run) for place, run in runs.items()}
+    runs = {place: canonical(one) for place, one in scenarios.items()}
     results = {} if folder is None else folder.finished(runs)
     todo = [place for place in runs if place not in results]
     failures: dict[int, Failure] = {}
@@ -248,8 +249,8 @@ def _execute(
         failures[k] = Failure({"qdisc": label}, seed, *fault_of(error))
 
     lasting = [seconds(runs[place]["duration"]) for place in todo]
-    scenarios = [parsed[place] for place in todo]
-    run_parsed(scenarios, lasting, progress, command, finished=finish, failed=fail)
+    parsed = [scenarios[place] for place in todo]
+    run_parsed(parsed, lasting, progress, command, finished=finish, failed=fail)
     found = {place: results[place] for place in runs if place in results}
     return found, [failures[k] for k in sorted(failures)]
 
@@ -375,36 +376,37 @@ def _without(scenario: Table, links: Sequence[str]) -> Table:
     return {**scenario, "links": kept}
 
 
-def _checked(tree: Table, own: Table, links: Sequence[str], given: Variants) -> dict[str, Table]:
-    """Return the canonical scenario of each variant of the disciplines of `links`, by label."""
-    where = links[0]
+def _variants(
+    draft: Draft, own: ParsedScenario, links: Sequence[str], qdiscs: Variants
+) -> dict[str, ParsedScenario]:
+    """Return the scenario with each discipline on `links`, by label; `own` is `draft`, parsed."""
     try:
-        found = variants.variants(given)
+        tables = variants.variants(qdiscs)
     except InputError as error:
         raise InputError(f"--qdisc: {error}") from None
+    own_name = _qdisc_name(own, links[0])
     names, scenarios = [], []
-    for _, one in found:
-        changed = tree
-        for link in links:
-            changed = with_qdisc(changed, one, link)
-        checked = canonical(changed)
-        name = checked["links"][where]["qdisc"]["name"]
-        if len(one) == 1 and name == own["links"][where]["qdisc"]["name"]:
-            # The same discipline without parameters: use the scenario as it is.
-            checked = own
-        names.append({**one, "name": name})
-        scenarios.append(checked)
-    by_label: dict[str, Table] = {}
-    automatic = variants.labels(names)
-    for (label, _), usual, checked in zip(found, automatic, scenarios, strict=True):
+    for _, table in tables:
+        parsed = draft.with_qdisc(table, *links).parse()
+        name = _qdisc_name(parsed, links[0])
+        names.append({**table, "name": name})
+        # The same discipline without parameters: use the scenario as it is.
+        scenarios.append(own if len(table) == 1 and name == own_name else parsed)
+    by_label: dict[str, ParsedScenario] = {}
+    for (label, _), usual, parsed in zip(tables, variants.labels(names), scenarios, strict=True):
         name = label or usual
         if name in by_label:
             raise InputError(f"--qdisc: {shown(name)} is given twice")
-        same = next((known for known, one in by_label.items() if one == checked), None)
+        text = parsed.canonical()
+        same = next((known for known, one in by_label.items() if one.canonical() == text), None)
         if same is not None and label is None:
             raise InputError(f"--qdisc: {shown(name)} is the same as {shown(same)}")
-        by_label[name] = checked
+        by_label[name] = parsed
     return by_label
+
+
+def _qdisc_name(scenario: ParsedScenario, link: str) -> str:
+    return str(canonical(scenario)["links"][link]["qdisc"]["name"])
 
 
 class _Variant(msgspec.Struct):

@@ -18,7 +18,7 @@ from sojourn.result.estimate import Estimate, without_interval
 from sojourn.result.folders import check_results, kind_of
 from sojourn.result.stored import canonical_of, read_summary
 from sojourn.scenario import describe
-from sojourn.scenario.overrides import read_value, split_setting
+from sojourn.scenario.parsing import read_value, split_setting
 from sojourn.sweeps import estimates
 from sojourn.sweeps.compare import load_comparison, read_index
 from sojourn.sweeps.failures import unresolved
@@ -109,8 +109,8 @@ def _rows(directory: Path, failures: "pl.DataFrame") -> "pl.DataFrame":
     """Return the rows of a folder of any kind; `failures` are its failed runs."""
     import polars as pl
 
+    from sojourn._util.paths import compared_link
     from sojourn.result.io import load_result
-    from sojourn.scenario.overrides import compared_link
 
     check_results(directory)
     match kind_of(directory):

@@ -28,7 +28,8 @@ from sojourn._sojourn import ParsedScenario
 from sojourn._util.progress import Meter, visible
 from sojourn._util.units import bps_of, counted, seconds
 from sojourn.result.result import SCHEMA
-from sojourn.scenario.load import Scenario, parse
+from sojourn.scenario.draft import parse
+from sojourn.scenario.keys import Scenario
 from sojourn.sweeps.claims import Claims
 from sojourn.sweeps.execution import OverExecutor, Work, over_threads, work
 from sojourn.sweeps.failures import COLUMNS as FAILURE_COLUMNS

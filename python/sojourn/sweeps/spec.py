@@ -13,20 +13,13 @@ from sojourn._sojourn import InputError
 from sojourn._util.files import naming, write_text
 from sojourn._util.inputs import brief, near, printable, shown
 from sojourn._util.lazy import Lazy
+from sojourn._util.paths import compared_link
+from sojourn._util.reading import bytes_of_file, text_of
 from sojourn.result import folders
 from sojourn.scenario import describe, named
 from sojourn.scenario.advice import warn
-from sojourn.scenario.load import (
-    Scenario,
-    Table,
-    beside,
-    canonical,
-    load_toml,
-    load_tree,
-    parse,
-    tree_of,
-)
-from sojourn.scenario.overrides import compared_link
+from sojourn.scenario.draft import Described, Draft, Table, canonical, parse
+from sojourn.scenario.parsing import parse_file, parse_toml
 from sojourn.sweeps import estimates
 from sojourn.sweeps.axes import Label, points, read_axes
 from sojourn.sweeps.columns import Standard, read_metrics
@@ -96,7 +89,8 @@ def read_sweep(path: str | Path, *, trust: bool = False) -> Sweep:
     name of the file and the path of an invalid value.
     """
     path = Path(path)
-    tree = load_toml(path, trust=trust)
+    text = text_of(path, bytes_of_file(path))
+    tree = parse_file(path, text, parse_toml, trust=trust)
     try:
         for key in tree:
             if key not in KEYS:
@@ -111,30 +105,24 @@ def read_sweep(path: str | Path, *, trust: bool = False) -> Sweep:
         raise InputError(printable(told)) from None
 
 
-def _base(path: Path, given: Any, trust: bool) -> Table:
-    """Return the validated scenario of a sweep file: a table, or a path relative to the file."""
-    if named.is_name(given) and not (path.parent / given).exists():
-        base = load_tree(given)
-    elif isinstance(given, str):
-        base = load_tree(path.parent / given, trust=trust)
-    elif isinstance(given, Mapping) and "named" in given:
-        base = tree_of(given)
-    elif isinstance(given, Mapping):
-        base = beside(path.parent, dict(given))
-    else:
-        raise InputError(f"scenario: {shown(given)} is not a scenario file, nor a table")
+def _base(path: Path, scenario: Any, trust: bool) -> Draft:
+    """Return the valid scenario of a sweep file: a table, or a path relative to the file."""
+    if not isinstance(scenario, str | Mapping):
+        raise InputError(f"scenario: {shown(scenario)} is not a scenario file, nor a table")
+    if isinstance(scenario, str):
+        is_name = named.is_name(scenario) and not (path.parent / scenario).exists()
+        return Draft.read(scenario if is_name else path.parent / scenario, trust=trust)
+    draft = Draft.read(scenario, folder=path.parent)
     try:
-        parse(base)
+        draft.parse()
     except InputError as error:
-        if isinstance(given, str):
-            raise InputError(f"{path.parent / given}: {error}") from None
         dot = ": " if str(error).startswith("unknown key") else "."
         raise InputError(f"scenario{dot}{error}") from None
-    return base
+    return draft
 
 
 def make_sweep(
-    scenario: Scenario | Mapping[str, Any] | str | Path,
+    scenario: Described,
     axes: Mapping[str, Any] = {},
     *,
     seeds: int | Sequence[int] = 1,
@@ -149,16 +137,16 @@ def make_sweep(
 
     Raises InputError if a scenario is invalid at any point, or cannot be measured there.
     """
-    tree = tree_of(scenario, trust=trust)
+    draft = Draft.read(scenario, trust=trust)
     read = read_axes(axes)
     if link is not None and not isinstance(link, str):
         raise InputError(f"link: {shown(link)} is not the name of a link")
-    base = canonical(tree)
+    base = canonical(draft)
     measure = Standard(compared_link(base, link), read_metrics(metrics))
     asked = Sweep(
         base,
         [axis.name for axis in read],
-        list(points(tree, read, together, skip)),
+        list(points(draft.tree, read, together, skip)),
         _seeds(seeds, base["seed"], until is not None),
         measure,
         None if until is None else _until(until),
@@ -209,7 +197,7 @@ def _check(asked: Sweep) -> list[Table]:
 
 
 def sweep(
-    scenario: Scenario | Mapping[str, Any] | str | Path,
+    scenario: Described,
     axes: Mapping[str, Any],
     *,
     seeds: int | Sequence[int] = 1,

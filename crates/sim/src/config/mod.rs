@@ -9,6 +9,7 @@ pub mod links;
 pub mod loss;
 pub(crate) mod memory;
 pub mod registries;
+pub(crate) mod sampling;
 pub mod scenario;
 
 use crate::parsing::keys::Table;

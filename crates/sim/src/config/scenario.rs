@@ -141,7 +141,7 @@ impl Scenario {
     }
 
     /// Check that the scenario fits into memory.
-    fn check_memory(&self) -> Result<()> {
+    pub(super) fn check_memory(&self) -> Result<()> {
         let declared: u64 = self.flows.iter().map(FlowConfig::count).sum();
         let pooled: u64 = self.flows.iter().map(FlowConfig::max_pooled_flows).sum();
         let flows = declared + pooled;
@@ -283,7 +283,7 @@ fn title(fields: &KeyReader) -> Result<String> {
     Ok(name)
 }
 
-fn check_range<T: Value>(value: T, lo: T, hi: T) -> Result<()> {
+pub(super) fn check_range<T: Value>(value: T, lo: T, hi: T) -> Result<()> {
     sojourn_aqm::params::checked(value, Some((lo, hi))).map(drop)
 }
 
