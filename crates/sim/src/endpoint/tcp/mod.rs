@@ -1,9 +1,10 @@
 //! TCP: a sender and a receiver without knowledge of links or queues. The simulation passes in the
 //! time, carries segments and acks, and calls them when their timers expire.
 //!
-//! There are three profiles (`docs/concepts/design.md` explains why): `rfc` counts bytes and follows current
-//! RFCs; `ns2` counts packets and follows the one-way agents of ns-2.35, which most papers of the
-//! field used; `quic` counts bytes and follows RFC 9002. They use sequence numbers in the same way:
+//! There are three profiles (`docs/concepts/design.md` explains why): `rfc` counts bytes and
+//! follows current RFCs; `ns2` counts packets and follows the one-way agents of ns-2.35, which most
+//! papers of the field used; `quic` counts bytes and follows RFC 9002. They use sequence numbers in
+//! the same way:
 //!
 //! * sequence number 0 is the SYN and carries no payload; data starts at 1;
 //! * the unit is the payload byte in `rfc` and `quic`, and the packet in `ns2`;
