@@ -71,11 +71,16 @@ def explained(tree: Any) -> sj.Result:
 
 
 def snippets() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the TOML blocks of the docs that are whole scenarios, by page and number."""
+    """Yield the TOML blocks of the docs that are whole scenarios, by page and number.
+
+    A scenario with a file that the page lets its reader write runs in `test_site`.
+    """
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         for n, block in enumerate(blocks("toml", str(page.relative_to(ROOT)))):
             tree = tomllib.loads(block)
-            if {"duration", "links", "flows"} <= set(tree):
+            if not {"duration", "links", "flows"} <= set(tree):
+                continue
+            if not any("file" in link.get("trace", {}) for link in tree["links"].values()):
                 yield f"{page.name} {n}", Draft.read(tree, folder=page.parent).tree
 
 
