@@ -118,7 +118,7 @@ GENERATED = {
 RUN = """
 import json, sojourn as sj
 from sojourn import metrics
-from sojourn.scenario.load import canonical
+from sojourn.scenario.draft import canonical
 flow = {"name": "f", "path": ["up"], "rtt": "20ms", "source": "steady", "tcp": "gentle"}
 link = sj.Link(rate="10mbit", qdisc=sj.qdisc.Toy(every=50), jitter="5ms")
 tree = {"duration": "5s", "links": {"up": {"rate": "10mbit", "jitter": "5ms"}}, "flows": [flow]}

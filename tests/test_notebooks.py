@@ -23,7 +23,7 @@ def test_there_are_no_others() -> None:
     assert {path.stem for path in notebooks.FOLDER.glob("*.ipynb")} == set(NAMES)
     readme = (ROOT / "README.md").read_text()
     assert all(f"(docs/notebooks/{name}.ipynb)" in readme for name in NAMES)
-    assert "(notebooks/your-own-aqm.ipynb)" in (ROOT / "docs/how-to/your-own-aqm.md").read_text()
+    assert "(../notebooks/your-own-aqm.ipynb)" in (ROOT / "docs/how-to/your-own-aqm.md").read_text()
 
 
 @pytest.mark.parametrize("name", NAMES)
