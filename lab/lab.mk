@@ -33,8 +33,8 @@ validate-linux-controls: dev  ## minutes: Linux's congestion controls and ours, 
 validate-senders: release  ## minutes: senders of Linux and ours compared, written to reports/validation-senders.md
 	$(BIN)/python -m sojourn_lab.validation.senders
 
-validate-random: release  ## 17 minutes, as root: random scenarios on the kernel's TCP; SEED=..., N=60, KERNEL=...
-	$(BIN)/python -m sojourn_lab.validation.random $(if $(SEED),--seed $(SEED)) $(if $(N),--n $(N)) $(if $(KERNEL),--kernel $(KERNEL))
+validate-random: release  ## 17 minutes, as root: random scenarios on the kernel's TCP; SEED=..., N=60, AGAIN=2, KERNEL=...
+	$(BIN)/python -m sojourn_lab.validation.random $(if $(SEED),--seed $(SEED)) $(if $(N),--n $(N)) $(if $(AGAIN),--again $(AGAIN)) $(if $(KERNEL),--kernel $(KERNEL))
 
 validate-bbr3: release  ## a minute: BBRv3 of Google's kernel (recorded) and ours, into reports/validation-bbr3.md
 	$(BIN)/python -m sojourn_lab.validation.bbr3 $(if $(KERNEL),--kernel $(KERNEL))

@@ -1,73 +1,18 @@
 """Every metric on columns made by hand, against values computed by hand."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import sojourn as sj
+from hand_made import FLOWS, made
 from sojourn import metrics
 from sojourn.metrics import METRICS
 from sojourn.metrics.registry import Metric, metric
 from sojourn.result.result import Array, Result
-from sojourn.scenario.draft import canonical
-
-SCENARIO: dict[str, Any] = {
-    "duration": "110s",
-    "warmup": "10s",
-    "sample": "1s",
-    "packet_log": True,
-    "links": {"l": {"rate": "8mbit", "delay": "20ms", "qdisc": {"name": "red", "limit": "50kB"}}},
-    "flows": [
-        {
-            "name": "ftp",
-            "count": 2,
-            "path": ["l"],
-            "rtt": "100ms",
-            "tcp": {"name": "reno", "packet": "1040B", "header": "40B", "initial_window": "2p"},
-        },
-        {
-            "name": "web",
-            "path": ["l"],
-            "rtt": "100ms",
-            "source": "transfers",
-            "tcp": {"name": "reno", "packet": "1040B", "header": "40B", "initial_window": "2p"},
-        },
-        {"name": "call", "path": ["l"], "source": "cbr"},
-    ],
-}
-
-LINK = {
-    "departed_bytes": 50_000_000, "dropped_packets": 300, "utilisation": 0.75, "loss_rate": 0.02,
-    "mark_rate": 0.01, "goodput_bps": 3e6, "consecutive_loss": [6, 2, 0, 2],
-    "queue_mean_bytes": 20_000.0, "queue_std_bytes": 5_000.0, "sojourn_mean_s": 0.02,
-    "sojourn_std_s": 0.005, "sojourn_p50_s": 0.018, "sojourn_p95_s": 0.03, "sojourn_p99_s": 0.04,
-    "sojourn_max_s": 0.05,
-}  # fmt: skip
-
-TCP = {"kind": "tcp", "rtt_s": 0.1}
-
-FLOWS = [
-    {"name": "ftp.0", "group": "ftp", "goodput_bps": 3e6, **TCP},
-    {"name": "ftp.1", "group": "ftp", "goodput_bps": 1e6, **TCP},
-    {"name": "web", "group": "web", "goodput_bps": 0.5e6, **TCP},
-    {"name": "call", "group": "call", "goodput_bps": 0.5e6, "kind": "udp", "rtt_s": 0.04,
-     "lost_packets": 5, "received_packets": 95, "jitter_s": 0.003},
-]  # fmt: skip
-
-
-def made(
-    columns: Mapping[str, Any] | None = None, change: Mapping[str, Any] | None = None
-) -> Result:
-    """Return a Result of the scenario (with `change`) with the given columns."""
-    scenario = canonical({**SCENARIO, **(change or {})})
-    summary = {"scenario": scenario, "links": {"l": LINK}, "flows": FLOWS}
-    none: list[float] = []
-    given = dict.fromkeys(("fct/start_s", "fct/duration_s", "fct/flow", "fct/bytes"), none)
-    arrays = {name: np.asarray(column) for name, column in {**given, **(columns or {})}.items()}
-    return Result(json.dumps(summary), arrays)
 
 
 def test_throughput_and_shares() -> None:
@@ -276,73 +221,6 @@ def test_delays_and_queues() -> None:
     assert metrics.trade_off(r, "l") == (0.02, 3e6)
 
 
-def transfers(rows: Sequence[tuple[int, float, float, int]]) -> dict[str, Any]:
-    """Return completions from rows (flow, start, duration, bytes)."""
-    names = ("flow", "start_s", "duration_s", "bytes")
-    return {f"fct/{n}": np.array(c) for n, c in zip(names, zip(*rows, strict=True), strict=True)}
-
-
-def test_completion_times() -> None:
-    """Transfers that start in the warm-up of 10 s do not count."""
-    r = made(transfers([(2, 5, 9, 100), (2, 20, 3, 100), (2, 30, 1, 100), (2, 40, 2, 100)]))
-    assert metrics.completion_times_s(r).tolist() == [1, 2, 3]
-    assert metrics.afct_s(r) == 2
-    assert metrics.afct_s(r, "ftp") is None
-    assert metrics.fct_percentile_s(r, 50) == 2
-    assert metrics.fct_percentile_s(r, 67) == 3
-    assert metrics.fct_percentile_s(r, 99, "ftp") is None
-    slow = made(transfers([(2, 20, 5, 100)]))
-    assert metrics.afct_improvement(r, slow) == pytest.approx(0.6)
-    assert metrics.afct_improvement(slow, made()) is None
-
-
-def test_slowdown() -> None:
-    """8 Mbit/s, 20 ms one way, 100 ms both ways, packets of 1040 B with 1000 B of payload.
-
-    10 packets: a handshake of 100 ms and 48 us, its ack of 40 us, 20 ms, and 10.4 ms at the rate of
-    the link. On an open connection no handshake counts, and a shorter wait for one only as far as
-    it was.
-    """
-    rows = transfers(
-        [(2, 50, 0.3, 10_000), (2, 20, 0.260976, 10_000), (2, 30, 0.0608, 10_000),
-         (2, 40, 0.0608, 9_001)]
-    )  # fmt: skip
-    r = made({**rows, "fct/startup_s": np.array([0.1196, 0.13, 0, 0])})
-    short = 0.02 + (9 * 1040 + 41) * 8 / 8e6
-    expected = [2, 2, 0.0608 / short, 0.3 / 0.130488]
-    assert np.allclose(metrics.slowdowns(r), expected)
-    assert metrics.slowdown_mean(r) == pytest.approx(np.mean(expected))
-    assert metrics.slowdown_mean(r, "web", (0, 10_000)) == pytest.approx(expected[2])
-    assert metrics.slowdown_mean(r, "web", (1e4, 1e9)) == pytest.approx((4 + expected[3]) / 3)
-    assert metrics.slowdown_mean(r, "web", (1e6, 1e9)) is None
-
-
-def test_query_completion() -> None:
-    """The last answer of each query: by the query table, else by start time."""
-    rows = [(0, 20, 1.0, 9), (1, 20, 3.0, 9), (0, 30, 2.0, 9), (1, 30, 0.5, 9)]
-    assert metrics.query_completion_s(made(transfers(rows))).tolist() == [3, 2]
-    told = {"query/flow": [0, 0, 2, 0], "query/start_s": [30, 20, 40, 5.0],
-            "query/duration_s": [2, 3, 4, 5.0]}  # fmt: skip
-    both = made({**transfers(rows), **told})
-    assert metrics.query_completion_s(both).tolist() == [3, 2, 4]
-    assert metrics.query_completion_s(both, "ftp").tolist() == [3, 2]
-
-
-def test_timeouts() -> None:
-    """Summed over groups that have a TCP."""
-    of = {"ftp": ([0, 2, 1], [1, 0, 0]), "web": ([1, 1, 0], [0, 0, 4])}
-    columns = {}
-    for group, (stalled, expired) in of.items():
-        columns[f"groups/{group}/stalled_flows"] = stalled
-        columns[f"groups/{group}/timeouts"] = expired
-    r = made(columns)
-    assert metrics.flows_in_timeout(r).tolist() == [1, 3, 1]
-    assert metrics.flows_in_timeout(r, "ftp").tolist() == [0, 2, 1]
-    assert metrics.timeouts_over_time(r).tolist() == [1, 0, 4]
-    with pytest.raises(KeyError, match="no stalled_flows"):
-        metrics.flows_in_timeout(r, "call")
-
-
 def test_utilisation_over_time() -> None:
     """The column of the link's series."""
     columns = {"series/time_s": [1.0, 2, 3], "links/l/utilisation": [1.0, 0.25, np.nan]}
@@ -454,10 +332,9 @@ def test_a_buffer_without_a_fixed_size_has_no_share() -> None:
 
 
 def test_every_metric_is_tested_and_documented() -> None:
-    """Each has a unit, a source, a sentence, and its name in this file."""
-    from pathlib import Path
-
-    text = Path(__file__).read_text()
+    """Each has a unit, a source, a sentence, and its name in a test."""
+    here = Path(__file__).parent
+    text = "".join(path.read_text() for path in here.glob("test_metrics*.py"))
     for name, one in METRICS.items():
         assert all((one.unit, one.source, one.about.endswith("."))), name
         assert f"metrics.{name}(" in text, f"{name} has no test"
@@ -474,28 +351,3 @@ def test_registration() -> None:
     assert metric("things", "a book", needs="sample")(made_up) is made_up
     one = METRICS.pop("made_up")
     assert one == Metric("made_up", "things", "a book", "Numbers made up.", made_up, "sample")
-
-
-def test_startup_times() -> None:
-    """Ascending, for flows started after the warm-up; one round trip without loss."""
-    columns = {**transfers([(0, 5.0, 1.0, 9), (0, 20.0, 2.0, 9), (0, 30.0, 1.5, 9)]),
-               "fct/startup_s": np.array([0.7, 0.2, 0.1])}  # fmt: skip
-    assert metrics.startup_times_s(made(columns)).tolist() == [0.1, 0.2]
-    flow = sj.Flow(name="f", path=["up"], rtt="50ms", source=sj.Transfers(size="9kB", number=4))
-    links = {"up": sj.Link(rate="1gbit")}
-    result = sj.simulate(sj.Scenario(duration="9s", links=links, flows=[flow]))
-    assert metrics.startup_times_s(result, "f") == pytest.approx([0.05] * 4, abs=1e-6)
-
-
-def test_unfinished_transfers() -> None:
-    """Transfers of one second each, one after the other: two finish in 2.5 s."""
-    source = sj.Transfers(size="1MB", start="0s", gap="0s")
-    flow = sj.Flow(name="f", path=["up"], rtt="10ms", source=source)
-    case = sj.Scenario(duration="2.5s", links={"up": sj.Link(rate="8mbit")}, flows=[flow])
-    result = sj.simulate(case)
-    assert (result.flows["f"].completed, metrics.unfinished_transfers(result, "f")) == (2, 1)
-    ended = flow.replace(source=source.replace(number=2))
-    assert metrics.unfinished_transfers(sj.simulate(case.replace(flows=[ended]))) == 0
-    later = flow.replace(source=source.replace(start="9s"))
-    assert metrics.unfinished_transfers(sj.simulate(case.replace(flows=[later]))) == 0
-    assert metrics.unfinished_transfers(made(), "web") == 0

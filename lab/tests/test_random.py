@@ -4,6 +4,7 @@ import json
 import math
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,20 @@ import pytest
 from live_link import require
 from sojourn.live.kernel_config import available, plan
 from sojourn.scenario.draft import canonical, parse
+from sojourn_lab.validation.random import __main__ as random_main
 from sojourn_lab.validation.random import live, records, virtual
 from sojourn_lab.validation.random.agreement import Row, agreeing, spread, without_difference
 from sojourn_lab.validation.random.causes import Cause, causes, tags
 from sojourn_lab.validation.random.compare import compare
-from sojourn_lab.validation.random.draw import CONTROLS, NAMES, PRESETS, controls, draw, named
+from sojourn_lab.validation.random.draw import (
+    CONTROLS,
+    NAMES,
+    PRESETS,
+    Scenario,
+    controls,
+    draw,
+    named,
+)
 from sojourn_lab.validation.random.measure import Numbers, measure
 from sojourn_lab.validation.random.replay import FLOORS, replay
 from sojourn_lab.validation.random.simulate import simulate
@@ -189,3 +199,34 @@ def test_a_recorded_scenario_on_this_kernel() -> None:
     [ours] = simulate([scenario], 3, jobs=1)
     compared = compare(ours, [record["numbers"]])
     assert not [metric for metric in ("goodput", "loss") if compared[metric].differs]
+
+
+def test_scenarios_that_differ_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With other seeds; the page has the agreement before and after."""
+    wanted: list[tuple[str, int]] = []
+
+    def run_all(pairs: list[tuple[Scenario, int]], jobs: int) -> Iterator[records.Record]:
+        for scenario, seed in pairs:
+            wanted.append((scenario["name"], seed))
+            first = wanted[-1] == ("rs-1", 1)
+            values = numbers(goodput=13.0 if first else 10.0)
+            yield {"scenario": scenario, "seed": seed, "numbers": values, "punctual": True}
+
+    def simulate(scenarios: list[Scenario], seeds: int, jobs: int) -> list[list[Numbers]]:
+        return [[numbers(goodput=9.9 + 0.1 * i) for i in range(seeds)] for _ in scenarios]
+
+    monkeypatch.setattr(random_main, "run_all", run_all)
+    monkeypatch.setattr(random_main, "simulate", simulate)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    out, record = tmp_path / "page.md", tmp_path / "record.jsonl"
+    options = ["--seed", "s", "--n", "3", "--lives", "1", "--again", "3"]
+    monkeypatch.setattr("sys.argv", ["x", *options, "--record", str(record), "--out", str(out)])
+    random_main.main()
+    assert wanted == [*((f"rs-{i}", 1) for i in range(3)), *(("rs-1", seed) for seed in (2, 3, 4))]
+    text = " ".join(out.read_text().split())
+    assert "3 of 3 random scenarios have no difference" in text
+    assert "ran 1 or 4 times" in text
+    assert "differed after one run ran again, with other seeds" in text
+    assert "scenarios without a difference were 2 of 3 (`s`)." in text
+    random_main.main()
+    assert len(wanted) == 6, "all are recorded"

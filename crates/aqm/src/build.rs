@@ -108,7 +108,8 @@ impl<Q, P> Builder<Q, P> {
 }
 
 impl<Q, F, A> Builder<Q, Combined<F, A>> {
-    /// Changes the parameters of the discipline, without those of its AQM algorithm.
+    /// Changes the parameters of the discipline. [`Builder::aqm`] changes the parameters of its AQM
+    /// algorithm.
     #[must_use]
     pub fn queue(mut self, change: impl FnOnce(F) -> F) -> Self {
         self.params.frame = change(self.params.frame);

@@ -33,7 +33,7 @@ pub trait External: fmt::Debug + Sync {
 /// A discipline in the registry.
 #[derive(Clone, Copy, Debug)]
 pub struct QdiscEntry {
-    /// Canonical name; that of Linux if it exists there.
+    /// Canonical name; the name in Linux if it exists there.
     pub name: &'static str,
     /// Other accepted names.
     pub aliases: &'static [&'static str],
@@ -43,7 +43,7 @@ pub struct QdiscEntry {
     pub decides: &'static str,
     /// Paper or RFC that defines it.
     pub source: &'static str,
-    /// Parameters whose defaults differ from those of the type.
+    /// Parameters with other defaults than the type has.
     pub preset: &'static [(&'static str, &'static str)],
     kind: Kind,
 }
@@ -124,7 +124,7 @@ impl QdiscEntry {
         QdiscEntry { source, ..self }
     }
 
-    /// Sets the parameters whose defaults differ from those of the type.
+    /// Sets the parameters with other defaults than the type has.
     #[must_use]
     pub const fn preset(self, preset: &'static [(&'static str, &'static str)]) -> QdiscEntry {
         QdiscEntry { preset, ..self }

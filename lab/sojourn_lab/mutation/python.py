@@ -58,7 +58,7 @@ MODULES: Mapping[str, Module] = {
             for name in ("completion", "delay", "dynamics", "loss", "media", "registry",
                          "throughput")
         ),
-        ("test_metrics.py", "test_completion.py"),
+        ("test_metrics.py", "test_metrics_of_transfers.py", "test_completion.py"),
     ),
     "statistics": Module(
         ("result/statistics.py",),

@@ -149,14 +149,13 @@ class Draft:
         value = qdisc if isinstance(qdisc, str) else table(qdisc)
         tree = copy.deepcopy(self.tree)
         try:
-            for link in links or named.links_of(self.path) or (None,):
-                place = tree["links"][compared_link(tree, link)]
-                place["qdisc"] = with_buffer(value, place.get("qdisc"))
+            with _about(self.path):
+                for link in links or named.links_of(self.path) or (None,):
+                    place = tree["links"][compared_link(tree, link)]
+                    place["qdisc"] = with_buffer(value, place.get("qdisc"))
         except (AttributeError, IndexError, KeyError, StopIteration, TypeError):
             self.parse()  # tables are missing: Rust reports which
             raise
-        except InputError as error:
-            raise InputError(f"{self.path}: {error}" if self.path else str(error)) from None
         return replace(self, tree=tree)
 
     def with_sample(self) -> "Draft":

@@ -9,7 +9,7 @@ import datetime
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from sojourn.scenario.save import to_toml
@@ -37,6 +37,7 @@ def _options() -> argparse.Namespace:
     option("--n", type=int, default=60, help="number of scenarios (60: 16 minutes)")
     option("--jobs", type=int, default=2, help="runs at once (2)")
     option("--lives", type=int, default=2, help="live runs of a scenario (2)")
+    option("--again", type=int, default=0, help="further live runs of scenarios that differ (0)")
     option("--seeds", type=int, default=6, help="simulated runs of a scenario (6)")
     option(
         "--kernel",
@@ -54,18 +55,15 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _live(options: argparse.Namespace) -> list[records.Record]:
-    """Return recorded and new live runs, with a line of progress for each."""
+def _live(
+    options: argparse.Namespace, scenarios: Sequence[Scenario], seeds: Iterable[int]
+) -> list[records.Record]:
+    """Return recorded and new live runs with `seeds`, with a line of progress for each new one."""
     path: Path | None = options.record
-    known = list(records.read(path)) if path and path.exists() else []
-    have = {(record["scenario"]["name"], record["seed"]) for record in known}
-    drawn = [draw(options.seed, number) for number in range(options.n)]
-    wanted = [
-        (scenario, seed)
-        for seed in range(1, options.lives + 1)
-        for scenario in drawn
-        if (scenario["name"], seed) not in have
-    ]
+    pairs = {(scenario["name"], seed): (scenario, seed) for seed in seeds for scenario in scenarios}
+    known = records.read(path) if path and path.exists() else ()
+    result = [r for r in known if pairs.pop((r["scenario"]["name"], r["seed"]), None)]
+    wanted = list(pairs.values())
     if options.kernel is not None:
         binary = Path(options.kernel) if options.kernel else kernel(live=True)
         new = virtual.run_all(binary, wanted, options.jobs)
@@ -73,8 +71,6 @@ def _live(options: argparse.Namespace) -> list[records.Record]:
         sys.exit("live runs need root; --kernel needs none, --replay compares with recorded ones")
     else:
         new = run_all(wanted, options.jobs)
-    names = {scenario["name"] for scenario in drawn}
-    result = [record for record in known if record["scenario"]["name"] in names]
     for count, record in enumerate(records.append(path, new) if path else new, 1):
         late = "" if record.get("punctual") else f": {record.get('error', 'late, not counted')}"
         print(f"live {count} of {len(wanted)}: {record['scenario']['name']}{late}", flush=True)
@@ -86,17 +82,18 @@ def _live(options: argparse.Namespace) -> list[records.Record]:
 def _families(runs: Runs, seeds: int, jobs: int) -> tuple[dict[str, list[Row]], list[Row]]:
     """Return the comparison of each scenario, for each family of names.
 
-    The second list has the presets compared with the first live run alone.
+    The second list has the presets compared without the live runs of scenarios that ran again.
     """
     result = {}
-    first: list[Row] = []
+    before: list[Row] = []
+    least = min(len(lives) for _, lives in runs)
     for title, names in NAMES.items():
         print(f"simulating {len(runs)} scenarios with {seeds} seeds: {title}", flush=True)
         scenarios = [named(scenario, names) for scenario, _ in runs]
         simulated = simulate(scenarios, seeds, jobs)
         result[title] = rows(runs, simulated)
-        first = first or rows([(one, lives[:1]) for one, lives in runs], simulated)
-    return result, first
+        before = before or rows([(one, lives[:least]) for one, lives in runs], simulated)
+    return result, before
 
 
 def _write_scenarios(compared: Sequence[Row], folder: Path) -> None:
@@ -111,13 +108,23 @@ def _write_scenarios(compared: Sequence[Row], folder: Path) -> None:
 def main() -> None:
     """Draw, run, compare, and write the page."""
     options = _options()
-    made = list(records.read(options.replay)) if options.replay else _live(options)
-    if options.keep:
-        records.keep(made)
+    if options.replay:
+        made = list(records.read(options.replay))
+    else:
+        drawn = [draw(options.seed, number) for number in range(options.n)]
+        made = _live(options, drawn, range(1, options.lives + 1))
     runs = [run for run in records.runs(made) if options.only in run[0]["name"]]
     if not runs:
         sys.exit("no punctual live run")
-    families, first = _families(runs, options.seeds, options.jobs)
+    families, before = _families(runs, options.seeds, options.jobs)
+    if options.again and not options.replay:
+        differing = [row.scenario for row in families["presets"] if row.differing]
+        further = range(options.lives + 1, options.lives + options.again + 1)
+        made += _live(options, differing, further)
+        runs = [run for run in records.runs(made) if options.only in run[0]["name"]]
+        families, before = _families(runs, options.seeds, options.jobs)
+    if options.keep:
+        records.keep(made)
     print(summary(families))
     if options.toml:
         _write_scenarios(families["presets"], options.toml)
@@ -129,7 +136,7 @@ def main() -> None:
             "kernel": records.KERNEL if options.replay else kernel,
             "seeds": options.seeds,
             "lives": " or ".join(map(str, lives)) + (" times" if lives != [1] else " time"),
-            "again": repetition(first) if len(lives) > 1 else "",
+            "again": repetition(before, lives[0]) if len(lives) > 1 else "",
         }
         out.write_text(page(families, causes(), numbers))
         print(out)

@@ -48,8 +48,8 @@ differences it stands for the class of such scenarios; it was not tried on each.
 """
 
 AGAIN = (
-    "Scenarios that differed after one run ran again, with other seeds, and the mean of all their "
-    "runs counts. After the first run alone, scenarios without a difference were {counts}."
+    "Scenarios that differed after {runs} ran again, with other seeds, and the mean of all their "
+    "runs counts. Before, scenarios without a difference were {counts}."
 )
 
 COLUMNS = 100
@@ -114,11 +114,15 @@ def differences(rows: Sequence[Row], known: Sequence[Cause]) -> list[str]:
     return [*lines, ""]
 
 
-def repetition(first: Sequence[Row]) -> str:
-    """Return a paragraph on scenarios that ran again; `first` has the comparisons without these."""
-    seeds = by(first, _seed)
+def repetition(before: Sequence[Row], lives: int) -> str:
+    """Return a paragraph on scenarios that ran again after `lives` live runs.
+
+    `before` has the comparisons with those runs alone.
+    """
+    seeds = by(before, _seed)
+    runs = "one run" if lives == 1 else f"{lives} runs"
     counts = [f"{without_difference(r)} of {len(r)} (`{seed}`)" for seed, r in seeds.items()]
-    return textwrap.fill(AGAIN.format(counts=", ".join(counts)), COLUMNS) + "\n\n"
+    return textwrap.fill(AGAIN.format(runs=runs, counts=", ".join(counts)), COLUMNS) + "\n\n"
 
 
 def page(

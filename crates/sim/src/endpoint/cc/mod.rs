@@ -213,7 +213,8 @@ pub struct ProcessedAck {
 /// Congestion control algorithm.
 pub trait CongestionControl {
     /// True if the hooks (the methods from [`CongestionControl::on_established`] on) are used. If
-    /// false, the sender skips the work of preparing their arguments.
+    /// false, the sender skips the work of preparing their arguments, and has neither RACK nor
+    /// timestamps.
     const HOOKED: bool = false;
 
     /// Parameters of the control.

@@ -194,11 +194,6 @@ impl RackState {
         self.lost_total
     }
 
-    /// True if retransmitted data is in flight.
-    pub fn has_retransmissions(&self) -> bool {
-        !self.again.is_empty()
-    }
-
     /// Time of the last transmission of the segment at `una`, if it is outstanding.
     pub fn head_sent_at(&self, una: u64) -> Option<Time> {
         let at_head = |sent: &&SentRange| sent.start <= una && una < sent.end;

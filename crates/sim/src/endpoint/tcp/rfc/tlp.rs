@@ -29,7 +29,7 @@ impl<C: CongestionControl> RfcSender<C> {
         if outstanding == 0
             || self.state != RecoveryState::Open
             || repairs
-            || order.has_retransmissions() && order.probe.tlp_high_seq.is_none()
+            || order.retransmissions() > 0 && order.probe.tlp_high_seq.is_none()
             || self.paused_by_mark
         {
             return false;

@@ -41,7 +41,7 @@ impl<C: CongestionControl> RfcSender<C> {
     ) {
         let (una, mss, state) = (self.snd_una, self.window.mss, self.state);
         let Some(order) = &mut self.rack else { return };
-        if state == RecoveryState::Open && !order.has_retransmissions() {
+        if state == RecoveryState::Open && order.retransmissions() == 0 {
             order.undo.retrans_stamp = None;
         }
         if marked {
@@ -61,7 +61,7 @@ impl<C: CongestionControl> RfcSender<C> {
             RecoveryState::Recovery if ends && (late || all_duplicates) => {
                 self.undo_reduction(false, false);
             }
-            RecoveryState::Recovery if advanced && late && !order.has_retransmissions() => {
+            RecoveryState::Recovery if advanced && late && order.retransmissions() == 0 => {
                 self.undo_reduction(true, false);
             }
             RecoveryState::Recovery if by_dsack => self.undo_reduction(false, true),
