@@ -6,7 +6,7 @@ CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
 ##@ Product
 
-.PHONY: help demo test check bench gen site notebooks faults fuzz fuzz-files additions kill wheel wheel-pgo bench-pgo package audit build dev release clean
+.PHONY: help demo test test-rust test-python test-live check bench gen site notebooks faults fuzz fuzz-files additions kill wheel wheel-pgo bench-pgo package audit build dev release clean
 
 demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
@@ -20,9 +20,15 @@ help:  ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { print "\n" substr($$0, 5) } \
 	    /^[a-z0-9-]+:.*## / { printf "  %-24s %s\n", $$1, $$2 }' Makefile lab/lab.mk
 
-test: dev  ## all tests of Rust and Python
+test: test-rust test-python test-live  ## all tests of Rust and Python
+
+test-rust:
 	cargo test $(CRATES)
+
+test-python: dev
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not live"
+
+test-live: dev
 	$(BIN)/python -m pytest -m live
 
 check: dev site  ## format, lints, types, prose, generated files, the site
