@@ -12,6 +12,7 @@ import sojourn
 from sojourn._sojourn import ParsedScenario
 from sojourn.cli.main import main
 from sojourn.scenario import draft
+from sojourn.sweeps.spec import make_sweep, run_sweep
 
 STOPS, REENTRIES = 15, 3
 """Largest number of stops in files, and of stops in a file that had one before."""
@@ -64,6 +65,14 @@ def test_a_scenario_is_parsed_once_per_variant(
     watch(monkeypatch, lambda: times.append(None))
     assert main([arguments[0], str(small), *arguments[1:]]) == 0
     assert len(times) == parses
+
+
+def test_a_point_of_a_sweep_is_parsed_once(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweep also parses the scenario as it is. Seeds change a parsed scenario."""
+    times: list[None] = []
+    watch(monkeypatch, lambda: times.append(None))
+    run_sweep(make_sweep(small, {"bulk.count": [1, 2, 3]}, seeds=2))
+    assert len(times) == 1 + 3
 
 
 def test_the_way_to_rust_is_short(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:

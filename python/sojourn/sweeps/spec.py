@@ -2,14 +2,15 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _sojourn
-from sojourn._sojourn import InputError
+from sojourn._sojourn import InputError, ParsedScenario
 from sojourn._util.files import naming, write_text
 from sojourn._util.inputs import brief, near, printable, shown
 from sojourn._util.lazy import Lazy
@@ -18,7 +19,7 @@ from sojourn._util.reading import bytes_of_file, text_of
 from sojourn.result import folders
 from sojourn.scenario import describe, named
 from sojourn.scenario.advice import warn
-from sojourn.scenario.draft import Described, Draft, Table, canonical, parse
+from sojourn.scenario.draft import Described, Draft, Table, canonical
 from sojourn.scenario.parsing import parse_file, parse_toml
 from sojourn.sweeps import estimates
 from sojourn.sweeps.axes import Label, points, read_axes
@@ -68,14 +69,14 @@ class Until:
 class Sweep:
     """Validated sweep.
 
-    It has the canonical base scenario, the names of the axes, the labels and scenario of each
-    point, the seeds, the measure, the stopping rule if there is one, and canonical scenarios that
-    together have every value of every axis.
+    It has the canonical base scenario, the names of the axes, the labels and the parsed scenario of
+    each point, the seeds, the measure, the stopping rule if there is one, and canonical scenarios
+    that together have every value of every axis.
     """
 
     base: Table
     names: Sequence[str]
-    points: Sequence[tuple[Mapping[str, Label], Table]]
+    points: Sequence[tuple[Mapping[str, Label], ParsedScenario]]
     seeds: Sequence[int]
     measure: Standard
     until: Until | None = None
@@ -143,15 +144,30 @@ def make_sweep(
         raise InputError(f"link: {shown(link)} is not the name of a link")
     base = canonical(draft)
     measure = Standard(compared_link(base, link), read_metrics(metrics))
-    asked = Sweep(
-        base,
-        [axis.name for axis in read],
-        list(points(draft.tree, read, together, skip)),
-        _seeds(seeds, base["seed"], until is not None),
-        measure,
-        None if until is None else _until(until),
-    )
-    return replace(asked, examples=_check(asked))
+    seed_list = _seeds(seeds, base["seed"], until is not None)
+    rule = None if until is None else _until(until)
+    parsed = [
+        (labels, _parse_at(labels, tree))
+        for labels, tree in points(draft.tree, read, together, skip)
+    ]
+    plan = Sweep(base, [axis.name for axis in read], parsed, seed_list, measure, rule)
+    return replace(plan, examples=_check(plan))
+
+
+def _parse_at(labels: Mapping[str, Label], tree: Table) -> ParsedScenario:
+    """Parse the scenario of a point; a message also has the labels of the point."""
+    with _at(labels):
+        return Draft.read(tree).parse()
+
+
+@contextmanager
+def _at(labels: Mapping[str, Label]) -> Iterator[None]:
+    """End messages of InputError with the labels of a point."""
+    try:
+        yield
+    except InputError as error:
+        at = ", ".join(f"{name} = {shown(label)}" for name, label in list(labels.items())[:4])
+        raise InputError(f"{error} (at {at})") from None
 
 
 def _check(asked: Sweep) -> list[Table]:
@@ -166,13 +182,10 @@ def _check(asked: Sweep) -> list[Table]:
     everywhere: set[str] | None = None
     seen: set[tuple[str, Any]] = set()
     examples: list[Table] = []
-    for n, (labels, tree) in enumerate(asked.points):
-        try:
-            checked = canonical(tree)
+    for n, (labels, parsed) in enumerate(asked.points):
+        checked = canonical(parsed)
+        with _at(labels):
             missing = dict(asked.measure.missing(checked))
-        except InputError as error:
-            at = ", ".join(f"{name} = {shown(label)}" for name, label in list(labels.items())[:4])
-            raise InputError(f"{error} (at {at})") from None
         if not seen.issuperset(labels.items()):
             seen.update(labels.items())
             examples.append(checked)
@@ -351,8 +364,7 @@ def _make(
     def some(at: Sequence[int], seeds: Sequence[int]) -> list[Run]:
         runs = []
         for k in at:
-            labels, tree = asked.points[k]
-            parsed = parse(tree)
+            labels, parsed = asked.points[k]
             runs += [Run(labels, parsed.with_seed(seed), asked.measure) for seed in seeds]
         return runs
 
