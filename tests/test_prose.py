@@ -34,6 +34,38 @@ def test_first_words_of_doc_comments_are_checked() -> None:
     assert not found("x.py", 'def f():\n    """Return it.\n\n    >>> dice()\n    """\n')
 
 
+def test_phrases_are_found_across_lines() -> None:
+    """In prose, comments and messages."""
+    assert found("x.md", "The length is that\nof the packet.\n") == [("phrases", 1)]
+    assert found("x.rs", "fn a() {\n    // as those\n    // of Linux\n}\n") == [("phrases", 2)]
+    assert found("x.py", 'print("beside it")\n') == [("phrases", 1)]
+    assert not found("x.md", "The part of that offset.\n")
+
+
+def test_variables_have_nouns_as_names() -> None:
+    """Attributes, functions of Rust and words in text are free."""
+    python = "found = 1\nfor a, told in b:\n    c(lambda said: found)\nd.made = e(given=f.asked)\n"
+    assert found("x.py", python) == [("locals", 1), ("locals", 2), ("locals", 3)]
+    rust = (
+        'let (a, mut found) = b;\nif let Some(told) = c.found {}\nd.map(|(_, made)| "said = 1");\n'
+    )
+    assert found("x.rs", rust) == [("locals", 1), ("locals", 2), ("locals", 3)]
+    assert found("x.rs", "fn a(\n    given: u8,\n) {}\n") == [("locals", 2)]
+    assert found("x.rs", "match a {\n    Ok(found) => b.found,\n}\n") == [("locals", 2)]
+    assert not found("x.rs", "let a = found(b); // let told\nlet b = given::C { said: 1 };\n")
+
+
+def test_docs_of_functions_have_one_mood() -> None:
+    """The third person in Rust, the imperative in Python; a noun is right in both."""
+    assert found("x.rs", "/// Return it.\n#[inline]\npub fn a() {}\n") == [("moods", 1)]
+    assert not found("x.rs", "/// Returns it.\nfn a() {}\n/// Number of packets.\nfn b() {}\n")
+    assert not found("x.rs", "/// Set of names.\nfn a() {}\n/// Return value.\nstruct A;\n")
+    assert found("x.py", 'def f():\n    """Applies it."""\n') == [("moods", 2)]
+    assert not found("x.py", 'def f():\n    """Apply it."""\n')
+    verbs = [prose.third_person(verb) for verb in ("set", "pass", "apply", "do", "play")]
+    assert verbs == ["sets", "passes", "applies", "does", "plays"]
+
+
 def test_long_lines_are_found() -> None:
     """Unless they are one sentence, a row of a table or code."""
     words = "word " * 19

@@ -45,7 +45,7 @@ def test_release_notes_are_the_section_of_the_version() -> None:
 
 
 def test_parallel_jobs_run_every_target_of_ci() -> None:
-    """The targets of the jobs on GitHub are those of `.ci/run`, with `test` in three jobs."""
+    """Jobs on GitHub and `.ci/run` have the same targets; `test` is split in three jobs."""
     script = (ROOT / ".ci/run").read_text()
     workflow = (ROOT / ".github/workflows/ci.yml").read_text()
     makefile = (ROOT / "Makefile").read_text()
