@@ -60,7 +60,8 @@ def check(subject: Any, *, packets: int = 1000) -> Checks:
     buffer limit, marks on ECN-capable packets only). A control transfers data on a lossy link, with
     timeouts, with marks, and on an idle link. A source is asked for arrivals, over UDP and TCP. All
     must raise no exception, give the same results with the same seed, draw random numbers from
-    their own stream, have a bounded state, and continue in the same way when copied.
+    their own stream, have a bounded state, and continue in the same way when copied. A compiled
+    class must have the results of its plain form.
 
     Parameters
     ----------
@@ -98,7 +99,11 @@ def check(subject: Any, *, packets: int = 1000) -> Checks:
         raise InputError(f"packets is {packets}, allowed: at least 100")
     one = subject() if isinstance(subject, type) else subject
     runs, checks = found[1](one, packets), list[Check]()
-    for name, test in found[2].items():
+    tests = dict(found[2])
+    if vars(one).get("compiled"):
+        plain = found[1](one.replace(compiled=False), packets)
+        tests["runs like plain Python"] = lambda runs: check_state.unlike_plain(runs, plain)
+    for name, test in tests.items():
         try:
             failure = test(runs)
         except Exception as error:

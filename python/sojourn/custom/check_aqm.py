@@ -39,6 +39,7 @@ class Runs:
     def __init__(self, one: Aqm, packets: int) -> None:
         self.one = one
         self.packets = packets
+        self.kinds = [*KINDS, "simulation"]
         self._made: dict[str, Fate] = {}
 
     def all(self) -> Iterator[Fate]:
@@ -46,9 +47,10 @@ class Runs:
         return (self.run(kind) for kind in KINDS)
 
     def run(self, kind: str) -> Fate:
-        """Return the run with traffic of a kind."""
+        """Return the run with traffic of a kind, or the simulation with recorded state."""
         if kind not in self._made:
-            self._made[kind] = self.again(kind)
+            known = kind in KINDS
+            self._made[kind] = self.again(kind) if known else self._simulation()
         return self._made[kind]
 
     def again(self, kind: str, *, ecn: bool = True) -> Fate:
@@ -59,6 +61,13 @@ class Runs:
         arrivals = (sent["t"], sent["flow"], sent["size"], sent["ecn"])
         fate = _sojourn.replay(*arrivals, table, f"{RATE_BPS}bit", None, None, None)
         return {**sent, **fate}
+
+    def _simulation(self) -> Fate:
+        """Return the columns of a simulation with TCP that records the state."""
+        link = {"rate": f"{RATE_BPS}bit", "delay": "5ms", "qdisc": self.one._table()}
+        flow = {"name": "one", "count": 3, "path": ["up"], "rtt": "40ms"}
+        case = {"duration": "5s", "sample": "10ms", "links": {"up": link}, "flows": [flow]}
+        return _sojourn.ParsedScenario(json.dumps(case)).simulate()[1]
 
 
 def _traffic(load: float, packets: int, *, pauses: bool) -> Fate:

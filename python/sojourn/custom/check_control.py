@@ -44,6 +44,7 @@ class Runs:
     def __init__(self, one: CongestionControl, packets: int) -> None:
         self.one = one
         self.packets = packets
+        self.kinds = list(KINDS)
         self._made: dict[str, dict[str, Any]] = {}
 
     def case(self, kind: str) -> dict[str, Any]:
@@ -71,11 +72,11 @@ class Runs:
     def again(self, kind: str) -> dict[str, Any]:
         """Run on a line; return the columns, and the summary as a column of bytes."""
         summary, columns = self.parsed(kind).simulate()
-        return {"the summary": np.frombuffer(summary.encode(), np.uint8), **columns}
+        return {state.SUMMARY: np.frombuffer(summary.encode(), np.uint8), **columns}
 
     def summary(self, kind: str) -> dict[str, Any]:
         """Return the summary of the run on a line."""
-        tree: dict[str, Any] = json.loads(self.run(kind)["the summary"].tobytes())
+        tree: dict[str, Any] = json.loads(self.run(kind)[state.SUMMARY].tobytes())
         return tree
 
 

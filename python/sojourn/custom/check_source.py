@@ -68,7 +68,7 @@ class Runs:
     def again(self, kind: str) -> dict[str, Any]:
         """Run; return the columns, and the summary as a column of bytes."""
         summary, columns = self.parsed(kind).simulate()
-        return {"the summary": np.frombuffer(summary.encode(), np.uint8), **columns}
+        return {state.SUMMARY: np.frombuffer(summary.encode(), np.uint8), **columns}
 
 
 def _arrives(runs: Runs) -> str:

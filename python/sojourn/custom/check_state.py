@@ -16,6 +16,9 @@ GROWTH = 2.0
 FLOOR_BYTES = 4000
 """Size of a state that is never too large."""
 
+SUMMARY = "the summary"
+"""Name of the column with the bytes of a summary."""
+
 Run = Mapping[str, Any]
 """Columns of a run by name."""
 
@@ -43,6 +46,27 @@ def differs(kinds: Sequence[str], first: Callable[[str], Run], again: Callable[[
         random.setstate(before[0])
         np.random.set_state(before[1])
     return ""
+
+
+def unlike_plain(compiled: Any, plain: Any) -> str:
+    """Return where native code and plain Python differ; empty if nowhere."""
+    for kind in compiled.kinds:
+        expected = plain.run(kind)
+        for name, column in compiled.run(kind).items():
+            if name == SUMMARY:  # it has the parameter `compiled`
+                continue
+            if name not in expected or column.tobytes() != expected[name].tobytes():
+                return f"{name} differs from plain Python{_first(column, expected.get(name))}"
+    return ""
+
+
+def _first(column: Any, expected: Any) -> str:
+    """Return index and values of the first difference of two columns of numbers."""
+    if expected is None or column.shape != expected.shape:
+        return ""
+    same = (column == expected) | ((column != column) & (expected != expected))
+    place = int(np.flatnonzero(~same)[0])
+    return f" at index {place}: {column[place]} in place of {expected[place]}"
 
 
 def own_generator(made: Custom, allowed: str) -> str:

@@ -20,6 +20,7 @@ from sojourn.custom.base import Custom
 from sojourn.custom.control import CongestionControl
 from sojourn.custom.layouts import OF_PACKETS, PACKET, Kind, kind_of
 from sojourn.custom.source import TrafficSource
+from sojourn.custom.stores import Stores
 
 ENTRY = """
 def entry(packet_at, seen_at, state_at):
@@ -158,17 +159,18 @@ def _compile(cls: type[Custom], layout: np.dtype[Any]) -> tuple[list[int], Owner
     functions: dict[str, Any] = {"_draw": random}
     if issubclass(cls, CongestionControl):
         functions |= {name: numba.njit(one) for name, one in connection.HELPERS.items()}
+    stores = Stores(numba, cls, layout)
     scopes = []
     for name, (function, file, tree) in methods.items():
         scope = {**function.__globals__, **identity.closure(function)}
-        compiled = _rewritten(cls, methods, layout, name, tree, file, scope)
+        compiled = _rewritten(cls, methods, stores, name, tree, file, scope)
         functions[f"_method_{name}"] = numba.njit(boundscheck=True)(compiled)
         scopes.append(scope)
     for scope in scopes:
         scope.update(functions)
     records = [numba.from_dtype(dtype) for dtype in (layout, PACKET, kind.seen)]
     entries = {
-        name: _entry(numba, functions[f"_method_{name}"], kind, records, *methods[name][1:])
+        name: _entry(numba, functions[f"_method_{name}"], kind, records, stores, *methods[name][1:])
         for name in kind.hooks
         if name in methods
     }
@@ -177,7 +179,13 @@ def _compile(cls: type[Custom], layout: np.dtype[Any]) -> tuple[list[int], Owner
 
 
 def _entry(
-    numba: Any, method: Any, kind: Kind, records: list[Any], file: str, tree: ast.FunctionDef
+    numba: Any,
+    method: Any,
+    kind: Kind,
+    records: list[Any],
+    stores: Stores,
+    file: str,
+    tree: ast.FunctionDef,
 ) -> Any:
     """Return the C function that calls a method and catches its exceptions.
 
@@ -202,7 +210,8 @@ def _entry(
         exec(ENTRY.format(arguments=call, use=use), scope)
         return numba.cfunc(numba.types.int64(*pointers))(scope["entry"])
     except errors.NumbaError as error:
-        raise InputError(f"compiled: {_message(error, file, tree)}") from None
+        reason = stores.refused[0] if stores.refused else _message(error, file, tree)
+        raise InputError(f"compiled: {reason}") from None
     except (KeyError, AttributeError, TypeError) as error:  # an unknown field, in a helper method
         text = f"Numba cannot compile {tree.name}, or a method that it calls: {error!r}; {PLAIN}"
         raise InputError(f"compiled: {file}:{tree.lineno}: {text}") from None
@@ -257,15 +266,16 @@ def _methods(cls: type[Custom]) -> dict[str, tuple[types.FunctionType, str, ast.
 def _rewritten(
     cls: type[Custom],
     methods: dict[str, Any],
-    layout: np.dtype[Any],
+    stores: Stores,
     name: str,
     tree: ast.FunctionDef,
     file: str,
     scope: dict[str, Any],
 ) -> Callable[..., Any]:
     """Return a method as a function of records; its constants are added to `scope`."""
-    rewrite = _Rewrite(cls, tuple(methods), layout.names or (), tree, file, scope)
+    rewrite = _Rewrite(cls, tuple(methods), stores.fields, tree, file, scope)
     new = rewrite.run()
+    stores.rewrite(new, rewrite.own, file, scope)
     if issubclass(cls, CongestionControl):
         new = connection.Rewrite(tuple(rewrite.others)).visit(new)
     module = ast.fix_missing_locations(ast.Module([new], []))
