@@ -139,12 +139,12 @@ def test_the_bar_shows_packets_and_runs(monkeypatch: pytest.MonkeyPatch) -> None
         now[0] = 110.0
         monkeypatch.setattr(progress, "PATIENCE_S", 1e9)
         meter.update(1, 0.5, 1_000_000)
-        assert meter.told() == "75.0 of 100 s simulated, 400 k packets/s, 1 of 2 runs"
+        assert meter.text() == "75.0 of 100 s simulated, 400 k packets/s, 1 of 2 runs"
     with Meter([50.0], shown=True) as meter:
         now[0] = 111.0
         monkeypatch.setattr(progress, "PATIENCE_S", 0.5)
         meter.update(0, 0.25, 1_230_000)
-        assert meter.told() == "12.5 of 50 s simulated, 1.23 M packets/s"
+        assert meter.text() == "12.5 of 50 s simulated, 1.23 M packets/s"
         assert meter._bar.tasks[0].completed == 12.5
     assert [amount(n) for n in (7.4, 1234, 5.6e9)] == ["7", "1.23 k", "5.60 G"]
 

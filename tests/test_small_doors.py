@@ -225,7 +225,7 @@ def test_recommend_counts_its_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     class Recorded(progress.Steps):
         def step(self) -> None:
             super().step()
-            told.append(self.told())
+            told.append(self.text())
 
     for module in (answer, search):
         monkeypatch.setattr(module, "Steps", Recorded)

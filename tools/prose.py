@@ -142,8 +142,13 @@ def rust_variables(source: str) -> Iterator[tuple[int, str]]:
 
 
 def python_variables(source: str) -> Iterator[tuple[int, str]]:
-    """Yield line number and name of the variables, parameters and functions of Python code."""
-    for node in ast.walk(ast.parse(source)):
+    """Yield line number and name of variables, parameters and functions; fields are free."""
+    nodes = list(ast.walk(ast.parse(source)))
+    bodies = (node.body for node in nodes if isinstance(node, ast.ClassDef))
+    fields = {one.target for body in bodies for one in body if isinstance(one, ast.AnnAssign)}
+    for node in nodes:
+        if node in fields:
+            continue
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.lineno, node.id
         elif isinstance(node, ast.arg):

@@ -71,7 +71,7 @@ def line(rng: random.Random) -> Scenario:
 
 
 def path(rng: random.Random) -> Scenario:
-    """Return a random path for `RateEnv`: a pacer, then a bottleneck with one TCP flow beside."""
+    """Return a random path for `RateEnv`: a pacer, then a bottleneck shared with a TCP flow."""
     mbit = math.exp(rng.uniform(math.log(4), math.log(40)))
     buffer = max(20, round(mbit * 1e6 / 8 * 0.1 / 1500))  # 100 ms
     case = Draft.read(dumbbell(1, rate=f"{round(mbit * 1000)}kbit", duration="20s")).tree

@@ -62,12 +62,12 @@ def parse(line: str) -> Qdisc:
     InputError
         If tc would refuse the line, or sojourn has no such discipline.
     """
-    found = json.loads(_sojourn.tc_parse(line))["qdisc"]
-    name = found.pop("name")
+    parameters = json.loads(_sojourn.tc_parse(line))["qdisc"]
+    name = parameters.pop("name")
     classes = (getattr(qdiscs, one) for one in qdiscs.__all__)
-    made = next(one for one in classes if one.__struct_config__.tag == name)
-    names = dict(zip(made.__struct_encode_fields__, made.__struct_fields__, strict=True))
-    model: Qdisc = made(**{names[key]: value for key, value in found.items()})
+    kind = next(one for one in classes if one.__struct_config__.tag == name)
+    names = dict(zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True))
+    model: Qdisc = kind(**{names[key]: value for key, value in parameters.items()})
     return model
 
 
@@ -95,20 +95,20 @@ def imported(text: str, *, leaf: str | None = None) -> list[Table]:
         carry traffic and `leaf` is not given; or if a value is out of the range of a scenario.
     """
     text = sqm.to_commands(text) if sqm.is_config(text) else text
-    found: list[Table] = json.loads(_sojourn.tc_import(text, leaf))
-    for one in found:
+    links: list[Table] = json.loads(_sojourn.tc_import(text, leaf))
+    for one in links:
         _check_link(one)
-    return found
+    return links
 
 
-def _check_link(found: Table) -> None:
+def _check_link(link: Table) -> None:
     """Raise InputError, with the device, for a link that no scenario accepts: tc accepts more."""
-    given = {key: found[key] for key in LINK if found[key] is not None}
+    options = {key: link[key] for key in LINK if link[key] is not None}
     try:
-        _canonical({"link": {"rate": USUAL_RATE, **given}})
+        _canonical({"link": {"rate": USUAL_RATE, **options}})
     except InputError as error:
         reason = str(error).removeprefix("link.")
-        raise InputError(f"{brief(found['dev'])}: {reason}") from None
+        raise InputError(f"{brief(link['dev'])}: {reason}") from None
 
 
 def links(text: str, *, rate: str | None = None, leaf: str | None = None) -> dict[str, Link]:
@@ -128,21 +128,21 @@ def links(text: str, *, rate: str | None = None, leaf: str | None = None) -> dic
     InputError
         As `imported`; or if the rate of a device is unknown.
     """
-    made = {}
+    result = {}
     for one in imported(text, leaf=leaf):
-        given = {key: one[key] for key in LINK if one[key] is not None}
+        options = {key: one[key] for key in LINK if one[key] is not None}
         if rate is not None:
-            given.setdefault("rate", rate)
-        if "rate" not in given:
+            options.setdefault("rate", rate)
+        if "rate" not in options:
             raise InputError(f"{one['dev']}: {_no_rate(one)}, so give rate=")
-        made[one["dev"]] = Link(**given)
-    return made
+        result[one["dev"]] = Link(**options)
+    return result
 
 
-def _no_rate(found: Table) -> str:
+def _no_rate(link: Table) -> str:
     """Return why the rate of a link is unknown."""
-    shaped = (found["qdisc"] or {}).get("bandwidth")
-    if (found["qdisc"] or {}).get("name") == "cake" and shaped is not None:
+    shaped = (link["qdisc"] or {}).get("bandwidth")
+    if (link["qdisc"] or {}).get("name") == "cake" and shaped is not None:
         return f"the line behind cake's shaper (bandwidth {shaped}) has an unknown rate"
     return "no qdisc limits its rate"
 
@@ -210,27 +210,27 @@ def diff(a: Described, b: Described) -> list[tuple[str, str, str]]:
     return [row for row in rows if row[1] != row[2]]
 
 
-def _parameters(given: Described) -> Table:
-    link = {"rate": "10mbit", "qdisc": table(given)}
+def _parameters(qdisc: Described) -> Table:
+    link = {"rate": "10mbit", "qdisc": table(qdisc)}
     try:
-        found: Table = _canonical({"link": link})["link"]["qdisc"]
+        parameters: Table = _canonical({"link": link})["link"]["qdisc"]
     except InputError as error:
         raise InputError(str(error).removeprefix("link.qdisc.")) from None
-    return found
+    return parameters
 
 
 def _text(value: Any) -> str:
     return "-" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _canonical(given: Table) -> Table:
-    found: Table = json.loads(_sojourn.canonical_links(json.dumps(given)))
-    return found
+def _canonical(links: Table) -> Table:
+    canonical: Table = json.loads(_sojourn.canonical_links(json.dumps(links)))
+    return canonical
 
 
-def _scenario(given: Scenario | Mapping[str, Any], devices: list[str], netem: bool) -> list[str]:
+def _scenario(scenario: Scenario | Mapping[str, Any], devices: list[str], netem: bool) -> list[str]:
     """Return the lines for every link of a scenario."""
-    whole = canonical(_without_code(given))["links"]
+    whole = canonical(_without_code(scenario))["links"]
     named = dict(one.split("=", 1) for one in devices if "=" in one)
     for name in named:
         if name not in whole:
@@ -247,12 +247,12 @@ def _scenario(given: Scenario | Mapping[str, Any], devices: list[str], netem: bo
     return lines
 
 
-def _without_code(given: Scenario | Mapping[str, Any]) -> Table:
+def _without_code(scenario: Scenario | Mapping[str, Any]) -> Table:
     """Return a scenario without the congestion controls and sources that are written in Python.
 
     Raises InputError if a discipline is: it has no qdisc, and is not loaded to say so.
     """
-    tree: Table = plain(given)
+    tree: Table = plain(scenario)
     links = tree["links"].items() if isinstance(tree.get("links"), dict) else ()
     for name, link in links:
         if isinstance(link, dict) and _is_code(link.get("qdisc")):
@@ -271,10 +271,10 @@ def _without_code(given: Scenario | Mapping[str, Any]) -> Table:
     return tree
 
 
-def _is_code(given: Any) -> bool:
-    """Return True if the name of a discipline, TCP or source is that of a class in Python."""
+def _is_code(qdisc: Any) -> bool:
+    """Return True if a discipline, TCP or source is named as a class in Python."""
     try:
-        return ":" in table(given)["name"]
+        return ":" in table(qdisc)["name"]
     except InputError:
         return False
 
@@ -316,9 +316,9 @@ def _percent(share: float) -> str:
     return f"{100 * share:.10g}%"
 
 
-def _qdisc(found: Table, dev: str, place: str) -> list[str]:
-    comments = [f"# {printable(one)}" for one in found["lost"]]
-    return [*comments, f"tc qdisc replace dev {dev} {place} {found['line']}"]
+def _qdisc(nearest: Table, dev: str, place: str) -> list[str]:
+    comments = [f"# {printable(one)}" for one in nearest["lost"]]
+    return [*comments, f"tc qdisc replace dev {dev} {place} {nearest['line']}"]
 
 
 def described(text: str) -> Described:
@@ -330,10 +330,10 @@ def described(text: str) -> Described:
     if text.lstrip().lower().startswith("tc:") or len(words) < 2 or "(" in text:
         return text
     if words[0] in ("tc", "sudo", "qdisc") or words[0].endswith("/tc"):
-        found = imported(text)[0]
-        if found["qdisc"] is None:
+        link = imported(text)[0]
+        if link["qdisc"] is None:
             raise InputError(f"{text}: there is no queue in this line")
-        whole: Table = found["qdisc"]
+        whole: Table = link["qdisc"]
         return whole
     return f"tc: {text}"
 

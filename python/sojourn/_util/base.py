@@ -23,9 +23,9 @@ class _Checked(msgspec.StructMeta):
         self._check_names(fields)
         return super().__call__(*args, **fields)
 
-    def _check_names(self, given: Iterable[str]) -> None:
+    def _check_names(self, keywords: Iterable[str]) -> None:
         names: tuple[str, ...] = self.__struct_fields__
-        for name in given:
+        for name in keywords:
             if name not in names:
                 raise TypeError(
                     f"{self.__name__} has no parameter {shown(name)}{near(name, names)}"

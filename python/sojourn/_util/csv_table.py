@@ -65,9 +65,9 @@ def numbers(
         row = int(np.flatnonzero(~good)[0])
         kind = "whole number" if whole else "number"
         text = texts[row]
-        told = "nothing" if text is None else shown(text)
+        value = "nothing" if text is None else shown(text)
         raise InputError(
-            f"{path}: row {row + 1}, column {column}: {told} is not a {kind} from {lo:.0f} "
+            f"{path}: row {row + 1}, column {column}: {value} is not a {kind} from {lo:.0f} "
             f"to {hi:.0f}"
         )
     return values

@@ -171,7 +171,7 @@ def filling(
 def create_temporary(path: Path) -> tuple[Path, BinaryIO]:
     """Create a temporary file in the directory of `path`; return its name and the open file.
 
-    The name is random, the file is new, and its permissions are those of any new file.
+    The name is random, the file is new, and it has the permissions of any new file.
     """
     part = path.with_name(f".{path.name[:NAME_MAX]}.{secrets.token_hex(8)}.part")
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | _BINARY

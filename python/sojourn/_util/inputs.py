@@ -54,8 +54,8 @@ def brief(text: str) -> str:
 def near(name: object, known: Iterable[str]) -> str:
     """Return the end of a message about an unknown `name`: the nearest known name, and all."""
     name, known = str(name), list(known)
-    found = nearest(name, known) or next((k for k in known if name and k.startswith(name)), None)
-    guess = f", did you mean {shown(found)}?" if found else ""
+    match = nearest(name, known) or next((k for k in known if name and k.startswith(name)), None)
+    guess = f", did you mean {shown(match)}?" if match else ""
     kept, length = 0, 0
     while kept < len(known) and (length := length + len(known[kept]) + 2) <= KNOWN_MAX:
         kept += 1
@@ -78,10 +78,10 @@ def of_link(option: str, key: str, value: Any) -> str:
     """
     link = {"rate": "1mbit", key: value}
     try:
-        found = json.loads(canonical_links(json.dumps({"link": link})))
+        links = json.loads(canonical_links(json.dumps({"link": link})))
     except InputError as error:
         raise InputError(f"{option}: {str(error).removeprefix(f'link.{key}: ')}") from None
-    return str(found["link"][key])
+    return str(links["link"][key])
 
 
 DEVICE = re.compile(r"(?!\.{1,2}\Z|.*=\Z)[A-Za-z0-9_.][A-Za-z0-9_.@+%,=~-]{0,14}")

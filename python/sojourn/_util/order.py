@@ -41,11 +41,11 @@ def quantity(label: Any) -> tuple[str, float] | None:
     return None
 
 
-def in_order(labels: Iterable[Any], given: Sequence[Any] = (), unset: Any = "-") -> list[Any]:
+def in_order(labels: Iterable[Any], first: Sequence[Any] = (), unset: Any = "-") -> list[Any]:
     """Return the distinct labels of an axis in order.
 
     Quantities of one kind are in the order of their values. Names, and quantities of several
-    kinds, are in the order of `given`, and labels that are not there as they come. `unset` and
+    kinds, are in the order of `first`, and labels that are not there as they come. `unset` and
     None, where an axis does not apply, are last.
     """
     every = list(dict.fromkeys(labels))
@@ -54,6 +54,6 @@ def in_order(labels: Iterable[Any], given: Sequence[Any] = (), unset: Any = "-")
     if len({one[0] if one else None for one in read}) == 1 and read[0] is not None:
         known.sort(key=lambda label: (quantity(label) or ("", 0.0))[1])
     else:
-        place = {label: n for n, label in enumerate(given)}
+        place = {label: n for n, label in enumerate(first)}
         known.sort(key=lambda label: place.get(label, len(place)))
     return known + [label for label in every if label is None or label == unset]

@@ -19,11 +19,11 @@ def path_of(group: Mapping[str, Any], i: int, way: Direction = "path") -> list[s
 
 def links_of(group: Mapping[str, Any], way: Direction = "path") -> list[str]:
     """Return the links that the flows of a group cross, each once, in the order of the path."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for name in group[way]:
         numbers = range(group["count"]) if INDEX in name else (0,)
-        found |= dict.fromkeys(name.replace(INDEX, str(i)) for i in numbers)
-    return list(found)
+        names |= dict.fromkeys(name.replace(INDEX, str(i)) for i in numbers)
+    return list(names)
 
 
 def compared_link(whole: Mapping[str, Any], chosen: str | None) -> str:

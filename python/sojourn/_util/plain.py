@@ -68,8 +68,8 @@ def _plain(value: Any) -> Any:
             tag = value.__struct_config__
             head = {tag.tag_field: tag.tag} if tag.tag_field else {}
             names = zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True)
-            given = {name: getattr(value, field) for field, name in names}
-            return _plain(head | {name: one for name, one in given.items() if one is not None})
+            fields = {name: getattr(value, field) for field, name in names}
+            return _plain(head | {name: one for name, one in fields.items() if one is not None})
         case Mapping():
             return _table(value)
         case Sequence() if not isinstance(value, bytes | bytearray):

@@ -48,13 +48,13 @@ class NotebookBar:
         self._output = display.display(display.HTML(""), display_id=True)
         self._next_s = 0.0
 
-    def update(self, share: float, told: str) -> None:
+    def update(self, share: float, text: str) -> None:
         """Show that a `share` (0 to 1) of the work is done."""
         if time.monotonic() < self._next_s:
             return
         self._next_s = time.monotonic() + NOTEBOOK_S
         bar = f'<progress value="{share:.3f}" max="1" style="width:16em"></progress>'
-        self._output.update(self._html(f"<div>{bar} {told}</div>"))
+        self._output.update(self._html(f"<div>{bar} {text}</div>"))
 
     def stop(self) -> None:
         """Clear the output."""
@@ -129,16 +129,16 @@ class Meter:
             if time.monotonic() - self._started < PATIENCE_S or not self._shown:
                 return
             if self._cell is not None:
-                self._cell.update(self._past_work / sum(self._work), self.told())
+                self._cell.update(self._past_work / sum(self._work), self.text())
                 return
             if self._bar is None:
                 self._start()
-            text = self.told(self._bar.console.width - BAR[0] - REST)
+            text = self.text(self._bar.console.width - BAR[0] - REST)
             free = self._bar.console.width - len(text) - REST
             self._column.bar_width = min(BAR[1], max(BAR[0], free))
-            self._bar.update(self._task, completed=self._past_work, told=text)
+            self._bar.update(self._task, completed=self._past_work, text=text)
 
-    def told(self, width: int | None = None) -> str:
+    def text(self, width: int | None = None) -> str:
         """Return the text of the bar: simulated time, packets per second, finished runs.
 
         In a narrow terminal the first ones are left out: the text has at most `width` characters
@@ -161,12 +161,12 @@ class Meter:
         self._column = BarColumn()
         self._bar = Progress(
             self._column,
-            TextColumn("{task.fields[told]}, left"),
+            TextColumn("{task.fields[text]}, left"),
             TimeRemainingColumn(),
             console=Console(stderr=True),
             transient=True,
         )
-        self._task = self._bar.add_task("", total=sum(self._work), told="")
+        self._task = self._bar.add_task("", total=sum(self._work), text="")
         self._bar.start()
 
 
@@ -192,7 +192,7 @@ class Steps(Meter):
         if self._done < len(self._shares):
             self.update(self._done, 1.0, 0)
 
-    def told(self, width: int | None = None) -> str:
+    def text(self, width: int | None = None) -> str:
         """Return the text of the bar: the steps that are done."""
         return f"{self._done} of {len(self._shares)} {self._noun}"
 

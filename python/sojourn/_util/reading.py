@@ -100,12 +100,12 @@ def limited(get: Callable[[int], T], empty: T, name: str, share: int = 1) -> T:
 
 def _file_bytes() -> int:
     """Return the largest size of a file in bytes. Raises InputError for an invalid `FILE_MAX`."""
-    given = os.environ.get(FILE_MAX)
-    if not given:
+    text = os.environ.get(FILE_MAX)
+    if not text:
         return FILE_BYTES
-    match = re.fullmatch(r"([0-9]{1,6})(kB|MB|GB)", given)
+    match = re.fullmatch(r"([0-9]{1,6})(kB|MB|GB)", text)
     if match is None:
-        raise InputError(f"{FILE_MAX}: {shown(given)} is not a size, like 500MB or 2GB")
+        raise InputError(f"{FILE_MAX}: {shown(text)} is not a size, like 500MB or 2GB")
     return int(match[1]) * SIZES[match[2]]
 
 

@@ -49,38 +49,39 @@ def evaluate(
 
     if cluster is not None and (processes or jobs):
         raise InputError("--cluster: cannot be combined with --jobs or --processes")
-    asked = run.prepare(
-        [name for given in qdisc for name in split(given)],
+    plan = run.prepare(
+        [name for text in qdisc for name in split(text)],
         [one.strip() for one in rate.split(",")],
         quick=quick,
         only=() if only is None else [one.strip() for one in only.split(",")],
     )
     begin(out)
     workers = run.workers(jobs)
-    predicted = _duration(asked.predicted_s(workers))
+    predicted = _duration(plan.predicted_s(workers))
     where = "on the cluster" if cluster else f"on {workers} cores"
-    said = f"{len(asked.runs)} runs, {predicted} {where} (those in {out} are not repeated)"
-    print(f"sojourn: {said if not cluster else f'{len(asked.runs)} runs {where}'}", file=sys.stderr)
+    work = f"{len(plan.runs)} runs, {predicted} {where} (those in {out} are not repeated)"
+    print(f"sojourn: {work if not cluster else f'{len(plan.runs)} runs {where}'}", file=sys.stderr)
     with continuing(out), executor_for(cluster, processes, jobs) as executor:
-        found = run.run(asked, out=out, executor=executor, jobs=jobs, progress=True)
+        evaluation = run.run(plan, out=out, executor=executor, jobs=jobs, progress=True)
     if as_json:
-        print(json.dumps(found.summary(), indent=2, allow_nan=False))
+        print(json.dumps(evaluation.summary(), indent=2, allow_nan=False))
         return
     from sojourn.display.console import console
 
     screen = console()
-    screen.print(table(found), soft_wrap=True)
+    screen.print(table(evaluation), soft_wrap=True)
     screen.print("\n▲ better than drop-tail, ▼ worse, = no difference (95 % confidence)")
-    for label in found.qdiscs:
+    for label in evaluation.qdiscs:
         if label != REFERENCE:
-            told = counts(found, label)
-            words = ", ".join(f"{n} {word}" for word, n in told.items())
+            numbers = counts(evaluation, label)
+            words = ", ".join(f"{n} {word}" for word, n in numbers.items())
             screen.print(f"{label}: {words}", markup=False)
     screen.print(
-        f"{found.made} of {len(found.rows)} runs made in {found.wall_s:.0f} s", markup=False
+        f"{evaluation.made} of {len(evaluation.rows)} runs made in {evaluation.wall_s:.0f} s",
+        markup=False,
     )
     screen.print(f"{out / 'scorecard.html'}: the scorecard with figures", markup=False)
-    screen.print(f"again: {command(found)}", markup=False)
+    screen.print(f"again: {command(evaluation)}", markup=False)
 
 
 def _duration(predicted_s: float) -> str:

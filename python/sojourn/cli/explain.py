@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def explain(
-    given: Annotated[
+    source: Annotated[
         Path,
         typer.Argument(
             metavar="SCENARIO|RESULT",
@@ -45,25 +45,25 @@ def explain(
     from sojourn.explanation.live_link import report_in
     from sojourn.explanation.rules import explain as rules
 
-    report = report_in(given) if given.is_file() else None
+    report = report_in(source) if source.is_file() else None
     if report is not None:
         if qdisc is not None:
             raise InputError("--qdisc: only for a scenario, not for a report of sojourn link")
         try:
-            found = {"live link": rules(report)}
+            results = {"live link": rules(report)}
         except InputError as error:
-            raise InputError(f"{given}: {error}") from None
+            raise InputError(f"{source}: {error}") from None
     else:
-        found = {label: rules(result) for label, result in _results(given, qdisc, trust).items()}
+        results = {label: rules(result) for label, result in _results(source, qdisc, trust).items()}
     if as_json:
-        told: dict[str, Any] = {
+        summary: dict[str, Any] = {
             label: [
                 {"rule": f.rule, "kind": f.kind, "text": f.text, "evidence": dict(f.evidence)}
                 for f in findings
             ]
-            for label, findings in found.items()
+            for label, findings in results.items()
         }
-        print(json.dumps(told, indent=2, allow_nan=False))
+        print(json.dumps(summary, indent=2, allow_nan=False))
         return
     from textwrap import wrap
 
@@ -72,7 +72,7 @@ def explain(
     from sojourn.display.console import console
 
     out = console()
-    for n, (label, findings) in enumerate(found.items()):
+    for n, (label, findings) in enumerate(results.items()):
         if n:
             out.print()
         out.print(Text(label, style="bold"))
@@ -95,20 +95,20 @@ def _evidence(evidence: Any) -> str:
     )
 
 
-def _results(given: Path, qdisc: str | None, trust: bool) -> "dict[str, Result]":
-    """Return the results to explain by label: those of a folder, or of a run of the scenario."""
-    if not given.is_dir():
+def _results(source: Path, qdisc: str | None, trust: bool) -> "dict[str, Result]":
+    """Return results by label: of the runs in a folder, or of a run of the scenario."""
+    if not source.is_dir():
         from sojourn.engines.simulate import simulate
         from sojourn.scenario.draft import Draft
 
-        draft = Draft.read(given, trust=trust)
+        draft = Draft.read(source, trust=trust)
         if qdisc is not None:
             draft = draft.with_qdisc(qdisc)
         parsed = draft.parse()
         try:
             result = simulate(parsed, progress=True)
         except InputError as error:
-            raise InputError(f"{given}: {error}") from None
+            raise InputError(f"{source}: {error}") from None
         return {f"{result.scenario['name']}, seed {result.scenario['seed']}": result}
     from sojourn.result import folders
     from sojourn.result.io import load_result
@@ -116,14 +116,14 @@ def _results(given: Path, qdisc: str | None, trust: bool) -> "dict[str, Result]"
 
     if qdisc is not None:
         raise InputError("--qdisc: only for a scenario, not for a folder of results")
-    match folders.kind_of(given):
+    match folders.kind_of(source):
         case "run":
-            result = load_result(given)
+            result = load_result(source)
             return {f"{result.scenario['name']}, seed {result.scenario['seed']}": result}
         case "comparison":
-            runs = load_comparison(given, series=False)
+            runs = load_comparison(source, series=False)
             return {
                 f"{label}, seed {results[0].scenario['seed']}": results[0]
                 for label, results in runs.items()
             }
-    raise InputError(f"{given}: holds no run or comparison; sojourn run FILE --out DIR writes one")
+    raise InputError(f"{source}: holds no run or comparison; sojourn run FILE --out DIR writes one")

@@ -201,10 +201,10 @@ def _run(
     is_shown = outputs.watch or outputs.watch_to is not None or outputs.log is not None
     with ExitStack() as stack:
         takers: list[Callable[[live_link.Rows], None]] = []
-        made: list[live_link.Ready] = []
+        ready_links: list[live_link.Ready] = []
 
         def started(ready: live_link.Ready) -> None:
-            made.append(ready)
+            ready_links.append(ready)
             if not outputs.quiet:
                 live_summary.start(ready, shell=shell)
             takers.extend(_takers(stack, outputs, links))
@@ -213,12 +213,12 @@ def _run(
             for take in takers:
                 take(rows)
 
-        with requests() as asked:
+        with requests() as signals:
             try:
                 ended = live_link.run(
                     links,
                     line,
-                    asked,
+                    signals,
                     environment=environment,
                     nat=nat,
                     terminal=shells.takes_terminal(command, shell=shell),
@@ -237,7 +237,7 @@ def _run(
             live_summary.finish(ended, quiet=outputs.quiet)
             is_cut_off = ended.code and not ended.links["down"]["arrived_packets"]
             if is_cut_off and not shell and not outputs.quiet:
-                live_summary.say_no_way_out(made[0])
+                live_summary.say_no_way_out(ready_links[0])
     if outputs.packet_log is not None:
         from sojourn.live.log import write_packet_logs
 

@@ -1,6 +1,6 @@
 """Convert the options of `sojourn link` to links, and reject contradictions.
 
-Options of one direction (`--up`, `--down`) replace those of both. An option without effect is an
+Options of one direction (`--up`, `--down`) replace options of both. An option without effect is an
 error, so that no option is silently ignored.
 """
 
@@ -45,11 +45,11 @@ def links_of(
     InputError
         If an option is invalid, has no effect, or contradicts another one.
     """
-    given = {key: read_value(text) for key, text in shared.items() if text is not None}
+    both = {key: read_value(text) for key, text in shared.items() if text is not None}
     with _about(""):
-        _read_trace(given)
-        _contradictions(given, "--")
-    given |= {f"set {key}": value for key, value in _pairs(settings, "--set", ()).items()}
+        _read_trace(both)
+        _contradictions(both, "--")
+    both |= {f"set {key}": value for key, value in _pairs(settings, "--set", ()).items()}
     described: dict[str, Settings] = {}
     used: set[str] = set()
     for name, options in own.items():
@@ -58,9 +58,9 @@ def links_of(
             _read_trace(of_this)
             _contradictions(of_this, "")
         with _about(f"--{name}" if options else ""):
-            described[name], kept = _merge(given, of_this)
+            described[name], kept = _merge(both, of_this)
         used |= kept
-    for key in given.keys() - used:
+    for key in both.keys() - used:
         raise InputError(f"--{brief(key)}: has no effect, since --up and --down both replace it")
     links = {}
     for name, link in described.items():
@@ -72,17 +72,17 @@ def links_of(
 
 def _pairs(settings: Iterable[str], option: str, known: Sequence[str]) -> Settings:
     """Parse settings KEY=VALUE; duplicates, and keys not in `known` (if not empty), are errors."""
-    found: Settings = {}
+    pairs: Settings = {}
     for setting in settings:
         with _about(f"{option} {brief(setting)}"):
             key, value = split_setting(setting)
             first, _, parameter = key.partition(".")
             if known and (first not in known or (parameter and first != "qdisc")):
                 raise InputError(f"unknown key {shown(key)}{near(key, known)}")
-        if key in found:
+        if key in pairs:
             raise InputError(f"{option} {brief(key)}: is given twice")
-        found[key] = value
-    return found
+        pairs[key] = value
+    return pairs
 
 
 def _read_trace(link: Settings) -> None:

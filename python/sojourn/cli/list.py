@@ -56,7 +56,7 @@ LONG = 12
 def find(kind: str | None, name: str | None) -> Any:
     """Return all lists, the list of a kind, or one entry by name or alias.
 
-    A first argument that is not a kind is a name. A name with a colon is that of a class in Python.
+    A first argument that is not a kind is a name. A name with a colon is a class in Python.
     """
     if kind is not None and kind not in KINDS:
         if name is not None:
@@ -90,17 +90,16 @@ def _own(name: str, kind: str | None) -> Spec:
     """Return the entry of a class in Python: FILE.py:CLASS or MODULE:CLASS."""
     bases = [base for base, of in OWN.items() if kind in (None, of)]
     cls = identity.load(name, tuple(bases))
-    told = parameters.described(cls())
+    own = parameters.described(cls())
     rows = [
-        {"name": row.name, "value": row.default, "about": row.about, "kind": ""}
-        for row in told.rows
+        {"name": row.name, "value": row.default, "about": row.about, "kind": ""} for row in own.rows
     ]
     nothing = {"range": "", "symbol": "", "aliases": []}
     return {
         "kind": next(of for base, of in OWN.items() if issubclass(cls, base)),
         "name": name,
         "aliases": [],
-        "about": told.about,
+        "about": own.about,
         "source": "a class in Python",
         "params": [{**row, **nothing} for row in rows],
     }
@@ -119,34 +118,34 @@ def _specs(kind: str) -> list[Spec]:
     if kind == "missing":
         return [spec for group in missing.groups().values() for spec in group]
     specs = json.loads(_sojourn.specs())
-    found: list[Spec] = specs.get(kind, [])
-    return found + specs["presets"] if kind == "tcp" else found
+    entries: list[Spec] = specs.get(kind, [])
+    return entries + specs["presets"] if kind == "tcp" else entries
 
 
-def show(found: Any, kind: str | None) -> None:
+def show(entry: Any, kind: str | None) -> None:
     """Print the result of `find`."""
     out = console()
     if kind == "scenario":
-        reference.show(found)
-        for key in found["keys"]:
+        reference.show(entry)
+        for key in entry["keys"]:
             if key["name"] in reference.NAMED:
                 _named(key)
     elif kind == "missing":
-        _missing(found if isinstance(found, list) else [found])
-    elif isinstance(found, list):
-        _kind(str(kind), found)
-    elif "claims" in found:
-        _paper(found)
-    elif "topology" in found:
-        _scenario(found)
-    elif "unit" in found:
-        _metric(found)
-    elif "params" in found:
-        _one(found)
+        _missing(entry if isinstance(entry, list) else [entry])
+    elif isinstance(entry, list):
+        _kind(str(kind), entry)
+    elif "claims" in entry:
+        _paper(entry)
+    elif "topology" in entry:
+        _scenario(entry)
+    elif "unit" in entry:
+        _metric(entry)
+    elif "params" in entry:
+        _one(entry)
     else:
         for name in TABLES:
             out.print(f"[bold]{name}[/]")
-            _kind(name, found[name])
+            _kind(name, entry[name])
             out.print()
         out.print("sojourn list NAME shows the parameters of an entry.")
         out.print("sojourn run rrul runs a named scenario.")

@@ -15,7 +15,7 @@ from typing import Any
 from sojourn.live.signals import OWN_NETWORK, TO_COMMAND, end_at_once
 
 DONE, FAILED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
-"""Exit codes; the last two are those of a shell for SIGINT and SIGPIPE."""
+"""Exit codes; for SIGINT and SIGPIPE as in a shell: 128 plus the signal's number."""
 
 WORD_MAX = 300
 """Longest word in a message, in characters; longer ones are cut."""
@@ -107,14 +107,14 @@ def _printing_warnings() -> Iterator[None]:
     from sojourn.scenario.advice import ScenarioWarning, StoreWarning
 
     ours = (ScenarioWarning, StoreWarning)
-    said = set()
+    printed = set()
     usual = warnings.showwarning
 
     def show(message: Any, category: type[Warning], *rest: Any) -> None:
         if not issubclass(category, ours):
             usual(message, category, *rest)
-        elif str(message) not in said:
-            said.add(str(message))
+        elif str(message) not in printed:
+            printed.add(str(message))
             _say(f"warning: {message}", DONE)
 
     with warnings.catch_warnings():

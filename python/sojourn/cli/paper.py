@@ -25,13 +25,13 @@ def list_command(as_json: Json = False) -> None:
     from sojourn.display.table import Table
 
     papers = collection()
-    found = [papers.find(name) for name in papers.ids()]
+    entries = [papers.find(name) for name in papers.ids()]
     if as_json:
-        listed = [{"id": p.id, "title": p.title, "reference": p.reference} for p in found]
+        listed = [{"id": p.id, "title": p.title, "reference": p.reference} for p in entries]
         print(json.dumps(listed, indent=2))
         return
     table = Table("id", "title", "figures and tables", "claims", prose=[1, 2])
-    for one in found:
+    for one in entries:
         numbers = ", ".join(figure.number for figure in one.figures)
         table.add_row(one.id, one.title, numbers, str(len(one.claims)))
     console().print(table, soft_wrap=True)
@@ -72,18 +72,18 @@ def run(
 
     papers = collection()
     real = is_live(engine)
-    found = papers.find(paper_id)
-    if real and found.live is None:
+    paper = papers.find(paper_id)
+    if real and paper.live is None:
         there_are = [name for name in papers.ids() if papers.find(name).live is not None]
         raise InputError(
-            f"--engine: {found.id} has no runs on real packets, allowed: {', '.join(there_are)}"
+            f"--engine: {paper.id} has no runs on real packets, allowed: {', '.join(there_are)}"
         )
-    directory = out / (f"{found.id}-live" if real else found.id)
-    folders.claim(directory, "paper", {"paper": found.id}, force=force)
+    directory = out / (f"{paper.id}-live" if real else paper.id)
+    folders.claim(directory, "paper", {"paper": paper.id}, force=force)
     try:
         with continuing(directory):
             outcome = papers.run(
-                found,
+                paper,
                 full=full,
                 store=directory / "runs",
                 figures=figure or (),

@@ -59,17 +59,17 @@ def recommend(
         trials=trials, seed=seed, trust=trust,
     )  # fmt: skip
     print("sojourn: searching; this takes seconds, or minutes for fast lines", file=sys.stderr)
-    found = answer(question, jobs=jobs, progress=True)
+    recommendation = answer(question, jobs=jobs, progress=True)
     if out is not None:
         with replacing(out) as file:
-            file.write(parquet(found.frame()))
+            file.write(parquet(recommendation.frame()))
     if as_json:
-        print(json.dumps(found.summary(), indent=2, allow_nan=False))
+        print(json.dumps(recommendation.summary(), indent=2, allow_nan=False))
     else:
-        _show(found, dev)
+        _show(recommendation, dev)
 
 
-def _show(found: "Recommendation", dev: str) -> None:
+def _show(recommendation: "Recommendation", dev: str) -> None:
     from textwrap import wrap
 
     from sojourn._util import units
@@ -87,18 +87,24 @@ def _show(found: "Recommendation", dev: str) -> None:
         for line in wrap(text, screen.width, initial_indent="  ", subsequent_indent="    "):
             say(line)
 
-    screen.print(next(iter(found.table)), style="bold", markup=False)
-    shaped = ", shaped to 95 % of the line" if found.line.shaped else ", at the rate of the line"
-    say(f"in both directions{shaped}; objective: {FORMULAS[found.objective]}, less is better\n")
-    if in_linux(found.qdisc["name"]):
-        print(found.commands(dev))
+    screen.print(next(iter(recommendation.table)), style="bold", markup=False)
+    shaped = (
+        ", shaped to 95 % of the line"
+        if recommendation.line.shaped
+        else ", at the rate of the line"
+    )
+    formula = FORMULAS[recommendation.objective]
+    say(f"in both directions{shaped}; objective: {formula}, less is better\n")
+    if in_linux(recommendation.qdisc["name"]):
+        print(recommendation.commands(dev))
     else:
-        say(f"Linux has no qdisc for {found.qdisc['name']}: --only linux restricts the search.")
-    print(f"\n{found.toml()}\n")
+        name = recommendation.qdisc["name"]
+        say(f"Linux has no qdisc for {name}: --only linux restricts the search.")
+    print(f"\n{recommendation.toml()}\n")
     table = Table("", "delay, 99 %", "UDP loss", "transfer", "use of the line", "Jain")
-    for label, facts in found.table.items():
+    for label, facts in recommendation.table.items():
         table.add_row(
-            label if label in found.gains else "recommended",
+            label if label in recommendation.gains else "recommended",
             units.duration(facts["delay_s"]),
             units.share(facts["loss"]),
             units.duration(facts["transfer_s"]) if facts["transfer_s"] else "-",
@@ -107,7 +113,7 @@ def _show(found: "Recommendation", dev: str) -> None:
         )
     screen.print(table, soft_wrap=True)
     say("\nhow sure (seeds and loads on which nothing was tuned):")
-    for label, gain in found.gains.items():
+    for label, gain in recommendation.gains.items():
         verdict = (
             "better" if gain.low > 0 else "worse" if gain.high < 0 else "not clearly different"
         )
@@ -115,24 +121,24 @@ def _show(found: "Recommendation", dev: str) -> None:
         side = "lower" if gain.mean >= 0 else "higher"
         item(f"against {label}: {verdict}; the objective is {cost} {side} (95 % interval)")
     say("\nwhen it would be wrong:")
-    for text in losses(found):
+    for text in losses(recommendation):
         item(text)
-    tried = len({trial.qdisc["name"] for trial in found.tried})
-    say(f"\n{len(found.tried)} trials of {units.counted(tried, 'discipline')}")
+    tried = len({trial.qdisc["name"] for trial in recommendation.tried})
+    say(f"\n{len(recommendation.tried)} trials of {units.counted(tried, 'discipline')}")
 
 
-def losses(found: "Recommendation") -> list[str]:
+def losses(recommendation: "Recommendation") -> list[str]:
     """Return, for each other discipline, the round-trip times and loads at which it is better."""
     from sojourn._util import units
 
     lines = []
-    tested = sorted({one["rtt_s"] for one in found.wins})
+    tested = sorted({one["rtt_s"] for one in recommendation.wins})
     span = f"{units.duration(tested[0])} to {units.duration(tested[-1])}, light to heavy load"
-    for label in found.gains:
-        lost: list[dict[str, Any]] = [dict(one) for one in found.wins if one[label] <= 0]
+    for label in recommendation.gains:
+        lost: list[dict[str, Any]] = [dict(one) for one in recommendation.wins if one[label] <= 0]
         if not lost:
             lines.append(f"never behind {label} at {span}")
             continue
         at = ", ".join(f"{units.duration(one['rtt_s'])} {one['load']}" for one in lost)
-        lines.append(f"behind {label} at {len(lost)} of {len(found.wins)} points: {at}")
+        lines.append(f"behind {label} at {len(lost)} of {len(recommendation.wins)} points: {at}")
     return lines

@@ -66,7 +66,7 @@ FILES: tuple[Spec, ...] = (
                 "path",
                 "file name",
                 "the columns are given directly",
-                "Name of the file, relative to that of the scenario; may be gzipped.",
+                "Name of the file, relative to the scenario file; may be gzipped.",
                 '"packets.csv"',
             )
         ],
@@ -80,12 +80,12 @@ NAMED = {"qdisc": "disciplines", "tcp": "tcp", "source": "sources"}
 
 def tables() -> list[Spec]:
     """Return all tables of a scenario with path, description and keys."""
-    found: list[Spec] = json.loads(_sojourn.specs())["scenario"]
+    specs: list[Spec] = json.loads(_sojourn.specs())["scenario"]
     for table in FILES:
-        same = [i for i, one in enumerate(found) if one["path"] == table["path"]]
-        parent = [i for i, one in enumerate(found) if one["path"] == table["path"].split(".")[0]]
-        found.insert((same or parent)[-1] + 1, table)
-    return found
+        same = [i for i, one in enumerate(specs) if one["path"] == table["path"]]
+        parent = [i for i, one in enumerate(specs) if one["path"] == table["path"].split(".")[0]]
+        specs.insert((same or parent)[-1] + 1, table)
+    return specs
 
 
 def default_of(kind: str) -> str:
@@ -97,8 +97,8 @@ def default_of(kind: str) -> str:
 
 def kinds() -> list[Spec]:
     """Return the syntax of each kind of value."""
-    found: list[Spec] = json.loads(_sojourn.specs())["kinds"]
-    return found
+    specs: list[Spec] = json.loads(_sojourn.specs())["kinds"]
+    return specs
 
 
 def title(table: Spec) -> str:
@@ -115,19 +115,19 @@ def find(path: str | None) -> Spec:
     """
     if path is None:
         return {"kind": "scenario", "tables": tables(), "keys": [], "kinds": kinds()}
-    asked = _words(path)
-    inside = [table for table in tables() if _words(table["path"]) == asked]
-    owners = [table for table in tables() if _words(table["path"]) == asked[:-1]]
+    words = _words(path)
+    inside = [table for table in tables() if _words(table["path"]) == words]
+    owners = [table for table in tables() if _words(table["path"]) == words[:-1]]
     keys = [
         {"table": table["path"], **key}
         for table in owners
         for key in table["keys"]
-        if asked and key["name"] == asked[-1]
+        if words and key["name"] == words[-1]
     ]
     if not inside and not keys:
         there = [key["name"] for table in owners for key in table["keys"]]
         known = there or [".".join(_words(table["path"])) for table in tables()[1:]]
-        raise InputError(f"list scenario: unknown key {shown(path)}{near(asked[-1], known)}")
+        raise InputError(f"list scenario: unknown key {shown(path)}{near(words[-1], known)}")
     return {"kind": "scenario", "tables": inside, "keys": keys, "kinds": []}
 
 
@@ -143,21 +143,21 @@ def _words(path: str) -> list[str]:
     return [word for word in words if word]
 
 
-def show(found: Spec) -> None:
+def show(reference: Spec) -> None:
     """Print the result of `find`."""
     out = console()
-    for n, table in enumerate(found["tables"]):
+    for n, table in enumerate(reference["tables"]):
         out.print("\n" * (n > 0) + f"[bold]{escape(title(table))}[/]")
         out.print(escape(table["about"]))
         for key in table["keys"]:
             _show_key(key)
-    for key in found["keys"]:
+    for key in reference["keys"]:
         out.print(escape(title({"path": key["table"]})))
         _show_key(key)
-    if found["kinds"]:
+    if reference["kinds"]:
         out.print("\n[bold]values[/]")
         rows = Table("kind", "syntax", prose=[1])
-        for kind in found["kinds"]:
+        for kind in reference["kinds"]:
             examples = ", ".join(kind["examples"])
             rows.add_row(kind["name"], f"{kind['about']}: {examples}")
         out.print(rows, soft_wrap=True)

@@ -69,7 +69,7 @@ def replay(
     if "name" in changes:
         raise InputError("--set name: use --qdisc to choose the discipline")
     try:
-        given = table(qdisc) | changes
+        qdisc_table = table(qdisc) | changes
     except InputError as error:
         raise InputError(f"--qdisc: {error}") from None
     for option, read in (("ARRIVALS", arrivals), ("--follow", follow)):
@@ -78,7 +78,7 @@ def replay(
     claim_table(out, replays.WRITTEN, force=force)
     replayed = replays.replay(
         arrivals,
-        given,
+        qdisc_table,
         rate,
         follow=follow,
         timer_phase=timer_phase,
@@ -93,7 +93,7 @@ def replay(
     if as_json:
         from sojourn import __version__
 
-        print(indented({"sojourn": __version__, "qdisc": given, **summary}))
+        print(indented({"sojourn": __version__, "qdisc": qdisc_table, **summary}))
     else:
         from sojourn.display.summary import replay_report
 

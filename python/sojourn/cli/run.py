@@ -75,7 +75,7 @@ Buffer = Annotated[
 ]
 Flows = Annotated[int | None, typer.Option(help="named scenario: number of flows")]
 Plot = Annotated[Path | None, typer.Option(help="write a figure: .png, .pdf or .svg")]
-Seed = Annotated[int | None, typer.Option(help="seed, instead of that of the scenario")]
+Seed = Annotated[int | None, typer.Option(help="seed, instead of the scenario's seed")]
 Set = Annotated[
     list[str] | None,
     typer.Option(
@@ -128,11 +128,11 @@ def list_command(
     """
     from sojourn.cli import list as cli_list
 
-    found = cli_list.find(kind, name)
+    entry = cli_list.find(kind, name)
     if as_json:
-        _print_json(found)
+        _print_json(entry)
     else:
-        cli_list.show(found, kind)
+        cli_list.show(entry, kind)
 
 
 @app.command()
@@ -262,15 +262,15 @@ def run(
         from sojourn.plotting.run import draw
 
         draw(result, plot, flows=flow or None, **look)
-    told: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
     if steady:
         from dataclasses import asdict
 
         from sojourn.result.steady_state import steady as find_steady
 
         with _about(file):
-            found = find_steady(result)
-        told = {"steady": [asdict(one) for one in found]}
+            estimates = find_steady(result)
+        extra = {"steady": [asdict(one) for one in estimates]}
     if tc_stats:
         from sojourn.display import tc_stats as tc_output
 
@@ -279,13 +279,13 @@ def run(
         else:
             print(tc_output.text(result))
     elif as_json:
-        _print_json(result.summary | told)
+        _print_json(result.summary | extra)
     else:
         from sojourn.display.summary import run_report, steady_report
 
         run_report(result)
         if steady:
-            steady_report(found)
+            steady_report(estimates)
 
 
 @app.command()
@@ -300,7 +300,7 @@ def compare(
         ),
     ],
     seeds: Annotated[
-        int | None, typer.Option(metavar="N", help="number of seeds, from that of the scenario up")
+        int | None, typer.Option(metavar="N", help="number of seeds, from the scenario's seed up")
     ] = None,
     link: Links = None,
     rate: Rate = None,
@@ -380,14 +380,14 @@ def compare(
     if as_json:
         from sojourn import __version__
 
-        told: dict[str, Any] = {
+        summary: dict[str, Any] = {
             name: [result.summary for result in results] if seeds else results[0].summary
             for name, results in runs.items()
         }
         from sojourn.display.summary import comparison_tree
 
         table = comparison_tree(runs, runs.link)
-        _print_json({"sojourn": __version__, "table": table, "runs": told})
+        _print_json({"sojourn": __version__, "table": table, "runs": summary})
     else:
         from sojourn.display.summary import comparison as comparison_report
 

@@ -70,24 +70,26 @@ def sweep_command(
 
     if cluster is not None and (processes or jobs):
         raise InputError("--cluster: cannot be combined with --jobs or --processes")
-    asked = read_sweep(file, trust=trust)
+    sweep = read_sweep(file, trust=trust)
     check_directory(out)
     with continuing(out), executor_for(cluster, processes, jobs) as executor:
-        made = run_sweep(asked, out=out, executor=executor, jobs=jobs, progress=True, force=force)
-    for name in made.damaged:
+        campaign = run_sweep(
+            sweep, out=out, executor=executor, jobs=jobs, progress=True, force=force
+        )
+    for name in campaign.damaged:
         print(f"sojourn: {out}: {name} was damaged; its runs were repeated", file=sys.stderr)
-    failure = made.error()
-    if failure is not None and not made.rows:
+    failure = campaign.error()
+    if failure is not None and not campaign.rows:
         raise failure
-    rows = arranged(made.rows)
+    rows = arranged(campaign.rows)
     if as_json:
         report = {
             "sojourn": _sojourn.version(),
             "engine": _sojourn.engine(),
             "runs": len(rows),
-            "made": made.executed,
-            "failed": [asdict(one) for one in made.failed.values()],
-            "axes": list(asked.names),
+            "made": campaign.executed,
+            "failed": [asdict(one) for one in campaign.failed.values()],
+            "axes": list(sweep.names),
             "table": _table(rows, axes_of(rows), list(USUAL)).to_dicts(),
         }
         print(json.dumps(report, indent=2, allow_nan=False))
@@ -97,11 +99,11 @@ def sweep_command(
         from sojourn.display.console import console
 
         _print(_table(rows, axes_of(rows), list(USUAL)), list(USUAL))
-        runs = counted(len(rows) + len(made.failed), "run")
-        failed = f", {len(made.failed)} failed" if made.failed else ""
+        runs = counted(len(rows) + len(campaign.failed), "run")
+        failed = f", {len(campaign.failed)} failed" if campaign.failed else ""
         console().print(
-            f"{made.executed} of {runs} made{failed}, {amount(made.packets)} packets in "
-            f"{made.wall_s:.1f} s; sojourn results {out} and sojourn plot {out} show more",
+            f"{campaign.executed} of {runs} made{failed}, {amount(campaign.packets)} packets in "
+            f"{campaign.wall_s:.1f} s; sojourn results {out} and sojourn plot {out} show more",
             markup=False,
         )
     if failure is not None:
@@ -154,10 +156,10 @@ def results_command(
     rows = query.where(rows, where or ())
     names = [query.column(rows, name) for name in select or query.USUAL]
     axes = axes_of(rows)
-    asked = [] if by is None else by.split(",")
-    groups = [query.axis_column(rows, name.strip(), "--by") for name in asked] or axes
+    names_by = [] if by is None else by.split(",")
+    groups = [query.axis_column(rows, name.strip(), "--by") for name in names_by] or axes
     if each:
-        found = (
+        result = (
             rows.drop("axes", *query.distributions(rows))
             if select is None
             else rows.select(*axes, "seed", *names)
@@ -165,14 +167,14 @@ def results_command(
     elif pair is not None:
         axis, reference = query.pair_of(pair)
         axis = query.axis_column(rows, axis, "--pair")
-        found = query.differences(rows, axis, reference, groups, names)
+        result = query.differences(rows, axis, reference, groups, names)
     else:
-        found = query.means(rows, groups, names, percentile)
-    table, means = found, [] if each or pivot else names
+        result = query.means(rows, groups, names, percentile)
+    table, means = result, [] if each or pivot else names
     if pivot is not None and not each and pair is None:
         axis = query.axis_column(rows, pivot, "--pivot")
-        table = query.pivoted(query.as_text(found, names[0]), axis, names[0])
-        found = query.pivoted(found, axis, names[0])
+        table = query.pivoted(query.as_text(result, names[0]), axis, names[0])
+        result = query.pivoted(result, axis, names[0])
     if export is not None and export.suffix.lower() == ".tex":
         from sojourn.display import latex
 
@@ -180,9 +182,9 @@ def results_command(
     elif export is not None:
         with replacing(export) as file:
             csv = export.suffix.lower() == ".csv"
-            file.write(found.write_csv().encode() if csv else parquet(found))
+            file.write(result.write_csv().encode() if csv else parquet(result))
     if as_json:
-        print(json.dumps({"table": found.to_dicts()}, indent=2, allow_nan=False))
+        print(json.dumps({"table": result.to_dicts()}, indent=2, allow_nan=False))
     elif export is None:
         _print(table, means)
 
@@ -220,7 +222,7 @@ def plot_command(
     if y is None:
         options: dict[str, Any] = {"--x": x, "--by": by, "--where": where}
         options |= {"--xlabel": xlabel, "--ylabel": ylabel}
-        _usual_figure(directory, out, [name for name, given in options.items() if given], look)
+        _usual_figure(directory, out, [name for name, value in options.items() if value], look)
         return
     look |= {"xlabel": xlabel, "ylabel": ylabel}
     rows = query.where(query.results(directory, engine=engine), where or ())

@@ -52,8 +52,8 @@ def import_command(
 
     where, text = _input(file)
     try:
-        found = tc.imported(text, leaf=leaf)
-        lost = [(one["dev"], word) for one in found for word in one["lost"]]
+        links = tc.imported(text, leaf=leaf)
+        lost = [(one["dev"], word) for one in links for word in one["lost"]]
         if strict and lost:
             raise InputError(f"{lost[0][0]}: {lost[0][1]}")
     except InputError as error:
@@ -61,11 +61,11 @@ def import_command(
     if rate is not None:
         of_link("--rate", "rate", rate)
     if as_json:
-        for one in found:
+        for one in links:
             one["rate"] = one["rate"] or rate
-        print(json.dumps(found, indent=2))
+        print(json.dumps(links, indent=2))
     else:
-        print(tc.toml(found, rate))
+        print(tc.toml(links, rate))
 
 
 def _input(file: str | None) -> tuple[str, str]:
@@ -81,7 +81,7 @@ def _input(file: str | None) -> tuple[str, str]:
 
 @app.command()
 def export(
-    given: Annotated[
+    source: Annotated[
         str,
         typer.Argument(
             metavar="SCENARIO|QDISC",
@@ -111,19 +111,19 @@ def export(
     from sojourn import tc
 
     devices = dev or ["eth0"]
-    if Path(given).suffix.lower() in (".toml", ".json") or given in named.ORDER:
+    if Path(source).suffix.lower() in (".toml", ".json") or source in named.ORDER:
         from sojourn.scenario.draft import Draft
 
-        tree = Draft.read(given).tree
+        tree = Draft.read(source).tree
         try:
             text = tc.export(tree, dev=devices, netem=netem)
         except InputError as error:
-            raise InputError(f"{given}: {error}") from None
+            raise InputError(f"{source}: {error}") from None
     else:
         try:
-            text = tc.export(tc.described(given), dev=devices, rate=rate)
+            text = tc.export(tc.described(source), dev=devices, rate=rate)
         except InputError as error:
-            close = nearest(given, list(named.ORDER))
+            close = nearest(source, list(named.ORDER))
             if close is None or "unknown discipline" not in str(error):
                 raise
             raise InputError(f'{error}, or did you mean the scenario "{close}"?') from None

@@ -32,7 +32,7 @@ class SafeConsole(Console):
 def console(**options: Any) -> Console:
     """Return the console of standard output, with colours only on a terminal.
 
-    `options` replace those of `rich.console.Console`.
+    `options` are passed on to `rich.console.Console`.
     """
     known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
     usual = {"file": sys.stdout, "width": None if known else PIPED_WIDTH, "soft_wrap": False}

@@ -72,7 +72,7 @@ def of_scenario(scenario: Scenario) -> str:
             flow["source"]["name"],
             flow["tcp"]["name"] if "tcp" in flow else "UDP",
             ", ".join(flow["path"]) + back,
-            flow.get("rtt", "that of its links"),
+            flow.get("rtt", "as its links"),
         )
     changes = counted(len(tree.get("changes", ())), "change")
     below = [f"{changes} during the run"] if "changes" in tree else []
@@ -98,12 +98,12 @@ def of_result(result: Result) -> str:
 
 def _delays(series: Mapping[str, Columns], most: float | None = None) -> list[str]:
     """Return a line of the queueing delay of each link or discipline, if there are series."""
-    found = []
+    lines = []
     for name, columns in series.items():
         values, top = _delay(columns)
         label = f"queueing delay of {name}, 0 to {duration(top if most is None else most)}"
-        found.append(sparkline(values, label, most))
-    return found if any(found) else []
+        lines.append(sparkline(values, label, most))
+    return lines if any(lines) else []
 
 
 def _delay(series: Columns) -> tuple[Array, float]:
@@ -117,7 +117,7 @@ def _goodputs(result: Result) -> list[str]:
     if not result.sampled or len(result.time_s) < 2:
         return []
     step_s = float(result.time_s[1] - result.time_s[0])
-    found = []
+    lines = []
     for group in groups(result):
         columns = [
             flow.series.get("delivered_bytes")
@@ -126,8 +126,8 @@ def _goodputs(result: Result) -> list[str]:
         ]
         bps = sum((one * 8 / step_s for one in columns if one is not None), np.zeros(1))
         label = f"goodput of {group.name}, 0 to {rate(float(bps.max()))}"
-        found.append(sparkline(bps, label) if bps.max() > 0 else "")
-    return found if any(found) else []
+        lines.append(sparkline(bps, label) if bps.max() > 0 else "")
+    return lines if any(lines) else []
 
 
 def of_comparison(runs: Comparison) -> str:
@@ -147,13 +147,13 @@ def of_comparison(runs: Comparison) -> str:
 
 def of_model(model: Model | Custom) -> str:
     """Return the parameters of a discipline, TCP or source: value, default and description."""
-    told = parameters.described(model)
+    described = parameters.described(model)
     table = Table("parameter", "value", "default", "description", left=4)
-    for one in told.rows:
+    for one in described.rows:
         value = Text(one.value, style="bold") if one.given else Text(one.value)
         table.add_row(one.name, value, one.default if one.given else "", one.about)
-    head = f"<p><b>{escape(told.name)}</b>: {escape(told.about)}</p>"
-    foot = f'<p style="opacity:0.75">{escape(told.source)}</p>' if told.source else ""
+    head = f"<p><b>{escape(described.name)}</b>: {escape(described.about)}</p>"
+    foot = f'<p style="opacity:0.75">{escape(described.source)}</p>' if described.source else ""
     return f'<div style="color:inherit">{head}{table_html(table)}{foot}</div>'
 
 

@@ -58,21 +58,21 @@ def _of_class(one: Custom) -> Described:
         "start": "Start time.",
         "stop": "Stop time; auto means never.",
     }
-    given = vars(one).get("_given", {})
+    values = vars(one).get("_given", {})
     own = {name: default for name, (_, default) in type(one)._parameters.items()}
     kinds = {name: kind for name, (kind, _) in type(one)._parameters.items()}
     rows = [
-        _parameter(name, given.get(name), _text(default), kinds[name])
+        _parameter(name, values.get(name), _text(default), kinds[name])
         for name, default in own.items()
     ]
     common = type(one)._common
-    rows += [_parameter(name, given.get(name), _text(usual[name]), about[name]) for name in common]
-    others = given.keys() - own.keys() - set(common)
+    rows += [_parameter(name, values.get(name), _text(usual[name]), about[name]) for name in common]
+    others = values.keys() - own.keys() - set(common)
     rows += [
-        _parameter(name, given[name], "", "Parameter of every TCP.") for name in sorted(others)
+        _parameter(name, values[name], "", "Parameter of every TCP.") for name in sorted(others)
     ]
-    said = (inspect.getdoc(type(one)) or "a class in Python").splitlines()[0]
-    return Described(type(one).__name__, said, "", rows)
+    summary = (inspect.getdoc(type(one)) or "a class in Python").splitlines()[0]
+    return Described(type(one).__name__, summary, "", rows)
 
 
 def _parameter(name: str, value: Any, default: str, about: str) -> Parameter:

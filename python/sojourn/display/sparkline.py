@@ -34,9 +34,9 @@ def sparkline(values: Array, label: str, most: float | None = None) -> str:
     x = np.linspace(1, WIDTH - 1, number)
     y = HEIGHT - 1 - (HEIGHT - 2) * np.clip(heights, 0, 1)
     points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
-    said = escape(label, quote=True)
+    text = escape(label, quote=True)
     return (
         f'<svg width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'aria-label="{said}" style="vertical-align:middle"><title>{said}</title>'
+        f'aria-label="{text}" style="vertical-align:middle"><title>{text}</title>'
         f'<polyline points="{points}" fill="none" stroke="currentColor" stroke-width="1.2"/></svg>'
     )

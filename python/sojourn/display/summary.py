@@ -186,7 +186,7 @@ def comparison_tree(runs: Mapping[str, Sequence[Result]], link: str) -> list[dic
             "what": row.like.what,
             "unit": row.like.unit,
             "estimates": {
-                name: asdict(found) for name, found in zip(runs, row.estimates, strict=True)
+                name: asdict(estimate) for name, estimate in zip(runs, row.estimates, strict=True)
             },
         }
         for row in rows(runs, link)
@@ -214,11 +214,11 @@ def replay_report(summary: Mapping[str, Any], out: Path) -> None:
     )
 
 
-def steady_report(found: "Sequence[Steady]") -> None:
+def steady_report(links: "Sequence[Steady]") -> None:
     """Print steady-state means, with the warm-up that was removed."""
     headers = ("link", "quantity", "mean (95 %, 20 batches)", "warm-up cut", "")
     table = Table(*headers, left=2)
-    for one in found:
+    for one in links:
         doubt = "too short to tell" if one.doubtful else ""
         mean = f"{units.with_half(one.mean.mean, one.mean.half)} {one.unit}".rstrip()
         cut = f"{one.cut_s:.3g} of {one.of_s:.3g} s"

@@ -23,26 +23,26 @@ def stats(result: Result) -> list[Table]:
 
 def _link(name: str, record: Record, link: Table) -> Table:
     try:
-        found = tc.translate(link["qdisc"], link["rate"])
+        nearest = tc.translate(link["qdisc"], link["rate"])
     except InputError:
-        found = {"kind": link["qdisc"]["name"], "options": {}, "shown": ""}
+        nearest = {"kind": link["qdisc"]["name"], "options": {}, "shown": ""}
     series = record.series
     last = {key: series[key][-1] for key in series if len(series[key])}
     return {
-        "kind": found["kind"],
+        "kind": nearest["kind"],
         "handle": "1:",
         "dev": name,
         "root": True,
         "refcnt": 2,
-        "options": found["options"],
+        "options": nearest["options"],
         "bytes": int(record["departed_bytes"]),
         "packets": int(record["departed_packets"]),
         "drops": int(record["dropped_packets"]),
-        "overlimits": _overlimits(found["kind"], record),
+        "overlimits": _overlimits(nearest["kind"], record),
         "requeues": 0,
         "backlog": int(last.get("queue_bytes", 0)),
         "qlen": int(last.get("queue_packets", 0)),
-        **_extra(found["kind"], record, last),
+        **_extra(nearest["kind"], record, last),
     }
 
 
@@ -59,8 +59,12 @@ def _extra(kind: str, record: Record, last: Table) -> Table:
     early = int(record["dropped_early_packets"])
     match kind:
         case "codel":
-            found = {"ecn_mark": marks, "drop_overlimit": full}
-            return {"count": int(last["gauge_count"]), **found} if "gauge_count" in last else found
+            counters = {"ecn_mark": marks, "drop_overlimit": full}
+            return (
+                {"count": int(last["gauge_count"]), **counters}
+                if "gauge_count" in last
+                else counters
+            )
         case "fq_codel":
             return {"drop_overlimit": full, "ecn_mark": marks}
         case "pie":
@@ -115,8 +119,8 @@ def _text(one: Table, link: Table) -> str:
         f"overlimits {one['overlimits']} requeues {one['requeues']}) ",
         f" backlog {_size(one['backlog'])} {one['qlen']}p requeues {one['requeues']}",
     ]
-    found = ([f"{name} {one[name]:g}" for name in names if name in one] for names in _lines(one))
-    lines.extend("  " + " ".join(words) for words in found if words)
+    rows = ([f"{name} {one[name]:g}" for name in names if name in one] for names in _lines(one))
+    lines.extend("  " + " ".join(words) for words in rows if words)
     return "\n".join(lines)
 
 

@@ -57,8 +57,8 @@ class Replayed:
     """Result of a replay: one row per arrival."""
 
     columns: dict[str, Array]
-    """Columns by name: those of `WRITTEN`, `ecn_out` (the ECN field with which the packet left or
-    was dropped), then the gauges of the discipline."""
+    """Columns by name: the names in `WRITTEN`, then `ecn_out` (the ECN field with which the packet
+    left or was dropped), then the gauges of the discipline."""
     diverged: Array | None
     """Mask of the arrivals whose decision differs from the recorded one; None without `follow`."""
 
@@ -248,8 +248,8 @@ def _decisions(path: Path, rows: int) -> tuple[Array, Array]:
     """Read recorded decisions (dropped, marked), one row per arrival."""
     table = read_table(path, ("dropped",), ("marked",))
     if table.height != rows:
-        found = f"{counted(table.height, 'row')} for {counted(rows, 'arrival')}"
-        raise InputError(f"{path}: {found}")
+        message = f"{counted(table.height, 'row')} for {counted(rows, 'arrival')}"
+        raise InputError(f"{path}: {message}")
     dropped = numbers(path, table, "dropped", 0, 1).astype(np.uint8)
     if "marked" not in table.columns:
         return dropped, np.zeros(rows, np.uint8)

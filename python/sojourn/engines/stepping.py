@@ -166,7 +166,7 @@ class Simulation:
     def step(self, duration: str, *, progress: Progress | None = None) -> None:
         """Simulate for a duration like "10ms", at most to the end of the run.
 
-        `progress` is that of `run_until`.
+        `progress` is called as by `run_until`.
 
         Raises
         ------
@@ -183,7 +183,7 @@ class Simulation:
     def change(self, *, links: Mapping[str, Any] | None = None, leave: Any = None) -> None:
         """Change links and flows now, as an entry of the scenario's `changes` does.
 
-        The change is recorded in `scenario`, and in that of the result.
+        The change is recorded in `scenario`, here and in the result.
 
         Parameters
         ----------
@@ -238,7 +238,7 @@ class Simulation:
         flow : Flow or mapping
             The group, as in a scenario.
         progress : callable, optional
-            That of `run_until`. If it stops the simulation, the group has not joined.
+            Called as by `run_until`. If it stops the simulation, the group has not joined.
 
         Raises
         ------
@@ -260,7 +260,7 @@ class Simulation:
         self._use(longer)
 
     def result(self) -> Result:
-        """Return the result so far: that of a run that ends now.
+        """Return the result as if the run ended now.
 
         Raises
         ------
@@ -295,7 +295,7 @@ class Simulation:
         Parameters
         ----------
         kind : {"links", "flows"}
-            Samples of links or of flows. Columns are those of a State; gauges are called
+            Samples of links or of flows. Columns have the names of `State`; gauges are called
             ``gauge/NAME``.
         """
         import polars as pl

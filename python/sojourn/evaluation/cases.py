@@ -148,7 +148,7 @@ CASES: tuple[Case, ...] = (
         "A2",
         "5.1.2",
         "must",
-        "Short transfers beside a TCP flow",
+        "Short transfers with a TCP flow",
         "1 endless TCP; transfers of 11, 30 and 99 packets (quick: 30)",
         short_transfers,
         (
@@ -181,7 +181,7 @@ CASES: tuple[Case, ...] = (
         "A5",
         "5.3",
         "must",
-        "TCP beside unresponsive traffic",
+        "TCP with unresponsive traffic",
         "UDP at 0.6 and 0.8 of the rate, and 1 endless TCP",
         unresponsive((0.6, 0.8), with_tcp=True),
         (
@@ -229,7 +229,7 @@ CASES: tuple[Case, ...] = (
         "Packet sizes",
         "mild congestion, half of the flows with 500 B packets",
         packet_sizes,
-        (Question("loss of small packets over that of large ones", "size_bias", "", "one"),),
+        (Question("loss ratio, small to large packets", "size_bias", "", "one"),),
     ),
     Case("D1", "7.2 I", "must", "Bursts: web and CBR", "web pages, 1 CBR", bursts(False, 0), BURST),
     Case(

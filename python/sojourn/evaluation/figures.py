@@ -47,8 +47,8 @@ SETTINGS: dict[Any, Any] = {
 
 def colour(n: int) -> str:
     """Return the colour of the `n`-th discipline; black becomes the colour of text."""
-    found = COLOURS[n % len(COLOURS)]
-    return INK if found == "#000000" else found
+    value = COLOURS[n % len(COLOURS)]
+    return INK if value == "#000000" else value
 
 
 def line(n: int) -> dict[str, Any]:
@@ -66,15 +66,15 @@ def svg(draw: Callable[["Axes"], None], name: str, *, height: float = HEIGHT) ->
         draw(ax)
         text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None})
-    found = text.getvalue()
-    found = found[found.index("<svg") :]
-    found = re.sub(r'(<svg[^>]*?) width="[^"]*" height="[^"]*"|', r"\1", found, count=1)
-    found = re.sub(r'(<svg[^>]*?) (?:width|height)="[\d.]+pt"', r"\1", found)
-    found = re.sub(r'(<svg[^>]*?) (?:width|height)="[\d.]+pt"', r"\1", found)
-    found = re.sub(r"<metadata>.*?</metadata>", "", found, flags=re.DOTALL)
-    found = re.sub(r'id="([^"]+)"', rf'id="{name}-\1"', found)
-    found = re.sub(r'(href="|url\()#', rf"\1#{name}-", found)
-    return found.replace(INK, "currentColor").replace(GRID, "var(--grid)")
+    code = text.getvalue()
+    code = code[code.index("<svg") :]
+    code = re.sub(r'(<svg[^>]*?) width="[^"]*" height="[^"]*"|', r"\1", code, count=1)
+    code = re.sub(r'(<svg[^>]*?) (?:width|height)="[\d.]+pt"', r"\1", code)
+    code = re.sub(r'(<svg[^>]*?) (?:width|height)="[\d.]+pt"', r"\1", code)
+    code = re.sub(r"<metadata>.*?</metadata>", "", code, flags=re.DOTALL)
+    code = re.sub(r'id="([^"]+)"', rf'id="{name}-\1"', code)
+    code = re.sub(r'(href="|url\()#', rf"\1#{name}-", code)
+    return code.replace(INK, "currentColor").replace(GRID, "var(--grid)")
 
 
 def ellipse(x: Array, y: Array) -> Array | None:
@@ -176,7 +176,7 @@ def rtt_fairness(ax: "Axes", rows: "pl.DataFrame", qdiscs: Sequence[str]) -> Non
     ax.plot(times, [100 / t for t in times], color=INK, lw=0.8, ls=":", alpha=0.8)
     ax.annotate("1/RTT", (times[0], 100 / times[0]), fontsize=7)
     ax.set(yscale="log", xscale="log", xlabel="round-trip time of the second flow, ms",
-           ylabel="its goodput over that of the first")  # fmt: skip
+           ylabel="its goodput / the first flow's goodput")  # fmt: skip
     ax.set_xticks(
         times, [str(t) if len(times) < 8 or k % 3 == 0 else "" for k, t in enumerate(times)]
     )
@@ -193,12 +193,12 @@ def figures(rows: "pl.DataFrame", qdiscs: Sequence[str], rate: str) -> list[tupl
     import polars as pl
 
     here = rows.filter(pl.col("rate") == rate)
-    found: list[tuple[str, str]] = []
+    drawings: list[tuple[str, str]] = []
 
     def add(case: Case, what: str, draw: Callable[["Axes"], None]) -> None:
-        name = re.sub(r"\W+", "-", f"f{len(found)}-{rate}-{case.id}")
+        name = re.sub(r"\W+", "-", f"f{len(drawings)}-{rate}-{case.id}")
         caption = f"{case.id} {case.title}: {what} (RFC 7928, {case.section}; {rate})"
-        found.append((caption, svg(draw, name)))
+        drawings.append((caption, svg(draw, name)))
 
     for case in CASES:
         mine = here.filter(pl.col("case") == case.id)
@@ -219,4 +219,4 @@ def figures(rows: "pl.DataFrame", qdiscs: Sequence[str], rate: str) -> list[tupl
         for column, words in SERIES.items() if case.varying else ():
             what = f"{words} over time, means over 1 s and runs"
             add(case, what, partial(over_time, rows=mine, qdiscs=qdiscs, what=column))
-    return found
+    return drawings

@@ -21,7 +21,7 @@ CAREFUL = 0.01
 
 @dataclass(frozen=True)
 class Answer:
-    """Answer of a discipline: its values by seed, and how it stands beside drop-tail.
+    """Answer of a discipline: its values by seed, and its comparison with drop-tail.
 
     `difference` and `half` are the mean difference and half its 95 % interval, in the unit of the
     question; NaN for drop-tail. `best` is True if no other discipline is better with 95 %
@@ -98,7 +98,7 @@ def lines_of(rows: "pl.DataFrame", qdiscs: Sequence[str]) -> list[Line]:
     import polars as pl
 
     usual = rows.filter(pl.col("target") == 1.0)
-    found = []
+    lines = []
     for rate in usual["rate"].unique(maintain_order=True).to_list():
         for case in CASES:
             mine = usual.filter((pl.col("case") == case.id) & (pl.col("rate") == rate))
@@ -110,8 +110,8 @@ def lines_of(rows: "pl.DataFrame", qdiscs: Sequence[str]) -> list[Line]:
                     values = {label: known for label, known in values.items() if known}
                     if values:
                         answers = _answers(values, question, qdiscs[0])
-                        found.append(Line(case, variant, rate, question, answers))
-    return found
+                        lines.append(Line(case, variant, rate, question, answers))
+    return lines
 
 
 def _variants(case: Case, rows: "pl.DataFrame") -> "list[tuple[str, pl.DataFrame]]":
@@ -137,12 +137,12 @@ def _values(rows: "pl.DataFrame", qdisc: str, question: Question) -> dict[int, f
 
 def _rtt_bias(rows: "pl.DataFrame") -> dict[int, float]:
     """Return, by seed, how far from 1 the goodput ratios are: a geometric mean, 1 or more."""
-    found: dict[int, list[float]] = {}
+    ratios: dict[int, list[float]] = {}
     pairs = zip(rows["seed"].to_list(), rows["rtt_ratio"].to_list(), strict=True)
     for seed, ratio in pairs:
         if ratio:
-            found.setdefault(seed, []).append(abs(math.log(ratio)))
-    return {seed: math.exp(fmean(logs)) for seed, logs in found.items()}
+            ratios.setdefault(seed, []).append(abs(math.log(ratio)))
+    return {seed: math.exp(fmean(logs)) for seed, logs in ratios.items()}
 
 
 def _cost(value: float, question: Question) -> float:
@@ -159,7 +159,7 @@ def _answers(
         label: {seed: _cost(value, question) for seed, value in known.items()}
         for label, known in values.items()
     }
-    found = {}
+    answers = {}
     for label, known in values.items():
         stands: Stands = ""
         difference, half = math.nan, math.nan
@@ -175,8 +175,8 @@ def _answers(
             for other in costs
         )
         best = not beaten and len(known) > 1
-        found[label] = Answer(known, stands, difference, half, best)
-    return found
+        answers[label] = Answer(known, stands, difference, half, best)
+    return answers
 
 
 def _stands(
@@ -185,7 +185,7 @@ def _stands(
     values: Mapping[int, float],
     reference: Mapping[int, float],
 ) -> Stands:
-    """Judge a discipline beside drop-tail: by the interval of the paired differences."""
+    """Compare a discipline with drop-tail by the interval of the paired differences."""
     if len(ours) < 2 or len(theirs) < 2:
         return "too few seeds"
     gap = abs(fmean(values.values()) - fmean(reference.values()))

@@ -70,7 +70,7 @@ def prepare(
     quick: bool = False,
     only: Sequence[str] = (),
 ) -> Asked:
-    """Return the runs of an evaluation; the parameters are those of `evaluate`.
+    """Return the runs of an evaluation. `evaluate` has the same parameters.
 
     Raises InputError if a discipline or rate is invalid, or a case is unknown.
     """
@@ -82,11 +82,11 @@ def prepare(
         raise InputError(f"--rate: {shown(','.join(listed))} has a rate twice")
     chosen = _chosen(only)
     runs: list[Run] = []
-    for given in listed:
-        plan = Plan(_rate_of(given), quick)
+    for text in listed:
+        plan = Plan(_rate_of(text), quick)
         for case in chosen:
             for variant, tree in case.build(plan).items():
-                runs += _runs(case, variant, tree, given, plan, labelled)
+                runs += _runs(case, variant, tree, text, plan, labelled)
     if only and len(labelled) > 1 and all(run.labels["qdisc"] == REFERENCE for run in runs):
         names = " and ".join(label for label in labelled if label != REFERENCE)
         raise InputError(f"--only: no case is left for {names}, which cannot mark")
@@ -101,26 +101,26 @@ def _chosen(only: Sequence[str]) -> list[Case]:
     return [case for name, case in known.items() if not only or name in only]
 
 
-def _rate_of(given: str) -> float:
-    value = bps_of(of_link("--rate", "rate", given))
+def _rate_of(text: str) -> float:
+    value = bps_of(of_link("--rate", "rate", text))
     if not RATE_MIN_BPS <= value <= RATE_MAX_BPS:
-        raise InputError(f"--rate: {shown(given)} is out of range, allowed: 500kbit to 1gbit")
+        raise InputError(f"--rate: {shown(text)} is out of range, allowed: 500kbit to 1gbit")
     return value
 
 
-def _qdiscs(given: Variants) -> dict[str, Table]:
+def _qdiscs(choice: Variants) -> dict[str, Table]:
     """Return the disciplines by label, drop-tail first."""
     try:
-        found = variants.variants(given)
-        tables = [_canonical(table) for _, table in found]
+        named = variants.variants(choice)
+        tables = [_canonical(table) for _, table in named]
     except InputError as error:
         raise InputError(f"--qdisc: {error}") from None
     names = [
-        {**table, "name": full["name"]} for (_, table), full in zip(found, tables, strict=True)
+        {**table, "name": full["name"]} for (_, table), full in zip(named, tables, strict=True)
     ]
     usual = variants.labels(names)
     by_label: dict[str, Table] = {REFERENCE: {"name": REFERENCE}}
-    for (label, _), name, automatic in zip(found, names, usual, strict=True):
+    for (label, _), name, automatic in zip(named, names, usual, strict=True):
         key = label or automatic
         if key == REFERENCE and name == {"name": REFERENCE}:
             continue
@@ -142,11 +142,11 @@ def _canonical(table: Table) -> Table:
 
 
 def _runs(
-    case: Case, variant: str, tree: Table, given: str, plan: Plan, qdiscs: Mapping[str, Table]
+    case: Case, variant: str, tree: Table, rate: str, plan: Plan, qdiscs: Mapping[str, Table]
 ) -> list[Run]:
     """Return the runs of a scenario: all disciplines, targets and seeds."""
     measure = Suite(_changes_of(tree), case.varying)
-    made = []
+    runs = []
     for label, qdisc in qdiscs.items():
         full = _canonical(qdisc)
         if case.ecn and label != REFERENCE and "ecn" not in full:
@@ -160,14 +160,14 @@ def _runs(
             links = [LINK] if variant == "drop-tail behind it" else list(tree["links"])
             draft = Draft(tree).with_qdisc(one, *links)
             labels: dict[str, str | int | float | bool] = {
-                "case": case.id, "variant": variant, "rate": given, "qdisc": label,
+                "case": case.id, "variant": variant, "rate": rate, "qdisc": label,
                 "target": multiple,
             }  # fmt: skip
-            made += [
+            runs += [
                 Run(labels, draft.with_keys(seed=seed).tree, measure)
                 for seed in range(1, plan.seeds + 1)
             ]
-    return made
+    return runs
 
 
 def _target(full: Table) -> str | None:
@@ -240,35 +240,35 @@ def evaluate(
     InputError
         If a discipline or a rate is invalid, a case is unknown, or `out` holds other files.
     """
-    asked = prepare(qdiscs, rate, quick=quick, only=only)
-    return run(asked, out=out, executor=executor, jobs=jobs, progress=progress)
+    plan = prepare(qdiscs, rate, quick=quick, only=only)
+    return run(plan, out=out, executor=executor, jobs=jobs, progress=progress)
 
 
 def run(
-    asked: Asked,
+    plan: Asked,
     *,
     out: str | Path | None = None,
     executor: Executor | None = None,
     jobs: int | None = None,
     progress: bool = False,
 ) -> Evaluation:
-    """Run a validated evaluation; the parameters are those of `evaluate`."""
+    """Run a validated evaluation. `evaluate` has the same parameters."""
     store = None
     if out is not None:
         begin(Path(out))
         store = Store(Path(out) / "runs")
-    made = campaign(
-        asked.runs, store=store, executor=executor, jobs=jobs, progress=progress
+    results = campaign(
+        plan.runs, store=store, executor=executor, jobs=jobs, progress=progress
     ).complete()
-    rows = arranged(made.rows)
-    order = {label: n for n, label in enumerate(asked.qdiscs)}
-    found = Evaluation(
-        rows, lines_of(rows, list(order)), asked.qdiscs, asked.rates, asked.quick, made.executed,
-        made.wall_s,
+    rows = arranged(results.rows)
+    order = {label: n for n, label in enumerate(plan.qdiscs)}
+    evaluation = Evaluation(
+        rows, lines_of(rows, list(order)), plan.qdiscs, plan.rates, plan.quick, results.executed,
+        results.wall_s,
     )  # fmt: skip
     if out is not None:
-        write(found, Path(out))
-    return found
+        write(evaluation, Path(out))
+    return evaluation
 
 
 def workers(jobs: int | None) -> int:

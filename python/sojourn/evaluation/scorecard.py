@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sojourn.evaluation.result import Evaluation
 
 SIGNS = {"better": "▲", "worse": "▼", "no difference": "=", "too few seeds": "?", "": ""}
-"""Signs of the standing beside drop-tail, readable without colour."""
+"""Signs of the comparison with drop-tail, readable without colour."""
 
 STYLE = """
 :root{color-scheme:light dark;--ink:#1d1d1f;--page:#fff;--soft:#f2f3f5;--rule:#d0d3d8;--grid:#dcdfe3;
@@ -83,20 +83,20 @@ def begin(directory: Path) -> None:
         write_text(directory / "summary.json", json.dumps(marker) + "\n")
 
 
-def write(found: "Evaluation", directory: Path) -> None:
+def write(evaluation: "Evaluation", directory: Path) -> None:
     """Write scorecard.html, summary.json, lines.parquet into `directory`."""
     begin(directory)
-    summary = found.summary()
-    write_text(directory / "scorecard.html", page(found))
+    summary = evaluation.summary()
+    write_text(directory / "scorecard.html", page(evaluation))
     with replacing(directory / "lines.parquet") as file:
-        file.write(parquet(found.frame(), compression="zstd"))
+        file.write(parquet(evaluation.frame(), compression="zstd"))
     text = json.dumps(summary, indent=1, allow_nan=False)
     write_text(directory / "summary.json", text + "\n")
 
 
-def counts(found: "Evaluation", label: str) -> dict[str, int]:
+def counts(evaluation: "Evaluation", label: str) -> dict[str, int]:
     """Return how often a discipline is better, worse, or not different from drop-tail."""
-    stands = [line.answers[label].stands for line in found.lines if label in line.answers]
+    stands = [line.answers[label].stands for line in evaluation.lines if label in line.answers]
     return {word: stands.count(word) for word in ("better", "worse", "no difference")}
 
 
@@ -110,42 +110,42 @@ def difference(answer: Answer, unit: str) -> str:
     return f"{SIGNS[answer.stands]} {sign}{value}{' ' if unit else ''}{unit}"
 
 
-def table(found: "Evaluation") -> "Table":
+def table(evaluation: "Evaluation") -> "Table":
     """Return the scorecard for a terminal."""
     from sojourn.display.table import Table
 
-    made = Table("asked", *found.qdiscs, prose=[0])
+    answers = Table("asked", *evaluation.qdiscs, prose=[0])
     last: tuple[str, str] | None = None
-    for line in found.lines:
+    for line in evaluation.lines:
         if (line.case.id, line.rate) != last:
             last = (line.case.id, line.rate)
-            at = f" at {line.rate}" if len(found.rates) > 1 else ""
-            made.add_heading(f"{line.case.id} {line.case.title} ({line.case.section}){at}")
+            at = f" at {line.rate}" if len(evaluation.rates) > 1 else ""
+            answers.add_heading(f"{line.case.id} {line.case.title} ({line.case.section}){at}")
         cells = []
-        for label in found.qdiscs:
+        for label in evaluation.qdiscs:
             answer = line.answers.get(label)
             sign = SIGNS[answer.stands] if answer else ""
             cells.append("-" if answer is None else f"{answer.text} {sign}".rstrip())
-        made.add_row(_asked(line), *cells)
-    return made
+        answers.add_row(_asked(line), *cells)
+    return answers
 
 
-def notebook(found: "Evaluation") -> str:
+def notebook(evaluation: "Evaluation") -> str:
     """Return the scorecard as HTML for notebooks: counts, and the table of the terminal."""
     from sojourn.display.notebook import table_html
     from sojourn.display.table import Table
 
     summary = Table("discipline", "better than drop-tail", "worse", "no difference")
-    for label in found.qdiscs:
+    for label in evaluation.qdiscs:
         if label != REFERENCE:
-            summary.add_row(label, *map(str, counts(found, label).values()))
-    mode = "shortened" if found.quick else "full"
-    seeds = counted(found.rows["seed"].n_unique(), "seed")
-    head = escape(f"RFC 7928, {mode}, at {', '.join(found.rates)}, {seeds}")
-    said = "▲ better than drop-tail, ▼ worse, = no difference (95 % confidence)"
+            summary.add_row(label, *map(str, counts(evaluation, label).values()))
+    mode = "shortened" if evaluation.quick else "full"
+    seeds = counted(evaluation.rows["seed"].n_unique(), "seed")
+    head = escape(f"RFC 7928, {mode}, at {', '.join(evaluation.rates)}, {seeds}")
+    legend = "▲ better than drop-tail, ▼ worse, = no difference (95 % confidence)"
     return (
         f'<div style="color:inherit"><p><b>{head}</b></p>{table_html(summary)}'
-        f'{table_html(table(found))}<p style="opacity:0.75">{said}</p></div>'
+        f'{table_html(table(evaluation))}<p style="opacity:0.75">{legend}</p></div>'
     )
 
 
@@ -155,57 +155,57 @@ def _asked(line: Line) -> str:
     return f"{line.question.asked}{unit}{variant}"
 
 
-def page(found: "Evaluation") -> str:
+def page(evaluation: "Evaluation") -> str:
     """Return the scorecard as one page of HTML."""
     e = escape
-    names = ", ".join(label for label in found.qdiscs if label != REFERENCE) or REFERENCE
+    names = ", ".join(label for label in evaluation.qdiscs if label != REFERENCE) or REFERENCE
     title = f"Scorecard of {names}"
-    mode = "shortened (--quick)" if found.quick else "full"
-    seeds = found.rows["seed"].n_unique()
-    style = STYLE + WIDE_STYLE * (len(found.qdiscs) > WIDE)
+    mode = "shortened (--quick)" if evaluation.quick else "full"
+    seeds = evaluation.rows["seed"].n_unique()
+    style = STYLE + WIDE_STYLE * (len(evaluation.qdiscs) > WIDE)
     parts = [
         "<!doctype html><html lang=en><head><meta charset=utf-8>",
         '<meta name=viewport content="width=device-width,initial-scale=1">',
         f"<title>{e(title)}</title><style>{style}</style></head><body>",
         f"<h1>{e(title)}</h1>",
-        f"<p>The test suite of RFC 7928, {mode}, at {e(', '.join(found.rates))}: "
-        f"{len(found.rows)} simulated runs, up to {seeds} seeds each. Every discipline is compared "
-        "with drop-tail on the same seeds.</p>",
-        _result(found),
-        _legend(found),
+        f"<p>The test suite of RFC 7928, {mode}, at {e(', '.join(evaluation.rates))}: "
+        f"{len(evaluation.rows)} simulated runs, up to {seeds} seeds each. Every discipline is "
+        "compared with drop-tail on the same seeds.</p>",
+        _result(evaluation),
+        _legend(evaluation),
     ]
-    for rate in found.rates:
-        parts += [f"<h2>Answers at {e(rate)}</h2>", _lines(found, rate)]
-    for rate in found.rates:
+    for rate in evaluation.rates:
+        parts += [f"<h2>Answers at {e(rate)}</h2>", _lines(evaluation, rate)]
+    for rate in evaluation.rates:
         parts.append(f"<h2>Figures at {e(rate)}</h2><div class=figures>")
-        for caption, drawn in figures(found.rows, list(found.qdiscs), rate):
+        for caption, drawn in figures(evaluation.rows, list(evaluation.qdiscs), rate):
             parts.append(f"<figure>{drawn}<figcaption>{e(caption)}</figcaption></figure>")
         parts.append("</div>")
     parts += ["<h2>Choices that the RFC leaves open</h2><ul>"]
     parts += [f"<li>{e(choice)}</li>" for choice in CHOICES]
-    parts += ["</ul><h2>Disciplines</h2>", f"<pre>{e(_disciplines(found))}</pre>"]
+    parts += ["</ul><h2>Disciplines</h2>", f"<pre>{e(_disciplines(evaluation))}</pre>"]
     parts += [
         "<h2>Reproduce it</h2>",
-        f"<pre>{e(command(found))}</pre>",
+        f"<pre>{e(command(evaluation))}</pre>",
         f"<p class=dim>sojourn {e(_sojourn.version())}, engine {e(_sojourn.engine())}</p>",
         "</body></html>\n",
     ]
     return "\n".join(parts)
 
 
-def command(found: "Evaluation") -> str:
+def command(evaluation: "Evaluation") -> str:
     """Return the command that repeats the evaluation."""
     names = [
-        _given(label, table) for label, table in found.qdiscs.items() if label != REFERENCE
+        _given(label, table) for label, table in evaluation.qdiscs.items() if label != REFERENCE
     ] or [REFERENCE]
-    quick = " --quick" if found.quick else ""
-    given = ",".join(names)
-    tried = found.rows["case"].unique().to_list()
+    quick = " --quick" if evaluation.quick else ""
+    labels = ",".join(names)
+    tried = evaluation.rows["case"].unique().to_list()
     usual = [case.id for case in CASES if not case.ecn]
     if not set(usual) <= set(tried):
         quick += f" --only {','.join(sorted(tried))}"
-    rates = ",".join(found.rates)
-    return f"sojourn evaluate --qdisc {shlex.quote(given)} --rate {rates}{quick} --out DIR"
+    rates = ",".join(evaluation.rates)
+    return f"sojourn evaluate --qdisc {shlex.quote(labels)} --rate {rates}{quick} --out DIR"
 
 
 def _given(label: str, table: Mapping[str, Any]) -> str:
@@ -214,32 +214,32 @@ def _given(label: str, table: Mapping[str, Any]) -> str:
     return usual if usual == label else f"{label}={usual}"
 
 
-def _disciplines(found: "Evaluation") -> str:
+def _disciplines(evaluation: "Evaluation") -> str:
     return "\n".join(
         f"{label}: {json.dumps(dict(table), ensure_ascii=False)}"
-        for label, table in found.qdiscs.items()
+        for label, table in evaluation.qdiscs.items()
     )
 
 
-def _result(found: "Evaluation") -> str:
+def _result(evaluation: "Evaluation") -> str:
     """Return the summary: how often each discipline is better and worse than drop-tail."""
     e = escape
     rows = []
-    for label in found.qdiscs:
+    for label in evaluation.qdiscs:
         if label == REFERENCE:
             continue
-        told = counts(found, label)
-        best = sum(line.answers[label].best for line in found.lines if label in line.answers)
+        numbers = counts(evaluation, label)
+        best = sum(line.answers[label].best for line in evaluation.lines if label in line.answers)
         rows.append(
-            f"<tr><td>{e(label)}</td><td data-name=better class=better>{told['better']}</td>"
-            f"<td data-name=worse class=worse>{told['worse']}</td>"
-            f"<td data-name='no difference'>{told['no difference']}</td>"
+            f"<tr><td>{e(label)}</td><td data-name=better class=better>{numbers['better']}</td>"
+            f"<td data-name=worse class=worse>{numbers['worse']}</td>"
+            f"<td data-name='no difference'>{numbers['no difference']}</td>"
             f"<td data-name='not beaten by another'>{best}</td></tr>"
         )
     if not rows:
         return ""
     return (
-        "<h2>Beside drop-tail</h2><div class=scroll><table><thead><tr><th>discipline</th>"
+        "<h2>Compared with drop-tail</h2><div class=scroll><table><thead><tr><th>discipline</th>"
         "<th>better</th><th>worse</th><th>no difference</th><th>not beaten by another</th></tr>"
         f"</thead><tbody>{''.join(rows)}</tbody></table></div>"
         "<p class=dim>Number of answers. The questions are not of equal weight: choose those that "
@@ -247,14 +247,14 @@ def _result(found: "Evaluation") -> str:
     )
 
 
-def _legend(found: "Evaluation") -> str:
+def _legend(evaluation: "Evaluation") -> str:
     e = escape
     items = []
-    for n, label in enumerate(found.qdiscs):
+    for n, label in enumerate(evaluation.qdiscs):
         shade = "currentColor" if colour(n) == colour(6) else colour(n)
         hollow = f"border:.2em solid {shade}" if n >= len(COLOURS) else f"background:{shade}"
         items.append(f'<li><i style="{hollow}"></i>{e(label)}</li>')
-    dashed = " A ring: dashed lines." * (len(found.qdiscs) > len(COLOURS))
+    dashed = " A ring: dashed lines." * (len(evaluation.qdiscs) > len(COLOURS))
     return (
         f"<ul class=names>{''.join(items)}</ul><p class=dim>Mean ± half of the 95 % interval. "
         "Below it: difference from drop-tail, ▲ better, ▼ worse, = no difference (the "
@@ -263,12 +263,12 @@ def _legend(found: "Evaluation") -> str:
     )
 
 
-def _lines(found: "Evaluation", rate: str) -> str:
+def _lines(evaluation: "Evaluation", rate: str) -> str:
     e = escape
-    heads = "".join(f"<th>{e(label)}</th>" for label in found.qdiscs)
+    heads = "".join(f"<th>{e(label)}</th>" for label in evaluation.qdiscs)
     parts: list[str] = []
     last = ""
-    for line in found.lines:
+    for line in evaluation.lines:
         if line.rate != rate:
             continue
         if line.case.id != last:
@@ -281,7 +281,7 @@ def _lines(found: "Evaluation", rate: str) -> str:
                 f"<th>asked</th>{heads}</tr></thead><tbody>"
             )
         cells = []
-        for label in found.qdiscs:
+        for label in evaluation.qdiscs:
             answer = line.answers.get(label)
             if answer is None:
                 cells.append(f'<td data-name="{e(label)}">-</td>')

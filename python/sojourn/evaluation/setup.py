@@ -161,17 +161,17 @@ CONNECTIONS = 6
 def frames(plan: Plan, path: Sequence[str] = (LINK,)) -> list[Table]:
     """Return video of 2 Mbit/s as bursts: 30 frames a second, every 15th eight times as large.
 
-    Each frame leaves at the rate of the access link, ten times that of the bottleneck. The
+    Each frame leaves at the rate of the access link, ten times the bottleneck's rate. The
     additional part of the large frames is a flow of its own.
     """
     access, small = 10 * plan.rate_bps, 2e6 * 0.5 / 22
-    found = []
+    flows = []
     for name, bits, period_s in (("video", small, 1 / 30), ("video-key", 7 * small, 0.5)):
         on_s = bits / access
         source = {"name": "onoff", "rate": rate(access), "packet": "1200B"}
         source |= {"on": time(on_s), "off": time(period_s - on_s)}
-        found.append({"name": name, "source": source, "path": list(path), "rtt": time(RTT_S)})
-    return found
+        flows.append({"name": name, "source": source, "path": list(path), "rtt": time(RTT_S)})
+    return flows
 
 
 def adaptive_video(path: Sequence[str] = (LINK,)) -> Table:

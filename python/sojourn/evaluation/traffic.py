@@ -32,8 +32,8 @@ def one_flow(control: str) -> Build:
 
 
 def short_transfers(plan: Plan) -> Variants:
-    """Return short transfers of several sizes beside an endless TCP flow."""
-    made = {}
+    """Return short transfers of several sizes with an endless TCP flow."""
+    scenarios = {}
     for packets in (30,) if plan.quick else (11, 30, 99):
         for window in (3, 10):
             short = {"name": "transfers", "size": f"{packets * 1460}B", "gap": "exponential(5s)"}
@@ -41,12 +41,14 @@ def short_transfers(plan: Plan) -> Variants:
                 tcp("bulk"),
                 tcp("short", source=short, initial_window=f"{window}p"),
             ]
-            made[f"{packets} packets, initial window {window}"] = scenario("short", plan, flows)
-    return made
+            scenarios[f"{packets} packets, initial window {window}"] = scenario(
+                "short", plan, flows
+            )
+    return scenarios
 
 
 def unresponsive(shares: tuple[float, ...], *, with_tcp: bool) -> Build:
-    """Return a builder of UDP at shares of the rate, alone or beside a TCP flow."""
+    """Return a builder of UDP at shares of the rate, alone or with a TCP flow."""
 
     def build(plan: Plan) -> Variants:
         return {
@@ -62,7 +64,7 @@ def unresponsive(shares: tuple[float, ...], *, with_tcp: bool) -> Build:
 
 
 def background(plan: Plan) -> Variants:
-    """Return a LEDBAT flow beside a standard one."""
+    """Return a LEDBAT flow and a standard TCP flow."""
     flows = [tcp("bulk"), tcp("background", control="ledbat", target="5ms", gain=10)]
     return {"": scenario("ledbat", plan, flows)}
 
@@ -73,14 +75,14 @@ def round_trips(control: str, **parameters: Any) -> Build:
     def build(plan: Plan) -> Variants:
         quick = (5, 20, 100, 250, 560)
         full = (5, 10, 20, 50, 80, 100, 120, 150, 200, 250, 300, 350, 400, 480, 560)
-        made = {}
+        scenarios = {}
         for ms in quick if plan.quick else full:
             flows = [
                 tcp("first", control=control, **parameters),
                 tcp("second", control=control, rtt_s=ms / 1e3, **parameters),
             ]
-            made[f"{ms}"] = scenario("rtt", plan, flows, rtt_s=max(RTT_S, ms / 1e3))
-        return made
+            scenarios[f"{ms}"] = scenario("rtt", plan, flows, rtt_s=max(RTT_S, ms / 1e3))
+        return scenarios
 
     return build
 
@@ -144,8 +146,8 @@ def varying_rate(
         flows = [tcp("bulk", 10)]
         flows += [web(), udp("cbr", 1e6, 1000), *frames(plan)] if bursts else []
         lasts = 2 * phase_s * (lasts_s if not plan.quick else min(lasts_s, max(2, 15 / phase_s)))
-        made = scenario("capacity", plan, flows, link=link, duration_s=lasts + phase_s)
-        return {"": {**made, "packet_log": False}}
+        tree = scenario("capacity", plan, flows, link=link, duration_s=lasts + phase_s)
+        return {"": {**tree, "packet_log": False}}
 
     return build
 
@@ -158,7 +160,7 @@ def mix(plan: Plan) -> Variants:
 
 def two_way(plan: Plan) -> Variants:
     """Return flows in both directions of a symmetric and an asymmetric line."""
-    made = {}
+    scenarios = {}
     for name, back in (
         ("symmetric", plan.rate_bps),
         ("a tenth of the rate back", plan.rate_bps / 10),
@@ -169,8 +171,8 @@ def two_way(plan: Plan) -> Variants:
         buffer = f"{plan.buffer(RTT_S, back)}B"
         reverse = {"rate": rate(back), "qdisc": {"name": "droptail", "limit": buffer}}
         flows = [there, other, call(), call("answer", ("back",))]
-        made[name] = scenario("two-way", plan, flows, links={"back": reverse})
-    return made
+        scenarios[name] = scenario("two-way", plan, flows, links={"back": reverse})
+    return scenarios
 
 
 SERIES = "other"
@@ -190,6 +192,6 @@ def in_series(plan: Plan) -> Variants:
 
 
 def sparse(plan: Plan) -> Variants:
-    """Return a call beside eight bulk flows."""
+    """Return a call and eight bulk flows."""
     flows = [tcp("bulk", 4), tcp("cubic", 4, "cubic"), call()]
     return {"": scenario("sparse", plan, flows)}

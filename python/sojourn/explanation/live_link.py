@@ -71,13 +71,13 @@ def explain_report(report: Mapping[str, Any]) -> list[Finding]:
     InputError
         If a value is missing or has another type. The message begins with its path.
     """
-    found = checked(report, Report)
-    spec = canonical_spec(found.spec)
-    for name, link in found.links.items():
+    valid = checked(report, Report)
+    spec = canonical_spec(valid.spec)
+    for name, link in valid.links.items():
         if name not in spec:
             raise InputError(f"links: {shown(name)} is not in spec")
         checked(link, ReportedLink, f"links.{name}")
-    return list(_findings({"spec": spec, "links": found.links, "warnings": found.warnings}))
+    return list(_findings({"spec": spec, "links": valid.links, "warnings": valid.warnings}))
 
 
 def canonical_spec(spec: Mapping[str, dict[str, Any]]) -> dict[str, Any]:

@@ -72,19 +72,19 @@ def _interval(name: str, spec: Table, rtt_s: float, what: str) -> Iterator[Findi
     every = _time(qdisc, "interval")
     if every is None or _time(qdisc, "target") is None:
         return
-    said = f"The interval of {qdisc['name']} at {name} ({duration(every)}) is"
+    subject = f"The interval of {qdisc['name']} at {name} ({duration(every)}) is"
     evidence = {f"links.{name}.qdisc.interval": every, what: rtt_s}
     if every < rtt_s:
         yield Finding(
             "interval below the RTT",
-            f"{said} shorter than the longest round-trip time ({duration(rtt_s)}); RFC 8289, 4.3 "
-            "asks for the longest one.",
+            f"{subject} shorter than the longest round-trip time ({duration(rtt_s)}); RFC 8289, "
+            "4.3 asks for the longest one.",
             evidence,
         )
     elif every > LONG_INTERVAL * rtt_s:
         yield Finding(
             "interval far above the RTT",
-            f"{said} {every / rtt_s:.0f} times the longest round-trip time ({duration(rtt_s)}): "
+            f"{subject} {every / rtt_s:.0f} times the longest round-trip time ({duration(rtt_s)}): "
             "a queue may stand that long before the first drop.",
             evidence,
         )
@@ -96,18 +96,18 @@ def _thresholds(name: str, spec: Table, rtt_s: float, what: str) -> Iterator[Fin
     low_s, high_s = (_queue_s(str(qdisc.get(key, "")), bps) for key in ("min_th", "max_th"))
     if low_s is None or high_s is None:
         return
-    said, where = f"of {qdisc['name']} at {name}", f"links.{name}.qdisc"
+    place, where = f"of {qdisc['name']} at {name}", f"links.{name}.qdisc"
     if high_s < LOW_THRESHOLD * rtt_s:
         yield Finding(
             "low thresholds",
-            f"max_th {said} ({qdisc['max_th']}) is {duration(high_s)} at {rate(bps)}, less than a "
+            f"max_th {place} ({qdisc['max_th']}) is {duration(high_s)} at {rate(bps)}, less than a "
             f"quarter of the longest round-trip time ({duration(rtt_s)}): the link may fall idle.",
             {f"{where}.max_th": qdisc["max_th"], what: rtt_s},
         )
     elif low_s > max(BLOATED_S, BLOATED_RTTS * rtt_s):
         yield Finding(
             "high thresholds",
-            f"min_th {said} ({qdisc['min_th']}) is {duration(low_s)} at {rate(bps)}, "
+            f"min_th {place} ({qdisc['min_th']}) is {duration(low_s)} at {rate(bps)}, "
             f"{low_s / rtt_s:.0f} times the longest round-trip time: it acts late.",
             {f"{where}.min_th": qdisc["min_th"], what: rtt_s},
         )
@@ -132,19 +132,19 @@ def _buffer(name: str, spec: Table, rtt_s: float, what: str) -> Iterator[Finding
     buffer_s = _queue_s(limit, bps)
     if buffer_s is None:
         return
-    said = f"The buffer of {name} ({limit}) holds {duration(buffer_s)} at {rate(bps)}"
+    subject = f"The buffer of {name} ({limit}) holds {duration(buffer_s)} at {rate(bps)}"
     evidence = {f"links.{name}.qdisc.limit": limit, what: rtt_s}
     if buffer_s < SMALL_BUFFER * rtt_s:
         yield Finding(
             "small buffer",
-            f"{said}, less than a tenth of the longest round-trip time ({duration(rtt_s)}): a "
+            f"{subject}, less than a tenth of the longest round-trip time ({duration(rtt_s)}): a "
             f"limit of one bandwidth-delay product is {figures(bps * rtt_s / 8e3)} kB.",
             evidence,
         )
     elif qdisc["name"] == "droptail" and buffer_s > max(BLOATED_S, BLOATED_RTTS * rtt_s):
         yield Finding(
             "large buffer",
-            f"{said}, {buffer_s / rtt_s:.0f} times the longest round-trip time: drop-tail fills "
+            f"{subject}, {buffer_s / rtt_s:.0f} times the longest round-trip time: drop-tail fills "
             "it; set a smaller limit, or an AQM like fq_codel.",
             evidence,
         )

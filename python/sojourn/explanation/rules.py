@@ -130,10 +130,10 @@ def _grown(result: Result, log: Columns) -> dict[str, float]:
     growth[: int(seconds(result.scenario["warmup"]) / interval_s)] = 0.0
     part = np.divide(growth, arrived, out=np.zeros(number), where=(growth > 0) & (arrived > 0))
     by_flow = np.bincount(log.flow, weights=size * part[came], minlength=len(result.flows))
-    found: dict[str, float] = {}
+    amounts: dict[str, float] = {}
     for flow, amount in zip(result.flows.values(), by_flow, strict=True):
-        found[flow["group"]] = found.get(flow["group"], 0.0) + float(amount)
-    return found
+        amounts[flow["group"]] = amounts.get(flow["group"], 0.0) + float(amount)
+    return amounts
 
 
 def _fairness(result: Result) -> Iterator[Finding]:

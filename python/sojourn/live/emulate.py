@@ -3,7 +3,7 @@
 The Result has the columns and metrics of a simulation. Links are measured by the links themselves,
 in virtual time. Packets sent, retransmitted and lost are counted by the network between the hosts.
 Goodput, completion times and delays of datagrams are measured at the sockets, as an application
-sees them. Congestion windows and timeouts are those of the kernel (TCP_INFO).
+sees them. The kernel reports congestion windows and timeouts (TCP_INFO).
 """
 
 import json
@@ -103,8 +103,8 @@ def emulate(
             thread.join()
     if errors:
         raise errors[0]
-    [(told, columns)] = ended
-    return _result(tree, traffic, json.loads(told), columns, command)
+    [(summary, columns)] = ended
+    return _result(tree, traffic, json.loads(summary), columns, command)
 
 
 def _allow_sockets() -> None:
@@ -141,8 +141,8 @@ def _run(
                 _sojourn.enter_network(space)
                 missed[end] = netdev.dropped(netdev.NEAR)
         finally:
-            told, columns = between.stop()
-        tree = json.loads(told)
+            summary, columns = between.stop()
+        tree = json.loads(summary)
         tree["live"] |= {"kernel_dropped_packets": sum(missed), "realtime": realtime}
         return json.dumps(tree), columns
 
@@ -150,23 +150,23 @@ def _run(
 def _result(
     scenario: dict[str, Any],
     traffic: TrafficGenerator,
-    told: dict[str, Any],
+    report: dict[str, Any],
     columns: dict[str, Array],
     command: Sequence[str],
 ) -> Result:
-    """Return the result of a run, from `told` (summary of the links) and the statistics."""
+    """Return the result of a run, from `report` (summary of the links) and the statistics."""
     window_s = seconds(scenario["duration"]) - seconds(scenario["warmup"])
     rows, completions = traffic.script.finish()
     flows = json.loads(rows)
-    for flow, row, (sent, again, lost) in zip(flows, traffic.rows, told["sent"], strict=True):
+    for flow, row, (sent, again, lost) in zip(flows, traffic.rows, report["sent"], strict=True):
         flow["goodput_bps"] = (row.delivered - row.delivered_before) * 8 / window_s
         flow |= {"kind": "tcp" if row.tcp else "udp", "sent_packets": sent}
         flow |= {"retransmitted_packets": again, "timeouts": row.timeouts if row.tcp else 0}
         if not row.tcp:
             flow |= _datagrams(row, lost)
-    for link in told["links"].values():
+    for link in report["links"].values():
         link["goodput_bps"] = sum(flows[row]["goodput_bps"] for row in link.pop("rows"))
-    live = told["live"]
+    live = report["live"]
     late = np.sort(traffic.lateness_s)
     for share, key in ((0.5, "application_p50_s"), (0.99, "application_p99_s")):
         live[key] = nearest_rank(late, share)
@@ -174,7 +174,7 @@ def _result(
     if "sample" in scenario:
         received = {key: columns.pop(key) for key in [*columns] if key.endswith("/received_bytes")}
         columns |= traffic.stats.columns(received, every_flow=scenario["sample_flows"])
-    summary = {"flows": flows, "links": told["links"], "scenario": scenario, "live": live}
+    summary = {"flows": flows, "links": report["links"], "scenario": scenario, "live": live}
     return Result(json.dumps(summary), columns | completions, command)
 
 
@@ -199,20 +199,20 @@ def _datagrams(row: Row, lost: int) -> dict[str, Any]:
 
 def _warnings(live: Mapping[str, Any], traffic: TrafficGenerator) -> list[str]:
     """Return the reasons not to trust the numbers, and deviations from the scenario."""
-    found = list(traffic.plan.warnings)
+    messages = list(traffic.plan.warnings)
     for key, what in (
         ("lateness_p99_s", "1 % of the packets were written more than {:.1f} ms late"),
         ("application_p99_s", "1 % of the application events were more than {:.1f} ms late"),
     ):
         if (late := live[key]) is not None and late > LATE_S:
-            found.append(what.format(late * 1e3))
+            messages.append(what.format(late * 1e3))
     for key, what in (*UNDELIVERED, ("malformed_packets", "of no flow")):
         if live[key]:
-            found.append(f"{live[key]} packets were {what}")
+            messages.append(f"{live[key]} packets were {what}")
     if live["failed"]:
-        found.append(f"the network stopped early: {live['failed']}")
+        messages.append(f"the network stopped early: {live['failed']}")
     if any(row.timeouts is None for row in traffic.rows):
-        found.append("this kernel does not count timeouts (Linux 6.7 and newer do)")
+        messages.append("this kernel does not count timeouts (Linux 6.7 and newer do)")
     if traffic.failed:
-        found.append(f"{len(traffic.failed)} connections failed, the first: {traffic.failed[0]}")
-    return found
+        messages.append(f"{len(traffic.failed)} connections failed, the first: {traffic.failed[0]}")
+    return messages

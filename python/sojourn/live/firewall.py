@@ -1,8 +1,9 @@
 """Firewall rules of address translation, for nftables and for iptables.
 
-The policy is that of a home router:
+The policy is a home router's:
 
-- The inside reaches other machines, with its own addresses only, translated to that of this one.
+- The inside reaches other machines from its own addresses only, which are translated to this
+  machine's address.
 - Other machines do not reach the inside, except with answers.
 - Where forwarding was turned on for links, nothing but packets of links is forwarded.
 
@@ -92,7 +93,7 @@ def nft_table(way: WayOut) -> list[str]:
 def iptables_rules(way: WayOut) -> list[list[str]]:
     """Return the commands of iptables that add the rules of a link.
 
-    The rules that drop packets come before those of the machine.
+    The rules that drop packets come before the machine's rules.
     """
     far, comment = way.block.far, way.comment
     protected = way.device if way.forwarding is None else f"{FAR_DEVICES}+"
@@ -110,9 +111,9 @@ def iptables_rules(way: WayOut) -> list[list[str]]:
     )
     if way.proxy is not None:
         for protocol, port in (("udp", way.proxy.udp), ("tcp", way.proxy.tcp)):
-            asked = ["-i", way.device, "-d", far, "-p", protocol, "--dport", "53"]
+            queries = ["-i", way.device, "-d", far, "-p", protocol, "--dport", "53"]
             translated = ["-j", "DNAT", "--to", f"{far}:{port}"]
-            rules.append([*nat, "PREROUTING", *asked, *comment, *translated])
+            rules.append([*nat, "PREROUTING", *queries, *comment, *translated])
     return rules
 
 
@@ -120,7 +121,7 @@ def accepting(way: WayOut) -> list[list[str]]:
     """Return rules that accept packets of the link where iptables drops forwarded ones by policy.
 
     Docker and ufw set that policy. A table of nftables cannot overrule it. The rules are the last,
-    so those of the machine come first.
+    so the machine's rules come first.
     """
     if shutil.which("iptables") is None:
         return []

@@ -40,7 +40,7 @@ CONTROLS = {
 
 ELSEWHERE = {
     "bbr3": "the branch v3 of github.com/google/bbr has it",
-    "prague": "that of github.com/L4STeam/linux has it",
+    "prague": "the kernel of github.com/L4STeam/linux has it",
 }
 """Kernels that have the congestion controls that Linux itself lacks."""
 
@@ -148,7 +148,7 @@ def plan(scenario: Mapping[str, Any]) -> Plan:
             )
         if header != next(iter(headers.values())):
             raise InputError(
-                f"flows.{name}.tcp.header: {header}B differs from that of other flows, and a "
+                f"flows.{name}.tcp.header: {header}B differs from the header of other flows, and a "
                 "kernel has timestamps in all connections or in none; set the same profile"
             )
     stamps = _HEADERS[next(iter(headers.values()), 40)]
@@ -228,11 +228,11 @@ def _host(flow: Mapping[str, Any]) -> Host:
 def available() -> dict[str, str]:
     """Return the congestion controls that this kernel has, with their kernel names."""
     there_are = AVAILABLE.read_text(encoding="ascii").split() if AVAILABLE.exists() else []
-    found = {name: control for name, control in CONTROLS.items() if control in there_are}
+    controls = {name: control for name, control in CONTROLS.items() if control in there_are}
     third = BBR_VERSION.exists() and BBR_VERSION.read_text(encoding="ascii").strip() == "3"
-    if third and "bbr" in found:
-        found.setdefault("bbr3", found.pop("bbr"))
-    return found
+    if third and "bbr" in controls:
+        controls.setdefault("bbr3", controls.pop("bbr"))
+    return controls
 
 
 def _packets(size: str, payload: int) -> int:
@@ -247,5 +247,5 @@ def _usual(name: str, profile: str) -> dict[str, Any]:
     """Return the canonical form of a TCP with the default parameters of a profile."""
     flow = {"name": "one", "path": ["one"], "tcp": {"name": name, "profile": profile}}
     tree = {"duration": "1s", "links": {"one": {"rate": "1bit"}}, "flows": [flow]}
-    found: dict[str, Any] = canonical(tree)["flows"][0]["tcp"]
-    return found
+    tcp: dict[str, Any] = canonical(tree)["flows"][0]["tcp"]
+    return tcp

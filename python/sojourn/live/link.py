@@ -118,10 +118,10 @@ def enter_own_network(arguments: Sequence[str], *, nat: bool = False) -> None:
     unshare = ["unshare", "--user", "--map-root-user", "--net"]
     tried = subprocess.run([*unshare, "true"], capture_output=True, text=True, check=False)
     if tried.returncode != 0:
-        said = tried.stderr.strip() or "unshare fails"
+        reason = tried.stderr.strip() or "unshare fails"
         raise InputError(
             "real packets require root (CAP_NET_ADMIN) or user namespaces, which this system does "
-            f"not allow: {said}"
+            f"not allow: {reason}"
         )
     os.environ[OWN_NETWORK] = "1"
     with signals.held_back():  # sojourn.cli.main unblocks them once it has a handler
@@ -149,17 +149,17 @@ class Watchdog:
         self._step = step
 
     def _watch(self) -> None:
-        told = ""
+        shown = ""
         while not self._done.wait(LONG_S):
-            if self._step != told:
-                told = self._step
-                print(f"sojourn: waiting for {told}", file=sys.stderr)
+            if self._step != shown:
+                shown = self._step
+                print(f"sojourn: waiting for {shown}", file=sys.stderr)
 
 
 def run(
     links: dict[str, Any],
     command: Sequence[str],
-    asked: Requests,
+    requests: Requests,
     *,
     environment: Mapping[str, str] | None = None,
     nat: bool = False,
@@ -180,10 +180,10 @@ def run(
         The canonical links, `up` and `down`.
     command
         The command line, at least one word.
-    asked
+    requests
         Signals that this process receives (see `signals.requests`).
     environment
-        Variables for the command, in addition to those of this process.
+        Variables for the command, in addition to this process's variables.
     nat
         Let the command reach other machines by address translation (IPv4).
     terminal
@@ -235,15 +235,15 @@ def run(
             finally:
                 end_realtime()
         own_network = OWN_NETWORK in os.environ
-        asked.state = "opening"
+        requests.state = "opening"
         started(Ready(links, ends.block, realtime, own_network, ends.framing != veth.FRAMING, nat))
-        if asked.to_end:
+        if requests.to_end:
             raise KeyboardInterrupt
-        asked.state = "running"
+        requests.state = "running"
         with suppress(ConnectionError):  # if it is gone, _watch returns at once
             leash.send(b"go")
-        end = _watch(leash, pump, seen, asked)
-        asked.state = "ending"
+        end = _watch(leash, pump, seen, requests)
+        requests.state = "ending"
         if terminal:
             signals.take_terminal()
         missed = ends.missed(end.dropped_packets)
@@ -343,14 +343,14 @@ def _ends(
             veth.plain(device)
         watchdog.now("addresses and routes outside (ip)")
         block = netdev.set_up_far(device, new_network=OWN_NETWORK in os.environ)
-        asked: dict[str, Any] = {"network": str(block.network), "tun": tun is not None, **options}
+        setup: dict[str, Any] = {"network": str(block.network), "tun": tun is not None, **options}
         if nat:
             watchdog.now("address translation (nft or iptables)")
-            asked["resolv_conf"] = stack.enter_context(way_out(device, block))
+            setup["resolv_conf"] = stack.enter_context(way_out(device, block))
         if tun is not None:  # the inside has started meanwhile
             watchdog.now(inside)
             messages.receive(leash)
-        leash.send(json.dumps(asked).encode())
+        leash.send(json.dumps(setup).encode())
     except OSError as error:
         raise InputError(f"link: {error.strerror or error}") from None
     watchdog.now("addresses and routes inside (ip)")
@@ -378,7 +378,7 @@ def _watch(
     leash: socket.socket,
     pump: _sojourn.Pump,
     seen: Callable[[Rows], None] | None,
-    asked: Requests,
+    requests: Requests,
 ) -> Ended:
     """Wait for the command to end.
 
@@ -388,11 +388,11 @@ def _watch(
     leash.settimeout(LOOK_S)
     passed_on, deadline = 0, math.inf
     while True:
-        if len(asked.to_end) > passed_on:
+        if len(requests.to_end) > passed_on:
             if passed_on or time.monotonic() > deadline:
-                return Ended(signals.CODE + asked.to_end[0])
+                return Ended(signals.CODE + requests.to_end[0])
             with suppress(ConnectionError):
-                leash.send(str(asked.to_end[0]).encode())
+                leash.send(str(requests.to_end[0]).encode())
             passed_on, deadline = 1, time.monotonic() + GRACE_S
         try:
             data = leash.recv(messages.MESSAGE_BYTES)
@@ -400,7 +400,7 @@ def _watch(
             if seen is not None:
                 seen(pump.rows())
             if time.monotonic() > deadline:
-                return Ended(signals.CODE + asked.to_end[0])
+                return Ended(signals.CODE + requests.to_end[0])
             continue
         except ConnectionError:
             data = b""
@@ -409,26 +409,26 @@ def _watch(
 
 def _warnings(links: Mapping[str, Any]) -> list[str]:
     """Return the reasons not to trust the numbers."""
-    found = []
+    messages = []
     for name, link in links.items():
         p99 = link["lateness_p99_s"]
         if p99 is not None and p99 > LATE_S:
-            found.append(f"{name}: 1 % of the packets were more than {p99 * 1e3:.1f} ms late")
+            messages.append(f"{name}: 1 % of the packets were more than {p99 * 1e3:.1f} ms late")
         for key, what in UNDELIVERED:
             if link[key]:
-                found.append(f"{name}: {link[key]} packets were {what}")
+                messages.append(f"{name}: {link[key]} packets were {what}")
         if link["failed"]:
-            found.append(f"{name}: it stopped before the command ended: {link['failed']}")
-    return found
+            messages.append(f"{name}: it stopped before the command ended: {link['failed']}")
+    return messages
 
 
-def _of_capture(told: Mapping[str, Any]) -> list[str]:
+def _of_capture(report: Mapping[str, Any]) -> list[str]:
     """Return warnings about the capture, if there is one."""
-    found = []
-    if told.get("capture_failed"):
-        found.append(f"the capture is incomplete: {told['capture_failed']}")
-    if told.get("uncaptured_packets"):
-        found.append(
-            f"the capture lacks {told['uncaptured_packets']} packets: the disk is too slow"
+    messages = []
+    if report.get("capture_failed"):
+        messages.append(f"the capture is incomplete: {report['capture_failed']}")
+    if report.get("uncaptured_packets"):
+        messages.append(
+            f"the capture lacks {report['uncaptured_packets']} packets: the disk is too slow"
         )
-    return found
+    return messages

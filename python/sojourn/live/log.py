@@ -102,11 +102,13 @@ def _write_parquet(
         if len((columns := rows[name])["time_s"])
     ]
     frame = pl.concat(frames, how="diagonal") if frames else pl.DataFrame({"kind": [], "name": []})
-    told = {
+    metadata = {
         "sojourn.schema": SCHEMA,
         "sojourn.version": _sojourn.version(),
         "sojourn.links": json.dumps(links),
         "sojourn.command": json.dumps(list(command)),
     }
     with replacing(path) as file:
-        file.write(parquet(frame.with_columns(pl.col(pl.Float64).fill_nan(None)), metadata=told))
+        file.write(
+            parquet(frame.with_columns(pl.col(pl.Float64).fill_nan(None)), metadata=metadata)
+        )

@@ -159,8 +159,8 @@ def _forwarding_path() -> Path:
 
 
 def _not_forwarding() -> list[str]:
-    """Return the interfaces that do not forward IPv4 packets, without those of links."""
-    found = []
+    """Return the interfaces that do not forward IPv4 packets, without the devices of links."""
+    names = []
     for conf in sorted(CONF.iterdir()):
         name = conf.name
         is_special = name in ("all", "default", "lo") or name.startswith(firewall.FAR_DEVICES)
@@ -168,8 +168,8 @@ def _not_forwarding() -> list[str]:
             continue
         with suppress(OSError):  # it has just been removed
             if (conf / "forwarding").read_text(encoding="ascii").strip() == "0":
-                found.append(name)
-    return found
+                names.append(name)
+    return names
 
 
 def _restore(path: Path) -> str:

@@ -55,7 +55,7 @@ def way_out(device: str, block: Block) -> Iterator[str | None]:
     Yields
     ------
     str or None
-        The contents of /etc/resolv.conf for the inside, or None if that of this machine works.
+        The contents of /etc/resolv.conf for the inside, or None if this machine's file works.
 
     Raises
     ------
@@ -102,12 +102,12 @@ def _rules(way: WayOut, undo: Sequence[str], held: Sequence[int]) -> Iterator[No
         guard.close()
 
 
-def _run(command: Sequence[str], given: str = "") -> None:
+def _run(command: Sequence[str], text: str = "") -> None:
     """Run a program. Raises OSError with its first line of errors if it fails."""
-    done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        said = (done.stderr.strip().splitlines() or ["it failed"])[0]
-        raise OSError(None, f"--nat: {command[0]}: {said}")
+        reason = (done.stderr.strip().splitlines() or ["it failed"])[0]
+        raise OSError(None, f"--nat: {command[0]}: {reason}")
 
 
 _GONE = "gone"
@@ -173,10 +173,10 @@ class _Guard:
             if self._closing:
                 return
             self._closing = True
-        said = (
+        message = (
             "sojourn: --nat: the process that guards its firewall rules was killed: the link ends"
         )
-        print(said, file=sys.stderr)
+        print(message, file=sys.stderr)
         os.kill(os.getpid(), signal.SIGTERM)
 
     def close(self) -> None:

@@ -4,7 +4,7 @@ The kernel removes a TUN device with its addresses and routes when its last desc
 nothing here outlives the processes that hold the devices.
 
 Addresses are from 198.18.0.0/15, which RFC 2544 reserves for benchmarking. Each link takes a block.
-The first address is that of the far end, the second that of the near end. Nested links take parts
+The far end has the first address, the near end the second. Nested links take parts
 of the block, so ordinary routes lead through them. IPv6 addresses have the same numbers behind a
 unique local prefix.
 """
@@ -175,11 +175,11 @@ def ip(commands: Sequence[str], *, last_may_fail: bool = False) -> list[list[dic
         text=True,
         check=False,
     )
-    said = done.stderr.strip().splitlines() or ["it failed"]
-    last_failed = said[-1] == f"Command failed -:{len(commands)}"
+    errors = done.stderr.strip().splitlines() or ["it failed"]
+    last_failed = errors[-1] == f"Command failed -:{len(commands)}"
     if done.returncode != 0 and not (last_may_fail and last_failed):
-        code = errno.EEXIST if "File exists" in said[0] else errno.EIO
-        raise OSError(code, f"ip: {said[0]}")
+        code = errno.EEXIST if "File exists" in errors[0] else errno.EIO
+        raise OSError(code, f"ip: {errors[0]}")
     return [json.loads(line) for line in done.stdout.splitlines() if line.strip()]
 
 
@@ -214,7 +214,7 @@ def _free_blocks(
 
 
 def _wider(outer: ipaddress.IPv4Network | None) -> int:
-    """Return the prefix length up to which a route is the default route or that of `outer`."""
+    """Return the prefix length up to which a route is the default route or the route to `outer`."""
     return 0 if outer is None else outer.prefixlen
 
 

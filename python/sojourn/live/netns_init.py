@@ -65,13 +65,13 @@ def main(leash: socket.socket, command: list[str]) -> int:
     quiet = subprocess.DEVNULL
     with subprocess.Popen(mount, stdin=quiet, stdout=quiet, stderr=quiet):
         leash.send(messages.ready())
-        said = leash.recv(65_536)
-        if not said:
+        request = leash.recv(65_536)
+        if not request:
             return 1
-        asked = json.loads(said)
-        block = Block(IPv4Network(asked["network"]))
+        setup = json.loads(request)
+        block = Block(IPv4Network(setup["network"]))
         try:
-            descriptors = _set_up(asked, block)
+            descriptors = _set_up(setup, block)
         except NoRightError:
             leash.send(messages.failed("no right to create a device there"))
             return 1
@@ -84,7 +84,7 @@ def main(leash: socket.socket, command: list[str]) -> int:
     if leash.recv(16) != b"go":
         return 1
     known = {"SOJOURN_NEAR": block.near, "SOJOURN_FAR": block.far}
-    taken = {"terminal": asked["terminal"], "watched": asked["watched"]}
+    taken = {"terminal": setup["terminal"], "watched": setup["watched"]}
     code = _run(leash, command, known, early, **taken)
     with suppress(OSError):  # the link is gone
         leash.send(messages.ended(messages.Ended(code, dropped(NEAR))))
@@ -104,18 +104,18 @@ def _early_signals() -> list[int]:
     return early
 
 
-def _set_up(asked: Mapping[str, Any], block: Block) -> list[int]:
+def _set_up(setup: Mapping[str, Any], block: Block) -> list[int]:
     """Create the near device (TUN) or configure the one put here (veth); return descriptors."""
     descriptors = []
-    if asked["tun"]:
-        descriptors = [open_tun(NEAR, offload=asked["offload"])[0]]
+    if setup["tun"]:
+        descriptors = [open_tun(NEAR, offload=setup["offload"])[0]]
     else:
         from sojourn.live import veth
 
         veth.plain(NEAR)
     set_up_near(NEAR, block)
-    if asked.get("resolv_conf"):
-        _cover(Path("/etc/resolv.conf"), asked["resolv_conf"])
+    if setup.get("resolv_conf"):
+        _cover(Path("/etc/resolv.conf"), setup["resolv_conf"])
     return descriptors
 
 
@@ -151,16 +151,16 @@ def _obey(leash: socket.socket, child: int, *, watched: bool) -> None:
     """
     while True:
         try:
-            said = leash.recv(16)
+            message = leash.recv(16)
         except OSError:
-            said = b""
-        if not said:
+            message = b""
+        if not message:
             if watched:
                 with suppress(OSError):
                     os.write(2, FREE_TERMINAL)
             os._exit(1)
         with suppress(ProcessLookupError):
-            os.kill(child, int(said))
+            os.kill(child, int(message))
 
 
 def _run(

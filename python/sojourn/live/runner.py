@@ -41,8 +41,8 @@ _stop: Event | None = None
 
 def kernel() -> str:
     """Return the name and release of the kernel whose TCP and UDP run."""
-    told = os.uname()
-    return f"{told.sysname} {told.release}"
+    system = os.uname()
+    return f"{system.sysname} {system.release}"
 
 
 def live() -> Engine:
@@ -145,9 +145,9 @@ def work(chunk: Sequence[tuple[ParsedScenario, Measure]]) -> list[Outcome]:
 
 def fidelity(result: Result) -> Row:
     """Return the columns `FIDELITY` of a run."""
-    told = result.summary["live"]
-    warnings = told["warnings"]
-    row: Row = {key: told[key] for key in LATENESS}
+    live = result.summary["live"]
+    warnings = live["warnings"]
+    row: Row = {key: live[key] for key in LATENESS}
     return row | {"warnings": len(warnings), "warned": "; ".join(warnings)}
 
 

@@ -32,8 +32,8 @@ TO_END = _there("SIGTERM", "SIGHUP")
 
 def end_at_once(number: int, _: FrameType | None) -> None:
     """Exit with code 128 + n: the signal handler during the start."""
-    said = "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
-    os.write(2, f"sojourn: {said}\n".encode())
+    reason = "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
+    os.write(2, f"sojourn: {reason}\n".encode())
     os._exit(CODE + number)
 
 
@@ -57,11 +57,11 @@ class Requests:
 @contextmanager
 def requests() -> Iterator[Requests]:
     """Handle the signals of a link for the duration of the block; ignored signals stay ignored."""
-    made = Requests()
+    received = Requests()
     wanted = [n for n in (*TO_COMMAND, *TO_END) if signal.getsignal(n) != signal.SIG_IGN]
-    before = {n: signal.signal(n, made.handle) for n in wanted}
+    before = {n: signal.signal(n, received.handle) for n in wanted}
     try:
-        yield made
+        yield received
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -41,12 +41,12 @@ class Info:
 
 def info(sender: socket.socket) -> Info:
     """Return the state of a connection."""
-    told = sender.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 256)
-    (cwnd,) = struct.unpack_from("=I", told, 80)
+    data = sender.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 256)
+    (cwnd,) = struct.unpack_from("=I", data, 80)
     timeouts = None
-    if len(told) >= _RTOS_AT + 2:
-        (timeouts,) = struct.unpack_from("=H", told, _RTOS_AT)
-    return Info(cwnd, timeouts, told[2] > 0)
+    if len(data) >= _RTOS_AT + 2:
+        (timeouts,) = struct.unpack_from("=H", data, _RTOS_AT)
+    return Info(cwnd, timeouts, data[2] > 0)
 
 
 class Connection:
@@ -151,7 +151,7 @@ def datagrams_to_all() -> socket.socket:
 def send_datagram(sender: socket.socket, size_bytes: int) -> None:
     """Send a datagram of `size_bytes`, headers included, with the time of sending.
 
-    The time is that of the monotonic clock, since the wall clock can be set meanwhile.
+    The time is read from the monotonic clock, since the wall clock can be set meanwhile.
     """
     stamp = struct.pack("=Q", time.monotonic_ns())
     with suppress(BlockingIOError):  # the device queue is full: the kernel would drop it

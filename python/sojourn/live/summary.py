@@ -70,17 +70,17 @@ def described(link: Mapping[str, Any]) -> str:
     elif "rate_bps" in trace:
         rate = f"trace of {rows} rates ({units.rate(max(trace['rate_bps']))} at most)"
     delay = f"trace of {rows} delays" if "delay_ns" in trace else link["delay"]
-    said = f"{rate}, {delay}, {describe.qdisc(link['qdisc'])}"
+    text = f"{rate}, {delay}, {describe.qdisc(link['qdisc'])}"
     limit = link["qdisc"]["limit"]
     if limit != "auto":
         count = int(limit[:-1]) * FULL_BYTES if limit.endswith("p") else units.bytes_of(limit)
         full = " of full packets" if limit.endswith("p") else ""
-        said += f", which is {units.duration(count * 8 / rate_bps)}{full} at that rate"
+        text += f", which is {units.duration(count * 8 / rate_bps)}{full} at that rate"
     if isinstance(link["loss"], dict):
-        said += ", bursts of loss on the wire"
+        text += ", bursts of loss on the wire"
     elif link["loss"]:
-        said += f", {units.share(link['loss'])} loss on the wire"
-    return said + "; hidden queues: none"
+        text += f", {units.share(link['loss'])} loss on the wire"
+    return text + "; hidden queues: none"
 
 
 def finish(run: LinkRun, *, quiet: bool = False) -> None:

@@ -35,22 +35,22 @@ def row_of(address: str) -> int:
 @contextmanager
 def namespace() -> Iterator[int]:
     """Create a network namespace and yield its descriptor. Raises NoRightError."""
-    made = subprocess.Popen(
+    process = subprocess.Popen(
         ["unshare", "--net", "cat"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )
-    assert made.stdin is not None
-    assert made.stdout is not None
-    with made:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process:
         try:
             # The echo shows that the namespace exists.
-            made.stdin.write(b"\n")
-            made.stdin.flush()
-            if made.stdout.read(1) != b"\n":
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            if process.stdout.read(1) != b"\n":
                 raise NoRightError
-            fd = os.open(f"/proc/{made.pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+            fd = os.open(f"/proc/{process.pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         except BrokenPipeError:
             raise NoRightError from None
     try:

@@ -62,7 +62,7 @@ class TrafficGenerator:
         """Run to the end of the scenario.
 
         `networks` are descriptors of the namespaces of senders and receivers. The calling thread
-        stays in that of the senders.
+        stays in the senders' namespace.
         """
         self._networks = networks
         self._start_ns = started.start_ns
@@ -249,18 +249,18 @@ class TrafficGenerator:
 
     def _count(self, connection: Connection) -> sockets.Info:
         """Add new timeouts of a connection to the statistics; return its state."""
-        told = sockets.info(connection.sender)
+        info = sockets.info(connection.sender)
         row = self.rows[connection.row]
-        if told.timeouts is None or row.timeouts is None:
+        if info.timeouts is None or row.timeouts is None:
             row.timeouts = None
         else:
-            row.timeouts += told.timeouts - connection.timeouts
-            connection.timeouts = told.timeouts
-        return told
+            row.timeouts += info.timeouts - connection.timeouts
+            connection.timeouts = info.timeouts
+        return info
 
     def _take_datagrams(self) -> None:
-        while (found := sockets.take_datagram(self._sink)) is not None:
-            row, size, took_ns = found
+        while (datagram := sockets.take_datagram(self._sink)) is not None:
+            row, size, took_ns = datagram
             self.rows[row].delivered += size
             sent_ns = self._clock() - took_ns
             if self._warm <= sent_ns:

@@ -64,12 +64,12 @@ def make(init: int) -> tuple[int, int, str]:
         with theirs:
             line = ["unshare", "--net", sys.executable, "-P", "-m", "sojourn.live.veth"]
             words = [str(theirs.fileno()), str(os.getpid()), str(init), far]
-            made = subprocess.run([*line, *words], pass_fds=[theirs.fileno()], check=False)
-        said, sockets, _, _ = socket.recv_fds(ours, 4096, 2)
-    if made.returncode != 0 or len(sockets) != 2:
-        if b"not permitted" in said or not said:
+            done = subprocess.run([*line, *words], pass_fds=[theirs.fileno()], check=False)
+        message, sockets, _, _ = socket.recv_fds(ours, 4096, 2)
+    if done.returncode != 0 or len(sockets) != 2:
+        if b"not permitted" in message or not message:
             raise NoRightError
-        raise OSError(errno.EIO, said.decode())
+        raise OSError(errno.EIO, message.decode())
     return sockets[0], sockets[1], far
 
 

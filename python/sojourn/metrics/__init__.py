@@ -9,7 +9,8 @@ Common arguments:
 
 - `link`: name of a link;
 - `group`: name of a group of flows, the `name` of a table of the scenario; None for all flows;
-- `flow`: name of a single flow, which is that of its group if it has one flow, else `GROUP.i`.
+- `flow`: name of a flow. The only flow of a group has the group's name; otherwise flows are
+  `GROUP.0`, `GROUP.1`, ...
 
 Raises KeyError for an unknown link, flow or group, and for a metric that requires `sample` or
 `packet_log` if the scenario has not set it. Each metric states what it requires.

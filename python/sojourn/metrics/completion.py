@@ -104,8 +104,8 @@ def query_completion_s(result: Result, group: str | None = None) -> Array:
     that start at the same time form a query.
     """
     if result.queries:
-        told = since_warmup(result, result.queries, group)
-        duration: Array = told["duration_s"][np.argsort(told["start_s"], kind="stable")]
+        rows = since_warmup(result, result.queries, group)
+        duration: Array = rows["duration_s"][np.argsort(rows["start_s"], kind="stable")]
         return duration
     done = completed(result, group)
     starts, place = np.unique(done["start_s"], return_inverse=True)

@@ -43,7 +43,7 @@ def udp_loss(result: Result, group: str | None = None) -> float | None:
     """Share of the UDP datagrams sent after the warm-up that were lost on their path, 0 to 1.
 
     Datagrams in flight at the end of the run do not count. Losses on all links of the path count;
-    paper red-vs-taildrop counts those of one bottleneck.
+    paper red-vs-taildrop counts the losses at one bottleneck.
     """
     return loss_of_datagrams([flow for flow in flows_of(result, group) if flow["kind"] == "udp"])
 
@@ -97,7 +97,7 @@ def consecutive_loss_mean(result: Result, link: str) -> float | None:
 def loss_interval_packets(result: Result, link: str) -> Array | None:
     """Numbers of packets accepted between consecutive runs of losses, in order. Needs `packet_log`.
 
-    Losses at the head of the queue count in the order of departures, others in that of arrivals.
+    Head drops count in the order of departures, other losses in the order of arrivals.
     """
     log = result.links[link].packet_log
     # The sort is stable: rows with equal times stay in the order of decisions.

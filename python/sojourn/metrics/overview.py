@@ -127,16 +127,16 @@ def drawn(result: Result) -> list[Group]:
     """Return the groups that a figure shows, in the order of declaration: those alike as one."""
     sets = combined(result)
     home = {name: one for one in sets for name in one.members}
-    found: dict[str, Group] = {}
+    unique: dict[str, Group] = {}
     for group in groups(result):
         one = home.get(group.name, group)
-        found[one.title] = one
-    return list(found.values())
+        unique[one.title] = one
+    return list(unique.values())
 
 
-def in_sections(found: Sequence[Group]) -> list[Group]:
+def in_sections(groups: Sequence[Group]) -> list[Group]:
     """Return groups in the order of a comparison: UDP, transfers, endless streams."""
-    return sorted(found, key=lambda g: (not g.udp, g.endless))
+    return sorted(groups, key=lambda g: (not g.udp, g.endless))
 
 
 def compared_links(runs: Mapping[str, Sequence[Result]], link: str) -> list[str]:
@@ -267,14 +267,14 @@ class Row:
         """Estimate over seeds under each discipline."""
         if self.pools:
             return self.percentiles(self.like.percent)
-        found = []
+        estimates = []
         for runs in self.readings:
             counted = self.like.events is not None
             events = [one.events for one in runs.values()] if counted else None
             mean = mean_of([one.value for one in runs.values()], events)
             plain = self.like.skewed or self.like.pooled is not None
-            found.append(without_interval(mean) if plain else mean)
-        return found
+            estimates.append(without_interval(mean) if plain else mean)
+        return estimates
 
     def percentiles(self, percent: float) -> list[Estimate]:
         """Return a percentile (ms) over the values of all runs, under each discipline."""
@@ -294,7 +294,7 @@ class Row:
     @property
     def texts(self) -> list[str]:
         """Cells: the estimate, its interval, and how many runs or values it has if too few."""
-        return [found.text(self.like.text) for found in self.estimates]
+        return [estimate.text(self.like.text) for estimate in self.estimates]
 
     @property
     def hidden(self) -> bool:
@@ -309,8 +309,8 @@ class Row:
         All are False unless each best cell differs from each other cell with 95 % confidence,
         which requires several seeds.
         """
-        found = [one.value for one in self.estimates]
-        known = {k: value for k, value in enumerate(found) if value is not None}
+        values = [one.value for one in self.estimates]
+        known = {k: value for k, value in enumerate(values) if value is not None}
         if not known:
             return [False] * len(self.values)
         top = (min if self.like.better == "less" else max)(known.values())
@@ -328,11 +328,11 @@ def rows(runs: Mapping[str, Sequence[Result]], link: str) -> list[Row]:
         [(int(result.scenario["seed"]), readings(result, links)) for result in results]
         for results in runs.values()
     ]
-    found = [
+    all_rows = [
         Row(like, tuple({seed: one[i] for seed, one in runs} for runs in read))
         for i, like in enumerate(read[0][0][1])
     ]
-    return [row for row in found if not row.hidden]
+    return [row for row in all_rows if not row.hidden]
 
 
 def _times(value: Number, scale: float) -> Number:

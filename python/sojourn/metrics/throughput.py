@@ -67,7 +67,7 @@ def tcp_goodput_bps(result: Result, group: str | None = None, *, wire: bool = Fa
 
 @metric("share", "paper hred, table 2")
 def goodput_share(result: Result, group: str) -> float | None:
-    """Goodput of a group divided by that of all flows."""
+    """Goodput of a group divided by the goodput of all flows."""
     total = goodput_bps(result)
     return goodput_bps(result, group) / total if total > 0 else None
 
@@ -78,7 +78,7 @@ def jain_index(
 ) -> float:
     """Jain's fairness index of goodputs: 1 if all are equal, 1/n if one flow has everything.
 
-    The goodputs are those of single flows, or of whole `groups`; each is divided by its weight in
+    The index compares single flows, or whole `groups`; each goodput is divided by its weight in
     `weights`. The index is 1 if all goodputs are 0.
     """
     if groups is None:

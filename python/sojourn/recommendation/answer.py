@@ -59,8 +59,8 @@ class Recommendation:
     table : dict
         Mean facts in the final test, by label: the recommended one, `PRESENT`, fq_codel.
     gains : dict
-        Cost of the other label minus that of the recommended one with its interval: above 0 the
-        recommended one is better.
+        Cost of the other label minus the cost of the recommendation, with its interval. If it is
+        above 0, the recommendation is better.
     wins : list of dict
         Tests of the range: `rtt_s`, `load`, and the gain over each other label.
     tried : list of Trial
@@ -100,12 +100,12 @@ class Recommendation:
         """Return both directions as links of a scenario."""
         share = SHAPED if self.line.shaped else 1.0
         rates = {"down": self.line.down_bps, "up": self.line.up_bps}
-        found: dict[str, Table] = {}
+        tables: dict[str, Table] = {}
         for name, bps in rates.items():
-            found[name] = {"rate": f"{round(bps * share / 1e3)}kbit", "qdisc": dict(self.qdisc)}
+            tables[name] = {"rate": f"{round(bps * share / 1e3)}kbit", "qdisc": dict(self.qdisc)}
             if name in self.line.traces:
-                found[name]["trace"] = self.line.traces[name].table()
-        return found
+                tables[name]["trace"] = self.line.traces[name].table()
+        return tables
 
     def commands(self, dev: str = "eth0", ifb: str = "ifb0") -> str:
         """Return the commands of tc for both directions.
@@ -114,20 +114,20 @@ class Recommendation:
         """
         check_device("dev", dev)
         check_device("ifb", ifb)
-        made = self.links()
+        links = self.links()
         if not self.line.shaped:
-            lines = tc.export(self.qdisc, dev=dev, rate=made["up"]["rate"])
+            lines = tc.export(self.qdisc, dev=dev, rate=links["up"]["rate"])
             return f"{VARYING}\n{lines}" if self.line.traces else lines
         return "\n".join(
             [
                 f"# upload: egress of {dev}",
-                tc.export(Link(**made["up"]), dev=dev),
+                tc.export(Link(**links["up"]), dev=dev),
                 f"# download: ingress of {dev}, through {ifb}",
                 f"ip link add {ifb} type ifb && ip link set {ifb} up",
                 f"tc qdisc replace dev {dev} handle ffff: ingress",
                 f"tc filter replace dev {dev} parent ffff: protocol all prio 1 matchall action "
                 f"mirred egress redirect dev {ifb}",
-                tc.export(Link(**made["down"]), dev=ifb),
+                tc.export(Link(**links["down"]), dev=ifb),
             ]
         )
 
@@ -245,7 +245,7 @@ def prepare(
     seed: int = 1,
     trust: bool = False,
 ) -> Question:
-    """Return a validated question; the parameters are those of `recommend`."""
+    """Return a validated question. `recommend` has the same parameters."""
     if isinstance(objective, str) and objective not in OBJECTIVES:
         hint = near(objective, OBJECTIVES)
         raise InputError(f"--for: unknown objective {shown(objective)}{hint}")
@@ -253,18 +253,18 @@ def prepare(
         if not least <= value <= most:
             raise InputError(f"--{name}: {value} is out of range, allowed: {least} to {most}")
     names = candidates(only)
-    asked = lines.make(down, up, rtt, traffic, buffer=buffer, shaper=shaper, trust=trust)
-    return Question(asked, names, objective, trials, seed)
+    line = lines.make(down, up, rtt, traffic, buffer=buffer, shaper=shaper, trust=trust)
+    return Question(line, names, objective, trials, seed)
 
 
 def answer(
     question: Question, *, jobs: int | None = None, progress: bool = False
 ) -> Recommendation:
-    """Search, and judge what was found; `jobs` and `progress` are those of `recommend`."""
-    asked, objective = question.line, question.objective
+    """Search, and test the best candidates; `jobs` and `progress` as in `recommend`."""
+    line, objective = question.line, question.objective
     cost = OBJECTIVES[objective] if isinstance(objective, str) else objective
     tried = search(
-        asked,
+        line,
         question.names,
         cost,
         trials=question.trials,
@@ -277,18 +277,18 @@ def answer(
     # The best of the finalists is chosen on the first half of the seeds, and judged on the other.
     choice = [one for one in at if one[1] in SEEDS[: len(SEEDS) // 2]]
     judged = [one for one in at if one not in choice]
-    rtts = _rtts(asked)
+    rtts = _rtts(line)
     # At most: the answer and two others, at each round-trip time and load.
     tests = len(final) + 3 + 3 * len(rtts) * len(LOADS)
     with Steps(tests, "final tests", progress and visible()) as steps:
 
         def test(qdisc: Table, at: Sequence[tuple[float, int]], **how: Any) -> Any:
-            found = run(asked, qdisc, at, jobs=jobs, **how)
+            costs = run(line, qdisc, at, jobs=jobs, **how)
             steps.step()
-            return found
+            return costs
 
         best = min(final, key=lambda one: fmean(map(cost, test(one.qdisc, choice))))
-        others = _others(asked, best.qdisc)
+        others = _others(line, best.qdisc)
         label = _label(best.qdisc)
         facts = {label: test(best.qdisc, judged)}
         for name, (qdisc, shaped) in others.items():
@@ -300,7 +300,7 @@ def answer(
     }
     table = {name: _means(known) for name, known in facts.items()}
     named = objective if isinstance(objective, str) else "custom"
-    return Recommendation(asked, best.qdisc, named, table, gains, wins, tried)
+    return Recommendation(line, best.qdisc, named, table, gains, wins, tried)
 
 
 def _label(qdisc: Table) -> str:
@@ -309,26 +309,26 @@ def _label(qdisc: Table) -> str:
     return labels([qdisc])[0]
 
 
-def _others(asked: Line, best: Table) -> dict[str, tuple[Table, bool]]:
+def _others(line: Line, best: Table) -> dict[str, tuple[Table, bool]]:
     """Return what the answer is compared with: discipline, and True if it is shaped."""
-    found: dict[str, tuple[Table, bool]] = {
-        PRESENT: ({"name": "droptail", "limit": asked.buffer}, False)
+    tables: dict[str, tuple[Table, bool]] = {
+        PRESENT: ({"name": "droptail", "limit": line.buffer}, False)
     }
     usual: Table = {"name": "fq_codel"}
-    if asked.traffic == "datacentre":
+    if line.traffic == "datacentre":
         usual["ecn"] = True
     if best != usual:
-        found["fq_codel"] = (usual, asked.shaped)
-    return found
+        tables["fq_codel"] = (usual, line.shaped)
+    return tables
 
 
 def _means(facts: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {key: fmean(one[key] for one in facts) for key in facts[0]}
 
 
-def _rtts(asked: Line) -> list[float]:
+def _rtts(line: Line) -> list[float]:
     """Return the round-trip times (s) of the test of the range, also outside of it."""
-    low, high = asked.rtt_s
+    low, high = line.rtt_s
     return sorted({low / 2, low, math.sqrt(low * high), high, 2 * high})
 
 
@@ -340,7 +340,7 @@ def _range(
     test: Callable[..., Sequence[Mapping[str, float]]],
 ) -> list[dict[str, Any]]:
     """Return the gain at single round-trip times and loads; `test` runs a discipline."""
-    found = []
+    rows = []
     for rtt_s in rtts:
         for name, load in LOADS.items():
             at = [(load, s) for s in GRID_SEEDS]
@@ -350,5 +350,5 @@ def _range(
                 other: fmean(map(cost, test(q, at, shaped=shaped, rtt_s=pair))) - ours
                 for other, (q, shaped) in others.items()
             }
-            found.append({"rtt_s": rtt_s, "load": name, **gains})
-    return found
+            rows.append({"rtt_s": rtt_s, "load": name, **gains})
+    return rows

@@ -35,7 +35,7 @@ PACKETS = 60_000
 """Packets of a run, from which its duration follows; it has at least 100 round-trip times."""
 
 TRACE_S = 60.0
-"""Longest part of a trace for which a run lasts, beside the rule of `PACKETS`."""
+"""Longest part of a trace for which a run lasts; `PACKETS` is a second limit."""
 
 RATE_MIN_BPS, RATE_MAX_BPS = 64e3, 1e12
 """Range of rates: below it a call fills the line, above it a run takes minutes."""
@@ -50,7 +50,7 @@ class Line:
 
     `buffer` is a limit of drop-tail, or a time that is converted at the rate of each direction.
 
-    `flows` are those of a scenario file, if traffic is a file. `traces` has the traces of
+    `flows` has the flows of a scenario file, if traffic is a file. `traces` has the traces of
     directions whose rates vary; their rates are then means.
     """
 
@@ -87,35 +87,35 @@ class Trace:
         return {"file": self.file, **repeat}
 
 
-def rate_of(option: str, given: str) -> tuple[float, Trace | None]:
+def rate_of(option: str, value: str) -> tuple[float, Trace | None]:
     """Return a rate of the command line in bit/s, and the trace if it is the name of a file."""
-    path = Path(given)
+    path = Path(value)
     if not path.is_file():
         try:
-            bps = bps_of(of_link(option, "rate", given))
+            bps = bps_of(of_link(option, "rate", value))
             if not RATE_MIN_BPS <= bps <= RATE_MAX_BPS:
-                text = f"{shown(given)} is out of range, allowed: 64kbit to 1000gbit"
+                text = f"{shown(value)} is out of range, allowed: 64kbit to 1000gbit"
                 raise InputError(f"{option}: {text}")
             return bps, None
         except InputError as error:
-            hint = "; or the file of a trace" if re.search(r"/|[.][a-z]", given) else ""
+            hint = "; or the file of a trace" if re.search(r"/|[.][a-z]", value) else ""
             raise InputError(f"{error}{hint}") from None
     try:
         columns, mean_bps, period_s = link_trace.repeated(path)
     except InputError as error:
         raise InputError(f"{option}: {error}") from None
     of_link(option, "trace", columns)
-    return mean_bps, Trace(given, columns, mean_bps, period_s)
+    return mean_bps, Trace(value, columns, mean_bps, period_s)
 
 
-def rtt_of(given: str) -> tuple[float, float]:
+def rtt_of(value: str) -> tuple[float, float]:
     """Return a range of round-trip times like "20ms..120ms", or a single one, in seconds."""
-    ends = given.split("..")
+    ends = value.split("..")
     if len(ends) > 2:
-        raise InputError(f"--rtt: {shown(given)} is not a time or a range like 20ms..120ms")
+        raise InputError(f"--rtt: {shown(value)} is not a time or a range like 20ms..120ms")
     low, high = (seconds(of_link("--rtt", "delay", one.strip())) for one in (ends[0], ends[-1]))
     if not RTT_MIN_S <= low <= high <= RTT_MAX_S:
-        raise InputError(f"--rtt: {shown(given)} is out of range, allowed: 1us to 5s, ascending")
+        raise InputError(f"--rtt: {shown(value)} is out of range, allowed: 1us to 5s, ascending")
     return low, high
 
 

@@ -57,17 +57,17 @@ def candidates(only: str | None) -> list[str]:
     if only == "linux":
         return [name for name in names if in_linux(name)]
     known = {alias: spec["name"] for spec in specs for alias in (spec["name"], *spec["aliases"])}
-    found = []
+    chosen = []
     for part in str(only).split(","):
         name = part.strip().lower().replace("-", "_")
         if not name:
             continue
         if name not in known:
             raise InputError(f"--only: unknown discipline {shown(part)}{near(name, known)}")
-        found.append(known[name])
-    if not found:
+        chosen.append(known[name])
+    if not chosen:
         raise InputError("--only: no discipline is left; write linux, all, or names like codel,pie")
-    return found
+    return chosen
 
 
 def in_linux(name: str) -> bool:
@@ -75,10 +75,10 @@ def in_linux(name: str) -> bool:
     from sojourn import tc
 
     try:
-        found = tc.translate(name, "10mbit")
+        nearest = tc.translate(name, "10mbit")
     except InputError:
         return False
-    return not any("class" in lost for lost in found["lost"])
+    return not any("class" in lost for lost in nearest["lost"])
 
 
 def search(
@@ -177,17 +177,17 @@ def parameters(name: str) -> dict[str, Table]:
 
 def _ranges(name: str, line: Line) -> dict[str, tuple[float, float]]:
     """Return the ranges of the tuned parameters: times in s, quantum in bytes."""
-    found: dict[str, tuple[float, float]] = {}
+    ranges: dict[str, tuple[float, float]] = {}
     for key, spec in parameters(name).items():
         if key not in TUNED:
             continue
         if key == "quantum":
-            found[key] = QUANTUM
+            ranges[key] = QUANTUM
         elif str(spec["kind"]).startswith("duration") and _is_time(str(spec["value"])):
             low, high = (share * line.rtt_s[1] for share in RANGES[key])
             usual = seconds(spec["value"])
-            found[key] = max(5e-6, min(low, usual)), max(high, usual)
-    return found
+            ranges[key] = max(5e-6, min(low, usual)), max(high, usual)
+    return ranges
 
 
 def _is_time(value: str) -> bool:
@@ -197,11 +197,11 @@ def _is_time(value: str) -> bool:
 def _usual(name: str, line: Line) -> dict[str, float]:
     """Return the defaults of the tuned parameters."""
     known = parameters(name)
-    found = {}
+    values = {}
     for key in _ranges(name, line):
         text = str(known[key]["value"])
-        found[key] = float(text.removesuffix("B")) if key == "quantum" else seconds(text)
-    return found
+        values[key] = float(text.removesuffix("B")) if key == "quantum" else seconds(text)
+    return values
 
 
 def _suggested(trial: Any, name: str, line: Line) -> Table:
