@@ -87,7 +87,7 @@ class MyCoDel(sj.Aqm):
         self._drop_next = self.control_law(now)
         self.lastcount = self.count
 
-    def on_empty(self, queue):
+    def on_idle(self, queue):
         self._first_above_time = NEVER
         self.dropping = False
 

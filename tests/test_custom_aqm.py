@@ -315,12 +315,14 @@ def test_parameters_are_checked_like_those_of_rust() -> None:
 
 
 def test_declarations_are_checked_when_the_class_is_defined() -> None:
-    """A parameter has a known type, a default and a free name."""
+    """A parameter has a known type, a default and a free name; a hook has a known name."""
     bases: tuple[Any, ...] = (sj.Aqm,)
     bodies: list[tuple[dict[str, Any], str]] = [
         ({"target": "5ms", "__annotations__": {"target": str}}, "is not the type of a parameter"),
         ({"__annotations__": {"target": sj.Duration}}, "target: has no default"),
         ({"limit": 3, "__annotations__": {"limit": int}}, "limit: the name is in use"),
+        ({"on_dequeu": print}, 'no hook "on_dequeu", did you mean "on_dequeue"'),
+        ({"on_empty": print}, 'no hook "on_empty".* on_idle'),
     ]
     for body, text in bodies:
         with pytest.raises(TypeError, match=text):

@@ -12,7 +12,7 @@
 //!
 //! **Cost** 0 bytes of state, one comparison per arrival.
 
-use super::{Algorithm, Aqm, SingleQueue, Verdict};
+use super::{Aqm, SingleQueue, Verdict};
 use crate::build::Env;
 use crate::context::Context;
 use crate::entry::QdiscEntry;
@@ -43,22 +43,20 @@ pub struct Toy {
     arrived: u64,
 }
 
-impl Algorithm for Toy {
+impl Aqm for Toy {
     type Params = ToyParams;
 
-    fn from_checked(params: Checked<'_, ToyParams>, _env: &Env) -> Result<Self> {
+    fn new(params: Checked<'_, ToyParams>, _env: &Env) -> Result<Self> {
         Ok(Toy { every: params.every, arrived: 0 })
     }
-}
 
-impl Aqm for Toy {
-    fn on_arrival(
+    fn on_enqueue(
         &mut self,
         _context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         _packet: &Packet,
     ) -> Verdict {
-        if line.packets() == 0 {
+        if queue.packets() == 0 {
             return Verdict::Pass;
         }
         self.arrived += 1;
@@ -66,15 +64,15 @@ impl Aqm for Toy {
             return Verdict::Pass;
         }
         self.arrived = 0;
-        Verdict::Signal
+        Verdict::Mark
     }
 
     fn decides_at_enqueue(&self) -> bool {
         true
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("arrived", self.arrived as f64);
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("arrived", self.arrived as f64);
     }
 }
 

@@ -26,7 +26,7 @@ fn ns(name: &str, flows: u32) -> f64 {
     settings.extend(depth.iter().filter(|_| name == "sfq"));
     let mut qdisc = build(name, &settings, Rate(10_000_000_000)).expect("good settings").qdisc;
     let mut arrivals = Pcg64Mcg::seed_from_u64(1);
-    let (mut rng, mut lost, mut marks) =
+    let (mut rng, mut dropped, mut marks) =
         (Pcg64Mcg::seed_from_u64(2), Vec::new(), sojourn_aqm::Marks::default());
     let mut now = Time::ZERO;
     let packet = |i: u32, now: Time| {
@@ -40,16 +40,17 @@ fn ns(name: &str, flows: u32) -> f64 {
         if round == 0 {
             for i in 0..3 * flows {
                 let mut context =
-                    Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
+                    Context { now, rng: &mut rng, dropped: &mut dropped, marks: &mut marks };
                 qdisc.enqueue(&mut context, packet(i, now));
             }
         }
         for i in &draws {
             now.0 += 800;
-            let mut context = Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
+            let mut context =
+                Context { now, rng: &mut rng, dropped: &mut dropped, marks: &mut marks };
             std::hint::black_box(qdisc.dequeue(&mut context));
             qdisc.enqueue(&mut context, packet(*i, now));
-            lost.clear();
+            dropped.clear();
         }
         if round > 0 {
             best = best.min(start.elapsed().as_nanos() as f64 / f64::from(PACKETS));

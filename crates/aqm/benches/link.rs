@@ -60,7 +60,7 @@ impl Feed {
 
     /// Run one round; returns the number of dropped packets.
     fn round(&mut self) -> usize {
-        let mut lost = 0;
+        let mut dropped = 0;
         for (body, flow) in (0..).zip(&self.flows) {
             self.now += GAP;
             let ecn = Ecn::Ect0;
@@ -80,9 +80,9 @@ impl Feed {
             while let Some(packet) = self.link.poll(self.now) {
                 black_box(packet);
             }
-            lost += self.link.take_dropped().count();
+            dropped += self.link.take_dropped().count();
         }
-        lost
+        dropped
     }
 }
 
@@ -91,7 +91,7 @@ struct Row {
     name: String,
     feed: Feed,
     ns: f64,
-    lost: usize,
+    dropped: usize,
     allocations: u64,
 }
 
@@ -101,13 +101,13 @@ impl Row {
         let mut feed = Feed::new(entry, ecn);
         feed.round(); // warm-up
         feed.link.reset_stats(feed.now);
-        Row { name, feed, ns: f64::MAX, lost: 0, allocations: 0 }
+        Row { name, feed, ns: f64::MAX, dropped: 0, allocations: 0 }
     }
 
     fn round(&mut self) {
         let used = measure(|| {
             let start = Instant::now();
-            self.lost = self.feed.round();
+            self.dropped = self.feed.round();
             self.ns = self.ns.min(start.elapsed().as_secs_f64() * 1e9 / f64::from(PACKETS));
         });
         self.allocations += used.count_total;
@@ -144,12 +144,12 @@ fn main() {
     // Interleave rounds, so that a slow period of the machine affects all disciplines.
     (0..ROUNDS).for_each(|_| rows.iter_mut().for_each(Row::round));
     let plain = rows[0].ns;
-    for Row { name, feed, ns, lost, allocations } in &mut rows {
+    for Row { name, feed, ns, dropped, allocations } in &mut rows {
         let backlog = feed.link.stats().queue_packets().expect("time has passed").0;
-        let lost = *lost as f64 / f64::from(PACKETS) * 100.0;
+        let dropped = *dropped as f64 / f64::from(PACKETS) * 100.0;
         let ratio = *ns / plain;
         println!(
-            "{name:<14} {ns:>10.1} {ratio:>8.2}x {backlog:>8.1} {lost:>6.1}% {allocations:>12}"
+            "{name:<14} {ns:>10.1} {ratio:>8.2}x {backlog:>8.1} {dropped:>6.1}% {allocations:>12}"
         );
     }
     println!(

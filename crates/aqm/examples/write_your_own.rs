@@ -22,16 +22,14 @@ pub struct Every {
     arrivals: u64,
 }
 
-impl Algorithm for Every {
+impl Aqm for Every {
     type Params = EveryParams;
 
-    fn from_checked(params: Checked<'_, EveryParams>, _env: &Env) -> Result<Self> {
+    fn new(params: Checked<'_, EveryParams>, _env: &Env) -> Result<Self> {
         Ok(Every { params: (*params).clone(), arrivals: 0 })
     }
-}
 
-impl Aqm for Every {
-    fn on_arrival(
+    fn on_enqueue(
         &mut self,
         _: &mut Context<'_>,
         queue: &mut QueueView<'_>,
@@ -41,11 +39,7 @@ impl Aqm for Every {
             return Verdict::Pass;
         }
         self.arrivals += 1;
-        if self.arrivals.is_multiple_of(self.params.period) {
-            Verdict::Signal
-        } else {
-            Verdict::Pass
-        }
+        if self.arrivals.is_multiple_of(self.params.period) { Verdict::Mark } else { Verdict::Pass }
     }
 
     fn decides_at_enqueue(&self) -> bool {

@@ -33,24 +33,27 @@ pub trait Build: Qdisc + Sized {
     /// Parameters of the discipline.
     type Params: Params;
 
-    /// Returns a builder with the default parameters.
-    fn builder() -> Builder<Self, Self::Params> {
-        Builder::new()
-    }
+    /// Builds the discipline for a link, from parameters whose ranges were checked.
+    ///
+    /// # Errors
+    /// Parameters that contradict each other or the link.
+    fn new(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self>;
 
-    /// Builds the discipline for a link.
+    /// Checks the ranges of `params` and builds the discipline for a link.
     ///
     /// # Errors
     /// A parameter that is out of range, or parameters that contradict each other or the link.
     fn build(params: &Self::Params, env: &Env) -> Result<Self> {
-        Self::from_checked(params.checked()?, env)
+        Self::new(params.checked()?, env)
     }
 
-    /// Builds it from parameters whose ranges were checked.
-    ///
-    /// # Errors
-    /// Parameters that contradict each other or the link.
-    fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self>;
+    /// Returns a builder with the default parameters.
+    fn builder() -> Builder<Self, Self::Params>
+    where
+        Self::Params: Default,
+    {
+        Builder::new()
+    }
 }
 
 /// Builder of the discipline `Q`, whose parameters are `P`. Ranges are checked in
@@ -63,7 +66,7 @@ pub trait Build: Qdisc + Sized {
 /// use sojourn_aqm::aqm::{ared::Ared, codel::CoDel};
 /// use sojourn_aqm::aqm::red::Tuned;
 /// use sojourn_aqm::sched::{cake::Cake, drr::Drr, fair::Fair, fq::Fq};
-/// use sojourn_aqm::{Algorithm, Build, Bytes, Rate, Size, Span};
+/// use sojourn_aqm::{Aqm, Build, Bytes, Rate, Size, Span};
 ///
 /// let rate = Rate(10_000_000);
 /// let codel = CoDel::builder()
@@ -89,7 +92,7 @@ pub trait Build: Qdisc + Sized {
 /// # Ok::<(), sojourn_aqm::Error>(())
 /// ```
 ///
-/// [`Build::builder`] and [`Algorithm::builder`](crate::aqm::Algorithm::builder) return a builder
+/// [`Build::builder`] and [`Aqm::builder`](crate::aqm::Aqm::builder) return a builder
 /// with the defaults of the type. An entry of the registry can have other defaults
 /// ([`QdiscEntry::preset`](crate::QdiscEntry::preset)).
 #[derive(Clone, Debug)]
@@ -107,28 +110,30 @@ impl<Q, P> Builder<Q, P> {
     }
 }
 
-impl<Q, F, A> Builder<Q, Combined<F, A>> {
+impl<Q, O, I> Builder<Q, Combined<O, I>> {
     /// Changes the parameters of the discipline. [`Builder::aqm`] changes the parameters of its AQM
     /// algorithm.
     #[must_use]
-    pub fn queue(mut self, change: impl FnOnce(F) -> F) -> Self {
-        self.params.frame = change(self.params.frame);
+    pub fn queue(mut self, change: impl FnOnce(O) -> O) -> Self {
+        self.params.outer = change(self.params.outer);
         self
     }
 
     /// Changes the parameters of the AQM algorithm, which may be in every queue.
     #[must_use]
-    pub fn aqm(mut self, change: impl FnOnce(A) -> A) -> Self {
-        self.params.aqm = change(self.params.aqm);
+    pub fn aqm(mut self, change: impl FnOnce(I) -> I) -> Self {
+        self.params.inner = change(self.params.inner);
         self
     }
 }
 
-impl<Q: Build> Builder<Q, Q::Params> {
+impl<Q, P: Default> Builder<Q, P> {
     pub(crate) fn new() -> Self {
-        Builder { params: Q::Params::default(), discipline: PhantomData }
+        Builder { params: P::default(), discipline: PhantomData }
     }
+}
 
+impl<Q: Build> Builder<Q, Q::Params> {
     /// Sets the parameter `name` (or one of its aliases), as in the text form.
     ///
     /// # Errors

@@ -40,7 +40,7 @@ pub fn index(n: u64) -> usize {
 /// limited where the table is created, or by memory: 2^32 packets take more than 100 GB.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "checked in debug builds")]
-pub fn place(i: usize) -> u32 {
+pub fn index32(i: usize) -> u32 {
     debug_assert!(u32::try_from(i).is_ok(), "a table has at most 2^32 - 1 entries");
     i as u32
 }
@@ -64,7 +64,7 @@ mod tests {
         assert_eq!((saturate(7), saturate(1 << 64)), (7, u64::MAX));
         assert_eq!((saturate32(7), saturate32(1 << 32)), (7, u32::MAX));
         assert_eq!(low32(0x1_2345_6789), 0x2345_6789);
-        assert_eq!((index(7), place(7), number(7)), (7, 7, 7));
+        assert_eq!((index(7), index32(7), number(7)), (7, 7, 7));
     }
 
     #[test]

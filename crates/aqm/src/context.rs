@@ -14,9 +14,9 @@ pub enum DropReason {
     /// The buffer was full.
     Full = 1,
     /// An AQM algorithm dropped the packet at enqueue.
-    Early = 2,
-    /// An AQM algorithm dropped the packet after it was queued.
-    Late = 3,
+    AtEnqueue = 2,
+    /// An AQM algorithm dropped the packet after it was enqueued.
+    AfterEnqueue = 3,
 }
 
 /// A dropped packet. Its owner receives it to free the body.
@@ -38,17 +38,17 @@ pub struct Context<'a> {
     /// Random number generator of the link.
     pub rng: &'a mut dyn Random,
     /// Dropped packets are appended here.
-    pub lost: &'a mut Vec<Dropped>,
+    pub dropped: &'a mut Vec<Dropped>,
     /// Counters of marks.
     pub marks: &'a mut Marks,
 }
 
 impl fmt::Debug for Context<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Context { now, rng: _, lost, marks } = self;
+        let Context { now, rng: _, dropped, marks } = self;
         f.debug_struct("Context")
             .field("now", now)
-            .field("lost", lost)
+            .field("dropped", dropped)
             .field("marks", marks)
             .finish_non_exhaustive()
     }
@@ -76,11 +76,11 @@ impl Context<'_> {
     /// Drops `packet`.
     #[inline]
     pub fn drop(&mut self, packet: Packet, why: DropReason) {
-        if self.lost.capacity() == 0 {
+        if self.dropped.capacity() == 0 {
             // Room for a burst: AQMs that drop at the head at random may drop a dozen at once.
-            self.lost.reserve(32);
+            self.dropped.reserve(32);
         }
-        self.lost.push(Dropped { packet, reason: why, at: self.now });
+        self.dropped.push(Dropped { packet, reason: why, at: self.now });
     }
 
     /// Marks `packet` with CE if it is ECN-capable; returns true if it is. A packet that already
@@ -104,9 +104,9 @@ mod tests {
     #[test]
     fn a_packet_is_marked_once_and_counted_by_its_arrival() {
         let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
-        let (mut lost, mut marks) = (Vec::new(), Marks { since: Time(10), ..Marks::default() });
+        let (mut dropped, mut marks) = (Vec::new(), Marks { since: Time(10), ..Marks::default() });
         let mut context =
-            Context { now: Time(20), rng: &mut rng, lost: &mut lost, marks: &mut marks };
+            Context { now: Time(20), rng: &mut rng, dropped: &mut dropped, marks: &mut marks };
         let mut mark = |ecn, arrived| {
             let mut packet = Packet { ecn, arrived: Time(arrived), ..Packet::default() };
             (context.mark(&mut packet), packet.ecn, context.marks.packets, context.marks.earlier)
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(mark(Ecn::Ce, 12), (true, Ecn::Ce, 2, 1), "RFC 3168 section 5");
         assert_eq!(context.marks.all(), 3);
         let packet = Packet { body: 7, ..Packet::default() };
-        context.drop(packet, DropReason::Late);
-        assert_eq!(lost, [Dropped { packet, reason: DropReason::Late, at: Time(20) }]);
+        context.drop(packet, DropReason::AfterEnqueue);
+        assert_eq!(dropped, [Dropped { packet, reason: DropReason::AfterEnqueue, at: Time(20) }]);
     }
 }

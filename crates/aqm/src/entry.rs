@@ -13,9 +13,8 @@ use core::fmt;
 /// A discipline that is built from settings by its own rules. [`QdiscEntry::external`] gives it a
 /// name.
 ///
-/// Build a [`SingleQueue`](crate::aqm::SingleQueue) with
-/// [`SingleQueue::of`](crate::aqm::SingleQueue::of) around any [`Aqm`](crate::aqm::Aqm), or any
-/// other [`Qdisc`](crate::Qdisc).
+/// An [`Aqm`](crate::aqm::Aqm) may have parameters that are known only at run time: its
+/// [`Params`] are then a type with a table of them.
 pub trait External: fmt::Debug + Sync {
     /// Builds the discipline for a link; [`Built::params`] has every parameter with its value.
     ///
@@ -87,10 +86,10 @@ impl fmt::Debug for Built {
 impl QdiscEntry {
     /// Creates an entry for the discipline `Q`, without aliases, `decides` and `source`. Another
     /// crate adds it with [`Registry::with`](crate::registry::Registry::with).
-    pub const fn new<Q: Build + Clone + Send>(
-        name: &'static str,
-        about: &'static str,
-    ) -> QdiscEntry {
+    pub const fn new<Q: Build + Clone + Send>(name: &'static str, about: &'static str) -> QdiscEntry
+    where
+        Q::Params: Default,
+    {
         QdiscEntry {
             name,
             aliases: &[],
@@ -147,8 +146,8 @@ impl QdiscEntry {
 
     /// Returns the size of the state in bytes with default parameters, without packets; 0 if an
     /// [`External`] refuses its defaults.
-    pub fn state(&self) -> usize {
-        self.with_defaults().map_or(0, |made| made.qdisc.state())
+    pub fn state_bytes(&self) -> usize {
+        self.with_defaults().map_or(0, |made| made.qdisc.state_bytes())
     }
 
     fn with_defaults(&self) -> Option<Built> {
@@ -207,7 +206,7 @@ impl QdiscEntry {
     }
 }
 
-fn make<Q: Build + Clone + Send>(
+fn make<Q: Build<Params: Default> + Clone + Send>(
     entry: &QdiscEntry,
     settings: &[(&str, Setting<'_>)],
     env: &Env,
@@ -217,12 +216,19 @@ fn make<Q: Build + Clone + Send>(
     Ok(Built { qdisc: Box::new(Q::build(&params, env)?), params: params.table() })
 }
 
-fn check_settings<P: Params>(entry: &QdiscEntry, settings: &[(&str, Setting<'_>)]) -> Result<()> {
+fn check_settings<P: Params + Default>(
+    entry: &QdiscEntry,
+    settings: &[(&str, Setting<'_>)],
+) -> Result<()> {
     parse::<P>(entry, settings, Set::Text).map(drop)
 }
 
 /// Returns the defaults of `entry` with `settings` applied.
-fn parse<P: Params>(entry: &QdiscEntry, settings: &[(&str, Setting<'_>)], set: Set) -> Result<P> {
+fn parse<P: Params + Default>(
+    entry: &QdiscEntry,
+    settings: &[(&str, Setting<'_>)],
+    set: Set,
+) -> Result<P> {
     let mut params = P::default();
     for (name, value) in entry.preset {
         params.set(name, Setting::Text(value)).expect("presets are valid");

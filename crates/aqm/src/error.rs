@@ -20,7 +20,7 @@ pub struct Error {
 ///
 /// ```
 /// use sojourn_aqm::aqm::codel::CoDel;
-/// use sojourn_aqm::{Algorithm, ErrorKind, Rate, Size};
+/// use sojourn_aqm::{Aqm, ErrorKind, Rate, Size};
 ///
 /// let codel = CoDel::builder().queue(|queue| queue.limit(Size::Packets(0)));
 /// let error = codel.build(Rate(10_000_000)).unwrap_err();

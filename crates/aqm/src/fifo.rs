@@ -42,10 +42,10 @@ impl Pool {
             self.first_free = self.nodes[i].next as usize;
             self.free -= 1;
             self.nodes[i] = node;
-            return cast::place(i);
+            return cast::index32(i);
         }
         self.nodes.push(node);
-        cast::place(self.nodes.len()) - 1
+        cast::index32(self.nodes.len()) - 1
     }
 
     /// Frees entry `i`, to be reused after all other free entries. So the packets of a queue are
@@ -188,30 +188,30 @@ mod tests {
     use alloc::vec;
 
     fn filled(pool: &mut Pool, n: u32) -> Fifo {
-        let mut line = Fifo::default();
+        let mut fifo = Fifo::default();
         (0..n).for_each(|body| {
-            line.push(pool, Packet { body, len: 100 + body, ..Packet::default() })
+            fifo.push(pool, Packet { body, len: 100 + body, ..Packet::default() })
         });
-        line
+        fifo
     }
 
-    fn bodies(line: &mut Fifo, pool: &mut Pool) -> Vec<u32> {
-        core::iter::from_fn(|| line.pop(pool)).map(|p| p.body).collect()
+    fn bodies(fifo: &mut Fifo, pool: &mut Pool) -> Vec<u32> {
+        core::iter::from_fn(|| fifo.pop(pool)).map(|p| p.body).collect()
     }
 
     #[test]
     fn order_and_lengths_survive_removals() {
         let mut pool = Pool::default();
         for k in 0..5 {
-            let mut line = filled(&mut pool, 5);
-            assert_eq!(line.get(&pool, k).unwrap().body, k);
-            assert_eq!(line.remove(&mut pool, k).unwrap().body, k);
-            assert_eq!(u64::from(k), 510 - 100 - line.bytes().0);
+            let mut fifo = filled(&mut pool, 5);
+            assert_eq!(fifo.get(&pool, k).unwrap().body, k);
+            assert_eq!(fifo.remove(&mut pool, k).unwrap().body, k);
+            assert_eq!(u64::from(k), 510 - 100 - fifo.bytes().0);
             let rest: Vec<u32> = (0..5).filter(|b| *b != k).collect();
-            assert!(line.iter(&pool).map(|p| p.body).eq(rest.iter().copied()));
-            assert_eq!(bodies(&mut line, &mut pool), rest);
-            assert!(line.iter(&pool).next().is_none());
-            assert!(line.is_empty() && line.bytes() == Bytes(0));
+            assert!(fifo.iter(&pool).map(|p| p.body).eq(rest.iter().copied()));
+            assert_eq!(bodies(&mut fifo, &mut pool), rest);
+            assert!(fifo.iter(&pool).next().is_none());
+            assert!(fifo.is_empty() && fifo.bytes() == Bytes(0));
         }
         assert!(filled(&mut pool, 3).get(&pool, 3).is_none());
         assert!(filled(&mut pool, 3).remove(&mut pool, 3).is_none());

@@ -7,7 +7,7 @@
 //! ```
 //! use rand_core::SeedableRng;
 //! use sojourn_aqm::aqm::codel::CoDel;
-//! use sojourn_aqm::{Algorithm, Link, LinkSpec, Packet, Rate, Size, Span, Time};
+//! use sojourn_aqm::{Aqm, Link, LinkSpec, Packet, Rate, Size, Span, Time};
 //!
 //! let spec = LinkSpec::new(Rate(10_000_000), Span::ms(25));
 //! let codel = CoDel::builder()
@@ -101,7 +101,7 @@ mod testing;
 mod timer;
 pub mod units;
 
-pub use aqm::Algorithm;
+pub use aqm::Aqm;
 pub use build::{Build, Builder, Env};
 pub use ce_threshold::EcnSelector;
 pub use context::{Context, DropReason, Dropped, Marks};

@@ -144,7 +144,7 @@ impl Link {
     /// Removes the packet dropped last from the list of dropped packets.
     #[cold]
     fn forget_dropped(&mut self) -> Option<(Time, Ecn)> {
-        self.transmitter.lost.pop();
+        self.transmitter.dropped.pop();
         None
     }
 
@@ -190,13 +190,13 @@ impl Link {
 
     /// Packets dropped since the last call.
     pub fn take_dropped(&mut self) -> Drain<'_, Dropped> {
-        self.transmitter.lost.drain(..)
+        self.transmitter.dropped.drain(..)
     }
 
     /// True if packets were dropped since the last call of [`Link::take_dropped`].
     #[inline]
     pub fn has_dropped(&self) -> bool {
-        !self.transmitter.lost.is_empty()
+        !self.transmitter.dropped.is_empty()
     }
 
     /// Executes everything that is due up to `now`.
@@ -251,9 +251,9 @@ impl Link {
         self.transmitter.spec
     }
 
-    /// Calls `see` with the internal variables of the discipline at the time of the last call.
-    pub fn inspect(&mut self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.qdisc.inspect_at(self.transmitter.now, see);
+    /// Calls `visit` with the internal variables of the discipline at the time of the last call.
+    pub fn inspect(&mut self, visit: &mut dyn FnMut(&'static str, f64)) {
+        self.qdisc.inspect_at(self.transmitter.now, visit);
     }
 
     /// The discipline.

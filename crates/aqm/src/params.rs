@@ -77,8 +77,9 @@ pub struct ParamRow {
     pub about: &'static str,
 }
 
-/// A set of named parameters; made by [`params!`](crate::params!).
-pub trait Params: Clone + Default {
+/// A set of named parameters. [`params!`](crate::params!) declares a type with fixed names. A type
+/// whose names are known only at run time implements the trait itself.
+pub trait Params: Clone {
     /// Sets the parameter `name` (or one of its aliases).
     ///
     /// # Errors
@@ -87,7 +88,7 @@ pub trait Params: Clone + Default {
     fn set(&mut self, name: &str, value: Setting<'_>) -> Result<()>;
 
     /// True if a parameter has that name or alias; a dash equals an underscore.
-    fn knows(name: &str) -> bool;
+    fn knows(&self, name: &str) -> bool;
 
     /// Every parameter with its present value.
     fn table(&self) -> Vec<ParamRow>;
@@ -113,7 +114,9 @@ pub trait Params: Clone + Default {
     /// # Errors
     /// An unknown name, or a value of the wrong kind.
     #[doc(hidden)]
-    fn assign(&mut self, name: &str, value: Setting<'_>) -> Result<()>;
+    fn assign(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
+        self.set(name, value)
+    }
 }
 
 /// Parameters whose ranges were checked: the only way to make one is [`Params::checked`], and
@@ -275,7 +278,7 @@ macro_rules! params {
                 }
             }
 
-            fn knows(name: &str) -> bool {
+            fn knows(&self, name: &str) -> bool {
                 let canonical = name.replace('-', "_");
                 matches!(canonical.as_str(), $(stringify!($field) $(| $alias)*)|*)
             }

@@ -20,27 +20,28 @@ pub struct Backlog {
 /// with a shaper, that it must wait until [`Qdisc::ready_at`].
 ///
 /// A [`Link`](crate::Link) does this for you. With a transmitter of your own, set `arrived`, from
-/// which the time in the queue is measured, and take the dropped packets out of `lost`:
+/// which the time in the queue is measured, and take the dropped packets out of `dropped`:
 ///
 /// ```
 /// use rand_core::SeedableRng;
 /// use sojourn_aqm::aqm::codel::CoDel;
-/// use sojourn_aqm::{Algorithm, Context, Marks, Packet, Qdisc, Rate, Time};
+/// use sojourn_aqm::{Aqm, Context, Dropped, Marks, Packet, Qdisc, Rate, Time};
 ///
 /// let mut codel = CoDel::builder().build(Rate(10_000_000))?;
 /// let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
-/// let (mut lost, mut marks) = (Vec::new(), Marks::default());
+/// let (mut dropped, mut marks) = (Vec::new(), Marks::default());
 ///
 /// let now = Time::ZERO; // a packet arrives
 /// let packet = Packet { arrived: now, len: 1250, body: 7, ..Packet::default() };
-/// codel.enqueue(&mut Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks }, packet);
+/// let mut context = Context { now, rng: &mut rng, dropped: &mut dropped, marks: &mut marks };
+/// codel.enqueue(&mut context, packet);
 ///
 /// let now = Time(1_000_000); // the transmitter is free
-/// let sent =
-///     codel.dequeue(&mut Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks });
+/// let mut context = Context { now, rng: &mut rng, dropped: &mut dropped, marks: &mut marks };
+/// let sent = codel.dequeue(&mut context);
 /// assert_eq!(sent.map(|packet| packet.body), Some(7));
-/// for dropped in lost.drain(..) {
-///     println!("free the body {}", dropped.packet.body);
+/// for Dropped { packet, .. } in dropped {
+///     println!("free the body {}", packet.body);
 /// }
 /// # Ok::<(), sojourn_aqm::Error>(())
 /// ```
@@ -65,15 +66,15 @@ pub trait Qdisc: Any {
     fn decides_at_enqueue(&self) -> bool {
         false
     }
-    /// Calls `see` with the name and value of each internal variable, in SI units.
-    fn inspect(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
+    /// Calls `visit` with the name and value of each internal variable, in SI units.
+    fn inspect(&self, _visit: &mut dyn FnMut(&'static str, f64)) {}
     /// Same as [`Qdisc::inspect`] at the time `now`, including periodic updates that are due. These
     /// are applied to a copy: an inspection does not change the state, not even in the last bit.
-    fn inspect_at(&mut self, _now: Time, see: &mut dyn FnMut(&'static str, f64)) {
-        self.inspect(see);
+    fn inspect_at(&mut self, _now: Time, visit: &mut dyn FnMut(&'static str, f64)) {
+        self.inspect(visit);
     }
     /// Size of the state in bytes, without packets.
-    fn state(&self) -> usize {
+    fn state_bytes(&self) -> usize {
         size_of_val(self)
     }
     /// Takes the parameters of `fresh` and keeps packets and state. Returns false, and changes

@@ -111,7 +111,10 @@ mod tests {
     fn an_entry_shows_its_parameters_and_the_size_of_its_state() {
         let shown = |name| {
             let entry = find(name).unwrap();
-            (entry.params().into_iter().map(|row| row.name).collect::<Vec<_>>(), entry.state())
+            (
+                entry.params().into_iter().map(|row| row.name).collect::<Vec<_>>(),
+                entry.state_bytes(),
+            )
         };
         let (names, state) = shown("codel");
         assert!(["limit", "target", "interval", "ecn"].iter().all(|name| names.contains(name)));

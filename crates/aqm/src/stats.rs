@@ -290,7 +290,7 @@ impl LinkStats {
     }
 
     #[inline]
-    pub(crate) fn on_arrival(&mut self, now: Time, len: u32) {
+    pub(crate) fn on_enqueue(&mut self, now: Time, len: u32) {
         self.pass(now);
         self.arrived_packets += 1;
         self.arrived_bytes += u64::from(len);
@@ -322,8 +322,8 @@ impl LinkStats {
         self.packets.now -= 1;
         self.bytes.now -= len;
         match why {
-            DropReason::Late => self.run_at_head += 1,
-            DropReason::Full | DropReason::Early => self.run += 1,
+            DropReason::AfterEnqueue => self.run_at_head += 1,
+            DropReason::Full | DropReason::AtEnqueue => self.run += 1,
         }
     }
 

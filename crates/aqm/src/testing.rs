@@ -1,6 +1,6 @@
 //! Test bench for the unit tests of the disciplines: a discipline driven by hand.
 
-use crate::aqm::{Algorithm, Aqm, Verdict};
+use crate::aqm::{Aqm, Verdict};
 use crate::build::Env;
 use crate::context::{Context, DropReason, Dropped, Marks};
 use crate::error::Result;
@@ -56,11 +56,11 @@ impl Bench {
     }
 
     fn with<T>(&mut self, f: impl FnOnce(&mut dyn Qdisc, &mut Context<'_>) -> T) -> (T, Vec<u32>) {
-        let mut lost: Vec<Dropped> = Vec::new();
+        let mut dropped: Vec<Dropped> = Vec::new();
         let (rng, marks) = (&mut self.rng, &mut self.marks);
-        let mut context = Context { now: self.now, rng, lost: &mut lost, marks };
+        let mut context = Context { now: self.now, rng, dropped: &mut dropped, marks };
         let out = f(&mut *self.qdisc, &mut context);
-        (out, lost.iter().map(|l| l.packet.body).collect())
+        (out, dropped.iter().map(|l| l.packet.body).collect())
     }
 
     /// Enqueues a packet of flow 0; returns the bodies of the dropped packets.
@@ -95,8 +95,8 @@ impl Bench {
 
     /// Dequeues the next packet; returns its body and the bodies of the packets dropped on the way.
     pub fn get(&mut self) -> (Option<u32>, Vec<u32>) {
-        let (packet, lost) = self.with(|q, context| q.dequeue(context));
-        (packet.map(|p| p.body), lost)
+        let (packet, dropped) = self.with(|q, context| q.dequeue(context));
+        (packet.map(|p| p.body), dropped)
     }
 
     pub fn drain(&mut self) -> Vec<u32> {
@@ -137,42 +137,40 @@ pub struct DropsZero {
 }
 
 impl Aqm for DropsZero {
-    fn start(&mut self, now: Time) {
+    type Params = Nothing;
+    fn new(_: Checked<'_, Nothing>, _: &Env) -> Result<Self> {
+        Ok(DropsZero::default())
+    }
+
+    fn on_first_packet(&mut self, now: Time) {
         self.started.push(now);
     }
 
-    fn on_arrival(
+    fn on_enqueue(
         &mut self,
         context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         packet: &Packet,
     ) -> Verdict {
         if packet.body == 9
-            && let Some(head) = line.pop()
+            && let Some(head) = queue.pop()
         {
-            context.drop(head, DropReason::Early);
+            context.drop(head, DropReason::AtEnqueue);
         }
         Verdict::Pass
     }
 
-    fn dequeue(
+    fn on_dequeue(
         &mut self,
         context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         _ecn: bool,
     ) -> Option<Packet> {
         loop {
-            match line.pop()? {
-                zero if zero.body == 0 => context.drop(zero, DropReason::Late),
+            match queue.pop()? {
+                zero if zero.body == 0 => context.drop(zero, DropReason::AfterEnqueue),
                 packet => return Some(packet),
             }
         }
-    }
-}
-
-impl Algorithm for DropsZero {
-    type Params = Nothing;
-    fn from_checked(_: Checked<'_, Nothing>, _: &Env) -> Result<Self> {
-        Ok(DropsZero::default())
     }
 }

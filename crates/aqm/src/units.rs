@@ -169,7 +169,7 @@ fn split(text: &str) -> Result<(u128, u32, &str)> {
         return Err(Error::new(format!("{text:?} has too many digits")));
     }
     let digits = format!("{whole}{part}").parse().map_err(|_| bad())?;
-    Ok((digits, cast::place(part.len()), unit.trim()))
+    Ok((digits, cast::index32(part.len()), unit.trim()))
 }
 
 /// Returns `digits / 10^decimals * scale` if that is a whole number.

@@ -15,7 +15,7 @@ struct Feed {
     link: Link,
     rng: Pcg64Mcg,
     now: Time,
-    lost: u64,
+    dropped: u64,
     sent: u64,
 }
 
@@ -23,7 +23,7 @@ impl Feed {
     fn new(case: &Case) -> Feed {
         let spec = LinkSpec::new(RATE, Span::ms(20));
         let link = Link::new(spec, case.build().qdisc, Pcg64Mcg::seed_from_u64(1)).unwrap();
-        Feed { link, rng: Pcg64Mcg::seed_from_u64(2), now: Time::ZERO, lost: 0, sent: 0 }
+        Feed { link, rng: Pcg64Mcg::seed_from_u64(2), now: Time::ZERO, dropped: 0, sent: 0 }
     }
 
     /// `n` arrivals of 50 flows with spacing `gap`; departures and drops are collected.
@@ -38,7 +38,7 @@ impl Feed {
             while self.link.poll(self.now).is_some() {
                 self.sent += 1;
             }
-            self.lost += self.link.take_dropped().count() as u64;
+            self.dropped += self.link.take_dropped().count() as u64;
         }
     }
 
@@ -60,7 +60,7 @@ impl Feed {
             let packet = Packet { len: 1, flow, hash: flow, body, ..Packet::default() };
             self.link.push(self.now, packet);
         }
-        self.lost += self.link.take_dropped().count() as u64;
+        self.dropped += self.link.take_dropped().count() as u64;
         self.now += Span::s(60);
         while self.link.poll(self.now).is_some() {}
     }
@@ -93,7 +93,7 @@ fn packets_cost_no_allocation() {
         // has 10,000 packets.
         let lucky = used.iter().sum::<u64>() <= 8 && used.contains(&0);
         assert!(lucky, "{case}: {used:?} allocations");
-        assert!(feed.sent + feed.lost > 60_000, "{case}: packets were sent or dropped");
+        assert!(feed.sent + feed.dropped > 60_000, "{case}: packets were sent or dropped");
     }
 }
 
@@ -123,9 +123,9 @@ fn emptying_a_queue_costs_no_allocation_even_the_first_time() {
         let mut qdisc = case.build().qdisc;
         let mut rng = Pcg64Mcg::seed_from_u64(1);
         // The list of dropped packets may grow: it belongs to the link, not to the queue.
-        let (mut lost, mut marks) = (Vec::with_capacity(10_000), sojourn_aqm::Marks::default());
+        let (mut dropped, mut marks) = (Vec::with_capacity(10_000), sojourn_aqm::Marks::default());
         let mut context =
-            Context { now: Time::ZERO, rng: &mut rng, lost: &mut lost, marks: &mut marks };
+            Context { now: Time::ZERO, rng: &mut rng, dropped: &mut dropped, marks: &mut marks };
         for flow in 0..4000 {
             let packet = Packet { len: 1, flow, hash: flow, body: flow, ..Packet::default() };
             qdisc.enqueue(&mut context, packet);

@@ -203,7 +203,7 @@ fn documented_state_sizes_are_correct() {
         let text = read_to_string(path).unwrap();
         let cost = text.lines().skip_while(|line| !line.contains("**Cost** "));
         let cost: Vec<_> = cost.take_while(|line| line.starts_with("//!")).collect();
-        let said = format!("**Cost** {} bytes of state", entry.state());
+        let said = format!("**Cost** {} bytes of state", entry.state_bytes());
         if !cost.join("\n").contains(&said) {
             faults.push(format!("{}: {said} is not what it says", entry.name));
         }

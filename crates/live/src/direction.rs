@@ -217,8 +217,8 @@ impl Direction {
             if let Some(capture) = capture {
                 let why = match lost.reason {
                     DropReason::Full => "the buffer is full",
-                    DropReason::Early => "by the AQM, on arrival",
-                    DropReason::Late => "by the AQM, at the head",
+                    DropReason::AtEnqueue => "by the AQM, on arrival",
+                    DropReason::AfterEnqueue => "by the AQM, at the head",
                     _ => "by the AQM",
                 };
                 let comment = capture::drop_comment(why, lost.at.since(lost.packet.arrived));

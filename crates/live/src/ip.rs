@@ -160,7 +160,7 @@ pub struct HostPacket {
 }
 
 /// Parse an IPv4 packet between two hosts; None if it is not IPv4 or malformed.
-pub fn between(packet: &[u8]) -> Option<HostPacket> {
+pub fn parse_between_hosts(packet: &[u8]) -> Option<HostPacket> {
     let header = (packet.first()? >> 4 == 4).then(|| read_v4(packet, 0))?.ok()?;
     let word = |at: usize| packet.get(at..)?.first_chunk().map(|bytes| u32::from_be_bytes(*bytes));
     let at = usize::from(packet[0] & 15) * 4;

@@ -327,7 +327,7 @@ impl Transport for Network {
         if now >= self.spec.end {
             return;
         }
-        let between = ip::between(&self.pool.get_mut(self.next)[..len]);
+        let between = ip::parse_between_hosts(&self.pool.get_mut(self.next)[..len]);
         let found = between.and_then(|between| Some((between, self.host_pair_of(end, &between)?)));
         let Some((between, pair)) = found else {
             self.counts.malformed += 1;

@@ -126,8 +126,8 @@ impl ExternalControl for Constant {
         None
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("acks", f64::from(self.acks));
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("acks", f64::from(self.acks));
     }
 
     fn copy(&self) -> Box<dyn ExternalControl> {

@@ -6,7 +6,7 @@ use sojourn_aqm::aqm::codel::CoDel;
 use sojourn_aqm::params::{ParamRow, Params, Setting};
 use sojourn_aqm::registry::{QdiscEntry, Registry};
 use sojourn_aqm::sched::fq::Fq;
-use sojourn_aqm::{Algorithm, Build, Bytes, Error, Rate, Result, Span};
+use sojourn_aqm::{Aqm, Build, Bytes, Error, Rate, Result, Span};
 use sojourn_sim::config::builder::{FlowBuilder, LinkBuilder, ScenarioBuilder};
 use sojourn_sim::config::link_trace::{LinkChange, LinkTrace};
 use sojourn_sim::config::loss::LossModel;

@@ -37,8 +37,8 @@ class Aqm(Custom):
         place for periodic updates that are due.
     ``on_overflow(self, queue)``
         The arriving packet is dropped because the buffer is full.
-    ``on_empty(self, queue)``
-        The link asked for a packet and the queue is empty.
+    ``on_idle(self, queue)``
+        The link asked for a packet and the queue is empty: the link is idle.
 
     A method that returns None passes the packet. `packet` has `size` (bytes), `flow`, `hash`,
     `class_`, `ecn` (0 to 3), `markable` (True if MARK would not drop it), `arrived` and `sojourn`
@@ -72,6 +72,13 @@ class Aqm(Custom):
     _common: ClassVar[tuple[str, ...]] = ("limit", "ecn", "compiled")
     _reserved: ClassVar[tuple[str, ...]] = ("name", "source", "rate")
     _fixed: ClassVar[tuple[str, ...]] = ("rate",)
+    _hooks: ClassVar[tuple[str, ...]] = (
+        "on_update",
+        "on_enqueue",
+        "on_overflow",
+        "on_dequeue",
+        "on_idle",
+    )
 
     if TYPE_CHECKING:
         limit: str | None = None

@@ -51,11 +51,14 @@ class Custom:
     _reserved: ClassVar[tuple[str, ...]] = ("name", "source")
     """Other names that a class cannot use for its own parameters."""
     _fixed: ClassVar[tuple[str, ...]] = ()
-    """Attributes besides the parameters that are not state."""
+    """Attributes other than the parameters that are not state."""
+    _hooks: ClassVar[tuple[str, ...]] = ()
+    """Methods that the engine calls, in the order of Rust."""
     _parameters: ClassVar[dict[str, tuple[str, Any]]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        _check_hooks(cls)
         own = vars(cls)
         inherited = {
             name: (kind, own.get(name, default))
@@ -141,6 +144,13 @@ def _plain(value: Any) -> Any:
     """Return a value, a numpy array as its type, shape and values."""
     is_array = type(value).__module__ == "numpy" and hasattr(value, "tolist")
     return (str(value.dtype), value.shape, value.tolist()) if is_array else value
+
+
+def _check_hooks(cls: type[Custom]) -> None:
+    """Refuse a method whose name starts with "on_" and that the engine does not call."""
+    for name, value in vars(cls).items():
+        if name.startswith("on_") and callable(value) and cls._hooks and name not in cls._hooks:
+            raise TypeError(f"{cls.__name__} has no hook {shown(name)}{near(name, cls._hooks)}")
 
 
 def _declared(cls: type[Custom]) -> dict[str, tuple[str, Any]]:

@@ -24,14 +24,12 @@ T = TypeVar("T", bound=Custom)
 
 
 class Made(NamedTuple):
-    """Object for a queue, with what does not change."""
+    """Object for a queue, with its properties that do not change."""
 
     object: Aqm
     gauges: list[str]
     """Names of the attributes that are recorded."""
     decides_at_enqueue: bool
-    native: "Native | None"
-    """Native code, if the discipline is compiled."""
 
 
 _made = threading.local()
@@ -147,14 +145,13 @@ def restart(made: CongestionControl) -> None:
     made._start()
 
 
-def make(name: str, source: str, values: Mapping[str, Any], rate: int, compiled: bool) -> Made:
+def make(name: str, source: str, values: Mapping[str, Any], rate: int) -> Made:
     """Return an object of a class for a queue of a link of `rate` (bit/s)."""
     cls = identity.version(name, source)[1]
     assert issubclass(cls, Aqm)
     made = cls._running(values, rate=rate)
     _made.last = made
-    native = compile_object(made) if compiled else None
-    return Made(made, gauges(made), bool(cls.decides_at_enqueue), native)
+    return Made(made, gauges(made), bool(cls.decides_at_enqueue))
 
 
 def repeat(

@@ -63,6 +63,14 @@ class CongestionControl(Custom):
     recovery: ClassVar[str] = "sack"
     _checked_as: ClassVar[str] = "tcp"
     _common: ClassVar[tuple[str, ...]] = ("compiled",)
+    _hooks: ClassVar[tuple[str, ...]] = (
+        "on_established",
+        "on_ack",
+        "on_recovered",
+        "on_loss",
+        "on_mark",
+        "on_timeout",
+    )
 
     @classmethod
     def _knows(cls, name: str) -> bool:

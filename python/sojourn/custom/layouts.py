@@ -53,8 +53,6 @@ class Kind(NamedTuple):
     """Classes of one base class: what the engine calls, and what the methods see."""
 
     root: type[Custom]
-    hooks: tuple[str, ...]
-    """Methods that the engine calls, in the order of Rust."""
     seen: np.dtype[Any]
     """Layout of the queue, the connection or the flow."""
     answers: str
@@ -66,25 +64,28 @@ class Kind(NamedTuple):
     settable: tuple[str, ...] = ()
     """Attributes of what is seen that methods may set."""
 
+    @property
+    def hooks(self) -> tuple[str, ...]:
+        """Methods that the engine calls, in the order of Rust."""
+        return self.root._hooks
+
 
 KINDS = (
     Kind(
         Aqm,
-        ("on_update", "on_enqueue", "on_overflow", "on_dequeue", "on_empty"),
         QUEUE,
         "PASS, MARK, DROP, DROP_HEAD or None",
         "on_enqueue and on_dequeue",
     ),
     Kind(
         CongestionControl,
-        ("on_established", "on_ack", "on_recovered", "on_loss", "on_mark", "on_timeout"),
         CONNECTION,
         "None",
         "methods other than on_established",
         ("window_was_full",),
         ("cwnd", "ssthresh", "pacing_rate"),
     ),
-    Kind(TrafficSource, ("next_arrival",), ARRIVALS, "(time, size) or None", "next_arrival"),
+    Kind(TrafficSource, ARRIVALS, "(time, size) or None", "next_arrival"),
 )
 
 

@@ -51,3 +51,4 @@ class TrafficSource(Custom):
     connections: ClassVar[bool] = False
     _checked_as: ClassVar[str] = "source"
     _common: ClassVar[tuple[str, ...]] = ("start", "stop", "compiled")
+    _hooks: ClassVar[tuple[str, ...]] = ("next_arrival",)

@@ -27,7 +27,7 @@
 //! **Cost** 16480 bytes of state: 8 per entry and per account; O(1) per packet, at most four random
 //! numbers.
 
-use super::{Algorithm, Aqm, SingleQueue, Verdict, afd::Shadow};
+use super::{Aqm, SingleQueue, Verdict, afd::Shadow};
 use crate::build::Env;
 use crate::context::Context;
 use crate::entry::QdiscEntry;
@@ -96,27 +96,6 @@ pub struct AfQcn {
     fb: f64,
 }
 
-impl Algorithm for AfQcn {
-    type Params = AfQcnParams;
-
-    fn from_checked(params: Checked<'_, AfQcnParams>, env: &Env) -> Result<Self> {
-        let AfQcnParams { b, s, flows, packet, p_min, p_max, .. } = *params;
-        if p_max < p_min {
-            let text = format!("{p_max} is below p_min ({p_min})");
-            return Err(Error::new(text).at("p_max"));
-        }
-        let shadow = Shadow::new(b, s, flows, packet, env);
-        Ok(AfQcn {
-            params: (*params).clone(),
-            shadow,
-            q_old: 0.0,
-            fb_qcn: 0.0,
-            fb_af: 0.0,
-            fb: 0.0,
-        })
-    }
-}
-
 impl AfQcn {
     /// Computes the feedback for a packet of `flow` that finds a queue of `q`.
     fn examine(&mut self, q: f64, flow: u32) {
@@ -132,10 +111,29 @@ impl AfQcn {
 }
 
 impl Aqm for AfQcn {
-    fn on_arrival(
+    type Params = AfQcnParams;
+
+    fn new(params: Checked<'_, AfQcnParams>, env: &Env) -> Result<Self> {
+        let AfQcnParams { b, s, flows, packet, p_min, p_max, .. } = *params;
+        if p_max < p_min {
+            let text = format!("{p_max} is below p_min ({p_min})");
+            return Err(Error::new(text).at("p_max"));
+        }
+        let shadow = Shadow::new(b, s, flows, packet, env);
+        Ok(AfQcn {
+            params: (*params).clone(),
+            shadow,
+            q_old: 0.0,
+            fb_qcn: 0.0,
+            fb_af: 0.0,
+            fb: 0.0,
+        })
+    }
+
+    fn on_enqueue(
         &mut self,
         context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         packet: &Packet,
     ) -> Verdict {
         let AfQcnParams { q_eq, p_min, p_max, .. } = self.params;
@@ -145,28 +143,28 @@ impl Aqm for AfQcn {
         if context.rng.uniform() >= p_min + (p_max - p_min) * self.fb_qcn / MOST {
             return Verdict::Pass;
         }
-        self.examine(line.held(q_eq) as f64, packet.flow);
+        self.examine(queue.held(q_eq) as f64, packet.flow);
         let signal = self.fb > 0.0 && context.rng.bernoulli(self.fb / MOST);
-        if signal { Verdict::Signal } else { Verdict::Pass }
+        if signal { Verdict::Mark } else { Verdict::Pass }
     }
 
     fn decides_at_enqueue(&self) -> bool {
         true
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         // Feedback when it was last computed, 0 to 63.
-        see("fb", self.fb);
+        visit("fb", self.fb);
         // Part of the queue in the feedback, 0 to 63.
-        see("fb_qcn", self.fb_qcn);
+        visit("fb_qcn", self.fb_qcn);
         // Part of the flow in the feedback, 0 to 63.
-        see("fb_af", self.fb_af);
+        visit("fb_af", self.fb_af);
         // Number of flows in the shadow buffer.
-        see("active", self.shadow.active() as f64);
+        visit("active", self.shadow.active() as f64);
     }
 
-    fn state(&self) -> usize {
-        size_of_val(self) + self.shadow.state()
+    fn state_bytes(&self) -> usize {
+        size_of_val(self) + self.shadow.state_bytes()
     }
 }
 
@@ -197,11 +195,11 @@ mod tests {
     #[test]
     fn who_has_more_than_the_mean_hears_more() {
         let mut aqm =
-            AfQcn::new(&AfQcnParams::default(), &Env::new(crate::Rate(8_000_000))).unwrap();
+            AfQcn::build(&AfQcnParams::default(), &Env::new(crate::Rate(8_000_000))).unwrap();
         let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
-        let (mut lost, mut marks) = (vec![], crate::Marks::default());
+        let (mut dropped, mut marks) = (vec![], crate::Marks::default());
         let now = crate::Time::ZERO;
-        let mut context = Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
+        let mut context = Context { now, rng: &mut rng, dropped: &mut dropped, marks: &mut marks };
         // Flow 1 has three of four packets: 3 kB where 2 kB are fair.
         aqm.shadow = Shadow::new(10, Some(1.0), 8, Bytes(1000), &Env::new(crate::Rate(8)));
         for flow in [1, 1, 1, 2] {
@@ -223,16 +221,16 @@ mod tests {
             let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
             let mut fifo = crate::fifo::SingleFifo::default();
             let env = Env::new(crate::Rate(8_000_000));
-            let mut aqm = AfQcn::new(&AfQcnParams::default(), &env).unwrap();
+            let mut aqm = AfQcn::build(&AfQcnParams::default(), &env).unwrap();
             let mut n = 0;
             for _ in 0..20_000 {
-                let (mut lost, mut marks) = (vec![], crate::Marks::default());
+                let (mut dropped, mut marks) = (vec![], crate::Marks::default());
                 let now = crate::Time::ZERO;
                 let mut context =
-                    Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
-                let mut line = QueueView::single(&mut fifo);
+                    Context { now, rng: &mut rng, dropped: &mut dropped, marks: &mut marks };
+                let mut queue = QueueView::single(&mut fifo);
                 (aqm.fb_qcn, aqm.q_old) = (fb_qcn, 1.0);
-                aqm.on_arrival(&mut context, &mut line, &Packet::default());
+                aqm.on_enqueue(&mut context, &mut queue, &Packet::default());
                 n += u32::from(aqm.q_old == 0.0);
             }
             f64::from(n) / 20_000.0
@@ -249,7 +247,7 @@ mod tests {
     }
 
     fn bare(settings: AfQcnParams) -> AfQcn {
-        AfQcn::new(&settings, &Env::new(crate::Rate(8_000_000))).unwrap()
+        AfQcn::build(&settings, &Env::new(crate::Rate(8_000_000))).unwrap()
     }
 
     #[test]
@@ -265,28 +263,28 @@ mod tests {
 
     #[test]
     fn packets_are_dropped_with_probability_fb_of_63() {
-        let lost = |a, queue: u32| {
+        let dropped = |a, packets: u32| {
             let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
             let (mut fifo, mut pool) = (crate::fifo::Fifo::default(), crate::fifo::Pool::default());
             let q_eq = Size::Packets(2);
             let (p_min, p_max, s) = (1.0, 1.0, Some(1e9));
             let params = AfQcnParams { q_eq, p_min, p_max, s, a, ..AfQcnParams::default() };
-            (0..queue).for_each(|_| fifo.push(&mut pool, Packet::default()));
-            let mut lost = 0;
+            (0..packets).for_each(|_| fifo.push(&mut pool, Packet::default()));
+            let mut marked = 0;
             for _ in 0..4_000 {
                 let (mut dropped, mut marks) = (vec![], crate::Marks::default());
                 let (now, mut aqm) = (crate::Time::ZERO, bare(params.clone()));
                 let mut context =
-                    Context { now, rng: &mut rng, lost: &mut dropped, marks: &mut marks };
-                let mut line = QueueView::pooled(&mut fifo, &mut pool, 0);
-                aqm.q_old = f64::from(queue);
-                let verdict = aqm.on_arrival(&mut context, &mut line, &Packet::default());
-                lost += u32::from(verdict == Verdict::Signal);
+                    Context { now, rng: &mut rng, dropped: &mut dropped, marks: &mut marks };
+                let mut queue = QueueView::pooled(&mut fifo, &mut pool, 0);
+                aqm.q_old = f64::from(packets);
+                let verdict = aqm.on_enqueue(&mut context, &mut queue, &Packet::default());
+                marked += u32::from(verdict == Verdict::Mark);
             }
-            f64::from(lost) / 4_000.0
+            f64::from(marked) / 4_000.0
         };
         // Five too many of at most (1 + 2 * 2) * 2: 31 steps. Three standard errors are 0.024.
-        assert!((lost(0.0, 7) - 31.0 / 63.0).abs() < 0.024);
-        assert_eq!((lost(0.0, 2), lost(0.0, 12)), (0.0, 1.0));
+        assert!((dropped(0.0, 7) - 31.0 / 63.0).abs() < 0.024);
+        assert_eq!((dropped(0.0, 2), dropped(0.0, 12)), (0.0, 1.0));
     }
 }

@@ -25,7 +25,7 @@
 //! **Cost** 16472 bytes of state: 8 per entry and per account; O(1) per packet, at most three
 //! random numbers.
 
-use super::{Algorithm, Aqm, SingleQueue, Verdict};
+use super::{Aqm, SingleQueue, Verdict};
 use crate::build::Env;
 use crate::cast;
 use crate::context::Context;
@@ -117,7 +117,7 @@ impl Shadow {
     }
 
     fn account(&self, flow: u32) -> u32 {
-        flow % cast::place(self.bytes.len())
+        flow % cast::index32(self.bytes.len())
     }
 
     /// Samples `packet` with the configured probability. This is no decision about the packet, so
@@ -132,7 +132,7 @@ impl Shadow {
         if (self.entries.len() as u64) < self.size {
             self.entries.push(entry);
         } else {
-            let k = context.rng.below(cast::place(self.entries.len())) as usize;
+            let k = context.rng.below(cast::index32(self.entries.len())) as usize;
             let (account, len) = core::mem::replace(&mut self.entries[k], entry);
             self.total -= u64::from(len);
             self.bytes[account as usize] -= u64::from(len);
@@ -160,7 +160,7 @@ impl Shadow {
     }
 
     /// Size of the tables in bytes, without the struct itself.
-    pub fn state(&self) -> usize {
+    pub fn state_bytes(&self) -> usize {
         self.entries.capacity() * size_of::<(u32, u32)>() + size_of_val(&*self.bytes)
     }
 }
@@ -185,10 +185,16 @@ pub struct Afd {
     d: f64,
 }
 
-impl Algorithm for Afd {
+impl Afd {
+    fn adapt(&mut self, step: f64) {
+        self.m_fair = (self.m_fair + step).clamp(self.m_min, self.m_max);
+    }
+}
+
+impl Aqm for Afd {
     type Params = AfdParams;
 
-    fn from_checked(params: Checked<'_, AfdParams>, env: &Env) -> Result<Self> {
+    fn new(params: Checked<'_, AfdParams>, env: &Env) -> Result<Self> {
         let AfdParams { b, s, q_target, alpha, beta, f_s, flows, packet, ref weights } = *params;
         if weights.is_empty() || weights.len() as u64 > flows {
             let text = format!("{} weights for {flows} accounts", weights.len());
@@ -217,61 +223,53 @@ impl Algorithm for Afd {
             d: 0.0,
         })
     }
-}
 
-impl Afd {
-    fn adapt(&mut self, step: f64) {
-        self.m_fair = (self.m_fair + step).clamp(self.m_min, self.m_max);
-    }
-}
-
-impl Aqm for Afd {
-    fn start(&mut self, now: Time) {
+    fn on_first_packet(&mut self, now: Time) {
         self.samples.start(now);
     }
 
-    fn advance(&mut self, now: Time, line: &QueueView<'_>) {
+    fn on_update(&mut self, now: Time, queue: &QueueView<'_>) {
         let n = self.samples.due(now);
         if n == 0 {
             return;
         }
-        let (e, e_old) = (line.bytes() as f64 - self.q_target, self.q_old - self.q_target);
+        let (e, e_old) = (queue.bytes() as f64 - self.q_target, self.q_old - self.q_target);
         self.adapt(self.alpha * e_old - self.beta * e);
         // From the second sample on the queue is unchanged: all steps are equal.
         self.adapt((n - 1) as f64 * ((self.alpha - self.beta) * e));
-        self.q_old = line.bytes() as f64;
+        self.q_old = queue.bytes() as f64;
     }
 
-    fn on_arrival(
+    fn on_enqueue(
         &mut self,
         context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         packet: &Packet,
     ) -> Verdict {
         self.shadow.sample(context, packet);
         self.m_i = self.shadow.of(packet.flow);
-        let waits = line.packets() > 0;
+        let waits = queue.packets() > 0;
         self.d = if waits && self.m_i > self.m_fair { 1.0 - self.m_fair / self.m_i } else { 0.0 };
-        if context.rng.bernoulli(self.d) { Verdict::Signal } else { Verdict::Pass }
+        if context.rng.bernoulli(self.d) { Verdict::Mark } else { Verdict::Pass }
     }
 
     fn decides_at_enqueue(&self) -> bool {
         true
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         // Fair share of the shadow buffer, bytes.
-        see("m_fair", self.m_fair);
+        visit("m_fair", self.m_fair);
         // Bytes of the last arrival's flow in the shadow buffer.
-        see("m_i", self.m_i);
+        visit("m_i", self.m_i);
         // Drop probability of the last arrival.
-        see("d", self.d);
+        visit("d", self.d);
         // Number of flows in the shadow buffer.
-        see("active", self.shadow.active() as f64);
+        visit("active", self.shadow.active() as f64);
     }
 
-    fn state(&self) -> usize {
-        size_of_val(self) + self.shadow.state()
+    fn state_bytes(&self) -> usize {
+        size_of_val(self) + self.shadow.state_bytes()
     }
 }
 
@@ -322,7 +320,7 @@ mod tests {
     fn flows_lose_what_they_have_above_the_fair_share() {
         // Of the 10 entries 8 are of flow 1 and 2 of flow 2, and 1 kB is fair. The arrival replaces
         // one of the ten.
-        let mut lost = [0, 0];
+        let mut dropped = [0, 0];
         for seed in 0..4000 {
             for flow in [1, 2] {
                 let mut q = Bench::seeded("afd", &[&SMALL[..], &[("ecn", "true")]].concat(), seed);
@@ -332,13 +330,13 @@ mod tests {
                 q.put_flow(flow, 10, 1000);
                 let d = 1.0 - q.gauge("m_fair") / q.gauge("m_i");
                 assert!((q.gauge("d") - d).abs() < 1e-12 && q.gauge("m_fair") == 1000.0);
-                lost[flow as usize - 1] += q.marked() - before;
+                dropped[flow as usize - 1] += q.marked() - before;
             }
         }
         // Flow 1 keeps 8 (it replaces itself, 8 of 10 times) or has 9: d is 7/8 or 8/9. Flow 2 has
         // 2 or 3: 1/2 or 2/3. Three standard errors are 0.016 and 0.024.
         let expected = [0.8 * 7.0 / 8.0 + 0.2 * 8.0 / 9.0, 0.2 / 2.0 + 0.8 * 2.0 / 3.0];
-        let share = lost.map(|n| n as f64 / 4000.0);
+        let share = dropped.map(|n| n as f64 / 4000.0);
         assert!((share[0] - expected[0]).abs() < 0.016, "{share:?} {expected:?}");
         assert!((share[1] - expected[1]).abs() < 0.024, "{share:?} {expected:?}");
     }
@@ -359,10 +357,10 @@ mod tests {
         let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
         let env = Env::new(crate::Rate(8_000_000));
         let mut shadow = Shadow::new(50, Some(2.0), 7, Bytes(1000), &env);
-        let (mut lost, mut marks) = (vec![], crate::Marks::default());
+        let (mut dropped, mut marks) = (vec![], crate::Marks::default());
         for i in 0..2000u32 {
-            let (rng, lost, marks) = (&mut rng, &mut lost, &mut marks);
-            let mut context = Context { now: Time::ZERO, rng, lost, marks };
+            let (rng, dropped, marks) = (&mut rng, &mut dropped, &mut marks);
+            let mut context = Context { now: Time::ZERO, rng, dropped, marks };
             let (flow, len) = (i * i % 11 + u32::from(i < 1000), 1 + i % 1500);
             shadow.sample(&mut context, &Packet { flow, len, ..Packet::default() });
             let of = |k: u32| {

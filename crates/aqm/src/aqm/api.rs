@@ -19,7 +19,7 @@
 //! **Cost** 168 bytes of state; a random number per arrival, as PI.
 
 use super::pi::{Gains, Pi, PiParams, gains};
-use super::{Algorithm, Aqm, SingleQueue, Verdict};
+use super::{Aqm, SingleQueue, Verdict};
 use crate::build::Env;
 use crate::context::Context;
 use crate::entry::QdiscEntry;
@@ -59,13 +59,13 @@ pub struct Api {
 /// loop gain is the inverse of this value.
 const MODULUS: f64 = 1.1349;
 
-impl Algorithm for Api {
+impl Aqm for Api {
     type Params = Combined<ApiParams, PiParams>;
 
-    fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
-        let (Gains { crossover: x, .. }, designed) = gains(&params.aqm, env)?;
+    fn new(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
+        let (Gains { crossover: x, .. }, designed) = gains(&params.inner, env)?;
         let margin = || MODULUS / (x * libm::sqrt(1.0 + x * x));
-        let m_max = match params.frame.m_max {
+        let m_max = match params.outer.m_max {
             Some(m) => m,
             None if designed => (margin() / 2.0).max(1.0),
             None => {
@@ -73,37 +73,35 @@ impl Algorithm for Api {
                 return Err(Error::new(text).at("m_max"));
             }
         };
-        Ok(Api { pi: Pi::new(&params.aqm, env)?, m_max })
-    }
-}
-
-impl Aqm for Api {
-    fn start(&mut self, now: Time) {
-        self.pi.start(now);
+        Ok(Api { pi: Pi::build(&params.inner, env)?, m_max })
     }
 
-    fn advance(&mut self, now: Time, line: &QueueView<'_>) {
+    fn on_first_packet(&mut self, now: Time) {
+        self.pi.on_first_packet(now);
+    }
+
+    fn on_update(&mut self, now: Time, queue: &QueueView<'_>) {
         let more = self.m_max - 1.0;
-        self.pi.sample(now, line, |e| 1.0 + more * e.min(1.0));
+        self.pi.sample(now, queue, |e| 1.0 + more * e.min(1.0));
     }
 
-    fn on_arrival(
+    fn on_enqueue(
         &mut self,
         context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         packet: &Packet,
     ) -> Verdict {
-        self.pi.on_arrival(context, line, packet)
+        self.pi.on_enqueue(context, queue, packet)
     }
 
     fn decides_at_enqueue(&self) -> bool {
         true
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.pi.inspect(see);
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        self.pi.inspect(visit);
         // Factor on both gains far from q_ref.
-        see("m_max", self.m_max);
+        visit("m_max", self.m_max);
     }
 }
 

@@ -30,8 +30,8 @@
 //!
 //! **Cost** 264 bytes of state; that of RED, plus a comparison of times per arrival.
 
+use super::SingleQueue;
 use super::red::{Red, RedParams, Tune, Tuned, one_unit};
-use super::{Algorithm, SingleQueue};
 use crate::build::Env;
 use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
@@ -139,18 +139,18 @@ fn bottom_auto(rate: Rate) -> f64 {
     (80_000.0 / rate.0.max(1) as f64).min(0.01)
 }
 
-impl Algorithm for Tuned<Ared> {
+impl Tune for Ared {
     type Params = Combined<AredParams, RedParams>;
 
-    fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
-        let own = &params.frame;
+    fn tuned(params: Checked<'_, Self::Params>, env: &Env) -> Result<Tuned<Self>> {
+        let own = &params.outer;
         // Cp. A link of rate 0 has no automatic settings, but must not cause a division by zero.
-        let per_second = env.rate.packets_per_sec(params.aqm.packet).max(1e-9);
+        let per_second = env.rate.packets_per_sec(params.inner.packet).max(1e-9);
         if let (Some(min_th), Some(max_th)) = (own.min_th, own.max_th) {
             one_unit(min_th, max_th)?;
         }
         let in_bytes = own.min_th.or(own.max_th).is_some_and(Size::in_bytes);
-        let unit = if in_bytes { params.aqm.packet.0 as f64 } else { 1.0 };
+        let unit = if in_bytes { params.inner.packet.0 as f64 } else { 1.0 };
         let given = |th: Option<Size>| th.map(|th| th.number() as f64);
         let auto = (own.target_delay.as_secs() * per_second / 2.0).max(5.0) * unit;
         let min_th = given(own.min_th).unwrap_or(auto);
@@ -158,22 +158,20 @@ impl Algorithm for Tuned<Ared> {
         let w_q = own.w_q.unwrap_or(-libm::expm1(-1.0 / per_second));
         let AredParams { alpha, beta, top, interval, stale_gentle, .. } = *own;
         let bottom = own.bottom.unwrap_or(bottom_auto(env.rate));
-        let red = RedParams { w_q, ..params.aqm.clone() };
+        let red = RedParams { w_q, ..params.inner.clone() };
         let red = Red::with(&red, [min_th, max_th], in_bytes, env)?;
         let step = Step { alpha, beta, bottom, top }.checked()?;
         let locked = env.first_update.unwrap_or(Time::NEVER);
         Ok(Tuned { red, tuner: Ared { step, interval, stale_gentle, locked } })
     }
-}
 
-impl Tune for Ared {
-    fn start(&mut self, now: Time) {
+    fn on_first_packet(&mut self, now: Time) {
         if self.locked == Time::NEVER {
             self.locked = now + self.interval;
         }
     }
 
-    fn advance(&mut self, now: Time, _line: &QueueView<'_>, red: &mut Red) {
+    fn on_update(&mut self, now: Time, _line: &QueueView<'_>, red: &mut Red) {
         let Some(linux) = &mut red.linux else { return };
         while self.locked <= now {
             let steady = linux.adapt(self.locked);
@@ -182,7 +180,7 @@ impl Tune for Ared {
         }
     }
 
-    fn averaged(&mut self, now: Time, red: &mut Red) {
+    fn on_average(&mut self, now: Time, red: &mut Red) {
         if now <= self.locked || red.linux.is_some() {
             return;
         }
@@ -199,6 +197,7 @@ impl Tune for Ared {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::aqm::Aqm;
     use crate::params::{Params, Setting};
     use crate::testing::Bench;
     use std::prelude::v1::*;
@@ -206,20 +205,20 @@ mod tests {
     fn build(rate: Rate, settings: &[(&str, &str)]) -> crate::Result<Tuned<Ared>> {
         let mut p = Combined::<AredParams, RedParams>::default();
         settings.iter().for_each(|(k, v)| p.set(k, Setting::Text(v)).unwrap());
-        Tuned::<Ared>::new(&p, &Env { limit: Size::Packets(60), ..Env::new(rate) })
+        Tuned::<Ared>::build(&p, &Env { limit: Size::Packets(60), ..Env::new(rate) })
     }
 
     /// On a link of 8 mbit, the first packet at time 0.
     fn aqm(settings: &[(&str, &str)]) -> Tuned<Ared> {
         let mut aqm = build(Rate(8_000_000), settings).unwrap();
-        aqm.tuner.start(Time::ZERO);
+        aqm.tuner.on_first_packet(Time::ZERO);
         aqm
     }
 
     /// max_p when the average is `avg` at `ms`.
     fn at(aqm: &mut Tuned<Ared>, ms: u64, avg: f64) -> f64 {
         aqm.red.avg = avg;
-        aqm.tuner.averaged(Time::ZERO + Span::ms(ms), &mut aqm.red);
+        aqm.tuner.on_average(Time::ZERO + Span::ms(ms), &mut aqm.red);
         aqm.red.max_p
     }
 

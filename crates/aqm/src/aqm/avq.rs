@@ -23,7 +23,7 @@
 //!
 //! **Cost** 144 bytes of state, no random numbers, two multiplications per arrival.
 
-use super::{Algorithm, Aqm, SingleQueue, Verdict};
+use super::{Aqm, SingleQueue, Verdict};
 use crate::build::Env;
 use crate::context::Context;
 use crate::entry::QdiscEntry;
@@ -86,10 +86,10 @@ pub struct Avq {
     adapted: Option<Time>,
 }
 
-impl Algorithm for Avq {
+impl Aqm for Avq {
     type Params = AvqParams;
 
-    fn from_checked(params: Checked<'_, AvqParams>, env: &Env) -> Result<Self> {
+    fn new(params: Checked<'_, AvqParams>, env: &Env) -> Result<Self> {
         let AvqParams { gamma, alpha, buflim, ecnlim, packet } = *params;
         let in_bytes = env.limit.in_bytes();
         let buffer = buflim * env.limit.number() as f64;
@@ -102,10 +102,8 @@ impl Algorithm for Avq {
         let (last, adapted) = (Time::ZERO, None);
         Ok(Avq { alpha, gamma, in_bytes, ecn, buffer, c, c_tilde, vq, last, adapted })
     }
-}
 
-impl Aqm for Avq {
-    fn on_arrival(
+    fn on_enqueue(
         &mut self,
         context: &mut Context<'_>,
         _line: &mut QueueView<'_>,
@@ -116,7 +114,7 @@ impl Aqm for Avq {
         self.last = context.now;
         let adapted = *self.adapted.get_or_insert(context.now);
         let verdict = if self.vq + b > self.buffer {
-            Verdict::Signal
+            Verdict::Mark
         } else {
             self.vq += b;
             Verdict::Pass
@@ -134,10 +132,10 @@ impl Aqm for Avq {
         true
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("vq", self.vq);
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("vq", self.vq);
         // Virtual capacity, bytes or packets per second.
-        see("c_tilde", self.c_tilde);
+        visit("c_tilde", self.c_tilde);
     }
 }
 

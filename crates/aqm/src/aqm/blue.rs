@@ -21,7 +21,7 @@
 //!
 //! **Cost** 168 bytes of state, one random number per arrival; idle time is caught up in one step.
 
-use super::{Algorithm, Aqm, SingleQueue, Verdict};
+use super::{Aqm, SingleQueue, Verdict};
 use crate::build::Env;
 use crate::context::Context;
 use crate::entry::QdiscEntry;
@@ -85,18 +85,6 @@ pub struct Blue {
 const UP: usize = 0;
 const DOWN: usize = 1;
 
-impl Algorithm for Blue {
-    type Params = BlueParams;
-
-    fn from_checked(params: Checked<'_, BlueParams>, env: &Env) -> Result<Self> {
-        if let Some(l) = params.threshold.filter(|l| l.in_bytes() != env.limit.in_bytes()) {
-            let text = format!("{l} is in another unit than limit ({})", env.limit);
-            return Err(Error::new(text).at("threshold"));
-        }
-        Ok(Blue { params: (*params).clone(), pm: 0.0, last: [None; 2], idle_since: None })
-    }
-}
-
 impl Blue {
     /// Adds `step` to the drop probability unless it changed less than `freeze` ago.
     fn change(&mut self, now: Time, direction: usize, step: f64) {
@@ -117,14 +105,24 @@ impl Blue {
 }
 
 impl Aqm for Blue {
+    type Params = BlueParams;
+
+    fn new(params: Checked<'_, BlueParams>, env: &Env) -> Result<Self> {
+        if let Some(l) = params.threshold.filter(|l| l.in_bytes() != env.limit.in_bytes()) {
+            let text = format!("{l} is in another unit than limit ({})", env.limit);
+            return Err(Error::new(text).at("threshold"));
+        }
+        Ok(Blue { params: (*params).clone(), pm: 0.0, last: [None; 2], idle_since: None })
+    }
+
     fn reconfigure(&mut self, fresh: Self) -> bool {
         self.params = fresh.params;
         true
     }
 
-    fn advance(&mut self, now: Time, line: &QueueView<'_>) {
+    fn on_update(&mut self, now: Time, queue: &QueueView<'_>) {
         let BlueParams { d2, freeze, .. } = self.params;
-        if line.packets() > 0 {
+        if queue.packets() > 0 {
             self.idle_since = None;
         }
         let Some(since) = self.idle_since else { return };
@@ -139,29 +137,29 @@ impl Aqm for Blue {
         }
     }
 
-    fn on_arrival(
+    fn on_enqueue(
         &mut self,
         context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         _packet: &Packet,
     ) -> Verdict {
-        if self.params.threshold.is_some_and(|l| line.held(l) > l.number()) {
+        if self.params.threshold.is_some_and(|l| queue.held(l) > l.number()) {
             self.raise(context.now);
         }
-        if context.rng.bernoulli(self.pm) { Verdict::Signal } else { Verdict::Pass }
+        if context.rng.bernoulli(self.pm) { Verdict::Mark } else { Verdict::Pass }
     }
 
     fn on_overflow(&mut self, now: Time) {
         self.raise(now);
     }
 
-    fn dequeue(
+    fn on_dequeue(
         &mut self,
         _context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         _ecn: bool,
     ) -> Option<Packet> {
-        let packet = line.pop();
+        let packet = queue.pop();
         if packet.is_some() {
             self.idle_since = None;
         }
@@ -179,8 +177,8 @@ impl Aqm for Blue {
         true
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("pm", self.pm);
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("pm", self.pm);
     }
 }
 
@@ -210,7 +208,7 @@ mod tests {
         type Blues = <SingleQueue<Blue> as Build>::Params;
         let env = Env::new(crate::units::Rate(1_000_000));
         let built =
-            |aqm| SingleQueue::<Blue>::build(&Combined { aqm, ..Blues::default() }, &env).err();
+            |inner| SingleQueue::<Blue>::build(&Combined { inner, ..Blues::default() }, &env).err();
         let text = Blues::default().set("freeze", Setting::Text("0s")).err();
         assert!(text.is_some());
         assert_eq!(built(BlueParams { freeze: Span(0), ..BlueParams::default() }), text);
@@ -275,8 +273,8 @@ mod tests {
         let settings = [("limit", "100p"), ("threshold", "2p"), ("d1", "1"), ("freeze", "1ms")];
         let mut q = Bench::new("blue", &settings);
         // The fourth finds three packets, so it raises the probability to 1 and is dropped by it.
-        let lost: Vec<u32> = (0..5).flat_map(|i| q.put(i, 100)).collect();
-        assert_eq!(lost, [3, 4]);
+        let dropped: Vec<u32> = (0..5).flat_map(|i| q.put(i, 100)).collect();
+        assert_eq!(dropped, [3, 4]);
         let mut q = Bench::new("blue", &[&settings[..], &[("ecn", "true")]].concat());
         q.ect();
         assert!((0..5).all(|i| q.put(i, 100).is_empty()));

@@ -27,7 +27,7 @@
 //! of the queue, which RED keeps short.
 
 use super::{
-    Algorithm, Aqm, SingleQueue, Verdict,
+    Aqm, SingleQueue, Verdict,
     red::{Red, RedParams},
 };
 use crate::build::Env;
@@ -68,39 +68,27 @@ pub struct Choke {
     table: VecDeque<bool>,
 }
 
-impl Algorithm for Choke {
-    type Params = Combined<ChokeParams, RedParams>;
-
-    fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
-        let mut red = Red::new(&params.aqm, env)?;
-        if let Some(linux) = &mut red.linux {
-            linux.at_counts_below = true;
-        }
-        Ok(Choke { red, candidates: params.frame.candidates, table: VecDeque::new() })
-    }
-}
-
 impl Choke {
     /// Drops the candidates of the same flow as `packet`; returns true if there were any.
     fn matched(
         &mut self,
         context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         packet: &Packet,
     ) -> bool {
         let mut matched = false;
         for _ in 0..self.candidates {
-            if line.packets() == 0 {
+            if queue.packets() == 0 {
                 break;
             }
             let k = match self.red.linux {
-                None => context.rng.below(line.packets()),
+                None => context.rng.below(queue.packets()),
                 Some(_) => self.drawn(context.rng),
             };
-            if line.get(k).is_some_and(|p| p.flow == packet.flow) {
-                let victim = line.remove(k).expect("it was there just now");
+            if queue.get(k).is_some_and(|p| p.flow == packet.flow) {
+                let victim = queue.remove(k).expect("it was there just now");
                 self.vacate(k);
-                context.drop(victim, DropReason::Late);
+                context.drop(victim, DropReason::AfterEnqueue);
                 matched = true;
             }
         }
@@ -130,14 +118,24 @@ impl Choke {
 }
 
 impl Aqm for Choke {
-    fn on_arrival(
+    type Params = Combined<ChokeParams, RedParams>;
+
+    fn new(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
+        let mut red = Red::build(&params.inner, env)?;
+        if let Some(linux) = &mut red.linux {
+            linux.at_counts_below = true;
+        }
+        Ok(Choke { red, candidates: params.outer.candidates, table: VecDeque::new() })
+    }
+
+    fn on_enqueue(
         &mut self,
         context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         packet: &Packet,
     ) -> Verdict {
-        self.red.average(context.now, line);
-        if self.red.avg > self.red.min_th && self.matched(context, line, packet) {
+        self.red.average(context.now, queue);
+        if self.red.avg > self.red.min_th && self.matched(context, queue, packet) {
             return Verdict::Drop;
         }
         self.red.decide(context, packet)
@@ -147,30 +145,30 @@ impl Aqm for Choke {
         self.red.on_overflow(now);
     }
 
-    fn on_evicted(&mut self, packets: u32) {
+    fn on_evict(&mut self, packets: u32) {
         (0..packets).for_each(|_| self.vacate(0));
     }
 
-    fn on_enqueued(&mut self, _packet: &Packet) {
+    fn after_enqueue(&mut self, _packet: &Packet) {
         if self.red.linux.is_some() {
             self.table.push_back(true);
         }
     }
 
-    fn dequeue(
+    fn on_dequeue(
         &mut self,
         context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         ecn: bool,
     ) -> Option<Packet> {
-        let packet = self.red.dequeue(context, line, ecn);
+        let packet = self.red.on_dequeue(context, queue, ecn);
         if packet.is_some() {
             self.vacate(0);
         }
         packet
     }
 
-    fn state(&self) -> usize {
+    fn state_bytes(&self) -> usize {
         size_of_val(self) + self.red.beyond() + self.table.capacity()
     }
 
@@ -178,8 +176,8 @@ impl Aqm for Choke {
         self.red.on_idle(now);
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.red.inspect(see);
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        self.red.inspect(visit);
     }
 }
 
@@ -207,11 +205,11 @@ mod tests {
         assert!(q.put_flow(2, 9, 100).is_empty());
         assert_eq!(q.gauge("count"), 1.0);
         let mut q = nine(9, &[], 1);
-        let lost = q.put_flow(1, 9, 100);
-        assert!(lost.len() == 2 && lost[0] < 9 && lost[1] == 9, "{lost:?}");
+        let dropped = q.put_flow(1, 9, 100);
+        assert!(dropped.len() == 2 && dropped[0] < 9 && dropped[1] == 9, "{dropped:?}");
         assert_eq!(q.gauge("count"), 0.0, "a match is not one of RED's packets");
         let left = q.drain();
-        assert!(left.len() == 8 && left.is_sorted() && !left.contains(&lost[0]));
+        assert!(left.len() == 8 && left.is_sorted() && !left.contains(&dropped[0]));
     }
 
     #[test]
@@ -240,8 +238,8 @@ mod tests {
     #[test]
     fn every_candidate_that_matches_is_dropped_and_the_arrival_once() {
         let mut q = nine(9, &[("candidates", "3")], 1);
-        let lost = q.put_flow(1, 9, 100);
-        assert!(lost.len() == 4 && lost[3] == 9, "{lost:?}");
+        let dropped = q.put_flow(1, 9, 100);
+        assert!(dropped.len() == 4 && dropped[3] == 9, "{dropped:?}");
         assert_eq!(q.drain().len(), 6);
         let mut q = nine(9, &[("candidates", "16")], 1);
         assert_eq!(q.put_flow(1, 9, 100).len(), 10, "nobody is left to be drawn");
@@ -278,10 +276,10 @@ mod tests {
             }
         }
         let settings = [("variant", crate::Setting::Text("linux"))];
-        let mut params = <Choke as Algorithm>::Params::default();
+        let mut params = <Choke as Aqm>::Params::default();
         settings.iter().for_each(|(k, v)| crate::params::Params::set(&mut params, k, *v).unwrap());
-        let mut choke = Choke::new(&params, &Env::new(crate::Rate(8_000_000))).unwrap();
-        (0..4).for_each(|_| choke.on_enqueued(&Packet::default()));
+        let mut choke = Choke::build(&params, &Env::new(crate::Rate(8_000_000))).unwrap();
+        (0..4).for_each(|_| choke.after_enqueue(&Packet::default()));
         choke.vacate(1);
         let drawn = |places: &[u32]| choke.drawn(&mut Script(places.to_vec()));
         assert_eq!(drawn(&[0]), 0);
@@ -296,15 +294,15 @@ mod tests {
     fn on_linux_a_match_drops_both_packets_and_departures_keep_the_table() {
         let linux = [("variant", "linux"), ("w_q", "0.5"), ("min_th", "1p"), ("limit", "50p")];
         let mut q = Bench::new("choke", &[&linux[..], &[("max_th", "1000p")]].concat());
-        let mut lost = vec![];
+        let mut dropped = vec![];
         for i in 0..200 {
-            lost.extend(q.put_flow(i % 2, i, 100));
+            dropped.extend(q.put_flow(i % 2, i, 100));
             if i % 4 == 3 {
                 q.get();
             }
         }
-        assert!(lost.len() > 50, "{}", lost.len());
+        assert!(dropped.len() > 50, "{}", dropped.len());
         let sent = q.drain();
-        assert!(sent.is_sorted() && sent.iter().all(|body| !lost.contains(body)));
+        assert!(sent.is_sorted() && sent.iter().all(|body| !dropped.contains(body)));
     }
 }

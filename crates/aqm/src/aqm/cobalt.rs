@@ -36,7 +36,7 @@ pub(crate) mod linux;
 
 use linux::{Cobalt as FixedCobalt, Settings};
 
-use super::{Algorithm, Aqm, SingleQueue, Verdict, codel::control_law, fits};
+use super::{Aqm, SingleQueue, Verdict, codel::control_law, fits};
 use crate::build::Env;
 use crate::cast;
 use crate::context::{Context, DropReason};
@@ -128,24 +128,6 @@ impl LinuxCobalt {
     }
 }
 
-impl Algorithm for Cobalt {
-    type Params = CobaltParams;
-
-    fn from_checked(params: Checked<'_, CobaltParams>, env: &Env) -> Result<Self> {
-        let mtu_ns = 8e9 * params.mtu.0 as f64 / env.rate.0.max(1) as f64;
-        Ok(Cobalt {
-            over: params.target.max(Span(cast::trunc(4.0 * mtu_ns))),
-            params: (*params).clone(),
-            count: 0,
-            drop_next: Time::ZERO,
-            dropping: false,
-            p_blue: 0.0,
-            blue_t: None,
-            linux: (params.variant == Variant::Linux).then(|| LinuxCobalt::new(&params, env)),
-        })
-    }
-}
-
 impl Cobalt {
     /// Returns the time of the drop after one at `t`; 1/sqrt(0) counts as 1.
     fn control(&self, t: Time) -> Time {
@@ -216,6 +198,22 @@ impl Cobalt {
 }
 
 impl Aqm for Cobalt {
+    type Params = CobaltParams;
+
+    fn new(params: Checked<'_, CobaltParams>, env: &Env) -> Result<Self> {
+        let mtu_ns = 8e9 * params.mtu.0 as f64 / env.rate.0.max(1) as f64;
+        Ok(Cobalt {
+            over: params.target.max(Span(cast::trunc(4.0 * mtu_ns))),
+            params: (*params).clone(),
+            count: 0,
+            drop_next: Time::ZERO,
+            dropping: false,
+            p_blue: 0.0,
+            blue_t: None,
+            linux: (params.variant == Variant::Linux).then(|| LinuxCobalt::new(&params, env)),
+        })
+    }
+
     fn reconfigure(&mut self, fresh: Self) -> bool {
         let same = self.linux.is_none() && fresh.linux.is_none();
         if same {
@@ -224,18 +222,18 @@ impl Aqm for Cobalt {
         same
     }
 
-    fn on_arrival(
+    fn on_enqueue(
         &mut self,
         context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         packet: &Packet,
     ) -> Verdict {
         let Some(LinuxCobalt { fixed, settings, limit }) = &mut self.linux else {
             return Verdict::Pass;
         };
         // Bounded: each turn removes a packet from the queue.
-        while !fits(*limit, line.packets(), line.bytes(), packet)
-            && let Some(head) = line.pop()
+        while !fits(*limit, queue.packets(), queue.bytes(), packet)
+            && let Some(head) = queue.pop()
         {
             fixed.on_overflow(context.now, settings);
             context.drop(head, DropReason::Full);
@@ -250,19 +248,19 @@ impl Aqm for Cobalt {
         self.count = self.count.max(1);
     }
 
-    fn dequeue(
+    fn on_dequeue(
         &mut self,
         context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         ecn: bool,
     ) -> Option<Packet> {
         // Bounded: each turn removes a packet from the queue.
-        while let Some(mut packet) = line.pop() {
+        while let Some(mut packet) = queue.pop() {
             let drop = self.should_drop(context, &mut packet, ecn);
-            if !drop || line.packets() == 0 {
+            if !drop || queue.packets() == 0 {
                 return Some(packet); // the last packet may be marked, but is never dropped
             }
-            context.drop(packet, DropReason::Late);
+            context.drop(packet, DropReason::AfterEnqueue);
         }
         None
     }
@@ -280,7 +278,7 @@ impl Aqm for Cobalt {
         }
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         let Cobalt { count, dropping, drop_next, p_blue, .. } = *self;
         let paper = (count, dropping, drop_next, p_blue);
         let (count, dropping, drop_next, p_blue) = self.linux.as_ref().map_or(paper, |linux| {
@@ -288,13 +286,13 @@ impl Aqm for Cobalt {
             (count, dropping, drop_next, f64::from(p_blue) / 4_294_967_296.0)
         });
         // Drops since the queue was last under control, less the decrements.
-        see("count", f64::from(count));
+        visit("count", f64::from(count));
         // 1 in the dropping state, otherwise 0.
-        see("dropping", f64::from(u8::from(dropping)));
+        visit("dropping", f64::from(u8::from(dropping)));
         // Time of the next drop, while dropping, otherwise of the next decrement; seconds.
-        see("drop_next", drop_next.0 as f64 / 1e9);
+        visit("drop_next", drop_next.0 as f64 / 1e9);
         // Drop probability of BLUE.
-        see("p_blue", p_blue);
+        visit("p_blue", p_blue);
     }
 }
 
@@ -307,15 +305,15 @@ mod tests {
     /// Keeps a queue at 1 ms per packet, each 20 ms old when it leaves, until 400 ms; returns the
     /// milliseconds of the drops.
     fn losses(q: &mut Bench) -> Vec<u64> {
-        let mut lost = vec![];
+        let mut dropped = vec![];
         for ms in 0..400 {
             q.at_ms(ms);
             q.put(ms as u32, 1000);
             if ms >= 20 {
-                lost.extend(q.get().1.into_iter().map(|_| ms));
+                dropped.extend(q.get().1.into_iter().map(|_| ms));
             }
         }
-        lost
+        dropped
     }
 
     #[test]
@@ -342,7 +340,7 @@ mod tests {
         let env = Env::new(crate::Rate(8_000_000));
         for count in [1, 2, 3, 10, 1000, 100_000] {
             let aqm = |t: u64| {
-                let mut aqm = Cobalt::new(&CobaltParams::default(), &env).unwrap();
+                let mut aqm = Cobalt::build(&CobaltParams::default(), &env).unwrap();
                 (aqm.count, aqm.drop_next) = (count, Time(t));
                 aqm
             };
@@ -481,7 +479,7 @@ mod tests {
     fn on_linux_target_is_at_least_one_and_a_half_packets() {
         let env = Env { limit: Size::Packets(9), ..Env::new(crate::Rate(1_000_000)) };
         let params = CobaltParams { variant: Variant::Linux, ..CobaltParams::default() };
-        let settings = Cobalt::new(&params, &env).unwrap().linux.unwrap().settings;
+        let settings = Cobalt::build(&params, &env).unwrap().linux.unwrap().settings;
         // 1514 bytes take 12.112 ms.
         assert_eq!((settings.target, settings.interval), (Span::us(18_168), Span::us(113_168)));
     }

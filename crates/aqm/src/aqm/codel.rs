@@ -39,7 +39,7 @@
 
 mod linux;
 
-use super::{Algorithm, Aqm, SingleQueue};
+use super::{Aqm, SingleQueue};
 use crate::build::Env;
 use crate::cast;
 use crate::ce_threshold::{CeThreshold, EcnSelector};
@@ -116,49 +116,20 @@ pub struct CoDel {
     rec_inv_sqrt: u16,
 }
 
-impl Algorithm for CoDel {
-    type Params = CoDelParams;
-
-    fn from_checked(params: Checked<'_, CoDelParams>, _env: &Env) -> Result<Self> {
-        let linux = params.variant == Variant::Linux;
-        let ticks = |span| if linux { linux::span(span) } else { span };
-        Ok(CoDel {
-            target: ticks(params.target),
-            interval: ticks(params.interval),
-            variant: params.variant,
-            ce_threshold: CeThreshold::new(
-                params.ce_threshold.map(ticks),
-                params.ce_threshold_selector,
-            ),
-            first_above_time: None,
-            drop_next: None,
-            count: 0,
-            lastcount: 0,
-            dropping: false,
-            maxpacket: match params.variant {
-                Variant::Rfc => 0,
-                Variant::Linux => u32::try_from(params.mtu.0).expect("its range is within u32"),
-                Variant::Ns2V1 | Variant::Ns2V2 => 256,
-            },
-            rec_inv_sqrt: 0,
-        })
-    }
-}
-
 // RFC 8289 §5.6
 pub(super) fn control_law(t: Time, interval: Span, count: u32) -> Time {
     t + Span(cast::trunc(interval.0 as f64 / libm::sqrt(f64::from(count))))
 }
 
 /// Marks the packet at the head; returns false if it is not ECN-capable or there is none.
-fn mark_head(context: &mut Context<'_>, line: &mut QueueView<'_>) -> bool {
-    line.front_mut().is_some_and(|head| context.mark(head))
+fn mark_head(context: &mut Context<'_>, queue: &mut QueueView<'_>) -> bool {
+    queue.front_mut().is_some_and(|head| context.mark(head))
 }
 
 /// Drops the packet at the head, if there is one.
-fn drop_head(context: &mut Context<'_>, line: &mut QueueView<'_>) {
-    if let Some(head) = line.pop() {
-        context.drop(head, DropReason::Late);
+fn drop_head(context: &mut Context<'_>, queue: &mut QueueView<'_>) {
+    if let Some(head) = queue.pop() {
+        context.drop(head, DropReason::AfterEnqueue);
     }
 }
 
@@ -176,8 +147,8 @@ impl CoDel {
     }
 
     /// Bytes behind the head that protect it from a drop.
-    fn backlog(&self, line: &QueueView<'_>) -> u64 {
-        line.bytes() + if self.variant == Variant::Linux { line.others } else { 0 }
+    fn backlog(&self, queue: &QueueView<'_>) -> u64 {
+        queue.bytes() + if self.variant == Variant::Linux { queue.others } else { 0 }
     }
 
     /// Sets the count of a new dropping state, or of the next drop in it.
@@ -218,10 +189,10 @@ impl CoDel {
 
     // RFC 8289 §5.4, for the packet at the head, which is still queued: true if it may be dropped.
     #[inline(always)]
-    fn may_drop_head(&mut self, now: Time, line: &QueueView<'_>) -> bool {
-        let above = line.front().is_some_and(|head| {
+    fn may_drop_head(&mut self, now: Time, queue: &QueueView<'_>) -> bool {
+        let above = queue.front().is_some_and(|head| {
             now.since(self.clock(head.arrived)) >= self.target
-                && self.backlog(line) - u64::from(head.len) > u64::from(self.maxpacket)
+                && self.backlog(queue) - u64::from(head.len) > u64::from(self.maxpacket)
         });
         if !above {
             self.first_above_time = None;
@@ -238,11 +209,11 @@ impl CoDel {
 
     /// Enters the dropping state: drops or marks the packet at the head.
     #[cold]
-    fn start_dropping(&mut self, context: &mut Context<'_>, line: &mut QueueView<'_>, ecn: bool) {
+    fn start_dropping(&mut self, context: &mut Context<'_>, queue: &mut QueueView<'_>, ecn: bool) {
         let now = self.clock(context.now);
-        if !(ecn && mark_head(context, line)) {
-            drop_head(context, line);
-            self.may_drop_head(now, line);
+        if !(ecn && mark_head(context, queue)) {
+            drop_head(context, queue);
+            self.may_drop_head(now, queue);
         }
         self.dropping = true;
         match self.initial_count(now) {
@@ -258,7 +229,7 @@ impl CoDel {
     fn continue_dropping(
         &mut self,
         context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         ecn: bool,
     ) {
         let now = self.clock(context.now);
@@ -267,12 +238,12 @@ impl CoDel {
             && let Some(due) = self.drop_next.filter(|due| now >= *due)
         {
             self.set_count(self.count.saturating_add(1));
-            if ecn && mark_head(context, line) {
+            if ecn && mark_head(context, queue) {
                 self.drop_next = Some(self.control_law(due));
                 return;
             }
-            drop_head(context, line);
-            self.dropping = self.may_drop_head(now, line);
+            drop_head(context, queue);
+            self.dropping = self.may_drop_head(now, queue);
             if self.dropping {
                 self.drop_next = Some(self.control_law(due));
             } else if self.variant == Variant::Ns2V2 {
@@ -283,6 +254,33 @@ impl CoDel {
 }
 
 impl Aqm for CoDel {
+    type Params = CoDelParams;
+
+    fn new(params: Checked<'_, CoDelParams>, _env: &Env) -> Result<Self> {
+        let linux = params.variant == Variant::Linux;
+        let ticks = |span| if linux { linux::span(span) } else { span };
+        Ok(CoDel {
+            target: ticks(params.target),
+            interval: ticks(params.interval),
+            variant: params.variant,
+            ce_threshold: CeThreshold::new(
+                params.ce_threshold.map(ticks),
+                params.ce_threshold_selector,
+            ),
+            first_above_time: None,
+            drop_next: None,
+            count: 0,
+            lastcount: 0,
+            dropping: false,
+            maxpacket: match params.variant {
+                Variant::Rfc => 0,
+                Variant::Linux => u32::try_from(params.mtu.0).expect("its range is within u32"),
+                Variant::Ns2V1 | Variant::Ns2V2 => 256,
+            },
+            rec_inv_sqrt: 0,
+        })
+    }
+
     fn reconfigure(&mut self, fresh: Self) -> bool {
         let same = fresh.variant == self.variant;
         if same {
@@ -294,7 +292,7 @@ impl Aqm for CoDel {
         same
     }
 
-    fn on_arrival(
+    fn on_enqueue(
         &mut self,
         _: &mut Context<'_>,
         _: &mut QueueView<'_>,
@@ -308,56 +306,56 @@ impl Aqm for CoDel {
 
     // RFC 8290 does not define the state of a flow that loses packets to overflow. As on Linux,
     // these drops count, so that CoDel drops more of a flow that fills the buffer.
-    fn on_evicted(&mut self, packets: u32) {
+    fn on_evict(&mut self, packets: u32) {
         self.count = self.count.saturating_add(packets);
     }
 
     #[inline(always)]
-    fn dequeue(
+    fn on_dequeue(
         &mut self,
         context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         ecn: bool,
     ) -> Option<Packet> {
-        self.decide(context, line, ecn);
+        self.decide(context, queue, ecn);
         // Marks are made before the packet leaves, so that it is moved only once.
         if self.ce_threshold.is_set()
-            && let Some(head) = line.front_mut()
+            && let Some(head) = queue.front_mut()
         {
             let sojourn = self.clock(context.now).since(self.clock(head.arrived));
             self.ce_threshold.apply(sojourn, context, head);
         }
-        line.pop()
+        queue.pop()
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         let secs = |t: Time| t.0 as f64 / 1e9;
-        see("count", f64::from(self.count));
+        visit("count", f64::from(self.count));
         // Value of count when the dropping state was last entered.
-        see("lastcount", f64::from(self.lastcount));
+        visit("lastcount", f64::from(self.lastcount));
         // 1 in the dropping state, otherwise 0.
-        see("dropping", f64::from(u8::from(self.dropping)));
+        visit("dropping", f64::from(u8::from(self.dropping)));
         // Time at which the sojourn time will have been above target for an interval, seconds; 0
         // while below.
-        see("first_above_time", self.first_above_time.map_or(0.0, secs));
+        visit("first_above_time", self.first_above_time.map_or(0.0, secs));
         // Time of the next drop, while dropping, seconds; 0 before the first drop.
-        see("drop_next", self.drop_next.map_or(0.0, secs));
+        visit("drop_next", self.drop_next.map_or(0.0, secs));
     }
 }
 
 impl CoDel {
     // RFC 8289 §5.5. Marks the head or drops packets there, until the head may be sent.
     #[inline(always)]
-    fn decide(&mut self, context: &mut Context<'_>, line: &mut QueueView<'_>, ecn: bool) {
+    fn decide(&mut self, context: &mut Context<'_>, queue: &mut QueueView<'_>, ecn: bool) {
         let now = self.clock(context.now);
-        let ok_to_drop = self.may_drop_head(now, line);
+        let ok_to_drop = self.may_drop_head(now, queue);
         if self.dropping {
             self.dropping = ok_to_drop;
             if ok_to_drop && self.drop_next.is_some_and(|due| now >= due) {
-                self.continue_dropping(context, line, ecn);
+                self.continue_dropping(context, queue, ecn);
             }
         } else if ok_to_drop {
-            self.start_dropping(context, line, ecn);
+            self.start_dropping(context, queue, ecn);
         }
     }
 }

@@ -22,7 +22,7 @@
 //! **Cost** 248 bytes of state; that of RED, plus a comparison per arrival.
 
 use super::red::{Red, RedParams, Tune, Tuned, not_in_linux};
-use super::{Algorithm, SingleQueue};
+use super::{Aqm, SingleQueue};
 use crate::build::Env;
 use crate::entry::QdiscEntry;
 use crate::error::Result;
@@ -68,18 +68,16 @@ pub struct FengRed {
     status: Status,
 }
 
-impl Algorithm for Tuned<FengRed> {
+impl Tune for FengRed {
     type Params = Combined<FengParams, RedParams>;
 
-    fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
-        not_in_linux(&params.aqm, "feng_red")?;
-        let tuner = FengRed { params: params.frame.clone(), status: Status::Between };
-        Ok(Tuned { red: Red::new(&params.aqm, env)?, tuner })
+    fn tuned(params: Checked<'_, Self::Params>, env: &Env) -> Result<Tuned<Self>> {
+        not_in_linux(&params.inner, "feng_red")?;
+        let tuner = FengRed { params: params.outer.clone(), status: Status::Between };
+        Ok(Tuned { red: Red::build(&params.inner, env)?, tuner })
     }
-}
 
-impl Tune for FengRed {
-    fn averaged(&mut self, _now: Time, red: &mut Red) {
+    fn on_average(&mut self, _now: Time, red: &mut Red) {
         let FengParams { alpha, beta, floor, stale_gentle } = self.params;
         let status = match red.avg {
             avg if avg <= red.min_th => Status::Below,
@@ -100,9 +98,9 @@ impl Tune for FengRed {
         }
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         // Position of the average at the last arrival: -1 below min_th, 0 between, 1 above max_th.
-        see("status", f64::from(self.status as i8 - 1));
+        visit("status", f64::from(self.status as i8 - 1));
     }
 }
 
@@ -115,11 +113,11 @@ mod tests {
 
     /// max_p after the average was at each of `averages`, from 0.1.
     fn walk(params: FengParams, averages: &[f64]) -> Vec<f64> {
-        let params = Combined { frame: params, aqm: RedParams::default() };
-        let mut aqm = Tuned::<FengRed>::new(&params, &Env::new(Rate(8_000_000))).unwrap();
+        let params = Combined { outer: params, inner: RedParams::default() };
+        let mut aqm = Tuned::<FengRed>::build(&params, &Env::new(Rate(8_000_000))).unwrap();
         let mut after = |avg: &f64| {
             aqm.red.avg = *avg;
-            aqm.tuner.averaged(Time::ZERO, &mut aqm.red);
+            aqm.tuner.on_average(Time::ZERO, &mut aqm.red);
             assert_eq!(aqm.red.gentle_max_p == aqm.red.max_p, !aqm.tuner.params.stale_gentle);
             aqm.red.max_p
         };

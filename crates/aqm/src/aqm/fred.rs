@@ -22,7 +22,7 @@
 //! **Cost** 16640 bytes of state: 16 per account; O(1) per packet, at most one random number.
 
 use super::{
-    Algorithm, Aqm, SingleQueue, Verdict,
+    Aqm, SingleQueue, Verdict,
     red::{Red, RedParams, not_in_linux},
 };
 use crate::build::Env;
@@ -77,24 +77,6 @@ pub struct Fred {
     nactive: u32,
 }
 
-impl Algorithm for Fred {
-    type Params = Combined<FredParams, RedParams>;
-
-    fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
-        not_in_linux(&params.aqm, "fred")?;
-        let FredParams { minq, flows } = params.frame;
-        let red = Red::new(&params.aqm, env)?;
-        let unit = if red.in_bytes { red.packet as f64 } else { 1.0 };
-        Ok(Fred {
-            accounts: vec![Account::default(); cast::index(flows)],
-            unit,
-            minq: minq as f64 * unit,
-            nactive: 0,
-            red,
-        })
-    }
-}
-
 impl Fred {
     fn account(&mut self, packet: &Packet) -> &mut Account {
         let i = packet.flow as usize % self.accounts.len();
@@ -138,25 +120,41 @@ impl Fred {
 }
 
 impl Aqm for Fred {
+    type Params = Combined<FredParams, RedParams>;
+
+    fn new(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
+        not_in_linux(&params.inner, "fred")?;
+        let FredParams { minq, flows } = params.outer;
+        let red = Red::build(&params.inner, env)?;
+        let unit = if red.in_bytes { red.packet as f64 } else { 1.0 };
+        Ok(Fred {
+            accounts: vec![Account::default(); cast::index(flows)],
+            unit,
+            minq: minq as f64 * unit,
+            nactive: 0,
+            red,
+        })
+    }
+
     // A dropped arrival does not change the average, unless it ends an idle time.
-    fn on_arrival(
+    fn on_enqueue(
         &mut self,
         context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         packet: &Packet,
     ) -> Verdict {
-        let empty = line.packets() == 0;
+        let empty = queue.packets() == 0;
         if empty {
-            self.red.average(context.now, line);
+            self.red.average(context.now, queue);
         }
         let verdict = self.decide(context, packet);
         if verdict == Verdict::Pass && !empty {
-            self.red.average(context.now, line);
+            self.red.average(context.now, queue);
         }
         verdict
     }
 
-    fn on_enqueued(&mut self, packet: &Packet) {
+    fn after_enqueue(&mut self, packet: &Packet) {
         let account = self.account(packet);
         account.packets += 1;
         account.bytes += u64::from(packet.len);
@@ -167,14 +165,14 @@ impl Aqm for Fred {
         self.red.on_overflow(now);
     }
 
-    fn dequeue(
+    fn on_dequeue(
         &mut self,
         context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         ecn: bool,
     ) -> Option<Packet> {
-        let packet = self.red.dequeue(context, line, ecn)?;
-        self.red.average(context.now, line);
+        let packet = self.red.on_dequeue(context, queue, ecn)?;
+        self.red.average(context.now, queue);
         let account = self.account(&packet);
         account.packets -= 1;
         account.bytes -= u64::from(packet.len);
@@ -193,14 +191,14 @@ impl Aqm for Fred {
         true
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.red.inspect(see);
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        self.red.inspect(visit);
         // Mean queue of the active flows, packets or bytes.
-        see("avgcq", self.avgcq());
-        see("nactive", f64::from(self.nactive));
+        visit("avgcq", self.avgcq());
+        visit("nactive", f64::from(self.nactive));
     }
 
-    fn state(&self) -> usize {
+    fn state_bytes(&self) -> usize {
         size_of_val(self) + size_of_val(&*self.accounts)
     }
 }
@@ -217,7 +215,7 @@ mod tests {
     #[test]
     fn a_flow_holds_at_most_maxq_and_pays_for_wanting_more() {
         let settings = [NOW, ("min_th", "3p"), ("max_th", "100p"), ("max_p", "0")];
-        for (too_many, lost) in [(1, vec![]), (2, vec![9])] {
+        for (too_many, dropped) in [(1, vec![]), (2, vec![9])] {
             let mut q = Bench::new("fred", &settings);
             assert!((0..3).all(|i| q.put_flow(1, i, 100).is_empty()));
             assert!((0..too_many).all(|i| q.put_flow(1, i, 100) == [i]), "it has min_th packets");
@@ -225,7 +223,7 @@ mod tests {
             q.get();
             // Flow 1 holds 2, as much as the mean flow; with more than one strike that is too much.
             assert_eq!(q.gauge("avgcq"), 2.0);
-            assert_eq!(q.put_flow(1, 9, 100), lost);
+            assert_eq!(q.put_flow(1, 9, 100), dropped);
             // The account of a flow is reset when its queue becomes empty.
             q.drain();
             assert!((0..3).all(|i| q.put_flow(1, i, 100).is_empty()));
@@ -235,15 +233,15 @@ mod tests {
     #[test]
     fn fragile_flows_are_spared_what_robust_ones_lose() {
         let band = [("min_th", "8p"), ("max_th", "10p"), ("max_p", "1"), ("wait", "bernoulli")];
-        let lost = |flow: u32, seed| {
+        let dropped = |flow: u32, seed| {
             let mut q = Bench::seeded("fred", &[&[NOW][..], &band].concat(), seed);
             (0..10).for_each(|i| assert!(q.put_flow(i % 5, i, 100).is_empty()));
             // Five flows of 2 packets, average 9: half way up, and 1.8 per flow.
             assert_eq!((q.gauge("avg"), q.gauge("avgcq")), (9.0, 1.8));
             q.put_flow(flow, 10, 100).len()
         };
-        assert_eq!((0..1000).map(|seed| lost(7, seed)).sum::<usize>(), 0, "it holds none");
-        let robust: usize = (0..4000).map(|seed| lost(1, seed)).sum();
+        assert_eq!((0..1000).map(|seed| dropped(7, seed)).sum::<usize>(), 0, "it holds none");
+        let robust: usize = (0..4000).map(|seed| dropped(1, seed)).sum();
         // Three standard errors of 4000 trials are 95.
         assert!(robust.abs_diff(2000) < 95, "{robust}");
     }
@@ -276,8 +274,8 @@ mod tests {
     fn in_bytes_a_packet_is_one_of_the_mean_size() {
         let settings = [NOW, ("min_th", "3kB"), ("max_th", "100kB"), ("packet", "1000B")];
         let mut q = Bench::new("fred", &[&settings[..], &[("max_p", "0")]].concat());
-        let lost: Vec<u32> = (0..40).flat_map(|i| q.put(i, 100)).collect();
-        assert_eq!(lost, (30..40).collect::<Vec<_>>());
+        let dropped: Vec<u32> = (0..40).flat_map(|i| q.put(i, 100)).collect();
+        assert_eq!(dropped, (30..40).collect::<Vec<_>>());
     }
 
     /// Departure (5).
@@ -299,13 +297,13 @@ mod tests {
         q.ect();
         (0..27).for_each(|i| assert!(q.put_flow(2 + i % 3, i, 100).is_empty()));
         assert!(q.gauge("avg") >= 2_000.0);
-        let lost: Vec<u32> = (0..21).flat_map(|i| q.put_flow(1, i, 100)).collect();
-        assert_eq!(lost, [20]);
+        let dropped: Vec<u32> = (0..21).flat_map(|i| q.put_flow(1, i, 100)).collect();
+        assert_eq!(dropped, [20]);
     }
 
     #[test]
     fn above_max_th_nobody_holds_more_than_twice_the_mean() {
-        for (max_th, lost) in [("12p", vec![9]), ("100p", vec![])] {
+        for (max_th, dropped) in [("12p", vec![9]), ("100p", vec![])] {
             let settings = [NOW, ("min_th", "4p"), ("max_th", max_th), ("max_p", "0")];
             let more = [("minq", "20"), ("ecn", "true")];
             let mut q = Bench::new("fred", &[&settings[..], &more].concat());
@@ -317,7 +315,7 @@ mod tests {
             q.get();
             assert_eq!((q.gauge("avg"), q.gauge("avgcq")), (12.0, 4.0));
             assert!(q.put_flow(1, 8, 100).is_empty());
-            assert_eq!(q.put_flow(1, 9, 100), lost, "{max_th}");
+            assert_eq!(q.put_flow(1, 9, 100), dropped, "{max_th}");
         }
     }
 

@@ -29,7 +29,7 @@
 //!
 //! **Cost** 144 bytes of state; a random number and a few multiplications per arrival.
 
-use super::{Algorithm, Aqm, SingleQueue, Verdict};
+use super::{Aqm, SingleQueue, Verdict};
 use crate::build::Env;
 use crate::cast;
 use crate::context::Context;
@@ -132,37 +132,6 @@ pub struct Hred {
     p: f64,
 }
 
-impl Algorithm for Hred {
-    type Params = HredParams;
-
-    fn from_checked(params: Checked<'_, HredParams>, env: &Env) -> Result<Self> {
-        let HredParams { packet, p_min, floor, fixed_point, .. } = *params;
-        let in_bytes = env.limit.in_bytes();
-        let [min_th, max_th] = thresholds(&params, env.limit)?;
-        let t_beta = params.t_beta.unwrap_or(params.rtt);
-        let t_alpha = params.t_alpha.unwrap_or(t_beta + t_beta);
-        let units = if fixed_point == 0 { 0.0 } else { (1u64 << fixed_point) as f64 };
-        // At least one unit, otherwise p_min could stay at 0.
-        let floor = if units > 0.0 { floor.max(1.0 / units) } else { floor };
-        // A link of rate 0 has no bandwidth-delay product; its gains must be numbers all the same.
-        let rate = Rate(env.rate.0.max(1));
-        let mut hred = Hred {
-            min_th,
-            max_th,
-            in_bytes,
-            scale: params.kappa * max_th,
-            k_alpha: gain(rate, packet, t_alpha, in_bytes),
-            k_beta: gain(rate, packet, t_beta, in_bytes),
-            floor,
-            units,
-            p_min: 0.0,
-            p: 0.0,
-        };
-        hred.p_min = hred.cut(p_min).max(floor);
-        Ok(hred)
-    }
-}
-
 /// Computes the thresholds; B - max_th = 2 min_th if one or both are not given.
 fn thresholds(params: &HredParams, limit: Size) -> Result<[f64; 2]> {
     let buffer = limit.number() as f64;
@@ -211,29 +180,58 @@ impl Hred {
 }
 
 impl Aqm for Hred {
-    fn on_arrival(
+    type Params = HredParams;
+
+    fn new(params: Checked<'_, HredParams>, env: &Env) -> Result<Self> {
+        let HredParams { packet, p_min, floor, fixed_point, .. } = *params;
+        let in_bytes = env.limit.in_bytes();
+        let [min_th, max_th] = thresholds(&params, env.limit)?;
+        let t_beta = params.t_beta.unwrap_or(params.rtt);
+        let t_alpha = params.t_alpha.unwrap_or(t_beta + t_beta);
+        let units = if fixed_point == 0 { 0.0 } else { (1u64 << fixed_point) as f64 };
+        // At least one unit, otherwise p_min could stay at 0.
+        let floor = if units > 0.0 { floor.max(1.0 / units) } else { floor };
+        // A link of rate 0 has no bandwidth-delay product; its gains must be numbers all the same.
+        let rate = Rate(env.rate.0.max(1));
+        let mut hred = Hred {
+            min_th,
+            max_th,
+            in_bytes,
+            scale: params.kappa * max_th,
+            k_alpha: gain(rate, packet, t_alpha, in_bytes),
+            k_beta: gain(rate, packet, t_beta, in_bytes),
+            floor,
+            units,
+            p_min: 0.0,
+            p: 0.0,
+        };
+        hred.p_min = hred.cut(p_min).max(floor);
+        Ok(hred)
+    }
+
+    fn on_enqueue(
         &mut self,
         context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         _packet: &Packet,
     ) -> Verdict {
-        let q = if self.in_bytes { line.bytes() as f64 } else { f64::from(line.packets()) };
+        let q = if self.in_bytes { queue.bytes() as f64 } else { f64::from(queue.packets()) };
         self.p = self.chance(q);
         self.adjust(q, self.p);
-        if context.rng.bernoulli(self.p) { Verdict::Signal } else { Verdict::Pass }
+        if context.rng.bernoulli(self.p) { Verdict::Mark } else { Verdict::Pass }
     }
 
     fn decides_at_enqueue(&self) -> bool {
         true
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         // Drop probability at the last arrival.
-        see("p", self.p);
+        visit("p", self.p);
         // Drop probability at min_th.
-        see("p_min", self.p_min);
+        visit("p_min", self.p_min);
         // Drop probability at max_th.
-        see("p_max", self.chance(self.max_th));
+        visit("p_max", self.chance(self.max_th));
     }
 }
 
@@ -246,7 +244,7 @@ mod tests {
     /// HRED on a link of 45 mbit with a buffer of 300 kB, as in the paper's simulations.
     fn aqm(params: HredParams) -> Hred {
         let env = Env { limit: Size::Bytes(300_000), ..Env::new(Rate(45_000_000)) };
-        Hred::new(&params, &env).unwrap()
+        Hred::build(&params, &env).unwrap()
     }
 
     fn near(got: f64, expected: f64) -> bool {

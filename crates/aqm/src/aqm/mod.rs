@@ -39,68 +39,117 @@ pub enum Verdict {
     /// Enqueue the packet.
     Pass,
     /// Mark the packet if `ecn` is set and it is ECN-capable, otherwise drop it.
-    Signal,
+    Mark,
     /// Drop the packet, even if it is ECN-capable.
     Drop,
 }
 
 /// An AQM algorithm: decides which packets of one FIFO queue to drop or mark.
 ///
-/// Every method has a default, so that a file contains only what its algorithm does. With all
-/// defaults the queue is a plain FIFO.
+/// An author writes its parameters with [`params!`](crate::params!), and one `impl` with the
+/// constructor [`Aqm::new`] and the hooks that the algorithm uses. Every hook has a default; with
+/// all defaults the queue is a plain FIFO. Hooks that exist in the Python class `sojourn.Aqm` have
+/// the same names there.
+///
+/// | hook | called |
+/// |---|---|
+/// | [`on_update`](Aqm::on_update) | before every enqueue and dequeue |
+/// | [`on_enqueue`](Aqm::on_enqueue) | when a packet arrives |
+/// | [`on_overflow`](Aqm::on_overflow) | when the arriving packet finds a full buffer |
+/// | [`on_dequeue`](Aqm::on_dequeue) | when the link asks for a packet |
+/// | [`on_idle`](Aqm::on_idle) | when the link asked for a packet and the queue was empty |
+/// | [`on_first_packet`](Aqm::on_first_packet) | once, before the other hooks |
+/// | [`after_enqueue`](Aqm::after_enqueue) | when a packet was enqueued |
+/// | [`on_evict`](Aqm::on_evict) | when queued packets were dropped to make room |
+///
+/// A caller builds a single queue with the algorithm by [`Aqm::builder`]:
+///
+/// ```
+/// use sojourn_aqm::aqm::codel::CoDel;
+/// use sojourn_aqm::{Aqm, Rate, Span};
+///
+/// let codel = CoDel::builder().aqm(|codel| codel.target(Span::ms(15))).build(Rate(10_000_000))?;
+/// # Ok::<(), sojourn_aqm::Error>(())
+/// ```
 pub trait Aqm: Clone + Send + 'static {
-    /// Called once, before any other method, when the first packet arrives at the discipline
+    /// Parameters of the algorithm.
+    type Params: Params;
+
+    /// Builds the algorithm for a link, from parameters whose ranges were checked.
+    ///
+    /// # Errors
+    /// Parameters that contradict each other or the link; the path names the parameter.
+    fn new(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self>;
+
+    /// Checks the ranges of `params` and builds the algorithm for a link.
+    ///
+    /// # Errors
+    /// A parameter that is out of range, or parameters that contradict each other or the
+    /// link; the path names the parameter.
+    fn build(params: &Self::Params, env: &Env) -> Result<Self> {
+        Self::new(params.checked()?, env)
+    }
+
+    /// Returns a builder of a single queue with this algorithm, with the default parameters.
+    fn builder() -> Builder<SingleQueue<Self>, Combined<SingleParams, Self::Params>>
+    where
+        Self::Params: Default,
+    {
+        Builder::new()
+    }
+
+    /// Called once, before any other hook, when the first packet arrives at the discipline
     /// (possibly at another queue of it). Periodic updates count from `now`.
-    fn start(&mut self, _now: Time) {}
+    fn on_first_packet(&mut self, _now: Time) {}
 
     /// Runs the periodic updates that are due at `now`. Called before every enqueue and dequeue.
     ///
     /// The queue does not change between packets, so that catching up is exact. The work is
     /// bounded, also after a long idle time.
-    fn advance(&mut self, _now: Time, _line: &QueueView<'_>) {}
+    fn on_update(&mut self, _now: Time, _queue: &QueueView<'_>) {}
 
-    /// True if [`Aqm::advance`] may do anything. If not, [`Qdisc::inspect_at`] needs no copy.
+    /// True if [`Aqm::on_update`] may do anything. If not, [`Qdisc::inspect_at`] needs no copy.
     fn has_updates(&self) -> bool {
         true
     }
 
-    /// Decides about the arriving `packet`. `line` does not contain it yet; the packet in
+    /// Decides about the arriving `packet`. `queue` does not contain it yet; the packet in
     /// transmission is not counted either.
-    fn on_arrival(
+    fn on_enqueue(
         &mut self,
         _context: &mut Context<'_>,
-        _line: &mut QueueView<'_>,
+        _queue: &mut QueueView<'_>,
         _packet: &Packet,
     ) -> Verdict {
         Verdict::Pass
     }
 
-    /// Called when `packet` is enqueued. A packet that passed [`Aqm::on_arrival`] may still be
+    /// Called when `packet` was enqueued. A packet that passed [`Aqm::on_enqueue`] may still be
     /// dropped: the buffer may be full, or a mark may not be possible.
-    fn on_enqueued(&mut self, _packet: &Packet) {}
+    fn after_enqueue(&mut self, _packet: &Packet) {}
 
-    /// Called when a packet is dropped because the buffer is full, whatever [`Aqm::on_arrival`]
-    /// decided.
+    /// Called when the arriving packet is dropped because the buffer is full, whatever
+    /// [`Aqm::on_enqueue`] decided.
     fn on_overflow(&mut self, _now: Time) {}
 
-    /// True if a full shared buffer drops the arriving packet, before [`Aqm::on_arrival`], instead
+    /// True if a full shared buffer drops the arriving packet, before [`Aqm::on_enqueue`], instead
     /// of packets of the longest queue.
     fn drops_arrival_when_full(&self) -> bool {
         false
     }
 
     /// Called when `packets` queued packets were dropped to make room for others.
-    fn on_evicted(&mut self, _packets: u32) {}
+    fn on_evict(&mut self, _packets: u32) {}
 
     /// Dequeues the next packet to send, after dropping as many as the algorithm decides. `ecn` is
     /// true if packets may be marked.
-    fn dequeue(
+    fn on_dequeue(
         &mut self,
         _context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         _ecn: bool,
     ) -> Option<Packet> {
-        line.pop()
+        queue.pop()
     }
 
     /// True if the algorithm decides at enqueue only, and only about the arriving packet.
@@ -112,9 +161,9 @@ pub trait Aqm: Clone + Send + 'static {
     /// `now`.
     fn on_idle(&mut self, _now: Time) {}
 
-    /// Calls `see` with the name and value of each internal variable: names of the source, SI
+    /// Calls `visit` with the name and value of each internal variable: names of the source, SI
     /// units.
-    fn inspect(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
+    fn inspect(&self, _visit: &mut dyn FnMut(&'static str, f64)) {}
 
     /// Takes the parameters of `fresh` and keeps the state. Returns false, and changes nothing, if
     /// the algorithm cannot change the parameters in which they differ while it runs.
@@ -122,36 +171,10 @@ pub trait Aqm: Clone + Send + 'static {
         false
     }
 
-    /// Size of the state in bytes. Algorithms with tables override it.
-    fn state(&self) -> usize {
+    /// Returns the size of the state in bytes. Algorithms with tables override it.
+    fn state_bytes(&self) -> usize {
         size_of_val(self)
     }
-}
-
-/// An AQM algorithm that can be built from parameters.
-pub trait Algorithm: Aqm {
-    /// Parameters of the algorithm.
-    type Params: Params;
-
-    /// Returns a builder of a single queue with this algorithm, with the default parameters.
-    fn builder() -> Builder<SingleQueue<Self>, Combined<SingleParams, Self::Params>> {
-        Builder::new()
-    }
-
-    /// Builds the algorithm for a link.
-    ///
-    /// # Errors
-    /// A parameter that is out of range, or parameters that contradict each other or the
-    /// link; the path names the parameter.
-    fn new(params: &Self::Params, env: &Env) -> Result<Self> {
-        Self::from_checked(params.checked()?, env)
-    }
-
-    /// Builds it from parameters whose ranges were checked.
-    ///
-    /// # Errors
-    /// Parameters that contradict each other or the link; the path names the parameter.
-    fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self>;
 }
 
 /// No AQM: a plain FIFO queue.
@@ -159,16 +182,14 @@ pub trait Algorithm: Aqm {
 pub struct NoAqm;
 
 impl Aqm for NoAqm {
-    fn reconfigure(&mut self, _fresh: Self) -> bool {
-        true
-    }
-}
-
-impl Algorithm for NoAqm {
     type Params = Nothing;
 
-    fn from_checked(_: Checked<'_, Nothing>, _env: &Env) -> Result<Self> {
+    fn new(_: Checked<'_, Nothing>, _env: &Env) -> Result<Self> {
         Ok(NoAqm)
+    }
+
+    fn reconfigure(&mut self, _fresh: Self) -> bool {
+        true
     }
 }
 
@@ -187,29 +208,18 @@ crate::params! {
 #[derive(Clone, Debug)]
 pub struct SingleQueue<A> {
     aqm: A,
-    line: SingleFifo,
+    fifo: SingleFifo,
     limit: Size,
     ecn: bool,
     /// True once a packet has arrived.
     started: bool,
 }
 
-impl<A: Aqm> SingleQueue<A> {
-    /// Returns an empty queue managed by `aqm`, with the limits of `params`.
-    ///
-    /// # Errors
-    /// A parameter that is out of range; the path names it.
-    pub fn of(aqm: A, params: &SingleParams) -> Result<SingleQueue<A>> {
-        let SingleParams { limit, ecn } = *params.checked()?;
-        Ok(SingleQueue { aqm, line: SingleFifo::default(), limit, ecn, started: false })
-    }
-}
-
 impl<A> SingleQueue<A> {
     /// True if the queue can hold `packet` as well.
     #[inline(always)]
     fn has_room(&self, packet: &Packet) -> bool {
-        fits(self.limit, self.line.packets(), self.line.bytes().0, packet)
+        fits(self.limit, self.fifo.packets(), self.fifo.bytes().0, packet)
     }
 }
 
@@ -225,13 +235,13 @@ pub(crate) fn exceeds(limit: Size, packet: &Packet) -> bool {
     matches!(limit, Size::Bytes(bytes) if u64::from(packet.len) > bytes)
 }
 
-impl<A: Algorithm> Build for SingleQueue<A> {
+impl<A: Aqm> Build for SingleQueue<A> {
     type Params = Combined<SingleParams, A::Params>;
 
-    fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
-        let SingleParams { limit, ecn } = params.frame;
-        let aqm = A::new(&params.aqm, &Env { limit, ecn, ..*env })?;
-        SingleQueue::of(aqm, &params.frame)
+    fn new(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
+        let SingleParams { limit, ecn } = params.outer;
+        let aqm = A::build(&params.inner, &Env { limit, ecn, ..*env })?;
+        Ok(SingleQueue { aqm, fifo: SingleFifo::default(), limit, ecn, started: false })
     }
 }
 
@@ -241,7 +251,7 @@ impl<A: Aqm> Qdisc for SingleQueue<A> {
     fn enqueue(&mut self, context: &mut Context<'_>, mut packet: Packet) {
         if !self.started {
             self.started = true;
-            self.aqm.start(context.now);
+            self.aqm.on_first_packet(context.now);
         }
         // A packet larger than the whole buffer is not shown to the algorithm: CoDel would take its
         // length for the largest packet, and never drop again.
@@ -249,9 +259,9 @@ impl<A: Aqm> Qdisc for SingleQueue<A> {
         if !has_room && exceeds(self.limit, &packet) {
             return context.drop(packet, DropReason::Full);
         }
-        let mut line = QueueView::single(&mut self.line);
-        self.aqm.advance(context.now, &line);
-        let verdict = self.aqm.on_arrival(context, &mut line, &packet);
+        let mut queue = QueueView::single(&mut self.fifo);
+        self.aqm.on_update(context.now, &queue);
+        let verdict = self.aqm.on_enqueue(context, &mut queue, &packet);
         // The algorithm may have dropped queued packets.
         if !has_room && !self.has_room(&packet) {
             self.aqm.on_overflow(context.now);
@@ -259,18 +269,18 @@ impl<A: Aqm> Qdisc for SingleQueue<A> {
         }
         match verdict {
             Verdict::Pass => {}
-            Verdict::Signal if self.ecn && context.mark(&mut packet) => {}
-            Verdict::Signal | Verdict::Drop => return context.drop(packet, DropReason::Early),
+            Verdict::Mark if self.ecn && context.mark(&mut packet) => {}
+            Verdict::Mark | Verdict::Drop => return context.drop(packet, DropReason::AtEnqueue),
         }
-        self.aqm.on_enqueued(&packet);
-        self.line.push(packet);
+        self.aqm.after_enqueue(&packet);
+        self.fifo.push(packet);
     }
 
     #[inline(always)]
     fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
-        let mut line = QueueView::single(&mut self.line);
-        self.aqm.advance(context.now, &line);
-        let packet = self.aqm.dequeue(context, &mut line, self.ecn);
+        let mut queue = QueueView::single(&mut self.fifo);
+        self.aqm.on_update(context.now, &queue);
+        let packet = self.aqm.on_dequeue(context, &mut queue, self.ecn);
         if packet.is_none() {
             self.aqm.on_idle(context.now);
         }
@@ -278,24 +288,24 @@ impl<A: Aqm> Qdisc for SingleQueue<A> {
     }
 
     fn backlog(&self) -> Backlog {
-        Backlog { packets: self.line.packets(), bytes: self.line.bytes().0 }
+        Backlog { packets: self.fifo.packets(), bytes: self.fifo.bytes().0 }
     }
 
     fn decides_at_enqueue(&self) -> bool {
         self.aqm.decides_at_enqueue()
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.aqm.inspect(see);
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        self.aqm.inspect(visit);
     }
 
-    fn inspect_at(&mut self, now: Time, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect_at(&mut self, now: Time, visit: &mut dyn FnMut(&'static str, f64)) {
         if !self.aqm.has_updates() {
-            return self.aqm.inspect(see);
+            return self.aqm.inspect(visit);
         }
         let mut aqm = self.aqm.clone();
-        aqm.advance(now, &QueueView::single(&mut self.line));
-        aqm.inspect(see);
+        aqm.on_update(now, &QueueView::single(&mut self.fifo));
+        aqm.inspect(visit);
     }
 
     fn reconfigure(&mut self, fresh: Box<dyn Qdisc + Send>) -> bool {
@@ -308,8 +318,8 @@ impl<A: Aqm> Qdisc for SingleQueue<A> {
         done
     }
 
-    fn state(&self) -> usize {
-        size_of_val(self) - size_of_val(&self.aqm) + self.aqm.state()
+    fn state_bytes(&self) -> usize {
+        size_of_val(self) - size_of_val(&self.aqm) + self.aqm.state_bytes()
     }
 }
 
@@ -330,10 +340,14 @@ mod tests {
     /// Enqueues 12 packets at time 0; returns the number of queued packets.
     fn fill(qdisc: &mut dyn Qdisc) -> u32 {
         let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
-        let (mut lost, mut marks) = (Vec::new(), Marks::default());
+        let (mut dropped, mut marks) = (Vec::new(), Marks::default());
         for _ in 0..12 {
-            let mut context =
-                Context { now: Time::ZERO, rng: &mut rng, lost: &mut lost, marks: &mut marks };
+            let mut context = Context {
+                now: Time::ZERO,
+                rng: &mut rng,
+                dropped: &mut dropped,
+                marks: &mut marks,
+            };
             qdisc.enqueue(&mut context, Packet { len: 1000, ..Packet::default() });
         }
         qdisc.backlog().packets
@@ -375,10 +389,12 @@ mod tests {
         for [of, to] in [["paper", "linux"], ["linux", "paper"], ["linux", "linux"]] {
             assert!(!cobalt(of).reconfigure(cobalt(to)), "Linux's variant stays as it is");
         }
-        let plain = |limit| SingleQueue::of(NoAqm, &SingleParams { limit, ecn: false }).unwrap();
-        let mut fifo = plain(Size::Packets(5));
-        assert!(fifo.reconfigure(Box::new(plain(Size::Packets(2)))));
-        assert_eq!(fill(&mut fifo), 2);
+        let plain = |limit| {
+            NoAqm::builder().queue(|q| q.limit(Size::Packets(limit))).build(Rate(8)).unwrap()
+        };
+        let mut fifo = plain(5);
+        assert!(fifo.reconfigure(plain(2)));
+        assert_eq!(fill(&mut *fifo), 2);
     }
 
     #[test]
@@ -387,8 +403,8 @@ mod tests {
             let qdisc = crate::build(entry.name, &[], Rate(8_000_000)).unwrap().qdisc;
             // CHOKe drops a queued packet when another one arrives; SFB reads its queue when the
             // hash changes; HHF selects a bucket on departure.
-            let on_arrival = entry.decides.starts_with("on arrival");
-            let expected = on_arrival && !["choke", "sfb", "hhf"].contains(&entry.name);
+            let on_enqueue = entry.decides.starts_with("on arrival");
+            let expected = on_enqueue && !["choke", "sfb", "hhf"].contains(&entry.name);
             assert_eq!(qdisc.decides_at_enqueue(), expected, "{}", entry.name);
         }
     }

@@ -25,7 +25,7 @@
 //!
 //! **Cost** 160 bytes of state; a random number per arrival; O(1) after any idle time.
 
-use super::{Algorithm, Aqm, SingleQueue, Verdict};
+use super::{Aqm, SingleQueue, Verdict};
 use crate::build::Env;
 use crate::context::Context;
 use crate::entry::QdiscEntry;
@@ -156,30 +156,16 @@ pub struct Pi {
     samples: Timer,
 }
 
-impl Algorithm for Pi {
-    type Params = PiParams;
-
-    fn from_checked(params: Checked<'_, PiParams>, env: &Env) -> Result<Self> {
-        let (Gains { a, b, .. }, _) = gains(&params, env)?;
-        let PiParams { w, q_ref, packet, byte_mode, .. } = *params;
-        let (in_bytes, packet) = (q_ref.in_bytes(), packet.0 as f64);
-        let unit = if in_bytes { packet } else { 1.0 };
-        let q_ref = q_ref.number() as f64 / unit;
-        let samples = Timer::new(env, Period::PerSecond(w));
-        Ok(Pi { a, b, q_ref, in_bytes, packet, byte_mode, p: 0.0, q_old: 0.0, samples })
-    }
-}
-
 impl Pi {
     /// Takes the samples that are due at `now`. The gains are multiplied by `factor` of the
     /// distance between the queue and its reference, relative to the reference.
-    pub(super) fn sample(&mut self, now: Time, line: &QueueView<'_>, factor: impl Fn(f64) -> f64) {
+    pub(super) fn sample(&mut self, now: Time, queue: &QueueView<'_>, factor: impl Fn(f64) -> f64) {
         let n = self.samples.due(now);
         if n == 0 {
             return;
         }
-        let packets = f64::from(line.packets());
-        let q = if self.in_bytes { line.bytes() as f64 / self.packet } else { packets };
+        let packets = f64::from(queue.packets());
+        let q = if self.in_bytes { queue.bytes() as f64 / self.packet } else { packets };
         let (e, e_old) = (q - self.q_ref, self.q_old - self.q_ref);
         let m = factor(e.abs() / self.q_ref);
         self.p = (self.p + m * (self.a * e - self.b * e_old)).clamp(0.0, 1.0);
@@ -196,6 +182,18 @@ impl Pi {
 }
 
 impl Aqm for Pi {
+    type Params = PiParams;
+
+    fn new(params: Checked<'_, PiParams>, env: &Env) -> Result<Self> {
+        let (Gains { a, b, .. }, _) = gains(&params, env)?;
+        let PiParams { w, q_ref, packet, byte_mode, .. } = *params;
+        let (in_bytes, packet) = (q_ref.in_bytes(), packet.0 as f64);
+        let unit = if in_bytes { packet } else { 1.0 };
+        let q_ref = q_ref.number() as f64 / unit;
+        let samples = Timer::new(env, Period::PerSecond(w));
+        Ok(Pi { a, b, q_ref, in_bytes, packet, byte_mode, p: 0.0, q_old: 0.0, samples })
+    }
+
     // The times of the samples follow from w: it stays.
     fn reconfigure(&mut self, fresh: Self) -> bool {
         let same =
@@ -207,40 +205,40 @@ impl Aqm for Pi {
         same
     }
 
-    fn start(&mut self, now: Time) {
+    fn on_first_packet(&mut self, now: Time) {
         self.samples.start(now);
     }
 
-    fn advance(&mut self, now: Time, line: &QueueView<'_>) {
-        self.sample(now, line, |_| 1.0);
+    fn on_update(&mut self, now: Time, queue: &QueueView<'_>) {
+        self.sample(now, queue, |_| 1.0);
     }
 
-    fn on_arrival(
+    fn on_enqueue(
         &mut self,
         context: &mut Context<'_>,
         _line: &mut QueueView<'_>,
         packet: &Packet,
     ) -> Verdict {
-        if context.rng.bernoulli(self.chance(packet.len)) { Verdict::Signal } else { Verdict::Pass }
+        if context.rng.bernoulli(self.chance(packet.len)) { Verdict::Mark } else { Verdict::Pass }
     }
 
     fn decides_at_enqueue(&self) -> bool {
         true
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("p", self.p);
-        see("q_old", self.q_old);
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("p", self.p);
+        visit("q_old", self.q_old);
         // Gain of the current sample, per packet.
-        see("a", self.a);
+        visit("a", self.a);
         // Gain of the previous sample, per packet.
-        see("b", self.b);
+        visit("b", self.b);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Algorithm, Env, Pi, PiParams};
+    use super::{Aqm, Env, Pi, PiParams};
     use crate::error::Result;
     use crate::params::{Params, Setting};
     use crate::testing::Bench;
@@ -250,7 +248,7 @@ mod tests {
     fn aqm(rate: u64, settings: &[(&str, &str)]) -> Result<Pi> {
         let mut p = PiParams::default();
         settings.iter().for_each(|(k, v)| p.set(k, Setting::Text(v)).unwrap());
-        Pi::new(&p, &Env::new(Rate(rate)))
+        Pi::build(&p, &Env::new(Rate(rate)))
     }
 
     /// Equal to six digits.

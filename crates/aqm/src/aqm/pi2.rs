@@ -22,7 +22,7 @@
 //! **Cost** 176 bytes of state; two random numbers per Classic packet, one per Scalable packet;
 //! O(1) after any idle time.
 
-use super::{Algorithm, Aqm, SingleQueue, Verdict};
+use super::{Aqm, SingleQueue, Verdict};
 use crate::build::Env;
 use crate::context::Context;
 use crate::entry::QdiscEntry;
@@ -72,18 +72,16 @@ pub struct Pi2 {
     updates: Timer,
 }
 
-impl Algorithm for Pi2 {
+impl Aqm for Pi2 {
     type Params = Pi2Params;
 
-    fn from_checked(params: Checked<'_, Pi2Params>, env: &Env) -> Result<Self> {
+    fn new(params: Checked<'_, Pi2Params>, env: &Env) -> Result<Self> {
         let (params, ecn) = ((*params).clone(), env.ecn);
         let (qdelay_old, sojourn) = (Span::ZERO, Span::ZERO);
         let updates = Timer::new(env, Period::Every(params.t_update));
         Ok(Pi2 { params, ecn, p_prime: 0.0, qdelay_old, sojourn, updates })
     }
-}
 
-impl Aqm for Pi2 {
     // The schedule of updates follows from t_update: it stays.
     fn reconfigure(&mut self, fresh: Self) -> bool {
         let same = fresh.params.t_update == self.params.t_update;
@@ -93,17 +91,17 @@ impl Aqm for Pi2 {
         same
     }
 
-    fn start(&mut self, now: Time) {
+    fn on_first_packet(&mut self, now: Time) {
         self.updates.start(now);
     }
 
-    fn advance(&mut self, now: Time, line: &QueueView<'_>) {
+    fn on_update(&mut self, now: Time, queue: &QueueView<'_>) {
         let Pi2Params { target, alpha, beta, .. } = self.params;
         let n = self.updates.due(now);
         if n == 0 {
             return;
         }
-        let qdelay = if line.packets() == 0 { Span::ZERO } else { self.sojourn };
+        let qdelay = if queue.packets() == 0 { Span::ZERO } else { self.sojourn };
         let (delay, old) = (qdelay.as_secs(), self.qdelay_old.as_secs());
         let drift = alpha * (delay - target.as_secs());
         self.p_prime = (self.p_prime + drift + beta * (delay - old)).clamp(0.0, 1.0);
@@ -112,7 +110,7 @@ impl Aqm for Pi2 {
         self.qdelay_old = qdelay;
     }
 
-    fn on_arrival(
+    fn on_enqueue(
         &mut self,
         context: &mut Context<'_>,
         _line: &mut QueueView<'_>,
@@ -125,16 +123,16 @@ impl Aqm for Pi2 {
             let both = [context.rng.bernoulli(self.p_prime), context.rng.bernoulli(self.p_prime)];
             both == [true, true]
         };
-        if signal { Verdict::Signal } else { Verdict::Pass }
+        if signal { Verdict::Mark } else { Verdict::Pass }
     }
 
-    fn dequeue(
+    fn on_dequeue(
         &mut self,
         context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         _ecn: bool,
     ) -> Option<Packet> {
-        let packet = line.pop()?;
+        let packet = queue.pop()?;
         self.sojourn = context.now.since(packet.arrived);
         Some(packet)
     }
@@ -143,12 +141,12 @@ impl Aqm for Pi2 {
         true
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("p_prime", self.p_prime);
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("p_prime", self.p_prime);
         // Drop probability of a Classic packet.
-        see("p", self.p_prime * self.p_prime);
+        visit("p", self.p_prime * self.p_prime);
         // Queueing delay at the last update, seconds.
-        see("qdelay_old", self.qdelay_old.as_secs());
+        visit("qdelay_old", self.qdelay_old.as_secs());
     }
 }
 
@@ -199,16 +197,17 @@ mod tests {
     fn classic_packets_meet_the_square_and_scalable_ones_the_double() {
         let share = |ecn: bool, codepoint: Ecn| {
             let env = Env { ecn, ..Env::new(crate::units::Rate(8_000_000)) };
-            let mut aqm = Pi2::new(&Pi2Params::default(), &env).unwrap();
+            let mut aqm = Pi2::build(&Pi2Params::default(), &env).unwrap();
             aqm.p_prime = 0.3;
             let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(5);
             let mut fifo = SingleFifo::default();
-            let mut line = QueueView::single(&mut fifo);
-            let (now, mut lost, mut marks) = (Time::ZERO, vec![], crate::Marks::default());
-            let mut context = Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
+            let mut queue = QueueView::single(&mut fifo);
+            let (now, mut dropped, mut marks) = (Time::ZERO, vec![], crate::Marks::default());
+            let mut context =
+                Context { now, rng: &mut rng, dropped: &mut dropped, marks: &mut marks };
             let packet = Packet { ecn: codepoint, ..Packet::default() };
             let signal =
-                |_: &u32| aqm.on_arrival(&mut context, &mut line, &packet) == Verdict::Signal;
+                |_: &u32| aqm.on_enqueue(&mut context, &mut queue, &packet) == Verdict::Mark;
             (0..100_000).filter(signal).count() as f64 / 1e5
         };
         // The standard error is below 0.0016.

@@ -39,7 +39,7 @@
 
 mod linux;
 
-use super::{Algorithm, Aqm, SingleQueue, Verdict};
+use super::{Aqm, SingleQueue, Verdict};
 use crate::build::Env;
 use crate::context::Context;
 use crate::entry::QdiscEntry;
@@ -169,26 +169,6 @@ pub struct Pie {
     linux: Option<Box<LinuxPie>>,
 }
 
-impl Algorithm for Pie {
-    type Params = PieParams;
-
-    fn from_checked(params: Checked<'_, PieParams>, env: &Env) -> Result<Self> {
-        Ok(Pie {
-            p: 0.0,
-            burst: params.max_burst,
-            qdelay_old: Span::ZERO,
-            accu: 0.0,
-            updates: Timer::new(env, Period::Every(period(&params))),
-            sojourn: Span::ZERO,
-            cycle: None,
-            dq_time: 0.0,
-            linux: (params.variant == Variant::Linux)
-                .then(|| Box::new(LinuxPie::new(&params, env.ecn))),
-            params: (*params).clone(),
-        })
-    }
-}
-
 /// Time between updates; Linux's timers have ticks, and fire a tick late.
 fn period(params: &PieParams) -> Span {
     if params.variant == Variant::Rfc {
@@ -200,12 +180,12 @@ fn period(params: &PieParams) -> Span {
 
 impl Pie {
     // RFC 8033 §4.3, §5.2
-    fn qdelay(&self, line: &QueueView<'_>) -> Span {
+    fn qdelay(&self, queue: &QueueView<'_>) -> Span {
         match self.params.latency {
-            Latency::Timestamp if line.packets() == 0 => Span::ZERO,
+            Latency::Timestamp if queue.packets() == 0 => Span::ZERO,
             Latency::Timestamp => self.sojourn,
             Latency::Rate => {
-                let share = line.bytes() as f64 / self.params.dq_threshold.0 as f64;
+                let share = queue.bytes() as f64 / self.params.dq_threshold.0 as f64;
                 Span(crate::cast::trunc(share * self.dq_time))
             }
         }
@@ -247,11 +227,11 @@ impl Pie {
 
     /// Makes `left` updates, all at the delay of now.
     #[inline(never)]
-    fn make_updates(&mut self, mut left: u64, line: &QueueView<'_>) {
+    fn make_updates(&mut self, mut left: u64, queue: &QueueView<'_>) {
         if let Some(linux) = &mut self.linux {
-            return linux.update_often(left, line.bytes());
+            return linux.update_often(left, queue.bytes());
         }
-        let qdelay = self.qdelay(line);
+        let qdelay = self.qdelay(queue);
         // Bounded: at most two turns per row of the table, 10^4 updates per burst, and 4 * 10^4
         // until 0.98^n underflows.
         while left > 0 {
@@ -284,10 +264,10 @@ impl Pie {
     }
 
     // §4.1, §5.4
-    fn drop_early(&mut self, context: &mut Context<'_>, line: &QueueView<'_>, len: u32) -> bool {
+    fn drop_early(&mut self, context: &mut Context<'_>, queue: &QueueView<'_>, len: u32) -> bool {
         let PieParams { target, byte_mode, packet, derandomise, .. } = self.params;
         let quiet = self.qdelay_old.0 < target.0 / 2 && self.p < 0.2;
-        if self.burst > Span::ZERO || quiet || line.bytes() <= 2 * packet.0 {
+        if self.burst > Span::ZERO || quiet || queue.bytes() <= 2 * packet.0 {
             return false;
         }
         let share = if byte_mode { f64::from(len) / packet.0 as f64 } else { 1.0 };
@@ -325,6 +305,24 @@ impl Pie {
 }
 
 impl Aqm for Pie {
+    type Params = PieParams;
+
+    fn new(params: Checked<'_, PieParams>, env: &Env) -> Result<Self> {
+        Ok(Pie {
+            p: 0.0,
+            burst: params.max_burst,
+            qdelay_old: Span::ZERO,
+            accu: 0.0,
+            updates: Timer::new(env, Period::Every(period(&params))),
+            sojourn: Span::ZERO,
+            cycle: None,
+            dq_time: 0.0,
+            linux: (params.variant == Variant::Linux)
+                .then(|| Box::new(LinuxPie::new(&params, env.ecn))),
+            params: (*params).clone(),
+        })
+    }
+
     // The schedule of updates follows from t_update: it stays.
     fn reconfigure(&mut self, fresh: Self) -> bool {
         let linux = self.linux.is_some() || fresh.linux.is_some();
@@ -335,31 +333,31 @@ impl Aqm for Pie {
         same
     }
 
-    fn start(&mut self, now: Time) {
+    fn on_first_packet(&mut self, now: Time) {
         self.updates.start(now);
     }
 
-    fn advance(&mut self, now: Time, line: &QueueView<'_>) {
+    fn on_update(&mut self, now: Time, queue: &QueueView<'_>) {
         let due = self.updates.due(now);
         if due != 0 {
-            self.make_updates(due, line);
+            self.make_updates(due, queue);
         }
     }
 
-    fn on_arrival(
+    fn on_enqueue(
         &mut self,
         context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         packet: &Packet,
     ) -> Verdict {
         if let Some(linux) = &mut self.linux {
-            return linux.on_arrival(context, line, packet);
+            return linux.on_enqueue(context, queue, packet);
         }
-        if !self.drop_early(context, line, packet.len) {
+        if !self.drop_early(context, queue, packet.len) {
             return Verdict::Pass;
         }
         self.accu = 0.0;
-        if self.p <= self.params.mark_ecnth { Verdict::Signal } else { Verdict::Drop }
+        if self.p <= self.params.mark_ecnth { Verdict::Mark } else { Verdict::Drop }
     }
 
     fn on_overflow(&mut self, _now: Time) {
@@ -373,20 +371,20 @@ impl Aqm for Pie {
         self.linux.is_some()
     }
 
-    fn on_evicted(&mut self, _packets: u32) {
+    fn on_evict(&mut self, _packets: u32) {
         self.accu = 0.0;
     }
 
-    fn dequeue(
+    fn on_dequeue(
         &mut self,
         context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         _ecn: bool,
     ) -> Option<Packet> {
-        let backlog = line.bytes();
-        let packet = line.pop()?;
+        let backlog = queue.bytes();
+        let packet = queue.pop()?;
         if let Some(linux) = &mut self.linux {
-            linux.on_departure(context.now, packet.arrived, packet.len, line.bytes());
+            linux.on_dequeue(context.now, packet.arrived, packet.len, queue.bytes());
             return Some(packet);
         }
         self.sojourn = context.now.since(packet.arrived);
@@ -405,26 +403,26 @@ impl Aqm for Pie {
         true
     }
 
-    fn state(&self) -> usize {
+    fn state_bytes(&self) -> usize {
         size_of_val(self) + self.linux.as_ref().map_or(0, |linux| size_of_val(&**linux))
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         if let Some(linux) = &self.linux {
             let (old, burst) = (linux.qdelay_old().as_secs(), linux.burst().as_secs());
             let shown = ["p", "qdelay_old", "burst", "accu", "dq_rate"];
             let values = [linux.p().min(1.0), old, burst, linux.accu(), linux.dq_rate()];
-            return shown.into_iter().zip(values).for_each(|(name, value)| see(name, value));
+            return shown.into_iter().zip(values).for_each(|(name, value)| visit(name, value));
         }
-        see("p", self.p);
+        visit("p", self.p);
         // Queueing delay at the last update, seconds.
-        see("qdelay_old", self.qdelay_old.as_secs());
+        visit("qdelay_old", self.qdelay_old.as_secs());
         // Rest of the burst allowance, seconds.
-        see("burst", self.burst.as_secs());
-        see("accu", self.accu);
+        visit("burst", self.burst.as_secs());
+        visit("accu", self.accu);
         let bytes = self.params.dq_threshold.0 as f64;
         // Estimate of the departure rate, bytes per second; 0 before the first measurement.
-        see("dq_rate", if self.dq_time > 0.0 { bytes / self.dq_time * 1e9 } else { 0.0 });
+        visit("dq_rate", if self.dq_time > 0.0 { bytes / self.dq_time * 1e9 } else { 0.0 });
     }
 }
 

@@ -46,7 +46,7 @@ mod tuned;
 
 pub use tuned::{Tune, Tuned};
 
-use super::{Algorithm, Aqm, SingleQueue, Verdict};
+use super::{Aqm, SingleQueue, Verdict};
 use crate::build::Env;
 use crate::cast;
 use crate::context::Context;
@@ -215,17 +215,6 @@ pub(super) fn one_unit(min_th: Size, max_th: Size) -> Result<()> {
     Err(Error::new(format!("{max_th} is in another unit than min_th ({min_th})")).at("max_th"))
 }
 
-impl Algorithm for Red {
-    type Params = RedParams;
-
-    fn from_checked(params: Checked<'_, RedParams>, env: &Env) -> Result<Self> {
-        let RedParams { min_th, max_th, .. } = *params;
-        one_unit(min_th, max_th)?;
-        let thresholds = [min_th, max_th].map(|th| th.number() as f64);
-        Red::with(&params, thresholds, max_th.in_bytes(), env)
-    }
-}
-
 /// Computes `x` to the power `n` by squaring, with the same bits on every machine.
 pub(super) fn power(mut x: f64, mut n: u64) -> f64 {
     let mut y = 1.0;
@@ -301,10 +290,10 @@ impl Red {
     /// Updates the average at an arrival, before the packet is enqueued (section 4).
     // Inlining is forced here and for the two functions below; without it a packet costs 7 % more.
     #[inline(always)]
-    pub(super) fn average(&mut self, now: Time, line: &QueueView<'_>) {
+    pub(super) fn average(&mut self, now: Time, queue: &QueueView<'_>) {
         let w_q = self.w_q;
         if let Some(linux) = &mut self.linux {
-            linux.average(now, if self.in_bytes { line.bytes() } else { line.packets().into() });
+            linux.average(now, if self.in_bytes { queue.bytes() } else { queue.packets().into() });
             self.avg = linux.avg();
             return;
         }
@@ -313,7 +302,7 @@ impl Red {
             self.avg *= power(1.0 - w_q, m);
             self.idle_since = Some(now);
         }
-        let q = if self.in_bytes { line.bytes() as f64 } else { f64::from(line.packets()) };
+        let q = if self.in_bytes { queue.bytes() as f64 } else { f64::from(queue.packets()) };
         self.avg = (1.0 - w_q) * self.avg + w_q * q;
         self.short = self.spare_short && q <= 1.0;
     }
@@ -361,7 +350,7 @@ impl Red {
             return match linux.decide(context.rng) {
                 (_, false) => Verdict::Pass,
                 (Level::Above, true) if self.hard_drop => Verdict::Drop,
-                (_, true) => Verdict::Signal,
+                (_, true) => Verdict::Mark,
             };
         }
         self.pb = self.pb();
@@ -381,7 +370,7 @@ impl Red {
             return Verdict::Pass;
         }
         (self.count, self.count_bytes) = (0, 0);
-        if self.pb >= 1.0 && self.hard_drop { Verdict::Drop } else { Verdict::Signal }
+        if self.pb >= 1.0 && self.hard_drop { Verdict::Drop } else { Verdict::Mark }
     }
 }
 
@@ -393,6 +382,15 @@ impl Red {
 }
 
 impl Aqm for Red {
+    type Params = RedParams;
+
+    fn new(params: Checked<'_, RedParams>, env: &Env) -> Result<Self> {
+        let RedParams { min_th, max_th, .. } = *params;
+        one_unit(min_th, max_th)?;
+        let thresholds = [min_th, max_th].map(|th| th.number() as f64);
+        Red::with(&params, thresholds, max_th.in_bytes(), env)
+    }
+
     // The average keeps its unit.
     fn reconfigure(&mut self, fresh: Self) -> bool {
         let linux = self.linux.is_some() || fresh.linux.is_some();
@@ -405,13 +403,13 @@ impl Aqm for Red {
     }
 
     #[inline(always)]
-    fn on_arrival(
+    fn on_enqueue(
         &mut self,
         context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         packet: &Packet,
     ) -> Verdict {
-        self.average(context.now, line);
+        self.average(context.now, queue);
         self.decide(context, packet)
     }
 
@@ -420,13 +418,13 @@ impl Aqm for Red {
     }
 
     #[inline(always)]
-    fn dequeue(
+    fn on_dequeue(
         &mut self,
         _context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         _ecn: bool,
     ) -> Option<Packet> {
-        let packet = line.pop();
+        let packet = queue.pop();
         if packet.is_some() {
             self.idle_since = None;
         }
@@ -444,25 +442,25 @@ impl Aqm for Red {
         }
     }
 
-    fn state(&self) -> usize {
+    fn state_bytes(&self) -> usize {
         size_of_val(self) + self.beyond()
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         if let Some(linux) = &self.linux {
             let values = [linux.avg(), linux.pb(), linux.pa(), linux.count() as f64, linux.max_p()];
             let shown = ["avg", "pb", "pa", "count", "max_p"];
-            return shown.into_iter().zip(values).for_each(|(name, value)| see(name, value));
+            return shown.into_iter().zip(values).for_each(|(name, value)| visit(name, value));
         }
         // Average queue, packets or bytes.
-        see("avg", self.avg);
+        visit("avg", self.avg);
         // Drop probability before spreading, at the last arrival.
-        see("pb", self.pb);
+        visit("pb", self.pb);
         // Drop probability at the last arrival.
-        see("pa", self.pa);
-        see("count", self.count as f64);
+        visit("pa", self.pa);
+        visit("count", self.count as f64);
         // Drop probability, before spreading, when the average reaches max_th.
-        see("max_p", self.max_p);
+        visit("max_p", self.max_p);
     }
 }
 

@@ -27,8 +27,8 @@
 //!
 //! **Cost** 264 bytes of state; that of RED, since the model is evaluated once.
 
+use super::SingleQueue;
 use super::red::{Gentle, Red, RedParams, Tune, Tuned, Wait};
-use super::{Algorithm, SingleQueue};
 use crate::build::Env;
 use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
@@ -182,10 +182,10 @@ pub struct RedOpt {
     model: Model,
 }
 
-impl Algorithm for Tuned<RedOpt> {
+impl Tune for RedOpt {
     type Params = RedOptParams;
 
-    fn from_checked(params: Checked<'_, RedOptParams>, env: &Env) -> Result<Self> {
+    fn tuned(params: Checked<'_, RedOptParams>, env: &Env) -> Result<Tuned<Self>> {
         let model = model(&params, env.rate)?;
         let Model { max_p, w_q, .. } = model;
         let RedOptParams { gentle, wait, packet, .. } = *params;
@@ -193,23 +193,21 @@ impl Algorithm for Tuned<RedOpt> {
         let red = Red::with(&red, [model.min_th, model.max_th], false, env)?;
         Ok(Tuned { red, tuner: RedOpt { model } })
     }
-}
 
-impl Tune for RedOpt {
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         let Model { rtt, min_th, max_th, buffer, p0, w_q, .. } = self.model;
         // Mean round-trip time with the mean queue according to the model, seconds.
-        see("R", rtt);
+        visit("R", rtt);
         // Lower threshold, packets.
-        see("min_th", min_th);
+        visit("min_th", min_th);
         // Upper threshold, packets.
-        see("max_th", max_th);
+        visit("max_th", max_th);
         // Buffer size that the model assumes, packets.
-        see("B", buffer);
+        visit("B", buffer);
         // Loss probability at which the flows fill the link.
-        see("p0", p0);
+        visit("p0", p0);
         // Weight of one arrival in the average.
-        see("w_q", w_q);
+        visit("w_q", w_q);
     }
 }
 

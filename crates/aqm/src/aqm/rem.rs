@@ -24,7 +24,7 @@
 //! **Cost** 232 bytes of state; a random number per arrival, a power per period with packets in it;
 //! O(1) after any idle time.
 
-use super::{Algorithm, Aqm, SingleQueue, Verdict};
+use super::{Aqm, SingleQueue, Verdict};
 use crate::build::Env;
 use crate::context::Context;
 use crate::entry::QdiscEntry;
@@ -99,25 +99,6 @@ pub struct Rem {
     periods: Timer,
 }
 
-impl Algorithm for Rem {
-    type Params = RemParams;
-
-    fn from_checked(params: Checked<'_, RemParams>, env: &Env) -> Result<Self> {
-        let unit = if params.b_star.in_bytes() { params.packet.0 as f64 } else { 1.0 };
-        Ok(Rem {
-            b_star: params.b_star.number() as f64 / unit,
-            c: env.rate.packets_per_sec(params.packet) * params.period.as_secs(),
-            params: (*params).clone(),
-            count: 0,
-            x: 0.0,
-            q_old: 0.0,
-            mu: 0.0,
-            p: 0.0,
-            periods: Timer::new(env, Period::Every(params.period)),
-        })
-    }
-}
-
 impl Rem {
     fn packets(&self, packets: u64, bytes: u64) -> f64 {
         if self.params.b_star.in_bytes() {
@@ -165,38 +146,55 @@ impl Rem {
 }
 
 impl Aqm for Rem {
-    fn start(&mut self, now: Time) {
+    type Params = RemParams;
+
+    fn new(params: Checked<'_, RemParams>, env: &Env) -> Result<Self> {
+        let unit = if params.b_star.in_bytes() { params.packet.0 as f64 } else { 1.0 };
+        Ok(Rem {
+            b_star: params.b_star.number() as f64 / unit,
+            c: env.rate.packets_per_sec(params.packet) * params.period.as_secs(),
+            params: (*params).clone(),
+            count: 0,
+            x: 0.0,
+            q_old: 0.0,
+            mu: 0.0,
+            p: 0.0,
+            periods: Timer::new(env, Period::Every(params.period)),
+        })
+    }
+
+    fn on_first_packet(&mut self, now: Time) {
         self.periods.start(now);
     }
 
-    fn advance(&mut self, now: Time, line: &QueueView<'_>) {
+    fn on_update(&mut self, now: Time, queue: &QueueView<'_>) {
         let due = self.periods.due(now);
         if due > 0 {
-            let q = self.packets(u64::from(line.packets()), line.bytes());
+            let q = self.packets(u64::from(queue.packets()), queue.bytes());
             self.update(q, (due - 1) as f64);
             self.count = 0;
         }
     }
 
-    fn on_arrival(
+    fn on_enqueue(
         &mut self,
         context: &mut Context<'_>,
         _line: &mut QueueView<'_>,
         packet: &Packet,
     ) -> Verdict {
         self.count += if self.params.b_star.in_bytes() { u64::from(packet.len) } else { 1 };
-        if context.rng.bernoulli(self.chance(packet.len)) { Verdict::Signal } else { Verdict::Pass }
+        if context.rng.bernoulli(self.chance(packet.len)) { Verdict::Mark } else { Verdict::Pass }
     }
 
     fn decides_at_enqueue(&self) -> bool {
         true
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("p", self.p);
-        see("mu", self.mu);
-        see("x", self.x);
-        see("q_old", self.q_old);
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("p", self.p);
+        visit("mu", self.mu);
+        visit("x", self.x);
+        visit("q_old", self.q_old);
     }
 }
 
@@ -223,7 +221,7 @@ mod tests {
     fn aqm(settings: &[(&str, &str)]) -> Rem {
         let mut p = RemParams::default();
         BASE.iter().chain(settings).for_each(|(k, v)| p.set(k, Setting::Text(v)).unwrap());
-        Rem::new(&p, &Env::new(crate::units::Rate(8_000_000))).unwrap()
+        Rem::build(&p, &Env::new(crate::units::Rate(8_000_000))).unwrap()
     }
 
     #[test]

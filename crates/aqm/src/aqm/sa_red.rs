@@ -26,7 +26,7 @@
 
 use super::ared::{Step, target_band};
 use super::red::{Red, RedParams, Tune, Tuned, not_in_linux};
-use super::{Algorithm, SingleQueue};
+use super::{Aqm, SingleQueue};
 use crate::build::Env;
 use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
@@ -86,26 +86,6 @@ pub struct SaRed {
     w_q: f64,
 }
 
-impl Algorithm for Tuned<SaRed> {
-    type Params = Combined<SaRedParams, RedParams>;
-
-    fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
-        not_in_linux(&params.aqm, "sa_red")?;
-        let SaRedParams { interval, sample, alpha, beta, bottom, top } = params.frame;
-        let samples = interval.0 / sample.0;
-        if !(2..=SAMPLES).contains(&samples) {
-            let text = format!("{sample} is not a half to a millionth of interval ({interval})");
-            return Err(Error::new(text).at("sample"));
-        }
-        let step = Step { alpha, beta, bottom, top }.checked()?;
-        let red = Red::new(&params.aqm, env)?;
-        let w_q = red.w_q;
-        let (sum, squares, mu, sd) = (0, 0, 0.0, 0.0);
-        let taken = Timer::new(env, Period::Every(sample));
-        Ok(Tuned { red, tuner: SaRed { step, samples, taken, n: 0, sum, squares, mu, sd, w_q } })
-    }
-}
-
 impl SaRed {
     /// Adapts `red` at the end of a window.
     fn tune(&mut self, red: &mut Red) {
@@ -133,14 +113,32 @@ impl SaRed {
 }
 
 impl Tune for SaRed {
-    fn start(&mut self, now: Time) {
+    type Params = Combined<SaRedParams, RedParams>;
+
+    fn tuned(params: Checked<'_, Self::Params>, env: &Env) -> Result<Tuned<Self>> {
+        not_in_linux(&params.inner, "sa_red")?;
+        let SaRedParams { interval, sample, alpha, beta, bottom, top } = params.outer;
+        let samples = interval.0 / sample.0;
+        if !(2..=SAMPLES).contains(&samples) {
+            let text = format!("{sample} is not a half to a millionth of interval ({interval})");
+            return Err(Error::new(text).at("sample"));
+        }
+        let step = Step { alpha, beta, bottom, top }.checked()?;
+        let red = Red::build(&params.inner, env)?;
+        let w_q = red.w_q;
+        let (sum, squares, mu, sd) = (0, 0, 0.0, 0.0);
+        let taken = Timer::new(env, Period::Every(sample));
+        Ok(Tuned { red, tuner: SaRed { step, samples, taken, n: 0, sum, squares, mu, sd, w_q } })
+    }
+
+    fn on_first_packet(&mut self, now: Time) {
         self.taken.start(now);
     }
 
-    fn advance(&mut self, now: Time, line: &QueueView<'_>, red: &mut Red) {
+    fn on_update(&mut self, now: Time, queue: &QueueView<'_>, red: &mut Red) {
         // All samples that are due now see the same queue: it has not changed since the last call.
         let mut samples = self.taken.due(now);
-        let q = if red.in_bytes { line.bytes() } else { u64::from(line.packets()) };
+        let q = if red.in_bytes { queue.bytes() } else { u64::from(queue.packets()) };
         let q = u128::from(q);
         while samples > 0 {
             let here = samples.min(self.samples - self.n);
@@ -161,13 +159,13 @@ impl Tune for SaRed {
         }
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         // Mean of the queue over the last window, in the unit of min_th.
-        see("mu", self.mu);
+        visit("mu", self.mu);
         // Standard deviation of the queue over the last window, in the same unit.
-        see("sd", self.sd);
+        visit("sd", self.sd);
         // Weight of one arrival in the average.
-        see("w_q", self.w_q);
+        visit("w_q", self.w_q);
     }
 }
 
@@ -190,8 +188,8 @@ mod tests {
         fn new(settings: &[(&str, &str)]) -> Trial {
             let mut p = Combined::<SaRedParams, RedParams>::default();
             settings.iter().for_each(|(k, v)| p.set(k, Setting::Text(v)).unwrap());
-            let mut aqm = Tuned::<SaRed>::new(&p, &Env::new(Rate(8_000_000))).unwrap();
-            aqm.tuner.start(Time::ZERO);
+            let mut aqm = Tuned::<SaRed>::build(&p, &Env::new(Rate(8_000_000))).unwrap();
+            aqm.tuner.on_first_packet(Time::ZERO);
             Trial { aqm, now: Time::ZERO }
         }
 
@@ -200,8 +198,8 @@ mod tests {
             let mut fifo = SingleFifo::default();
             (0..q).for_each(|_| fifo.push(Packet { len: 500, ..Packet::default() }));
             self.now += span;
-            let line = QueueView::single(&mut fifo);
-            self.aqm.tuner.advance(self.now, &line, &mut self.aqm.red);
+            let queue = QueueView::single(&mut fifo);
+            self.aqm.tuner.on_update(self.now, &queue, &mut self.aqm.red);
             [self.aqm.red.max_p, self.aqm.red.w_q]
         }
 

@@ -41,7 +41,7 @@
 
 mod linux;
 
-use super::{Algorithm, Aqm, SingleQueue, Verdict, fits};
+use super::{Aqm, SingleQueue, Verdict, fits};
 use crate::build::Env;
 use crate::cast;
 use crate::context::Context;
@@ -141,10 +141,10 @@ impl Bins {
     }
 
     /// Restarts with another hash, counting the packets queued now.
-    fn renew(&mut self, salt: u64, line: &QueueView<'_>) {
+    fn renew(&mut self, salt: u64, queue: &QueueView<'_>) {
         self.salt = salt;
         self.bins.fill(Bin::default());
-        line.for_each(|p| self.count(p.hash, 1));
+        queue.for_each(|p| self.count(p.hash, 1));
     }
 
     /// Updates the bins of an arriving packet; returns their smallest drop probability and smallest
@@ -185,10 +185,48 @@ pub struct Sfb {
     linux: Option<Box<LinuxSfb>>,
 }
 
-impl Algorithm for Sfb {
+impl Sfb {
+    /// Changes the hash and starts the warm-up when they are due.
+    fn rehash(&mut self, context: &mut Context<'_>, queue: &QueueView<'_>) {
+        let SfbParams { rehash_interval, warmup, .. } = self.params;
+        let salt = |context: &mut Context<'_>| u64::from(context.rng.below(u32::MAX));
+        if context.now >= self.rehash_at {
+            let more = (context.now - self.rehash_at).0 / rehash_interval.0;
+            core::mem::swap(&mut self.current, &mut self.spare);
+            if !self.warming || more > 0 {
+                self.current.renew(salt(context), queue);
+            }
+            self.rehash_at += Span((more + 1) * rehash_interval.0);
+            self.warming = false;
+        }
+        if !self.warming && self.rehash_at - context.now <= warmup {
+            self.spare.renew(salt(context), queue);
+            self.warming = true;
+        }
+    }
+
+    /// True if one more packet may leave the penalty box.
+    fn released(&mut self, now: Time) -> bool {
+        let SfbParams { penalty_rate, penalty_burst, .. } = self.params;
+        let grown = self.tokens + now.since(self.tokens_at).as_secs() * penalty_rate;
+        (self.tokens, self.tokens_at) = (grown.min(penalty_burst), now);
+        let released = self.tokens >= 1.0;
+        self.tokens -= f64::from(u8::from(released));
+        released
+    }
+
+    fn count(&mut self, packet: &Packet, by: i32) {
+        self.current.count(packet.hash, by);
+        if self.warming {
+            self.spare.count(packet.hash, by);
+        }
+    }
+}
+
+impl Aqm for Sfb {
     type Params = SfbParams;
 
-    fn from_checked(params: Checked<'_, SfbParams>, env: &Env) -> Result<Self> {
+    fn new(params: Checked<'_, SfbParams>, env: &Env) -> Result<Self> {
         let SfbParams { levels, bins, bin_size, max, warmup, rehash_interval, .. } = *params;
         if max < bin_size {
             let text = format!("{max} is below bin_size ({bin_size}): no probability would rise");
@@ -215,69 +253,29 @@ impl Algorithm for Sfb {
             params: (*params).clone(),
         })
     }
-}
 
-impl Sfb {
-    /// Changes the hash and starts the warm-up when they are due.
-    fn rehash(&mut self, context: &mut Context<'_>, line: &QueueView<'_>) {
-        let SfbParams { rehash_interval, warmup, .. } = self.params;
-        let salt = |context: &mut Context<'_>| u64::from(context.rng.below(u32::MAX));
-        if context.now >= self.rehash_at {
-            let more = (context.now - self.rehash_at).0 / rehash_interval.0;
-            core::mem::swap(&mut self.current, &mut self.spare);
-            if !self.warming || more > 0 {
-                self.current.renew(salt(context), line);
-            }
-            self.rehash_at += Span((more + 1) * rehash_interval.0);
-            self.warming = false;
-        }
-        if !self.warming && self.rehash_at - context.now <= warmup {
-            self.spare.renew(salt(context), line);
-            self.warming = true;
-        }
-    }
-
-    /// True if one more packet may leave the penalty box.
-    fn released(&mut self, now: Time) -> bool {
-        let SfbParams { penalty_rate, penalty_burst, .. } = self.params;
-        let grown = self.tokens + now.since(self.tokens_at).as_secs() * penalty_rate;
-        (self.tokens, self.tokens_at) = (grown.min(penalty_burst), now);
-        let released = self.tokens >= 1.0;
-        self.tokens -= f64::from(u8::from(released));
-        released
-    }
-
-    fn count(&mut self, packet: &Packet, by: i32) {
-        self.current.count(packet.hash, by);
-        if self.warming {
-            self.spare.count(packet.hash, by);
-        }
-    }
-}
-
-impl Aqm for Sfb {
-    fn start(&mut self, now: Time) {
+    fn on_first_packet(&mut self, now: Time) {
         if self.rehash_at == Time::NEVER {
             self.rehash_at = now + self.params.rehash_interval;
         }
         if let Some(linux) = &mut self.linux {
-            linux.start(now);
+            linux.on_first_packet(now);
         }
     }
 
-    fn on_arrival(
+    fn on_enqueue(
         &mut self,
         context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         packet: &Packet,
     ) -> Verdict {
-        if !fits(self.limit, line.packets(), line.bytes(), packet) {
+        if !fits(self.limit, queue.packets(), queue.bytes(), packet) {
             return Verdict::Drop;
         }
         if let Some(linux) = &mut self.linux {
-            return linux.on_arrival(context, packet);
+            return linux.on_enqueue(context, packet);
         }
-        self.rehash(context, line);
+        self.rehash(context, queue);
         (self.pmin, self.qmin) = self.current.arrive(packet.hash, &self.params);
         if u64::from(self.qmin) >= self.params.max {
             return Verdict::Drop;
@@ -293,23 +291,23 @@ impl Aqm for Sfb {
         }
         // A share of 2 (pmin - 1/2) of all packets is dropped even if ECN-capable.
         let spared = self.pmin <= 0.5 || context.rng.bernoulli((1.0 - self.pmin) / self.pmin);
-        if spared { Verdict::Signal } else { Verdict::Drop }
+        if spared { Verdict::Mark } else { Verdict::Drop }
     }
 
-    fn on_enqueued(&mut self, packet: &Packet) {
+    fn after_enqueue(&mut self, packet: &Packet) {
         match &mut self.linux {
-            Some(linux) => linux.on_enqueued(),
+            Some(linux) => linux.after_enqueue(),
             None => self.count(packet, 1),
         }
     }
 
-    fn dequeue(
+    fn on_dequeue(
         &mut self,
         _context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         _ecn: bool,
     ) -> Option<Packet> {
-        let packet = line.pop()?;
+        let packet = queue.pop()?;
         match &mut self.linux {
             Some(linux) => linux.on_sent(),
             None => self.count(&packet, -1),
@@ -317,22 +315,22 @@ impl Aqm for Sfb {
         Some(packet)
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         if let Some(linux) = &self.linux {
             let shown = ["pmin", "qmin", "tokens"].into_iter().zip(linux.shown());
-            return shown.for_each(|(name, value)| see(name, value));
+            return shown.for_each(|(name, value)| visit(name, value));
         }
         // Smallest drop probability of the last arrival's bins.
-        see("pmin", self.pmin);
+        visit("pmin", self.pmin);
         // Smallest queue of the last arrival's bins, packets.
-        see("qmin", f64::from(self.qmin));
+        visit("qmin", f64::from(self.qmin));
         // Packets that may leave the penalty box at once.
-        see("tokens", self.tokens);
+        visit("tokens", self.tokens);
     }
 
-    fn state(&self) -> usize {
+    fn state_bytes(&self) -> usize {
         let bins = size_of_val(&*self.current.bins) + size_of_val(&*self.spare.bins);
-        size_of_val(self) + bins + self.linux.as_ref().map_or(0, |linux| linux.state())
+        size_of_val(self) + bins + self.linux.as_ref().map_or(0, |linux| linux.state_bytes())
     }
 }
 

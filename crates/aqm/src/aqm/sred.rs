@@ -22,7 +22,7 @@
 //! **Cost** 4176 bytes of state: 4 per zombie, a new one replaces a random old one; at most three
 //! random numbers per arrival.
 
-use super::{Algorithm, Aqm, SingleQueue, Verdict};
+use super::{Aqm, SingleQueue, Verdict};
 use crate::build::Env;
 use crate::cast;
 use crate::context::Context;
@@ -83,21 +83,6 @@ pub struct Sred {
     pz: f64,
 }
 
-impl Algorithm for Sred {
-    type Params = SredParams;
-
-    fn from_checked(params: Checked<'_, SredParams>, env: &Env) -> Result<Self> {
-        Ok(Sred {
-            limit: env.limit,
-            zombies: Vec::with_capacity(cast::index(params.m)),
-            a: params.a.unwrap_or(1.0 / params.m as f64),
-            p: 0.0,
-            pz: 0.0,
-            params: (*params).clone(),
-        })
-    }
-}
-
 /// Number of flows from which on the drop probability depends on the queue alone.
 const FLOWS: f64 = 256.0;
 
@@ -108,7 +93,7 @@ impl Sred {
             self.zombies.push(flow);
             return false;
         }
-        let i = context.rng.below(cast::place(self.zombies.len()));
+        let i = context.rng.below(cast::index32(self.zombies.len()));
         let zombie = &mut self.zombies[i as usize];
         let hit = *zombie == flow;
         // This is no decision about the packet, so it uses `uniform`, not `chance`: a replay that
@@ -141,32 +126,45 @@ impl Sred {
 }
 
 impl Aqm for Sred {
-    fn on_arrival(
+    type Params = SredParams;
+
+    fn new(params: Checked<'_, SredParams>, env: &Env) -> Result<Self> {
+        Ok(Sred {
+            limit: env.limit,
+            zombies: Vec::with_capacity(cast::index(params.m)),
+            a: params.a.unwrap_or(1.0 / params.m as f64),
+            p: 0.0,
+            pz: 0.0,
+            params: (*params).clone(),
+        })
+    }
+
+    fn on_enqueue(
         &mut self,
         context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         packet: &Packet,
     ) -> Verdict {
         let hit = self.hit(context, packet.flow);
         self.p = (1.0 - self.a) * self.p + self.a * f64::from(u8::from(hit));
-        self.pz = self.pz(self.psred(line.held(self.limit)), hit);
-        if context.rng.bernoulli(self.pz) { Verdict::Signal } else { Verdict::Pass }
+        self.pz = self.pz(self.psred(queue.held(self.limit)), hit);
+        if context.rng.bernoulli(self.pz) { Verdict::Mark } else { Verdict::Pass }
     }
 
     fn decides_at_enqueue(&self) -> bool {
         true
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         // Average hit frequency.
-        see("P", self.p);
+        visit("P", self.p);
         // Estimated number of flows, 1/P; 0 before the first hit.
-        see("active", if self.p > 0.0 { 1.0 / self.p } else { 0.0 });
+        visit("active", if self.p > 0.0 { 1.0 / self.p } else { 0.0 });
         // Drop probability of the last arrival.
-        see("pz", self.pz);
+        visit("pz", self.pz);
     }
 
-    fn state(&self) -> usize {
+    fn state_bytes(&self) -> usize {
         size_of_val(self) + self.zombies.capacity() * size_of::<u32>()
     }
 }
@@ -180,7 +178,7 @@ mod tests {
     fn aqm(limit: u64, form: Form) -> Sred {
         let params = SredParams { form, ..SredParams::default() };
         let env = Env { limit: Size::Bytes(limit), ..Env::new(crate::Rate(8_000_000)) };
-        Sred::new(&params, &env).unwrap()
+        Sred::build(&params, &env).unwrap()
     }
 
     #[test]
@@ -253,14 +251,14 @@ mod tests {
             }
         }
         let params = SredParams { m: 4, r: 0.25, ..SredParams::default() };
-        let mut aqm = Sred::new(&params, &Env::new(crate::Rate(8_000_000))).unwrap();
+        let mut aqm = Sred::build(&params, &Env::new(crate::Rate(8_000_000))).unwrap();
         assert_eq!(aqm.a, 0.25, "1 / M");
         aqm.inspect(&mut |name, value| assert!(name != "active" || value == 0.0));
         aqm.zombies = vec![1; 4];
-        let (mut lost, mut marks) = (vec![], crate::Marks::default());
+        let (mut dropped, mut marks) = (vec![], crate::Marks::default());
         let mut hit = |flow, u| {
             let (now, rng) = (crate::Time::ZERO, &mut Always(u));
-            let mut context = Context { now, rng, lost: &mut lost, marks: &mut marks };
+            let mut context = Context { now, rng, dropped: &mut dropped, marks: &mut marks };
             let hit = aqm.hit(&mut context, flow);
             (hit, aqm.zombies.iter().filter(|zombie| **zombie == flow).count())
         };

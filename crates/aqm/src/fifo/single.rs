@@ -17,7 +17,7 @@ impl SingleFifo {
     /// Number of packets.
     #[inline]
     pub fn packets(&self) -> u32 {
-        cast::place(self.ring.len())
+        cast::index32(self.ring.len())
     }
 
     /// Number of bytes.

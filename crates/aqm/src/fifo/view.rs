@@ -128,14 +128,14 @@ mod tests {
                 single.push(packet);
                 fifo.push(&mut pool, packet);
             }
-            let seen = |mut line: QueueView<'_>| {
-                let mut seen = vec![line.get(remove).copied(), line.get(5).copied()];
-                seen.extend([line.remove(remove), line.remove(4)]);
-                line.for_each(|packet| seen.push(Some(*packet)));
-                line.front_mut().unwrap().class = 7;
-                seen.extend([line.front().copied(), line.pop()]);
+            let seen = |mut queue: QueueView<'_>| {
+                let mut seen = vec![queue.get(remove).copied(), queue.get(5).copied()];
+                seen.extend([queue.remove(remove), queue.remove(4)]);
+                queue.for_each(|packet| seen.push(Some(*packet)));
+                queue.front_mut().unwrap().class = 7;
+                seen.extend([queue.front().copied(), queue.pop()]);
                 let limits = [Size::Bytes(1), Size::Packets(1)];
-                (seen, line.packets(), line.bytes(), limits.map(|limit| line.held(limit)))
+                (seen, queue.packets(), queue.bytes(), limits.map(|limit| queue.held(limit)))
             };
             let of_single = seen(QueueView::single(&mut single));
             assert_eq!(of_single, seen(QueueView::pooled(&mut fifo, &mut pool, 7)));
@@ -143,7 +143,7 @@ mod tests {
             assert_eq!((packets, of_single.3), (3, [bytes, 3]));
             assert_eq!(of_single.0[0].map(|p| p.body), Some(remove));
             assert_eq!(of_single.0.last().unwrap().map(|p| p.class), Some(7));
-            assert!(!single.is_empty() && cast::place(single.iter().count()) == packets);
+            assert!(!single.is_empty() && cast::index32(single.iter().count()) == packets);
             while single.pop().is_some() {}
             assert!(single.is_empty());
         }

@@ -108,7 +108,7 @@ struct Scripted {
 impl Qdisc for Scripted {
     fn enqueue(&mut self, context: &mut Context<'_>, mut packet: Packet) {
         match packet.body {
-            1 => return context.drop(packet, DropReason::Early),
+            1 => return context.drop(packet, DropReason::AtEnqueue),
             3 => drop(context.mark(&mut packet)),
             _ => {}
         }
@@ -121,7 +121,7 @@ impl Qdisc for Scripted {
             if packet.body != 2 {
                 return Some(packet);
             }
-            context.drop(packet, DropReason::Late);
+            context.drop(packet, DropReason::AfterEnqueue);
         }
         None
     }
@@ -135,8 +135,8 @@ impl Qdisc for Scripted {
         self.at_enqueue
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("queued", self.queue.len() as f64);
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("queued", self.queue.len() as f64);
     }
 }
 
@@ -196,7 +196,7 @@ fn drops_are_counted_and_logged_when_they_happen() {
     [1, 2, 4].iter().for_each(|body| l.push(Time(500), packet(*body, 1000)));
     l.advance(Time(1_000_000));
     let log: Vec<_> = l.packet_log().iter().map(|e| (e.packet.body, e.left.0, e.why)).collect();
-    let (early, late) = (Some(DropReason::Early), Some(DropReason::Late));
+    let (early, late) = (Some(DropReason::AtEnqueue), Some(DropReason::AfterEnqueue));
     assert_eq!(log, [(1, 500, early), (2, 1_000_000, late), (4, 1_000_000, None)]);
     assert_eq!((l.stats().dropped_packets, l.stats().backlog()), ([0, 1, 1], (0, 0)));
     assert_eq!(l.stats().consecutive_loss(), [2], "1 before an accepted arrival, 1 at the head");
@@ -296,7 +296,7 @@ fn copies_of_one_packet_are_enqueued() {
     copied.advance(Time(10_000_000));
     pushed.extend(std::iter::from_fn(|| copied.pop_in_flight()).map(|(_, p)| (p.body, p.arrived)));
     assert_eq!(pushed, [0, 1, 2].map(|body| (body, Time(u64::from(body)))));
-    assert_eq!(copied.take_dropped().map(|lost| lost.packet.body).collect::<Vec<_>>(), [3]);
+    assert_eq!(copied.take_dropped().map(|dropped| dropped.packet.body).collect::<Vec<_>>(), [3]);
 }
 
 #[test]

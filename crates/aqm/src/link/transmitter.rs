@@ -45,7 +45,7 @@ pub struct Transmitter {
     /// Token bucket, in place of transmissions that take time.
     pub(super) bucket: Option<Box<TokenBucket>>,
     /// Dropped packets that the owner has not taken yet.
-    pub(super) lost: Vec<Dropped>,
+    pub(super) dropped: Vec<Dropped>,
     pub(super) stats: LinkStats,
     pub(super) log: Option<PacketLog>,
 }
@@ -96,7 +96,7 @@ impl Transmitter {
             last_arrival: Time::ZERO,
             opportunities: None,
             bucket: None,
-            lost: Vec::new(),
+            dropped: Vec::new(),
             stats: LinkStats::default(),
             log: None,
         }
@@ -120,13 +120,13 @@ impl Transmitter {
         self.advance(qdisc, now);
         packet.arrived = now;
         let Packet { len, body, ecn, .. } = *packet;
-        self.stats.on_arrival(now, len);
-        let (before, marked) = (self.lost.len(), self.stats.marks.packets);
+        self.stats.on_enqueue(now, len);
+        let (before, marked) = (self.dropped.len(), self.stats.marks.packets);
         qdisc.enqueue(&mut self.context(now), *packet);
-        let accepted = self.lost.len() == before || {
+        let accepted = self.dropped.len() == before || {
             self.count_dropped(before);
             let same = |l: &Dropped| (l.packet.body, l.packet.arrived) == (body, now);
-            !self.lost[before..].iter().any(same)
+            !self.dropped[before..].iter().any(same)
         };
         let mut arrival = (Time::NEVER, None);
         if accepted {
@@ -176,9 +176,9 @@ impl Transmitter {
         if self.spec.rate.0 == 0 && has_packets(qdisc) {
             return self.stop();
         }
-        let before = self.lost.len();
+        let before = self.dropped.len();
         let next = qdisc.dequeue(&mut self.context(at));
-        if self.lost.len() > before {
+        if self.dropped.len() > before {
             self.count_dropped(before);
         }
         let Some(packet) = next else { return self.stop_until(qdisc.ready_at(), at) };
@@ -249,13 +249,13 @@ impl Transmitter {
 
     #[inline]
     fn context(&mut self, now: Time) -> Context<'_> {
-        let Transmitter { rng, lost, stats, .. } = self;
-        Context { now, rng: &mut **rng, lost, marks: &mut stats.marks }
+        let Transmitter { rng, dropped, stats, .. } = self;
+        Context { now, rng: &mut **rng, dropped, marks: &mut stats.marks }
     }
 
     #[cold]
     fn count_dropped(&mut self, from: usize) {
-        for l in &self.lost[from..] {
+        for l in &self.dropped[from..] {
             self.stats.on_drop(l);
             if let Some(log) = &mut self.log {
                 log.push(LogEntry { packet: l.packet, left: l.at, why: Some(l.reason) });

@@ -12,7 +12,7 @@ impl Params for Nothing {
     fn set(&mut self, name: &str, _: Setting<'_>) -> Result<()> {
         Err(unknown(&[], name))
     }
-    fn knows(_: &str) -> bool {
+    fn knows(&self, _: &str) -> bool {
         false
     }
     fn table(&self) -> Vec<ParamRow> {
@@ -21,51 +21,49 @@ impl Params for Nothing {
     fn check(&self) -> Result<()> {
         Ok(())
     }
-    fn assign(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
-        self.set(name, value)
-    }
 }
 
-/// Two sets as one: those of the discipline, then those of its AQM algorithm. A name that both have
-/// belongs to the discipline.
+/// Two sets of parameters as one. A name that is in both sets belongs to `outer`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Combined<F, L> {
-    /// Parameters of the discipline.
-    pub frame: F,
-    /// Parameters of the AQM algorithm.
-    pub aqm: L,
+pub struct Combined<O, I> {
+    /// Parameters of the discipline, or of the algorithm that adapts another one.
+    pub outer: O,
+    /// Parameters of the scheduler, the AQM algorithm, or the adapted algorithm inside it.
+    pub inner: I,
 }
 
-impl<F: Params, L: Params> Params for Combined<F, L> {
+impl<O: Params, I: Params> Params for Combined<O, I> {
     fn set(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
-        if F::knows(name) {
-            self.frame.set(name, value)
-        } else if L::knows(name) {
-            self.aqm.set(name, value)
+        if self.outer.knows(name) {
+            self.outer.set(name, value)
+        } else if self.inner.knows(name) {
+            self.inner.set(name, value)
         } else {
             Err(unknown(&self.table(), name))
         }
     }
 
-    fn knows(name: &str) -> bool {
-        F::knows(name) || L::knows(name)
+    fn knows(&self, name: &str) -> bool {
+        self.outer.knows(name) || self.inner.knows(name)
     }
 
     fn table(&self) -> Vec<ParamRow> {
-        let mut rows = self.frame.table();
-        let aqm = self.aqm.table();
-        rows.extend(
-            aqm.into_iter().filter(|r| !self.frame.table().iter().any(|f| f.name == r.name)),
-        );
+        let mut rows = self.outer.table();
+        let inner = self.inner.table().into_iter();
+        rows.extend(inner.filter(|row| !self.outer.knows(row.name)));
         rows
     }
 
     fn check(&self) -> Result<()> {
-        self.frame.check()?;
-        self.aqm.check()
+        self.outer.check()?;
+        self.inner.check()
     }
 
     fn assign(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
-        if F::knows(name) { self.frame.assign(name, value) } else { self.aqm.assign(name, value) }
+        if self.outer.knows(name) {
+            self.outer.assign(name, value)
+        } else {
+            self.inner.assign(name, value)
+        }
     }
 }

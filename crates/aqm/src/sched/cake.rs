@@ -167,7 +167,7 @@ enum Look {
 impl Build for Cake {
     type Params = CakeParams;
 
-    fn from_checked(params: Checked<'_, CakeParams>, _env: &Env) -> Result<Self> {
+    fn new(params: Checked<'_, CakeParams>, _env: &Env) -> Result<Self> {
         let tins = params.tins.count();
         let mut cake = Cake {
             params: (*params).clone(),
@@ -241,8 +241,8 @@ impl Cake {
     /// Removes the packet at the head of queue `i` of tin `t`.
     #[inline]
     fn pop(&mut self, t: usize, i: u32) -> Option<Packet> {
-        let line = &mut self.tins[t].flows.flows[i as usize].line;
-        let packet = line.pop(&mut self.pool)?;
+        let fifo = &mut self.tins[t].flows.flows[i as usize].fifo;
+        let packet = fifo.pop(&mut self.pool)?;
         self.forget(t, i, packet.len);
         Some(packet)
     }
@@ -254,20 +254,20 @@ impl Cake {
         tin.backlog -= u64::from(len);
         self.backlog.packets -= 1;
         self.backlog.bytes -= u64::from(len);
-        let bytes = tin.flows.flows[i as usize].line.bytes().0;
+        let bytes = tin.flows.flows[i as usize].fifo.bytes().0;
         self.memory.remove(len, (t, i), bytes);
     }
 
     /// Removes an ACK that the packet at the end of queue `i` of tin `t` makes superfluous.
     fn filter_acks(&mut self, context: &mut Context<'_>, t: usize, i: u32) {
-        let line = &mut self.tins[t].flows.flows[i as usize].line;
-        let place = ack_filter::superfluous(self.params.ack_filter, line, &self.pool);
-        let Some(ack) = place.and_then(|k| line.remove(&mut self.pool, k)) else { return };
+        let fifo = &mut self.tins[t].flows.flows[i as usize].fifo;
+        let place = ack_filter::superfluous(self.params.ack_filter, fifo, &self.pool);
+        let Some(ack) = place.and_then(|k| fifo.remove(&mut self.pool, k)) else { return };
         self.forget(t, i, ack.len);
         if self.params.ingress {
             self.charge_shaper(t, self.wire_len(ack.len), context.now, true);
         }
-        context.drop(ack, DropReason::Late);
+        context.drop(ack, DropReason::AfterEnqueue);
     }
 
     /// Drops the packet at the head of the longest queue.
@@ -315,7 +315,7 @@ impl Cake {
                     Look::Empty => return None,
                 }
             }
-            let to = match (flow.state, flow.line.is_empty()) {
+            let to = match (flow.state, flow.fifo.is_empty()) {
                 (State::Sparse, true) => State::SparseWait,
                 (State::Sparse, false) => State::Bulk,
                 (other, _) => other,
@@ -361,13 +361,13 @@ impl Cake {
             let flow = &mut flows.flows[i as usize];
             let ecn = self.params.ecn;
             let drop = flow.cobalt.should_drop(context, &mut packet, cobalt, bulk, ecn);
-            if !drop || flow.line.is_empty() {
+            if !drop || flow.fifo.is_empty() {
                 self.charge_shaper(t, wire_len, now, false);
                 self.charge_deficits(t, i, wire_len);
                 self.memory.on_departure();
                 return Look::Sent(packet);
             }
-            context.drop(packet, DropReason::Late);
+            context.drop(packet, DropReason::AfterEnqueue);
             if ingress {
                 self.charge_shaper(t, wire_len, now, true);
                 self.charge_deficits(t, i, wire_len);
@@ -401,9 +401,9 @@ impl Qdisc for Cake {
                 self.shaper.on_arrival_at_empty(now);
             }
         }
-        let line = &mut tin.flows.flows[i as usize].line;
-        line.push(&mut self.pool, packet);
-        let bytes = line.bytes().0;
+        let fifo = &mut tin.flows.flows[i as usize].fifo;
+        fifo.push(&mut self.pool, packet);
+        let bytes = fifo.bytes().0;
         tin.backlog += u64::from(packet.len);
         self.backlog.packets += 1;
         self.backlog.bytes += u64::from(packet.len);
@@ -414,7 +414,7 @@ impl Qdisc for Cake {
             self.filter_acks(context, t, i);
         }
         if self.params.autorate_ingress
-            && let Some(rate) = self.autorate.on_arrival(now, packet.len.into())
+            && let Some(rate) = self.autorate.on_enqueue(now, packet.len.into())
         {
             self.set_rate(rate);
         }
@@ -453,24 +453,24 @@ impl Qdisc for Cake {
         self.backlog
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         let sum = |of: fn(&Flows) -> u32| self.tins.iter().map(|tin| of(&tin.flows)).sum::<u32>();
         // Queues that have not used up their first credit.
-        see("sparse_flows", f64::from(sum(|flows| flows.sparse)));
+        visit("sparse_flows", f64::from(sum(|flows| flows.sparse)));
         // Queues that have, and load their hosts.
-        see("bulk_flows", f64::from(sum(|flows| flows.bulk)));
+        visit("bulk_flows", f64::from(sum(|flows| flows.bulk)));
         let flows = || self.tins.iter().flat_map(|tin| tin.flows.flows.iter());
         // Largest count of COBALT in any queue.
-        see("count", f64::from(flows().map(|f| f.cobalt.count).max().unwrap_or(0)));
+        visit("count", f64::from(flows().map(|f| f.cobalt.count).max().unwrap_or(0)));
         let blue = flows().map(|f| f.cobalt.p_blue).max().unwrap_or(0);
         // Largest drop probability of BLUE in any queue.
-        see("p_blue", f64::from(blue) / 4_294_967_296.0);
+        visit("p_blue", f64::from(blue) / 4_294_967_296.0);
         // Memory in use; bytes.
-        see("memory", self.memory.used as f64);
+        visit("memory", self.memory.used as f64);
     }
 
-    fn state(&self) -> usize {
-        let tins: usize = self.tins.iter().map(|tin| tin.flows.state()).sum();
-        size_of_val(self) + size_of_val(&*self.tins) + tins + self.memory.state()
+    fn state_bytes(&self) -> usize {
+        let tins: usize = self.tins.iter().map(|tin| tin.flows.state_bytes()).sum();
+        size_of_val(self) + size_of_val(&*self.tins) + tins + self.memory.state_bytes()
     }
 }

@@ -13,8 +13,8 @@ pub trait Clock: Clone + Send + 'static {
     /// Tag that is the virtual time; packets are sent in its order.
     const TAG: Least;
 
-    /// Calls `see` with the name and value of the virtual time `v`.
-    fn gauges(v: f64, see: &mut dyn FnMut(&'static str, f64));
+    /// Calls `visit` with the name and value of the virtual time `v`.
+    fn gauges(v: f64, visit: &mut dyn FnMut(&'static str, f64));
 }
 
 /// Self-clocked scheduler with the clock `C`.
@@ -58,11 +58,11 @@ impl<C: Clock> Scheduler for Clocked<C> {
         self.tags.reset();
     }
 
-    fn state(&self) -> usize {
-        self.tags.state()
+    fn state_bytes(&self) -> usize {
+        self.tags.state_bytes()
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        C::gauges(self.v, see);
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        C::gauges(self.v, visit);
     }
 }

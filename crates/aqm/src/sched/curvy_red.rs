@@ -89,16 +89,12 @@ impl CurvyRed {
 impl CoupledAqm for CurvyRed {
     type Params = CurvyRedParams;
 
-    fn from_checked(
-        params: Checked<'_, CurvyRedParams>,
-        dual: &DualParams,
-        _env: &Env,
-    ) -> Result<Self> {
+    fn new(params: Checked<'_, CurvyRedParams>, dual: &DualParams, _env: &Env) -> Result<Self> {
         Ok(CurvyRed { params: (*params).clone(), may_mark: dual.ecn, q_c: 0.0 })
     }
 
     // RFC 9332 Fig. 10
-    fn on_departure(
+    fn on_dequeue(
         &mut self,
         context: &mut Context<'_>,
         queues: &Queues,
@@ -126,11 +122,11 @@ impl CoupledAqm for CurvyRed {
         !signal || context.mark(packet)
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         // Average delay of C packets, seconds.
-        see("q_c", self.q_c);
+        visit("q_c", self.q_c);
         // Drop probability of a C packet is s^(2u).
-        see("s", self.s(self.q_c));
+        visit("s", self.s(self.q_c));
     }
 }
 
@@ -149,7 +145,7 @@ mod tests {
     fn standing(settings: &[(&str, &str)], ecn: Ecn, ms: u32) -> (f64, Bench) {
         let mut q = Bench::new("curvy_red", settings);
         q.ecn(ecn);
-        let mut lost = 0;
+        let mut drops = 0;
         for i in 0..ms {
             q.at_ms(u64::from(i));
             q.put(i, 1000);
@@ -157,10 +153,10 @@ mod tests {
                 // As many leave as arrive, so that drops do not shorten the delay.
                 let dropped = q.get().1.len();
                 (0..dropped).for_each(|_| drop(q.put(i, 1000)));
-                lost += if i >= ms / 2 { dropped } else { 0 };
+                drops += if i >= ms / 2 { dropped } else { 0 };
             }
         }
-        (lost as f64 / f64::from(ms - ms / 2), q)
+        (drops as f64 / f64::from(ms - ms / 2), q)
     }
 
     #[test]
@@ -219,7 +215,7 @@ mod tests {
     fn aqm(settings: &[(&str, &str)], dual: &DualParams) -> CurvyRed {
         let mut own = CurvyRedParams::default();
         settings.iter().for_each(|(k, v)| own.set(k, Setting::Text(v)).unwrap());
-        CurvyRed::from_checked(own.checked().unwrap(), dual, &Env::new(Rate(8_000_000))).unwrap()
+        CurvyRed::new(own.checked().unwrap(), dual, &Env::new(Rate(8_000_000))).unwrap()
     }
 
     /// Shares of dropped and of marked packets of `lane` at an average delay of 50 ms, half of the
@@ -231,17 +227,18 @@ mod tests {
         if let Some(age) = head {
             queues.push(Lane::C, Packet { arrived: arrived(age), ..Packet::default() });
         }
-        let (mut dropped, mut marked) = (0, 0);
+        let (mut drops, mut marked) = (0, 0);
         for _ in 0..4_000 {
-            let (mut lost, mut marks) = (vec![], Marks::default());
-            let mut context = Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
+            let (mut dropped, mut marks) = (vec![], Marks::default());
+            let mut context =
+                Context { now, rng: &mut rng, dropped: &mut dropped, marks: &mut marks };
             let mut aqm = CurvyRed { q_c: 0.05, ..aqm.clone() };
             let mut packet = Packet { arrived: arrived(waited), ecn, ..Packet::default() };
-            let sent = aqm.on_departure(&mut context, &queues, lane, &mut packet);
-            dropped += u32::from(!sent);
+            let sent = aqm.on_dequeue(&mut context, &queues, lane, &mut packet);
+            drops += u32::from(!sent);
             marked += u32::from(sent && packet.ecn == Ecn::Ce);
         }
-        [dropped, marked].map(|n| f64::from(n) / 4_000.0)
+        [drops, marked].map(|n| f64::from(n) / 4_000.0)
     }
 
     /// Three standard errors of 4000 trials are at most 0.024.

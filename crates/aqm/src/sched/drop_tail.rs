@@ -64,21 +64,21 @@ crate::params! {
 /// The DropTail discipline.
 #[derive(Clone, Debug)]
 pub struct DropTail {
-    line: SingleFifo,
+    fifo: SingleFifo,
     params: DropTailParams,
 }
 
 impl Build for DropTail {
     type Params = DropTailParams;
 
-    fn from_checked(params: Checked<'_, DropTailParams>, _env: &Env) -> Result<Self> {
-        Ok(DropTail { line: SingleFifo::default(), params: (*params).clone() })
+    fn new(params: Checked<'_, DropTailParams>, _env: &Env) -> Result<Self> {
+        Ok(DropTail { fifo: SingleFifo::default(), params: (*params).clone() })
     }
 }
 
 impl DropTail {
     fn full_for(&self, packet: &Packet) -> bool {
-        !fits(self.params.limit, self.line.packets(), self.line.bytes().0, packet)
+        !fits(self.params.limit, self.fifo.packets(), self.fifo.bytes().0, packet)
     }
 }
 
@@ -92,20 +92,20 @@ impl Qdisc for DropTail {
                 _ if hopeless => None,
                 Policy::Head => Some(0),
                 Policy::Random => {
-                    let k = context.rng.below(self.line.packets() + 1);
-                    (k < self.line.packets()).then_some(k)
+                    let k = context.rng.below(self.fifo.packets() + 1);
+                    (k < self.fifo.packets()).then_some(k)
                 }
             };
-            match victim.and_then(|k| self.line.remove(k)) {
+            match victim.and_then(|k| self.fifo.remove(k)) {
                 Some(victim) => context.drop(victim, DropReason::Full),
                 None => return context.drop(packet, DropReason::Full),
             }
         }
-        self.line.push(packet);
+        self.fifo.push(packet);
     }
 
     fn dequeue(&mut self, _context: &mut Context<'_>) -> Option<Packet> {
-        self.line.pop()
+        self.fifo.pop()
     }
 
     fn decides_at_enqueue(&self) -> bool {
@@ -119,7 +119,7 @@ impl Qdisc for DropTail {
     }
 
     fn backlog(&self) -> Backlog {
-        Backlog { packets: self.line.packets(), bytes: self.line.bytes().0 }
+        Backlog { packets: self.fifo.packets(), bytes: self.fifo.bytes().0 }
     }
 }
 

@@ -171,8 +171,8 @@ impl Scheduler for Drr {
         self.active.iter().find(|i| tied(*i))
     }
 
-    fn state(&self) -> usize {
-        size_of_val(&*self.quanta) + size_of_val(&*self.deficits) + self.active.state()
+    fn state_bytes(&self) -> usize {
+        size_of_val(&*self.quanta) + size_of_val(&*self.deficits) + self.active.state_bytes()
     }
 }
 

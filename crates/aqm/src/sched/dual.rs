@@ -106,11 +106,7 @@ pub trait CoupledAqm: Clone + Send + 'static {
     ///
     /// # Errors
     /// Parameters that contradict each other or the link.
-    fn from_checked(
-        params: Checked<'_, Self::Params>,
-        dual: &DualParams,
-        env: &Env,
-    ) -> Result<Self>;
+    fn new(params: Checked<'_, Self::Params>, dual: &DualParams, env: &Env) -> Result<Self>;
 
     /// Default share of the queue C under weighted round robin, percent.
     fn classic_protection(&self) -> f64 {
@@ -118,10 +114,10 @@ pub trait CoupledAqm: Clone + Send + 'static {
     }
 
     /// Called once, when the first packet arrives.
-    fn start(&mut self, _now: Time) {}
+    fn on_first_packet(&mut self, _now: Time) {}
 
     /// Runs the periodic updates that are due at `now`. Called before every enqueue and dequeue.
-    fn advance(&mut self, _now: Time, _queues: &Queues) {}
+    fn on_update(&mut self, _now: Time, _queues: &Queues) {}
 
     /// True if the buffer has space for `packet`.
     fn fits(&self, dual: &DualParams, queues: &Queues, packet: &Packet) -> bool {
@@ -130,7 +126,7 @@ pub trait CoupledAqm: Clone + Send + 'static {
 
     /// Decides about an arriving packet, which is not in the queue `lane` yet. Returns true if it
     /// joins; may mark it.
-    fn on_arrival(
+    fn on_enqueue(
         &mut self,
         _context: &mut Context<'_>,
         _queues: &Queues,
@@ -142,7 +138,7 @@ pub trait CoupledAqm: Clone + Send + 'static {
 
     /// Decides about a packet that was taken from the head of `lane`. Returns true if it is sent,
     /// false if it is dropped; may mark it.
-    fn on_departure(
+    fn on_dequeue(
         &mut self,
         context: &mut Context<'_>,
         queues: &Queues,
@@ -150,8 +146,8 @@ pub trait CoupledAqm: Clone + Send + 'static {
         packet: &mut Packet,
     ) -> bool;
 
-    /// Calls `see` with the name and value of each internal variable.
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64));
+    /// Calls `visit` with the name and value of each internal variable.
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64));
 
     /// Size of memory outside of the type, bytes.
     fn heap(&self) -> usize {
@@ -232,10 +228,10 @@ impl Scheduler {
         }
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         if let Scheduler::Wrr { credit, c, l, .. } = self {
             // Credit of the queue C, bytes x 100; C is served while it is above 0.
-            see("credit", *credit as f64 * 100.0 / (c + l) as f64);
+            visit("credit", *credit as f64 * 100.0 / (c + l) as f64);
         }
     }
 }
@@ -254,10 +250,10 @@ pub struct Dual<A> {
 impl<A: CoupledAqm> Build for Dual<A> {
     type Params = Combined<DualParams, A::Params>;
 
-    fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
-        let dual = params.frame.clone();
+    fn new(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
+        let dual = params.outer.clone();
         let env = Env { limit: dual.limit, ecn: dual.ecn, ..*env };
-        let aqm = A::from_checked(params.aqm.checked()?, &dual, &env)?;
+        let aqm = A::new(params.inner.checked()?, &dual, &env)?;
         let scheduler = match dual.scheduler {
             Schedule::Wrr => {
                 let percent = dual.classic_protection.unwrap_or_else(|| aqm.classic_protection());
@@ -290,21 +286,21 @@ impl<A: CoupledAqm> Qdisc for Dual<A> {
     fn enqueue(&mut self, context: &mut Context<'_>, mut packet: Packet) {
         if !self.started {
             self.started = true;
-            self.aqm.start(context.now);
+            self.aqm.on_first_packet(context.now);
         }
-        self.aqm.advance(context.now, &self.queues);
+        self.aqm.on_update(context.now, &self.queues);
         if !self.aqm.fits(&self.params, &self.queues, &packet) {
             return context.drop(packet, DropReason::Full);
         }
         let lane = self.classify(packet.ecn);
-        if !self.aqm.on_arrival(context, &self.queues, lane, &mut packet) {
-            return context.drop(packet, DropReason::Early);
+        if !self.aqm.on_enqueue(context, &self.queues, lane, &mut packet) {
+            return context.drop(packet, DropReason::AtEnqueue);
         }
         self.queues.push(lane, packet);
     }
 
     fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
-        self.aqm.advance(context.now, &self.queues);
+        self.aqm.on_update(context.now, &self.queues);
         // Bounded: each turn removes a packet.
         loop {
             let Some(lane) = self.scheduler.next(context.now, &self.queues) else {
@@ -312,11 +308,11 @@ impl<A: CoupledAqm> Qdisc for Dual<A> {
                 return None;
             };
             let mut packet = self.queues.pop(lane)?;
-            if self.aqm.on_departure(context, &self.queues, lane, &mut packet) {
+            if self.aqm.on_dequeue(context, &self.queues, lane, &mut packet) {
                 self.scheduler.on_sent(&self.queues, lane, packet.len);
                 return Some(packet);
             }
-            context.drop(packet, DropReason::Late);
+            context.drop(packet, DropReason::AfterEnqueue);
         }
     }
 
@@ -325,24 +321,24 @@ impl<A: CoupledAqm> Qdisc for Dual<A> {
         Backlog { packets, bytes: self.queues.bytes() }
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.aqm.inspect(see);
-        self.scheduler.inspect(see);
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        self.aqm.inspect(visit);
+        self.scheduler.inspect(visit);
         // Packets in the queue C.
-        see("packets_c", f64::from(self.queues.packets(Lane::C)));
+        visit("packets_c", f64::from(self.queues.packets(Lane::C)));
         // Packets in the queue L.
-        see("packets_l", f64::from(self.queues.packets(Lane::L)));
+        visit("packets_l", f64::from(self.queues.packets(Lane::L)));
     }
 
-    fn inspect_at(&mut self, now: Time, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect_at(&mut self, now: Time, visit: &mut dyn FnMut(&'static str, f64)) {
         let mut aqm = self.aqm.clone();
-        aqm.advance(now, &self.queues);
+        aqm.on_update(now, &self.queues);
         core::mem::swap(&mut aqm, &mut self.aqm);
-        self.inspect(see);
+        self.inspect(visit);
         self.aqm = aqm;
     }
 
-    fn state(&self) -> usize {
+    fn state_bytes(&self) -> usize {
         size_of_val(self) + self.aqm.heap()
     }
 }

@@ -239,11 +239,7 @@ impl Dual<DualPi2> {
 impl CoupledAqm for DualPi2 {
     type Params = DualPi2Params;
 
-    fn from_checked(
-        params: Checked<'_, DualPi2Params>,
-        dual: &DualParams,
-        env: &Env,
-    ) -> Result<Self> {
+    fn new(params: Checked<'_, DualPi2Params>, dual: &DualParams, env: &Env) -> Result<Self> {
         Ok(match params.variant {
             Variant::Rfc => DualPi2::Rfc(RfcPi2::new(&params, dual, env)?),
             Variant::Linux => DualPi2::Linux(LinuxPi2::new(&params, dual, env)?),
@@ -257,7 +253,7 @@ impl CoupledAqm for DualPi2 {
         }
     }
 
-    fn start(&mut self, now: Time) {
+    fn on_first_packet(&mut self, now: Time) {
         match self {
             DualPi2::Rfc(rfc) => rfc.updates.start(now),
             DualPi2::Linux(linux) => linux.updates.start(now),
@@ -265,7 +261,7 @@ impl CoupledAqm for DualPi2 {
     }
 
     #[inline]
-    fn advance(&mut self, now: Time, queues: &Queues) {
+    fn on_update(&mut self, now: Time, queues: &Queues) {
         match self {
             DualPi2::Rfc(rfc) => rfc.updates.run(now, queues, &mut rfc.pi),
             DualPi2::Linux(linux) => linux.updates.run(now, queues, &mut linux.pi),
@@ -279,7 +275,7 @@ impl CoupledAqm for DualPi2 {
         }
     }
 
-    fn on_arrival(
+    fn on_enqueue(
         &mut self,
         context: &mut Context<'_>,
         queues: &Queues,
@@ -288,12 +284,12 @@ impl CoupledAqm for DualPi2 {
     ) -> bool {
         match self {
             DualPi2::Rfc(_) => true,
-            DualPi2::Linux(linux) => linux.on_arrival(context, queues, lane, packet),
+            DualPi2::Linux(linux) => linux.on_enqueue(context, queues, lane, packet),
         }
     }
 
     #[inline]
-    fn on_departure(
+    fn on_dequeue(
         &mut self,
         context: &mut Context<'_>,
         queues: &Queues,
@@ -301,24 +297,24 @@ impl CoupledAqm for DualPi2 {
         packet: &mut Packet,
     ) -> bool {
         match self {
-            DualPi2::Rfc(rfc) => rfc.on_departure(context, queues, lane, packet),
-            DualPi2::Linux(linux) => linux.on_departure(context, queues, lane, packet),
+            DualPi2::Rfc(rfc) => rfc.on_dequeue(context, queues, lane, packet),
+            DualPi2::Linux(linux) => linux.on_dequeue(context, queues, lane, packet),
         }
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         let (p_prime, k, q_prev) = match self {
             DualPi2::Rfc(rfc) => (rfc.pi.p_prime, rfc.k, rfc.pi.q_prev),
             DualPi2::Linux(linux) => (linux.pi.share(), linux.k as f64, linux.pi.q_prev),
         };
         // Output of the controller: square root of the drop probability in C.
-        see("p_prime", p_prime);
+        visit("p_prime", p_prime);
         // Drop probability in C.
-        see("p_c", p_prime * p_prime);
+        visit("p_c", p_prime * p_prime);
         // Mark probability in L by coupling, at most 1.
-        see("p_cl", (k * p_prime).min(1.0));
+        visit("p_cl", (k * p_prime).min(1.0));
         // Delay at the last update, seconds.
-        see("q_prev", q_prev.as_secs());
+        visit("q_prev", q_prev.as_secs());
     }
 
     fn heap(&self) -> usize {
@@ -440,7 +436,7 @@ impl RfcPi2 {
     }
 
     // RFC 9332 Fig. 5
-    fn on_departure(
+    fn on_dequeue(
         &mut self,
         context: &mut Context<'_>,
         queues: &Queues,

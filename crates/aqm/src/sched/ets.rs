@@ -88,7 +88,7 @@ impl Scheduler for Ets {
         // At most 1e9 bytes times 1e6, as in DRR.
         let quanta = quanta.map(|(i, w)| cast::trunc(quantum(i) as f64 * w).max(1)).collect();
         Ok(Ets {
-            strict: cast::place(strict),
+            strict: cast::index32(strict),
             priority: Priority::of(strict.max(1)),
             weighted: Drr::with_quanta(quanta),
             queues: PriorityMap::new(&params.priomap, &[u64::MAX; 16], weights.len())?,
@@ -131,8 +131,8 @@ impl Scheduler for Ets {
         self.weighted.nearest(tied)
     }
 
-    fn state(&self) -> usize {
-        self.priority.state() + self.weighted.state()
+    fn state_bytes(&self) -> usize {
+        self.priority.state_bytes() + self.weighted.state_bytes()
     }
 }
 

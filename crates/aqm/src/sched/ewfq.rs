@@ -145,9 +145,9 @@ fn of(list: &[f64], i: u32) -> f64 {
 impl Build for Ewfq {
     type Params = EwfqParams;
 
-    fn from_checked(params: Checked<'_, EwfqParams>, env: &Env) -> Result<Self> {
+    fn new(params: Checked<'_, EwfqParams>, env: &Env) -> Result<Self> {
         // On overflow the longest queue for its weight drops, as by default.
-        let shared = FairParams {
+        let fair = FairParams {
             limit: params.limit,
             flows: params.flows,
             by: params.by,
@@ -155,7 +155,8 @@ impl Build for Ewfq {
             drop: End::Tail,
             ..FairParams::default()
         };
-        let frame = Combined { frame: shared, aqm: Nothing };
+        let fair = Combined { outer: fair, inner: Nothing };
+        let queue = Combined { outer: fair, inner: Nothing };
         if params.sample.0 < params.interval.0 / 10_000 {
             let text = format!("{} is below a 10000th of interval", params.sample);
             return Err(Error::new(text).at("sample"));
@@ -174,7 +175,7 @@ impl Build for Ewfq {
         let q_target = params.q_target.map_or(bytes / 2.0, |q| q.0 as f64);
         let least = params.weights.iter().copied().fold(f64::INFINITY, f64::min);
         Ok(Ewfq {
-            queue: Fair::build(&Combined { frame, aqm: Nothing }, env)?,
+            queue: Fair::build(&queue, env)?,
             hold: Hold::new(params.table, params.cache, params.k, params.p.unwrap_or(p.min(1.0))),
             m_fair: fair.clamp(1000.0, capacity.max(1000.0)),
             sum: (0.0, 0.0),
@@ -287,10 +288,10 @@ impl Qdisc for Ewfq {
         self.advance(context.now);
         let i = self.queue.index(&packet);
         self.s += 0.01 * (f64::from(packet.len) - self.s);
-        self.hold.see(context.rng, i, packet.len, self.params.p_c, self.s);
+        self.hold.visit(context.rng, i, packet.len, self.params.p_c, self.s);
         let d = self.chance(i);
         if d > 0.0 && context.rng.bernoulli(d) {
-            return context.drop(packet, DropReason::Early);
+            return context.drop(packet, DropReason::AtEnqueue);
         }
         self.queue.enqueue(context, packet);
     }
@@ -304,18 +305,20 @@ impl Qdisc for Ewfq {
         self.queue.backlog()
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         // Bytes that a class of weight 1 may send in an interval.
-        see("m_fair", self.m_fair);
+        visit("m_fair", self.m_fair);
         // Bytes in an interval above which a class is measured.
-        see("mbar", self.mbar);
+        visit("mbar", self.mbar);
         // Number of classes found so far in this interval.
-        see("found", self.hold.found() as f64);
-        self.queue.inspect(see);
+        visit("found", self.hold.found() as f64);
+        self.queue.inspect(visit);
     }
 
-    fn state(&self) -> usize {
-        size_of_val(self) - size_of_val(&self.queue) + self.queue.state() + self.hold.state()
+    fn state_bytes(&self) -> usize {
+        size_of_val(self) - size_of_val(&self.queue)
+            + self.queue.state_bytes()
+            + self.hold.state_bytes()
     }
 }
 

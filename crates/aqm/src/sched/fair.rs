@@ -13,7 +13,7 @@
 //! **Cost** that of the order and the AQM algorithm; O(log n) where the longest queue drops a
 //! packet, or a queue becomes longer than it was since it was last the longest.
 
-use crate::aqm::{Algorithm, Aqm, Verdict, exceeds, fits};
+use crate::aqm::{Aqm, Verdict, exceeds, fits};
 use crate::build::{Build, Builder, Env};
 use crate::cast;
 use crate::context::{Context, DropReason};
@@ -96,21 +96,21 @@ impl<Q, O, A> Builder<Q, Combined<Combined<FairParams, O>, A>> {
     /// Changes the parameters of every fair scheduler.
     #[must_use]
     pub fn fair(mut self, change: impl FnOnce(FairParams) -> FairParams) -> Self {
-        self.params.frame.frame = change(self.params.frame.frame);
+        self.params.outer.outer = change(self.params.outer.outer);
         self
     }
 
     /// Changes the parameters of the scheduler.
     #[must_use]
     pub fn scheduler(mut self, change: impl FnOnce(O) -> O) -> Self {
-        self.params.frame.aqm = change(self.params.frame.aqm);
+        self.params.outer.inner = change(self.params.outer.inner);
         self
     }
 }
 
 #[derive(Clone, Debug)]
 struct Queue<A> {
-    line: Fifo,
+    fifo: Fifo,
     aqm: A,
     weight: f64,
     limit: Option<Size>,
@@ -118,14 +118,14 @@ struct Queue<A> {
 
 impl<A> Queue<A> {
     fn head(&self, pool: &Pool) -> Option<Item> {
-        let place = self.line.head()?;
-        self.line.front(pool).map(|p| Item { place, len: p.len })
+        let place = self.fifo.head()?;
+        self.fifo.front(pool).map(|p| Item { place, len: p.len })
     }
 
     /// Key of its length for its weight.
     #[inline]
     fn length(&self) -> u64 {
-        let bytes = self.line.bytes().0;
+        let bytes = self.fifo.bytes().0;
         if bytes == 0 { OUT } else { largest(bytes.cast_signed() as f64 / self.weight) }
     }
 }
@@ -146,35 +146,35 @@ pub struct Fair<O, A> {
     started: bool,
 }
 
-impl<O: Scheduler, A: Algorithm> Build for Fair<O, A> {
+impl<O: Scheduler, A: Aqm> Build for Fair<O, A> {
     type Params = Combined<Combined<FairParams, O::Params>, A::Params>;
 
-    fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
-        let Combined { frame, aqm: order } = &params.frame;
-        let (order, aqm) = (order.checked()?, params.aqm.checked()?);
-        let n = cast::index(frame.flows);
-        if frame.limits.len() > n {
-            let text = format!("{} buffers for {n} queues", frame.limits.len());
+    fn new(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
+        let Combined { outer: fair, inner: order } = &params.outer;
+        let (order, aqm) = (order.checked()?, params.inner.checked()?);
+        let n = cast::index(fair.flows);
+        if fair.limits.len() > n {
+            let text = format!("{} buffers for {n} queues", fair.limits.len());
             return Err(Error::new(text).at("limits"));
         }
-        if frame.weights.is_empty() || frame.weights.len() > n {
-            let text = format!("{} weights for {n} queues", frame.weights.len());
+        if fair.weights.is_empty() || fair.weights.len() > n {
+            let text = format!("{} weights for {n} queues", fair.weights.len());
             return Err(Error::new(text).at("weights"));
         }
         let queue = |i| {
-            let limit = nth(&frame.limits, i);
-            let limit_of = limit.unwrap_or(frame.limit);
-            let env = Env { limit: limit_of, ecn: frame.ecn, ..*env };
-            let weight = nth(&frame.weights, i).unwrap_or(1.0);
-            Ok(Queue { line: Fifo::default(), aqm: A::from_checked(aqm, &env)?, weight, limit })
+            let limit = nth(&fair.limits, i);
+            let limit_of = limit.unwrap_or(fair.limit);
+            let env = Env { limit: limit_of, ecn: fair.ecn, ..*env };
+            let weight = nth(&fair.weights, i).unwrap_or(1.0);
+            Ok(Queue { fifo: Fifo::default(), aqm: A::new(aqm, &env)?, weight, limit })
         };
         let queues = (0..n).map(queue).collect::<Result<Vec<_>>>()?;
         let weights: Vec<f64> = queues.iter().map(|q| q.weight).collect();
         Ok(Fair {
-            order: O::new(order, &Env { limit: frame.limit, ..*env }, &weights)?,
-            longest: (frame.full == Full::Longest).then(|| Longest::new(n)),
+            order: O::new(order, &Env { limit: fair.limit, ..*env }, &weights)?,
+            longest: (fair.full == Full::Longest).then(|| Longest::new(n)),
             queues,
-            params: frame.clone(),
+            params: fair.clone(),
             pool: Pool::default(),
             last: None,
             backlog: Backlog::default(),
@@ -191,13 +191,13 @@ impl<O: Scheduler, A: Aqm> Fair<O, A> {
             By::Hash => packet.hash,
             By::Class => self.order.queue_of(packet.class).unwrap_or(packet.class.into()),
         };
-        number % cast::place(self.queues.len())
+        number % cast::index32(self.queues.len())
     }
 
     /// True if `packet` can be enqueued in queue `i`, if necessary by dropping others.
     fn room(&self, i: u32, packet: &Packet) -> bool {
         let queue = &self.queues[i as usize];
-        let (packets, bytes) = (queue.line.packets(), queue.line.bytes().0);
+        let (packets, bytes) = (queue.fifo.packets(), queue.fifo.bytes().0);
         let Backlog { packets: all, bytes: all_bytes } = self.backlog;
         let shared = || fits(self.params.limit, all, all_bytes, packet);
         let own = queue.limit.is_none_or(|limit| fits(limit, packets, bytes, packet));
@@ -213,9 +213,9 @@ impl<O: Scheduler, A: Aqm> Fair<O, A> {
     fn below_threshold(&self, i: u32) -> bool {
         let queue = &self.queues[i as usize];
         let (mine, all, limit) = match self.params.limit {
-            Size::Bytes(limit) => (queue.line.bytes().0, self.backlog.bytes, limit),
+            Size::Bytes(limit) => (queue.fifo.bytes().0, self.backlog.bytes, limit),
             Size::Packets(limit) => {
-                (u64::from(queue.line.packets()), u64::from(self.backlog.packets), limit)
+                (u64::from(queue.fifo.packets()), u64::from(self.backlog.packets), limit)
             }
         };
         (mine as f64) < queue.weight * (limit - all) as f64
@@ -224,15 +224,15 @@ impl<O: Scheduler, A: Aqm> Fair<O, A> {
     /// Returns the verdict of the AQM algorithm of queue `i`, which may drop packets queued there.
     fn admit(&mut self, context: &mut Context<'_>, i: u32, packet: &Packet) -> Verdict {
         let queue = &mut self.queues[i as usize];
-        let (packets, bytes) = (queue.line.packets(), queue.line.bytes().0);
+        let (packets, bytes) = (queue.fifo.packets(), queue.fifo.bytes().0);
         let others = self.backlog.bytes - bytes;
-        let mut line = QueueView::pooled(&mut queue.line, &mut self.pool, others);
-        queue.aqm.advance(context.now, &line);
-        let verdict = queue.aqm.on_arrival(context, &mut line, packet);
-        let lost = packets - queue.line.packets();
-        if lost > 0 {
-            let bytes = bytes - queue.line.bytes().0;
-            self.backlog.packets -= lost;
+        let mut view = QueueView::pooled(&mut queue.fifo, &mut self.pool, others);
+        queue.aqm.on_update(context.now, &view);
+        let verdict = queue.aqm.on_enqueue(context, &mut view, packet);
+        let dropped = packets - queue.fifo.packets();
+        if dropped > 0 {
+            let bytes = bytes - queue.fifo.bytes().0;
+            self.backlog.packets -= dropped;
             self.backlog.bytes -= bytes;
             self.order.on_dropped(i, DropPosition::Head(bytes), queue.head(&self.pool));
         }
@@ -240,7 +240,7 @@ impl<O: Scheduler, A: Aqm> Fair<O, A> {
     }
 
     fn last_busy(&self) -> Option<u32> {
-        self.queues.iter().rposition(|q| !q.line.is_empty()).map(cast::place)
+        self.queues.iter().rposition(|q| !q.fifo.is_empty()).map(cast::index32)
     }
 
     /// Returns the queue that drops a packet when the shared buffer is full. Of equally long queues
@@ -257,18 +257,18 @@ impl<O: Scheduler, A: Aqm> Fair<O, A> {
     fn shed(&mut self, context: &mut Context<'_>) {
         let i = self.payer().expect("someone fills the buffer");
         let queue = &mut self.queues[i as usize];
-        let tail = queue.line.tail();
+        let tail = queue.fifo.tail();
         let victim = match self.params.drop {
-            End::Head => queue.line.pop(&mut self.pool),
-            End::Tail => queue.line.pop_back(&mut self.pool),
+            End::Head => queue.fifo.pop(&mut self.pool),
+            End::Tail => queue.fifo.pop_back(&mut self.pool),
         };
         let victim = victim.expect("a queue that is long has packets");
         let loss = match (self.params.drop, tail) {
             (End::Tail, Some(place)) => DropPosition::Tail(place),
             _ => DropPosition::Head(u64::from(victim.len)),
         };
-        queue.aqm.on_evicted(1);
-        if queue.line.is_empty() {
+        queue.aqm.on_evict(1);
+        if queue.fifo.is_empty() {
             queue.aqm.on_idle(context.now);
         }
         self.order.on_dropped(i, loss, queue.head(&self.pool));
@@ -282,7 +282,7 @@ impl<O: Scheduler, A: Aqm> Qdisc for Fair<O, A> {
     fn enqueue(&mut self, context: &mut Context<'_>, mut packet: Packet) {
         if !self.started {
             self.started = true;
-            self.queues.iter_mut().for_each(|queue| queue.aqm.start(context.now));
+            self.queues.iter_mut().for_each(|queue| queue.aqm.on_first_packet(context.now));
         }
         let i = self.index(&packet);
         let own = self.queues[i as usize].limit;
@@ -296,14 +296,14 @@ impl<O: Scheduler, A: Aqm> Qdisc for Fair<O, A> {
         }
         match verdict {
             Verdict::Pass => {}
-            Verdict::Signal if self.params.ecn && context.mark(&mut packet) => {}
-            Verdict::Signal | Verdict::Drop => return context.drop(packet, DropReason::Early),
+            Verdict::Mark if self.params.ecn && context.mark(&mut packet) => {}
+            Verdict::Mark | Verdict::Drop => return context.drop(packet, DropReason::AtEnqueue),
         }
         let queue = &mut self.queues[i as usize];
-        let first = queue.line.is_empty();
-        queue.line.push(&mut self.pool, packet);
-        queue.aqm.on_enqueued(&packet);
-        if let Some(place) = queue.line.tail() {
+        let first = queue.fifo.is_empty();
+        queue.fifo.push(&mut self.pool, packet);
+        queue.aqm.after_enqueue(&packet);
+        if let Some(place) = queue.fifo.tail() {
             self.order.on_enqueued(context.now, i, Item { place, len: packet.len }, first);
         }
         self.backlog.packets += 1;
@@ -319,26 +319,26 @@ impl<O: Scheduler, A: Aqm> Qdisc for Fair<O, A> {
     fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
         // A queue is idle from the end of its last transmission on.
         if let Some(queue) = self.last.take().map(|i| &mut self.queues[i as usize])
-            && queue.line.is_empty()
+            && queue.fifo.is_empty()
         {
             queue.aqm.on_idle(context.now);
         }
         loop {
             let Fair { order, queues, pool, .. } = self;
-            let head = |i: u32| queues[i as usize].line.front(pool).map(|p| p.len);
+            let head = |i: u32| queues[i as usize].fifo.front(pool).map(|p| p.len);
             let Some(i) = order.select(context.now, head) else {
                 order.on_idle();
                 return None;
             };
             let queue = &mut queues[i as usize];
-            let (packets, bytes) = (queue.line.packets(), queue.line.bytes().0);
+            let (packets, bytes) = (queue.fifo.packets(), queue.fifo.bytes().0);
             let others = self.backlog.bytes - bytes;
-            let mut line = QueueView::pooled(&mut queue.line, pool, others);
-            queue.aqm.advance(context.now, &line);
-            let packet = queue.aqm.dequeue(context, &mut line, self.params.ecn);
+            let mut view = QueueView::pooled(&mut queue.fifo, pool, others);
+            queue.aqm.on_update(context.now, &view);
+            let packet = queue.aqm.on_dequeue(context, &mut view, self.params.ecn);
             let next = queue.head(pool);
-            let left = queue.line.bytes().0;
-            self.backlog.packets -= packets - queue.line.packets();
+            let left = queue.fifo.bytes().0;
+            self.backlog.packets -= packets - queue.fifo.packets();
             self.backlog.bytes -= bytes - left;
             match packet {
                 Some(packet) => {
@@ -348,9 +348,9 @@ impl<O: Scheduler, A: Aqm> Qdisc for Fair<O, A> {
                 None => queue.aqm.on_idle(context.now),
             }
             // Packets dropped by the AQM algorithm are not charged to the queue.
-            let lost = bytes - left - packet.map_or(0, |p| u64::from(p.len));
-            if lost > 0 {
-                order.on_dropped(i, DropPosition::Head(lost), next);
+            let dropped = bytes - left - packet.map_or(0, |p| u64::from(p.len));
+            if dropped > 0 {
+                order.on_dropped(i, DropPosition::Head(dropped), next);
             }
             if packet.is_some() {
                 return packet;
@@ -362,14 +362,14 @@ impl<O: Scheduler, A: Aqm> Qdisc for Fair<O, A> {
         self.backlog
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.order.inspect(see);
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        self.order.inspect(visit);
     }
 
-    fn state(&self) -> usize {
-        let aqms: usize = self.queues.iter().map(|q| q.aqm.state() - size_of::<A>()).sum();
-        let tree = self.longest.as_ref().map_or(0, Longest::state);
-        size_of_val(self) + size_of_val(&*self.queues) + aqms + tree + self.order.state()
+    fn state_bytes(&self) -> usize {
+        let aqms: usize = self.queues.iter().map(|q| q.aqm.state_bytes() - size_of::<A>()).sum();
+        let tree = self.longest.as_ref().map_or(0, Longest::state_bytes);
+        size_of_val(self) + size_of_val(&*self.queues) + aqms + tree + self.order.state_bytes()
     }
 }
 

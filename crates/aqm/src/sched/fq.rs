@@ -24,7 +24,7 @@
 use crate::aqm::codel::CoDel;
 use crate::aqm::pie::Pie;
 use crate::aqm::red::Red;
-use crate::aqm::{Algorithm, Aqm, Verdict, exceeds, fits};
+use crate::aqm::{Aqm, Verdict, exceeds, fits};
 use crate::build::{Build, Env};
 use crate::cast;
 use crate::context::{Context, DropReason};
@@ -97,7 +97,7 @@ enum Listed {
 
 #[derive(Clone, Debug)]
 struct Flow<A> {
-    line: Fifo,
+    fifo: Fifo,
     aqm: A,
     deficit: i64,
     listed: Listed,
@@ -111,29 +111,29 @@ pub struct Fq<A> {
     pool: Pool,
     new_flows: VecDeque<u32>,
     old_flows: VecDeque<u32>,
-    fattest: Longest,
+    longest: Longest,
     backlog: Backlog,
     /// True once a packet has arrived.
     started: bool,
 }
 
-impl<A: Algorithm> Build for Fq<A> {
+impl<A: Aqm> Build for Fq<A> {
     type Params = Combined<FqParams, A::Params>;
 
-    fn from_checked(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
-        let env = Env { limit: params.frame.limit, ecn: params.frame.ecn, ..*env };
-        let aqm = params.aqm.checked()?;
+    fn new(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
+        let env = Env { limit: params.outer.limit, ecn: params.outer.ecn, ..*env };
+        let aqm = params.inner.checked()?;
         let flow = |_| {
-            let aqm = A::from_checked(aqm, &env)?;
-            Ok(Flow { line: Fifo::default(), aqm, deficit: 0, listed: Listed::No })
+            let aqm = A::new(aqm, &env)?;
+            Ok(Flow { fifo: Fifo::default(), aqm, deficit: 0, listed: Listed::No })
         };
-        let flows = (0..params.frame.flows).map(flow).collect::<Result<Vec<_>>>()?;
+        let flows = (0..params.outer.flows).map(flow).collect::<Result<Vec<_>>>()?;
         Ok(Fq {
             new_flows: VecDeque::with_capacity(flows.len()),
             old_flows: VecDeque::with_capacity(flows.len()),
-            fattest: Longest::new(flows.len()),
+            longest: Longest::new(flows.len()),
             flows,
-            params: params.frame.clone(),
+            params: params.outer.clone(),
             pool: Pool::default(),
             backlog: Backlog::default(),
             started: false,
@@ -155,22 +155,22 @@ impl<A: Aqm> Fq<A> {
     // so that an unresponsive flow does not cause a search per packet.
     fn shed(&mut self, context: &mut Context<'_>) {
         let flows = &self.flows;
-        let fattest = self.fattest.find(|i| bytes(flows[i as usize].line.bytes().0));
-        let (i, _) = fattest.expect("someone fills the buffer");
+        let longest = self.longest.find(|i| bytes(flows[i as usize].fifo.bytes().0));
+        let (i, _) = longest.expect("someone fills the buffer");
         let flow = &mut self.flows[i as usize];
         // Half of an odd number is rounded down, as in Linux.
-        let half = flow.line.bytes().0.div_ceil(2);
+        let half = flow.fifo.bytes().0.div_ceil(2);
         let mut dropped = 0;
-        while let Some(victim) = flow.line.pop(&mut self.pool) {
+        while let Some(victim) = flow.fifo.pop(&mut self.pool) {
             self.backlog.packets -= 1;
             self.backlog.bytes -= u64::from(victim.len);
             context.drop(victim, DropReason::Full);
             dropped += 1;
-            if u64::from(dropped) >= self.params.drop_batch || flow.line.bytes().0 <= half {
+            if u64::from(dropped) >= self.params.drop_batch || flow.fifo.bytes().0 <= half {
                 break;
             }
         }
-        flow.aqm.on_evicted(dropped);
+        flow.aqm.on_evict(dropped);
     }
 }
 
@@ -178,39 +178,39 @@ impl<A: Aqm> Qdisc for Fq<A> {
     fn enqueue(&mut self, context: &mut Context<'_>, mut packet: Packet) {
         if !self.started {
             self.started = true;
-            self.flows.iter_mut().for_each(|flow| flow.aqm.start(context.now));
+            self.flows.iter_mut().for_each(|flow| flow.aqm.on_first_packet(context.now));
         }
         if exceeds(self.params.limit, &packet) {
             return context.drop(packet, DropReason::Full);
         }
-        let i = packet.hash % cast::place(self.flows.len());
+        let i = packet.hash % cast::index32(self.flows.len());
         let flow = &mut self.flows[i as usize];
-        let (packets, queued) = (flow.line.packets(), flow.line.bytes().0);
+        let (packets, queued) = (flow.fifo.packets(), flow.fifo.bytes().0);
         let others = self.backlog.bytes - queued;
-        let mut line = QueueView::pooled(&mut flow.line, &mut self.pool, others);
-        flow.aqm.advance(context.now, &line);
+        let mut queue = QueueView::pooled(&mut flow.fifo, &mut self.pool, others);
+        flow.aqm.on_update(context.now, &queue);
         let Backlog { packets: all, bytes: all_bytes } = self.backlog;
         let arrival_pays = flow.aqm.drops_arrival_when_full();
         if arrival_pays && !fits(self.params.limit, all, all_bytes, &packet) {
             flow.aqm.on_overflow(context.now);
             return context.drop(packet, DropReason::Full);
         }
-        let verdict = flow.aqm.on_arrival(context, &mut line, &packet);
-        let dropped = packets - flow.line.packets();
+        let verdict = flow.aqm.on_enqueue(context, &mut queue, &packet);
+        let dropped = packets - flow.fifo.packets();
         if dropped > 0 {
             self.backlog.packets -= dropped;
-            self.backlog.bytes -= queued - flow.line.bytes().0;
+            self.backlog.bytes -= queued - flow.fifo.bytes().0;
         }
         match verdict {
             Verdict::Pass => {}
-            Verdict::Signal if self.params.ecn && context.mark(&mut packet) => {}
-            Verdict::Signal | Verdict::Drop => return context.drop(packet, DropReason::Early),
+            Verdict::Mark if self.params.ecn && context.mark(&mut packet) => {}
+            Verdict::Mark | Verdict::Drop => return context.drop(packet, DropReason::AtEnqueue),
         }
-        flow.aqm.on_enqueued(&packet);
-        flow.line.push(&mut self.pool, packet);
+        flow.aqm.after_enqueue(&packet);
+        flow.fifo.push(&mut self.pool, packet);
         self.backlog.packets += 1;
         self.backlog.bytes += u64::from(packet.len);
-        self.fattest.grow(i, bytes(flow.line.bytes().0));
+        self.longest.grow(i, bytes(flow.fifo.bytes().0));
         if flow.listed == Listed::No {
             flow.deficit = self.params.quantum.0.cast_signed();
             flow.listed = Listed::New;
@@ -243,13 +243,13 @@ impl<A: Aqm> Qdisc for Fq<A> {
                 continue;
             }
             turns = 0;
-            let (packets, queued) = (flow.line.packets(), flow.line.bytes().0);
+            let (packets, queued) = (flow.fifo.packets(), flow.fifo.bytes().0);
             let others = self.backlog.bytes - queued;
-            let mut line = QueueView::pooled(&mut flow.line, &mut self.pool, others);
-            flow.aqm.advance(context.now, &line);
-            let packet = flow.aqm.dequeue(context, &mut line, self.params.ecn);
-            self.backlog.packets -= packets - flow.line.packets();
-            self.backlog.bytes -= queued - flow.line.bytes().0;
+            let mut queue = QueueView::pooled(&mut flow.fifo, &mut self.pool, others);
+            flow.aqm.on_update(context.now, &queue);
+            let packet = flow.aqm.on_dequeue(context, &mut queue, self.params.ecn);
+            self.backlog.packets -= packets - flow.fifo.packets();
+            self.backlog.bytes -= queued - flow.fifo.bytes().0;
             if let Some(packet) = packet {
                 flow.deficit -= i64::from(packet.len);
                 return Some(packet);
@@ -285,14 +285,14 @@ impl<A: Aqm> Qdisc for Fq<A> {
         self.backlog
     }
 
-    fn state(&self) -> usize {
-        let aqms: usize = self.flows.iter().map(|f| f.aqm.state() - size_of::<A>()).sum();
+    fn state_bytes(&self) -> usize {
+        let aqms: usize = self.flows.iter().map(|f| f.aqm.state_bytes() - size_of::<A>()).sum();
         let lists = self.new_flows.capacity() + self.old_flows.capacity();
         size_of_val(self)
             + size_of_val(&*self.flows)
             + aqms
             + lists * size_of::<u32>()
-            + self.fattest.state()
+            + self.longest.state_bytes()
     }
 }
 

@@ -118,7 +118,7 @@ const FAST_PACKETS: u32 = 8;
 
 #[derive(Clone, Copy, Debug)]
 struct Flow {
-    line: Fifo,
+    fifo: Fifo,
     credit: i64,
     /// Time before which it does not send; `None` before it was delayed.
     due: Option<Time>,
@@ -165,13 +165,13 @@ pub struct FqPaced {
 impl Build for FqPaced {
     type Params = FqPacedParams;
 
-    fn from_checked(params: Checked<'_, FqPacedParams>, _env: &Env) -> Result<Self> {
+    fn new(params: Checked<'_, FqPacedParams>, _env: &Env) -> Result<Self> {
         let [first, second, third] = params.weights[..] else {
             let text = format!("{} weights for 3 priorities", params.weights.len());
             return Err(Error::new(text).at("weights"));
         };
         let flow = Flow {
-            line: Fifo::default(),
+            fifo: Fifo::default(),
             credit: params.initial_quantum.0.cast_signed(),
             due: None,
             idle_since: None,
@@ -317,7 +317,7 @@ impl FqPaced {
     fn is_fast(&self, now: Time, i: u32, packet: &Packet) -> bool {
         packet.departure().is_none_or(|at| at <= now)
             && self.params.maxrate.is_none()
-            && self.flows[i as usize].line.packets() == 0
+            && self.flows[i as usize].fifo.packets() == 0
             && (self.backlog.packets == 0
                 || (self.active == 0 && self.fast.packets() < FAST_PACKETS))
     }
@@ -334,22 +334,22 @@ impl Qdisc for FqPaced {
             return context.drop(packet, DropReason::Full);
         }
         self.release(now);
-        let i = packet.hash % cast::place(self.flows.len());
+        let i = packet.hash % cast::index32(self.flows.len());
         let len = u64::from(packet.len);
         if self.is_fast(now, i, &packet) {
             self.fast.push(&mut self.pool, packet);
         } else {
             let flow = &mut self.flows[i as usize];
-            if u64::from(flow.line.packets()) >= flow_limit {
+            if u64::from(flow.fifo.packets()) >= flow_limit {
                 return context.drop(packet, DropReason::Full);
             }
             let detached = flow.state == State::Detached;
             if detached && flow.idle_since.is_some_and(|since| self.params.is_over(since, now)) {
                 flow.credit = flow.credit.max(quantum.0.cast_signed());
             }
-            self.active += u32::from(flow.line.packets() == 0);
+            self.active += u32::from(flow.fifo.packets() == 0);
             let band = band(packet.class);
-            flow.line.push(&mut self.pool, packet);
+            flow.fifo.push(&mut self.pool, packet);
             if detached {
                 // As in Linux: the new flows of the priority that it had before.
                 self.append(i, true);
@@ -386,7 +386,7 @@ impl Qdisc for FqPaced {
                 }
                 continue;
             }
-            let Some(head) = flow.line.front(&self.pool) else {
+            let Some(head) = flow.fifo.front(&self.pool) else {
                 self.remove_first(b, new);
                 if new {
                     self.append(i, false); // a pass through the old flows, so that none starves
@@ -407,8 +407,8 @@ impl Qdisc for FqPaced {
                 self.delays += 1;
                 continue;
             }
-            let mut packet = flow.line.pop(&mut self.pool)?;
-            self.active -= u32::from(flow.line.packets() == 0);
+            let mut packet = flow.fifo.pop(&mut self.pool)?;
+            self.active -= u32::from(flow.fifo.packets() == 0);
             self.backlog.packets -= 1;
             self.backlog.bytes -= u64::from(packet.len);
             if self.params.ce_threshold.is_some_and(|threshold| now > due + threshold) {
@@ -427,12 +427,12 @@ impl Qdisc for FqPaced {
         self.backlog
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         // Flows that wait for their time.
-        see("delayed_flows", self.delayed.len() as f64);
+        visit("delayed_flows", self.delayed.len() as f64);
     }
 
-    fn state(&self) -> usize {
+    fn state_bytes(&self) -> usize {
         size_of_val(self) + size_of_val(&*self.flows)
     }
 }

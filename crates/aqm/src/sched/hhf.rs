@@ -82,7 +82,7 @@ struct HeavyHitter {
 
 #[derive(Clone, Debug, Default)]
 struct Bucket {
-    line: Fifo,
+    fifo: Fifo,
     deficit: i64,
     /// True if the bucket is in a list.
     listed: bool,
@@ -107,7 +107,7 @@ pub struct Hhf {
 impl Build for Hhf {
     type Params = HhfParams;
 
-    fn from_checked(params: Checked<'_, HhfParams>, _env: &Env) -> Result<Self> {
+    fn new(params: Checked<'_, HhfParams>, _env: &Env) -> Result<Self> {
         Ok(Hhf {
             params: (*params).clone(),
             counters: vec![0; ARRAYS * COUNTERS].into(),
@@ -180,14 +180,14 @@ impl Hhf {
     }
 
     fn shed(&mut self, context: &mut Context<'_>) {
-        let i = if self.buckets[HEAVY].line.is_empty() { OTHERS } else { HEAVY };
+        let i = if self.buckets[HEAVY].fifo.is_empty() { OTHERS } else { HEAVY };
         if let Some(packet) = self.pop(i) {
             context.drop(packet, DropReason::Full);
         }
     }
 
     fn pop(&mut self, i: usize) -> Option<Packet> {
-        let packet = self.buckets[i].line.pop(&mut self.pool)?;
+        let packet = self.buckets[i].fifo.pop(&mut self.pool)?;
         self.backlog.packets -= 1;
         self.backlog.bytes -= u64::from(packet.len);
         Some(packet)
@@ -202,7 +202,7 @@ impl Qdisc for Hhf {
         let i = self.classify(context.now, &packet);
         let quantum = self.quantum(i);
         let bucket = &mut self.buckets[i];
-        bucket.line.push(&mut self.pool, packet);
+        bucket.fifo.push(&mut self.pool, packet);
         self.backlog.packets += 1;
         self.backlog.bytes += u64::from(packet.len);
         if !bucket.listed {
@@ -249,14 +249,14 @@ impl Qdisc for Hhf {
         self.backlog
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         // Heavy hitters in the table.
-        see("heavy_hitters", self.heavy.len() as f64);
+        visit("heavy_hitters", self.heavy.len() as f64);
         // Packets of heavy hitters.
-        see("heavy_packets", f64::from(self.buckets[HEAVY].line.packets()));
+        visit("heavy_packets", f64::from(self.buckets[HEAVY].fifo.packets()));
     }
 
-    fn state(&self) -> usize {
+    fn state_bytes(&self) -> usize {
         let table = cast::index(self.params.hh_limit) * size_of::<HeavyHitter>();
         size_of_val(self) + size_of_val(&*self.counters) + table
     }
@@ -382,7 +382,7 @@ mod tests {
     fn skipped_rounds_leave_the_one_that_lets_a_listed_bucket_send() {
         let params = HhfParams { quantum: Bytes(1000), ..HhfParams::default() };
         let env = Env::new(crate::units::Rate(8_000_000));
-        let mut hhf = Hhf::from_checked(params.checked().unwrap(), &env).unwrap();
+        let mut hhf = Hhf::new(params.checked().unwrap(), &env).unwrap();
         let mut after = |listed: [bool; 2], deficits: [i64; 2]| {
             for i in [HEAVY, OTHERS] {
                 (hhf.buckets[i].listed, hhf.buckets[i].deficit) = (listed[i], deficits[i]);

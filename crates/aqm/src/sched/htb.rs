@@ -101,7 +101,7 @@ struct Class {
     /// Bytes left of its turns on each level.
     deficits: [i64; DEPTH as usize],
     limit: Size,
-    line: Fifo,
+    fifo: Fifo,
 }
 
 /// The HTB discipline.
@@ -119,7 +119,7 @@ pub struct Htb {
 impl Build for Htb {
     type Params = HtbParams;
 
-    fn from_checked(params: Checked<'_, HtbParams>, env: &Env) -> Result<Self> {
+    fn new(params: Checked<'_, HtbParams>, env: &Env) -> Result<Self> {
         let HtbParams { rates, ceils, parents, prios, bursts, quanta, limits, .. } = &*params;
         let half = Rate((env.rate.0 / 2).max(8));
         let three = [env.rate.max(Rate(8)), half, half];
@@ -152,7 +152,7 @@ impl Build for Htb {
                 quantum: nth(quanta, i).unwrap_or(own).0.cast_signed(),
                 deficits: [0; DEPTH as usize],
                 limit: nth(limits, i).unwrap_or(Size::Packets(1000)),
-                line: Fifo::default(),
+                fifo: Fifo::default(),
             }
         };
         let classes: Vec<Class> = rates.iter().enumerate().map(class).collect();
@@ -225,7 +225,7 @@ impl Htb {
     /// Selects the leaf to serve at `now`, and the level from which it borrows.
     fn select(&self, now: Time) -> Option<(usize, u32)> {
         let n = self.classes.len();
-        let candidates = (0..n).filter(|i| !self.classes[*i].line.is_empty());
+        let candidates = (0..n).filter(|i| !self.classes[*i].fifo.is_empty());
         let candidates = candidates.filter_map(|i| {
             let (at, level) = self.ready(i, now);
             let prio = self.classes[i].prio;
@@ -265,17 +265,17 @@ impl Qdisc for Htb {
         let class = &mut self.classes[if is_leaf { stated } else { self.default }];
         let Backlog { packets, bytes } = self.backlog;
         let whole = self.limit.is_none_or(|limit| fits(limit, packets, bytes, &packet));
-        if !whole || !fits(class.limit, class.line.packets(), class.line.bytes().0, &packet) {
+        if !whole || !fits(class.limit, class.fifo.packets(), class.fifo.bytes().0, &packet) {
             return context.drop(packet, DropReason::Full);
         }
-        class.line.push(&mut self.pool, packet);
+        class.fifo.push(&mut self.pool, packet);
         self.backlog.packets += 1;
         self.backlog.bytes += u64::from(packet.len);
     }
 
     fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
         let (i, level) = self.select(context.now)?;
-        let packet = self.classes[i].line.pop(&mut self.pool)?;
+        let packet = self.classes[i].fifo.pop(&mut self.pool)?;
         self.backlog.packets -= 1;
         self.backlog.bytes -= u64::from(packet.len);
         self.charge(context.now, i, level, packet.len);
@@ -283,7 +283,7 @@ impl Qdisc for Htb {
     }
 
     fn ready_at(&self) -> Option<Time> {
-        let busy = (0..self.classes.len()).filter(|i| !self.classes[*i].line.is_empty());
+        let busy = (0..self.classes.len()).filter(|i| !self.classes[*i].fifo.is_empty());
         busy.map(|i| self.ready(i, Time::ZERO).0).min()
     }
 
@@ -291,7 +291,7 @@ impl Qdisc for Htb {
         self.backlog
     }
 
-    fn state(&self) -> usize {
+    fn state_bytes(&self) -> usize {
         size_of_val(self) + size_of_val(&*self.classes)
     }
 }

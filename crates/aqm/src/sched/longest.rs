@@ -45,8 +45,8 @@ impl Longest {
     }
 
     /// Size of the bounds in bytes.
-    pub fn state(&self) -> usize {
-        self.bounds.state()
+    pub fn state_bytes(&self) -> usize {
+        self.bounds.state_bytes()
     }
 }
 

@@ -69,7 +69,7 @@ pub struct PfifoFast {
 impl Build for PfifoFast {
     type Params = PfifoFastParams;
 
-    fn from_checked(params: Checked<'_, PfifoFastParams>, _env: &Env) -> Result<Self> {
+    fn new(params: Checked<'_, PfifoFastParams>, _env: &Env) -> Result<Self> {
         let given = &params.limits;
         let limit = |i| nth(given, i).filter(|_| given.len() <= 3);
         let [Some(first), Some(second), Some(third)] = [0, 1, 2].map(limit) else {
@@ -89,18 +89,18 @@ impl Build for PfifoFast {
 impl Qdisc for PfifoFast {
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
         let i = band(packet.class);
-        let (line, Backlog { packets, bytes }) = (&mut self.bands[i], self.backlog);
+        let (fifo, Backlog { packets, bytes }) = (&mut self.bands[i], self.backlog);
         let whole = self.limit.is_none_or(|limit| fits(limit, packets, bytes, &packet));
-        if !whole || !fits(self.limits[i], line.packets(), line.bytes().0, &packet) {
+        if !whole || !fits(self.limits[i], fifo.packets(), fifo.bytes().0, &packet) {
             return context.drop(packet, DropReason::Full);
         }
-        line.push(&mut self.pool, packet);
+        fifo.push(&mut self.pool, packet);
         self.backlog.packets += 1;
         self.backlog.bytes += u64::from(packet.len);
     }
 
     fn dequeue(&mut self, _context: &mut Context<'_>) -> Option<Packet> {
-        let packet = self.bands.iter_mut().find_map(|line| line.pop(&mut self.pool))?;
+        let packet = self.bands.iter_mut().find_map(|fifo| fifo.pop(&mut self.pool))?;
         self.backlog.packets -= 1;
         self.backlog.bytes -= u64::from(packet.len);
         Some(packet)
@@ -131,9 +131,9 @@ mod tests {
     #[test]
     fn the_first_band_goes_first_and_each_has_a_buffer() {
         let mut q = Bench::new("pfifo_fast", &[("limits", "2p 1p")]);
-        let lost = [(2, 1), (0, 2), (4, 3), (3, 4), (1, 5), (5, 6), (4, 7)]
+        let dropped = [(2, 1), (0, 2), (4, 3), (3, 4), (1, 5), (5, 6), (4, 7)]
             .map(|(class, body)| q.put_class(class, body, 1000));
-        assert_eq!(lost, [&[][..], &[], &[], &[4], &[5], &[], &[7]]);
+        assert_eq!(dropped, [&[][..], &[], &[], &[4], &[5], &[], &[7]]);
         assert_eq!((q.backlog(), q.bytes()), (4, 4000));
         assert_eq!(q.get().0, Some(3));
         assert_eq!((q.backlog(), q.bytes()), (3, 3000));

@@ -100,8 +100,8 @@ impl Scheduler for Priority {
         self.note(i, next);
     }
 
-    fn state(&self) -> usize {
-        self.busy.state()
+    fn state_bytes(&self) -> usize {
+        self.busy.state_bytes()
     }
 }
 

@@ -34,7 +34,7 @@ impl PriorityMap {
         let band = |priority: u8| {
             let i = usize::from(priority);
             let band = priomap.get(i).unwrap_or(&rest[i]);
-            cast::place(cast::index((*band).min(last)))
+            cast::index32(cast::index((*band).min(last)))
         };
         Ok(PriorityMap((!priomap.is_empty()).then(|| PRIORITIES.map(band))))
     }

@@ -81,7 +81,7 @@ impl Ring {
     }
 
     /// Size of the array in bytes.
-    pub fn state(&self) -> usize {
+    pub fn state_bytes(&self) -> usize {
         size_of_val(&*self.places)
     }
 }

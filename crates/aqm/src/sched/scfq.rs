@@ -38,9 +38,9 @@ pub struct Finish;
 impl Clock for Finish {
     const TAG: Least = Least::Finish;
 
-    fn gauges(v: f64, see: &mut dyn FnMut(&'static str, f64)) {
+    fn gauges(v: f64, visit: &mut dyn FnMut(&'static str, f64)) {
         // Finish tag of the packet in transmission, bytes per weight.
-        see("v", v);
+        visit("v", v);
     }
 }
 

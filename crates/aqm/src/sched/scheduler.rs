@@ -27,7 +27,7 @@ pub enum DropPosition {
 /// queue that is not empty, or `None` if all are empty.
 pub trait Scheduler: Clone + Send + 'static {
     /// Parameters of the scheduler.
-    type Params: Params;
+    type Params: Params + Default;
 
     /// Creates a scheduler for queues of these weights.
     ///
@@ -67,8 +67,8 @@ pub trait Scheduler: Clone + Send + 'static {
     fn on_idle(&mut self) {}
 
     /// Size of the state in bytes.
-    fn state(&self) -> usize;
+    fn state_bytes(&self) -> usize;
 
-    /// Calls `see` with the name and value of each internal variable.
-    fn inspect(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
+    /// Calls `visit` with the name and value of each internal variable.
+    fn inspect(&self, _visit: &mut dyn FnMut(&'static str, f64)) {}
 }

@@ -79,7 +79,7 @@ crate::params! {
 
 #[derive(Clone, Debug, Default)]
 struct Queue {
-    line: Fifo,
+    fifo: Fifo,
     /// Rest of its quantum, bytes; at or below zero the turn is over.
     allot: i64,
     /// Number of the last change of its length.
@@ -105,7 +105,7 @@ pub struct Sfq {
 impl Build for Sfq {
     type Params = SfqParams;
 
-    fn from_checked(params: Checked<'_, SfqParams>, env: &Env) -> Result<Self> {
+    fn new(params: Checked<'_, SfqParams>, env: &Env) -> Result<Self> {
         let n = cast::index(params.flows);
         Ok(Sfq {
             params: (*params).clone(),
@@ -137,13 +137,13 @@ impl Sfq {
     /// Returns the turn of the queue that drops a packet on overflow.
     fn payer(&self) -> usize {
         let key = |i: &u32| {
-            let Queue { line, changed, .. } = &self.queues[*i as usize];
-            let tie = if self.params.variant == Variant::Linux && line.packets() > 1 {
+            let Queue { fifo, changed, .. } = &self.queues[*i as usize];
+            let tie = if self.params.variant == Variant::Linux && fifo.packets() > 1 {
                 *changed
             } else {
                 0
             };
-            (line.packets(), tie)
+            (fifo.packets(), tie)
         };
         // Of equal ones the first in turn.
         let longest = self.active.iter().enumerate().rev().max_by_key(|(_, i)| key(i));
@@ -153,11 +153,11 @@ impl Sfq {
     fn push(&mut self, packet: Packet) {
         let i = self.slot(&packet);
         let queue = &mut self.queues[i as usize];
-        if queue.line.is_empty() {
+        if queue.fifo.is_empty() {
             queue.allot = self.params.quantum.0.cast_signed();
             self.active.push_back(i);
         }
-        queue.line.push(&mut self.pool, packet);
+        queue.fifo.push(&mut self.pool, packet);
         self.change(i);
     }
 
@@ -170,7 +170,7 @@ impl Sfq {
         self.salt = 1 + u64::from(context.rng.below(u32::MAX));
         let mut moved = Fifo::default();
         while let Some(i) = self.active.pop_front() {
-            while let Some(p) = self.queues[i as usize].line.pop(&mut self.pool) {
+            while let Some(p) = self.queues[i as usize].fifo.pop(&mut self.pool) {
                 moved.push(&mut self.pool, p);
             }
         }
@@ -190,12 +190,12 @@ impl Sfq {
     /// Drops one packet of the `turn`-th busy queue.
     fn lose(&mut self, context: &mut Context<'_>, turn: usize) {
         let i = self.active[turn];
-        let line = &mut self.queues[i as usize].line;
+        let fifo = &mut self.queues[i as usize].fifo;
         let victim = match self.params.drop {
-            End::Head => line.pop(&mut self.pool),
-            End::Tail => line.pop_back(&mut self.pool),
+            End::Head => fifo.pop(&mut self.pool),
+            End::Tail => fifo.pop_back(&mut self.pool),
         };
-        if line.is_empty() {
+        if fifo.is_empty() {
             self.active.remove(turn);
         }
         self.change(i);
@@ -216,7 +216,7 @@ impl Qdisc for Sfq {
             return context.drop(packet, DropReason::Full);
         }
         let i = self.slot(&packet);
-        let deep = u64::from(self.queues[i as usize].line.packets()) >= self.params.depth;
+        let deep = u64::from(self.queues[i as usize].fifo.packets()) >= self.params.depth;
         if deep && self.params.drop == End::Tail {
             return context.drop(packet, DropReason::Full);
         }
@@ -250,9 +250,9 @@ impl Qdisc for Sfq {
                 }
                 continue;
             }
-            let packet = queue.line.pop(&mut self.pool)?;
+            let packet = queue.fifo.pop(&mut self.pool)?;
             queue.allot -= i64::from(packet.len);
-            if queue.line.is_empty() {
+            if queue.fifo.is_empty() {
                 self.active.pop_front();
             }
             self.change(i);
@@ -266,7 +266,7 @@ impl Qdisc for Sfq {
         self.backlog
     }
 
-    fn state(&self) -> usize {
+    fn state_bytes(&self) -> usize {
         size_of_val(self) + size_of_val(&*self.queues) + self.active.capacity() * size_of::<u32>()
     }
 }

@@ -41,9 +41,9 @@ pub struct Start;
 impl Clock for Start {
     const TAG: Least = Least::Start;
 
-    fn gauges(v: f64, see: &mut dyn FnMut(&'static str, f64)) {
+    fn gauges(v: f64, visit: &mut dyn FnMut(&'static str, f64)) {
         // Start tag of the packet in transmission, bytes per weight.
-        see("v", v);
+        visit("v", v);
     }
 }
 

@@ -131,8 +131,8 @@ impl Tags {
     }
 
     /// Size of the state in bytes, without packets.
-    pub fn state(&self) -> usize {
-        size_of_val(&*self.queues) + self.heads.state()
+    pub fn state_bytes(&self) -> usize {
+        size_of_val(&*self.queues) + self.heads.state_bytes()
     }
 }
 

@@ -61,7 +61,7 @@ crate::params! {
 /// The token bucket filter.
 #[derive(Clone, Debug)]
 pub struct Tbf {
-    line: Fifo,
+    fifo: Fifo,
     pool: Pool,
     limit: Size,
     /// Largest packet that the buckets can send, bytes.
@@ -73,10 +73,10 @@ pub struct Tbf {
 impl Build for Tbf {
     type Params = TbfParams;
 
-    fn from_checked(params: Checked<'_, TbfParams>, env: &Env) -> Result<Self> {
+    fn new(params: Checked<'_, TbfParams>, env: &Env) -> Result<Self> {
         let TbfParams { rate, burst, limit, peakrate, mtu } = (*params).clone();
         Ok(Tbf {
-            line: Fifo::default(),
+            fifo: Fifo::default(),
             pool: Pool::default(),
             limit,
             largest: if peakrate.is_some() { burst.0.min(mtu.0) } else { burst.0 },
@@ -89,7 +89,7 @@ impl Build for Tbf {
 impl Tbf {
     /// Time from which on the packet at the head can be sent.
     fn head_ready(&self) -> Option<Time> {
-        let len = self.line.front(&self.pool)?.len;
+        let len = self.fifo.front(&self.pool)?.len;
         let peak = self.peak.map_or(Time::ZERO, |peak| peak.ready(len));
         Some(self.bucket.ready(len).max(peak))
     }
@@ -97,16 +97,16 @@ impl Tbf {
 
 impl Qdisc for Tbf {
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
-        let room = fits(self.limit, self.line.packets(), self.line.bytes().0, &packet);
+        let room = fits(self.limit, self.fifo.packets(), self.fifo.bytes().0, &packet);
         if !room || u64::from(packet.len) > self.largest {
             return context.drop(packet, DropReason::Full);
         }
-        self.line.push(&mut self.pool, packet);
+        self.fifo.push(&mut self.pool, packet);
     }
 
     fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
         self.head_ready().filter(|ready| *ready <= context.now)?;
-        let packet = self.line.pop(&mut self.pool)?;
+        let packet = self.fifo.pop(&mut self.pool)?;
         self.bucket.take(context.now, packet.len);
         if let Some(peak) = &mut self.peak {
             peak.take(context.now, packet.len);
@@ -119,7 +119,7 @@ impl Qdisc for Tbf {
     }
 
     fn backlog(&self) -> Backlog {
-        Backlog { packets: self.line.packets(), bytes: self.line.bytes().0 }
+        Backlog { packets: self.fifo.packets(), bytes: self.fifo.bytes().0 }
     }
 }
 

@@ -83,7 +83,7 @@ impl Tree {
         while k < self.leaves {
             k = 2 * k + usize::from(self.keys[2 * k] != least);
         }
-        Some((cast::place(k - self.leaves), least))
+        Some((cast::index32(k - self.leaves), least))
     }
 
     /// True if no other slot has the key of `i`, which is the first.
@@ -100,7 +100,7 @@ impl Tree {
     }
 
     /// Size of the tree in bytes.
-    pub fn state(&self) -> usize {
+    pub fn state_bytes(&self) -> usize {
         size_of_val(&*self.keys)
     }
 }

@@ -155,14 +155,14 @@ impl Scheduler for Wf2q {
         self.busy = self.busy.wrapping_add(1);
     }
 
-    fn state(&self) -> usize {
-        let trees = self.waiting.state() + self.started.state();
+    fn state_bytes(&self) -> usize {
+        let trees = self.waiting.state_bytes() + self.started.state_bytes();
         size_of_val(&*self.weights) + size_of_val(&*self.tags) + trees
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         // Virtual time, bytes per weight.
-        see("V", self.v);
+        visit("V", self.v);
     }
 }
 

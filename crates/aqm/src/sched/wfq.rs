@@ -148,15 +148,15 @@ impl Scheduler for Wfq {
         self.tags.reset();
     }
 
-    fn state(&self) -> usize {
-        self.tags.state() + self.fluid.state()
+    fn state_bytes(&self) -> usize {
+        self.tags.state_bytes() + self.fluid.state_bytes()
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         // Virtual time, bytes per weight.
-        see("V", self.v);
+        visit("V", self.v);
         // Sum of the weights of the queues busy in the fluid model.
-        see("W", self.w);
+        visit("W", self.w);
     }
 }
 

@@ -2,7 +2,7 @@ use super::*;
 use crate::packet::Packet;
 
 /// A packet of `len` bytes that arrived at `from` is lost at `at`.
-fn lost(from: u64, at: u64, len: u32, why: DropReason) -> Dropped {
+fn dropped(from: u64, at: u64, len: u32, why: DropReason) -> Dropped {
     let packet = Packet { arrived: Time(from), len, ..Packet::default() };
     Dropped { packet, reason: why, at: Time(at) }
 }
@@ -136,10 +136,10 @@ fn values_are_the_distinct_durations() {
 #[test]
 fn queue_is_weighted_by_time() {
     let mut t = LinkStats::default();
-    t.on_arrival(Time(0), 100); // 1 packet for 3 ns
-    t.on_arrival(Time(3), 300); // 2 packets for 1 ns
+    t.on_enqueue(Time(0), 100); // 1 packet for 3 ns
+    t.on_enqueue(Time(3), 300); // 2 packets for 1 ns
     t.on_departure(Time(4), 100, Span(4), Span(0)); // 1 packet for 4 ns
-    t.on_drop(&lost(3, 8, 300, DropReason::Late));
+    t.on_drop(&dropped(3, 8, 300, DropReason::AfterEnqueue));
     t.pass(Time(10));
     let (mean, std) = t.queue_packets().unwrap();
     assert_eq!(mean, 0.9); // (3 + 2 + 4) / 10
@@ -151,8 +151,8 @@ fn queue_is_weighted_by_time() {
 fn runs_end_at_the_next_accepted_arrival() {
     let mut t = LinkStats::default();
     for fate in [1, 0, 0, 1, 1, 0, 1, 0, 0] {
-        t.on_arrival(Time(0), 1);
-        if fate == 1 { t.on_accept() } else { t.on_drop(&lost(0, 0, 1, DropReason::Full)) }
+        t.on_enqueue(Time(0), 1);
+        if fate == 1 { t.on_accept() } else { t.on_drop(&dropped(0, 0, 1, DropReason::Full)) }
     }
     assert_eq!(t.consecutive_loss(), [1, 2], "0 0 | 0 | 0 0 (open)");
     assert_eq!((t.arrived_packets, t.dropped()), (9, 5));
@@ -163,7 +163,7 @@ fn runs_end_at_the_next_accepted_arrival() {
 #[test]
 fn a_measured_interval_begins_without_sojourn_times() {
     let mut t = LinkStats::default();
-    t.on_arrival(Time(0), 1000);
+    t.on_enqueue(Time(0), 1000);
     t.on_departure(Time(5), 1000, Span(5), Span(0));
     t.reset(Time(10), Span(0));
     assert_eq!((t.sojourn.count(), t.sojourn.max_s()), (0, None));
@@ -173,18 +173,18 @@ fn a_measured_interval_begins_without_sojourn_times() {
 fn a_measured_interval_counts_from_its_start_and_keeps_the_queue() {
     let mut t = LinkStats::default();
     assert_eq!((t.queue_packets(), t.queue_bytes()), (None, None));
-    (0..4).for_each(|_| t.on_arrival(Time(0), 100));
+    (0..4).for_each(|_| t.on_enqueue(Time(0), 100));
     t.on_departure(Time(5), 100, Span(5), Span(8));
-    t.on_drop(&lost(0, 6, 100, DropReason::Late));
+    t.on_drop(&dropped(0, 6, 100, DropReason::AfterEnqueue));
     assert_eq!((t.busy(Span(3)), t.window(), t.backlog()), (Span(5), Span(6), (2, 200)));
     t.reset(Time(10), Span(3));
     assert_eq!((t.busy(Span(3)), t.window(), t.backlog()), (Span(0), Span(0), (2, 200)));
     assert_eq!(t.consecutive_loss(), [0; 0]);
     assert_eq!((t.packets.now(), t.bytes.now()), (2, 200));
     assert_eq!((t.marks.since, t.arrived_packets, t.departed_bytes), (Time(10), 0, 0));
-    t.on_arrival(Time(10), 50);
-    t.on_drop(&lost(0, 12, 100, DropReason::Full));
-    t.on_drop(&lost(10, 14, 50, DropReason::Early));
+    t.on_enqueue(Time(10), 50);
+    t.on_drop(&dropped(0, 12, 100, DropReason::Full));
+    t.on_drop(&dropped(10, 14, 50, DropReason::AtEnqueue));
     t.on_departure(Time(14), 100, Span(14), Span(7));
     assert_eq!(t.dropped_earlier, [1, 0, 0]);
     assert_eq!((t.dropped_packets, t.dropped(), t.dropped_bytes), ([0, 1, 0], 1, 50));
@@ -199,8 +199,8 @@ fn a_measured_interval_counts_from_its_start_and_keeps_the_queue() {
 #[test]
 fn losses_at_the_head_are_runs_of_departures() {
     let mut t = LinkStats::default();
-    (0..9).for_each(|_| t.on_arrival(Time(0), 1));
-    let late = lost(0, 1, 1, DropReason::Late);
+    (0..9).for_each(|_| t.on_enqueue(Time(0), 1));
+    let late = dropped(0, 1, 1, DropReason::AfterEnqueue);
     (0..2).for_each(|_| t.on_drop(&late));
     t.on_accept();
     assert_eq!(t.consecutive_loss(), [0, 1], "an accepted arrival does not end it");
@@ -210,8 +210,8 @@ fn losses_at_the_head_are_runs_of_departures() {
     assert_eq!(t.consecutive_loss(), [1, 0, 1], "the last one is open");
     let mut t = LinkStats::default();
     (0..RUN_MAX + 2).for_each(|_| {
-        t.on_arrival(Time(0), 1);
-        t.on_drop(&lost(0, 0, 1, DropReason::Full));
+        t.on_enqueue(Time(0), 1);
+        t.on_drop(&dropped(0, 0, 1, DropReason::Full));
     });
     let runs = t.consecutive_loss();
     assert_eq!((runs.len(), runs[RUN_MAX - 1]), (RUN_MAX, 1));

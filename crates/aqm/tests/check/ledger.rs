@@ -57,7 +57,7 @@ pub struct Ledger {
     rng: Counted,
     /// Maximum number of random numbers per packet, besides those for drops.
     throws: u64,
-    lost: Vec<Dropped>,
+    dropped: Vec<Dropped>,
     packets: Vec<(Packet, State)>,
     held: Backlog,
     /// Body of the last packet sent, by flow, and by ECN field if that selects the queue.
@@ -96,7 +96,7 @@ impl Ledger {
             qdisc: made.qdisc,
             now: Time::ZERO,
             rng: Counted { rng: Pcg64Mcg::seed_from_u64(seed), throws: 0 },
-            lost: Vec::new(),
+            dropped: Vec::new(),
             packets: Vec::new(),
             held: Backlog::default(),
             last: BTreeMap::new(),
@@ -122,9 +122,9 @@ impl Ledger {
     /// Call the discipline and check random numbers and drops.
     fn call<T>(&mut self, f: impl FnOnce(&mut dyn Qdisc, &mut Context<'_>) -> T) -> T {
         self.rng.throws = 0;
-        let (now, lost, marks) = (self.now, &mut self.lost, &mut self.marks);
-        let out = f(&mut *self.qdisc, &mut Context { now, rng: &mut self.rng, lost, marks });
-        let most = self.throws + 2 * self.lost.len() as u64;
+        let (now, dropped, marks) = (self.now, &mut self.dropped, &mut self.marks);
+        let out = f(&mut *self.qdisc, &mut Context { now, rng: &mut self.rng, dropped, marks });
+        let most = self.throws + 2 * self.dropped.len() as u64;
         assert!(self.rng.throws <= most, "{} random numbers for one packet", self.rng.throws);
         out
     }
@@ -199,19 +199,19 @@ impl Ledger {
 
     /// Record the drops of a call with packet `arrival`, and check all totals.
     fn settle(&mut self, arrival: Option<u32>) {
-        for lost in std::mem::take(&mut self.lost) {
-            assert_eq!(lost.at, self.now, "the time of the drop");
-            let itself = arrival == Some(lost.packet.body);
-            assert!(itself || !self.settles_on_arrival, "{lost:?} had been accepted");
+        for dropped in std::mem::take(&mut self.dropped) {
+            assert_eq!(dropped.at, self.now, "the time of the drop");
+            let itself = arrival == Some(dropped.packet.body);
+            assert!(itself || !self.settles_on_arrival, "{dropped:?} had been accepted");
             self.decided_later |= !itself;
-            match lost.reason {
+            match dropped.reason {
                 DropReason::Full => assert!(arrival.is_some(), "overflow happens only at enqueue"),
-                DropReason::Early => assert!(itself, "an early drop is of the arriving packet"),
-                DropReason::Late => assert!(!itself, "a late drop is of a queued packet"),
+                DropReason::AtEnqueue => assert!(itself, "an early drop is of the arriving packet"),
+                DropReason::AfterEnqueue => assert!(!itself, "a late drop is of a queued packet"),
                 other => panic!("{other:?} is not tested"),
             }
-            self.leave(lost.packet, State::Lost);
-            self.trace.push(Event::Lost(lost));
+            self.leave(dropped.packet, State::Lost);
+            self.trace.push(Event::Lost(dropped));
         }
         assert_eq!(self.qdisc.backlog(), self.held, "the backlog matches the ledger");
         let Backlog { packets, bytes } = self.held;

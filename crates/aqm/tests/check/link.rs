@@ -262,19 +262,19 @@ impl Recount<'_> {
             |rows: &[&LogEntry]| rows.iter().map(|row| u64::from(row.packet.len)).sum::<u64>();
         let came: Vec<_> = self.arrivals.iter().filter(|(at, _)| *at > self.begin).collect();
         let came_bytes: u64 = came.iter().map(|(_, p)| u64::from(p.len)).sum();
-        let (sent, lost): (Vec<&LogEntry>, Vec<&LogEntry>) =
+        let (sent, dropped): (Vec<&LogEntry>, Vec<&LogEntry>) =
             self.left().partition(|row| row.why.is_none());
-        let (lost, lost_earlier): (Vec<&LogEntry>, Vec<&LogEntry>) =
-            lost.into_iter().partition(|row| row.packet.arrived > self.begin);
+        let (dropped, lost_earlier): (Vec<&LogEntry>, Vec<&LogEntry>) =
+            dropped.into_iter().partition(|row| row.packet.arrived > self.begin);
         assert_eq!((stats.arrived_packets, stats.arrived_bytes), (came.len() as u64, came_bytes));
         assert_eq!(
             (stats.departed_packets, stats.departed_bytes),
             (sent.len() as u64, bytes(&sent))
         );
-        assert_eq!((stats.dropped(), stats.dropped_bytes), (lost.len() as u64, bytes(&lost)));
-        for why in [DropReason::Full, DropReason::Early, DropReason::Late] {
+        assert_eq!((stats.dropped(), stats.dropped_bytes), (dropped.len() as u64, bytes(&dropped)));
+        for why in [DropReason::Full, DropReason::AtEnqueue, DropReason::AfterEnqueue] {
             let count = |rows: &[&LogEntry]| rows.iter().filter(|row| row.why == Some(why)).count();
-            let counts = [count(&lost), count(&lost_earlier)].map(|n| n as u64);
+            let counts = [count(&dropped), count(&lost_earlier)].map(|n| n as u64);
             let i = why as usize - 1;
             assert_eq!([stats.dropped_packets[i], stats.dropped_earlier[i]], counts, "{why:?}");
             assert_eq!(stats.drops()[i], counts[0] + counts[1]);
@@ -350,18 +350,18 @@ impl Recount<'_> {
         let mut run = 0;
         for (at, packet) in self.arrivals.iter().filter(|(at, _)| *at > self.begin) {
             let now = |row: &&LogEntry| {
-                row.left == *at && matches!(row.why, Some(DropReason::Full | DropReason::Early))
+                row.left == *at && matches!(row.why, Some(DropReason::Full | DropReason::AtEnqueue))
             };
-            let lost: Vec<&LogEntry> = self.rows.iter().filter(now).collect();
-            run += lost.len();
-            if !lost.iter().any(|row| row.packet.body == packet.body) {
+            let dropped: Vec<&LogEntry> = self.rows.iter().filter(now).collect();
+            run += dropped.len();
+            if !dropped.iter().any(|row| row.packet.body == packet.body) {
                 ended.push(std::mem::take(&mut run));
             }
         }
         ended.push(std::mem::take(&mut run));
         for row in self.left() {
             match row.why {
-                Some(DropReason::Late) => run += 1,
+                Some(DropReason::AfterEnqueue) => run += 1,
                 Some(_) => {}
                 None => ended.push(std::mem::take(&mut run)),
             }

@@ -47,7 +47,7 @@ impl Naive {
 
 fn naive(case: &Case, lap: &[Span], arrivals: &[(Time, Packet)], end: Time) -> Naive {
     let (mut qdisc, mut rng) = (case.build().qdisc, Pcg64Mcg::seed_from_u64(3));
-    let (mut naive, mut lost, mut marks) = (Naive::default(), vec![], Marks::default());
+    let (mut naive, mut dropped, mut marks) = (Naive::default(), vec![], Marks::default());
     let mut under_way: Option<(Packet, u32)> = None;
     let mut idle = true;
     let mut ready = None;
@@ -58,7 +58,7 @@ fn naive(case: &Case, lap: &[Span], arrivals: &[(Time, Packet)], end: Time) -> N
         // A packet that arrives at the time of an opportunity misses it.
         while let Some((at, packet)) = came.next_if(|(at, _)| *at < now) {
             let mut context =
-                Context { now: *at, rng: &mut rng, lost: &mut lost, marks: &mut marks };
+                Context { now: *at, rng: &mut rng, dropped: &mut dropped, marks: &mut marks };
             qdisc.enqueue(&mut context, Packet { arrived: *at, ..*packet });
             idle &= qdisc.backlog().packets == 0;
             ready = None;
@@ -67,7 +67,8 @@ fn naive(case: &Case, lap: &[Span], arrivals: &[(Time, Packet)], end: Time) -> N
         let delayed = ready.is_some_and(|ready| now <= ready);
         let mut credit = BYTES;
         while credit > 0 {
-            let mut context = Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
+            let mut context =
+                Context { now, rng: &mut rng, dropped: &mut dropped, marks: &mut marks };
             // Dequeue once from an empty queue: disciplines start their idle time from that call.
             if (idle || delayed) && under_way.is_none() {
                 break;
@@ -88,7 +89,7 @@ fn naive(case: &Case, lap: &[Span], arrivals: &[(Time, Packet)], end: Time) -> N
         }
         naive.used.push((now, u64::from(BYTES - credit)));
     }
-    naive.losses = lost.iter().map(|l| (l.at, l.packet.body)).collect();
+    naive.losses = dropped.iter().map(|l| (l.at, l.packet.body)).collect();
     naive
 }
 

@@ -36,8 +36,8 @@ fn earlier(event: Event, offset: u64) -> Event {
     let ticket = |p: Packet| Packet { arrived: back(p.arrived), ..p };
     match event {
         Event::Sent(at, packet) => Event::Sent(back(at), ticket(packet)),
-        Event::Lost(lost) => {
-            Event::Lost(Dropped { packet: ticket(lost.packet), at: back(lost.at), ..lost })
+        Event::Lost(dropped) => {
+            Event::Lost(Dropped { packet: ticket(dropped.packet), at: back(dropped.at), ..dropped })
         }
         gauge @ Event::Gauge(..) => gauge,
     }

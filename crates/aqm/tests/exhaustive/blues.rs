@@ -24,7 +24,7 @@ const LIMIT: usize = 4;
 struct PlainBlue {
     l: Option<usize>,
     two_clocks: bool,
-    line: Vec<Packet>,
+    queue: Vec<Packet>,
     pm: f64,
     last_up: Option<u64>,
     last_down: Option<u64>,
@@ -65,25 +65,25 @@ impl PlainBlue {
 }
 
 impl Naive for PlainBlue {
-    fn enqueue(&mut self, now: u64, u: f64, mut p: Packet, lost: &mut Losses) {
+    fn enqueue(&mut self, now: u64, u: f64, mut p: Packet, dropped: &mut Losses) {
         self.catch_up(now);
-        if self.l.is_some_and(|l| self.line.len() > l) {
+        if self.l.is_some_and(|l| self.queue.len() > l) {
             self.up(now);
         }
         let signal = u < self.pm;
-        if self.line.len() == LIMIT {
+        if self.queue.len() == LIMIT {
             self.up(now);
-            return lost.push((p, DropReason::Full));
+            return dropped.push((p, DropReason::Full));
         }
         if signal && !mark(true, &mut p) {
-            return lost.push((p, DropReason::Early));
+            return dropped.push((p, DropReason::AtEnqueue));
         }
-        self.line.push(p);
+        self.queue.push(p);
     }
 
-    fn dequeue(&mut self, now: u64, _lost: &mut Losses) -> Option<Packet> {
+    fn dequeue(&mut self, now: u64, _dropped: &mut Losses) -> Option<Packet> {
         self.catch_up(now);
-        if self.line.is_empty() {
+        if self.queue.is_empty() {
             if self.next_idle.is_none() {
                 self.down(now);
                 self.next_idle = Some(now + FREEZE);
@@ -91,11 +91,11 @@ impl Naive for PlainBlue {
             return None;
         }
         self.next_idle = None;
-        Some(self.line.remove(0))
+        Some(self.queue.remove(0))
     }
 
     fn held(&self) -> (usize, u64) {
-        (self.line.len(), bytes(&self.line))
+        (self.queue.len(), bytes(&self.queue))
     }
 
     fn variable(&self, name: &str) -> Option<f64> {
@@ -114,9 +114,9 @@ fn blues(l: Option<usize>, two_clocks: bool) -> impl Fn() -> (Real, Box<dyn Naiv
         ("threshold", &l_text),
         ("clocks", if two_clocks { "two" } else { "one" }),
     ]);
-    let (pm, line) = (0.0, vec![]);
+    let (pm, queue) = (0.0, vec![]);
     let naive =
-        PlainBlue { l, two_clocks, line, pm, last_up: None, last_down: None, next_idle: None };
+        PlainBlue { l, two_clocks, queue, pm, last_up: None, last_down: None, next_idle: None };
     move || (made(), Box::new(naive.clone()))
 }
 
@@ -147,7 +147,7 @@ const P_DEC: f64 = 0.015_625;
 /// Palmei et al., LANMAN 2019, over one queue with tail drop.
 #[derive(Clone, Default)]
 struct PlainCobalt {
-    line: Vec<Packet>,
+    queue: Vec<Packet>,
     limit: usize,
     target: u64,
     interval: u64,
@@ -212,9 +212,9 @@ impl PlainCobalt {
 }
 
 impl Naive for PlainCobalt {
-    fn enqueue(&mut self, now: u64, _u: f64, p: Packet, lost: &mut Losses) {
-        if self.line.len() < self.limit {
-            return self.line.push(p);
+    fn enqueue(&mut self, now: u64, _u: f64, p: Packet, dropped: &mut Losses) {
+        if self.queue.len() < self.limit {
+            return self.queue.push(p);
         }
         if self.may_change(now) {
             self.pblue = (self.pblue + P_INC).min(1.0);
@@ -223,16 +223,16 @@ impl Naive for PlainCobalt {
         self.dropping = true;
         self.drop_next = now;
         self.count = self.count.max(1);
-        lost.push((p, DropReason::Full));
+        dropped.push((p, DropReason::Full));
     }
 
-    fn dequeue(&mut self, now: u64, lost: &mut Losses) -> Option<Packet> {
-        while !self.line.is_empty() {
-            let mut p = self.line.remove(0);
-            if !self.should_drop(now, &mut p) || self.line.is_empty() {
+    fn dequeue(&mut self, now: u64, dropped: &mut Losses) -> Option<Packet> {
+        while !self.queue.is_empty() {
+            let mut p = self.queue.remove(0);
+            if !self.should_drop(now, &mut p) || self.queue.is_empty() {
                 return Some(p);
             }
-            lost.push((p, DropReason::Late));
+            dropped.push((p, DropReason::AfterEnqueue));
         }
         if self.pblue > 0.0 && self.may_change(now) {
             self.pblue = (self.pblue - P_DEC).max(0.0);
@@ -247,7 +247,7 @@ impl Naive for PlainCobalt {
     }
 
     fn held(&self) -> (usize, u64) {
-        (self.line.len(), bytes(&self.line))
+        (self.queue.len(), bytes(&self.queue))
     }
 
     fn variable(&self, name: &str) -> Option<f64> {

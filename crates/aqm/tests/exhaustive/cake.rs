@@ -33,7 +33,7 @@ struct PlainCake {
 #[derive(Clone)]
 struct Flow {
     hash: u32,
-    line: Vec<Packet>,
+    queue: Vec<Packet>,
     state: State,
     deficit: i64,
     count: u32,
@@ -151,13 +151,13 @@ impl PlainCake {
 }
 
 impl Naive for PlainCake {
-    fn enqueue(&mut self, now: u64, u: f64, p: Packet, lost: &mut Losses) {
+    fn enqueue(&mut self, now: u64, u: f64, p: Packet, dropped: &mut Losses) {
         self.dither.get_or_insert(u.to_bits());
         if self.held().0 == 0 && self.clocks.is_none_or(|[next, _]| next < now) {
             self.clocks = Some([now; 2]);
         }
         let f = self.flows.iter().position(|f| f.hash == p.hash).unwrap();
-        self.flows[f].line.push(p);
+        self.flows[f].queue.push(p);
         let listed = self.order.contains(&f);
         match self.flows[f].state {
             State::SparseWait if listed => self.flows[f].state = State::Bulk,
@@ -168,11 +168,11 @@ impl Naive for PlainCake {
             }
         }
         while self.held().1 > self.limit {
-            let most = self.flows.iter().map(|f| bytes(&f.line)).max().unwrap();
-            let f = self.flows.iter().position(|f| bytes(&f.line) == most).unwrap();
+            let most = self.flows.iter().map(|f| bytes(&f.queue)).max().unwrap();
+            let f = self.flows.iter().position(|f| bytes(&f.queue) == most).unwrap();
             let may = self.may_change_blue(f, now);
             let flow = &mut self.flows[f];
-            lost.push((flow.line.remove(0), DropReason::Full));
+            dropped.push((flow.queue.remove(0), DropReason::Full));
             if may {
                 flow.p_blue += 1.0 / 256.0;
                 flow.blue_at = Some(now);
@@ -181,7 +181,7 @@ impl Naive for PlainCake {
         }
     }
 
-    fn dequeue(&mut self, now: u64, lost: &mut Losses) -> Option<Packet> {
+    fn dequeue(&mut self, now: u64, dropped: &mut Losses) -> Option<Packet> {
         let mut decaying_first = true;
         loop {
             let [next, failsafe] = self.clocks?;
@@ -194,7 +194,7 @@ impl Naive for PlainCake {
             let old = || self.first(&[State::SparseWait, State::Bulk]);
             let f = decaying.or_else(new).or_else(old).unwrap();
             if self.flows[f].deficit <= 0 {
-                let state = match (self.flows[f].state, self.flows[f].line.is_empty()) {
+                let state = match (self.flows[f].state, self.flows[f].queue.is_empty()) {
                     (State::Sparse, true) => State::SparseWait,
                     (State::Sparse, false) => State::Bulk,
                     (other, _) => other,
@@ -203,11 +203,11 @@ impl Naive for PlainCake {
                 self.flows[f].deficit += self.credit();
                 continue;
             }
-            while !self.flows[f].line.is_empty() {
-                let p = self.flows[f].line.remove(0);
+            while !self.flows[f].queue.is_empty() {
+                let p = self.flows[f].queue.remove(0);
                 let drop = self.drops(f, now, p.arrived.0, 0.5);
-                if drop && !self.flows[f].line.is_empty() {
-                    lost.push((p, DropReason::Late));
+                if drop && !self.flows[f].queue.is_empty() {
+                    dropped.push((p, DropReason::AfterEnqueue));
                     continue;
                 }
                 self.flows[f].deficit -= i64::from(p.len);
@@ -220,8 +220,8 @@ impl Naive for PlainCake {
     }
 
     fn held(&self) -> (usize, u64) {
-        let lines = || self.flows.iter().map(|f| &f.line);
-        (lines().map(Vec::len).sum(), lines().map(|line| bytes(line)).sum())
+        let queues = || self.flows.iter().map(|f| &f.queue);
+        (queues().map(Vec::len).sum(), queues().map(|queue| bytes(queue)).sum())
     }
 }
 
@@ -243,7 +243,7 @@ fn both(mbit: u64, rtt_ns: u64, limit: u64) -> impl Fn() -> (Real, Box<dyn Naive
     let target = wanted.max(mtu_time * 3 / 2);
     let flow = |hash| Flow {
         hash,
-        line: vec![],
+        queue: vec![],
         state: State::Sparse,
         deficit: 0,
         count: 0,

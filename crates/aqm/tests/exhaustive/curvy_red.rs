@@ -85,11 +85,11 @@ impl PlainCurvy {
 }
 
 impl Naive for PlainCurvy {
-    fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, lost: &mut Losses) {
+    fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, dropped: &mut Losses) {
         let (packets, held) = self.held();
         let space = u64::from(p.len).max(if packets == 0 { 0 } else { LARGEST });
         if held + space > 20_000 {
-            lost.push((p, DropReason::Full));
+            dropped.push((p, DropReason::Full));
         } else if p.ecn == Ecn::Ect1 {
             self.l.push(p);
         } else {
@@ -97,12 +97,12 @@ impl Naive for PlainCurvy {
         }
     }
 
-    fn dequeue(&mut self, now: u64, lost: &mut Losses) -> Option<Packet> {
+    fn dequeue(&mut self, now: u64, dropped: &mut Losses) -> Option<Packet> {
         while self.held().0 > 0 {
             let from_l = self.takes_l(now);
             let mut p = if from_l { self.l.remove(0) } else { self.c.remove(0) };
             if self.drops(now, from_l, &mut p) {
-                lost.push((p, DropReason::Late));
+                dropped.push((p, DropReason::AfterEnqueue));
                 continue;
             }
             // Weights of 1 and 15.

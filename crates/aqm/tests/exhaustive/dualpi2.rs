@@ -161,7 +161,7 @@ impl Model {
 }
 
 impl Naive for Model {
-    fn enqueue(&mut self, now: u64, _u: f64, p: Packet, lost: &mut Losses) {
+    fn enqueue(&mut self, now: u64, _u: f64, p: Packet, dropped: &mut Losses) {
         if self.next == u64::MAX {
             self.next = now + 2_000_000;
         }
@@ -169,7 +169,7 @@ impl Naive for Model {
         let empty = self.c.is_empty() && self.l.is_empty();
         let space = u64::from(p.len).max(if empty { 0 } else { self.law.spare() });
         if self.bytes() + space > 40_000 {
-            lost.push((p, DropReason::Full));
+            dropped.push((p, DropReason::Full));
         } else if p.ecn == Ecn::Ect1 || p.ecn == Ecn::Ce {
             self.l.push(p);
         } else {
@@ -177,19 +177,19 @@ impl Naive for Model {
         }
     }
 
-    fn dequeue(&mut self, now: u64, lost: &mut Losses) -> Option<Packet> {
+    fn dequeue(&mut self, now: u64, dropped: &mut Losses) -> Option<Packet> {
         self.until(now);
         loop {
             let from_l = !self.l.is_empty() && (self.c.is_empty() || self.credit <= 0.0);
-            let line = if from_l { &mut self.l } else { &mut self.c };
-            if line.is_empty() {
+            let queue = if from_l { &mut self.l } else { &mut self.c };
+            if queue.is_empty() {
                 self.rest();
                 return None;
             }
-            let mut p = line.remove(0);
+            let mut p = queue.remove(0);
             let rest = self.bytes();
             if self.law.drops(now, 0.5, &mut p, self.l.len(), rest) {
-                lost.push((p, DropReason::Late));
+                dropped.push((p, DropReason::AfterEnqueue));
                 continue;
             }
             let [c, l] = self.law.shares();

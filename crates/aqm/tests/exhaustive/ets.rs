@@ -9,7 +9,7 @@ use sojourn_aqm::sched::{ets::Ets, fair::Fair, prio::Priority};
 /// Queues with an endless buffer.
 #[derive(Clone)]
 struct PlainEts {
-    lines: Vec<Vec<Packet>>,
+    queues: Vec<Vec<Packet>>,
     strict: usize,
     quanta: Vec<u64>,
     credits: Vec<u64>,
@@ -22,15 +22,15 @@ struct PlainEts {
 impl PlainEts {
     fn new(strict: usize, quanta: &[u64]) -> PlainEts {
         let (n, quanta) = (strict + quanta.len(), quanta.to_vec());
-        let (lines, credits) = (vec![vec![]; n], vec![0; n]);
-        PlainEts { lines, strict, quanta, credits, round: vec![], visited: false }
+        let (queues, credits) = (vec![vec![]; n], vec![0; n]);
+        PlainEts { queues, strict, quanta, credits, round: vec![], visited: false }
     }
 
     /// Ends the turn of the first queue of the round.
     fn end_turn(&mut self) {
         let first = self.round.remove(0);
         self.visited = false;
-        if self.lines[first].is_empty() {
+        if self.queues[first].is_empty() {
             self.credits[first] = 0;
         } else {
             self.round.push(first);
@@ -39,17 +39,17 @@ impl PlainEts {
 }
 
 impl Naive for PlainEts {
-    fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, _lost: &mut Losses) {
-        let i = p.flow as usize % self.lines.len();
-        if self.lines[i].is_empty() && i >= self.strict {
+    fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, _dropped: &mut Losses) {
+        let i = p.flow as usize % self.queues.len();
+        if self.queues[i].is_empty() && i >= self.strict {
             self.round.push(i);
         }
-        self.lines[i].push(p);
+        self.queues[i].push(p);
     }
 
-    fn dequeue(&mut self, _now: u64, _lost: &mut Losses) -> Option<Packet> {
-        if let Some(line) = self.lines[..self.strict].iter_mut().find(|line| !line.is_empty()) {
-            return Some(line.remove(0));
+    fn dequeue(&mut self, _now: u64, _dropped: &mut Losses) -> Option<Packet> {
+        if let Some(queue) = self.queues[..self.strict].iter_mut().find(|queue| !queue.is_empty()) {
+            return Some(queue.remove(0));
         }
         loop {
             let i = *self.round.first()?;
@@ -57,11 +57,11 @@ impl Naive for PlainEts {
                 self.visited = true;
                 self.credits[i] += self.quanta[i - self.strict];
             }
-            let len = u64::from(self.lines[i][0].len);
+            let len = u64::from(self.queues[i][0].len);
             if len <= self.credits[i] {
                 self.credits[i] -= len;
-                let packet = self.lines[i].remove(0);
-                if self.lines[i].is_empty() {
+                let packet = self.queues[i].remove(0);
+                if self.queues[i].is_empty() {
                     self.end_turn();
                 }
                 return Some(packet);
@@ -71,8 +71,8 @@ impl Naive for PlainEts {
     }
 
     fn held(&self) -> (usize, u64) {
-        let lines = || self.lines.iter();
-        (lines().map(Vec::len).sum(), lines().map(|line| bytes(line)).sum())
+        let queues = || self.queues.iter();
+        (queues().map(Vec::len).sum(), queues().map(|queue| bytes(queue)).sum())
     }
 }
 

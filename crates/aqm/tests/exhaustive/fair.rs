@@ -9,7 +9,7 @@ use sojourn_aqm::{DropReason, Packet, Size, Span};
 /// Queue: its packets and its remaining credit.
 #[derive(Clone, Default)]
 struct Queue {
-    line: Vec<Packet>,
+    packets: Vec<Packet>,
     credit: i64,
     /// True if it has had its quantum in this visit (DRR).
     visited: bool,
@@ -34,8 +34,8 @@ impl Round {
     }
 
     fn held(&self) -> (usize, u64) {
-        let lines = || self.queues.iter().map(|q| &q.line);
-        (lines().map(Vec::len).sum(), lines().map(|line| bytes(line)).sum())
+        let queues = || self.queues.iter().map(|q| &q.packets);
+        (queues().map(Vec::len).sum(), queues().map(|queue| bytes(queue)).sum())
     }
 
     fn over(&self) -> bool {
@@ -54,29 +54,29 @@ impl Round {
     }
 
     /// Drop a packet of queue `i`.
-    fn lose(&mut self, i: usize, lost: &mut Losses) {
-        let line = &mut self.queues[i].line;
-        let victim = if self.from_head { line.remove(0) } else { line.pop().unwrap() };
-        lost.push((victim, DropReason::Full));
-        if line.is_empty() {
+    fn lose(&mut self, i: usize, dropped: &mut Losses) {
+        let queue = &mut self.queues[i].packets;
+        let victim = if self.from_head { queue.remove(0) } else { queue.pop().unwrap() };
+        dropped.push((victim, DropReason::Full));
+        if queue.is_empty() {
             self.busy.retain(|busy| *busy != i);
             self.queues[i].visited = false;
         }
     }
 
     fn join(&mut self, i: usize, p: Packet, credit: i64) {
-        if self.queues[i].line.is_empty() {
+        if self.queues[i].packets.is_empty() {
             self.busy.push(i);
             self.queues[i].credit = credit;
         }
-        self.queues[i].line.push(p);
+        self.queues[i].packets.push(p);
     }
 
     fn send(&mut self, i: usize) -> Packet {
         let queue = &mut self.queues[i];
-        let p = queue.line.remove(0);
+        let p = queue.packets.remove(0);
         queue.credit -= i64::from(p.len);
-        if queue.line.is_empty() {
+        if queue.packets.is_empty() {
             queue.visited = false;
             self.busy.remove(0);
         }
@@ -88,18 +88,18 @@ impl Round {
 struct PlainDrr(Round);
 
 impl Naive for PlainDrr {
-    fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, lost: &mut Losses) {
+    fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, dropped: &mut Losses) {
         if self.0.hopeless(&p) {
-            return lost.push((p, DropReason::Full));
+            return dropped.push((p, DropReason::Full));
         }
         self.0.join(p.flow as usize % self.0.queues.len(), p, 0);
         while self.0.over() {
-            let fattest = self.0.largest(|queue| bytes(&queue.line));
-            self.0.lose(fattest, lost);
+            let longest = self.0.largest(|queue| bytes(&queue.packets));
+            self.0.lose(longest, dropped);
         }
     }
 
-    fn dequeue(&mut self, _now: u64, _lost: &mut Losses) -> Option<Packet> {
+    fn dequeue(&mut self, _now: u64, _dropped: &mut Losses) -> Option<Packet> {
         loop {
             let i = *self.0.busy.first()?;
             let quantum = self.0.quantum;
@@ -108,7 +108,7 @@ impl Naive for PlainDrr {
                 queue.visited = true;
                 queue.credit += quantum;
             }
-            if i64::from(queue.line[0].len) <= queue.credit {
+            if i64::from(queue.packets[0].len) <= queue.credit {
                 return Some(self.0.send(i));
             }
             queue.visited = false;
@@ -126,27 +126,27 @@ impl Naive for PlainDrr {
 struct PlainSfq(Round);
 
 impl Naive for PlainSfq {
-    fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, lost: &mut Losses) {
+    fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, dropped: &mut Losses) {
         if self.0.hopeless(&p) {
-            return lost.push((p, DropReason::Full));
+            return dropped.push((p, DropReason::Full));
         }
         let i = p.hash as usize % self.0.queues.len();
-        let deep = self.0.queues[i].line.len() >= self.0.depth;
+        let deep = self.0.queues[i].packets.len() >= self.0.depth;
         if deep && !self.0.from_head {
-            return lost.push((p, DropReason::Full));
+            return dropped.push((p, DropReason::Full));
         }
         let quantum = self.0.quantum;
         self.0.join(i, p, quantum);
         if deep {
-            self.0.lose(i, lost);
+            self.0.lose(i, dropped);
         }
         while self.0.over() {
-            let longest = self.0.largest(|queue| queue.line.len() as u64);
-            self.0.lose(longest, lost);
+            let longest = self.0.largest(|queue| queue.packets.len() as u64);
+            self.0.lose(longest, dropped);
         }
     }
 
-    fn dequeue(&mut self, _now: u64, _lost: &mut Losses) -> Option<Packet> {
+    fn dequeue(&mut self, _now: u64, _dropped: &mut Losses) -> Option<Packet> {
         loop {
             let i = *self.0.busy.first()?;
             if self.0.queues[i].credit > 0 {

@@ -61,59 +61,59 @@ impl Avg {
 }
 
 /// Apply the verdict of the AQM to an arrival: `None` to accept.
-fn join(line: &mut Vec<Packet>, mut p: Packet, said: Option<bool>, lost: &mut Losses) -> bool {
-    if line.len() >= LIMIT {
-        lost.push((p, DropReason::Full));
+fn join(queue: &mut Vec<Packet>, mut p: Packet, said: Option<bool>, dropped: &mut Losses) -> bool {
+    if queue.len() >= LIMIT {
+        dropped.push((p, DropReason::Full));
         return false;
     }
     if let Some(may_mark) = said {
         if !may_mark || p.ecn == Ecn::NotEct {
-            lost.push((p, DropReason::Early));
+            dropped.push((p, DropReason::AtEnqueue));
             return false;
         }
         p.ecn = Ecn::Ce;
     }
-    line.push(p);
+    queue.push(p);
     true
 }
 
 #[derive(Clone)]
 struct PlainChoke {
-    line: Vec<Packet>,
+    queue: Vec<Packet>,
     red: Avg,
     candidates: usize,
 }
 
 impl Naive for PlainChoke {
-    fn enqueue(&mut self, now: u64, u: f64, p: Packet, lost: &mut Losses) {
-        self.red.update(now, self.line.len());
+    fn enqueue(&mut self, now: u64, u: f64, p: Packet, dropped: &mut Losses) {
+        self.red.update(now, self.queue.len());
         let mut matched = false;
         if self.red.avg > MIN_TH {
             for _ in 0..self.candidates {
-                let k = (u * self.line.len() as f64) as usize;
-                if self.line.get(k).is_some_and(|q| q.flow == p.flow) {
-                    lost.push((self.line.remove(k), DropReason::Late));
+                let k = (u * self.queue.len() as f64) as usize;
+                if self.queue.get(k).is_some_and(|q| q.flow == p.flow) {
+                    dropped.push((self.queue.remove(k), DropReason::AfterEnqueue));
                     matched = true;
                 }
             }
         }
         if matched {
-            return lost.push((p, DropReason::Early));
+            return dropped.push((p, DropReason::AtEnqueue));
         }
         let said = self.red.hit(u).then_some(true);
-        if self.line.len() >= LIMIT {
+        if self.queue.len() >= LIMIT {
             self.red.count = 0;
         }
-        join(&mut self.line, p, said, lost);
+        join(&mut self.queue, p, said, dropped);
     }
 
-    fn dequeue(&mut self, now: u64, _lost: &mut Losses) -> Option<Packet> {
-        self.red.idle_since = self.line.is_empty().then_some(now);
-        (!self.line.is_empty()).then(|| self.line.remove(0))
+    fn dequeue(&mut self, now: u64, _dropped: &mut Losses) -> Option<Packet> {
+        self.red.idle_since = self.queue.is_empty().then_some(now);
+        (!self.queue.is_empty()).then(|| self.queue.remove(0))
     }
 
     fn held(&self) -> (usize, u64) {
-        (self.line.len(), bytes(&self.line))
+        (self.queue.len(), bytes(&self.queue))
     }
 
     fn variable(&self, name: &str) -> Option<f64> {
@@ -129,7 +129,7 @@ impl Naive for PlainChoke {
 /// accepted or finds an empty queue, and at departures.
 #[derive(Clone)]
 struct PlainFred {
-    line: Vec<Packet>,
+    queue: Vec<Packet>,
     red: Avg,
     strikes: BTreeMap<u32, u32>,
 }
@@ -138,11 +138,11 @@ const MINQ: f64 = 2.0;
 
 impl PlainFred {
     fn qlen(&self, flow: u32) -> f64 {
-        self.line.iter().filter(|p| p.flow == flow).count() as f64
+        self.queue.iter().filter(|p| p.flow == flow).count() as f64
     }
 
     fn nactive(&self) -> usize {
-        self.line.iter().map(|p| p.flow).collect::<std::collections::BTreeSet<_>>().len()
+        self.queue.iter().map(|p| p.flow).collect::<std::collections::BTreeSet<_>>().len()
     }
 
     fn avgcq(&self) -> f64 {
@@ -151,8 +151,8 @@ impl PlainFred {
 }
 
 impl Naive for PlainFred {
-    fn enqueue(&mut self, now: u64, u: f64, p: Packet, lost: &mut Losses) {
-        let nobody = self.line.is_empty();
+    fn enqueue(&mut self, now: u64, u: f64, p: Packet, dropped: &mut Losses) {
+        let nobody = self.queue.is_empty();
         if nobody {
             self.red.update(now, 0);
         }
@@ -172,21 +172,21 @@ impl Naive for PlainFred {
             self.red.hit(u).then_some(true)
         };
         if said.is_none() && !nobody {
-            self.red.update(now, self.line.len());
+            self.red.update(now, self.queue.len());
         }
-        if self.line.len() >= LIMIT {
+        if self.queue.len() >= LIMIT {
             self.red.count = 0;
         }
-        join(&mut self.line, p, said, lost);
+        join(&mut self.queue, p, said, dropped);
     }
 
-    fn dequeue(&mut self, now: u64, _lost: &mut Losses) -> Option<Packet> {
-        self.red.idle_since = self.line.is_empty().then_some(now);
-        if self.line.is_empty() {
+    fn dequeue(&mut self, now: u64, _dropped: &mut Losses) -> Option<Packet> {
+        self.red.idle_since = self.queue.is_empty().then_some(now);
+        if self.queue.is_empty() {
             return None;
         }
-        let p = self.line.remove(0);
-        self.red.update(now, self.line.len());
+        let p = self.queue.remove(0);
+        self.red.update(now, self.queue.len());
         if self.qlen(p.flow) == 0.0 {
             self.strikes.remove(&p.flow);
         }
@@ -194,7 +194,7 @@ impl Naive for PlainFred {
     }
 
     fn held(&self) -> (usize, u64) {
-        (self.line.len(), bytes(&self.line))
+        (self.queue.len(), bytes(&self.queue))
     }
 
     fn variable(&self, name: &str) -> Option<f64> {
@@ -211,14 +211,14 @@ impl Naive for PlainFred {
 /// Ott et al., INFOCOM 1999, with 8 zombies.
 #[derive(Clone)]
 struct PlainSred {
-    line: Vec<Packet>,
+    queue: Vec<Packet>,
     zombies: Vec<u32>,
     p: f64,
     full_form: bool,
 }
 
 impl Naive for PlainSred {
-    fn enqueue(&mut self, _now: u64, u: f64, p: Packet, lost: &mut Losses) {
+    fn enqueue(&mut self, _now: u64, u: f64, p: Packet, dropped: &mut Losses) {
         let mut hit = 0.0;
         if self.zombies.len() < 8 {
             self.zombies.push(p.flow);
@@ -231,7 +231,7 @@ impl Naive for PlainSred {
             }
         }
         self.p = (1.0 - 0.001) * self.p + 0.001 * hit;
-        let q = self.line.len() as f64 / LIMIT as f64;
+        let q = self.queue.len() as f64 / LIMIT as f64;
         let psred = [0.0, 0.15 / 4.0, 0.15];
         let psred = psred[usize::from(q >= 1.0 / 6.0) + usize::from(q >= 1.0 / 3.0)];
         let mut pz = psred;
@@ -242,15 +242,15 @@ impl Naive for PlainSred {
                 pz *= 1.0 + hit / self.p;
             }
         }
-        join(&mut self.line, p, (u < pz).then_some(true), lost);
+        join(&mut self.queue, p, (u < pz).then_some(true), dropped);
     }
 
-    fn dequeue(&mut self, _now: u64, _lost: &mut Losses) -> Option<Packet> {
-        (!self.line.is_empty()).then(|| self.line.remove(0))
+    fn dequeue(&mut self, _now: u64, _dropped: &mut Losses) -> Option<Packet> {
+        (!self.queue.is_empty()).then(|| self.queue.remove(0))
     }
 
     fn held(&self) -> (usize, u64) {
-        (self.line.len(), bytes(&self.line))
+        (self.queue.len(), bytes(&self.queue))
     }
 
     fn variable(&self, name: &str) -> Option<f64> {
@@ -262,7 +262,7 @@ impl Naive for PlainSred {
 /// gains that are exact in binary.
 #[derive(Clone)]
 struct PlainAfd {
-    line: Vec<Packet>,
+    queue: Vec<Packet>,
     shadow: Vec<(u32, u32)>,
     m_fair: f64,
     q_old: f64,
@@ -275,7 +275,7 @@ const TARGET: f64 = 4500.0;
 
 impl PlainAfd {
     fn catch_up(&mut self, now: u64) {
-        let q = bytes(&self.line) as f64;
+        let q = bytes(&self.queue) as f64;
         while self.next <= now {
             let step = 0.25 * (self.q_old - TARGET) - 0.375 * (q - TARGET);
             self.m_fair = (self.m_fair + step).clamp(1000.0, 5000.0);
@@ -285,7 +285,7 @@ impl PlainAfd {
 }
 
 impl Naive for PlainAfd {
-    fn enqueue(&mut self, now: u64, u: f64, p: Packet, lost: &mut Losses) {
+    fn enqueue(&mut self, now: u64, u: f64, p: Packet, dropped: &mut Losses) {
         if self.next == u64::MAX {
             self.next = now + STEP;
         }
@@ -297,17 +297,17 @@ impl Naive for PlainAfd {
         }
         let own = self.shadow.iter().filter(|e| e.0 == p.flow);
         let m_i: f64 = own.map(|e| f64::from(e.1)).sum();
-        let d = if self.line.is_empty() { 0.0 } else { (1.0 - self.m_fair / m_i).max(0.0) };
-        join(&mut self.line, p, (u < d).then_some(true), lost);
+        let d = if self.queue.is_empty() { 0.0 } else { (1.0 - self.m_fair / m_i).max(0.0) };
+        join(&mut self.queue, p, (u < d).then_some(true), dropped);
     }
 
-    fn dequeue(&mut self, now: u64, _lost: &mut Losses) -> Option<Packet> {
+    fn dequeue(&mut self, now: u64, _dropped: &mut Losses) -> Option<Packet> {
         self.catch_up(now);
-        (!self.line.is_empty()).then(|| self.line.remove(0))
+        (!self.queue.is_empty()).then(|| self.queue.remove(0))
     }
 
     fn held(&self) -> (usize, u64) {
-        (self.line.len(), bytes(&self.line))
+        (self.queue.len(), bytes(&self.queue))
     }
 
     fn variable(&self, name: &str) -> Option<f64> {
@@ -338,7 +338,7 @@ fn choke() {
     for (candidates, text) in [(1, "1"), (3, "3")] {
         let settings = [&RED[..], &[("candidates", text)]].concat();
         let made = real::<SingleQueue<choke::Choke>>(&settings);
-        let naive = PlainChoke { line: vec![], red: Avg::new(), candidates };
+        let naive = PlainChoke { queue: vec![], red: Avg::new(), candidates };
         compare(|| (made(), Box::new(naive.clone())));
     }
 }
@@ -346,7 +346,7 @@ fn choke() {
 #[test]
 fn fred() {
     let made = real::<SingleQueue<fred::Fred>>(&RED);
-    let naive = PlainFred { line: vec![], red: Avg::new(), strikes: BTreeMap::new() };
+    let naive = PlainFred { queue: vec![], red: Avg::new(), strikes: BTreeMap::new() };
     compare(|| (made(), Box::new(naive.clone())));
 }
 
@@ -356,7 +356,7 @@ fn sred() {
         let settings =
             [("limit", "9p"), ("ecn", "true"), ("m", "8"), ("a", "0.001"), ("form", form)];
         let made = real::<SingleQueue<sred::Sred>>(&settings);
-        let naive = PlainSred { line: vec![], zombies: vec![], p: 0.0, full_form };
+        let naive = PlainSred { queue: vec![], zombies: vec![], p: 0.0, full_form };
         compare(|| (made(), Box::new(naive.clone())));
     }
 }
@@ -373,7 +373,7 @@ fn afd() {
         ("beta", "0.375"),
         ("f_s", "250"),
     ]);
-    let (line, shadow) = (vec![], vec![]);
-    let naive = PlainAfd { line, shadow, m_fair: 1000.0, q_old: 0.0, next: u64::MAX };
+    let (queue, shadow) = (vec![], vec![]);
+    let naive = PlainAfd { queue, shadow, m_fair: 1000.0, q_old: 0.0, next: u64::MAX };
     compare(|| (made(), Box::new(naive.clone())));
 }

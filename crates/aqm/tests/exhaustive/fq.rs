@@ -7,7 +7,7 @@ use sojourn_aqm::{DropReason, Ecn, Packet, Size, Span};
 
 #[derive(Clone)]
 struct Flow {
-    line: Vec<Packet>,
+    queue: Vec<Packet>,
     credit: i64,
     /// Time of the next packet; 0 if none is set.
     next: u64,
@@ -76,7 +76,7 @@ impl PlainFq {
 
     /// True if a flow has a packet that it may send now.
     fn has_ready_flow(&self) -> bool {
-        (0..self.flows.len()).any(|f| !self.flows[f].line.is_empty() && !self.delayed.contains(&f))
+        (0..self.flows.len()).any(|f| !self.flows[f].queue.is_empty() && !self.delayed.contains(&f))
     }
 
     fn refilled(&self, since: u64, now: u64) -> bool {
@@ -110,24 +110,24 @@ impl PlainFq {
 }
 
 impl Naive for PlainFq {
-    fn enqueue(&mut self, now: u64, _u: f64, p: Packet, lost: &mut Losses) {
+    fn enqueue(&mut self, now: u64, _u: f64, p: Packet, dropped: &mut Losses) {
         let rules = self.rules;
         let (packets, held) = self.held();
         let fits = rules.limit.holds(packets as u32 + 1, held + u64::from(p.len));
         let far = p.departure().is_some_and(|at| at.0 > now + rules.horizon);
         if !fits || (far && rules.horizon_drop) {
-            return lost.push((p, DropReason::Full));
+            return dropped.push((p, DropReason::Full));
         }
         self.release(now);
         let f = p.hash as usize % self.flows.len();
         let due = p.departure().is_none_or(|at| at.0 <= now);
-        let empty = self.flows[f].line.is_empty();
+        let empty = self.flows[f].queue.is_empty();
         let quiet = packets == 0 || (!self.has_ready_flow() && self.fast.len() < 8);
         if due && empty && quiet && rules.maxrate.is_none() {
             return self.fast.push(p);
         }
-        if self.flows[f].line.len() == rules.flow_limit {
-            return lost.push((p, DropReason::Full));
+        if self.flows[f].queue.len() == rules.flow_limit {
+            return dropped.push((p, DropReason::Full));
         }
         if !self.is_listed(f) {
             self.new[self.flows[f].band].push(f);
@@ -136,10 +136,10 @@ impl Naive for PlainFq {
             }
         }
         self.flows[f].band = band(p.class);
-        self.flows[f].line.push(p);
+        self.flows[f].queue.push(p);
     }
 
-    fn dequeue(&mut self, now: u64, _lost: &mut Losses) -> Option<Packet> {
+    fn dequeue(&mut self, now: u64, _dropped: &mut Losses) -> Option<Packet> {
         if self.held().0 == 0 {
             return None;
         }
@@ -168,7 +168,7 @@ impl Naive for PlainFq {
                 self.old[self.flows[f].band].push(f);
                 continue;
             }
-            let Some(head) = self.flows[f].line.first().copied() else {
+            let Some(head) = self.flows[f].queue.first().copied() else {
                 list.remove(0);
                 if from_new {
                     self.old[self.flows[f].band].push(f);
@@ -185,7 +185,7 @@ impl Naive for PlainFq {
                 self.delayed.push(f);
                 continue;
             }
-            let mut p = self.flows[f].line.remove(0);
+            let mut p = self.flows[f].queue.remove(0);
             let late = self.rules.threshold.is_some_and(|threshold| now - next > threshold);
             if late && p.ecn != Ecn::NotEct {
                 p.ecn = Ecn::Ce;
@@ -198,8 +198,8 @@ impl Naive for PlainFq {
     }
 
     fn held(&self) -> (usize, u64) {
-        let lines = || self.flows.iter().map(|f| &f.line).chain([&self.fast]);
-        (lines().map(Vec::len).sum(), lines().map(|line| bytes(line)).sum())
+        let queues = || self.flows.iter().map(|f| &f.queue).chain([&self.fast]);
+        (queues().map(Vec::len).sum(), queues().map(|queue| bytes(queue)).sum())
     }
 
     fn variable(&self, name: &str) -> Option<f64> {
@@ -257,7 +257,7 @@ fn both(rules: Rules) -> impl Fn() -> (Real, Box<dyn Naive>) {
     ];
     let words = words.each_ref().map(|(name, value)| (*name, value.as_str()));
     let made = real::<FqPaced>(&words);
-    let flow = Flow { line: vec![], credit: rules.initial, next: 0, idle_since: None, band: 0 };
+    let flow = Flow { queue: vec![], credit: rules.initial, next: 0, idle_since: None, band: 0 };
     let plain = PlainFq {
         rules,
         flows: vec![flow; 4],

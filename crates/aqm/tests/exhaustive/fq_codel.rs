@@ -9,7 +9,7 @@ use sojourn_aqm::{DropReason, Packet, Size, Span};
 
 #[derive(Clone)]
 struct Flow {
-    line: Vec<Packet>,
+    queue: Vec<Packet>,
     aqm: PlainCoDel,
     deficit: i64,
 }
@@ -26,13 +26,13 @@ struct PlainFqCoDel {
 }
 
 impl Naive for PlainFqCoDel {
-    fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, lost: &mut Losses) {
+    fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, dropped: &mut Losses) {
         if !self.limit.holds(1, u64::from(p.len)) {
-            return lost.push((p, DropReason::Full));
+            return dropped.push((p, DropReason::Full));
         }
         let i = p.hash as usize % self.flows.len();
         let flow = &mut self.flows[i];
-        flow.line.push(p);
+        flow.queue.push(p);
         flow.aqm.maxpacket = flow.aqm.maxpacket.max(u64::from(p.len));
         if !self.new.contains(&i) && !self.old.contains(&i) {
             flow.deficit = self.quantum;
@@ -40,19 +40,19 @@ impl Naive for PlainFqCoDel {
         }
         while !self.limit.holds(self.held().0 as u32, self.held().1) {
             // The flow with the largest backlog, lowest number first, drops half of it, or a batch.
-            let most = self.flows.iter().map(|f| bytes(&f.line)).max().unwrap();
-            let fattest = self.flows.iter_mut().find(|f| bytes(&f.line) == most).unwrap();
-            let mut dropped = (0, 0);
-            while dropped.0 < self.batch && 2 * dropped.1 < most {
-                let victim = fattest.line.remove(0);
-                dropped = (dropped.0 + 1, dropped.1 + u64::from(victim.len));
-                lost.push((victim, DropReason::Full));
+            let most = self.flows.iter().map(|f| bytes(&f.queue)).max().unwrap();
+            let longest = self.flows.iter_mut().find(|f| bytes(&f.queue) == most).unwrap();
+            let mut batch = (0, 0);
+            while batch.0 < self.batch && 2 * batch.1 < most {
+                let victim = longest.queue.remove(0);
+                batch = (batch.0 + 1, batch.1 + u64::from(victim.len));
+                dropped.push((victim, DropReason::Full));
             }
-            fattest.aqm.count += dropped.0 as u64;
+            longest.aqm.count += batch.0 as u64;
         }
     }
 
-    fn dequeue(&mut self, now: u64, lost: &mut Losses) -> Option<Packet> {
+    fn dequeue(&mut self, now: u64, dropped: &mut Losses) -> Option<Packet> {
         loop {
             let from_new = !self.new.is_empty();
             let list = if from_new { &mut self.new } else { &mut self.old };
@@ -64,7 +64,7 @@ impl Naive for PlainFqCoDel {
                 self.old.push(i);
                 continue;
             }
-            if let Some(p) = flow.aqm.dequeue(now, &mut flow.line, lost) {
+            if let Some(p) = flow.aqm.dequeue(now, &mut flow.queue, dropped) {
                 flow.deficit -= i64::from(p.len);
                 return Some(p);
             }
@@ -76,8 +76,8 @@ impl Naive for PlainFqCoDel {
     }
 
     fn held(&self) -> (usize, u64) {
-        let lines = || self.flows.iter().map(|f| &f.line);
-        (lines().map(Vec::len).sum(), lines().map(|line| bytes(line)).sum())
+        let queues = || self.flows.iter().map(|f| &f.queue);
+        (queues().map(Vec::len).sum(), queues().map(|queue| bytes(queue)).sum())
     }
 }
 
@@ -99,7 +99,7 @@ fn both(
     ]);
     let [target, interval] = times.map(|t| t.parse::<Span>().unwrap());
     let aqm = PlainCoDel::new(target, interval, ecn == "true");
-    let flow = Flow { line: vec![], aqm, deficit: 0 };
+    let flow = Flow { queue: vec![], aqm, deficit: 0 };
     let plain = PlainFqCoDel {
         flows: vec![flow; 4],
         new: vec![],

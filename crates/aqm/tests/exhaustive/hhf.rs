@@ -22,7 +22,7 @@ struct PlainHhf {
     last_reset: Option<u64>,
     /// Heavy flows with the times at which they were seen.
     heavy: BTreeMap<u32, u64>,
-    lines: [Vec<Packet>; 2],
+    queues: [Vec<Packet>; 2],
     credits: [i64; 2],
     new: Vec<usize>,
     old: Vec<usize>,
@@ -63,29 +63,29 @@ impl PlainHhf {
 }
 
 impl Naive for PlainHhf {
-    fn enqueue(&mut self, now: u64, _u: f64, p: Packet, lost: &mut Losses) {
+    fn enqueue(&mut self, now: u64, _u: f64, p: Packet, dropped: &mut Losses) {
         if !self.limit.holds(1, u64::from(p.len)) {
-            return lost.push((p, DropReason::Full));
+            return dropped.push((p, DropReason::Full));
         }
         let i = self.bucket(now, &p);
-        self.lines[i].push(p);
+        self.queues[i].push(p);
         if !self.new.contains(&i) && !self.old.contains(&i) {
             self.credits[i] = self.quanta[i];
             [&mut self.old, &mut self.new][i].push(i);
         }
         while !self.limit.holds(self.held().0 as u32, self.held().1) {
-            let line = self.lines.iter_mut().find(|line| !line.is_empty()).unwrap();
-            lost.push((line.remove(0), DropReason::Full));
+            let queue = self.queues.iter_mut().find(|queue| !queue.is_empty()).unwrap();
+            dropped.push((queue.remove(0), DropReason::Full));
         }
     }
 
-    fn dequeue(&mut self, _now: u64, _lost: &mut Losses) -> Option<Packet> {
+    fn dequeue(&mut self, _now: u64, _dropped: &mut Losses) -> Option<Packet> {
         loop {
             let is_new = !self.new.is_empty();
             let list = if is_new { &mut self.new } else { &mut self.old };
             let i = *list.first()?;
-            if self.credits[i] > 0 && !self.lines[i].is_empty() {
-                let p = self.lines[i].remove(0);
+            if self.credits[i] > 0 && !self.queues[i].is_empty() {
+                let p = self.queues[i].remove(0);
                 self.credits[i] -= i64::from(p.len);
                 return Some(p);
             }
@@ -100,14 +100,14 @@ impl Naive for PlainHhf {
     }
 
     fn held(&self) -> (usize, u64) {
-        let all = self.lines.concat();
+        let all = self.queues.concat();
         (all.len(), bytes(&all))
     }
 
     fn variable(&self, name: &str) -> Option<f64> {
         match name {
             "heavy_hitters" => Some(self.heavy.len() as f64),
-            "heavy_packets" => Some(self.lines[0].len() as f64),
+            "heavy_packets" => Some(self.queues[0].len() as f64),
             _ => None,
         }
     }
@@ -138,7 +138,7 @@ fn both(
         counters: BTreeMap::new(),
         last_reset: None,
         heavy: BTreeMap::new(),
-        lines: [vec![], vec![]],
+        queues: [vec![], vec![]],
         credits: [0; 2],
         new: vec![],
         old: vec![],

@@ -11,7 +11,7 @@ struct PlainHred {
     ecn: bool,
     /// 2 to the power of the bits of a probability in integer mode; None in floating point.
     units: Option<f64>,
-    line: Vec<Packet>,
+    queue: Vec<Packet>,
     p_min: f64,
     p: f64,
 }
@@ -65,28 +65,28 @@ impl PlainHred {
 }
 
 impl Naive for PlainHred {
-    fn enqueue(&mut self, _now: u64, u: f64, mut p: Packet, lost: &mut Losses) {
-        let (packets, held) = (self.line.len() as f64, bytes(&self.line) as f64);
+    fn enqueue(&mut self, _now: u64, u: f64, mut p: Packet, dropped: &mut Losses) {
+        let (packets, held) = (self.queue.len() as f64, bytes(&self.queue) as f64);
         self.decide(if self.in_bytes { held } else { packets });
         let after = if self.in_bytes { held + f64::from(p.len) } else { packets + 1.0 };
         if after > BUFFER * self.unit() {
-            return lost.push((p, DropReason::Full));
+            return dropped.push((p, DropReason::Full));
         }
         if u < self.p {
             if !self.ecn || p.ecn == Ecn::NotEct {
-                return lost.push((p, DropReason::Early));
+                return dropped.push((p, DropReason::AtEnqueue));
             }
             p.ecn = Ecn::Ce;
         }
-        self.line.push(p);
+        self.queue.push(p);
     }
 
-    fn dequeue(&mut self, _now: u64, _lost: &mut Losses) -> Option<Packet> {
-        (!self.line.is_empty()).then(|| self.line.remove(0))
+    fn dequeue(&mut self, _now: u64, _dropped: &mut Losses) -> Option<Packet> {
+        (!self.queue.is_empty()).then(|| self.queue.remove(0))
     }
 
     fn held(&self) -> (usize, u64) {
-        (self.line.len(), bytes(&self.line))
+        (self.queue.len(), bytes(&self.queue))
     }
 
     fn variable(&self, name: &str) -> Option<f64> {
@@ -117,7 +117,7 @@ fn each(body: impl Fn(&dyn Fn() -> (crate::naive::Real, Box<dyn Naive>))) {
             let units = (bits > 0).then(|| f64::from(1u32 << bits));
             body(&|| {
                 let mut naive =
-                    PlainHred { in_bytes, ecn, units, line: Vec::new(), p_min: 0.2, p: 0.0 };
+                    PlainHred { in_bytes, ecn, units, queue: Vec::new(), p_min: 0.2, p: 0.0 };
                 naive.p_min = naive.cut(0.2);
                 (made(), Box::new(naive))
             });

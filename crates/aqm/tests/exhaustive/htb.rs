@@ -18,7 +18,7 @@ struct Class {
     /// Times and bytes.
     by_rate: Vec<(u64, u64)>,
     by_ceil: Vec<(u64, u64)>,
-    line: Vec<Packet>,
+    queue: Vec<Packet>,
 }
 
 /// True if in some interval up to now more was charged than a rate and a burst allow.
@@ -79,19 +79,19 @@ impl PlainHtb {
 }
 
 impl Naive for PlainHtb {
-    fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, lost: &mut Losses) {
+    fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, dropped: &mut Losses) {
         let stated = usize::from(p.class);
         let known = (1..=self.classes.len()).contains(&stated) && self.is_leaf(stated - 1);
-        let line = &mut self.classes[if known { stated - 1 } else { self.default }].line;
-        if self.limit.holds(line.len() as u32 + 1, bytes(line) + u64::from(p.len)) {
-            line.push(p);
+        let queue = &mut self.classes[if known { stated - 1 } else { self.default }].queue;
+        if self.limit.holds(queue.len() as u32 + 1, bytes(queue) + u64::from(p.len)) {
+            queue.push(p);
         } else {
-            lost.push((p, DropReason::Full));
+            dropped.push((p, DropReason::Full));
         }
     }
 
-    fn dequeue(&mut self, now: u64, _lost: &mut Losses) -> Option<Packet> {
-        let busy = (0..self.classes.len()).filter(|i| !self.classes[*i].line.is_empty());
+    fn dequeue(&mut self, now: u64, _dropped: &mut Losses) -> Option<Packet> {
+        let busy = (0..self.classes.len()).filter(|i| !self.classes[*i].queue.is_empty());
         let ready: Vec<_> = busy.filter_map(|i| Some((i, self.borrowers(now, i)?))).collect();
         let round = |i: usize, path: &[usize]| (self.rank(path), self.classes[i].prio);
         let best = ready.iter().map(|(i, path)| round(*i, path)).min()?;
@@ -99,7 +99,7 @@ impl Naive for PlainHtb {
         let mut equal = ready.iter().filter(|(i, path)| round(*i, path) == best);
         let first = equal.clone().next();
         let (i, path) = equal.find(|(i, _)| *i >= turn).or(first)?.clone();
-        let p = self.classes[i].line.remove(0);
+        let p = self.classes[i].queue.remove(0);
         let charge = (now, u64::from(p.len));
         let lender = path[path.len() - 1];
         for k in self.above(i) {
@@ -119,8 +119,8 @@ impl Naive for PlainHtb {
     }
 
     fn held(&self) -> (usize, u64) {
-        let lines = || self.classes.iter().map(|class| &class.line);
-        (lines().map(Vec::len).sum(), lines().map(|line| bytes(line)).sum())
+        let queues = || self.classes.iter().map(|class| &class.queue);
+        (queues().map(Vec::len).sum(), queues().map(|queue| bytes(queue)).sum())
     }
 }
 

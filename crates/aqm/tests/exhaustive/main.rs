@@ -56,7 +56,9 @@ pub enum Op {
 }
 
 /// Builder of a discipline by type and settings, on a link of 8 mbit (1000 bytes take 1 ms).
-pub fn real<Q: Build + Send + 'static>(settings: &[(&str, &str)]) -> impl Fn() -> Real + use<Q> {
+pub fn real<Q: Build<Params: Default> + Send + 'static>(
+    settings: &[(&str, &str)],
+) -> impl Fn() -> Real + use<Q> {
     use sojourn_aqm::params::Params;
     let mut params = Q::Params::default();
     for (name, value) in settings {
@@ -115,10 +117,10 @@ impl Pair {
         let packet = Packet { body: self.body, ..packet };
         let mut model = Vec::new();
         self.naive.enqueue(self.now.0, u, packet, &mut model);
-        let (_, lost) = naive::call(&mut *self.real, self.now, u, |q, context| {
+        let (_, dropped) = naive::call(&mut *self.real, self.now, u, |q, context| {
             q.enqueue(context, packet);
         });
-        assert_eq!(lost, model, "dropped on arrival of {packet:?}");
+        assert_eq!(dropped, model, "dropped on arrival of {packet:?}");
         self.compare();
         if self.as_link && self.idle {
             self.get();
@@ -128,9 +130,9 @@ impl Pair {
     fn get(&mut self) {
         let mut model = Vec::new();
         let expected = self.naive.dequeue(self.now.0, &mut model);
-        let (got, lost) =
+        let (got, dropped) =
             naive::call(&mut *self.real, self.now, self.draw, |q, context| q.dequeue(context));
-        assert_eq!(lost, model, "dropped on departure");
+        assert_eq!(dropped, model, "dropped on departure");
         assert_eq!(got, expected, "departs");
         self.idle = got.is_none();
         self.compare();

@@ -12,9 +12,9 @@ pub type Losses = Vec<(Packet, DropReason)>;
 /// Model: packets in plain vectors, time in nanoseconds.
 pub trait Naive {
     /// `packet` arrives; the random number is `u`.
-    fn enqueue(&mut self, now: u64, u: f64, packet: Packet, lost: &mut Losses);
+    fn enqueue(&mut self, now: u64, u: f64, packet: Packet, dropped: &mut Losses);
     /// Dequeue.
-    fn dequeue(&mut self, now: u64, lost: &mut Losses) -> Option<Packet>;
+    fn dequeue(&mut self, now: u64, dropped: &mut Losses) -> Option<Packet>;
     /// The random number of all later departures is `u`; false if the model knows a half only.
     fn draw(&mut self, _u: f64) -> bool {
         false
@@ -28,8 +28,8 @@ pub trait Naive {
 }
 
 /// Total length of packets in bytes.
-pub fn bytes(line: &[Packet]) -> u64 {
-    line.iter().map(|p| u64::from(p.len)).sum()
+pub fn bytes(queue: &[Packet]) -> u64 {
+    queue.iter().map(|p| u64::from(p.len)).sum()
 }
 
 /// Call the discipline of the library.
@@ -39,7 +39,8 @@ pub fn call<T>(
     u: f64,
     f: impl FnOnce(&mut dyn Qdisc, &mut Context<'_>) -> T,
 ) -> (T, Losses) {
-    let (mut rng, mut lost, mut marks) = (Fixed(u), Vec::new(), sojourn_aqm::Marks::default());
-    let out = f(real, &mut Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks });
-    (out, lost.iter().map(|l| (l.packet, l.reason)).collect())
+    let (mut rng, mut dropped, mut marks) = (Fixed(u), Vec::new(), sojourn_aqm::Marks::default());
+    let out =
+        f(real, &mut Context { now, rng: &mut rng, dropped: &mut dropped, marks: &mut marks });
+    (out, dropped.iter().map(|l| (l.packet, l.reason)).collect())
 }

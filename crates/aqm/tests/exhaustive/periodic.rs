@@ -3,9 +3,7 @@
 
 use crate::naive::{Losses, Naive, Real, bytes};
 use crate::{Op, every, long, real};
-use sojourn_aqm::aqm::{
-    Algorithm, Aqm, SingleQueue, avq::Avq, pi::Pi, pi2::Pi2, pie::Pie, rem::Rem,
-};
+use sojourn_aqm::aqm::{Aqm, SingleQueue, avq::Avq, pi::Pi, pi2::Pi2, pie::Pie, rem::Rem};
 use sojourn_aqm::{DropReason, Packet, Span};
 
 /// Callbacks of a model. Queues are in bytes, with packets of 1000.
@@ -15,7 +13,7 @@ trait Plain {
     /// Drop probability of `p` at a queue of `q` bytes.
     fn arrives(&mut self, now: u64, p: &Packet, q: f64) -> f64;
     /// Drop of a packet, by the AQM or by overflow.
-    fn lost(&mut self) {}
+    fn dropped(&mut self) {}
     /// Departure of a packet after `wait` nanoseconds.
     fn leaves(&mut self, _wait: u64) {}
     /// Gauge `p`; NaN if the model has none.
@@ -25,7 +23,7 @@ trait Plain {
 /// Queue of at most 40 kB with a model.
 struct Timed {
     plain: Box<dyn Plain>,
-    line: Vec<Packet>,
+    queue: Vec<Packet>,
     period: u64,
     /// Time of the next tick; never before the first arrival.
     next: u64,
@@ -34,41 +32,41 @@ struct Timed {
 impl Timed {
     fn until(&mut self, now: u64) {
         while self.next <= now {
-            self.plain.tick(bytes(&self.line) as f64);
+            self.plain.tick(bytes(&self.queue) as f64);
             self.next += self.period;
         }
     }
 }
 
 impl Naive for Timed {
-    fn enqueue(&mut self, now: u64, u: f64, p: Packet, lost: &mut Losses) {
+    fn enqueue(&mut self, now: u64, u: f64, p: Packet, dropped: &mut Losses) {
         if self.next == u64::MAX {
             self.next = now + self.period;
         }
         self.until(now);
-        let q = bytes(&self.line);
+        let q = bytes(&self.queue);
         let signal = u < self.plain.arrives(now, &p, q as f64);
         let full = q + u64::from(p.len) > 40_000;
         if full || signal {
-            self.plain.lost();
-            lost.push((p, if full { DropReason::Full } else { DropReason::Early }));
+            self.plain.dropped();
+            dropped.push((p, if full { DropReason::Full } else { DropReason::AtEnqueue }));
         } else {
-            self.line.push(p);
+            self.queue.push(p);
         }
     }
 
-    fn dequeue(&mut self, now: u64, _lost: &mut Losses) -> Option<Packet> {
+    fn dequeue(&mut self, now: u64, _dropped: &mut Losses) -> Option<Packet> {
         self.until(now);
-        if self.line.is_empty() {
+        if self.queue.is_empty() {
             return None;
         }
-        let p = self.line.remove(0);
+        let p = self.queue.remove(0);
         self.plain.leaves(now - p.arrived.0);
         Some(p)
     }
 
     fn held(&self) -> (usize, u64) {
-        (self.line.len(), bytes(&self.line))
+        (self.queue.len(), bytes(&self.queue))
     }
 
     fn variable(&self, name: &str) -> Option<f64> {
@@ -170,7 +168,7 @@ impl Plain for PlainPie {
             _ => self.p,
         }
     }
-    fn lost(&mut self) {
+    fn dropped(&mut self) {
         self.accu = 0.0;
     }
     fn leaves(&mut self, wait: u64) {
@@ -249,11 +247,11 @@ fn pair<A>(
     plain: impl Fn() -> Box<dyn Plain>,
 ) -> impl Fn() -> (Real, Box<dyn Naive>)
 where
-    A: Aqm + Algorithm + Send + 'static,
+    A: Aqm<Params: Default>,
 {
     let made = real::<SingleQueue<A>>(&[&[("limit", "40kB")], settings].concat());
     let period = period.0;
-    move || (made(), Box::new(Timed { plain: plain(), line: vec![], period, next: u64::MAX }))
+    move || (made(), Box::new(Timed { plain: plain(), queue: vec![], period, next: u64::MAX }))
 }
 
 /// Call `check` with each AQM and its model.

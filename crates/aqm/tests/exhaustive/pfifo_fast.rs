@@ -24,23 +24,23 @@ fn band(dscp: u16) -> usize {
     }
 }
 
-fn room(limit: Size, line: &[Packet], p: &Packet) -> bool {
-    limit.holds(line.len() as u32 + 1, bytes(line) + u64::from(p.len))
+fn room(limit: Size, queue: &[Packet], p: &Packet) -> bool {
+    limit.holds(queue.len() as u32 + 1, bytes(queue) + u64::from(p.len))
 }
 
 impl Naive for PlainPfifoFast {
-    fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, lost: &mut Losses) {
+    fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, dropped: &mut Losses) {
         let i = band(p.class);
         let whole = self.whole.is_none_or(|limit| room(limit, &self.bands.concat(), &p));
         if whole && room(self.limits[i], &self.bands[i], &p) {
             self.bands[i].push(p);
         } else {
-            lost.push((p, DropReason::Full));
+            dropped.push((p, DropReason::Full));
         }
     }
 
-    fn dequeue(&mut self, _now: u64, _lost: &mut Losses) -> Option<Packet> {
-        let busy = self.bands.iter_mut().find(|line| !line.is_empty())?;
+    fn dequeue(&mut self, _now: u64, _dropped: &mut Losses) -> Option<Packet> {
+        let busy = self.bands.iter_mut().find(|queue| !queue.is_empty())?;
         Some(busy.remove(0))
     }
 

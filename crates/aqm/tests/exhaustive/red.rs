@@ -11,7 +11,7 @@ struct PlainRed {
     form: Form,
     min_th: f64,
     max_th: f64,
-    line: Vec<Packet>,
+    queue: Vec<Packet>,
     avg: f64,
     /// Packets and bytes since the last drop or mark.
     count: i64,
@@ -42,8 +42,8 @@ impl PlainRed {
         let unit = if form.in_bytes { 500.0 } else { 1.0 };
         let (min_th, max_th) = (unit, 3.0 * unit);
         let idle_since = Some(0);
-        let line = Vec::new();
-        PlainRed { form, min_th, max_th, line, avg: 0.0, count: -1, count_bytes: 0, idle_since }
+        let queue = Vec::new();
+        PlainRed { form, min_th, max_th, queue, avg: 0.0, count: -1, count_bytes: 0, idle_since }
     }
 
     fn settings(form: Form) -> Vec<(&'static str, String)> {
@@ -71,7 +71,8 @@ impl PlainRed {
             }
             self.idle_since = Some(now);
         }
-        let q = if self.form.in_bytes { bytes(&self.line) as f64 } else { self.line.len() as f64 };
+        let q =
+            if self.form.in_bytes { bytes(&self.queue) as f64 } else { self.queue.len() as f64 };
         self.avg = (1.0 - W_Q) * self.avg + W_Q * q;
     }
 
@@ -112,7 +113,7 @@ impl PlainRed {
 }
 
 impl Naive for PlainRed {
-    fn enqueue(&mut self, now: u64, u: f64, mut p: Packet, lost: &mut Losses) {
+    fn enqueue(&mut self, now: u64, u: f64, mut p: Packet, dropped: &mut Losses) {
         self.average(now);
         let (mut signal, mut certain) = (false, false);
         if self.avg < self.min_th {
@@ -128,34 +129,34 @@ impl Naive for PlainRed {
             }
         }
         let full = match self.form.in_bytes {
-            true => bytes(&self.line) + u64::from(p.len) > 500 * BUFFER,
-            false => self.line.len() as u64 + 1 > BUFFER,
+            true => bytes(&self.queue) + u64::from(p.len) > 500 * BUFFER,
+            false => self.queue.len() as u64 + 1 > BUFFER,
         };
         if full {
             (self.count, self.count_bytes) = (0, 0);
-            return lost.push((p, DropReason::Full));
+            return dropped.push((p, DropReason::Full));
         }
         if signal {
             let markable = self.form.ecn && p.ecn != Ecn::NotEct;
             if !markable || (certain && self.form.hard_drop) {
-                return lost.push((p, DropReason::Early));
+                return dropped.push((p, DropReason::AtEnqueue));
             }
             p.ecn = Ecn::Ce;
         }
-        self.line.push(p);
+        self.queue.push(p);
     }
 
-    fn dequeue(&mut self, now: u64, _lost: &mut Losses) -> Option<Packet> {
-        if self.line.is_empty() {
+    fn dequeue(&mut self, now: u64, _dropped: &mut Losses) -> Option<Packet> {
+        if self.queue.is_empty() {
             self.idle_since = Some(now);
             return None;
         }
         self.idle_since = None;
-        Some(self.line.remove(0))
+        Some(self.queue.remove(0))
     }
 
     fn held(&self) -> (usize, u64) {
-        (self.line.len(), bytes(&self.line))
+        (self.queue.len(), bytes(&self.queue))
     }
 
     fn variable(&self, name: &str) -> Option<f64> {

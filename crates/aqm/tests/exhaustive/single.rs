@@ -8,7 +8,7 @@ use sojourn_aqm::{DropReason, Ecn, Packet, Size, Span};
 
 /// Tail drop; on overflow drops the arrival, the oldest, or a random packet.
 struct PlainDropTail {
-    line: Vec<Packet>,
+    queue: Vec<Packet>,
     limit: Size,
     policy: &'static str,
 }
@@ -23,30 +23,30 @@ impl PlainDropTail {
 }
 
 impl Naive for PlainDropTail {
-    fn enqueue(&mut self, _now: u64, u: f64, p: Packet, lost: &mut Losses) {
+    fn enqueue(&mut self, _now: u64, u: f64, p: Packet, dropped: &mut Losses) {
         if !self.room(&[], &p) {
-            return lost.push((p, DropReason::Full));
+            return dropped.push((p, DropReason::Full));
         }
-        while !self.room(&self.line, &p) {
+        while !self.room(&self.queue, &p) {
             let place = match self.policy {
-                "tail" => self.line.len(),
+                "tail" => self.queue.len(),
                 "head" => 0,
-                _ => (u * (self.line.len() + 1) as f64) as usize,
+                _ => (u * (self.queue.len() + 1) as f64) as usize,
             };
-            if place == self.line.len() {
-                return lost.push((p, DropReason::Full));
+            if place == self.queue.len() {
+                return dropped.push((p, DropReason::Full));
             }
-            lost.push((self.line.remove(place), DropReason::Full));
+            dropped.push((self.queue.remove(place), DropReason::Full));
         }
-        self.line.push(p);
+        self.queue.push(p);
     }
 
-    fn dequeue(&mut self, _now: u64, _lost: &mut Losses) -> Option<Packet> {
-        (!self.line.is_empty()).then(|| self.line.remove(0))
+    fn dequeue(&mut self, _now: u64, _dropped: &mut Losses) -> Option<Packet> {
+        (!self.queue.is_empty()).then(|| self.queue.remove(0))
     }
 
     fn held(&self) -> (usize, u64) {
-        (self.line.len(), bytes(&self.line))
+        (self.queue.len(), bytes(&self.queue))
     }
 }
 
@@ -58,10 +58,10 @@ fn drop_tail() {
             let made = real::<DropTail>(&[("limit", limit), ("policy", policy)]);
             let limit: Size = limit.parse().unwrap();
             every(8, &ops, &[], false, || {
-                (made(), Box::new(PlainDropTail { line: vec![], limit, policy }))
+                (made(), Box::new(PlainDropTail { queue: vec![], limit, policy }))
             });
             for seed in 0..20 {
-                long(seed, 2000, made(), Box::new(PlainDropTail { line: vec![], limit, policy }));
+                long(seed, 2000, made(), Box::new(PlainDropTail { queue: vec![], limit, policy }));
             }
         }
     }
@@ -76,14 +76,14 @@ fn random_drop_is_uniform_over_the_queue() {
     let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(11);
     let mut hits = [0u32; 10];
     for _ in 0..20_000 {
-        let (mut qdisc, mut lost, mut marks) = (made(), vec![], sojourn_aqm::Marks::default());
+        let (mut qdisc, mut dropped, mut marks) = (made(), vec![], sojourn_aqm::Marks::default());
         for body in 0..10 {
-            let (rng, lost, marks) = (&mut rng, &mut lost, &mut marks);
-            let mut context = sojourn_aqm::Context { now: Time::ZERO, rng, lost, marks };
+            let (rng, dropped, marks) = (&mut rng, &mut dropped, &mut marks);
+            let mut context = sojourn_aqm::Context { now: Time::ZERO, rng, dropped, marks };
             qdisc.enqueue(&mut context, Packet { body, len: 100, ..Packet::default() });
         }
-        assert_eq!((lost.len(), qdisc.backlog().packets), (1, 9));
-        hits[lost[0].packet.body as usize] += 1;
+        assert_eq!((dropped.len(), qdisc.backlog().packets), (1, 9));
+        hits[dropped[0].packet.body as usize] += 1;
     }
     // Chi-squared with 9 degrees of freedom: above 27.9 once in a thousand (the seed is fixed).
     let chi: f64 = hits.iter().map(|h| (f64::from(*h) - 2000.0) * (f64::from(*h) - 2000.0)).sum();
@@ -115,13 +115,13 @@ impl PlainCoDel {
         t + (square / u128::from(self.count)).isqrt() as u64
     }
 
-    fn pop(&mut self, now: u64, line: &mut Vec<Packet>) -> (Option<Packet>, bool) {
-        if line.is_empty() {
+    fn pop(&mut self, now: u64, queue: &mut Vec<Packet>) -> (Option<Packet>, bool) {
+        if queue.is_empty() {
             self.first_above = 0;
             return (None, false);
         }
-        let p = line.remove(0);
-        let low = now - p.arrived.0 < self.target || bytes(line) <= self.maxpacket;
+        let p = queue.remove(0);
+        let low = now - p.arrived.0 < self.target || bytes(queue) <= self.maxpacket;
         if low {
             self.first_above = 0;
         } else if self.first_above == 0 {
@@ -144,10 +144,10 @@ impl PlainCoDel {
     pub fn dequeue(
         &mut self,
         now: u64,
-        line: &mut Vec<Packet>,
-        lost: &mut Losses,
+        queue: &mut Vec<Packet>,
+        dropped: &mut Losses,
     ) -> Option<Packet> {
-        let (mut p, mut ok) = self.pop(now, line);
+        let (mut p, mut ok) = self.pop(now, queue);
         if p.is_none() {
             self.dropping = false;
             return None;
@@ -163,8 +163,8 @@ impl PlainCoDel {
                     self.drop_next = self.after(self.drop_next);
                     return Some(victim);
                 }
-                lost.push((victim, DropReason::Late));
-                (p, ok) = self.pop(now, line);
+                dropped.push((victim, DropReason::AfterEnqueue));
+                (p, ok) = self.pop(now, queue);
                 if ok {
                     self.drop_next = self.after(self.drop_next);
                 } else {
@@ -176,8 +176,8 @@ impl PlainCoDel {
             if self.mark(&mut victim) {
                 p = Some(victim);
             } else {
-                lost.push((victim, DropReason::Late));
-                (p, _) = self.pop(now, line);
+                dropped.push((victim, DropReason::AfterEnqueue));
+                (p, _) = self.pop(now, queue);
             }
             self.dropping = true;
             // 0 means no drop yet, thus long ago.
@@ -194,29 +194,29 @@ impl PlainCoDel {
 
 /// CoDel over one queue with tail drop.
 struct One {
-    line: Vec<Packet>,
+    queue: Vec<Packet>,
     limit: Size,
     aqm: PlainCoDel,
 }
 
 impl Naive for One {
-    fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, lost: &mut Losses) {
+    fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, dropped: &mut Losses) {
         if !self.limit.holds(1, u64::from(p.len)) {
-            return lost.push((p, DropReason::Full));
+            return dropped.push((p, DropReason::Full));
         }
         self.aqm.maxpacket = self.aqm.maxpacket.max(u64::from(p.len));
-        self.line.push(p);
-        if !self.limit.holds(self.line.len() as u32, bytes(&self.line)) {
-            lost.push((self.line.pop().unwrap(), DropReason::Full));
+        self.queue.push(p);
+        if !self.limit.holds(self.queue.len() as u32, bytes(&self.queue)) {
+            dropped.push((self.queue.pop().unwrap(), DropReason::Full));
         }
     }
 
-    fn dequeue(&mut self, now: u64, lost: &mut Losses) -> Option<Packet> {
-        self.aqm.dequeue(now, &mut self.line, lost)
+    fn dequeue(&mut self, now: u64, dropped: &mut Losses) -> Option<Packet> {
+        self.aqm.dequeue(now, &mut self.queue, dropped)
     }
 
     fn held(&self) -> (usize, u64) {
-        (self.line.len(), bytes(&self.line))
+        (self.queue.len(), bytes(&self.queue))
     }
 
     fn variable(&self, name: &str) -> Option<f64> {
@@ -242,7 +242,7 @@ fn pair_of_codels(
     let (target, interval) = (target.parse().unwrap(), interval.parse().unwrap());
     let aqm = PlainCoDel::new(target, interval, ecn == "true");
     let limit = limit.parse().unwrap();
-    move || (made(), Box::new(One { line: vec![], limit, aqm: aqm.clone() }))
+    move || (made(), Box::new(One { queue: vec![], limit, aqm: aqm.clone() }))
 }
 
 #[test]

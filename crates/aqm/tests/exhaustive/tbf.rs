@@ -15,7 +15,7 @@ struct Bound {
 /// A FIFO queue whose head is sent once no interval of the past contradicts a bound.
 #[derive(Clone)]
 struct PlainTbf {
-    line: Vec<Packet>,
+    queue: Vec<Packet>,
     limit: u64,
     bounds: Vec<Bound>,
     sent: Vec<(u64, u64)>,
@@ -39,26 +39,26 @@ impl PlainTbf {
 }
 
 impl Naive for PlainTbf {
-    fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, lost: &mut Losses) {
+    fn enqueue(&mut self, _now: u64, _u: f64, p: Packet, dropped: &mut Losses) {
         let len = u64::from(p.len);
-        let fits = bytes(&self.line) + len <= self.limit;
+        let fits = bytes(&self.queue) + len <= self.limit;
         if fits && self.bounds.iter().all(|bound| len <= bound.burst) {
-            self.line.push(p);
+            self.queue.push(p);
         } else {
-            lost.push((p, DropReason::Full));
+            dropped.push((p, DropReason::Full));
         }
     }
 
-    fn dequeue(&mut self, now: u64, _lost: &mut Losses) -> Option<Packet> {
-        let len = u64::from(self.line.first()?.len);
+    fn dequeue(&mut self, now: u64, _dropped: &mut Losses) -> Option<Packet> {
+        let len = u64::from(self.queue.first()?.len);
         self.admits(now, len).then(|| {
             self.sent.push((now, len));
-            self.line.remove(0)
+            self.queue.remove(0)
         })
     }
 
     fn held(&self) -> (usize, u64) {
-        (self.line.len(), bytes(&self.line))
+        (self.queue.len(), bytes(&self.queue))
     }
 }
 
@@ -73,7 +73,7 @@ fn tbf(limit: u64, bounds: &[(u64, u64)]) -> impl Fn() -> (Real, Box<dyn Naive>)
     }
     let settings: Vec<_> = settings.iter().map(|(k, v)| (*k, v.as_str())).collect();
     let made = real::<Tbf>(&settings);
-    let plain = PlainTbf { line: vec![], limit, bounds, sent: vec![] };
+    let plain = PlainTbf { queue: vec![], limit, bounds, sent: vec![] };
     move || (made(), Box::new(plain.clone()))
 }
 

@@ -108,7 +108,7 @@ fn check_network(bytes: &[u8]) {
 fn deliver_all(net: &mut Network, now: Time) {
     while let Some(due) = net.next_delivery(now) {
         let (to, bytes) = net.delivery_bytes(&due);
-        assert!(to < 2 && ip::between(bytes).is_some());
+        assert!(to < 2 && ip::parse_between_hosts(bytes).is_some());
         net.on_written(due, now, false);
     }
 }

@@ -2,13 +2,24 @@
 
 use super::decision::{BROKEN_PROMISE, Decision, Hook, is_promised};
 use super::failure;
+use super::params::ClassParams;
+use super::{error_of, module};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use sojourn_aqm::aqm::{Aqm, Verdict};
-use sojourn_aqm::{Context, DropReason, Packet, QueueView, Time};
+use sojourn_aqm::error::Result;
+use sojourn_aqm::params::Checked;
+use sojourn_aqm::{Context, DropReason, Env, Packet, QueueView, Time};
 
 /// Methods of an object, with its state.
 pub trait Methods: Clone + Send + 'static {
+    /// Returns the methods of the object `made`, of the class called `class`.
+    ///
+    /// # Errors
+    /// An exception of Python.
+    fn new(py: Python<'_>, class: &'static str, made: Made) -> PyResult<Self>;
+
     /// True if the class defines the method.
     fn defines(&self, hook: Hook) -> bool;
 
@@ -20,22 +31,22 @@ pub trait Methods: Clone + Send + 'static {
         &mut self,
         hook: Hook,
         context: &mut Context<'_>,
-        line: &QueueView<'_>,
+        queue: &QueueView<'_>,
         packet: &Packet,
         markable: bool,
     ) -> PyResult<Decision>;
 
-    /// Call a method about the queue alone. Without `line` the queue is as at the last call.
+    /// Call a method about the queue alone. Without `queue` the queue is as at the last call.
     ///
     /// # Errors
     /// An exception.
-    fn notify(&mut self, hook: Hook, line: Option<&QueueView<'_>>, now: Time) -> PyResult<()>;
+    fn notify(&mut self, hook: Hook, queue: Option<&QueueView<'_>>, now: Time) -> PyResult<()>;
 
     /// Show the recorded part of the state.
     ///
     /// # Errors
     /// A value that is not a number any more.
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) -> PyResult<()>;
+    fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) -> PyResult<()>;
 
     /// Take the parameters of `fresh` and keep the state. False, and nothing changes, if the state
     /// that `start` assigns depends on those that differ, or the class is another one.
@@ -62,9 +73,39 @@ pub struct PythonAqm<M> {
     failed: bool,
 }
 
+/// Object as `sojourn.custom.border.make` returns it.
+#[derive(FromPyObject)]
+pub struct Made {
+    pub object: Py<PyAny>,
+    pub gauges: Vec<String>,
+    pub decides_at_enqueue: bool,
+}
+
+impl Made {
+    /// Has Python make an object of a class for a queue of a link.
+    fn new(py: Python<'_>, params: &ClassParams, env: &Env) -> PyResult<Made> {
+        let values = PyDict::new(py);
+        for (name, value) in &params.values {
+            values.set_item(name, value.to_object(py)?)?;
+        }
+        let rate = env.rate.0.cast_signed();
+        let arguments = (params.class, &params.source, values, rate);
+        module(py)?.call_method1("make", arguments)?.extract()
+    }
+}
+
 impl<M: Methods> PythonAqm<M> {
-    pub fn new(name: &'static str, methods: M, ecn: bool, decides_at_enqueue: bool) -> Self {
-        PythonAqm { name, ecn, decides_at_enqueue, methods, failed: false }
+    fn made(py: Python<'_>, params: &ClassParams, env: &Env) -> PyResult<Self> {
+        let made = Made::new(py, params, env)?;
+        let decides_at_enqueue = made.decides_at_enqueue;
+        let methods = M::new(py, params.class, made)?;
+        Ok(PythonAqm {
+            name: params.class,
+            ecn: env.ecn,
+            decides_at_enqueue,
+            methods,
+            failed: false,
+        })
     }
 
     fn calls(&self, hook: Hook) -> bool {
@@ -76,14 +117,14 @@ impl<M: Methods> PythonAqm<M> {
         &mut self,
         hook: Hook,
         context: &mut Context<'_>,
-        line: &QueueView<'_>,
+        queue: &QueueView<'_>,
         packet: &Packet,
     ) -> Decision {
         if !self.calls(hook) {
             return Decision::Pass;
         }
         let markable = self.ecn && packet.ecn.capable();
-        let error = match self.methods.decide(hook, context, line, packet, markable) {
+        let error = match self.methods.decide(hook, context, queue, packet, markable) {
             Ok(decision) if is_promised(hook, decision, self.decides_at_enqueue) => {
                 return decision;
             }
@@ -94,11 +135,11 @@ impl<M: Methods> PythonAqm<M> {
         Decision::Pass
     }
 
-    fn notify(&mut self, hook: Hook, line: Option<&QueueView<'_>>, now: Time) {
+    fn notify(&mut self, hook: Hook, queue: Option<&QueueView<'_>>, now: Time) {
         if !self.calls(hook) {
             return;
         }
-        if let Err(error) = self.methods.notify(hook, line, now) {
+        if let Err(error) = self.methods.notify(hook, queue, now) {
             self.fail(error, hook, now);
         }
     }
@@ -111,8 +152,14 @@ impl<M: Methods> PythonAqm<M> {
 }
 
 impl<M: Methods> Aqm for PythonAqm<M> {
-    fn advance(&mut self, now: Time, line: &QueueView<'_>) {
-        self.notify(Hook::Update, Some(line), now);
+    type Params = ClassParams;
+
+    fn new(params: Checked<'_, ClassParams>, env: &Env) -> Result<Self> {
+        Python::attach(|py| PythonAqm::made(py, &params, env)).map_err(|e| error_of(&e))
+    }
+
+    fn on_update(&mut self, now: Time, queue: &QueueView<'_>) {
+        self.notify(Hook::Update, Some(queue), now);
     }
 
     fn has_updates(&self) -> bool {
@@ -121,19 +168,19 @@ impl<M: Methods> Aqm for PythonAqm<M> {
 
     /// DROP_HEAD drops the packet at the head and passes the arriving one; in an empty queue that
     /// is the arriving packet.
-    fn on_arrival(
+    fn on_enqueue(
         &mut self,
         context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         packet: &Packet,
     ) -> Verdict {
-        match self.decide(Hook::Enqueue, context, line, packet) {
+        match self.decide(Hook::Enqueue, context, queue, packet) {
             Decision::Pass => Verdict::Pass,
-            Decision::Mark => Verdict::Signal,
+            Decision::Mark => Verdict::Mark,
             Decision::Drop => Verdict::Drop,
-            Decision::DropHead => match line.pop() {
+            Decision::DropHead => match queue.pop() {
                 Some(head) => {
-                    context.drop(head, DropReason::Late);
+                    context.drop(head, DropReason::AfterEnqueue);
                     Verdict::Pass
                 }
                 None => Verdict::Drop,
@@ -145,17 +192,17 @@ impl<M: Methods> Aqm for PythonAqm<M> {
         self.notify(Hook::Overflow, None, now);
     }
 
-    fn dequeue(
+    fn on_dequeue(
         &mut self,
         context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         ecn: bool,
     ) -> Option<Packet> {
         // Bounded: each turn removes a packet from the queue.
         loop {
-            let head = *line.front()?;
-            let decision = self.decide(Hook::Dequeue, context, line, &head);
-            let mut head = line.pop()?;
+            let head = *queue.front()?;
+            let decision = self.decide(Hook::Dequeue, context, queue, &head);
+            let mut head = queue.pop()?;
             let sent = match decision {
                 Decision::Pass => true,
                 Decision::Mark => ecn && context.mark(&mut head),
@@ -164,12 +211,12 @@ impl<M: Methods> Aqm for PythonAqm<M> {
             if sent {
                 return Some(head);
             }
-            context.drop(head, DropReason::Late);
+            context.drop(head, DropReason::AfterEnqueue);
         }
     }
 
     fn on_idle(&mut self, now: Time) {
-        self.notify(Hook::Empty, None, now);
+        self.notify(Hook::Idle, None, now);
     }
 
     fn decides_at_enqueue(&self) -> bool {
@@ -185,13 +232,13 @@ impl<M: Methods> Aqm for PythonAqm<M> {
         done
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        if let Err(error) = self.methods.gauges(see) {
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        if let Err(error) = self.methods.gauges(visit) {
             failure::report_in(error, self.name, "the gauges", None);
         }
     }
 
-    fn state(&self) -> usize {
+    fn state_bytes(&self) -> usize {
         size_of_val(self) + self.methods.heap()
     }
 }

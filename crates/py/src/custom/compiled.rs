@@ -1,6 +1,6 @@
 //! Methods that Numba compiled from a Python class; a decision is a call of native code.
 
-use super::aqm::Methods;
+use super::aqm::{Made, Methods};
 use super::borrowed::{Generator, NativeMethod};
 use super::decision::{Decision, Hook};
 use super::gauge::{Gauge, Layout};
@@ -12,9 +12,9 @@ use pyo3::prelude::*;
 use sojourn_aqm::{Context, Packet, QueueView, Time};
 use std::sync::Arc;
 
-/// Compiled class as `sojourn.custom.native.compile_class` returns it.
+/// Compiled class as `sojourn.custom.border.compile_object` returns it.
 #[derive(FromPyObject)]
-pub struct Native {
+struct Native {
     /// Addresses of the methods, 0 for those that the class does not define.
     methods: [usize; 5],
     /// State after `start`, in whole words.
@@ -42,16 +42,6 @@ pub struct CompiledMethods {
 }
 
 impl CompiledMethods {
-    pub fn new(native: Native) -> CompiledMethods {
-        let fixed = Fixed {
-            methods: native.methods.map(NativeMethod::at),
-            gauges: Gauge::of(&native.gauges),
-            owner: native.owner,
-        };
-        let queue = QueueRecord::default();
-        CompiledMethods { fixed: fixed.into(), state: native.state, queue }
-    }
-
     /// Call a method; `rng` is the source of its random numbers.
     #[inline]
     fn call(
@@ -59,14 +49,14 @@ impl CompiledMethods {
         hook: Hook,
         rng: Option<Generator<'_>>,
         packet: &mut PacketRecord,
-        line: Option<&QueueView<'_>>,
+        queue: Option<&QueueView<'_>>,
         now: Time,
     ) -> PyResult<i64> {
         let Some(method) = self.fixed.methods[hook as usize] else { return Ok(0) };
         self.queue.now = now.0.cast_signed();
-        if let Some(line) = line {
-            self.queue.bytes = line.bytes().cast_signed();
-            self.queue.packets = line.packets().into();
+        if let Some(queue) = queue {
+            self.queue.bytes = queue.bytes().cast_signed();
+            self.queue.packets = queue.packets().into();
         }
         let mut drawn = Drawn::default();
         let mut recording = rng.map(|from| Recording { from, drawn: &mut drawn });
@@ -93,6 +83,19 @@ impl CompiledMethods {
 }
 
 impl Methods for CompiledMethods {
+    /// Compiles the class.
+    fn new(py: Python<'_>, _class: &'static str, made: Made) -> PyResult<CompiledMethods> {
+        let compiled = module(py)?.call_method1("compile_object", (made.object,))?;
+        let native: Native = compiled.extract()?;
+        let fixed = Fixed {
+            methods: native.methods.map(NativeMethod::at),
+            gauges: Gauge::of(&native.gauges),
+            owner: native.owner,
+        };
+        let queue = QueueRecord::default();
+        Ok(CompiledMethods { fixed: fixed.into(), state: native.state, queue })
+    }
+
     fn defines(&self, hook: Hook) -> bool {
         self.fixed.methods[hook as usize].is_some()
     }
@@ -102,7 +105,7 @@ impl Methods for CompiledMethods {
         &mut self,
         hook: Hook,
         context: &mut Context<'_>,
-        line: &QueueView<'_>,
+        queue: &QueueView<'_>,
         packet: &Packet,
         markable: bool,
     ) -> PyResult<Decision> {
@@ -117,16 +120,16 @@ impl Methods for CompiledMethods {
             markable,
         };
         let number =
-            self.call(hook, Some(&mut *context.rng), &mut seen, Some(line), context.now)?;
+            self.call(hook, Some(&mut *context.rng), &mut seen, Some(queue), context.now)?;
         Decision::from_number(number).ok_or_else(|| Decision::refusal(number))
     }
 
-    fn notify(&mut self, hook: Hook, line: Option<&QueueView<'_>>, now: Time) -> PyResult<()> {
-        self.call(hook, None, &mut PacketRecord::default(), line, now).map(drop)
+    fn notify(&mut self, hook: Hook, queue: Option<&QueueView<'_>>, now: Time) -> PyResult<()> {
+        self.call(hook, None, &mut PacketRecord::default(), queue, now).map(drop)
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) -> PyResult<()> {
-        self.fixed.gauges.iter().for_each(|gauge| gauge.show(&self.state, see));
+    fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) -> PyResult<()> {
+        self.fixed.gauges.iter().for_each(|gauge| gauge.show(&self.state, visit));
         Ok(())
     }
 

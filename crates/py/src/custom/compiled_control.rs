@@ -58,8 +58,8 @@ impl CompiledControl {
     }
 
     /// Show the recorded part of the state.
-    pub fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.fixed.gauges.iter().for_each(|gauge| gauge.show(&self.state, see));
+    pub fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        self.fixed.gauges.iter().for_each(|gauge| gauge.show(&self.state, visit));
     }
 
     /// Call a method, which is defined, and return the connection after it.

@@ -336,13 +336,13 @@ impl ExternalControl for Control {
         self.connection.get().values().pacing_rate.map(|bps| bps / 8.0)
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         let shown = match &self.code {
             Code::Plain(plain) => {
-                Python::attach(|py| show_attributes(plain.object.bind(py), &plain.gauges, see))
+                Python::attach(|py| show_attributes(plain.object.bind(py), &plain.gauges, visit))
             }
             Code::Native(native) => {
-                native.gauges(see);
+                native.gauges(visit);
                 Ok(())
             }
         };

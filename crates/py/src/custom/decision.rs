@@ -34,13 +34,13 @@ pub enum Hook {
     Enqueue,
     Overflow,
     Dequeue,
-    Empty,
+    Idle,
 }
 
 impl Hook {
     /// All, in the order of the type.
     pub const ALL: [Hook; 5] =
-        [Hook::Update, Hook::Enqueue, Hook::Overflow, Hook::Dequeue, Hook::Empty];
+        [Hook::Update, Hook::Enqueue, Hook::Overflow, Hook::Dequeue, Hook::Idle];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -48,7 +48,7 @@ impl Hook {
             Hook::Enqueue => "on_enqueue",
             Hook::Overflow => "on_overflow",
             Hook::Dequeue => "on_dequeue",
-            Hook::Empty => "on_empty",
+            Hook::Idle => "on_idle",
         }
     }
 }

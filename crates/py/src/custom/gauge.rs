@@ -38,14 +38,14 @@ impl Gauge {
     }
 
     /// Show its value in `state`.
-    pub fn show(self, state: &[u64], see: &mut dyn FnMut(&'static str, f64)) {
+    pub fn show(self, state: &[u64], visit: &mut dyn FnMut(&'static str, f64)) {
         let word = state.get(self.offset / 8).copied().unwrap_or(0);
         let value = match self.kind {
             GaugeKind::Real => f64::from_bits(word),
             GaugeKind::Integer => word.cast_signed() as f64,
             GaugeKind::Flag => f64::from(word.to_ne_bytes()[self.offset % 8] != 0),
         };
-        see(self.name, value);
+        visit(self.name, value);
     }
 }
 
@@ -56,7 +56,7 @@ impl Gauge {
 pub fn show_attributes(
     object: &Bound<'_, PyAny>,
     names: &[&'static str],
-    see: &mut dyn FnMut(&'static str, f64),
+    visit: &mut dyn FnMut(&'static str, f64),
 ) -> PyResult<()> {
     for name in names {
         let value = object.getattr(*name)?;
@@ -64,7 +64,7 @@ pub fn show_attributes(
             let text = format!("self.{name} was a number at the start and is now {value:?}");
             PyTypeError::new_err(text)
         })?;
-        see(name, number);
+        visit(name, number);
     }
     Ok(())
 }

@@ -30,18 +30,17 @@ pub use failure::{begin, failed, finish, is_of_user, watched};
 pub use params::{COMPILED, SOURCE};
 pub use views::{PacketView, QueueStateView};
 
-use aqm::{Methods, PythonAqm};
+use aqm::PythonAqm;
 use compiled::CompiledMethods;
-use params::Settings;
-use plain::{Made, PlainMethods};
+use params::{ClassParams, QueueParams};
+use plain::PlainMethods;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use sojourn_aqm::aqm::{NoAqm, SingleParams, SingleQueue};
 use sojourn_aqm::error::{Error, Result};
-use sojourn_aqm::params::Setting;
+use sojourn_aqm::params::{Combined, Nothing, Params, Setting};
 use sojourn_aqm::registry::{External, QdiscEntry, Registry};
-use sojourn_aqm::{Built, Env, Served};
+use sojourn_aqm::{Build, Built, Env, Served};
 use sojourn_sim::Registries;
 use sojourn_sim::config::flows::FlowConfig;
 use sojourn_sim::config::links::LinkConfig;
@@ -154,71 +153,50 @@ struct PythonClass {
 }
 
 impl PythonClass {
-    /// Read the settings of the version that they name.
-    fn read(&self, py: Python<'_>, settings: &[(&str, Setting<'_>)]) -> Result<Settings> {
+    /// Returns the parameters of the version of the class that `settings` name.
+    fn params(&self, settings: &[(&str, Setting<'_>)]) -> Result<QueueParams> {
         let source = settings.iter().find(|(key, _)| *key == SOURCE);
         let source = source.map(|(_, value)| value.to_string().trim_matches('"').to_string());
-        let described = module(py)
-            .and_then(|m| m.call_method1("describe", (self.name, source)))
-            .and_then(|found| found.extract::<params::Description>());
-        Settings::new(&described.map_err(|e| error_of(&e))?, settings)
+        let description = Python::attach(|py| {
+            let described = module(py)?.call_method1("describe", (self.name, source))?;
+            described.extract::<params::Description>()
+        });
+        let inner = ClassParams::new(self.name, description.map_err(|e| error_of(&e))?)?;
+        let mut params = QueueParams { outer: SingleParams::default(), inner };
+        settings.iter().try_for_each(|(name, value)| params.set(name, *value))?;
+        Ok(params)
     }
+}
 
-    fn make(&self, settings: &Settings, env: &Env) -> Result<Box<dyn Served + Send>> {
-        let queue = &settings.queue;
-        Python::attach(|py| {
-            let made = self.object(py, settings, env).map_err(|e| error_of(&e))?;
-            let at_enqueue = made.decides_at_enqueue;
-            if let Some(native) = made.native {
-                let methods = CompiledMethods::new(native);
-                return self.queue(methods, queue, at_enqueue);
-            }
-            let methods = PlainMethods::new(py, self.name, made.object, &made.gauges);
-            self.queue(methods.map_err(|e| error_of(&e))?, queue, at_enqueue)
-        })
-    }
-
-    fn queue<M: Methods>(
-        &self,
-        methods: M,
-        params: &SingleParams,
-        at_enqueue: bool,
-    ) -> Result<Box<dyn Served + Send>> {
-        let aqm = PythonAqm::new(self.name, methods, params.ecn, at_enqueue);
-        Ok(Box::new(SingleQueue::of(aqm, params)?))
-    }
-
-    /// Have Python make the object, and compile the class if the settings say so.
-    fn object(&self, py: Python<'_>, settings: &Settings, env: &Env) -> PyResult<Made> {
-        let values = PyDict::new(py);
-        for (name, value) in &settings.values {
-            values.set_item(name, value.to_object(py)?)?;
-        }
-        let rate = env.rate.0.cast_signed();
-        let arguments = (self.name, &settings.source, values, rate, settings.compiled);
-        module(py)?.call_method1("make", arguments)?.extract()
-    }
+/// Builds the queue of a class.
+fn queue(params: &QueueParams, env: &Env) -> Result<Box<dyn Served + Send>> {
+    Ok(if params.inner.compiled {
+        Box::new(SingleQueue::<PythonAqm<CompiledMethods>>::build(params, env)?)
+    } else {
+        Box::new(SingleQueue::<PythonAqm<PlainMethods>>::build(params, env)?)
+    })
 }
 
 impl External for PythonClass {
     fn build(&self, settings: &[(&str, Setting<'_>)], env: &Env) -> Result<Built> {
-        let read = Python::attach(|py| self.read(py, settings))?;
-        let params = read.table();
-        match self.make(&read, env) {
-            Ok(qdisc) => Ok(Built { qdisc, params }),
+        let params = self.params(settings)?;
+        let rows = params.table();
+        match queue(&params, env) {
+            Ok(qdisc) => Ok(Built { qdisc, params: rows }),
             // A scenario was validated by a first build. If a later one fails, the run ends with
             // the exception, and has a plain queue until then.
             Err(error) if failure::is_running() => {
                 failure::report(PyException::new_err(format!("{}: {error}", self.name)));
-                let plain = SingleQueue::of(NoAqm, &read.queue)?;
-                Ok(Built { qdisc: Box::new(plain), params })
+                let plain = Combined { outer: params.outer, inner: Nothing };
+                let qdisc = Box::new(SingleQueue::<NoAqm>::build(&plain, env)?);
+                Ok(Built { qdisc, params: rows })
             }
             Err(error) => Err(error),
         }
     }
 
     fn check(&self, settings: &[(&str, Setting<'_>)]) -> Result<()> {
-        Python::attach(|py| self.read(py, settings)).map(drop)
+        self.params(settings).map(drop)
     }
 }
 

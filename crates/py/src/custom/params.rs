@@ -5,7 +5,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use sojourn_aqm::aqm::SingleParams;
 use sojourn_aqm::error::{Error, Result};
-use sojourn_aqm::params::{ParamRow, Params, Setting, Value, answers, unknown};
+use sojourn_aqm::params::{Combined, ParamRow, Params, Setting, Value, answers, unknown};
 use sojourn_aqm::units::{Bytes, Rate, Span};
 
 /// Parameter with the hash of the source, which tells versions of a class apart.
@@ -59,10 +59,14 @@ impl Number {
 /// Hash of the source of a class, and values and rows of its parameters.
 pub type Read = (String, Vec<(&'static str, Number)>, Vec<ParamRow>);
 
-/// All settings of a discipline.
-pub struct Settings {
-    /// Limits of the queue.
-    pub queue: SingleParams,
+/// Parameters of a discipline in Python with the limits of its queue.
+pub type QueueParams = Combined<SingleParams, ClassParams>;
+
+/// Parameters of a class: their names are known only at run time.
+#[derive(Clone, Debug)]
+pub struct ClassParams {
+    /// Name of the class.
+    pub class: &'static str,
     /// Hash of the source.
     pub source: String,
     /// True if the class is compiled.
@@ -73,33 +77,20 @@ pub struct Settings {
     rows: Vec<ParamRow>,
 }
 
-impl Settings {
-    /// Read `settings`.
+impl ClassParams {
+    /// Returns the defaults of `class`.
     ///
     /// # Errors
-    /// An unknown parameter, or an invalid value; the path names it.
-    pub fn new(class: &Description, settings: &[(&str, Setting<'_>)]) -> Result<Settings> {
-        let Description(source, fields) = class;
-        let mut read = Settings {
-            queue: SingleParams::default(),
-            source: source.clone(),
-            values: Vec::new(),
-            compiled: false,
-            rows: Vec::new(),
-        };
-        for (name, kind, default) in fields {
-            let (value, text) = value_of(kind, default.setting()).map_err(|e| e.at(name))?;
-            read.values.push((intern(name), value));
-            read.rows.push(row(intern(name), kind.clone(), text));
-        }
-        settings.iter().try_for_each(|(name, value)| read.set(name, *value))?;
-        Ok(read)
+    /// An invalid default; the path names the parameter.
+    pub fn new(class: &'static str, description: Description) -> Result<ClassParams> {
+        let Description(source, fields) = description;
+        let (values, rows) = defaults(&fields)?;
+        Ok(ClassParams { class, source, compiled: false, values, rows })
     }
+}
 
+impl Params for ClassParams {
     fn set(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
-        if SingleParams::knows(name) {
-            return self.queue.set(name, value);
-        }
         match name {
             SOURCE => {}
             COMPILED => self.compiled = bool::read(value).map_err(|e| e.at(name))?,
@@ -115,14 +106,38 @@ impl Settings {
         Ok(())
     }
 
-    /// Every parameter with its value.
-    pub fn table(&self) -> Vec<ParamRow> {
-        let mut rows = self.queue.table();
-        rows.push(row(SOURCE, "text".into(), self.source.clone()));
-        rows.push(row(COMPILED, "flag".into(), self.compiled.write()));
+    fn knows(&self, name: &str) -> bool {
+        [SOURCE, COMPILED].contains(&name) || self.rows.iter().any(|row| answers(row, name))
+    }
+
+    fn table(&self) -> Vec<ParamRow> {
+        let mut rows = vec![row(SOURCE, "text".into(), self.source.clone())];
+        rows.push(flag_row(COMPILED, self.compiled));
         rows.extend(self.rows.iter().cloned());
         rows
     }
+
+    /// No parameter has a range: a value is checked when it is read.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Values and rows of parameters with their defaults.
+type Defaults = (Vec<(&'static str, Number)>, Vec<ParamRow>);
+
+/// Returns the values and rows of parameters.
+///
+/// # Errors
+/// An invalid default; the path names the parameter.
+fn defaults(fields: &[(String, String, Default)]) -> Result<Defaults> {
+    let (mut values, mut rows) = (Vec::new(), Vec::new());
+    for (name, kind, default) in fields {
+        let (value, text) = value_of(kind, default.setting()).map_err(|e| e.at(name))?;
+        values.push((intern(name), value));
+        rows.push(row(intern(name), kind.clone(), text));
+    }
+    Ok((values, rows))
 }
 
 /// Read the parameters of a class; `common` are those of every class of its kind, which were read
@@ -136,12 +151,7 @@ pub fn read_values(
     common: Vec<ParamRow>,
 ) -> Result<Read> {
     let Description(source, fields) = class;
-    let (mut values, mut rows) = (Vec::new(), Vec::new());
-    for (name, kind, default) in &fields {
-        let (value, text) = value_of(kind, default.setting()).map_err(|e| e.at(name))?;
-        values.push((intern(name), value));
-        rows.push(row(intern(name), kind.clone(), text));
-    }
+    let (mut values, mut rows) = defaults(&fields)?;
     for (name, value) in settings.iter().filter(|(name, _)| *name != SOURCE) {
         let Some(i) = rows.iter().position(|row| answers(row, name)) else {
             let mut known = rows;

@@ -1,8 +1,7 @@
 //! Methods of a Python object; every decision is a call of Python.
 
-use super::aqm::Methods;
+use super::aqm::{Made, Methods};
 use super::borrowed::{is_kept, lend};
-use super::compiled::Native;
 use super::decision::{Decision, Hook};
 use super::failure;
 use super::gauge::show_attributes;
@@ -12,16 +11,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyBool;
 use sojourn_aqm::{Context, Packet, QueueView, Time};
 use std::sync::Arc;
-
-/// Object as `sojourn.custom.border.make` returns it.
-#[derive(FromPyObject)]
-pub struct Made {
-    pub object: Py<PyAny>,
-    pub gauges: Vec<String>,
-    pub decides_at_enqueue: bool,
-    /// Native code of the class, if the discipline is compiled.
-    pub native: Option<Native>,
-}
 
 /// Bound methods of a Python object.
 pub struct PlainMethods {
@@ -35,20 +24,6 @@ pub struct PlainMethods {
 }
 
 impl PlainMethods {
-    /// # Errors
-    /// A gauge that is not a number.
-    pub fn new(
-        py: Python<'_>,
-        name: &'static str,
-        object: Py<PyAny>,
-        gauges: &[String],
-    ) -> PyResult<PlainMethods> {
-        let gauges = gauges.iter().map(|gauge| intern(gauge)).collect();
-        let methods = PlainMethods::of(py, name, gauges, object)?;
-        methods.read_gauges(py, &mut |_, _| {})?;
-        Ok(methods)
-    }
-
     fn of(
         py: Python<'_>,
         name: &'static str,
@@ -69,8 +44,12 @@ impl PlainMethods {
         PlainMethods::of(py, self.name, self.gauges.clone(), object.unbind())
     }
 
-    fn read_gauges(&self, py: Python<'_>, see: &mut dyn FnMut(&'static str, f64)) -> PyResult<()> {
-        show_attributes(self.object.bind(py), &self.gauges, see)
+    fn read_gauges(
+        &self,
+        py: Python<'_>,
+        visit: &mut dyn FnMut(&'static str, f64),
+    ) -> PyResult<()> {
+        show_attributes(self.object.bind(py), &self.gauges, visit)
     }
 }
 
@@ -94,6 +73,14 @@ impl Clone for PlainMethods {
 }
 
 impl Methods for PlainMethods {
+    /// Refuses a gauge that is not a number.
+    fn new(py: Python<'_>, class: &'static str, made: Made) -> PyResult<PlainMethods> {
+        let gauges = made.gauges.iter().map(|gauge| intern(gauge)).collect();
+        let methods = PlainMethods::of(py, class, gauges, made.object)?;
+        methods.read_gauges(py, &mut |_, _| {})?;
+        Ok(methods)
+    }
+
     fn defines(&self, hook: Hook) -> bool {
         self.methods[hook as usize].is_some()
     }
@@ -102,7 +89,7 @@ impl Methods for PlainMethods {
         &mut self,
         hook: Hook,
         context: &mut Context<'_>,
-        line: &QueueView<'_>,
+        queue: &QueueView<'_>,
         packet: &Packet,
         markable: bool,
     ) -> PyResult<Decision> {
@@ -114,12 +101,12 @@ impl Methods for PlainMethods {
             if is_kept(py, &self.queue) {
                 self.queue = Py::new(py, QueueStateView::default())?;
             }
-            let (seen, queue) = (self.packet.get(), self.queue.get());
+            let (seen, view) = (self.packet.get(), self.queue.get());
             seen.set(packet, context.now, markable);
-            queue.set(Some(line), context.now);
+            view.set(Some(queue), context.now);
             let Some(method) = &self.methods[hook as usize] else { return Ok(Decision::Pass) };
             let call = || method.bind(py).call1((&self.packet, &self.queue));
-            let answer = lend(py, &queue.random, context.rng, call)?;
+            let answer = lend(py, &view.random, context.rng, call)?;
             if answer.is_none() {
                 return Ok(Decision::Pass);
             }
@@ -128,16 +115,16 @@ impl Methods for PlainMethods {
         })
     }
 
-    fn notify(&mut self, hook: Hook, line: Option<&QueueView<'_>>, now: Time) -> PyResult<()> {
+    fn notify(&mut self, hook: Hook, queue: Option<&QueueView<'_>>, now: Time) -> PyResult<()> {
         Python::attach(|py| {
-            self.queue.get().set(line, now);
+            self.queue.get().set(queue, now);
             let Some(method) = &self.methods[hook as usize] else { return Ok(()) };
             method.bind(py).call1((&self.queue,)).map(drop)
         })
     }
 
-    fn gauges(&self, see: &mut dyn FnMut(&'static str, f64)) -> PyResult<()> {
-        Python::attach(|py| self.read_gauges(py, see))
+    fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) -> PyResult<()> {
+        Python::attach(|py| self.read_gauges(py, visit))
     }
 
     fn reconfigure(&mut self, fresh: Self) -> PyResult<bool> {

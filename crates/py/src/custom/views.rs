@@ -98,12 +98,12 @@ pub struct QueueStateView {
 }
 
 impl QueueStateView {
-    /// Show `line` at `now`; without `line` the queue stays as it was shown last.
-    pub fn set(&self, line: Option<&QueueView<'_>>, now: Time) {
+    /// Show `queue` at `now`; without `queue` the queue stays as it was shown last.
+    pub fn set(&self, queue: Option<&QueueView<'_>>, now: Time) {
         self.now.store(now.0.cast_signed(), Ordering::Relaxed);
-        let Some(line) = line else { return };
-        self.bytes.store(line.bytes().cast_signed(), Ordering::Relaxed);
-        self.packets.store(line.packets().into(), Ordering::Relaxed);
+        let Some(queue) = queue else { return };
+        self.bytes.store(queue.bytes().cast_signed(), Ordering::Relaxed);
+        self.packets.store(queue.packets().into(), Ordering::Relaxed);
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! ```
 //! use sojourn_aqm::aqm::codel::CoDel;
-//! use sojourn_aqm::{Algorithm, Rate, Span};
+//! use sojourn_aqm::{Aqm, Rate, Span};
 //! use sojourn_sim::config::builder::{FlowBuilder, LinkBuilder};
 //! use sojourn_sim::traffic::source::{Cbr, Source};
 //! use sojourn_sim::{Scenario, run};

@@ -95,7 +95,7 @@ impl LinkConfig {
         let (entry, made) =
             parse::build_qdisc(&fields.get_or_default("qdisc"), &Env::new(keys.rate), registry)
                 .map_err(|e| e.at("qdisc"))?;
-        let state = made.qdisc.state();
+        let state = made.qdisc.state_bytes();
         let mut gauges = 0;
         made.qdisc.inspect(&mut |_, _| gauges += 1);
         Ok(LinkConfig {

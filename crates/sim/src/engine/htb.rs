@@ -19,7 +19,7 @@ pub struct Htb {
     bucket: TokenBucket,
     /// Time of the last call.
     now: Time,
-    lost: Vec<Dropped>,
+    dropped: Vec<Dropped>,
     marks: Marks,
     log: PacketLog,
     /// Recorded times of departures, the latest first.
@@ -55,7 +55,7 @@ impl Htb {
             rate,
             bucket: TokenBucket::new(burst),
             now: Time::ZERO,
-            lost: Vec::new(),
+            dropped: Vec::new(),
             marks: Marks::default(),
             log: PacketLog::new(),
             recorded: Vec::new(),
@@ -99,8 +99,8 @@ impl Htb {
     pub fn push(&mut self, now: Time, mut packet: Packet) {
         self.advance(now);
         packet.arrived = now;
-        let Htb { qdisc, rng, lost, marks, .. } = self;
-        qdisc.enqueue(&mut Context { now, rng: &mut **rng, lost, marks }, packet);
+        let Htb { qdisc, rng, dropped, marks, .. } = self;
+        qdisc.enqueue(&mut Context { now, rng: &mut **rng, dropped, marks }, packet);
         self.log_dropped();
         self.advance(now);
     }
@@ -123,8 +123,8 @@ impl Htb {
 
     /// Dequeues at `at` and charges the packet.
     fn send(&mut self, at: Time) {
-        let Htb { qdisc, rng, lost, marks, .. } = self;
-        let packet = qdisc.dequeue(&mut Context { now: at, rng: &mut **rng, lost, marks });
+        let Htb { qdisc, rng, dropped, marks, .. } = self;
+        let packet = qdisc.dequeue(&mut Context { now: at, rng: &mut **rng, dropped, marks });
         self.log_dropped();
         let Some(packet) = packet else { return };
         self.bucket.send(at, packet.len, self.rate);
@@ -132,7 +132,7 @@ impl Htb {
     }
 
     fn log_dropped(&mut self) {
-        let rows = self.lost.drain(..);
+        let rows = self.dropped.drain(..);
         self.log.extend(rows.map(|l| LogEntry {
             packet: l.packet,
             left: l.at,
@@ -140,9 +140,9 @@ impl Htb {
         }));
     }
 
-    /// Calls `see` with the internal variables of the discipline at the time of the last call.
-    pub fn inspect(&mut self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.qdisc.inspect_at(self.now, see);
+    /// Calls `visit` with the internal variables of the discipline at the time of the last call.
+    pub fn inspect(&mut self, visit: &mut dyn FnMut(&'static str, f64)) {
+        self.qdisc.inspect_at(self.now, visit);
     }
 
     /// Packets that left, in that order.

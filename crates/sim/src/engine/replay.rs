@@ -239,10 +239,10 @@ impl Server {
         }
     }
 
-    fn inspect(&mut self, see: &mut dyn FnMut(&'static str, f64)) {
+    fn inspect(&mut self, visit: &mut dyn FnMut(&'static str, f64)) {
         match self {
-            Server::Link(link) => link.inspect(see),
-            Server::Htb(htb) => htb.inspect(see),
+            Server::Link(link) => link.inspect(visit),
+            Server::Htb(htb) => htb.inspect(visit),
         }
     }
 

@@ -315,7 +315,7 @@ impl Simulation {
         let (flow, link) = (&mut flows[f], &mut links[l]);
         let Flow { hash, class, hosts: [source, destination], ect, .. } = *flow;
         self.work += outbox.segments.len();
-        let number = cast::place(f);
+        let number = cast::index32(f);
         let mut packet =
             Packet { flow: number, hash, source, destination, class, ..Packet::default() };
         let mut last = Time::NEVER;
@@ -342,9 +342,9 @@ impl Simulation {
         }
         let Flow { route, connection, hash, class, hosts, ect, .. } = flows[f];
         let (path, [source, destination]) = (&routes.all[route as usize][0], hosts);
-        let (l, left) = (path[0], cast::place(path.len()));
+        let (l, left) = (path[0], cast::index32(path.len()));
         self.work += outbox.segments.len();
-        let (flow, link) = (cast::place(f), &mut links[l]);
+        let (flow, link) = (cast::index32(f), &mut links[l]);
         let mut packet = Packet { flow, hash, source, destination, class, ..Packet::default() };
         for segment in &outbox.segments {
             let (body, state) = bodies.vacant();
@@ -363,9 +363,9 @@ impl Simulation {
     fn send(&mut self, f: usize, now: Time) {
         let Flow { route, hash, class, hosts, ect, ack_ecn, connection, .. } = self.flows[f];
         let [source, destination] = hosts;
-        let flow = cast::place(f);
+        let flow = cast::index32(f);
         let [path, back] = &self.routes.all[route as usize];
-        let (first, hops) = (path[0], [cast::place(path.len()), cast::place(back.len())]);
+        let (first, hops) = (path[0], [cast::index32(path.len()), cast::index32(back.len())]);
         let back = back.first().copied();
         self.send_segments(f, now);
         let ticket = |load: Payload, len, ecn, bodies: &mut Slab<PacketState>| {

@@ -84,7 +84,7 @@ pub fn registry_json() -> Json {
     let discipline = |e: &QdiscEntry| {
         let mut spec = entry_json(e.name, e.aliases, e.about, e.source, &e.params());
         spec["decides"] = json!(e.decides);
-        spec["state_bytes"] = json!(e.state());
+        spec["state_bytes"] = json!(e.state_bytes());
         spec
     };
     let disciplines: Vec<Json> = REGISTRY.iter().map(discipline).collect();

@@ -295,7 +295,7 @@ impl<'a> NamedParams<'a> {
     ///
     /// # Errors
     /// If a parameter is a list or unknown, or a value is out of range.
-    pub fn params<P: Params>(&self) -> Result<P> {
+    pub fn params<P: Params + Default>(&self) -> Result<P> {
         self.reject_lists()?;
         let mut params = P::default();
         self.settings.iter().try_for_each(|(key, value)| params.set(key, *value))?;

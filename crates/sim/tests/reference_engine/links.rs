@@ -86,12 +86,12 @@ impl Plain {
         l: usize,
         f: impl FnOnce(&mut dyn Qdisc, &mut Context<'_>) -> T,
     ) -> T {
-        let (mut lost, mut marks) = (Vec::<Dropped>::new(), sojourn_aqm::Marks::default());
+        let (mut dropped, mut marks) = (Vec::<Dropped>::new(), sojourn_aqm::Marks::default());
         let link = &mut self.links[l];
         let mut context =
-            Context { now: self.now, rng: &mut link.rng, lost: &mut lost, marks: &mut marks };
+            Context { now: self.now, rng: &mut link.rng, dropped: &mut dropped, marks: &mut marks };
         let out = f(&mut *link.qdisc, &mut context);
-        for l in lost {
+        for l in dropped {
             link.rows.push((l.packet.arrived.0, l.at.0, l.reason as u8));
             let body = self.bodies[l.packet.body as usize];
             if let Load::Datagram(datagram) = &body.load {

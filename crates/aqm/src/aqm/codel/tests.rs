@@ -7,21 +7,21 @@ use std::prelude::v1::*;
 
 fn aqm(variant: Variant) -> CoDel {
     let params = CoDelParams { variant, ..CoDelParams::default() };
-    CoDel::new(&params, &Env::new(crate::Rate(8_000_000))).unwrap()
+    CoDel::build(&params, &Env::new(crate::Rate(8_000_000))).unwrap()
 }
 
 /// Keeps a queue at 1 ms per packet, each `wait` ms old when it leaves; returns the bodies of
 /// the dropped packets.
 fn losses(q: &mut Bench, from_ms: u64, to_ms: u64, wait: u64) -> Vec<(u64, u32)> {
-    let mut lost = vec![];
+    let mut dropped = vec![];
     for ms in from_ms..to_ms {
         q.at_ms(ms);
         q.put(ms as u32, 1000);
         if ms >= from_ms + wait {
-            lost.extend(q.get().1.into_iter().map(|b| (ms, b)));
+            dropped.extend(q.get().1.into_iter().map(|b| (ms, b)));
         }
     }
-    lost
+    dropped
 }
 
 #[test]
@@ -48,12 +48,12 @@ fn drops_an_interval_after_going_above_and_then_faster() {
     let mut q = Bench::new("codel", &[("target", "5ms"), ("interval", "100ms")]);
     // Above target from 20 ms on, so the first drop comes at 120 ms, the next 100, 70.7, 57.7
     // ms later (each on the first departure, every 1 ms, that is not earlier).
-    let lost = losses(&mut q, 0, 400, 20);
-    let times: Vec<u64> = lost.iter().map(|l| l.0).collect();
+    let dropped = losses(&mut q, 0, 400, 20);
+    let times: Vec<u64> = dropped.iter().map(|l| l.0).collect();
     assert_eq!(times, [120, 220, 291, 349, 399]);
     // Each drop brings the head one packet nearer to the tail.
-    assert_eq!(lost[0].1, 100);
-    assert_eq!(lost[1].1, 201);
+    assert_eq!(dropped[0].1, 100);
+    assert_eq!(dropped[1].1, 201);
 }
 
 #[test]
@@ -79,10 +79,10 @@ fn leaves_on_empty_and_remembers_the_rate() {
     losses(&mut q, 0, 400, 20);
     q.drain();
     assert_eq!(q.gauge("dropping"), 0.0);
-    let lost = losses(&mut q, 500, 700, 20);
-    assert_eq!(lost[0].0, 620);
+    let dropped = losses(&mut q, 500, 700, 20);
+    assert_eq!(dropped[0].0, 620);
     // It had dropped 5 times: it starts again from 5 - 1 = 4, so the next is 50 ms later.
-    assert_eq!(lost[1].0, 670);
+    assert_eq!(dropped[1].0, 670);
 }
 
 #[test]
@@ -96,11 +96,11 @@ fn variants_differ_in_the_count_of_a_new_dropping_state() {
         let mut q = Bench::new("codel", &[("variant", variant)]);
         losses(&mut q, 0, 400, 20);
         q.drain();
-        let lost = losses(&mut q, 500, 800, 20);
-        assert_eq!([lost[0].0, lost[1].0], [first, next], "{variant}");
+        let dropped = losses(&mut q, 500, 800, 20);
+        assert_eq!([dropped[0].0, dropped[1].0], [first, next], "{variant}");
         q.drain();
-        let lost = losses(&mut q, 900, 1100, 20);
-        assert_eq!([lost[0].0, lost[1].0], [third, after], "{variant}");
+        let dropped = losses(&mut q, 900, 1100, 20);
+        assert_eq!([dropped[0].0, dropped[1].0], [third, after], "{variant}");
     }
 }
 
@@ -111,11 +111,11 @@ fn ns2_v2_does_not_count_the_drop_that_ends_a_state() {
         // 300 packets arrive at 0 and leave 1 ms apart: the sojourn time is above target from
         // 5 ms on, so the first drop is at 105 ms and the second is due at 205 ms.
         (0..300).for_each(|i| drop(q.put(i, 1000)));
-        let lost = (1..205).flat_map(|ms| {
+        let dropped = (1..205).flat_map(|ms| {
             q.at_ms(ms);
             q.get().1
         });
-        assert_eq!(lost.count(), 1);
+        assert_eq!(dropped.count(), 1);
         // Behind the packet that will be dropped are three younger than target.
         (0..3).for_each(|_| drop(q.put(1000, 1000)));
         while q.backlog() > 4 {
@@ -171,11 +171,11 @@ fn the_interval_is_over_at_its_last_moment_but_not_on_linux() {
         let mut aqm = aqm(variant);
         let mut fifo = SingleFifo::default();
         (0..3).for_each(|_| fifo.push(Packet { len: 1000, ..Packet::default() }));
-        let line = QueueView::single(&mut fifo);
+        let queue = QueueView::single(&mut fifo);
         let t = Time(100_000 << 10);
         aqm.first_above_time = Some(t);
-        assert_eq!(aqm.may_drop_head(t, &line), expected, "{variant:?}");
-        assert!(aqm.may_drop_head(t + Span(1 << 10), &line), "{variant:?}");
+        assert_eq!(aqm.may_drop_head(t, &queue), expected, "{variant:?}");
+        assert!(aqm.may_drop_head(t + Span(1 << 10), &queue), "{variant:?}");
     }
 }
 

@@ -216,26 +216,26 @@ impl LinuxPie {
     }
 
     /// Returns the verdict on an arrival.
-    pub(super) fn on_arrival(
+    pub(super) fn on_enqueue(
         &mut self,
         context: &mut Context<'_>,
-        line: &QueueView<'_>,
+        queue: &QueueView<'_>,
         packet: &Packet,
     ) -> Verdict {
-        if !self.hits(context, line, packet.len) {
+        if !self.hits(context, queue, packet.len) {
             return Verdict::Pass;
         }
         if self.ecn && packet.ecn.capable() && self.prob <= self.ecn_most {
-            return Verdict::Signal;
+            return Verdict::Mark;
         }
         self.accu_prob = 0;
         Verdict::Drop
     }
 
     /// True if an arrival of `len` bytes is to be dropped or marked.
-    fn hits(&mut self, context: &mut Context<'_>, line: &QueueView<'_>, len: u32) -> bool {
+    fn hits(&mut self, context: &mut Context<'_>, queue: &QueueView<'_>, len: u32) -> bool {
         let quiet = self.qdelay < self.target / 2 && self.prob < MAX_PROB / 5;
-        if self.burst_time > 0 || quiet || line.bytes() < 2 * self.mtu {
+        if self.burst_time > 0 || quiet || queue.bytes() < 2 * self.mtu {
             return false;
         }
         let len = u64::from(len);
@@ -257,7 +257,7 @@ impl LinuxPie {
 
     /// Handles the departure of a packet that arrived at `arrived`, has `len` bytes and leaves
     /// `backlog` bytes behind.
-    pub(super) fn on_departure(&mut self, now: Time, arrived: Time, len: u32, backlog: u64) {
+    pub(super) fn on_dequeue(&mut self, now: Time, arrived: Time, len: u32, backlog: u64) {
         let now = now.0 >> SHIFT;
         if !self.estimates_rate {
             self.qdelay = if backlog == 0 { 0 } else { now - (arrived.0 >> SHIFT) };

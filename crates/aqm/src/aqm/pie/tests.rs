@@ -13,8 +13,8 @@ fn near(x: f64, y: f64) -> bool {
 fn aqm(settings: &[(&str, &str)]) -> Pie {
     let mut p = PieParams::default();
     settings.iter().for_each(|(k, v)| p.set(k, Setting::Text(v)).unwrap());
-    let mut aqm = Pie::new(&p, &Env::new(crate::units::Rate(8_000_000))).unwrap();
-    aqm.start(Time::ZERO);
+    let mut aqm = Pie::build(&p, &Env::new(crate::units::Rate(8_000_000))).unwrap();
+    aqm.on_first_packet(Time::ZERO);
     aqm
 }
 
@@ -76,10 +76,10 @@ fn leaps_are_the_updates_one_by_one() {
         };
         let mut fifo = SingleFifo::default();
         fifo.push(Packet { len: 1000, ..Packet::default() });
-        let line = QueueView::single(&mut fifo);
+        let queue = QueueView::single(&mut fifo);
         for n in [1, 2, 7, 100, 2000, 5000] {
             let (mut once, mut singly) = (start(), start());
-            once.advance(Time(n * 15_000_000), &line);
+            once.on_update(Time(n * 15_000_000), &queue);
             (0..n).for_each(|_| singly.update(Span::ms(delay)));
             let (a, b) = (once.p, singly.p);
             assert!((a - b).abs() <= 1e-9 * b, "{p} {delay} {n}: {a} {b}");
@@ -93,13 +93,13 @@ fn leaps_are_the_updates_one_by_one() {
 fn a_burst_passes_and_a_standing_queue_does_not() {
     let mut q = three_leave(&[]);
     // The allowance counts from 30 ms, the last update without delay, and is used up at 180 ms.
-    let mut lost = vec![];
+    let mut dropped = vec![];
     for ms in 61..1000 {
         q.at_ms(ms);
-        lost.extend(q.put(1000 + ms as u32, 1000).into_iter().map(|_| ms));
+        dropped.extend(q.put(1000 + ms as u32, 1000).into_iter().map(|_| ms));
         q.get();
     }
-    assert!(lost[0] >= 180 && lost.len() > 20, "{lost:?}");
+    assert!(dropped[0] >= 180 && dropped.len() > 20, "{dropped:?}");
 }
 
 #[test]
@@ -136,13 +136,13 @@ fn first_signal(settings: &[(&str, &str)], u: f64, backlog: u32) -> Option<usize
     (pie.p, pie.burst, pie.qdelay_old) = (0.1, Span::ZERO, Span::ms(20));
     let mut fifo = SingleFifo::default();
     fifo.push(Packet { len: backlog, ..Packet::default() });
-    let mut line = QueueView::single(&mut fifo);
-    let (mut rng, mut lost, mut marks) = (Shown(u), vec![], crate::Marks::default());
+    let mut queue = QueueView::single(&mut fifo);
+    let (mut rng, mut dropped, mut marks) = (Shown(u), vec![], crate::Marks::default());
     let now = Time::ZERO;
-    let mut context = Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
+    let mut context = Context { now, rng: &mut rng, dropped: &mut dropped, marks: &mut marks };
     let packet = Packet { len: 500, ..Packet::default() };
     let first =
-        (1..=200).find(|_| pie.on_arrival(&mut context, &mut line, &packet) == Verdict::Signal);
+        (1..=200).find(|_| pie.on_enqueue(&mut context, &mut queue, &packet) == Verdict::Mark);
     assert!(first.is_none() || pie.accu == 0.0);
     first
 }
@@ -180,16 +180,16 @@ fn the_rate_is_measured_where_there_are_no_timestamps() {
 fn in_fq_pie_each_flow_has_its_own() {
     let mut q = Bench::new("fq_pie", &[("quantum", "1000B")]);
     (0..400).for_each(|i| drop(q.put_flow(1, i, 1000)));
-    let mut lost = [0, 0];
+    let mut dropped = [0, 0];
     for ms in 1..2000 {
         q.at_ms(ms);
-        lost[0] += q.put_flow(1, 400, 1000).len();
+        dropped[0] += q.put_flow(1, 400, 1000).len();
         if ms % 4 == 0 {
-            lost[1] += q.put_flow(2, 500, 1000).len();
+            dropped[1] += q.put_flow(2, 500, 1000).len();
         }
         q.get();
     }
-    assert!(lost[0] > 100 && lost[1] == 0, "{lost:?}");
+    assert!(dropped[0] > 100 && dropped[1] == 0, "{dropped:?}");
 }
 
 // RFC 8033 §5.2
@@ -311,11 +311,11 @@ fn verdict(pie: &mut Pie) -> Verdict {
     }
     let mut fifo = SingleFifo::default();
     fifo.push(Packet { len: 3001, ..Packet::default() });
-    let mut line = QueueView::single(&mut fifo);
-    let (mut rng, mut lost, mut marks) = (Least, vec![], crate::Marks::default());
+    let mut queue = QueueView::single(&mut fifo);
+    let (mut rng, mut dropped, mut marks) = (Least, vec![], crate::Marks::default());
     let now = Time::ZERO;
-    let mut context = Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
-    pie.on_arrival(&mut context, &mut line, &Packet { len: 500, ..Packet::default() })
+    let mut context = Context { now, rng: &mut rng, dropped: &mut dropped, marks: &mut marks };
+    pie.on_enqueue(&mut context, &mut queue, &Packet { len: 500, ..Packet::default() })
 }
 
 // RFC 8033 §4.1
@@ -347,7 +347,7 @@ fn derandomised_drops_begin_at_a_sum_of_085() {
 fn a_packet_dropped_to_make_room_counts_as_a_drop() {
     let mut pie = aqm(&[("derandomise", "true")]);
     pie.accu = 0.8;
-    pie.on_evicted(1);
+    pie.on_evict(1);
     assert_eq!(pie.accu, 0.0);
 }
 

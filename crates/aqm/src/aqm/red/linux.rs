@@ -299,14 +299,14 @@ mod tests {
         let count = |settings: &[(&str, &str)]| {
             let mut q = Bench::new("red", settings);
             q.ect();
-            let lost: usize = (0..9).map(|i| q.put(i, 1000).len()).sum();
-            (lost, q.marked())
+            let dropped: usize = (0..9).map(|i| q.put(i, 1000).len()).sum();
+            (dropped, q.marked())
         };
-        let (lost, marked) = count(&settings);
-        assert_eq!(lost, 0);
+        let (dropped, marked) = count(&settings);
+        assert_eq!(dropped, 0);
         assert!(marked >= 5, "{marked}");
-        let (lost, _) = count(&[&settings[..], &[("hard_drop", "true")]].concat());
-        assert!(lost >= 3, "{lost}");
+        let (dropped, _) = count(&[&settings[..], &[("hard_drop", "true")]].concat());
+        assert!(dropped >= 3, "{dropped}");
     }
 
     // With `w_q` 1/32, a packet of 1000 bytes and 10 Mbit/s, tc computes cells of 2^15 us.

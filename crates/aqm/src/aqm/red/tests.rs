@@ -9,7 +9,7 @@ fn aqm(settings: &[(&str, &str)]) -> Red {
     let mut p = RedParams::default();
     settings.iter().for_each(|(k, v)| p.set(k, Setting::Text(v)).unwrap());
     let env = Env { limit: Size::Packets(60), ..Env::new(crate::units::Rate(8_000_000)) };
-    Red::new(&p, &env).unwrap()
+    Red::build(&p, &env).unwrap()
 }
 
 fn pb_at(red: &mut Red, avg: f64) -> f64 {
@@ -44,9 +44,9 @@ impl crate::Random for Never {
 fn gaps(wait: &str, count: i64) -> Vec<f64> {
     let mut red = aqm(&[("wait", wait), ("min_th", "5p"), ("max_th", "15p"), ("max_p", "0.2")]);
     (red.avg, red.count) = (10.0, count);
-    let (mut rng, mut lost, mut marks) = (Never(vec![]), vec![], crate::Marks::default());
+    let (mut rng, mut dropped, mut marks) = (Never(vec![]), vec![], crate::Marks::default());
     let mut context =
-        Context { now: Time::ZERO, rng: &mut rng, lost: &mut lost, marks: &mut marks };
+        Context { now: Time::ZERO, rng: &mut rng, dropped: &mut dropped, marks: &mut marks };
     let packet = Packet { len: 500, ..Packet::default() };
     (0..30).for_each(|_| assert_eq!(red.decide(&mut context, &packet), Verdict::Pass));
     let mut none_before = 1.0;

@@ -2,27 +2,37 @@
 
 use super::{Red, RedParams};
 use crate::aqm::{Aqm, SingleParams, Verdict};
-use crate::build::Builder;
+use crate::build::{Builder, Env};
 use crate::context::Context;
+use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
-use crate::params::Combined;
+use crate::params::{Checked, Combined, Params};
 use crate::units::Time;
 
-/// An algorithm that adapts the parameters of a [`Red`], with one method for each point in time at
+/// An algorithm that adapts the parameters of a [`Red`], with one hook for each point in time at
 /// which it may.
 pub trait Tune: Clone + Send + 'static {
-    /// See [`Aqm::start`].
-    fn start(&mut self, _now: Time) {}
+    /// Parameters of the algorithm, and those of RED that can be set.
+    type Params: Params;
 
-    /// See [`Aqm::advance`].
-    fn advance(&mut self, _now: Time, _line: &QueueView<'_>, _red: &mut Red) {}
+    /// Builds RED and the algorithm, see [`Aqm::new`].
+    ///
+    /// # Errors
+    /// Parameters that contradict each other or the link; the path names the parameter.
+    fn tuned(params: Checked<'_, Self::Params>, env: &Env) -> Result<Tuned<Self>>;
+
+    /// See [`Aqm::on_first_packet`].
+    fn on_first_packet(&mut self, _now: Time) {}
+
+    /// See [`Aqm::on_update`].
+    fn on_update(&mut self, _now: Time, _line: &QueueView<'_>, _red: &mut Red) {}
 
     /// Called when the average was updated, before the decision.
-    fn averaged(&mut self, _now: Time, _red: &mut Red) {}
+    fn on_average(&mut self, _now: Time, _red: &mut Red) {}
 
-    /// See [`Aqm::inspect`]; called after those of RED.
-    fn gauges(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
+    /// See [`Aqm::inspect`]. The variables follow those of RED.
+    fn inspect(&self, _visit: &mut dyn FnMut(&'static str, f64)) {}
 }
 
 /// RED whose parameters are adapted by `T`.
@@ -36,33 +46,39 @@ impl<Q, T> Builder<Q, Combined<SingleParams, Combined<T, RedParams>>> {
     /// Changes the parameters of the algorithm that adapts RED.
     #[must_use]
     pub fn tuner(self, change: impl FnOnce(T) -> T) -> Self {
-        self.aqm(|Combined { frame, aqm }| Combined { frame: change(frame), aqm })
+        self.aqm(|Combined { outer, inner }| Combined { outer: change(outer), inner })
     }
 
     /// Changes the parameters of RED.
     #[must_use]
     pub fn red(self, change: impl FnOnce(RedParams) -> RedParams) -> Self {
-        self.aqm(|Combined { frame, aqm }| Combined { frame, aqm: change(aqm) })
+        self.aqm(|Combined { outer, inner }| Combined { outer, inner: change(inner) })
     }
 }
 
 impl<T: Tune> Aqm for Tuned<T> {
-    fn start(&mut self, now: Time) {
-        self.tuner.start(now);
+    type Params = T::Params;
+
+    fn new(params: Checked<'_, T::Params>, env: &Env) -> Result<Self> {
+        T::tuned(params, env)
     }
 
-    fn advance(&mut self, now: Time, line: &QueueView<'_>) {
-        self.tuner.advance(now, line, &mut self.red);
+    fn on_first_packet(&mut self, now: Time) {
+        self.tuner.on_first_packet(now);
     }
 
-    fn on_arrival(
+    fn on_update(&mut self, now: Time, queue: &QueueView<'_>) {
+        self.tuner.on_update(now, queue, &mut self.red);
+    }
+
+    fn on_enqueue(
         &mut self,
         context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         packet: &Packet,
     ) -> Verdict {
-        self.red.average(context.now, line);
-        self.tuner.averaged(context.now, &mut self.red);
+        self.red.average(context.now, queue);
+        self.tuner.on_average(context.now, &mut self.red);
         self.red.decide(context, packet)
     }
 
@@ -70,13 +86,13 @@ impl<T: Tune> Aqm for Tuned<T> {
         self.red.on_overflow(now);
     }
 
-    fn dequeue(
+    fn on_dequeue(
         &mut self,
         context: &mut Context<'_>,
-        line: &mut QueueView<'_>,
+        queue: &mut QueueView<'_>,
         ecn: bool,
     ) -> Option<Packet> {
-        self.red.dequeue(context, line, ecn)
+        self.red.on_dequeue(context, queue, ecn)
     }
 
     fn on_idle(&mut self, now: Time) {
@@ -87,12 +103,12 @@ impl<T: Tune> Aqm for Tuned<T> {
         true
     }
 
-    fn state(&self) -> usize {
+    fn state_bytes(&self) -> usize {
         size_of_val(self) + self.red.beyond()
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.red.inspect(see);
-        self.tuner.gauges(see);
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        self.red.inspect(visit);
+        self.tuner.inspect(visit);
     }
 }

@@ -94,7 +94,7 @@ impl LinuxSfb {
     }
 
     /// Starts the clock at the first arrival.
-    pub(super) fn start(&mut self, now: Time) {
+    pub(super) fn on_first_packet(&mut self, now: Time) {
         self.first = now;
         if self.rehashed == Time::NEVER {
             self.rehashed = now;
@@ -102,7 +102,7 @@ impl LinuxSfb {
     }
 
     /// Decides about `packet`, for which the queue has room.
-    pub(super) fn on_arrival(&mut self, context: &mut Context<'_>, packet: &Packet) -> Verdict {
+    pub(super) fn on_enqueue(&mut self, context: &mut Context<'_>, packet: &Packet) -> Verdict {
         self.rehash(context);
         let slot = self.slot;
         let key = |salt: u64| salt << 32 | u64::from(packet.hash);
@@ -128,7 +128,7 @@ impl LinuxSfb {
         if self.p_min > MAX_PROB / 2 && r < (self.p_min - MAX_PROB / 2) * 2 {
             return Verdict::Drop;
         }
-        Verdict::Signal
+        Verdict::Mark
     }
 
     /// Changes the hash or starts the warm-up, if due. The set that goes out of use keeps its
@@ -181,7 +181,7 @@ impl LinuxSfb {
     }
 
     /// Counts the packet that arrived last as queued.
-    pub(super) fn on_enqueued(&mut self) {
+    pub(super) fn after_enqueue(&mut self) {
         let keys = self.arriving;
         self.each_counted(keys, |bin| bin.qlen = (bin.qlen + 1).min(MAX_PROB));
         self.queued.push_back(keys);
@@ -208,7 +208,7 @@ impl LinuxSfb {
     }
 
     /// Size of the state in bytes.
-    pub(super) fn state(&self) -> usize {
+    pub(super) fn state_bytes(&self) -> usize {
         size_of_val(self)
             + 2 * size_of_val(&*self.bins[0])
             + self.queued.capacity() * size_of::<Keys>()

@@ -31,8 +31,8 @@ fn a_full_bin_raises_its_chance_and_an_empty_one_lowers_it() {
 #[test]
 fn no_flow_holds_more_than_max_and_the_buffer_comes_first() {
     let mut q = Bench::new("sfb", &[("d1", "0"), ("limit", "40p")]);
-    let lost: Vec<u32> = (0..30).flat_map(|i| q.put_flow(1, i, 100)).collect();
-    assert_eq!(lost, [25, 26, 27, 28, 29]);
+    let dropped: Vec<u32> = (0..30).flat_map(|i| q.put_flow(1, i, 100)).collect();
+    assert_eq!(dropped, [25, 26, 27, 28, 29]);
     assert!((30..45).all(|i| q.put_flow(2, i, 100).is_empty()), "another flow has its own");
     let before = q.gauge("qmin");
     assert_eq!(q.put_flow(3, 45, 100), [45]);
@@ -42,14 +42,14 @@ fn no_flow_holds_more_than_max_and_the_buffer_comes_first() {
 /// Sends 4 packets per ms of flow 1 from `from` to `to` ms, where the link sends 1 per ms;
 /// returns how many of the last 100 ms were dropped.
 fn flood(q: &mut Bench, from: u64, to: u64) -> usize {
-    let mut lost = 0;
+    let mut dropped = 0;
     for ms in from..to {
         q.at_ms(ms);
         let now: usize = (0..4).map(|i| q.put_flow(1, i, 1000).len()).sum();
-        lost += if ms + 100 >= to { now } else { 0 };
+        dropped += if ms + 100 >= to { now } else { 0 };
         q.get();
     }
-    lost
+    dropped
 }
 
 #[test]
@@ -76,11 +76,11 @@ fn the_box_releases_a_burst_and_then_its_rate() {
     let box_ = [("levels", "1"), ("bins", "1"), ("bin_size", "1"), ("d1", "1"), ("d2", "0")];
     let mut q = Bench::new("sfb", &[&box_[..], &[("penalty_burst", "3")]].concat());
     // The second finds a full bin; 3 and, at 10 per second, 2 more leave the box.
-    let lost: Vec<u32> = (0..6).flat_map(|i| q.put(i, 100)).collect();
-    assert_eq!(lost, [4, 5]);
+    let dropped: Vec<u32> = (0..6).flat_map(|i| q.put(i, 100)).collect();
+    assert_eq!(dropped, [4, 5]);
     q.at_ms(250);
-    let lost: Vec<u32> = (6..10).flat_map(|i| q.put(i, 100)).collect();
-    assert_eq!(lost, [8, 9]);
+    let dropped: Vec<u32> = (6..10).flat_map(|i| q.put(i, 100)).collect();
+    assert_eq!(dropped, [8, 9]);
     assert!((q.gauge("tokens") - 0.5).abs() < 1e-12);
 }
 
@@ -88,18 +88,18 @@ fn the_box_releases_a_burst_and_then_its_rate() {
 fn above_one_half_signals_turn_into_drops() {
     let full = [("bins", "1"), ("bin_size", "1"), ("ecn", "true")];
     for (d1, marks, drops) in [("0.4", 0.4, 0.0), ("0.5", 0.5, 0.0), ("0.8", 0.2, 0.6)] {
-        let (mut marked, mut lost) = (0, 0);
+        let (mut marked, mut dropped) = (0, 0);
         for seed in 0..4000 {
             let settings = [&full[..], &[("d1", d1)]].concat();
             let mut q = Bench::seeded("sfb", &settings, seed);
             q.ect();
             q.put(0, 100);
-            lost += q.put(1, 100).len();
+            dropped += q.put(1, 100).len();
             marked += q.marked();
         }
         // Three standard errors of 4000 trials are at most 0.024.
         assert!((marked as f64 / 4000.0 - marks).abs() < 0.024, "{d1}: {marked}");
-        assert!((lost as f64 / 4000.0 - drops).abs() < 0.024, "{d1}: {lost}");
+        assert!((dropped as f64 / 4000.0 - drops).abs() < 0.024, "{d1}: {dropped}");
     }
 }
 
@@ -124,24 +124,24 @@ fn warmed_bins_confine_a_flood_from_their_first_packet() {
 fn a_change_of_hash_loses_count_of_nobody() {
     let params =
         SfbParams { rehash_interval: Span::ms(3), warmup: Span::ms(1), ..SfbParams::default() };
-    let mut aqm = Sfb::new(&params, &Env::new(crate::Rate(8_000_000))).unwrap();
+    let mut aqm = Sfb::build(&params, &Env::new(crate::Rate(8_000_000))).unwrap();
     aqm.limit = Size::Packets(1000);
     let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
     let mut fifo = crate::fifo::SingleFifo::default();
-    let (mut lost, mut marks) = (vec![], crate::Marks::default());
+    let (mut dropped, mut marks) = (vec![], crate::Marks::default());
     for step in 0..3000u64 {
         let now = Time(step * 100_000);
-        let (rng, lost, marks) = (&mut rng, &mut lost, &mut marks);
-        let mut context = Context { now, rng, lost, marks };
-        let mut line = QueueView::single(&mut fifo);
+        let (rng, dropped, marks) = (&mut rng, &mut dropped, &mut marks);
+        let mut context = Context { now, rng, dropped, marks };
+        let mut queue = QueueView::single(&mut fifo);
         let hash = (step * 7 % 13) as u32;
         let packet = Packet { hash, len: 100, ..Packet::default() };
-        if step / 100 % 2 == 0 && aqm.on_arrival(&mut context, &mut line, &packet) == Verdict::Pass
+        if step / 100 % 2 == 0 && aqm.on_enqueue(&mut context, &mut queue, &packet) == Verdict::Pass
         {
-            aqm.on_enqueued(&packet);
+            aqm.after_enqueue(&packet);
             fifo.push(packet);
         } else {
-            aqm.dequeue(&mut context, &mut line, false);
+            aqm.on_dequeue(&mut context, &mut queue, false);
         }
         let counted = |bins: &Bins| bins.bins.iter().map(|b| u64::from(b.qlen)).sum::<u64>();
         let held = u64::from(fifo.packets()) * 8;
@@ -208,16 +208,16 @@ fn bins_that_were_not_warmed_up_in_this_period_are_renewed() {
     ] {
         let params =
             SfbParams { rehash_interval: Span::ms(3), warmup: Span::ms(1), ..SfbParams::default() };
-        let mut aqm = Sfb::new(&params, &Env::new(crate::Rate(8_000_000))).unwrap();
-        aqm.start(Time::ZERO);
+        let mut aqm = Sfb::build(&params, &Env::new(crate::Rate(8_000_000))).unwrap();
+        aqm.on_first_packet(Time::ZERO);
         let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
         let mut fifo = crate::fifo::SingleFifo::default();
-        let (mut lost, mut marks) = (vec![], crate::Marks::default());
+        let (mut dropped, mut marks) = (vec![], crate::Marks::default());
         let mut spare = 0;
         for us in calls_us {
             spare = aqm.spare.salt;
-            let (rng, lost, marks) = (&mut rng, &mut lost, &mut marks);
-            let mut context = Context { now: Time(us * 1000), rng, lost, marks };
+            let (rng, dropped, marks) = (&mut rng, &mut dropped, &mut marks);
+            let mut context = Context { now: Time(us * 1000), rng, dropped, marks };
             aqm.rehash(&mut context, &QueueView::single(&mut fifo));
         }
         assert_eq!(aqm.current.salt != spare, renewed, "{calls_us:?}");
@@ -267,14 +267,15 @@ fn on_linux_above_one_half_marks_become_drops() {
     q.drain();
     q.ect();
     let before = q.marked();
-    let (mut lost, n) = (0, 4000);
+    let (mut dropped, n) = (0, 4000);
     for i in 0..n {
-        lost += q.put_flow(1, 100 + i, 100).len();
+        dropped += q.put_flow(1, 100 + i, 100).len();
         q.drain();
     }
-    let (lost, marked) = (lost as f64 / f64::from(n), (q.marked() - before) as f64 / f64::from(n));
+    let (dropped, marked) =
+        (dropped as f64 / f64::from(n), (q.marked() - before) as f64 / f64::from(n));
     // Four standard errors.
-    assert!((lost - 0.4).abs() < 0.031 && (marked - 0.3).abs() < 0.029, "{lost} {marked}");
+    assert!((dropped - 0.4).abs() < 0.031 && (marked - 0.3).abs() < 0.029, "{dropped} {marked}");
 }
 
 #[test]

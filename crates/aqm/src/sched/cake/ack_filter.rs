@@ -41,13 +41,13 @@ fn covers(new: &Packet, old: &Packet) -> bool {
     }
 }
 
-/// Place in `line`, from its head, of the ACK that its last packet makes superfluous.
-pub fn superfluous(filter: AckFilter, line: &Fifo, pool: &Pool) -> Option<u32> {
-    let last = line.packets().checked_sub(1).filter(|last| *last > 0)?;
-    let new = line.get(pool, last).filter(|new| new.tcp.has(TcpFlags::ACK))?;
+/// Place in `queue`, from its head, of the ACK that its last packet makes superfluous.
+pub fn superfluous(filter: AckFilter, fifo: &Fifo, pool: &Pool) -> Option<u32> {
+    let last = fifo.packets().checked_sub(1).filter(|last| *last > 0)?;
+    let new = fifo.get(pool, last).filter(|new| new.tcp.has(TcpFlags::ACK))?;
     // The first ACK that may go, and its flags.
     let mut candidate: Option<(u32, TcpFlags)> = None;
-    for (k, old) in (0..last).zip(line.iter(pool)) {
+    for (k, old) in (0..last).zip(fifo.iter(pool)) {
         if !old.tcp.has(TcpFlags::ACK) || !same_connection(old, new) {
             continue;
         }
@@ -78,9 +78,9 @@ mod tests {
 
     /// Places of the ACK that each filter removes.
     fn removed(packets: &[Packet]) -> [Option<u32>; 2] {
-        let (mut line, mut pool) = (Fifo::default(), Pool::default());
-        packets.iter().for_each(|p| line.push(&mut pool, *p));
-        [AckFilter::On, AckFilter::Aggressive].map(|f| superfluous(f, &line, &pool))
+        let (mut fifo, mut pool) = (Fifo::default(), Pool::default());
+        packets.iter().for_each(|p| fifo.push(&mut pool, *p));
+        [AckFilter::On, AckFilter::Aggressive].map(|f| superfluous(f, &fifo, &pool))
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub fn average(average: u64, sample: u64) -> u64 {
 impl Autorate {
     /// Counts a packet of `bytes` bytes; returns the new rate of the shaper in bytes per second if
     /// it changes.
-    pub fn on_arrival(&mut self, now: Time, bytes: u64) -> Option<u64> {
+    pub fn on_enqueue(&mut self, now: Time, bytes: u64) -> Option<u64> {
         self.bytes += bytes;
         let Some(last) = self.last.replace(now) else {
             (self.since, self.changed) = (now, now);
@@ -63,7 +63,7 @@ mod tests {
         let (mut auto, mut rate, mut changes) = (Autorate::default(), 0, 0);
         for i in 0..200_000u64 {
             let late = if i % 10 == 9 { 10_000 } else { 0 };
-            if let Some(new) = auto.on_arrival(Time(i * 500_000 + late), 1250) {
+            if let Some(new) = auto.on_enqueue(Time(i * 500_000 + late), 1250) {
                 (rate, changes) = (new, changes + 1);
             }
         }
@@ -81,15 +81,15 @@ mod tests {
     #[test]
     fn a_window_ends_with_a_gap_above_the_average_and_a_change_waits_250_ms() {
         let mut auto = Autorate::default();
-        assert_eq!(auto.on_arrival(Time(0), 1000), None);
+        assert_eq!(auto.on_enqueue(Time(0), 1000), None);
         // 2000 bytes in 320 ms are 6250 B/s, of which the average takes a quarter: 1562.
-        assert_eq!(auto.on_arrival(Time(320_000_000), 1000), Some(1562 * 15 / 16));
+        assert_eq!(auto.on_enqueue(Time(320_000_000), 1000), Some(1562 * 15 / 16));
         // The average gap is 80 ms; this one is within a burst, although 250 ms have passed since.
-        assert_eq!(auto.on_arrival(Time(321_000_000), 1000), None);
+        assert_eq!(auto.on_enqueue(Time(321_000_000), 1000), None);
         for (ns, changes) in [(250_000_000, false), (250_000_001, true)] {
             let mut auto = Autorate::default();
-            auto.on_arrival(Time(0), 1000);
-            assert_eq!(auto.on_arrival(Time(ns), 1000).is_some(), changes);
+            auto.on_enqueue(Time(0), 1000);
+            assert_eq!(auto.on_enqueue(Time(ns), 1000).is_some(), changes);
         }
     }
 }

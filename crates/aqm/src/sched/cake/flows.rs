@@ -68,7 +68,7 @@ pub enum State {
 #[derive(Clone, Debug, Default)]
 pub struct Flow {
     /// Its packets.
-    pub line: Fifo,
+    pub fifo: Fifo,
     /// Its AQM.
     pub cobalt: Cobalt,
     /// Bytes that it may send in this round.
@@ -191,7 +191,7 @@ impl Flows {
         let direct = hash as usize % QUEUES;
         let used = |i: usize, flows: &[Flow]| flows[i].state != State::Unused;
         if self.tags[direct] == hash && used(direct, &self.flows) {
-            return cast::place(direct);
+            return cast::index32(direct);
         }
         let (i, found) = seek(hash, &self.tags, |i| !used(i, &self.flows));
         match found {
@@ -203,7 +203,7 @@ impl Flows {
         if found != Found::Tag || !used(i, &self.flows) {
             self.assign_hosts(i, hosts);
         }
-        cast::place(i)
+        cast::index32(i)
     }
 
     /// Records the hosts of the flow that takes queue `i`.
@@ -289,12 +289,12 @@ impl Flows {
     }
 
     /// Size of the tables in bytes.
-    pub fn state(&self) -> usize {
+    pub fn state_bytes(&self) -> usize {
         let hosts = |h: &Hosts| size_of_val(&*h.tags) + size_of_val(&*h.bulk);
         size_of_val(&*self.tags)
             + size_of_val(&*self.flows)
             + self.hosts.iter().map(hosts).sum::<usize>()
-            + self.lists.iter().map(Ring::state).sum::<usize>()
+            + self.lists.iter().map(Ring::state_bytes).sum::<usize>()
     }
 }
 

@@ -83,7 +83,7 @@ impl Memory {
     #[inline]
     fn record(&mut self, (t, i): (usize, u32), bytes: u64) {
         if self.current > 0 {
-            self.longest.set(cast::place(t * QUEUES) + i, OUT - bytes);
+            self.longest.set(cast::index32(t * QUEUES) + i, OUT - bytes);
         }
     }
 
@@ -97,18 +97,18 @@ impl Memory {
         if self.current == 0 {
             for (t, tin) in tins.iter().enumerate() {
                 for (i, flow) in tin.flows.flows.iter().enumerate() {
-                    self.longest.set(cast::place(t * QUEUES + i), OUT - flow.line.bytes().0);
+                    self.longest.set(cast::index32(t * QUEUES + i), OUT - flow.fifo.bytes().0);
                 }
             }
         }
         self.current = KEPT;
         let (slot, _) = self.longest.first().expect("a queue has the packets that are too many");
-        (slot as usize / QUEUES, slot % cast::place(QUEUES))
+        (slot as usize / QUEUES, slot % cast::index32(QUEUES))
     }
 
     /// Size of the order of queues in bytes.
-    pub fn state(&self) -> usize {
-        self.longest.state()
+    pub fn state_bytes(&self) -> usize {
+        self.longest.state_bytes()
     }
 }
 

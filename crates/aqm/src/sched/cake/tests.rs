@@ -15,7 +15,7 @@ struct Gate {
     qdisc: Box<dyn Qdisc + Send>,
     rng: rand_pcg::Pcg64Mcg,
     now: Time,
-    lost: Vec<Dropped>,
+    dropped: Vec<Dropped>,
     marks: Marks,
     sent: Vec<(Time, Packet)>,
 }
@@ -29,13 +29,13 @@ impl Gate {
             .collect();
         let qdisc = crate::build("cake", &settings, Rate(1)).unwrap().qdisc;
         let rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
-        let (lost, marks, sent) = (Vec::new(), Marks::default(), Vec::new());
-        Gate { qdisc, rng, now: Time::ZERO, lost, marks, sent }
+        let (dropped, marks, sent) = (Vec::new(), Marks::default(), Vec::new());
+        Gate { qdisc, rng, now: Time::ZERO, dropped, marks, sent }
     }
 
     fn with<T>(&mut self, f: impl FnOnce(&mut dyn Qdisc, &mut Context<'_>) -> T) -> T {
-        let Gate { qdisc, rng, now, lost, marks, .. } = self;
-        f(&mut **qdisc, &mut Context { now: *now, rng, lost, marks })
+        let Gate { qdisc, rng, now, dropped, marks, .. } = self;
+        f(&mut **qdisc, &mut Context { now: *now, rng, dropped, marks })
     }
 
     /// Sends everything that may leave by `until`, each packet at its own time.
@@ -203,7 +203,7 @@ fn a_sparse_flow_waits_for_one_packet() {
     // At the start all flows are new.
     let late = sparse.clone().filter(|(_, p)| p.arrived.0 > 1_000_000_000);
     let most = late.map(|(at, p)| (*at - p.arrived).0).max().unwrap();
-    assert_eq!((sparse.count(), gate.lost.iter().any(|l| l.packet.flow == 9)), (150, false));
+    assert_eq!((sparse.count(), gate.dropped.iter().any(|l| l.packet.flow == 9)), (150, false));
     assert!(most <= 2 * 600_000, "{most} ns; a packet takes 600,000");
 }
 
@@ -217,19 +217,19 @@ fn full_memory_drops_the_head_of_the_longest_queue() {
         gate.put(Time(0), Packet { body: i, ..packet(2, 2, 2) });
     }
     // The first has left; six and five are 16,500 bytes.
-    let lost =
-        |gate: &Gate| gate.lost.iter().map(|l| (l.packet.body, l.reason)).collect::<Vec<_>>();
-    assert_eq!(lost(&gate), [(1, DropReason::Full)]);
+    let dropped =
+        |gate: &Gate| gate.dropped.iter().map(|l| (l.packet.body, l.reason)).collect::<Vec<_>>();
+    assert_eq!(dropped(&gate), [(1, DropReason::Full)]);
     assert_eq!(gate.qdisc.backlog(), Backlog { packets: 10, bytes: 15_000 });
     // An overflow raises BLUE's probability by 1/256.
     let gauges = ["memory", "p_blue", "count"].map(|name| gate.gauge(name));
     assert_eq!(gauges, [15_000.0, 1.0 / 256.0, 1.0]);
     gate.put(Time(0), Packet { body: 15, len: 100, ..packet(3, 3, 3) });
-    assert_eq!(lost(&gate)[1..], [(2, DropReason::Full)]);
+    assert_eq!(dropped(&gate)[1..], [(2, DropReason::Full)]);
     // By the memory of the kernel, four packets of 2304 bytes are within 10,000.
     let mut gate = Gate::new("bandwidth=1mbit, limit=10000B, memory=truesize");
     (0..9).for_each(|i| gate.put(Time(0), Packet { body: i, len: 1514, ..packet(1, 1, 1) }));
-    assert_eq!((gate.sent.len(), gate.lost.len()), (1, 4));
+    assert_eq!((gate.sent.len(), gate.dropped.len()), (1, 4));
     assert_eq!(gate.gauge("memory"), 4.0 * 2304.0);
     let of = |len| Accounting::Truesize.of(len);
     assert_eq!([60, 208, 209, 656, 657].map(of), [832, 832, 1280, 1280, 2304]);
@@ -256,16 +256,19 @@ fn drops_on_ingress_use_up_the_rate() {
     let sent = |ingress| {
         let mut gate = Gate::new(&format!("bandwidth=12mbit, ingress={ingress}"));
         gate.feed(&[(packet(1, 1, 1), 800)], 20_000);
-        let (sent, lost) = (gate.sent.len() as f64, gate.lost.len() as f64);
-        (sent, lost, gate.sent.last().unwrap().0.0 as f64 / 1e9)
+        let (sent, dropped) = (gate.sent.len() as f64, gate.dropped.len() as f64);
+        (sent, dropped, gate.sent.last().unwrap().0.0 as f64 / 1e9)
     };
     let (plain, _, end) = sent(false);
     assert!((plain - 1000.0 * end).abs() < 2.0, "a packet per millisecond: {plain} by {end} s");
     // Sent and dropped together are the rate, but for the two thirds that always pass.
-    let (sent, lost, end) = sent(true);
-    assert!(lost > 100.0 && sent < plain);
+    let (sent, dropped, end) = sent(true);
+    assert!(dropped > 100.0 && sent < plain);
     assert!(sent >= 2.0 / 3.0 * 1000.0 * end - 2.0);
-    assert!((sent + lost - 1000.0 * end) < 0.01 * plain || sent < 0.68 * plain, "{sent} {lost}");
+    assert!(
+        (sent + dropped - 1000.0 * end) < 0.01 * plain || sent < 0.68 * plain,
+        "{sent} {dropped}"
+    );
 }
 
 #[test]
@@ -277,18 +280,18 @@ fn the_last_packet_of_a_queue_is_marked_but_not_dropped() {
             gate.put(Time(i * 8_000_000), Packet { ecn, ..packet(1, 1, 1) });
         }
         gate.run(Time(100_000_000_000));
-        (gate.marks.packets, gate.lost.len(), gate.sent.len())
+        (gate.marks.packets, gate.dropped.len(), gate.sent.len())
     };
-    let (marks, lost, sent) = run(Ecn::Ect0);
-    assert!(marks > 100 && lost == 0 && sent == 3000, "{marks} {lost} {sent}");
-    let (marks, lost, sent) = run(Ecn::NotEct);
-    assert!(marks == 0 && lost > 100 && sent == 3000 - lost, "{marks} {lost} {sent}");
+    let (marks, dropped, sent) = run(Ecn::Ect0);
+    assert!(marks > 100 && dropped == 0 && sent == 3000, "{marks} {dropped} {sent}");
+    let (marks, dropped, sent) = run(Ecn::NotEct);
+    assert!(marks == 0 && dropped > 100 && sent == 3000 - dropped, "{marks} {dropped} {sent}");
     let mut gate = Gate::new("bandwidth=1mbit, rtt=1us");
     for flow in 0..200 {
         gate.put(Time(0), Packet { ecn: Ecn::NotEct, ..packet(flow, flow, flow) });
     }
     gate.run(Time(100_000_000_000));
-    assert_eq!((gate.lost.len(), gate.sent.len()), (0, 200), "seconds old, but alone");
+    assert_eq!((gate.dropped.len(), gate.sent.len()), (0, 200), "seconds old, but alone");
 }
 
 #[test]
@@ -304,8 +307,8 @@ fn superfluous_acks_are_removed() {
         }
         gate.run(Time(1_000_000_000));
         let last = gate.sent.last().unwrap().1.ack;
-        assert_eq!((last, gate.sent.len() + gate.lost.len()), (159, 160));
-        assert!(gate.lost.iter().all(|l| l.reason == DropReason::Late));
+        assert_eq!((last, gate.sent.len() + gate.dropped.len()), (159, 160));
+        assert!(gate.dropped.iter().all(|l| l.reason == DropReason::AfterEnqueue));
         gate.sent.len()
     };
     // Of each burst the first leaves at once; of the others the last two or the last one.
@@ -324,7 +327,7 @@ fn a_packet_that_is_split_removes_no_ack() {
         }
         // Data that acknowledges more than both.
         gate.put(Time(0), Packet { len, ack: 3, tcp: TcpFlags::ACK, ..packet(1, 1, 1) });
-        gate.lost.iter().map(|l| l.packet.ack).collect::<Vec<_>>()
+        gate.dropped.iter().map(|l| l.packet.ack).collect::<Vec<_>>()
     };
     assert_eq!(removed(false, 3028), [1]);
     let mtu = 1514;

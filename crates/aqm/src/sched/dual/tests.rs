@@ -19,12 +19,12 @@ fn quiet(settings: &[(&str, &str)]) -> Bench {
 
 /// Enqueues packets with these lengths: Classic, then L4S.
 fn fill(q: &mut Bench, classic: &[u32], l4s: &[u32]) -> Vec<u32> {
-    let mut lost = Vec::new();
+    let mut dropped = Vec::new();
     for (ecn, lengths) in [(Ecn::NotEct, classic), (Ecn::Ect1, l4s)] {
         q.ecn(ecn);
-        lost.extend(lengths.iter().flat_map(|len| q.put(*len, *len)));
+        dropped.extend(lengths.iter().flat_map(|len| q.put(*len, *len)));
     }
-    lost
+    dropped
 }
 
 /// RFC 9332 section 4.1: while both queues wait, the credit of C grows by its share of the bytes of
@@ -98,9 +98,9 @@ fn an_update_at_a_time_is_made_at_once() {
         settings.iter().for_each(|(name, value)| params.set(name, *value).unwrap());
         let mut q = Dual::<DualPi2>::build(&params, &Env::new(Rate(8_000_000))).unwrap();
         let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
-        let (mut lost, mut marks) = (Vec::new(), Marks::default());
+        let (mut dropped, mut marks) = (Vec::new(), Marks::default());
         let mut context =
-            Context { now: Time::ZERO, rng: &mut rng, lost: &mut lost, marks: &mut marks };
+            Context { now: Time::ZERO, rng: &mut rng, dropped: &mut dropped, marks: &mut marks };
         q.enqueue(&mut context, Packet { len: 1000, ..Packet::default() });
         q.update_at(Time(20_000_000));
         let mut q_prev = None;
@@ -114,9 +114,9 @@ fn an_update_at_a_time_is_made_at_once() {
 fn an_inspection_at_a_time_leaves_the_controller_as_it_is() {
     let mut q = find("dualpi2").unwrap().build(&[], &Env::new(Rate(8_000_000))).unwrap().qdisc;
     let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
-    let (mut lost, mut marks) = (Vec::new(), Marks::default());
+    let (mut dropped, mut marks) = (Vec::new(), Marks::default());
     let mut context =
-        Context { now: Time::ZERO, rng: &mut rng, lost: &mut lost, marks: &mut marks };
+        Context { now: Time::ZERO, rng: &mut rng, dropped: &mut dropped, marks: &mut marks };
     q.enqueue(&mut context, Packet { len: 1000, ..Packet::default() });
     let mut later = Vec::new();
     q.inspect_at(Time(400_000_000), &mut |_, value| later.push(value));

@@ -187,7 +187,7 @@ impl LinuxPi2 {
         self.mark(context, packet)
     }
 
-    pub(super) fn on_arrival(
+    pub(super) fn on_enqueue(
         &mut self,
         context: &mut Context<'_>,
         queues: &Queues,
@@ -204,7 +204,7 @@ impl LinuxPi2 {
         true
     }
 
-    pub(super) fn on_departure(
+    pub(super) fn on_dequeue(
         &mut self,
         context: &mut Context<'_>,
         queues: &Queues,

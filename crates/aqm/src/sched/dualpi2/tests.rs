@@ -14,7 +14,7 @@ fn params(settings: &[(&str, &str)]) -> (DualParams, DualPi2Params) {
     let (mut dual, mut own) = (DualParams::default(), DualPi2Params::default());
     for (name, value) in settings {
         let value = Setting::Text(value);
-        if DualParams::knows(name) { dual.set(name, value) } else { own.set(name, value) }.unwrap();
+        if dual.knows(name) { dual.set(name, value) } else { own.set(name, value) }.unwrap();
     }
     (dual, own)
 }
@@ -37,14 +37,14 @@ fn refusal(settings: &[(&str, &str)]) -> String {
 /// Bench for both variants of the algorithm, without a scheduler.
 struct Departures {
     rng: rand_pcg::Pcg64Mcg,
-    lost: Vec<Dropped>,
+    dropped: Vec<Dropped>,
     marks: Marks,
 }
 
 impl Departures {
     fn new() -> Departures {
         let rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
-        Departures { rng, lost: Vec::new(), marks: Marks::default() }
+        Departures { rng, dropped: Vec::new(), marks: Marks::default() }
     }
 
     /// A packet with `ecn` that waited for `us`, taken from `lane`. Returns whether it was sent,
@@ -58,8 +58,8 @@ impl Departures {
         mut decide: impl FnMut(&mut Context<'_>, &Queues, Lane, &mut Packet) -> bool,
     ) -> (bool, Ecn) {
         let now = Time(1_000_000_000);
-        let Departures { rng, lost, marks } = self;
-        let mut context = Context { now, rng, lost, marks };
+        let Departures { rng, dropped, marks } = self;
+        let mut context = Context { now, rng, dropped, marks };
         let arrived = Time(now.0 - us * 1000);
         let mut packet = Packet { arrived, len: 1500, ecn, ..Packet::default() };
         (decide(&mut context, queues, lane, &mut packet), packet.ecn)
@@ -82,7 +82,7 @@ fn shares(aqm: &mut RfcPi2, p_prime: f64, lane: Lane, ecn: Ecn, n: u32) -> [f64;
     let (mut dropped, mut marked) = (0, 0);
     for _ in 0..n {
         let (sent, out) =
-            bench.next(&queues, lane, ecn, 0, |c, q, l, p| aqm.on_departure(c, q, l, p));
+            bench.next(&queues, lane, ecn, 0, |c, q, l, p| aqm.on_dequeue(c, q, l, p));
         dropped += u32::from(!sent);
         marked += u32::from(sent && out == Ecn::Ce);
     }
@@ -145,7 +145,7 @@ fn the_native_aqm_spares_the_last_packets() {
         let (mut aqm, mut bench) = (rfc(&[]), Departures::new());
         let mut next = |_| {
             bench.next(&queues(left), Lane::L, Ecn::Ect1, 9000, |c, q, l, p| {
-                aqm.on_departure(c, q, l, p)
+                aqm.on_dequeue(c, q, l, p)
             })
         };
         // The accumulator passes the first packet even at probability 1.
@@ -264,20 +264,20 @@ fn updates_after_a_pause_are_those_made_in_time() {
         let start = |settings: &[(&str, &str)]| {
             let (dual, own) = params(settings);
             let env = Env::new(Rate(10_000_000));
-            DualPi2::from_checked(own.checked().unwrap(), &dual, &env).unwrap()
+            DualPi2::new(own.checked().unwrap(), &dual, &env).unwrap()
         };
         let queues = if waiting { queues(1) } else { Queues::default() };
         let [mut late, mut prompt] = [(); 2].map(|()| start(&[("variant", variant)]));
         for aqm in [&mut late, &mut prompt] {
-            aqm.start(Time::ZERO);
-            aqm.advance(Time(40_000_000), &queues);
+            aqm.on_first_packet(Time::ZERO);
+            aqm.on_update(Time(40_000_000), &queues);
             match aqm {
                 DualPi2::Rfc(rfc) => rfc.pi.p_prime = f64::max(rfc.pi.p_prime, p),
                 DualPi2::Linux(linux) => linux.pi.raise(p),
             }
         }
-        (41..=end).for_each(|ms| prompt.advance(Time(ms * 1_000_000), &queues));
-        late.advance(Time(end * 1_000_000), &queues);
+        (41..=end).for_each(|ms| prompt.on_update(Time(ms * 1_000_000), &queues));
+        late.on_update(Time(end * 1_000_000), &queues);
         for (late, prompt) in told(&late).into_iter().zip(told(&prompt)) {
             assert!((late - prompt).abs() < 1e-12, "{variant}, {waiting}, {end}: {late} {prompt}");
         }
@@ -384,9 +384,9 @@ fn the_ecn_field_selects_the_queue() {
 #[test]
 fn space_for_one_large_packet_stays_free() {
     let mut q = Bench::new("dualpi2", &[("limit", "6000B"), ("mtu", "1500B")]);
-    let lost: Vec<u32> = (0..60).flat_map(|i| q.put(i, 100)).collect();
+    let dropped: Vec<u32> = (0..60).flat_map(|i| q.put(i, 100)).collect();
     // 4500 bytes are queued; the packet of 1500 bytes finds the same space as small ones.
-    assert_eq!(lost[0], 46);
+    assert_eq!(dropped[0], 46);
     assert_eq!(q.backlog(), 46);
     assert_eq!(q.put(99, 1500), [99]);
     let mut q = Bench::new("dualpi2", &[("limit", "1000B")]);

@@ -16,7 +16,7 @@ fn ewfq(change: impl FnOnce(&mut EwfqParams)) -> Ewfq {
 /// Sets the bytes of class 0 in the last interval to `m`.
 fn found(q: &mut Ewfq, m: f64) {
     let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
-    q.hold.see(&mut rng, 0, 1000, 0.0, 1000.0);
+    q.hold.visit(&mut rng, 0, 1000, 0.0, 1000.0);
     q.hold.end_interval(|_, seen| {
         seen.m = m;
         true
@@ -100,7 +100,7 @@ fn near(x: f64, y: f64) -> bool {
 
 /// Lets class `i` be found, if it is not yet, and records `n` packets of 1000 bytes.
 fn record(q: &mut Ewfq, i: u32, n: u32) {
-    (0..n).for_each(|_| q.hold.see(&mut Always(0.0), i, 1000, 0.0, 1000.0));
+    (0..n).for_each(|_| q.hold.visit(&mut Always(0.0), i, 1000, 0.0, 1000.0));
 }
 
 #[test]
@@ -115,9 +115,9 @@ fn the_settings_reach_the_scheduler_and_the_measurement() {
     // 5 Mbit/s for 2 s, shared by three; half of 200 packets of 1000 bytes.
     assert_eq!((q.capacity, q.mbar, q.q_target), (1_250_000.0, 1_250_000.0 / 3.0, 100_000.0));
     // By WFQ, class 1 sends three packets for one of class 0.
-    let (mut rng, mut lost, mut marks) = (Always(0.9), vec![], crate::Marks::default());
+    let (mut rng, mut dropped, mut marks) = (Always(0.9), vec![], crate::Marks::default());
     let now = Time::ZERO;
-    let mut context = Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
+    let mut context = Context { now, rng: &mut rng, dropped: &mut dropped, marks: &mut marks };
     for (class, body) in [(0, 0), (0, 1), (1, 10), (1, 11), (1, 12), (1, 13)] {
         q.enqueue(&mut context, Packet { class, body, len: 1000, ..Packet::default() });
     }
@@ -241,11 +241,11 @@ fn packets_of_a_class_above_its_share_are_dropped_at_random() {
         found(&mut q, m);
         q.m_fair = 208_000.0;
         // No random number is drawn for a class at its share.
-        let (mut rng, mut lost, mut marks) = (Always(u), vec![], crate::Marks::default());
+        let (mut rng, mut dropped, mut marks) = (Always(u), vec![], crate::Marks::default());
         let now = Time::ZERO;
-        let mut context = Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
+        let mut context = Context { now, rng: &mut rng, dropped: &mut dropped, marks: &mut marks };
         q.enqueue(&mut context, Packet { len: 500, ..Packet::default() });
-        assert_eq!((context.lost.len(), q.s), (drops, 995.0), "{m} {u}");
+        assert_eq!((context.dropped.len(), q.s), (drops, 995.0), "{m} {u}");
     }
 }
 

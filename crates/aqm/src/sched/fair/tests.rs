@@ -115,9 +115,9 @@ fn packets_that_a_law_throws_out_leave_the_order_and_the_backlog() {
     let env = Env::new(crate::Rate(8_000_000));
     let mut q = Fair::<Drr, Choke>::build(&params, &env).unwrap();
     let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
-    let (mut lost, mut marks) = (vec![], crate::Marks::default());
+    let (mut dropped, mut marks) = (vec![], crate::Marks::default());
     let (now, rng) = (crate::Time::ZERO, &mut rng);
-    let mut context = Context { now, rng, lost: &mut lost, marks: &mut marks };
+    let mut context = Context { now, rng, dropped: &mut dropped, marks: &mut marks };
     let packet = |flow, body| Packet { flow, hash: flow, body, len: 300, ..Packet::default() };
     // CHOKe compares the second packet of flow 1 with the first, and drops both.
     q.enqueue(&mut context, packet(1, 0));
@@ -125,7 +125,7 @@ fn packets_that_a_law_throws_out_leave_the_order_and_the_backlog() {
     assert_eq!(q.backlog(), Backlog { packets: 2, bytes: 600 });
     q.enqueue(&mut context, packet(1, 2));
     assert_eq!(q.backlog(), Backlog { packets: 1, bytes: 300 });
-    assert_eq!(context.lost.iter().map(|l| l.packet.body).collect::<Vec<_>>(), [0, 2]);
+    assert_eq!(context.dropped.iter().map(|l| l.packet.body).collect::<Vec<_>>(), [0, 2]);
     assert_eq!(q.dequeue(&mut context).map(|p| p.body), Some(1));
     assert_eq!(q.dequeue(&mut context), None);
     assert_eq!(q.backlog(), Backlog::default());
@@ -137,9 +137,9 @@ fn departures<O: Scheduler>(zeros: &[u32]) -> Vec<u32> {
     let params = <Fair<O, DropsZero> as Build>::Params::default();
     let mut q = Fair::<O, DropsZero>::build(&params, &Env::new(Rate(8_000_000))).unwrap();
     let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
-    let (mut lost, mut marks) = (vec![], crate::Marks::default());
+    let (mut dropped, mut marks) = (vec![], crate::Marks::default());
     let (now, rng) = (crate::Time::ZERO, &mut rng);
-    let mut context = Context { now, rng, lost: &mut lost, marks: &mut marks };
+    let mut context = Context { now, rng, dropped: &mut dropped, marks: &mut marks };
     let packet = |flow, body, len| Packet { flow, body, len, ..Packet::default() };
     for len in zeros {
         q.enqueue(&mut context, packet(0, 0, *len));
@@ -162,9 +162,9 @@ fn a_packet_that_an_aqm_drops_leaves_the_others_of_its_queue() {
     let params = <Fair<Drr, DropsZero> as Build>::Params::default();
     let mut q = Fair::<Drr, DropsZero>::build(&params, &Env::new(Rate(8_000_000))).unwrap();
     let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
-    let (mut lost, mut marks) = (vec![], crate::Marks::default());
+    let (mut dropped, mut marks) = (vec![], crate::Marks::default());
     let (now, rng) = (crate::Time::ZERO, &mut rng);
-    let mut context = Context { now, rng, lost: &mut lost, marks: &mut marks };
+    let mut context = Context { now, rng, dropped: &mut dropped, marks: &mut marks };
     for (body, len) in [(1, 1000), (2, 500), (9, 100)] {
         q.enqueue(&mut context, Packet { body, len, ..Packet::default() });
     }
@@ -189,10 +189,10 @@ fn a_queue_is_not_charged_for_packets_that_its_aqm_drops() {
 #[test]
 fn a_signal_on_arrival_is_a_mark_only_with_ecn() {
     let certain = [("w_q", "1"), ("min_th", "1p"), ("max_th", "2p")];
-    for (ecn, lost, marked) in [("true", vec![], 3), ("false", vec![2, 3, 4], 0)] {
+    for (ecn, dropped, marked) in [("true", vec![], 3), ("false", vec![2, 3, 4], 0)] {
         let mut q = Bench::new("wfq_red", &[&certain[..], &[("ecn", ecn)]].concat());
         q.ect();
-        assert_eq!((0..5).flat_map(|i| q.put(i, 100)).collect::<Vec<_>>(), lost);
+        assert_eq!((0..5).flat_map(|i| q.put(i, 100)).collect::<Vec<_>>(), dropped);
         assert_eq!(q.marked(), marked);
     }
 }
@@ -202,10 +202,10 @@ fn every_aqm_starts_at_the_first_arrival_of_the_discipline() {
     let params = <Fair<Drr, DropsZero> as Build>::Params::default();
     let mut q = Fair::<Drr, DropsZero>::build(&params, &Env::new(Rate(8_000_000))).unwrap();
     let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
-    let (mut lost, mut marks) = (vec![], crate::Marks::default());
+    let (mut dropped, mut marks) = (vec![], crate::Marks::default());
     for ms in [5, 6] {
         let now = crate::Time(ms * 1_000_000);
-        let mut context = Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
+        let mut context = Context { now, rng: &mut rng, dropped: &mut dropped, marks: &mut marks };
         q.enqueue(&mut context, Packet { body: 1, len: 1000, ..Packet::default() });
     }
     let started: Vec<_> = q.queues.iter().map(|queue| queue.aqm.started.clone()).collect();

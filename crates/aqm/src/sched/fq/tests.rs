@@ -71,7 +71,7 @@ fn flows_share_bytes() {
 }
 
 #[test]
-fn overflow_takes_a_batch_from_the_fattest_flow() {
+fn overflow_takes_a_batch_from_the_longest_flow() {
     let mut q = Bench::new("fq_codel", &[("limit", "100p"), ("drop_batch", "8")]);
     (0..90).for_each(|i| drop(q.put_flow(1, i, 1000)));
     (0..10).for_each(|i| drop(q.put_flow(2, 900 + i, 1000)));
@@ -82,10 +82,10 @@ fn overflow_takes_a_batch_from_the_fattest_flow() {
 
 #[test]
 fn on_linux_fq_pie_drops_the_arrival_on_overflow() {
-    for (variant, lost) in [("linux", vec![4]), ("rfc", vec![0, 1])] {
+    for (variant, dropped) in [("linux", vec![4]), ("rfc", vec![0, 1])] {
         let mut q = Bench::new("fq_pie", &[("limit", "4p"), ("variant", variant)]);
         (0..4).for_each(|i| assert_eq!(q.put(i, 1000), []));
-        assert_eq!(q.put_flow(2, 4, 100), lost, "{variant}");
+        assert_eq!(q.put_flow(2, 4, 100), dropped, "{variant}");
     }
 }
 
@@ -172,10 +172,10 @@ fn the_law_of_a_flow_knows_the_limit_of_the_discipline() {
 #[test]
 fn a_signal_on_arrival_is_a_mark_only_with_ecn() {
     let certain = [("w_q", "1"), ("min_th", "1p"), ("max_th", "2p")];
-    for (ecn, lost, marked) in [("true", vec![], 3), ("false", vec![2, 3, 4], 0)] {
+    for (ecn, dropped, marked) in [("true", vec![], 3), ("false", vec![2, 3, 4], 0)] {
         let mut q = Bench::new("fq_red", &[&certain[..], &[("ecn", ecn)]].concat());
         q.ect();
-        assert_eq!((0..5).flat_map(|i| q.put(i, 100)).collect::<Vec<_>>(), lost);
+        assert_eq!((0..5).flat_map(|i| q.put(i, 100)).collect::<Vec<_>>(), dropped);
         assert_eq!(q.marked(), marked);
     }
 }
@@ -193,9 +193,9 @@ fn packets_that_an_aqm_drops_from_a_flow_leave_the_backlog() {
     }
     let mut q = Fq::<Choke>::build(&params, &Env::new(crate::Rate(8_000_000))).unwrap();
     let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
-    let (mut lost, mut marks) = (vec![], crate::Marks::default());
+    let (mut dropped, mut marks) = (vec![], crate::Marks::default());
     let (now, rng) = (crate::Time::ZERO, &mut rng);
-    let mut context = Context { now, rng, lost: &mut lost, marks: &mut marks };
+    let mut context = Context { now, rng, dropped: &mut dropped, marks: &mut marks };
     let packet = |flow, body| Packet { flow, hash: flow, body, len: 300, ..Packet::default() };
     // CHOKe compares the second packet of flow 1 with the first, and drops both.
     q.enqueue(&mut context, packet(1, 0));
@@ -206,7 +206,7 @@ fn packets_that_an_aqm_drops_from_a_flow_leave_the_backlog() {
     // others the first flow drops.
     q.enqueue(&mut context, packet(3, 3));
     q.enqueue(&mut context, packet(4, 4));
-    assert_eq!(context.lost.iter().map(|l| l.packet.body).collect::<Vec<_>>(), [0, 2, 1]);
+    assert_eq!(context.dropped.iter().map(|l| l.packet.body).collect::<Vec<_>>(), [0, 2, 1]);
     let sent = core::iter::from_fn(|| q.dequeue(&mut context)).map(|p| p.body);
     assert_eq!(sent.collect::<Vec<_>>(), [3, 4]);
     assert_eq!(q.backlog(), Backlog::default());
@@ -217,12 +217,12 @@ fn the_rest_of_a_flow_stays_when_its_aqm_drops_the_head() {
     use super::*;
     use crate::testing::DropsZero;
     let mut params = <Fq<DropsZero> as Build>::Params::default();
-    params.frame.limit = Size::Packets(5);
+    params.outer.limit = Size::Packets(5);
     let mut q = Fq::<DropsZero>::build(&params, &Env::new(crate::Rate(8_000_000))).unwrap();
     let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
-    let (mut lost, mut marks) = (vec![], crate::Marks::default());
+    let (mut dropped, mut marks) = (vec![], crate::Marks::default());
     let (now, rng) = (crate::Time::ZERO, &mut rng);
-    let mut context = Context { now, rng, lost: &mut lost, marks: &mut marks };
+    let mut context = Context { now, rng, dropped: &mut dropped, marks: &mut marks };
     let packet = |hash, body, len| Packet { hash, body, len, ..Packet::default() };
     [(1, 1, 1000), (1, 2, 500), (1, 3, 300), (1, 9, 100), (2, 4, 600)]
         .into_iter()
@@ -232,8 +232,8 @@ fn the_rest_of_a_flow_stays_when_its_aqm_drops_the_head() {
     [(2, 5, 100), (2, 6, 100)]
         .into_iter()
         .for_each(|(hash, body, len)| q.enqueue(&mut context, packet(hash, body, len)));
-    let lost: Vec<u32> = context.lost.iter().map(|l| l.packet.body).collect();
-    assert_eq!((lost, q.backlog().bytes), (vec![1, 2], 1200));
+    let dropped: Vec<u32> = context.dropped.iter().map(|l| l.packet.body).collect();
+    assert_eq!((dropped, q.backlog().bytes), (vec![1, 2], 1200));
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn the_rest_of_a_flow_stays_when_its_aqm_drops_the_head() {
 fn a_flow_costs_the_state_of_its_law_and_64_bytes() {
     let state = |flows| {
         let settings = [("flows", crate::Setting::Text(flows))];
-        crate::build("fq_codel", &settings, crate::Rate(8_000_000)).unwrap().qdisc.state()
+        crate::build("fq_codel", &settings, crate::Rate(8_000_000)).unwrap().qdisc.state_bytes()
     };
     let flow = size_of::<crate::aqm::codel::CoDel>() + 64;
     assert_eq!(state("2048") - state("1024"), 1024 * flow);

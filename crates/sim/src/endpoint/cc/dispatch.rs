@@ -163,8 +163,8 @@ impl CongestionControl for AnyControl {
         dispatch_to!(&self.algorithm, c => c.paces_bursts())
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        dispatch_to!(&self.algorithm, c => c.inspect(see));
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        dispatch_to!(&self.algorithm, c => c.inspect(visit));
     }
 
     fn on_ack_processed(&mut self, window: &mut Window, ack: &ProcessedAck) {

@@ -41,8 +41,8 @@ pub trait ExternalControl: Send {
     /// As [`CongestionControl::own_pacing_rate`].
     fn pacing_rate(&self) -> Option<f64>;
 
-    /// Call `see` with the name and value of each variable that is recorded in time series.
-    fn inspect(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
+    /// Call `visit` with the name and value of each variable that is recorded in time series.
+    fn inspect(&self, _visit: &mut dyn FnMut(&'static str, f64)) {}
 
     /// Copy with the state.
     fn copy(&self) -> Box<dyn ExternalControl>;
@@ -176,8 +176,8 @@ impl CongestionControl for External {
         self.control.pacing_rate()
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.control.inspect(see);
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        self.control.inspect(visit);
     }
 
     fn on_ack_processed(&mut self, window: &mut Window, ack: &ProcessedAck) {

@@ -318,8 +318,8 @@ pub trait CongestionControl {
         rate.map_or(half, |rate| half.min(self.burst_at(rate, min_rtt, window.mss)))
     }
 
-    /// Call `see` with the name and value of each variable that is recorded in time series.
-    fn inspect(&self, _see: &mut dyn FnMut(&'static str, f64)) {}
+    /// Call `visit` with the name and value of each variable that is recorded in time series.
+    fn inspect(&self, _visit: &mut dyn FnMut(&'static str, f64)) {}
 
     /// Handle a timeout, after which `lost` bytes of this connection are declared lost.
     fn on_timeout_losses(&mut self, _window: &Window, _lost: u64) {}

@@ -220,10 +220,10 @@ impl Tcp {
         }
     }
 
-    /// Call `see` with the name and value of each variable that the congestion control shows.
-    pub fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
+    /// Call `visit` with the name and value of each variable that the congestion control shows.
+    pub fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         if let Some(control) = self.control() {
-            control.inspect(see);
+            control.inspect(visit);
         }
     }
 

@@ -117,7 +117,7 @@ impl Simulation {
             next = sessions.on_received(&transfer, host, at);
         }
         if acked {
-            next = sessions.on_acked(&transfer, host, cast::place(f), now);
+            next = sessions.on_acked(&transfer, host, cast::index32(f), now);
         }
         self.events.schedule_earlier(slot, next);
     }

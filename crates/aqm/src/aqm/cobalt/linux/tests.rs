@@ -27,8 +27,8 @@ fn ask(
     ecn: bool,
     random: f64,
 ) -> (bool, u64) {
-    let (mut rng, mut lost, mut marks) = (Always(random), vec![], Marks::default());
-    let mut context = Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
+    let (mut rng, mut dropped, mut marks) = (Always(random), vec![], Marks::default());
+    let mut context = Context { now, rng: &mut rng, dropped: &mut dropped, marks: &mut marks };
     let arrived = Time(now.0 - sojourn.0);
     let mut packet = Packet { arrived, ecn: Ecn::Ect0, ..Packet::default() };
     let drop = cobalt.should_drop(&mut context, &mut packet, &settings(), bulk, ecn);
@@ -51,9 +51,9 @@ fn a_queue_is_kept_until_blue_and_the_count_are_zero_and_its_time_is_over() {
 fn over_target_is_more_than_target_than_four_packets_and_than_two_per_bulk_flow() {
     let over = |sojourn: u64, mtu_time: Span, bulk| {
         let mut cobalt = Cobalt::default();
-        let (mut rng, mut lost, mut marks) = (Always(0.5), vec![], Marks::default());
+        let (mut rng, mut dropped, mut marks) = (Always(0.5), vec![], Marks::default());
         let now = Time(sojourn);
-        let mut context = Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
+        let mut context = Context { now, rng: &mut rng, dropped: &mut dropped, marks: &mut marks };
         let settings = Settings { mtu_time, ..settings() };
         cobalt.should_drop(&mut context, &mut Packet::default(), &settings, bulk, false);
         cobalt.dropping

@@ -131,11 +131,11 @@ impl crate::Random for Shown {
 fn verdict(pie: &mut LinuxPie, backlog: u32, u: f64, ecn: Ecn) -> Verdict {
     let mut fifo = SingleFifo::default();
     fifo.push(Packet { len: backlog, ..Packet::default() });
-    let line = QueueView::single(&mut fifo);
-    let (mut rng, mut lost, mut marks) = (Shown(u), vec![], crate::Marks::default());
+    let queue = QueueView::single(&mut fifo);
+    let (mut rng, mut dropped, mut marks) = (Shown(u), vec![], crate::Marks::default());
     let now = Time::ZERO;
-    let mut context = Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
-    pie.on_arrival(&mut context, &line, &Packet { len: 500, ecn, ..Packet::default() })
+    let mut context = Context { now, rng: &mut rng, dropped: &mut dropped, marks: &mut marks };
+    pie.on_enqueue(&mut context, &queue, &Packet { len: 500, ecn, ..Packet::default() })
 }
 
 /// A queue with a delay of the target, without a burst allowance, about to drop.
@@ -150,7 +150,7 @@ fn late(prob: u64) -> LinuxPie {
 fn packets_are_marked_up_to_a_chance_if_both_ends_can() {
     let most = MAX_PROB / 100 * 10;
     for (on, ecn, prob, expected) in [
-        (true, Ecn::Ect0, most, Verdict::Signal),
+        (true, Ecn::Ect0, most, Verdict::Mark),
         (true, Ecn::Ect0, most + 1, Verdict::Drop),
         (true, Ecn::NotEct, most, Verdict::Drop),
         (false, Ecn::Ect0, most, Verdict::Drop),
@@ -198,7 +198,7 @@ fn the_time_between_departures_uses_the_burst_allowance_up() {
     let mut pie = pie(&[]);
     pie.burst_time = 1000;
     let mut leave = |at: u64| {
-        pie.on_departure(Time(at << SHIFT), Time(0), 1000, 5000);
+        pie.on_dequeue(Time(at << SHIFT), Time(0), 1000, 5000);
         (pie.burst_time, pie.qdelay)
     };
     assert_eq!([leave(200), leave(300), leave(2000)], [(1000, 200), (900, 300), (0, 2000)]);
@@ -209,7 +209,7 @@ fn the_rate_is_measured_over_16384_bytes() {
     let mut pie = pie(&[("latency", "rate")]);
     pie.burst_time = 1000;
     let mut leave = |at: u64, len, backlog| {
-        pie.on_departure(Time(at << SHIFT), Time(0), len, backlog);
+        pie.on_dequeue(Time(at << SHIFT), Time(0), len, backlog);
         (pie.avg_dq_rate, pie.dq_count, pie.burst_time)
     };
     assert_eq!(leave(50, 8192, 16_383), (0, None, 1000));

@@ -5,7 +5,7 @@ use std::prelude::v1::*;
 
 fn linux_bins(params: &SfbParams) -> Box<LinuxSfb> {
     let mut sfb = LinuxSfb::new(params, Time::NEVER);
-    sfb.start(Time::ZERO);
+    sfb.on_first_packet(Time::ZERO);
     sfb
 }
 
@@ -22,12 +22,12 @@ impl crate::Random for Draws {
 }
 
 fn arrive(sfb: &mut LinuxSfb, at_us: u64, flow: u32, random: u32) -> Verdict {
-    let (mut rng, mut lost, mut marks) = (Draws(random), vec![], crate::Marks::default());
+    let (mut rng, mut dropped, mut marks) = (Draws(random), vec![], crate::Marks::default());
     let now = Time(at_us * 1000);
-    let mut context = Context { now, rng: &mut rng, lost: &mut lost, marks: &mut marks };
-    let verdict = sfb.on_arrival(&mut context, &Packet { hash: flow, ..Packet::default() });
+    let mut context = Context { now, rng: &mut rng, dropped: &mut dropped, marks: &mut marks };
+    let verdict = sfb.on_enqueue(&mut context, &Packet { hash: flow, ..Packet::default() });
     if verdict == Verdict::Pass {
-        sfb.on_enqueued();
+        sfb.after_enqueue();
     }
     verdict
 }
@@ -45,8 +45,8 @@ fn above_one_half_the_smallest_random_numbers_drop() {
     // Of 65,536 numbers, 2 (40,000 - 32,767) drop, and those below 40,000 mark.
     for (random, verdict) in [
         (14_465, Verdict::Drop),
-        (14_466, Verdict::Signal),
-        (39_999, Verdict::Signal),
+        (14_466, Verdict::Mark),
+        (39_999, Verdict::Mark),
         (40_000, Verdict::Pass),
         (65_536 + 40_000, Verdict::Pass),
     ] {
@@ -54,9 +54,9 @@ fn above_one_half_the_smallest_random_numbers_drop() {
     }
     // Below one half there are only marks.
     sfb.bins.iter_mut().flatten().for_each(|bin| (bin.qlen, bin.p_mark) = (1, 1000));
-    assert_eq!(arrive(&mut sfb, 0, 1, 999), Verdict::Signal);
+    assert_eq!(arrive(&mut sfb, 0, 1, 999), Verdict::Mark);
     sfb.bins.iter_mut().flatten().for_each(|bin| (bin.qlen, bin.p_mark) = (1, 32_767));
-    assert_eq!(arrive(&mut sfb, 0, 1, 0), Verdict::Signal);
+    assert_eq!(arrive(&mut sfb, 0, 1, 0), Verdict::Mark);
 }
 
 #[test]

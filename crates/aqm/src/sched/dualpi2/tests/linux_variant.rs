@@ -7,8 +7,8 @@ fn memory_is_counted_in_buffers_of_a_power_of_two() {
     // 1000 bytes take 2048 + 256 bytes.
     for limit in ["6912B", "9215B"] {
         let mut q = Bench::new("dualpi2", &[("variant", "linux"), ("memlimit", limit)]);
-        let lost: Vec<u32> = (0..5).flat_map(|i| q.put(i, 1000)).collect();
-        assert_eq!(lost, [3, 4]);
+        let dropped: Vec<u32> = (0..5).flat_map(|i| q.put(i, 1000)).collect();
+        assert_eq!(dropped, [3, 4]);
         q.get();
         assert_eq!((q.put(5, 1000), q.put(6, 1000)), (vec![], vec![6]), "one has left");
     }
@@ -16,11 +16,11 @@ fn memory_is_counted_in_buffers_of_a_power_of_two() {
     for (least, n) in [("0", 0), ("1", 6)] {
         let (dual, own) = params(&[("variant", "linux"), ("min_qlen_step", least)]);
         let env = Env::new(Rate(10_000_000));
-        let mut aqm = DualPi2::from_checked(own.checked().unwrap(), &dual, &env).unwrap();
+        let mut aqm = DualPi2::new(own.checked().unwrap(), &dual, &env).unwrap();
         assert_eq!(aqm.heap(), 0);
         let mut bench = Departures::new();
         for _ in 0..n {
-            bench.next(&queues(1), Lane::L, Ecn::Ect1, 0, |c, q, l, p| aqm.on_arrival(c, q, l, p));
+            bench.next(&queues(1), Lane::L, Ecn::Ect1, 0, |c, q, l, p| aqm.on_enqueue(c, q, l, p));
         }
         assert!((n..=4 * n).contains(&aqm.heap()), "{}", aqm.heap());
     }
@@ -31,8 +31,8 @@ fn memory_is_counted_in_buffers_of_a_power_of_two() {
 fn the_buffer_takes_packets_up_to_its_limit() {
     for limit in ["4p", "4000B", "4999B"] {
         let mut q = Bench::new("dualpi2", &[("variant", "linux"), ("limit", limit)]);
-        let lost: Vec<u32> = (0..6).flat_map(|i| q.put(i, 1000)).collect();
-        assert_eq!(lost, [4, 5], "{limit}");
+        let dropped: Vec<u32> = (0..6).flat_map(|i| q.put(i, 1000)).collect();
+        assert_eq!(dropped, [4, 5], "{limit}");
     }
     let mut q = Bench::new("dualpi2", &[("variant", "linux"), ("limit", "999B")]);
     assert_eq!(q.put(0, 1000), [0], "no packet of an empty queue is larger than the buffer");
@@ -81,7 +81,7 @@ fn nothing_is_signalled_while_less_than_two_packets_wait() {
         (0..100).for_each(|_| _ = aqm.pi.update(Span::s(1)));
         let mut bench = Departures::new();
         let out = bench.next(&queues(behind), Lane::C, Ecn::NotEct, 0, |c, q, l, p| {
-            aqm.on_arrival(c, q, l, p) && aqm.on_departure(c, q, l, p)
+            aqm.on_enqueue(c, q, l, p) && aqm.on_dequeue(c, q, l, p)
         });
         assert_eq!(out.0, sent, "{mtu}: {behind} packets in L and one in C are left");
     }
@@ -95,7 +95,7 @@ fn shares(k: &str, p_prime: f64, lane: Lane, ecn: Ecn) -> [f64; 2] {
     let (mut dropped, mut marked) = (0, 0);
     for _ in 0..20_000 {
         let (sent, out) = bench.next(&queues, lane, ecn, 0, |c, q, l, p| {
-            aqm.on_arrival(c, q, l, p) && aqm.on_departure(c, q, l, p)
+            aqm.on_enqueue(c, q, l, p) && aqm.on_dequeue(c, q, l, p)
         });
         dropped += u32::from(!sent);
         marked += u32::from(sent && out == Ecn::Ce);

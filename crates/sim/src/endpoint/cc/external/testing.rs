@@ -65,8 +65,8 @@ impl ExternalControl for Recorder {
         Some(125.0)
     }
 
-    fn inspect(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("own", 7.0);
+    fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
+        visit("own", 7.0);
     }
 
     fn copy(&self) -> Box<dyn ExternalControl> {
