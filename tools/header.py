@@ -101,7 +101,7 @@ def gauges(name: str, shown: Sequence[str]) -> dict[str, str]:
 
 
 def _about(file: str, gauge: str) -> Iterator[str]:
-    """Yield the comment above the `see` call, then those of the fields in it."""
+    """Yield the comment above the `visit` call, then those of the fields in it."""
     shows = re.search(rf'((?: *// .*\n)*) *visit\("{gauge}", (.*)\);', file)
     if not shows:
         return

@@ -14,11 +14,11 @@ use sojourn_aqm::{Context, DropReason, Env, Packet, QueueView, Time};
 
 /// Methods of an object, with its state.
 pub trait Methods: Clone + Send + 'static {
-    /// Returns the methods of the object `made`, of the class called `class`.
+    /// Returns the methods of `object`, of the class called `class`.
     ///
     /// # Errors
     /// An exception of Python.
-    fn new(py: Python<'_>, class: &'static str, made: Made) -> PyResult<Self>;
+    fn new(py: Python<'_>, class: &'static str, object: ClassObject) -> PyResult<Self>;
 
     /// True if the class defines the method.
     fn defines(&self, hook: Hook) -> bool;
@@ -75,15 +75,15 @@ pub struct PythonAqm<M> {
 
 /// Object as `sojourn.custom.border.make` returns it.
 #[derive(FromPyObject)]
-pub struct Made {
+pub struct ClassObject {
     pub object: Py<PyAny>,
     pub gauges: Vec<String>,
     pub decides_at_enqueue: bool,
 }
 
-impl Made {
+impl ClassObject {
     /// Has Python make an object of a class for a queue of a link.
-    fn new(py: Python<'_>, params: &ClassParams, env: &Env) -> PyResult<Made> {
+    fn new(py: Python<'_>, params: &ClassParams, env: &Env) -> PyResult<ClassObject> {
         let values = PyDict::new(py);
         for (name, value) in &params.values {
             values.set_item(name, value.to_object(py)?)?;
@@ -95,10 +95,10 @@ impl Made {
 }
 
 impl<M: Methods> PythonAqm<M> {
-    fn made(py: Python<'_>, params: &ClassParams, env: &Env) -> PyResult<Self> {
-        let made = Made::new(py, params, env)?;
-        let decides_at_enqueue = made.decides_at_enqueue;
-        let methods = M::new(py, params.class, made)?;
+    fn with(py: Python<'_>, params: &ClassParams, env: &Env) -> PyResult<Self> {
+        let object = ClassObject::new(py, params, env)?;
+        let decides_at_enqueue = object.decides_at_enqueue;
+        let methods = M::new(py, params.class, object)?;
         Ok(PythonAqm {
             name: params.class,
             ecn: env.ecn,
@@ -155,7 +155,7 @@ impl<M: Methods> Aqm for PythonAqm<M> {
     type Params = ClassParams;
 
     fn new(params: Checked<'_, ClassParams>, env: &Env) -> Result<Self> {
-        Python::attach(|py| PythonAqm::made(py, &params, env)).map_err(|e| error_of(&e))
+        Python::attach(|py| PythonAqm::with(py, &params, env)).map_err(|e| error_of(&e))
     }
 
     fn on_update(&mut self, now: Time, queue: &QueueView<'_>) {

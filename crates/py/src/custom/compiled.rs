@@ -1,6 +1,6 @@
 //! Methods that Numba compiled from a Python class; a decision is a call of native code.
 
-use super::aqm::{Made, Methods};
+use super::aqm::{ClassObject, Methods};
 use super::borrowed::{Generator, NativeMethod};
 use super::decision::{Decision, Hook};
 use super::gauge::{Gauge, Layout};
@@ -84,8 +84,8 @@ impl CompiledMethods {
 
 impl Methods for CompiledMethods {
     /// Compiles the class.
-    fn new(py: Python<'_>, _class: &'static str, made: Made) -> PyResult<CompiledMethods> {
-        let compiled = module(py)?.call_method1("compile_object", (made.object,))?;
+    fn new(py: Python<'_>, _class: &'static str, object: ClassObject) -> PyResult<CompiledMethods> {
+        let compiled = module(py)?.call_method1("compile_object", (object.object,))?;
         let native: Native = compiled.extract()?;
         let fixed = Fixed {
             methods: native.methods.map(NativeMethod::at),

@@ -1,6 +1,6 @@
 //! Methods of a Python object; every decision is a call of Python.
 
-use super::aqm::{Made, Methods};
+use super::aqm::{ClassObject, Methods};
 use super::borrowed::{is_kept, lend};
 use super::decision::{Decision, Hook};
 use super::failure;
@@ -74,9 +74,9 @@ impl Clone for PlainMethods {
 
 impl Methods for PlainMethods {
     /// Refuses a gauge that is not a number.
-    fn new(py: Python<'_>, class: &'static str, made: Made) -> PyResult<PlainMethods> {
-        let gauges = made.gauges.iter().map(|gauge| intern(gauge)).collect();
-        let methods = PlainMethods::of(py, class, gauges, made.object)?;
+    fn new(py: Python<'_>, class: &'static str, object: ClassObject) -> PyResult<PlainMethods> {
+        let gauges = object.gauges.iter().map(|gauge| intern(gauge)).collect();
+        let methods = PlainMethods::of(py, class, gauges, object.object)?;
         methods.read_gauges(py, &mut |_, _| {})?;
         Ok(methods)
     }
