@@ -71,9 +71,9 @@ def test_an_axis_takes_variants(small: Path) -> None:
     """Text forms are their own labels; models are labelled by their differences."""
     rows = sj.sweep(small, {"up.qdisc": ["codel", "codel(target=15ms)"]})
     assert rows["up.qdisc"].to_list() == ["codel", "codel(target=15ms)"]
-    models = [sj.CoDel(target="5ms", ecn=False), sj.CoDel(target="15ms", ecn=False)]
+    models = [sj.CoDel(target="6ms", mtu="1kB"), sj.CoDel(target="15ms", mtu="1kB")]
     again = sj.sweep(small, {"up.qdisc": models})
-    assert again["up.qdisc"].to_list() == ["codel(target=5ms)", "codel(target=15ms)"]
+    assert again["up.qdisc"].to_list() == ["codel(target=6ms)", "codel(target=15ms)"]
     assert again["sojourn_p99_s"][1] == rows["sojourn_p99_s"][1]
 
 
@@ -144,8 +144,8 @@ def test_labels_can_be_long_and_strange(small: Path, tmp_path: Path) -> None:
     folders = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert folders == ["a_b-1", "a_b_1-1", "a_b_2-1", "comparison.json", "variant-1", "x-1"]
     assert list(sj.load_comparison(tmp_path / "out")) == names
-    red = sj.Red(min_th="5kB", max_th="15kB", max_p=0.1, w_q=0.002, packet="500B", limit="50kB",
-                 gentle="none", wait="no", ecn=False, byte_mode="mean")  # fmt: skip
+    red = sj.Red(min_th="5kB", max_th="15kB", max_p=0.2, w_q=0.003, packet="600B", limit="50kB",
+                 gentle="buffer", wait="yes", hard_drop=True, byte_mode="mean")  # fmt: skip
     runs = sj.compare(small, red, out=tmp_path / "red")
     assert len(next(iter(runs))) > 100
     assert list(sj.load_comparison(tmp_path / "red")) == list(runs)

@@ -45,7 +45,7 @@ def test_every_model_is_public_and_runs() -> None:
         # A trace without columns is invalid.
         columns = {"time_s": [0.5], "size_bytes": [100]} if kind is sj.source.Trace else {}
         model = kind(**columns)
-        qdisc = model if base == "qdisc" else None
+        qdisc = model if base == "qdisc" else sj.DropTail()
         tcp = model if base == "tcp" else None
         source = model if base == "source" else sj.Bulk()
         scenario = sj.Scenario(

@@ -80,7 +80,7 @@ def test_every_function_takes_every_form(small: Path) -> None:
     forms: list[Any] = [sj.load(small), Draft.read(small).tree, str(small), small]
     first, *others = [sj.simulate(form).summary for form in forms]
     assert all(other == first for other in others)
-    assert Draft.read(sj.load(small)).tree == Draft.read(small).tree
+    assert canonical(sj.load(small)) == canonical(small)
     one, two = (sj.compare(form, ["codel"])["codel"][0].summary for form in forms[:2])
     assert one == two
 
@@ -90,5 +90,5 @@ def test_a_scenario_is_changed_by_copying(small: Path) -> None:
     case = sj.load(small)
     changed = case.replace(seed=7)
     assert (case.seed, changed.seed) == (1, 7)
-    assert changed.replace(seed=None).seed is None
+    assert changed.replace(seed=None).seed == 1
     assert sj.CoDel(target="5ms").replace(target="9ms") == sj.CoDel(target="9ms")

@@ -10,18 +10,19 @@ from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.html import html
 from sojourn._util.inputs import near, shown
-from sojourn._util.plain import plain
+from sojourn._util.plain import changed, plain
 
 LINK_TRACE = ("link", "trace")
 """The field of a link that the check of a link omits."""
 
 
 class _Checked(msgspec.StructMeta):
-    """Metaclass: an unknown keyword raises TypeError with the nearest name."""
+    """Metaclass: None means the default; an unknown keyword raises TypeError with the nearest."""
 
     def __call__(self, *args: Any, **fields: Any) -> Any:
         self._check_names(fields)
-        return super().__call__(*args, **fields)
+        values = {name: value for name, value in fields.items() if value is not None}
+        return super().__call__(*args, **values)
 
     def _check_names(self, keywords: Iterable[str]) -> None:
         names: tuple[str, ...] = self.__struct_fields__
@@ -50,13 +51,17 @@ class _Data(msgspec.Struct, kw_only=True, frozen=True, metaclass=_Checked):
         except InputError as error:
             raise InputError(f"{type(self).__name__}.{error}") from None
 
+    def __repr__(self) -> str:
+        """Return the object as Python writes it, without defaults."""
+        fields = ", ".join(f"{name}={value!r}" for name, value in changed(self).items())
+        return f"{type(self).__name__}({fields})"
+
     def replace(self, **changes: Any) -> Self:
         """Return a copy with the given fields changed; None sets a field back to its default."""
-        type(self)._check_names(changes)
-        return msgspec.structs.replace(self, **changes)
+        return type(self)(**{**msgspec.structs.asdict(self), **changes})
 
 
-class Table(_Data, kw_only=True, frozen=True, omit_defaults=True, repr_omit_defaults=True):
+class Table(_Data, kw_only=True, frozen=True):
     """Table of a scenario. docs/reference/scenario.md describes its keys."""
 
     def _repr_html_(self) -> str | None:
@@ -68,8 +73,6 @@ class Model(
     _Data,
     kw_only=True,
     frozen=True,
-    omit_defaults=True,
-    repr_omit_defaults=True,
     tag_field="name",
 ):
     """Name with parameters."""

@@ -36,6 +36,19 @@ def plain(value: Any) -> Any:
         raise InputError(": ".join(filter(None, (".".join(error.path), error.text)))) from None
 
 
+def changed(model: msgspec.Struct) -> dict[str, Any]:
+    """Return the fields of a model that differ from their defaults."""
+    fields, defaults = model.__struct_fields__, model.__struct_defaults__
+    required = len(fields) - len(defaults)
+    values = {}
+    for field, default in zip(fields, [None] * required + [*defaults], strict=True):
+        value = getattr(model, field)
+        # Of the same type: True is not 1, and an array has no single comparison.
+        if value is not None and not (type(value) is type(default) and value == default):
+            values[field] = value
+    return values
+
+
 class _NotJsonError(Exception):
     """Value that JSON cannot represent, with its path."""
 
@@ -67,9 +80,8 @@ def _plain(value: Any) -> Any:
         case msgspec.Struct():
             tag = value.__struct_config__
             head = {tag.tag_field: tag.tag} if tag.tag_field else {}
-            names = zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True)
-            fields = {name: getattr(value, field) for field, name in names}
-            return _plain(head | {name: one for name, one in fields.items() if one is not None})
+            names = dict(zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True))
+            return _plain(head | {names[field]: one for field, one in changed(value).items()})
         case Mapping():
             return _table(value)
         case Sequence() if not isinstance(value, bytes | bytearray):

@@ -21,7 +21,7 @@ def save_scenario(scenario: Described, path: str | Path) -> None:
     Parameters
     ----------
     scenario : Scenario, mapping, str or Path
-        The scenario. Defaults are not written, unless they are given.
+        The scenario. Objects are written without the values that equal their defaults.
     path : str or Path
         The file, .toml or .json. An existing file is replaced.
 

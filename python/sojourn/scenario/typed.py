@@ -27,7 +27,8 @@ def load(path: str | Path, *, trust: bool = False) -> Scenario:
     """Load and validate a scenario file.
 
     Links, flows, changes, disciplines, TCPs and sources become objects of their classes:
-    ``case.links["up"].qdisc.target``. Fields that the file does not set are None.
+    ``case.links["up"].qdisc.target``. Fields that the file does not set have their defaults, None
+    for those that depend on other settings.
     `Scenario.replace` returns a changed copy.
 
     Parameters

@@ -9,7 +9,7 @@ use crate::parsing::keys::{DefaultValue, KINDS, Key, Kind, Table};
 use crate::traffic::source::SOURCES;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::missing::{self, Missing};
-use sojourn_aqm::params::{ParamRow, Params, Setting, Value as _};
+use sojourn_aqm::params::{ParamRow, ParamRows, Params, Setting, Value as _};
 use sojourn_aqm::registry::{QdiscEntry, REGISTRY};
 
 fn param_json(r: &ParamRow) -> Json {
@@ -32,17 +32,26 @@ fn entry_json(
     })
 }
 
-/// Describes a TCP. `values` has the values of all parameters in each profile that the TCP has.
+/// Describes a TCP. `values` has the values of all parameters in each profile that the TCP has. A
+/// parameter has `depends` if its default depends on the profile.
 fn tcp_json(entry: &TcpEntry) -> Json {
     let mut spec = entry_json(entry.name, entry.aliases, entry.about, entry.source, &entry.table());
+    let resolved = |profile: Profile| {
+        let settings = [("profile", Setting::Text(&profile.write()))];
+        tcp::parse(entry.name, settings).ok().map(|params| params.table())
+    };
     let named = |profile: Profile| {
-        let name = profile.write();
-        let settings = [("profile", Setting::Text(&name))];
-        let params = tcp::parse(entry.name, settings).ok()?;
-        let values = params.table().into_iter().map(|row| (row.name.to_string(), json!(row.value)));
-        Some((name.clone(), Json::Object(values.collect())))
+        let values = resolved(profile)?.into_iter();
+        let values = values.map(|row| (row.name.to_string(), json!(row.value)));
+        Some((profile.write(), Json::Object(values.collect())))
     };
     let profiles = [Profile::Linux, Profile::Rfc, Profile::Ns2];
+    let available = profiles.into_iter().chain([Profile::Quic]).filter(|p| resolved(*p).is_some());
+    let tables: Vec<ParamRows> = available.map(|profile| entry.table_in(profile)).collect();
+    for (i, row) in entry.table().iter().enumerate() {
+        let depends = tables.iter().any(|table| table[i].value != row.value);
+        spec["params"][i]["depends"] = json!(depends);
+    }
     spec["profile"] = json!(entry.profile.write());
     spec["values"] = Json::Object(profiles.into_iter().filter_map(named).collect());
     spec
