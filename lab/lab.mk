@@ -12,16 +12,16 @@ bench-emulate: release  ## under a minute: highest rates of a scenario on real p
 bench-sweep: release  ## under a minute: overhead of a sweep, and its speed on two cores
 	$(BIN)/python -m sojourn_lab.speed.sweep
 
-bench-custom: release  ## seconds: cost of a discipline in Python, beside the same in Rust
+bench-custom: release  ## seconds: cost of a discipline in Python, compared with the same in Rust
 	$(BIN)/python -m sojourn_lab.speed.custom
 
 kernel-tcp: release  ## 15 minutes: the kernel's TCP compared with the simulated one, written to docs/concepts/live-accuracy.md
 	$(BIN)/python -m sojourn_lab.reports.kernel_tcp
 
-validate: release  ## 15 minutes: our results compared with those of ns-2, written to reports/validation.md
+validate: release  ## 15 minutes: our results compared with ns-2's, written to reports/validation.md
 	$(BIN)/python -m sojourn_lab.validation
 
-validate-linux: dev  ## a minute: recordings of Linux beside ours, written to reports/validation-linux.md and -tcp.md
+validate-linux: dev  ## a minute: recordings of Linux compared with ours, written to reports/validation-linux.md and -tcp.md
 	$(BIN)/python -m sojourn_lab.validation.linux
 
 validate-linux-fresh: dev  ## ten minutes, later two: arrivals of the day through a kernel built from linux-source
@@ -39,7 +39,7 @@ validate-random: release  ## 17 minutes, as root: random scenarios on the kernel
 validate-bbr3: release  ## a minute: BBRv3 of Google's kernel (recorded) and ours, into reports/validation-bbr3.md
 	$(BIN)/python -m sojourn_lab.validation.bbr3 $(if $(KERNEL),--kernel $(KERNEL))
 
-validate-slow: dev  ## seconds: CUBIC on slow lines, recorded from the kernel and ours, to reports/validation-slow.md
+validate-slow: dev  ## seconds: CUBIC on slow links, recorded from the kernel and ours, to reports/validation-slow.md
 	$(BIN)/python -m sojourn_lab.validation.random.slow
 
 validate-quic: dev  ## minutes: quinn in virtual time compared with profile quic, written to reports/validation-quic.md
@@ -62,7 +62,7 @@ papers-live: release  ## over an hour, as root: the testbeds of two papers on re
 scorecards: release  ## ten minutes: the scorecards of RFC 7928, written to reports/scorecards
 	$(BIN)/python -m sojourn_lab.reports.scorecards
 
-recommendations: release  ## minutes: what recommend answers for six lines, written to reports/recommendations
+recommendations: release  ## minutes: answers of recommend for six lines, written to reports/recommendations
 	$(BIN)/python -m sojourn_lab.reports.recommendations
 
 coverage: dev  ## minutes: how often 95 % intervals hold, over 1,000 seeds under two disciplines

@@ -23,7 +23,7 @@ from sojourn.scenario.draft import Draft
 from sojourn.sweeps.runner import CampaignResult
 from sojourn_lab import papers
 from sojourn_lab.reproduction import paper
-from sojourn_lab.reproduction.claims import Judged
+from sojourn_lab.reproduction.claims import Judged, Part
 from sojourn_lab.reproduction.verdicts import print_verdicts
 
 WIDTHS = (60, 80, 100, 140)
@@ -156,7 +156,9 @@ def test_a_paper_and_a_link_split_no_word(
     """The table of claims, and the summary at the end of `sojourn link`."""
     one = papers.find("hred")
     made = CampaignResult([], 0, 0, 0.0, ())
-    outcome = paper.Outcome(one, False, {}, [], [Judged(claim, []) for claim in one.claims], made)
+    parts = [Part("a", "b", "c", True)]
+    judged = [Judged(claim, parts) for claim in one.claims]
+    outcome = paper.Outcome(one, False, {}, [], judged, made)
     link = dict.fromkeys(
         ("sent_bps", "utilisation", "sojourn_mean_s", "sojourn_p50_s", "sojourn_p99_s"), 0.0001234
     )

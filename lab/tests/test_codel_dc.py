@@ -33,13 +33,13 @@ def test_the_best_gain_is_that_of_the_means() -> None:
         ("ours", 1, 1, 6.0), ("ours", 1, 2, 8.0), ("ours", 2, 1, 4.0), ("ours", 2, 2, 9.5),
     ]  # fmt: skip
     frame = pl.DataFrame(rows, schema=["scheme", "x", "seed", "afct_s"], orient="row")
-    place, found = codel_dc.best(frame, "ours", "other", "x")
+    place, gains = codel_dc.best(frame, "ours", "other", "x")
     assert place == 1
-    assert found.tolist() == [25.0, 50.0]
+    assert gains.tolist() == [25.0, 50.0]
 
 
 def test_growth_between_two_times() -> None:
-    """The count at a time is that of the last sample up to it; before the first sample it is 0."""
+    """The count at a time is the last sample's up to it; before the first sample it is 0."""
     row = {"scheme": "red", "seed": 1, "time_ms": [101.0, 102.0, 103.0], "aqm": [1.0, 5.0, 6.0]}
     frame = pl.DataFrame([row])
     assert rules._between(frame, "aqm", "red", 100, 102.5).tolist() == [5.0]

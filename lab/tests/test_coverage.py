@@ -27,7 +27,7 @@ COUNT = 400
 """Number of batches."""
 
 LEAST = 0.93 - 2 * (0.95 * 0.05 / COUNT) ** 0.5
-"""Smallest coverage: two standard errors of `COUNT` batches below that of 1,000 fresh seeds."""
+"""Smallest coverage: two standard errors of `COUNT` batches below the 1,000 fresh seeds'."""
 
 
 @pytest.fixture(scope="module")
@@ -43,17 +43,17 @@ def test_every_interval_that_is_shown_covers(
     qdisc: str, size: int, rows: dict[str, pl.DataFrame]
 ) -> None:
     """Means, shares, counts and percentiles, with few and with many seeds."""
-    found = of_columns(rows[qdisc], [*MEANS, *PERCENTILES], size, COUNT)
-    low = {name: one for name, one in found.items() if one[1] > HALF and one[0] < LEAST}
+    shares = of_columns(rows[qdisc], [*MEANS, *PERCENTILES], size, COUNT)
+    low = {name: one for name, one in shares.items() if one[1] > HALF and one[0] < LEAST}
     assert not low
-    assert sum(share > 0.9 for _, share in found.values()) >= 12  # most are shown
+    assert sum(share > 0.9 for _, share in shares.values()) >= 12  # most are shown
 
 
 def test_differences_cover(rows: dict[str, pl.DataFrame]) -> None:
     """Of means and of percentiles, paired by seed."""
     names = ["loss_rate", "short.fct_mean_s", "sojourn_p50_s", "sojourn_p99_s", "call.delay_p99_s"]
-    found = of_differences(rows, names, 10, COUNT)
-    assert {name: one for name, one in found.items() if one < LEAST} == {}
+    shares = of_differences(rows, names, 10, COUNT)
+    assert {name: one for name, one in shares.items() if one < LEAST} == {}
 
 
 def test_a_stopping_rule_keeps_the_coverage(rows: dict[str, pl.DataFrame]) -> None:
@@ -69,8 +69,8 @@ def test_skewed_means_have_no_interval(rows: dict[str, pl.DataFrame]) -> None:
     low = []
     for qdisc in QDISCS:
         for name in NO_INTERVAL:
-            found = of_columns(rows[qdisc], [name], 5, COUNT)[name]
-            assert found[1] == 0
+            _, shown = of_columns(rows[qdisc], [name], 5, COUNT)[name]
+            assert shown == 0
             truth = float(np.mean(rows[qdisc][name].to_numpy()))
             some = [batch[name].to_numpy() for batch in batches(rows[qdisc], 5, COUNT)]
             low.append(np.mean([abs(one.mean() - truth) <= half_width(one) for one in some]))

@@ -36,11 +36,11 @@ PAGE = ROOT / "reports/validation-linux.md"
 )
 def test_totals(case: Case) -> None:
     """Drops within 0.5 % and marks within 2 %; of the others see the counts over many seeds."""
-    found = compared(case)
-    (drops, ours_dropped), (marks, ours_marked) = found.totals
+    comparison = compared(case)
+    (drops, ours_dropped), (marks, ours_marked) = comparison.totals
     assert abs(ours_dropped - drops) <= 0.005 * drops
     assert abs(ours_marked - marks) <= 0.02 * marks
-    assert found.prefix == len(found.dropped) or case.cause
+    assert comparison.prefix == len(comparison.dropped) or case.cause
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,9 @@ def test_totals(case: Case) -> None:
 )
 def test_every_packet(case: Case) -> None:
     """Equal fates; departures within half a microsecond, the resolution of the kernel's stamps."""
-    found = compared(case)
-    assert len(found.differing) == 0
-    assert found.latest_ns <= 500
+    comparison = compared(case)
+    assert len(comparison.differing) == 0
+    assert comparison.latest_ns <= 500
 
 
 def test_cake_is_equal_until_random_numbers_decide() -> None:
@@ -65,9 +65,9 @@ def test_cake_is_equal_until_random_numbers_decide() -> None:
     }
     cases = {case.name: case for case in cake.CASES}
     for name, packets in equal.items():
-        found = compared(cases[f"cake-{name}_10m"])
-        assert found.prefix >= packets, name
-        assert found.latest_ns <= 500, name
+        comparison = compared(cases[f"cake-{name}_10m"])
+        assert comparison.prefix >= packets, name
+        assert comparison.latest_ns <= 500, name
 
 
 def test_cobalt_is_that_of_cake() -> None:
@@ -76,10 +76,10 @@ def test_cobalt_is_that_of_cake() -> None:
         case = next(case for case in cake.CASES if case.name == f"cake-{name}_10m")
         cobalt = {"name": "cobalt", "variant": "linux", "ecn": True, "limit": "10000p"}
         own = replace(case, qdisc=cobalt, rate="10mbit", frames=())
-        found = compared(own)
-        assert found.prefix >= 3387, name
+        comparison = compared(own)
+        assert comparison.prefix >= 3387, name
         # The probe takes 33.6 us of the shaper, but is not in this queue.
-        assert found.latest_ns <= 33_600 + 500, name
+        assert comparison.latest_ns <= 33_600 + 500, name
         paper = replace(own, qdisc={**cobalt, "variant": "paper"})
         assert compared(paper).prefix < 100, name
 
@@ -87,13 +87,13 @@ def test_cobalt_is_that_of_cake() -> None:
 @pytest.mark.parametrize("case", COUNTED, ids=lambda case: case.name)
 def test_counts_over_many_seeds(case: Case) -> None:
     """The kernel's numbers of drops and marks are among ours."""
-    found = counts.counted(case)
-    assert max(map(abs, found.t)) < counts.LIMIT, found.t
+    counted = counts.counted(case)
+    assert max(map(abs, counted.t)) < counts.LIMIT, counted.t
 
 
 @pytest.mark.parametrize("case", red.CASES, ids=lambda case: case.name)
 def test_probabilities_of_red_are_those_of_the_kernel(case: Case) -> None:
-    """Their sum is the number of drops and marks; that of the paper's RED is not."""
+    """Their sum is the number of drops and marks; the sum of the paper's RED is not."""
     hits, expected, variance = red.signals(case)
     assert abs(hits - expected) < 3.3 * np.sqrt(variance)
     if case.name in ("red_steady120", "red_two", "redecn_flows64"):
@@ -135,8 +135,8 @@ def test_fq_counts_idle_times_from_an_odd_tick() -> None:
     """Of all times within two ticks, in steps of 1 ms, one gives the packets of the kernel."""
     case = next(case for case in CASES if case.name == "fq-default_sparse_10m")
     for start in range(0, 20_000_000, 1_000_000):
-        found = compared(replace(case, clock_ns=start))
-        equal = len(found.differing) == 0 and found.latest_ns <= 500
+        comparison = compared(replace(case, clock_ns=start))
+        equal = len(comparison.differing) == 0 and comparison.latest_ns <= 500
         assert equal == (start == 1_000_000), start
 
 

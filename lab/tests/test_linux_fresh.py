@@ -45,10 +45,10 @@ def test_a_recording_is_read(tmp_path: Path) -> None:
     """A frame that left marked, one that was dropped, one that left as it came."""
     path = tmp_path / "made.out"
     path.write_text("5 7 3\n9 -1 0\n12 512007 2\n")
-    made = fresh.recording([(5, 1, 100, 2), (9, 2, 200, 184), (12, 1, 300, 2)], path)
-    assert made.fate.tolist() == [1, 2, 0]
-    assert made.out_ns.tolist() == [7, -1, 512_007]
-    assert made.ecn.tolist() == [2, 0, 2]
+    recording = fresh.recording([(5, 1, 100, 2), (9, 2, 200, 184), (12, 1, 300, 2)], path)
+    assert recording.fate.tolist() == [1, 2, 0]
+    assert recording.out_ns.tolist() == [7, -1, 512_007]
+    assert recording.ecn.tolist() == [2, 0, 2]
 
 
 def test_without_the_source_it_says_what_to_install(

@@ -117,8 +117,8 @@ def test_a_rung_is_built_for_the_mutants_that_the_earlier_ones_left() -> None:
     some = [mutant(k, "+", "-") for k in range(1, 6)]
     both: Sequence[Rung] = (unit, replay)
     rungs = {m.id: both[: 1 if m.id == 4 else 2] for m in some}
-    found = list(mutants.climb_together(Shown(), rungs, some, 1))
+    outcomes = list(mutants.climb_together(Shown(), rungs, some, 1))
     ends = {1: ("caught", "lib"), 2: ("caught", "linux"), 5: ("caught", "linux")}
     expected = [mutants.Outcome(m, *ends.get(m.id, ("missed",))) for m in some]
-    assert sorted(found, key=lambda outcome: outcome.mutant.id) == expected
+    assert sorted(outcomes, key=lambda outcome: outcome.mutant.id) == expected
     assert calls == [*((k, "lib") for k in range(1, 6)), *((k, "linux") for k in (2, 3, 5))]

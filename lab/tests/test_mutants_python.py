@@ -33,11 +33,11 @@ def test_decorators_become_calls_after_the_function() -> None:
     assert "    two = property(two)\n" in text
     assert "@classmethod" in text
     assert text.count("@") == 1
-    found: dict[str, object] = {"first": lambda f: ("first", f)}
-    found["metric"] = lambda unit, needs: lambda f: (unit, needs, f())
-    exec(compile(text, "x", "exec"), found)
-    assert found["one"] == ("first", ("s", "sample", 1))
-    assert found["Two"]().two == 2  # type: ignore[operator]
+    names: dict[str, object] = {"first": lambda f: ("first", f)}
+    names["metric"] = lambda unit, needs: lambda f: (unit, needs, f())
+    exec(compile(text, "x", "exec"), names)
+    assert names["one"] == ("first", ("s", "sample", 1))
+    assert names["Two"]().two == 2  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -18,7 +18,7 @@ from sojourn.plotting.run import new_figure, styled
 from sojourn.scenario.draft import parse
 from sojourn.sweeps.runner import CampaignResult, Run, campaign
 from sojourn_lab import papers
-from sojourn_lab.reproduction import claims, paper, report, side_by_side
+from sojourn_lab.reproduction import claims, contents, page_markdown, paper, report, side_by_side
 from sojourn_lab.reproduction import run as reproduction_run
 from sojourn_lab.reproduction.claims import Claim, NoRunsError, Part
 
@@ -31,12 +31,12 @@ UNTESTED = Part("a", "b", "c", None)
     ("parts", "judged", "kind"),
     [
         ([HELD, HELD], "holds", "holds"),
-        ([HELD, FAILED, HELD], "holds but for a (2 of 3)", "holds but for"),
-        ([HELD, FAILED, FAILED, HELD], "holds but for a and 1 more (2 of 4)", "holds but for"),
-        ([HELD, FAILED, FAILED], "does not hold (1 of 3)", "does not hold"),
-        ([FAILED], "does not hold (0 of 1)", "does not hold"),
+        ([HELD, FAILED, HELD], "holds in 2 of 3", "holds in"),
+        ([HELD, FAILED, FAILED, HELD], "holds in 2 of 4", "holds in"),
+        ([HELD, FAILED, FAILED], "does not hold", "does not hold"),
+        ([FAILED], "does not hold", "does not hold"),
         ([UNTESTED, UNTESTED], "not testable (one seed)", "not testable"),
-        ([HELD, UNTESTED], "holds but for a (1 of 2)", "holds but for"),
+        ([HELD, UNTESTED], "holds in 1 of 2", "holds in"),
         ([], "not testable", "not testable"),
     ],
 )
@@ -50,15 +50,32 @@ def test_a_setting_decides_only_if_more_holds_with_it() -> None:
     """`depends on` names the setting; fewer seeds alone do not make a claim depend on it."""
     claim = Claim("x", "", "", "", "")
 
-    def judged(varied: list[Part], control: list[Part]) -> str:
+    def judged(varied: list[Part], control: list[Part]) -> tuple[str, str]:
         one = claims.Judged(claim, [FAILED, FAILED], {"a pause": varied}, {"a pause": control})
-        return one.verdict
+        return one.verdict, one.count
 
-    assert judged([HELD, HELD], [FAILED, FAILED]) == "depends on a pause (0 of 2; with it 2 of 2)"
-    assert judged([HELD, FAILED], [FAILED, FAILED]) == "depends on a pause (0 of 2; with it 1 of 2)"
-    assert judged([HELD, HELD], [HELD, HELD]) == "does not hold (0 of 2)"
-    assert judged([FAILED, FAILED], [FAILED, FAILED]) == "does not hold (0 of 2)"
-    assert claims.kind("depends on a pause (0 of 2; with it 2 of 2)") == "depends on"
+    depends, no = "depends on a pause", ("does not hold", "0 of 2")
+    assert judged([HELD, HELD], [FAILED, FAILED]) == (depends, "0 of 2; with it 2 of 2")
+    assert judged([HELD, FAILED], [FAILED, FAILED]) == (depends, "0 of 2; with it 1 of 2")
+    assert judged([HELD, HELD], [HELD, HELD]) == no
+    assert judged([FAILED, FAILED], [FAILED, FAILED]) == no
+    assert claims.kind(depends) == "depends on"
+
+
+def test_a_claim_holds_except_with_the_cases_in_which_it_does_not() -> None:
+    """A case is a part of the claim itself, such as a sender; none may hold wholly."""
+    cases = [claims.Setting(name, dict, case=True) for name in ("A", "B", "C")]
+    claim = Claim("x", "", "", "", "", settings=cases)
+    parts = [HELD, FAILED, FAILED]
+
+    def judged(**varied: list[Part]) -> str:
+        return claims.Judged(claim, parts, varied, dict.fromkeys(varied, parts)).verdict
+
+    assert judged(A=[HELD] * 3, B=[FAILED] * 3, C=[HELD] * 3) == "holds except with B"
+    assert judged(A=[FAILED] * 3, B=[HELD] * 3, C=[FAILED] * 3) == "holds except with A and C"
+    assert judged(A=[HELD, HELD, FAILED], B=[FAILED] * 3) == "depends on A"
+    assert judged(A=[FAILED] * 3, B=[FAILED] * 3) == "does not hold"
+    assert claims.kind("holds except with A and C") == "holds except with"
 
 
 def test_a_setting_replaces_rows_and_keeps_pairs() -> None:
@@ -70,20 +87,20 @@ def test_a_setting_replaces_rows_and_keeps_pairs() -> None:
     ]  # fmt: skip
     other = [{"q": "a", "x": 1, "seed": n, "y": 5.0, "s": "on", **axes} for n in (1, 2)]
     runs = {"e": pl.DataFrame(base), "more": pl.DataFrame(other)}
-    found = claims.overlay("e", "more", only=("x",), s="on")(runs)["e"].sort("q", "x", "seed")
-    assert found.select("q", "x", "seed", "y").rows() == [
+    merged = claims.overlay("e", "more", only=("x",), s="on")(runs)["e"].sort("q", "x", "seed")
+    assert merged.select("q", "x", "seed", "y").rows() == [
         ("a", 1, 1, 5.0), ("a", 1, 2, 5.0), ("b", 1, 1, 1.0), ("b", 1, 2, 1.0),
     ]  # fmt: skip
     claim = Claim(
         "x", "", "", "", "",
-        lambda given: [claims.order("a below b", *(
-            claims.values(given["e"], "y", q=q, x=1) for q in ("b", "a")
+        lambda frames: [claims.order("a below b", *(
+            claims.values(frames["e"], "y", q=q, x=1) for q in ("b", "a")
         ))],
         ("e",),
         (claims.Setting("s on", claims.overlay("e", "more", only=("x",), s="on"), ("more",)),),
     )  # fmt: skip
     one = claims.judge(claim, runs)
-    assert one.verdict == "depends on s on (0 of 1; with it 1 of 1)"
+    assert (one.verdict, one.count) == ("depends on s on", "0 of 1; with it 1 of 1")
     missing = claims.Setting("s off", claims.overlay("e", "more", s="off"), ("more",))
     both = claims.judge(dataclasses.replace(claim, settings=(missing, *claim.settings)), runs)
     assert list(both.varied) == ["s on"], "quick mode omits the runs of some settings"
@@ -177,9 +194,9 @@ def test_paper_is_consistent(name: str) -> None:
     for claim in one.claims:
         assert set(claim.figure.split(", ")) <= numbers | {""}, claim.id
         assert claim.check is None or claim.needs, claim.id
-    known = re.findall(r"\{([\w-]+?)(?:\.\d+)?(?:\.brief)?\}", one.prose)
+    known = re.findall(r"\{([\w-]+?)(?:\.\d+)?(?:\.brief)?\}", one.findings)
     assert set(known) <= set(ids) | set(one.facts)
-    assert one.prose
+    assert one.findings
 
 
 def kind(experiment: str, run: Run) -> tuple[str, ...]:
@@ -196,8 +213,8 @@ def measured(name: str) -> dict[tuple[str, ...], dict[str, Any]]:
     every = papers.find(name).experiments(full=False)
     runs = {kind(key, run): run for key, one in every.items() for run in one.runs()}
     rows = campaign(list(runs.values())).rows
-    found = ({key: row[key] for key in json.loads(row["measured"])} for row in rows)
-    return dict(zip(runs, found, strict=True))
+    values = ({key: row[key] for key in json.loads(row["measured"])} for row in rows)
+    return dict(zip(runs, values, strict=True))
 
 
 def synthetic(one: paper.Paper, full: bool) -> dict[str, pl.DataFrame]:
@@ -228,11 +245,11 @@ def test_the_runs_of_a_mode_suffice_for_its_report(name: str, full: bool) -> Non
     one = papers.find(name)
     runs = synthetic(one, full)
     judged = [claims.judge(claim, runs) for claim in one.claims]
-    made = CampaignResult([], 0, 0, 0.0, ())
-    outcome = paper.Outcome(one, full, runs, one.figures, judged, made)
+    no_runs = CampaignResult([], 0, 0, 0.0, ())
+    outcome = paper.Outcome(one, full, runs, one.figures, judged, no_runs)
     json.dumps(report.as_json(outcome), allow_nan=False)
-    page = report.as_markdown(outcome)
-    assert not full or report.NOT_RUN not in page
+    pages = page_markdown.as_markdown(outcome) + page_markdown.as_data(outcome)
+    assert not full or contents.NOT_RUN not in pages
     with styled():
         for figure in () if full else one.figures:
             if figure.draw is not None:
@@ -247,8 +264,8 @@ def test_facts_of_omitted_runs_say_so(name: str) -> None:
     without_rows = {key: frame.clear() for key, frame in synthetic(one, full=False).items()}
     for runs in ({}, without_rows):
         outcome = paper.Outcome(one, False, runs, [], [], CampaignResult([], 0, 0, 0.0, ()))
-        prose = report.filled(outcome)
-        assert report.NOT_RUN in prose
+        prose = contents.filled(outcome)
+        assert contents.NOT_RUN in prose
         assert not [fact for fact in one.facts if f"{{{fact}}}" in prose]
 
 
@@ -270,16 +287,18 @@ def test_a_figure_runs_only_its_experiments_and_only_once(tmp_path: Path) -> Non
     first = reproduction_run.run(one, full=False, store=tmp_path / "runs", figures=["4.3"])
     again = reproduction_run.run(one, full=False, store=tmp_path / "runs", figures=["4.3"])
     # Two disciplines, three sizes: 3 seeds as chosen, and 2 with each of 8 settings.
-    assert first.made.executed == len(first.made.rows) == 6 * (3 + 2 * 8)
-    assert again.made.executed == 0
-    assert again.made.rows == first.made.rows
+    assert first.campaign.executed == len(first.campaign.rows) == 6 * (3 + 2 * 8)
+    assert again.campaign.executed == 0
+    assert again.campaign.rows == first.campaign.rows
     assert [one.claim.id for one in again.claims] == ["004-C10", "004-C11"]
     report.write_report(again, tmp_path)
     html = (tmp_path / "report.html").read_text()
     assert "<svg" in html
     assert "004-C10" in html
-    told = json.loads((tmp_path / "claims.json").read_text())
-    assert {claims.kind(claim["verdict"]) for claim in told["claims"]} <= set(claims.KINDS[:4])
+    written = json.loads((tmp_path / "claims.json").read_text())
+    assert {claims.kind(claim["verdict"]) for claim in written["claims"]} <= {*claims.KINDS} - {
+        "not testable"
+    }
 
 
 def test_prose_contains_the_measured_text() -> None:
@@ -288,24 +307,24 @@ def test_prose_contains_the_measured_text() -> None:
     claim = Claim("004-C1", "", "", "", "")
     judged = claims.Judged(claim, [HELD, HELD])
     outcome = paper.Outcome(one, False, {}, [], [judged], CampaignResult([], 0, 0, 0.0, ()))
-    assert "CoDel's at 10 Mbit/s c to c (C1)" in report.filled(outcome)
+    assert "CoDel's at 10 Mbit/s c to c (C1)" in contents.filled(outcome)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["codel-vs-dr"], 'unknown paper "codel-vs-dr", did you mean "codel-vs-drr"?'),
         (["codel-vs-drr", "--figure", "4.9"], 'no figure "4.9" in codel-vs-drr'),
     ],
 )
-def test_bad_input_is_one_line(arguments: list[str], said: str, tmp_path: Path) -> None:
+def test_bad_input_is_one_line(arguments: list[str], message: str, tmp_path: Path) -> None:
     """A wrong paper or figure gives exit code 2 and one line, no traceback."""
     command = [str(Path(sys.executable).with_name("sojourn")), "paper", "run", *arguments]
     done = subprocess.run(
         [*command, "--out", str(tmp_path)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert done.stderr.count("\n") == 1
 
 
@@ -323,7 +342,7 @@ def test_findings_have_no_typed_results(name: str) -> None:
     stated += [setting.name for c in one.claims for setting in c.settings]
     stated += [figure.title for figure in one.figures]
     known = " ".join(" ".join(stated).split())
-    prose = re.sub(r"\{[^{}\n]+\}", "", one.prose)
+    prose = re.sub(r"\{[^{}\n]+\}", "", one.findings)
     units = r"%|ms|us|kB|Mbit/s|packets|/s|points"
     for value, unit in re.findall(rf"(?<![\w.])(\d[\d.]*)\s?({units})(?!\w)", prose):
         assert re.search(rf"(?<![\d.]){re.escape(value)}(?![\d.])", known), f"{value} {unit}"
@@ -333,7 +352,7 @@ def test_a_drawing_needs_no_runs(tmp_path: Path) -> None:
     """A conceptual figure is drawn without any run."""
     one = papers.find("codel-vs-drr")
     outcome = reproduction_run.run(one, full=False, store=tmp_path / "runs", figures=["network"])
-    assert outcome.made.rows == []
+    assert outcome.campaign.rows == []
     report.write_report(outcome, tmp_path)
     assert (tmp_path / "figures/figure-network.svg").exists()
 

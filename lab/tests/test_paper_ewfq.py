@@ -1,4 +1,4 @@
-"""The paper on EWFQ: its networks are those of the fairness study, its rules are as documented."""
+"""The paper on EWFQ: its networks are the fairness study's, its rules are as documented."""
 
 import math
 from typing import Any
@@ -32,18 +32,18 @@ def test_many_tcps_of_a_source_are_one_class() -> None:
     """The bandwidth of a source is the sum over its TCPs; every source gets some."""
     tree = ewfq.network("Five", "wfq", 90, members=5, times=SHORT)
     result = sj.simulate({**tree, "seed": 1})
-    found = ewfq.measure(result)
-    assert set(found) == {"s1", "s2", "s3", "s4", "s5", "jain", "total"}
+    measured = ewfq.measure(result)
+    assert set(measured) == {"s1", "s2", "s3", "s4", "s5", "jain", "total"}
     mine = [flow["goodput_bps"] for flow in result.flows.values() if flow["group"] == "s1"]
     assert len(mine) == 5
-    assert found["s1"] == pytest.approx(sum(mine) / 0.96 / 1e6)
-    assert all(0.5 < found[f"s{i}"] < 2.51 for i in range(1, 6))
+    assert measured["s1"] == pytest.approx(sum(mine) / 0.96 / 1e6)
+    assert all(0.5 < measured[f"s{i}"] < 2.51 for i in range(1, 6))
 
 
 def _judged(claim: str, rows: list[dict[str, Any]]) -> list[Part]:
-    found = next(one for one in papers.find("ewfq").claims if one.id == claim)
-    assert found.check is not None
-    return list(found.check({name: pl.DataFrame(rows) for name in found.needs}))
+    rule = next(one for one in papers.find("ewfq").claims if one.id == claim)
+    assert rule.check is not None
+    return list(rule.check({name: pl.DataFrame(rows) for name in rule.needs}))
 
 
 def _sweep(index: dict[str, float], total: dict[str, float]) -> list[dict[str, Any]]:

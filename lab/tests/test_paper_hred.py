@@ -45,13 +45,13 @@ def test_every_point_is_a_scenario(full: bool) -> None:
 
 def test_claims_and_figures_refer_to_existing_ones() -> None:
     """Claims and figures need experiments, and are about figures, that exist."""
-    found = papers.find("hred")
-    names = set(found.experiments(full=False))
-    numbers = {one.number for one in found.figures}
-    for one in found.figures:
+    paper = papers.find("hred")
+    names = set(paper.experiments(full=False))
+    numbers = {one.number for one in paper.figures}
+    for one in paper.figures:
         assert set(one.needs) <= names
-    assert [claim.id for claim in found.claims] == [f"003-C{n}" for n in range(1, 21)]
-    for claim in found.claims:
+    assert [claim.id for claim in paper.claims] == [f"003-C{n}" for n in range(1, 21)]
+    for claim in paper.claims:
         assert set(claim.needs) <= names
         assert set(claim.figure.split(", ")) <= numbers
 

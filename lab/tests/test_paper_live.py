@@ -49,7 +49,7 @@ def test_rows_keys_and_report(one: Paper, tmp_path: Path) -> None:
     """Live and simulated rows have different keys; a second call runs nothing."""
     store = tmp_path / "runs"
     outcome = reproduction_run.run(one, full=False, store=store, engine="live")
-    assert outcome.made.executed == len(outcome.made.rows) == 2
+    assert outcome.campaign.executed == len(outcome.campaign.rows) == 2
     live, simulated = outcome.runs["testbed"], outcome.runs["testbed simulated"]
     assert live["engine"].unique().to_list() == [runner.live().name]
     assert simulated["engine"].unique().to_list() == [_sojourn.engine()]
@@ -64,8 +64,8 @@ def test_rows_keys_and_report(one: Paper, tmp_path: Path) -> None:
     assert "warned" not in simulated.columns
     assert reproduction_live.expected_s(one, full=False, store=store) == 0
     again = reproduction_run.run(one, full=False, store=store, engine="live")
-    assert again.made.executed == 0
-    assert again.made.rows == outcome.made.rows
+    assert again.campaign.executed == 0
+    assert again.campaign.rows == outcome.campaign.rows
     assert [figure.number for figure in again.figures] == ["live", "13a", "13b", "13c", "13d"]
     # The order of losses needs more disciplines than RED and HRED.
     assert again.claims == []
@@ -77,19 +77,20 @@ def test_rows_keys_and_report(one: Paper, tmp_path: Path) -> None:
 def _is_whole(outcome: paper.Outcome, place: Path) -> None:
     report.write_report(outcome, place)
     page = (place / "report.md").read_text()
+    data = (place / "data.md").read_text()
     first = page.splitlines()[4]
     assert first.startswith("These runs use real packets")
     assert runner.kernel() in first
     assert "lasted 2 s" in first
     assert "100 times as long" in first
-    assert "mean queue, kB: live | mean queue, kB: simulated" in page
+    assert "mean queue, kB: live | mean queue, kB: simulated" in data
     assert "--engine live" in page
-    assert "(simulated)" not in page.split("## Set-up")[0]
+    assert "(simulated)" not in page + data.split("## Set-up")[0]
     assert ">simulated<" not in (place / "report.html").read_text().split("<svg")[0]
     assert (place / "figures/figure-13a.png").stat().st_size > 10_000
-    told = json.loads((place / "claims.json").read_text())
-    assert told["live"]["runs"] == 2
-    assert told["engine"] == runner.live().name
+    claims = json.loads((place / "claims.json").read_text())
+    assert claims["live"]["runs"] == 2
+    assert claims["engine"] == runner.live().name
 
 
 def test_the_time_of_runs_is_known_before(
@@ -152,9 +153,9 @@ def test_an_interrupt_ends_the_runs(tmp_path: Path, delay_s: float) -> None:
             time.sleep(0.05)
         time.sleep(delay_s)
         os.killpg(running.pid, signal.SIGINT)
-        _, said = running.communicate()
+        _, messages = running.communicate()
     assert running.returncode == 130
-    assert "Traceback" not in said
+    assert "Traceback" not in messages
     assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
 
 
@@ -226,9 +227,9 @@ def _pretend(runs: object, **_: object) -> object:
 
     from sojourn.sweeps.runner import campaign
 
-    made = campaign(runs)  # type: ignore[arg-type]
+    simulated = campaign(runs)  # type: ignore[arg-type]
     more = {"lateness_p99_s": 2e-4, "application_p99_s": None, "warnings": 1, "warned": "a; b"}
-    return replace(made, rows=[row | more for row in made.rows])
+    return replace(simulated, rows=[row | more for row in simulated.rows])
 
 
 def test_a_paper_without_live_runs_is_refused(tmp_path: Path) -> None:
@@ -238,7 +239,7 @@ def test_a_paper_without_live_runs_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["hred", "--engine", "life"], '--engine: unknown engine "life", did you mean "live"?'),
         (
@@ -248,10 +249,10 @@ def test_a_paper_without_live_runs_is_refused(tmp_path: Path) -> None:
         (["hred", "--engine", "live", "--figure", "3a"], '--figure: no figure "3a" in hred'),
     ],
 )
-def test_bad_input_is_one_line(arguments: list[str], said: str, tmp_path: Path) -> None:
+def test_bad_input_is_one_line(arguments: list[str], message: str, tmp_path: Path) -> None:
     """A wrong option gives exit code 2 and one line, no traceback."""
     line = [sys.executable, "-m", "sojourn", "paper", "run", *arguments, "--out", str(tmp_path)]
     done = subprocess.run(line, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert done.stderr.count("\n") == 1

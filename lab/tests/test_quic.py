@@ -1,4 +1,4 @@
-"""The profile `quic`; quinn's results are those of reports/validation-quic.md."""
+"""The profile `quic`; reports/validation-quic.md has quinn's results."""
 
 import json
 from typing import Any

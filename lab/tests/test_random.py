@@ -106,13 +106,13 @@ def test_numbers_of_a_run() -> None:
     up = {"loss_rate": 0.1, "mark_rate": 0, "sojourn_mean_s": 0.01, "sojourn_p99_s": None}
     down = {"arrived_packets": 100, "loss_rate": 0.2}
     links = {"up": {**up, "arrived_packets": 200}, "down": down}
-    found = measure({"flows": flows, "links": links})
-    assert found["goodput"] == 4
-    assert found["fct"] == pytest.approx(200)
-    assert found["jain"] == pytest.approx(16 / 2 / 10)
-    assert found["share"] is None
-    assert (found["retx"], found["timeouts"]) == (10, 2)
-    assert (found["acks"], found["ack_loss"], found["p99"]) == (0.5, 20, 0)
+    measured = measure({"flows": flows, "links": links})
+    assert measured["goodput"] == 4
+    assert measured["fct"] == pytest.approx(200)
+    assert measured["jain"] == pytest.approx(16 / 2 / 10)
+    assert measured["share"] is None
+    assert (measured["retx"], measured["timeouts"]) == (10, 2)
+    assert (measured["acks"], measured["ack_loss"], measured["p99"]) == (0.5, 20, 0)
 
 
 def test_late_runs_do_not_count(tmp_path: Path) -> None:

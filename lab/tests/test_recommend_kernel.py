@@ -19,7 +19,7 @@ if packages := user_mode.missing():
 PAGE = ROOT / "reports/recommendations/README.md"
 
 MODULES = ("drivers/net/ifb", "net/sched/cls_matchall", "net/sched/act_mirred")
-"""Modules for the download direction, beside the qdiscs."""
+"""Modules for the download direction, in addition to the qdiscs."""
 
 RESET = "tc qdisc del dev dum0 root; tc qdisc del dev dum0 ingress; ip link del ifb0"
 
@@ -27,8 +27,8 @@ RESET = "tc qdisc del dev dum0 root; tc qdisc del dev dum0 ingress; ip link del 
 def scripts() -> list[list[str]]:
     """Return the commands of each recommendation, for the device of the kernel."""
     blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    found = [block.replace("eth0", "dum0").splitlines() for block in blocks if "tc qdisc" in block]
-    return [[line for line in lines if not line.startswith("#")] for lines in found]
+    each = [block.replace("eth0", "dum0").splitlines() for block in blocks if "tc qdisc" in block]
+    return [[line for line in lines if not line.startswith("#")] for lines in each]
 
 
 def test_every_command_of_the_recommendations_is_accepted(tmp_path: Path) -> None:

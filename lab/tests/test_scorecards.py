@@ -13,17 +13,17 @@ def test_pages_have_an_answer_for_each_question() -> None:
     assert {path.stem for path in folder.glob("*.md")} == {"README", *labels}
     table = (folder / "README.md").read_text().split("## All answers")[1]
     rows = [line for line in table.splitlines() if line.startswith("| ")][1:]
-    asked = {row.split()[1] for row in rows}
-    assert {case.id for case in cases.CASES} == asked
+    expected = {row.split()[1] for row in rows}
+    assert {case.id for case in cases.CASES} == expected
     assert all(row.count("|") == len(labels) + 3 for row in rows)
 
 
 def test_pages_are_current() -> None:
     """Two cases of the full suite have the numbers of the page: `make scorecards` if not."""
     page = (ROOT / "reports/scorecards/codel.md").read_text()
-    found = sj.evaluate("codel", only=["A1", "D1"])
-    assert len(found.lines) == 5
-    for line in found.lines:
+    evaluation = sj.evaluate("codel", only=["A1", "D1"])
+    assert len(evaluation.lines) == 5
+    for line in evaluation.lines:
         ours, theirs = line.answers["codel"], line.answers["droptail"]
-        asked = f"{line.question.asked}, {line.question.unit}"
-        assert f"| {asked} | {theirs.text} | {ours.text} |" in page, line.case.id
+        question = f"{line.question.asked}, {line.question.unit}"
+        assert f"| {question} | {theirs.text} | {ours.text} |" in page, line.case.id

@@ -67,7 +67,7 @@ def test_prague_alone_has_the_published_goodput_and_delay() -> None:
 
 
 def test_step_marks_single_packets_of_a_slow_link_unless_told_otherwise() -> None:
-    """Prague gets its published share beside CUBIC at 10 Mbit/s only with `min_qlen_step`."""
+    """Prague gets its published share next to CUBIC at 10 Mbit/s only with `min_qlen_step`."""
     published = np.divide(*l4s.PAIRS[10, 20])
     plain = l4s.run(10, 20, l4s.PRAGUE, l4s.CUBIC)
     short = l4s.run(10, 20, l4s.PRAGUE, l4s.CUBIC, tc=l4s.SHORT)
@@ -76,7 +76,7 @@ def test_step_marks_single_packets_of_a_slow_link_unless_told_otherwise() -> Non
 
 
 def test_prague_of_2020_did_not_behave_as_on_a_longer_path() -> None:
-    """Without it, Prague has the published shares beside CUBIC on a path of 10 ms."""
+    """Without it, Prague has the published shares next to CUBIC on a path of 10 ms."""
     for rate in (10, 50):
         published = np.divide(*l4s.PAIRS[rate, 10])
         today, former = (

@@ -28,10 +28,10 @@ def test_a_flood_is_held_at_its_share() -> None:
 def test_home_line_protects_calls_and_web() -> None:
     """Two seeds and a shorter run: flow queues beat drop-tail; dualpi2 balances Prague."""
     line = "50/10 Mbit/s"
-    found = home_line.run(2, seconds=40, lines=[line])
+    campaign = home_line.run(2, seconds=40, lines=[line])
 
     def mean(mix: str, queue: str, what: str) -> float:
-        return found.mean(line, mix, queue, what).mean
+        return campaign.mean(line, mix, queue, what).mean
 
     for mix in home_line.MIXES:
         late = {queue: mean(mix, queue, "call_up_ms") for queue in home_line.QUEUES}
@@ -41,7 +41,7 @@ def test_home_line_protects_calls_and_web() -> None:
         assert mean(mix, "fq_codel", "call_up_mbit") > 1
     assert mean("BBR", "droptail", "ratio") > 1.5 > mean("BBR", "fq_codel", "ratio") > 0.7
     assert 0.7 < mean("Prague", "dualpi2", "ratio") < 1.4
-    text = home_line.table(found, line)
+    text = home_line.table(campaign, line)
     assert text.count("\n") == 1 + len(home_line.MIXES) * len(home_line.QUEUES)
 
 

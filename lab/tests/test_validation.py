@@ -86,13 +86,13 @@ def test_flows_with_the_same_rtts_agree_run_by_run() -> None:
 
 
 def test_drop_tail_with_many_flows_agrees_in_udps_loss() -> None:
-    """The loss of UDP tells how its packets arrive among those of TCP."""
+    """The loss of UDP shows how its packets arrive among TCP's."""
     case = next(c for c in cases(TRUNK) if c.key["n"] == "64")
     assert verdicts(case, 5)["udp_loss"] in ("agrees", "close")
 
 
 def test_codel_variants_agree_without_reentry() -> None:
-    """Without re-entry the CoDel of 2012 and that of RFC 8289 give the same number of drops."""
+    """Without re-entry the CoDels of 2012 and of RFC 8289 give the same number of drops."""
     drops = next(m for m in ONE_FLOW.metrics if m.column == "drops")
     for case in cases(ONE_FLOW):
         if float(case.key["target_ms"]) >= 0.2:
@@ -133,11 +133,11 @@ def test_a_row_that_differs_is_compared_with_new_runs_of_ns2() -> None:
         ]
         for file in FILES
     }
-    _, told = again(rows)
-    assert (told["again_chance"], told["again_setup"], told["again_ours"]) == (0, 0, 0)
+    _, numbers = again(rows)
+    assert (numbers["again_chance"], numbers["again_setup"], numbers["again_ours"]) == (0, 0, 0)
     for _, ours in rows["`td_red_ftp`"]:
         ours["udp_loss"] = ours["udp_loss"] * 2
-    _, told = again(rows)
-    assert told["td_red_ftp_alone"] == 6
-    assert int(told["td_red_ftp_setup"]) + int(told["td_red_ftp_chance"]) == 3
+    _, numbers = again(rows)
+    assert numbers["td_red_ftp_alone"] == 6
+    assert int(numbers["td_red_ftp_setup"]) + int(numbers["td_red_ftp_chance"]) == 3
     assert counts(rows)["td_red_ftp_differs"] == 9

@@ -70,7 +70,7 @@ def outcome_counts(results: dict[str, str]) -> dict[str, int]:
 def write_page(files: Sequence[str]) -> None:
     """Bring reports/mutation.md up to date with the files that were run wholly."""
     page = PAGE.read_text()
-    rows = {found[1]: found[0] for found in ROW.finditer(page)}
+    rows = {match[1]: match[0] for match in ROW.finditer(page)}
     for file in files:
         results = remembered(file)
         missed = {key for key, result in results.items() if result == "missed"}

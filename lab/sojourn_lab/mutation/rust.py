@@ -97,7 +97,7 @@ class Outcome:
 
 
 def sync() -> None:
-    """Bring the copy of the repository up to date. Times of change are those of the copying."""
+    """Bring the copy of the repository up to date. The files get the time of the copying."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     files = {name for name in listed.split("\0") if name and (ROOT / name).is_file()}
@@ -151,11 +151,11 @@ class Tests:
         )
         errors = []
         for line in done.stdout.splitlines():
-            told = json.loads(line)
-            if told["reason"] == "compiler-message" and told["message"]["level"] == "error":
-                errors.append(told["message"])
-            if told["reason"] == "compiler-artifact" and told["executable"]:
-                self.binaries[package, target] = Path(told["executable"])
+            event = json.loads(line)
+            if event["reason"] == "compiler-message" and event["message"]["level"] == "error":
+                errors.append(event["message"])
+            if event["reason"] == "compiler-artifact" and event["executable"]:
+                self.binaries[package, target] = Path(event["executable"])
         if done.returncode and not errors:
             sys.exit(f"cargo cannot build the tests:\n{done.stderr}")
         return errors
@@ -212,7 +212,7 @@ class Tests:
         binary = self.binaries[rung.package, rung.target]
         command = [str(binary), *rung.arguments(), "--list", "--format=terse"]
         listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        record, found = ROOM / f"called-{os.getpid()}", []
+        record, reached = ROOM / f"called-{os.getpid()}", []
         for name in (line[:-6] for line in listed.splitlines() if line.endswith(": test")):
             record.unlink(missing_ok=True)
             before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
@@ -221,8 +221,8 @@ class Tests:
                 sys.exit(f"fails without a mutant: {name}, of {rung.target} of {rung.package}")
             seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
             called = record.read_text().split() if record.exists() else []
-            found.append(Reach(name, seconds, frozenset(map(int, called))))
-        return found
+            reached.append(Reach(name, seconds, frozenset(map(int, called))))
+        return reached
 
 
 def build_together(batch: list[Mutant]) -> tuple[Tests, list[Mutant]]:
@@ -326,8 +326,8 @@ def chosen_of(
     build.
     """
     every = [(file, m) for file in files for m in mutants_of(file)]
-    found = [(file, m.key) for file, m in every if m.body or not together]
-    return set(random.Random(seed).sample(found, size) if size else found)
+    bodies = [(file, m.key) for file, m in every if m.body or not together]
+    return set(random.Random(seed).sample(bodies, size) if size else bodies)
 
 
 def batches(
@@ -390,8 +390,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="seed of the sample")
     parser.add_argument("--write", action="store_true", help="write the results into the page")
     options = parser.parse_args()
-    found = (path for glob in SCOPE for path in ROOT.glob(glob))
-    left = (path for path in found if not any(map(path.match, LEFT_OUT)))
+    paths = (path for glob in SCOPE for path in ROOT.glob(glob))
+    left = (path for path in paths if not any(map(path.match, LEFT_OUT)))
     scope = sorted(str(path.relative_to(ROOT)) for path in left)
     k, n = map(int, options.shard.split("/"))
     files = options.files or scope[k::n]

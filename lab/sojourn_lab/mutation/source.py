@@ -45,7 +45,7 @@ def mutants_of(file: str) -> list[Mutant]:
     def offset(place: dict[str, int]) -> int:
         return starts[place["line"] - 1] + place["column"] - 1
 
-    found: list[Mutant] = []
+    mutants: list[Mutant] = []
     seen: dict[str, int] = {}
     for number, one in enumerate((one for one in listed if not describes(one)), start=1):
         start, end = (offset(one["span"][k]) for k in ("start", "end"))
@@ -60,8 +60,8 @@ def mutants_of(file: str) -> list[Mutant]:
         name = what if whole else f"{what} @ {at}"
         seen[name] = seen.get(name, 0) + 1
         key = name if seen[name] == 1 else f"{name} ({seen[name]})"
-        found.append(Mutant(number, file, key, *change, body))
-    return found
+        mutants.append(Mutant(number, file, key, *change, body))
+    return mutants
 
 
 LISTED: dict[str, tuple[str, list[dict[str, Any]]]] = {}
@@ -79,10 +79,10 @@ def listing(file: str, text: str) -> list[dict[str, Any]]:
         texts = {name: (ROOT / name).read_text() for name in sources | {file}}
         command = ["cargo", "mutants", "--list", "--json", "--file", f"{package}/**/*.rs"]
         listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout
-        found: dict[str, list[dict[str, Any]]] = {name: [] for name in texts}
+        records: dict[str, list[dict[str, Any]]] = {name: [] for name in texts}
         for one in json.loads(listed):
-            found[one["file"]].append(one)
-        LISTED.update({name: (texts[name], found[name]) for name in texts})
+            records[one["file"]].append(one)
+        LISTED.update({name: (texts[name], records[name]) for name in texts})
     return LISTED[file][1]
 
 

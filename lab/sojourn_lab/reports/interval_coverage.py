@@ -75,14 +75,14 @@ def runs(seeds: int) -> pl.DataFrame:
     return sj.sweep(scenario(), axes, seeds=seeds)
 
 
-def hit(found: Estimate, truth: float) -> bool | None:
-    """Return True if the interval of `found` contains the truth; None without an interval.
+def hit(estimate: Estimate, truth: float) -> bool | None:
+    """Return True if the interval of `estimate` contains the truth; None without an interval.
 
     An interval without width is shown as a value alone.
     """
-    if found.low is None or found.high is None or found.low == found.high:
+    if estimate.low is None or estimate.high is None or estimate.low == estimate.high:
         return None
-    return found.low <= truth <= found.high
+    return estimate.low <= truth <= estimate.high
 
 
 def batches(rows: pl.DataFrame, size: int, count: int) -> Iterator[pl.DataFrame]:
@@ -144,8 +144,8 @@ def of_until(rows: pl.DataFrame, name: str, relative: float, count: int) -> tupl
 def of_percentiles(percent: float, size: int, count: int) -> float:
     """Return the coverage of `--percentile`: of exponential values, in samples of `size`."""
     truth, rng = -np.log1p(-percent / 100), np.random.default_rng(size)
-    found = (percentile(rng.exponential(size=size), percent) for _ in range(count))
-    return float(np.mean([low <= truth <= high for _, low, high in found]))
+    intervals = (percentile(rng.exponential(size=size), percent) for _ in range(count))
+    return float(np.mean([low <= truth <= high for _, low, high in intervals]))
 
 
 def of_steady(seeds: int) -> dict[str, float]:
@@ -153,7 +153,7 @@ def of_steady(seeds: int) -> dict[str, float]:
     tree = base()
     flows = [{**flow, "rtt": "50ms"} for flow in tree["flows"]]  # one system for all seeds
     tree |= {"duration": "60s", "warmup": "0s", "sample": "20ms", "sample_flows": False}
-    found: dict[str, float] = {}
+    shares: dict[str, float] = {}
     for qdisc in QDISCS:
         link = {**tree["links"]["bottleneck"], "qdisc": {"name": qdisc, "limit": "250kB"}}
         case = {**tree, "flows": flows, "links": {"bottleneck": link}}
@@ -170,8 +170,8 @@ def of_steady(seeds: int) -> dict[str, float]:
         for what, all_of in estimated.items():
             truth = np.mean(means[what])
             hits = [one.low <= truth <= one.high for one in all_of]
-            found[f"{qdisc} {what}"] = float(np.mean(hits))
-    return found
+            shares[f"{qdisc} {what}"] = float(np.mean(hits))
+    return shares
 
 
 def main() -> int:
@@ -180,7 +180,7 @@ def main() -> int:
     rows = {name: every.filter(pl.col("qdisc") == name) for name in QDISCS}
     low: list[str] = []
 
-    def told(what: str, coverage: float, note: str = "", share: float = 1.0) -> None:
+    def report(what: str, coverage: float, note: str = "", share: float = 1.0) -> None:
         print(f"{what:58} {coverage:.3f} {note}", flush=True)
         # An interval of rare events that is shown in few batches is one of the largest counts.
         if coverage < LOWEST and share > HALF:
@@ -191,22 +191,22 @@ def main() -> int:
             for name, (covered, share) in of_columns(
                 some, [*MEANS, *PERCENTILES], size, BATCHES
             ).items():
-                told(f"{qdisc}, {size} seeds: {name}", covered, f"shown in {share:.2f}", share)
+                report(f"{qdisc}, {size} seeds: {name}", covered, f"shown in {share:.2f}", share)
         differences = of_differences(
             rows, [*MEANS[:4], "short.fct_mean_s", *PERCENTILES], size, BATCHES
         )
         for name, covered in differences.items():
-            told(f"codel - droptail, {size} seeds: {name}", covered)
+            report(f"codel - droptail, {size} seeds: {name}", covered)
     for qdisc, some in rows.items():
         for name in UNTIL:
             for relative in (0.05, 0.1):
                 covered, seeds = of_until(some, name, relative, BATCHES // 4)
-                told(f"{qdisc}, until {relative}: {name}", covered, f"{seeds:.0f} seeds")
+                report(f"{qdisc}, until {relative}: {name}", covered, f"{seeds:.0f} seeds")
     for percent in (50, 90, 95):
         size = runs_for_interval(percent) or 0
-        told(f"--percentile {percent}, {size} runs", of_percentiles(percent, size, 10 * BATCHES))
+        report(f"--percentile {percent}, {size} runs", of_percentiles(percent, size, 10 * BATCHES))
     for what, covered in of_steady(SEEDS // 2).items():
-        told(f"--steady: {what}", covered)
+        report(f"--steady: {what}", covered)
     print(f"below {LOWEST:.3f}: {', '.join(low) or 'none'}")
     return 1 if low else 0
 

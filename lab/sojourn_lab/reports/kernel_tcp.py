@@ -56,9 +56,9 @@ def one(case: Case, live: bool) -> Row:
     row: Row = {key: link[key] for key in keys}
     row["timeouts"] = sum(flow["timeouts"] or 0 for flow in result.flows.values())
     if live:
-        told = result.summary["live"]
-        row |= {key: told[key] for key in ("lateness_p99_s", "application_p99_s", "cpu_share")}
-        row["warnings"] = told["warnings"]
+        summary = result.summary["live"]
+        row |= {key: summary[key] for key in ("lateness_p99_s", "application_p99_s", "cpu_share")}
+        row["warnings"] = summary["warnings"]
     return row
 
 

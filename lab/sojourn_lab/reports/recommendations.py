@@ -62,13 +62,13 @@ def cellular(mean_pps: float, seed: int) -> list[int]:
     """
     random = np.random.default_rng(seed)
     step_s, rate = 0.02, mean_pps
-    found: list[int] = []
+    opportunities: list[int] = []
     for k in range(round(TRACE_S / step_s)):
         rate = abs(rate + 0.4 * mean_pps * step_s**0.5 * random.standard_normal())
         rate = 2 * mean_pps - abs(2 * mean_pps - rate)
         times = random.uniform(0, 20, random.poisson(rate * step_s))
-        found += sorted(20 * k + 1 + int(t) for t in times)
-    return found
+        opportunities += sorted(20 * k + 1 + int(t) for t in times)
+    return opportunities
 
 
 def main(quick: bool) -> None:
@@ -78,11 +78,11 @@ def main(quick: bool) -> None:
         times = cellular(mean_pps, seed)
         (PAGES / f"{name}.trace").write_text("".join(f"{t}\n" for t in times), encoding="utf-8")
     answers, blocks = [], []
-    for heading, given in LINES.items():
-        found = sj.recommend(**given, only="linux", trials=4 if quick else 60)  # type: ignore[arg-type]
-        answers.append({"heading": heading, "asked": given, **found.summary()})
-        blocks += block(heading, given, found)
-        print(f"{heading}: {found.qdisc}", flush=True)
+    for heading, options in LINES.items():
+        recommendation = sj.recommend(**options, only="linux", trials=4 if quick else 60)  # type: ignore[arg-type]
+        answers.append({"heading": heading, "asked": options, **recommendation.summary()})
+        blocks += block(heading, options, recommendation)
+        print(f"{heading}: {recommendation.qdisc}", flush=True)
     if quick:
         return
     (PAGES / "answers.json").write_text(json.dumps(answers, indent=1) + "\n", encoding="utf-8")
@@ -104,19 +104,19 @@ HEAD = [
 ]
 
 
-def block(heading: str, given: dict[str, str], found: Recommendation) -> list[str]:
+def block(heading: str, options: dict[str, str], recommendation: Recommendation) -> list[str]:
     """Return the section of a line."""
-    words = {**given, "only": "linux"}
+    words = {**options, "only": "linux"}
     words["for"] = words.pop("objective", "balance")
     command = " ".join(f"--{key} {value}" for key, value in words.items() if value != "balance")
     lines = [f"## {heading}", "", "```sh", f"sojourn recommend {command}", "```", ""]
-    lines += [f"Objective, less is better: {FORMULAS[found.objective]}.", ""]
-    if in_linux(found.qdisc["name"]):
-        lines += ["```sh", found.commands(), "```", ""]
+    lines += [f"Objective, less is better: {FORMULAS[recommendation.objective]}.", ""]
+    if in_linux(recommendation.qdisc["name"]):
+        lines += ["```sh", recommendation.commands(), "```", ""]
     names = ("99 % of delay", "UDP loss", "transfer", "use of the line", "Jain", "gain")
     lines += [f"| | {' | '.join(names)} |", "|---" * (1 + len(names)) + "|"]
-    for label, facts in found.table.items():
-        gain = found.gains.get(label)
+    for label, facts in recommendation.table.items():
+        gain = recommendation.gains.get(label)
         cells = [
             label if gain else f"**{label}**",
             units.duration(facts["delay_s"]),
@@ -127,7 +127,13 @@ def block(heading: str, given: dict[str, str], found: Recommendation) -> list[st
             units.with_half(gain.mean, gain.half) if gain else "",
         ]
         lines.append(f"| {' | '.join(cells)} |")
-    lines += ["", "Where it would be wrong:", "", *(f"- {text}" for text in losses(found)), ""]
+    lines += [
+        "",
+        "Where it would be wrong:",
+        "",
+        *(f"- {text}" for text in losses(recommendation)),
+        "",
+    ]
     return lines
 
 

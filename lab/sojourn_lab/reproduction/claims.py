@@ -1,13 +1,15 @@
 """Claims of a paper, and the rules that judge them. The rules are fixed before the runs.
 
-A claim has parts. Each part is a measured number or relation. From the n parts, k of which hold,
-follows one of five verdicts:
+A claim has parts. Each part is a measured number or relation. The verdict follows from the n parts,
+k of which hold:
 
-- `holds`: all parts hold;
-- `depends on SETTING`: with our base set-up it does not hold, and with another value of a setting
-  that the paper does not state it does, or more of it does;
-- `holds but for PART (k of n)`: at least half of the parts hold;
-- `does not hold (k of n)`: fewer do;
+- `holds`: all parts hold.
+- `holds in k of n`: at least half of the parts hold.
+- `holds except with CASE`: all parts hold in some of the cases that the claim covers, such as the
+  senders. CASE names the others.
+- `depends on SETTING`: more of the claim holds with SETTING, which is another value of something
+  that the paper does not state.
+- `does not hold`: fewer than half of the parts hold.
 - `not testable (why)`: no part could be judged, for example because there is a single seed.
 
 Every comparison of measured values looks at 95 % intervals over seeds, so a part with one seed is
@@ -18,7 +20,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -33,12 +35,14 @@ if TYPE_CHECKING:
 Runs: TypeAlias = Mapping[str, "pl.DataFrame"]
 """Rows of each experiment, by its name: labels, seed, measured values."""
 
-Kind: TypeAlias = Literal["holds", "holds but for", "depends on", "does not hold", "not testable"]
+Kind: TypeAlias = Literal[
+    "holds", "holds in", "holds except with", "depends on", "does not hold", "not testable"
+]
 
-KINDS: tuple[Kind, ...] = ("holds", "holds but for", "depends on", "does not hold", "not testable")
+KINDS: tuple[Kind, ...] = get_args(Kind)
 """Kinds of verdict: the verdict without its numbers and names."""
 
-RANK: Mapping[str, int] = {"holds": 2, "holds but for": 1, "does not hold": 0}
+RANK: Mapping[str, int] = {"holds": 2, "holds in": 1, "does not hold": 0}
 """Rank of the verdicts in one set-up, best last."""
 
 WITHIN = 0.20
@@ -70,7 +74,7 @@ class Part:
     ns2: str = ""
     brief: str = ""
 
-    def beside(self, ns2: str) -> "Part":
+    def with_ns2(self, ns2: str) -> "Part":
         """Return this part with the result of ns-2."""
         return replace(self, ns2=ns2)
 
@@ -79,13 +83,15 @@ class Part:
 class Setting:
     """A value, other than ours, of something that the paper does not state.
 
-    `apply` returns the runs with this value in place of the base's; `needs` are the experiments
-    that it reads, besides those of the claim.
+    `apply` returns the runs with this value in place of the base's. `needs` are the experiments
+    that it reads in addition to the claim's. `case` is True if the setting is one of the cases that
+    the claim itself covers, such as a sender.
     """
 
     name: str
     apply: Callable[[Runs], Runs]
     needs: Sequence[str] = ()
+    case: bool = False
 
 
 @dataclass(frozen=True)
@@ -138,14 +144,35 @@ class Judged:
 
     @property
     def verdict(self) -> str:
-        """The verdict, such as `holds but for RED (5 of 6)`."""
+        """The verdict, such as `holds in 5 of 6`."""
         base = verdict(self.parts, self.claim.how)
-        if not self.varied or kind(base) not in RANK or kind(base) == "holds":
+        if not self._decides:
             return base
-        name = self.best
-        if not self._gain(name)[0]:
-            return base
-        return f"depends on {name} ({_count(self.parts)}; with it {_count(self.varied[name])})"
+        failing = [name for name in self._cases if verdict(self.varied[name]) != "holds"]
+        if self.best in self._cases and self.best not in failing:
+            return f"holds except with {' and '.join(failing)}"
+        return f"depends on {self.best}"
+
+    @property
+    def count(self) -> str:
+        """Number of parts that hold, and with the setting that the verdict names."""
+        if not self.parts:
+            return ""
+        here = _count(self.parts)
+        if kind(self.verdict) != "depends on":
+            return here
+        return f"{here}; with it {_count(self.varied[self.best])}"
+
+    @property
+    def _decides(self) -> bool:
+        """True if more of the claim holds with the best setting than without it."""
+        base = kind(verdict(self.parts))
+        return bool(self.varied) and base in RANK and base != "holds" and self._gain(self.best)[0]
+
+    @property
+    def _cases(self) -> list[str]:
+        """Names of the varied settings that are cases of the claim."""
+        return [one.name for one in self.claim.settings if one.case and one.name in self.varied]
 
 
 def judge(claim: Claim, runs: Runs) -> Judged:
@@ -168,13 +195,13 @@ def _same_points(runs: Runs, changed: Runs) -> Runs:
     """Return the runs in our set-up at the points and seeds that a setting ran."""
     import json
 
-    made = {}
+    matched = {}
     for name, frame in runs.items():
-        made[name] = frame
+        matched[name] = frame
         if name in changed and changed[name] is not frame:
             keys = [*json.loads(frame["axes"][0]), "seed"]
-            made[name] = frame.join(changed[name].select(keys), on=keys, how="semi")
-    return made
+            matched[name] = frame.join(changed[name].select(keys), on=keys, how="semi")
+    return matched
 
 
 def verdict(parts: Sequence[Part], why: str = "") -> str:
@@ -190,9 +217,8 @@ def verdict(parts: Sequence[Part], why: str = "") -> str:
     if not bad:
         return "holds"
     if 2 * (len(parts) - len(bad)) < len(parts):
-        return f"does not hold ({_count(parts)})"
-    more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
-    return f"holds but for {bad[0].what}{more} ({_count(parts)})"
+        return "does not hold"
+    return f"holds in {_count(parts)}"
 
 
 def kind(judged: str) -> Kind:
@@ -229,19 +255,20 @@ def number(
     than this tolerance, since a mean so uncertain agrees by luck. `values` are multiplied by
     `scale` first. For a value without random error see `exact`.
     """
-    found = _interval(values, scale)
+    value = _interval(values, scale)
     room = (abs(stated) * within if points is None else points) * (1 + 1e-9)
-    close = abs(found.mean - stated) <= room  # the limit itself holds
-    holds = _if_seeds(found, close and found.half <= room)
-    return _part(what, _with(short(stated), unit), found, unit, holds)
+    close = abs(value.mean - stated) <= room  # the limit itself holds
+    holds = _if_seeds(value, close and value.half <= room)
+    return _part(what, _with(short(stated), unit), value, unit, holds)
 
 
 def exact(what: str, value: float, stated: float, *, unit: str = "", within: float) -> Part:
     """Compare a computed value, which has no random error, with a stated number."""
-    found = Interval(value, 0.0)
     holds = abs(value - stated) <= abs(stated) * within * (1 + 1e-9)
-    told = _with(short(value), unit)
-    return Part(what, _with(short(stated), unit), told, holds, found, brief=told)
+    measured = _with(short(value), unit)
+    return Part(
+        what, _with(short(stated), unit), measured, holds, Interval(value, 0.0), brief=measured
+    )
 
 
 def bound(
@@ -254,10 +281,10 @@ def bound(
     scale: float = 1.0,
 ) -> Part:
     """Compare `values` over seeds with a bound: holds if the whole 95 % interval respects it."""
-    found = _interval(values, scale)
-    inside = found.high < limit if relation == "<" else found.low > limit
+    value = _interval(values, scale)
+    inside = value.high < limit if relation == "<" else value.low > limit
     stated = f"{relation} {_with(short(limit), unit)}"
-    return _part(what, stated, found, unit, _if_seeds(found, inside))
+    return _part(what, stated, value, unit, _if_seeds(value, inside))
 
 
 def order(
@@ -272,7 +299,7 @@ def order(
         return Part(what, "less", "no value in any run", None, brief="no value")
     gap = paired(b, a)
     both = f"{short(float(a.mean()))} against {_with(short(float(b.mean())), unit)}"
-    measured = f"{both}; difference {told(gap, unit)}"
+    measured = f"{both}; difference {with_interval(gap, unit)}"
     return Part(what, "less", measured, _if_seeds(gap, gap.low > 0), gap, brief=both)
 
 
@@ -298,7 +325,7 @@ def equal(
     room = within * abs(float(b.mean())) if points is None else points
     holds = _if_seeds(gap, max(abs(gap.low), abs(gap.high)) <= room * (1 + 1e-9))
     size = f"{100 * within:g} %" if points is None else _with(short(points), unit)
-    measured = f"{both}; difference {told(gap, unit)}"
+    measured = f"{both}; difference {with_interval(gap, unit)}"
     return Part(what, f"equal (within {size})", measured, holds, gap, brief=both)
 
 
@@ -319,7 +346,7 @@ def monotone(
     gaps = [paired(sign * b, sign * a) for a, b in pairwise(each)]
     least = min(gaps, key=lambda gap: gap.mean if math.isnan(gap.half) else gap.low)
     means = ", ".join(short(float(one.mean())) for one in each)
-    measured = f"{_with(means, unit)}; smallest step {told(least, unit)}"
+    measured = f"{_with(means, unit)}; smallest step {with_interval(least, unit)}"
     stated = "rises at every step" if sign > 0 else "falls at every step"
     brief = f"{short(float(each[0].mean()))} to {_with(short(float(each[-1].mean())), unit)}"
     return Part(what, stated, measured, _if_seeds(least, least.low > 0), least, brief=brief)
@@ -330,7 +357,7 @@ def shape(what: str, holds: bool | None, measured: str, stated: str = "so") -> P
     return Part(what, stated, measured, None if holds is None else bool(holds), brief=measured)
 
 
-def told(value: Interval, unit: str = "") -> str:
+def with_interval(value: Interval, unit: str = "") -> str:
     """Write a mean with its interval."""
     if math.isnan(value.mean):
         return "no value in some run"
@@ -381,8 +408,8 @@ def values(frame: "pl.DataFrame", column: str, **labels: Any) -> npt.NDArray[Any
         chosen = chosen.filter(pl.col(name) == value)
     if not len(chosen):
         raise NoRunsError(f"no runs with {labels}")
-    found: npt.NDArray[Any] = chosen.sort("seed")[column].to_numpy()
-    return found
+    column_values: npt.NDArray[Any] = chosen.sort("seed")[column].to_numpy()
+    return column_values
 
 
 def mean(frame: "pl.DataFrame", column: str, **labels: Any) -> float:
@@ -394,14 +421,14 @@ def _interval(values: npt.ArrayLike, scale: float) -> Interval:
     return interval(np.asarray(values, dtype=float) * scale)
 
 
-def _if_seeds(found: Interval, holds: bool) -> bool | None:
+def _if_seeds(value: Interval, holds: bool) -> bool | None:
     """Return None for a single seed: it has no interval."""
-    return None if math.isnan(found.half) and not math.isnan(found.mean) else bool(holds)
+    return None if math.isnan(value.half) and not math.isnan(value.mean) else bool(holds)
 
 
-def _part(what: str, stated: str, found: Interval, unit: str, holds: bool | None) -> Part:
-    brief = "no value" if math.isnan(found.mean) else _with(short(found.mean), unit)
-    return Part(what, stated, told(found, unit), holds, found, brief=brief)
+def _part(what: str, stated: str, value: Interval, unit: str, holds: bool | None) -> Part:
+    brief = "no value" if math.isnan(value.mean) else _with(short(value.mean), unit)
+    return Part(what, stated, with_interval(value, unit), holds, value, brief=brief)
 
 
 def _with(text: str, unit: str) -> str:

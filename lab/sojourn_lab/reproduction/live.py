@@ -49,7 +49,7 @@ def run(
         raise InputError(f"--engine: {one.id} has no runs on real packets")
     experiments = one.live_experiments(full)
     shown = [_named(it) for it in one.figures if _enough(it.needs, experiments)]
-    shown.insert(0, side_by_side.beside(notes, tuple(experiments)))
+    shown.insert(0, side_by_side.comparison(notes, tuple(experiments)))
     shown = paper.chosen(one, shown, figures)
     about = paper.claims_about(one, shown) if figures else one.claims
     about = [claim for claim in about if _enough(claim.needs, experiments)]
@@ -62,18 +62,18 @@ def run(
         _announce(one.id, runner.expected_s(every, store=store, jobs=jobs))
     # Simulate first: emulation in real time needs idle processors.
     twins = campaign(every, store=store, progress=progress).complete()
-    made = runner.emulate_all(every, store=store, jobs=jobs, progress=progress).complete()
-    frames: dict[str, Any] = paper.by_experiment(runs, made.rows)
+    result = runner.emulate_all(every, store=store, jobs=jobs, progress=progress).complete()
+    frames: dict[str, Any] = paper.by_experiment(runs, result.rows)
     simulated = paper.by_experiment(runs, twins.rows)
     frames |= {side_by_side.name(name): frame for name, frame in simulated.items()}
     about = [replace(c, settings=(), why=notes.why.get(c.id, c.why)) for c in about]
     judged = [done for c in about if (done := _judged(c, frames, full)) is not None]
     drawn = [it for it in shown if full or _can_be_shown(it, frames)]
     kept = {done.claim.id for done in judged} | {it.number for it in drawn}
-    asked = [*(claim.id for claim in about), *(it.number for it in shown)]
-    numbers = _numbers(every, made) | {"left_out": [it for it in asked if it not in kept]}
+    requested = [*(claim.id for claim in about), *(it.number for it in shown)]
+    numbers = _numbers(every, result) | {"left_out": [it for it in requested if it not in kept]}
     played = Played(simulated, side_by_side.intro(notes, numbers), numbers)
-    return Outcome(one, full, frames, drawn, judged, made, runner.live().name, played)
+    return Outcome(one, full, frames, drawn, judged, result, runner.live().name, played)
 
 
 def expected_s(one: Paper, *, full: bool, store: Path) -> float:
@@ -125,18 +125,18 @@ def _can_be_shown(figure: Figure, runs: Runs) -> bool:
     return True
 
 
-def _numbers(runs: Sequence[Run], made: CampaignResult) -> dict[str, Any]:
+def _numbers(runs: Sequence[Run], result: CampaignResult) -> dict[str, Any]:
     """Return the kernel, the lengths of the runs, their lateness, and their warnings."""
     trees = [canonical(it.scenario) for it in runs]
-    warned = [row["warned"] for row in made.rows if row["warnings"]]
+    warned = [row["warned"] for row in result.rows if row["warnings"]]
     lateness = {
-        key: max((row[key] for row in made.rows if row[key] is not None), default=None)
+        key: max((row[key] for row in result.rows if row[key] is not None), default=None)
         for key in runner.LATENESS
     }
     return {
         "kernel": runner.kernel(),
-        "runs": len(made.rows),
-        "seeds": len({row["seed"] for row in made.rows}),
+        "runs": len(result.rows),
+        "seeds": len({row["seed"] for row in result.rows}),
         "run_s": max(seconds(tree["duration"]) for tree in trees),
         "cut_s": max(seconds(tree["warmup"]) for tree in trees),
         **{f"worst_{key}": value for key, value in lateness.items()},

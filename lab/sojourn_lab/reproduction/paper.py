@@ -14,8 +14,8 @@ A paper is a package in `sojourn_lab.papers`. Its `__init__.py` holds:
 - if part of it can run on real packets: `live(full)`, the experiments under the names of their
   simulated counterparts, and `LIVE`, the notes of that report (see `reproduction/live.py`).
 
-`findings.md` in the same folder is the prose written after the runs, `live_findings.md` the same
-for real packets. A long paper has more modules in its package.
+`findings.md` in the same folder has the findings, written after the runs; `live_findings.md` has
+the findings on real packets. A long paper has more modules in its package.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -89,8 +89,8 @@ def table(number: str, title: str, *, needs: Sequence[str]) -> Callable[[Tabulat
     """Mark a function as the one that returns this table; its cells are printed unchanged."""
 
     def note(tabulate: Tabulate) -> Tabulate:
-        told = Figure(number, title, tuple(needs), tabulate=tabulate)
-        tabulate.sojourn_figure = told  # type: ignore[attr-defined]
+        marked = Figure(number, title, tuple(needs), tabulate=tabulate)
+        tabulate.sojourn_figure = marked  # type: ignore[attr-defined]
         return tabulate
 
     return note
@@ -103,7 +103,7 @@ class Live:
     `about` describes the set-up and its reasons. `theirs` names the paper's runs, which lasted
     `paper_s`. `columns` are the measured values compared with the simulation: name in the rows to
     name in the table and factor. `names` are the printed names of labels. `why` says in at most
-    ten words why a claim does not hold wholly, where the reason is not that of the simulated runs.
+    ten words why a claim does not hold wholly, where the reason differs from the simulated runs'.
     """
 
     about: str
@@ -148,32 +148,32 @@ class Paper:
         return [one.sojourn_figure for one in every if hasattr(one, "sojourn_figure")]
 
     @property
-    def prose(self) -> str:
-        """The findings; names in braces stand for measured texts (see `report.filled`)."""
-        return self._beside("findings.md")
+    def findings(self) -> str:
+        """The findings; names in braces stand for measured texts (see `contents.filled`)."""
+        return self._page("findings.md")
 
     @property
-    def live_prose(self) -> str:
+    def live_findings(self) -> str:
         """The findings on real packets, likewise."""
-        return self._beside("live_findings.md")
+        return self._page("live_findings.md")
 
     @property
     def live(self) -> Live | None:
         """The notes on its runs on real packets, if it has such runs."""
-        found: Live | None = getattr(self.module, "LIVE", None)
-        return found
+        live: Live | None = getattr(self.module, "LIVE", None)
+        return live
 
     @property
     def facts(self) -> Mapping[str, Callable[[Runs], str]]:
         """Functions that return a measured text, by the name that stands for it in the findings."""
-        found: Mapping[str, Callable[[Runs], str]] = getattr(self.module, "FACTS", {})
-        return found
+        facts: Mapping[str, Callable[[Runs], str]] = getattr(self.module, "FACTS", {})
+        return facts
 
     @property
     def left_out(self) -> Mapping[str, str]:
         """Figures of the paper that are not reproduced, with the reason."""
-        found: Mapping[str, str] = getattr(self.module, "LEFT_OUT", {})
-        return found
+        omitted: Mapping[str, str] = getattr(self.module, "LEFT_OUT", {})
+        return omitted
 
     def experiments(self, full: bool) -> dict[str, Experiment]:
         """Return the experiments by name."""
@@ -183,7 +183,7 @@ class Paper:
         """Return the experiments on real packets, by the names of their simulated counterparts."""
         return dict(self.module.live(full))
 
-    def _beside(self, name: str) -> str:
+    def _page(self, name: str) -> str:
         path = Path(str(self.module.__file__)).with_name(name)
         return path.read_text(encoding="utf-8") if path.exists() else ""
 
@@ -213,7 +213,7 @@ class Outcome:
     runs: Runs
     figures: list[Figure]
     claims: list[Judged]
-    made: CampaignResult
+    campaign: CampaignResult
     engine: str = field(default_factory=_sojourn.engine)
     played: Played | None = None
 

@@ -41,6 +41,8 @@ def run(
     assert needed <= set(experiments), needed - set(experiments)
     runs = {name: one.runs() for name, one in experiments.items() if name in needed}
     every = [one for group in runs.values() for one in group]
-    made = campaign(every, store=store, jobs=jobs, executor=executor, progress=progress).complete()
-    frames = by_experiment(runs, made.rows)
-    return Outcome(paper, full, frames, shown, [judge(one, frames) for one in about], made)
+    result = campaign(
+        every, store=store, jobs=jobs, executor=executor, progress=progress
+    ).complete()
+    frames = by_experiment(runs, result.rows)
+    return Outcome(paper, full, frames, shown, [judge(one, frames) for one in about], result)

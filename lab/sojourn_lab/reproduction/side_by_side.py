@@ -20,7 +20,7 @@ def name(experiment: str) -> str:
     return f"{experiment} simulated"
 
 
-def beside(notes: Live, needs: tuple[str, ...]) -> Figure:
+def comparison(notes: Live, needs: tuple[str, ...]) -> Figure:
     """Return the table that compares live with simulated runs."""
 
     def tabulate(runs: Runs) -> "pl.DataFrame":
@@ -44,8 +44,8 @@ def _both(notes: Live, played: "pl.DataFrame", simulated: "pl.DataFrame") -> "pl
         row = {key: notes.names.get(str(value), str(value)) for key, value in at.items()}
         for column, (what, scale) in notes.columns.items():
             for frame, word in ((played, "live"), (simulated, "simulated")):
-                found = frame.filter(*here)[column].to_numpy()
-                row[f"{what}: {word}"] = short(scale * float(found.mean()))
+                values = frame.filter(*here)[column].to_numpy()
+                row[f"{what}: {word}"] = short(scale * float(values.mean()))
         rows.append(row)
     return pl.DataFrame(rows)
 
@@ -68,16 +68,22 @@ def ratios(runs: Runs, of: str, column: str) -> tuple[float, float]:
     return float(each.min()), float(each.max())
 
 
+def ratio_text(runs: Runs, of: str, column: str) -> str:
+    """Return the range of the ratios of a column as a text."""
+    least, most = ratios(runs, of, column)
+    return f"{short(least)} to {short(most)} times"
+
+
 def _means(runs: Runs, of: str, column: str) -> tuple["Array", "Array"]:
     """Return the means of a column over seeds, live and simulated, by point."""
     import polars as pl
 
-    found = []
+    means = []
     for frame in (runs[of], runs[name(of)]):
         labels = json.loads(frame["axes"][0])
         points = frame.group_by(labels).agg(pl.col(column).mean()).sort(labels)
-        found.append(points[column].to_numpy())
-    return found[0], found[1]
+        means.append(points[column].to_numpy())
+    return means[0], means[1]
 
 
 def draw(figure: Figure, outcome: Outcome, ax: "Axes") -> None:
@@ -105,34 +111,34 @@ def draw(figure: Figure, outcome: Outcome, ax: "Axes") -> None:
     legend(ax)
 
 
-def intro(notes: Live, told: Mapping[str, Any]) -> str:
+def intro(notes: Live, numbers: Mapping[str, Any]) -> str:
     """Return the first paragraph of a live report: set-up, duration, and accuracy of the runs."""
-    ours, theirs = told["run_s"], notes.paper_s
-    seeds = told["seeds"]
+    ours, theirs = numbers["run_s"], notes.paper_s
+    seeds = numbers["seeds"]
     lines = [
-        f"These runs use real packets: the TCP and UDP of {told['kernel']}, over links emulated "
-        f"by sojourn in real time. Each of the {told['runs']} runs lasted {ours:g} s, of which "
-        f"the first {told['cut_s']:g} s are not counted, with {seeds} "
+        f"These runs use real packets: the TCP and UDP of {numbers['kernel']}, over links emulated "
+        f"by sojourn in real time. Each of the {numbers['runs']} runs lasted {ours:g} s, of which "
+        f"the first {numbers['cut_s']:g} s are not counted, with {seeds} "
         f"seed{'s' if seeds > 1 else ''}. "
         f"{notes.theirs} lasted "
         + ("as long." if theirs == ours else f"{theirs:g} s, {theirs / ours:.3g} times as long.")
     ]
     worst = ", ".join(
-        f"{_late(told[f'worst_{key}'])} for {what}"
+        f"{_late(numbers[f'worst_{key}'])} for {what}"
         for key, what in (
             ("lateness_p99_s", "packets"),
             ("application_p99_s", "actions of applications"),
         )
     )
     lines.append(f"Lateness (99th percentile, worst run): {worst}.")
-    bad = told["runs_with_warnings"]
+    bad = numbers["runs_with_warnings"]
     if bad:
-        said = "; ".join(told["warnings"])
-        lines.append(f"**{bad} runs have warnings about their accuracy:** {said}.")
+        warnings = "; ".join(numbers["warnings"])
+        lines.append(f"**{bad} runs have warnings about their accuracy:** {warnings}.")
     else:
         lines.append("No run has a warning about its accuracy.")
-    if told["left_out"]:
-        left_out = ", ".join(told["left_out"])
+    if numbers["left_out"]:
+        left_out = ", ".join(numbers["left_out"])
         lines.append(f"Claims and figures without runs on real packets here: {left_out}.")
     return " ".join(lines)
 

@@ -1,4 +1,4 @@
-"""The paper's own numbers, and those of ns-2, in figures: hollow markers, grey bands, plus signs.
+"""The paper's own numbers, and ns-2's, in figures: hollow markers, grey bands, plus signs.
 
 The curves of the papers were not available as data. Figures show the numbers that their texts
 state.

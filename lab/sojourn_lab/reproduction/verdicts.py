@@ -8,12 +8,13 @@ from rich.text import Text
 from sojourn.display.console import console
 from sojourn.display.table import Table
 from sojourn_lab.reproduction.claims import kind
+from sojourn_lab.reproduction.contents import took
 from sojourn_lab.reproduction.paper import Outcome
-from sojourn_lab.reproduction.report import took
 
 SHADES = {
     "holds": "green",
-    "holds but for": "yellow",
+    "holds in": "yellow",
+    "holds except with": "yellow",
     "depends on": "yellow",
     "does not hold": "red",
     "not testable": "dim",
@@ -26,10 +27,11 @@ def print_verdicts(outcome: Outcome, directory: Path) -> None:
     out = console()
     mode = "full" if outcome.full else "quick"
     out.print(f"[bold]{escape(outcome.paper.title)}[/] ({mode})\n")
-    table = Table("claim", "verdict", "figure", "claim in our words", left=2, prose=[2, 3])
+    heads = ("claim", "verdict", "parts that hold", "figure", "claim in our words")
+    table = Table(*heads, left=2, prose=[3, 4])
     for one in outcome.claims:
-        claim, judged = one.claim, one.verdict
-        table.add_row(claim.id, Text(judged, SHADES[kind(judged)]), claim.figure, claim.says)
+        claim, verdict = one.claim, Text(one.verdict, SHADES[kind(one.verdict)])
+        table.add_row(claim.id, verdict, one.count, claim.figure, claim.says)
     if outcome.claims:
         out.print(table, soft_wrap=True)
     if outcome.played:

@@ -37,11 +37,11 @@ def counted(*command: object) -> tuple[int, str]:
 def links() -> int:
     """Print the instructions per packet through a link, least first."""
     build = ["cargo", "bench", "--quiet", "-p", "sojourn-aqm", "--bench", "link", "--no-run"]
-    made = subprocess.run(
+    build_log = subprocess.run(
         [*build, "--message-format=json"], cwd=ROOT, check=True, stdout=subprocess.PIPE
     )
-    found = [json.loads(line).get("executable") for line in made.stdout.splitlines()]
-    binary = next(filter(None, found))
+    executables = [json.loads(line).get("executable") for line in build_log.stdout.splitlines()]
+    binary = next(filter(None, executables))
     names = subprocess.run(
         [binary, "names"], check=True, capture_output=True, text=True
     ).stdout.split()

@@ -65,7 +65,7 @@ def timed(work: Callable[[], None]) -> float:
 def shortest() -> tuple[float, float, float]:
     """Return the processor time in seconds of 1,000 runs of about 1 ms: the best of three.
 
-    It is that of the engine alone, of a sweep without a store, and of one with a store. The
+    The three times are for the engine alone, a sweep without a store, and a sweep with one. The
     simulated time is chosen so that a run takes 1 ms on this machine.
     """
     tree = {**BASE, "duration": "10s", "warmup": "0s"}

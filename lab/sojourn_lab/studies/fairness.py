@@ -81,7 +81,7 @@ def jain(x: np.ndarray[Any, Any]) -> float:
 def measured(scenarios: Iterable[Table]) -> tuple[float, float, float, np.ndarray[Any, Any]]:
     """Run scenarios; return mean and standard deviation of Jain's index, and mean throughputs.
 
-    The throughputs are the total and that of each flow, in Mbit/s.
+    The throughputs are the total and the flows', in Mbit/s.
     """
     each = np.array([goodputs(result) for result in sj.simulate_many(list(scenarios))])
     index = np.array([jain(x) for x in each])
@@ -104,8 +104,8 @@ def three_nodes(seeds: int) -> list[str]:
         "| network, discipline | Jain's index | paper | total, Mbit/s | each, Mbit/s |",
         "|---|---|---|---|---|",
     ]
-    told = {"Uniform": ("0.9999", "0.9998", "0.9963"), "Varied": ("0.9978", "0.9733", "0.9765")}
-    for name, (own, even, varied) in told.items():
+    reported = {"Uniform": ("0.9999", "0.9998", "0.9963"), "Varied": ("0.9978", "0.9733", "0.9765")}
+    for name, (own, even, varied) in reported.items():
         lines += [
             row(f"{name}, EWFQ", name, ewfq(name, 30), seeds, own),
             row(f"{name}, WFQ 10/10/10 kB", name, wfq(name, 30), seeds, even),
@@ -199,7 +199,7 @@ EIGHT: dict[str, Callable[[int], Table]] = {
 
 
 def misbehaviour(seeds: int) -> list[str]:
-    """Run nine TCP flows beside a UDP flow that sends ten times its share."""
+    """Run nine TCP flows with a UDP flow that sends ten times its share."""
     rates = {"name": "cbr", "rate": "10mbit", "packet": "1000B", "jitter": 0.5}
     flows: list[Table] = [
         {
@@ -229,7 +229,7 @@ def misbehaviour(seeds: int) -> list[str]:
 
 
 def mice(seeds: int) -> list[str]:
-    """Run a thousand short transfers beside four long flows."""
+    """Run a thousand short transfers with four long flows."""
     flows: list[Table] = [
         {
             "name": "elephant",

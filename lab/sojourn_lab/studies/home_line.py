@@ -94,7 +94,7 @@ def measures(result: sj.Result) -> dict[str, float]:
     page = metrics.fct_percentile_s(result, 95, "web")
     old = metrics.goodput_bps(result, "upload")
     new = metrics.goodput_bps(result, "upload-2")
-    found = {
+    columns = {
         "call_up_ms": (late(result, 95, "call-up"), ms),
         "call_down_ms": (late(result, 95, "call-down"), ms),
         "call_up_mbit": (metrics.call_rate_bps(result, "call-up"), mbit),
@@ -108,7 +108,7 @@ def measures(result: sj.Result) -> dict[str, float]:
         "upload_mbit": (old + new, mbit),
         "ratio": (new / old if old else None, 1),
     }
-    return {key: np.nan if x is None else x * scale for key, (x, scale) in found.items()}
+    return {key: np.nan if x is None else x * scale for key, (x, scale) in columns.items()}
 
 
 Case = tuple[str, str, str]
@@ -147,7 +147,7 @@ def figure(x: float) -> str:
 
 def run(seeds: int, seconds: int = 80, lines: Sequence[str] = tuple(LINES)) -> Campaign:
     """Run all cases of `lines`."""
-    found: dict[Case, list[dict[str, float]]] = {}
+    results: dict[Case, list[dict[str, float]]] = {}
     for line in lines:
         for mix in MIXES:
             for queue in QUEUES:
@@ -156,8 +156,8 @@ def run(seeds: int, seconds: int = 80, lines: Sequence[str] = tuple(LINES)) -> C
                 with warnings.catch_warnings():
                     # Prague under drop-tail sees no marks, as it does at such lines.
                     warnings.simplefilter("ignore", sj.ScenarioWarning)
-                    found[line, mix, queue] = [measures(one) for one in sj.simulate_many(trees)]
-    return Campaign(found)
+                    results[line, mix, queue] = [measures(one) for one in sj.simulate_many(trees)]
+    return Campaign(results)
 
 
 COLUMNS = {
@@ -174,7 +174,7 @@ COLUMNS = {
 }
 
 
-def table(found: Campaign, line: str) -> str:
+def table(campaign: Campaign, line: str) -> str:
     """Return the table of a line."""
     rows = [
         f"| second sender | queue | {' | '.join(COLUMNS.values())} |",
@@ -182,7 +182,7 @@ def table(found: Campaign, line: str) -> str:
     ]
     for mix in MIXES:
         for queue in QUEUES:
-            means = [found.mean(line, mix, queue, what) for what in COLUMNS]
+            means = [campaign.mean(line, mix, queue, what) for what in COLUMNS]
             cells = [f"{figure(m.mean)} ± {figure(m.half)}" for m in means]
             rows.append(f"| {mix} | {queue} | {' | '.join(cells)} |")
     return "\n".join(rows)
@@ -196,7 +196,7 @@ PANELS = {
 COLOURS = {"droptail": "#666666", "fq_codel": "#0072b2", "cake": "#009e73", "dualpi2": "#d55e00"}
 
 
-def draw(found: Campaign, path: Path) -> None:
+def draw(campaign: Campaign, path: Path) -> None:
     """Draw the figure: a row per quantity, a column per line."""
     with plt.rc_context({"svg.hashsalt": "home-line", "font.size": 9}):
         fig, axes = plt.subplots(
@@ -204,7 +204,7 @@ def draw(found: Campaign, path: Path) -> None:
         )
         for row, (what, title) in zip(axes, PANELS.items(), strict=True):
             for ax, line in zip(row, LINES, strict=True):
-                _panel(ax, found, line, what)
+                _panel(ax, campaign, line, what)
                 ax.set_title(f"{line}: {title}", fontsize=8)
         handles, labels = axes[0][0].get_legend_handles_labels()
         fig.legend(handles, labels, loc="outside upper center", ncols=len(QUEUES))
@@ -212,10 +212,10 @@ def draw(found: Campaign, path: Path) -> None:
         plt.close(fig)
 
 
-def _panel(ax: Any, found: Campaign, line: str, what: str) -> None:
+def _panel(ax: Any, campaign: Campaign, line: str, what: str) -> None:
     places = np.arange(len(MIXES))
     for i, queue in enumerate(QUEUES):
-        means = [found.mean(line, mix, queue, what) for mix in MIXES]
+        means = [campaign.mean(line, mix, queue, what) for mix in MIXES]
         ax.errorbar(
             places + (i - 1.5) * 0.17,
             [m.mean for m in means],
@@ -241,34 +241,34 @@ def cases() -> Iterator[tuple[str, str]]:
     return ((line, mix) for line in LINES for mix in MIXES)
 
 
-def _below(found: Campaign, queues: tuple[str, str], what: str) -> bool:
+def _below(campaign: Campaign, queues: tuple[str, str], what: str) -> bool:
     """Return True if a measure is smaller under the first discipline in every case, paired."""
-    return all(found.gap(line, mix, queues, what).high < 0 for line, mix in cases())
+    return all(campaign.gap(line, mix, queues, what).high < 0 for line, mix in cases())
 
 
-def conclusions(found: Campaign) -> str:
+def conclusions(campaign: Campaign) -> str:
     """Return the conclusions as a list in Markdown.
 
     Raises
     ------
     SystemExit
-        If one of them does not hold in `found`.
+        If one of them does not hold in `campaign`.
     """
-    span = found.span
+    span = campaign.span
     first = next(iter(LINES))
-    lost = {q: [found.mean(first, mix, q, "lost_packets").mean for mix in MIXES] for q in QUEUES}
-    frames = [found.mean(first, mix, "fq_codel", "lost_frames").mean for mix in MIXES]
+    lost = {q: [campaign.mean(first, mix, q, "lost_packets").mean for mix in MIXES] for q in QUEUES}
+    frames = [campaign.mean(first, mix, "fq_codel", "lost_frames").mean for mix in MIXES]
     others, rest = ([queue for queue in QUEUES if queue != best] for best in ("cake", "fq_codel"))
     apart = ("fq_codel", "cake")
-    chance = np.concatenate([found.values((line, "BBR", "droptail"), "ratio") for line in LINES])
-    fast, slow = (found.mean(line, "Prague", "dualpi2", "ratio").mean for line in LINES)
-    said = [
+    chance = np.concatenate([campaign.values((line, "BBR", "droptail"), "ratio") for line in LINES])
+    fast, slow = (campaign.mean(line, "Prague", "dualpi2", "ratio").mean for line in LINES)
+    statements = [
         (
             f"**Delay of calls**: `cake` has the lowest. 95 % of the frames of the outgoing call "
             f"arrive within {span('call_up_ms', 'cake')} ms, against "
             f"{span('call_up_ms', 'dualpi2')} ms under `dualpi2`, {span('call_up_ms', 'fq_codel')} "
             f"ms under `fq_codel` and {span('call_up_ms', 'droptail')} ms under `droptail`.",
-            all(_below(found, ("cake", queue), "call_up_ms") for queue in others),
+            all(_below(campaign, ("cake", queue), "call_up_ms") for queue in others),
         ),
         (
             f"**Rate of calls**: where all flows share a queue, the call gives way to the uploads: "
@@ -277,7 +277,7 @@ def conclusions(found: Campaign) -> str:
             "an equal share of the uplink would be 2 and 0.4. "
             f"Flow queues keep {span('call_up_mbit', 'fq_codel')} (`fq_codel`) and "
             f"{span('call_up_mbit', 'cake')} (`cake`).",
-            all(_below(found, ("dualpi2", queue), "call_up_mbit") for queue in apart),
+            all(_below(campaign, ("dualpi2", queue), "call_up_mbit") for queue in apart),
         ),
         (
             f"**Loss of calls**: on the faster line the call fills its share under `fq_codel` and "
@@ -293,10 +293,10 @@ def conclusions(found: Campaign) -> str:
             f"{span('web_ms', 'fq_codel')} ms, against {span('web_ms', 'cake')} ms under `cake`, "
             f"{span('web_ms', 'dualpi2')} ms under `dualpi2` and {span('web_ms', 'droptail')} ms "
             "under `droptail`.",
-            all(_below(found, ("fq_codel", queue), "web_ms") for queue in rest),
+            all(_below(campaign, ("fq_codel", queue), "web_ms") for queue in rest),
         ),
         (
-            f"**BBR beside CUBIC**: under `dualpi2`, BBR's uploads get "
+            f"**BBR with CUBIC**: under `dualpi2`, BBR's uploads get "
             f"{span('ratio', 'dualpi2', mixes=['BBR'])} times the goodput of CUBIC's. Under "
             f"`droptail` the start decides: {figure(chance.min())} to {figure(chance.max())} times "
             f"by the seed, {figure(np.median(chance))} in the median. Flow queues keep them at "
@@ -304,13 +304,13 @@ def conclusions(found: Campaign) -> str:
             f"{span('ratio', 'cake', mixes=['BBR'])} (`cake`).",
             np.median(chance) > 2
             and all(
-                found.gap(line, "BBR", ("dualpi2", other), "ratio").low > 0
+                campaign.gap(line, "BBR", ("dualpi2", other), "ratio").low > 0
                 for line in LINES
                 for other in apart
             ),
         ),
         (
-            f"**Prague beside CUBIC**: at 10 Mbit/s up, `dualpi2` keeps the two within a third of "
+            f"**Prague with CUBIC**: at 10 Mbit/s up, `dualpi2` keeps the two within a third of "
             f"each other: Prague gets {figure(fast)} times the goodput of CUBIC. At 2 Mbit/s it "
             f"gets {figure(slow)} times: marks slow it down to 100 kbit/s, from where it cannot "
             f"grow on a path as short as this ([why](../docs/reference/algorithms/tcp/prague.md)). "
@@ -326,18 +326,18 @@ def conclusions(found: Campaign) -> str:
             f"(`dualpi2`) and {span('video_mbit', 'droptail')} (`droptail`). It never stalls under "
             "the flow queues.",
             all(
-                found.mean(line, mix, queue, "stalled_s").mean == 0
+                campaign.mean(line, mix, queue, "stalled_s").mean == 0
                 for line, mix in cases()
                 for queue in apart
             ),
         ),
     ]
-    wrong = [text for text, holds in said if not holds]
+    wrong = [text for text, holds in statements if not holds]
     if wrong:
         raise SystemExit(f"home_line: these conclusions do not hold: {wrong}")
     return "\n".join(
         textwrap.fill(f"- {text}", 100, subsequent_indent="  ", break_on_hyphens=False)
-        for text, _ in said
+        for text, _ in statements
     )
 
 
@@ -366,9 +366,9 @@ def cause(seeds: int) -> str:
                 for flow in tree["flows"]:
                     if "tcp" in flow:
                         flow["tcp"] = flow["tcp"] | tcp
-            found = [measures(one) for one in sj.simulate_many(trees)]
+            runs = [measures(one) for one in sj.simulate_many(trees)]
             means = [
-                interval([run[what] for run in found])
+                interval([run[what] for run in runs])
                 for what in ("web_ms", "call_up_ms", "call_up_mbit")
             ]
             cells = " | ".join(f"{figure(m.mean)} ± {figure(m.half)}" for m in means)
@@ -379,19 +379,19 @@ def cause(seeds: int) -> str:
 def main() -> None:
     """Run all cases; write the page and its figure."""
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else SEEDS
-    found = run(seeds)
+    campaign = run(seeds)
     text = (Path(__file__).parent / "home_line.md").read_text()
     parts = {
-        "conclusions": conclusions(found),
-        "fast": table(found, "50/10 Mbit/s"),
-        "slow": table(found, "16/2 Mbit/s"),
+        "conclusions": conclusions(campaign),
+        "fast": table(campaign, "50/10 Mbit/s"),
+        "slow": table(campaign, "16/2 Mbit/s"),
         "cause": cause(seeds),
         "seeds": str(seeds),
         "buffer": f"{BUFFER_S * 1e3:.0f}",
     }
     for name, part in parts.items():
         text = text.replace(f"<!-- {name} -->", part)
-    draw(found, FIGURE)
+    draw(campaign, FIGURE)
     PAGE.write_text(text)
 
 

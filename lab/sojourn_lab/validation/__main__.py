@@ -18,18 +18,18 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, help="runs per case (default: as on the page)")
     parser.add_argument("--only", help="only files whose names contain this, without experiments")
     parser.add_argument("--out", type=Path, default=ROOT / "reports/validation.md")
-    given = parser.parse_args()
-    files = [file for file in FILES if given.only is None or given.only in file.name]
-    rows = {f.title: [(case, played(case, given.seeds)) for case in cases(f)] for f in files}
+    options = parser.parse_args()
+    files = [file for file in FILES if options.only is None or options.only in file.name]
+    rows = {f.title: [(case, played(case, options.seeds)) for case in cases(f)] for f in files}
     causes = more = ""
-    if given.only is None:
-        table, told = again(rows)
-        more, numbers = experiments(given.seeds)
+    if options.only is None:
+        table, cause_numbers = again(rows)
+        more, numbers = experiments(options.seeds)
         more = table + "\n" + more
         words = (Path(__file__).parent / "causes.md").read_text()
-        causes = words.format(**counts(rows), **told, **numbers)
-    given.out.write_text(page(rows, more, causes))
-    print(given.out)
+        causes = words.format(**counts(rows), **cause_numbers, **numbers)
+    options.out.write_text(page(rows, more, causes))
+    print(options.out)
 
 
 if __name__ == "__main__":

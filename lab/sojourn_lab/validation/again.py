@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from sojourn_lab.validation.cases import Case, File, Metric
-from sojourn_lab.validation.files import CHANGED, FILES, RERUN, TOLD
+from sojourn_lab.validation.files import CHANGED, DESCRIBED, FILES, RERUN
 from sojourn_lab.validation.play import compared, verdict
 from sojourn_lab.validation.report import mean, table
 from sojourn_lab.validation.statistics import Array, Compared, compare, compare_with_known_spread
@@ -54,7 +54,7 @@ def counts(played: Played) -> dict[str, int]:
     """Count the verdicts of each file, and of each group of files."""
     numbers: Counter[str] = Counter()
     for file in FILES:
-        group = "again" if file in RERUN else "changed" if file in CHANGED else "told"
+        group = "again" if file in RERUN else "changed" if file in CHANGED else "described"
         for case, ours in played[file.title]:
             for metric in file.metrics:
                 word = verdict(metric, compared(case, metric, ours[metric.column]))
@@ -63,13 +63,13 @@ def counts(played: Played) -> dict[str, int]:
                         numbers[f"{key}_{counted}"] += 1
     return {
         f"{key}_{word}": numbers[f"{key}_{word}"]
-        for key in [*map(slug, FILES), "told", "changed", "again"]
+        for key in [*map(slug, FILES), "described", "changed", "again"]
         for word in ("agrees", "close", "differs", "all")
     }
 
 
 def again(played: Played) -> tuple[str, dict[str, int | str]]:
-    """Return the table, and for `causes.md` the number of rows per cause and those of sojourn."""
+    """Return the table, and for `causes.md` the numbers of rows per cause."""
     head = ["file and case", "metric", "recorded", "rerun of ns-2", "sojourn"]
     head += ["recorded - rerun", "sojourn - rerun", "cause"]
     lines, words, named = [], Counter[str](), []
@@ -95,18 +95,22 @@ def again(played: Played) -> tuple[str, dict[str, int | str]]:
             ]
         )
     kinds = ("chance", "set-up", "ours")
-    keys = [slug(f) for f in TOLD + CHANGED] + ["again"]
-    told: dict[str, int | str] = {"again_ours_named": "; ".join(named) or "none"}
-    told |= {f"{key}_{so.replace('-', '')}": words[f"{key}_{so}"] for key in keys for so in kinds}
+    keys = [slug(f) for f in DESCRIBED + CHANGED] + ["again"]
+    numbers: dict[str, int | str] = {"again_ours_named": "; ".join(named) or "none"}
+    numbers |= {
+        f"{key}_{so.replace('-', '')}": words[f"{key}_{so}"] for key in keys for so in kinds
+    }
     verdicts = counts(played)
     for key in keys:
-        told[f"{key}_alone"] = verdicts[f"{key}_differs"] - sum(words[f"{key}_{k}"] for k in kinds)
-    return WORDS + table(head, lines), told
+        numbers[f"{key}_alone"] = verdicts[f"{key}_differs"] - sum(
+            words[f"{key}_{k}"] for k in kinds
+        )
+    return WORDS + table(head, lines), numbers
 
 
 def _differing(played: Played) -> Iterator[tuple[File, Case, Metric, Array, Array]]:
     """Yield the rows that differ, with the values of the rerun and of sojourn."""
-    for file in TOLD + CHANGED:
+    for file in DESCRIBED + CHANGED:
         name = PAIRS.get(file.name + (f", {file.changed}" if file.changed else ""))
         other = next((f for f in RERUN if f.name == name), None)
         if other is None:

@@ -39,7 +39,8 @@ class File:
     """A file of results of ns-2, and the scenario of each of its rows.
 
     `rtts` is "one set" if all runs of ns-2 share one set of propagation times, and "the same" if
-    each has that of our run with its seed. `changed` is the deviation from the documented set-up.
+    each has the set of our run with its seed. `changed` is the deviation from the documented
+    set-up.
     """
 
     name: str

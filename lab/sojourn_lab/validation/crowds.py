@@ -121,10 +121,10 @@ def queries(seed: int, q: str, kb: float, n: int, wq: float, spread_ns: int = 0)
     table = _switch(q, wq, n, short, seed, "10s", spread_ns)
     # The long flow would go on for the rest of the ten seconds: it is cut in steps.
     for seconds in (0.6, 1.2, 2.4, 10.0):
-        found = sj.simulate(table | {"duration": f"{seconds * 1000:.0f}ms"}).queries
-        if len(found["start_s"]) == QUERIES:
+        answers = sj.simulate(table | {"duration": f"{seconds * 1000:.0f}ms"}).queries
+        if len(answers["start_s"]) == QUERIES:
             break
-    last = float(found["start_s"][-1] + found["duration_s"][-1])
+    last = float(answers["start_s"][-1] + answers["duration_s"][-1])
     return table | {"duration": f"{last * 1e9 + 1000:.0f}ns"}
 
 

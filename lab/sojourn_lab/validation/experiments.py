@@ -14,7 +14,7 @@ from sojourn_lab.validation.statistics import Array, compare, compare_in_pairs, 
 from sojourn_lab.validation.switch import switch
 from sojourn_lab.validation.systems import Table
 
-Told = tuple[str, dict[str, str]]
+Tables = tuple[str, dict[str, str]]
 """Section of the page, and its numbers for `causes.md`."""
 
 ACCESS = """### Effect of access links and start times
@@ -63,13 +63,13 @@ row; {seeds} runs each.
 """
 
 
-def experiments(seeds: int | None = None) -> Told:
+def experiments(seeds: int | None = None) -> Tables:
     """Return the tables, and the numbers for `causes.md`."""
     text, numbers = "", dict[str, str]()
     for part in (home, bulk, sides, sets, switch, queues, access):
-        more, told = part(seeds)
+        more, more_numbers = part(seeds)
         text += more + "\n"
-        numbers |= told
+        numbers |= more_numbers
     return text.removesuffix("\n"), numbers
 
 
@@ -84,7 +84,7 @@ def _values(metrics: Sequence[Metric], rows: Sequence[Mapping[str, str]]) -> Arr
     return np.array([[float(row[m.column]) for m in metrics] for row in rows])
 
 
-def home(seeds: int | None = None) -> Told:
+def home(seeds: int | None = None) -> Tables:
     """Omit the links of receiver and sender from the return path of ACKs."""
     lines, numbers = [], dict[str, str]()
     for name, chosen, columns in (
@@ -119,8 +119,8 @@ def _straight(s: Table) -> Table:
     return s
 
 
-def bulk(seeds: int | None = None) -> Told:
-    """Change one thing at a time in the set-up of UDP beside SACK."""
+def bulk(seeds: int | None = None) -> Tables:
+    """Change one thing at a time in the set-up of UDP with SACK."""
     names = ("udp_loss", "qstd_p", "delay_ms_std", "loss", "mean_run")
     metrics = [m for m in BULK_DATA.metrics if m.column in names]
     lines, numbers = [], dict[str, str]()
@@ -198,7 +198,7 @@ def _off_the_grid(s: Table) -> Table:
 
 
 _BULK: dict[str, tuple[str, Callable[[Table], Table]]] = {
-    "told": ("none", lambda s: s),
+    "described": ("none", lambda s: s),
     "own": ("UDP behind separate access links", _own_links),
     "trunk200": ("one more link, 200 Mbit/s", _trunk("200mbit")),
     "trunk": ("one more link, 100 Mbit/s", _trunk("100mbit")),
@@ -211,7 +211,7 @@ _BULK: dict[str, tuple[str, Callable[[Table], Table]]] = {
 }
 
 
-def sides(seeds: int | None = None) -> Told:
+def sides(seeds: int | None = None) -> Tables:
     """Move the receivers of the dumbbell, or change only their distance."""
     names = ("drops_per_s", "loss", "util", "fwd_goodput_Mbps", "jain_fwd")
     metrics = [m for m in TWO_WAY.metrics if m.column in names]
@@ -221,7 +221,7 @@ def sides(seeds: int | None = None) -> Told:
         rows = [r for r in read(TWO_WAY) if all(r[k] == v for k, v in chosen.items())]
         lines.append([str(mbps), "recorded", *_cells(metrics, _values(metrics, rows))])
         for key, label, change in (
-            ("told", "none", lambda s: s),
+            ("described", "none", lambda s: s),
             ("far", "propagation times", _far),
             ("hosts", "receivers on the hosts", None),
         ):
@@ -244,7 +244,7 @@ def _far(s: Table) -> Table:
     return s
 
 
-def sets(seeds: int | None = None) -> Told:
+def sets(seeds: int | None = None) -> Tables:
     """Change the set of propagation times of 30 flows."""
     names = ("qmean_B", "util", "ftp_goodput_frac", "jain_ftp")
     metrics = [m for m in FTP_ONLY.metrics if m.column in names]
@@ -283,7 +283,7 @@ def _set(k: int, run: int) -> Table:
     return s
 
 
-def queues(seeds: int | None = None) -> Told:
+def queues(seeds: int | None = None) -> Tables:
     """Simulate the rows of ns-2's FQ with the two nearest schedulers."""
     rows = [row for file in (FAIR3, FAIR5) for row in read(file) if row["q"] == "FQ"]
     kinds: dict[tuple[str, str, str], list[dict[str, str]]] = {}
@@ -320,7 +320,7 @@ def _with_queues(
     return play(scenarios, [m.ours for m in file.metrics])
 
 
-def access(seeds: int | None = None) -> Told:
+def access(seeds: int | None = None) -> Tables:
     """Change access links and start times of long flows."""
     head = ["case", "change", "metric", "before", "after", "difference"]
     lines = []

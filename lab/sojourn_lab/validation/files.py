@@ -225,7 +225,7 @@ TWO_WAY = File(
 ONE_FLOW = File(
     "codel_target_util",
     "One SACK flow over 1 Gbit/s under CoDel with an RTT of 300 us and an interval of 750 us. "
-    "ns-2 has the CoDel of 2012, sojourn that of RFC 8289",
+    "ns-2 has the CoDel of 2012, sojourn the CoDel of RFC 8289",
     ("q", "target_ms"),
     lambda seed, row: systems.one_flow(seed, float(row["target_ms"])),
     (
@@ -282,7 +282,7 @@ def _answers(*more: Metric) -> tuple[Metric, ...]:
 
 INCAST = File(
     "codel_dc_incast",
-    "Twenty queries to 40 servers at 1 Gbit/s, skb kB from each, beside a long flow; RED is "
+    "Twenty queries to 40 servers at 1 Gbit/s, skb kB from each, next to a long flow; RED is "
     "adaptive, wq -1 is its automatic weight",
     ("q", "skb", "n", "wq"),
     lambda seed, row: crowds.queries(
@@ -332,7 +332,7 @@ SPREAD = replace(
     ),
 )
 
-TOLD = (
+DESCRIBED = (
     FTP_ONLY,
     WITH_SESSIONS,
     BULK_DATA,
@@ -407,7 +407,7 @@ RERUN = (
 )
 """Our own runs of ns-2, with fully known set-ups (`validation/ns2`)."""
 
-FILES = TOLD + CHANGED + RERUN
+FILES = DESCRIBED + CHANGED + RERUN
 
 ABSENT: dict[str, str] = {}
 """Files of which no row can be compared, with the reason."""

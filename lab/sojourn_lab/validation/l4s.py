@@ -1,4 +1,4 @@
-"""Published measurements of Prague under Linux's DualPI2, beside ours.
+"""Published measurements of Prague under Linux's DualPI2, compared with ours.
 
 `python -m sojourn_lab.validation.senders` puts the section into reports/validation-senders.md.
 """
@@ -53,7 +53,7 @@ SHORT = "dualpi2 min_qlen_step 2"
 TEXT = f"""
 ## Published measurements
 
-Prague alone, and beside one CUBIC, under `dualpi2`: published / sojourn (mean of {SEEDS} seeds, 60
+Prague alone, and with one CUBIC, under `dualpi2`: published / sojourn (mean of {SEEDS} seeds, 60
 s of which 20 s are warm-up). Published are results of L4STeam/l4steam.github.io (Prague alone, and
 pairs at 100 Mbit/s) and [heistp/l4s-tests](https://github.com/heistp/l4s-tests) (the other pairs),
 of November 2020 and with the Prague and the DualPI2 of that time, not of the kernel above. The
@@ -69,7 +69,7 @@ behave as on a path of 25 ms (`virtual_rtt = 1ns`):
 
 - At 10 Mbit/s a frame takes 1.2 ms, so that the step of 1 ms marks each packet of Prague behind a
   frame of CUBIC. With `min_qlen_step 2` it does not.
-- On paths shorter than 25 ms, the Prague of today (version 0.7) takes less than that of 2020 did.
+- On paths shorter than 25 ms, the Prague of today (version 0.7) takes less than the Prague of 2020.
   The kernel above has the same: 1.42 at 40 Mbit/s and 10 ms, where ours has {{short:.2f}} at 50
   Mbit/s. Without the independence of the round-trip time the ratio is {{long:.2f}}, and 2.73 was
   published.
@@ -96,7 +96,7 @@ def run(rate: int, rtt: int, *tcps: dict[str, Any], tc: str = "dualpi2") -> np.n
         "delay": f"{rtt / 2:g}ms",
         "qdisc": f"tc: {tc}",
     }
-    found = []
+    measured = []
     for seed in range(SEEDS):
         result = sj.simulate(
             {
@@ -109,8 +109,8 @@ def run(rate: int, rtt: int, *tcps: dict[str, Any], tc: str = "dualpi2") -> np.n
         )
         delays = [1e3 * result.links["link"][f"sojourn_{what}_s"] for what in ("mean", "p99")]
         goodputs = [flow["goodput_bps"] / 1e6 for flow in result.flows.values()]
-        found.append([*goodputs, *delays])
-    mean: np.ndarray = np.mean(found, axis=0)
+        measured.append([*goodputs, *delays])
+    mean: np.ndarray = np.mean(measured, axis=0)
     return mean
 
 

@@ -1,4 +1,4 @@
-"""Published overload of Linux's DualPI2 by unresponsive UDP, beside ours.
+"""Published overload of Linux's DualPI2 by unresponsive UDP, compared with ours.
 
 `python -m sojourn_lab.validation.senders` puts the section into reports/validation-senders.md.
 """
@@ -43,10 +43,10 @@ Published are also a median delay in C of 14.5 to 15 ms with a 99th percentile o
 in L a 99th percentile of 0.16 to 0.2 ms with UDP in C.
 
 Where UDP alone nearly fills the link, 1 % of its rate decides. With ECT(0), Prague and CUBIC have
-0.10 and 4.67 Mbit/s in ours beside 95 Mbit/s of UDP, 0.10 and 0.85 beside 99; with Not-ECT 3.88 and
-2.56, then 2.30 and 1.69. ECN-capable UDP is marked in place of dropped until p' reaches 1/k. Prague
-is at its least rate of 100 kbit/s with ECT(0), from where it does not grow (its page says why); so
-it was in one of three seeds beside 75 Mbit/s of ECT(0).
+0.10 and 4.67 Mbit/s in ours next to 95 Mbit/s of UDP, 0.10 and 0.85 next to 99; with Not-ECT 3.88
+and 2.56, then 2.30 and 1.69. ECN-capable UDP is marked in place of dropped until p' reaches 1/k.
+Prague is at its least rate of 100 kbit/s with ECT(0), from where it does not grow (its page says
+why); so it was in one of three seeds next to 75 Mbit/s of ECT(0).
 """
 
 
@@ -60,7 +60,7 @@ def run(rate: int, ecn: str | None) -> np.ndarray:
     if ecn:
         flows[2]["ecn"] = ecn
     low = [0, 2] if ecn == "ect1" else [0]
-    found = []
+    measured = []
     for seed in range(SEEDS):
         result = sj.simulate(
             {
@@ -80,8 +80,8 @@ def run(rate: int, ecn: str | None) -> np.ndarray:
             np.percentile(waits[sent & of], q) for of, q in ((in_low, 99), (~in_low, (50, 99)))
         ]
         goodputs = [result.flows[name].goodput_bps / 1e6 for name in ("prague", "cubic")]
-        found.append(np.hstack([goodputs, *delays]))
-    median: np.ndarray = np.median(found, axis=0)
+        measured.append(np.hstack([goodputs, *delays]))
+    median: np.ndarray = np.median(measured, axis=0)
     return median
 
 

@@ -43,7 +43,7 @@ def played(case: Case, seeds: int | None = None) -> dict[str, Array]:
 
 
 def compared(case: Case, metric: Metric, ours: Array) -> Compared:
-    """Compare the results of sojourn with those of ns-2."""
+    """Compare the results of sojourn with ns-2's."""
     theirs = case.theirs(metric)
     whole = len(ours) % RTT_SETS == 0
     if case.file.rtts == "one set" and whole:

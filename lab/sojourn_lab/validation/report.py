@@ -9,7 +9,7 @@ import numpy as np
 import sojourn as sj
 from sojourn_lab import ROOT
 from sojourn_lab.validation.cases import Case, File, Metric, read
-from sojourn_lab.validation.files import ABSENT, CHANGED, FILES, RERUN, TOLD
+from sojourn_lab.validation.files import ABSENT, CHANGED, DESCRIBED, FILES, RERUN
 from sojourn_lab.validation.play import compared, verdict
 from sojourn_lab.validation.statistics import Array, Compared
 
@@ -28,7 +28,7 @@ most 3 % (of a share: 0.3 points), and *differs* otherwise.
 
 - Against our own runs of ns-2, whose set-ups are fully known, {again} of {again_all} differ.
 - Against recordings that others made with ns-2, of which we have the results and a description of
-  the set-up, {told} of {told_all} differ; with one detail of three descriptions corrected,
+  the set-up, {stated} of {stated_all} differ; with one detail of three descriptions corrected,
   {changed} of {changed_all}.
 
 [Findings](#findings) gives the causes, and what remains unexplained.
@@ -60,7 +60,7 @@ runs with one set cannot show, is added to the interval of the difference.
 """
 
 GROUPS = (
-    ("Recordings made by others, set-ups as described:", TOLD),
+    ("Recordings made by others, set-ups as described:", DESCRIBED),
     ("The same recordings, with the one change that their numbers indicate:", CHANGED),
     ("Against our own runs of ns-2, with fully known set-ups (`validation/ns2`):", RERUN),
 )
@@ -71,7 +71,7 @@ def page(played: Played, experiments: str, causes: str) -> str:
     verdicts = {title: Counter(_verdicts(rows)) for title, rows in played.items()}
     total = sum(verdicts.values(), Counter[str]())
     numbers: dict[str, int] = {}
-    for name, (_, files) in zip(("told", "changed", "again"), GROUPS, strict=True):
+    for name, (_, files) in zip(("stated", "changed", "again"), GROUPS, strict=True):
         group = sum((verdicts.get(file.title, Counter()) for file in files), Counter[str]())
         numbers |= {name: group["differs"], f"{name}_all": group.total()}
     text = HEAD.format(when=_when(), n=total.total(), **numbers)
@@ -150,6 +150,6 @@ def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
 
 def _when() -> str:
     """Return version, commit and its date, so that a page changes only with the commit."""
-    asked = ["git", "-C", str(ROOT), "log", "-1", "--format=commit %h of %cs", "--", "crates"]
-    commit = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+    command = ["git", "-C", str(ROOT), "log", "-1", "--format=commit %h of %cs", "--", "crates"]
+    commit = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
     return f"sojourn {sj.__version__}, {commit or 'no commit'}"

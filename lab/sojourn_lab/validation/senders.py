@@ -47,7 +47,7 @@ LINUX = {
     "rtt_per_ack": True,
     "linux_acks": True,
 }
-"""Settings of Linux for BBRv3 and Prague: fewer than those of the profile linux."""
+"""Settings of Linux for BBRv3 and Prague: fewer than the profile linux has."""
 
 ACCECN = {"header": "78B"}
 """With the option of accurate ECN: 1436 bytes of payload in the same frame."""
@@ -133,13 +133,13 @@ def scenario(row: Row, run: int = 0, packet_log: bool = True) -> dict[str, Any]:
 
 def numbers(row: Row, result: sj.Result) -> tuple[list[float], list[float], list[float]]:
     """Return goodputs, delays and signals of one run."""
-    found = list(groups(row))
+    members = list(groups(row))
     goodput = [
         float(np.mean([result.flows[f"{letter}{i}"].goodput_bps for i in range(count)])) / 1e6
-        for letter, count, _ in found
+        for letter, count, _ in members
     ]
     low = np.repeat(
-        [sender in LOW_LATENCY for _, _, sender in found], [count for _, count, _ in found]
+        [sender in LOW_LATENCY for _, _, sender in members], [count for _, count, _ in members]
     )
     log = result.links["bottleneck"].packet_log
     measured = log["arrived_s"] >= float(row["warm_s"])
@@ -163,8 +163,8 @@ def simulate(row: Row, run: int, packet_log: bool) -> sj.Result:
 
 def measure(row: Row, runs: int = RUNS) -> Measured:
     """Run a case several times."""
-    found = [numbers(row, simulate(row, run, packet_log=True)) for run in range(runs)]
-    return Measured(*(np.array(column) for column in zip(*found, strict=True)))
+    columns = [numbers(row, simulate(row, run, packet_log=True)) for run in range(runs)]
+    return Measured(*(np.array(column) for column in zip(*columns, strict=True)))
 
 
 def share(goodput: np.ndarray, row: Row) -> np.ndarray:
@@ -234,7 +234,7 @@ cases.
 
 The network of Linux ran in user mode with a virtual clock. HTB set the rate of the bottleneck,
 netem the delay; CAKE has its own shaper. All flows send all the time. A flow of group A starts
-every 130 ms, the first one of group B 100 ms after that of A. Packets have 1448 bytes of payload in
+every 130 ms, the first one of group B 100 ms after group A. Packets have 1448 bytes of payload in
 frames of 1514 bytes; with the option of accurate ECN, 1436 bytes. Ours are the presets
 `linux_cubic`, `linux_reno`, `linux_bbr` and `linux_dctcp`, and `prague` and `bbr3` with the minimum
 timeout, RACK, `rtt_per_ack` and `linux_acks` of Linux. `prague` is TCP Prague 0.7, `bbr3` the
@@ -248,7 +248,7 @@ leave together after an idle time, and none waits for its own transmission. The 
 `burst = "1514B"` for this. As a link that takes 3 ms to transmit a packet at 4 Mbit/s, it had other
 results: Prague alone had 3.66 Mbit/s (`min_qlen_step 2`), with the bucket 3.77, as in Linux.
 
-Many of these runs are chaotic: which of two flows loses the packet decides for seconds. Linux has
+Many of these runs are chaotic: one lost packet can change the shares for seconds. Linux has
 one run per case. To show what a small difference does, each run of ours has another seed, a start
 of group B that is {later} ms later, and a round-trip time that is 0.05 % longer.
 
@@ -289,15 +289,15 @@ Each was found by changing one thing in ours, or by reading the source of Linux.
   and marks fall together (`exit_at_mark` turns it off).
 - **A full window**: Prague grows only if its window was full in the round trip. At 100 kbit/s it
   sends less than one segment per round trip, so that its window of two is never full, and it stays
-  there: 0.10 Mbit/s beside CUBIC at 4 Mbit/s and 20 ms in Linux and in ours. Without this rule ours
-  had 0.19.
+  there: 0.10 Mbit/s next to CUBIC at 4 Mbit/s and 20 ms in Linux and in ours. Without this rule
+  ours had 0.19.
 - **Reduction after a mark**: in the round trip after it, the window is reduced gradually and does
   not grow.
 
 ## What still differs
 
 - **DCTCP with accurate feedback** has more marks alone (7.4 and 8.3 %), and less than in Linux
-  beside CUBIC, where the three runs of Linux are 7 points apart. Not explained.
+  next to CUBIC, where the three runs of Linux are 7 points apart. Not explained.
 - **BBRv3 behind HTB**: after ProbeRTT the full bucket lets one packet more through in a round trip,
   1.5 % of its window. Ours takes this for bandwidth, sends 0.5 % too fast for seconds, and has a
   queue of 2.7 ms (Linux 1.35) and 36.2 Mbit/s (36.9) under `codel`. With `burst = "0B"` it has 1.2
@@ -310,7 +310,7 @@ Each was found by changing one thing in ours, or by reading the source of Linux.
   one segment more or less at a loss decides about fast convergence. Linux has 34.9.
 - **No random numbers** (`pfifo`, `codel`): two flows fall into step, and a shift of the start by 17
   ms, or of the round-trip time by 0.05 %, changes their shares by up to 30 points. Most cases
-  outside the range of ours are of this kind, such as BBRv3 beside CUBIC under `pfifo`: 60 % in
+  outside the range of ours are of this kind, such as BBRv3 and CUBIC under `pfifo`: 60 % in
   Linux, in ours 20 to 60 % over all starts that were tried, with means of 39 to 47.
 - **PIE at 100 ms** (82 %, ours 91): a run has ten to twenty losses of CUBIC, so that the random
   numbers of PIE decide.
@@ -321,17 +321,17 @@ Each was found by changing one thing in ours, or by reading the source of Linux.
 """
 
 
-def page(found: Sequence[tuple[Row, Measured]]) -> str:
+def page(results: Sequence[tuple[Row, Measured]]) -> str:
     """Return the page."""
     sections: dict[str, list[str]] = {}
     gaps, outside, errors = [], [], []
-    for row, ours in found:
+    for row, ours in results:
         sections.setdefault(row["tc"], []).append(table_row(row, ours))
         linux = theirs(row)
         if int(row["B_n"]):
-            given, shares = float(share(linux.goodput, row)), share(ours.goodput, row)
-            gaps.append(abs(shares.mean() - given))
-            outside.append(max(given - shares.max(), shares.min() - given))
+            recorded, shares = float(share(linux.goodput, row)), share(ours.goodput, row)
+            gaps.append(abs(shares.mean() - recorded))
+            outside.append(max(recorded - shares.max(), shares.min() - recorded))
         else:
             errors.append(abs(ours.goodput[:, 0].mean() / linux.goodput[0] - 1))
     text = HEAD.format(
@@ -353,12 +353,12 @@ def main() -> None:
     """Run all cases and write the page."""
     parser = argparse.ArgumentParser(prog="sojourn_lab.validation.senders", description=__doc__)
     parser.add_argument("--out", type=Path, default=PAGE)
-    given = parser.parse_args()
-    found = []
+    options = parser.parse_args()
+    results = []
     for row in rows():
         print(row["name"], flush=True)
-        found.append((row, measure(row)))
-    given.out.write_text(page(found))
+        results.append((row, measure(row)))
+    options.out.write_text(page(results))
 
 
 if __name__ == "__main__":

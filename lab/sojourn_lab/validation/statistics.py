@@ -42,8 +42,8 @@ def half_width(values: Array) -> float:
 def compare(theirs: Array, ours: Array) -> Compared:
     """Compare two samples of independent runs (Welch).
 
-    A single run has no spread of its own: it is taken to have that of ours, so the interval is the
-    one in which one more run of ours would lie.
+    A single run has no spread of its own: ours is taken in its place, so the interval is the one in
+    which one more run of ours would lie.
     """
     n, m = len(theirs), len(ours)
     b = float(ours.var(ddof=1))

@@ -113,7 +113,7 @@ def ftp_only_aqm(q: str, qmax: int) -> Table:
 def ftp_only(seed: int, q: str, n: int, qmax: int, tcp: str, access: str = "100mbit") -> Table:
     """Set up `hred_ftp_only.csv`: long flows over 45 Mbit/s, RTTs uniform on 40 to 200 ms.
 
-    The propagation times are one of `RTT_SETS` sets; those of ns-2 are not known. An empty
+    The propagation times are one of `RTT_SETS` sets; ns-2's set is not known. An empty
     `access` omits the access links.
     """
     rtts = propagation(seed, n)

@@ -95,7 +95,7 @@ def run(
         link.enter_own_network(sys.argv[1:])
         raise
     papers.write_report(outcome, directory)
-    for name in outcome.made.damaged:
+    for name in outcome.campaign.damaged:
         print(f"sojourn: {directory / 'runs'}: {name} was damaged; made again", file=sys.stderr)
     if as_json:
         print(json.dumps(papers.as_json(outcome), indent=2, allow_nan=False))

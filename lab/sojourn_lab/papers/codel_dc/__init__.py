@@ -58,12 +58,12 @@ from sojourn_lab.papers.codel_dc.changed import (
 from sojourn_lab.papers.codel_dc.claims import CLAIMS, FACTS
 from sojourn_lab.papers.codel_dc.experiments import COUNTS, LOADS, SIZES, scenarios
 from sojourn_lab.papers.codel_dc.ns2 import (
-    BESIDE,
+    COMPARED,
     NS2_INCAST,
     NS2_POISSON,
     NS2_TARGETS,
     NS2_VARY,
-    beside,
+    compared_to_ns2,
 )
 from sojourn_lab.papers.codel_dc.runs import (
     band,
@@ -113,10 +113,10 @@ def model_and_flow(runs: Runs, ax: "Axes") -> None:
         ax.plot(ratios, ys, color=style(n)["color"], ls=style(n)["ls"], label=label)
     one = runs["targets"].filter(pl.col("flows") == 1)
     for target in sorted(one["target"].unique().to_list()):
-        found = interval(100 * values(one, "utilisation", target=target))
+        utilisation = interval(100 * values(one, "utilisation", target=target))
         named = "CoDel, one flow" if target == 0.3 else None
         dot = {**style(2), "ls": ""}
-        ax.errorbar([target / 0.3], [found.mean], yerr=[found.half], label=named, **dot)
+        ax.errorbar([target / 0.3], [utilisation.mean], yerr=[utilisation.half], label=named, **dot)
     points(ax, [0.5, 1.0], [100 * 23 / 24, 100])
     ax.set(xlabel="target, round trips of 300 us", ylabel="utilisation, %", xlim=(0, 1.55))
     legend(ax)
@@ -170,7 +170,7 @@ Recorded = Mapping[tuple[str, int], tuple[float, ...]]
 def _ns2(
     ax: "Axes", recorded: Recorded, xs: Sequence[int], of: Callable[[tuple[float, ...]], float]
 ) -> None:
-    """Draw results of ns-2 beside the lines of the same disciplines."""
+    """Draw results of ns-2 next to the lines of the same disciplines."""
     for n, name in enumerate(NAMES):
         there = [x for x in xs if (name, x) in recorded]
         if there:
@@ -216,8 +216,8 @@ def _bars(frame: pl.DataFrame, what: str, ax: "Axes") -> None:
     """Draw a mean in per cent for each discipline, with its interval."""
     ax.set_axisbelow(True)
     for n, (name, label) in enumerate(NAMES.items()):
-        found = interval(100 * values(frame, what, scheme=name))
-        ax.bar([label], found.mean, yerr=found.half, color=style(n)["color"], capsize=3, width=0.6)
+        value = interval(100 * values(frame, what, scheme=name))
+        ax.bar([label], value.mean, yerr=value.half, color=style(n)["color"], capsize=3, width=0.6)
 
 
 @figure("6a", "40 answers of 100 kB: mean queue", needs=["incast"])
@@ -346,11 +346,11 @@ def loss_by_load(runs: Runs, ax: "Axes") -> None:
 @table(
     "ns-2",
     "Compared with ns-2, with equal links (simultaneous arrivals) and different links",
-    needs=BESIDE,
+    needs=COMPARED,
 )
 def beside_ns2(runs: Runs) -> pl.DataFrame:
     """Compare mean times, utilisation, loss and queue with ns-2's."""
-    return beside(runs)
+    return compared_to_ns2(runs)
 
 
 @table("caption", "1000 kB from each server, as the caption of figure 10 has it", needs=["caption"])
@@ -379,8 +379,10 @@ def queries_ended(runs: Runs) -> pl.DataFrame:
     for name, x in (("incast", "kB"), ("servers", "servers")):
         for place in sorted(runs[name][x].unique().to_list()):
             for s in SCHEMES:
-                found = values(runs[name], "queries", scheme=s, **{x: place})
-                rows.append((f"{x} {place}", NAMES[s], found.min(), found.mean(), found.max()))
+                queries = values(runs[name], "queries", scheme=s, **{x: place})
+                rows.append(
+                    (f"{x} {place}", NAMES[s], queries.min(), queries.mean(), queries.max())
+                )
     names = ["case", "discipline", "min", "mean", "max"]
     return pl.DataFrame(rows, schema=names, orient="row")
 

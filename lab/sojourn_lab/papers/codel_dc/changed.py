@@ -102,7 +102,7 @@ def varied(full: bool, sizes: Sequence[int], counts: Sequence[int]) -> dict[str,
         "incast settings": [({"kB": kb}, 40, float(kb)) for kb in sizes],
         "servers settings": [({"servers": n}, n, 1000 / n) for n in counts],
     }
-    made = {}
+    experiments = {}
     for name, places in sweeps.items():
         points: list[Point] = []
         ways = SERVER_WAYS if name == "servers settings" or not full else tuple(WAYS)
@@ -111,8 +111,8 @@ def varied(full: bool, sizes: Sequence[int], counts: Sequence[int]) -> dict[str,
             for (at, n, kb), s in product(places, SCHEMES):
                 tree = switch(LAWS[s], n, queries(kb, **how), end if full else "600ms", **keywords)
                 points.append(({"setting": way, "scheme": s, **at}, tree | SAMPLED))
-        made[name] = Experiment(points, of_answers, 3 if full else 2)
-    return made
+        experiments[name] = Experiment(points, of_answers, 3 if full else 2)
+    return experiments
 
 
 def sensitivities(full: bool) -> dict[str, Experiment]:
@@ -163,19 +163,19 @@ def compared(frame: "pl.DataFrame", whats: list[str]) -> "pl.DataFrame":
     there = set(frame.select("what", "scheme").iter_rows())
     for what in whats or sorted(frame["what"].unique().to_list()):
         for case in frame["case"].unique(maintain_order=True):
-            found = {}
+            means = {}
             for s in SCHEMES:
                 changed = what if (what, s) in there else BASE
                 labels = {"what": changed, "case": case, "scheme": s}
-                found[s] = {x: known_mean(values(frame, x, **labels)) for x in SHOWN}
-            times = [found[s]["afct_s"] for s in SCHEMES]
+                means[s] = {x: known_mean(values(frame, x, **labels)) for x in SHOWN}
+            times = [means[s]["afct_s"] for s in SCHEMES]
             ours = times[2]
             shorter = [100 * (1 - ours / t) if ours and t else None for t in times[:2]]
-            told = [None if t is None else 1e3 * t for t in times]
-            used = [100 * (found[s]["utilisation"] or 0) for s in SCHEMES]
-            losses = [100 * (found[s]["loss"] or 0) for s in SCHEMES]
-            lengths = [found[s]["queue_packets"] for s in SCHEMES]
-            rows.append((what, case, *told, *shorter, *used, *losses[1:], *lengths[1:]))
+            times_ms = [None if t is None else 1e3 * t for t in times]
+            used = [100 * (means[s]["utilisation"] or 0) for s in SCHEMES]
+            losses = [100 * (means[s]["loss"] or 0) for s in SCHEMES]
+            lengths = [means[s]["queue_packets"] for s in SCHEMES]
+            rows.append((what, case, *times_ms, *shorter, *used, *losses[1:], *lengths[1:]))
     three = ("DropTail", "RED", "CoDel")
     heads = [f"{name}: time, ms" for name in three]
     heads += [f"CoDel's gain over {name}, %" for name in three[:2]]

@@ -38,8 +38,8 @@ def _reds() -> tuple[Setting, ...]:
 
         def apply(runs: Runs) -> Runs:
             ran = runs["RED by load"]["load"].unique().to_list()
-            made = replaced(runs)
-            return {**made, "loads": made["loads"].filter(pl.col("load").is_in(ran))}
+            changed = replaced(runs)
+            return {**changed, "loads": changed["loads"].filter(pl.col("load").is_in(ran))}
 
         return Setting(what, apply, ("RED by load",))
 

@@ -75,11 +75,11 @@ NS2_POISSON = {
 NS2_TARGETS = {0.01: 80.88, 0.1: 92.39, 0.15: 96.01, 0.2: 98.59, 0.3: 100.0, 0.4: 100.0, 1: 100.0}
 """By target in ms: the utilisation in % by one flow."""
 
-BESIDE = ("incast", "servers", "loads", "incast settings")
+COMPARED = ("incast", "servers", "loads", "incast settings")
 """Experiments that also ran in ns-2, and the one with links that differ."""
 
 
-def beside(runs: Runs) -> "pl.DataFrame":
+def compared_to_ns2(runs: Runs) -> "pl.DataFrame":
     """Return ns-2's numbers and ours, for the points that both have run.
 
     Links are equal, except in the columns about different links.

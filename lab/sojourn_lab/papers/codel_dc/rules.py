@@ -50,11 +50,13 @@ def at_half_a_round_trip(runs: Runs) -> list[Part]:
     Fails wrongly: if packets in flight outside the port count towards the paper's round trip.
     Passes wrongly: at 3 points any utilisation from 93 to 99 % would agree, so it is 1 point.
     """
-    found = values(runs["targets"], "utilisation", target=0.15, flows=1)
+    utilisation = values(runs["targets"], "utilisation", target=0.15, flows=1)
     ns2 = f"{NS2_TARGETS[0.15]:.1f} %"
     return [
-        number("at 150 us", found, 96, unit="%", points=1, scale=100).beside(ns2),
-        bound("above the model", found, ">", 100 * 23 / 24, unit="%", scale=100).beside(ns2),
+        number("at 150 us", utilisation, 96, unit="%", points=1, scale=100).with_ns2(ns2),
+        bound("above the model", utilisation, ">", 100 * 23 / 24, unit="%", scale=100).with_ns2(
+            ns2
+        ),
     ]
 
 
@@ -73,7 +75,7 @@ def saturates(runs: Runs) -> list[Part]:
     ns2 = f"{NS2_TARGETS[0.01]:.1f} to {NS2_TARGETS[0.3]:.1f} %"
     rises = monotone("utilisation rises up to 300 us", rising, unit="%", scale=100)
     return [
-        rises.beside(ns2),
+        rises.with_ns2(ns2),
         *(
             equal(f"{t * 1000:.0f} us: utilisation as at 300 us", use[t], use[0.3], points=0.5,
                   unit="%", scale=100)
@@ -131,7 +133,7 @@ def _bounds(
             percent,
             unit="%",
             scale=100,
-        ).beside(ns2(NS2_INCAST[s, kb]))
+        ).with_ns2(ns2(NS2_INCAST[s, kb]))
         for s in schemes
         for kb in (10, 50, 100)
     ]
@@ -151,13 +153,13 @@ def _most(
     """Compare the largest mean gain of CoDel over the sweep with a stated one.
 
     Fails wrongly: if the paper's "up to" is of a point that we do not run. Passes wrongly: the
-    largest of several noisy means is biased upwards; the interval is that of the chosen point.
+    largest of several noisy means is biased upwards; the interval is the chosen point's.
     """
-    place, found = best(frame, "codel", over, by)
-    part = number(f"over {NAMES[over]}, largest (at {by} {place})", found, stated, unit="%")
+    place, gains = best(frame, "codel", over, by)
+    part = number(f"over {NAMES[over]}, largest (at {by} {place})", gains, stated, unit="%")
     theirs = [x for name, x in ns2 if name == over and ("codel", x) in ns2]
     most = max(theirs, key=lambda x: 1 - ns2["codel", x][0] / ns2[over, x][0])
-    return part.beside(f"{faster(ns2['codel', most], ns2[over, most])} (at {most})")
+    return part.with_ns2(f"{faster(ns2['codel', most], ns2[over, most])} (at {most})")
 
 
 def _most_of_all(runs: Runs, over: str, stated: float) -> Part:
@@ -182,7 +184,7 @@ def losses(runs: Runs) -> list[Part]:
     loss = {s: values(runs["incast"], "loss_asked", scheme=s, kB=100) for s in ("red", "codel")}
     return [
         *(
-            number(NAMES[s], loss[s], stated, unit="%", scale=100).beside(
+            number(NAMES[s], loss[s], stated, unit="%", scale=100).with_ns2(
                 f"{NS2_INCAST[s, 100][2]:.1f} %"
             )
             for s, stated in (("red", 16), ("codel", 11))
@@ -256,7 +258,7 @@ def by_servers(runs: Runs) -> list[Part]:
             *times(frame, "codel", s, servers=n),
             unit="ms",
             scale=1e3,
-        ).beside(f"{NS2_VARY['codel', n][0]:.1f} against {NS2_VARY[s, n][0]:.1f} ms")
+        ).with_ns2(f"{NS2_VARY['codel', n][0]:.1f} against {NS2_VARY[s, n][0]:.1f} ms")
         for s in ("red", "droptail")
         for n in sorted(frame["servers"].unique().to_list())
     ]
@@ -280,7 +282,7 @@ def red_is_shortest(runs: Runs) -> list[Part]:
             values(frame, "queue_packets", scheme="red", servers=n),
             values(frame, "queue_packets", scheme=s, servers=n),
             unit="packets",
-        ).beside(f"{NS2_VARY['red', n][3]:.0f} against {NS2_VARY[s, n][3]:.0f} packets")
+        ).with_ns2(f"{NS2_VARY['red', n][3]:.0f} against {NS2_VARY[s, n][3]:.0f} packets")
         for s in ("codel", "droptail")
         for n in sorted(frame["servers"].unique().to_list())
     ]
@@ -306,7 +308,7 @@ def spare_capacity(runs: Runs) -> list[Part]:
     return [
         number(
             f"CoDel - RED, largest (at {most} %)", gap[most], 6, unit="%", points=3, scale=100
-        ).beside(f"{ns2:.1f} %"),
+        ).with_ns2(f"{ns2:.1f} %"),
         number(
             f"DropTail, smallest (at {least} %)",
             use["droptail", least],
@@ -314,7 +316,7 @@ def spare_capacity(runs: Runs) -> list[Part]:
             unit="%",
             points=3,
             scale=100,
-        ).beside("100.0 %"),
+        ).with_ns2("100.0 %"),
         *(
             order(f"RED below CoDel at {x} %", use["red", x], use["codel", x], unit="%", scale=100)
             for x in loads
@@ -334,7 +336,7 @@ def short_flows(runs: Runs) -> list[Part]:
     return [
         _most(frame, "load", "droptail", 63, NS2_POISSON),
         _most(lower, "load", "red", 7, NS2_POISSON),
-        order("RED below CoDel at 90 %", at["red"], at["codel"], unit="ms", scale=1e3).beside(
+        order("RED below CoDel at 90 %", at["red"], at["codel"], unit="ms", scale=1e3).with_ns2(
             theirs
         ),
     ]
@@ -354,7 +356,7 @@ def gap_grows(runs: Runs) -> list[Part]:
     return [
         order(
             "CoDel below RED at the end", drops["codel"][-1], drops["red"][-1], unit="packets"
-        ).beside("1680 against 2350 (all losses, 3 s)"),
+        ).with_ns2("1680 against 2350 (all losses, 3 s)"),
         monotone("the gap grows in every quarter", [0 * gaps[0], *gaps], unit="packets"),
     ]
 

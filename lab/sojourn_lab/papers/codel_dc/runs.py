@@ -68,7 +68,7 @@ def switch(
 ) -> Table:
     """Return `servers` and one with a long flow, the switch with `law`, and their client.
 
-    `nic` replaces parameters of the servers' own links (rate, qdisc), `tcp` those of the TCPs.
+    `nic` replaces parameters of the servers' own links (rate, qdisc), `tcp` parameters of the TCPs.
     `long_ns` is the difference in length between the long flow's link and the first server's.
     """
     own = {"rate": "1gbit", "qdisc": law, **(nic or {})}
@@ -153,13 +153,13 @@ def of_answers(result: Result) -> dict[str, Any]:
 
     `loss_asked` is the loss at the port while a query is open, if the run was sampled.
     """
-    asked, done = result.queries, result.completions
-    end = float(np.max(asked["start_s"] + asked["duration_s"], initial=0.0)) + 1e-9
+    incast, done = result.queries, result.completions
+    end = float(np.max(incast["start_s"] + incast["duration_s"], initial=0.0)) + 1e-9
     took = done["duration_s"][done["start_s"] + done["duration_s"] <= end]
     return {
         "afct_s": float(took.mean()) if len(took) else None,
-        "query_s": float(asked["duration_s"].mean()) if len(took) else None,
-        "queries": len(asked["start_s"]),
+        "query_s": float(incast["duration_s"].mean()) if len(took) else None,
+        "queries": len(incast["start_s"]),
         "loss_asked": _loss_while_asked(result),
         **of_port(result),
     }
@@ -167,11 +167,11 @@ def of_answers(result: Result) -> dict[str, Any]:
 
 def _loss_while_asked(result: Result) -> float | None:
     """Return dropped over arrived packets in the samples during which a query is open."""
-    series, asked, time = result.links["port"].series, result.queries, result.time_s
-    if "arrived_packets" not in series or not len(asked["start_s"]):
+    series, incast, time = result.links["port"].series, result.queries, result.time_s
+    if "arrived_packets" not in series or not len(incast["start_s"]):
         return None
     step = float(time[1] - time[0])
-    begin, end = asked["start_s"], asked["start_s"] + asked["duration_s"]
+    begin, end = incast["start_s"], incast["start_s"] + incast["duration_s"]
     # The sample at time t counts from t - step to t. Queries do not overlap.
     last = np.searchsorted(begin, time, side="left") - 1
     is_open = (last >= 0) & (time - step < end[np.maximum(last, 0)])
@@ -229,9 +229,10 @@ def gain(frame: "pl.DataFrame", of: str, over: str, **labels: Any) -> Any:
 
 def best(frame: "pl.DataFrame", of: str, over: str, by: str) -> tuple[Any, Any]:
     """Return the value of `by` with the largest mean gain, and the gains there."""
-    found = {x: gain(frame, of, over, **{by: x}) for x in sorted(frame[by].unique().to_list())}
-    place = max(found, key=lambda x: float(np.mean(found[x])) if len(found[x]) else -np.inf)
-    return place, found[place]
+    by_place = {x: gain(frame, of, over, **{by: x}) for x in sorted(frame[by].unique().to_list())}
+    means = {x: float(np.mean(one)) if len(one) else -np.inf for x, one in by_place.items()}
+    place = max(means, key=lambda x: means[x])
+    return place, by_place[place]
 
 
 def gains(frame: "pl.DataFrame", by: str, over: str, names: Sequence[str]) -> "pl.DataFrame":

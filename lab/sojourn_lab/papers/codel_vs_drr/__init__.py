@@ -20,8 +20,8 @@ It states nothing else. Our choices:
 The paper labels delays in ms. Its 0.01 ms is impossible: a packet of 1000 bytes takes 4 ms at 2
 Mbit/s. The numbers make sense as seconds, so they are read as seconds here. A range is the 5th to
 the 95th percentile (the paper does not say) of the FTPs' data packets. The smallest delays of the
-paper are above those of an empty queue, so they include propagation and transmission, which are
-added to the sojourn time here.
+paper are above the delays of an empty queue. So they include propagation and transmission, which
+are added to the sojourn time here.
 
 Settings varied: 1, 2 and 8 FTPs, round-trip times of 2 and 10 ms, a receiver's window of 20 packets
 (ns-2's default `window_`), no CBR, 4 Mbit/s in the MTU scenario; the range taken over all packets,
@@ -159,7 +159,7 @@ flows, with five FTPs of other round-trip times."""
 
 @table("ns-2", "DRR with 100 packets of 1000 bytes, compared with ns-2", needs=["changed"])
 def beside_ns2(runs: Runs) -> pl.DataFrame:
-    """Compare our DRR of 100 kB with that of ns-2."""
+    """Compare our DRR of 100 kB with ns-2's."""
     rows = []
     for rate, (wait_ms, drops) in NS2.items():
         mine = {"what": "other queues", "qdisc": "drr100kB", "rate": rate}

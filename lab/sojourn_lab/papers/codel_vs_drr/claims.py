@@ -106,11 +106,11 @@ def _less(
 def _drops(runs: Runs, qdisc: str, stated: Mapping[int, float]) -> list[Part]:
     """Return the parts of a claim about drops at two rates (Mbit/s): numbers, and their order."""
     frame = runs["bandwidth"]
-    found = {rate: values(frame, "drops_per_s", qdisc=qdisc, rate=rate) for rate in stated}
+    drops = {rate: values(frame, "drops_per_s", qdisc=qdisc, rate=rate) for rate in stated}
     fewer, more = sorted(stated, key=lambda rate: stated[rate])
     return [
-        *(number(f"at {rate} Mbit/s", found[rate], stated[rate], unit="/s") for rate in stated),
-        order(f"fewer at {fewer} than at {more} Mbit/s", found[fewer], found[more], unit="/s"),
+        *(number(f"at {rate} Mbit/s", drops[rate], stated[rate], unit="/s") for rate in stated),
+        order(f"fewer at {fewer} than at {more} Mbit/s", drops[fewer], drops[more], unit="/s"),
     ]
 
 
@@ -140,13 +140,13 @@ def _drops_by_mtu(runs: Runs) -> list[Part]:
     """
     frame, parts = runs["mtu"], []
     for name, stated in (("codel", {500: 11, 1500: 14}), ("drr", {500: 4, 1500: 6})):
-        found = {mtu: values(frame, "drops_per_s", qdisc=name, mtu=mtu) for mtu in stated}
+        drops = {mtu: values(frame, "drops_per_s", qdisc=name, mtu=mtu) for mtu in stated}
         parts += [
-            number(f"{NAMES[name]}, {mtu} bytes", found[mtu], one, unit="/s")
+            number(f"{NAMES[name]}, {mtu} bytes", drops[mtu], one, unit="/s")
             for mtu, one in stated.items()
         ]
         what = f"{NAMES[name]}: fewer at 500 than at 1500 bytes"
-        parts.append(order(what, found[500], found[1500], unit="/s"))
+        parts.append(order(what, drops[500], drops[1500], unit="/s"))
     return parts
 
 

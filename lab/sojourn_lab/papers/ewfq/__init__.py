@@ -172,12 +172,12 @@ def _bars(runs: Runs, ax: "Axes", name: str) -> None:
     """Draw the bandwidth of each flow under each discipline."""
     rows = runs["nodes"].filter(pl.col("network") == name)
     for n, scheme in enumerate(("ewfq", "wfq", "wfq_varied")):
-        found = [interval(values(rows, f"s{i}", qdisc=scheme)) for i in (1, 2, 3)]
+        intervals = [interval(values(rows, f"s{i}", qdisc=scheme)) for i in (1, 2, 3)]
         ax.bar(
             [i + (n - 1) * 0.25 for i in range(3)],
-            [one.mean for one in found],
+            [one.mean for one in intervals],
             0.23,
-            yerr=[one.half for one in found],
+            yerr=[one.half for one in intervals],
             color=style(n)["color"],
             label=NAMES[scheme],
             error_kw={"elinewidth": 0.8, "capsize": 2},
@@ -268,7 +268,7 @@ def others_in_varied(runs: Runs) -> pl.DataFrame:
     """Tabulate fairness, total, and the bandwidth of each flow."""
     known = runs["nodes"].filter(pl.col("network") == "Varied")
     rows = [
-        (NAMES[scheme], _told(values(frame, "jain", qdisc=scheme)), *(
+        (NAMES[scheme], _text(values(frame, "jain", qdisc=scheme)), *(
             mean(frame, what, qdisc=scheme) for what in ("total", "s1", "s2", "s3")))
         for frame, schemes in ((known, list(NAMES)[:3]), (runs["varied"], OTHERS))
         for scheme in schemes
@@ -284,9 +284,9 @@ FACTS = {
 }
 
 
-def _told(found: npt.NDArray[Any], places: int = 4) -> str:
+def _text(sample: npt.NDArray[Any], places: int = 4) -> str:
     """Format a mean with its interval to `places` decimals: fairness indices need four."""
-    mine = interval(found)
+    mine = interval(sample)
     return f"{mine.mean:.{places}f} ± {mine.half:.{places}f}"
 
 
@@ -300,8 +300,8 @@ def beside_ns2(runs: Runs) -> pl.DataFrame:
     rows = []
     for kb, (index, mbps) in NS2_FQ.items():
         cells: list[Any] = [kb, index]
-        cells.append(_told(values(runs["others"], "jain", qdisc="ns2_fq", kb=kb)))
-        cells.append(_told(values(runs["sweep"], "jain", qdisc="wfq", kb=kb)))
+        cells.append(_text(values(runs["others"], "jain", qdisc="ns2_fq", kb=kb)))
+        cells.append(_text(values(runs["sweep"], "jain", qdisc="wfq", kb=kb)))
         cells += [mbps, mean(runs["others"], "total", qdisc="ns2_fq", kb=kb)]
         rows.append([*cells, mean(runs["sweep"], "total", qdisc="wfq", kb=kb)])
     names = ["buffer, kB", "ns-2's FQ: Jain", "ours as ns-2's FQ", "our WFQ"]
@@ -321,7 +321,7 @@ def by_setting(runs: Runs) -> pl.DataFrame:
         def of(column: str, scheme: str, kb: int, what: str = what) -> npt.NDArray[Any]:
             return values(frame, column, setting=what, qdisc=scheme, kb=kb)
 
-        found = [
+        cells = [
             of("s1", "wfq", 5) / of("s4", "wfq", 5),
             of("jain", "wfq", 90),
             of("jain", "ewfq", 5),
@@ -330,7 +330,7 @@ def by_setting(runs: Runs) -> pl.DataFrame:
             of("jain", "ewfq", 30) - of("jain", "wfq", 150),
         ]
         places = (1, 4, 4, 4, 2, 2, 2, 4)
-        rows.append([what, *(_told(*cell) for cell in zip(found, places, strict=True))])
+        rows.append([what, *(_text(*cell) for cell in zip(cells, places, strict=True))])
     names = ["setting", "C5: s1/s4, WFQ, 5 kB", "C6: Jain, WFQ, 90 kB", "C7: Jain, EWFQ, 5 kB",
              "C7: Jain, EWFQ, 10 kB", "C8: total, EWFQ - WFQ, 10 kB, Mbit/s",
              "C9: the same, 30 kB", "C9: 90 kB", "C10: Jain, EWFQ 30 kB - WFQ 150 kB"]  # fmt: skip
@@ -349,15 +349,15 @@ def fairness_by_members(runs: Runs, ax: "Axes") -> None:
     frame = _by_settings(runs)
     counts = {AS_CHOSEN: "1 TCP"} | {f"{n} TCPs per source": f"{n} TCPs" for n in (5, 10)}
     for n, scheme in enumerate(("ewfq", "wfq")):
-        for k, (setting, said) in enumerate(counts.items()):
+        for k, (setting, words) in enumerate(counts.items()):
             xs = (5, 10, 30, 90, 150)
             own = {"setting": setting, "qdisc": scheme}
-            found = [interval(values(frame, "jain", kb=kb, **own)) for kb in xs]
+            intervals = [interval(values(frame, "jain", kb=kb, **own)) for kb in xs]
             ax.errorbar(
                 xs,
-                [one.mean for one in found],
-                yerr=[one.half for one in found],
-                label=f"{NAMES[scheme].split(',')[0]}, {said}",
+                [one.mean for one in intervals],
+                yerr=[one.half for one in intervals],
+                label=f"{NAMES[scheme].split(',')[0]}, {words}",
                 capsize=2,
                 elinewidth=0.8,
                 **style(n) | {"ls": DASHES[k], "marker": MARKERS[k]},
@@ -378,9 +378,9 @@ def by_change(runs: Runs) -> pl.DataFrame:
             if not touches(scheme, change):
                 own += [""] * (2 if scheme == "ewfq" else 1)
             elif kb == 5:
-                own.append(_told(values(frame, "s1", **at) / values(frame, "s4", **at), 1))
+                own.append(_text(values(frame, "s1", **at) / values(frame, "s4", **at), 1))
             else:
-                own.append(_told(values(frame, "jain", **at)))
+                own.append(_text(values(frame, "jain", **at)))
                 own += [f"{mean(frame, 'total', **at):.2f}"] if scheme == "ewfq" else []
         rows.append(own)
     names = ["changed", "C3: Varied, EWFQ 30 kB: Jain", "its total, Mbit/s",
@@ -396,7 +396,7 @@ def losses_of_s4(runs: Runs) -> pl.DataFrame:
     for kb, n in LOSSES_AT:
         full, early = (100 * values(frame, what, kb=kb, n=n) for what in ("full", "early"))
         rows.append(
-            [str(kb), str(n), _told(full, 3), _told(early, 3), f"{150 * (n / 101) ** 2:.3f}"]
+            [str(kb), str(n), _text(full, 3), _text(early, 3), f"{150 * (n / 101) ** 2:.3f}"]
         )
     names = ["buffer, kB", "TCPs per source", "dropped, buffer full, %", "dropped early, %"]
     return pl.DataFrame(rows, schema=[*names, "sustainable at its share, %"], orient="row")

@@ -34,14 +34,14 @@ def _told(mine: Interval) -> str:
     return f"{mine.mean:.4f} ± {mine.half:.4f}"
 
 
-def _index(what: str, found: npt.ArrayLike, stated: float, *, least: bool = False) -> Part:
+def _index(what: str, samples: npt.ArrayLike, stated: float, *, least: bool = False) -> Part:
     """Compare a fairness index with a stated one: within 0.005, and within a factor of 2 from 1.
 
     With `least`, more fairness than stated holds as well. Fails wrongly: if the paper's runs are
     short, since the start of a run is unfair (a setting). Passes wrongly: 0.005 alone accepts an
     unfairness of 1 - J many times smaller than the stated one; hence the factor of 2.
     """
-    mine = interval(found)
+    mine = interval(samples)
     ours, theirs = 1 - mine.mean, 1 - stated
     near = abs(mine.mean - stated) <= NEAR * (1 + 1e-9)  # the limit itself holds
     few = ours <= 2 * theirs + 2 * ROUNDING
@@ -50,12 +50,12 @@ def _index(what: str, found: npt.ArrayLike, stated: float, *, least: bool = Fals
     return Part(what, f"{stated:.4f}", _told(mine), holds, mine, brief=f"{mine.mean:.4f}")
 
 
-def _above(what: str, found: npt.ArrayLike, limit: float, less: bool = False) -> Part:
+def _above(what: str, samples: npt.ArrayLike, limit: float, less: bool = False) -> Part:
     """Return the part: the interval of a fairness index is above `limit`, or below with `less`.
 
     Fails wrongly: if "near 1" is meant more loosely than 0.005. Passes wrongly: if more tightly.
     """
-    mine = interval(found)
+    mine = interval(samples)
     inside = mine.high < limit if less else mine.low > limit
     holds = None if mine.half != mine.half else bool(inside)
     stated = f"{'<' if less else '>'} {limit:.4g}"
@@ -77,8 +77,8 @@ def _uniform_wfq(runs: Runs) -> list[Part]:
     """
     even, uneven = (_of_nodes(runs, "Uniform", one) for one in ("wfq", "wfq_varied"))
     return [
-        _index("even", even, 0.9998, least=True).beside("1.0000"),
-        _index("15/5/10 kB", uneven, 0.9963).beside("0.9998"),
+        _index("even", even, 0.9998, least=True).with_ns2("1.0000"),
+        _index("15/5/10 kB", uneven, 0.9963).with_ns2("0.9998"),
     ]
 
 
@@ -119,8 +119,8 @@ def _varied_wfq(runs: Runs) -> list[Part]:
     """
     even, uneven = (_of_nodes(runs, "Varied", one) for one in ("wfq", "wfq_varied"))
     return [
-        _index("15/5/10 kB", uneven, 0.9765).beside("0.9849"),
-        _index("even", even, 0.9733).beside("0.9782"),
+        _index("15/5/10 kB", uneven, 0.9765).with_ns2("0.9849"),
+        _index("even", even, 0.9733).with_ns2("0.9782"),
         order("even less fair than 15/5/10 kB", even, uneven),
     ]
 
@@ -130,13 +130,13 @@ def _at(runs: Runs, what: str, scheme: str, kb: int) -> npt.NDArray[Any]:
 
 
 def _ratio(runs: Runs) -> list[Part]:
-    """C5: the bandwidth of the 8 ms flow over that of the 404 ms flow, paired by seed.
+    """C5: the bandwidth of the 8 ms flow over the 404 ms flow's, paired by seed.
 
     Fails wrongly: at 5 kB a class holds one packet, and whether the packet at the head counts
     doubles or halves the ratio (`ns2_fq`). Passes wrongly: for the same reason.
     """
     ratio = _at(runs, "s1", "wfq", 5) / _at(runs, "s4", "wfq", 5)
-    return [number("s1 over s4, 5 kB", ratio, 10).beside("5.4 (one more packet per class)")]
+    return [number("s1 over s4, 5 kB", ratio, 10).with_ns2("5.4 (one more packet per class)")]
 
 
 def _only_above(runs: Runs) -> list[Part]:
@@ -147,8 +147,8 @@ def _only_above(runs: Runs) -> list[Part]:
     """
     return [
         _above("index at 90 kB", _at(runs, "jain", "wfq", 90), 1 - NEAR, less=True)
-        .beside("0.9936"),
-        _above("index at 150 kB", _at(runs, "jain", "wfq", 150), 1 - NEAR).beside("0.9978"),
+        .with_ns2("0.9936"),
+        _above("index at 150 kB", _at(runs, "jain", "wfq", 150), 1 - NEAR).with_ns2("0.9978"),
         order("150 kB: s4 has less than UDP", _at(runs, "s4", "wfq", 150),
               _at(runs, "s5", "wfq", 150), unit="Mbit/s"),
     ]  # fmt: skip
@@ -189,11 +189,11 @@ def _five_times(runs: Runs) -> list[Part]:
     run are 5 kB apart, a sixth of 30 kB.
     """
     index = paired(_at(runs, "jain", "wfq", 150), _at(runs, "jain", "ewfq", 30))
-    told = f"WFQ minus EWFQ {index.mean:+.4f} ± {index.half:.4f}"
+    difference = f"WFQ minus EWFQ {index.mean:+.4f} ± {index.half:.4f}"
     wide = max(abs(index.low), abs(index.high))
     near = None if index.half != index.half else wide <= NEAR
     return [
-        Part("index, WFQ 150 kB and EWFQ 30 kB", "equal (within 0.005)", told, near, index,
+        Part("index, WFQ 150 kB and EWFQ 30 kB", "equal (within 0.005)", difference, near, index,
              brief=f"index {index.mean:+.4f}"),
         equal("total, WFQ 150 kB and EWFQ 30 kB", _at(runs, "total", "wfq", 150),
               _at(runs, "total", "ewfq", 30), points=POINTS_MBPS, unit="Mbit/s"),
@@ -319,7 +319,7 @@ CLAIMS = [
     Claim(
         "002-C5", "Under WFQ with small buffers, flows with a short RTT get many times the "
         "bandwidth of those with a long RTT.", "4a", "10 times",
-        "Bandwidth of s1 (8 ms) over that of s4 (404 ms) at 5 kB; within 20 %.", _ratio, SWEEP,
+        "Bandwidth of s1 (8 ms) over s4's (404 ms) at 5 kB; within 20 %.", _ratio, SWEEP,
         SWEEP_SETTINGS,
     ),
     Claim(

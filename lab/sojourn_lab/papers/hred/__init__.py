@@ -4,7 +4,7 @@ The paper uses ns-2 and a dumbbell of 45 Mbit/s with a buffer in bytes, base rou
 uniform on 40 to 200 ms (one fixed set), and packets of 500 bytes. Traffic T is T FTPs and T/12 web
 sessions per second, each of ten transfers of Pareto length (mean 10 packets, shape 1.2). It
 measures 50 s after 150 s of warm-up. Further experiments are steps of the load, and a testbed: a
-Linux 2.4.9 gateway at 10 Mbit/s with 100 ms and 50 kB. Parameters are those of its table 1; all
+Linux 2.4.9 gateway at 10 Mbit/s with 100 ms and 50 kB. Parameters are from its table 1; all
 disciplines drop, none marks.
 
 Our choices where the paper states nothing:
@@ -72,7 +72,7 @@ from sojourn_lab.papers.hred.runs import (
     TCPS,
     scenarios,
 )
-from sojourn_lab.reproduction.claims import Runs, mean, told, values
+from sojourn_lab.reproduction.claims import Runs, mean, values, with_interval
 from sojourn_lab.reproduction.drawings import drop_curve
 from sojourn_lab.reproduction.paper import figure, table
 from sojourn_lab.reproduction.theirs import level, ns2, points
@@ -235,9 +235,9 @@ def goodput_shares(runs: Runs) -> pl.DataFrame:
         (
             NAMES[name],
             stated,
-            told(interval(100 * values(runs["shares"], "share", qdisc=name))),
-            told(interval(100 * values(runs["shares"], "goodput", qdisc=name))),
-            told(interval(100 * values(runs["shares"], "utilisation", qdisc=name))),
+            with_interval(interval(100 * values(runs["shares"], "share", qdisc=name))),
+            with_interval(interval(100 * values(runs["shares"], "goodput", qdisc=name))),
+            with_interval(interval(100 * values(runs["shares"], "utilisation", qdisc=name))),
         )
         for name, stated in STATED_SHARES.items()
     ]
@@ -342,15 +342,15 @@ def over_gains(runs: Runs, ax: "Axes") -> None:
         points = []
         for kappa in frame["kappa"].unique().sort().to_list():
             queue = mean(frame, "mean", kappa=kappa, flows=flows)
-            found = interval(values(frame, "std", kappa=kappa, flows=flows))
+            deviation = interval(values(frame, "std", kappa=kappa, flows=flows))
             steep = gain(queue, BDP_KB / 300, 1 / 4, 1 / 2, kappa)
             if steep > 0:  # else the mean queue is where the drop probability is 0
-                points.append((steep, found))
+                points.append((steep, deviation))
         looks = style(n)
         ax.errorbar(
             [x for x, _ in points],
-            [found.mean for _, found in points],
-            yerr=[found.half for _, found in points],
+            [deviation.mean for _, deviation in points],
+            yerr=[deviation.half for _, deviation in points],
             label=f"{flows} FTPs",
             capsize=2,
             **looks,
@@ -386,12 +386,12 @@ def _two(frame: pl.DataFrame, **labels: Any) -> tuple[str, str]:
 
 def _cell(frame: pl.DataFrame, column: str, scale: float = 1, **labels: Any) -> str:
     """Format a mean with its interval."""
-    return told(interval(scale * values(frame, column, **labels)))
+    return with_interval(interval(scale * values(frame, column, **labels)))
 
 
 @table("ns-2", "Compared with ns-2: 300 kB, with web sessions", needs=["sweep"])
 def beside_ns2(runs: Runs) -> pl.DataFrame:
-    """Compare mean and deviation of the queue, and loss, with those of ns-2."""
+    """Compare mean and deviation of the queue, and loss, with ns-2's."""
     rows = []
     for (name, t), (theirs, std, loss) in NS2.items():
         own = {"qdisc": name, "T": t, "buffer": 300}

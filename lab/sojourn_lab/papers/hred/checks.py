@@ -21,8 +21,8 @@ from sojourn_lab.reproduction.claims import (
     number,
     order,
     shape,
-    told,
     values,
+    with_interval,
 )
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ def averaged(frame: "pl.DataFrame", column: str, **labels: Any) -> npt.NDArray[A
     import polars as pl
 
     chosen = frame.filter(*(pl.col(name) == value for name, value in labels.items()))
-    found = chosen.group_by("seed").agg(pl.col(column).mean()).sort("seed")
-    return found[column].to_numpy()
+    means = chosen.group_by("seed").agg(pl.col(column).mean()).sort("seed")
+    return means[column].to_numpy()
 
 
 def places(frame: "pl.DataFrame", x: str, **labels: Any) -> list[Any]:
@@ -111,20 +111,20 @@ def below(
     ]
     if not against:
         return part
-    said = f"{part.measured}; above it at {x} {', '.join(str(one) for one in against)}"
-    return replace(part, holds=False, measured=said)
+    text = f"{part.measured}; above it at {x} {', '.join(str(one) for one in against)}"
+    return replace(part, holds=False, measured=text)
 
 
 def farthest(
     what: str, frame: "pl.DataFrame", x: str, column: str, stated: float, **labels: Any
 ) -> Part:
     """Compare a stated number with the mean over `x` that has the largest error, in points of B."""
-    found = {
+    by_place = {
         place: values(frame, column, **labels, **{x: place}) for place in places(frame, x, **labels)
     }
-    worst = max(found, key=lambda place: abs(float(found[place].mean()) - stated))
+    worst = max(by_place, key=lambda place: abs(float(by_place[place].mean()) - stated))
     what = f"{what}, largest error at {x} {worst}"
-    return number(what, found[worst], 100 * stated, points=POINTS, **OF_B)
+    return number(what, by_place[worst], 100 * stated, points=POINTS, **OF_B)
 
 
 def largest(frame: "pl.DataFrame", column: str, x: Sequence[str]) -> npt.NDArray[Any]:
@@ -183,9 +183,9 @@ def red_grows(runs: Runs) -> list[Part]:
         at = places(frame, "T", qdisc="red")
         means = [mean(frame, "mean", qdisc="red", buffer=b, T=t) for t in at]
         fit = float(np.corrcoef(at, means)[0, 1] ** 2)
-        said = f"R² = {fit:.3f}; {means[0]:.3f} at T {at[0]}, {means[-1]:.3f} at T {at[-1]}"
-        part = shape(f"{b} kB: straight", fit > 0.95, said, "R² > 0.95")
-        parts.append(part.beside("R² = 0.925; 0.228, 0.574") if b == 300 else part)
+        text = f"R² = {fit:.3f}; {means[0]:.3f} at T {at[0]}, {means[-1]:.3f} at T {at[-1]}"
+        part = shape(f"{b} kB: straight", fit > 0.95, text, "R² > 0.95")
+        parts.append(part.with_ns2("R² = 0.925; 0.228, 0.574") if b == 300 else part)
         each = [values(frame, "mean", qdisc="red", buffer=b, T=t) for t in at]
         parts.append(monotone(f"{b} kB: rises", each, **OF_B))
     return parts
@@ -235,13 +235,13 @@ def integrators_hold_the_mean(runs: Runs) -> list[Part]:
             what = f"{NAMES[one]}, {b} kB"
             part = farthest(f"mean queue of {what}", frame, "T", "mean", 0.375, qdisc=one, buffer=b)
             worst = int(part.what.rsplit(" ", 1)[1])
-            beside = NS2.get((one, worst)) if b == 300 else None
-            parts.append(part.beside(f"{100 * beside[0]:.1f}") if beside else part)
+            ns2 = NS2.get((one, worst)) if b == 300 else None
+            parts.append(part.with_ns2(f"{100 * ns2[0]:.1f}") if ns2 else part)
             blue = averaged(frame, "std", qdisc="blue", buffer=b)
             gap = paired(100 * averaged(frame, "std", qdisc=one, buffer=b), 100 * blue)
-            said = f"minus Blue's: {told(gap, '% of B')}"
+            text = f"minus Blue's: {with_interval(gap, '% of B')}"
             holds = None if gap.half != gap.half else gap.high >= 0
-            parts.append(shape(f"deviation of {what}", holds, said, "not below Blue's"))
+            parts.append(shape(f"deviation of {what}", holds, text, "not below Blue's"))
     return parts
 
 
@@ -294,9 +294,11 @@ def avq_is_short(runs: Runs) -> list[Part]:
         parts.append(order(what, std[HEAVY], std[LIGHT], **OF_B))
     small, wide = (100 * values(frame, "std", qdisc="avq", buffer=b, T=LIGHT) for b in BUFFERS)
     gap = paired(wide, small)
-    said = f"{wide.mean():.1f} with 500 kB against {small.mean():.1f}; difference {told(gap)}"
+    text = (
+        f"{wide.mean():.1f} with 500 kB against {small.mean():.1f}; difference {with_interval(gap)}"
+    )
     holds = None if gap.half != gap.half else gap.high >= 0
-    parts.append(shape("deviation at T 100 not smaller with more buffer", holds, said))
+    parts.append(shape("deviation at T 100 not smaller with more buffer", holds, text))
     return parts
 
 
@@ -311,8 +313,8 @@ def losses(runs: Runs) -> list[Part]:
     frame, keys = runs["sweep"], ["qdisc", "buffer", "T"]
     least = -largest(frame.with_columns(-pl.col("loss")), "loss", keys)
     return [
-        number("smallest loss", least, 0.5, **PERCENT).beside("0.85 (PIC, 300 kB)"),
-        bound("largest loss", largest(frame, "loss", keys), ">", 10, **PERCENT).beside(
+        number("smallest loss", least, 0.5, **PERCENT).with_ns2("0.85 (PIC, 300 kB)"),
+        bound("largest loss", largest(frame, "loss", keys), ">", 10, **PERCENT).with_ns2(
             "18.5 (AVQ)"
         ),
     ]
@@ -326,7 +328,7 @@ def quiet_without_web(runs: Runs) -> list[Part]:
     """
     ns2 = {"red": "7.2", "pi": "7.7", "avq": "4.2"}
     return [
-        bound(NAMES[one], values(runs["web"], "std", qdisc=one, web=0), "<", 11, **OF_B).beside(
+        bound(NAMES[one], values(runs["web"], "std", qdisc=one, web=0), "<", 11, **OF_B).with_ns2(
             ns2.get(one, "")
         )
         for one in ("red", "blue", "pi", "avq", "hred")
@@ -368,7 +370,7 @@ STATED_SHARES = {"red": 76.9, "blue": 73.8, "pi": 76.2, "avq": 89.7, "hred": 76.
 
 
 def short_paths_get_more(runs: Runs) -> list[Part]:
-    """C14: the shares; those of AVQ and tail drop are above those of the randomised AQMs.
+    """C14: the shares; AVQ's and tail drop's are above the randomised AQMs'.
 
     Fails wrongly: the buffer of table 2 is not stated (a setting), nor are access links, which
     decide under tail drop. Passes wrongly: a fifth of 91.6 % would accept any share up to 100, so

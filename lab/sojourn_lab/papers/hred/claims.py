@@ -153,8 +153,8 @@ CLAIMS = [
         "300 FTPs, web rate 0, mean over seeds.", quiet_without_web, ("web",),
     ),
     Claim(
-        "003-C12", "With web traffic AVQ's deviation is the smallest, those of RED and HRED are "
-        "small, those of Blue and PIC large.",
+        "003-C12", "With web traffic AVQ's deviation is the smallest, RED's and HRED's are "
+        "small, Blue's and PIC's large.",
         "8", "order", AND_NOWHERE, order_with_web, ("web",),
     ),
     Claim(

@@ -1,13 +1,14 @@
 """Measured texts of the findings that are not parts of claims."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from sojourn_lab.papers.hred.checks import STATED_SHARES, places
 from sojourn_lab.papers.hred.common import NAMES
 from sojourn_lab.papers.hred.runs import PATHS, PIC, SIZES, WIDE, WIDE_AND_50
 from sojourn_lab.reproduction.claims import Runs, mean, short
-from sojourn_lab.reproduction.side_by_side import largest_difference, ratios
+from sojourn_lab.reproduction.side_by_side import largest_difference, ratio_text
 
 
 def _percent(runs: Runs, of: str, column: str, /, **labels: Any) -> str:
@@ -22,8 +23,8 @@ def pic_later(runs: Runs) -> str:
 def pic_faster(runs: Runs) -> str:
     """Return PIC's mean queue at T 600 with 300 kB for each faster PIC."""
     own: dict[str, Any] = {"qdisc": "pi", "buffer": 300, "T": 600}
-    told = (_percent(runs, "sweep settings", "mean", setting=one, **own) for one in PIC)
-    return " and ".join(told)
+    texts = (_percent(runs, "sweep settings", "mean", setting=one, **own) for one in PIC)
+    return " and ".join(texts)
 
 
 def _responses(runs: Runs, of: str, **labels: Any) -> str:
@@ -48,12 +49,12 @@ def pic_later_response(runs: Runs) -> str:
 
 
 def _shares(runs: Runs, column: str, setting: str) -> str:
-    told = (
+    texts = (
         f"{NAMES[one]} "
         f"{short(100 * mean(runs['shares settings'], column, qdisc=one, setting=setting))}"
         for one in STATED_SHARES
     )
-    return ", ".join(told)
+    return ", ".join(texts)
 
 
 def shares_500(runs: Runs) -> str:
@@ -90,8 +91,8 @@ def red_slower(runs: Runs) -> str:
 
 def rem_faster(runs: Runs) -> str:
     """Return REM's deviations at T 100, 300 and 600 with ten times the gain."""
-    told = (short(100 * mean(runs["rem settings"], "std", T=t)) for t in (100, 300, 600))
-    return f"{', '.join(told)} % of B"
+    texts = (short(100 * mean(runs["rem settings"], "std", T=t)) for t in (100, 300, 600))
+    return f"{', '.join(texts)} % of B"
 
 
 def live_queue(runs: Runs) -> str:
@@ -102,12 +103,6 @@ def live_queue(runs: Runs) -> str:
 def live_utilisation(runs: Runs) -> str:
     """Return the largest difference of the utilisation on real packets from the simulated one."""
     return f"{short(100 * largest_difference(runs, 'testbed', 'utilisation'))} points"
-
-
-def live_loss(runs: Runs) -> str:
-    """Return the range of the loss on real packets, relative to the simulated one."""
-    least, most = ratios(runs, "testbed", "loss")
-    return f"{short(least)} to {short(most)} times"
 
 
 FACTS: Mapping[str, Callable[[Runs], str]] = {
@@ -124,5 +119,5 @@ FACTS: Mapping[str, Callable[[Runs], str]] = {
     "rem-faster": rem_faster,
     "live-queue": live_queue,
     "live-utilisation": live_utilisation,
-    "live-loss": live_loss,
+    "live-loss": partial(ratio_text, of="testbed", column="loss"),
 }

@@ -86,8 +86,8 @@ def response_times(runs: Runs) -> list[Part]:
         means = [mean(frame, column, qdisc="blue", size=size) for size in sizes]
         change = np.diff(means)
         turns = bool((change > 0).any() and (change < 0).any())
-        said = ", ".join(f"{one:.1f} s" for one in means)
-        parts.append(shape(f"Blue, {way}: not monotonic", turns, said))
+        text = ", ".join(f"{one:.1f} s" for one in means)
+        parts.append(shape(f"Blue, {way}: not monotonic", turns, text))
     return parts
 
 
@@ -135,9 +135,9 @@ def stability(runs: Runs) -> list[Part]:
         ratio: 1 - largest_change(ratio, 0.75) / largest_change(ratio, 0.5)
         for ratio in (0.0, 675 / 500, 675 / 300)
     }
-    said = ", ".join(f"{100 * cut:.1f} % at CR/B {ratio:g}" for ratio, cut in cuts.items())
+    text = ", ".join(f"{100 * cut:.1f} % at CR/B {ratio:g}" for ratio, cut in cuts.items())
     what = "max_th from B/2 to 3B/4 reduces the largest change by"
-    parts.append(shape(what, max(cuts.values()) > 2 / 3 + 1e-9, said, "more than two thirds"))
+    parts.append(shape(what, max(cuts.values()) > 2 / 3 + 1e-9, text, "more than two thirds"))
     frame = runs["bound"]
     inside = frame.filter(pl.col("ratio") >= 4 / (4 * pl.col("kappa") - 1) - 1e-3)
     worst = largest(inside, "std", ["kappa", "ratio"])

@@ -19,7 +19,7 @@ Our choices where the paper (or our copy of it) states nothing:
 - Bulk data: N = 16, 32, 64, 128, 256, with N/4 FTPs per host. Linux of 2001: SACK, delayed acks,
   1514-byte packets, an initial window of two packets, a minimum RTO of 200 ms (profile `rfc`).
   Experiment `simulated` has ns-2's Sack1, an ack per packet and packets of 1400 to 1628 bytes.
-- REDopt's model is that of the discipline `red_opt`, whose constants are from memory; not gentle.
+- REDopt's model is the discipline `red_opt`, whose constants are from memory; not gentle.
 - RED's drops are independent (`wait` bernoulli) in all three RED variants. The paper says that
   REDopt's queue settles in the middle between the thresholds. With an ack per packet, only this one
   of the three variants in use gives that (table `spread`).
@@ -113,16 +113,16 @@ def _run_lengths(frame: pl.DataFrame, ax: "Axes", **labels: Any) -> None:
 
     longest = 1
     for k, (q, name) in enumerate(NAMES.items()):
-        found = [np.asarray(one) for one in values(frame, "runs", q=q, **labels)]
-        most = max(len(one) for one in found)
-        shares = np.array([np.pad(one, (0, most - len(one))) / one.sum() for one in found])
+        counts = [np.asarray(one) for one in values(frame, "runs", q=q, **labels)]
+        most = max(len(one) for one in counts)
+        shares = np.array([np.pad(one, (0, most - len(one))) / one.sum() for one in counts])
         seen = [n for n in range(most) if shares[:, n].mean() > 0]
-        told = [interval(shares[:, n]) for n in seen]
+        means = [interval(shares[:, n]) for n in seen]
         # A logarithmic axis cannot show an interval that includes zero.
-        bars = [one.half if one.low > 0 else 0.0 for one in told]
+        bars = [one.half if one.low > 0 else 0.0 for one in means]
         look = style(k) | {"ls": "-" if most < 20 else "", "label": name, "alpha": 0.8}
         look["ms"] = 4 if q == "opt" else 6 if q == "gred" else 3
-        ax.errorbar([n + 1 for n in seen], [one.mean for one in told], yerr=bars, capsize=2,
+        ax.errorbar([n + 1 for n in seen], [one.mean for one in means], yerr=bars, capsize=2,
                     elinewidth=0.8, mfc="none", **look)  # fmt: skip
         longest = max(longest, most)
     ax.set(xlabel="losses in a row, n", ylabel="P(N = n)", xscale="log", yscale="log")
@@ -194,13 +194,13 @@ def bulk_udp_loss(runs: Runs, ax: "Axes") -> None:
 
 @table("losses", "FTP: loss of UDP, and of all packets, in %", needs=["ftp"])
 def bulk_losses(runs: Runs) -> pl.DataFrame:
-    """Compare the losses of the evenly spaced UDP with those of all packets."""
-    told = [(q, what) for what in ("udp_loss", "loss") for q in NAMES]
+    """Compare the losses of the evenly spaced UDP with the losses of all packets."""
+    columns = [(q, what) for what in ("udp_loss", "loss") for q in NAMES]
     rows = [
-        [n, *(round(100 * mean(runs["ftp"], what, q=q, flows=n), 2) for q, what in told)]
+        [n, *(round(100 * mean(runs["ftp"], what, q=q, flows=n), 2) for q, what in columns)]
         for n in FTPS
     ]
-    heads = [f"{'UDP' if what == 'udp_loss' else 'all'}: {NAMES[q]}" for q, what in told]
+    heads = [f"{'UDP' if what == 'udp_loss' else 'all'}: {NAMES[q]}" for q, what in columns]
     return pl.DataFrame(rows, schema=["flows", *heads], orient="row")
 
 
@@ -342,7 +342,7 @@ def spread_signals(runs: Runs) -> pl.DataFrame:
         elif load.endswith("TCP"):
             name = "simulated"
         count, other = int(load.split()[0]), spread.filter(load=load, q=q)
-        own = _beside(runs[name].filter(pl.col(x) == count, q=q), other)
+        own = _same_seeds(runs[name].filter(pl.col(x) == count, q=q), other)
         for wait, frame in (
             ("bernoulli", own),
             *((one, other.filter(wait=one)) for one in ("no", "yes")),
@@ -353,7 +353,7 @@ def spread_signals(runs: Runs) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=[*names, *SEEN], orient="row")
 
 
-def _beside(frame: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
+def _same_seeds(frame: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
     """Return the runs with the seeds of `other`."""
     return frame.filter(pl.col("seed").is_in(other["seed"].unique().implode()))
 
@@ -376,10 +376,10 @@ def ftp_simulated(runs: Runs) -> pl.DataFrame:
 @table("ns-2", "FTP, 300 packets for every N, compared with ns-2", needs=["ns-2"])
 def beside_ns2(runs: Runs) -> pl.DataFrame:
     """Compare runs with ns-2's."""
-    told = ("udp_loss", "delay_s", "delay_std_s", "run_mean")
+    measures = ("udp_loss", "delay_s", "delay_std_s", "run_mean")
     rows = []
     for (q, n), theirs in NS2.items():
-        ours = [mean(runs["ns-2"], k, q=q, flows=n) for k in told]
+        ours = [mean(runs["ns-2"], k, q=q, flows=n) for k in measures]
         both = zip(theirs, ours, (100, 1e3, 1e3, 1), strict=True)
         rows.append([NAMES[q], n, *(cell for a, b, c in both for cell in (float(a), c * b))])
     names = ["UDP loss, %", "delay, ms", "deviation, ms", "mean loss run"]
@@ -390,9 +390,9 @@ def beside_ns2(runs: Runs) -> pl.DataFrame:
 @table("misjudged", "1400 sessions with parameters for 1200; REDopt with a faster average",
        needs=["web", "misjudged"])  # fmt: skip
 def other_parameters(runs: Runs) -> pl.DataFrame:
-    """Compare disciplines with other parameters with those of figure 4."""
+    """Compare disciplines with other parameters than in figure 4."""
     rows = []
-    web, other = _beside(runs["web"], runs["misjudged"]), runs["misjudged"]
+    web, other = _same_seeds(runs["web"], runs["misjudged"]), runs["misjudged"]
     for what, q, s in other.select("what", "q", "sessions").unique(maintain_order=True).iter_rows():
         for label, frame in (("figure 4", web), (what, other.filter(what=what))):
             cells = [mean(frame, k, q=q, sessions=s) for k in SEEN]

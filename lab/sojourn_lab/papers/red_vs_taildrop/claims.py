@@ -95,7 +95,7 @@ CLAIMS = [
         "3c",
         "shape",
         "Means grow from each N to the next; Tail Drop's mean queue is above 80 % of B, "
-        "those of RED are below max_th, at every N.",
+        "RED's are below max_th, at every N.",
         rules.delays,
         FTP,
         (NS2_TCP,),
@@ -236,7 +236,7 @@ CLAIMS = [
         "flows",
         "shape",
         "600 sessions: utilisation below 85 %. 1600: Tail Drop's mean queue above "
-        "80 % of the buffer, goodput within 3 % of that of 256 FTPs.",
+        "80 % of the buffer, goodput within 3 % of the goodput of 256 FTPs.",
         rules.beyond,
         ("first", "ftp"),
     ),

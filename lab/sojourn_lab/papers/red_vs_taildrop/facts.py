@@ -1,11 +1,12 @@
 """Measured texts of the findings that are not parts of claims."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from sojourn_lab.papers.red_vs_taildrop.rules import NS2, max_p
 from sojourn_lab.papers.red_vs_taildrop.runs import SESSIONS
 from sojourn_lab.reproduction.claims import Runs, mean, short
-from sojourn_lab.reproduction.side_by_side import largest_difference, ratios
+from sojourn_lab.reproduction.side_by_side import largest_difference, ratio_text
 
 
 def runs_by_spacing(runs: Runs) -> str:
@@ -34,38 +35,32 @@ def near_ns2(runs: Runs) -> str:
 
 def udp_loss_ns2(_: Runs) -> str:
     """Return ns-2's UDP losses with 256 FTPs."""
-    told = ", ".join(short(NS2[q, 256][0]) for q in ("td", "red", "gred"))
-    return f"{told} % with Tail Drop, REDstd and GREDstd"
+    losses = ", ".join(short(NS2[q, 256][0]) for q in ("td", "red", "gred"))
+    return f"{losses} % with Tail Drop, REDstd and GREDstd"
 
 
 def connections(runs: Runs) -> str:
     """Return the open connections by sessions, under Tail Drop."""
-    told = (short(mean(runs["first"], "active", sessions=s)) for s in SESSIONS)
-    return ", ".join(told)
+    sessions = (short(mean(runs["first"], "active", sessions=s)) for s in SESSIONS)
+    return ", ".join(sessions)
 
 
 def growth_of_larger(runs: Runs) -> str:
     """Return the growth of the drop probability for users with larger objects."""
-    found = []
+    texts = []
     for k in (3, 10):
         users = f"objects {k} times as large, as many times fewer pages"
         each = [
             max_p(runs, mean(runs["users"], "active", users=users, sessions=s)) for s in SESSIONS
         ]
-        found.append(f"{short(each[1] / each[0])} and {short(each[3] / each[2])} ({k} times)")
-    return ", ".join(found)
+        texts.append(f"{short(each[1] / each[0])} and {short(each[3] / each[2])} ({k} times)")
+    return ", ".join(texts)
 
 
 def early_load(runs: Runs) -> str:
     """Return the open connections at 1400 sessions in short and in long runs."""
     brief = mean(runs["users"], "active", users="as chosen", sessions=1400)
     return f"{short(brief)} against {connections(runs).split(', ')[-1]}"
-
-
-def live_queue(runs: Runs) -> str:
-    """Return the range of the mean queue on real packets, relative to the simulated one."""
-    least, most = ratios(runs, "ftp", "queue_packets")
-    return f"{short(least)} to {short(most)} times"
 
 
 def live_deviation(runs: Runs) -> str:
@@ -78,12 +73,6 @@ def live_goodput(runs: Runs) -> str:
     return f"{short(largest_difference(runs, 'ftp', 'goodput_mbps'))} Mbit/s"
 
 
-def live_loss(runs: Runs) -> str:
-    """Return the range of the loss on real packets, relative to the simulated one."""
-    least, most = ratios(runs, "ftp", "loss")
-    return f"{short(least)} to {short(most)} times"
-
-
 FACTS: Mapping[str, Callable[[Runs], str]] = {
     "runs-by-spacing": runs_by_spacing,
     "near-ns2": near_ns2,
@@ -91,8 +80,8 @@ FACTS: Mapping[str, Callable[[Runs], str]] = {
     "connections": connections,
     "growth-of-larger": growth_of_larger,
     "early-load": early_load,
-    "live-queue": live_queue,
+    "live-queue": partial(ratio_text, of="ftp", column="queue_packets"),
     "live-deviation": live_deviation,
     "live-goodput": live_goodput,
-    "live-loss": live_loss,
+    "live-loss": partial(ratio_text, of="ftp", column="loss"),
 }

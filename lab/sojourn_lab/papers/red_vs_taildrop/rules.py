@@ -56,10 +56,10 @@ def best_and_worst(frame: pl.DataFrame, x: str) -> list[Part]:
     """
     parts = []
     for one in sorted(set(frame[x])):
-        found = {q: values(frame, "goodput_mbps", q=q, **{x: one}) for q in NAMES}
-        low, high = (pick(found, key=lambda q: float(found[q].mean())) for pick in (min, max))
+        goodputs = {q: values(frame, "goodput_mbps", q=q, **{x: one}) for q in NAMES}
+        low, high = (pick(goodputs, key=lambda q: float(goodputs[q].mean())) for pick in (min, max))
         what = f"{x} {one}: {NAMES[low]} (least) as {NAMES[high]} (most)"
-        parts.append(equal(what, found[low], found[high], points=POINTS_MBPS, unit="Mbit/s"))
+        parts.append(equal(what, goodputs[low], goodputs[high], points=POINTS_MBPS, unit="Mbit/s"))
     return parts
 
 
@@ -88,9 +88,9 @@ def _rises(frame: pl.DataFrame, what: str, q: str, x: str, low: int, high: int) 
 
 def _along(frame: pl.DataFrame, what: str, q: str, sign: Literal[1, -1]) -> Part:
     """Return the part: it rises (sign 1) or falls (-1) from each number of FTPs to the next."""
-    found = [values(frame, what, q=q, flows=n) for n in sorted(set(frame["flows"]))]
+    steps = [values(frame, what, q=q, flows=n) for n in sorted(set(frame["flows"]))]
     word = "rises" if sign > 0 else "falls"
-    return monotone(f"{NAMES[q]}: {word} from each N to the next", found, sign, unit="ms",
+    return monotone(f"{NAMES[q]}: {word} from each N to the next", steps, sign, unit="ms",
                     scale=1e3)  # fmt: skip
 
 
@@ -124,7 +124,7 @@ def goodput(runs: Runs) -> list[Part]:
     parts = [
         number(f"{NAMES[q]}, {n} flows", values(frame, "goodput_mbps", q=q, flows=n), 8.4,
                unit="Mbit/s", points=POINTS_MBPS)
-        .beside("9.0 with headers" if (q, n) in NS2 else "")
+        .with_ns2("9.0 with headers" if (q, n) in NS2 else "")
         for q in NAMES for n in (16, 64, 256)
     ]  # fmt: skip
     for q in NAMES:
@@ -200,9 +200,9 @@ def delays(runs: Runs) -> list[Part]:
     return [
         *(_along(frame, "delay_s", q, 1) for q in NAMES),
         bound("Tail Drop: mean queue as a share of B, lowest N", least, ">", 0.8)
-        .beside("0.84, 0.95, 0.99 at 16, 64, 256 flows"),
+        .with_ns2("0.84, 0.95, 0.99 at 16, 64, 256 flows"),
         *(bound(f"{NAMES[q]}: mean queue as a share of max_th, highest N", top, "<", 1)
-          .beside(theirs.get(q, "")) for q, top in tops.items()),
+          .with_ns2(theirs.get(q, "")) for q, top in tops.items()),
     ]  # fmt: skip
 
 
@@ -214,8 +214,8 @@ def drift(runs: Runs) -> list[Part]:
     """
     frame = runs["ftp"]
     ran = sorted(set(frame["flows"]))
-    found = {q: np.array([values(frame, "delay_s", q=q, flows=n) for n in ran]) for q in RED}
-    grown = {q: one.max(axis=0) / one.min(axis=0) - 1 for q, one in found.items()}
+    by_q = {q: np.array([values(frame, "delay_s", q=q, flows=n) for n in ran]) for q in RED}
+    grown = {q: one.max(axis=0) / one.min(axis=0) - 1 for q, one in by_q.items()}
     parts = [
         order(f"growth of the delay (largest / smallest - 1): twice REDopt's below {NAMES[q]}'s",
               2 * grown["opt"], grown[q])
@@ -244,10 +244,10 @@ def swings(runs: Runs) -> list[Part]:
     a, b = (values(frame, "delay_std_s", q="td", flows=n) for n in (256, 16))
     return [
         order("Tail Drop: less at 256 flows than at 16", a, b, unit="ms", scale=1e3)
-        .beside("4.3 against 39.4 ms"),
-        _along(frame, "delay_std_s", "td", -1).beside("39.4, 16.8, 4.3 ms at 16, 64, 256"),
+        .with_ns2("4.3 against 39.4 ms"),
+        _along(frame, "delay_std_s", "td", -1).with_ns2("39.4, 16.8, 4.3 ms at 16, 64, 256"),
         *(less(frame, "delay_std_s", q, "td", flows=16)
-          .beside("15.9 against 39.4 ms" if q == "red" else "") for q in RED),
+          .with_ns2("15.9 against 39.4 ms" if q == "red" else "") for q in RED),
     ]  # fmt: skip
 
 
@@ -264,7 +264,7 @@ def light_runs(runs: Runs) -> list[Part]:
             other = values(frame, "run_mean", q=q, flows=n)
             parts.append(equal(f"{n} flows: {NAMES[q]} as GREDstd", other, base, within=0.2))
         parts += [less(frame, "run_mean", q, "td", flows=n)
-                  .beside("1.00 against 1.29" if n == 16 and q in STD else "")
+                  .with_ns2("1.00 against 1.29" if n == 16 and q in STD else "")
                   for q in RED]  # fmt: skip
     return parts
 
@@ -280,7 +280,7 @@ def many_runs(runs: Runs) -> list[Part]:
     tail = [values(frame, "runs_of_10", q=q, flows=256) for q in ("td", "opt")]
     return [
         bound("REDstd: average as a share of max_th", average, ">", 1),
-        less(frame, "run_mean", "gred", "red", flows=256).beside("1.00 against 3.79"),
+        less(frame, "run_mean", "gred", "red", flows=256).with_ns2("1.00 against 3.79"),
         less(frame, "run_mean", "opt", "red", flows=256),
         less(frame, "runs_of_2", "opt", "td", flows=256),
         order("heavy tail: P(N >= 10) of Tail Drop below REDopt's", *tail),
@@ -334,12 +334,12 @@ def estimate(runs: Runs) -> list[Part]:
     Fails wrongly: the web users of the paper's Table 1 are missing in our copy (settings). Passes
     wrongly: a ratio of two noisy numbers; its interval must be within 20 % too.
     """
-    found = {
+    by_sessions = {
         s: np.array([max_p(runs, n) for n in values(runs["first"], "active", sessions=s)])
         for s in SESSIONS
     }
     return [
-        number(f"max_p at {b} sessions over that at {a}", found[b] / found[a], stated)
+        number(f"max_p at {b} sessions over that at {a}", by_sessions[b] / by_sessions[a], stated)
         for a, b, stated in ((800, 1000, 2.6), (1200, 1400, 16.7))
     ]
 
@@ -409,7 +409,7 @@ def beyond(runs: Runs) -> list[Part]:
         bound(f"{SATURATED} sessions: mean queue of Tail Drop, as a share of 300 packets",
               values(first, "queue_packets", sessions=SATURATED) / 300, ">", 80, unit="%",
               scale=100),
-        equal(f"{SATURATED} sessions: goodput equals that of 256 FTPs", rate, bulk,
+        equal(f"{SATURATED} sessions: goodput equals 256 FTPs'", rate, bulk,
               points=POINTS_MBPS, unit="Mbit/s"),
     ]  # fmt: skip
 

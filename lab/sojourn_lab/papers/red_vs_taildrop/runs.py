@@ -78,7 +78,7 @@ def gap(n: float) -> float:
 
 
 def room(n: float) -> int:
-    """Return the common buffer (packets) of all disciplines for `n` flows: that of the model."""
+    """Return the common buffer (packets) of all disciplines for `n` flows, from the model."""
     return round(2 * gap(n))
 
 
@@ -219,7 +219,7 @@ def scenarios(full: bool) -> dict[str, Experiment]:
     ftp_s, web_s, short_s = (500, 5000, 2000) if full else (200, 500, 300)
     weights = (0.0005, 0.002, 0.01, 0.02) if full else (0.0005, 0.002, 0.02)
     seeds = 3 if full else 2
-    made = {
+    experiments = {
         "ftp": (_ftp(FTPS, ftp_s), 6 if full else 3),
         "web": (_web(web_s), 4 if full else 3),
         "first": (_first(web_s), 3 if full else 2),
@@ -232,7 +232,7 @@ def scenarios(full: bool) -> dict[str, Experiment]:
         "spread": (_spread(ends, ftp_s, web_s), 3 if full else 2),
         "misjudged": (_misjudged(web_s), 3 if full else 2),
     }
-    return {name: Experiment(points, measure, n) for name, (points, n) in made.items()}
+    return {name: Experiment(points, measure, n) for name, (points, n) in experiments.items()}
 
 
 def _ftp(flows: Sequence[int], seconds: int) -> list[Point]:

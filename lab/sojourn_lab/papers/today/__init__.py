@@ -11,11 +11,11 @@ those pages for our choices). Two things change.
   default parameters and the paper's buffer. No sender uses ECN, so DualPI2 works as PI2 with a
   target of 15 ms, and its queue for L4S stays empty.
 
-The paper's own TCP runs beside them at every point (column "the paper's TCP" of table `survives`).
-It is not part of the verdicts, which are about today's senders: `holds` means that a conclusion
-survives with every sender at every point, `holds but for` and `does not hold` how much of it does
-not, and `depends on` names the sender with which all, or more, of it survives. Claims marked "not
-in the paper" are ours, about today's disciplines.
+The paper's own TCP also runs at every point (column "the paper's TCP" of table `survives`). It is
+not part of the verdicts, which are about today's senders. `holds`: the conclusion survives with
+every sender at every point. `holds except with`: it survives with all senders but the named ones.
+`depends on`: it survives with no sender wholly, and more of it with the named one. Claims marked
+"not in the paper" are ours, about today's disciplines.
 
 - Tail Drop against RED: 16 and 64 FTPs, and 1000 web sessions, for 200 s, the first 60 s not
   counted.

@@ -9,7 +9,15 @@ import numpy.typing as npt
 from sojourn.plotting.lines import style
 from sojourn.plotting.run import legend
 from sojourn.result.statistics import interval, paired
-from sojourn_lab.reproduction.claims import NoRunsError, Part, Runs, Setting, short, told, values
+from sojourn_lab.reproduction.claims import (
+    NoRunsError,
+    Part,
+    Runs,
+    Setting,
+    short,
+    values,
+    with_interval,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,18 +57,18 @@ def senders(full: bool) -> tuple[str, ...]:
 
 
 def there(frame: "pl.DataFrame", names: Sequence[str]) -> list[str]:
-    """Return those of the senders that ran. Raises NoRunsError if none did."""
-    found = [name for name in names if name in set(frame["sender"])]
-    if not found:
+    """Return the senders that ran. Raises NoRunsError if none did."""
+    present = [name for name in names if name in set(frame["sender"])]
+    if not present:
         raise NoRunsError("no runs with these senders")
-    return found
+    return present
 
 
 def only(experiment: str) -> tuple[Setting, ...]:
-    """Return the settings in which all flows have one of today's senders.
+    """Return a setting for each of today's senders, which is a case of the claim.
 
-    Its runs then stand for those of all senders, so a claim that holds wholly with one sender, and
-    not with others, depends on it.
+    The check then sees only the runs of that sender. A claim that holds wholly with one sender, and
+    not with others, therefore holds except with the others.
     """
 
     def of(sender: str) -> Setting:
@@ -74,7 +82,7 @@ def only(experiment: str) -> tuple[Setting, ...]:
             each = [rows.with_columns(sender=pl.lit(one)) for one in there(whole, TODAY)]
             return {**runs, experiment: pl.concat(each)}
 
-        return Setting(f"{NAMES[sender]} as the only sender", apply)
+        return Setting(NAMES[sender], apply, case=True)
 
     return tuple(of(sender) for sender in TODAY)
 
@@ -99,28 +107,33 @@ def not_worse(
     end = f" {unit}" if unit else ""
     both = f"{short(float(a.mean()))} against {short(float(b.mean()))}{end}"
     side = "below" if sign > 0 else "above"
-    measured = f"{both}; difference {told(paired(a, b), unit)}"
+    measured = f"{both}; difference {with_interval(paired(a, b), unit)}"
     return Part(
         what, f"at most {short(slack)}{end} {side}", measured, holds, paired(a, b), brief=both
     )
 
 
-def inside(what: str, found: npt.ArrayLike, low: float, high: float, *, unit: str = "") -> Part:
+def inside(what: str, samples: npt.ArrayLike, low: float, high: float, *, unit: str = "") -> Part:
     """Return the part: the whole interval of a mean is within two bounds, both in `unit`."""
-    mine = interval(found)
+    mine = interval(samples)
     holds = None if mine.half != mine.half else bool(mine.low >= low and mine.high <= high)
     end = f" {unit}" if unit else ""
     brief = f"{short(mine.mean)}{end}"
     return Part(
-        what, f"{short(low)} to {short(high)}{end}", told(mine, unit), holds, mine, brief=brief
+        what,
+        f"{short(low)} to {short(high)}{end}",
+        with_interval(mine, unit),
+        holds,
+        mine,
+        brief=brief,
     )
 
 
-def told_mean(frame: "pl.DataFrame", column: str, scale: float = 1.0, **labels: Any) -> str:
+def mean_text(frame: "pl.DataFrame", column: str, scale: float = 1.0, **labels: Any) -> str:
     """Return a mean over the seeds that have a value as a text."""
-    found = values(frame, column, **labels).astype(float)
-    found = found[np.isfinite(found)]
-    return short(scale * float(found.mean())) if len(found) else ""
+    known = values(frame, column, **labels).astype(float)
+    known = known[np.isfinite(known)]
+    return short(scale * float(known.mean())) if len(known) else ""
 
 
 def by_sender(
@@ -133,8 +146,8 @@ def by_sender(
         end = f" {unit}" if unit else ""
         each = []
         for one in there(frame, TODAY):
-            found = told_mean(frame, column, scale, sender=one, **labels)
-            each.append(f"{found}{end} with {NAMES[one]}" if found else f"none with {NAMES[one]}")
+            mean = mean_text(frame, column, scale, sender=one, **labels)
+            each.append(f"{mean}{end} with {NAMES[one]}" if mean else f"none with {NAMES[one]}")
         return ", ".join(each)
 
     return fact
@@ -161,12 +174,12 @@ def dots(
             for i, name in enumerate(names)
             if len(rows := frame.filter(sender=sender, qdisc=name).drop_nulls(column))
         ]
-        found = [interval(each) for _, each in ran]
+        intervals = [interval(each) for _, each in ran]
         look = {**style(n), "ls": "", "ms": 5}
         ax.errorbar(
             [i + (n - (len(used) - 1) / 2) * 0.18 for i, _ in ran],
-            [one.mean for one in found],
-            yerr=[0.0 if one.half != one.half else one.half for one in found],
+            [one.mean for one in intervals],
+            yerr=[0.0 if one.half != one.half else one.half for one in intervals],
             label=NAMES[sender],
             capsize=2,
             elinewidth=0.8,

@@ -1,4 +1,4 @@
-"""CoDel in data centres with today's senders: answers to queries beside a long flow."""
+"""CoDel in data centres with today's senders: answers to queries next to a long flow."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Any

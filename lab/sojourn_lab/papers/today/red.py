@@ -132,7 +132,7 @@ def _web_loss(runs: Runs, who: tuple[str, ...] = TODAY) -> list[Part]:
 
 
 def _gain(runs: Runs, who: tuple[str, ...] = TODAY) -> list[Part]:
-    """C6: FTPs: with FQ-CoDel and CAKE UDP loses less and delay is less, at the same goodput.
+    """C6: FQ-CoDel and CAKE reduce UDP loss and delay without reducing FTP goodput.
 
     Fails wrongly: if a shorter queue must cost goodput (then 3 % of the rate decide). Passes
     wrongly: loss and delay are compared with a full buffer, which is easy to beat.
@@ -172,8 +172,8 @@ CLAIMS = [
         why="with BBR and BBRv3 the losses vary much between seeds",
     ),
     Claim(
-        "005-C6", "Today: fair queueing gains what RED does not, at Tail Drop's goodput.", "red",
-        "(not in the paper)",
+        "005-C6", "Today: compared with Tail Drop, FQ-CoDel and CAKE reduce UDP loss and delay "
+        "without reducing FTP goodput.", "red", "(not in the paper)",
         f"16 and 64 FTPs. UDP's loss and the mean delay are less. {PAIRS} Goodput is at most 3 % "
         f"of the link's rate below. {ALL}",
         partial(_gain), ("red",), only("red"),

@@ -134,12 +134,12 @@ def main() -> None:
             for seed in range(LIVES.get(scenario["name"].split("-")[0], 1))
         ]
         order = {(scenario["name"], seed): n for n, (scenario, seed) in enumerate(wanted)}
-        made = []
+        results = []
         for record in virtual.run_all(options.kernel, wanted, options.jobs):
             print(record["scenario"]["name"], record.get("error", ""), flush=True)
-            made.append(record)
-        made.sort(key=lambda r: order[r["scenario"]["name"], r["seed"]])
-        records.keep((record for record in made if record.get("punctual")), RECORDED)
+            results.append(record)
+        results.sort(key=lambda r: order[r["scenario"]["name"], r["seed"]])
+        records.keep((record for record in results if record.get("punctual")), RECORDED)
     fixed, random = recorded()
     known = causes(HERE / "causes.toml")
     text = page(compared(random, SEEDS, options.jobs), compared(fixed, SEEDS, options.jobs), known)

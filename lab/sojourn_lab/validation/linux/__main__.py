@@ -88,19 +88,19 @@ def page() -> str:
     whole = cases = packets = 0
     for name in FAMILIES:
         family = importlib.import_module(f"sojourn_lab.validation.linux.{name}")
-        found = [compared(case) for case in family.CASES]
-        sections.append(section(family.TITLE, family.INTRO, found))
+        comparisons = [compared(case) for case in family.CASES]
+        sections.append(section(family.TITLE, family.INTRO, comparisons))
         if hasattr(family, "extra"):
             sections.append(family.extra())
         if by_seed := getattr(family, "COUNTED", ()):
             sections.append(counts.section(by_seed))
-        if not found:
+        if not comparisons:
             continue
-        equal = sum(not len(case.differing) for case in found)
-        sent = sum(len(case.dropped) for case in found)
-        differ = sum(len(case.differing) for case in found)
-        summary.append(f"| {family.TITLE} | {len(found)} | {equal} | {sent} | {differ} |")
-        whole, cases, packets = whole + equal, cases + len(found), packets + sent
+        equal = sum(not len(case.differing) for case in comparisons)
+        sent = sum(len(case.dropped) for case in comparisons)
+        differ = sum(len(case.differing) for case in comparisons)
+        summary.append(f"| {family.TITLE} | {len(comparisons)} | {equal} | {sent} | {differ} |")
+        whole, cases, packets = whole + equal, cases + len(comparisons), packets + sent
     head = HEAD.format(whole=whole, cases=cases, packets=packets, summary="\n".join(summary))
     return "\n".join([head, *sections])
 

@@ -1,4 +1,4 @@
-"""CAKE with its own shaper; in most recordings its random numbers are not those of the kernel."""
+"""CAKE with its own shaper; in most recordings its random numbers differ from the kernel's."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ than a byte is added to each credit of a queue: of two queues with nearly the sa
 decides which sends first. The fates can stay equal then, while packets of two queues change places
 (*late*). *BLUE* drops packets at random once the memory is full: two recordings that differ only in
 the ECN codepoint (`be_e12`, `be_l12`) have 2281 and 2027 drops in the kernel itself, and ours have
-2077 to 2439 with six seeds. Until random numbers decide, every fate and time is that of the kernel:
+2077 to 2439 with six seeds. Until random numbers decide, every fate and time is the kernel's:
 shaper, tins, hash, host isolation, COBALT and memory.
 
 The recordings `fresh-*` are of a kernel whose random numbers are known (see
@@ -78,8 +78,8 @@ def isolated(mode: str, mix: str, cause: str = DITHER) -> Case:
 
 def plain(variant: str, mix: str, tc: str = "", cause: str = DITHER, **settings: Any) -> Case:
     """Return a case of `besteffort flows`."""
-    given = {"tins": "besteffort", "isolation": "flows", **settings}
-    return case(variant, mix, f"besteffort flows {tc}".strip(), cause, **given)
+    parameters = {"tins": "besteffort", "isolation": "flows", **settings}
+    return case(variant, mix, f"besteffort flows {tc}".strip(), cause, **parameters)
 
 
 TINS = ("besteffort", "diffserv4", "diffserv8")

@@ -52,7 +52,7 @@ class Case:
     frames: Sequence[int] = ()
     """Arrival times (ns) of frames that the recording does not list: ARP, 42 bytes."""
     headers: Mapping[int, Header] = field(default_factory=dict)
-    """Headers by flow, that of `frames` under 0, for disciplines that read them."""
+    """Headers by flow, for disciplines that read them; flow 0 has the header of `frames`."""
     clock_ns: int = 0
     """Time of the kernel's clock at the start of the recording, modulo its unit."""
     ends_ns: int | None = None
@@ -82,7 +82,7 @@ ACK_BYTES, ACK_STEP = 66, 2896
 
 @dataclass(frozen=True)
 class Compared:
-    """A recording beside our replay of it."""
+    """A recording and our replay of it."""
 
     case: Case
     theirs: Recording

@@ -1,4 +1,4 @@
-"""Numbers of drops and marks over many seeds, beside those that the kernel had once."""
+"""Numbers of drops and marks over many seeds, compared with the kernel's single run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

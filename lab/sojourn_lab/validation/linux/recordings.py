@@ -52,11 +52,11 @@ def recording(name: str) -> Recording:
     )
 
 
-def store(name: str, made: Recording) -> None:
+def store(name: str, rows: Recording) -> None:
     """Write a recording, equal bytes for an equal one."""
     lines = ["dt,flow,len,ecn,fate,dsent"]
     arrived = left = 0
-    columns = (made.t_ns, made.flow, made.size, made.ecn, made.fate, made.out_ns)
+    columns = (rows.t_ns, rows.flow, rows.size, rows.ecn, rows.fate, rows.out_ns)
     for at, flow, size, ecn, fate, out_ns in zip(*(v.tolist() for v in columns), strict=True):
         out = "" if fate == DROPPED else str(out_ns - left)
         lines.append(f"{at - arrived},{flow},{size},{ecn},{fate},{out}")

@@ -49,15 +49,15 @@ def signals(case: Case) -> tuple[int, float, float]:
     The expected number is the sum of the drop probabilities of these packets, each given the
     decisions before it.
     """
-    found = compared(case)
-    between = (found.gauges["pb"] > 0) & (found.gauges["pb"] < 1)
-    pa = found.gauges["pa"][between]
-    hits = int((found.theirs.fate[between] != SENT).sum())
+    comparison = compared(case)
+    between = (comparison.gauges["pb"] > 0) & (comparison.gauges["pb"] < 1)
+    pa = comparison.gauges["pa"][between]
+    hits = int((comparison.theirs.fate[between] != SENT).sum())
     return hits, float(pa.sum()), float((pa * (1 - pa)).sum())
 
 
 def extra() -> str:
-    """Return a table of the numbers of signals, with those of the paper's RED beside them."""
+    """Return a table of the numbers of signals, next to the numbers of the paper's RED."""
     columns = "recording | drops and marks | expected | z | expected by the paper's RED | z"
     rows = [f"| {columns} |", "| --- | --- | --- | --- | --- | --- |"]
     for case in CASES:

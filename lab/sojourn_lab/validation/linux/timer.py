@@ -48,8 +48,8 @@ class Controller:
     def delay(self, change: int, before: Array) -> Array:
         """Return the delay (ns) that changes p' by `change`, for each delay one period before."""
         alpha, beta = (gain * FULL // 4_000_000_000 for gain in (self.alpha, self.beta))
-        found: Array = (64 * change + alpha * self.target_ns + beta * before) / (alpha + beta)
-        return found
+        delays: Array = (64 * change + alpha * self.target_ns + beta * before) / (alpha + beta)
+        return delays
 
 
 class Queues:
@@ -68,13 +68,13 @@ class Queues:
         A queue sends in order of arrival, so its head is not before the last one sent, and not
         after the next one; those in between were dropped, at a time that was not recorded.
         """
-        found = []
+        departures = []
         for t_ns, sent, out_ns in self.lanes:
             n = np.searchsorted(out_ns, at)
             first = sent[n - 1] + 1 if n > 0 else 0
             last = sent[n] if n < len(sent) else len(t_ns) - 1
-            found.append(t_ns[first : last + 1])
-        heads = np.concatenate(found)
+            departures.append(t_ns[first : last + 1])
+        heads = np.concatenate(departures)
         return heads[heads <= at]
 
 
@@ -101,7 +101,7 @@ def updates(name: str, controller: Controller) -> Array:
     queues, end = Queues(rows), int(rows.out_ns.max())
     at, p, unknown = controller.started_ns, 0, 0
     before: Before | None = None
-    found: list[int] = []
+    expiries: list[int] = []
     while at < end:
         ran, due, unknown = at, at + controller.period_ns, unknown + 1
         at = -(-due // STEP_NS) * STEP_NS
@@ -116,14 +116,14 @@ def updates(name: str, controller: Controller) -> Array:
             fits = fitting(before, queues.heads(at) - due)
             if len(fits) == 1:
                 late_before, late, delay = fits.pop()
-                if found:
-                    found[-1] += late_before
+                if expiries:
+                    expiries[-1] += late_before
                 at, unknown = due + late, 0
                 before = Before(np.array([float(delay)]), np.zeros(1), np.zeros(1))
         else:
             before = None
-        found.append(at)
-    return np.array(found, dtype=np.int64)
+        expiries.append(at)
+    return np.array(expiries, dtype=np.int64)
 
 
 def possible(queues: Queues, at: int, unknown: int) -> Before:

@@ -109,22 +109,22 @@ def main() -> None:
     """Draw, run, compare, and write the page."""
     options = _options()
     if options.replay:
-        made = list(records.read(options.replay))
+        recorded = list(records.read(options.replay))
     else:
         drawn = [draw(options.seed, number) for number in range(options.n)]
-        made = _live(options, drawn, range(1, options.lives + 1))
-    runs = [run for run in records.runs(made) if options.only in run[0]["name"]]
+        recorded = _live(options, drawn, range(1, options.lives + 1))
+    runs = [run for run in records.runs(recorded) if options.only in run[0]["name"]]
     if not runs:
         sys.exit("no punctual live run")
     families, before = _families(runs, options.seeds, options.jobs)
     if options.again and not options.replay:
         differing = [row.scenario for row in families["presets"] if row.differing]
         further = range(options.lives + 1, options.lives + options.again + 1)
-        made += _live(options, differing, further)
-        runs = [run for run in records.runs(made) if options.only in run[0]["name"]]
+        recorded += _live(options, differing, further)
+        runs = [run for run in records.runs(recorded) if options.only in run[0]["name"]]
         families, before = _families(runs, options.seeds, options.jobs)
     if options.keep:
-        records.keep(made)
+        records.keep(recorded)
     print(summary(families))
     if options.toml:
         _write_scenarios(families["presets"], options.toml)

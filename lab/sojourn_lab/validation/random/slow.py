@@ -88,17 +88,17 @@ def page(live: dict[str, dict[str, float]]) -> str:
 
 def record(jobs: int) -> None:
     """Make the live runs that are not recorded yet, and keep the punctual ones."""
-    made = list(records.read(RECORDED)) if RECORDED.exists() else []
-    have = {one["scenario"]["name"] for one in made}
+    recorded = list(records.read(RECORDED)) if RECORDED.exists() else []
+    have = {one["scenario"]["name"] for one in recorded}
     late = 0
     wanted = [(one, 1) for one in grid().values() if one["name"] not in have]
     for new in run_all(wanted, jobs):
         name, punctual = new["scenario"]["name"], new.get("punctual", False)
         print(name, "" if punctual else new.get("error", "late, not kept"), flush=True)
         late += not punctual
-        made += [new] * punctual
-        made.sort(key=lambda one: str(one["scenario"]["name"]))
-        records.keep(made, RECORDED)
+        recorded += [new] * punctual
+        recorded.sort(key=lambda one: str(one["scenario"]["name"]))
+        records.keep(recorded, RECORDED)
     if late:
         sys.exit(f"{late} runs were late; --live repeats them")
 

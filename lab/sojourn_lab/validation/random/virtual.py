@@ -49,8 +49,8 @@ def run(kernel: Path, scenario: Scenario, seed: int) -> dict[str, Any]:
             user_mode.run(script, folder, str(kernel), OPTIONS, vectors=True, limit_s=LIMIT_S)
             summary = json.loads((folder / "summary.json").read_text())
         except (RuntimeError, subprocess.TimeoutExpired, ValueError) as error:
-            said = (folder / "error").read_text() if (folder / "error").exists() else ""
-            return {**record, "error": (said or str(error))[-300:]}
+            message = (folder / "error").read_text() if (folder / "error").exists() else ""
+            return {**record, "error": (message or str(error))[-300:]}
     live = summary["live"]
     return {
         **record,

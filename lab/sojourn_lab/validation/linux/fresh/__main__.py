@@ -56,7 +56,7 @@ pauses, *bursts* of about 30 frames.
 time among them. Drops and marks: kernel / sojourn. For `red` the random numbers are chosen such
 that the kernel's decisions are repeated, where the probability allows them.
 
-## What they have found
+## Findings
 
 - `fq_codel` drops up to half of the bytes of the longest flow on overflow. Half of an odd number
   is rounded down in Linux; ours rounded it up, and dropped one more packet where the half byte
@@ -70,7 +70,7 @@ that the kernel's decisions are repeated, where the probability allows them.
   being compared by the length of the queue that moved up, and stops after one level. So the queue
   that loses a packet when the memory is full is not always the longest; which one it is depends on
   hashes with a secret key. Ours takes the longest. With the heap repaired in the kernel, all
-  recordings are equal; without, those of `memlimit` differ in 10 to 36 % of their packets. Of two
+  recordings are equal; without, `memlimit` recordings differ in 10 to 36 % of their packets. Of two
   equally long queues, hashes still decide (seed 7, *onoff*: two of 10,028 bytes at packet 3245).
 - Linux 6.1 computes the inverse roots of counts below 16 with four steps of Newton's method, which
   leaves 0.7067 for 2. Newer kernels have a table of exact values, and so does this one.
@@ -95,16 +95,16 @@ def record(seed: int, folder: Path) -> tuple[str, dict[tuple[System, str], Recor
             lines = [" ".join(map(str, (*r, system.priorities.get(r[1], 0)))) for r in rows]
             Path(f"{name}.plan").write_text("\n".join(lines))
             script += [*UP, *system.commands, f"{sender} {name}.plan {name}.out", *DOWN]
-    said = user_mode.run("\n".join(script), folder, str(binary), OPTIONS)
-    made = {}
+    output = user_mode.run("\n".join(script), folder, str(binary), OPTIONS)
+    recordings = {}
     for number, system in enumerate(SYSTEMS):
         for pattern in arrivals.PATTERNS:
             path = folder / f"{number}-{pattern}.out"
             if not path.exists():
-                raise kernel.NoKernelError(f"no recording of {system.tc}:\n{said[-2000:]}")
+                raise kernel.NoKernelError(f"no recording of {system.tc}:\n{output[-2000:]}")
             rows = arrivals.rows(pattern, seed, system.shortest)
-            made[system, pattern] = recording(rows, path)
-    return said.split()[0], made
+            recordings[system, pattern] = recording(rows, path)
+    return output.split()[0], recordings
 
 
 def recording(rows: Sequence[tuple[int, int, int, int]], path: Path) -> Recording:
@@ -116,13 +116,14 @@ def recording(rows: Sequence[tuple[int, int, int, int]], path: Path) -> Recordin
     return Recording(times, flow, size, tos & 3, fate, out)
 
 
-def row(pattern: str, found: Compared) -> str:
+def row(pattern: str, comparison: Compared) -> str:
     """Return the row of a recording."""
-    (drops, ours_dropped), (marks, ours_marked) = found.totals
-    whole = found.prefix == len(found.dropped)
+    (drops, ours_dropped), (marks, ours_marked) = comparison.totals
+    whole = comparison.prefix == len(comparison.dropped)
     cells = [
-        f"`{found.case.tc}`", pattern, "all" if whole else found.prefix, len(found.differing),
-        f"{found.latest_ns} ns", f"{drops} / {ours_dropped}", f"{marks} / {ours_marked}",
+        f"`{comparison.case.tc}`", pattern, "all" if whole else comparison.prefix,
+        len(comparison.differing), f"{comparison.latest_ns} ns",
+        f"{drops} / {ours_dropped}", f"{marks} / {ours_marked}",
     ]  # fmt: skip
     return "| " + " | ".join(map(str, cells)) + " |"
 
@@ -135,29 +136,29 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=PAGE, help="the page")
     parser.add_argument("--keep", type=Path, help="folder for the recordings")
     parser.add_argument("--vectors", action="store_true", help="store some in lab/vectors")
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = given.keep or Path(temporary)
+        folder = options.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            version, made = record(given.seed, folder)
+            version, recorded = record(options.seed, folder)
         except (kernel.NoKernelError, subprocess.CalledProcessError) as error:
             sys.exit(f"validate-linux-fresh: {error}")
-    cases = [system.case(f"{system.name}_{p}", one) for (system, p), one in made.items()]
-    found = [compared(case) for case in cases]
-    rows = [row(pattern, one) for (_, pattern), one in zip(made, found, strict=True)]
-    equal = sum(not len(one.differing) for one in found)
-    if given.vectors:
+    cases = [system.case(f"{system.name}_{p}", one) for (system, p), one in recorded.items()]
+    comparisons = [compared(case) for case in cases]
+    rows = [row(pattern, one) for (_, pattern), one in zip(recorded, comparisons, strict=True)]
+    equal = sum(not len(one.differing) for one in comparisons)
+    if options.vectors:
         for one in stored():
             store(one.name, next(case.recording for case in cases if case.name == one.name))
     head = HEAD.format(
-        version=f"Linux {version}", equal=equal, all=len(found), frames=arrivals.FRAMES,
+        version=f"Linux {version}", equal=equal, all=len(comparisons), frames=arrivals.FRAMES,
         shortest=arrivals.SHORTEST, longest=arrivals.LONGEST, flows=arrivals.FLOWS,
-        date=today, seed=given.seed,
+        date=today, seed=options.seed,
     )  # fmt: skip
-    given.out.write_text(head + "\n".join(rows) + "\n")
-    print(f"{given.out}: {equal} of {len(found)} recordings are equal in every packet")
-    sys.exit(equal < len(found))
+    options.out.write_text(head + "\n".join(rows) + "\n")
+    print(f"{options.out}: {equal} of {len(comparisons)} recordings are equal in every packet")
+    sys.exit(equal < len(comparisons))
 
 
 if __name__ == "__main__":

@@ -111,10 +111,10 @@ class NoKernelError(Exception):
 
 def source() -> Path:
     """Return the newest archive of Debian's linux-source."""
-    found = sorted(SOURCES.glob("linux-source-*.tar.*"))
-    if not found:
+    archives = sorted(SOURCES.glob("linux-source-*.tar.*"))
+    if not archives:
         raise NoKernelError(f"{SOURCES} has no linux-source: install {PACKAGES}")
-    return found[-1]
+    return archives[-1]
 
 
 def kernel(*, live: bool = False) -> Path:
@@ -149,7 +149,7 @@ def build(archive: Path, folder: Path, changes: Sequence[tuple[str, str, str]]) 
     make = ["make", "-s", "ARCH=um"]
     environment = {**os.environ, "KCONFIG_ALLCONFIG": "wanted"}
     subprocess.run([*make, "allnoconfig"], cwd=folder, env=environment, check=True)
-    given = (folder / ".config").read_text()
-    if lacking := [line for line in wanted.splitlines() if f"{line}\n" not in given]:
+    config = (folder / ".config").read_text()
+    if lacking := [line for line in wanted.splitlines() if f"{line}\n" not in config]:
         raise NoKernelError(f"{archive.name} has no {', '.join(lacking)}")
     subprocess.run([*make, f"-j{os.cpu_count()}"], cwd=folder, check=True)

@@ -84,7 +84,7 @@ class System:
 
 
 def draws() -> tuple[int, int]:
-    """Return the states of both generators of `cake`; our first draw gives that of the dither."""
+    """Return the states of both generators of `cake`; our first draw gives the dither's."""
     x = DRAWS
     for shift in (13, -17, 5):
         x ^= (x << shift if shift > 0 else x >> -shift) & 0xFFFF_FFFF

@@ -1,0 +1,168 @@
+"""Contents of the report of a paper, for all formats: title, summary, findings, rows of tables."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sojourn import _sojourn
+from sojourn._util.progress import amount
+from sojourn_lab.reproduction.claims import Judged, Kind, Runs, kind, verdict
+from sojourn_lab.reproduction.paper import Figure, Outcome
+
+HEADS = ("claim", "verdict", "parts that hold", "paper", "ours", "reason")
+"""Columns of the table of claims at the top of a page."""
+
+PARTS = ("claim", "figure", "stated", "part", "measured (95 % interval)", "ns-2", "verdict")
+"""Columns of the table of all parts."""
+
+VARIED = ("claim", "setting", "parts that hold", "verdict with it alone")
+LEFT_OUT = ("figure of the paper", "reason")
+YES = {True: "yes", False: "no", None: "untestable"}
+
+NOT_RUN = "(not run)"
+"""Text of a fact whose runs do not exist."""
+
+BRIEF = 3
+"""Largest number of parts of a claim that the table at the top shows."""
+
+COUNTED: dict[Kind, tuple[str, str]] = {
+    "holds": ("holds", "hold"),
+    "holds in": ("holds in part", "hold in part"),
+    "holds except with": ("holds except with some senders", "hold except with some senders"),
+    "depends on": ("depends on a setting", "depend on a setting"),
+    "does not hold": ("does not hold", "do not hold"),
+    "not testable": ("is not testable", "are not testable"),
+}
+"""Words of the summary for one claim, and for several."""
+
+
+def title(outcome: Outcome) -> str:
+    """Return the name of the report."""
+    return outcome.paper.title + (", on real packets" if outcome.played else "")
+
+
+def summary(verdicts: Sequence[str], whose: str = "") -> str:
+    """Return the result in a sentence: the number of claims with each kind of verdict."""
+    numbers = Counter(map(kind, verdicts))
+    each = [f"{numbers[one]} {words[numbers[one] > 1]}" for one, words in COUNTED.items()]
+    shown = [text for text in each if not text.startswith("0 ")]
+    return f"Of {len(verdicts)} claim{'s' * (len(verdicts) > 1)}{whose}, {listing(shown)}."
+
+
+def listing(words: list[str]) -> str:
+    """Join words with commas, and the last one with "and"."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def filled(outcome: Outcome) -> str:
+    """Return the findings with a measured text in place of each name in braces.
+
+    {ID.n} is the measured text of part n of a claim, {ID.n.brief} the same without the interval.
+    {ID} is the verdict on a claim. Other names are the FACTS of the paper. Unknown names are kept.
+    """
+    known: dict[str, str] = {}
+    for one in outcome.claims:
+        known[one.claim.id] = one.verdict
+        for n, part in enumerate(one.parts, 1):
+            known[f"{one.claim.id}.{n}"] = part.measured
+            known[f"{one.claim.id}.{n}.brief"] = part.brief or part.measured
+    paper = outcome.paper
+    findings = paper.live_findings if outcome.played else paper.findings
+    for name, fact in paper.facts.items():
+        if f"{{{name}}}" in findings:
+            known[name] = _fact(fact, outcome)
+    return re.sub(r"\{([^{}\n]+)\}", lambda m: known.get(m[1], m[0]), findings)
+
+
+def _fact(fact: Callable[[Runs], str], outcome: Outcome) -> str:
+    """Evaluate a fact; runs that quick mode omits give a text that says so."""
+    try:
+        return fact(outcome.runs)
+    except KeyError:
+        return NOT_RUN
+
+
+def set_up(outcome: Outcome) -> list[str]:
+    """Return the texts on the set-up; the text on the runs on real packets, if any, is first."""
+    live, simulated = outcome.paper.live, outcome.paper.about.strip()
+    return [live.about.strip(), simulated] if outcome.played and live else [simulated]
+
+
+def repeat(outcome: Outcome) -> str:
+    """Return the command that repeats the runs, their number, and the versions."""
+    mode = ("full" if outcome.full else "quick") + (" --engine live" if outcome.played else "")
+    rows = outcome.campaign.rows
+    seeds = len({row["seed"] for row in rows})
+    return (
+        f"sojourn paper run {outcome.paper.id} --{mode} --out DIR\n"
+        f"{len(rows)} runs, up to {seeds} seeds each; sojourn {_sojourn.version()}, "
+        f"engine {outcome.engine}"
+    )
+
+
+def took(outcome: Outcome) -> str:
+    """Return the number and the cost of the runs as text."""
+    campaign = outcome.campaign
+    runs = f"{campaign.executed} of {len(campaign.rows)} runs made"
+    return f"{runs}, {amount(campaign.packets)} packets in {campaign.wall_s:.0f} s"
+
+
+def file_name(one: Figure) -> str:
+    """Return the name of the file of a figure."""
+    return "figure-" + re.sub(r"[^\w-]+", "-", one.number.lower())
+
+
+def claim_rows(outcome: Outcome) -> list[list[str]]:
+    """Return the rows of the table of claims, in the columns of `HEADS`."""
+    return [
+        [_named(one), one.verdict, one.count, one.claim.stated, _ours(one), reason(one)]
+        for one in outcome.claims
+    ]
+
+
+def _named(one: Judged) -> str:
+    return f"{one.claim.id}: {one.claim.says}"
+
+
+def _ours(one: Judged) -> str:
+    """Return the measurement, briefly: all of few parts, otherwise the first that does not hold."""
+    if len(one.parts) <= BRIEF:
+        return "; ".join(part.brief or part.measured for part in one.parts)
+    bad = [part for part in one.parts if not part.holds]
+    first = (bad or list(one.parts))[0]
+    return f"{first.what}: {first.brief or first.measured}"
+
+
+def reason(one: Judged) -> str:
+    """Return the reason of a verdict other than `holds`."""
+    return "" if one.verdict == "holds" else one.claim.why
+
+
+def part_rows(one: Judged) -> list[list[str]]:
+    """Return the rows of a claim in the columns of `PARTS`; the first one has the verdict."""
+    claim, parts = one.claim, one.parts
+    head = [_named(one), claim.figure, claim.stated]
+    if not parts:
+        return [[*head, "", claim.how, "", one.verdict]]
+    rows = [[*head, p.what, p.measured, p.ns2, YES[p.holds]] for p in parts]
+    if len(parts) == 1:
+        rows[0][6] = one.verdict
+    else:
+        rows.insert(0, [*head, "", "", "", one.verdict])
+    return rows
+
+
+def setting_rows(outcome: Outcome) -> list[list[str]]:
+    """Return a row for each claim and setting that was varied, in the columns of `VARIED`."""
+    rows = []
+    for one in outcome.claims:
+        for name, parts in [("as chosen", one.parts), *one.varied.items()] if one.varied else []:
+            held = sum(part.holds is True for part in parts)
+            rows.append([one.claim.id, name, f"{held} of {len(parts)}", verdict(parts)])
+    return rows
+
+
+def cell(value: Any) -> str:
+    """Return the text of a cell of a table of results."""
+    return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)
