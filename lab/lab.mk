@@ -39,7 +39,7 @@ validate-random: release  ## 17 minutes, as root: random scenarios on the kernel
 validate-bbr3: release  ## a minute: BBRv3 of Google's kernel (recorded) and ours, into reports/validation-bbr3.md
 	$(BIN)/python -m sojourn_lab.validation.bbr3 $(if $(KERNEL),--kernel $(KERNEL))
 
-validate-slow: dev  ## seconds: CUBIC on slow links, recorded from the kernel and ours, to reports/validation-slow.md
+validate-slow: dev  ## seconds: CUBIC on slow lines, recorded from the kernel and ours, to reports/validation-slow.md
 	$(BIN)/python -m sojourn_lab.validation.random.slow
 
 validate-quic: dev  ## minutes: quinn in virtual time compared with profile quic, written to reports/validation-quic.md

@@ -9,7 +9,7 @@ import pytest
 from sojourn_lab import ROOT
 from sojourn_lab.mutation import rust as mutants
 from sojourn_lab.mutation.ladder import Rung, ladder
-from sojourn_lab.mutation.results import ALLOWED, PAGE
+from sojourn_lab.mutation.results import ALLOWED, SURVIVORS
 from sojourn_lab.mutation.source import Mutant, body_of, switched
 
 TEXT = """
@@ -84,10 +84,10 @@ def test_listed_survivors_exist_and_have_a_reason() -> None:
 
 
 def test_the_page_has_the_listed_survivors() -> None:
-    """Those of the list, and no others."""
+    """The page has the survivors of the list, and no others."""
     listed = tomllib.loads(ALLOWED.read_text()).values()
     names = [name for entries in listed for entry in entries for name in entry["mutants"]]
-    _, _, survivors = PAGE.read_text().partition("<!-- survivors -->")
+    _, _, survivors = SURVIVORS.read_text().partition("<!-- survivors -->")
     assert sorted(re.findall(r"^  - `(.+)`$", survivors, re.MULTILINE)) == sorted(names)
 
 

@@ -97,7 +97,7 @@ def test_spread_and_counts_of_two_scenarios() -> None:
 
 
 def test_numbers_of_a_run() -> None:
-    """Those of a hand-written summary."""
+    """The numbers of a hand-written summary."""
     flow = {"group": "a", "sent_packets": 90, "retransmitted_packets": 9, "timeouts": 1}
     flows = [
         {**flow, "goodput_bps": 1e6, "completed": 3, "fct_mean_s": 0.1},

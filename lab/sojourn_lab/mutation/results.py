@@ -15,6 +15,7 @@ from sojourn_lab.mutation.source import mutants_of
 RESULTS = ROOT / "target" / "mutants" / "results"
 ALLOWED = Path(__file__).with_name("allowed.toml")
 PAGE = ROOT / "reports" / "mutation.md"
+SURVIVORS = ROOT / "reports" / "mutation-survivors.md"
 ROW = re.compile(r"^\| `(crates/[^`]+)` \|.*$", re.MULTILINE)
 
 
@@ -68,7 +69,10 @@ def outcome_counts(results: dict[str, str]) -> dict[str, int]:
 
 
 def write_page(files: Sequence[str]) -> None:
-    """Bring reports/mutation.md up to date with the files that were run wholly."""
+    """Bring reports/mutation.md and the page of survivors up to date.
+
+    `files` are the files that were run wholly.
+    """
     page = PAGE.read_text()
     rows = {match[1]: match[0] for match in ROW.finditer(page)}
     for file in files:
@@ -84,9 +88,27 @@ def write_page(files: Sequence[str]) -> None:
     titles = "| file | date | mutants | caught | timeout | unviable | survivors |"
     table = [titles, "|---|---|---:|---:|---:|---:|---:|", *(rows[f] for f in sorted(rows))]
     page = filled(page, "table", table)
-    survivors = []
+    PAGE.write_text(filled(page, "summary", textwrap.wrap(summary(list(rows.values())), 100)))
+    SURVIVORS.write_text(filled(SURVIVORS.read_text(), "survivors", survivor_lines()))
+
+
+def summary(rows: Sequence[str]) -> str:
+    """Return the totals of the rows of the table as a sentence."""
+    cells = [[int(cell) for cell in row.split("|")[3:8]] for row in rows]
+    mutants, caught, timeout, unviable, survivors = (
+        sum(column) for column in zip(*cells, strict=True)
+    )
+    return (
+        f"In {len(rows)} Rust files, the tests catch {caught + timeout} of {mutants - unviable} "
+        f"mutants that compile. The other {survivors} are listed, each with its reason."
+    )
+
+
+def survivor_lines() -> list[str]:
+    """Return the lines of the list of survivors with their reasons."""
+    lines = []
     for file, entries in sorted(tomllib.loads(ALLOWED.read_text()).items()):
-        survivors += ["", f"`{file}`", ""]
+        lines += ["", f"`{file}`", ""]
         for entry in entries:
             why = textwrap.wrap(
                 entry["why"],
@@ -95,8 +117,8 @@ def write_page(files: Sequence[str]) -> None:
                 subsequent_indent="  ",
                 break_on_hyphens=False,
             )
-            survivors += [*why, *(f"  - `{name}`" for name in entry["mutants"])]
-    PAGE.write_text(filled(page, "survivors", survivors))
+            lines += [*why, *(f"  - `{name}`" for name in entry["mutants"])]
+    return lines
 
 
 def filled(page: str, name: str, lines: Sequence[str]) -> str:

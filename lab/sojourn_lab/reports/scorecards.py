@@ -65,7 +65,9 @@ def overview(evaluation: Evaluation) -> str:
     lines = [
         "# Scorecards",
         "",
-        "Twelve disciplines in the test suite of RFC 7928, compared with drop-tail. "
+        _best(evaluation, others),
+        "",
+        f"{len(others)} disciplines in the test suite of RFC 7928, compared with drop-tail. "
         f"[What is measured](../../docs/how-to/evaluate.md). {_conditions(evaluation)}",
         "",
         "| discipline | better than drop-tail | worse | no difference | not beaten by another |",
@@ -107,6 +109,18 @@ def overview(evaluation: Evaluation) -> str:
     lines += ["", "## Choices that the RFC leaves open", "", *(f"- {one}" for one in CHOICES)]
     lines += ["", "## Reproduce it", "", "```sh", "make scorecards", "```", "", FOOT, ""]
     return "\n".join(lines)
+
+
+def _best(evaluation: Evaluation, labels: Sequence[str]) -> str:
+    """Return the result in a sentence: the discipline with most answers better than drop-tail."""
+    better, worse = {}, {}
+    for label in labels:
+        better[label], worse[label], *_ = scorecard.counts(evaluation, label).values()
+    most, least = max(better, key=lambda one: better[one]), min(worse, key=lambda one: worse[one])
+    return (
+        f"`{most}` is better than drop-tail in the most answers, {better[most]}. "
+        f"`{least}` is worse in the fewest, {worse[least]}."
+    )
 
 
 def page(evaluation: Evaluation, label: str) -> str:

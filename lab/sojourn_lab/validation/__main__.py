@@ -1,4 +1,4 @@
-"""`python -m sojourn_lab.validation`: run all comparisons and write reports/validation.md."""
+"""Run all comparisons, and write reports/validation.md and -data.md."""
 
 import argparse
 from pathlib import Path
@@ -9,7 +9,7 @@ from sojourn_lab.validation.cases import cases
 from sojourn_lab.validation.experiments import experiments
 from sojourn_lab.validation.files import FILES
 from sojourn_lab.validation.play import played
-from sojourn_lab.validation.report import page
+from sojourn_lab.validation.report import data, page
 
 
 def main() -> None:
@@ -29,6 +29,7 @@ def main() -> None:
         words = (Path(__file__).parent / "causes.md").read_text()
         causes = words.format(**counts(rows), **cause_numbers, **numbers)
     options.out.write_text(page(rows, more, causes))
+    options.out.with_stem(f"{options.out.stem}-data").write_text(data(rows))
     print(options.out)
 
 
