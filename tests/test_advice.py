@@ -255,3 +255,22 @@ def test_warnings_never_become_errors(small: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sj.ScenarioWarning)
         assert sj.simulate(small).warnings
+
+
+def test_seeds_that_change_nothing_give_a_warning() -> None:
+    """Sources that start at 0 s, and disciplines without random numbers."""
+    link = sj.Link(rate="2mbit", delay="10ms")
+    flow = sj.Flow(name="bulk", path=["up"], rtt="20ms", tcp=sj.NewReno())
+    case = sj.Scenario(duration="3s", links={"up": link}, flows=[flow])
+    equal = "^seed: 2 seeds have identical results: nothing is random, so intervals have no width"
+    with pytest.warns(sj.ScenarioWarning, match=equal) as caught:
+        sj.compare(case, "droptail,codel", seeds=2)
+    assert caught[0].filename == __file__
+    with pytest.warns(sj.ScenarioWarning, match=equal):
+        sj.sweep(case, {"up.rate": ["1mbit", "2mbit"]}, seeds=2)
+    some = "identical results at 1 point of 2, like up.qdisc = droptail: nothing is random"
+    with pytest.warns(sj.ScenarioWarning, match=some):
+        sj.sweep(case, {"up.qdisc": ["droptail", "red"]}, seeds=2)
+    sj.sweep(case, {"up.qdisc": ["droptail", "codel"]})  # one seed says nothing
+    varied = flow.replace(source=sj.Bulk(start="uniform(0s, 1s)"))
+    sj.compare(case.replace(flows=[varied]), "droptail,codel", seeds=2)

@@ -8,7 +8,7 @@ import json
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -78,6 +78,23 @@ def warn(scenarios: Iterable[Tree]) -> None:
     if len(texts) > MOST:
         more = f"{counted(len(texts) - MOST, 'more warning')} about the scenario"
         warnings.warn(more, ScenarioWarning, stacklevel=stacklevel)
+
+
+def warn_of_equal_seeds(points: Mapping[str, Sequence[Any]]) -> None:
+    """Warn if all seeds of a point have the same result; `points` has the results by label."""
+    equal = {
+        label: len(results)
+        for label, results in points.items()
+        if len(results) > 1 and all(one == results[0] for one in results[1:])
+    }
+    if not equal:
+        return
+    label, seeds = next(iter(equal.items()))
+    every = len(equal) == len(points)
+    where = "" if every else f" at {counted(len(equal), 'point')} of {len(points)}, like {label}"
+    effect = f"{seeds} seeds have identical results{where}: nothing is random, so intervals have no"
+    remedy = 'set start = "uniform(0s, 1s)" of a source'
+    warnings.warn(f"seed: {effect} width; {remedy}", ScenarioWarning, stacklevel=level_outside())
 
 
 def level_outside() -> int:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sojourn._util.order import in_order
+from sojourn.scenario.advice import warn_of_equal_seeds
 from sojourn.sweeps.axes import UNSET
 from sojourn.sweeps.columns import Standard
 from sojourn.sweeps.runner import RUN_COLUMNS, key_of
@@ -31,6 +32,16 @@ def row_of(result: "Result", link: str, labels: Mapping[str, Any]) -> dict[str, 
     own = (key, result.version, json.dumps([*labels]), json.dumps([*found]))
     seed = result.scenario["seed"]
     return {**labels, **dict(zip(RUN_COLUMNS, (*own, seed), strict=True)), **found}
+
+
+def check_seeds(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Warn if all seeds of a point have the same measured values; `names` are the axes."""
+    apart = {*names, *RUN_COLUMNS}
+    points: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        label = ", ".join(f"{name} = {row[name]}" for name in names)
+        points.setdefault(label, []).append({k: v for k, v in row.items() if k not in apart})
+    warn_of_equal_seeds(points)
 
 
 def axes_of(rows: "pl.DataFrame") -> list[str]:

@@ -26,6 +26,7 @@ from sojourn.sweeps.axes import Label, points, read_axes
 from sojourn.sweeps.columns import Standard, read_metrics
 from sojourn.sweeps.failures import COLUMNS as FAILURE_COLUMNS
 from sojourn.sweeps.failures import Failure
+from sojourn.sweeps.rows import check_seeds
 from sojourn.sweeps.runner import RUN_COLUMNS, CampaignResult, Row, Run, campaign
 from sojourn.sweeps.store import Store
 
@@ -359,7 +360,9 @@ def _make(
     """Run a sweep without the runs that `store` already has."""
 
     def go(runs: Sequence[Run]) -> CampaignResult:
-        return campaign(runs, store=store, executor=executor, jobs=jobs, progress=progress)
+        made = campaign(runs, store=store, executor=executor, jobs=jobs, progress=progress)
+        check_seeds(asked.names, made.rows)
+        return made
 
     def some(at: Sequence[int], seeds: Sequence[int]) -> list[Run]:
         runs = []
