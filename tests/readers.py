@@ -199,7 +199,7 @@ def explained(folder: Path) -> None:
         result = sj.load_result(folder)
         for finding in sj.explain(result):
             assert finding.text
-        for table in ("flows", "links", "series", "groups", "packet_log", "fct", "queries"):
+        for table in ("flows", "links", "series", "group_series", "packet_log", "fct", "queries"):
             result.frame(table)
     query.conditions(folder)
     means_of(folder)

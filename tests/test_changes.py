@@ -53,7 +53,7 @@ def test_groups_have_series() -> None:
     each = sum(result.flows[f"ftp.{i}"].series["delivered_bytes"] for i in (0, 1))
     assert np.array_equal(result.groups["ftp"].series["delivered_bytes"], each)
     assert result.groups["ftp"]["flows"] == ["ftp.0", "ftp.1"]
-    frame = result.frame("groups")
+    frame = result.frame("group_series")
     assert frame["name"].unique().sort().to_list() == ["call", "ftp"]
     assert metrics.flows_in_timeout(result).max() <= 2
     alone = sj.simulate(case(sample_flows=False))

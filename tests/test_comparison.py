@@ -298,3 +298,17 @@ def test_a_comparison_is_a_mapping_with_a_frame(small: Path) -> None:
     back = pickle.loads(pickle.dumps(runs))
     assert (back.link, list(back)) == ("up", ["red", "codel"])
     assert back["red"][0].summary == runs["red"][0].summary
+
+
+def test_printing_a_comparison_shows_the_table_of_the_command(
+    sojourn: Command, small: Path
+) -> None:
+    """The same lines, and `repr` stays one line."""
+    runs = sj.compare(small, "droptail,codel", seeds=2)
+    code, printed, _ = sojourn("compare", small, "--qdisc", "droptail,codel", "--seeds", "2")
+    assert code == 0
+    assert [line.rstrip() for line in str(runs).splitlines()] == [
+        line.rstrip() for line in printed.splitlines()
+    ]
+    assert repr(runs).startswith("Comparison(small, up: droptail, codel; 2 seeds)")
+    assert str(type(runs)({}, "up")) == "Comparison(up: ; 0 seeds)"

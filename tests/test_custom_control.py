@@ -236,14 +236,14 @@ def test_state_is_recorded_in_series_and_shown(compiled: bool) -> None:
     assert {name for name in flows[0] if "gauge" in name} == {
         "gauge_acks", "gauge_share", "gauge_seen", "gauge_turns_bad",
     }  # fmt: skip
-    group = result.frame("groups")
+    group = result.frame("group_series")
     acks = np.mean([flow.gauge_acks for flow in flows], axis=0)
     assert group["gauge_acks"].to_list() == pytest.approx(acks)
     assert acks[-1] > acks[0] > 10
     assert flows[0].gauge_share[-1] == 1 / flows[0].gauge_acks[-1]
     assert set(flows[0].gauge_seen) == {1.0}
     few = sj.simulate({**case, "sample_flows": False})
-    assert few.frame("groups").equals(group)
+    assert few.frame("group_series").equals(group)
 
     sim = sj.Simulation(case)
     assert sim.flows["one"].gauges == {"acks": 0, "share": 0, "seen": 0, "turns_bad": -1}
@@ -254,7 +254,7 @@ def test_state_is_recorded_in_series_and_shown(compiled: bool) -> None:
     sim.sample()
     assert sim.frame("flows")["gauge/acks"].to_list() == [sim.flows["one"].gauges["acks"]]
     assert "acks" in (sim._repr_html_() or "")
-    for table in ("groups", "flows", "series"):
+    for table in ("group_series", "flows", "series"):
         assert sim.run().frame(table).equals(result.frame(table), null_equal=True)
     assert (
         "gauges"
@@ -267,7 +267,7 @@ def test_series_with_state_are_saved_and_loaded(tmp_path: Path) -> None:
     result = sj.simulate(with_tcp(SMALL, Counts()))
     result.save(tmp_path / "run")
     again = sj.load_result(tmp_path / "run")
-    assert again.frame("groups").equals(result.frame("groups"), null_equal=True)
+    assert again.frame("group_series").equals(result.frame("group_series"), null_equal=True)
     assert (again.flows["one.1"].series.gauge_acks == result.flows["one.1"].series.gauge_acks).all()
 
 

@@ -109,7 +109,7 @@ def test_look_of_a_figure_is_chosen(small: Path, sojourn: Command) -> None:
     sheet = small.with_name("own.mplstyle")
     sheet.write_text("axes.facecolor: ff0000\n")
     runs = sj.compare(small, ["red", "codel"])
-    drawn = sj.draw_comparison(runs, "up", title="Two", size=(7, 8), style=sheet)
+    drawn = sj.draw_comparison(runs, link="up", title="Two", size=(7, 8), style=sheet)
     assert drawn.axes[0].get_facecolor() == (1, 0, 0, 1)
     assert list(drawn.get_size_inches()) == [7, 8]
     plot = small.with_name("x.png")
@@ -190,8 +190,12 @@ def test_figure_of_a_comparison(tmp_path: Path) -> None:
     draft = Draft.read(EXAMPLES / "home-uplink.toml").with_keys(duration="15s").with_sample()
     names = ["droptail", "red", "codel", "fq_codel"]
     runs = sj.compare(draft, names)
-    figure = sj.draw_comparison(runs, "bottleneck", tmp_path / "cmp.png")
+    figure = sj.draw_comparison(runs, tmp_path / "cmp.png")
     assert (tmp_path / "cmp.png").stat().st_size > 50_000
+    with pytest.raises(sj.InputError, match='link: unknown link "cmp"'):
+        sj.draw_comparison(runs, link="cmp")
+    with pytest.raises(sj.InputError, match=r"cmp: .*\.png"):
+        sj.draw_comparison(runs, "cmp")
     assert len(figure.axes) == 5
     words = texts(figure)
     for word in (*names, "10mbit", "20ms", "buffer 300kB", "seed 1", "only the discipline differs"):
@@ -204,7 +208,7 @@ def test_figure_of_a_comparison(tmp_path: Path) -> None:
 def test_comparison_over_seeds_and_without_series(small: Path) -> None:
     """Without series no panel over time; with seeds the whiskers are explained."""
     runs = sj.compare(small, ["red", "codel"], seeds=2)
-    figure = sj.draw_comparison(runs, "up")
+    figure = sj.draw_comparison(runs, link="up")
     assert len(figure.axes) == 4
     assert "95 % interval" in " ".join(texts(figure).split())
     assert "2 seeds from 1" in texts(figure)
@@ -221,7 +225,7 @@ def test_flows_that_never_start(small: Path, sojourn: Command) -> None:
         assert " - " in out
         assert plot.exists()
     runs = sj.compare(Draft.read(small).set(never[1::2]), ["red"])
-    assert "nothing to measure" in texts(sj.draw_comparison(runs, "up"))
+    assert "nothing to measure" in texts(sj.draw_comparison(runs, link="up"))
 
 
 def test_figure_of_a_run_has_every_kind_of_traffic() -> None:

@@ -110,9 +110,9 @@ def test_figure_of_a_comparison_overlaps_nowhere(
     """One to twelve disciplines, one to six groups, one to ten seeds."""
     tree = case(groups, two_way=two_way)
     runs = sj.compare(tree, DISCIPLINES[:disciplines], link="up", seeds=seeds)
-    check(sj.draw_comparison(runs, "up"))
+    check(sj.draw_comparison(runs, link="up"))
     if groups <= 3 and disciplines <= 4:
-        check(sj.draw_comparison(runs, "up", title="", size="3.5x14in"))
+        check(sj.draw_comparison(runs, link="up", title="", size="3.5x14in"))
 
 
 @pytest.mark.parametrize("kind", ["line", "heat", "ecdf", "box"])

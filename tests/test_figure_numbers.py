@@ -103,7 +103,7 @@ def drawn_numbers(figure: Any) -> dict[tuple[str, str, str], float]:
 def test_equal_names_have_equal_numbers(name: str, seeds: int) -> None:
     """Every number of the figure is in the table, for the same group of flows."""
     runs = sj.compare(scenario(name), ["droptail", "fq_codel"], seeds=seeds)
-    drawn = drawn_numbers(sj.draw_comparison(runs, runs.link))
+    drawn = drawn_numbers(sj.draw_comparison(runs))
     assert len(drawn) >= 8
     for row in rows(runs, runs.link):
         for label, found in zip(runs, row.estimates, strict=True):
@@ -119,7 +119,7 @@ def test_equal_names_have_equal_numbers(name: str, seeds: int) -> None:
 def test_every_kind_of_traffic_and_each_link_has_a_panel() -> None:
     """Of rrul: uploads, downloads, pings both ways, both queues; in the table as well."""
     runs = sj.compare(scenario("rrul"), ["droptail", "fq_codel"], link="up", also=["down"])
-    titles = [ax.get_title(loc="left") for ax in sj.draw_comparison(runs, runs.link).axes]
+    titles = [ax.get_title(loc="left") for ax in sj.draw_comparison(runs).axes]
     assert titles == [
         "link up",
         "link down",
@@ -146,7 +146,7 @@ def test_more_groups_than_panels_leave_none_of_a_source_out() -> None:
     call = tree["flows"][0]
     others = [{**call, "name": f"call-{n}", "count": 1} for n in range(20)]
     runs = sj.compare({**tree, "duration": "3s", "flows": others + tree["flows"][1:]}, ["pie"])
-    figure = sj.draw_comparison(runs, "up")
+    figure = sj.draw_comparison(runs, link="up")
     titles = [ax.get_title(loc="left") for ax in figure.axes]
     for group in ("voice (4)", "film", "web", "sync"):
         assert any(title.startswith(group) for title in titles), group
@@ -164,7 +164,7 @@ def test_recorded_rates_are_not_stated_as_fixed(tmp_path: Path) -> None:
         "flows": [{"name": "bulk", "path": ["radio"], "rtt": "40ms"}],
     }
     runs = sj.compare(tree, ["droptail", "codel"])
-    title = sj.draw_comparison(runs, "radio").get_suptitle()
+    title = sj.draw_comparison(runs, link="radio").get_suptitle()
     assert "radio: recorded rate, 0s, buffer" in title
     assert "15mbit" not in title
     from sojourn.display.summary import compared
@@ -176,7 +176,7 @@ def test_buffers_that_differ_are_all_stated() -> None:
     """And the heading names every link whose discipline differs."""
     tree = scenario("office")
     runs = sj.compare(tree, ["pie", "droptail(limit=50kB)"], link="up", also=["down"])
-    title = sj.draw_comparison(runs, "up").get_suptitle()
+    title = sj.draw_comparison(runs, link="up").get_suptitle()
     assert "up: 6mbit, 10ms, buffers 100kB, 50kB" in " ".join(title.split())
     assert "only the disciplines of up and down differ" in " ".join(title.split())
 
@@ -184,8 +184,8 @@ def test_buffers_that_differ_are_all_stated() -> None:
 def test_delays_far_apart_have_a_logarithmic_axis() -> None:
     """An AQM does not lie on the axis below drop-tail; delays of one size stay linear."""
     tree = Draft.read(EXAMPLES / "home-uplink.toml").set(["duration=15s", "sample=50ms"]).tree
-    far = sj.draw_comparison(sj.compare(tree, ["droptail", "fq_codel"]), "bottleneck").axes[0]
+    far = sj.draw_comparison(sj.compare(tree, ["droptail", "fq_codel"]), link="bottleneck").axes[0]
     assert far.get_yscale() == "symlog"
     assert "logarithmic" in far.get_ylabel()
-    near = sj.draw_comparison(sj.compare(tree, ["codel", "pie"]), "bottleneck").axes[0]
+    near = sj.draw_comparison(sj.compare(tree, ["codel", "pie"]), link="bottleneck").axes[0]
     assert near.get_yscale() == "linear"

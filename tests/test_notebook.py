@@ -218,7 +218,7 @@ def test_an_evaluation_shows_its_scorecard() -> None:
 def test_figures_show_themselves() -> None:
     """As PNG, without pyplot."""
     result = sj.simulate(scenario(sample="50ms"))
-    for figure in (sj.draw(result), sj.draw_comparison({"a": [result]}, "up")):
+    for figure in (sj.draw(result), sj.draw_comparison({"a": [result]}, link="up")):
         assert figure._repr_png_()[:4] == b"\x89PNG"  # type: ignore[attr-defined]
 
 

@@ -58,7 +58,7 @@ def test_long_flows_share_a_link_and_have_the_columns_of_a_simulation() -> None:
     assert up.sojourn_max_s <= 100 * 1500 * 8 / RATE_BPS
     assert sorted(live.summary["flows"][0]) == sorted(simulated.summary["flows"][0])
     assert sorted(up) == sorted(simulated.links["up"])
-    for table in ("series", "groups", "fct", "links"):
+    for table in ("series", "group_series", "fct", "links"):
         ours, theirs = live.frame(table), simulated.frame(table)
         assert ours.schema == theirs.schema, table
         assert table == "fct" or ours.height == theirs.height

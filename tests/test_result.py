@@ -150,7 +150,7 @@ def test_saving_replaces_all_files_of_an_earlier_run(
     (tmp_path / "out" / "notes.txt").write_text("mine")
     sj.simulate(small).save(tmp_path / "out")
     names = {p.name for p in (tmp_path / "out").iterdir()}
-    tables = {f"{name}.parquet" for name in ("flows", "links", "fct", "delays")}
+    tables = {f"{name}.parquet" for name in ("flows", "groups", "links", "fct", "delays")}
     assert names == {"summary.json", "notes.txt", *tables}
 
 
@@ -221,3 +221,50 @@ def test_indented_text_is_that_of_json() -> None:
     assert indented(value) == json.dumps(value, indent=2)
     with pytest.raises(ValueError, match="not JSON compliant"):
         indented([float("nan")])
+
+
+def test_groups_are_summaries_and_name_themselves(result: Result) -> None:
+    """`flows` names the way to a group; tables have the group of each row."""
+    with pytest.raises(KeyError, match=r"bulk is a group of 2 flows, bulk.0 to bulk.1: use result"):
+        _ = result.flows["bulk"]
+    with pytest.raises(KeyError, match=r"^'bulky'$"):
+        _ = result.flows["bulky"]
+    assert "bulk" not in result.flows
+    groups = result.frame("groups")
+    assert groups.columns[:3] == ["name", "flows", "goodput_bps"]
+    assert groups.select("name", "flows").rows() == [("bulk", 2), ("short", 1), ("call", 1)]
+    total = sum(result.flows[f"bulk.{n}"].goodput_bps for n in (0, 1))
+    assert groups["goodput_bps"][0] == pytest.approx(total)
+    assert not [name for name in result.groups["short"] if name.endswith("_values")]
+    assert result.frame("group_series").height == 3 * len(result.time_s)
+    transfers = result.frame("fct")
+    assert transfers.columns[:2] == ["flow", "group"]
+    assert set(transfers["group"].cast(str)) == {"short"}
+
+
+def test_transfers_of_several_flows_have_their_group() -> None:
+    """Percentiles by group need no names of flows."""
+    flows = [
+        sj.Flow(name=name, path=["up"], count=count, source=sj.Transfers(size="20kB"))
+        for name, count in (("a", 2), ("b", 3))
+    ]
+    case = sj.Scenario(duration="2s", links={"up": sj.Link(rate="5mbit")}, flows=flows)
+    frame = sj.simulate(case).frame("fct")
+    of_flow = frame.select(pl.col("flow").cast(str).str.split(".").list.first()).to_series()
+    assert of_flow.equals(frame["group"].cast(str), check_names=False)
+    assert set(of_flow) == {"a", "b"}
+
+
+def test_a_distribution_has_percentiles(result: Result) -> None:
+    """By nearest rank, as in the packet log."""
+    delays = result.distributions["sojourn/up"]
+    log = result.links["up"].packet_log
+    sent = log.fate == 0
+    warm = log.arrived_s >= 1.0
+    waits = np.sort((log.left_s - log.arrived_s)[sent & warm])
+    for percent in (50, 95, 99, 100):
+        exact = waits[max(0, int(np.ceil(percent / 100 * len(waits))) - 1)]
+        assert delays.percentile(percent) == pytest.approx(exact, rel=0.02, abs=2e-6)
+    with pytest.raises(sj.InputError, match="percent: 101 is out of range, allowed: 0 to 100"):
+        delays.percentile(101)
+    assert type(delays).of([]).percentile(50) is None

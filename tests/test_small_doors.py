@@ -185,7 +185,7 @@ def test_tables_of_a_run_are_written_as_csv(small: Path) -> None:
     tree = {**Draft.read(small).tree, "sample": "100ms", "packet_log": True}
     tree["links"]["up"]["qdisc"] = "droptail(limit=4kB)"
     result = sj.simulate(tree)
-    for table in ("flows", "links", "series", "groups", "packet_log", "fct", "queries"):
+    for table in ("flows", "links", "series", "group_series", "packet_log", "fct", "queries"):
         frame = result.frame(table)
         if not len(frame):
             continue

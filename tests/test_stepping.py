@@ -32,7 +32,7 @@ CASE: dict[str, Any] = {
 def same(one: sj.Result, other: sj.Result) -> None:
     """Assert that two results have equal summaries and columns."""
     assert one.summary == other.summary
-    for table in ("links", "flows", "series", "groups", "packet_log", "fct"):
+    for table in ("links", "flows", "series", "group_series", "packet_log", "fct"):
         assert one.frame(table).equals(other.frame(table), null_equal=True), table
 
 

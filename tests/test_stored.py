@@ -118,7 +118,11 @@ TABLES: list[tuple[str, Callable[[pl.DataFrame], pl.DataFrame], str]] = [
         lambda frame: frame.drop("queue_bytes"),
         "column queue_bytes: is missing for",
     ),
-    ("groups", lambda frame: frame.with_columns(kind=pl.lit("x")), 'column kind: "x" does not'),
+    (
+        "group_series",
+        lambda frame: frame.with_columns(kind=pl.lit("x")),
+        'column kind: "x" does not',
+    ),
     ("delays", lambda frame: frame.with_columns(name=pl.lit("x")), 'column name: "x" does not be'),
     ("delays", lambda frame: frame.drop("count"), "column count: is missing"),
     ("packet_log", lambda frame: frame.with_columns(fate=pl.lit("x")), 'column fate: "x" does'),

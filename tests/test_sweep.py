@@ -198,7 +198,8 @@ def test_seeds_are_added_until_intervals_are_narrow() -> None:
     """Without variance the minimum; with variance more; never above the maximum."""
     fixed = {**CASE, "flows": [{"name": "bulk", "path": ["up"], "rtt": "30ms"}]}
     until = {"metrics": ["utilisation"], "relative": 0.05, "least": 20, "most": 40}
-    assert sj.sweep(fixed, {"up.qdisc": ["droptail"]}, until=until).height == 20
+    with pytest.warns(sj.ScenarioWarning, match="20 seeds have identical results"):
+        assert sj.sweep(fixed, {"up.qdisc": ["droptail"]}, until=until).height == 20
     until = {"metrics": ["sojourn_mean_s"], "relative": 0.02, "least": 20, "most": 60}
     rows = sj.sweep(CASE, {"up.qdisc": ["codel"]}, until=until)
     assert rows.height > 20
@@ -420,3 +421,28 @@ def test_ctrl_c_ends_it_cleanly(swept: Path) -> None:
     kept = f"finished runs are in {swept / 'out'}, the same command continues"
     assert said == f"sojourn: interrupted; {kept}\n"
     assert 0 < len(Store(swept / "out").rows()) < 12000
+
+
+def test_public_means_and_differences_take_short_names() -> None:
+    """Axes and columns in any form; the rows of a comparison as those of a sweep."""
+    rows = sj.sweep(CASE, AXES, seeds=3)
+    every = sj.means(rows)
+    assert every.columns[:4] == ["qdisc", "bulk.count", "runs", "utilisation"]
+    short = sj.means(rows, ["qdisc", "bulk.count"], "sojourn_mean")
+    assert short.equals(query.means(rows, ["qdisc", "bulk.count"], ["sojourn_mean_s"]))
+    by_qdisc = sj.means(rows.filter(pl.col("bulk.count") == 3), "qdisc", "sojourn_mean")
+    assert by_qdisc["runs"].to_list() == [3, 3]
+    pairs = sj.differences(rows, "qdisc", "droptail", columns="sojourn_mean")
+    assert pairs.columns[:4] == ["qdisc", "bulk.count", "pairs", "sojourn_mean_s"]
+    frame = sj.compare(CASE, "droptail,codel", link="up", seeds=3).frame()
+    assert sj.differences(frame, "qdisc", "droptail")["pairs"].to_list() == [3]
+    faults: list[tuple[dict[str, Any], str]] = [
+        ({"by": "load"}, r'by: no axis "load"'),
+        ({"columns": "goodputt"}, 'no column "goodputt"'),
+        ({"columns": "engine"}, "engine.* is not a column of numbers"),
+    ]
+    for wrong, text in faults:
+        with pytest.raises(sj.InputError, match=text):
+            sj.means(rows, **wrong)
+    with pytest.raises(sj.InputError, match="rows: are not runs of sweep"):
+        sj.means(pl.DataFrame({"utilisation": [1.0]}))

@@ -77,6 +77,8 @@ if TYPE_CHECKING:
     from sojourn.sweeps.compare import compare as compare
     from sojourn.sweeps.compare import load_comparison as load_comparison
     from sojourn.sweeps.failures import RunError as RunError
+    from sojourn.sweeps.query import differences as differences
+    from sojourn.sweeps.query import means as means
     from sojourn.sweeps.query import results as results
     from sojourn.sweeps.spec import sweep as sweep
     from sojourn.tcp import Bbr as Bbr
@@ -111,6 +113,7 @@ _HOME = {
     # Functions.
     "check": "custom.check",
     "compare": "sweeps.compare",
+    "differences": "sweeps.query",
     "draw": "plotting.run",
     "draw_comparison": "plotting.comparison",
     "dumbbell": "scenario.topologies",
@@ -122,6 +125,7 @@ _HOME = {
     "load_comparison": "sweeps.compare",
     "load_result": "result.io",
     "load_trace": "scenario.packet_trace",
+    "means": "sweeps.query",
     "named": "scenario.typed",
     "parking_lot": "scenario.topologies",
     "plot": "plotting.sweep",

@@ -376,7 +376,7 @@ def compare(
     if plot is not None:
         from sojourn.plotting.comparison import draw_comparison
 
-        draw_comparison(runs, runs.link, plot, **look)
+        draw_comparison(runs, plot, **look)
     if as_json:
         from sojourn import __version__
 

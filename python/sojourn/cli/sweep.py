@@ -169,7 +169,7 @@ def results_command(
         axis = query.axis_column(rows, axis, "--pair")
         result = query.differences(rows, axis, reference, groups, names)
     else:
-        result = query.means(rows, groups, names, percentile)
+        result = query.means(rows, groups, names, percentile=percentile)
     table, means = result, [] if each or pivot else names
     if pivot is not None and not each and pair is None:
         axis = query.axis_column(rows, pivot, "--pivot")
@@ -249,7 +249,7 @@ def _usual_figure(directory: Path, out: Path, options: list[str], look: "Look") 
         draw(load_result(directory), out, **look)
     else:
         runs = load_comparison(directory)
-        draw_comparison(runs, runs.link, out, **look)
+        draw_comparison(runs, out, **look)
 
 
 @contextmanager

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 def run_report(result: Result) -> None:
     """Print the tables of a run: links, and groups of flows."""
     out, scenario = console(), result.scenario
-    _heading(scenario, describe.seeds(scenario["seed"], 1))
+    _heading(out, scenario, describe.seeds(scenario["seed"], 1))
     out.print()
     out.print(link_table(result), soft_wrap=True)
     for name in scenario["links"]:
@@ -54,9 +56,9 @@ def _faithful(live: Mapping[str, Any]) -> None:
         out.print("real packets; the processor kept up", markup=False)
 
 
-def _heading(scenario: Mapping[str, Any], seeds: str) -> None:
+def _heading(out: Console, scenario: Mapping[str, Any], seeds: str) -> None:
     title = escape(describe.title(scenario))
-    console().print(f"[bold]{title}[/]: {describe.window(scenario)}; {seeds}")
+    out.print(f"[bold]{title}[/]: {describe.window(scenario)}; {seeds}")
 
 
 def link_table(result: Result) -> Table:
@@ -125,10 +127,18 @@ def _or_dash(value: float | None, write: Any) -> str:
     return "-" if value is None else str(write(value))
 
 
-def comparison(runs: Mapping[str, Sequence[Result]], link: str) -> None:
+def comparison_text(runs: Mapping[str, Sequence[Result]], link: str) -> str:
+    """Return the text that `comparison` prints."""
+    out = console(file=StringIO())
+    with out.capture() as captured:
+        comparison(runs, link, out)
+    return captured.get().rstrip("\n")
+
+
+def comparison(runs: Mapping[str, Sequence[Result]], link: str, out: Console | None = None) -> None:
     """Print a comparison: a row per reading, a column per discipline, the best marked."""
-    out = console()
-    _heading(next(iter(runs.values()))[0].scenario, comparison_seeds(runs))
+    out = out or console()
+    _heading(out, next(iter(runs.values()))[0].scenario, comparison_seeds(runs))
     out.print(compared(runs, link))
     out.print()
     table, marked = comparison_table(runs, link)
@@ -196,7 +206,7 @@ def comparison_tree(runs: Mapping[str, Sequence[Result]], link: str) -> list[dic
 def ranking(seeds: int, *, marked: bool) -> str:
     """Explain the stars of a comparison, or why there are none."""
     if seeds == 1:
-        return "one seed cannot rank disciplines: --seeds 10 gives intervals and marks the best"
+        return "one seed cannot rank disciplines: 10 seeds give intervals and mark the best"
     if not marked:
         return "in no row does the best separate from all others with 95 % confidence"
     return "* best of its row with 95 % confidence, by differences seed by seed"

@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Unpack
 
 from sojourn._util.lazy import Lazy
+from sojourn._util.paths import compared_link
 from sojourn._util.units import counted, figures, seconds
 from sojourn.metrics.overview import (
     DELAY,
@@ -116,7 +117,7 @@ class Table:
 
 
 def draw_comparison(
-    runs: Runs, link: str, path: str | Path | None = None, **look: Unpack[Look]
+    runs: Runs, path: str | Path | None = None, *, link: str | None = None, **look: Unpack[Look]
 ) -> "mpl.Figure":
     """Draw a comparison of disciplines.
 
@@ -127,10 +128,10 @@ def draw_comparison(
     ----------
     runs : Comparison or mapping
         Results by discipline, one per seed.
-    link : str
-        The link whose discipline differs.
     path : str or Path, optional
         File to write, .png, .pdf or .svg.
+    link : str, optional
+        The link whose discipline differs. The default is the link of the comparison.
     **look : optional
         Options `title`, `size` and `style`, see `sojourn.plotting.style.Look`.
 
@@ -146,6 +147,7 @@ def draw_comparison(
     """
     first = {name: results[0] for name, results in runs.items()}
     one = next(iter(first.values()))
+    link = compared_link(one.scenario, link or getattr(runs, "link", None))
     table = Table(runs, link)
     shown, left = _chosen(drawn(one))
     links = compared_links(runs, link)

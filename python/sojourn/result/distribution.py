@@ -4,6 +4,7 @@ Values are durations in seconds, grouped in bins as in the histograms of Rust: 1
 that a value is right to 0.4 %.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -11,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sojourn._sojourn import InputError
 from sojourn.result.statistics import Array
 
 Integers: TypeAlias = npt.NDArray[np.int64]
@@ -44,6 +46,32 @@ class Distribution:
     def number(self) -> int:
         """Number of values."""
         return int(self.counts.sum())
+
+    def percentile(self, percent: float) -> float | None:
+        """Return a percentile in seconds, by nearest rank, accurate to 0.4 %.
+
+        Parameters
+        ----------
+        percent : float
+            Share of the values that are at most the result, from 0 to 100.
+
+        Returns
+        -------
+        float or None
+            The percentile; None without values.
+
+        Raises
+        ------
+        InputError
+            If `percent` is out of range.
+        """
+        if not 0 <= percent <= 100:
+            raise InputError(f"percent: {percent} is out of range, allowed: 0 to 100")
+        if not self.number:
+            return None
+        rank = max(1, math.ceil(percent / 100 * self.number - 1e-9))
+        place = int(np.searchsorted(np.cumsum(self.counts), rank))
+        return float(middles_s(self.bins[place : place + 1])[0])
 
     def text(self) -> str:
         """Return the form in stored rows, "BIN:COUNT,STEP:COUNT,...": each bin by its step."""

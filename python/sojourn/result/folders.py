@@ -29,8 +29,10 @@ KIND_WORDS: dict[Kind, str] = {
 }
 """Description of each kind, for messages."""
 
-TABLES = ("flows", "links", "series", "groups", "packet_log", "fct", "queries", "delays")
-"""Tables of a run. All but `flows`, `links` and `fct` are omitted if empty."""
+TABLES = (
+    "flows", "groups", "links", "series", "group_series", "packet_log", "fct", "queries", "delays",
+)  # fmt: skip
+"""Tables of a run."""
 
 FILES = ("summary.json", *(f"{table}.parquet" for table in TABLES))
 """Names of the files that `Result.save` writes."""

@@ -51,7 +51,7 @@ def load_result(directory: str | Path, *, series: bool = True, trust: bool = Fal
         names = {"link": links} | ({"flow": flows} if scenario["sample_flows"] else {})
         groups = {"group": groups_of}
         columns |= tables.series(directory / "series.parquet", names)
-        columns |= tables.series(directory / "groups.parquet", groups)
+        columns |= tables.series(directory / "group_series.parquet", groups)
     if series and scenario["packet_log"]:
         columns |= tables.packet_log(directory / "packet_log.parquet", links, flows)
     result = Result(json.dumps(summary), columns, _command(directory))

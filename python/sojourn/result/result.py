@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
@@ -31,7 +32,15 @@ DELAYS = ("sojourn", "delay", "frame_delay")
 """Kinds of distributions of a result."""
 
 Table: TypeAlias = Literal[
-    "flows", "links", "series", "groups", "packet_log", "fct", "queries", "delays"
+    "flows",
+    "groups",
+    "links",
+    "series",
+    "group_series",
+    "packet_log",
+    "fct",
+    "queries",
+    "delays",
 ]
 
 SCHEMA = "1"
@@ -113,6 +122,21 @@ class Record(Values):
         return Record, (dict(self), self.series, self.packet_log)
 
 
+class _Flows(dict[str, Record]):
+    """Summaries of flows by name. The name of a group of several flows has a message of its own."""
+
+    members: Mapping[str, Sequence[str]] = MappingProxyType({})
+
+    def __missing__(self, name: str) -> Record:
+        names = self.members.get(name, ())
+        if names:
+            raise KeyError(
+                f"{name} is a group of {counted(len(names), 'flow')}, {names[0]} to {names[-1]}: "
+                f"use result.groups[{name!r}]"
+            )
+        raise KeyError(name)
+
+
 class Result:
     """Result of a run.
 
@@ -136,11 +160,18 @@ class Result:
         first flow of the group.
     distributions : dict of str to Distribution
         Distributions of delays after the warm-up, by `sojourn/LINK`, `delay/GROUP` and
-        `frame_delay/GROUP`. Empty for runs on real packets, except `sojourn/LINK`.
+        `frame_delay/GROUP`: ``result.distributions["sojourn/up"].percentile(99)`` in seconds. Empty
+        for runs on real packets, except `sojourn/LINK`.
     command : tuple of str
         Command line of the run, if known.
     version : str
         Version of sojourn that ran the scenario.
+
+    Notes
+    -----
+    Percentiles of a link are `sojourn_p50_s`, `sojourn_p95_s` and `sojourn_p99_s`, of a group or
+    flow `fct_p50_s` and `fct_p99_s` or `delay_p99_s`. For others, `sojourn.metrics` has
+    `queueing_delay_percentile_s`, `fct_percentile_s` and `frame_delay_percentile_s`.
 
     Examples
     --------
@@ -184,10 +215,10 @@ class Result:
             )
             for name, s in tree["links"].items()
         }
-        self.flows = {
-            flow["name"]: Record(flow, under(f"flows/{flow['name']}", no_series), none)
+        self.flows = _Flows(
+            (flow["name"], Record(flow, under(f"flows/{flow['name']}", no_series), none))
             for flow in tree["flows"]
-        }
+        )
         # The summary shares the records, so that each flow is in memory once.
         tree["flows"] = list(self.flows.values())
         members: dict[str, list[str]] = {}
@@ -197,7 +228,7 @@ class Result:
             group["name"]: under(f"groups/{group['name']}", no_series)
             for group in self.scenario["flows"]
         }
-        self._members = members
+        self._members = self.flows.members = members
         self.time_s: Array = columns.get("series/time_s", np.empty(0))
         self.completions = under("fct", Columns({}))
         no_queries = Columns({}, "the scenario has no source of queries (incast)")
@@ -216,7 +247,16 @@ class Result:
         none = Columns({}, "only links have a packet log")
         return {
             name: Record(
-                {"flows": self._members.get(name, []), **of_group(self, name)}, series, none
+                {
+                    "flows": self._members.get(name, []),
+                    **{
+                        key: value
+                        for key, value in of_group(self, name).items()
+                        if not key.endswith("_values")  # text, for the rows of sweeps
+                    },
+                },
+                series,
+                none,
             )
             for name, series in self.group_series.items()
         }
@@ -256,11 +296,11 @@ class Result:
         Parameters
         ----------
         table : str, optional
-            - `flows`, `links`: one row per flow or link, its summary;
+            - `flows`, `groups`, `links`: one row per flow, group of flows or link, its summary;
             - `series`: one row per sample of each link and flow (columns `kind` and `name`);
-            - `groups`: the same for the groups of flows;
+            - `group_series`: one row per sample of each group of flows;
             - `packet_log`: one row per packet and link;
-            - `fct`: one row per finished transfer, from the start of the run;
+            - `fct`: one row per finished transfer, from the start of the run, with its `group`;
             - `queries`: one row per answered query, from the start of the run;
             - `delays`: the distributions after the warm-up, one row per bin of `value_s`: queueing
               delays of links (kind `sojourn`), one-way delays of groups (`delay`) and delays of
@@ -286,6 +326,12 @@ class Result:
                 flows = {name: flow.series for name, flow in self.flows.items()}
                 return self._series({"link": links, "flow": flows})
             case "groups":
+                counted_flows = {
+                    name: {**group, "flows": len(group["flows"])}
+                    for name, group in self.groups.items()
+                }
+                return self._rows(counted_flows, ["name", "flows"])
+            case "group_series":
                 return self._series({"group": self.group_series})
             case "packet_log":
                 return self._packet_log()
@@ -297,7 +343,9 @@ class Result:
                 return self._delays()
         raise ValueError(f"no table {table!r} (known: {', '.join(TABLES)})")
 
-    def _rows(self, records: Mapping[str, Record], first: Sequence[str]) -> "pl.DataFrame":
+    def _rows(
+        self, records: Mapping[str, Mapping[str, Any]], first: Sequence[str]
+    ) -> "pl.DataFrame":
         """Return summaries as rows, with the columns `first` before the others.
 
         A column without any value has the type Float64, so that the frames of different runs have
@@ -334,8 +382,8 @@ class Result:
         """
         engine = "live" if "live" in self._summary else "sim"
         folders.claim_run(Path(directory), self.scenario, engine, force=force)
-        tables: list[Table] = ["flows", "links", "fct"]
-        tables += ["series", "groups"] if self.sampled else []
+        tables: list[Table] = ["flows", "groups", "links", "fct"]
+        tables += ["series", "group_series"] if self.sampled else []
         tables += ["packet_log"] if self.scenario["packet_log"] else []
         tables += ["queries"] if self.queries else []
         tables += ["delays"] if self.distributions else []
@@ -360,8 +408,17 @@ class Result:
     def _transfers(self, columns: Columns) -> "pl.DataFrame":
         import polars as pl
 
-        named = {**columns, "flow": self._names(columns["flow"])} if columns else {"flow": []}
-        return pl.DataFrame(named)
+        if not columns:
+            return pl.DataFrame({"flow": [], "group": []})
+        flow = columns["flow"]
+        of_flow = {name: group for group, names in self._members.items() for name in names}
+        groups = list(self._members)
+        place = {group: n for n, group in enumerate(groups)}
+        of_index = np.array([place[of_flow[name]] for name in self.flows], dtype=np.uint32)
+        group = _words(of_index[flow], groups)
+        return pl.DataFrame({**columns, "flow": self._names(flow)}).insert_column(
+            1, group.alias("group")
+        )
 
     def _delays(self) -> "pl.DataFrame":
         import polars as pl

@@ -41,7 +41,7 @@ PACKETS: dict[str, Kind] = {
 """Columns of packet_log.parquet."""
 
 SERIES: dict[str, Kind] = {"kind": "name", "name": "name", "time_s": "float"}
-"""First columns of series.parquet and groups.parquet; the others depend on the kind."""
+"""First columns of series.parquet and group_series.parquet; the others depend on the kind."""
 
 OF_KIND = {
     "link": (

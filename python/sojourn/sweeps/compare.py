@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,7 +25,7 @@ from sojourn.result import folders
 from sojourn.result.result import Result
 from sojourn.result.stored import canonical_of
 from sojourn.scenario import named, variants
-from sojourn.scenario.advice import warn
+from sojourn.scenario.advice import warn, warn_of_equal_seeds
 from sojourn.scenario.draft import Described, Draft, Table, canonical
 from sojourn.scenario.variants import Variants
 from sojourn.sweeps.failures import Failure, error_of, fault_of
@@ -68,6 +69,14 @@ class Comparison(dict[str, list[Result]]):
         seeds = counted(max(map(len, self.values()), default=0), "seed")
         name = f"{self.scenario['name']}, " if self else ""
         return f"Comparison({name}{self.link}: {', '.join(self)}; {seeds})"
+
+    def __str__(self) -> str:
+        """Return the table that `sojourn compare` prints."""
+        if not self:
+            return repr(self)
+        # By name: tables are defined in terms of comparisons.
+        summary = import_module("sojourn.display.summary")
+        return str(summary.comparison_text(self, self.link))
 
     def _repr_html_(self) -> str | None:
         """Return the table of the comparison as HTML for notebooks."""
@@ -221,6 +230,12 @@ def compare(
     by_label: dict[str, list[Result]] = {}
     for (label, _), result in results.items():
         by_label.setdefault(label, []).append(result)
+    warn_of_equal_seeds(
+        {
+            label: [(result.links, result.flows) for result in results]
+            for label, results in by_label.items()
+        }
+    )
     found = Comparison(by_label, where)
     if failures:
         raise error_of(failures, len(runs), out, found)

@@ -188,21 +188,25 @@ def where(rows: "pl.DataFrame", settings: Sequence[str]) -> "pl.DataFrame":
 
 def means(
     rows: "pl.DataFrame",
-    by: Sequence[str],
-    names: Sequence[str],
-    percent: float | None = None,
+    by: str | Sequence[str] | None = None,
+    columns: str | Sequence[str] = USUAL,
+    *,
+    percentile: float | None = None,
 ) -> "pl.DataFrame":
-    """Return the mean of columns over seeds with its 95 % interval, per combination of `by`.
+    """Return the mean of columns over seeds with its 95 % interval, per combination of axes.
+
+    A percentile like `sojourn_p99_s` is over the values of all runs together.
 
     Parameters
     ----------
     rows : polars.DataFrame
-        Rows of runs.
-    by : sequence of str
-        Axes to group by. They must include every axis that varies.
-    names : sequence of str
-        Columns to average. Runs without a value are ignored, and not counted in NAME_runs.
-    percent : float, optional
+        Rows of runs: from `sweep`, `results` or `Comparison.frame`.
+    by : str or sequence of str, optional
+        Axes to group by. They must include every axis that varies. The default is all axes.
+    columns : str or sequence of str, optional
+        Columns to average, with or without their unit. Runs without a value are ignored, and not
+        counted in NAME_runs.
+    percentile : float, optional
         Percentile over runs instead of the mean. Its interval is from order statistics.
 
     Returns
@@ -211,47 +215,91 @@ def means(
         Columns `by`, `runs`, and for each name NAME, NAME_low, NAME_high (null without interval),
         NAME_runs (the number of runs with a value), NAME_values (the number of values of all runs,
         for a percentile of them) and NAME_needed (the number that the value or its interval needs,
-        if there are fewer). See `sojourn.sweeps.estimates`.
+        if there are fewer). docs/how-to/sweeps.md describes the intervals.
 
     Raises
     ------
     InputError
-        If an axis varies that is not in `by`, or a column has no numbers.
+        If an axis varies that is not in `by`, or a column is missing or has no numbers.
+
+    Examples
+    --------
+    >>> import sojourn as sj
+    >>> flow = sj.Flow(name="bulk", path=["up"], source=sj.Bulk(start="uniform(0s, 1s)"))
+    >>> case = sj.Scenario(duration="5s", links={"up": sj.Link(rate="2mbit")}, flows=[flow])
+    >>> rows = sj.sweep(case, {"up.qdisc": ["codel", "pie"]}, seeds=3)
+    >>> sj.means(rows, "up.qdisc", "bulk.goodput").columns[:5]
+    ['up.qdisc', 'runs', 'bulk.goodput_bps', 'bulk.goodput_bps_low', 'bulk.goodput_bps_high']
     """
     import polars as pl
 
-    _check_numeric(rows, names)
-
-    unnamed = [axis for axis in axes_of(rows) if axis not in by and rows[axis].n_unique() > 1]
+    axes, names = _axes(rows, by), _numeric(rows, columns)
+    unnamed = [axis for axis in axes_of(rows) if axis not in axes and rows[axis].n_unique() > 1]
     if unnamed:
         raise InputError(
             f'"{unnamed[0]}" varies too: add it to --by, or select with --where {unnamed[0]}=...'
         )
     found_rows = []
-    for key, group in rows.group_by(by, maintain_order=True) if by else [((), rows)]:
-        row: dict[str, Any] = dict(zip(by, key, strict=True)) | {"runs": len(group)}
+    for key, group in rows.group_by(axes, maintain_order=True) if axes else [((), rows)]:
+        row: dict[str, Any] = dict(zip(axes, key, strict=True)) | {"runs": len(group)}
         for name in names:
-            found = estimates.of(group, name, percent)
+            found = estimates.of(group, name, percentile)
             row |= _columns(name, found, "runs")
         found_rows.append(row)
     return pl.DataFrame(found_rows, infer_schema_length=None).fill_nan(None)
 
 
 def differences(
-    rows: "pl.DataFrame", axis: str, reference: Any, by: Sequence[str], names: Sequence[str]
+    rows: "pl.DataFrame",
+    axis: str,
+    reference: Any,
+    by: str | Sequence[str] | None = None,
+    columns: str | Sequence[str] = USUAL,
 ) -> "pl.DataFrame":
-    """Return the mean difference of columns from `reference` on `axis`, paired by seed.
+    """Return the mean difference of columns from a value of an axis, paired by seed.
 
     A pair is two runs with the same seed and the same other labels: their sources draw the same
-    random numbers. Columns: `axis`, the others of `by`, `pairs` (the number of runs that need a
-    partner), and for each name NAME, NAME_low, NAME_high (95 % interval) and NAME_pairs, the number
-    of pairs in which both runs have a value.
+    random numbers.
+
+    Parameters
+    ----------
+    rows : polars.DataFrame
+        Rows of runs: from `sweep`, `results` or `Comparison.frame`.
+    axis : str
+        The axis that has the value.
+    reference : str or number
+        The value from which the others differ.
+    by : str or sequence of str, optional
+        Further axes to group by. The default is all axes.
+    columns : str or sequence of str, optional
+        Columns to compare, with or without their unit.
+
+    Returns
+    -------
+    polars.DataFrame
+        Columns `axis`, the others of `by`, `pairs` (the number of runs that need a partner), and
+        for each name NAME, NAME_low, NAME_high (95 % interval) and NAME_pairs, the number of pairs
+        in which both runs have a value.
+
+    Raises
+    ------
+    InputError
+        If there are no runs with the reference, or a column is missing or has no numbers.
+
+    Examples
+    --------
+    >>> import sojourn as sj
+    >>> flow = sj.Flow(name="bulk", path=["up"], source=sj.Bulk(start="uniform(0s, 1s)"))
+    >>> case = sj.Scenario(duration="5s", links={"up": sj.Link(rate="2mbit")}, flows=[flow])
+    >>> runs = sj.compare(case, "droptail,codel", seeds=3)
+    >>> found = sj.differences(runs.frame(), "qdisc", "droptail", columns="sojourn_mean_s")
+    >>> found["qdisc"].to_list(), found["sojourn_mean_s_high"][0] < 0
+    (['codel'], True)
     """
     import polars as pl
 
-    _check_numeric(rows, names)
-
-    others = [name for name in by if name != axis]
+    axis, names = axis_column(rows, axis, "axis"), _numeric(rows, columns)
+    others = [name for name in _axes(rows, by) if name != axis]
     left = rows.filter(pl.col(axis) != reference)
     right = rows.filter(pl.col(axis) == reference)
     if not len(right):
@@ -268,11 +316,22 @@ def differences(
     return pl.DataFrame(found_rows, infer_schema_length=None).fill_nan(None)
 
 
-def _check_numeric(rows: "pl.DataFrame", names: Sequence[str]) -> None:
-    """Raise InputError if a column of `rows` has no numbers."""
+def _axes(rows: "pl.DataFrame", by: str | Sequence[str] | None) -> list[str]:
+    """Return the full names of axes; None stands for all."""
+    if "axes" not in rows.columns:
+        raise InputError("rows: are not runs of sweep, results or Comparison.frame")
+    if by is None:
+        return axes_of(rows)
+    return [axis_column(rows, name, "by") for name in ([by] if isinstance(by, str) else by)]
+
+
+def _numeric(rows: "pl.DataFrame", columns: str | Sequence[str]) -> list[str]:
+    """Return the full names of columns. Raises InputError if one has no numbers."""
+    names = [column(rows, name) for name in ([columns] if isinstance(columns, str) else columns)]
     for name in names:
         if not rows.schema[name].is_numeric():
             raise InputError(f"--metric: {shown(name)} is not a column of numbers")
+    return names
 
 
 def _columns(name: str, found: Estimate, counts: str) -> dict[str, Any]:
