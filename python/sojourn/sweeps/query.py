@@ -239,14 +239,14 @@ def means(
         raise InputError(
             f'"{unnamed[0]}" varies too: add it to --by, or select with --where {unnamed[0]}=...'
         )
-    found_rows = []
+    table_rows = []
     for key, group in rows.group_by(axes, maintain_order=True) if axes else [((), rows)]:
         row: dict[str, Any] = dict(zip(axes, key, strict=True)) | {"runs": len(group)}
         for name in names:
-            found = estimates.of(group, name, percentile)
-            row |= _columns(name, found, "runs")
-        found_rows.append(row)
-    return pl.DataFrame(found_rows, infer_schema_length=None).fill_nan(None)
+            estimate = estimates.of(group, name, percentile)
+            row |= _columns(name, estimate, "runs")
+        table_rows.append(row)
+    return pl.DataFrame(table_rows, infer_schema_length=None).fill_nan(None)
 
 
 def differences(
@@ -307,13 +307,13 @@ def differences(
         hint = near(str(reference), known)
         raise InputError(f"--pair: no runs with {axis}={brief(str(reference))}{hint}")
     joined = left.join(right, on=[*others, "seed"], how="left", suffix="//", maintain_order="left")
-    found_rows = []
+    table_rows = []
     for key, group in joined.group_by([axis, *others], maintain_order=True):
         row: dict[str, Any] = dict(zip([axis, *others], key, strict=True)) | {"pairs": len(group)}
         for name in names:
             row |= _columns(name, estimates.difference(group, name, "//"), "pairs")
-        found_rows.append(row)
-    return pl.DataFrame(found_rows, infer_schema_length=None).fill_nan(None)
+        table_rows.append(row)
+    return pl.DataFrame(table_rows, infer_schema_length=None).fill_nan(None)
 
 
 def _axes(rows: "pl.DataFrame", by: str | Sequence[str] | None) -> list[str]:
@@ -334,15 +334,15 @@ def _numeric(rows: "pl.DataFrame", columns: str | Sequence[str]) -> list[str]:
     return names
 
 
-def _columns(name: str, found: Estimate, counts: str) -> dict[str, Any]:
+def _columns(name: str, estimate: Estimate, counts: str) -> dict[str, Any]:
     """Return the columns of an estimate; `counts` is "runs" or "pairs"."""
     return {
-        name: found.value,
-        f"{name}_low": found.low,
-        f"{name}_high": found.high,
-        f"{name}_{counts}": found.runs,
-        f"{name}_values": found.values,
-        f"{name}_needed": found.needed,
+        name: estimate.value,
+        f"{name}_low": estimate.low,
+        f"{name}_high": estimate.high,
+        f"{name}_{counts}": estimate.runs,
+        f"{name}_values": estimate.values,
+        f"{name}_needed": estimate.needed,
     }
 
 
