@@ -424,7 +424,7 @@ def test_ctrl_c_ends_it_cleanly(swept: Path) -> None:
 
 
 def test_public_means_and_differences_take_short_names() -> None:
-    """Axes and columns in any form; the rows of a comparison as those of a sweep."""
+    """Axes and columns in any form; rows of comparisons as well."""
     rows = sj.sweep(CASE, AXES, seeds=3)
     every = sj.means(rows)
     assert every.columns[:4] == ["qdisc", "bulk.count", "runs", "utilisation"]
