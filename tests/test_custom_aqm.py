@@ -322,11 +322,38 @@ def test_declarations_are_checked_when_the_class_is_defined() -> None:
         ({"__annotations__": {"target": sj.Duration}}, "target: has no default"),
         ({"limit": 3, "__annotations__": {"limit": int}}, "limit: the name is in use"),
         ({"on_dequeu": print}, 'no hook "on_dequeu", did you mean "on_dequeue"'),
+        ({"onEnqueue": print}, 'no hook "onEnqueue", did you mean "on_enqueue"'),
         ({"on_empty": print}, 'no hook "on_empty".* on_idle'),
     ]
     for body, text in bodies:
         with pytest.raises(TypeError, match=text):
             type("Bad", bases, body)
+    for base, name, hook in (
+        (sj.CongestionControl, "onack", "on_ack"),
+        (sj.CongestionControl, "on_los", "on_loss"),
+        (sj.TrafficSource, "nextarrival", "next_arrival"),
+    ):
+        with pytest.raises(TypeError, match=f'no hook "{name}".*{hook}'):
+            type("Bad", (base,), {name: print})
+
+
+def test_a_constant_is_no_parameter() -> None:
+    """The message has the declaration that makes it one."""
+    body = {"target": "5ms", "rate_min": "1mbit", "room": "3kB", "gain": 0.5, "count": 3}
+    kind = type("Plain", (sj.Aqm,), body)
+    for name, text in (
+        ("target", "write target: sj.Duration = '5ms'"),
+        ("rate_min", "write rate_min: sj.Rate = '1mbit'"),
+        ("room", "write room: sj.Bytes = '3kB'"),
+        ("gain", "write gain: float = 0.5"),
+        ("count", "write count: int = 3"),
+    ):
+        with pytest.raises(TypeError, match=f"it is a constant without a type, {text}"):
+            kind(**{name: "1ms"})
+    for name in ("targets", "decides_at_enqueue"):
+        with pytest.raises(TypeError, match=f'has no parameter "{name}"') as raised:
+            kind(**{name: True})
+        assert "constant" not in str(raised.value)
 
 
 def test_a_subclass_changes_a_default() -> None:

@@ -71,8 +71,8 @@ class Custom:
         names = (*cls._common, *cls._parameters)
         for name in given:
             if not cls._knows(name):
-                text = f"{cls.__name__} has no parameter {shown(name)}{near(name, names)}"
-                raise TypeError(text)
+                hint = _untyped(cls, name) or near(name, names)
+                raise TypeError(f"{cls.__name__} has no parameter {shown(name)}{hint}")
         given = {name: value for name, value in given.items() if value is not None}
         vars(self).update(given, _given=given)
         try:
@@ -147,10 +147,27 @@ def _plain(value: Any) -> Any:
 
 
 def _check_hooks(cls: type[Custom]) -> None:
-    """Refuse a method whose name starts with "on_" and that the engine does not call."""
+    """Refuse a method that looks like a hook and that the engine does not call."""
+    plain_hooks = {hook.replace("_", "") for hook in cls._hooks}
     for name, value in vars(cls).items():
-        if name.startswith("on_") and callable(value) and cls._hooks and name not in cls._hooks:
+        is_like = name.startswith("on_") or name.replace("_", "").lower() in plain_hooks
+        if is_like and callable(value) and cls._hooks and name not in cls._hooks:
             raise TypeError(f"{cls.__name__} has no hook {shown(name)}{near(name, cls._hooks)}")
+
+
+def _untyped(cls: type[Custom], name: str) -> str:
+    """Return how to declare a constant of a class as a parameter; empty for other names."""
+    value = getattr(cls, name, None)
+    package = __name__.rpartition(".")[0]
+    bases = (base for base in cls.__mro__ if base.__module__.startswith(package))
+    is_ours = any(name in vars(base) for base in bases)
+    if is_ours or not isinstance(value, str | int | float):
+        return ""
+    units = (("bit", "sj.Rate"), ("B", "sj.Bytes"), ("s", "sj.Duration"))
+    kind = type(value).__name__
+    if isinstance(value, str):
+        kind = next((kind for unit, kind in units if value.endswith(unit)), "float")
+    return f": it is a constant without a type, write {name}: {kind} = {value!r}"
 
 
 def _declared(cls: type[Custom]) -> dict[str, tuple[str, Any]]:
