@@ -155,20 +155,31 @@ impl Link {
         self.transmitter.computes_departures
     }
 
-    /// Returns the next packet that has reached the far end by `now`.
+    /// Returns the next packet that has reached the far end by `now`; `None` if there is none. Call
+    /// it again until it returns `None`: several packets may have arrived.
+    ///
+    /// After a late call the arrival of the packet can be earlier than `now`. After
+    /// [`Link::advance`], [`Link::first_in_flight`] has its exact time.
+    ///
+    /// Drops at dequeue happen in this call, so look at [`Link::take_dropped`] after it.
+    ///
+    /// # Panics
+    /// If `now` is earlier than in a previous call.
     pub fn poll(&mut self, now: Time) -> Option<Packet> {
         self.advance(now);
         self.first_in_flight().filter(|(at, _)| *at <= now)?;
         self.pop_in_flight().map(|(_, packet)| packet)
     }
 
-    /// Next time to call [`Link::poll`]; `None` while no packet is on the link. May be early on
-    /// trace-driven links.
+    /// Next time to call [`Link::poll`]; `None` while no packet is on the link.
+    ///
+    /// May be early with a shaper, a drop at dequeue, or delivery opportunities. [`Link::poll`]
+    /// then returns `None`: call this function again.
     pub fn next_poll(&self) -> Option<Time> {
         self.first_in_flight().map(|(at, _)| *at).or_else(|| self.next_event())
     }
 
-    /// Packet that [`Link::pop_in_flight`] returns next.
+    /// Packet that [`Link::pop_in_flight`] returns next, with its arrival time at the far end.
     #[inline]
     pub fn first_in_flight(&self) -> Option<&(Time, Packet)> {
         self.transmitter.in_flight.front()
@@ -188,7 +199,11 @@ impl Link {
         self.transmitter.next_event()
     }
 
-    /// Packets dropped since the last call.
+    /// Removes and returns the packets dropped since the last call. The owner frees their bodies.
+    ///
+    /// Call it after [`Link::push`], [`Link::poll`] and [`Link::advance`]; the list grows until
+    /// then. A drop at dequeue appears with the call that executes it, not at its own time, which
+    /// is [`Dropped::at`].
     pub fn take_dropped(&mut self) -> Drain<'_, Dropped> {
         self.transmitter.dropped.drain(..)
     }
@@ -211,6 +226,9 @@ impl Link {
     /// Starts the measured interval at `now`, the end of a warm-up: resets all counters.
     ///
     /// Call it before packets that arrive at `now`: an arrival at `now` counts in the interval.
+    ///
+    /// # Panics
+    /// If `now` is earlier than in a previous call.
     pub fn reset_stats(&mut self, now: Time) {
         self.advance(now);
         self.transmitter.reset_stats(now);

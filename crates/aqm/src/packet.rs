@@ -84,11 +84,14 @@ impl TcpFlags {
 pub struct Packet {
     /// Time of arrival at the queue. A link sets it; a direct caller of a discipline must.
     pub arrived: Time,
-    /// Length on the wire in bytes.
+    /// Length in bytes: a link sends the packet in `8 * len / rate`. In this project it is the
+    /// length of the IP packet. Framing counts only if the owner adds it here, if CAKE has
+    /// `overhead`, or if [`Opportunities`](crate::Opportunities) have a header.
     pub len: u32,
     /// Number of the flow: small and dense, for disciplines with a queue per flow.
     pub flow: u32,
-    /// Hash of the flow identifier (in a real network the 5-tuple), for hashed queues.
+    /// Hash of the flow identifier (in a real network the 5-tuple), for hashed queues. The owner
+    /// salts it; flows with the same hash share a queue.
     pub hash: u32,
     /// Index by which the owner finds the rest of the packet.
     pub body: u32,

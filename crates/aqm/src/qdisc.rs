@@ -60,9 +60,9 @@ pub trait Qdisc: Any {
     }
     /// Number of packets and bytes in the queue.
     fn backlog(&self) -> Backlog;
-    /// True if every decision about a packet is made at enqueue: dropped at once or sent after all
-    /// earlier packets, marked at once or never, and not looked at again. A link can then compute
-    /// its departure time at enqueue.
+    /// True if every decision about a packet is made at enqueue. The packet is then dropped or
+    /// marked at once, or it leaves unchanged after all earlier packets. A link can compute its
+    /// departure time at enqueue.
     fn decides_at_enqueue(&self) -> bool {
         false
     }

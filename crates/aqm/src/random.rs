@@ -56,6 +56,11 @@ pub fn mix(mut x: u64) -> u64 {
 
 /// Random numbers for AQM algorithms. Implemented for every [`rand_core::Rng`]; conformance tests
 /// implement it with a recording.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no generator of random numbers for `sojourn_aqm`",
+    label = "neither a generator of `rand_core` 0.10 nor a `Random`",
+    note = "use a generator of `rand_core` 0.10, or implement `sojourn_aqm::Random`"
+)]
 pub trait Random {
     /// Returns a number in [0, 1) with 53 random bits.
     fn uniform(&mut self) -> f64;

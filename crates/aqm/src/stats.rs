@@ -5,13 +5,14 @@ use crate::cast;
 use crate::context::{DropReason, Dropped, Marks};
 use crate::units::{Span, Time};
 use alloc::vec::Vec;
+use core::fmt;
 
 /// A histogram of durations: 128 bins per doubling, so that a percentile is right to 0.8 %; sums
 /// and extremes are exact.
 ///
 /// No memory is allocated before the first duration. From then on it is 28 kB, enough for 17 s.
 /// Longer durations take 1 kB more per doubling, up to 58 kB. See [`Histogram::bytes_up_to`].
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Histogram {
     /// Number of durations in each bin; empty before the first duration.
     bins: Vec<u64>,
@@ -48,6 +49,21 @@ fn middle(bin: usize) -> u64 {
 impl Default for Histogram {
     fn default() -> Self {
         Histogram { bins: Vec::new(), count: 0, sum: 0, sum_of_squares: 0, min: u64::MAX, max: 0 }
+    }
+}
+
+/// Shows number, extremes and mean in place of thousands of bins.
+impl fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Histogram");
+        shown.field("count", &self.count);
+        if let Some(mean) = self.mean_s() {
+            shown
+                .field("min_s", &(self.min as f64 / 1e9))
+                .field("mean_s", &mean)
+                .field("max_s", &(self.max as f64 / 1e9));
+        }
+        shown.finish_non_exhaustive()
     }
 }
 
@@ -347,6 +363,11 @@ impl LinkStats {
     /// Packets dropped of those that arrived in the interval.
     pub fn dropped(&self) -> u64 {
         self.dropped_packets.iter().sum()
+    }
+
+    /// Packets dropped for `reason`, of those that arrived in the interval.
+    pub fn dropped_for(&self, reason: DropReason) -> u64 {
+        self.dropped_packets[reason as usize - 1]
     }
 
     /// Packets dropped in the interval, whenever they arrived, by [`DropReason`] in its order.

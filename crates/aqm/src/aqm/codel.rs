@@ -93,6 +93,17 @@ crate::params! {
 }
 
 /// State of CoDel for one queue.
+///
+/// `CoDel::builder()` builds a queue with it. [`Builder::queue`] sets the parameters of the queue
+/// (`limit`, `ecn`), [`Builder::aqm`] the parameters of CoDel. [`Builder`] has examples for other
+/// disciplines, with [`Builder::fair`], [`Builder::scheduler`] and [`Builder::params`].
+///
+/// [`Builder`]: crate::Builder
+/// [`Builder::queue`]: crate::Builder::queue
+/// [`Builder::aqm`]: crate::Builder::aqm
+/// [`Builder::fair`]: crate::Builder::fair
+/// [`Builder::scheduler`]: crate::Builder::scheduler
+/// [`Builder::params`]: crate::Builder::params
 #[derive(Clone, Debug)]
 pub struct CoDel {
     target: Span,

@@ -1,21 +1,22 @@
 //! Changes of the rate or delay of a link in operation.
 
-use super::transmitter::Transmitter;
 use super::{Link, LinkSpec};
 use crate::qdisc::Qdisc;
 use crate::units::Time;
 use alloc::boxed::Box;
 
 impl Link {
-    /// Declares, before the first packet, that rate or delay may change. No departure is then
-    /// computed in advance: each packet is put in flight when its transmission starts.
+    /// Declares, before the first packet, that rate or delay may change: [`Link::change`] needs it
+    /// with every discipline. No departure is then computed in advance: each packet is put in
+    /// flight when its transmission starts.
     ///
     /// # Panics
     /// If a packet has already arrived.
     pub fn may_change(&mut self) {
-        let Transmitter { now, in_flight, computes_departures, .. } = &mut self.transmitter;
-        assert!(*now == Time::ZERO && in_flight.is_empty(), "no packet has come yet");
-        *computes_departures = false;
+        let transmitter = &mut self.transmitter;
+        let unused = transmitter.now == Time::ZERO && transmitter.in_flight.is_empty();
+        assert!(unused, "`may_change` must be called before the first packet");
+        (transmitter.computes_departures, transmitter.may_change) = (false, true);
     }
 
     /// Sets the parameters of the discipline to those of `fresh` at `now`, before any other event
@@ -40,14 +41,14 @@ impl Link {
     /// [`LinkSpec::RATE_MAX`] is reduced to it.
     ///
     /// # Panics
-    /// If [`Link::may_change`] was not called, or the rate of a link with opportunities is changed.
+    /// If [`Link::may_change`] was not called, if `now` is earlier than in a previous call, or if
+    /// the rate of a link with opportunities is changed.
     pub fn change(&mut self, now: Time, spec: LinkSpec) {
         let Link { qdisc, transmitter } = self;
         let recorded = transmitter.opportunities.is_some();
         let old = transmitter.spec.rate;
         assert!(!recorded || spec.rate == old, "a link with opportunities has no rate");
-        let foresees = transmitter.computes_departures;
-        assert!(!foresees, "a link that foresees departures cannot change");
+        assert!(transmitter.may_change, "`change` needs `may_change` before the first packet");
         qdisc.link_advance(transmitter, Time(now.0.saturating_sub(1)).max(transmitter.now));
         if spec.rate != old {
             transmitter.carry = 0;
@@ -120,6 +121,44 @@ mod tests {
         let at: Vec<u64> =
             core::iter::from_fn(|| link.pop_in_flight()).map(|(at, _)| at.0).collect();
         assert_eq!(at[1..4], [1, 2, 3].map(|n| 12_142_857 + (n - 1) * 1_000_000_000));
+    }
+
+    #[test]
+    fn a_change_needs_may_change_with_every_discipline() {
+        for name in crate::registry::REGISTRY.iter().map(|entry| entry.name) {
+            let changed = |declared| {
+                let made = crate::build(name, &[], Rate(8_000_000)).unwrap();
+                let rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+                let mut link = Link::new(spec(8_000_000, 10), made.qdisc, rng).unwrap();
+                if declared {
+                    link.may_change();
+                }
+                link.change(Time(1), spec(4_000_000, 10));
+                link.spec().rate
+            };
+            assert_eq!(changed(true), Rate(4_000_000), "{name}");
+            let panic = std::panic::catch_unwind(|| changed(false)).unwrap_err();
+            let text = panic.downcast_ref::<&str>().unwrap();
+            assert!(text.contains("`may_change`"), "{name}: {text}");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "`may_change` must be called before the first packet")]
+    fn after_a_packet_it_is_too_late_to_declare_changes() {
+        let made = crate::build("codel", &[], Rate(8_000_000)).unwrap();
+        let rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+        let mut link = Link::new(spec(8_000_000, 10), made.qdisc, rng).unwrap();
+        link.push(Time(0), Packet { len: 1000, ..Packet::default() });
+        link.may_change();
+    }
+
+    #[test]
+    #[should_panic(expected = "a link was called at 2 ns, after a call at 3 ns")]
+    fn a_panic_about_the_time_names_both_times() {
+        let mut link = busy();
+        link.advance(Time(3));
+        link.advance(Time(2));
     }
 
     #[test]

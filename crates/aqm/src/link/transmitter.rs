@@ -33,6 +33,8 @@ pub struct Transmitter {
     pub(super) in_flight: VecDeque<(Time, Packet)>,
     /// True if departures are computed at enqueue.
     pub(super) computes_departures: bool,
+    /// True once [`super::Link::may_change`] was called.
+    pub(super) may_change: bool,
     /// End of the transmission of the packet enqueued last, if departures are computed at enqueue.
     last_end: Time,
     /// As `carry`, at `last_end`.
@@ -91,6 +93,7 @@ impl Transmitter {
             carry: 0,
             in_flight: VecDeque::new(),
             computes_departures,
+            may_change: false,
             last_end: Time::ZERO,
             last_carry: 0,
             last_arrival: Time::ZERO,
@@ -154,11 +157,20 @@ impl Transmitter {
     /// If `now` is earlier than in a previous call.
     #[inline]
     pub(super) fn advance<Q: Qdisc + ?Sized>(&mut self, qdisc: &mut Q, now: Time) {
-        assert!(now >= self.now, "time runs forwards");
+        if now < self.now {
+            self.refuse(now);
+        }
         if self.free_at <= now {
             self.catch_up(qdisc, now);
         }
         self.now = now;
+    }
+
+    /// Panics: `now` is earlier than in a previous call.
+    #[cold]
+    #[inline(never)]
+    fn refuse(&self, now: Time) -> ! {
+        panic!("a link was called at {} ns, after a call at {} ns", now.0, self.now.0)
     }
 
     /// Starts every transmission that is due up to `now`. Not inlined: one copy per discipline.

@@ -50,7 +50,8 @@ impl Registry {
         Ok(self)
     }
 
-    /// Looks up every name with `find` first, then among the entries.
+    /// Sets a function that looks up names before the entries do. A name for which it returns
+    /// `None` is looked up among the entries.
     #[must_use]
     pub fn with_external(self, find: FindExternal) -> Registry {
         Registry { external: Some(find), ..self }
@@ -77,8 +78,8 @@ impl Registry {
     }
 }
 
-/// Looks up a discipline that no entry of a registry has; `None` if the name is not of its kind.
-/// See [`Registry::with_external`](Registry::with_external).
+/// Function that looks up a discipline which is not in the registry; `None` if it does not handle
+/// the name. See [`Registry::with_external`](Registry::with_external).
 pub type FindExternal = fn(&str) -> Option<Result<&'static QdiscEntry>>;
 
 #[cfg(test)]

@@ -13,7 +13,8 @@
 //! for one quantum. If the buffer is full, up to `drop_batch` packets, but at most half of the
 //! queue, are dropped from the head of the flow with the most bytes.
 //!
-//! **Departures** The owner salts the hash: a packet carries its hash. `limit` may be in bytes
+//! **Departures** A packet brings the hash of its flow, and its queue is `hash % flows`: the
+//! program that computes the hash salts it. `limit` may be in bytes
 //! (`memory_limit` of Linux, without its overhead). `fq_codel` of Linux does not exempt flows with
 //! few packets from drops: with 16 CUBIC flows at 10 Mbit/s it has a third of the delay
 //! (`variant = "linux"`, which tc words set; figures on the page of `codel`).
@@ -104,6 +105,21 @@ struct Flow<A> {
 }
 
 /// FQ with the AQM algorithm `A` in every flow.
+///
+/// A packet goes to the queue `hash % flows` of its [`Packet::hash`]. The caller computes the hash
+/// from the flow identifier with a secret salt; packets without a hash (0) share one queue.
+///
+/// ```
+/// use sojourn_aqm::aqm::codel::CoDel;
+/// use sojourn_aqm::sched::fq::Fq;
+/// use sojourn_aqm::{Build, Rate, Span};
+///
+/// let fq_codel = Fq::<CoDel>::builder()
+///     .queue(|fq| fq.flows(64).ecn(true))
+///     .aqm(|codel| codel.target(Span::ms(15)))
+///     .build(Rate(10_000_000))?;
+/// # Ok::<(), sojourn_aqm::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Fq<A> {
     params: FqParams,

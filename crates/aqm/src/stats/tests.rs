@@ -223,3 +223,21 @@ fn the_spread_of_large_values_that_differ_little_is_exact() {
     let squares = [1_000_000_000_u128, 1_000_000_002].map(|n| n * n);
     assert_eq!(spread(2_000_000_002, squares[0] + squares[1], 2), 1.0);
 }
+
+#[test]
+fn a_histogram_shows_a_summary_and_no_bins() {
+    let mut h = Histogram::default();
+    assert_eq!(format!("{h:?}"), "Histogram { count: 0, .. }");
+    [1, 3].iter().for_each(|ms| h.add(Span::ms(*ms)));
+    let expected = "Histogram { count: 2, min_s: 0.001, mean_s: 0.002, max_s: 0.003, .. }";
+    assert_eq!(format!("{h:?}"), expected);
+}
+
+#[test]
+fn drops_are_counted_by_reason() {
+    let mut t = LinkStats::default();
+    (0..2).for_each(|_| t.on_arrival(Time(0), 100));
+    t.on_drop(&lost(0, 0, 100, DropReason::Full));
+    let others = t.dropped() - t.dropped_for(DropReason::Full);
+    assert_eq!((t.dropped_for(DropReason::Full), others), (1, 0));
+}

@@ -128,7 +128,7 @@ pub fn ratio(a: f64, b: f64) -> Json {
 pub fn link_summary(name: &str, link: &mut Link, goodput_bps: f64) -> Json {
     let utilisation = link.utilisation();
     let t = link.stats();
-    let dropped = |why: DropReason| t.dropped_packets[why as usize - 1];
+    let dropped = |reason| t.dropped_for(reason);
     let quantile = |q: f64| t.sojourn.quantile_s(q);
     let (packets, bytes) = (t.queue_packets(), t.queue_bytes());
     json!({

@@ -95,7 +95,7 @@ impl Simulation {
             departed_bytes: stats.departed_bytes,
             sojourn_total_s: stats.sojourn.sum_ns() as f64 / 1e9,
             dropped_packets: stats.dropped(),
-            dropped_full_packets: stats.dropped_packets[DropReason::Full as usize - 1],
+            dropped_full_packets: stats.dropped_for(DropReason::Full),
             marked_packets: stats.marks.packets,
             utilisation,
             gauges,
