@@ -127,9 +127,9 @@ mod tests {
     fn a_change_needs_may_change_with_every_discipline() {
         for name in crate::registry::REGISTRY.iter().map(|entry| entry.name) {
             let changed = |declared| {
-                let made = crate::build(name, &[], Rate(8_000_000)).unwrap();
+                let qdisc = crate::build(name, &[], Rate(8_000_000)).unwrap().qdisc;
                 let rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
-                let mut link = Link::new(spec(8_000_000, 10), made.qdisc, rng).unwrap();
+                let mut link = Link::new(spec(8_000_000, 10), qdisc, rng).unwrap();
                 if declared {
                     link.may_change();
                 }
@@ -146,9 +146,9 @@ mod tests {
     #[test]
     #[should_panic(expected = "`may_change` must be called before the first packet")]
     fn after_a_packet_it_is_too_late_to_declare_changes() {
-        let made = crate::build("codel", &[], Rate(8_000_000)).unwrap();
+        let codel = crate::build("codel", &[], Rate(8_000_000)).unwrap().qdisc;
         let rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
-        let mut link = Link::new(spec(8_000_000, 10), made.qdisc, rng).unwrap();
+        let mut link = Link::new(spec(8_000_000, 10), codel, rng).unwrap();
         link.push(Time(0), Packet { len: 1000, ..Packet::default() });
         link.may_change();
     }

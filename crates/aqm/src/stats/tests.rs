@@ -236,8 +236,8 @@ fn a_histogram_shows_a_summary_and_no_bins() {
 #[test]
 fn drops_are_counted_by_reason() {
     let mut t = LinkStats::default();
-    (0..2).for_each(|_| t.on_arrival(Time(0), 100));
-    t.on_drop(&lost(0, 0, 100, DropReason::Full));
+    (0..2).for_each(|_| t.on_enqueue(Time(0), 100));
+    t.on_drop(&dropped(0, 0, 100, DropReason::Full));
     let others = t.dropped() - t.dropped_for(DropReason::Full);
     assert_eq!((t.dropped_for(DropReason::Full), others), (1, 0));
 }
