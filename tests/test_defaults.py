@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 import typing
 from collections.abc import Iterator
 from functools import cache
@@ -142,3 +143,14 @@ def test_a_value_of_another_type_is_not_a_default() -> None:
     with pytest.raises(InputError, match="ecn"):
         sj.CoDel(ecn=wrong)
     assert plain(sj.Bbr(cwnd_gain=2.0)) == {"name": "bbr", "cwnd_gain": 2.0}
+
+
+def test_help_describes_every_parameter() -> None:
+    """The docstring of each class has a section about its own parameters."""
+    classes: list[Any] = [sj.Link, sj.Flow, sj.Change, sj.Scenario, sj.tcp.TcpParameters]
+    classes += [cls for _, cls in CLASSES]
+    for cls in classes:
+        own = [name for name in vars(cls).get("__annotations__", {}) if name[0] != "_"]
+        described = re.findall(r"^(\w+) : \S", inspect.getdoc(cls) or "", flags=re.MULTILINE)
+        assert described == own, cls
+    assert "Buffer size, in bytes or packets" in (sj.Red.__doc__ or "")

@@ -147,12 +147,19 @@ def declared(row: Spec) -> list[str]:
 
 
 def fields(params: list[Spec]) -> list[str]:
-    """Return the fields of a class with their docstrings."""
-    lines: list[str] = []
-    for row in params:
-        about = f"{sentence(row['about'])} {facts(row)}"
-        lines += ["", *declared(row), structs.docstring(about)]
-    return lines
+    """Return the fields of a class."""
+    lines = [line for row in params for line in declared(row)]
+    return ["", *lines] if lines else []
+
+
+def parameters(params: list[Spec]) -> list[str]:
+    """Return the section of a docstring about the parameters of a class."""
+    rows = [
+        (row["name"] + "_" * keyword.iskeyword(row["name"]), type_of(row), about)
+        for row in params
+        for about in [f"{sentence(row['about'])} {facts(row)}"]
+    ]
+    return structs.section(rows)
 
 
 def model(spec: Spec, base: str, params: list[Spec]) -> str:
@@ -161,7 +168,9 @@ def model(spec: Spec, base: str, params: list[Spec]) -> str:
     head = f"class {class_name(spec['name'])}({base}, {options}):"
     about = [f'    """{sentence(spec["about"])}', ""]
     about += [f"    {line}" for line in textwrap.wrap(f"Source: {spec['source']}.", WIDTH - 4)]
-    return "\n".join([head, *about, '    """', *fields(params)])
+    if base == "TcpParameters":
+        about += ["", "    `TcpParameters` has the parameters of every TCP."]
+    return "\n".join([head, *about, *parameters(params), '    """', *fields(params)])
 
 
 def with_profiles(common: list[Spec], specs: list[Spec]) -> list[Spec]:
@@ -194,9 +203,10 @@ def own_of_tcp(spec: Spec, common: int) -> list[Spec]:
 def tcp_models(specs: list[Spec], common: list[Spec]) -> list[str]:
     """Return the classes of TCPs; parameters common to all go to a base class."""
     head = "class TcpParameters(Tcp, kw_only=True, frozen=True):"
-    about = '    """Parameters that all of them have."""'
+    about = '    """Parameters that all of them have.'
+    rows = with_profiles(common, specs)
     return [
-        "\n".join([head, about, *fields(with_profiles(common, specs))]),
+        "\n".join([head, about, *parameters(rows), '    """', *fields(rows)]),
         *(model(spec, "TcpParameters", own_of_tcp(spec, len(common))) for spec in specs),
     ]
 

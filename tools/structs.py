@@ -107,23 +107,36 @@ def _class(name: str, table: Spec) -> str:
         f'    """{text[0]}',
         "",
         *textwrap.wrap(more, WIDTH, initial_indent="    ", subsequent_indent="    "),
-        '    """',
     ]
-    if name in CHECKED:
-        lines += ["", f'    _checked_as = "{CHECKED[name]}"']
+    rows, declared = [], []
     for key in table["keys"]:
         kind, default = _type(table, key), _default(key)
+        facts = reference.facts(key)
+        about = f"{key['about']} {facts[:1].upper()}{facts[1:]}."
+        rows.append((key["name"] + "_" * keyword.iskeyword(key["name"]), kind, about))
         if default == "None" and not key["required"]:
             kind += " | None"
         if keyword.iskeyword(key["name"]):
             default = f'field(default={default}, name="{key["name"]}")'
-            lines += ["", f"    {key['name']}_: {kind} = {default}"]
+            declared.append(f"    {key['name']}_: {kind} = {default}")
         else:
             rest = "" if key["required"] else f" = {default}"
-            lines += ["", f"    {key['name']}: {kind}{rest}"]
-        told = reference.facts(key)
-        lines.append(docstring(f"{key['about']} {told[:1].upper()}{told[1:]}."))
-    return "\n".join(lines)
+            declared.append(f"    {key['name']}: {kind}{rest}")
+    lines += [*section(rows), '    """', ""]
+    if name in CHECKED:
+        lines += [f'    _checked_as = "{CHECKED[name]}"', ""]
+    return "\n".join([*lines, *declared])
+
+
+def section(rows: list[tuple[str, str, str]]) -> list[str]:
+    """Return the section "Parameters" of a docstring; `rows` are names, types and descriptions."""
+    lines = ["", "    Parameters", "    ----------"] if rows else []
+    for name, kind, about in rows:
+        kind = re.sub(r"Literal\[[^]]*\]", "str", kind)  # the description has the words
+        lines.append(f"    {name} : {kind}")
+        text = about.replace("\\", "\\\\")
+        lines += textwrap.wrap(text, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
+    return lines
 
 
 def _type(table: Spec, key: Spec) -> str:
@@ -147,15 +160,3 @@ def literal(kind: str, text: str) -> str:
         return text.capitalize()
     is_number = kind.startswith(("integer", "number")) and re.fullmatch(r"[-+.e\d]+", text)
     return text if is_number else json.dumps(text)
-
-
-def docstring(text: str, indent: str = "    ") -> str:
-    """Return `text` as a docstring within the width, on one line if it fits."""
-    text = text.replace("\\", "\\\\")
-    end = " " if text.endswith('"') else ""
-    one = f'{indent}"""{text}{end}"""'
-    if len(one) <= WIDTH:
-        return one
-    first, *rest = textwrap.wrap(text, WIDTH - len(indent) - 3)
-    rest = textwrap.wrap(" ".join(rest), WIDTH - len(indent))
-    return "\n".join([f'{indent}"""{first}', *(indent + line for line in rest), f'{indent}"""'])

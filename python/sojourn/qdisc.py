@@ -63,2629 +63,2473 @@ class DropTail(Qdisc, kw_only=True, frozen=True, tag="droptail"):
     """A FIFO queue that drops packets only when it is full.
 
     Source: folklore; random drop: Hashem, MIT LCS/TR-465, 1989.
+
+    Parameters
+    ----------
+    limit : str
+        Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
+        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    policy : str
+        Packet to drop when the buffer is full: the arriving one, those at the head, or a random
+        one. One of tail, head, random; default tail; also called drop.
     """
 
     limit: str | None = None
-    """Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default in
-    comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     policy: Literal["tail", "head", "random"] = "tail"
-    """Packet to drop when the buffer is full: the arriving one, those at the head, or a random one.
-    One of tail, head, random; default tail; also called drop.
-    """
 
 
 class Red(Qdisc, kw_only=True, frozen=True, tag="red"):
     """Random early detection by the average queue.
 
     Source: Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993; gentle: Floyd, 2000.
+
+    Parameters
+    ----------
+    limit : str
+        Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
+        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    min_th : str
+        Average queue below which no packet is dropped. Its unit, packets or bytes, is also that of
+        the average. Size; default 5p; 0p or more; also called minth, min, thresh.
+    max_th : str
+        Average queue above which every packet is dropped, unless gentle is set. Size; default 15p;
+        1p or more; also called maxth, max, maxthresh.
+    max_p : float | str
+        Drop probability, before spreading, when the average reaches max_th. Number; default 0.1; 0
+        to 1; also called maxp, probability.
+    w_q : float | str
+        Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
+        weight, q_weight.
+    gentle : str
+        Drop probability above max_th: 1 (none), or rising to 1 at twice max_th or at the buffer
+        size. One of none, two_max_th, buffer; default none.
+    wait : str
+        Spreading of the drops: gaps of 1 to 1/pb - 1 packets (no), of 1/pb to 2/pb - 1 (yes), or
+        independent drops (bernoulli). One of no, yes, bernoulli; default no; the paper's count.
+    byte_mode : str
+        Scaling of the drop probability by the packet length: off, after spreading (mean), or before
+        it (max). One of off, mean, max; default off; also called bytes.
+    packet : str
+        Mean packet size, for the decay of the average in idle times and for byte_mode mean. Bytes;
+        default 500B; 1B to 1MB; the paper's s; also called mean_packet, mean_pktsize, avpkt.
+    max_packet : str
+        Largest packet size, for byte_mode max. Bytes; default 1500B; 1B to 1MB; the paper's
+        MaximumPacketSize.
+    hard_drop : bool
+        True if ECN-capable packets are dropped, not marked, where the drop probability is 1. Flag;
+        default false; also called harddrop.
+    spare_short : bool
+        True if nothing is dropped while at most one packet is queued (no byte, where bytes are
+        averaged), nor at the first arrival after that or below min_th, as in ns-2. Flag; default
+        false.
+    variant : str
+        Variant of the algorithm, in red, ared and choke. One of paper, linux; default paper.
+    bandwidth : str
+        Linux: rate from which the decay of the average in idle times is computed; auto is the rate
+        of the link. Rate or auto; default auto; 1bit to 1000000gbit.
     """
 
     limit: str | None = None
-    """Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default in
-    comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
-
     min_th: str = "5p"
-    """Average queue below which no packet is dropped. Its unit, packets or bytes, is also that of
-    the average. Size; default 5p; 0p or more; also called minth, min, thresh.
-    """
-
     max_th: str = "15p"
-    """Average queue above which every packet is dropped, unless gentle is set. Size; default 15p;
-    1p or more; also called maxth, max, maxthresh.
-    """
-
     max_p: float | str = 0.1
-    """Drop probability, before spreading, when the average reaches max_th. Number; default 0.1; 0
-    to 1; also called maxp, probability.
-    """
-
     w_q: float | str = 0.002
-    """Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
-    weight, q_weight.
-    """
-
     gentle: Literal["none", "two_max_th", "buffer"] = "none"
-    """Drop probability above max_th: 1 (none), or rising to 1 at twice max_th or at the buffer
-    size. One of none, two_max_th, buffer; default none.
-    """
-
     wait: Literal["no", "yes", "bernoulli"] = "no"
-    """Spreading of the drops: gaps of 1 to 1/pb - 1 packets (no), of 1/pb to 2/pb - 1 (yes), or
-    independent drops (bernoulli). One of no, yes, bernoulli; default no; the paper's count.
-    """
-
     byte_mode: Literal["off", "mean", "max"] = "off"
-    """Scaling of the drop probability by the packet length: off, after spreading (mean), or before
-    it (max). One of off, mean, max; default off; also called bytes.
-    """
-
     packet: str = "500B"
-    """Mean packet size, for the decay of the average in idle times and for byte_mode mean. Bytes;
-    default 500B; 1B to 1MB; the paper's s; also called mean_packet, mean_pktsize, avpkt.
-    """
-
     max_packet: str = "1500B"
-    """Largest packet size, for byte_mode max. Bytes; default 1500B; 1B to 1MB; the paper's
-    MaximumPacketSize.
-    """
-
     hard_drop: bool = False
-    """True if ECN-capable packets are dropped, not marked, where the drop probability is 1. Flag;
-    default false; also called harddrop.
-    """
-
     spare_short: bool = False
-    """True if nothing is dropped while at most one packet is queued (no byte, where bytes are
-    averaged), nor at the first arrival after that or below min_th, as in ns-2. Flag; default false.
-    """
-
     variant: Literal["paper", "linux"] = "paper"
-    """Variant of the algorithm, in red, ared and choke. One of paper, linux; default paper."""
-
     bandwidth: str = "auto"
-    """Linux: rate from which the decay of the average in idle times is computed; auto is the rate
-    of the link. Rate or auto; default auto; 1bit to 1000000gbit.
-    """
 
 
 class Ared(Qdisc, kw_only=True, frozen=True, tag="ared"):
     """Adaptive RED: adapts max_p to keep the average queue between the thresholds.
 
     Source: Floyd, Gummadi and Shenker, 2001.
+
+    Parameters
+    ----------
+    limit : str
+        Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
+        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    min_th : str
+        Average queue below which no packet is dropped; auto is half of target_delay times the link
+        rate, at least 5 packets. Size or auto; default auto; 0p or more; also called minth, min,
+        thresh.
+    max_th : str
+        Average queue above which the drop probability rises faster; auto is three times min_th.
+        Size or auto; default auto; 1p or more; also called maxth, max, maxthresh.
+    w_q : float | str
+        Weight of one arrival in the average; auto gives the average a time constant of one second.
+        Number or auto; default auto; 1e-9 to 1; also called wq, weight, q_weight.
+    target_delay : str
+        Queueing delay from which min_th auto is computed. Duration; default 5ms; 1us to 10s; the
+        paper's target; also called targetdelay, target.
+    interval : str
+        Minimum time between two changes of max_p. Duration; default 500ms; 1us to 100s.
+    alpha : float | str
+        Largest increase of max_p in one step. Number; default 0.01; 1e-4 to 1.
+    beta : float | str
+        Factor by which max_p decreases in one step. Number; default 0.9; 0.01 to 0.99.
+    bottom : float | str
+        Lower bound: max_p decreases only while it is above this; auto is 0.01 or, on a fast link, 1
+        / (number of 1000 B packets that it sends in 100 ms), as in ns-2 since 2004. Number or auto;
+        default 0.01; 1e-6 to 1.
+    top : float | str
+        Upper bound: max_p increases only while it is below this. Number; default 0.5; 1e-4 to 1.
+    stale_gentle : bool
+        True if the gentle slope keeps the initial max_p, as in ns-2. Flag; default false.
+    max_p : float | str
+        Drop probability, before spreading, when the average reaches max_th. Number; default 0.1; 0
+        to 1; also called maxp, probability.
+    gentle : str
+        Drop probability above max_th: 1 (none), or rising to 1 at twice max_th or at the buffer
+        size. One of none, two_max_th, buffer; default two_max_th.
+    wait : str
+        Spreading of the drops: gaps of 1 to 1/pb - 1 packets (no), of 1/pb to 2/pb - 1 (yes), or
+        independent drops (bernoulli). One of no, yes, bernoulli; default no; the paper's count.
+    byte_mode : str
+        Scaling of the drop probability by the packet length: off, after spreading (mean), or before
+        it (max). One of off, mean, max; default off; also called bytes.
+    packet : str
+        Mean packet size, for the decay of the average in idle times and for byte_mode mean. Bytes;
+        default 500B; 1B to 1MB; the paper's s; also called mean_packet, mean_pktsize, avpkt.
+    max_packet : str
+        Largest packet size, for byte_mode max. Bytes; default 1500B; 1B to 1MB; the paper's
+        MaximumPacketSize.
+    hard_drop : bool
+        True if ECN-capable packets are dropped, not marked, where the drop probability is 1. Flag;
+        default false; also called harddrop.
+    spare_short : bool
+        True if nothing is dropped while at most one packet is queued (no byte, where bytes are
+        averaged), nor at the first arrival after that or below min_th, as in ns-2. Flag; default
+        false.
+    variant : str
+        Variant of the algorithm, in red, ared and choke. One of paper, linux; default paper.
+    bandwidth : str
+        Linux: rate from which the decay of the average in idle times is computed; auto is the rate
+        of the link. Rate or auto; default auto; 1bit to 1000000gbit.
     """
 
     limit: str | None = None
-    """Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default in
-    comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
-
     min_th: str = "auto"
-    """Average queue below which no packet is dropped; auto is half of target_delay times the link
-    rate, at least 5 packets. Size or auto; default auto; 0p or more; also called minth, min,
-    thresh.
-    """
-
     max_th: str = "auto"
-    """Average queue above which the drop probability rises faster; auto is three times min_th. Size
-    or auto; default auto; 1p or more; also called maxth, max, maxthresh.
-    """
-
     w_q: float | str = "auto"
-    """Weight of one arrival in the average; auto gives the average a time constant of one second.
-    Number or auto; default auto; 1e-9 to 1; also called wq, weight, q_weight.
-    """
-
     target_delay: str = "5ms"
-    """Queueing delay from which min_th auto is computed. Duration; default 5ms; 1us to 10s; the
-    paper's target; also called targetdelay, target.
-    """
-
     interval: str = "500ms"
-    """Minimum time between two changes of max_p. Duration; default 500ms; 1us to 100s."""
-
     alpha: float | str = 0.01
-    """Largest increase of max_p in one step. Number; default 0.01; 1e-4 to 1."""
-
     beta: float | str = 0.9
-    """Factor by which max_p decreases in one step. Number; default 0.9; 0.01 to 0.99."""
-
     bottom: float | str = 0.01
-    """Lower bound: max_p decreases only while it is above this; auto is 0.01 or, on a fast link, 1
-    / (number of 1000 B packets that it sends in 100 ms), as in ns-2 since 2004. Number or auto;
-    default 0.01; 1e-6 to 1.
-    """
-
     top: float | str = 0.5
-    """Upper bound: max_p increases only while it is below this. Number; default 0.5; 1e-4 to 1."""
-
     stale_gentle: bool = False
-    """True if the gentle slope keeps the initial max_p, as in ns-2. Flag; default false."""
-
     max_p: float | str = 0.1
-    """Drop probability, before spreading, when the average reaches max_th. Number; default 0.1; 0
-    to 1; also called maxp, probability.
-    """
-
     gentle: Literal["none", "two_max_th", "buffer"] = "two_max_th"
-    """Drop probability above max_th: 1 (none), or rising to 1 at twice max_th or at the buffer
-    size. One of none, two_max_th, buffer; default two_max_th.
-    """
-
     wait: Literal["no", "yes", "bernoulli"] = "no"
-    """Spreading of the drops: gaps of 1 to 1/pb - 1 packets (no), of 1/pb to 2/pb - 1 (yes), or
-    independent drops (bernoulli). One of no, yes, bernoulli; default no; the paper's count.
-    """
-
     byte_mode: Literal["off", "mean", "max"] = "off"
-    """Scaling of the drop probability by the packet length: off, after spreading (mean), or before
-    it (max). One of off, mean, max; default off; also called bytes.
-    """
-
     packet: str = "500B"
-    """Mean packet size, for the decay of the average in idle times and for byte_mode mean. Bytes;
-    default 500B; 1B to 1MB; the paper's s; also called mean_packet, mean_pktsize, avpkt.
-    """
-
     max_packet: str = "1500B"
-    """Largest packet size, for byte_mode max. Bytes; default 1500B; 1B to 1MB; the paper's
-    MaximumPacketSize.
-    """
-
     hard_drop: bool = False
-    """True if ECN-capable packets are dropped, not marked, where the drop probability is 1. Flag;
-    default false; also called harddrop.
-    """
-
     spare_short: bool = False
-    """True if nothing is dropped while at most one packet is queued (no byte, where bytes are
-    averaged), nor at the first arrival after that or below min_th, as in ns-2. Flag; default false.
-    """
-
     variant: Literal["paper", "linux"] = "paper"
-    """Variant of the algorithm, in red, ared and choke. One of paper, linux; default paper."""
-
     bandwidth: str = "auto"
-    """Linux: rate from which the decay of the average in idle times is computed; auto is the rate
-    of the link. Rate or auto; default auto; 1bit to 1000000gbit.
-    """
 
 
 class FengRed(Qdisc, kw_only=True, frozen=True, tag="feng_red"):
     """Self-configuring RED: changes max_p when the average queue crosses a threshold.
 
     Source: Feng, Kandlur, Saha and Shin, INFOCOM 1999.
+
+    Parameters
+    ----------
+    limit : str
+        Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
+        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    alpha : float
+        Divisor of max_p when the average falls below min_th. Number; default 3; 1 to 100.
+    beta : float
+        Factor of max_p when the average rises above max_th. Number; default 2; 1 to 100.
+    floor : float | str
+        Smallest max_p. Number; default 0.00001; 1e-9 to 1.
+    stale_gentle : bool
+        True if the gentle slope keeps the initial max_p, as in ns-2. Flag; default false.
+    min_th : str
+        Average queue below which no packet is dropped. Its unit, packets or bytes, is also that of
+        the average. Size; default 5p; 0p or more; also called minth, min, thresh.
+    max_th : str
+        Average queue above which every packet is dropped, unless gentle is set. Size; default 15p;
+        1p or more; also called maxth, max, maxthresh.
+    max_p : float | str
+        Drop probability, before spreading, when the average reaches max_th. Number; default 0.1; 0
+        to 1; also called maxp, probability.
+    w_q : float | str
+        Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
+        weight, q_weight.
+    gentle : str
+        Drop probability above max_th: 1 (none), or rising to 1 at twice max_th or at the buffer
+        size. One of none, two_max_th, buffer; default none.
+    wait : str
+        Spreading of the drops: gaps of 1 to 1/pb - 1 packets (no), of 1/pb to 2/pb - 1 (yes), or
+        independent drops (bernoulli). One of no, yes, bernoulli; default no; the paper's count.
+    byte_mode : str
+        Scaling of the drop probability by the packet length: off, after spreading (mean), or before
+        it (max). One of off, mean, max; default off; also called bytes.
+    packet : str
+        Mean packet size, for the decay of the average in idle times and for byte_mode mean. Bytes;
+        default 500B; 1B to 1MB; the paper's s; also called mean_packet, mean_pktsize, avpkt.
+    max_packet : str
+        Largest packet size, for byte_mode max. Bytes; default 1500B; 1B to 1MB; the paper's
+        MaximumPacketSize.
+    hard_drop : bool
+        True if ECN-capable packets are dropped, not marked, where the drop probability is 1. Flag;
+        default false; also called harddrop.
+    spare_short : bool
+        True if nothing is dropped while at most one packet is queued (no byte, where bytes are
+        averaged), nor at the first arrival after that or below min_th, as in ns-2. Flag; default
+        false.
+    variant : str
+        Variant of the algorithm, in red, ared and choke. One of paper, linux; default paper.
+    bandwidth : str
+        Linux: rate from which the decay of the average in idle times is computed; auto is the rate
+        of the link. Rate or auto; default auto; 1bit to 1000000gbit.
     """
 
     limit: str | None = None
-    """Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default in
-    comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
-
     alpha: float = 3
-    """Divisor of max_p when the average falls below min_th. Number; default 3; 1 to 100."""
-
     beta: float = 2
-    """Factor of max_p when the average rises above max_th. Number; default 2; 1 to 100."""
-
     floor: float | str = 0.00001
-    """Smallest max_p. Number; default 0.00001; 1e-9 to 1."""
-
     stale_gentle: bool = False
-    """True if the gentle slope keeps the initial max_p, as in ns-2. Flag; default false."""
-
     min_th: str = "5p"
-    """Average queue below which no packet is dropped. Its unit, packets or bytes, is also that of
-    the average. Size; default 5p; 0p or more; also called minth, min, thresh.
-    """
-
     max_th: str = "15p"
-    """Average queue above which every packet is dropped, unless gentle is set. Size; default 15p;
-    1p or more; also called maxth, max, maxthresh.
-    """
-
     max_p: float | str = 0.1
-    """Drop probability, before spreading, when the average reaches max_th. Number; default 0.1; 0
-    to 1; also called maxp, probability.
-    """
-
     w_q: float | str = 0.002
-    """Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
-    weight, q_weight.
-    """
-
     gentle: Literal["none", "two_max_th", "buffer"] = "none"
-    """Drop probability above max_th: 1 (none), or rising to 1 at twice max_th or at the buffer
-    size. One of none, two_max_th, buffer; default none.
-    """
-
     wait: Literal["no", "yes", "bernoulli"] = "no"
-    """Spreading of the drops: gaps of 1 to 1/pb - 1 packets (no), of 1/pb to 2/pb - 1 (yes), or
-    independent drops (bernoulli). One of no, yes, bernoulli; default no; the paper's count.
-    """
-
     byte_mode: Literal["off", "mean", "max"] = "off"
-    """Scaling of the drop probability by the packet length: off, after spreading (mean), or before
-    it (max). One of off, mean, max; default off; also called bytes.
-    """
-
     packet: str = "500B"
-    """Mean packet size, for the decay of the average in idle times and for byte_mode mean. Bytes;
-    default 500B; 1B to 1MB; the paper's s; also called mean_packet, mean_pktsize, avpkt.
-    """
-
     max_packet: str = "1500B"
-    """Largest packet size, for byte_mode max. Bytes; default 1500B; 1B to 1MB; the paper's
-    MaximumPacketSize.
-    """
-
     hard_drop: bool = False
-    """True if ECN-capable packets are dropped, not marked, where the drop probability is 1. Flag;
-    default false; also called harddrop.
-    """
-
     spare_short: bool = False
-    """True if nothing is dropped while at most one packet is queued (no byte, where bytes are
-    averaged), nor at the first arrival after that or below min_th, as in ns-2. Flag; default false.
-    """
-
     variant: Literal["paper", "linux"] = "paper"
-    """Variant of the algorithm, in red, ared and choke. One of paper, linux; default paper."""
-
     bandwidth: str = "auto"
-    """Linux: rate from which the decay of the average in idle times is computed; auto is the rate
-    of the link. Rate or auto; default auto; 1bit to 1000000gbit.
-    """
 
 
 class RedOpt(Qdisc, kw_only=True, frozen=True, tag="red_opt"):
     """RED configured by a model of link, round-trip time and number of flows.
 
     Source: Ziegler, Brandauer and Fdida, IWQoS 2001, as far as reported.
+
+    Parameters
+    ----------
+    limit : str
+        Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
+        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    rtt : str
+        Mean round-trip time without this queue. Duration; default 150ms; 1us to 100s; the paper's
+        Rp.
+    flows : int
+        Number of TCP flows that always have data to send. Integer; default 64; 1 to 1000000000; the
+        paper's N; also called n.
+    udp_rate : str
+        Total rate of unresponsive sources. Rate; default 0bit; 0bit to 1000gbit; the paper's R_udp;
+        also called udp.
+    packet : str
+        Mean packet size, headers included. Bytes; default 1514B; 1B to 1MB; the paper's S; also
+        called mean_packet, mean_pktsize, avpkt.
+    delayed_acks : bool
+        True if receivers acknowledge every second packet only. Flag; default true; the paper's b;
+        also called delack.
+    rto_min : str
+        Minimum retransmission timeout of the senders. Duration; default 200ms; 1us to 100s; the
+        paper's RTOmin.
+    w_q_rule : str
+        Rule for w_q: stability of the loop, or memory of one sawtooth period. One of stability,
+        memory; default stability; also called wq_rule.
+    gentle : str
+        Drop probability above max_th: 1 (none), or rising to 1 at twice max_th or at the buffer
+        size. One of none, two_max_th, buffer; default none.
+    wait : str
+        Spreading of the drops: gaps of 1 to 1/pb - 1 packets (no), of 1/pb to 2/pb - 1 (yes), or
+        independent drops (bernoulli). One of no, yes, bernoulli; default bernoulli; the paper's
+        count.
     """
 
     limit: str | None = None
-    """Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default in
-    comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
-
     rtt: str = "150ms"
-    """Mean round-trip time without this queue. Duration; default 150ms; 1us to 100s; the paper's
-    Rp.
-    """
-
     flows: int = 64
-    """Number of TCP flows that always have data to send. Integer; default 64; 1 to 1000000000; the
-    paper's N; also called n.
-    """
-
     udp_rate: str = "0bit"
-    """Total rate of unresponsive sources. Rate; default 0bit; 0bit to 1000gbit; the paper's R_udp;
-    also called udp.
-    """
-
     packet: str = "1514B"
-    """Mean packet size, headers included. Bytes; default 1514B; 1B to 1MB; the paper's S; also
-    called mean_packet, mean_pktsize, avpkt.
-    """
-
     delayed_acks: bool = True
-    """True if receivers acknowledge every second packet only. Flag; default true; the paper's b;
-    also called delack.
-    """
-
     rto_min: str = "200ms"
-    """Minimum retransmission timeout of the senders. Duration; default 200ms; 1us to 100s; the
-    paper's RTOmin.
-    """
-
     w_q_rule: Literal["stability", "memory"] = "stability"
-    """Rule for w_q: stability of the loop, or memory of one sawtooth period. One of stability,
-    memory; default stability; also called wq_rule.
-    """
-
     gentle: Literal["none", "two_max_th", "buffer"] = "none"
-    """Drop probability above max_th: 1 (none), or rising to 1 at twice max_th or at the buffer
-    size. One of none, two_max_th, buffer; default none.
-    """
-
     wait: Literal["no", "yes", "bernoulli"] = "bernoulli"
-    """Spreading of the drops: gaps of 1 to 1/pb - 1 packets (no), of 1/pb to 2/pb - 1 (yes), or
-    independent drops (bernoulli). One of no, yes, bernoulli; default bernoulli; the paper's count.
-    """
 
 
 class SaRed(Qdisc, kw_only=True, frozen=True, tag="sa_red"):
     """RED tuned from the mean and the deviation of its queue.
 
     Source: Chen, Min and Zhang, GLOBECOM 2012, reconstructed.
+
+    Parameters
+    ----------
+    limit : str
+        Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
+        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    interval : str
+        Length of a window, a multiple of sample. Duration; default 500ms; 1ms to 100s; the paper's
+        Ts; also called ts.
+    sample : str
+        Time between two samples of the queue. Duration; default 5ms; 1us to 10s.
+    alpha : float | str
+        Largest increase of max_p in one step. Number; default 0.01; 1e-4 to 1.
+    beta : float | str
+        Factor by which max_p decreases in one step. Number; default 0.9; 0.01 to 0.99.
+    bottom : float | str
+        Lower bound: max_p decreases only while it is above this. Number; default 0.01; 1e-6 to 1.
+    top : float | str
+        Upper bound: max_p increases only while it is below this. Number; default 0.5; 1e-4 to 1.
+    min_th : str
+        Average queue below which no packet is dropped. Its unit, packets or bytes, is also that of
+        the average. Size; default 5p; 0p or more; also called minth, min, thresh.
+    max_th : str
+        Average queue above which every packet is dropped, unless gentle is set. Size; default 15p;
+        1p or more; also called maxth, max, maxthresh.
+    max_p : float | str
+        Drop probability, before spreading, when the average reaches max_th. Number; default 0.1; 0
+        to 1; also called maxp, probability.
+    w_q : float | str
+        Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
+        weight, q_weight.
+    gentle : str
+        Drop probability above max_th: 1 (none), or rising to 1 at twice max_th or at the buffer
+        size. One of none, two_max_th, buffer; default none.
+    wait : str
+        Spreading of the drops: gaps of 1 to 1/pb - 1 packets (no), of 1/pb to 2/pb - 1 (yes), or
+        independent drops (bernoulli). One of no, yes, bernoulli; default no; the paper's count.
+    byte_mode : str
+        Scaling of the drop probability by the packet length: off, after spreading (mean), or before
+        it (max). One of off, mean, max; default off; also called bytes.
+    packet : str
+        Mean packet size, for the decay of the average in idle times and for byte_mode mean. Bytes;
+        default 500B; 1B to 1MB; the paper's s; also called mean_packet, mean_pktsize, avpkt.
+    max_packet : str
+        Largest packet size, for byte_mode max. Bytes; default 1500B; 1B to 1MB; the paper's
+        MaximumPacketSize.
+    hard_drop : bool
+        True if ECN-capable packets are dropped, not marked, where the drop probability is 1. Flag;
+        default false; also called harddrop.
+    spare_short : bool
+        True if nothing is dropped while at most one packet is queued (no byte, where bytes are
+        averaged), nor at the first arrival after that or below min_th, as in ns-2. Flag; default
+        false.
+    variant : str
+        Variant of the algorithm, in red, ared and choke. One of paper, linux; default paper.
+    bandwidth : str
+        Linux: rate from which the decay of the average in idle times is computed; auto is the rate
+        of the link. Rate or auto; default auto; 1bit to 1000000gbit.
     """
 
     limit: str | None = None
-    """Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default in
-    comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
-
     interval: str = "500ms"
-    """Length of a window, a multiple of sample. Duration; default 500ms; 1ms to 100s; the paper's
-    Ts; also called ts.
-    """
-
     sample: str = "5ms"
-    """Time between two samples of the queue. Duration; default 5ms; 1us to 10s."""
-
     alpha: float | str = 0.01
-    """Largest increase of max_p in one step. Number; default 0.01; 1e-4 to 1."""
-
     beta: float | str = 0.9
-    """Factor by which max_p decreases in one step. Number; default 0.9; 0.01 to 0.99."""
-
     bottom: float | str = 0.01
-    """Lower bound: max_p decreases only while it is above this. Number; default 0.01; 1e-6 to 1."""
-
     top: float | str = 0.5
-    """Upper bound: max_p increases only while it is below this. Number; default 0.5; 1e-4 to 1."""
-
     min_th: str = "5p"
-    """Average queue below which no packet is dropped. Its unit, packets or bytes, is also that of
-    the average. Size; default 5p; 0p or more; also called minth, min, thresh.
-    """
-
     max_th: str = "15p"
-    """Average queue above which every packet is dropped, unless gentle is set. Size; default 15p;
-    1p or more; also called maxth, max, maxthresh.
-    """
-
     max_p: float | str = 0.1
-    """Drop probability, before spreading, when the average reaches max_th. Number; default 0.1; 0
-    to 1; also called maxp, probability.
-    """
-
     w_q: float | str = 0.002
-    """Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
-    weight, q_weight.
-    """
-
     gentle: Literal["none", "two_max_th", "buffer"] = "none"
-    """Drop probability above max_th: 1 (none), or rising to 1 at twice max_th or at the buffer
-    size. One of none, two_max_th, buffer; default none.
-    """
-
     wait: Literal["no", "yes", "bernoulli"] = "no"
-    """Spreading of the drops: gaps of 1 to 1/pb - 1 packets (no), of 1/pb to 2/pb - 1 (yes), or
-    independent drops (bernoulli). One of no, yes, bernoulli; default no; the paper's count.
-    """
-
     byte_mode: Literal["off", "mean", "max"] = "off"
-    """Scaling of the drop probability by the packet length: off, after spreading (mean), or before
-    it (max). One of off, mean, max; default off; also called bytes.
-    """
-
     packet: str = "500B"
-    """Mean packet size, for the decay of the average in idle times and for byte_mode mean. Bytes;
-    default 500B; 1B to 1MB; the paper's s; also called mean_packet, mean_pktsize, avpkt.
-    """
-
     max_packet: str = "1500B"
-    """Largest packet size, for byte_mode max. Bytes; default 1500B; 1B to 1MB; the paper's
-    MaximumPacketSize.
-    """
-
     hard_drop: bool = False
-    """True if ECN-capable packets are dropped, not marked, where the drop probability is 1. Flag;
-    default false; also called harddrop.
-    """
-
     spare_short: bool = False
-    """True if nothing is dropped while at most one packet is queued (no byte, where bytes are
-    averaged), nor at the first arrival after that or below min_th, as in ns-2. Flag; default false.
-    """
-
     variant: Literal["paper", "linux"] = "paper"
-    """Variant of the algorithm, in red, ared and choke. One of paper, linux; default paper."""
-
     bandwidth: str = "auto"
-    """Linux: rate from which the decay of the average in idle times is computed; auto is the rate
-    of the link. Rate or auto; default auto; 1bit to 1000000gbit.
-    """
 
 
 class Hred(Qdisc, kw_only=True, frozen=True, tag="hred"):
     """Hybrid RED: maps the queue to a drop probability, and adapts the map outside a band.
 
     Source: Joo, Bahk and Lumetta, Journal of Communications and Networks.
+
+    Parameters
+    ----------
+    limit : str
+        Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
+        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    min_th : str
+        Queue below which p_min decreases, in the unit of limit; auto is a quarter of limit, or half
+        of the room above max_th. Size or auto; default auto; 1p or more; also called minth, min.
+    max_th : str
+        Queue above which p_min increases; auto is half of limit, or limit less twice min_th. Size
+        or auto; default auto; 1p or more; also called maxth, max.
+    kappa : float
+        Flatness of the map: with a larger value the queue is stable at longer round-trip times, but
+        responds more slowly. Number; default 2; 0.01 to 1000.
+    rtt : str
+        Largest average round-trip time, from which the response times follow. Duration; default
+        200ms; 1us to 100s; the paper's RTT+; also called max_rtt.
+    t_alpha : str
+        Time to respond to an increase of the load; auto is twice t_beta. Duration or auto; default
+        auto; 1us to 1000s; the paper's T_alpha; also called ta.
+    t_beta : str
+        Time to respond to a decrease of the load; auto is rtt. Duration or auto; default auto; 1us
+        to 1000s; the paper's T_beta; also called tb.
+    packet : str
+        Mean packet size, headers included. Bytes; default 500B; 1B to 1MB; the paper's S; also
+        called mean_packet, mean_pktsize, avpkt.
+    p_min : float | str
+        Initial p_min. Number; default 0.01; 1e-9 to 1; also called pmin.
+    floor : float | str
+        Smallest p_min. Number; default 0.00001; 1e-9 to 0.1; also called p_floor.
+    fixed_point : int
+        Fractional bits of the probabilities, 0 for floating point. Integer; default 0; 0 to 50.
     """
 
     limit: str | None = None
-    """Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default in
-    comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
-
     min_th: str = "auto"
-    """Queue below which p_min decreases, in the unit of limit; auto is a quarter of limit, or half
-    of the room above max_th. Size or auto; default auto; 1p or more; also called minth, min.
-    """
-
     max_th: str = "auto"
-    """Queue above which p_min increases; auto is half of limit, or limit less twice min_th. Size or
-    auto; default auto; 1p or more; also called maxth, max.
-    """
-
     kappa: float = 2
-    """Flatness of the map: with a larger value the queue is stable at longer round-trip times, but
-    responds more slowly. Number; default 2; 0.01 to 1000.
-    """
-
     rtt: str = "200ms"
-    """Largest average round-trip time, from which the response times follow. Duration; default
-    200ms; 1us to 100s; the paper's RTT+; also called max_rtt.
-    """
-
     t_alpha: str = "auto"
-    """Time to respond to an increase of the load; auto is twice t_beta. Duration or auto; default
-    auto; 1us to 1000s; the paper's T_alpha; also called ta.
-    """
-
     t_beta: str = "auto"
-    """Time to respond to a decrease of the load; auto is rtt. Duration or auto; default auto; 1us
-    to 1000s; the paper's T_beta; also called tb.
-    """
-
     packet: str = "500B"
-    """Mean packet size, headers included. Bytes; default 500B; 1B to 1MB; the paper's S; also
-    called mean_packet, mean_pktsize, avpkt.
-    """
-
     p_min: float | str = 0.01
-    """Initial p_min. Number; default 0.01; 1e-9 to 1; also called pmin."""
-
     floor: float | str = 0.00001
-    """Smallest p_min. Number; default 0.00001; 1e-9 to 0.1; also called p_floor."""
-
     fixed_point: int = 0
-    """Fractional bits of the probabilities, 0 for floating point. Integer; default 0; 0 to 50."""
 
 
 class Blue(Qdisc, kw_only=True, frozen=True, tag="blue"):
     """A drop probability that overflow raises and an idle link lowers.
 
     Source: Feng, Kandlur, Saha and Shin, IEEE/ACM ToN 10(4), 2002.
+
+    Parameters
+    ----------
+    limit : str
+        Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
+        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    d1 : float | str
+        Increase of the drop probability by an overflow. Number; default 0.0025; 0 to 1; also called
+        increment.
+    d2 : float | str
+        Decrease of the drop probability by an idle link; about a tenth of d1. Number; default
+        0.00025; 1e-5 to 1; also called decrement.
+    freeze : str
+        Minimum time between two changes. Duration; default 100ms; 1us to 500ms; the paper's
+        freeze_time; also called freeze_time.
+    threshold : str
+        Queue above which an arrival raises the drop probability; auto: at overflow only. Size or
+        auto; default auto; 1p or more; the paper's L; also called l.
+    clocks : str
+        Reference of freeze: the last change in either direction (one), or in the same direction
+        (two). One of one, two; default one.
     """
 
     limit: str | None = None
-    """Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default in
-    comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
-
     d1: float | str = 0.0025
-    """Increase of the drop probability by an overflow. Number; default 0.0025; 0 to 1; also called
-    increment.
-    """
-
     d2: float | str = 0.00025
-    """Decrease of the drop probability by an idle link; about a tenth of d1. Number; default
-    0.00025; 1e-5 to 1; also called decrement.
-    """
-
     freeze: str = "100ms"
-    """Minimum time between two changes. Duration; default 100ms; 1us to 500ms; the paper's
-    freeze_time; also called freeze_time.
-    """
-
     threshold: str = "auto"
-    """Queue above which an arrival raises the drop probability; auto: at overflow only. Size or
-    auto; default auto; 1p or more; the paper's L; also called l.
-    """
-
     clocks: Literal["one", "two"] = "one"
-    """Reference of freeze: the last change in either direction (one), or in the same direction
-    (two). One of one, two; default one.
-    """
 
 
 class Pi(Qdisc, kw_only=True, frozen=True, tag="pi"):
     """Proportional integral controller of the queue length.
 
     Source: Hollot, Misra, Towsley and Gong, INFOCOM 2001.
+
+    Parameters
+    ----------
+    limit : str
+        Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
+        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    a : float | str
+        Gain of the current sample, per packet; auto is computed from flows and rtt or, without
+        these, the paper's value (0.00001822: 60 flows, 246 ms, 3750 packets per second). Number or
+        auto; default auto; 1e-15 to 1.
+    b : float | str
+        Gain of the previous sample, per packet; auto as for a (0.00001816). Number or auto; default
+        auto; 1e-15 to 1.
+    w : float
+        Samples per second. Number; default 170; 0.1 to 1000000; the paper's f_s; also called
+        frequency, hz.
+    q_ref : str
+        Reference of the queue. Its unit, packets or bytes, is that in which the queue is measured.
+        Size; default 50p; 1p or more; also called qref.
+    flows : float | str
+        For computing the gains: smallest number of long flows. Number or auto; default auto; 0.01
+        to 1000000000; the paper's N-; also called n_min.
+    rtt : str
+        For computing the gains: largest round-trip time, including the queueing delay at q_ref.
+        Duration or auto; default auto; 1us to 100s; the paper's R+; also called rtt_max.
+    beta : float | str
+        For computing the gains: crossover frequency times rtt; auto is the pole of the window.
+        Number or auto; default auto; 0.001 to 0.86.
+    packet : str
+        Mean packet size, for the link rate in packets, a queue in bytes, and byte_mode. Bytes;
+        default 500B; 1B to 1MB; the paper's s; also called mean_packet, mean_pktsize.
+    byte_mode : bool
+        True if the drop probability is scaled by packet length / packet. Flag; default false; also
+        called bytes.
     """
 
     limit: str | None = None
-    """Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default in
-    comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
-
     a: float | str = "auto"
-    """Gain of the current sample, per packet; auto is computed from flows and rtt or, without
-    these, the paper's value (0.00001822: 60 flows, 246 ms, 3750 packets per second). Number or
-    auto; default auto; 1e-15 to 1.
-    """
-
     b: float | str = "auto"
-    """Gain of the previous sample, per packet; auto as for a (0.00001816). Number or auto; default
-    auto; 1e-15 to 1.
-    """
-
     w: float = 170
-    """Samples per second. Number; default 170; 0.1 to 1000000; the paper's f_s; also called
-    frequency, hz.
-    """
-
     q_ref: str = "50p"
-    """Reference of the queue. Its unit, packets or bytes, is that in which the queue is measured.
-    Size; default 50p; 1p or more; also called qref.
-    """
-
     flows: float | Literal["auto"] = "auto"
-    """For computing the gains: smallest number of long flows. Number or auto; default auto; 0.01 to
-    1000000000; the paper's N-; also called n_min.
-    """
-
     rtt: str = "auto"
-    """For computing the gains: largest round-trip time, including the queueing delay at q_ref.
-    Duration or auto; default auto; 1us to 100s; the paper's R+; also called rtt_max.
-    """
-
     beta: float | str = "auto"
-    """For computing the gains: crossover frequency times rtt; auto is the pole of the window.
-    Number or auto; default auto; 0.001 to 0.86.
-    """
-
     packet: str = "500B"
-    """Mean packet size, for the link rate in packets, a queue in bytes, and byte_mode. Bytes;
-    default 500B; 1B to 1MB; the paper's s; also called mean_packet, mean_pktsize.
-    """
-
     byte_mode: bool = False
-    """True if the drop probability is scaled by packet length / packet. Flag; default false; also
-    called bytes.
-    """
 
 
 class Api(Qdisc, kw_only=True, frozen=True, tag="api"):
     """PI with gains that grow with the distance from q_ref.
 
     Source: after Huang et al., CECNet 2013.
+
+    Parameters
+    ----------
+    limit : str
+        Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
+        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    m_max : float | str
+        Factor on both gains when the queue is empty or at least twice q_ref; auto is half the gain
+        margin of the design. Number or auto; default auto; 1 to 1000; the paper's m.
+    a : float | str
+        Gain of the current sample, per packet; auto is computed from flows and rtt or, without
+        these, the paper's value (0.00001822: 60 flows, 246 ms, 3750 packets per second). Number or
+        auto; default auto; 1e-15 to 1.
+    b : float | str
+        Gain of the previous sample, per packet; auto as for a (0.00001816). Number or auto; default
+        auto; 1e-15 to 1.
+    w : float
+        Samples per second. Number; default 170; 0.1 to 1000000; the paper's f_s; also called
+        frequency, hz.
+    q_ref : str
+        Reference of the queue. Its unit, packets or bytes, is that in which the queue is measured.
+        Size; default 50p; 1p or more; also called qref.
+    flows : float | str
+        For computing the gains: smallest number of long flows. Number or auto; default auto; 0.01
+        to 1000000000; the paper's N-; also called n_min.
+    rtt : str
+        For computing the gains: largest round-trip time, including the queueing delay at q_ref.
+        Duration or auto; default auto; 1us to 100s; the paper's R+; also called rtt_max.
+    beta : float | str
+        For computing the gains: crossover frequency times rtt; auto is the pole of the window.
+        Number or auto; default auto; 0.001 to 0.86.
+    packet : str
+        Mean packet size, for the link rate in packets, a queue in bytes, and byte_mode. Bytes;
+        default 500B; 1B to 1MB; the paper's s; also called mean_packet, mean_pktsize.
+    byte_mode : bool
+        True if the drop probability is scaled by packet length / packet. Flag; default false; also
+        called bytes.
     """
 
     limit: str | None = None
-    """Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default in
-    comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
-
     m_max: float | Literal["auto"] = "auto"
-    """Factor on both gains when the queue is empty or at least twice q_ref; auto is half the gain
-    margin of the design. Number or auto; default auto; 1 to 1000; the paper's m.
-    """
-
     a: float | str = "auto"
-    """Gain of the current sample, per packet; auto is computed from flows and rtt or, without
-    these, the paper's value (0.00001822: 60 flows, 246 ms, 3750 packets per second). Number or
-    auto; default auto; 1e-15 to 1.
-    """
-
     b: float | str = "auto"
-    """Gain of the previous sample, per packet; auto as for a (0.00001816). Number or auto; default
-    auto; 1e-15 to 1.
-    """
-
     w: float = 170
-    """Samples per second. Number; default 170; 0.1 to 1000000; the paper's f_s; also called
-    frequency, hz.
-    """
-
     q_ref: str = "50p"
-    """Reference of the queue. Its unit, packets or bytes, is that in which the queue is measured.
-    Size; default 50p; 1p or more; also called qref.
-    """
-
     flows: float | Literal["auto"] = "auto"
-    """For computing the gains: smallest number of long flows. Number or auto; default auto; 0.01 to
-    1000000000; the paper's N-; also called n_min.
-    """
-
     rtt: str = "auto"
-    """For computing the gains: largest round-trip time, including the queueing delay at q_ref.
-    Duration or auto; default auto; 1us to 100s; the paper's R+; also called rtt_max.
-    """
-
     beta: float | str = "auto"
-    """For computing the gains: crossover frequency times rtt; auto is the pole of the window.
-    Number or auto; default auto; 0.001 to 0.86.
-    """
-
     packet: str = "500B"
-    """Mean packet size, for the link rate in packets, a queue in bytes, and byte_mode. Bytes;
-    default 500B; 1B to 1MB; the paper's s; also called mean_packet, mean_pktsize.
-    """
-
     byte_mode: bool = False
-    """True if the drop probability is scaled by packet length / packet. Flag; default false; also
-    called bytes.
-    """
 
 
 class Rem(Qdisc, kw_only=True, frozen=True, tag="rem"):
     """Random exponential marking by a price of the link.
 
     Source: Athuraliya, Low, Li and Yin, IEEE Network 15(3), 2001.
+
+    Parameters
+    ----------
+    limit : str
+        Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
+        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    gamma : float | str
+        Step of the price, per packet. Number; default 0.001; 0 to 1.
+    phi : float
+        Base of the drop probability, 1 - phi^-price. Number; default 1.001; 1.0000001 to 100.
+    alpha : float
+        Weight of the queue relative to that of the rate. Number; default 0.1; 0 to 10.
+    b_star : str
+        Reference of the queue. Its unit, packets or bytes, is that in which queue and arrivals are
+        counted. Size; default 20p; 0p or more; the paper's b*; also called bstar, pbo.
+    period : str
+        Time between updates of the price. Duration; default 2ms; 1us to 100s; the paper's T; also
+        called pupdtime, t.
+    form : str
+        Measure of the excess rate: counted arrivals (rate), or growth of the queue (queue). One of
+        rate, queue; default rate.
+    inw : float | str
+        Weight of one period in the average of the arrivals; 1 for no averaging. Number; default 1;
+        1e-6 to 1.
+    packet : str
+        Mean packet size, for the link rate in packets, bytes in packets, and byte_mode. Bytes;
+        default 1kB; 1B to 1MB; the paper's s; also called mean_packet, mean_pktsize.
+    byte_mode : bool
+        True if the drop probability is scaled by packet length / packet. Flag; default false; also
+        called bytes.
     """
 
     limit: str | None = None
-    """Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default in
-    comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
-
     gamma: float | str = 0.001
-    """Step of the price, per packet. Number; default 0.001; 0 to 1."""
-
     phi: float = 1.001
-    """Base of the drop probability, 1 - phi^-price. Number; default 1.001; 1.0000001 to 100."""
-
     alpha: float = 0.1
-    """Weight of the queue relative to that of the rate. Number; default 0.1; 0 to 10."""
-
     b_star: str = "20p"
-    """Reference of the queue. Its unit, packets or bytes, is that in which queue and arrivals are
-    counted. Size; default 20p; 0p or more; the paper's b*; also called bstar, pbo.
-    """
-
     period: str = "2ms"
-    """Time between updates of the price. Duration; default 2ms; 1us to 100s; the paper's T; also
-    called pupdtime, t.
-    """
-
     form: Literal["rate", "queue"] = "rate"
-    """Measure of the excess rate: counted arrivals (rate), or growth of the queue (queue). One of
-    rate, queue; default rate.
-    """
-
     inw: float | str = 1
-    """Weight of one period in the average of the arrivals; 1 for no averaging. Number; default 1;
-    1e-6 to 1.
-    """
-
     packet: str = "1kB"
-    """Mean packet size, for the link rate in packets, bytes in packets, and byte_mode. Bytes;
-    default 1kB; 1B to 1MB; the paper's s; also called mean_packet, mean_pktsize.
-    """
-
     byte_mode: bool = False
-    """True if the drop probability is scaled by packet length / packet. Flag; default false; also
-    called bytes.
-    """
 
 
 class Avq(Qdisc, kw_only=True, frozen=True, tag="avq"):
     """Adaptive virtual queue: drops or marks the packets that a slower link would drop.
 
     Source: Kunniyur and Srikant, SIGCOMM 2001.
+
+    Parameters
+    ----------
+    limit : str
+        Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
+        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    gamma : float | str
+        Target utilisation. Number; default 0.98; 0.05 to 1.
+    alpha : float
+        Speed at which the virtual capacity adapts. Number; default 0.15; 0 to 10.
+    buflim : float
+        Virtual buffer as a share of the real one. Number; default 1; 0.001 to 1000; the paper's B;
+        also called virtual_buffer.
+    ecnlim : float | str
+        Initial virtual capacity as a share of the link's capacity. Number; default 0.8; 0.01 to 1;
+        the paper's C_tilde; also called virtual_capacity.
+    packet : str
+        Mean packet size, which converts bytes to packets if the buffer counts packets. Bytes;
+        default 1kB; 1B to 1MB; the paper's s; also called mean_packet, mean_pktsize.
     """
 
     limit: str | None = None
-    """Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default in
-    comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
-
     gamma: float | str = 0.98
-    """Target utilisation. Number; default 0.98; 0.05 to 1."""
-
     alpha: float = 0.15
-    """Speed at which the virtual capacity adapts. Number; default 0.15; 0 to 10."""
-
     buflim: float = 1
-    """Virtual buffer as a share of the real one. Number; default 1; 0.001 to 1000; the paper's B;
-    also called virtual_buffer.
-    """
-
     ecnlim: float | str = 0.8
-    """Initial virtual capacity as a share of the link's capacity. Number; default 0.8; 0.01 to 1;
-    the paper's C_tilde; also called virtual_capacity.
-    """
-
     packet: str = "1kB"
-    """Mean packet size, which converts bytes to packets if the buffer counts packets. Bytes;
-    default 1kB; 1B to 1MB; the paper's s; also called mean_packet, mean_pktsize.
-    """
 
 
 class CoDel(Qdisc, kw_only=True, frozen=True, tag="codel"):
     """Controlled delay: keeps the sojourn time at a target.
 
     Source: RFC 8289.
+
+    Parameters
+    ----------
+    limit : str
+        Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
+        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    target : str
+        Target queueing delay: acceptable minimum over an interval. Duration; default 5ms; 1us to
+        10s; the paper's TARGET.
+    interval : str
+        Time in which a good queue drains at least once; about the largest round-trip time.
+        Duration; default 100ms; 1us to 100s; the paper's INTERVAL.
+    variant : str
+        Variant of the algorithm; those of ns-2 are for papers that used them. One of rfc, ns2_v1,
+        ns2_v2, linux; default rfc.
+    ce_threshold : str
+        Sojourn time above which every ECN-capable packet that leaves is marked, whatever CoDel
+        decides and whatever `ecn` is (as on Linux); auto: never. Duration or auto; default auto;
+        1ns to 100s.
+    ce_threshold_selector : str
+        ECN fields to which ce_threshold applies, VALUE/MASK as in tc: 0x1/0x1 is ECT(1) and CE. ECN
+        selector; default 0x0/0x0.
+    mtu : str
+        Linux: backlog up to which nothing is dropped; size of the largest frame. Bytes; default
+        1514B; 1B to 1GB.
     """
 
     limit: str | None = None
-    """Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default in
-    comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
-
     target: str = "5ms"
-    """Target queueing delay: acceptable minimum over an interval. Duration; default 5ms; 1us to
-    10s; the paper's TARGET.
-    """
-
     interval: str = "100ms"
-    """Time in which a good queue drains at least once; about the largest round-trip time. Duration;
-    default 100ms; 1us to 100s; the paper's INTERVAL.
-    """
-
     variant: Literal["rfc", "ns2_v1", "ns2_v2", "linux"] = "rfc"
-    """Variant of the algorithm; those of ns-2 are for papers that used them. One of rfc, ns2_v1,
-    ns2_v2, linux; default rfc.
-    """
-
     ce_threshold: str = "auto"
-    """Sojourn time above which every ECN-capable packet that leaves is marked, whatever CoDel
-    decides and whatever `ecn` is (as on Linux); auto: never. Duration or auto; default auto; 1ns to
-    100s.
-    """
-
     ce_threshold_selector: str = "0x0/0x0"
-    """ECN fields to which ce_threshold applies, VALUE/MASK as in tc: 0x1/0x1 is ECT(1) and CE. ECN
-    selector; default 0x0/0x0.
-    """
-
     mtu: str = "1514B"
-    """Linux: backlog up to which nothing is dropped; size of the largest frame. Bytes; default
-    1514B; 1B to 1GB.
-    """
 
 
 class Choke(Qdisc, kw_only=True, frozen=True, tag="choke"):
     """RED that drops an arrival and a random queued packet if both are of one flow.
 
     Source: Pan, Prabhakar and Psounis, INFOCOM 2000.
+
+    Parameters
+    ----------
+    limit : str
+        Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
+        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    candidates : int
+        Number of queued packets with which an arrival is compared. Integer; default 1; 1 to 16; the
+        paper's m.
+    min_th : str
+        Average queue below which no packet is dropped. Its unit, packets or bytes, is also that of
+        the average. Size; default 5p; 0p or more; also called minth, min, thresh.
+    max_th : str
+        Average queue above which every packet is dropped, unless gentle is set. Size; default 15p;
+        1p or more; also called maxth, max, maxthresh.
+    max_p : float | str
+        Drop probability, before spreading, when the average reaches max_th. Number; default 0.1; 0
+        to 1; also called maxp, probability.
+    w_q : float | str
+        Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
+        weight, q_weight.
+    gentle : str
+        Drop probability above max_th: 1 (none), or rising to 1 at twice max_th or at the buffer
+        size. One of none, two_max_th, buffer; default none.
+    wait : str
+        Spreading of the drops: gaps of 1 to 1/pb - 1 packets (no), of 1/pb to 2/pb - 1 (yes), or
+        independent drops (bernoulli). One of no, yes, bernoulli; default no; the paper's count.
+    byte_mode : str
+        Scaling of the drop probability by the packet length: off, after spreading (mean), or before
+        it (max). One of off, mean, max; default off; also called bytes.
+    packet : str
+        Mean packet size, for the decay of the average in idle times and for byte_mode mean. Bytes;
+        default 500B; 1B to 1MB; the paper's s; also called mean_packet, mean_pktsize, avpkt.
+    max_packet : str
+        Largest packet size, for byte_mode max. Bytes; default 1500B; 1B to 1MB; the paper's
+        MaximumPacketSize.
+    hard_drop : bool
+        True if ECN-capable packets are dropped, not marked, where the drop probability is 1. Flag;
+        default false; also called harddrop.
+    spare_short : bool
+        True if nothing is dropped while at most one packet is queued (no byte, where bytes are
+        averaged), nor at the first arrival after that or below min_th, as in ns-2. Flag; default
+        false.
+    variant : str
+        Variant of the algorithm, in red, ared and choke. One of paper, linux; default paper.
+    bandwidth : str
+        Linux: rate from which the decay of the average in idle times is computed; auto is the rate
+        of the link. Rate or auto; default auto; 1bit to 1000000gbit.
     """
 
     limit: str | None = None
-    """Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default in
-    comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
-
     candidates: int = 1
-    """Number of queued packets with which an arrival is compared. Integer; default 1; 1 to 16; the
-    paper's m.
-    """
-
     min_th: str = "5p"
-    """Average queue below which no packet is dropped. Its unit, packets or bytes, is also that of
-    the average. Size; default 5p; 0p or more; also called minth, min, thresh.
-    """
-
     max_th: str = "15p"
-    """Average queue above which every packet is dropped, unless gentle is set. Size; default 15p;
-    1p or more; also called maxth, max, maxthresh.
-    """
-
     max_p: float | str = 0.1
-    """Drop probability, before spreading, when the average reaches max_th. Number; default 0.1; 0
-    to 1; also called maxp, probability.
-    """
-
     w_q: float | str = 0.002
-    """Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
-    weight, q_weight.
-    """
-
     gentle: Literal["none", "two_max_th", "buffer"] = "none"
-    """Drop probability above max_th: 1 (none), or rising to 1 at twice max_th or at the buffer
-    size. One of none, two_max_th, buffer; default none.
-    """
-
     wait: Literal["no", "yes", "bernoulli"] = "no"
-    """Spreading of the drops: gaps of 1 to 1/pb - 1 packets (no), of 1/pb to 2/pb - 1 (yes), or
-    independent drops (bernoulli). One of no, yes, bernoulli; default no; the paper's count.
-    """
-
     byte_mode: Literal["off", "mean", "max"] = "off"
-    """Scaling of the drop probability by the packet length: off, after spreading (mean), or before
-    it (max). One of off, mean, max; default off; also called bytes.
-    """
-
     packet: str = "500B"
-    """Mean packet size, for the decay of the average in idle times and for byte_mode mean. Bytes;
-    default 500B; 1B to 1MB; the paper's s; also called mean_packet, mean_pktsize, avpkt.
-    """
-
     max_packet: str = "1500B"
-    """Largest packet size, for byte_mode max. Bytes; default 1500B; 1B to 1MB; the paper's
-    MaximumPacketSize.
-    """
-
     hard_drop: bool = False
-    """True if ECN-capable packets are dropped, not marked, where the drop probability is 1. Flag;
-    default false; also called harddrop.
-    """
-
     spare_short: bool = False
-    """True if nothing is dropped while at most one packet is queued (no byte, where bytes are
-    averaged), nor at the first arrival after that or below min_th, as in ns-2. Flag; default false.
-    """
-
     variant: Literal["paper", "linux"] = "paper"
-    """Variant of the algorithm, in red, ared and choke. One of paper, linux; default paper."""
-
     bandwidth: str = "auto"
-    """Linux: rate from which the decay of the average in idle times is computed; auto is the rate
-    of the link. Rate or auto; default auto; 1bit to 1000000gbit.
-    """
 
 
 class Cobalt(Qdisc, kw_only=True, frozen=True, tag="cobalt"):
     """CoDel, combined with BLUE against unresponsive flows.
 
     Source: Hoeiland-Joergensen, Taht and Morton, LANMAN 2018; Palmei et al., LANMAN 2019.
+
+    Parameters
+    ----------
+    limit : str
+        Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
+        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    target : str
+        Target queueing delay: acceptable minimum over an interval. Duration; default 5ms; 1us to
+        10s; the paper's TARGET.
+    interval : str
+        Time in which a good queue drains at least once; about the largest round-trip time.
+        Duration; default 100ms; 1us to 100s; the paper's INTERVAL.
+    p_inc : float | str
+        Increase of BLUE's drop probability by an overflow. Number; default 0.00390625; 0 to 1; also
+        called increment.
+    p_dec : float | str
+        Decrease of BLUE's drop probability by an empty queue. Number; default 0.000244140625; 1e-9
+        to 1; also called decrement.
+    mtu : str
+        Largest packet size: sojourn times below the transmission time of four of these are never
+        above target. Bytes; default 1514B; 1B to 1MB; the paper's MTU.
+    variant : str
+        Variant of the algorithm. One of paper, linux; default paper.
     """
 
     limit: str | None = None
-    """Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default in
-    comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
-
     target: str = "5ms"
-    """Target queueing delay: acceptable minimum over an interval. Duration; default 5ms; 1us to
-    10s; the paper's TARGET.
-    """
-
     interval: str = "100ms"
-    """Time in which a good queue drains at least once; about the largest round-trip time. Duration;
-    default 100ms; 1us to 100s; the paper's INTERVAL.
-    """
-
     p_inc: float | str = 0.00390625
-    """Increase of BLUE's drop probability by an overflow. Number; default 0.00390625; 0 to 1; also
-    called increment.
-    """
-
     p_dec: float | str = 0.000244140625
-    """Decrease of BLUE's drop probability by an empty queue. Number; default 0.000244140625; 1e-9
-    to 1; also called decrement.
-    """
-
     mtu: str = "1514B"
-    """Largest packet size: sojourn times below the transmission time of four of these are never
-    above target. Bytes; default 1514B; 1B to 1MB; the paper's MTU.
-    """
-
     variant: Literal["paper", "linux"] = "paper"
-    """Variant of the algorithm. One of paper, linux; default paper."""
 
 
 class Fred(Qdisc, kw_only=True, frozen=True, tag="fred"):
     """RED with an account per active flow.
 
     Source: Lin and Morris, SIGCOMM 1997.
+
+    Parameters
+    ----------
+    limit : str
+        Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
+        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    minq : int
+        Number of packets that every flow may queue; 4 for large buffers. Integer; default 2; 1 to
+        1000000; also called min_q.
+    flows : int
+        Number of accounts; flow i has account i modulo this number. Integer; default 1024; 1 to
+        1048576.
+    min_th : str
+        Average queue below which no packet is dropped. Its unit, packets or bytes, is also that of
+        the average. Size; default 5p; 0p or more; also called minth, min, thresh.
+    max_th : str
+        Average queue above which every packet is dropped, unless gentle is set. Size; default 15p;
+        1p or more; also called maxth, max, maxthresh.
+    max_p : float | str
+        Drop probability, before spreading, when the average reaches max_th. Number; default 0.1; 0
+        to 1; also called maxp, probability.
+    w_q : float | str
+        Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
+        weight, q_weight.
+    gentle : str
+        Drop probability above max_th: 1 (none), or rising to 1 at twice max_th or at the buffer
+        size. One of none, two_max_th, buffer; default none.
+    wait : str
+        Spreading of the drops: gaps of 1 to 1/pb - 1 packets (no), of 1/pb to 2/pb - 1 (yes), or
+        independent drops (bernoulli). One of no, yes, bernoulli; default no; the paper's count.
+    byte_mode : str
+        Scaling of the drop probability by the packet length: off, after spreading (mean), or before
+        it (max). One of off, mean, max; default off; also called bytes.
+    packet : str
+        Mean packet size, for the decay of the average in idle times and for byte_mode mean. Bytes;
+        default 500B; 1B to 1MB; the paper's s; also called mean_packet, mean_pktsize, avpkt.
+    max_packet : str
+        Largest packet size, for byte_mode max. Bytes; default 1500B; 1B to 1MB; the paper's
+        MaximumPacketSize.
+    hard_drop : bool
+        True if ECN-capable packets are dropped, not marked, where the drop probability is 1. Flag;
+        default false; also called harddrop.
+    spare_short : bool
+        True if nothing is dropped while at most one packet is queued (no byte, where bytes are
+        averaged), nor at the first arrival after that or below min_th, as in ns-2. Flag; default
+        false.
+    variant : str
+        Variant of the algorithm, in red, ared and choke. One of paper, linux; default paper.
+    bandwidth : str
+        Linux: rate from which the decay of the average in idle times is computed; auto is the rate
+        of the link. Rate or auto; default auto; 1bit to 1000000gbit.
     """
 
     limit: str | None = None
-    """Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default in
-    comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
-
     minq: int = 2
-    """Number of packets that every flow may queue; 4 for large buffers. Integer; default 2; 1 to
-    1000000; also called min_q.
-    """
-
     flows: int = 1024
-    """Number of accounts; flow i has account i modulo this number. Integer; default 1024; 1 to
-    1048576.
-    """
-
     min_th: str = "5p"
-    """Average queue below which no packet is dropped. Its unit, packets or bytes, is also that of
-    the average. Size; default 5p; 0p or more; also called minth, min, thresh.
-    """
-
     max_th: str = "15p"
-    """Average queue above which every packet is dropped, unless gentle is set. Size; default 15p;
-    1p or more; also called maxth, max, maxthresh.
-    """
-
     max_p: float | str = 0.1
-    """Drop probability, before spreading, when the average reaches max_th. Number; default 0.1; 0
-    to 1; also called maxp, probability.
-    """
-
     w_q: float | str = 0.002
-    """Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
-    weight, q_weight.
-    """
-
     gentle: Literal["none", "two_max_th", "buffer"] = "none"
-    """Drop probability above max_th: 1 (none), or rising to 1 at twice max_th or at the buffer
-    size. One of none, two_max_th, buffer; default none.
-    """
-
     wait: Literal["no", "yes", "bernoulli"] = "no"
-    """Spreading of the drops: gaps of 1 to 1/pb - 1 packets (no), of 1/pb to 2/pb - 1 (yes), or
-    independent drops (bernoulli). One of no, yes, bernoulli; default no; the paper's count.
-    """
-
     byte_mode: Literal["off", "mean", "max"] = "off"
-    """Scaling of the drop probability by the packet length: off, after spreading (mean), or before
-    it (max). One of off, mean, max; default off; also called bytes.
-    """
-
     packet: str = "500B"
-    """Mean packet size, for the decay of the average in idle times and for byte_mode mean. Bytes;
-    default 500B; 1B to 1MB; the paper's s; also called mean_packet, mean_pktsize, avpkt.
-    """
-
     max_packet: str = "1500B"
-    """Largest packet size, for byte_mode max. Bytes; default 1500B; 1B to 1MB; the paper's
-    MaximumPacketSize.
-    """
-
     hard_drop: bool = False
-    """True if ECN-capable packets are dropped, not marked, where the drop probability is 1. Flag;
-    default false; also called harddrop.
-    """
-
     spare_short: bool = False
-    """True if nothing is dropped while at most one packet is queued (no byte, where bytes are
-    averaged), nor at the first arrival after that or below min_th, as in ns-2. Flag; default false.
-    """
-
     variant: Literal["paper", "linux"] = "paper"
-    """Variant of the algorithm, in red, ared and choke. One of paper, linux; default paper."""
-
     bandwidth: str = "auto"
-    """Linux: rate from which the decay of the average in idle times is computed; auto is the rate
-    of the link. Rate or auto; default auto; 1bit to 1000000gbit.
-    """
 
 
 class Sfb(Qdisc, kw_only=True, frozen=True, tag="sfb"):
     """BLUE in hashed bins: limits unresponsive flows.
 
     Source: Feng, Kandlur, Saha and Shin, INFOCOM 2001; Linux sch_sfb.
+
+    Parameters
+    ----------
+    limit : str
+        Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
+        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    levels : int
+        Number of levels, each with its own hash. Integer; default 8; 1 to 16; the paper's L.
+    bins : int
+        Bins per level. Integer; default 16; 1 to 4096; the paper's N; also called buckets.
+    bin_size : int
+        Packets in a bin from which on its drop probability rises. Integer; default 20; 1 to
+        1000000; also called target.
+    max : int
+        Packets in every bin of a flow at which all its packets are dropped. Integer; default 25; 1
+        to 1000000.
+    d1 : float | str
+        Increase of a full bin's drop probability per arrival; tc-sfb(8) sends 0.0005. Number;
+        default 0.001; 0 to 1; also called increment.
+    d2 : float | str
+        Decrease of an empty bin's drop probability per arrival; tc-sfb(8) sends 0.00005. Number;
+        default 0.00016666666666666666; 0 to 1; also called decrement.
+    rehash_interval : str
+        Time between two changes of the hash. Duration; default 600s; 1ms to 3600s; also called
+        rehash.
+    warmup : str
+        Time before a change at which the next bins start to warm up. Duration; default 60s; 0s to
+        3600s; also called warmup_time, db.
+    penalty_rate : float
+        Rate at which packets leave the penalty box, packets per second. Number; default 10; 0 to
+        1000000.
+    penalty_burst : float
+        Burst of packets that may leave the penalty box at once. Number; default 20; 0 to 1000000.
+    variant : str
+        Variant of the algorithm. One of paper, linux; default paper.
+    hz : int
+        Linux: timer ticks per second (CONFIG_HZ), in which the penalty box is filled. Integer;
+        default 250; 1 to 10000.
     """
 
     limit: str | None = None
-    """Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default in
-    comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
-
     levels: int = 8
-    """Number of levels, each with its own hash. Integer; default 8; 1 to 16; the paper's L."""
-
     bins: int = 16
-    """Bins per level. Integer; default 16; 1 to 4096; the paper's N; also called buckets."""
-
     bin_size: int = 20
-    """Packets in a bin from which on its drop probability rises. Integer; default 20; 1 to 1000000;
-    also called target.
-    """
-
     max: int = 25
-    """Packets in every bin of a flow at which all its packets are dropped. Integer; default 25; 1
-    to 1000000.
-    """
-
     d1: float | str = 0.001
-    """Increase of a full bin's drop probability per arrival; tc-sfb(8) sends 0.0005. Number;
-    default 0.001; 0 to 1; also called increment.
-    """
-
     d2: float | str = 0.00016666666666666666
-    """Decrease of an empty bin's drop probability per arrival; tc-sfb(8) sends 0.00005. Number;
-    default 0.00016666666666666666; 0 to 1; also called decrement.
-    """
-
     rehash_interval: str = "600s"
-    """Time between two changes of the hash. Duration; default 600s; 1ms to 3600s; also called
-    rehash.
-    """
-
     warmup: str = "60s"
-    """Time before a change at which the next bins start to warm up. Duration; default 60s; 0s to
-    3600s; also called warmup_time, db.
-    """
-
     penalty_rate: float = 10
-    """Rate at which packets leave the penalty box, packets per second. Number; default 10; 0 to
-    1000000.
-    """
-
     penalty_burst: float = 20
-    """Burst of packets that may leave the penalty box at once. Number; default 20; 0 to 1000000."""
-
     variant: Literal["paper", "linux"] = "paper"
-    """Variant of the algorithm. One of paper, linux; default paper."""
-
     hz: int = 250
-    """Linux: timer ticks per second (CONFIG_HZ), in which the penalty box is filled. Integer;
-    default 250; 1 to 10000.
-    """
 
 
 class Sred(Qdisc, kw_only=True, frozen=True, tag="sred"):
     """Stabilized RED: estimates the number of active flows from a list of past packets.
 
     Source: Ott, Lakshman and Wong, INFOCOM 1999.
+
+    Parameters
+    ----------
+    limit : str
+        Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
+        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    m : int
+        Number of zombies, the past packets that are remembered. Integer; default 1000; 1 to
+        1048576; the paper's M; also called zombies.
+    r : float | str
+        Probability that a zombie is replaced after a miss. Number; default 0.25; 0 to 1; the
+        paper's p; also called p_replace.
+    a : float | str
+        Weight of an arrival in the hit frequency; auto is 1/m. Number or auto; default auto; 1e-9
+        to 1; the paper's alpha; also called alpha.
+    pmax : float | str
+        Drop probability with a queue above a third of the buffer and many flows. Number; default
+        0.15; 0 to 1; the paper's p_max; also called max_p.
+    form : str
+        Effect of a hit: none (simple), or it raises the drop probability (full). One of simple,
+        full; default full.
     """
 
     limit: str | None = None
-    """Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default in
-    comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
-
     m: int = 1000
-    """Number of zombies, the past packets that are remembered. Integer; default 1000; 1 to 1048576;
-    the paper's M; also called zombies.
-    """
-
     r: float | str = 0.25
-    """Probability that a zombie is replaced after a miss. Number; default 0.25; 0 to 1; the paper's
-    p; also called p_replace.
-    """
-
     a: float | str = "auto"
-    """Weight of an arrival in the hit frequency; auto is 1/m. Number or auto; default auto; 1e-9 to
-    1; the paper's alpha; also called alpha.
-    """
-
     pmax: float | str = 0.15
-    """Drop probability with a queue above a third of the buffer and many flows. Number; default
-    0.15; 0 to 1; the paper's p_max; also called max_p.
-    """
-
     form: Literal["simple", "full"] = "full"
-    """Effect of a hit: none (simple), or it raises the drop probability (full). One of simple,
-    full; default full.
-    """
 
 
 class Afd(Qdisc, kw_only=True, frozen=True, tag="afd"):
     """Fair shares from a single queue, by a sample of past packets.
 
     Source: Pan, Breslau, Prabhakar and Shenker, ACM CCR 33(2), 2003.
+
+    Parameters
+    ----------
+    limit : str
+        Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
+        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    b : int
+        Entries of the shadow buffer. Integer; default 1000; 1 to 1000000; also called shadow.
+    s : float | str
+        One in s arrivals is sampled; auto makes the shadow buffer span 1.5 s of the link. Number or
+        auto; default auto; 1 to 1000000000; also called sampling.
+    q_target : str
+        Reference of the queue; auto is half the limit. Size or auto; default auto; 1p or more; also
+        called qtarget.
+    alpha : float
+        Gain of the previous sample of the queue. Number; default 1.7; 0 to 1000.
+    beta : float
+        Gain of the current sample of the queue; must be above alpha. Number; default 1.8; 0 to
+        1000.
+    f_s : float
+        Samples of the queue per second. Number; default 160; 0.1 to 1000000; also called frequency.
+    flows : int
+        Number of accounts; flow i has account i modulo this number. Integer; default 1024; 1 to
+        1048576.
+    weights : Sequence[float | str] | float | str
+        Weights of the accounts in order; the last one applies to all further accounts. List of
+        number; default 1; 0.001 to 1000; the paper's w_i; also called weight.
+    packet : str
+        Mean packet size. Bytes; default 1kB; 1B to 1MB; the paper's S; also called mean_packet.
     """
 
     limit: str | None = None
-    """Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default in
-    comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
-
     b: int = 1000
-    """Entries of the shadow buffer. Integer; default 1000; 1 to 1000000; also called shadow."""
-
     s: float | Literal["auto"] = "auto"
-    """One in s arrivals is sampled; auto makes the shadow buffer span 1.5 s of the link. Number or
-    auto; default auto; 1 to 1000000000; also called sampling.
-    """
-
     q_target: str = "auto"
-    """Reference of the queue; auto is half the limit. Size or auto; default auto; 1p or more; also
-    called qtarget.
-    """
-
     alpha: float = 1.7
-    """Gain of the previous sample of the queue. Number; default 1.7; 0 to 1000."""
-
     beta: float = 1.8
-    """Gain of the current sample of the queue; must be above alpha. Number; default 1.8; 0 to 1000.
-    """
-
     f_s: float = 160
-    """Samples of the queue per second. Number; default 160; 0.1 to 1000000; also called frequency.
-    """
-
     flows: int = 1024
-    """Number of accounts; flow i has account i modulo this number. Integer; default 1024; 1 to
-    1048576.
-    """
-
     weights: Sequence[float | str] | float | str = 1
-    """Weights of the accounts in order; the last one applies to all further accounts. List of
-    number; default 1; 0.001 to 1000; the paper's w_i; also called weight.
-    """
-
     packet: str = "1kB"
-    """Mean packet size. Bytes; default 1kB; 1B to 1MB; the paper's S; also called mean_packet."""
 
 
 class AfQcn(Qdisc, kw_only=True, frozen=True, tag="af_qcn"):
     """QCN's feedback plus a part for flows above the mean, as drops or marks.
 
     Source: Kabbani et al., HOTI 2010; IEEE 802.1Qau.
+
+    Parameters
+    ----------
+    limit : str
+        Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
+        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    q_eq : str
+        Reference of the queue. Its unit, packets or bytes, is that in which the queue is measured.
+        Size; default 33kB; 1p or more; the paper's Q_eq; also called qeq.
+    w : float
+        Weight of the change of the queue. Number; default 2; 0 to 1000.
+    p_min : float | str
+        Smallest share of the arrivals that is examined. Number; default 0.01; 0 to 1.
+    p_max : float | str
+        Largest share of the arrivals that is examined. Number; default 0.1; 0 to 1.
+    a : float | str
+        Weight of the flow's own part in the feedback. Number; default 0.5; 0 to 1.
+    b : int
+        Entries of the shadow buffer. Integer; default 1000; 1 to 1000000; also called shadow.
+    s : float | str
+        One in s arrivals is sampled; auto makes the shadow buffer span 1.5 s of the link. Number or
+        auto; default auto; 1 to 1000000000; also called sampling.
+    flows : int
+        Number of accounts; flow i has account i modulo this number. Integer; default 1024; 1 to
+        1048576.
+    packet : str
+        Mean packet size, for the span of the shadow buffer. Bytes; default 1kB; 1B to 1MB; the
+        paper's S; also called mean_packet.
     """
 
     limit: str | None = None
-    """Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default in
-    comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
-
     q_eq: str = "33kB"
-    """Reference of the queue. Its unit, packets or bytes, is that in which the queue is measured.
-    Size; default 33kB; 1p or more; the paper's Q_eq; also called qeq.
-    """
-
     w: float = 2
-    """Weight of the change of the queue. Number; default 2; 0 to 1000."""
-
     p_min: float | str = 0.01
-    """Smallest share of the arrivals that is examined. Number; default 0.01; 0 to 1."""
-
     p_max: float | str = 0.1
-    """Largest share of the arrivals that is examined. Number; default 0.1; 0 to 1."""
-
     a: float | str = 0.5
-    """Weight of the flow's own part in the feedback. Number; default 0.5; 0 to 1."""
-
     b: int = 1000
-    """Entries of the shadow buffer. Integer; default 1000; 1 to 1000000; also called shadow."""
-
     s: float | Literal["auto"] = "auto"
-    """One in s arrivals is sampled; auto makes the shadow buffer span 1.5 s of the link. Number or
-    auto; default auto; 1 to 1000000000; also called sampling.
-    """
-
     flows: int = 1024
-    """Number of accounts; flow i has account i modulo this number. Integer; default 1024; 1 to
-    1048576.
-    """
-
     packet: str = "1kB"
-    """Mean packet size, for the span of the shadow buffer. Bytes; default 1kB; 1B to 1MB; the
-    paper's S; also called mean_packet.
-    """
 
 
 class Pie(Qdisc, kw_only=True, frozen=True, tag="pie"):
     """Proportional integral controller of the queueing delay.
 
     Source: RFC 8033.
+
+    Parameters
+    ----------
+    limit : str
+        Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
+        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    target : str
+        Target queueing delay. Duration; default 15ms; 1us to 10s; the paper's QDELAY_REF; also
+        called qdelay_ref.
+    t_update : str
+        Time between updates of the drop probability. Duration; default 15ms; 1ms to 10s; the
+        paper's T_UPDATE; also called tupdate.
+    alpha : float
+        Gain of the difference between delay and target, per second. Number; default 0.125; 0 to
+        100.
+    beta : float
+        Gain of the change of the delay, per second. Number; default 1.25; 0 to 100.
+    max_burst : str
+        Length of a burst that is not dropped. Duration; default 150ms; 0s to 10s; the paper's
+        MAX_BURST; also called burst.
+    hold : bool
+        True if p stays 0 during a burst. Flag; default false.
+    mark_ecnth : float | str
+        Drop probability above which ECN-capable packets are dropped, too. Number; default 0.1; 0 to
+        1.
+    latency : str
+        Source of the queueing delay: packet timestamps, or backlog over departure rate. One of
+        timestamp, rate; default timestamp; also called dq_rate_estimator.
+    dq_threshold : str
+        For latency rate: number of bytes over which the rate is measured, and backlog that a
+        measurement requires. Bytes; default 16384B; 1B to 1GB; the paper's DQ_THRESHOLD.
+    dq_weight : float | str
+        For latency rate: weight of a measurement in the average. Number; default 0.25; 0.001 to 1;
+        the paper's weight.
+    derandomise : bool
+        True if drops are spaced out: none before the sum of p reaches 0.85, certain at 8.5. Flag;
+        default false; also called derandomize, use_derandomization.
+    byte_mode : bool
+        True if the drop probability is scaled by packet length / packet. Flag; default false; also
+        called bytemode, bytes.
+    packet : str
+        Mean packet size: p applies only to a queue of more than two of these; also for byte_mode.
+        Bytes; default 1500B; 1B to 1MB; the paper's MEAN_PKTSIZE; also called mean_packet,
+        mean_pktsize.
+    variant : str
+        Variant of the algorithm. One of rfc, linux; default rfc.
+    mtu : str
+        Linux: size of the largest frame. Bytes; default 1514B; 1B to 1MB.
+    hz : int
+        Linux: timer ticks per second (CONFIG_HZ). Integer; default 250; 1 to 10000.
     """
 
     limit: str | None = None
-    """Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default in
-    comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
-
     target: str = "15ms"
-    """Target queueing delay. Duration; default 15ms; 1us to 10s; the paper's QDELAY_REF; also
-    called qdelay_ref.
-    """
-
     t_update: str = "15ms"
-    """Time between updates of the drop probability. Duration; default 15ms; 1ms to 10s; the paper's
-    T_UPDATE; also called tupdate.
-    """
-
     alpha: float = 0.125
-    """Gain of the difference between delay and target, per second. Number; default 0.125; 0 to 100.
-    """
-
     beta: float = 1.25
-    """Gain of the change of the delay, per second. Number; default 1.25; 0 to 100."""
-
     max_burst: str = "150ms"
-    """Length of a burst that is not dropped. Duration; default 150ms; 0s to 10s; the paper's
-    MAX_BURST; also called burst.
-    """
-
     hold: bool = False
-    """True if p stays 0 during a burst. Flag; default false."""
-
     mark_ecnth: float | str = 0.1
-    """Drop probability above which ECN-capable packets are dropped, too. Number; default 0.1; 0 to
-    1.
-    """
-
     latency: Literal["timestamp", "rate"] = "timestamp"
-    """Source of the queueing delay: packet timestamps, or backlog over departure rate. One of
-    timestamp, rate; default timestamp; also called dq_rate_estimator.
-    """
-
     dq_threshold: str = "16384B"
-    """For latency rate: number of bytes over which the rate is measured, and backlog that a
-    measurement requires. Bytes; default 16384B; 1B to 1GB; the paper's DQ_THRESHOLD.
-    """
-
     dq_weight: float | str = 0.25
-    """For latency rate: weight of a measurement in the average. Number; default 0.25; 0.001 to 1;
-    the paper's weight.
-    """
-
     derandomise: bool = False
-    """True if drops are spaced out: none before the sum of p reaches 0.85, certain at 8.5. Flag;
-    default false; also called derandomize, use_derandomization.
-    """
-
     byte_mode: bool = False
-    """True if the drop probability is scaled by packet length / packet. Flag; default false; also
-    called bytemode, bytes.
-    """
-
     packet: str = "1500B"
-    """Mean packet size: p applies only to a queue of more than two of these; also for byte_mode.
-    Bytes; default 1500B; 1B to 1MB; the paper's MEAN_PKTSIZE; also called mean_packet,
-    mean_pktsize.
-    """
-
     variant: Literal["rfc", "linux"] = "rfc"
-    """Variant of the algorithm. One of rfc, linux; default rfc."""
-
     mtu: str = "1514B"
-    """Linux: size of the largest frame. Bytes; default 1514B; 1B to 1MB."""
-
     hz: int = 250
-    """Linux: timer ticks per second (CONFIG_HZ). Integer; default 250; 1 to 10000."""
 
 
 class Pi2(Qdisc, kw_only=True, frozen=True, tag="pi2"):
     """Linear controller of the queueing delay, its output squared for Classic TCP.
 
     Source: De Schepper, Bondarenko, Tsang and Briscoe, CoNEXT 2016.
+
+    Parameters
+    ----------
+    limit : str
+        Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
+        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    target : str
+        Target queueing delay. Duration; default 20ms; 1us to 10s.
+    t_update : str
+        Time between updates of p'. Duration; default 32ms; 1us to 10s; the paper's T; also called
+        tupdate.
+    alpha : float
+        Gain of the difference between delay and target, per second. Number; default 0.3125; 0 to
+        100.
+    beta : float
+        Gain of the change of the delay, per second. Number; default 3.125; 0 to 100.
+    k : float
+        Mark probability of a Scalable packet divided by p'. Number; default 2; 0.1 to 100; also
+        called coupling_factor.
     """
 
     limit: str | None = None
-    """Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default in
-    comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
-
     target: str = "20ms"
-    """Target queueing delay. Duration; default 20ms; 1us to 10s."""
-
     t_update: str = "32ms"
-    """Time between updates of p'. Duration; default 32ms; 1us to 10s; the paper's T; also called
-    tupdate.
-    """
-
     alpha: float = 0.3125
-    """Gain of the difference between delay and target, per second. Number; default 0.3125; 0 to
-    100.
-    """
-
     beta: float = 3.125
-    """Gain of the change of the delay, per second. Number; default 3.125; 0 to 100."""
-
     k: float = 2
-    """Mark probability of a Scalable packet divided by p'. Number; default 2; 0.1 to 100; also
-    called coupling_factor.
-    """
 
 
 class DualPi2(Qdisc, kw_only=True, frozen=True, tag="dualpi2"):
     """Two coupled queues for L4S and Classic packets under one PI controller.
 
     Source: RFC 9332.
+
+    Parameters
+    ----------
+    limit : str
+        Size of the buffer that both queues share, in packets or bytes. In bytes, space for one
+        packet of size `link_mtu` stays free. RFC 9332 suggests 250ms at the highest link rate.
+        Size; default in comparisons that of the link, else 10000p; 1p or more; also called buffer.
+    ecn : bool
+        If false, L4S is switched off: all packets join the queue C and none is marked. Flag;
+        default true.
+    any_ect : bool
+        If true, ECT(0) packets join the queue L as well. Flag; default false.
+    scheduler : str
+        Scheduler between the queues. One of wrr, ts_fifo; default wrr.
+    classic_protection : float | str
+        Share of the queue C while both queues wait, percent (wrr); auto: 6.25 (1/16), under the
+        variant linux 10. Number or auto; default auto; 0 to 100; also called c_weight.
+    t_shift : str
+        Time by which a packet in L counts as older (ts_fifo). Duration; default 50ms; 1ns to 10s;
+        the paper's tshift.
+    link_mtu : str
+        Largest packet on the link. Bytes; default 1514B; 64B to 1MB; the paper's MTU; also called
+        mtu.
+    variant : str
+        Implementation that is followed. One of rfc, linux; default rfc.
+    target : str
+        Target delay of the PI controller; auto: 15ms, or typical_rtt if one of the round-trip times
+        is set. Duration or auto; default auto; 1us to 10s.
+    tupdate : str
+        Time between updates of p'; auto: the smaller of target and a third of max_rtt, under the
+        variant linux 16ms unless a round-trip time is set. Duration or auto; default auto; 100us to
+        10s; the paper's Tupdate; also called t_update.
+    alpha : float | str
+        Gain of the difference between delay and target, 1/s; auto: 0.1 tupdate / max_rtt^2, under
+        the variant linux 41/256 unless a round-trip time is set. Number or auto; default auto; 0 to
+        100.
+    beta : float | str
+        Gain of the change of the delay, 1/s; auto: 0.3 / max_rtt, under the variant linux 819/256
+        unless a round-trip time is set. Number or auto; default auto; 0 to 100.
+    max_rtt : str
+        Largest round-trip time for which the controller is stable; auto: 100ms, or 6 times
+        typical_rtt. Duration or auto; default auto; 1ms to 10s; the paper's RTT_max.
+    typical_rtt : str
+        Typical round-trip time; auto: a sixth of max_rtt. Duration or auto; default auto; 100us to
+        10s; the paper's RTT_typ.
+    coupling_factor : float
+        Coupling factor: mark probability in L divided by p'. Number; default 2; 0.1 to 255; the
+        paper's k; also called k.
+    min_th : str
+        Delay in L at which the ramp of the native AQM starts; auto: 800us (rfc). Duration or auto;
+        default auto; 1ns to 10s; the paper's minTh.
+    range : str
+        Length of the ramp; auto: 400us (rfc). Duration or auto; default auto; 1ns to 10s.
+    step_thresh : str
+        Threshold above which every L packet is marked, a delay or a number of packets in L; auto:
+        none (the ramp applies), under the variant linux 1ms. Threshold or auto; default auto; also
+        called step.
+    min_qlen_step : int | str
+        Number of packets in L up to which the native AQM does not mark: left behind at departure
+        (rfc; auto: 1); under the variant linux, the native AQM marks a packet that found at least
+        as many on arrival (auto: 0). Integer or auto; default auto; 0 to 1000000; the paper's
+        Th_len; also called th_len.
+    drop_on_overload : bool
+        If true, both queues drop in overload; if false, they grow up to the limit. Flag; default
+        true.
+    drop_enqueue : bool
+        If true, coupled signals are decided at enqueue (linux only). Flag; default false.
+    memlimit : str
+        Limit on the memory of the queued packets as Linux counts it (linux only); auto: two packets
+        of size link_mtu per packet of limit. Bytes or auto; default auto; 1B to 1000GB; also called
+        memory_limit.
     """
 
     limit: str | None = None
-    """Size of the buffer that both queues share, in packets or bytes. In bytes, space for one
-    packet of size `link_mtu` stays free. RFC 9332 suggests 250ms at the highest link rate. Size;
-    default in comparisons that of the link, else 10000p; 1p or more; also called buffer.
-    """
-
     ecn: bool = True
-    """If false, L4S is switched off: all packets join the queue C and none is marked. Flag; default
-    true.
-    """
-
     any_ect: bool = False
-    """If true, ECT(0) packets join the queue L as well. Flag; default false."""
-
     scheduler: Literal["wrr", "ts_fifo"] = "wrr"
-    """Scheduler between the queues. One of wrr, ts_fifo; default wrr."""
-
     classic_protection: float | Literal["auto"] = "auto"
-    """Share of the queue C while both queues wait, percent (wrr); auto: 6.25 (1/16), under the
-    variant linux 10. Number or auto; default auto; 0 to 100; also called c_weight.
-    """
-
     t_shift: str = "50ms"
-    """Time by which a packet in L counts as older (ts_fifo). Duration; default 50ms; 1ns to 10s;
-    the paper's tshift.
-    """
-
     link_mtu: str = "1514B"
-    """Largest packet on the link. Bytes; default 1514B; 64B to 1MB; the paper's MTU; also called
-    mtu.
-    """
-
     variant: Literal["rfc", "linux"] = "rfc"
-    """Implementation that is followed. One of rfc, linux; default rfc."""
-
     target: str = "auto"
-    """Target delay of the PI controller; auto: 15ms, or typical_rtt if one of the round-trip times
-    is set. Duration or auto; default auto; 1us to 10s.
-    """
-
     tupdate: str = "auto"
-    """Time between updates of p'; auto: the smaller of target and a third of max_rtt, under the
-    variant linux 16ms unless a round-trip time is set. Duration or auto; default auto; 100us to
-    10s; the paper's Tupdate; also called t_update.
-    """
-
     alpha: float | Literal["auto"] = "auto"
-    """Gain of the difference between delay and target, 1/s; auto: 0.1 tupdate / max_rtt^2, under
-    the variant linux 41/256 unless a round-trip time is set. Number or auto; default auto; 0 to
-    100.
-    """
-
     beta: float | Literal["auto"] = "auto"
-    """Gain of the change of the delay, 1/s; auto: 0.3 / max_rtt, under the variant linux 819/256
-    unless a round-trip time is set. Number or auto; default auto; 0 to 100.
-    """
-
     max_rtt: str = "auto"
-    """Largest round-trip time for which the controller is stable; auto: 100ms, or 6 times
-    typical_rtt. Duration or auto; default auto; 1ms to 10s; the paper's RTT_max.
-    """
-
     typical_rtt: str = "auto"
-    """Typical round-trip time; auto: a sixth of max_rtt. Duration or auto; default auto; 100us to
-    10s; the paper's RTT_typ.
-    """
-
     coupling_factor: float = 2
-    """Coupling factor: mark probability in L divided by p'. Number; default 2; 0.1 to 255; the
-    paper's k; also called k.
-    """
-
     min_th: str = "auto"
-    """Delay in L at which the ramp of the native AQM starts; auto: 800us (rfc). Duration or auto;
-    default auto; 1ns to 10s; the paper's minTh.
-    """
-
     range: str = "auto"
-    """Length of the ramp; auto: 400us (rfc). Duration or auto; default auto; 1ns to 10s."""
-
     step_thresh: str = "auto"
-    """Threshold above which every L packet is marked, a delay or a number of packets in L; auto:
-    none (the ramp applies), under the variant linux 1ms. Threshold or auto; default auto; also
-    called step.
-    """
-
     min_qlen_step: int | Literal["auto"] = "auto"
-    """Number of packets in L up to which the native AQM does not mark: left behind at departure
-    (rfc; auto: 1); under the variant linux, the native AQM marks a packet that found at least as
-    many on arrival (auto: 0). Integer or auto; default auto; 0 to 1000000; the paper's Th_len; also
-    called th_len.
-    """
-
     drop_on_overload: bool = True
-    """If true, both queues drop in overload; if false, they grow up to the limit. Flag; default
-    true.
-    """
-
     drop_enqueue: bool = False
-    """If true, coupled signals are decided at enqueue (linux only). Flag; default false."""
-
     memlimit: str = "auto"
-    """Limit on the memory of the queued packets as Linux counts it (linux only); auto: two packets
-    of size link_mtu per packet of limit. Bytes or auto; default auto; 1B to 1000GB; also called
-    memory_limit.
-    """
 
 
 class CurvyRed(Qdisc, kw_only=True, frozen=True, tag="curvy_red"):
     """Two coupled queues for L4S and Classic packets under RED with a squared probability.
 
     Source: RFC 9332, appendix B.
+
+    Parameters
+    ----------
+    limit : str
+        Size of the buffer that both queues share, in packets or bytes. In bytes, space for one
+        packet of size `link_mtu` stays free. RFC 9332 suggests 250ms at the highest link rate.
+        Size; default in comparisons that of the link, else 10000p; 1p or more; also called buffer.
+    ecn : bool
+        If false, L4S is switched off: all packets join the queue C and none is marked. Flag;
+        default true.
+    any_ect : bool
+        If true, ECT(0) packets join the queue L as well. Flag; default false.
+    scheduler : str
+        Scheduler between the queues. One of wrr, ts_fifo; default ts_fifo.
+    classic_protection : float | str
+        Share of the queue C while both queues wait, percent (wrr); auto: 6.25 (1/16), under the
+        variant linux 10. Number or auto; default auto; 0 to 100; also called c_weight.
+    t_shift : str
+        Time by which a packet in L counts as older (ts_fifo). Duration; default 50ms; 1ns to 10s;
+        the paper's tshift.
+    link_mtu : str
+        Largest packet on the link. Bytes; default 1514B; 64B to 1MB; the paper's MTU; also called
+        mtu.
+    min_th : str
+        Delay in C below which nothing is signalled by the average. Duration; default 0s; 0s to 10s;
+        the paper's minTh.
+    range_c : str
+        Range of the average delay over which s grows from 0 to 1. Duration; default 500ms; 1ms to
+        100s; the paper's range_C.
+    coupling_factor : float
+        Coupling factor: mark probability in L divided by s, for u = 1. Number; default 2; 0.1 to
+        255; the paper's k; also called k.
+    g_c : int
+        Weight of the average as a negative power of 2. Integer; default 5; 0 to 30; the paper's
+        g_C; also called f_c.
+    u : int
+        Curviness: C's drop probability is s^(2u). Integer; default 1; 1 to 2; the paper's U; also
+        called cu.
+    step_thresh : str
+        Delay above which every L packet is marked. Duration; default 1ms; 1ns to 10s; the paper's
+        T; also called step.
+    drop_on_overload : bool
+        If true, both queues drop in overload; if false, they grow up to the limit. Flag; default
+        true.
     """
 
     limit: str | None = None
-    """Size of the buffer that both queues share, in packets or bytes. In bytes, space for one
-    packet of size `link_mtu` stays free. RFC 9332 suggests 250ms at the highest link rate. Size;
-    default in comparisons that of the link, else 10000p; 1p or more; also called buffer.
-    """
-
     ecn: bool = True
-    """If false, L4S is switched off: all packets join the queue C and none is marked. Flag; default
-    true.
-    """
-
     any_ect: bool = False
-    """If true, ECT(0) packets join the queue L as well. Flag; default false."""
-
     scheduler: Literal["wrr", "ts_fifo"] = "ts_fifo"
-    """Scheduler between the queues. One of wrr, ts_fifo; default ts_fifo."""
-
     classic_protection: float | Literal["auto"] = "auto"
-    """Share of the queue C while both queues wait, percent (wrr); auto: 6.25 (1/16), under the
-    variant linux 10. Number or auto; default auto; 0 to 100; also called c_weight.
-    """
-
     t_shift: str = "50ms"
-    """Time by which a packet in L counts as older (ts_fifo). Duration; default 50ms; 1ns to 10s;
-    the paper's tshift.
-    """
-
     link_mtu: str = "1514B"
-    """Largest packet on the link. Bytes; default 1514B; 64B to 1MB; the paper's MTU; also called
-    mtu.
-    """
-
     min_th: str = "0s"
-    """Delay in C below which nothing is signalled by the average. Duration; default 0s; 0s to 10s;
-    the paper's minTh.
-    """
-
     range_c: str = "500ms"
-    """Range of the average delay over which s grows from 0 to 1. Duration; default 500ms; 1ms to
-    100s; the paper's range_C.
-    """
-
     coupling_factor: float = 2
-    """Coupling factor: mark probability in L divided by s, for u = 1. Number; default 2; 0.1 to
-    255; the paper's k; also called k.
-    """
-
     g_c: int = 5
-    """Weight of the average as a negative power of 2. Integer; default 5; 0 to 30; the paper's g_C;
-    also called f_c.
-    """
-
     u: int = 1
-    """Curviness: C's drop probability is s^(2u). Integer; default 1; 1 to 2; the paper's U; also
-    called cu.
-    """
-
     step_thresh: str = "1ms"
-    """Delay above which every L packet is marked. Duration; default 1ms; 1ns to 10s; the paper's T;
-    also called step.
-    """
-
     drop_on_overload: bool = True
-    """If true, both queues drop in overload; if false, they grow up to the limit. Flag; default
-    true.
-    """
 
 
 class Drr(Qdisc, kw_only=True, frozen=True, tag="drr"):
     """Deficit round robin over a queue per flow or class.
 
     Source: Shreedhar and Varghese, SIGCOMM 1995.
+
+    Parameters
+    ----------
+    limit : str
+        Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
+        that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    limits : Sequence[str] | str
+        Buffer sizes of the queues in order; the last one applies to all further queues; none for
+        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        buffers.
+    flows : int
+        Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
+        to 1048576; the paper's n; also called buckets, queues, classes.
+    by : str
+        Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
+        hash, class; default flow.
+    weights : Sequence[float | str] | float | str
+        Weights of the queues in order; the last one applies to all further queues. List of number;
+        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+    full : str
+        Queue that drops a packet when the shared buffer is full: the longest for its weight, that
+        of the arriving packet, the one with the highest number, or by dynamic threshold. One of
+        longest, arrival, lowest, threshold; default longest; also called overflow.
+    drop : str
+        End of a queue at which it drops. One of head, tail; default head.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    quantum : str
+        Bytes that a queue of weight 1 may send per round. Bytes; default 1500B; 64B to 1GB; the
+        paper's Q.
     """
 
     limit: str | None = None
-    """Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
-    that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     limits: Sequence[str] | str = ()
-    """Buffer sizes of the queues in order; the last one applies to all further queues; none for the
-    shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called buffers.
-    """
-
     flows: int = 1024
-    """Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
-    to 1048576; the paper's n; also called buckets, queues, classes.
-    """
-
     by: Literal["flow", "hash", "class"] = "flow"
-    """Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
-    hash, class; default flow.
-    """
-
     weights: Sequence[float | str] | float | str = 1
-    """Weights of the queues in order; the last one applies to all further queues. List of number;
-    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
-    """
-
     full: Literal["longest", "arrival", "lowest", "threshold"] = "longest"
-    """Queue that drops a packet when the shared buffer is full: the longest for its weight, that of
-    the arriving packet, the one with the highest number, or by dynamic threshold. One of longest,
-    arrival, lowest, threshold; default longest; also called overflow.
-    """
-
     drop: Literal["head", "tail"] = "head"
-    """End of a queue at which it drops. One of head, tail; default head."""
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
-
     quantum: str = "1500B"
-    """Bytes that a queue of weight 1 may send per round. Bytes; default 1500B; 64B to 1GB; the
-    paper's Q.
-    """
 
 
 class Wfq(Qdisc, kw_only=True, frozen=True, tag="wfq"):
     """Weighted fair queueing: sends packets in the order of a fluid server.
 
     Source: Demers, Keshav, Shenker, SIGCOMM 1989; Parekh and Gallager, IEEE/ACM ToN 1(3), 1993.
+
+    Parameters
+    ----------
+    limit : str
+        Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
+        that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    limits : Sequence[str] | str
+        Buffer sizes of the queues in order; the last one applies to all further queues; none for
+        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        buffers.
+    flows : int
+        Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
+        to 1048576; the paper's n; also called buckets, queues, classes.
+    by : str
+        Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
+        hash, class; default flow.
+    weights : Sequence[float | str] | float | str
+        Weights of the queues in order; the last one applies to all further queues. List of number;
+        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+    full : str
+        Queue that drops a packet when the shared buffer is full: the longest for its weight, that
+        of the arriving packet, the one with the highest number, or by dynamic threshold. One of
+        longest, arrival, lowest, threshold; default longest; also called overflow.
+    drop : str
+        End of a queue at which it drops. One of head, tail; default head.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
     """
 
     limit: str | None = None
-    """Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
-    that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     limits: Sequence[str] | str = ()
-    """Buffer sizes of the queues in order; the last one applies to all further queues; none for the
-    shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called buffers.
-    """
-
     flows: int = 1024
-    """Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
-    to 1048576; the paper's n; also called buckets, queues, classes.
-    """
-
     by: Literal["flow", "hash", "class"] = "flow"
-    """Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
-    hash, class; default flow.
-    """
-
     weights: Sequence[float | str] | float | str = 1
-    """Weights of the queues in order; the last one applies to all further queues. List of number;
-    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
-    """
-
     full: Literal["longest", "arrival", "lowest", "threshold"] = "longest"
-    """Queue that drops a packet when the shared buffer is full: the longest for its weight, that of
-    the arriving packet, the one with the highest number, or by dynamic threshold. One of longest,
-    arrival, lowest, threshold; default longest; also called overflow.
-    """
-
     drop: Literal["head", "tail"] = "head"
-    """End of a queue at which it drops. One of head, tail; default head."""
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
 
 
 class Wf2q(Qdisc, kw_only=True, frozen=True, tag="wf2q"):
     """Worst-case fair weighted fair queueing (WF2Q+).
 
     Source: Bennett and Zhang, IEEE/ACM ToN 5(5), 1997.
+
+    Parameters
+    ----------
+    limit : str
+        Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
+        that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    limits : Sequence[str] | str
+        Buffer sizes of the queues in order; the last one applies to all further queues; none for
+        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        buffers.
+    flows : int
+        Number of queues; the queue identifier is taken modulo this number. Integer; default 16; 1
+        to 1048576; the paper's n; also called buckets, queues, classes.
+    by : str
+        Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
+        hash, class; default flow.
+    weights : Sequence[float | str] | float | str
+        Weights of the queues in order; the last one applies to all further queues. List of number;
+        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+    full : str
+        Queue that drops a packet when the shared buffer is full: the longest for its weight, that
+        of the arriving packet, the one with the highest number, or by dynamic threshold. One of
+        longest, arrival, lowest, threshold; default longest; also called overflow.
+    drop : str
+        End of a queue at which it drops. One of head, tail; default head.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
     """
 
     limit: str | None = None
-    """Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
-    that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     limits: Sequence[str] | str = ()
-    """Buffer sizes of the queues in order; the last one applies to all further queues; none for the
-    shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called buffers.
-    """
-
     flows: int = 16
-    """Number of queues; the queue identifier is taken modulo this number. Integer; default 16; 1 to
-    1048576; the paper's n; also called buckets, queues, classes.
-    """
-
     by: Literal["flow", "hash", "class"] = "flow"
-    """Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
-    hash, class; default flow.
-    """
-
     weights: Sequence[float | str] | float | str = 1
-    """Weights of the queues in order; the last one applies to all further queues. List of number;
-    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
-    """
-
     full: Literal["longest", "arrival", "lowest", "threshold"] = "longest"
-    """Queue that drops a packet when the shared buffer is full: the longest for its weight, that of
-    the arriving packet, the one with the highest number, or by dynamic threshold. One of longest,
-    arrival, lowest, threshold; default longest; also called overflow.
-    """
-
     drop: Literal["head", "tail"] = "head"
-    """End of a queue at which it drops. One of head, tail; default head."""
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
 
 
 class Scfq(Qdisc, kw_only=True, frozen=True, tag="scfq"):
     """Self-clocked fair queueing.
 
     Source: Golestani, INFOCOM 1994.
+
+    Parameters
+    ----------
+    limit : str
+        Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
+        that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    limits : Sequence[str] | str
+        Buffer sizes of the queues in order; the last one applies to all further queues; none for
+        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        buffers.
+    flows : int
+        Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
+        to 1048576; the paper's n; also called buckets, queues, classes.
+    by : str
+        Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
+        hash, class; default flow.
+    weights : Sequence[float | str] | float | str
+        Weights of the queues in order; the last one applies to all further queues. List of number;
+        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+    full : str
+        Queue that drops a packet when the shared buffer is full: the longest for its weight, that
+        of the arriving packet, the one with the highest number, or by dynamic threshold. One of
+        longest, arrival, lowest, threshold; default longest; also called overflow.
+    drop : str
+        End of a queue at which it drops. One of head, tail; default head.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
     """
 
     limit: str | None = None
-    """Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
-    that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     limits: Sequence[str] | str = ()
-    """Buffer sizes of the queues in order; the last one applies to all further queues; none for the
-    shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called buffers.
-    """
-
     flows: int = 1024
-    """Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
-    to 1048576; the paper's n; also called buckets, queues, classes.
-    """
-
     by: Literal["flow", "hash", "class"] = "flow"
-    """Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
-    hash, class; default flow.
-    """
-
     weights: Sequence[float | str] | float | str = 1
-    """Weights of the queues in order; the last one applies to all further queues. List of number;
-    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
-    """
-
     full: Literal["longest", "arrival", "lowest", "threshold"] = "longest"
-    """Queue that drops a packet when the shared buffer is full: the longest for its weight, that of
-    the arriving packet, the one with the highest number, or by dynamic threshold. One of longest,
-    arrival, lowest, threshold; default longest; also called overflow.
-    """
-
     drop: Literal["head", "tail"] = "head"
-    """End of a queue at which it drops. One of head, tail; default head."""
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
 
 
 class Stfq(Qdisc, kw_only=True, frozen=True, tag="stfq"):
     """Start-time fair queueing.
 
     Source: Goyal, Vin, Cheng, SIGCOMM 1996.
+
+    Parameters
+    ----------
+    limit : str
+        Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
+        that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    limits : Sequence[str] | str
+        Buffer sizes of the queues in order; the last one applies to all further queues; none for
+        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        buffers.
+    flows : int
+        Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
+        to 1048576; the paper's n; also called buckets, queues, classes.
+    by : str
+        Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
+        hash, class; default flow.
+    weights : Sequence[float | str] | float | str
+        Weights of the queues in order; the last one applies to all further queues. List of number;
+        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+    full : str
+        Queue that drops a packet when the shared buffer is full: the longest for its weight, that
+        of the arriving packet, the one with the highest number, or by dynamic threshold. One of
+        longest, arrival, lowest, threshold; default longest; also called overflow.
+    drop : str
+        End of a queue at which it drops. One of head, tail; default head.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
     """
 
     limit: str | None = None
-    """Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
-    that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     limits: Sequence[str] | str = ()
-    """Buffer sizes of the queues in order; the last one applies to all further queues; none for the
-    shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called buffers.
-    """
-
     flows: int = 1024
-    """Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
-    to 1048576; the paper's n; also called buckets, queues, classes.
-    """
-
     by: Literal["flow", "hash", "class"] = "flow"
-    """Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
-    hash, class; default flow.
-    """
-
     weights: Sequence[float | str] | float | str = 1
-    """Weights of the queues in order; the last one applies to all further queues. List of number;
-    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
-    """
-
     full: Literal["longest", "arrival", "lowest", "threshold"] = "longest"
-    """Queue that drops a packet when the shared buffer is full: the longest for its weight, that of
-    the arriving packet, the one with the highest number, or by dynamic threshold. One of longest,
-    arrival, lowest, threshold; default longest; also called overflow.
-    """
-
     drop: Literal["head", "tail"] = "head"
-    """End of a queue at which it drops. One of head, tail; default head."""
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
 
 
 class Prio(Qdisc, kw_only=True, frozen=True, tag="prio"):
     """Strict priority: serves the first band with packets; the band follows from the DSCP.
 
     Source: Linux sch_prio.
+
+    Parameters
+    ----------
+    limit : str
+        Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
+        that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    limits : Sequence[str] | str
+        Buffer sizes of the queues in order; the last one applies to all further queues; none for
+        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        buffers.
+    flows : int
+        Number of queues; the queue identifier is taken modulo this number. Integer; default 3; 1 to
+        1048576; the paper's n; also called buckets, queues, classes.
+    by : str
+        Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
+        hash, class; default class.
+    weights : Sequence[float | str] | float | str
+        Weights of the queues in order; the last one applies to all further queues. List of number;
+        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+    full : str
+        Queue that drops a packet when the shared buffer is full: the longest for its weight, that
+        of the arriving packet, the one with the highest number, or by dynamic threshold. One of
+        longest, arrival, lowest, threshold; default longest; also called overflow.
+    drop : str
+        End of a queue at which it drops. One of head, tail; default head.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    priomap : Sequence[int] | int
+        Band of each of Linux's 16 priorities, which follow from the DSCP; later ones have those of
+        Linux. Used with `by = "class"`. Empty: the class is the band. List of integer; default 1 2
+        2 2 1 2 0 0 1 1 1 1 1 1 1 1; 0 to 15.
     """
 
     limit: str | None = None
-    """Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
-    that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     limits: Sequence[str] | str = ()
-    """Buffer sizes of the queues in order; the last one applies to all further queues; none for the
-    shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called buffers.
-    """
-
     flows: int = 3
-    """Number of queues; the queue identifier is taken modulo this number. Integer; default 3; 1 to
-    1048576; the paper's n; also called buckets, queues, classes.
-    """
-
     by: Literal["flow", "hash", "class"] = "class"
-    """Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
-    hash, class; default class.
-    """
-
     weights: Sequence[float | str] | float | str = 1
-    """Weights of the queues in order; the last one applies to all further queues. List of number;
-    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
-    """
-
     full: Literal["longest", "arrival", "lowest", "threshold"] = "longest"
-    """Queue that drops a packet when the shared buffer is full: the longest for its weight, that of
-    the arriving packet, the one with the highest number, or by dynamic threshold. One of longest,
-    arrival, lowest, threshold; default longest; also called overflow.
-    """
-
     drop: Literal["head", "tail"] = "head"
-    """End of a queue at which it drops. One of head, tail; default head."""
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
-
     priomap: Sequence[int] | int = (1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1)
-    """Band of each of Linux's 16 priorities, which follow from the DSCP; later ones have those of
-    Linux. Used with `by = "class"`. Empty: the class is the band. List of integer; default 1 2 2 2
-    1 2 0 0 1 1 1 1 1 1 1 1; 0 to 15.
-    """
 
 
 class PfifoFast(Qdisc, kw_only=True, frozen=True, tag="pfifo_fast"):
     """Three FIFO queues by DSCP, served in strict order.
 
     Source: Linux sch_generic.
+
+    Parameters
+    ----------
+    limits : Sequence[str] | str
+        Buffer size of each band, from the first to the third; the last one applies to the rest.
+        List of size; default 1000p; 1p or more.
+    limit : str
+        Buffer size of all bands together; auto: no other than theirs. Size or auto; default in
+        comparisons that of the link, else auto; 1p or more; also called buffer.
     """
 
     limits: Sequence[str] | str = "1000p"
-    """Buffer size of each band, from the first to the third; the last one applies to the rest. List
-    of size; default 1000p; 1p or more.
-    """
-
     limit: str | None = None
-    """Buffer size of all bands together; auto: no other than theirs. Size or auto; default in
-    comparisons that of the link, else auto; 1p or more; also called buffer.
-    """
 
 
 class Ets(Qdisc, kw_only=True, frozen=True, tag="ets"):
     """Strict priority for the first classes, deficit round robin for the others.
 
     Source: IEEE 802.1Qaz-2011; Linux sch_ets.
+
+    Parameters
+    ----------
+    limit : str
+        Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
+        that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    limits : Sequence[str] | str
+        Buffer sizes of the queues in order; the last one applies to all further queues; none for
+        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        buffers.
+    flows : int
+        Number of queues; the queue identifier is taken modulo this number. Integer; default 8; 1 to
+        1048576; the paper's n; also called buckets, queues, classes.
+    by : str
+        Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
+        hash, class; default class.
+    weights : Sequence[float | str] | float | str
+        Weights of the queues in order; the last one applies to all further queues. List of number;
+        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+    full : str
+        Queue that drops a packet when the shared buffer is full: the longest for its weight, that
+        of the arriving packet, the one with the highest number, or by dynamic threshold. One of
+        longest, arrival, lowest, threshold; default longest; also called overflow.
+    drop : str
+        End of a queue at which it drops. One of head, tail; default head.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    strict : int
+        Number of queues with strict priority. Integer; default 0; 0 to 1048576.
+    quanta : Sequence[str] | str
+        Bytes per round of the further queues in order; the last one applies to all that follow.
+        List of bytes; default 1514B; 1B to 1GB; also called quantum.
+    priomap : Sequence[int] | int
+        Queue of each of Linux's 16 priorities, which follow from the DSCP as in prio; later ones
+        have the last queue. Used with `by = "class"`. Empty: the class is the queue. List of
+        integer; default ; 0 to 15.
     """
 
     limit: str | None = None
-    """Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
-    that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     limits: Sequence[str] | str = ()
-    """Buffer sizes of the queues in order; the last one applies to all further queues; none for the
-    shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called buffers.
-    """
-
     flows: int = 8
-    """Number of queues; the queue identifier is taken modulo this number. Integer; default 8; 1 to
-    1048576; the paper's n; also called buckets, queues, classes.
-    """
-
     by: Literal["flow", "hash", "class"] = "class"
-    """Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
-    hash, class; default class.
-    """
-
     weights: Sequence[float | str] | float | str = 1
-    """Weights of the queues in order; the last one applies to all further queues. List of number;
-    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
-    """
-
     full: Literal["longest", "arrival", "lowest", "threshold"] = "longest"
-    """Queue that drops a packet when the shared buffer is full: the longest for its weight, that of
-    the arriving packet, the one with the highest number, or by dynamic threshold. One of longest,
-    arrival, lowest, threshold; default longest; also called overflow.
-    """
-
     drop: Literal["head", "tail"] = "head"
-    """End of a queue at which it drops. One of head, tail; default head."""
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
-
     strict: int = 0
-    """Number of queues with strict priority. Integer; default 0; 0 to 1048576."""
-
     quanta: Sequence[str] | str = "1514B"
-    """Bytes per round of the further queues in order; the last one applies to all that follow. List
-    of bytes; default 1514B; 1B to 1GB; also called quantum.
-    """
-
     priomap: Sequence[int] | int = ()
-    """Queue of each of Linux's 16 priorities, which follow from the DSCP as in prio; later ones
-    have the last queue. Used with `by = "class"`. Empty: the class is the queue. List of integer;
-    default ; 0 to 15.
-    """
 
 
 class Tbf(Qdisc, kw_only=True, frozen=True, tag="tbf"):
     """A token bucket filter: a FIFO queue with a rate and a burst of its own.
 
     Source: Linux sch_tbf.
+
+    Parameters
+    ----------
+    rate : str
+        Rate at which the bucket fills; auto: that of the link. Rate or auto; default auto; 8bit to
+        1000000000gbit; the paper's r.
+    burst : str
+        Size of the bucket, and the largest packet that is sent. Bytes; default 15140B; 1B to
+        1000GB; the paper's b; also called buffer, maxburst.
+    limit : str
+        Buffer size, in bytes or packets. Size; default in comparisons that of the link, else 1000p;
+        1p or more; the paper's B.
+    peakrate : str
+        Highest rate of a burst; auto: that of the link. Rate or auto; default auto; 8bit to
+        1000000000gbit; the paper's p.
+    mtu : str
+        Size of the bucket of peakrate. Bytes; default 1514B; 1B to 1GB; the paper's M; also called
+        minburst.
     """
 
     rate: str = "auto"
-    """Rate at which the bucket fills; auto: that of the link. Rate or auto; default auto; 8bit to
-    1000000000gbit; the paper's r.
-    """
-
     burst: str = "15140B"
-    """Size of the bucket, and the largest packet that is sent. Bytes; default 15140B; 1B to 1000GB;
-    the paper's b; also called buffer, maxburst.
-    """
-
     limit: str | None = None
-    """Buffer size, in bytes or packets. Size; default in comparisons that of the link, else 1000p;
-    1p or more; the paper's B.
-    """
-
     peakrate: str = "auto"
-    """Highest rate of a burst; auto: that of the link. Rate or auto; default auto; 8bit to
-    1000000000gbit; the paper's p.
-    """
-
     mtu: str = "1514B"
-    """Size of the bucket of peakrate. Bytes; default 1514B; 1B to 1GB; the paper's M; also called
-    minburst.
-    """
 
 
 class Htb(Qdisc, kw_only=True, frozen=True, tag="htb"):
     """A tree of classes with guaranteed and highest rates, which borrow what others leave.
 
     Source: Devera, 2002; Linux sch_htb.
+
+    Parameters
+    ----------
+    rates : Sequence[str] | str
+        Rate that each class may always send; none for a class with the rate of the link and two
+        below it with half of that. List of rate; default ; 8bit to 1000000000gbit; also called
+        rate.
+    ceils : Sequence[str] | str
+        Rate that each class may not exceed, the last one applying to all further classes; none for
+        the rate of the link. List of rate; default ; 8bit to 1000000000gbit; also called ceil.
+    parents : Sequence[int] | int
+        Parent of each class, 0 for none, the last one applying to all further classes; none for the
+        first class as parent of all others. List of integer; default ; 0 to 1024; also called
+        parent.
+    prios : Sequence[int] | int
+        Priority of each class, 0 first; the last one applies to all further classes. List of
+        integer; default 0; 0 to 7; also called prio.
+    bursts : Sequence[str] | str
+        Size of the buckets of each class; the last one applies to all further classes. List of
+        bytes; default 1600B; 0B to 1000GB; also called burst.
+    quanta : Sequence[str] | str
+        Bytes of each class per round, the last one applying to all further classes; none for a
+        tenth of a second's bytes at its rate, from 1000 to 200000. List of bytes; default ; 1B to
+        1GB; also called quantum.
+    default : int
+        Class of packets whose own class is not a leaf; 0 for the first leaf. Integer; default 0; 0
+        to 1024.
+    limits : Sequence[str] | str
+        Buffer size of each class; the last one applies to all further classes. List of size;
+        default 1000p; 1p or more.
+    limit : str
+        Size of the buffer of all classes together; auto: no other than theirs. Size or auto;
+        default in comparisons that of the link, else auto; 1p or more; also called buffer.
     """
 
     rates: Sequence[str] | str = ()
-    """Rate that each class may always send; none for a class with the rate of the link and two
-    below it with half of that. List of rate; default ; 8bit to 1000000000gbit; also called rate.
-    """
-
     ceils: Sequence[str] | str = ()
-    """Rate that each class may not exceed, the last one applying to all further classes; none for
-    the rate of the link. List of rate; default ; 8bit to 1000000000gbit; also called ceil.
-    """
-
     parents: Sequence[int] | int = ()
-    """Parent of each class, 0 for none, the last one applying to all further classes; none for the
-    first class as parent of all others. List of integer; default ; 0 to 1024; also called parent.
-    """
-
     prios: Sequence[int] | int = 0
-    """Priority of each class, 0 first; the last one applies to all further classes. List of
-    integer; default 0; 0 to 7; also called prio.
-    """
-
     bursts: Sequence[str] | str = "1600B"
-    """Size of the buckets of each class; the last one applies to all further classes. List of
-    bytes; default 1600B; 0B to 1000GB; also called burst.
-    """
-
     quanta: Sequence[str] | str = ()
-    """Bytes of each class per round, the last one applying to all further classes; none for a tenth
-    of a second's bytes at its rate, from 1000 to 200000. List of bytes; default ; 1B to 1GB; also
-    called quantum.
-    """
-
     default: int = 0
-    """Class of packets whose own class is not a leaf; 0 for the first leaf. Integer; default 0; 0
-    to 1024.
-    """
-
     limits: Sequence[str] | str = "1000p"
-    """Buffer size of each class; the last one applies to all further classes. List of size; default
-    1000p; 1p or more.
-    """
-
     limit: str | None = None
-    """Size of the buffer of all classes together; auto: no other than theirs. Size or auto; default
-    in comparisons that of the link, else auto; 1p or more; also called buffer.
-    """
 
 
 class Hhf(Qdisc, kw_only=True, frozen=True, tag="hhf"):
     """A filter that delays large flows in favour of all others.
 
     Source: Linux sch_hhf; Estan and Varghese, ACM TOCS 21(3), 2003.
+
+    Parameters
+    ----------
+    limit : str
+        Size of the buffer, in packets or bytes. Size; default in comparisons that of the link, else
+        1000p; 1p or more; also called buffer.
+    quantum : str
+        Bytes of the heavy hitters per round. Bytes; default 1514B; 1B to 1GB.
+    hh_limit : int
+        Largest number of heavy hitters in the table. Integer; default 2048; 1 to 1048576.
+    reset_timeout : str
+        Time between two clearings of the counters. Duration; default 40ms; 1us to 1000s.
+    admit_bytes : str
+        Bytes per reset_timeout above which a flow is a heavy hitter. Bytes; default 131072B; 0B to
+        1000GB.
+    evict_timeout : str
+        Time without a packet after which a flow is no heavy hitter any more. Duration; default 1s;
+        1us to 1000s.
+    non_hh_weight : int
+        Bytes of the other flows per round, in units of quantum. Integer; default 2; 1 to 1000000.
     """
 
     limit: str | None = None
-    """Size of the buffer, in packets or bytes. Size; default in comparisons that of the link, else
-    1000p; 1p or more; also called buffer.
-    """
-
     quantum: str = "1514B"
-    """Bytes of the heavy hitters per round. Bytes; default 1514B; 1B to 1GB."""
-
     hh_limit: int = 2048
-    """Largest number of heavy hitters in the table. Integer; default 2048; 1 to 1048576."""
-
     reset_timeout: str = "40ms"
-    """Time between two clearings of the counters. Duration; default 40ms; 1us to 1000s."""
-
     admit_bytes: str = "131072B"
-    """Bytes per reset_timeout above which a flow is a heavy hitter. Bytes; default 131072B; 0B to
-    1000GB.
-    """
-
     evict_timeout: str = "1s"
-    """Time without a packet after which a flow is no heavy hitter any more. Duration; default 1s;
-    1us to 1000s.
-    """
-
     non_hh_weight: int = 2
-    """Bytes of the other flows per round, in units of quantum. Integer; default 2; 1 to 1000000."""
 
 
 class Fq(Qdisc, kw_only=True, frozen=True, tag="fq"):
     """A queue per flow that sends packets at their own times, with a highest rate per flow.
 
     Source: Linux sch_fq.
+
+    Parameters
+    ----------
+    limit : str
+        Size of the buffer, in packets or bytes. Size; default in comparisons that of the link, else
+        10000p; 1p or more; also called buffer.
+    flow_limit : int
+        Largest number of packets of a flow. Integer; default 100; 1 to 4294967295.
+    quantum : str
+        Bytes of a flow per round. Bytes; default 3028B; 1B to 1048576B.
+    initial_quantum : str
+        Bytes that a new flow may send at first. Bytes; default 15140B; 0B to 2147483647B.
+    maxrate : str
+        Highest rate of a flow; auto: none. Rate or auto; default auto; 8bit to 1000000000gbit.
+    low_rate_threshold : str
+        Rate up to which each packet of a flow is delayed by itself. Rate; default 550kbit; 0bit to
+        1000000000gbit.
+    refill_delay : str
+        Idle time after which a flow has a full quantum again. Duration; default 40ms; 0s to 1000s.
+    hz : int | str
+        Ticks per second of the clock that measures idle times; auto: these are exact. Integer or
+        auto; default auto; 1 to 10000.
+    flows : int
+        Number of queues for flows. Integer; default 1024; 1 to 1048576; also called buckets.
+    weights : Sequence[str] | str
+        Bytes per round of each priority. List of bytes; default 589824B 196608B 65536B; 1B to 1GB.
+    ce_threshold : str
+        Time after its due time from which on a packet is marked; auto: none is marked. Duration or
+        auto; default auto; 0s to 1000s.
+    horizon : str
+        Time from its arrival up to which a packet may be delayed. Duration; default 10s; 1us to
+        4000s.
+    horizon_drop : bool
+        True to drop a packet beyond the horizon, false to send it at the horizon. Flag; default
+        true.
     """
 
     limit: str | None = None
-    """Size of the buffer, in packets or bytes. Size; default in comparisons that of the link, else
-    10000p; 1p or more; also called buffer.
-    """
-
     flow_limit: int = 100
-    """Largest number of packets of a flow. Integer; default 100; 1 to 4294967295."""
-
     quantum: str = "3028B"
-    """Bytes of a flow per round. Bytes; default 3028B; 1B to 1048576B."""
-
     initial_quantum: str = "15140B"
-    """Bytes that a new flow may send at first. Bytes; default 15140B; 0B to 2147483647B."""
-
     maxrate: str = "auto"
-    """Highest rate of a flow; auto: none. Rate or auto; default auto; 8bit to 1000000000gbit."""
-
     low_rate_threshold: str = "550kbit"
-    """Rate up to which each packet of a flow is delayed by itself. Rate; default 550kbit; 0bit to
-    1000000000gbit.
-    """
-
     refill_delay: str = "40ms"
-    """Idle time after which a flow has a full quantum again. Duration; default 40ms; 0s to 1000s.
-    """
-
     hz: int | Literal["auto"] = "auto"
-    """Ticks per second of the clock that measures idle times; auto: these are exact. Integer or
-    auto; default auto; 1 to 10000.
-    """
-
     flows: int = 1024
-    """Number of queues for flows. Integer; default 1024; 1 to 1048576; also called buckets."""
-
     weights: Sequence[str] | str = ("589824B", "196608B", "65536B")
-    """Bytes per round of each priority. List of bytes; default 589824B 196608B 65536B; 1B to 1GB.
-    """
-
     ce_threshold: str = "auto"
-    """Time after its due time from which on a packet is marked; auto: none is marked. Duration or
-    auto; default auto; 0s to 1000s.
-    """
-
     horizon: str = "10s"
-    """Time from its arrival up to which a packet may be delayed. Duration; default 10s; 1us to
-    4000s.
-    """
-
     horizon_drop: bool = True
-    """True to drop a packet beyond the horizon, false to send it at the horizon. Flag; default
-    true.
-    """
 
 
 class DrrCoDel(Qdisc, kw_only=True, frozen=True, tag="drr_codel"):
     """Deficit round robin with CoDel in every queue.
 
     Source: Shreedhar and Varghese, SIGCOMM 1995; RFC 8289.
+
+    Parameters
+    ----------
+    limit : str
+        Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
+        that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    limits : Sequence[str] | str
+        Buffer sizes of the queues in order; the last one applies to all further queues; none for
+        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        buffers.
+    flows : int
+        Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
+        to 1048576; the paper's n; also called buckets, queues, classes.
+    by : str
+        Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
+        hash, class; default flow.
+    weights : Sequence[float | str] | float | str
+        Weights of the queues in order; the last one applies to all further queues. List of number;
+        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+    full : str
+        Queue that drops a packet when the shared buffer is full: the longest for its weight, that
+        of the arriving packet, the one with the highest number, or by dynamic threshold. One of
+        longest, arrival, lowest, threshold; default longest; also called overflow.
+    drop : str
+        End of a queue at which it drops. One of head, tail; default head.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default true.
+    quantum : str
+        Bytes that a queue of weight 1 may send per round. Bytes; default 1500B; 64B to 1GB; the
+        paper's Q.
+    target : str
+        Target queueing delay: acceptable minimum over an interval. Duration; default 5ms; 1us to
+        10s; the paper's TARGET.
+    interval : str
+        Time in which a good queue drains at least once; about the largest round-trip time.
+        Duration; default 100ms; 1us to 100s; the paper's INTERVAL.
+    variant : str
+        Variant of the algorithm; those of ns-2 are for papers that used them. One of rfc, ns2_v1,
+        ns2_v2, linux; default rfc.
+    ce_threshold : str
+        Sojourn time above which every ECN-capable packet that leaves is marked, whatever CoDel
+        decides and whatever `ecn` is (as on Linux); auto: never. Duration or auto; default auto;
+        1ns to 100s.
+    ce_threshold_selector : str
+        ECN fields to which ce_threshold applies, VALUE/MASK as in tc: 0x1/0x1 is ECT(1) and CE. ECN
+        selector; default 0x0/0x0.
+    mtu : str
+        Linux: backlog up to which nothing is dropped; size of the largest frame. Bytes; default
+        1514B; 1B to 1GB.
     """
 
     limit: str | None = None
-    """Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
-    that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     limits: Sequence[str] | str = ()
-    """Buffer sizes of the queues in order; the last one applies to all further queues; none for the
-    shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called buffers.
-    """
-
     flows: int = 1024
-    """Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
-    to 1048576; the paper's n; also called buckets, queues, classes.
-    """
-
     by: Literal["flow", "hash", "class"] = "flow"
-    """Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
-    hash, class; default flow.
-    """
-
     weights: Sequence[float | str] | float | str = 1
-    """Weights of the queues in order; the last one applies to all further queues. List of number;
-    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
-    """
-
     full: Literal["longest", "arrival", "lowest", "threshold"] = "longest"
-    """Queue that drops a packet when the shared buffer is full: the longest for its weight, that of
-    the arriving packet, the one with the highest number, or by dynamic threshold. One of longest,
-    arrival, lowest, threshold; default longest; also called overflow.
-    """
-
     drop: Literal["head", "tail"] = "head"
-    """End of a queue at which it drops. One of head, tail; default head."""
-
     ecn: bool = True
-    """True if ECN-capable packets are marked instead of dropped. Flag; default true."""
-
     quantum: str = "1500B"
-    """Bytes that a queue of weight 1 may send per round. Bytes; default 1500B; 64B to 1GB; the
-    paper's Q.
-    """
-
     target: str = "5ms"
-    """Target queueing delay: acceptable minimum over an interval. Duration; default 5ms; 1us to
-    10s; the paper's TARGET.
-    """
-
     interval: str = "100ms"
-    """Time in which a good queue drains at least once; about the largest round-trip time. Duration;
-    default 100ms; 1us to 100s; the paper's INTERVAL.
-    """
-
     variant: Literal["rfc", "ns2_v1", "ns2_v2", "linux"] = "rfc"
-    """Variant of the algorithm; those of ns-2 are for papers that used them. One of rfc, ns2_v1,
-    ns2_v2, linux; default rfc.
-    """
-
     ce_threshold: str = "auto"
-    """Sojourn time above which every ECN-capable packet that leaves is marked, whatever CoDel
-    decides and whatever `ecn` is (as on Linux); auto: never. Duration or auto; default auto; 1ns to
-    100s.
-    """
-
     ce_threshold_selector: str = "0x0/0x0"
-    """ECN fields to which ce_threshold applies, VALUE/MASK as in tc: 0x1/0x1 is ECT(1) and CE. ECN
-    selector; default 0x0/0x0.
-    """
-
     mtu: str = "1514B"
-    """Linux: backlog up to which nothing is dropped; size of the largest frame. Bytes; default
-    1514B; 1B to 1GB.
-    """
 
 
 class WfqCoDel(Qdisc, kw_only=True, frozen=True, tag="wfq_codel"):
     """Weighted fair queueing with CoDel in every queue.
 
     Source: Parekh and Gallager, IEEE/ACM ToN 1(3), 1993; RFC 8289.
+
+    Parameters
+    ----------
+    limit : str
+        Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
+        that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    limits : Sequence[str] | str
+        Buffer sizes of the queues in order; the last one applies to all further queues; none for
+        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        buffers.
+    flows : int
+        Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
+        to 1048576; the paper's n; also called buckets, queues, classes.
+    by : str
+        Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
+        hash, class; default flow.
+    weights : Sequence[float | str] | float | str
+        Weights of the queues in order; the last one applies to all further queues. List of number;
+        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+    full : str
+        Queue that drops a packet when the shared buffer is full: the longest for its weight, that
+        of the arriving packet, the one with the highest number, or by dynamic threshold. One of
+        longest, arrival, lowest, threshold; default longest; also called overflow.
+    drop : str
+        End of a queue at which it drops. One of head, tail; default head.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default true.
+    target : str
+        Target queueing delay: acceptable minimum over an interval. Duration; default 5ms; 1us to
+        10s; the paper's TARGET.
+    interval : str
+        Time in which a good queue drains at least once; about the largest round-trip time.
+        Duration; default 100ms; 1us to 100s; the paper's INTERVAL.
+    variant : str
+        Variant of the algorithm; those of ns-2 are for papers that used them. One of rfc, ns2_v1,
+        ns2_v2, linux; default rfc.
+    ce_threshold : str
+        Sojourn time above which every ECN-capable packet that leaves is marked, whatever CoDel
+        decides and whatever `ecn` is (as on Linux); auto: never. Duration or auto; default auto;
+        1ns to 100s.
+    ce_threshold_selector : str
+        ECN fields to which ce_threshold applies, VALUE/MASK as in tc: 0x1/0x1 is ECT(1) and CE. ECN
+        selector; default 0x0/0x0.
+    mtu : str
+        Linux: backlog up to which nothing is dropped; size of the largest frame. Bytes; default
+        1514B; 1B to 1GB.
     """
 
     limit: str | None = None
-    """Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
-    that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     limits: Sequence[str] | str = ()
-    """Buffer sizes of the queues in order; the last one applies to all further queues; none for the
-    shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called buffers.
-    """
-
     flows: int = 1024
-    """Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
-    to 1048576; the paper's n; also called buckets, queues, classes.
-    """
-
     by: Literal["flow", "hash", "class"] = "flow"
-    """Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
-    hash, class; default flow.
-    """
-
     weights: Sequence[float | str] | float | str = 1
-    """Weights of the queues in order; the last one applies to all further queues. List of number;
-    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
-    """
-
     full: Literal["longest", "arrival", "lowest", "threshold"] = "longest"
-    """Queue that drops a packet when the shared buffer is full: the longest for its weight, that of
-    the arriving packet, the one with the highest number, or by dynamic threshold. One of longest,
-    arrival, lowest, threshold; default longest; also called overflow.
-    """
-
     drop: Literal["head", "tail"] = "head"
-    """End of a queue at which it drops. One of head, tail; default head."""
-
     ecn: bool = True
-    """True if ECN-capable packets are marked instead of dropped. Flag; default true."""
-
     target: str = "5ms"
-    """Target queueing delay: acceptable minimum over an interval. Duration; default 5ms; 1us to
-    10s; the paper's TARGET.
-    """
-
     interval: str = "100ms"
-    """Time in which a good queue drains at least once; about the largest round-trip time. Duration;
-    default 100ms; 1us to 100s; the paper's INTERVAL.
-    """
-
     variant: Literal["rfc", "ns2_v1", "ns2_v2", "linux"] = "rfc"
-    """Variant of the algorithm; those of ns-2 are for papers that used them. One of rfc, ns2_v1,
-    ns2_v2, linux; default rfc.
-    """
-
     ce_threshold: str = "auto"
-    """Sojourn time above which every ECN-capable packet that leaves is marked, whatever CoDel
-    decides and whatever `ecn` is (as on Linux); auto: never. Duration or auto; default auto; 1ns to
-    100s.
-    """
-
     ce_threshold_selector: str = "0x0/0x0"
-    """ECN fields to which ce_threshold applies, VALUE/MASK as in tc: 0x1/0x1 is ECT(1) and CE. ECN
-    selector; default 0x0/0x0.
-    """
-
     mtu: str = "1514B"
-    """Linux: backlog up to which nothing is dropped; size of the largest frame. Bytes; default
-    1514B; 1B to 1GB.
-    """
 
 
 class WfqRed(Qdisc, kw_only=True, frozen=True, tag="wfq_red"):
     """Weighted fair queueing with RED in every queue.
 
     Source: Parekh and Gallager, IEEE/ACM ToN 1(3), 1993; Floyd and Jacobson, 1993.
+
+    Parameters
+    ----------
+    limit : str
+        Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
+        that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    limits : Sequence[str] | str
+        Buffer sizes of the queues in order; the last one applies to all further queues; none for
+        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        buffers.
+    flows : int
+        Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
+        to 1048576; the paper's n; also called buckets, queues, classes.
+    by : str
+        Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
+        hash, class; default flow.
+    weights : Sequence[float | str] | float | str
+        Weights of the queues in order; the last one applies to all further queues. List of number;
+        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+    full : str
+        Queue that drops a packet when the shared buffer is full: the longest for its weight, that
+        of the arriving packet, the one with the highest number, or by dynamic threshold. One of
+        longest, arrival, lowest, threshold; default longest; also called overflow.
+    drop : str
+        End of a queue at which it drops. One of head, tail; default head.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    min_th : str
+        Average queue below which no packet is dropped. Its unit, packets or bytes, is also that of
+        the average. Size; default 5p; 0p or more; also called minth, min, thresh.
+    max_th : str
+        Average queue above which every packet is dropped, unless gentle is set. Size; default 15p;
+        1p or more; also called maxth, max, maxthresh.
+    max_p : float | str
+        Drop probability, before spreading, when the average reaches max_th. Number; default 0.1; 0
+        to 1; also called maxp, probability.
+    w_q : float | str
+        Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
+        weight, q_weight.
+    gentle : str
+        Drop probability above max_th: 1 (none), or rising to 1 at twice max_th or at the buffer
+        size. One of none, two_max_th, buffer; default none.
+    wait : str
+        Spreading of the drops: gaps of 1 to 1/pb - 1 packets (no), of 1/pb to 2/pb - 1 (yes), or
+        independent drops (bernoulli). One of no, yes, bernoulli; default no; the paper's count.
+    byte_mode : str
+        Scaling of the drop probability by the packet length: off, after spreading (mean), or before
+        it (max). One of off, mean, max; default off; also called bytes.
+    packet : str
+        Mean packet size, for the decay of the average in idle times and for byte_mode mean. Bytes;
+        default 500B; 1B to 1MB; the paper's s; also called mean_packet, mean_pktsize, avpkt.
+    max_packet : str
+        Largest packet size, for byte_mode max. Bytes; default 1500B; 1B to 1MB; the paper's
+        MaximumPacketSize.
+    hard_drop : bool
+        True if ECN-capable packets are dropped, not marked, where the drop probability is 1. Flag;
+        default false; also called harddrop.
+    spare_short : bool
+        True if nothing is dropped while at most one packet is queued (no byte, where bytes are
+        averaged), nor at the first arrival after that or below min_th, as in ns-2. Flag; default
+        false.
+    variant : str
+        Variant of the algorithm, in red, ared and choke. One of paper, linux; default paper.
+    bandwidth : str
+        Linux: rate from which the decay of the average in idle times is computed; auto is the rate
+        of the link. Rate or auto; default auto; 1bit to 1000000gbit.
     """
 
     limit: str | None = None
-    """Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
-    that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
-    """
-
     limits: Sequence[str] | str = ()
-    """Buffer sizes of the queues in order; the last one applies to all further queues; none for the
-    shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called buffers.
-    """
-
     flows: int = 1024
-    """Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
-    to 1048576; the paper's n; also called buckets, queues, classes.
-    """
-
     by: Literal["flow", "hash", "class"] = "flow"
-    """Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
-    hash, class; default flow.
-    """
-
     weights: Sequence[float | str] | float | str = 1
-    """Weights of the queues in order; the last one applies to all further queues. List of number;
-    default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
-    """
-
     full: Literal["longest", "arrival", "lowest", "threshold"] = "longest"
-    """Queue that drops a packet when the shared buffer is full: the longest for its weight, that of
-    the arriving packet, the one with the highest number, or by dynamic threshold. One of longest,
-    arrival, lowest, threshold; default longest; also called overflow.
-    """
-
     drop: Literal["head", "tail"] = "head"
-    """End of a queue at which it drops. One of head, tail; default head."""
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
-
     min_th: str = "5p"
-    """Average queue below which no packet is dropped. Its unit, packets or bytes, is also that of
-    the average. Size; default 5p; 0p or more; also called minth, min, thresh.
-    """
-
     max_th: str = "15p"
-    """Average queue above which every packet is dropped, unless gentle is set. Size; default 15p;
-    1p or more; also called maxth, max, maxthresh.
-    """
-
     max_p: float | str = 0.1
-    """Drop probability, before spreading, when the average reaches max_th. Number; default 0.1; 0
-    to 1; also called maxp, probability.
-    """
-
     w_q: float | str = 0.002
-    """Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
-    weight, q_weight.
-    """
-
     gentle: Literal["none", "two_max_th", "buffer"] = "none"
-    """Drop probability above max_th: 1 (none), or rising to 1 at twice max_th or at the buffer
-    size. One of none, two_max_th, buffer; default none.
-    """
-
     wait: Literal["no", "yes", "bernoulli"] = "no"
-    """Spreading of the drops: gaps of 1 to 1/pb - 1 packets (no), of 1/pb to 2/pb - 1 (yes), or
-    independent drops (bernoulli). One of no, yes, bernoulli; default no; the paper's count.
-    """
-
     byte_mode: Literal["off", "mean", "max"] = "off"
-    """Scaling of the drop probability by the packet length: off, after spreading (mean), or before
-    it (max). One of off, mean, max; default off; also called bytes.
-    """
-
     packet: str = "500B"
-    """Mean packet size, for the decay of the average in idle times and for byte_mode mean. Bytes;
-    default 500B; 1B to 1MB; the paper's s; also called mean_packet, mean_pktsize, avpkt.
-    """
-
     max_packet: str = "1500B"
-    """Largest packet size, for byte_mode max. Bytes; default 1500B; 1B to 1MB; the paper's
-    MaximumPacketSize.
-    """
-
     hard_drop: bool = False
-    """True if ECN-capable packets are dropped, not marked, where the drop probability is 1. Flag;
-    default false; also called harddrop.
-    """
-
     spare_short: bool = False
-    """True if nothing is dropped while at most one packet is queued (no byte, where bytes are
-    averaged), nor at the first arrival after that or below min_th, as in ns-2. Flag; default false.
-    """
-
     variant: Literal["paper", "linux"] = "paper"
-    """Variant of the algorithm, in red, ared and choke. One of paper, linux; default paper."""
-
     bandwidth: str = "auto"
-    """Linux: rate from which the decay of the average in idle times is computed; auto is the rate
-    of the link. Rate or auto; default auto; 1bit to 1000000gbit.
-    """
 
 
 class FqRed(Qdisc, kw_only=True, frozen=True, tag="fq_red"):
     """DRR over hashed flows, new flows first, with RED in each.
 
     Source: RFC 8290; Floyd and Jacobson, 1993.
+
+    Parameters
+    ----------
+    limit : str
+        Size of the buffer that all flows share, in bytes or packets. Size; default in comparisons
+        that of the link, else 10240p; 1p or more; also called buffer, memory_limit.
+    flows : int
+        Number of hash queues. Integer; default 1024; 1 to 65536.
+    quantum : str
+        Bytes that a flow may send per round. Bytes; default 1514B; 64B to 1GB.
+    drop_batch : int
+        Largest number of packets dropped at once when the buffer overflows. Integer; default 64; 1
+        to 65536.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    min_th : str
+        Average queue below which no packet is dropped. Its unit, packets or bytes, is also that of
+        the average. Size; default 5p; 0p or more; also called minth, min, thresh.
+    max_th : str
+        Average queue above which every packet is dropped, unless gentle is set. Size; default 15p;
+        1p or more; also called maxth, max, maxthresh.
+    max_p : float | str
+        Drop probability, before spreading, when the average reaches max_th. Number; default 0.1; 0
+        to 1; also called maxp, probability.
+    w_q : float | str
+        Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
+        weight, q_weight.
+    gentle : str
+        Drop probability above max_th: 1 (none), or rising to 1 at twice max_th or at the buffer
+        size. One of none, two_max_th, buffer; default none.
+    wait : str
+        Spreading of the drops: gaps of 1 to 1/pb - 1 packets (no), of 1/pb to 2/pb - 1 (yes), or
+        independent drops (bernoulli). One of no, yes, bernoulli; default no; the paper's count.
+    byte_mode : str
+        Scaling of the drop probability by the packet length: off, after spreading (mean), or before
+        it (max). One of off, mean, max; default off; also called bytes.
+    packet : str
+        Mean packet size, for the decay of the average in idle times and for byte_mode mean. Bytes;
+        default 500B; 1B to 1MB; the paper's s; also called mean_packet, mean_pktsize, avpkt.
+    max_packet : str
+        Largest packet size, for byte_mode max. Bytes; default 1500B; 1B to 1MB; the paper's
+        MaximumPacketSize.
+    hard_drop : bool
+        True if ECN-capable packets are dropped, not marked, where the drop probability is 1. Flag;
+        default false; also called harddrop.
+    spare_short : bool
+        True if nothing is dropped while at most one packet is queued (no byte, where bytes are
+        averaged), nor at the first arrival after that or below min_th, as in ns-2. Flag; default
+        false.
+    variant : str
+        Variant of the algorithm, in red, ared and choke. One of paper, linux; default paper.
+    bandwidth : str
+        Linux: rate from which the decay of the average in idle times is computed; auto is the rate
+        of the link. Rate or auto; default auto; 1bit to 1000000gbit.
     """
 
     limit: str | None = None
-    """Size of the buffer that all flows share, in bytes or packets. Size; default in comparisons
-    that of the link, else 10240p; 1p or more; also called buffer, memory_limit.
-    """
-
     flows: int = 1024
-    """Number of hash queues. Integer; default 1024; 1 to 65536."""
-
     quantum: str = "1514B"
-    """Bytes that a flow may send per round. Bytes; default 1514B; 64B to 1GB."""
-
     drop_batch: int = 64
-    """Largest number of packets dropped at once when the buffer overflows. Integer; default 64; 1
-    to 65536.
-    """
-
     ecn: bool = False
-    """True if ECN-capable packets are marked instead of dropped. Flag; default false."""
-
     min_th: str = "5p"
-    """Average queue below which no packet is dropped. Its unit, packets or bytes, is also that of
-    the average. Size; default 5p; 0p or more; also called minth, min, thresh.
-    """
-
     max_th: str = "15p"
-    """Average queue above which every packet is dropped, unless gentle is set. Size; default 15p;
-    1p or more; also called maxth, max, maxthresh.
-    """
-
     max_p: float | str = 0.1
-    """Drop probability, before spreading, when the average reaches max_th. Number; default 0.1; 0
-    to 1; also called maxp, probability.
-    """
-
     w_q: float | str = 0.002
-    """Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
-    weight, q_weight.
-    """
-
     gentle: Literal["none", "two_max_th", "buffer"] = "none"
-    """Drop probability above max_th: 1 (none), or rising to 1 at twice max_th or at the buffer
-    size. One of none, two_max_th, buffer; default none.
-    """
-
     wait: Literal["no", "yes", "bernoulli"] = "no"
-    """Spreading of the drops: gaps of 1 to 1/pb - 1 packets (no), of 1/pb to 2/pb - 1 (yes), or
-    independent drops (bernoulli). One of no, yes, bernoulli; default no; the paper's count.
-    """
-
     byte_mode: Literal["off", "mean", "max"] = "off"
-    """Scaling of the drop probability by the packet length: off, after spreading (mean), or before
-    it (max). One of off, mean, max; default off; also called bytes.
-    """
-
     packet: str = "500B"
-    """Mean packet size, for the decay of the average in idle times and for byte_mode mean. Bytes;
-    default 500B; 1B to 1MB; the paper's s; also called mean_packet, mean_pktsize, avpkt.
-    """
-
     max_packet: str = "1500B"
-    """Largest packet size, for byte_mode max. Bytes; default 1500B; 1B to 1MB; the paper's
-    MaximumPacketSize.
-    """
-
     hard_drop: bool = False
-    """True if ECN-capable packets are dropped, not marked, where the drop probability is 1. Flag;
-    default false; also called harddrop.
-    """
-
     spare_short: bool = False
-    """True if nothing is dropped while at most one packet is queued (no byte, where bytes are
-    averaged), nor at the first arrival after that or below min_th, as in ns-2. Flag; default false.
-    """
-
     variant: Literal["paper", "linux"] = "paper"
-    """Variant of the algorithm, in red, ared and choke. One of paper, linux; default paper."""
-
     bandwidth: str = "auto"
-    """Linux: rate from which the decay of the average in idle times is computed; auto is the rate
-    of the link. Rate or auto; default auto; 1bit to 1000000gbit.
-    """
 
 
 class Ewfq(Qdisc, kw_only=True, frozen=True, tag="ewfq"):
     """WFQ over one shared buffer, with drops that limit large classes to their share.
 
     Source: Lu, Voelker and Snoeren, INFOCOM 2012.
+
+    Parameters
+    ----------
+    limit : str
+        Size of the buffer that all classes share. Size; default in comparisons that of the link,
+        else 30kB; 100B to 1000GB; the paper's B; also called buffer.
+    flows : int
+        Number of classes; the class identifier is taken modulo this number. Integer; default 1024;
+        1 to 1048576; the paper's n; also called queues, classes.
+    by : str
+        Identifier of the class: flow number, flow hash, or configured class. One of flow, hash,
+        class; default flow.
+    weights : Sequence[float | str] | float | str
+        Weights of the classes in order; the last one applies to all further classes. List of
+        number; default 1; 0.001 to 1000; the paper's w_i; also called weight.
+    members : Sequence[float | str] | float | str
+        Number of flows in each class, in order; the last one applies to all further classes. List
+        of number; default 1; 1 to 1000000; the paper's n_i; also called n_i.
+    responsive : Sequence[float | str] | float | str
+        1 for classes that respond to drops, 0 for others, in order; the last one applies to all
+        further classes. List of number; default 1; 0 to 1.
+    expected : int
+        Number of classes that share the link, for the initial m_fair and for p. Integer; default 3;
+        1 to 1000000.
+    alpha : float
+        Gain of the previous sample of the queue. Number; default 0.85; 0 to 100.
+    beta : float
+        Gain of the current sample of the queue. Number; default 0.9; 0 to 100.
+    mfair_gain : float
+        Scale of m_fair's step. Number; default 1; 0 to 1000000.
+    sample : str
+        Time between samples of the queue, 1 / f_s. Duration; default 10ms; 10us to 10s; the paper's
+        1/f_s.
+    q_target : str
+        Reference of the queue; auto is half of the buffer. Bytes or auto; default auto; 1B to
+        1000GB.
+    interval : str
+        Length of a measurement interval. Duration; default 1s; 1ms to 100s; the paper's t_i.
+    p_c : float | str
+        Probability that a packet is put into the cache. Number; default 0.1; 0 to 1.
+    k : int
+        Hits in the cache after which a class counts as found. Integer; default 1; 0 to 16; also
+        called stages.
+    p : float | str
+        Probability that a byte is sampled; auto is computed from expected. Number or auto; default
+        auto; 0 to 1.
+    cache : int
+        Entries of the cache. Integer; default 100; 1 to 65536; the paper's K.
+    table : int
+        Largest number of classes that can be measured at once. Integer; default 1024; 8 to 1048576.
+    rtt : str
+        Largest round-trip time. Duration; default 250ms; 1us to 10s; the paper's RTT_o; also called
+        rtt_o.
     """
 
     limit: str | None = None
-    """Size of the buffer that all classes share. Size; default in comparisons that of the link,
-    else 30kB; 100B to 1000GB; the paper's B; also called buffer.
-    """
-
     flows: int = 1024
-    """Number of classes; the class identifier is taken modulo this number. Integer; default 1024; 1
-    to 1048576; the paper's n; also called queues, classes.
-    """
-
     by: Literal["flow", "hash", "class"] = "flow"
-    """Identifier of the class: flow number, flow hash, or configured class. One of flow, hash,
-    class; default flow.
-    """
-
     weights: Sequence[float | str] | float | str = 1
-    """Weights of the classes in order; the last one applies to all further classes. List of number;
-    default 1; 0.001 to 1000; the paper's w_i; also called weight.
-    """
-
     members: Sequence[float | str] | float | str = 1
-    """Number of flows in each class, in order; the last one applies to all further classes. List of
-    number; default 1; 1 to 1000000; the paper's n_i; also called n_i.
-    """
-
     responsive: Sequence[float | str] | float | str = 1
-    """1 for classes that respond to drops, 0 for others, in order; the last one applies to all
-    further classes. List of number; default 1; 0 to 1.
-    """
-
     expected: int = 3
-    """Number of classes that share the link, for the initial m_fair and for p. Integer; default 3;
-    1 to 1000000.
-    """
-
     alpha: float = 0.85
-    """Gain of the previous sample of the queue. Number; default 0.85; 0 to 100."""
-
     beta: float = 0.9
-    """Gain of the current sample of the queue. Number; default 0.9; 0 to 100."""
-
     mfair_gain: float = 1
-    """Scale of m_fair's step. Number; default 1; 0 to 1000000."""
-
     sample: str = "10ms"
-    """Time between samples of the queue, 1 / f_s. Duration; default 10ms; 10us to 10s; the paper's
-    1/f_s.
-    """
-
     q_target: str = "auto"
-    """Reference of the queue; auto is half of the buffer. Bytes or auto; default auto; 1B to
-    1000GB.
-    """
-
     interval: str = "1s"
-    """Length of a measurement interval. Duration; default 1s; 1ms to 100s; the paper's t_i."""
-
     p_c: float | str = 0.1
-    """Probability that a packet is put into the cache. Number; default 0.1; 0 to 1."""
-
     k: int = 1
-    """Hits in the cache after which a class counts as found. Integer; default 1; 0 to 16; also
-    called stages.
-    """
-
     p: float | str = "auto"
-    """Probability that a byte is sampled; auto is computed from expected. Number or auto; default
-    auto; 0 to 1.
-    """
-
     cache: int = 100
-    """Entries of the cache. Integer; default 100; 1 to 65536; the paper's K."""
-
     table: int = 1024
-    """Largest number of classes that can be measured at once. Integer; default 1024; 8 to 1048576.
-    """
-
     rtt: str = "250ms"
-    """Largest round-trip time. Duration; default 250ms; 1us to 10s; the paper's RTT_o; also called
-    rtt_o.
-    """
 
 
 class Sfq(Qdisc, kw_only=True, frozen=True, tag="sfq"):
     """Stochastic fairness queueing: round robin over hashed queues.
 
     Source: McKenney, INFOCOM 1990.
+
+    Parameters
+    ----------
+    limit : str
+        Buffer size of all queues together, packets. Size; default in comparisons that of the link,
+        else 127p; 1p or more; also called buffer.
+    depth : int
+        Largest number of packets in one queue. Integer; default 127; 1 to 1000000000.
+    quantum : str
+        Bytes that a queue may send per round. Bytes; default 1500B; 64B to 1GB.
+    flows : int
+        Number of hash queues. Integer; default 1024; 1 to 1048576; also called divisor, buckets.
+    perturb : str
+        Time between two changes of the hash; 0s for none. Duration; default 0s; 0s to 86400s.
+    drop : str
+        End of the longest queue at which it drops on overflow. One of head, tail; default tail.
+    variant : str
+        Rule for the queue that drops on overflow, if several are equally long. One of paper, linux;
+        default paper.
     """
 
     limit: str | None = None
-    """Buffer size of all queues together, packets. Size; default in comparisons that of the link,
-    else 127p; 1p or more; also called buffer.
-    """
-
     depth: int = 127
-    """Largest number of packets in one queue. Integer; default 127; 1 to 1000000000."""
-
     quantum: str = "1500B"
-    """Bytes that a queue may send per round. Bytes; default 1500B; 64B to 1GB."""
-
     flows: int = 1024
-    """Number of hash queues. Integer; default 1024; 1 to 1048576; also called divisor, buckets."""
-
     perturb: str = "0s"
-    """Time between two changes of the hash; 0s for none. Duration; default 0s; 0s to 86400s."""
-
     drop: Literal["head", "tail"] = "tail"
-    """End of the longest queue at which it drops on overflow. One of head, tail; default tail."""
-
     variant: Literal["paper", "linux"] = "paper"
-    """Rule for the queue that drops on overflow, if several are equally long. One of paper, linux;
-    default paper.
-    """
 
 
 class FqCoDel(Qdisc, kw_only=True, frozen=True, tag="fq_codel"):
     """DRR over hashed flows, CoDel in each (RFC 8290): more delay than `variant = "linux"`.
 
     Source: RFC 8290.
+
+    Parameters
+    ----------
+    limit : str
+        Size of the buffer that all flows share, in bytes or packets. Size; default in comparisons
+        that of the link, else 10240p; 1p or more; also called buffer, memory_limit.
+    flows : int
+        Number of hash queues. Integer; default 1024; 1 to 65536.
+    quantum : str
+        Bytes that a flow may send per round. Bytes; default 1514B; 64B to 1GB.
+    drop_batch : int
+        Largest number of packets dropped at once when the buffer overflows. Integer; default 64; 1
+        to 65536.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default true.
+    target : str
+        Target queueing delay: acceptable minimum over an interval. Duration; default 5ms; 1us to
+        10s; the paper's TARGET.
+    interval : str
+        Time in which a good queue drains at least once; about the largest round-trip time.
+        Duration; default 100ms; 1us to 100s; the paper's INTERVAL.
+    variant : str
+        Variant of the algorithm; those of ns-2 are for papers that used them. One of rfc, ns2_v1,
+        ns2_v2, linux; default rfc.
+    ce_threshold : str
+        Sojourn time above which every ECN-capable packet that leaves is marked, whatever CoDel
+        decides and whatever `ecn` is (as on Linux); auto: never. Duration or auto; default auto;
+        1ns to 100s.
+    ce_threshold_selector : str
+        ECN fields to which ce_threshold applies, VALUE/MASK as in tc: 0x1/0x1 is ECT(1) and CE. ECN
+        selector; default 0x0/0x0.
+    mtu : str
+        Linux: backlog up to which nothing is dropped; size of the largest frame. Bytes; default
+        1514B; 1B to 1GB.
     """
 
     limit: str | None = None
-    """Size of the buffer that all flows share, in bytes or packets. Size; default in comparisons
-    that of the link, else 10240p; 1p or more; also called buffer, memory_limit.
-    """
-
     flows: int = 1024
-    """Number of hash queues. Integer; default 1024; 1 to 65536."""
-
     quantum: str = "1514B"
-    """Bytes that a flow may send per round. Bytes; default 1514B; 64B to 1GB."""
-
     drop_batch: int = 64
-    """Largest number of packets dropped at once when the buffer overflows. Integer; default 64; 1
-    to 65536.
-    """
-
     ecn: bool = True
-    """True if ECN-capable packets are marked instead of dropped. Flag; default true."""
-
     target: str = "5ms"
-    """Target queueing delay: acceptable minimum over an interval. Duration; default 5ms; 1us to
-    10s; the paper's TARGET.
-    """
-
     interval: str = "100ms"
-    """Time in which a good queue drains at least once; about the largest round-trip time. Duration;
-    default 100ms; 1us to 100s; the paper's INTERVAL.
-    """
-
     variant: Literal["rfc", "ns2_v1", "ns2_v2", "linux"] = "rfc"
-    """Variant of the algorithm; those of ns-2 are for papers that used them. One of rfc, ns2_v1,
-    ns2_v2, linux; default rfc.
-    """
-
     ce_threshold: str = "auto"
-    """Sojourn time above which every ECN-capable packet that leaves is marked, whatever CoDel
-    decides and whatever `ecn` is (as on Linux); auto: never. Duration or auto; default auto; 1ns to
-    100s.
-    """
-
     ce_threshold_selector: str = "0x0/0x0"
-    """ECN fields to which ce_threshold applies, VALUE/MASK as in tc: 0x1/0x1 is ECT(1) and CE. ECN
-    selector; default 0x0/0x0.
-    """
-
     mtu: str = "1514B"
-    """Linux: backlog up to which nothing is dropped; size of the largest frame. Bytes; default
-    1514B; 1B to 1GB.
-    """
 
 
 class Cake(Qdisc, kw_only=True, frozen=True, tag="cake"):
     """Shaper, tins by DSCP, and fair queues for hosts and flows with COBALT in each.
 
     Source: Hoeiland-Joergensen, Taht and Morton, LANMAN 2018; Linux sch_cake.
+
+    Parameters
+    ----------
+    bandwidth : str
+        Rate of the shaper; auto or unlimited for none. Rate or auto; default auto; 512bit to
+        1000000000gbit.
+    autorate_ingress : bool
+        True to set the rate of the shaper to 15/16 of the rate at which packets arrive. Flag;
+        default false.
+    rtt : str
+        Round-trip time of the paths, from which target and interval follow; or datacentre, lan,
+        metro, regional, internet, oceanic, satellite or interplanetary. Duration; default 100ms;
+        1us to 1000s.
+    tins : str
+        Classes of packets by DSCP. One of besteffort, precedence, diffserv3, diffserv4, diffserv8;
+        default diffserv3; also called diffserv.
+    isolation : str
+        Flows or hosts that have a queue each, and hosts that share a tin fairly. One of flowblind,
+        srchost, dsthost, hosts, flows, dual_srchost, dual_dsthost, triple_isolate; default
+        triple_isolate; also called flow_mode.
+    overhead : int | str
+        Bytes that the link adds to a packet without its link header, -64 to 256, and its framing:
+        raw for the length as it is, a number, or words of tc like "docsis", "ethernet ether-vlan"
+        or "overhead 18 mpu 64 noatm". Overhead; default raw.
+    header : str
+        Link header within the length of a packet; an overhead takes its place. Bytes; default 0B;
+        0B to 256B.
+    mtu : str
+        Largest packet with its link header. Bytes; default 1514B; 576B to 1MB.
+    ingress : bool
+        True to count dropped packets as sent, for a shaper behind the link. Flag; default false.
+    ack_filter : str
+        Filter of acknowledgements: the default keeps all. One of off, on, aggressive; default off.
+    wash : bool
+        True to clear the DSCP of packets after it was read. Flag; default false.
+    split_gso : bool
+        True to count a packet above mtu as the segments into which Linux would split it. Flag;
+        default false.
+    limit : str
+        Size of the buffer; auto for four intervals at the rate of the shaper, at least 4 MiB. Size
+        or auto; default in comparisons that of the link, else auto; 1p or more; also called
+        memlimit, buffer, memory_limit.
+    memory : str
+        Bytes that a packet counts against a limit in bytes. One of wire, truesize; default wire.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default true.
     """
 
     bandwidth: str = "auto"
-    """Rate of the shaper; auto or unlimited for none. Rate or auto; default auto; 512bit to
-    1000000000gbit.
-    """
-
     autorate_ingress: bool = False
-    """True to set the rate of the shaper to 15/16 of the rate at which packets arrive. Flag;
-    default false.
-    """
-
     rtt: str = "100ms"
-    """Round-trip time of the paths, from which target and interval follow; or datacentre, lan,
-    metro, regional, internet, oceanic, satellite or interplanetary. Duration; default 100ms; 1us to
-    1000s.
-    """
-
     tins: Literal["besteffort", "precedence", "diffserv3", "diffserv4", "diffserv8"] = "diffserv3"
-    """Classes of packets by DSCP. One of besteffort, precedence, diffserv3, diffserv4, diffserv8;
-    default diffserv3; also called diffserv.
-    """
-
     isolation: Literal[
         "flowblind",
         "srchost",
@@ -2696,144 +2540,101 @@ class Cake(Qdisc, kw_only=True, frozen=True, tag="cake"):
         "dual_dsthost",
         "triple_isolate",
     ] = "triple_isolate"
-    """Flows or hosts that have a queue each, and hosts that share a tin fairly. One of flowblind,
-    srchost, dsthost, hosts, flows, dual_srchost, dual_dsthost, triple_isolate; default
-    triple_isolate; also called flow_mode.
-    """
-
     overhead: int | str = "raw"
-    """Bytes that the link adds to a packet without its link header, -64 to 256, and its framing:
-    raw for the length as it is, a number, or words of tc like "docsis", "ethernet ether-vlan" or
-    "overhead 18 mpu 64 noatm". Overhead; default raw.
-    """
-
     header: str = "0B"
-    """Link header within the length of a packet; an overhead takes its place. Bytes; default 0B; 0B
-    to 256B.
-    """
-
     mtu: str = "1514B"
-    """Largest packet with its link header. Bytes; default 1514B; 576B to 1MB."""
-
     ingress: bool = False
-    """True to count dropped packets as sent, for a shaper behind the link. Flag; default false."""
-
     ack_filter: Literal["off", "on", "aggressive"] = "off"
-    """Filter of acknowledgements: the default keeps all. One of off, on, aggressive; default off.
-    """
-
     wash: bool = False
-    """True to clear the DSCP of packets after it was read. Flag; default false."""
-
     split_gso: bool = False
-    """True to count a packet above mtu as the segments into which Linux would split it. Flag;
-    default false.
-    """
-
     limit: str | None = None
-    """Size of the buffer; auto for four intervals at the rate of the shaper, at least 4 MiB. Size
-    or auto; default in comparisons that of the link, else auto; 1p or more; also called memlimit,
-    buffer, memory_limit.
-    """
-
     memory: Literal["wire", "truesize"] = "wire"
-    """Bytes that a packet counts against a limit in bytes. One of wire, truesize; default wire."""
-
     ecn: bool = True
-    """True if ECN-capable packets are marked instead of dropped. Flag; default true."""
 
 
 class FqPie(Qdisc, kw_only=True, frozen=True, tag="fq_pie"):
     """DRR over hashed flows, new flows first, with PIE in each.
 
     Source: RFC 8033 in the flows of RFC 8290.
+
+    Parameters
+    ----------
+    limit : str
+        Size of the buffer that all flows share, in bytes or packets. Size; default in comparisons
+        that of the link, else 10240p; 1p or more; also called buffer, memory_limit.
+    flows : int
+        Number of hash queues. Integer; default 1024; 1 to 65536.
+    quantum : str
+        Bytes that a flow may send per round. Bytes; default 1514B; 64B to 1GB.
+    drop_batch : int
+        Largest number of packets dropped at once when the buffer overflows. Integer; default 64; 1
+        to 65536.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default true.
+    target : str
+        Target queueing delay. Duration; default 15ms; 1us to 10s; the paper's QDELAY_REF; also
+        called qdelay_ref.
+    t_update : str
+        Time between updates of the drop probability. Duration; default 15ms; 1ms to 10s; the
+        paper's T_UPDATE; also called tupdate.
+    alpha : float
+        Gain of the difference between delay and target, per second. Number; default 0.125; 0 to
+        100.
+    beta : float
+        Gain of the change of the delay, per second. Number; default 1.25; 0 to 100.
+    max_burst : str
+        Length of a burst that is not dropped. Duration; default 150ms; 0s to 10s; the paper's
+        MAX_BURST; also called burst.
+    hold : bool
+        True if p stays 0 during a burst. Flag; default false.
+    mark_ecnth : float | str
+        Drop probability above which ECN-capable packets are dropped, too. Number; default 0.1; 0 to
+        1.
+    latency : str
+        Source of the queueing delay: packet timestamps, or backlog over departure rate. One of
+        timestamp, rate; default timestamp; also called dq_rate_estimator.
+    dq_threshold : str
+        For latency rate: number of bytes over which the rate is measured, and backlog that a
+        measurement requires. Bytes; default 16384B; 1B to 1GB; the paper's DQ_THRESHOLD.
+    dq_weight : float | str
+        For latency rate: weight of a measurement in the average. Number; default 0.25; 0.001 to 1;
+        the paper's weight.
+    derandomise : bool
+        True if drops are spaced out: none before the sum of p reaches 0.85, certain at 8.5. Flag;
+        default false; also called derandomize, use_derandomization.
+    byte_mode : bool
+        True if the drop probability is scaled by packet length / packet. Flag; default false; also
+        called bytemode, bytes.
+    packet : str
+        Mean packet size: p applies only to a queue of more than two of these; also for byte_mode.
+        Bytes; default 1500B; 1B to 1MB; the paper's MEAN_PKTSIZE; also called mean_packet,
+        mean_pktsize.
+    variant : str
+        Variant of the algorithm. One of rfc, linux; default rfc.
+    mtu : str
+        Linux: size of the largest frame. Bytes; default 1514B; 1B to 1MB.
+    hz : int
+        Linux: timer ticks per second (CONFIG_HZ). Integer; default 250; 1 to 10000.
     """
 
     limit: str | None = None
-    """Size of the buffer that all flows share, in bytes or packets. Size; default in comparisons
-    that of the link, else 10240p; 1p or more; also called buffer, memory_limit.
-    """
-
     flows: int = 1024
-    """Number of hash queues. Integer; default 1024; 1 to 65536."""
-
     quantum: str = "1514B"
-    """Bytes that a flow may send per round. Bytes; default 1514B; 64B to 1GB."""
-
     drop_batch: int = 64
-    """Largest number of packets dropped at once when the buffer overflows. Integer; default 64; 1
-    to 65536.
-    """
-
     ecn: bool = True
-    """True if ECN-capable packets are marked instead of dropped. Flag; default true."""
-
     target: str = "15ms"
-    """Target queueing delay. Duration; default 15ms; 1us to 10s; the paper's QDELAY_REF; also
-    called qdelay_ref.
-    """
-
     t_update: str = "15ms"
-    """Time between updates of the drop probability. Duration; default 15ms; 1ms to 10s; the paper's
-    T_UPDATE; also called tupdate.
-    """
-
     alpha: float = 0.125
-    """Gain of the difference between delay and target, per second. Number; default 0.125; 0 to 100.
-    """
-
     beta: float = 1.25
-    """Gain of the change of the delay, per second. Number; default 1.25; 0 to 100."""
-
     max_burst: str = "150ms"
-    """Length of a burst that is not dropped. Duration; default 150ms; 0s to 10s; the paper's
-    MAX_BURST; also called burst.
-    """
-
     hold: bool = False
-    """True if p stays 0 during a burst. Flag; default false."""
-
     mark_ecnth: float | str = 0.1
-    """Drop probability above which ECN-capable packets are dropped, too. Number; default 0.1; 0 to
-    1.
-    """
-
     latency: Literal["timestamp", "rate"] = "timestamp"
-    """Source of the queueing delay: packet timestamps, or backlog over departure rate. One of
-    timestamp, rate; default timestamp; also called dq_rate_estimator.
-    """
-
     dq_threshold: str = "16384B"
-    """For latency rate: number of bytes over which the rate is measured, and backlog that a
-    measurement requires. Bytes; default 16384B; 1B to 1GB; the paper's DQ_THRESHOLD.
-    """
-
     dq_weight: float | str = 0.25
-    """For latency rate: weight of a measurement in the average. Number; default 0.25; 0.001 to 1;
-    the paper's weight.
-    """
-
     derandomise: bool = False
-    """True if drops are spaced out: none before the sum of p reaches 0.85, certain at 8.5. Flag;
-    default false; also called derandomize, use_derandomization.
-    """
-
     byte_mode: bool = False
-    """True if the drop probability is scaled by packet length / packet. Flag; default false; also
-    called bytemode, bytes.
-    """
-
     packet: str = "1500B"
-    """Mean packet size: p applies only to a queue of more than two of these; also for byte_mode.
-    Bytes; default 1500B; 1B to 1MB; the paper's MEAN_PKTSIZE; also called mean_packet,
-    mean_pktsize.
-    """
-
     variant: Literal["rfc", "linux"] = "rfc"
-    """Variant of the algorithm. One of rfc, linux; default rfc."""
-
     mtu: str = "1514B"
-    """Linux: size of the largest frame. Bytes; default 1514B; 1B to 1MB."""
-
     hz: int = 250
-    """Linux: timer ticks per second (CONFIG_HZ). Integer; default 250; 1 to 10000."""

@@ -29,453 +29,439 @@ class Bulk(Source, kw_only=True, frozen=True, tag="bulk"):
     """Bulk transfer over TCP: the application always has data to send.
 
     Source: ns-2's FTP.
+
+    Parameters
+    ----------
+    start : str
+        Start time. Duration, or uniform|exponential|pareto|lomax|cdf(...); default 0s.
+    stop : str
+        Time from which no new data is sent; auto means never. Duration or auto; default auto.
     """
 
     start: str = "0s"
-    """Start time. Duration, or uniform|exponential|pareto|lomax|cdf(...); default 0s."""
-
     stop: str = "auto"
-    """Time from which no new data is sent; auto means never. Duration or auto; default auto."""
 
 
 class Transfers(Source, kw_only=True, frozen=True, tag="transfers"):
     """Sequential transfers, each on a new TCP connection.
 
     Source: RFC 7928 section 2.1 (flow completion time).
+
+    Parameters
+    ----------
+    start : str
+        Start time of the first transfer. Duration, or uniform|exponential|pareto|lomax|cdf(...);
+        default 0s.
+    size : str
+        Payload of a transfer. Bytes, or uniform|exponential|pareto|lomax|cdf(...), web_search,
+        data_mining; default 100kB; 1B to 1000GB; the paper's S.
+    gap : str
+        Pause between the last acknowledgement of a transfer and the start of the next. Duration, or
+        uniform|exponential|pareto|lomax|cdf(...); default 0s; also called think.
+    number : int | str
+        Number of transfers; auto means unlimited. Integer or auto; default auto; 1 to 1000000000.
+    stop : str
+        Time from which no further transfer starts; auto means never. Duration or auto; default
+        auto.
     """
 
     start: str = "0s"
-    """Start time of the first transfer. Duration, or uniform|exponential|pareto|lomax|cdf(...);
-    default 0s.
-    """
-
     size: str = "100kB"
-    """Payload of a transfer. Bytes, or uniform|exponential|pareto|lomax|cdf(...), web_search,
-    data_mining; default 100kB; 1B to 1000GB; the paper's S.
-    """
-
     gap: str = "0s"
-    """Pause between the last acknowledgement of a transfer and the start of the next. Duration, or
-    uniform|exponential|pareto|lomax|cdf(...); default 0s; also called think.
-    """
-
     number: int | Literal["auto"] = "auto"
-    """Number of transfers; auto means unlimited. Integer or auto; default auto; 1 to 1000000000."""
-
     stop: str = "auto"
-    """Time from which no further transfer starts; auto means never. Duration or auto; default auto.
-    """
 
 
 class Cbr(Source, kw_only=True, frozen=True, tag="cbr"):
     """Packets of one size at a constant rate, over UDP or a given TCP.
 
     Source: RFC 7928 section 5 (unresponsive traffic).
+
+    Parameters
+    ----------
+    start : str
+        Start time; the first packet follows at a random time within one interval. Duration, or
+        uniform|exponential|pareto|lomax|cdf(...); default 0s.
+    stop : str
+        Stop time; auto means never. Duration or auto; default auto.
+    rate : str
+        Rate in bit/s: on the wire over UDP, payload over TCP. Rate; default 64kbit; 1bit to
+        1000gbit.
+    packet : str
+        Packet size in bytes: on the wire over UDP; payload over TCP, where the profile ns2 rounds
+        each packet up to whole segments. Bytes; default 200B; 1B to 65535B; also called size.
+    jitter : float | str
+        Maximum relative deviation of a gap, uniformly distributed; 0.5 is ns-2's random_. Prevents
+        sources of equal rate from staying synchronised. Number; default 0; 0 to 1; also called
+        random.
     """
 
     start: str = "0s"
-    """Start time; the first packet follows at a random time within one interval. Duration, or
-    uniform|exponential|pareto|lomax|cdf(...); default 0s.
-    """
-
     stop: str = "auto"
-    """Stop time; auto means never. Duration or auto; default auto."""
-
     rate: str = "64kbit"
-    """Rate in bit/s: on the wire over UDP, payload over TCP. Rate; default 64kbit; 1bit to
-    1000gbit.
-    """
-
     packet: str = "200B"
-    """Packet size in bytes: on the wire over UDP; payload over TCP, where the profile ns2 rounds
-    each packet up to whole segments. Bytes; default 200B; 1B to 65535B; also called size.
-    """
-
     jitter: float | str = 0
-    """Maximum relative deviation of a gap, uniformly distributed; 0.5 is ns-2's random_. Prevents
-    sources of equal rate from staying synchronised. Number; default 0; 0 to 1; also called random.
-    """
 
 
 class Onoff(Source, kw_only=True, frozen=True, tag="onoff"):
     """Bursts of packets with random idle periods, over UDP or a given TCP.
 
     Source: ns-2's Traffic/Exponential and Traffic/Pareto.
+
+    Parameters
+    ----------
+    start : str
+        Start time; the first burst follows after an idle period. Duration, or
+        uniform|exponential|pareto|lomax|cdf(...); default 0s.
+    stop : str
+        Stop time; auto means never. Duration or auto; default auto.
+    rate : str
+        Sending rate during a burst, bit/s. Rate; default 64kbit; 1bit to 1000gbit.
+    packet : str
+        Packet size in bytes: on the wire over UDP, payload over TCP. Bytes; default 210B; 1B to
+        65535B; also called size.
+    on : str
+        Duration of a burst; for ns-2's Pareto source use pareto(mean=500ms, shape=1.5). Duration,
+        or uniform|exponential|pareto|lomax|cdf(...); default exponential(500ms); also called
+        burst_time.
+    off : str
+        Duration of the idle period between two bursts. Duration, or
+        uniform|exponential|pareto|lomax|cdf(...); default exponential(500ms); also called
+        idle_time.
     """
 
     start: str = "0s"
-    """Start time; the first burst follows after an idle period. Duration, or
-    uniform|exponential|pareto|lomax|cdf(...); default 0s.
-    """
-
     stop: str = "auto"
-    """Stop time; auto means never. Duration or auto; default auto."""
-
     rate: str = "64kbit"
-    """Sending rate during a burst, bit/s. Rate; default 64kbit; 1bit to 1000gbit."""
-
     packet: str = "210B"
-    """Packet size in bytes: on the wire over UDP, payload over TCP. Bytes; default 210B; 1B to
-    65535B; also called size.
-    """
-
     on: str = "exponential(500ms)"
-    """Duration of a burst; for ns-2's Pareto source use pareto(mean=500ms, shape=1.5). Duration, or
-    uniform|exponential|pareto|lomax|cdf(...); default exponential(500ms); also called burst_time.
-    """
-
     off: str = "exponential(500ms)"
-    """Duration of the idle period between two bursts. Duration, or
-    uniform|exponential|pareto|lomax|cdf(...); default exponential(500ms); also called idle_time.
-    """
 
 
 class Poisson(Source, kw_only=True, frozen=True, tag="poisson"):
     """Short flows arriving at random, each on a new TCP connection.
 
     Source: Ismail et al., On the Effectiveness of CoDel in Data Centers (short flows).
+
+    Parameters
+    ----------
+    start : str
+        Time from which flows arrive. Duration, or uniform|exponential|pareto|lomax|cdf(...);
+        default 0s.
+    size : str
+        Payload of a flow. Bytes, or uniform|exponential|pareto|lomax|cdf(...), web_search,
+        data_mining; default 100kB; 1B to 1000GB.
+    interval : str
+        Time between arrivals in the whole group; auto: exponential, derived from load. Duration, or
+        uniform|exponential|pareto|lomax|cdf(...) or auto; default auto; 1ns to 1000000s.
+    load : str
+        Mean payload rate of the whole group; auto: derived from interval, or 1mbit if neither is
+        given. Rate or auto; default auto; 1bit to 100000gbit.
+    number : int | str
+        Number of flows; auto means unlimited. Integer or auto; default auto; 1 to 1000000000.
+    stop : str
+        Time from which no further flow arrives; auto means never. Duration or auto; default auto.
+    until : str
+        Definition of completion: received in order, or acknowledged. One of received, acked;
+        default received.
+    most : int
+        Maximum number of open connections; further ones are retried after 1 s. Integer; default
+        10000; 1 to 1000000.
     """
 
     start: str = "0s"
-    """Time from which flows arrive. Duration, or uniform|exponential|pareto|lomax|cdf(...); default
-    0s.
-    """
-
     size: str = "100kB"
-    """Payload of a flow. Bytes, or uniform|exponential|pareto|lomax|cdf(...), web_search,
-    data_mining; default 100kB; 1B to 1000GB.
-    """
-
     interval: str = "auto"
-    """Time between arrivals in the whole group; auto: exponential, derived from load. Duration, or
-    uniform|exponential|pareto|lomax|cdf(...) or auto; default auto; 1ns to 1000000s.
-    """
-
     load: str = "auto"
-    """Mean payload rate of the whole group; auto: derived from interval, or 1mbit if neither is
-    given. Rate or auto; default auto; 1bit to 100000gbit.
-    """
-
     number: int | Literal["auto"] = "auto"
-    """Number of flows; auto means unlimited. Integer or auto; default auto; 1 to 1000000000."""
-
     stop: str = "auto"
-    """Time from which no further flow arrives; auto means never. Duration or auto; default auto."""
-
     until: Literal["received", "acked"] = "received"
-    """Definition of completion: received in order, or acknowledged. One of received, acked; default
-    received.
-    """
-
     most: int = 10000
-    """Maximum number of open connections; further ones are retried after 1 s. Integer; default
-    10000; 1 to 1000000.
-    """
 
 
 class Incast(Source, kw_only=True, frozen=True, tag="incast"):
     """Queries answered by all members of the group at the same time, over TCP.
 
     Source: partition/aggregate: Alizadeh et al., Data Center TCP, SIGCOMM 2010.
+
+    Parameters
+    ----------
+    start : str
+        Start time of the first query. Duration, or uniform|exponential|pareto|lomax|cdf(...);
+        default 0s.
+    size : str
+        Payload of the answer of one server. Bytes, or uniform|exponential|pareto|lomax|cdf(...),
+        web_search, data_mining; default 10kB; 1B to 1000GB; the paper's S.
+    jitter : str
+        Time from the query to the start of a server's answer. Duration, or
+        uniform|exponential|pareto|lomax|cdf(...); default uniform(0s, 10us).
+    gap : str
+        Pause between the completion of the last answer and the next query. Duration, or
+        uniform|exponential|pareto|lomax|cdf(...); default 0s; also called delay.
+    number : int | str
+        Number of queries; auto means unlimited. Integer or auto; default auto; 1 to 1000000000;
+        also called queries.
+    stop : str
+        Time from which no further query starts; auto means never. Duration or auto; default auto.
+    persistent : bool
+        If true, each server keeps its connection (and window) between queries. Flag; default false.
+    until : str
+        Definition of completion: received in order, or acknowledged. One of received, acked;
+        default received.
+    most : int
+        Maximum number of open connections; further ones are retried after 1 s. Integer; default
+        10000; 1 to 1000000.
     """
 
     start: str = "0s"
-    """Start time of the first query. Duration, or uniform|exponential|pareto|lomax|cdf(...);
-    default 0s.
-    """
-
     size: str = "10kB"
-    """Payload of the answer of one server. Bytes, or uniform|exponential|pareto|lomax|cdf(...),
-    web_search, data_mining; default 10kB; 1B to 1000GB; the paper's S.
-    """
-
     jitter: str = "uniform(0s, 10us)"
-    """Time from the query to the start of a server's answer. Duration, or
-    uniform|exponential|pareto|lomax|cdf(...); default uniform(0s, 10us).
-    """
-
     gap: str = "0s"
-    """Pause between the completion of the last answer and the next query. Duration, or
-    uniform|exponential|pareto|lomax|cdf(...); default 0s; also called delay.
-    """
-
     number: int | Literal["auto"] = "auto"
-    """Number of queries; auto means unlimited. Integer or auto; default auto; 1 to 1000000000; also
-    called queries.
-    """
-
     stop: str = "auto"
-    """Time from which no further query starts; auto means never. Duration or auto; default auto."""
-
     persistent: bool = False
-    """If true, each server keeps its connection (and window) between queries. Flag; default false.
-    """
-
     until: Literal["received", "acked"] = "received"
-    """Definition of completion: received in order, or acknowledged. One of received, acked; default
-    received.
-    """
-
     most: int = 10000
-    """Maximum number of open connections; further ones are retried after 1 s. Integer; default
-    10000; 1 to 1000000.
-    """
 
 
 class Sessions(Source, kw_only=True, frozen=True, tag="sessions"):
     """Web sessions arriving at random: sequential transfers on new TCP connections.
 
     Source: Joo et al., A Hybrid AQM for Stability and Fast Adaptation (HRED), section IV.
+
+    Parameters
+    ----------
+    start : str
+        Time from which sessions arrive. Duration, or uniform|exponential|pareto|lomax|cdf(...);
+        default 0s.
+    interval : str
+        Time between arrivals of sessions in the whole group. Duration, or
+        uniform|exponential|pareto|lomax|cdf(...); default exponential(1s); 1ns to 1000000s.
+    transfers : int
+        Number of transfers per session. Integer; default 10; 1 to 1000000.
+    size : str
+        Payload of a transfer. Bytes, or uniform|exponential|pareto|lomax|cdf(...), web_search,
+        data_mining; default pareto(mean=5kB, shape=1.2); 1B to 1000GB.
+    gap : str
+        Pause between the last acknowledgement of a transfer and the start of the next. Duration, or
+        uniform|exponential|pareto|lomax|cdf(...); default 0s; also called think.
+    number : int | str
+        Number of sessions; auto means unlimited. Integer or auto; default auto; 1 to 1000000000.
+    stop : str
+        Time from which no further session arrives; auto means never. Duration or auto; default
+        auto.
+    until : str
+        Definition of completion: received in order, or acknowledged. One of received, acked;
+        default received.
+    most : int
+        Maximum number of open connections; further ones are retried after 1 s. Integer; default
+        10000; 1 to 1000000.
     """
 
     start: str = "0s"
-    """Time from which sessions arrive. Duration, or uniform|exponential|pareto|lomax|cdf(...);
-    default 0s.
-    """
-
     interval: str = "exponential(1s)"
-    """Time between arrivals of sessions in the whole group. Duration, or
-    uniform|exponential|pareto|lomax|cdf(...); default exponential(1s); 1ns to 1000000s.
-    """
-
     transfers: int = 10
-    """Number of transfers per session. Integer; default 10; 1 to 1000000."""
-
     size: str = "pareto(mean=5kB, shape=1.2)"
-    """Payload of a transfer. Bytes, or uniform|exponential|pareto|lomax|cdf(...), web_search,
-    data_mining; default pareto(mean=5kB, shape=1.2); 1B to 1000GB.
-    """
-
     gap: str = "0s"
-    """Pause between the last acknowledgement of a transfer and the start of the next. Duration, or
-    uniform|exponential|pareto|lomax|cdf(...); default 0s; also called think.
-    """
-
     number: int | Literal["auto"] = "auto"
-    """Number of sessions; auto means unlimited. Integer or auto; default auto; 1 to 1000000000."""
-
     stop: str = "auto"
-    """Time from which no further session arrives; auto means never. Duration or auto; default auto.
-    """
-
     until: Literal["received", "acked"] = "received"
-    """Definition of completion: received in order, or acknowledged. One of received, acked; default
-    received.
-    """
-
     most: int = 10000
-    """Maximum number of open connections; further ones are retried after 1 s. Integer; default
-    10000; 1 to 1000000.
-    """
 
 
 class Web(Source, kw_only=True, frozen=True, tag="web"):
     """Users who load pages of several objects over TCP, with think times.
 
     Source: Feldmann et al., SIGCOMM 1999; ns-2's PagePool/WebTraf.
+
+    Parameters
+    ----------
+    sessions : int
+        Number of users. Integer; default 400; 1 to 1000000.
+    start : str
+        Start time of a user's session, drawn per user; launch is added. Duration, or
+        uniform|exponential|pareto|lomax|cdf(...); default 0s.
+    launch : str
+        Additional delay of each session relative to the previous one. Duration, or
+        uniform|exponential|pareto|lomax|cdf(...); default 0s.
+    first : str
+        Time from the start of a session to its first page. Duration, or
+        uniform|exponential|pareto|lomax|cdf(...); default 0s.
+    pages : int | str
+        Number of pages per session; auto means unlimited. Integer or auto; default 250; 1 to
+        1000000000.
+    page_gap : str
+        Time from the end of a page (with overlap: from its start) to the next. Duration, or
+        uniform|exponential|pareto|lomax|cdf(...); default exponential(15s); also called think,
+        inter_page.
+    overlap : bool
+        If true, the next page does not wait for the end of the current one (webtraf before November
+        2001). Flag; default false.
+    objects : int | str
+        Number of objects per page, rounded up. Integer, or
+        uniform|exponential|pareto|lomax|cdf(...); default 1; 1 to 1000000; also called page_size.
+    object_gap : str
+        Time between requests of objects within a page. Duration, or
+        uniform|exponential|pareto|lomax|cdf(...); default exponential(10ms); also called inter_obj.
+    parallel : int | str
+        Maximum number of objects of a page in transfer at the same time, like the six connections
+        of a browser; further ones wait until one ends. auto means unlimited. Integer or auto;
+        default auto; 1 to 1000000.
+    size : str
+        Payload of an object. Bytes, or uniform|exponential|pareto|lomax|cdf(...), web_search,
+        data_mining; default lomax(mean=12kB, shape=1.2); 1B to 1000GB; also called object_size.
+    request : bool
+        If true, each object is requested on its own connection, with one data packet on
+        return_path; the request counts in the completion time. Flag; default false.
+    stop : str
+        Time from which no further page is requested; auto means never. Duration or auto; default
+        auto.
+    until : str
+        Definition of completion: received in order, or acknowledged. One of received, acked;
+        default received.
+    most : int
+        Maximum number of open connections; further ones are retried after 1 s. Integer; default
+        10000; 1 to 1000000.
     """
 
     sessions: int = 400
-    """Number of users. Integer; default 400; 1 to 1000000."""
-
     start: str = "0s"
-    """Start time of a user's session, drawn per user; launch is added. Duration, or
-    uniform|exponential|pareto|lomax|cdf(...); default 0s.
-    """
-
     launch: str = "0s"
-    """Additional delay of each session relative to the previous one. Duration, or
-    uniform|exponential|pareto|lomax|cdf(...); default 0s.
-    """
-
     first: str = "0s"
-    """Time from the start of a session to its first page. Duration, or
-    uniform|exponential|pareto|lomax|cdf(...); default 0s.
-    """
-
     pages: int | Literal["auto"] = 250
-    """Number of pages per session; auto means unlimited. Integer or auto; default 250; 1 to
-    1000000000.
-    """
-
     page_gap: str = "exponential(15s)"
-    """Time from the end of a page (with overlap: from its start) to the next. Duration, or
-    uniform|exponential|pareto|lomax|cdf(...); default exponential(15s); also called think,
-    inter_page.
-    """
-
     overlap: bool = False
-    """If true, the next page does not wait for the end of the current one (webtraf before November
-    2001). Flag; default false.
-    """
-
     objects: int | str = 1
-    """Number of objects per page, rounded up. Integer, or
-    uniform|exponential|pareto|lomax|cdf(...); default 1; 1 to 1000000; also called page_size.
-    """
-
     object_gap: str = "exponential(10ms)"
-    """Time between requests of objects within a page. Duration, or
-    uniform|exponential|pareto|lomax|cdf(...); default exponential(10ms); also called inter_obj.
-    """
-
     parallel: int | Literal["auto"] = "auto"
-    """Maximum number of objects of a page in transfer at the same time, like the six connections of
-    a browser; further ones wait until one ends. auto means unlimited. Integer or auto; default
-    auto; 1 to 1000000.
-    """
-
     size: str = "lomax(mean=12kB, shape=1.2)"
-    """Payload of an object. Bytes, or uniform|exponential|pareto|lomax|cdf(...), web_search,
-    data_mining; default lomax(mean=12kB, shape=1.2); 1B to 1000GB; also called object_size.
-    """
-
     request: bool = False
-    """If true, each object is requested on its own connection, with one data packet on return_path;
-    the request counts in the completion time. Flag; default false.
-    """
-
     stop: str = "auto"
-    """Time from which no further page is requested; auto means never. Duration or auto; default
-    auto.
-    """
-
     until: Literal["received", "acked"] = "received"
-    """Definition of completion: received in order, or acknowledged. One of received, acked; default
-    received.
-    """
-
     most: int = 10000
-    """Maximum number of open connections; further ones are retried after 1 s. Integer; default
-    10000; 1 to 1000000.
-    """
 
 
 class Video(Source, kw_only=True, frozen=True, tag="video"):
     """Adaptive video over TCP: segments at a rate that depends on the player's buffer.
 
     Source: Huang et al., A Buffer-Based Approach to Rate Adaptation, SIGCOMM 2014.
+
+    Parameters
+    ----------
+    start : str
+        Start time: the first request. Duration, or uniform|exponential|pareto|lomax|cdf(...);
+        default 0s.
+    stop : str
+        Time from which no further segment is requested; auto means never. Duration or auto; default
+        auto.
+    segment : str
+        Duration of the video in a segment. Duration; default 4s; 100ms to 600s; the paper's V.
+    lowest : str
+        Lowest video rate, payload. Rate; default 235kbit; 1kbit to 100gbit; the paper's R_min; also
+        called min_rate.
+    highest : str
+        Highest video rate, payload. Rate; default 5mbit; 1kbit to 100gbit; the paper's R_max; also
+        called max_rate.
+    levels : int
+        Number of video rates; each is the same multiple of the one below. Integer; default 10; 1 to
+        100.
+    buffer : str
+        Largest buffer of the player: no segment is requested that would not fit. Duration; default
+        in comparisons that of the link, else 240s; 100ms to 3600s; the paper's B_max.
+    reservoir : str
+        Buffer up to which the lowest rate is chosen, once the start-up phase is over. Duration;
+        default 90s; 100ms to 3600s; the paper's r.
+    cushion : str
+        Range of the buffer above the reservoir in which the rate rises to the highest. Duration;
+        default 126s; 100ms to 3600s; the paper's cu.
+    resume : str
+        Buffer with which playback starts, and starts again after a stall; at least a segment.
+        Duration; default 4s; 0s to 3600s.
+    startup : bool
+        If true, the rate rises from segment to segment while the buffer grows fast (BBA-2's start-
+        up phase); otherwise the map from buffer to rate holds from the start (BBA-0). Flag; default
+        true.
     """
 
     start: str = "0s"
-    """Start time: the first request. Duration, or uniform|exponential|pareto|lomax|cdf(...);
-    default 0s.
-    """
-
     stop: str = "auto"
-    """Time from which no further segment is requested; auto means never. Duration or auto; default
-    auto.
-    """
-
     segment: str = "4s"
-    """Duration of the video in a segment. Duration; default 4s; 100ms to 600s; the paper's V."""
-
     lowest: str = "235kbit"
-    """Lowest video rate, payload. Rate; default 235kbit; 1kbit to 100gbit; the paper's R_min; also
-    called min_rate.
-    """
-
     highest: str = "5mbit"
-    """Highest video rate, payload. Rate; default 5mbit; 1kbit to 100gbit; the paper's R_max; also
-    called max_rate.
-    """
-
     levels: int = 10
-    """Number of video rates; each is the same multiple of the one below. Integer; default 10; 1 to
-    100.
-    """
-
     buffer: str | None = None
-    """Largest buffer of the player: no segment is requested that would not fit. Duration; default
-    in comparisons that of the link, else 240s; 100ms to 3600s; the paper's B_max.
-    """
-
     reservoir: str = "90s"
-    """Buffer up to which the lowest rate is chosen, once the start-up phase is over. Duration;
-    default 90s; 100ms to 3600s; the paper's r.
-    """
-
     cushion: str = "126s"
-    """Range of the buffer above the reservoir in which the rate rises to the highest. Duration;
-    default 126s; 100ms to 3600s; the paper's cu.
-    """
-
     resume: str = "4s"
-    """Buffer with which playback starts, and starts again after a stall; at least a segment.
-    Duration; default 4s; 0s to 3600s.
-    """
-
     startup: bool = True
-    """If true, the rate rises from segment to segment while the buffer grows fast (BBA-2's start-up
-    phase); otherwise the map from buffer to rate holds from the start (BBA-0). Flag; default true.
-    """
 
 
 class Call(Source, kw_only=True, frozen=True, tag="call"):
     """One direction of a video call over UDP: its rate follows feedback (GCC).
 
     Source: Google Congestion Control, draft-ietf-rmcat-gcc-02.
+
+    Parameters
+    ----------
+    start : str
+        Start time; the first frame follows at a random time within one frame interval. Duration, or
+        uniform|exponential|pareto|lomax|cdf(...); default 0s.
+    stop : str
+        Stop time; auto means never. Duration or auto; default auto.
+    frames : int
+        Frames per second. Integer; default 30; 1 to 1000; also called fps.
+    packet : str
+        Largest packet on the wire. Bytes; default 1200B; 100B to 65535B; also called size.
+    initial : str
+        Rate on the wire before the first feedback. Rate; default 300kbit; 1kbit to 10gbit.
+    lowest : str
+        Lowest rate on the wire. Rate; default 50kbit; 1kbit to 10gbit; also called min_rate.
+    highest : str
+        Highest rate on the wire. Rate; default 2500kbit; 1kbit to 10gbit; also called max_rate.
+    pacing : float
+        Rate at which the packets of a frame leave, as a multiple of the rate of the call. Number;
+        default 2.5; 1 to 1000.
+    feedback : str
+        Longest time between two feedback messages; a decrease is reported at once. Duration;
+        default 1s; 10ms to 10s.
     """
 
     start: str = "0s"
-    """Start time; the first frame follows at a random time within one frame interval. Duration, or
-    uniform|exponential|pareto|lomax|cdf(...); default 0s.
-    """
-
     stop: str = "auto"
-    """Stop time; auto means never. Duration or auto; default auto."""
-
     frames: int = 30
-    """Frames per second. Integer; default 30; 1 to 1000; also called fps."""
-
     packet: str = "1200B"
-    """Largest packet on the wire. Bytes; default 1200B; 100B to 65535B; also called size."""
-
     initial: str = "300kbit"
-    """Rate on the wire before the first feedback. Rate; default 300kbit; 1kbit to 10gbit."""
-
     lowest: str = "50kbit"
-    """Lowest rate on the wire. Rate; default 50kbit; 1kbit to 10gbit; also called min_rate."""
-
     highest: str = "2500kbit"
-    """Highest rate on the wire. Rate; default 2500kbit; 1kbit to 10gbit; also called max_rate."""
-
     pacing: float = 2.5
-    """Rate at which the packets of a frame leave, as a multiple of the rate of the call. Number;
-    default 2.5; 1 to 1000.
-    """
-
     feedback: str = "1s"
-    """Longest time between two feedback messages; a decrease is reported at once. Duration; default
-    1s; 10ms to 10s.
-    """
 
 
 class Trace(Source, kw_only=True, frozen=True, tag="trace"):
     """Recorded packets over UDP, or recorded flows over a given TCP.
 
     Source: RFC 7928 section 5 (repeatable traffic).
+
+    Parameters
+    ----------
+    time_s : Sequence[float]
+        Time of each packet or flow in seconds, ascending. List of numbers; default [].
+    size_bytes : Sequence[float]
+        Size of each packet on the wire, or payload of each flow, in bytes. List of numbers; default
+        [].
+    flow : Sequence[float]
+        Number of the sending member of the group, from 0; default: the first. List of numbers;
+        default [].
+    start : str
+        Offset added to all times. Duration, or uniform|exponential|pareto|lomax|cdf(...); default
+        0s.
+    stop : str
+        Time from which nothing is sent; auto means the end of the trace. Duration or auto; default
+        auto.
     """
 
     time_s: Sequence[float] | None = None
-    """Time of each packet or flow in seconds, ascending. List of numbers; default []."""
-
     size_bytes: Sequence[float] | None = None
-    """Size of each packet on the wire, or payload of each flow, in bytes. List of numbers; default
-    [].
-    """
-
     flow: Sequence[float] | None = None
-    """Number of the sending member of the group, from 0; default: the first. List of numbers;
-    default [].
-    """
-
     start: str = "0s"
-    """Offset added to all times. Duration, or uniform|exponential|pareto|lomax|cdf(...); default
-    0s.
-    """
-
     stop: str = "auto"
-    """Time from which nothing is sent; auto means the end of the trace. Duration or auto; default
-    auto.
-    """

@@ -53,803 +53,856 @@ __all__ = [
 
 
 class TcpParameters(Tcp, kw_only=True, frozen=True):
-    """Parameters that all of them have."""
+    """Parameters that all of them have.
+
+    Parameters
+    ----------
+    profile : str
+        Rules to follow: linux (what hosts run today), rfc (the RFCs without extensions), ns2 (the
+        packet counting agents of ns-2.35), or quic (RFC 9002; for bbr, cubic, newreno, reno and
+        sack). It sets the defaults of other parameters. Without it: rfc for compound, ledbat,
+        ledbatpp, newreno, sack, tahoe, vegas and TCPs in Python, linux for the others. One of
+        linux, rfc, ns2, quic; default by name.
+    packet : str
+        Size of a full data packet on the wire, including the header. Bytes; default 1500B; 41B to
+        65535B; also called mtu.
+    header : str
+        Header size; also the size of a SYN and of an ack (each SACK block adds 8 B; in quic, the
+        ranges of an ACK frame their encoded size). In quic 62B: IPv4 and UDP 28, short header with
+        connection id 11, STREAM frame 7, AEAD tag 16. Bytes; default 40B, in the profile linux 52B;
+        1B to 1kB.
+    initial_window : str
+        Initial congestion window; auto: 10p (RFC 6928; in quic fewer if they exceed 14,720 B, as in
+        RFC 9002 7.2), in ns2 2p. Size or auto; default auto; 1p to 1000000000p; the paper's IW;
+        also called iw.
+    receive_window : str
+        Receive window: upper bound on the data in flight. Size; default 1000000p; 1p or more; the
+        paper's rwnd; also called rwnd.
+    initial_ssthresh : str
+        Initial slow-start threshold; auto: the receive window. Size or auto; default auto; 1p or
+        more; the paper's ssthresh; also called ssthresh.
+    rto_min : str
+        Minimum retransmission timeout; auto: 1s (RFC 6298), in linux and ns2 200ms, but at most
+        rto_max. Duration or auto; default auto; 1ns to 60s; the paper's RTO_min.
+    rto_initial : str
+        Retransmission timeout before the first RTT sample, between rto_min and rto_max; auto: 1s
+        (RFC 6298), in ns2 3s, limited to these bounds. Duration or auto; default auto; 1ns to
+        3600s.
+    rto_max : str
+        Maximum retransmission timeout, including backoff; in ns2 at least two ticks. Duration;
+        default 60s; 1ns to 3600s; the paper's RTO_max.
+    tick : str
+        Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
+        jiffies. Duration or auto; default auto, in the profile linux 4ms; 1ns to 1s; the paper's G;
+        also called granularity.
+    delayed_ack : bool | str
+        If true, the receiver acks only every second packet; auto: yes (RFC 5681), in ns2 no. Flag
+        or auto; default auto; also called delack.
+    delayed_ack_timeout : str
+        Maximum delay of an ack; auto: 40ms (as in Linux), in ns2 100ms, in quic 25ms (RFC 9000).
+        Duration or auto; default auto; 1ns to 500ms.
+    ecn : bool | str
+        If true, both ends use ECN (RFC 3168); auto: only for dctcp and prague. Flag or auto;
+        default auto.
+    ect1 : bool | str
+        If true, ECN-capable packets carry ECT(1) in place of ECT(0): they claim to be L4S (RFC
+        9331), and disciplines such as dualpi2 treat them so; auto: only for prague. Needs ecn. Flag
+        or auto; default auto.
+    ecn_feedback : str
+        Feedback of marks by the receiver: one bit until the sender confirms it (rfc3168), one bit
+        that follows the marks (rfc8257), or their exact number in every ack (accurate: AccECN, RFC
+        9768); auto: rfc3168, for dctcp rfc8257, for prague accurate. Profile ns2 has only rfc3168,
+        profile quic only accurate. Rfc3168|rfc8257|accurate or auto; default auto; also called
+        feedback.
+    limited_transmit : bool
+        If true, each of the first two duplicate acks sends one new packet (limited transmit, RFC
+        3042). Flag; default true; also called singledup.
+    careful : bool
+        If true, duplicate acks reduce the window at most once per window of data (RFC 6582 step 2,
+        ns-2's bugFix_). If false, Reno halves once per loss. NewReno and SACK in rfc always behave
+        as if true. Flag; default true; also called bugfix.
+    abc_limit : int
+        Limit on the growth of the window per ack in slow start, packets (RFC 3465); not in ns2.
+        Integer; default 1, in the profile linux 2; 1 to 2; the paper's L.
+    linux_acks : bool
+        If true, receivers acknowledge as in Linux: the delay follows the gaps between segments,
+        from delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
+        duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let
+        the receive window grow are acknowledged at once. While data is missing, acks after the
+        third duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. No effect
+        without delayed_ack; not in ns2. Flag; default false, in the profile linux true.
+    pacing : bool | str
+        If true, segments are paced (at two windows per round trip in slow start, then 1.2) instead
+        of sent in bursts; auto: only for bbr, bbr3 and prague, which set their own rate, and in
+        quic (1.25 windows per round trip, RFC 9002 7.7). With linux_acks, the sender paces bursts
+        of two segments or a millisecond, longer with round-trip times below 4 ms, as Linux does.
+        Not in ns2. Flag or auto; default auto; also called paced.
+    prr : bool
+        If true, recovery reduces the window gradually (PRR, RFC 9937); SACK only, not in ns2. Flag;
+        default false, in the profile linux true.
+    rack : bool
+        If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
+        SACK only, not in ns2. Flag; default false, in the profile linux true.
+    reordering_window : bool
+        If true, the first loss of a window must be confirmed by three selectively acknowledged
+        segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
+        without rack. Flag; default false, in the profile linux true.
+    rtt_per_ack : bool
+        If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
+        the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
+        effect without rack. Flag; default false, in the profile linux true.
+    timestamps : bool
+        If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip
+        times of retransmitted data, and a reduction is undone if the echo shows that a segment was
+        late, not lost (RFC 4015). The header must have room for the option (12 bytes). No effect
+        without rack. Flag; default false, in the profile linux true.
+    dsack : bool
+        If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
+        retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No
+        effect without rack. Flag; default false, in the profile linux true.
+    frto : bool
+        If true, new data is sent after a timeout until it is known whether the timeout was
+        justified (F-RTO, RFC 5682). No effect without rack. Flag; default false, in the profile
+        linux true.
+    tlp : bool
+        If true, two round-trip times without an ack send new data or the last segment again (tail
+        loss probe, RFC 8985 7). No effect without rack. Flag; default false, in the profile linux
+        true.
+    jiffies : bool
+        If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
+        one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
+        random. Senders need rack, receivers linux_acks. Flag; default false, in the profile linux
+        true.
+    ecn_fallback : bool
+        If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
+        connection then goes without. No effect without rack. Flag; default false, in the profile
+        linux true.
+    linux_syn : bool
+        If true, SYNs are as in Linux: they and their answers are 8 bytes longer than the header of
+        data, the first four timeouts do not double the timeout, and only the loss of two SYNs
+        reduces the initial window to one segment. If false, each timeout doubles it, and the loss
+        of one SYN reduces the window (RFC 5681 3.1). No effect without rack; the answer has its
+        options with linux_acks. Flag; default false, in the profile linux true.
+    fin : bool
+        If true, the sender acknowledges the answer to its SYN, and a connection of limited data
+        ends with a FIN, which the sender repeats like data, and an ack of the receiver's FIN:
+        packets of header size, as in Linux. The last data carries the FIN if it has to wait.
+        Without it, these packets do not exist. No effect without rack. Flag; default false, in the
+        profile linux true.
+    reduce_cwnd : bool
+        If true, a loss reduces the window itself, as in Linux, and a timeout during fast recovery
+        does not reduce the threshold again; if false, a loss reduces the data in flight (RFC 5681
+        equation 4), which is less by up to a segment and what is lost; not in ns2. Flag; default
+        false, in the profile linux true.
+    count_packets : bool
+        If true, a segment of any size counts as a full one, in the window, in flight and in
+        delivery rates, as in Linux: applications that write little at a time fill their window
+        sooner. A delivery rate is limited by the application if less than a segment waits when the
+        application writes. No effect without rack. Flag; default false, in the profile linux true.
+    hystart : bool | str
+        If true, slow start ends when round-trip times grow (HyStart++, RFC 9406; with variant =
+        "linux" of cubic Linux's HyStart); auto: only for cubic (RFC 9438). For cubic and Reno's
+        window; not in ns2. Flag or auto; default auto; also called hystart++, hystartpp.
+    """
 
     profile: Literal["linux", "rfc", "ns2", "quic"] | None = None
-    """Rules to follow: linux (what hosts run today), rfc (the RFCs without extensions), ns2 (the
-    packet counting agents of ns-2.35), or quic (RFC 9002; for bbr, cubic, newreno, reno and sack).
-    It sets the defaults of other parameters. Without it: rfc for compound, ledbat, ledbatpp,
-    newreno, sack, tahoe, vegas and TCPs in Python, linux for the others. One of linux, rfc, ns2,
-    quic; default by name.
-    """
-
     packet: str = "1500B"
-    """Size of a full data packet on the wire, including the header. Bytes; default 1500B; 41B to
-    65535B; also called mtu.
-    """
-
     header: str | None = None
-    """Header size; also the size of a SYN and of an ack (each SACK block adds 8 B; in quic, the
-    ranges of an ACK frame their encoded size). In quic 62B: IPv4 and UDP 28, short header with
-    connection id 11, STREAM frame 7, AEAD tag 16. Bytes; default 40B, in the profile linux 52B; 1B
-    to 1kB.
-    """
-
     initial_window: str = "auto"
-    """Initial congestion window; auto: 10p (RFC 6928; in quic fewer if they exceed 14,720 B, as in
-    RFC 9002 7.2), in ns2 2p. Size or auto; default auto; 1p to 1000000000p; the paper's IW; also
-    called iw.
-    """
-
     receive_window: str = "1000000p"
-    """Receive window: upper bound on the data in flight. Size; default 1000000p; 1p or more; the
-    paper's rwnd; also called rwnd.
-    """
-
     initial_ssthresh: str = "auto"
-    """Initial slow-start threshold; auto: the receive window. Size or auto; default auto; 1p or
-    more; the paper's ssthresh; also called ssthresh.
-    """
-
     rto_min: str = "auto"
-    """Minimum retransmission timeout; auto: 1s (RFC 6298), in linux and ns2 200ms, but at most
-    rto_max. Duration or auto; default auto; 1ns to 60s; the paper's RTO_min.
-    """
-
     rto_initial: str = "auto"
-    """Retransmission timeout before the first RTT sample, between rto_min and rto_max; auto: 1s
-    (RFC 6298), in ns2 3s, limited to these bounds. Duration or auto; default auto; 1ns to 3600s.
-    """
-
     rto_max: str = "60s"
-    """Maximum retransmission timeout, including backoff; in ns2 at least two ticks. Duration;
-    default 60s; 1ns to 3600s; the paper's RTO_max.
-    """
-
     tick: str | None = None
-    """Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
-    jiffies. Duration or auto; default auto, in the profile linux 4ms; 1ns to 1s; the paper's G;
-    also called granularity.
-    """
-
     delayed_ack: bool | Literal["auto"] = "auto"
-    """If true, the receiver acks only every second packet; auto: yes (RFC 5681), in ns2 no. Flag or
-    auto; default auto; also called delack.
-    """
-
     delayed_ack_timeout: str = "auto"
-    """Maximum delay of an ack; auto: 40ms (as in Linux), in ns2 100ms, in quic 25ms (RFC 9000).
-    Duration or auto; default auto; 1ns to 500ms.
-    """
-
     ecn: bool | Literal["auto"] = "auto"
-    """If true, both ends use ECN (RFC 3168); auto: only for dctcp and prague. Flag or auto; default
-    auto.
-    """
-
     ect1: bool | Literal["auto"] = "auto"
-    """If true, ECN-capable packets carry ECT(1) in place of ECT(0): they claim to be L4S (RFC
-    9331), and disciplines such as dualpi2 treat them so; auto: only for prague. Needs ecn. Flag or
-    auto; default auto.
-    """
-
     ecn_feedback: Literal["rfc3168", "rfc8257", "accurate", "auto"] = "auto"
-    """Feedback of marks by the receiver: one bit until the sender confirms it (rfc3168), one bit
-    that follows the marks (rfc8257), or their exact number in every ack (accurate: AccECN, RFC
-    9768); auto: rfc3168, for dctcp rfc8257, for prague accurate. Profile ns2 has only rfc3168,
-    profile quic only accurate. Rfc3168|rfc8257|accurate or auto; default auto; also called
-    feedback.
-    """
-
     limited_transmit: bool = True
-    """If true, each of the first two duplicate acks sends one new packet (limited transmit, RFC
-    3042). Flag; default true; also called singledup.
-    """
-
     careful: bool = True
-    """If true, duplicate acks reduce the window at most once per window of data (RFC 6582 step 2,
-    ns-2's bugFix_). If false, Reno halves once per loss. NewReno and SACK in rfc always behave as
-    if true. Flag; default true; also called bugfix.
-    """
-
     abc_limit: int | None = None
-    """Limit on the growth of the window per ack in slow start, packets (RFC 3465); not in ns2.
-    Integer; default 1, in the profile linux 2; 1 to 2; the paper's L.
-    """
-
     linux_acks: bool | None = None
-    """If true, receivers acknowledge as in Linux: the delay follows the gaps between segments, from
-    delayed_ack_timeout to a round-trip time; the first 16 segments, 16 after a pause or a
-    duplicate, 2 after a mark, those with PSH (the last of a burst) or CWR, and those that let the
-    receive window grow are acknowledged at once. While data is missing, acks after the third
-    duplicate are compressed: one per 5 % of a round-trip time, at most 1 ms. No effect without
-    delayed_ack; not in ns2. Flag; default false, in the profile linux true.
-    """
-
     pacing: bool | Literal["auto"] = "auto"
-    """If true, segments are paced (at two windows per round trip in slow start, then 1.2) instead
-    of sent in bursts; auto: only for bbr, bbr3 and prague, which set their own rate, and in quic
-    (1.25 windows per round trip, RFC 9002 7.7). With linux_acks, the sender paces bursts of two
-    segments or a millisecond, longer with round-trip times below 4 ms, as Linux does. Not in ns2.
-    Flag or auto; default auto; also called paced.
-    """
-
     prr: bool | None = None
-    """If true, recovery reduces the window gradually (PRR, RFC 9937); SACK only, not in ns2. Flag;
-    default false, in the profile linux true.
-    """
-
     rack: bool | None = None
-    """If true, a segment is lost as soon as a segment sent after it is delivered (RACK, RFC 8985);
-    SACK only, not in ns2. Flag; default false, in the profile linux true.
-    """
-
     reordering_window: bool | None = None
-    """If true, the first loss of a window must be confirmed by three selectively acknowledged
-    segments or a quarter of the round-trip time (RFC 8985 6.2 step 4, as in Linux); no effect
-    without rack. Flag; default false, in the profile linux true.
-    """
-
     rtt_per_ack: bool | None = None
-    """If true, every ack gives a round-trip time, and the timeout is at least rto_min longer than
-    the smoothed one, as in Linux; if false, one segment per round trip is timed (RFC 6298). No
-    effect without rack. Flag; default false, in the profile linux true.
-    """
-
     timestamps: bool | None = None
-    """If true, segments carry timestamps (RFC 7323) and acks their echo: they give round-trip times
-    of retransmitted data, and a reduction is undone if the echo shows that a segment was late, not
-    lost (RFC 4015). The header must have room for the option (12 bytes). No effect without rack.
-    Flag; default false, in the profile linux true.
-    """
-
     dsack: bool | None = None
-    """If true, receivers report duplicate data (DSACK, RFC 2883): a reduction is undone if every
-    retransmission was a duplicate (RFC 3708), and the reordering window grows (RFC 8985). No effect
-    without rack. Flag; default false, in the profile linux true.
-    """
-
     frto: bool | None = None
-    """If true, new data is sent after a timeout until it is known whether the timeout was justified
-    (F-RTO, RFC 5682). No effect without rack. Flag; default false, in the profile linux true.
-    """
-
     tlp: bool | None = None
-    """If true, two round-trip times without an ack send new data or the last segment again (tail
-    loss probe, RFC 8985 7). No effect without rack. Flag; default false, in the profile linux true.
-    """
-
     jiffies: bool | None = None
-    """If true, timers of more than a tick expire at whole ticks of the clock of their host, up to
-    one tick early, as in Linux; if false, they are exact. The phase of each clock is drawn at
-    random. Senders need rack, receivers linux_acks. Flag; default false, in the profile linux true.
-    """
-
     ecn_fallback: bool | None = None
-    """If true, a SYN that is sent again asks for no ECN, as in Linux (RFC 3168 6.1.1.1): the
-    connection then goes without. No effect without rack. Flag; default false, in the profile linux
-    true.
-    """
-
     linux_syn: bool | None = None
-    """If true, SYNs are as in Linux: they and their answers are 8 bytes longer than the header of
-    data, the first four timeouts do not double the timeout, and only the loss of two SYNs reduces
-    the initial window to one segment. If false, each timeout doubles it, and the loss of one SYN
-    reduces the window (RFC 5681 3.1). No effect without rack; the answer has its options with
-    linux_acks. Flag; default false, in the profile linux true.
-    """
-
     fin: bool | None = None
-    """If true, the sender acknowledges the answer to its SYN, and a connection of limited data ends
-    with a FIN, which the sender repeats like data, and an ack of the receiver's FIN: packets of
-    header size, as in Linux. The last data carries the FIN if it has to wait. Without it, these
-    packets do not exist. No effect without rack. Flag; default false, in the profile linux true.
-    """
-
     reduce_cwnd: bool | None = None
-    """If true, a loss reduces the window itself, as in Linux, and a timeout during fast recovery
-    does not reduce the threshold again; if false, a loss reduces the data in flight (RFC 5681
-    equation 4), which is less by up to a segment and what is lost; not in ns2. Flag; default false,
-    in the profile linux true.
-    """
-
     count_packets: bool | None = None
-    """If true, a segment of any size counts as a full one, in the window, in flight and in delivery
-    rates, as in Linux: applications that write little at a time fill their window sooner. A
-    delivery rate is limited by the application if less than a segment waits when the application
-    writes. No effect without rack. Flag; default false, in the profile linux true.
-    """
-
     hystart: bool | Literal["auto"] = "auto"
-    """If true, slow start ends when round-trip times grow (HyStart++, RFC 9406; with variant =
-    "linux" of cubic Linux's HyStart); auto: only for cubic (RFC 9438). For cubic and Reno's window;
-    not in ns2. Flag or auto; default auto; also called hystart++, hystartpp.
-    """
 
 
 class Bbr(TcpParameters, kw_only=True, frozen=True, tag="bbr"):
     """Paces at the measured delivery rate of the path; not in ns2.
 
     Source: Cardwell et al., BBR: Congestion-Based Congestion Control, ACM Queue 2016.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    startup_gain : float
+        Gain of pacing rate and window in Startup: 2/ln 2 doubles the rate per round trip. Number;
+        default 2.885; 1 to 10; the paper's BBRHighGain; also called high_gain.
+    cwnd_gain : float
+        Window in bandwidth-delay products while probing. Number; default 2; 1 to 10.
+    margin : float | str
+        Pacing rate as a fraction of the estimate; below 1, queues drain. Number; default 0.99; 0.5
+        to 1; also called pacing_margin.
+    bw_rounds : int
+        Length of the max filter of the bandwidth, round trips. Integer; default 10; 1 to 1000; the
+        paper's BtlBwFilterLen.
+    rtprop_window : str
+        Length of the min filter of the round-trip time. Duration; default 10s; 1ms to 1000s; the
+        paper's RTpropFilterLen.
+    probe_rtt : str
+        Duration of ProbeRtt. Duration; default 200ms; 1ns to 10s; the paper's ProbeRTTDuration.
+    tso : bool
+        If true, the window has room for three bursts, as in Linux; if false, for three segments. A
+        burst has the segments that are sent in about a millisecond. Flag; default true, in the
+        profile rfc false; the paper's tso_segs_goal.
+    variant : str
+        Rules of the draft of version 1 (rfc), or of Linux's tcp_bbr (linux). In Linux, a sample
+        over less than the minimum round-trip time is ignored, only an ack that reports a loss ends
+        the probing phase, and the window has room for aggregated acks. One of rfc, linux; default
+        linux, in the profile rfc rfc.
     """
 
     startup_gain: float = 2.885
-    """Gain of pacing rate and window in Startup: 2/ln 2 doubles the rate per round trip. Number;
-    default 2.885; 1 to 10; the paper's BBRHighGain; also called high_gain.
-    """
-
     cwnd_gain: float = 2
-    """Window in bandwidth-delay products while probing. Number; default 2; 1 to 10."""
-
     margin: float | str = 0.99
-    """Pacing rate as a fraction of the estimate; below 1, queues drain. Number; default 0.99; 0.5
-    to 1; also called pacing_margin.
-    """
-
     bw_rounds: int = 10
-    """Length of the max filter of the bandwidth, round trips. Integer; default 10; 1 to 1000; the
-    paper's BtlBwFilterLen.
-    """
-
     rtprop_window: str = "10s"
-    """Length of the min filter of the round-trip time. Duration; default 10s; 1ms to 1000s; the
-    paper's RTpropFilterLen.
-    """
-
     probe_rtt: str = "200ms"
-    """Duration of ProbeRtt. Duration; default 200ms; 1ns to 10s; the paper's ProbeRTTDuration."""
-
     tso: bool | None = None
-    """If true, the window has room for three bursts, as in Linux; if false, for three segments. A
-    burst has the segments that are sent in about a millisecond. Flag; default true, in the profile
-    rfc false; the paper's tso_segs_goal.
-    """
-
     variant: Literal["rfc", "linux"] | None = None
-    """Rules of the draft of version 1 (rfc), or of Linux's tcp_bbr (linux). In Linux, a sample over
-    less than the minimum round-trip time is ignored, only an ack that reports a loss ends the
-    probing phase, and the window has room for aggregated acks. One of rfc, linux; default linux, in
-    the profile rfc rfc.
-    """
 
 
 class Bbr3(TcpParameters, kw_only=True, frozen=True, tag="bbr3"):
     """As bbr, with bounds from losses and longer pauses between probes; not in ns2.
 
     Source: draft-ietf-ccwg-bbr.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    startup_gain : float
+        Gain of the pacing rate in Startup. Number; default 2.7734375, in the profile rfc 2.77; 1 to
+        10; the paper's StartupPacingGain.
+    drain_gain : float | str
+        Gain of the pacing rate in Drain. Number; default 0.34375, in the profile rfc 0.5; 0.1 to 1;
+        the paper's DrainPacingGain.
+    cwnd_gain : float
+        Window in bandwidth-delay products. Number; default 2; 1 to 10; the paper's DefaultCwndGain.
+    margin : float | str
+        Pacing rate as a fraction of the estimate; below 1, queues drain. Number; default 0.99; 0.5
+        to 1; also called pacing_margin.
+    loss_thresh : float | str
+        Fraction of the data in flight above which a loss rate is too high. Number; default
+        0.01953125, in the profile rfc 0.02; 0 to 1; the paper's LossThresh.
+    beta : float | str
+        Bounds after a loss divided by those before. Number; default 0.703125, in the profile rfc
+        0.7; 0.1 to 1; the paper's Beta.
+    headroom : float | str
+        Fraction of inflight_longterm that is left to other flows between probes. Number; default
+        0.1484375, in the profile rfc 0.15; 0 to 0.9; the paper's Headroom.
+    min_rtt_window : str
+        Length of the min filter of the round-trip time. Duration; default 10s; 1ms to 1000s; the
+        paper's MinRTTFilterLen.
+    probe_rtt_interval : str
+        Time without a new minimum after which ProbeRtt starts. Duration; default 5s; 1ms to 1000s;
+        the paper's ProbeRTTInterval.
+    probe_rtt : str
+        Duration of ProbeRtt. Duration; default 200ms; 1ns to 10s; the paper's ProbeRTTDuration.
+    variant : str
+        Rules of the draft (draft), or of Google's kernel (linux). One of draft, linux; default
+        linux, in the profile rfc draft.
     """
 
     startup_gain: float | None = None
-    """Gain of the pacing rate in Startup. Number; default 2.7734375, in the profile rfc 2.77; 1 to
-    10; the paper's StartupPacingGain.
-    """
-
     drain_gain: float | str | None = None
-    """Gain of the pacing rate in Drain. Number; default 0.34375, in the profile rfc 0.5; 0.1 to 1;
-    the paper's DrainPacingGain.
-    """
-
     cwnd_gain: float = 2
-    """Window in bandwidth-delay products. Number; default 2; 1 to 10; the paper's DefaultCwndGain.
-    """
-
     margin: float | str = 0.99
-    """Pacing rate as a fraction of the estimate; below 1, queues drain. Number; default 0.99; 0.5
-    to 1; also called pacing_margin.
-    """
-
     loss_thresh: float | str | None = None
-    """Fraction of the data in flight above which a loss rate is too high. Number; default
-    0.01953125, in the profile rfc 0.02; 0 to 1; the paper's LossThresh.
-    """
-
     beta: float | str | None = None
-    """Bounds after a loss divided by those before. Number; default 0.703125, in the profile rfc
-    0.7; 0.1 to 1; the paper's Beta.
-    """
-
     headroom: float | str | None = None
-    """Fraction of inflight_longterm that is left to other flows between probes. Number; default
-    0.1484375, in the profile rfc 0.15; 0 to 0.9; the paper's Headroom.
-    """
-
     min_rtt_window: str = "10s"
-    """Length of the min filter of the round-trip time. Duration; default 10s; 1ms to 1000s; the
-    paper's MinRTTFilterLen.
-    """
-
     probe_rtt_interval: str = "5s"
-    """Time without a new minimum after which ProbeRtt starts. Duration; default 5s; 1ms to 1000s;
-    the paper's ProbeRTTInterval.
-    """
-
     probe_rtt: str = "200ms"
-    """Duration of ProbeRtt. Duration; default 200ms; 1ns to 10s; the paper's ProbeRTTDuration."""
-
     variant: Literal["draft", "linux"] | None = None
-    """Rules of the draft (draft), or of Google's kernel (linux). One of draft, linux; default
-    linux, in the profile rfc draft.
-    """
 
 
 class Bic(TcpParameters, kw_only=True, frozen=True, tag="bic"):
     """Binary search for the window at which packets were lost; not in ns2.
 
     Source: Xu, Harfoush, Rhee, BIC, INFOCOM 2004; Linux tcp_bic.c.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    fast_convergence : bool
+        If true, a window reduced before it reached the last maximum lowers the maximum further.
+        Flag; default true.
+    max_increment : int
+        Largest growth per round trip, segments. Integer; default 16; 1 to 1000; the paper's Smax.
+    low_window : int
+        Window up to which it is Reno, segments. Integer; default 14; 2 to 10000.
+    beta : int
+        Window after a loss, 1024ths of the window before. Integer; default 819; 512 to 1023.
+    smooth_part : int
+        Slowness of the growth near the last maximum. Integer; default 20; 4 to 1000.
     """
 
     fast_convergence: bool = True
-    """If true, a window reduced before it reached the last maximum lowers the maximum further.
-    Flag; default true.
-    """
-
     max_increment: int = 16
-    """Largest growth per round trip, segments. Integer; default 16; 1 to 1000; the paper's Smax."""
-
     low_window: int = 14
-    """Window up to which it is Reno, segments. Integer; default 14; 2 to 10000."""
-
     beta: int = 819
-    """Window after a loss, 1024ths of the window before. Integer; default 819; 512 to 1023."""
-
     smooth_part: int = 20
-    """Slowness of the growth near the last maximum. Integer; default 20; 4 to 1000."""
 
 
 class Cdg(TcpParameters, kw_only=True, frozen=True, tag="cdg"):
     """Reduces with a probability that rises with the slope of the delay; not in ns2.
 
     Source: Hayes, Armitage, CAIA Delay-Gradient, Networking 2011; Linux tcp_cdg.c.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    window : int
+        Round trips over which a slope is measured. Integer; default 8; 1 to 256.
+    backoff_beta : int
+        Window after a back-off, 1024ths of the window before. Integer; default 724; 1 to 1024.
+    backoff_factor : int
+        Factor of the slope in the probability of a back-off, per second. Integer; default 42; 1 to
+        1000000.
+    use_ineff : int
+        Back-offs without effect after which further ones are omitted; 0: never. Integer; default 5;
+        0 to 1000000.
+    use_shadow : bool
+        If true, a loss reduces the window that would be without back-offs. Flag; default true.
     """
 
     window: int = 8
-    """Round trips over which a slope is measured. Integer; default 8; 1 to 256."""
-
     backoff_beta: int = 724
-    """Window after a back-off, 1024ths of the window before. Integer; default 724; 1 to 1024."""
-
     backoff_factor: int = 42
-    """Factor of the slope in the probability of a back-off, per second. Integer; default 42; 1 to
-    1000000.
-    """
-
     use_ineff: int = 5
-    """Back-offs without effect after which further ones are omitted; 0: never. Integer; default 5;
-    0 to 1000000.
-    """
-
     use_shadow: bool = True
-    """If true, a loss reduces the window that would be without back-offs. Flag; default true."""
 
 
 class Compound(TcpParameters, kw_only=True, frozen=True, tag="compound"):
     """Adds a delay-based window to Reno's, large while queues are empty; not in ns2.
 
     Source: Tan et al., A Compound TCP Approach, INFOCOM 2006.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    alpha : float
+        Growth of the total window per round trip: alpha win^k. Number; default 0.125; 0 to 100.
+    beta : float | str
+        Fraction of the total window that is removed after a loss. Number; default 0.5; 0.01 to
+        0.99.
+    k : float | str
+        Exponent of the window in its growth per round trip. Number; default 0.75; 0 to 1.
+    gamma : float
+        Queued segments above which the delay window shrinks. Number; default 30; 0 to 1000000.
+    zeta : float
+        Reduction of the delay window per queued segment. Number; default 1; 0 to 100.
     """
 
     alpha: float = 0.125
-    """Growth of the total window per round trip: alpha win^k. Number; default 0.125; 0 to 100."""
-
     beta: float | str = 0.5
-    """Fraction of the total window that is removed after a loss. Number; default 0.5; 0.01 to 0.99.
-    """
-
     k: float | str = 0.75
-    """Exponent of the window in its growth per round trip. Number; default 0.75; 0 to 1."""
-
     gamma: float = 30
-    """Queued segments above which the delay window shrinks. Number; default 30; 0 to 1000000."""
-
     zeta: float = 1
-    """Reduction of the delay window per queued segment. Number; default 1; 0 to 100."""
 
 
 class Cubic(TcpParameters, kw_only=True, frozen=True, tag="cubic"):
     """Cubic growth since the last reduction, never slower than Reno; not in ns2.
 
     Source: RFC 9438.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    c : float
+        Scaling constant of the cubic function, segments per second cubed. Number; default 0.4; 1e-6
+        to 1000000; the paper's C.
+    beta : float | str
+        Multiplicative decrease factor: window after a loss divided by the window before. Number;
+        default 0.7; 0.1 to 0.99; the paper's beta_cubic.
+    beta_ecn : float | str
+        The same for an ECN mark; RFC 8511 proposes 0.85. Number; default 0.7; 0.1 to 0.99.
+    fast_convergence : bool
+        If true, a window reduced before it reached `W_max` lowers `W_max` further, which releases
+        bandwidth to other flows. Flag; default true.
+    reno_friendly : bool
+        If true, the window grows at least as fast as Reno's. Flag; default true; also called
+        tcp_friendly, tcp_friendliness.
+    alpha_rises : bool
+        If true, the slope of the Reno estimate rises to one segment per round trip once
+        `cwnd_prior` is reached (RFC 9438 §4.3); in RFC 8312 and Linux 6.18 it stays constant. Flag;
+        default true.
+    variant : str
+        Variant of the growth; alpha_rises has no effect in that of Linux. One of rfc, linux;
+        default linux, in the profile rfc rfc.
     """
 
     c: float = 0.4
-    """Scaling constant of the cubic function, segments per second cubed. Number; default 0.4; 1e-6
-    to 1000000; the paper's C.
-    """
-
     beta: float | str = 0.7
-    """Multiplicative decrease factor: window after a loss divided by the window before. Number;
-    default 0.7; 0.1 to 0.99; the paper's beta_cubic.
-    """
-
     beta_ecn: float | str = 0.7
-    """The same for an ECN mark; RFC 8511 proposes 0.85. Number; default 0.7; 0.1 to 0.99."""
-
     fast_convergence: bool = True
-    """If true, a window reduced before it reached `W_max` lowers `W_max` further, which releases
-    bandwidth to other flows. Flag; default true.
-    """
-
     reno_friendly: bool = True
-    """If true, the window grows at least as fast as Reno's. Flag; default true; also called
-    tcp_friendly, tcp_friendliness.
-    """
-
     alpha_rises: bool = True
-    """If true, the slope of the Reno estimate rises to one segment per round trip once `cwnd_prior`
-    is reached (RFC 9438 §4.3); in RFC 8312 and Linux 6.18 it stays constant. Flag; default true.
-    """
-
     variant: Literal["rfc", "linux"] | None = None
-    """Variant of the growth; alpha_rises has no effect in that of Linux. One of rfc, linux; default
-    linux, in the profile rfc rfc.
-    """
 
 
 class Dctcp(TcpParameters, kw_only=True, frozen=True, tag="dctcp"):
     """Reduces the window by half the fraction of ECN-marked bytes; not in ns2.
 
     Source: RFC 8257.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    g : float | str
+        Weight of one window's marked fraction in the moving average. Number; default 0.0625; 1e-6
+        to 1.
+    alpha : float | str
+        Initial value of the moving average; 1 makes the first reduction as large as Reno's. Number;
+        default 1; 0 to 1; also called initial_alpha.
     """
 
     g: float | str = 0.0625
-    """Weight of one window's marked fraction in the moving average. Number; default 0.0625; 1e-6 to
-    1.
-    """
-
     alpha: float | str = 1
-    """Initial value of the moving average; 1 makes the first reduction as large as Reno's. Number;
-    default 1; 0 to 1; also called initial_alpha.
-    """
 
 
 class HighSpeed(TcpParameters, kw_only=True, frozen=True, tag="highspeed"):
     """Grows faster and reduces less the larger the window is; not in ns2.
 
     Source: RFC 3649; Linux tcp_highspeed.c.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    low_window : int
+        Window up to which it is Reno, segments. Integer; default 38; 2 to 10000; the paper's
+        Low_Window.
+    high_window : int
+        Window at which the reduction is `high_decrease`, segments. Integer; default 83000; 10001 to
+        1000000; the paper's High_Window.
+    high_decrease : float | str
+        Reduction at `high_window`, as a fraction of the window. Number; default 0.1; 0.01 to 0.5;
+        the paper's High_Decrease.
     """
 
     low_window: int = 38
-    """Window up to which it is Reno, segments. Integer; default 38; 2 to 10000; the paper's
-    Low_Window.
-    """
-
     high_window: int = 83000
-    """Window at which the reduction is `high_decrease`, segments. Integer; default 83000; 10001 to
-    1000000; the paper's High_Window.
-    """
-
     high_decrease: float | str = 0.1
-    """Reduction at `high_window`, as a fraction of the window. Number; default 0.1; 0.01 to 0.5;
-    the paper's High_Decrease.
-    """
 
 
 class Htcp(TcpParameters, kw_only=True, frozen=True, tag="htcp"):
     """Grows faster the longer it is since the last congestion; not in ns2.
 
     Source: Shorten, Leith, H-TCP, PFLDnet 2004; Linux tcp_htcp.c.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    use_rtt_scaling : bool
+        If true, the growth is scaled by the shortest round-trip time (100 ms: no change). Flag;
+        default true.
+    use_bandwidth_switch : bool
+        If true, the window is halved when the throughput has changed by a fifth since the last
+        reduction. Flag; default true.
     """
 
     use_rtt_scaling: bool = True
-    """If true, the growth is scaled by the shortest round-trip time (100 ms: no change). Flag;
-    default true.
-    """
-
     use_bandwidth_switch: bool = True
-    """If true, the window is halved when the throughput has changed by a fifth since the last
-    reduction. Flag; default true.
-    """
 
 
 class Hybla(TcpParameters, kw_only=True, frozen=True, tag="hybla"):
     """Grows per second as Reno at a round-trip time of 25 ms; not in ns2.
 
     Source: Caini, Firrincieli, TCP Hybla, IJSCN 22, 2004; Linux tcp_hybla.c.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    rtt0 : str
+        Round-trip time whose growth is imitated. Duration; default 25ms; 1ms to 10s; the paper's
+        RTT0.
     """
 
     rtt0: str = "25ms"
-    """Round-trip time whose growth is imitated. Duration; default 25ms; 1ms to 10s; the paper's
-    RTT0.
-    """
 
 
 class Illinois(TcpParameters, kw_only=True, frozen=True, tag="illinois"):
     """The queueing delay decides how much the window grows and shrinks; not in ns2.
 
     Source: Liu, Başar, Srikant, TCP-Illinois, 2008; Linux tcp_illinois.c.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    win_thresh : int
+        Window below which it behaves as Reno, segments. Integer; default 15; 2 to 1000000; the
+        paper's W_thresh.
+    theta : int
+        Round trips with a short queue after which the growth is largest again. Integer; default 5;
+        1 to 255.
     """
 
     win_thresh: int = 15
-    """Window below which it behaves as Reno, segments. Integer; default 15; 2 to 1000000; the
-    paper's W_thresh.
-    """
-
     theta: int = 5
-    """Round trips with a short queue after which the growth is largest again. Integer; default 5; 1
-    to 255.
-    """
 
 
 class Ledbat(TcpParameters, kw_only=True, frozen=True, tag="ledbat"):
     """Background transfers: keeps the queueing delay at a target; not in ns2.
 
     Source: RFC 6817.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    target : str
+        Queueing delay that the sender aims at. Duration; default 100ms; 1ms to 100ms; the paper's
+        TARGET.
+    gain : float
+        Growth of the window in segments per round trip without a queue. The RFC allows at most 1;
+        studies use more (RFC 7928 §5.4: 10 with a target of 5 ms). Number; default 1; 0.01 to 100;
+        the paper's GAIN.
+    allowed_increase : int
+        Largest excess of the window over the data in flight, segments. Integer; default 1; 1 to
+        1000; the paper's ALLOWED_INCREASE.
+    base_history : int
+        Minutes over which the shortest round-trip time is remembered. Integer; default 10; 1 to
+        1000; the paper's BASE_HISTORY.
+    current_filter : int
+        Number of recent samples of which the smallest counts. Integer; default 4; 1 to 1000; the
+        paper's CURRENT_FILTER.
     """
 
     target: str = "100ms"
-    """Queueing delay that the sender aims at. Duration; default 100ms; 1ms to 100ms; the paper's
-    TARGET.
-    """
-
     gain: float = 1
-    """Growth of the window in segments per round trip without a queue. The RFC allows at most 1;
-    studies use more (RFC 7928 §5.4: 10 with a target of 5 ms). Number; default 1; 0.01 to 100; the
-    paper's GAIN.
-    """
-
     allowed_increase: int = 1
-    """Largest excess of the window over the data in flight, segments. Integer; default 1; 1 to
-    1000; the paper's ALLOWED_INCREASE.
-    """
-
     base_history: int = 10
-    """Minutes over which the shortest round-trip time is remembered. Integer; default 10; 1 to
-    1000; the paper's BASE_HISTORY.
-    """
-
     current_filter: int = 4
-    """Number of recent samples of which the smallest counts. Integer; default 4; 1 to 1000; the
-    paper's CURRENT_FILTER.
-    """
 
 
 class LedbatPp(TcpParameters, kw_only=True, frozen=True, tag="ledbatpp"):
     """LEDBAT++: ledbat that yields more, and pauses to measure the path; not in ns2.
 
     Source: draft-irtf-iccrg-ledbat-plus-plus.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    target : str
+        Queueing delay that the sender aims at. Duration; default 60ms; 1ms to 1s; the paper's
+        TARGET.
+    constant : float
+        Weight of the reduction above the target. Number; default 1; 0 to 100; the paper's Constant.
+    divisor : int
+        Upper bound of 1 / GAIN. Integer; default 16; 1 to 1000; also called max_gain_divisor.
+    slowdown : int
+        Time between two slowdowns divided by the duration of the first; 0 turns them off. Integer;
+        default 9; 0 to 1000; also called slowdown_interval.
+    base_history : int
+        Minutes over which the shortest round-trip time is remembered. Integer; default 10; 1 to
+        1000; the paper's BASE_HISTORY.
+    current_filter : int
+        Number of recent samples of which the smallest counts. Integer; default 4; 1 to 1000; the
+        paper's CURRENT_FILTER.
     """
 
     target: str = "60ms"
-    """Queueing delay that the sender aims at. Duration; default 60ms; 1ms to 1s; the paper's
-    TARGET.
-    """
-
     constant: float = 1
-    """Weight of the reduction above the target. Number; default 1; 0 to 100; the paper's Constant.
-    """
-
     divisor: int = 16
-    """Upper bound of 1 / GAIN. Integer; default 16; 1 to 1000; also called max_gain_divisor."""
-
     slowdown: int = 9
-    """Time between two slowdowns divided by the duration of the first; 0 turns them off. Integer;
-    default 9; 0 to 1000; also called slowdown_interval.
-    """
-
     base_history: int = 10
-    """Minutes over which the shortest round-trip time is remembered. Integer; default 10; 1 to
-    1000; the paper's BASE_HISTORY.
-    """
-
     current_filter: int = 4
-    """Number of recent samples of which the smallest counts. Integer; default 4; 1 to 1000; the
-    paper's CURRENT_FILTER.
-    """
 
 
 class NewReno(TcpParameters, kw_only=True, frozen=True, tag="newreno"):
     """Fast recovery ends when all data outstanding at the loss is acknowledged.
 
     Source: RFC 5681, RFC 6582; ns-2.35 Agent/TCP/Newreno.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    beta_ecn : float | str
+        Threshold after an ECN mark divided by the flight size before; RFC 8511 proposes 0.8. rfc
+        only. Number; default 0.5; 0.1 to 0.99.
+    variant : str
+        Variant of the algorithm. One of rfc, linux; default rfc.
     """
 
     beta_ecn: float | str = 0.5
-    """Threshold after an ECN mark divided by the flight size before; RFC 8511 proposes 0.8. rfc
-    only. Number; default 0.5; 0.1 to 0.99.
-    """
-
     variant: Literal["rfc", "linux"] = "rfc"
-    """Variant of the algorithm. One of rfc, linux; default rfc."""
 
 
 class Nv(TcpParameters, kw_only=True, frozen=True, tag="nv"):
     """Delay-based, for data centres: window that the measured rate needs; not in ns2.
 
     Source: Brakmo, TCP-NV: An Update to TCP-Vegas, 2010; Linux tcp_nv.c.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    pad : int
+        Packets in the network beyond what the rate needs. Integer; default 10; 2 to 1000000; the
+        paper's nv_pad.
+    reset_period : str
+        Mean period after which the shortest round-trip time is forgotten. Duration; default 5s; 1ms
+        to 3600s; the paper's nv_reset_period.
+    min_cwnd : int
+        Least window without losses, segments. Integer; default 2; 1 to 1000000; the paper's
+        nv_min_cwnd.
     """
 
     pad: int = 10
-    """Packets in the network beyond what the rate needs. Integer; default 10; 2 to 1000000; the
-    paper's nv_pad.
-    """
-
     reset_period: str = "5s"
-    """Mean period after which the shortest round-trip time is forgotten. Duration; default 5s; 1ms
-    to 3600s; the paper's nv_reset_period.
-    """
-
     min_cwnd: int = 2
-    """Least window without losses, segments. Integer; default 2; 1 to 1000000; the paper's
-    nv_min_cwnd.
-    """
 
 
 class Prague(TcpParameters, kw_only=True, frozen=True, tag="prague"):
     """L4S sender: reduces in proportion to counted marks, whatever the RTT; not in ns2.
 
     Source: TCP Prague of L4STeam for Linux, version 0.7; RFC 9331 §4.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    g : float | str
+        Weight of one round's marked fraction in the moving average. Number; default 0.0625; 1e-6 to
+        1.
+    alpha : float | str
+        Initial value of the moving average. With 0, the first mark halves the window. Number;
+        default 0; 0 to 1; also called initial_alpha.
+    virtual_rtt : str
+        Round-trip time below which the sender behaves as on a path of this one, so that it does not
+        take more than flows on longer paths; 1ns turns this off. Duration; default 25ms; 1ns to 1s;
+        the paper's RTT_virt; also called rtt_target.
+    exit_at_mark : bool
+        If true, the first mark ends slow start, as its authors describe it; if false, an ack that
+        reports unmarked segments as well does not end it, as in Linux. Flag; default false.
+    transition : int
+        Rounds outside of slow start before virtual_rtt is used. Integer; default 4; 0 to 1000000.
+    min_rate : str
+        Lower bound of the rate that marks can reach, on the wire. Rate; default 100kbit; 1kbit to
+        1gbit.
     """
 
     g: float | str = 0.0625
-    """Weight of one round's marked fraction in the moving average. Number; default 0.0625; 1e-6 to
-    1.
-    """
-
     alpha: float | str = 0
-    """Initial value of the moving average. With 0, the first mark halves the window. Number;
-    default 0; 0 to 1; also called initial_alpha.
-    """
-
     virtual_rtt: str = "25ms"
-    """Round-trip time below which the sender behaves as on a path of this one, so that it does not
-    take more than flows on longer paths; 1ns turns this off. Duration; default 25ms; 1ns to 1s; the
-    paper's RTT_virt; also called rtt_target.
-    """
-
     exit_at_mark: bool = False
-    """If true, the first mark ends slow start, as its authors describe it; if false, an ack that
-    reports unmarked segments as well does not end it, as in Linux. Flag; default false.
-    """
-
     transition: int = 4
-    """Rounds outside of slow start before virtual_rtt is used. Integer; default 4; 0 to 1000000."""
-
     min_rate: str = "100kbit"
-    """Lower bound of the rate that marks can reach, on the wire. Rate; default 100kbit; 1kbit to
-    1gbit.
-    """
 
 
 class Reno(TcpParameters, kw_only=True, frozen=True, tag="reno"):
     """Halves the window; SACK in linux, else recovery ends with the first new ack.
 
     Source: RFC 5681; ns-2.35 Agent/TCP/Reno.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    beta_ecn : float | str
+        Threshold after an ECN mark divided by the flight size before; RFC 8511 proposes 0.8. rfc
+        only. Number; default 0.5; 0.1 to 0.99.
+    variant : str
+        Variant of the algorithm. One of rfc, linux; default linux, in the profile rfc rfc.
     """
 
     beta_ecn: float | str = 0.5
-    """Threshold after an ECN mark divided by the flight size before; RFC 8511 proposes 0.8. rfc
-    only. Number; default 0.5; 0.1 to 0.99.
-    """
-
     variant: Literal["rfc", "linux"] | None = None
-    """Variant of the algorithm. One of rfc, linux; default linux, in the profile rfc rfc."""
 
 
 class Sack(TcpParameters, kw_only=True, frozen=True, tag="sack"):
     """Selective acknowledgements: repairs several losses per round trip.
 
     Source: RFC 2018, RFC 6675; ns-2.35 Agent/TCP/Sack1.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    beta_ecn : float | str
+        Threshold after an ECN mark divided by the flight size before; RFC 8511 proposes 0.8. rfc
+        only. Number; default 0.5; 0.1 to 0.99.
+    variant : str
+        Variant of the algorithm. One of rfc, linux; default rfc, in the profile linux linux.
     """
 
     beta_ecn: float | str = 0.5
-    """Threshold after an ECN mark divided by the flight size before; RFC 8511 proposes 0.8. rfc
-    only. Number; default 0.5; 0.1 to 0.99.
-    """
-
     variant: Literal["rfc", "linux"] | None = None
-    """Variant of the algorithm. One of rfc, linux; default rfc, in the profile linux linux."""
 
 
 class Scalable(TcpParameters, kw_only=True, frozen=True, tag="scalable"):
     """Grows by a hundredth per round trip, reduces by an eighth; not in ns2.
 
     Source: Kelly, Scalable TCP, ACM CCR 33(2), 2003; Linux tcp_scalable.c.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    ai_cnt : int
+        Segments to acknowledge for one that the window grows by, at most a window. Integer; default
+        100; 1 to 1000000; the paper's 1 / a.
+    md_scale : int
+        Reduction after a loss: the window divided by two to the power of this. Integer; default 3;
+        1 to 16; the paper's -log2 b.
     """
 
     ai_cnt: int = 100
-    """Segments to acknowledge for one that the window grows by, at most a window. Integer; default
-    100; 1 to 1000000; the paper's 1 / a.
-    """
-
     md_scale: int = 3
-    """Reduction after a loss: the window divided by two to the power of this. Integer; default 3; 1
-    to 16; the paper's -log2 b.
-    """
 
 
 class Tahoe(TcpParameters, kw_only=True, frozen=True, tag="tahoe"):
     """Fast retransmit, then slow start from one packet.
 
     Source: Jacobson, Congestion Avoidance and Control, 1988; ns-2.35 Agent/TCP.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    beta_ecn : float | str
+        Threshold after an ECN mark divided by the flight size before; RFC 8511 proposes 0.8. rfc
+        only. Number; default 0.5; 0.1 to 0.99.
+    variant : str
+        Variant of the algorithm. One of rfc, linux; default rfc.
     """
 
     beta_ecn: float | str = 0.5
-    """Threshold after an ECN mark divided by the flight size before; RFC 8511 proposes 0.8. rfc
-    only. Number; default 0.5; 0.1 to 0.99.
-    """
-
     variant: Literal["rfc", "linux"] = "rfc"
-    """Variant of the algorithm. One of rfc, linux; default rfc."""
 
 
 class Vegas(TcpParameters, kw_only=True, frozen=True, tag="vegas"):
     """Delay-based: keeps a few segments queued in the network; not in ns2.
 
     Source: Brakmo, Peterson, TCP Vegas, IEEE JSAC 1995.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    alpha : float
+        Queued segments below which the window grows. Number; default 2; 0 to 1000000.
+    beta : float
+        Queued segments above which the window shrinks. Number; default 4; 0 to 1000000.
+    gamma : float
+        Queued segments at which slow start ends. Number; default 1; 0 to 1000000.
     """
 
     alpha: float = 2
-    """Queued segments below which the window grows. Number; default 2; 0 to 1000000."""
-
     beta: float = 4
-    """Queued segments above which the window shrinks. Number; default 4; 0 to 1000000."""
-
     gamma: float = 1
-    """Queued segments at which slow start ends. Number; default 1; 0 to 1000000."""
 
 
 class Veno(TcpParameters, kw_only=True, frozen=True, tag="veno"):
     """As Reno, reducing less after losses while the queue is short; not in ns2.
 
     Source: Fu, Liew, TCP Veno, IEEE JSAC 21(2), 2003; Linux tcp_veno.c.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    beta : int
+        Segments in the queue from which on the network counts as congested. Integer; default 3; 1
+        to 1000.
     """
 
     beta: int = 3
-    """Segments in the queue from which on the network counts as congested. Integer; default 3; 1 to
-    1000.
-    """
 
 
 class Westwood(TcpParameters, kw_only=True, frozen=True, tag="westwood"):
     """After losses, the window is the measured bandwidth times the least RTT; not in ns2.
 
     Source: Grieco, Mascolo, Westwood+, ACM CCR 34(2), 2004; Linux tcp_westwood.c.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    interval_min : str
+        Shortest time over which the bandwidth is measured. Duration; default 50ms; 1ms to 10s; the
+        paper's TCP_WESTWOOD_RTT_MIN.
     """
 
     interval_min: str = "50ms"
-    """Shortest time over which the bandwidth is measured. Duration; default 50ms; 1ms to 10s; the
-    paper's TCP_WESTWOOD_RTT_MIN.
-    """
 
 
 class Yeah(TcpParameters, kw_only=True, frozen=True, tag="yeah"):
     """Grows as scalable while the queue is short, else as Reno; not in ns2.
 
     Source: Baiocchi, Castellani, Vacirca, YeAH-TCP, PFLDnet 2007; Linux tcp_yeah.c.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    alpha : int
+        Largest queue in fast mode, segments. Integer; default 80; 1 to 1000000; the paper's Qmax.
+    gamma : int
+        Fraction of the queue that is removed per round trip: 1 / gamma. Integer; default 1; 1 to
+        1000.
+    delta : int
+        Least reduction after a loss: the window divided by two to the power of this. Integer;
+        default 3; 1 to 16.
+    epsilon : int
+        Largest reduction without a loss: the window divided by two to the power of this. Integer;
+        default 1; 1 to 16.
+    phy : int
+        Largest queueing delay in fast mode: the shortest round-trip time divided by this. Integer;
+        default 8; 1 to 1000; the paper's phi.
+    rho : int
+        Round trips in slow mode after which Reno is assumed to compete. Integer; default 16; 1 to
+        1000.
+    zeta : int
+        Round trips in fast mode after which Reno is assumed to have left. Integer; default 50; 1 to
+        1000.
     """
 
     alpha: int = 80
-    """Largest queue in fast mode, segments. Integer; default 80; 1 to 1000000; the paper's Qmax."""
-
     gamma: int = 1
-    """Fraction of the queue that is removed per round trip: 1 / gamma. Integer; default 1; 1 to
-    1000.
-    """
-
     delta: int = 3
-    """Least reduction after a loss: the window divided by two to the power of this. Integer;
-    default 3; 1 to 16.
-    """
-
     epsilon: int = 1
-    """Largest reduction without a loss: the window divided by two to the power of this. Integer;
-    default 1; 1 to 16.
-    """
-
     phy: int = 8
-    """Largest queueing delay in fast mode: the shortest round-trip time divided by this. Integer;
-    default 8; 1 to 1000; the paper's phi.
-    """
-
     rho: int = 16
-    """Round trips in slow mode after which Reno is assumed to compete. Integer; default 16; 1 to
-    1000.
-    """
-
     zeta: int = 50
-    """Round trips in fast mode after which Reno is assumed to have left. Integer; default 50; 1 to
-    1000.
-    """
 
 
 class LinuxBbr(Bbr, kw_only=True, frozen=True, tag="linux_bbr"):

@@ -20,110 +20,104 @@ class Link(Table, kw_only=True, frozen=True):
     """One-way link: a discipline with its queue, a transmitter, and a propagation delay.
 
     `sojourn list scenario links` shows its fields, with examples.
+
+    Parameters
+    ----------
+    rate : str
+        Rate of the transmitter. A trace of rates replaces it from its first row on. With delivery
+        opportunities it only sets defaults of disciplines. Rate; 1bit to 100tbit; required.
+    delay : str
+        One-way propagation delay. Duration; 0s to 100000s; default 0s.
+    burst : str
+        Size of a token bucket in place of the transmitter, as behind HTB or TBF: a packet leaves at
+        once unless the bucket is overdrawn, so that after an idle time the burst and one packet
+        more leave together. Bytes; 0B to 1GB; if not given: none: a transmission takes its time at
+        the rate.
+    qdisc : Qdisc | Aqm | str | Mapping[str, Any]
+        Discipline: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The parameter
+        limit is the buffer: packets, bytes or a time; by default 1000p for most. Name or table;
+        default droptail.
+    loss : float | str | Mapping[str, Any]
+        Probability that a packet is lost in transmission, like 0.01 or "1%"; a table for losses in
+        bursts. Number or table; 0 to 1; default 0.
+    trace : str | Path | Mapping[str, Any]
+        Recorded rates, delays or delivery opportunities: a file, or columns. File or table; if not
+        given: rate and delay are constant.
     """
 
     _checked_as = "link"
 
     rate: str
-    """Rate of the transmitter. A trace of rates replaces it from its first row on. With delivery
-    opportunities it only sets defaults of disciplines. Rate; 1bit to 100tbit; required.
-    """
-
     delay: str = "0s"
-    """One-way propagation delay. Duration; 0s to 100000s; default 0s."""
-
     burst: str | None = None
-    """Size of a token bucket in place of the transmitter, as behind HTB or TBF: a packet leaves at
-    once unless the bucket is overdrawn, so that after an idle time the burst and one packet more
-    leave together. Bytes; 0B to 1GB; if not given: none: a transmission takes its time at the rate.
-    """
-
     qdisc: Qdisc | Aqm | str | Mapping[str, Any] = "droptail"
-    """Discipline: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The parameter
-    limit is the buffer: packets, bytes or a time; by default 1000p for most. Name or table; default
-    droptail.
-    """
-
     loss: float | str | Mapping[str, Any] = 0
-    """Probability that a packet is lost in transmission, like 0.01 or "1%"; a table for losses in
-    bursts. Number or table; 0 to 1; default 0.
-    """
-
     trace: str | Path | Mapping[str, Any] | None = None
-    """Recorded rates, delays or delivery opportunities: a file, or columns. File or table; if not
-    given: rate and delay are constant.
-    """
 
 
 class Flow(Table, kw_only=True, frozen=True):
     """Group of flows with the same settings: traffic source, TCP (or UDP), links crossed.
 
     `sojourn list scenario flows` shows its fields, with examples.
+
+    Parameters
+    ----------
+    name : str
+        Name of the group: 1 to 64 letters, digits, "_" and "-". Text; required.
+    count : int
+        Number of flows, 0 for none; if the source opens connections itself, number of hosts.
+        Integer; 0 to 1000000; default 1.
+    source : Source | TrafficSource | str | Mapping[str, Any]
+        Traffic source: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. Name or
+        table; default bulk.
+    tcp : Tcp | CongestionControl | str | Mapping[str, Any]
+        TCP: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The sources cbr,
+        onoff, trace and those in Python use UDP unless this key is given. Name or table; default
+        cubic.
+    path : Sequence[str]
+        Links crossed by the data, in order. {i} in a name stands for the index of the flow in its
+        group, from 0. List of names; required.
+    return_path : Sequence[str]
+        Links crossed by the acknowledgements, in order. List of names; if not given: no queue on
+        the return path, only delay.
+    rtt : str
+        Round-trip propagation time, drawn per flow if random. It is at least the sum of the delays
+        of the links crossed; the rest is a delay without a queue on the way back, behind the links
+        of return_path. So data arrive after the delays of the links on path alone. Duration, or
+        uniform|exponential|pareto|lomax|cdf(...); if not given: the delays of the links crossed.
+    class_ : int
+        Traffic class of the packets, used by disciplines that separate classes. It is the DSCP for
+        cake, pfifo_fast, fq and the priomap of prio and ets; for the others, the number of a queue.
+        Integer; 0 to 65535; default 0.
+    dscp : int | str
+        DSCP of the packets, 0 to 63, or one of the names CS0 to CS7, AF11 to AF43, EF, VA, LE:
+        another way to write class. Integer or name; if not given: that of class.
+    ecn : str
+        ECN field of the packets of a UDP source, ECT(0) or ECT(1), so that disciplines mark them
+        instead of dropping them. The source does not react to marks. TCP has the parameters ecn and
+        ect1 for it. Ect0|ect1; if not given: packets are not ECN-capable.
+    sender : str
+        Host that sends the data, for disciplines that share a link among hosts. {i} stands for the
+        index of the flow in its group, from 0. Text; if not given: a host of its own for each flow.
+    receiver : str
+        Host that receives the data, like sender. Text; if not given: a host of its own for each
+        flow.
     """
 
     _checked_as = "flow"
 
     name: str
-    """Name of the group: 1 to 64 letters, digits, "_" and "-". Text; required."""
-
     count: int = 1
-    """Number of flows, 0 for none; if the source opens connections itself, number of hosts.
-    Integer; 0 to 1000000; default 1.
-    """
-
     source: Source | TrafficSource | str | Mapping[str, Any] = "bulk"
-    """Traffic source: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. Name or
-    table; default bulk.
-    """
-
     tcp: Tcp | CongestionControl | str | Mapping[str, Any] | None = None
-    """TCP: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The sources cbr, onoff,
-    trace and those in Python use UDP unless this key is given. Name or table; default cubic.
-    """
-
     path: Sequence[str]
-    """Links crossed by the data, in order. {i} in a name stands for the index of the flow in its
-    group, from 0. List of names; required.
-    """
-
     return_path: Sequence[str] | None = None
-    """Links crossed by the acknowledgements, in order. List of names; if not given: no queue on the
-    return path, only delay.
-    """
-
     rtt: str | None = None
-    """Round-trip propagation time, drawn per flow if random. It is at least the sum of the delays
-    of the links crossed; the rest is a delay without a queue on the way back, behind the links of
-    return_path. So data arrive after the delays of the links on path alone. Duration, or
-    uniform|exponential|pareto|lomax|cdf(...); if not given: the delays of the links crossed.
-    """
-
     class_: int | None = field(default=None, name="class")
-    """Traffic class of the packets, used by disciplines that separate classes. It is the DSCP for
-    cake, pfifo_fast, fq and the priomap of prio and ets; for the others, the number of a queue.
-    Integer; 0 to 65535; default 0.
-    """
-
     dscp: int | str | None = None
-    """DSCP of the packets, 0 to 63, or one of the names CS0 to CS7, AF11 to AF43, EF, VA, LE:
-    another way to write class. Integer or name; if not given: that of class.
-    """
-
     ecn: str | None = None
-    """ECN field of the packets of a UDP source, ECT(0) or ECT(1), so that disciplines mark them
-    instead of dropping them. The source does not react to marks. TCP has the parameters ecn and
-    ect1 for it. Ect0|ect1; if not given: packets are not ECN-capable.
-    """
-
     sender: str | None = None
-    """Host that sends the data, for disciplines that share a link among hosts. {i} stands for the
-    index of the flow in its group, from 0. Text; if not given: a host of its own for each flow.
-    """
-
     receiver: str | None = None
-    """Host that receives the data, like sender. Text; if not given: a host of its own for each
-    flow.
-    """
 
 
 class Change(Table, kw_only=True, frozen=True):
@@ -131,64 +125,67 @@ class Change(Table, kw_only=True, frozen=True):
 
     At least one of join, leave and links is required. `sojourn list scenario changes` shows its
     fields, with examples.
+
+    Parameters
+    ----------
+    at : str
+        Time of the change, before the end of the run. Duration; required.
+    join : Sequence[str]
+        Groups of flows that start at this time; start and stop of their source are relative to it.
+        List of names; if not given: none.
+    leave : Sequence[str]
+        Groups of flows that stop at this time, even in the middle of a transfer. List of names; if
+        not given: none.
+    links : Mapping[str, Mapping[str, Any]]
+        New settings of links, by name. Table of links; if not given: none.
     """
 
     at: str
-    """Time of the change, before the end of the run. Duration; required."""
-
     join: Sequence[str] | None = None
-    """Groups of flows that start at this time; start and stop of their source are relative to it.
-    List of names; if not given: none.
-    """
-
     leave: Sequence[str] | None = None
-    """Groups of flows that stop at this time, even in the middle of a transfer. List of names; if
-    not given: none.
-    """
-
     links: Mapping[str, Mapping[str, Any]] | None = None
-    """New settings of links, by name. Table of links; if not given: none."""
 
 
 class Scenario(Table, kw_only=True, frozen=True):
     """Duration, recording, links, flows and changes of the experiment.
 
     `sojourn list scenario` shows its fields, with examples.
+
+    Parameters
+    ----------
+    name : str
+        Name of the scenario, shown in titles: printable text. Text; default scenario.
+    duration : str
+        Simulated time. Duration; 1ns to 10000000s; required.
+    warmup : str
+        Time at the start that is left out of the measurements; shorter than duration. Duration;
+        default 0s.
+    seed : int
+        Seed of all random numbers: equal scenarios with equal seeds give equal results. Integer; 0
+        to 9007199254740992; default 1.
+    sample : str
+        Sampling interval of the time series, from 1us to duration. Duration; if not given: no time
+        series.
+    sample_flows : bool
+        True to record time series of each flow, false for links and groups only. Flag; default
+        true.
+    packet_log : bool
+        True to record a packet log: one row per packet and link. Flag; default false.
+    links : Mapping[str, Link | Mapping[str, Any]]
+        Links by name. A name has 1 to 64 letters, digits, "_" and "-". Table of links; required.
+    flows : Sequence[Flow | Mapping[str, Any]]
+        Groups of flows; the flows of a group have the same settings. List of flows; required.
+    changes : Sequence[Change | Mapping[str, Any]]
+        Changes during the run. List of changes; if not given: no changes.
     """
 
     name: str = "scenario"
-    """Name of the scenario, shown in titles: printable text. Text; default scenario."""
-
     duration: str
-    """Simulated time. Duration; 1ns to 10000000s; required."""
-
     warmup: str = "0s"
-    """Time at the start that is left out of the measurements; shorter than duration. Duration;
-    default 0s.
-    """
-
     seed: int = 1
-    """Seed of all random numbers: equal scenarios with equal seeds give equal results. Integer; 0
-    to 9007199254740992; default 1.
-    """
-
     sample: str | None = None
-    """Sampling interval of the time series, from 1us to duration. Duration; if not given: no time
-    series.
-    """
-
     sample_flows: bool = True
-    """True to record time series of each flow, false for links and groups only. Flag; default true.
-    """
-
     packet_log: bool = False
-    """True to record a packet log: one row per packet and link. Flag; default false."""
-
     links: Mapping[str, Link | Mapping[str, Any]]
-    """Links by name. A name has 1 to 64 letters, digits, "_" and "-". Table of links; required."""
-
     flows: Sequence[Flow | Mapping[str, Any]]
-    """Groups of flows; the flows of a group have the same settings. List of flows; required."""
-
     changes: Sequence[Change | Mapping[str, Any]] | None = None
-    """Changes during the run. List of changes; if not given: no changes."""
