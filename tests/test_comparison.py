@@ -99,6 +99,37 @@ def test_labels_are_the_shortest_unique_ones(
     assert labels(given) == expected
 
 
+def test_words_of_tc_are_their_own_label(small: Path) -> None:
+    """The table has Linux's defaults as well, which nobody wrote."""
+    text = "tc:  cake  bandwidth 1mbit,slow=tc: codel,codel"
+    assert [label for label, _ in variants(text)] == ["tc: cake bandwidth 1mbit", "slow", None]
+    assert [*sj.compare(small, text)] == ["tc: cake bandwidth 1mbit", "slow", "codel"]
+    with pytest.raises(sj.InputError, match='"tc: codel target 5ms" is the same as "tc: codel"'):
+        sj.compare(small, "tc: codel,tc: codel target 5ms")
+
+
+TWO_LINKS = {
+    "duration": "1s",
+    "links": {"up": {"rate": "1mbit"}, "core": {"rate": "2mbit"}},
+    "flows": [{"name": "bulk", "path": ["up", "core"], "rtt": "20ms"}],
+}
+
+
+def test_a_comparison_warns_if_it_chose_one_of_several_links() -> None:
+    """A link that is text, or called bottleneck, or has only ACKs, is no choice."""
+    with pytest.warns(sj.ScenarioWarning) as warned:
+        sj.compare(TWO_LINKS, "droptail,codel")
+    (one,) = warned
+    expected = "links.up.qdisc: only this discipline is compared, and data also cross core; choose"
+    assert str(one.message).startswith(expected)
+    sj.compare(TWO_LINKS, "droptail,codel", link="up")
+    renamed = {**TWO_LINKS, "links": {"bottleneck": {"rate": "1mbit"}, "core": {"rate": "2mbit"}}}
+    renamed["flows"] = [{"name": "bulk", "path": ["bottleneck", "core"], "rtt": "20ms"}]
+    sj.compare(renamed, "droptail,codel")
+    back = [{"name": "bulk", "path": ["up"], "return_path": ["core"], "rtt": "20ms"}]
+    sj.compare({**TWO_LINKS, "flows": back}, "droptail,codel")
+
+
 def test_lists_are_split_outside_of_brackets() -> None:
     """Commas in brackets and quotes do not split a list."""
     assert split("a, b(c=1, d=[2, 3]),e") == ["a", "b(c=1, d=[2, 3])", "e"]

@@ -43,6 +43,7 @@ def test_near_suggests_and_bounds_what_it_lists() -> None:
     """The list of names is bounded too: a scenario may have 65,000 links."""
     assert near("cdoel", ["red", "codel"]) == ', did you mean "codel"? (known: red, codel)'
     assert near("", ["red"]) == " (known: red)"
+    assert near("link7x", [f"link{i}" for i in range(13)]) == ', did you mean "link7"?'
     told = near("up", [f"link{i}" for i in range(65_000)])
     assert len(told) < 1100
     assert told.endswith(" more)")

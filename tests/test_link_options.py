@@ -52,6 +52,13 @@ def links(*options: str) -> dict[str, Any]:
         ("--rate 1mbit --trace cell", "--rate: cannot be combined with --trace, which gives the"),
         ("--rate 1mbit --trace rates", "--rate: cannot be combined with --trace, which gives the"),
         ("--delay 1ms --trace both", "--delay: cannot be combined with --trace, which gives the"),
+        ("--up 5mbit", "--up 5mbit: write it as KEY=VALUE, like rate=5mbit"),
+        (
+            "--down qdisc=cake(rtt=9ms),rate=25mbit",
+            "--down qdisc=cake(rtt=9ms),rate=25mbit: takes one KEY=VALUE, repeat it: "
+            "--down qdisc=cake(rtt=9ms) --down rate=25mbit",
+        ),
+        ("--rate 1mbit --set 5ms", "--set 5ms: write it as KEY=VALUE, like target=15ms"),
         ("--up rate=1mbit --up trace=cell", "--up: rate: cannot be combined with trace, which"),
         ("--rate 1mbit --up rate=2mbit --down rate=3mbit", "--rate: has no effect, since --up and"),
         ("--rate 1mbit --up trace=cell --down trace=cell", "--rate: has no effect, since --up and"),

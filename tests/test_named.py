@@ -48,6 +48,18 @@ def test_options_set_rates_delays_buffers_and_counts() -> None:
     assert [c["links"]["down"]["rate"] for c in tree["changes"]] == ["4000000bit", "8000000bit"]
 
 
+def test_every_scenario_takes_a_buffer() -> None:
+    """A scenario whose links have default buffers gets it as a limit of drop-tail."""
+    for name in named.ORDER:
+        tree = named.tree(name, {"rate": "8mbit", "buffer": "50ms"})
+        if "down" not in named.spec(name)["options"]:
+            tree = named.tree(name, {"up": "8mbit", "buffer": "50ms"})
+        for link in named.spec(name)["links"]:
+            qdisc = canonical(tree)["links"][link]["qdisc"]
+            assert (qdisc["name"], qdisc["limit"]) == ("droptail", "50kB"), name
+    assert "qdisc" not in named.tree("rrul")["links"]["up"]
+
+
 def test_a_discipline_applies_to_both_directions(sojourn: Command) -> None:
     """Unless `--link` or `--set` chooses one."""
     both = json.loads(sojourn("run", "rrul", "--rate", "1mbit", "--qdisc", "codel", "--json")[1])

@@ -119,8 +119,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ["run", "{}/two-way.toml"],
         ["run", "{}/two-way.toml", "--steady", "--set", "sample=1ms", "--set", "duration=10s"],
-        ["compare", "{}/two-way.toml", "--qdisc", EVERY],
-        ["compare", "{}/two-way.toml", "--qdisc", "droptail,codel", "--seeds", "3"],
+        ["compare", "{}/two-way.toml", "--link", "up", "--qdisc", EVERY],
+        ["compare", "{}/two-way.toml", "--link", "up", "--qdisc", "red,codel", "--seeds", "3"],
         ["results", "{}/out"],
         ["results", "{}/out", "--metric", "downloads-from-the-content-network.fct_mean"],
         ["results", "{}/out", "--pivot", "bulk.count"],

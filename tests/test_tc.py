@@ -125,6 +125,7 @@ def test_import_writes_links(run: Run, tmp_path: Path) -> None:
     code, out, error = run("tc", "import", str(script))
     assert (code, error) == (0, "")
     assert "# lost: memory_limit 4194304" in out
+    assert "# These are links only, without traffic. `sojourn new uplink line.toml`" in out
     flow = '\n[[flows]]\nname = "bulk"\npath = ["DEV"]\n'
     whole = tmp_path / "whole.toml"
     whole.write_text('duration = "1s"\n' + out + flow)
@@ -226,6 +227,30 @@ def test_export_names_what_linux_cannot_do(run: Run) -> None:
     assert code == 0
     assert "# variant = ns2_v1: Linux has the rules of RFC 8289 only" in out
     assert "# limit = 300kB: the nearest value of tc is 198 packets" in out
+
+
+def test_export_notes_the_variant(run: Run, scenario: Path) -> None:
+    """A note is no refusal: the command configures Linux as intended."""
+    note = '# note: this is fq_codel with variant = "rfc", which Linux does not have; '
+    simulate = '"tc: fq_codel limit 9" simulates Linux'
+    for strict in ([], ["--strict"]):
+        code, out, _ = run("tc", "export", "fq_codel(limit=9p)", *strict)
+        assert (code, out.splitlines()[0]) == (0, note + simulate)
+    assert run("tc", "export", "tc: fq_codel limit 9")[1].startswith("tc qdisc ")
+    assert run("tc", "export", "codel(variant=ns2_v1)")[1].startswith("# variant = ns2_v1: ")
+    file = scenario.with_name("plain.toml")
+    file.write_text(scenario.read_text().replace("tc: fq_codel limit 500 target 20000", "sfq"))
+    first, second, *_ = run("tc", "export", str(file))[1].splitlines()
+    assert first.startswith('# note: link up: this is sfq with variant = "paper", which')
+    assert second == "# link up"
+
+
+def test_export_of_a_file_with_another_ending(run: Run) -> None:
+    """It is answered as a file, not with the names of all disciplines."""
+    code, _, error = run("tc", "export", "cable.tml")
+    assert code == 2
+    message = "is not a discipline, and the name of a scenario file must end in .toml or .json"
+    assert error == f"sojourn: cable.tml: {message}\n"
 
 
 def test_diff(run: Run) -> None:

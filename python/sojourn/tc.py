@@ -12,7 +12,7 @@ defaults of Linux. docs/reference/tc.md lists the words of each qdisc.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,13 @@ USUAL_RATE = "1gbit"
 
 IN_FLIGHT = 10_000
 """Smallest `limit` of an exported netem: its packets in flight count towards it."""
+
+
+NOTE = "# note: "
+"""Beginning of a comment about something that Linux does in another way."""
+
+LINUX = "linux"
+"""Variant of a discipline with the arithmetic of Linux."""
 
 
 def parse(line: str) -> Qdisc:
@@ -186,6 +193,34 @@ def export(
     if isinstance(given, Link) or (isinstance(given, Mapping) and "name" not in given):
         return "\n".join(_link(_canonical({"link": plain(given)})["link"], devices[0], netem))
     return "\n".join(_qdisc(translate(given, rate), devices[0], "root handle 1:"))
+
+
+def notes(subject: "Described | Mapping[str, Any]") -> list[str]:
+    """Return a comment for each discipline whose simulated variant is not that of Linux.
+
+    Parameters
+    ----------
+    subject : Qdisc, str or dict
+        A discipline in any notation, or a scenario.
+    """
+    if isinstance(subject, Mapping) and "links" in subject:
+        links = canonical(_without_code(subject))["links"]
+        qdiscs = {f"link {name}: ": link["qdisc"] for name, link in links.items()}
+    else:
+        qdiscs = {"": _parameters(subject)}
+    return [text for where, qdisc in qdiscs.items() for text in _variant(where, qdisc)]
+
+
+def _variant(where: str, qdisc: Table) -> Iterator[str]:
+    """Yield the note about a canonical discipline whose variant differs from Linux."""
+    variant = qdisc.get("variant", LINUX)
+    nearest = translate(qdisc)
+    if variant == LINUX or any(one.startswith("variant") for one in nearest["lost"]):
+        return
+    yield (
+        f'{NOTE}{where}this is {qdisc["name"]} with variant = "{variant}", which Linux does not '
+        f'have; "tc: {nearest["line"]}" simulates Linux'
+    )
 
 
 def translate(given: Described, rate: str | None = None) -> Table:

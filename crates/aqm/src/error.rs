@@ -50,6 +50,9 @@ const QUOTED_MAX: usize = 60;
 /// Longest list of known names in a message, in characters.
 const KNOWN_MAX: usize = 1000;
 
+/// Largest number of known names that follow a suggestion in a message.
+const KNOWN_AFTER_GUESS: usize = 12;
+
 /// Result with [`Error`].
 pub type Result<T> = core::result::Result<T, Error>;
 
@@ -63,17 +66,22 @@ impl Error {
         Error { kind: ErrorKind::Invalid, path: String::new(), text }
     }
 
-    /// Creates the error for a `name` that is not in `allowed`, and suggests the nearest one.
+    /// Creates the error for a `name` that is not in `allowed`, and suggests the nearest one. Lists
+    /// all names, unless there is a suggestion and they are many.
     pub fn unknown<'a>(
         what: &str,
         name: &str,
         allowed: impl IntoIterator<Item = &'a str> + Clone,
     ) -> Error {
         let mut text = format!("unknown {what} {name:?}");
-        if let Some(near) = nearest(name, allowed.clone()) {
+        let near = nearest(name, allowed.clone());
+        if let Some(near) = near {
             text += &format!(", did you mean {near:?}?");
         }
-        Error::new(text + &known(allowed)).of_kind(ErrorKind::UnknownName)
+        if near.is_none() || allowed.clone().into_iter().count() <= KNOWN_AFTER_GUESS {
+            text += &known(allowed);
+        }
+        Error::new(text).of_kind(ErrorKind::UnknownName)
     }
 
     /// Returns the error as one of `kind`.
@@ -249,6 +257,17 @@ mod tests {
         let text = Error::unknown("link", "up", names.iter().map(String::as_str)).to_string();
         assert!(text.starts_with("unknown link \"up\" (known: link0, link1, "), "{text}");
         assert!(text.ends_with(" more)") && text.len() < 1200, "{text}");
+    }
+
+    #[test]
+    fn a_suggestion_replaces_a_long_list() {
+        let names: Vec<String> = (10..=10 + KNOWN_AFTER_GUESS).map(|i| format!("l{i}")).collect();
+        let text = |n: usize, name: &str| {
+            Error::unknown("link", name, names[..n].iter().map(String::as_str)).to_string()
+        };
+        assert_eq!(text(names.len(), "l1O"), "unknown link \"l1O\", did you mean \"l10\"?");
+        assert!(text(KNOWN_AFTER_GUESS, "l1O").contains("? (known: l10, l11, "));
+        assert!(text(names.len(), "uplink").starts_with("unknown link \"uplink\" (known: l10, "));
     }
 
     #[test]

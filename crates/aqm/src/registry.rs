@@ -11,8 +11,10 @@ use crate::build::Env;
 use crate::error::{Error, Result};
 use crate::missing::{DISCIPLINES, Missing};
 use crate::params::Setting;
+use crate::tc::line;
 use crate::units::Rate;
 use crate::{aqm, sched};
+use alloc::format;
 
 /// All disciplines.
 pub static REGISTRY: &[QdiscEntry] = &[
@@ -80,9 +82,22 @@ fn find_in<'a>(
     let folded = name.to_lowercase().replace('-', "_");
     let all = entries.clone();
     entries.find(|e| e.is_called(&folded)).ok_or_else(|| {
-        let unknown = || Error::unknown("discipline", name, all.map(|e| e.name));
+        let unknown = || {
+            words_of_tc(name)
+                .unwrap_or_else(|| Error::unknown("discipline", name, all.map(|e| e.name)))
+        };
         Missing::find(DISCIPLINES, name).map_or_else(unknown, |missing| missing.error(name))
     })
+}
+
+/// Creates the error for a name that is written in the words of tc; None for other names.
+fn words_of_tc(name: &str) -> Option<Error> {
+    let (first, _) = name.split_once(char::is_whitespace)?;
+    if line::COMMANDS.contains(&first) {
+        return Some(Error::new(format!("{name:?} {}", line::NOT_A_COMMAND)));
+    }
+    line::find(first).ok()?;
+    Some(Error::new(format!("{name:?} has words of tc: write \"tc: {name}\"")))
 }
 
 /// Builds the discipline called `name` with `settings` for a link of `rate`.
@@ -127,6 +142,11 @@ mod tests {
         let message =
             |name, value| check(name, &[("target", Setting::Text(value))]).unwrap_err().to_string();
         assert!(message("codle", "5ms").contains("did you mean \"codel\"?"));
+        let own = message("cake bandwidth 20mbit", "5ms");
+        assert!(own.ends_with("has words of tc: write \"tc: cake bandwidth 20mbit\""), "{own}");
+        let command = message("tc qdisc add dev eth0 root pie", "5ms");
+        assert!(command.ends_with("write the part after \"root\", like \"tc: pie limit 1000\""));
+        assert!(message("two words", "5ms").starts_with("unknown discipline \"two words\""));
         assert!(message("codel", "banana").starts_with("target: "));
         assert!(message("red", "5ms").starts_with("target: unknown parameter"));
         for entry in REGISTRY {

@@ -14,6 +14,9 @@ QUOTED_MAX = 60
 KNOWN_MAX = 1000
 """Longest list of known names in a message, in characters."""
 
+KNOWN_AFTER_GUESS = 12
+"""Largest number of known names that follow a suggestion in a message, as in Rust."""
+
 
 def shown(value: Any) -> str:
     """Quote a value for a message: as JSON, on one line, cut after 60 characters.
@@ -52,10 +55,15 @@ def brief(text: str) -> str:
 
 
 def near(name: object, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown `name`: the nearest known name, and all."""
+    """Return the end of a message about an unknown `name`: the nearest known name, and all names.
+
+    With a suggestion, a long list of names is left out.
+    """
     name, known = str(name), list(known)
     match = nearest(name, known) or next((k for k in known if name and k.startswith(name)), None)
     guess = f", did you mean {shown(match)}?" if match else ""
+    if match and len(known) > KNOWN_AFTER_GUESS:
+        return guess
     kept, length = 0, 0
     while kept < len(known) and (length := length + len(known[kept]) + 2) <= KNOWN_MAX:
         kept += 1

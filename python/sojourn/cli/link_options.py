@@ -15,7 +15,7 @@ from sojourn._util.inputs import brief, near, shown
 from sojourn._util.plain import plain
 from sojourn.scenario import link_trace
 from sojourn.scenario.parsing import read_value, split_setting
-from sojourn.scenario.variants import table
+from sojourn.scenario.variants import split, table
 
 KEYS = ("rate", "delay", "qdisc", "loss", "trace")
 """Keys of a direction."""
@@ -73,9 +73,12 @@ def links_of(
 def _pairs(settings: Iterable[str], option: str, known: Sequence[str]) -> Settings:
     """Parse settings KEY=VALUE; duplicates, and keys not in `known` (if not empty), are errors."""
     pairs: Settings = {}
+    example = "rate=5mbit" if known else "target=15ms"
     for setting in settings:
+        key, value = split_setting(setting, option, example)
         with _about(f"{option} {brief(setting)}"):
-            key, value = split_setting(setting)
+            if known:
+                _check_single(setting, option, known)
             first, _, parameter = key.partition(".")
             if known and (first not in known or (parameter and first != "qdisc")):
                 raise InputError(f"unknown key {shown(key)}{near(key, known)}")
@@ -83,6 +86,14 @@ def _pairs(settings: Iterable[str], option: str, known: Sequence[str]) -> Settin
             raise InputError(f"{option} {brief(key)}: is given twice")
         pairs[key] = value
     return pairs
+
+
+def _check_single(setting: str, option: str, known: Sequence[str]) -> None:
+    """Raise InputError if a setting is a list of several: qdisc=cake,rate=25mbit."""
+    parts = split(setting)
+    if any(part.partition("=")[0].strip() in known for part in parts[1:]):
+        each = " ".join(f"{option} {part}" for part in parts)
+        raise InputError(f"takes one KEY=VALUE, repeat it: {each}")
 
 
 def _read_trace(link: Settings) -> None:

@@ -1,6 +1,7 @@
 """The commands `sojourn tc import`, `sojourn tc export` and `sojourn tc diff`."""
 
 import json
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,11 @@ from sojourn._util.inputs import of_link
 from sojourn._util.reading import text_of_stdin
 from sojourn.cli import suggest
 from sojourn.scenario import named
+
+NEXT = """
+# These are links only, without traffic. `sojourn new {template} line.toml` writes a scenario with
+# flows: copy rate and qdisc into its link, then `sojourn run line.toml`."""
+"""Comment at the end of imported links."""
 
 DIFFERENT = 1
 """Exit code of `sojourn tc diff` if there are differences, as of diff(1)."""
@@ -44,7 +50,7 @@ def import_command(
     strict: Annotated[bool, typer.Option("--strict", help="refuse words that are lost")] = False,
     as_json: Json = False,
 ) -> None:
-    """Write the links of a scenario from tc commands or output.
+    """Write the links of a scenario from tc commands or output. Flows are not part of it.
 
     A comment names each word that sojourn does not represent.
     """
@@ -66,6 +72,8 @@ def import_command(
         print(json.dumps(links, indent=2))
     else:
         print(tc.toml(links, rate))
+        template = "uplink" if len(links) == 1 else "two-way"
+        print(NEXT.format(template=template))
 
 
 def _input(file: str | None) -> tuple[str, str]:
@@ -106,7 +114,8 @@ def export(
 ) -> None:
     """Write tc commands that come nearest to a scenario or a discipline.
 
-    A comment names each thing that Linux cannot do.
+    A comment names each thing that Linux cannot do, and each discipline that was not simulated in
+    the variant of Linux.
     """
     from sojourn import tc
 
@@ -117,11 +126,17 @@ def export(
         tree = Draft.read(source).tree
         try:
             text = tc.export(tree, dev=devices, netem=netem)
+            notes = tc.notes(tree)
         except InputError as error:
             raise InputError(f"{source}: {error}") from None
+    elif re.fullmatch(r"[\w/-]*\.[\w./-]*", source):
+        endings = "the name of a scenario file must end in .toml or .json"
+        raise InputError(f"{source}: is not a discipline, and {endings}")
     else:
         try:
-            text = tc.export(tc.described(source), dev=devices, rate=rate)
+            qdisc = tc.described(source)
+            text = tc.export(qdisc, dev=devices, rate=rate)
+            notes = tc.notes(qdisc)
         except InputError as error:
             close = nearest(source, list(named.ORDER))
             if close is None or "unknown discipline" not in str(error):
@@ -130,7 +145,7 @@ def export(
     lost = [line for line in text.splitlines() if line.startswith("# ") and ": " in line]
     if strict and lost:
         raise InputError(lost[0].removeprefix("# "))
-    print(text)
+    print(*notes, text, sep="\n")
 
 
 @app.command()

@@ -69,6 +69,20 @@ def warnings_of(scenario: Tree) -> list[str]:
     return found
 
 
+def warn_of_other_links(scenario: Tree, link: str) -> None:
+    """Warn if a comparison changes `link` by default, and data cross other links as well."""
+    used = dict.fromkeys(name for flow in scenario["flows"] for name in links_of(flow))
+    others = [name for name in used if name != link]
+    if link == "bottleneck" or not others:
+        return
+    named = ", ".join(others[:MOST]) + f" and {len(others) - MOST} more" * (len(others) > MOST)
+    text = (
+        f"links.{link}.qdisc: only this discipline is compared, and data also cross {named}; "
+        "choose by --link NAME, which may be repeated (in Python by `link` and `also`)"
+    )
+    warnings.warn(text, ScenarioWarning, stacklevel=level_outside())
+
+
 def warn(scenarios: Iterable[Tree]) -> None:
     """Issue the warnings about canonical scenarios, each text once, at the line of the caller."""
     texts = dict.fromkeys(text for one in scenarios for text in warnings_of(one))

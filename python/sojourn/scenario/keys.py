@@ -82,9 +82,10 @@ class Flow(Table, kw_only=True, frozen=True):
         the return path, only delay.
     rtt : str
         Round-trip propagation time, drawn per flow if random. It is at least the sum of the delays
-        of the links crossed; the rest is a delay without a queue on the way back, behind the links
-        of return_path. So data arrive after the delays of the links on path alone. Duration, or
-        uniform|exponential|pareto|lomax|cdf(...); if not given: the delays of the links crossed.
+        of the links on path and return_path. If it is longer, acknowledgements have the difference
+        as a further delay, without a queue, after the links of return_path. Data packets do not.
+        Duration, or uniform|exponential|pareto|lomax|cdf(...); if not given: the delays of the
+        links crossed.
     class_ : int
         Traffic class of the packets, used by disciplines that separate classes. It is the DSCP for
         cake, pfifo_fast, fq and the priomap of prio and ets; for the others, the number of a queue.

@@ -43,7 +43,10 @@ ORDER = (
 """Names, those of flent first, then those of picoquic_ns."""
 
 OPTIONS = ("rate", "up", "down", "rtt", "buffer", "flows")
-"""Options of named scenarios; `rate` sets `up` and `down`."""
+"""Options of named scenarios; `rate` sets `up` and `down`.
+
+All scenarios have `buffer`. One without a default has the default buffers of its disciplines.
+"""
 
 PLACE = re.compile(r"\{(\w+)(?:\*([\d.]+))?(?:\+(\d+\w+))?\}")
 """A place for an option in a text: `{rtt}`, `{up*0.5}`, `{rtt*0.5+10ms}`."""
@@ -103,6 +106,10 @@ def tree(name: str, options: Mapping[str, Any] = {}) -> Table:
     about = spec(name)
     values = _values(about, options)
     made: Table = _filled(_file(about["name"])["scenario"], values)
+    if options.get("buffer") is not None and "buffer" not in about["options"]:
+        size = of_link("--buffer", "delay", options["buffer"])
+        for link in about["links"]:
+            made["links"][link]["qdisc"] = {"name": "droptail", "limit": size}
     return made
 
 
@@ -126,10 +133,10 @@ def _values(about: Table, given: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in given.items():
         if key not in OPTIONS:
             raise InputError(f"--{key}: unknown option{near(key, OPTIONS)}")
-        if value is None or key == "rate":
+        if value is None or key == "rate" or (key == "buffer" and key not in defaults):
             continue
         if key not in defaults:
-            known = ", ".join(f"--{one}" for one in (*defaults, "rate"))
+            known = ", ".join(f"--{one}" for one in dict.fromkeys([*defaults, "rate", "buffer"]))
             raise InputError(f"--{key}: {about['name']} does not have it, only {known}")
         chosen[key] = value
     values: dict[str, Any] = {}

@@ -166,10 +166,11 @@ def read_value(text: str) -> Any:
     return tree["value"] if list(tree) == ["value"] else text
 
 
-def split_setting(setting: str) -> tuple[str, Any]:
-    """Parse KEY=VALUE, the argument of --set."""
+def split_setting(
+    setting: str, option: str = "--set", example: str = "bottleneck.qdisc=codel"
+) -> tuple[str, Any]:
+    """Parse KEY=VALUE, the argument of an option."""
     key, equals, text = setting.partition("=")
     if not equals or not key.strip():
-        example = "write it as KEY=VALUE, like bottleneck.qdisc=codel"
-        raise InputError(f"--set {brief(setting)}: {example}")
+        raise InputError(f"{option} {brief(setting)}: write it as KEY=VALUE, like {example}")
     return key.strip(), read_value(text.strip())

@@ -86,7 +86,8 @@ def with_buffer(given: Any, old: Any) -> Any:
 def variants(given: Variants) -> list[tuple[str | None, Table]]:
     """Return the disciplines of a comparison, each with its label or None.
 
-    A label may precede a discipline: `slow=codel(target=100ms)`.
+    A label may precede a discipline: `slow=codel(target=100ms)`. In words of tc, the label is the
+    text, since the table also has the defaults of Linux.
     """
     if isinstance(given, str):
         given = split(given)
@@ -135,7 +136,11 @@ def _labelled(one: Described) -> tuple[str | None, Table]:
     if not isinstance(one, str):
         return None, table(one)
     match = re.fullmatch(r"([^(=]+)=(.*)", one, re.DOTALL)
-    return (_label(match[1]), table(match[2])) if match else (None, table(one))
+    if match:
+        return _label(match[1]), table(match[2])
+    written = " ".join(one.split())
+    is_tc = written.lower().startswith("tc:") and len(written) <= LABEL_MAX
+    return written if is_tc else None, table(one)
 
 
 def _label(text: Any) -> str:

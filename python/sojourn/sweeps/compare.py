@@ -25,7 +25,7 @@ from sojourn.result import folders
 from sojourn.result.result import Result
 from sojourn.result.stored import canonical_of
 from sojourn.scenario import named, variants
-from sojourn.scenario.advice import warn, warn_of_equal_seeds
+from sojourn.scenario.advice import warn, warn_of_equal_seeds, warn_of_other_links
 from sojourn.scenario.draft import Described, Draft, Table, canonical
 from sojourn.scenario.variants import Variants
 from sojourn.sweeps.failures import Failure, error_of, fault_of
@@ -215,6 +215,8 @@ def compare(
     if link is None and not also and (known := named.links_of(draft.path)):
         link, *also = known
     where = compared_link(own, link)
+    if link is None:
+        warn_of_other_links(own, where)
     also = tuple(dict.fromkeys(compared_link(own, one) for one in also if one != where))
     several = _variants(draft, parsed, (where, *also), qdiscs)
     warn(canonical(one) for one in several.values())
@@ -414,7 +416,7 @@ def _variants(
             raise InputError(f"--qdisc: {shown(name)} is given twice")
         text = parsed.canonical()
         same = next((known for known, one in by_label.items() if one.canonical() == text), None)
-        if same is not None and label is None:
+        if same is not None and (label is None or label.startswith("tc:")):
             raise InputError(f"--qdisc: {shown(name)} is the same as {shown(same)}")
         by_label[name] = parsed
     return by_label

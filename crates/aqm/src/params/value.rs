@@ -32,7 +32,7 @@ pub trait Value: Sized {
 }
 
 macro_rules! quantity {
-    ($($type:ty, $kind:literal, $like:literal, $rank:expr;)*) => {$(
+    ($($type:ty, $kind:literal, $like:expr, $rank:expr;)*) => {$(
         impl Value for $type {
             fn kind() -> String {
                 $kind.to_string()
@@ -40,9 +40,7 @@ macro_rules! quantity {
             fn read(setting: Setting<'_>) -> Result<Self> {
                 match setting {
                     Setting::Text(text) => text.parse(),
-                    other => Err(Error::new(format!(
-                        "{other} has no unit; a {} is written like {}", $kind, $like
-                    ))),
+                    other => Err(without_unit(other, $kind, $like)),
                 }
             }
             fn write(&self) -> String {
@@ -57,10 +55,21 @@ macro_rules! quantity {
 }
 
 quantity! {
-    Span, "duration", "\"5ms\"", |s| s.0;
-    Rate, "rate", "\"10mbit\"", |r| r.0;
-    Bytes, "bytes", "\"1500B\"", |b| b.0;
-    Size, "size", "\"300kB\" or \"100p\"", |s| s.number();
+    Span, "duration", &[("60", "s"), ("5", "ms")], |s| s.0;
+    Rate, "rate", &[("10", "mbit")], |r| r.0;
+    Bytes, "bytes", &[("1500", "B")], |b| b.0;
+    Size, "size", &[("300", "kB"), ("100", "p")], |s| s.number();
+}
+
+/// Creates the error for a setting without a unit. Examples, of a number and a unit each, have the
+/// number of the setting, if it is one.
+fn without_unit(setting: Setting<'_>, kind: &str, examples: &[(&str, &str)]) -> Error {
+    let is_number = matches!(setting, Setting::Integer(_) | Setting::Number(_));
+    let example = |&(number, unit): &(&str, &str)| {
+        if is_number { format!("\"{setting}{unit}\"") } else { format!("\"{number}{unit}\"") }
+    };
+    let like = examples.iter().map(example).collect::<Vec<_>>().join(" or ");
+    Error::new(format!("{setting} has no unit; a {kind} is written like {like}"))
 }
 
 impl Value for Threshold {
@@ -70,9 +79,7 @@ impl Value for Threshold {
     fn read(setting: Setting<'_>) -> Result<Self> {
         match setting {
             Setting::Text(text) => text.parse(),
-            other => Err(Error::new(format!(
-                "{other} has no unit; a threshold is written like \"1ms\" or \"5p\""
-            ))),
+            other => Err(without_unit(other, "threshold", &[("1", "ms"), ("5", "p")])),
         }
     }
     fn write(&self) -> String {

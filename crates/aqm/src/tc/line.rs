@@ -149,6 +149,13 @@ pub fn words_of_name(name: &str) -> Vec<&'static str> {
     find(name).map(words_of).unwrap_or_default()
 }
 
+/// First words of whole commands.
+pub(crate) const COMMANDS: &[&str] = &["tc", "/sbin/tc", "/usr/sbin/tc", "sudo", "qdisc"];
+
+/// Second half of the message about a whole command in place of a qdisc.
+pub(crate) const NOT_A_COMMAND: &str =
+    "begins a command: write the part after \"root\", like \"tc: pie limit 1000\"";
+
 /// Returns the qdisc called `name`.
 ///
 /// # Errors
@@ -160,6 +167,9 @@ pub fn find(name: &str) -> Result<&'static Kind> {
     // Two kinds have the name red.
     let known = KINDS.iter().map(|kind| kind.name).filter(|name| *name != "red");
     let known = known.chain(["red"]);
+    if COMMANDS.contains(&name) {
+        return Err(Error::new(format!("{name:?} {NOT_A_COMMAND}")));
+    }
     let folded = name.to_lowercase().replace('-', "_");
     let native = kinds::NATIVE.iter().find(|(ours, _)| *ours == folded);
     match native {

@@ -60,8 +60,8 @@ table! {
         "[\"down\"]";
 
     /// Round-trip propagation time, drawn per flow if random. It is at least the sum of the delays
-    /// of the links crossed; the rest is a delay without a queue on the way back, behind the links
-    /// of return_path. So data arrive after the delays of the links on path alone.
+    /// of the links on path and return_path. If it is longer, acknowledgements have the difference
+    /// as a further delay, without a queue, after the links of return_path. Data packets do not.
     rtt: "duration, or uniform|exponential|pareto|lomax|cdf(...)",
         optional "the delays of the links crossed", [],
         "\"uniform(40ms, 200ms)\"";

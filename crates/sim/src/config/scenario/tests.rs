@@ -130,7 +130,11 @@ fn errors_name_their_path() {
         ("10ms", "1ms", "flows.ftp.rtt: \"uniform(1ms, 20ms)\" can be below the 5ms"),
         ("\"count\": 2", "\"count\": 1e9", "flows.ftp.count: 1000000000 is out of range"),
         ("\"count\": 2", "\"count\": 0", "flows: there is no flow: every count is 0"),
-        ("\"10s\"", "10", "duration: 10 has no unit"),
+        (
+            "\"10s\"",
+            "10",
+            "duration: 10 has no unit; a duration is written like \"10s\" or \"10ms\"",
+        ),
         ("\"10s\"", "\"10s\", \"warmup\": \"10s\"", "warmup: 10s is not shorter than the duration"),
         ("\"10s\"", "\"10s\", \"sample\": \"1us\"", "sample: 1us gives"),
     ];
