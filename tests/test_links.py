@@ -19,6 +19,7 @@ PAGES = sorted(
         *ROOT.glob("*.md"),
         *(page for folder in FOLDERS for page in folder.rglob("*.md")),
         *ROOT.glob("crates/*/*.md"),
+        *ROOT.glob("docs/notebooks/*.ipynb"),
     ]
 )
 """The pages of the repository."""
@@ -31,7 +32,11 @@ IN_A_PROJECT = {"x.toml", "FILE.toml", "SWEEP.toml", "Cargo.toml", "case.toml"}
 
 
 def text_of(page: Path) -> str:
-    """Return a page without its blocks of code."""
+    """Return a page without its blocks of code; of a notebook, the text."""
+    if page.suffix == ".ipynb":
+        cells = json.loads(page.read_text())["cells"]
+        texts = ("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+        return "\n\n".join(texts)
     return re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 
@@ -90,7 +95,7 @@ def test_every_page_is_linked() -> None:
     waiting = [ROOT / "README.md"]
     while waiting:
         page = waiting.pop()
-        if page in reached or page.suffix != ".md":
+        if page in reached or page.suffix not in (".md", ".ipynb"):
             continue
         reached.add(page)
         waiting += [(page.parent / file).resolve() for file, _ in links(page) if file]
