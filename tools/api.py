@@ -19,6 +19,7 @@ CRATES = ("aqm", "sim", "live")
 Item = tuple[list[str], str, list[str]]
 """Attributes, signature, and the lines of the body without their indentation."""
 
+DEFINITION = re.compile(r"pub (?:struct|enum|trait) (\w+)")
 HIDDEN = re.compile(r"#\[(doc\(hidden\)|cfg\((test|doctest)\)|test)\]")
 
 
@@ -56,6 +57,8 @@ def ended(head: str) -> bool:
         return False
     if plain.startswith("#"):
         return True
+    if re.match(r"(pub(\(\w+\))? )?use ", plain):
+        return plain.endswith(";")
     if re.search(r"\bwhere\b", plain) and plain.endswith(","):
         return False
     return plain.endswith(("{", "}", ";", ","))
@@ -74,14 +77,15 @@ def declared(item: Item, setters: dict[str, list[str]]) -> list[Item]:
 
 def controls(body: list[str]) -> list[Item]:
     """Return what a list of congestion controls declares."""
-    found = [re.match(r"(\w+::\{(\w+), (\w+)\}): (.*), \[", line) for line in body]
-    lines = [line.groups() for line in found if line]
+    matches = [re.match(r"(\w+)::\{(\w+), (\w+)\}: (.*), \[", line) for line in body]
+    lines = [line.groups() for line in matches if line]
+    exported = [(module, params) for module, _, params, _ in lines]
     enums = {
         "ControlParams": [f"{name}({params})," for _, name, params, _ in lines],
         "ControlAlgorithm": [f"{name}({control})," for _, name, _, control in lines],
     }
     return [
-        *(([], f"pub use {exported};", []) for exported, *_ in lines),
+        ([], "pub(crate) mod params {", [f"pub use super::{m}::{p};" for m, p in exported]),
         *(([], f"pub enum {name} {{", variants) for name, variants in enums.items()),
         ([], "pub const TCPS: &[TcpEntry];", []),
     ]
@@ -89,8 +93,8 @@ def controls(body: list[str]) -> list[Item]:
 
 def keys(body: list[str]) -> list[tuple[str, str, bool]]:
     """Return name, type, and true if it is optional, of the typed keys of a table."""
-    found = (re.match(r"(\w+)(?: = .*?)?: (\w+), (optional )?", line) for line in body)
-    return [(key[1], key[2], key[3] is not None) for key in found if key]
+    matches = (re.match(r"(\w+)(?: = .*?)?: (\w+), (optional )?", line) for line in body)
+    return [(key[1], key[2], key[3] is not None) for key in matches if key]
 
 
 def table(body: list[str]) -> list[Item]:
@@ -109,13 +113,19 @@ def table(body: list[str]) -> list[Item]:
 
 def setters_of(text: str) -> dict[str, list[str]]:
     """Return the setters of each macro of setters that a `table!` in `text` declares."""
-    found: dict[str, list[str]] = {}
+    setters: dict[str, list[str]] = {}
     for block in re.findall(r"^table! \{\n(.*?)^\}", text, re.MULTILINE | re.DOTALL):
         if name := re.search(r", setters (\w+);", block):
             lines = [line[4:] for line in block.split("\n")]
             typed = keys(lines)
-            found[name[1]] = [f"pub fn {k}(self, {k}: {t}) -> Self {{ }}" for k, t, _ in typed]
-    return found
+            setters[name[1]] = [f"pub fn {k}(self, {k}: {t}) -> Self {{ }}" for k, t, _ in typed]
+    return setters
+
+
+def module_of(path: Path, source: Path) -> str:
+    """Return the module whose text is in the file `path`; the crate is ""."""
+    parts = path.relative_to(source).with_suffix("").parts
+    return "::".join(parts[:-1] if parts[-1] in ("lib", "mod") else parts)
 
 
 def signature(head: str) -> str:
@@ -135,50 +145,98 @@ def marks(attributes: list[str]) -> str:
     return "".join(f"{a} " for a in kept)
 
 
+Use = tuple[str, set[str]]
+"""Path of a module, and names that are exported from it."""
+
+
 class Listing:
     """Listing of one crate."""
 
     def __init__(self, source: Path) -> None:
         """Read the crate with this `src` folder."""
         self.lines: list[str] = []
-        self.types: set[str] = set()
-        self.source = source
-        text = "\n".join(path.read_text() for path in sorted(source.rglob("*.rs")))
-        self.types.update(re.findall(r"^ *pub (?:struct|enum|trait) (\w+)", text, re.MULTILINE))
-        self.setters = setters_of(text)
-        self.module("", source / "lib.rs", source)
+        self.listed: set[tuple[str, str]] = set()
+        texts = {module_of(path, source): path.read_text() for path in source.rglob("*.rs")}
+        types = re.compile(r"^ *pub (?:struct|enum|trait) (\w+)", re.MULTILINE)
+        self.types = {name: 0 for text in texts.values() for name in types.findall(text)}
+        for name in (name for text in texts.values() for name in types.findall(text)):
+            self.types[name] += 1
+        setters = setters_of("\n".join(texts.values()))
+        self.modules = {
+            path: [one for item in items(text.split("\n")) for one in declared(item, setters)]
+            for path, text in sorted(texts.items())
+        }
+        self.public = {""}
+        self.reach("")
+        for path in sorted(self.public):
+            self.module(path)
 
-    def module(self, path: str, file: Path, folder: Path, only: set[str] | None = None) -> None:
-        """List the module `path`; `only` are the names that its parent exports."""
-        read = items(file.read_text().split("\n"))
-        found = [one for item in read for one in declared(item, self.setters)]
-        if only is None:
-            self.lines.append(f"mod {path or 'crate'}")
-        exported = self.exports(found)
-        children: list[tuple[bool, str]] = []
-        for attributes, head, body in found:
-            hidden = any(HIDDEN.match(a) for a in attributes)
-            if child := re.match(r"(pub )?mod (\w+);", head):
-                children.append((bool(child[1]) and not hidden, child[2]))
-            if not hidden:
+    def reach(self, path: str) -> None:
+        """Note the public modules below `path`."""
+        for attributes, head, _ in self.modules[path]:
+            if child := re.match(r"pub mod (\w+);", head):
+                below = f"{path}::{child[1]}".removeprefix("::")
+                if not any(HIDDEN.match(a) for a in attributes) and below in self.modules:
+                    self.public.add(below)
+                    self.reach(below)
+
+    def module(self, path: str) -> None:
+        """List a public module. Names of private modules belong to it."""
+        self.lines.append(f"mod {path or 'crate'}")
+        self.items(path, None)
+        for target, names in self.uses(path, "pub"):
+            if target not in self.public:
+                self.exported(target, names)
+
+    def items(self, path: str, only: set[str] | None) -> None:
+        """List the items of a module; `only` are the names that another module exports."""
+        for attributes, head, body in self.modules[path]:
+            if not any(HIDDEN.match(a) for a in attributes):
                 self.item(attributes, head, body, only)
-        # Names of private and hidden modules belong to this one.
-        for public, name in sorted(children, key=lambda child: child[0]):
-            inner = None if public else exported.get(name)
-            if public or inner:
-                at = folder / f"{name}.rs"
-                at = at if at.exists() else folder / name / "mod.rs"
-                below = f"{path}::{name}".removeprefix("::")
-                self.module(below if public else path, at, folder / name, inner)
 
-    @staticmethod
-    def exports(found: list[Item]) -> dict[str, set[str]]:
-        """Return the names that a module exports from its private modules."""
-        exported: dict[str, set[str]] = {}
-        for _, head, _ in found:
-            if use := re.match(r"pub use (?:self::)?(\w+)(?:::\w+)*::(\{.*\}|\w+);", head):
-                exported.setdefault(use[1], set()).update(re.findall(r"\w+", use[2]))
-        return exported
+    def exported(self, path: str, names: set[str]) -> None:
+        """List `names` of the private module `path`, with their methods in other files."""
+        names = {name for name in names if (path, name) not in self.listed}
+        self.listed.update((path, name) for name in names)
+        self.items(path, names)
+        for target, again in self.uses(path, r"pub(?:\(\w+\))?"):
+            if names & again and target not in self.public:
+                self.exported(target, names & again)
+        heads = [head for _, head, _ in self.modules[path]]
+        defined = {m[1] for m in map(DEFINITION.match, heads) if m} & names
+        for other, listed in self.modules.items():
+            if other == path or other in self.public:
+                continue
+            own = {n for n in defined if self.types.get(n) == 1 or other.startswith(f"{path}::")}
+            for attributes, head, body in listed:
+                block = re.match(r"impl(?:<.*?>)? (\w+)(?:<.*>)? \{", head)
+                if block and block[1] in own:
+                    self.item(attributes, head, body, own)
+
+    def uses(self, path: str, visibility: str) -> list[Use]:
+        """Return the names that a module uses from others of this crate with `visibility`."""
+        uses: list[Use] = []
+        for attributes, head, _ in self.modules[path]:
+            use = re.match(visibility + r" use ([\w:]+)::(\{.*\}|\w+|\*);", head)
+            if not use or any(HIDDEN.match(a) for a in attributes):
+                continue
+            parts, base = use[1].split("::"), path.split("::") if path else []
+            if parts[0] in ("crate", "self"):
+                parts, base = parts[1:], base if parts[0] == "self" else []
+            target = "::".join(base + parts)
+            if target in self.modules:
+                uses.append((target, set(re.findall(r"\w+", use[2]))))
+            elif use[2] == "*" and (parent := target.rpartition("::")[0]) in self.modules:
+                uses += self.inline(parent, parts[-1])
+        return uses
+
+    def inline(self, path: str, name: str) -> list[Use]:
+        """Return the names that the module `name` inside the file of `path` uses."""
+        head = re.compile(rf"pub(\(crate\))? mod {name} \{{")
+        bodies = [body for _, opening, body in self.modules[path] if head.match(opening)]
+        lines = [line for body in bodies for line in body]
+        uses = (re.match(r"pub use super::([\w:]+)::(\w+);", line) for line in lines)
+        return [(f"{path}::{use[1]}", {use[2]}) for use in uses if use]
 
     def item(
         self, attributes: list[str], head: str, body: list[str], only: set[str] | None

@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Map, Value as Json};
 use sojourn_aqm::{Bytes, Ecn, Rate, Span, Time};
-use sojourn_sim::config::links::LinkConfig;
+use sojourn_sim::config::LinkConfig;
 use sojourn_sim::{Arrival, Column, Decision, Progress, ReplayOptions};
 
 create_exception!(
@@ -132,8 +132,7 @@ fn arrivals(
 fn links(links_json: &str) -> PyResult<Vec<LinkConfig>> {
     let json = serde_json::from_str(links_json)
         .map_err(|e| InputError::new_err(format!("not valid JSON: {e}")))?;
-    sojourn_sim::config::links::parse_links_with(&json, &custom::registries().qdiscs)
-        .map_err(refused)
+    sojourn_sim::config::parse_links_with(&json, &custom::registries().qdiscs).map_err(refused)
 }
 
 /// Convert to nanoseconds, -1 for no time.
@@ -229,7 +228,7 @@ mod _sojourn {
             let found = sojourn_aqm::tc::parse(line).map_err(refused)?;
             return Ok((found.name.into(), found.settings));
         }
-        let (name, settings) = sojourn_sim::parsing::parse::parse_call(text).map_err(refused)?;
+        let (name, settings) = sojourn_sim::internals::parse_call(text).map_err(refused)?;
         let settings = settings.into_iter().map(|(key, value)| (key.into(), value.into()));
         Ok((name.into(), settings.collect()))
     }
@@ -237,20 +236,22 @@ mod _sojourn {
     /// Parse a qdisc of tc with its words; return discipline and lost words as JSON.
     #[pyfunction]
     fn tc_parse(text: &str) -> PyResult<String> {
-        sojourn_sim::parsing::tc::parse(text).map(|json| json.to_string()).map_err(refused)
+        sojourn_sim::internals::tc::parse(text).map(|json| json.to_string()).map_err(refused)
     }
 
     /// Read commands or output of tc; return the links as JSON.
     #[pyfunction]
     #[pyo3(signature = (text, class=None))]
     fn tc_import(text: &str, class: Option<&str>) -> PyResult<String> {
-        sojourn_sim::parsing::tc::import(text, class).map(|json| json.to_string()).map_err(refused)
+        sojourn_sim::internals::tc::import(text, class)
+            .map(|json| json.to_string())
+            .map_err(refused)
     }
 
     /// Translate the output of `tc -j qdisc show` to lines of `tc qdisc show`.
     #[pyfunction]
     fn tc_lines(text: &str) -> PyResult<String> {
-        sojourn_sim::parsing::tc::lines(text).map_err(refused)
+        sojourn_sim::internals::tc::lines(text).map_err(refused)
     }
 
     /// Translate a discipline to the nearest qdisc of Linux; return its texts as JSON.
@@ -259,13 +260,15 @@ mod _sojourn {
     fn tc_export(qdisc_json: &str, rate: Option<&str>) -> PyResult<String> {
         let json = serde_json::from_str(qdisc_json)
             .map_err(|e| InputError::new_err(format!("not valid JSON: {e}")))?;
-        sojourn_sim::parsing::tc::export(&json, rate).map(|json| json.to_string()).map_err(refused)
+        sojourn_sim::internals::tc::export(&json, rate)
+            .map(|json| json.to_string())
+            .map_err(refused)
     }
 
     /// Return the tables of all qdiscs of tc as JSON.
     #[pyfunction]
     fn tc_tables() -> String {
-        sojourn_sim::parsing::tc::tables().to_string()
+        sojourn_sim::internals::tc::tables().to_string()
     }
 
     /// Return all disciplines, TCPs and sources with their parameters as JSON.

@@ -12,11 +12,9 @@ use serde_json::{Map, json};
 use sojourn_aqm::{Link, Span, Time, cast, random};
 use sojourn_live::network::{HOSTS_MAX, HostPair};
 use sojourn_live::{Network as Carrier, NetworkConfig, PumpThread, Route, Start, TimedLink, pump};
-use sojourn_sim::config::flows::FlowConfig;
-use sojourn_sim::engine::change_schedule::{ChangeSchedule, DueChange, link_may_change};
-use sojourn_sim::engine::flow::Flow;
-use sojourn_sim::engine::series::LinkSeries;
-use sojourn_sim::{Column, Scenario, output::outcome};
+use sojourn_sim::config::FlowConfig;
+use sojourn_sim::internals::{ChangeSchedule, DueChange, Flow, LinkSeries, link_may_change};
+use sojourn_sim::{Column, Scenario, internals::outcome};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Move the calling thread into the network namespace of a descriptor.

@@ -5,8 +5,8 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_aqm::params::ParamRow;
-use sojourn_sim::endpoint::tcp::TcpParams;
-use sojourn_sim::traffic::source::Source;
+use sojourn_sim::tcp::TcpParams;
+use sojourn_sim::traffic::Source;
 use sojourn_sim::{Outcome, Scenario};
 use std::sync::Arc;
 

@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::Time;
-use sojourn_sim::engine::application::Amount;
-use sojourn_sim::engine::script::{self, Action};
+use sojourn_sim::internals::Amount;
+use sojourn_sim::internals::script::{self, Action};
 use std::sync::{Mutex, PoisonError};
 
 /// Action for the caller: kind, flow, row, bytes (-1 for unlimited), true for a request, true if
@@ -56,9 +56,8 @@ impl Script {
     #[new]
     fn new(parsed: &ParsedScenario) -> Script {
         let scenario = sojourn_sim::Scenario::clone(&parsed.scenario);
-        let group = |def: &sojourn_sim::config::flows::FlowConfig| {
-            (def.name().to_string(), def.tcp().is_some())
-        };
+        let group =
+            |def: &sojourn_sim::config::FlowConfig| (def.name().to_string(), def.tcp().is_some());
         let groups = scenario.flows().iter().map(group).collect();
         Script { script: Mutex::new(Some(script::Script::new(scenario))), groups }
     }

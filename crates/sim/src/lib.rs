@@ -13,9 +13,12 @@
 //! # Ok::<(), sojourn_aqm::Error>(())
 //! ```
 //!
-//! [`config::builder`] makes a scenario from typed values instead. A discipline, a congestion
-//! control or a traffic source of another crate is simulated by name with
-//! [`Scenario::from_json_with`].
+//! [`Scenario::builder`] makes a scenario from typed values instead; [`config`] has an example.
+//! [`Simulation`] runs a scenario in steps, and changes it meanwhile. [`replay()`] sends recorded
+//! arrivals through one link.
+//!
+//! A discipline, a congestion control or a traffic source of another crate is simulated by name:
+//! put it into [`Registries`] and parse the scenario with [`Scenario::from_json_with`].
 //!
 //! # Features
 //!
@@ -23,12 +26,9 @@
 //!
 //! # Modules
 //!
-//! Each uses only those above it: [`collections`] has the event queue, [`parsing`] reads
-//! values of scenario files, [`traffic`] has the sources, [`endpoint`] the transport protocols,
-//! [`config`] a parsed scenario, [`output`] the results; [`engine`] runs a scenario, with
-//! [`engine::flow`] as the pair of endpoints of a flow, and [`replay`] sends recorded arrivals
-//! through one link.
-#![warn(missing_debug_implementations)]
+//! [`config`] has the parts of a scenario and their builders, [`traffic`] the sources, and [`tcp`]
+//! the TCPs. [`prelude`] has the names that most programs need.
+#![warn(missing_debug_implementations, unreachable_pub)]
 #![deny(unsafe_code)]
 #![cfg_attr(
     test,
@@ -40,19 +40,30 @@
     )
 )]
 
-pub mod collections;
+/// Compiles and runs the example of this crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct CrateReadme;
+
+mod collections;
 pub mod config;
-pub mod endpoint;
-pub mod engine;
-pub mod missing;
-pub mod output;
-pub mod parsing;
+mod endpoint;
+mod engine;
+#[doc(hidden)]
+pub mod internals;
+mod missing;
+mod output;
+mod parsing;
+pub mod prelude;
+mod random_stream;
+mod replay;
+pub mod tcp;
 pub mod traffic;
 
 pub use config::check::{check, check_with};
 pub use config::registries::Registries;
 pub use config::scenario::Scenario;
-pub use engine::replay::{Arrival, Decision, Replay, ReplayOptions, replay};
 pub use engine::simulation::{FlowState, LinkState, Progress, Simulation, run};
-pub use output::outcome::{Column, Outcome};
+pub use output::outcome::{Column, Outcome, Summary};
 pub use output::specs::registry_json;
+pub use replay::{Arrival, Decision, Replay, ReplayOptions, replay};

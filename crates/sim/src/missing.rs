@@ -4,7 +4,7 @@
 use sojourn_aqm::missing::Missing;
 
 /// Congestion controls and transports that are not in [`crate::endpoint::tcp::TCPS`].
-pub static SENDERS: &[Missing] = &[
+pub(crate) static SENDERS: &[Missing] = &[
     Missing {
         names: &["bbr2", "bbrv2"],
         about: "the second version of BBR",
@@ -43,7 +43,7 @@ pub static SENDERS: &[Missing] = &[
 ];
 
 /// Traffic sources that are not in [`crate::traffic::source::SOURCES`].
-pub static SOURCES: &[Missing] = &[Missing {
+pub(crate) static SOURCES: &[Missing] = &[Missing {
     names: &["scream", "nada"],
     about: "a video call with another congestion control than Google's",
     planned: false,

@@ -8,8 +8,8 @@ use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
-use sojourn_sim::endpoint::cc::{Bbr, Compound, ControlAlgorithm, Dctcp, bbr::BbrState};
-use sojourn_sim::endpoint::tcp::{Segment, Tcp, UNLIMITED};
+use sojourn_sim::internals::tcp::{Segment, Tcp, UNLIMITED};
+use sojourn_sim::internals::{Bbr, BbrState, Compound, ControlAlgorithm, Dctcp};
 use tcp_path::{Fate, Hop, Path, Row, params};
 
 const MS: u64 = 1_000_000;

@@ -6,14 +6,11 @@ mod write_your_own;
 use sojourn_aqm::params::Setting;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::{Error, Span, Time};
-use sojourn_sim::endpoint::cc::{
-    CongestionSignal, ExternalControl, ExternalMaker, ExternalParams, NewDataAck, ProcessedAck,
-    Window,
+use sojourn_sim::tcp::{
+    CommonParams, CongestionSignal, ExternalControl, ExternalMaker, ExternalParams, LossRecovery,
+    NewDataAck, ProcessedAck, Window,
 };
-use sojourn_sim::endpoint::tcp::{CommonParams, LossRecovery};
-use sojourn_sim::traffic::external::{
-    ExternalArrivals, ExternalSource, ExternalSourceMaker, ExternalTimes,
-};
+use sojourn_sim::traffic::{ExternalArrivals, ExternalSource, ExternalSourceMaker, ExternalTimes};
 use sojourn_sim::{Column, Outcome, Registries, Scenario};
 use std::sync::Arc;
 use write_your_own::{main, registry};

@@ -8,9 +8,8 @@ use common::{flow, num, run};
 use serde_json::{Value, json};
 use sojourn_aqm::units::{Span, Time};
 use sojourn_sim::Outcome;
-use sojourn_sim::endpoint::cc::bbr3::Bbr3State;
-use sojourn_sim::endpoint::cc::{Bbr3, ControlAlgorithm, Prague};
-use sojourn_sim::endpoint::tcp::{Segment, Tcp, UNLIMITED};
+use sojourn_sim::internals::tcp::{Segment, Tcp, UNLIMITED};
+use sojourn_sim::internals::{Bbr3, Bbr3State, ControlAlgorithm, Prague};
 use tcp_path::{Fate, Hop, Path, params};
 
 const MS: u64 = 1_000_000;

@@ -2,8 +2,8 @@
 
 use sojourn_aqm::Time;
 use sojourn_aqm::units::Span;
-use sojourn_sim::engine::application::Amount;
-use sojourn_sim::engine::script::{Action, Script};
+use sojourn_sim::internals::Amount;
+use sojourn_sim::internals::script::{Action, Script};
 use sojourn_sim::{Column, Scenario, run};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -4,7 +4,7 @@
 use serde_json::{Value as Json, json};
 use sojourn_aqm::registry::REGISTRY;
 use sojourn_aqm::units::{Span, Time};
-use sojourn_sim::endpoint::tcp::TCPS;
+use sojourn_sim::tcp::TCPS;
 use sojourn_sim::{Column, Outcome, Scenario, Simulation, run};
 
 /// Everything that a run returns, as text.

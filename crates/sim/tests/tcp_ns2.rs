@@ -16,7 +16,7 @@ mod tcp_path;
 
 use flate2::read::GzDecoder;
 use sojourn_aqm::units::{Span, Time};
-use sojourn_sim::endpoint::tcp::UNLIMITED;
+use sojourn_sim::internals::tcp::UNLIMITED;
 use std::io::Read;
 use tcp_path::{Fate, Hop, Path, Row, params};
 

@@ -5,7 +5,7 @@ mod tcp_path;
 
 use sojourn_aqm::units::{Span, Time};
 use sojourn_sim::Scenario;
-use sojourn_sim::endpoint::tcp::{Segment, SenderStats};
+use sojourn_sim::internals::tcp::{Segment, SenderStats};
 use tcp_path::{Fate, Path, params};
 
 const MS: u64 = 1_000_000;

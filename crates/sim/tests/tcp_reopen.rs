@@ -7,7 +7,8 @@ mod tcp_path;
 
 use sojourn_aqm::params::Setting;
 use sojourn_aqm::units::{Span, Time};
-use sojourn_sim::endpoint::tcp::{self, Segment, TCPS, TcpParams, UNLIMITED};
+use sojourn_sim::internals::tcp::{self, Segment, UNLIMITED};
+use sojourn_sim::tcp::{TCPS, TcpParams};
 use tcp_path::{Fate, Hop, Path, Row};
 
 /// Option sets, tried with every TCP that accepts them.

@@ -5,7 +5,7 @@
 mod tcp_path;
 
 use sojourn_aqm::units::{Span, Time};
-use sojourn_sim::endpoint::tcp::{Segment, UNLIMITED};
+use sojourn_sim::internals::tcp::{Segment, UNLIMITED};
 use std::collections::BTreeMap;
 use tcp_path::{Fate, Path, Row, params};
 

@@ -8,7 +8,7 @@ use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
-use sojourn_sim::endpoint::tcp::{Segment, UNLIMITED};
+use sojourn_sim::internals::tcp::{Segment, UNLIMITED};
 use tcp_path::{Fate, Hop, Path, Row, params};
 
 const NAMES: [&str; 4] = ["tahoe", "reno", "newreno", "sack"];

@@ -99,7 +99,7 @@ fn every_discipline() {
 
 #[test]
 fn every_tcp() {
-    for entry in sojourn_sim::endpoint::tcp::TCPS {
+    for entry in sojourn_sim::tcp::TCPS {
         for qdisc in ["droptail", "codel"] {
             let clocked = entry.source.contains("Linux") && entry.name != "prague";
             let offsets: &[u64] = if clocked { &TICKS } else { &OFFSETS };

@@ -7,14 +7,11 @@ use sojourn_aqm::params::{ParamRow, Params, Setting};
 use sojourn_aqm::registry::{QdiscEntry, Registry};
 use sojourn_aqm::sched::fq::Fq;
 use sojourn_aqm::{Aqm, Build, Bytes, Error, Rate, Result, Span};
-use sojourn_sim::config::builder::{FlowBuilder, LinkBuilder, ScenarioBuilder};
-use sojourn_sim::config::link_trace::{LinkChange, LinkTrace};
-use sojourn_sim::config::loss::LossModel;
-use sojourn_sim::endpoint::tcp::{self, TcpParams};
-use sojourn_sim::parsing::distribution::Distribution;
-use sojourn_sim::parsing::parse::NamedParams;
-use sojourn_sim::traffic::packet_trace::{PacketTrace, TraceParams, TraceRow};
-use sojourn_sim::traffic::source::{Cbr, SOURCES, Source};
+use sojourn_sim::config::{
+    Distribution, FlowBuilder, LinkBuilder, LinkChange, LinkTrace, LossModel, ScenarioBuilder,
+};
+use sojourn_sim::tcp::{self, TcpParams};
+use sojourn_sim::traffic::{Cbr, PacketTrace, SOURCES, Source, TraceParams, TraceRow};
 use sojourn_sim::{Scenario, run};
 
 /// Scenario with one link and one flow, as data.
@@ -114,7 +111,7 @@ fn source(name: &str) -> (Source, Json) {
         return (Source::Trace(PacketTrace::new(TraceParams::default(), rows)), json);
     }
     let json = json!({"name": name});
-    (Source::for_source(&NamedParams::of(&json).unwrap()).unwrap(), json)
+    (Source::parse(&json).unwrap(), json)
 }
 
 #[test]
@@ -304,7 +301,7 @@ fn distributions_are_checked_like_text() {
             try_out(&scenario);
         }
         // An unchecked distribution does not panic either.
-        let mut rng = sojourn_sim::engine::random_stream::random_stream(1, "test");
+        let mut rng = sojourn_sim::internals::random_stream(1, "test");
         rtt.sample(&mut rng);
     }
 }

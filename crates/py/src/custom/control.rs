@@ -15,11 +15,10 @@ use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{Params, Setting};
 use sojourn_aqm::random::Random;
 use sojourn_aqm::{Span, Time};
-use sojourn_sim::endpoint::cc::{
-    CongestionSignal, ExternalControl, ExternalMaker, ExternalParams, NewDataAck, ProcessedAck,
-    Window,
+use sojourn_sim::tcp::{
+    CommonParams, CongestionSignal, ExternalControl, ExternalMaker, ExternalParams, LossRecovery,
+    NewDataAck, ProcessedAck, Window,
 };
-use sojourn_sim::endpoint::common_params::{CommonParams, LossRecovery};
 use std::sync::Arc;
 
 /// Methods of a congestion control.

@@ -42,8 +42,7 @@ use sojourn_aqm::params::{Combined, Nothing, Params, Setting};
 use sojourn_aqm::registry::{External, QdiscEntry, Registry};
 use sojourn_aqm::{Build, Built, Env, Served};
 use sojourn_sim::Registries;
-use sojourn_sim::config::flows::FlowConfig;
-use sojourn_sim::config::links::LinkConfig;
+use sojourn_sim::config::{FlowConfig, LinkConfig};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 

@@ -14,9 +14,7 @@ use sojourn_aqm::Time;
 use sojourn_aqm::error::Result;
 use sojourn_aqm::params::{Params, Setting};
 use sojourn_aqm::random::Random;
-use sojourn_sim::traffic::external::{
-    ExternalArrivals, ExternalSource, ExternalSourceMaker, ExternalTimes,
-};
+use sojourn_sim::traffic::{ExternalArrivals, ExternalSource, ExternalSourceMaker, ExternalTimes};
 use std::sync::Arc;
 
 /// Method that returns the next arrival.

@@ -6,7 +6,7 @@
 //! is that of the engine, with two slots per flow.
 
 use sojourn_aqm::units::Time;
-use sojourn_sim::collections::event_queue::EventQueue;
+use sojourn_sim::internals::EventQueue;
 use std::collections::VecDeque;
 
 const PACKET: u64 = 500;

@@ -1,5 +1,5 @@
 //! Data structures of the event loop: queue of events, slab, prefetching.
 
-pub mod event_queue;
+pub(crate) mod event_queue;
 pub(crate) mod prefetch;
 pub(crate) mod slab;

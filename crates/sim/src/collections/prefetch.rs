@@ -4,7 +4,7 @@
 /// x86-64.
 #[inline]
 #[allow(unsafe_code)]
-pub fn prefetch<T>(thing: &T) {
+pub(crate) fn prefetch<T>(thing: &T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -4,20 +4,20 @@ use sojourn_aqm::cast;
 
 /// Slab of `T`.
 #[derive(Clone, Debug)]
-pub struct Slab<T> {
+pub(crate) struct Slab<T> {
     all: Vec<T>,
     free: Vec<u32>,
 }
 
 impl<T: Copy> Slab<T> {
     /// Create an empty slab.
-    pub fn new() -> Slab<T> {
+    pub(crate) fn new() -> Slab<T> {
         Slab { all: Vec::new(), free: Vec::new() }
     }
 
     /// Store `thing` in a free entry, or a new one, and return its index.
     #[inline]
-    pub fn insert(&mut self, thing: T) -> u32 {
+    pub(crate) fn insert(&mut self, thing: T) -> u32 {
         if let Some(i) = self.free.pop() {
             self.all[i as usize] = thing;
             return i;
@@ -28,7 +28,7 @@ impl<T: Copy> Slab<T> {
     /// Index of a free entry, and the entry, whose contents are to be overwritten. Faster than
     /// `insert`, which copies a thing that was just written.
     #[inline]
-    pub fn vacant(&mut self) -> (u32, &mut T)
+    pub(crate) fn vacant(&mut self) -> (u32, &mut T)
     where
         T: Default,
     {
@@ -46,19 +46,19 @@ impl<T: Copy> Slab<T> {
 
     /// Remove entry `i` and return its value, which stays in place until the next insertion.
     #[inline]
-    pub fn remove(&mut self, i: u32) -> &T {
+    pub(crate) fn remove(&mut self, i: u32) -> &T {
         self.free.push(i);
         &self.all[i as usize]
     }
 
     /// Value of entry `i`.
     #[inline]
-    pub fn get_mut(&mut self, i: u32) -> &mut T {
+    pub(crate) fn get_mut(&mut self, i: u32) -> &mut T {
         &mut self.all[i as usize]
     }
 
     /// Iterate over the entries in use.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         let mut held = vec![true; self.all.len()];
         self.free.iter().for_each(|i| held[*i as usize] = false);
         self.all.iter().zip(held).filter_map(|(thing, held)| held.then_some(thing))

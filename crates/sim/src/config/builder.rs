@@ -1,32 +1,5 @@
-//! Scenarios from typed values. Each value is written in its text form and then parsed like a
-//! scenario file, so that both forms have the same ranges, checks and errors.
-//!
-//! ```
-//! use sojourn_aqm::aqm::codel::CoDel;
-//! use sojourn_aqm::{Aqm, Rate, Span};
-//! use sojourn_sim::config::builder::{FlowBuilder, LinkBuilder};
-//! use sojourn_sim::traffic::source::{Cbr, Source};
-//! use sojourn_sim::{Scenario, run};
-//!
-//! let codel = CoDel::builder().aqm(|codel| codel.target(Span::ms(15)));
-//! let voice = Source::Cbr(Cbr { rate: Rate(96_000), ..Cbr::default() });
-//! let scenario = Scenario::builder(Span::s(10))
-//!     .warmup(Span::s(2))
-//!     .link("up", LinkBuilder::new(Rate(10_000_000), Span::ms(20)).discipline(&codel))
-//!     .flow("upload", FlowBuilder::new(["up"]).rtt(Span::ms(50)))
-//!     .flow("voice", FlowBuilder::new(["up"]).source(voice))
-//!     .build()?;
-//! assert!(run(&scenario, &mut |_| true).is_some());
-//!
-//! let silent = Source::Cbr(Cbr { rate: Rate(0), ..Cbr::default() });
-//! let error = Scenario::builder(Span::s(10))
-//!     .link("up", LinkBuilder::new(Rate(10_000_000), Span::ms(20)))
-//!     .flow("voice", FlowBuilder::new(["up"]).source(silent))
-//!     .build()
-//!     .unwrap_err();
-//! assert_eq!(error.path(), "flows.voice.source.rate");
-//! # Ok::<(), sojourn_aqm::Error>(())
-//! ```
+//! Builders of scenarios from typed values. Each value is written in its text form and then parsed
+//! like a scenario file, so that both forms have the same ranges, checks and errors.
 
 use super::flows::{Capable, flow_setters};
 use super::link_trace::{LinkChange, LinkTrace};

@@ -82,7 +82,7 @@ impl<'a> Names<'a> {
 }
 
 /// Reads the changes of a scenario, and tells the flows when they join and leave.
-pub fn read(
+pub(crate) fn read(
     json: &Json,
     duration: Span,
     links: &[LinkConfig],

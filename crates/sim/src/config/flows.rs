@@ -7,13 +7,14 @@ use crate::parsing::distribution::Distribution;
 use crate::parsing::dscp;
 use crate::parsing::keys::table;
 use crate::parsing::parse::{self, KeyReader, NamedParams};
+use crate::random_stream::random_stream;
 use crate::traffic::session_params::Poisson;
 use crate::traffic::source::Source;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::Value;
 use sojourn_aqm::random::hash;
-use sojourn_aqm::units::Span;
+use sojourn_aqm::units::{Span, Time};
 use sojourn_aqm::{Ecn, cast, choice};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -317,6 +318,22 @@ impl FlowConfig {
         [name((&self.hosts[0], sender)), name((&self.hosts[1], receiver))].map(|n| hash(&n))
     }
 
+    /// Time at which the group joins. The times of its source are relative to it.
+    fn joins(&self) -> Time {
+        Time::ZERO + self.joins.unwrap_or_default()
+    }
+
+    /// Start of the source of the `i`-th flow.
+    pub(crate) fn source_start(&self, i: u64, seed: u64) -> Time {
+        let mut rng = random_stream(seed, &format!("flows.{}.start", self.flow_name(i)));
+        self.joins() + self.source.start().sample(&mut rng)
+    }
+
+    /// End of the source of each flow; [`Time::NEVER`] without one.
+    pub(crate) fn source_stop(&self) -> Time {
+        self.source.stop().map_or(Time::NEVER, |stop| self.joins() + stop)
+    }
+
     /// True if the group joins before the end of a run of this length; a group of a parsed scenario
     /// does.
     pub(crate) fn takes_part(&self, duration: Span) -> bool {
@@ -334,7 +351,7 @@ impl FlowConfig {
     }
 
     /// Maximum number of pooled flows of the group.
-    pub fn max_pooled_flows(&self) -> u64 {
+    pub(crate) fn max_pooled_flows(&self) -> u64 {
         match &self.source {
             Source::Poisson(p) => p.most,
             Source::Incast(p) => p.most,

@@ -32,9 +32,9 @@ table! {
 }
 
 /// Maximum link rate.
-pub const RATE_MAX: Rate = Rate(100_000_000_000_000);
+pub(crate) const RATE_MAX: Rate = Rate(100_000_000_000_000);
 /// Maximum propagation delay of a link.
-pub const DELAY_MAX: Span = Span::s(100_000);
+pub(crate) const DELAY_MAX: Span = Span::s(100_000);
 /// Maximum number of rows of a trace, and of changes.
 pub(super) const ROWS_MAX: usize = 1_000_000;
 /// Maximum number of changes by a repeated trace in one run.
@@ -143,7 +143,7 @@ impl LinkTrace {
     ///
     /// # Errors
     /// If there are more than 100,000,000.
-    pub fn check_repetitions(&self, duration: Span) -> Result<()> {
+    pub(crate) fn check_repetitions(&self, duration: Span) -> Result<()> {
         let Some(repeat) = self.repeat else { return Ok(()) };
         let changes = (duration.0 / repeat.0 + 1).saturating_mul(self.at.len() as u64);
         if changes > CHANGES_MAX {
@@ -175,7 +175,7 @@ impl LinkTrace {
     }
 
     /// Time and change number `n`, from 0; None after the last one of a trace that does not repeat.
-    pub fn nth_change(&self, n: u64) -> Option<(Time, LinkChange)> {
+    pub(crate) fn nth_change(&self, n: u64) -> Option<(Time, LinkChange)> {
         let rows = self.at.len() as u64;
         let (lap, row) = (n / rows, cast::index(n % rows));
         let length = if lap == 0 { Span::ZERO } else { self.repeat? };
@@ -196,7 +196,7 @@ impl LinkTrace {
 ///
 /// # Errors
 /// If there is none, or more than 1,000,000.
-pub fn check_row_count(rows: usize) -> Result<()> {
+pub(crate) fn check_row_count(rows: usize) -> Result<()> {
     let text = || format!("{rows} rows, allowed: 1 to {ROWS_MAX}");
     if rows == 0 || rows > ROWS_MAX { Err(Error::new(text())) } else { Ok(()) }
 }
@@ -205,7 +205,7 @@ pub fn check_row_count(rows: usize) -> Result<()> {
 ///
 /// # Errors
 /// If it is not a list of such integers.
-pub fn column(fields: &KeyReader<'_>, name: &str, most: u64) -> Result<Option<Vec<u64>>> {
+pub(crate) fn column(fields: &KeyReader<'_>, name: &str, most: u64) -> Result<Option<Vec<u64>>> {
     let Some(json) = fields.get(name) else { return Ok(None) };
     let value = |(i, json): (usize, &Json)| {
         let bad = || {

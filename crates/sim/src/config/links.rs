@@ -72,9 +72,9 @@ pub struct LinkConfig {
 
 /// Capacity of a delivery opportunity in mahimahi's mm-link, bytes: an IP packet of 1500 bytes and
 /// its framing.
-pub const OPPORTUNITY_BYTES: u32 = 1504;
+pub(crate) const OPPORTUNITY_BYTES: u32 = 1504;
 /// Framing per packet in mm-link, bytes: the TUN header in front of the IP header.
-pub const OPPORTUNITY_HEADER_BYTES: u32 = 4;
+pub(crate) const OPPORTUNITY_HEADER_BYTES: u32 = 4;
 /// Latest delivery opportunity of a trace, milliseconds.
 const MOMENT_MAX: u64 = 10_000_000_000;
 

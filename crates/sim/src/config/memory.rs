@@ -24,7 +24,7 @@ const LOG_BYTES: usize = size_of::<LogEntry>() + 34;
 const EXTERNAL_GAUGES: usize = 8;
 
 /// Contents of a scenario that take memory.
-pub struct Contents<'a> {
+pub(crate) struct Contents<'a> {
     /// Simulated time.
     pub duration: Span,
     /// Sampling interval of the time series; None for no series.
@@ -49,7 +49,7 @@ type Part = (usize, &'static str, usize);
 ///
 /// # Errors
 /// More than [`MEMORY_MAX`].
-pub fn fits(scenario: &Contents<'_>) -> Result<()> {
+pub(crate) fn fits(scenario: &Contents<'_>) -> Result<()> {
     let parts = forecast(scenario);
     let bytes = total(&parts);
     if bytes <= MEMORY_MAX {
@@ -73,7 +73,7 @@ pub fn fits(scenario: &Contents<'_>) -> Result<()> {
 ///
 /// # Errors
 /// More than [`MEMORY_MAX`].
-pub fn log_fits(packets: u64) -> Result<()> {
+pub(crate) fn log_fits(packets: u64) -> Result<()> {
     let bytes = cast::index(packets).saturating_mul(LOG_BYTES);
     if bytes <= MEMORY_MAX {
         return Ok(());
@@ -87,7 +87,7 @@ pub fn log_fits(packets: u64) -> Result<()> {
 }
 
 /// Number of values in the time series of a scenario.
-pub fn values(scenario: &Contents<'_>) -> u64 {
+pub(crate) fn values(scenario: &Contents<'_>) -> u64 {
     let Some(sample) = scenario.sample else { return 0 };
     let of_links: usize = scenario.links.iter().map(|link| 12 + link.gauges).sum();
     let gauges = |flow: &FlowConfig| match &flow.tcp {

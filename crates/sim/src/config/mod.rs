@@ -1,20 +1,54 @@
-//! A parsed scenario: links, flows, changes and limits.
+//! A scenario: links, flows, changes, losses and traces, from text or from typed values.
+//!
+//! ```
+//! use sojourn_aqm::Aqm;
+//! use sojourn_aqm::aqm::codel::CoDel;
+//! use sojourn_sim::prelude::*;
+//!
+//! let codel = CoDel::builder().aqm(|codel| codel.target(Span::ms(15)));
+//! let voice = Source::Cbr(Cbr { rate: Rate(96_000), ..Cbr::default() });
+//! let scenario = Scenario::builder(Span::s(10))
+//!     .warmup(Span::s(2))
+//!     .link("up", LinkBuilder::new(Rate(10_000_000), Span::ms(20)).discipline(&codel))
+//!     .flow("upload", FlowBuilder::new(["up"]).rtt(Span::ms(50)))
+//!     .flow("voice", FlowBuilder::new(["up"]).source(voice))
+//!     .build()?;
+//! assert!(run(&scenario, &mut |_| true).is_some());
+//!
+//! let silent = Source::Cbr(Cbr { rate: Rate(0), ..Cbr::default() });
+//! let error = Scenario::builder(Span::s(10))
+//!     .link("up", LinkBuilder::new(Rate(10_000_000), Span::ms(20)))
+//!     .flow("voice", FlowBuilder::new(["up"]).source(silent))
+//!     .build()
+//!     .unwrap_err();
+//! assert_eq!(error.path(), "flows.voice.source.rate");
+//! # Ok::<(), sojourn_aqm::Error>(())
+//! ```
 
-pub mod builder;
-pub mod changes;
+pub(crate) mod builder;
+pub(crate) mod changes;
 pub(crate) mod check;
-pub mod flows;
-pub mod link_trace;
-pub mod links;
-pub mod loss;
+pub(crate) mod flows;
+pub(crate) mod link_trace;
+pub(crate) mod links;
+pub(crate) mod loss;
 pub(crate) mod memory;
-pub mod registries;
+pub(crate) mod registries;
 pub(crate) mod sampling;
-pub mod scenario;
+pub(crate) mod scenario;
+
+pub use crate::parsing::distribution::{Cdf, Countable, Distribution};
+pub use builder::{FlowBuilder, LinkBuilder, ScenarioBuilder};
+pub use changes::Change;
+pub use flows::{Capable, FlowConfig, RoutePair};
+pub use link_trace::{LinkChange, LinkTrace};
+pub use links::{LinkConfig, NewParam, parse_links, parse_links_with};
+pub use loss::LossModel;
 
 use crate::parsing::keys::Table;
 
 /// All tables of a scenario, outermost first.
+#[doc(hidden)]
 pub static TABLES: [&Table; 7] = [
     &scenario::SCENARIO,
     &links::LINK,

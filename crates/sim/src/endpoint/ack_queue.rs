@@ -23,7 +23,7 @@ const _: () = assert!(size_of::<QueuedAck>() <= 32);
 
 /// FIFO of acks in order of arrival.
 #[derive(Clone, Debug)]
-pub struct AckQueue {
+pub(crate) struct AckQueue {
     /// Arrival time of the first ack; [`Time::NEVER`] if there is none.
     first_at: Time,
     line: VecDeque<QueuedAck>,
@@ -40,7 +40,7 @@ impl AckQueue {
     /// Append an ack of `connection` that reaches the sender at `at`; `at` must not be earlier than
     /// that of the previous ack. Its size and SYN flag, which no sender reads, are not kept.
     #[inline]
-    pub fn push(&mut self, at: Time, connection: u32, ack: &Ack) {
+    pub(crate) fn push(&mut self, at: Time, connection: u32, ack: &Ack) {
         let Ack { ack, sacks, blocks, ece, ce_packets, echo, .. } = *ack;
         if blocks > 0 {
             self.sacks.push_back(sacks);
@@ -53,13 +53,13 @@ impl AckQueue {
 
     /// Arrival time of the first ack; [`Time::NEVER`] if there is none.
     #[inline]
-    pub fn next(&self) -> Time {
+    pub(crate) fn next(&self) -> Time {
         self.first_at
     }
 
     /// Prefetch the first entry and the one at the back.
     #[inline]
-    pub fn prefetch(&self) {
+    pub(crate) fn prefetch(&self) {
         if let (Some(first), Some(last)) = (self.line.front(), self.line.back()) {
             prefetch(first);
             prefetch(last);
@@ -67,14 +67,14 @@ impl AckQueue {
     }
 
     /// True if an ack of `connection` is in the FIFO.
-    pub fn contains(&self, connection: u32) -> bool {
+    pub(crate) fn contains(&self, connection: u32) -> bool {
         self.line.iter().any(|a| a.connection == connection)
     }
 
     /// Write the first ack to `into` if it has arrived by `now`, and return its connection. Copies
     /// field by field: moving a whole struct that was just written causes a store-forwarding stall.
     #[inline]
-    pub fn pop(&mut self, now: Time, into: &mut Ack) -> Option<u32> {
+    pub(crate) fn pop(&mut self, now: Time, into: &mut Ack) -> Option<u32> {
         if now < self.first_at {
             return None;
         }

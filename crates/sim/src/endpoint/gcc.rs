@@ -59,7 +59,7 @@ enum State {
 
 /// Estimator at the receiver.
 #[derive(Clone, Debug)]
-pub struct RateEstimator {
+pub(crate) struct RateEstimator {
     /// Group that is arriving, and the one before.
     groups: [Option<Group>; 2],
     /// Times between the last groups at the sender, ms.
@@ -94,7 +94,12 @@ pub struct RateEstimator {
 impl RateEstimator {
     /// Create the estimator with its first estimate and range in bit/s, for a call of this many
     /// frames per second and packets of at most this many bits.
-    pub fn new(rate_bps: f64, range_bps: [f64; 2], frames_per_s: f64, packet_bits: f64) -> Self {
+    pub(crate) fn new(
+        rate_bps: f64,
+        range_bps: [f64; 2],
+        frames_per_s: f64,
+        packet_bits: f64,
+    ) -> Self {
         RateEstimator {
             groups: [None; 2],
             gaps_ms: VecDeque::new(),
@@ -118,13 +123,13 @@ impl RateEstimator {
     }
 
     /// Estimate of the available rate, bit/s.
-    pub fn rate_bps(&self) -> f64 {
+    pub(crate) fn rate_bps(&self) -> f64 {
         self.rate_bps
     }
 
     /// Process a packet of `bytes` bytes, sent at `sent`, that arrives at `now`; `rtt` is the
     /// latest round-trip time.
-    pub fn on_packet(&mut self, now: Time, sent: Time, bytes: u32, rtt: Span) {
+    pub(crate) fn on_packet(&mut self, now: Time, sent: Time, bytes: u32, rtt: Span) {
         self.first_arrival.get_or_insert(now);
         self.received.push_back((now, bytes));
         self.received_bytes += u64::from(bytes);

@@ -1,9 +1,9 @@
 //! Transport protocols at the two ends of a path.
 
 pub(crate) mod ack_queue;
-pub mod call;
-pub mod cc;
-pub mod common_params;
-pub mod gcc;
+pub(crate) mod call;
+pub(crate) mod cc;
+pub(crate) mod common_params;
+pub(crate) mod gcc;
 pub mod tcp;
-pub mod udp;
+pub(crate) mod udp;

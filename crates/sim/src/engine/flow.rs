@@ -14,10 +14,10 @@ use crate::endpoint::call::Report;
 use crate::endpoint::cc::ControlParams;
 use crate::endpoint::tcp::{Ack, Receiver, Segment, SenderStats, Tcp, UNLIMITED};
 use crate::endpoint::udp::{Datagram, UdpEndpoints};
-use crate::engine::application::{Amount, App, AppAction, source_start, source_stop};
-use crate::engine::random_stream::random_stream;
-use crate::engine::transfer::Completion;
+use crate::random_stream::random_stream;
+use crate::traffic::application::{Amount, App, AppAction};
 use crate::traffic::source::Source;
+use crate::traffic::transfer::Completion;
 use crate::traffic::video::VideoStats;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::Ecn;
@@ -119,7 +119,7 @@ impl Flow {
     pub fn new(def: &FlowConfig, group: usize, i: u64, of_links: Span, seed: u64) -> Flow {
         let name = def.flow_name(i);
         let own_stream = |what: &str| random_stream(seed, &format!("flows.{name}.{what}"));
-        let mut due = source_start(def, i, seed);
+        let mut due = def.source_start(i, seed);
         let ends = if def.tcp.is_some() {
             let app = App::new(&def.source, due, own_stream("source"));
             Endpoints::Tcp(TcpEndpoints::new(def, app, &mut own_stream("tcp")))
@@ -183,7 +183,7 @@ impl Flow {
             acks: AckQueue::default(),
             connection: 0,
             next_action: due,
-            stop: source_stop(def),
+            stop: def.source_stop(),
             name,
             ends,
         }

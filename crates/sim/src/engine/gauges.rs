@@ -3,10 +3,10 @@
 use crate::endpoint::tcp::Tcp;
 
 /// Variables by name, in the order in which they are shown.
-pub type Gauges = Vec<(&'static str, f64)>;
+pub(super) type Gauges = Vec<(&'static str, f64)>;
 
 /// Variables that the congestion control of `sender` shows.
-pub fn gauges_of(sender: &Tcp) -> Gauges {
+pub(super) fn gauges_of(sender: &Tcp) -> Gauges {
     let mut gauges = Gauges::new();
     sender.inspect(&mut |name, value| gauges.push((name, value)));
     gauges
@@ -14,11 +14,11 @@ pub fn gauges_of(sender: &Tcp) -> Gauges {
 
 /// Sums of variables over several flows.
 #[derive(Clone, Debug, Default)]
-pub struct GaugeSums(Vec<(&'static str, f64, u32)>);
+pub(super) struct GaugeSums(Vec<(&'static str, f64, u32)>);
 
 impl GaugeSums {
     /// Add the variables of a flow.
-    pub fn add(&mut self, sender: &Tcp) {
+    pub(super) fn add(&mut self, sender: &Tcp) {
         sender.inspect(
             &mut |name, value| match self.0.iter_mut().find(|(known, ..)| *known == name) {
                 Some((_, sum, n)) => (*sum, *n) = (*sum + value, *n + 1),
@@ -28,18 +28,18 @@ impl GaugeSums {
     }
 
     /// Means over the flows that have each variable.
-    pub fn means(self) -> Gauges {
+    pub(super) fn means(self) -> Gauges {
         self.0.into_iter().map(|(name, sum, n)| (name, sum / f64::from(n))).collect()
     }
 }
 
 /// Samples of variables: a column each, NaN where a sample has none.
 #[derive(Clone, Debug, Default)]
-pub struct GaugeColumns(Vec<(&'static str, Vec<f64>)>);
+pub(super) struct GaugeColumns(Vec<(&'static str, Vec<f64>)>);
 
 impl GaugeColumns {
     /// Append a sample after `rows` earlier ones.
-    pub fn push(&mut self, rows: usize, sample: Gauges) {
+    pub(super) fn push(&mut self, rows: usize, sample: Gauges) {
         for (name, value) in sample {
             if !self.0.iter().any(|(known, _)| *known == name) {
                 self.0.push((name, Vec::new()));
@@ -53,7 +53,7 @@ impl GaugeColumns {
     }
 
     /// Name and values of each column.
-    pub fn columns(self) -> impl Iterator<Item = (String, Vec<f64>)> {
+    pub(super) fn columns(self) -> impl Iterator<Item = (String, Vec<f64>)> {
         self.0.into_iter().map(|(name, values)| (format!("gauge/{name}"), values))
     }
 }

@@ -9,14 +9,12 @@
 use crate::config::flows::FlowConfig;
 use crate::config::scenario::Scenario;
 use crate::endpoint::udp::UdpEndpoints;
-use crate::engine::application::{
-    Amount, App, AppAction, SequentialTransfers, source_start, source_stop,
-};
 use crate::engine::flow::Flow;
-use crate::engine::random_stream::random_stream;
 use crate::engine::sessions::SessionGroup;
-use crate::engine::transfer::{Completion, OpenRequest, Transfer};
 use crate::output::outcome::{self, Column, Completions, flow_summary_head};
+use crate::random_stream::random_stream;
+use crate::traffic::application::{Amount, App, AppAction, SequentialTransfers};
+use crate::traffic::transfer::{Completion, OpenRequest, Transfer};
 use crate::traffic::video::VideoPlayer;
 use serde_json::Value as Json;
 use sojourn_aqm::cast;
@@ -120,7 +118,7 @@ pub struct Script {
 impl SingleFlow {
     fn new(def: &FlowConfig, group: usize, i: u64, seed: u64) -> SingleFlow {
         let rng = random_stream(seed, &format!("flows.{}.source", def.flow_name(i)));
-        let mut due = source_start(def, i, seed);
+        let mut due = def.source_start(i, seed);
         let source = if def.tcp.is_some() {
             SingleSource::Tcp(App::new(&def.source, due, rng))
         } else {
@@ -128,7 +126,7 @@ impl SingleFlow {
             due = udp.first;
             SingleSource::Udp(Box::new(udp))
         };
-        let (stop, established, completions) = (source_stop(def), Time::ZERO, Vec::new());
+        let (stop, established, completions) = (def.source_stop(), Time::ZERO, Vec::new());
         SingleFlow { group, due, stop, source, established, completions }
     }
 

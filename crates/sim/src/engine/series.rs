@@ -122,7 +122,7 @@ struct FlowSeries {
 
 /// State of a flow at a sample.
 #[derive(Clone, Debug, Default)]
-pub struct FlowSample {
+pub(crate) struct FlowSample {
     /// Payload delivered in order since the start, bytes.
     pub delivered: u64,
     /// Bytes on the wire received since the start.
@@ -197,7 +197,7 @@ struct PreviousSample {
 
 /// Recorder of time series.
 #[derive(Clone, Debug)]
-pub struct Series {
+pub(crate) struct Series {
     time_s: Vec<f64>,
     links: Vec<LinkSeries>,
     groups: Vec<GroupSeries>,
@@ -208,7 +208,7 @@ pub struct Series {
 
 impl Series {
     /// Create a recorder for a scenario with `rows` flows and hosts.
-    pub fn new(scenario: &Scenario, rows: usize) -> Series {
+    pub(crate) fn new(scenario: &Scenario, rows: usize) -> Series {
         let each = if scenario.sample_flows() { rows } else { 0 };
         let group =
             |def: &FlowConfig| GroupSeries { tcp: def.tcp.is_some(), ..GroupSeries::default() };
@@ -222,13 +222,13 @@ impl Series {
     }
 
     /// Sample the links at `now`.
-    pub fn sample_links(&mut self, now: Time, links: &mut [Link]) {
+    pub(crate) fn sample_links(&mut self, now: Time, links: &mut [Link]) {
         self.time_s.push(now.0 as f64 / 1e9);
         self.links.iter_mut().zip(links).for_each(|(of, link)| of.sample(now, link));
     }
 
     /// Sample row `i` of the flows.
-    pub fn sample_flow(&mut self, i: usize, look: FlowSample) {
+    pub(crate) fn sample_flow(&mut self, i: usize, look: FlowSample) {
         let Some(of) = self.flows.get_mut(i) else { return };
         of.gauges.push(of.delivered_bytes.len(), look.gauges);
         of.delivered_bytes.push(look.delivered - of.last.0);
@@ -239,7 +239,7 @@ impl Series {
 
     /// Sample the groups by summing over their flows, pooled flows included; `on_links` is true for
     /// flows with packets on links.
-    pub fn sample_groups(&mut self, flows: &[Flow], on_links: &[bool]) {
+    pub(crate) fn sample_groups(&mut self, flows: &[Flow], on_links: &[bool]) {
         self.last.resize(flows.len(), PreviousSample::default());
         for (f, flow) in flows.iter().enumerate() {
             let (last, sums) = (&mut self.last[f], &mut self.groups[flow.group as usize].sums);
@@ -266,13 +266,13 @@ impl Series {
 
     /// Prepare for a reset of the links' counters: what they counted since the last sample is added
     /// to the next one.
-    pub fn begin(&mut self, links: &mut [Link]) {
+    pub(crate) fn begin(&mut self, links: &mut [Link]) {
         self.links.iter_mut().zip(links).for_each(|(of, link)| of.before_stats_reset(link));
     }
 
     /// Append all columns; `names` are the flows, with their groups and names. Groups that join
     /// after the end are left out.
-    pub fn columns(
+    pub(crate) fn columns(
         self,
         scenario: &Scenario,
         names: &[(usize, &str)],

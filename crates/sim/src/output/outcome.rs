@@ -253,7 +253,7 @@ pub(crate) struct Completions {
 impl Completions {
     /// Add a transfer of `flow`; `took` is its duration, `startup` the time until its first byte
     /// could be sent.
-    pub fn add(&mut self, flow: u32, start: Time, [took, startup]: [Span; 2], bytes: u64) {
+    pub(crate) fn add(&mut self, flow: u32, start: Time, [took, startup]: [Span; 2], bytes: u64) {
         self.flow.push(flow);
         self.start.push(start.0 as f64 / 1e9);
         self.took.push(took.as_secs());
@@ -262,7 +262,7 @@ impl Completions {
     }
 
     /// Add queries of the group whose first flow is `flow`: start time and duration of each.
-    pub fn add_queries(&mut self, flow: u32, queries: &[(Time, Span)]) {
+    pub(crate) fn add_queries(&mut self, flow: u32, queries: &[(Time, Span)]) {
         for (made, took) in queries {
             self.queries.0.push(flow);
             self.queries.1.push(made.0 as f64 / 1e9);
@@ -271,7 +271,7 @@ impl Completions {
     }
 
     /// Append the columns; those of queries only if `queries`.
-    pub fn columns(self, queries: bool, columns: &mut Vec<(String, Column)>) {
+    pub(crate) fn columns(self, queries: bool, columns: &mut Vec<(String, Column)>) {
         let mut put = |what: &str, column| columns.push((what.into(), column));
         put("fct/flow", Column::U32(self.flow));
         put("fct/start_s", Column::F64(self.start));

@@ -7,9 +7,9 @@
 //! function to a uniform draw (Devroye, "Non-Uniform Random Variate Generation", 1986, chapter II).
 //! Named empirical distributions are in [`crate::parsing::distribution::empirical`].
 
-pub mod empirical;
+mod empirical;
 
-use empirical::Cdf;
+pub use empirical::Cdf;
 use rand_core::Rng;
 use rand_distr::{Distribution as _, Exp1};
 use sojourn_aqm::cast;
@@ -88,7 +88,7 @@ impl<T: Countable> Distribution<T> {
     }
 
     /// Draw a sample in grains, with fraction. Uses one random number, none for a constant.
-    pub fn sample_f64(&self, rng: &mut impl Rng) -> f64 {
+    pub(crate) fn sample_f64(&self, rng: &mut impl Rng) -> f64 {
         match self {
             Distribution::Constant(x) => x.grains() as f64,
             Distribution::Uniform(lo, hi) => {

@@ -35,7 +35,7 @@ const NAMES: [(&str, u16); 23] = [
 ///
 /// # Errors
 /// An unknown name, or a number that is out of range.
-pub fn read(setting: Setting<'_>) -> Result<u16> {
+pub(crate) fn read(setting: Setting<'_>) -> Result<u16> {
     let name = match setting {
         Setting::Text(text) if !text.trim().bytes().all(|c| c.is_ascii_digit()) => text.trim(),
         _ => {

@@ -166,7 +166,7 @@ macro_rules! table {
         })*]
     ) => {
         #[doc = concat!($($about),+)]
-        pub static $TABLE: $crate::parsing::keys::Table = $crate::parsing::keys::Table {
+        pub(crate) static $TABLE: $crate::parsing::keys::Table = $crate::parsing::keys::Table {
             path: $path,
             about: concat!($($about),+).trim_ascii(),
             keys: &[$($crate::parsing::keys::Key {
@@ -255,7 +255,7 @@ pub(crate) use table;
 
 /// Kind of value and its notation.
 #[derive(Debug)]
-pub struct Kind {
+pub(crate) struct Kind {
     /// Name, as used in [`Key::kind`] and in parameter tables.
     pub name: &'static str,
     /// Notation.
@@ -265,7 +265,7 @@ pub struct Kind {
 }
 
 /// All kinds of values.
-pub static KINDS: [Kind; 9] = [
+pub(crate) static KINDS: [Kind; 9] = [
     Kind {
         name: "duration",
         about: "a number with ns, us, ms, s, min or h, in quotes",

@@ -1,7 +1,7 @@
 //! Parsing of scenario files: keys, values and distributions.
 
-pub mod distribution;
+pub(crate) mod distribution;
 pub(crate) mod dscp;
-pub mod keys;
-pub mod parse;
+pub(crate) mod keys;
+pub(crate) mod parse;
 pub mod tc;

@@ -16,7 +16,7 @@ const LEAST_BUFFER_B: u128 = 1514;
 /// Fields of a JSON object, parsed by its table of keys. All methods panic on a key that is not in
 /// the table.
 #[derive(Debug)]
-pub struct KeyReader<'a> {
+pub(crate) struct KeyReader<'a> {
     map: &'a Map<String, Json>,
     table: &'static Table,
 }
@@ -26,7 +26,7 @@ impl<'a> KeyReader<'a> {
     ///
     /// # Errors
     /// If `json` is not a table, or has a key that is not in `keys`.
-    pub fn new(json: &'a Json, keys: &'static Table) -> Result<KeyReader<'a>> {
+    pub(crate) fn new(json: &'a Json, keys: &'static Table) -> Result<KeyReader<'a>> {
         let map = table(json)?;
         let names = keys.keys.iter().map(|key| key.name);
         match map.keys().find(|key| !names.clone().any(|name| name == *key)) {
@@ -36,7 +36,7 @@ impl<'a> KeyReader<'a> {
     }
 
     /// Value of `key`, if given.
-    pub fn get(&self, key: &str) -> Option<&'a Json> {
+    pub(crate) fn get(&self, key: &str) -> Option<&'a Json> {
         self.map.get(self.table.key(key).name)
     }
 
@@ -44,7 +44,7 @@ impl<'a> KeyReader<'a> {
     ///
     /// # Panics
     /// If the key has no default.
-    pub fn get_or_default(&self, key: &str) -> Cow<'a, Json> {
+    pub(crate) fn get_or_default(&self, key: &str) -> Cow<'a, Json> {
         match (self.get(key), self.table.key(key).default) {
             (Some(given), _) => Cow::Borrowed(given),
             (None, DefaultValue::Is(text)) => Cow::Owned(Json::from(text)),
@@ -56,7 +56,7 @@ impl<'a> KeyReader<'a> {
     ///
     /// # Errors
     /// If it is missing.
-    pub fn require(&self, key: &str) -> Result<&'a Json> {
+    pub(crate) fn require(&self, key: &str) -> Result<&'a Json> {
         self.get(key).ok_or_else(|| missing(key))
     }
 
@@ -64,7 +64,7 @@ impl<'a> KeyReader<'a> {
     ///
     /// # Errors
     /// If it is not a `T`, or outside the range of the key.
-    pub fn read<T: Value>(&self, key: &str) -> Result<Option<T>> {
+    pub(crate) fn read<T: Value>(&self, key: &str) -> Result<Option<T>> {
         let Key { kind, range, .. } = self.table.key(key);
         debug_assert_eq!(*kind, T::kind(), "the kind of {key}");
         let ends = range.map(|(least, largest)| (from_table(least), from_table(largest)));
@@ -76,7 +76,7 @@ impl<'a> KeyReader<'a> {
     ///
     /// # Errors
     /// If it is not a `T`, outside the range of the key, or required and missing.
-    pub fn read_or_default<T: Value>(&self, key: &str) -> Result<T> {
+    pub(crate) fn read_or_default<T: Value>(&self, key: &str) -> Result<T> {
         match (self.read(key)?, self.table.key(key).default) {
             (Some(value), _) => Ok(value),
             (None, DefaultValue::Is(text)) => Ok(from_table(text)),
@@ -91,7 +91,7 @@ impl<'a> KeyReader<'a> {
     ///
     /// # Panics
     /// If the key has no default.
-    pub fn text(&self, key: &str) -> Result<String> {
+    pub(crate) fn text(&self, key: &str) -> Result<String> {
         text(&self.get_or_default(key)).map(str::to_string).map_err(|e| e.at(key))
     }
 }
@@ -110,7 +110,7 @@ fn from_table<T: Value>(text: &str) -> T {
 ///
 /// # Errors
 /// If it is not one.
-pub fn table(json: &Json) -> Result<&Map<String, Json>> {
+pub(crate) fn table(json: &Json) -> Result<&Map<String, Json>> {
     json.as_object().ok_or_else(|| Error::new(format!("{} is not a table", display(json))))
 }
 
@@ -118,7 +118,7 @@ pub fn table(json: &Json) -> Result<&Map<String, Json>> {
 ///
 /// # Errors
 /// If it is not text.
-pub fn text(json: &Json) -> Result<&str> {
+pub(crate) fn text(json: &Json) -> Result<&str> {
     json.as_str().ok_or_else(|| Error::new(format!("{} is not text", display(json))))
 }
 
@@ -126,7 +126,7 @@ pub fn text(json: &Json) -> Result<&str> {
 ///
 /// # Errors
 /// If it is not one.
-pub fn list(json: &Json) -> Result<&Vec<Json>> {
+pub(crate) fn list(json: &Json) -> Result<&Vec<Json>> {
     json.as_array().ok_or_else(|| Error::new(format!("{} is not a list", display(json))))
 }
 
@@ -134,7 +134,7 @@ pub fn list(json: &Json) -> Result<&Vec<Json>> {
 ///
 /// # Errors
 /// If it is not a single value, or not a `T`.
-pub fn read<T: Value>(json: &Json) -> Result<T> {
+pub(crate) fn read<T: Value>(json: &Json) -> Result<T> {
     T::read(to_setting(json)?)
 }
 
@@ -146,7 +146,7 @@ pub fn read<T: Value>(json: &Json) -> Result<T> {
 ///
 /// # Errors
 /// If `json` is null, a list or a table.
-pub fn to_setting(json: &Json) -> Result<Setting<'_>> {
+pub(crate) fn to_setting(json: &Json) -> Result<Setting<'_>> {
     match json {
         Json::String(text) => Ok(Setting::Text(text)),
         Json::Bool(flag) => Ok(Setting::Flag(*flag)),
@@ -162,7 +162,11 @@ pub fn to_setting(json: &Json) -> Result<Setting<'_>> {
 ///
 /// # Errors
 /// If the discipline or a parameter is unknown, or a value has the wrong type or is out of range.
-pub fn build_qdisc(json: &Json, env: &Env, registry: &Registry) -> Result<(QdiscEntry, Built)> {
+pub(crate) fn build_qdisc(
+    json: &Json,
+    env: &Env,
+    registry: &Registry,
+) -> Result<(QdiscEntry, Built)> {
     let build = |entry: &QdiscEntry, settings: &[(&str, Setting<'_>)]| {
         Ok((*entry, entry.build(settings, env)?))
     };
@@ -176,7 +180,7 @@ pub fn build_qdisc(json: &Json, env: &Env, registry: &Registry) -> Result<(Qdisc
 ///
 /// # Errors
 /// If the discipline or a list parameter is unknown, or as `then`.
-pub fn with_qdisc<T>(
+pub(crate) fn with_qdisc<T>(
     json: &Json,
     rate: Rate,
     registry: &Registry,
@@ -240,7 +244,7 @@ fn list_to_text(key: &str, list: &Json, rows: &[ParamRow]) -> Result<String> {
 /// Name with parameters: `"codel"`, `"codel(target=5ms)"` or
 /// `{"name": "codel", "target": "5ms"}`.
 #[derive(Debug)]
-pub struct NamedParams<'a> {
+pub(crate) struct NamedParams<'a> {
     /// Name.
     pub name: &'a str,
     /// Parameters as written, except lists.
@@ -254,7 +258,7 @@ impl<'a> NamedParams<'a> {
     ///
     /// # Errors
     /// If the form is wrong, or a parameter is a list.
-    pub fn of(json: &'a Json) -> Result<NamedParams<'a>> {
+    pub(crate) fn of(json: &'a Json) -> Result<NamedParams<'a>> {
         let named = NamedParams::with_lists(json)?;
         named.reject_lists()?;
         Ok(named)
@@ -264,7 +268,7 @@ impl<'a> NamedParams<'a> {
     ///
     /// # Errors
     /// If the form is wrong.
-    pub fn with_lists(json: &'a Json) -> Result<NamedParams<'a>> {
+    pub(crate) fn with_lists(json: &'a Json) -> Result<NamedParams<'a>> {
         if let Json::String(text) = json {
             let (name, settings) = parse_call(text)?;
             let settings = settings.into_iter().map(|(key, value)| (key, Setting::Text(value)));
@@ -295,7 +299,7 @@ impl<'a> NamedParams<'a> {
     ///
     /// # Errors
     /// If a parameter is a list or unknown, or a value is out of range.
-    pub fn params<P: Params + Default>(&self) -> Result<P> {
+    pub(crate) fn params<P: Params + Default>(&self) -> Result<P> {
         self.reject_lists()?;
         let mut params = P::default();
         self.settings.iter().try_for_each(|(key, value)| params.set(key, *value))?;
@@ -304,7 +308,7 @@ impl<'a> NamedParams<'a> {
 }
 
 /// Name and parameters as written.
-pub type NameAndSettings<'a> = (&'a str, Vec<(&'a str, &'a str)>);
+pub(crate) type NameAndSettings<'a> = (&'a str, Vec<(&'a str, &'a str)>);
 
 /// Parse the text form of a name with parameters: `codel`, or `codel(target=15ms, ecn=true)`.
 /// Values may be quoted; commas inside quotes, parentheses or brackets belong to the value.
@@ -366,7 +370,7 @@ fn strip_quotes(text: &str) -> &str {
 }
 
 /// Canonical JSON form of a name with parameters.
-pub fn canonical(name: &str, table: &[ParamRow]) -> Json {
+pub(crate) fn canonical(name: &str, table: &[ParamRow]) -> Json {
     let mut map = Map::new();
     map.insert("name".into(), name.into());
     for row in table {

@@ -41,7 +41,7 @@ impl Call {
     ///
     /// # Errors
     /// If `initial` or `highest` is below `lowest`, or `initial` above `highest`.
-    pub fn checked(self) -> Result<Call> {
+    pub(crate) fn checked(self) -> Result<Call> {
         if self.highest < self.lowest {
             return Err(Error::new(format!("is below lowest, {}", self.lowest)).at("highest"));
         }

@@ -99,7 +99,7 @@ pub(crate) fn parse_external(
 }
 
 /// Arrivals of an external source in order, of which the next one is known.
-pub struct ArrivalSchedule {
+pub(crate) struct ArrivalSchedule {
     source: Box<dyn ExternalArrivals>,
     /// Next arrival; at [`Time::NEVER`] if there is none.
     next: (Time, u64),

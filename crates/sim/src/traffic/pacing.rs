@@ -10,7 +10,7 @@ use sojourn_aqm::units::{Span, Time};
 
 /// Generator of packet sizes and inter-packet gaps.
 #[derive(Clone, Debug)]
-pub enum PacketSchedule {
+pub(crate) enum PacketSchedule {
     /// Constant rate, with the index of the next packet.
     Cbr(Cbr, u64),
     /// On/off bursts.
@@ -23,7 +23,7 @@ impl PacketSchedule {
     /// Create the generator of `source` and the gap from its start to the first packet. None if the
     /// source is not packet-oriented. `largest` is the size of the largest packet of an external
     /// source.
-    pub fn for_source(
+    pub(crate) fn for_source(
         source: &Source,
         start: Time,
         largest: u64,
@@ -49,7 +49,7 @@ impl PacketSchedule {
     }
 
     /// Send one packet: returns its size in bytes and the gap to the next one.
-    pub fn next_packet(&mut self, rng: &mut Pcg64Mcg) -> (u64, Span) {
+    pub(crate) fn next_packet(&mut self, rng: &mut Pcg64Mcg) -> (u64, Span) {
         match self {
             PacketSchedule::Cbr(cbr, next) => {
                 *next += 1;

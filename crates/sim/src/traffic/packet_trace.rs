@@ -69,7 +69,7 @@ impl PacketTrace {
     ///
     /// # Errors
     /// If a key is unknown, the columns differ in length, or a value is out of range or order.
-    pub fn parse(named: &NamedParams<'_>) -> Result<PacketTrace> {
+    pub(crate) fn parse(named: &NamedParams<'_>) -> Result<PacketTrace> {
         let known = |key: &str| COLUMNS.iter().any(|c| c.0 == key);
         let list = named.lists.iter().find(|(key, _)| !known(key));
         if let Some((key, list)) = list {
@@ -132,7 +132,7 @@ impl PacketTrace {
     ///
     /// # Errors
     /// If the trace is empty, a row names a member that does not exist, or a packet is too large.
-    pub fn validate(&self, count: u64, packets: bool) -> Result<()> {
+    pub(crate) fn validate(&self, count: u64, packets: bool) -> Result<()> {
         if self.rows.is_empty() {
             let error = Error::new("is missing or empty").of_kind(ErrorKind::Missing);
             return Err(error.at("time_s"));
@@ -151,17 +151,17 @@ impl PacketTrace {
     }
 
     /// Maximum number of concurrent flows.
-    pub fn max_open(&self) -> u64 {
+    pub(crate) fn max_open(&self) -> u64 {
         (self.rows.len() as u64).min(10_000)
     }
 
     /// Rows of one member of the group.
-    pub fn rows_of_member(&self, member: u64) -> Arc<[TraceRow]> {
+    pub(crate) fn rows_of_member(&self, member: u64) -> Arc<[TraceRow]> {
         self.rows.iter().filter(|r| u64::from(r.flow) == member).copied().collect()
     }
 
     /// Parameters; columns are listed without values.
-    pub fn table(&self) -> ParamRows {
+    pub(crate) fn table(&self) -> ParamRows {
         let column = |(name, about): &(&'static str, &'static str)| ParamRow {
             name,
             aliases: &[],
@@ -175,7 +175,7 @@ impl PacketTrace {
     }
 
     /// Canonical JSON form with all parameters and columns.
-    pub fn canonical(&self) -> Json {
+    pub(crate) fn canonical(&self) -> Json {
         let mut json = parse::canonical("trace", &self.shift.table());
         let seconds = |r: &TraceRow| r.at.0 as f64 / 1e9;
         json["time_s"] = self.rows.iter().map(seconds).collect::<Vec<_>>().into();
@@ -204,7 +204,7 @@ fn numbers(list: &Json, most: f64) -> Result<Vec<f64>> {
 
 /// Position of a member in its rows.
 #[derive(Clone, Debug)]
-pub struct TrafficCursor {
+pub(crate) struct TrafficCursor {
     rows: Arc<[TraceRow]>,
     next: usize,
     start: Time,
@@ -212,17 +212,17 @@ pub struct TrafficCursor {
 
 impl TrafficCursor {
     /// Create a cursor at the first row of `member`.
-    pub fn new(trace: &PacketTrace, member: u64, start: Time) -> TrafficCursor {
+    pub(crate) fn new(trace: &PacketTrace, member: u64, start: Time) -> TrafficCursor {
         TrafficCursor { rows: trace.rows_of_member(member), next: 0, start }
     }
 
     /// Time of the next packet; [`Time::NEVER`] after the last.
-    pub fn next_time(&self) -> Time {
+    pub(crate) fn next_time(&self) -> Time {
         self.rows.get(self.next).map_or(Time::NEVER, |r| self.start + r.at)
     }
 
     /// Advance to the next row; returns the size of the current packet in bytes.
-    pub fn pop(&mut self) -> u32 {
+    pub(crate) fn pop(&mut self) -> u32 {
         self.next += 1;
         self.rows.get(self.next - 1).map_or(0, |r| cast::saturate32(r.bytes))
     }

@@ -154,7 +154,7 @@ params! {
 
 impl Poisson {
     /// Distribution of the time between arrivals.
-    pub fn arrivals(&self) -> Distribution<Span> {
+    pub(crate) fn arrivals(&self) -> Distribution<Span> {
         let load = self.load.unwrap_or(Rate(1_000_000));
         self.interval.clone().unwrap_or_else(|| {
             let mean_ns = self.size.mean() * 8e9 / load.0 as f64;
@@ -166,7 +166,7 @@ impl Poisson {
     ///
     /// # Errors
     /// If both are given.
-    pub fn checked(self) -> Result<Poisson> {
+    pub(crate) fn checked(self) -> Result<Poisson> {
         match (&self.interval, self.load) {
             (Some(_), Some(_)) => Err(Error::new("cannot be combined with interval").at("load")),
             _ => Ok(self),
@@ -179,7 +179,7 @@ impl Web {
     ///
     /// # Errors
     /// If pages overlap and `page_gap` is 0.
-    pub fn checked(self) -> Result<Web> {
+    pub(crate) fn checked(self) -> Result<Web> {
         if self.overlap && self.page_gap.mean() < 1.0 {
             return Err(Error::new("must be above 0 if overlap is set").at("page_gap"));
         }

@@ -227,19 +227,19 @@ impl SourceEntry {
 }
 
 impl Source {
-    /// Parse a source.
+    /// Parses a source: `"bulk"`, `"bulk(start=1s)"` or `{"name": "bulk", "start": "1s"}`.
     ///
     /// # Errors
     /// If the name or a parameter is unknown, or a value is out of range.
-    pub fn for_source(named: &NamedParams<'_>) -> Result<Source> {
-        Source::for_source_with(None, named)
+    pub fn parse(json: &Json) -> Result<Source> {
+        Source::for_source_with(None, &NamedParams::with_lists(json)?)
     }
 
-    /// As [`Source::for_source`], after looking up the name with `find`.
+    /// Parses a source, after looking up its name with `find`.
     ///
     /// # Errors
-    /// As [`Source::for_source`].
-    pub fn for_source_with(
+    /// As [`Source::parse`].
+    pub(crate) fn for_source_with(
         find: Option<FindExternalSource>,
         named: &NamedParams<'_>,
     ) -> Result<Source> {

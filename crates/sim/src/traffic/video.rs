@@ -58,7 +58,7 @@ impl Video {
     /// # Errors
     /// If the rates are not in order, or the buffer is too small for the reservoir and the cushion,
     /// for two segments, or for the buffer with which playback starts.
-    pub fn checked(self) -> Result<Video> {
+    pub(crate) fn checked(self) -> Result<Video> {
         if self.highest < self.lowest {
             return Err(Error::new(format!("is below lowest, {}", self.lowest)).at("highest"));
         }
@@ -124,7 +124,7 @@ struct Segment {
 
 /// Player of a video: it requests segments, and shows them.
 #[derive(Clone, Debug)]
-pub struct VideoPlayer {
+pub(crate) struct VideoPlayer {
     params: Video,
     segments: Vec<Segment>,
     playback: Playback,
@@ -158,7 +158,7 @@ pub struct VideoStats {
 
 impl VideoPlayer {
     /// Create a player before its first request.
-    pub fn new(params: Video) -> VideoPlayer {
+    pub(crate) fn new(params: Video) -> VideoPlayer {
         VideoPlayer {
             playback: Playback::default(),
             segments: Vec::new(),
@@ -172,7 +172,7 @@ impl VideoPlayer {
 
     /// Request the next segment at `now`, at which all earlier ones have arrived; returns its size
     /// in bytes.
-    pub fn request(&mut self, now: Time) -> u64 {
+    pub(crate) fn request(&mut self, now: Time) -> u64 {
         let before = self.buffer_at(now);
         let last = self.segments.last().copied();
         let level = last.map_or(0, |last| self.next_level(last, before));
@@ -184,7 +184,7 @@ impl VideoPlayer {
 
     /// Time of the next request if the last segment was received and the server knows it at `now`:
     /// as soon as the segment fits into the buffer.
-    pub fn next_request(&mut self, now: Time) -> Time {
+    pub(crate) fn next_request(&mut self, now: Time) -> Time {
         let full = self.buffer_at(now) + self.params.segment;
         now + Span(full.0.saturating_sub(self.params.buffer.0))
     }
@@ -208,26 +208,26 @@ impl VideoPlayer {
     }
 
     /// True if a segment is requested and its arrival is not known, after this much payload in all.
-    pub fn completes(&self, received_bytes: u64) -> bool {
+    pub(crate) fn completes(&self, received_bytes: u64) -> bool {
         self.segments.last().is_some_and(|last| last.received == Time::NEVER)
             && received_bytes >= self.requested_bytes
     }
 
     /// Record the arrival of the last byte of the last segment at `at`, possibly in the future.
-    pub fn on_received(&mut self, at: Time) {
+    pub(crate) fn on_received(&mut self, at: Time) {
         if let Some(last) = self.segments.last_mut() {
             last.received = at;
         }
     }
 
     /// Request time and size in bytes of the last segment.
-    pub fn last_request(&self) -> (Time, u64) {
+    pub(crate) fn last_request(&self) -> (Time, u64) {
         let last = self.segments.last();
         last.map_or((Time::ZERO, 0), |s| (s.requested, self.params.segment_bytes(s.level)))
     }
 
     /// Leave at `now`: nothing arrives any more, and nothing is measured.
-    pub fn leave(&mut self, now: Time) {
+    pub(crate) fn leave(&mut self, now: Time) {
         self.left = self.left.min(now);
     }
 
@@ -242,7 +242,7 @@ impl VideoPlayer {
     }
 
     /// Statistics of the interval from `warm` to `end`; nothing was requested from `stop` on.
-    pub fn stats(&self, warm: Time, end: Time, stop: Time) -> VideoStats {
+    pub(crate) fn stats(&self, warm: Time, end: Time, stop: Time) -> VideoStats {
         let end = end.min(self.left);
         let got = |s: &&Segment| s.received < end;
         let mut playback = Playback::default();

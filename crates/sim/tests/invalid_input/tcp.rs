@@ -7,7 +7,7 @@ use sojourn_aqm::error::Error;
 use sojourn_aqm::params::ParamRow;
 use sojourn_aqm::{Rate, Size, Span};
 use sojourn_sim::Scenario;
-use sojourn_sim::endpoint::tcp::TCPS;
+use sojourn_sim::tcp::TCPS;
 
 /// Build a scenario from `bytes`, check its canonical form and run it.
 pub fn check_settings(bytes: &[u8]) {

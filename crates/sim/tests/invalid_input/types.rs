@@ -3,8 +3,7 @@
 use crate::body;
 use serde_json::{Value, json};
 use sojourn_sim::Scenario;
-use sojourn_sim::config::TABLES;
-use sojourn_sim::parsing::keys::Table;
+use sojourn_sim::internals::{TABLES, Table};
 
 /// JSON types that a key accepts, as the letters of [`letter`].
 struct Key {

@@ -6,9 +6,8 @@ use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Rate, Span, Time};
 use sojourn_aqm::{Context, Dropped, Packet, Qdisc};
 use sojourn_sim::Scenario;
-use sojourn_sim::config::links::LinkConfig;
-use sojourn_sim::config::loss::LossModel;
-use sojourn_sim::engine::random_stream::random_stream;
+use sojourn_sim::config::{LinkConfig, LossModel};
+use sojourn_sim::internals::random_stream;
 use std::cmp::Reverse;
 
 pub struct PlainLink {

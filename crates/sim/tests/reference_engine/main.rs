@@ -12,13 +12,11 @@
 use serde_json::Value;
 use sojourn_aqm::units::Time;
 use sojourn_aqm::{Ecn, Packet};
-use sojourn_sim::config::flows::RoutePair;
-use sojourn_sim::endpoint::call::Report;
-use sojourn_sim::endpoint::tcp::{Ack, Segment};
-use sojourn_sim::endpoint::udp::Datagram;
-use sojourn_sim::engine::change_schedule::DueChange;
-use sojourn_sim::engine::flow::{ArrivedPacket, Endpoints, Flow, Outbox};
-use sojourn_sim::engine::sessions::SessionGroup;
+use sojourn_sim::config::RoutePair;
+use sojourn_sim::internals::tcp::{Ack, Segment};
+use sojourn_sim::internals::{
+    ArrivedPacket, Datagram, DueChange, Endpoints, Flow, Outbox, Report, SessionGroup,
+};
 use sojourn_sim::{Column, Outcome, Scenario};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -10,7 +10,8 @@
 use sojourn_aqm::params::Setting;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
-use sojourn_sim::endpoint::tcp::{self, Ack, Receiver, Segment, Tcp, TcpParams};
+use sojourn_sim::internals::tcp::{self, Ack, Receiver, Segment, Tcp};
+use sojourn_sim::tcp::TcpParams;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 

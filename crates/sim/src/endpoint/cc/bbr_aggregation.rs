@@ -48,12 +48,12 @@ pub(super) struct AckAggregation {
 
 impl AckAggregation {
     /// Starts an epoch: nothing was in flight.
-    pub fn restart(&mut self, now: Time) {
+    pub(super) fn restart(&mut self, now: Time) {
         (self.epoch_start, self.ack_epoch_acked) = (now, 0);
     }
 
     /// Updates from an ack.
-    pub fn on_ack(&mut self, ack: &AggregateAck) {
+    pub(super) fn on_ack(&mut self, ack: &AggregateAck) {
         if ack.round_start {
             self.rounds += 1;
             if self.rounds >= ROUNDS {
@@ -73,7 +73,7 @@ impl AckAggregation {
     }
 
     /// Returns the allowance at bandwidth `bw`, bytes per second; bytes.
-    pub fn allowance(&self, bw: f64) -> u64 {
+    pub(super) fn allowance(&self, bw: f64) -> u64 {
         self.extra_acked[0].max(self.extra_acked[1]).min(cast::trunc(bw * LONGEST))
     }
 }

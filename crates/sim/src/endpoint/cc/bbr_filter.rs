@@ -14,22 +14,22 @@ pub(super) struct WindowedMax {
 
 impl WindowedMax {
     /// Create a filter over `rounds` rounds.
-    pub fn new(rounds: u64) -> WindowedMax {
+    pub(super) fn new(rounds: u64) -> WindowedMax {
         WindowedMax { rounds, line: VecDeque::with_capacity(cast::index(rounds) + 2) }
     }
 
     /// Remove all samples.
-    pub fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.line.clear();
     }
 
     /// Set the length of the filter to `rounds`; takes effect with the next sample.
-    pub fn set_rounds(&mut self, rounds: u64) {
+    pub(super) fn set_rounds(&mut self, rounds: u64) {
         self.rounds = rounds;
     }
 
     /// Add a sample of `round`.
-    pub fn add(&mut self, round: u64, value: f64) {
+    pub(super) fn add(&mut self, round: u64, value: f64) {
         while self.line.back().is_some_and(|b| b.1 <= value) {
             self.line.pop_back();
         }
@@ -42,7 +42,7 @@ impl WindowedMax {
     }
 
     /// Maximum; 0 if there is no sample.
-    pub fn get(&self) -> f64 {
+    pub(super) fn get(&self) -> f64 {
         self.line.front().map_or(0.0, |f| f.1)
     }
 }

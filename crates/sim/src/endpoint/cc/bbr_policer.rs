@@ -60,12 +60,12 @@ pub(super) struct PolicerDetector {
 
 impl PolicerDetector {
     /// Rate of the policer, bytes per second, while one is assumed.
-    pub fn rate(&self) -> Option<f64> {
+    pub(super) fn rate(&self) -> Option<f64> {
         self.rate
     }
 
     /// Processes an ack. Returns true if the rate of a policer was used long enough and is dropped.
-    pub fn on_ack(&mut self, now: PathCounters, events: AckEvents) -> bool {
+    pub(super) fn on_ack(&mut self, now: PathCounters, events: AckEvents) -> bool {
         if self.rate.is_some() {
             self.rounds += u32::from(events.round_start && events.probe_bw);
             let over = self.rounds >= USED_ROUNDS;

@@ -59,7 +59,12 @@ macro_rules! controls {
         ($d:tt)
         $($module:ident::{$name:ident, $params:ident}: $control:ty, [$($entry:ident),*];)*
     ) => {
-        $(pub use $module::{$name, $params};)*
+        $(pub(crate) use $module::{$name, $params};)*
+
+        /// Parameters of the controls, for the module `tcp` of the crate.
+        pub(crate) mod params {
+            $(pub use super::$module::$params;)*
+        }
 
         /// Selected congestion control with its parameters.
         #[derive(Clone, Debug, PartialEq)]
@@ -100,7 +105,7 @@ macro_rules! controls {
         /// Congestion control algorithm.
         #[derive(Clone, Debug)]
         pub enum ControlAlgorithm {
-            $(#[doc = concat!("[`", stringify!($name), "`].")] $name($control),)*
+            $(#[doc = concat!("`", stringify!($name), "`.")] $name($control),)*
         }
 
         impl ControlAlgorithm {

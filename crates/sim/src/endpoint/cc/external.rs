@@ -13,16 +13,19 @@ use std::sync::Arc;
 
 /// Congestion control of one flow, written outside of this crate.
 pub trait ExternalControl: Send {
-    /// Reset to the state before a connection.
+    /// Resets to the state before a connection.
     fn reset(&mut self);
 
-    /// As [`CongestionControl::on_established`].
+    /// Handles the ack of the SYN; `rtt` is its round-trip time, if the SYN was not retransmitted.
     fn on_established(&mut self, now: Time, window: &Window, rtt: Option<Span>);
 
-    /// As [`CongestionControl::on_ack`].
+    /// Grows the window for an ack of new data. Not called in fast recovery, nor for an ack that
+    /// carries an ECN echo.
     fn on_ack(&mut self, window: &mut Window, acked: &NewDataAck, rng: &mut dyn Random);
 
-    /// As [`CongestionControl::on_congestion`].
+    /// Returns the slow-start threshold after a reduction, with `flight` bytes outstanding. Called
+    /// at most once per window of data. The sender sets the window to it, or to one segment after a
+    /// timeout.
     fn on_congestion(
         &mut self,
         now: Time,
@@ -35,16 +38,17 @@ pub trait ExternalControl: Send {
     /// True if [`ExternalControl::on_recovered`] is used.
     fn uses_recovered(&self) -> bool;
 
-    /// Handle the end of a loss recovery.
+    /// Handles the end of a loss recovery.
     fn on_recovered(&mut self, window: &mut Window, ack: &ProcessedAck, rng: &mut dyn Random);
 
-    /// As [`CongestionControl::own_pacing_rate`].
+    /// Pacing rate that the control sets, bytes of payload per second; `None` if it follows from
+    /// the window.
     fn pacing_rate(&self) -> Option<f64>;
 
-    /// Call `visit` with the name and value of each variable that is recorded in time series.
+    /// Calls `visit` with the name and value of each variable that is recorded in time series.
     fn inspect(&self, _visit: &mut dyn FnMut(&'static str, f64)) {}
 
-    /// Copy with the state.
+    /// Returns a copy with the state.
     fn copy(&self) -> Box<dyn ExternalControl>;
 }
 

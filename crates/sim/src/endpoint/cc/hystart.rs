@@ -29,7 +29,7 @@ const CSS_ROUNDS: u32 = 5;
 
 /// HyStart++ state.
 #[derive(Clone, Debug, Default)]
-pub struct HyStart {
+pub(crate) struct HyStart {
     /// True after slow start has ended, by HyStart++, a loss or the threshold.
     over: bool,
     /// End sequence number and transmission time of each outstanding segment.
@@ -49,20 +49,20 @@ pub struct HyStart {
 
 impl HyStart {
     /// End slow start for good.
-    pub fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.over = true;
         self.sent = VecDeque::new();
     }
 
     /// Record the transmission of new data up to `end`.
-    pub fn on_sent(&mut self, now: Time, end: u64) {
+    pub(crate) fn on_sent(&mut self, now: Time, end: u64) {
         if !self.over {
             self.sent.push_back((end, now));
         }
     }
 
     /// Handle an ack of everything below `ack`; `next` is the next sequence number to send.
-    pub fn on_ack(&mut self, ack: u64, next: u64) {
+    pub(crate) fn on_ack(&mut self, ack: u64, next: u64) {
         if self.over {
             return;
         }
@@ -78,7 +78,7 @@ impl HyStart {
     }
 
     /// Handle the growth of the window from `before` by an ack at `now`.
-    pub fn on_window_growth(&mut self, window: &mut Window, before: u64, now: Time) {
+    pub(crate) fn on_window_growth(&mut self, window: &mut Window, before: u64, now: Time) {
         if self.over {
             return;
         }

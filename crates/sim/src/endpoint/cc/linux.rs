@@ -24,7 +24,7 @@
 
 mod segments;
 
-pub use segments::Segments;
+pub(super) use segments::Segments;
 
 use super::{
     CongestionControl, CongestionSignal, NewDataAck, ProcessedAck, RateEstimator, RecoveryState,
@@ -81,7 +81,7 @@ pub struct Acked {
 }
 
 /// Rounds microseconds up to milliseconds (`usecs_to_jiffies`).
-pub fn jiffies(us: u64) -> u64 {
+pub(super) fn jiffies(us: u64) -> u64 {
     us.div_ceil(1_000)
 }
 

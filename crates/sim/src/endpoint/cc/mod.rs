@@ -8,18 +8,18 @@
 //! flows pay nothing for the others; [`AnyControl`] is every control, with optional pacer, PRR and
 //! HyStart++.
 
-pub mod bbr;
-pub mod bbr3;
+pub(crate) mod bbr;
+pub(crate) mod bbr3;
 mod bbr_aggregation;
 mod bbr_filter;
 mod bbr_policer;
 mod bic;
 mod bursts;
 mod cdg;
-mod compound;
+pub(crate) mod compound;
 mod controls;
-mod cubic;
-mod dctcp;
+pub(crate) mod cubic;
+pub(crate) mod dctcp;
 mod dispatch;
 mod external;
 mod highspeed;
@@ -32,11 +32,11 @@ mod ledbatpp;
 mod linux;
 mod nv;
 mod pacer;
-mod prague;
+pub(crate) mod prague;
 mod prr;
 mod queueing_delay;
 mod rate;
-mod reno;
+pub(crate) mod reno;
 mod scalable;
 #[cfg(test)]
 mod testing;
@@ -47,15 +47,15 @@ mod window_usage;
 mod yeah;
 
 pub use controls::TcpEntry;
-pub use dispatch::AnyControl;
+pub(crate) use dispatch::AnyControl;
 #[cfg(test)]
 pub(crate) use external::testing as external_testing;
 pub use external::{ExternalControl, ExternalMaker, FindExternalControl};
-pub use hystart::HyStart;
-pub use linux::Linux;
-pub use pacer::Pacer;
-pub use prr::Prr;
-pub use rate::{RateEstimator, RateSample};
+pub(crate) use hystart::HyStart;
+pub(crate) use linux::Linux;
+pub(crate) use pacer::Pacer;
+pub(crate) use prr::Prr;
+pub(crate) use rate::{RateEstimator, RateSample};
 pub(crate) use window_usage::WindowUsage;
 
 use crate::endpoint::common_params::CommonParams;

@@ -17,7 +17,7 @@ const INITIAL_BURST: u32 = 10;
 
 /// Pacer state.
 #[derive(Clone, Debug)]
-pub struct Pacer {
+pub(crate) struct Pacer {
     /// Rate, bytes of payload per second; infinite before it is first set.
     rate: f64,
     /// Earliest time of the next burst.
@@ -60,22 +60,22 @@ impl Default for Pacer {
 
 impl Pacer {
     /// Rate, bytes of payload per second.
-    pub fn rate(&self) -> f64 {
+    pub(crate) fn rate(&self) -> f64 {
         self.rate
     }
 
     /// Sets the rate, bytes of payload per second. The gap after the last burst is not changed.
-    pub fn set(&mut self, rate: f64) {
+    pub(crate) fn set(&mut self, rate: f64) {
         self.rate = rate;
     }
 
     /// Sets the size of the next bursts, segments.
-    pub fn set_burst(&mut self, segments: u64) {
+    pub(crate) fn set_burst(&mut self, segments: u64) {
         self.largest = segments;
     }
 
     /// Records the transmission of the payload from `seq` to `end` at `now`.
-    pub fn on_sent(&mut self, now: Time, seq: u64, end: u64) {
+    pub(crate) fn on_sent(&mut self, now: Time, seq: u64, end: u64) {
         if !self.continues(seq) {
             let (at, late) = (self.next_send.max(now), now.since(self.next_send).0);
             self.burst = Burst { left: self.largest, at, late, ..Burst::default() };
@@ -98,24 +98,24 @@ impl Pacer {
     }
 
     /// True if the segment from `seq` may be sent at `now`; if false, it is held.
-    pub fn may_send(&mut self, now: Time, seq: u64) -> bool {
+    pub(crate) fn may_send(&mut self, now: Time, seq: u64) -> bool {
         self.holds_segment = now < self.next_send && !self.continues(seq);
         !self.holds_segment
     }
 
     /// Clears the held segment and ends the burst that is being sent.
-    pub fn clear_held(&mut self) {
+    pub(crate) fn clear_held(&mut self) {
         self.holds_segment = false;
         self.burst.left = 0;
     }
 
     /// Time from `now` until a segment may be sent.
-    pub fn delay(&self, now: Time) -> Span {
+    pub(crate) fn delay(&self, now: Time) -> Span {
         self.next_send.since(now)
     }
 
     /// Time at which the held segment may be sent; [`Time::NEVER`] if none is held.
-    pub fn release_time(&self) -> Time {
+    pub(crate) fn release_time(&self) -> Time {
         if self.holds_segment { self.next_send } else { Time::NEVER }
     }
 }

@@ -15,7 +15,7 @@ use sojourn_aqm::cast;
 
 /// PRR state.
 #[derive(Clone, Debug, Default)]
-pub struct Prr {
+pub(crate) struct Prr {
     /// `RecoverFS`; 0 outside of recovery.
     recover_fs: u64,
     prr_delivered: u64,
@@ -33,30 +33,30 @@ pub struct Prr {
 
 impl Prr {
     /// Start at a reduction of the window, with `flight` bytes outstanding.
-    pub fn on_congestion(&mut self, flight: u64, cause: CongestionSignal) {
+    pub(crate) fn on_congestion(&mut self, flight: u64, cause: CongestionSignal) {
         (self.prr_delivered, self.prr_out) = (0, 0);
         self.recover_fs = if cause == CongestionSignal::Timeout { 0 } else { flight };
         self.mark_end = if cause == CongestionSignal::Mark { self.next } else { 0 };
     }
 
     /// Ends the reduction: it was undone.
-    pub fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         (self.recover_fs, self.mark_end) = (0, 0);
     }
 
     /// Record an ack of everything below `ack`, before it is processed; `next` is sent next.
-    pub fn on_feedback(&mut self, ack: u64, next: u64) {
+    pub(crate) fn on_feedback(&mut self, ack: u64, next: u64) {
         self.advanced = ack > self.una;
         (self.una, self.next) = (ack, next);
     }
 
     /// True in the round trip after a mark, in which the window does not grow.
-    pub fn reduces_for_mark(&self) -> bool {
+    pub(crate) fn reduces_for_mark(&self) -> bool {
         self.mark_end > 0 && self.una <= self.mark_end
     }
 
     /// Record `bytes` sent in `state`.
-    pub fn on_sent(&mut self, state: RecoveryState, bytes: u64) {
+    pub(crate) fn on_sent(&mut self, state: RecoveryState, bytes: u64) {
         if let Some(pipe) = &mut self.pipe {
             *pipe += bytes;
         }
@@ -67,7 +67,12 @@ impl Prr {
 
     /// Set the window for an ack that delivered `news` bytes. Returns true if it ended a recovery
     /// from losses.
-    pub fn on_ack_processed(&mut self, window: &mut Window, ack: &ProcessedAck, news: u64) -> bool {
+    pub(crate) fn on_ack_processed(
+        &mut self,
+        window: &mut Window,
+        ack: &ProcessedAck,
+        news: u64,
+    ) -> bool {
         if self.recover_fs == 0 {
             return false;
         }

@@ -23,12 +23,12 @@ pub(super) struct QueueingDelay {
 
 impl QueueingDelay {
     /// Create a filter over the last `samples` samples, with a history of `minutes`.
-    pub fn new(minutes: u64, samples: u64) -> QueueingDelay {
+    pub(super) fn new(minutes: u64, samples: u64) -> QueueingDelay {
         QueueingDelay { minutes, samples, history: VecDeque::new(), recent: VecDeque::new() }
     }
 
     /// Add a round-trip time measured at `now`.
-    pub fn add(&mut self, now: Time, rtt: Span) {
+    pub(super) fn add(&mut self, now: Time, rtt: Span) {
         let minute = now.0 / MINUTE;
         match self.history.back_mut().filter(|(of, _)| *of == minute) {
             Some((_, least)) => *least = rtt.min(*least),
@@ -44,12 +44,12 @@ impl QueueingDelay {
     }
 
     /// Shortest round-trip time of the history, once there is a sample.
-    pub fn base(&self) -> Option<Span> {
+    pub(super) fn base(&self) -> Option<Span> {
         self.history.iter().map(|(_, least)| *least).min()
     }
 
     /// Queueing delay: the smallest of the recent samples less the base; zero without samples.
-    pub fn queueing(&self) -> Span {
+    pub(super) fn queueing(&self) -> Span {
         match (self.recent.iter().min(), self.base()) {
             (Some(recent), Some(base)) => Span(recent.0.saturating_sub(base.0)),
             _ => Span::ZERO,

@@ -35,7 +35,7 @@ struct Record {
 
 /// Delivery rate sample of one ack.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RateSample {
+pub(crate) struct RateSample {
     /// Delivery rate, bytes per second.
     pub rate: f64,
     /// Interval over which the rate was measured.
@@ -61,7 +61,7 @@ pub struct RateSample {
 
 /// Segment that was lost, at the time of its retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LostSegment {
+pub(crate) struct LostSegment {
     /// Its length in bytes.
     pub bytes: u64,
     /// Bytes lost since it was sent, including it.
@@ -74,7 +74,7 @@ pub struct LostSegment {
 
 /// Delivery rate estimator.
 #[derive(Clone, Debug, Default)]
-pub struct RateEstimator {
+pub(crate) struct RateEstimator {
     line: VecDeque<Record>,
     delivered: u64,
     delivered_at: Time,
@@ -94,45 +94,45 @@ pub struct RateEstimator {
 
 impl RateEstimator {
     /// Reset to the state before a connection.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         let mut line = std::mem::take(&mut self.line);
         line.clear();
         *self = RateEstimator { line, ..RateEstimator::default() };
     }
 
     /// Bytes sent that are neither delivered nor lost.
-    pub fn in_flight(&self) -> u64 {
+    pub(crate) fn in_flight(&self) -> u64 {
         self.sent.saturating_sub(self.delivered + self.lost)
     }
 
     /// Total bytes delivered.
-    pub fn delivered(&self) -> u64 {
+    pub(crate) fn delivered(&self) -> u64 {
         self.delivered
     }
 
     /// Total payload bytes delivered, without the padding of short segments.
-    pub fn delivered_bytes(&self) -> u64 {
+    pub(crate) fn delivered_bytes(&self) -> u64 {
         self.delivered_bytes
     }
 
     /// Time of the last delivery.
-    pub fn delivered_at(&self) -> Time {
+    pub(crate) fn delivered_at(&self) -> Time {
         self.delivered_at
     }
 
     /// True if the sender is application-limited.
-    pub fn on_app_limited(&self) -> bool {
+    pub(crate) fn on_app_limited(&self) -> bool {
         self.starved_until > 0
     }
 
     /// Record that the application has nothing to send while `flight` bytes are in the network.
-    pub fn starve(&mut self, flight: u64) {
+    pub(crate) fn starve(&mut self, flight: u64) {
         self.starved_until = (self.delivered + flight).max(1);
     }
 
     /// Record the transmission of a segment (§3.2). For a retransmission, returns the segment that
     /// was lost.
-    pub fn on_sent(&mut self, sent: &SentSegment) -> Option<LostSegment> {
+    pub(crate) fn on_sent(&mut self, sent: &SentSegment) -> Option<LostSegment> {
         if sent.was_idle {
             (self.first_sent, self.delivered_at) = (sent.now, sent.now);
             self.sent = self.delivered + self.lost;
@@ -174,7 +174,7 @@ impl RateEstimator {
     }
 
     /// Record that the receiver has `from..to` (§3.3.1).
-    pub fn on_delivered(&mut self, now: Time, from: u64, to: u64) {
+    pub(crate) fn on_delivered(&mut self, now: Time, from: u64, to: u64) {
         let mut news = to - from;
         self.delivered_bytes += news;
         self.delivered_at = now;
@@ -199,7 +199,7 @@ impl RateEstimator {
     }
 
     /// Return the sample of the ack at `now`, if it delivered anything (§3.3.2).
-    pub fn take_sample(&mut self, now: Time) -> Option<RateSample> {
+    pub(crate) fn take_sample(&mut self, now: Time) -> Option<RateSample> {
         let news = std::mem::take(&mut self.news);
         if self.delivered > self.starved_until {
             self.starved_until = 0;

@@ -20,20 +20,20 @@ pub(crate) struct WindowUsage {
 impl WindowUsage {
     /// Update after a transmission, or when the window is `full`: data below `una` is acknowledged,
     /// `next` is the next sequence number, and `flight` bytes are in flight.
-    pub fn update(&mut self, full: bool, una: u64, next: u64, flight: u64) {
+    pub(crate) fn update(&mut self, full: bool, una: u64, next: u64, flight: u64) {
         if full || una >= self.until || !self.full && flight > self.most {
             *self = WindowUsage { full, most: flight, until: next };
         }
     }
 
     /// Returns the largest number of bytes in flight in this round trip: the window if it was full.
-    pub fn most_in_flight(&self, window: &Window) -> u64 {
+    pub(crate) fn most_in_flight(&self, window: &Window) -> u64 {
         let not_full = window.cwnd.saturating_sub(window.mss + 1);
         if self.full { window.cwnd } else { self.most.min(not_full) }
     }
 
     /// True if the window was full; in slow start, half full.
-    pub fn allows_growth(&self, window: &Window) -> bool {
+    pub(crate) fn allows_growth(&self, window: &Window) -> bool {
         self.full || window.is_in_slow_start() && window.cwnd < 2 * self.most
     }
 }

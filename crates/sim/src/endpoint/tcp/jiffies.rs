@@ -17,7 +17,7 @@ pub(super) struct TimerClock {
 
 impl TimerClock {
     /// Returns the clock of a host. Draws one random number, the phase, if timers expire at ticks.
-    pub fn new(s: &CommonParams, rng: &mut dyn Random) -> TimerClock {
+    pub(super) fn new(s: &CommonParams, rng: &mut dyn Random) -> TimerClock {
         if !s.jiffies {
             return TimerClock { tick: 0, phase: 0 };
         }
@@ -28,13 +28,13 @@ impl TimerClock {
 
     /// Returns the expiry of a timer that is set to `delay` at `now`.
     #[inline]
-    pub fn after(&self, now: Time, delay: Span) -> Time {
+    pub(super) fn after(&self, now: Time, delay: Span) -> Time {
         if self.tick == 0 { now + delay } else { self.at_tick(now, delay) }
     }
 
     /// Least delay that Linux adds to the timers of probes and reordering (`TCP_TIMEOUT_MIN`); 0 if
     /// timers are exact.
-    pub fn margin(&self) -> Span {
+    pub(super) fn margin(&self) -> Span {
         Span(2 * u64::from(self.tick))
     }
 

@@ -18,7 +18,7 @@
 //!
 //! ```
 //! use sojourn_aqm::units::Time;
-//! use sojourn_sim::endpoint::tcp;
+//! use sojourn_sim::internals::tcp;
 //! # struct Fixed;
 //! # impl sojourn_aqm::Random for Fixed { fn uniform(&mut self) -> f64 { 0.5 } }
 //! let params = tcp::parse("newreno", []).unwrap();

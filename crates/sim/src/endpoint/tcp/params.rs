@@ -36,7 +36,7 @@ fn find(name: &str) -> Result<&'static TcpEntry> {
 ///
 /// # Errors
 /// As there.
-pub fn parse<'a>(
+pub(super) fn parse<'a>(
     name: &str,
     settings: impl IntoIterator<Item = (&'a str, Setting<'a>)>,
 ) -> Result<TcpParams> {
@@ -147,7 +147,7 @@ impl TcpParams {
     /// of each profile.
     ///
     /// # Errors
-    /// As [`parse`], with the same messages, or if `control` is not the one of that TCP.
+    /// As [`super::parse`], with the same messages, or if `control` is not the one of that TCP.
     pub fn new(
         name: &str,
         mut settings: CommonParams,

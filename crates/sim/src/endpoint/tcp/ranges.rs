@@ -17,14 +17,14 @@ pub(super) struct Ranges {
 
 impl Ranges {
     /// Remove all ranges.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.list.clear();
         self.covered = 0;
     }
 
     /// Prefetch the first and the last range.
     #[inline]
-    pub fn fetch(&self) {
+    pub(super) fn fetch(&self) {
         if let (Some(first), Some(last)) = (self.list.front(), self.list.back()) {
             prefetch(first);
             prefetch(last);
@@ -33,27 +33,27 @@ impl Ranges {
 
     /// True if there are no ranges.
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
     /// Number of sequence numbers in all ranges.
-    pub fn covered(&self) -> u64 {
+    pub(super) fn covered(&self) -> u64 {
         self.covered
     }
 
     /// Start of the first range.
-    pub fn start(&self) -> Option<u64> {
+    pub(super) fn start(&self) -> Option<u64> {
         self.list.front().map(|r| r.0)
     }
 
     /// End of the last range.
-    pub fn end(&self) -> Option<u64> {
+    pub(super) fn end(&self) -> Option<u64> {
         self.list.back().map(|r| r.1)
     }
 
     /// Iterate from the highest range to the lowest.
-    pub fn iter_descending(&self) -> impl Iterator<Item = (u64, u64)> {
+    pub(super) fn iter_descending(&self) -> impl Iterator<Item = (u64, u64)> {
         self.list.iter().rev().copied()
     }
 
@@ -69,12 +69,12 @@ impl Ranges {
     }
 
     /// Range that contains `seq`.
-    pub fn containing(&self, seq: u64) -> Option<(u64, u64)> {
+    pub(super) fn containing(&self, seq: u64) -> Option<(u64, u64)> {
         self.list.get(self.first_ending_above(seq)).copied().filter(|r| r.0 <= seq)
     }
 
     /// Insert `start..end`; returns how many of its sequence numbers are new.
-    pub fn insert(&mut self, start: u64, end: u64) -> u64 {
+    pub(super) fn insert(&mut self, start: u64, end: u64) -> u64 {
         if start >= end {
             return 0;
         }
@@ -111,7 +111,7 @@ impl Ranges {
     }
 
     /// Remove everything below `seq`.
-    pub fn remove_below(&mut self, seq: u64) {
+    pub(super) fn remove_below(&mut self, seq: u64) {
         while let Some(front) = self.list.front_mut().filter(|r| r.0 < seq) {
             self.covered -= front.1.min(seq) - front.0;
             if front.1 <= seq {
@@ -123,7 +123,7 @@ impl Ranges {
     }
 
     /// Remove the lowest ranges, so that at most `count` are left.
-    pub fn keep_last(&mut self, count: usize) {
+    pub(super) fn keep_last(&mut self, count: usize) {
         while self.list.len() > count {
             let removed = self.list.pop_front();
             self.covered -= removed.map_or(0, |(start, end)| end - start);
@@ -131,7 +131,7 @@ impl Ranges {
     }
 
     /// Number of covered sequence numbers below `seq`; searched from the nearer end.
-    pub fn covered_below(&self, seq: u64) -> u64 {
+    pub(super) fn covered_below(&self, seq: u64) -> u64 {
         let cut = self.first_ending_above(seq);
         let inside = self.list.get(cut).map_or(0, |r| seq.saturating_sub(r.0));
         let total = |from, to| self.list.range(from..to).map(|r| r.1 - r.0).sum::<u64>();
@@ -143,7 +143,7 @@ impl Ranges {
     }
 
     /// First gap at or above `from`; the gap above the last range ends at `u64::MAX`.
-    pub fn gap_at(&self, from: u64) -> (u64, u64) {
+    pub(super) fn gap_at(&self, from: u64) -> (u64, u64) {
         let mut next = self.first_ending_above(from);
         let mut start = from;
         if let Some(&(_, end)) = self.list.get(next).filter(|r| r.0 <= from) {

@@ -19,7 +19,7 @@ pub(super) struct RtoBounds {
 
 impl RtoBounds {
     /// Bounds in `s`, already ordered by [`super::parse`].
-    pub fn of(s: &CommonParams) -> RtoBounds {
+    pub(super) fn of(s: &CommonParams) -> RtoBounds {
         let (min, initial) = (resolved(s.rto_min), resolved(s.rto_initial));
         RtoBounds { min, max: s.rto_max, tick: resolved(s.tick), initial }
     }
@@ -66,29 +66,29 @@ impl LinuxVariance {
 
 impl RttEstimator {
     /// Create an estimator of RFC 6298 without samples.
-    pub fn new(bounds: RtoBounds) -> RttEstimator {
+    pub(super) fn new(bounds: RtoBounds) -> RttEstimator {
         let rto = bounds.initial;
         RttEstimator { bounds, srtt: None, rttvar: Span::ZERO, rto, linux: None }
     }
 
     /// Create an estimator of Linux without samples.
-    pub fn linux(bounds: RtoBounds) -> RttEstimator {
+    pub(super) fn linux(bounds: RtoBounds) -> RttEstimator {
         RttEstimator { linux: Some(LinuxVariance::default()), ..RttEstimator::new(bounds) }
     }
 
     /// Discard all samples.
-    pub fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         let linux = self.linux.map(|_| LinuxVariance::default());
         *self = RttEstimator { linux, ..RttEstimator::new(self.bounds) };
     }
 
     /// True if every ack gives a sample.
-    pub fn is_per_ack(&self) -> bool {
+    pub(super) fn is_per_ack(&self) -> bool {
         self.linux.is_some()
     }
 
     /// Add an RTT sample; ends any backoff (§2, §5 after 5.7).
-    pub fn sample(&mut self, r: Span) {
+    pub(super) fn sample(&mut self, r: Span) {
         let srtt = match self.srtt {
             None => {
                 self.rttvar = Span(r.0 / 2); // (2.2)
@@ -105,7 +105,7 @@ impl RttEstimator {
 
     /// Add the sample of an ack of everything below `una`; `next` is the next sequence number to
     /// send.
-    pub fn sample_per_ack(&mut self, r: Span, una: u64, next: u64) {
+    pub(super) fn sample_per_ack(&mut self, r: Span, una: u64, next: u64) {
         let least = self.bounds.min.0;
         let variance = self.linux.get_or_insert_default();
         let srtt = match self.srtt {
@@ -129,33 +129,33 @@ impl RttEstimator {
     }
 
     /// Smoothed round-trip time, once there is a sample.
-    pub fn srtt(&self) -> Option<Span> {
+    pub(super) fn srtt(&self) -> Option<Span> {
         self.srtt
     }
 
     /// Current timeout.
-    pub fn rto(&self) -> Span {
+    pub(super) fn rto(&self) -> Span {
         self.rto
     }
 
     /// Clock granularity.
-    pub fn tick(&self) -> Span {
+    pub(super) fn tick(&self) -> Span {
         self.bounds.tick
     }
 
     /// Minimum timeout.
-    pub fn min(&self) -> Span {
+    pub(super) fn min(&self) -> Span {
         self.bounds.min
     }
 
     /// Double the timeout (5.5).
-    pub fn back_off(&mut self) {
+    pub(super) fn back_off(&mut self) {
         self.rto = Span(self.rto.0.saturating_mul(2).min(self.bounds.max.0));
     }
 
     /// Set the timeout for data after a lost SYN: 3 s (5.7) or `initial`, whichever is longer, at
     /// most `max`.
-    pub fn set_after_lost_syn(&mut self) {
+    pub(super) fn set_after_lost_syn(&mut self) {
         self.rto = Span::s(3).max(self.bounds.initial).min(self.bounds.max);
     }
 }
@@ -183,19 +183,19 @@ impl Ns2RttEstimator {
     const DOUBLES: u32 = 64;
 
     /// Create an estimator without samples; `phase` in [0, 1) is the clock offset in ticks.
-    pub fn new(bounds: RtoBounds, phase: f64) -> Ns2RttEstimator {
+    pub(super) fn new(bounds: RtoBounds, phase: f64) -> Ns2RttEstimator {
         let phase = cast::trunc(phase * bounds.tick.0 as f64);
         Ns2RttEstimator { bounds, phase, s8: 0, v4: 0, base: bounds.initial, backoff: 1 }
     }
 
     /// Discard all samples; keeps the clock phase.
-    pub fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         *self = Ns2RttEstimator { s8: 0, v4: 0, base: self.bounds.initial, backoff: 1, ..*self };
     }
 
     /// Add an RTT sample: a packet sent at `sent` was acknowledged at `now`. Measured in clock
     /// ticks.
-    pub fn sample(&mut self, sent: Time, now: Time) {
+    pub(super) fn sample(&mut self, sent: Time, now: Time) {
         let tick = self.bounds.tick.0;
         let into_tick = (sent.0 + self.phase) % tick;
         let m = (((now - sent).0 + into_tick) / tick).max(1).cast_signed();
@@ -210,14 +210,14 @@ impl Ns2RttEstimator {
     }
 
     /// Current timeout: the minimum applies before backoff, the lower bound of two ticks after it.
-    pub fn rto(&self) -> Span {
+    pub(super) fn rto(&self) -> Span {
         let RtoBounds { min, max, tick, .. } = self.bounds;
         let backed_off = self.base.0.max(min.0).saturating_mul(u64::from(self.backoff));
         Span(backed_off.min(max.0).max(2 * tick.0))
     }
 
     /// Double the backoff factor while that changes the timeout.
-    pub fn back_off(&mut self) {
+    pub(super) fn back_off(&mut self) {
         if self.backoff < Ns2RttEstimator::DOUBLES || self.rto() < self.bounds.max {
             self.backoff = self.backoff.saturating_mul(2);
         }
@@ -228,7 +228,7 @@ impl Ns2RttEstimator {
     }
 
     /// Reset the backoff factor.
-    pub fn reset_backoff(&mut self) {
+    pub(super) fn reset_backoff(&mut self) {
         self.backoff = 1;
     }
 }

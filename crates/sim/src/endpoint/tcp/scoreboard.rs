@@ -20,18 +20,18 @@ pub(super) struct Scoreboard {
 
 impl Scoreboard {
     /// Remove all entries.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.held.clear();
         self.high_rxt = 0;
     }
 
     /// Number of sequence numbers held.
-    pub fn covered(&self) -> u64 {
+    pub(super) fn covered(&self) -> u64 {
         self.held.covered()
     }
 
     /// Call `each` with every part of `from..to` that is not held.
-    pub fn for_each_missing(&self, mut from: u64, to: u64, mut each: impl FnMut(u64, u64)) {
+    pub(super) fn for_each_missing(&self, mut from: u64, to: u64, mut each: impl FnMut(u64, u64)) {
         while from < to {
             if from >= self.highest_sacked() {
                 return each(from, to); // common case: nothing is out of order
@@ -45,7 +45,7 @@ impl Scoreboard {
     }
 
     /// Record the blocks of an ack; returns true if they contain new information.
-    pub fn update(&mut self, ack: &Ack) -> bool {
+    pub(super) fn update(&mut self, ack: &Ack) -> bool {
         self.held.remove_below(ack.ack);
         let mut new = 0;
         for &(start, end) in &ack.sacks[..usize::from(ack.blocks)] {
@@ -55,39 +55,39 @@ impl Scoreboard {
     }
 
     /// Start of the lowest held range.
-    pub fn lowest_sacked(&self) -> Option<u64> {
+    pub(super) fn lowest_sacked(&self) -> Option<u64> {
         self.held.start()
     }
 
     /// Held range that contains `seq`.
-    pub fn around(&self, seq: u64) -> Option<(u64, u64)> {
+    pub(super) fn around(&self, seq: u64) -> Option<(u64, u64)> {
         self.held.containing(seq)
     }
 
     /// Record that every hole below `end` has been retransmitted.
-    pub fn set_retransmitted_to(&mut self, end: u64) {
+    pub(super) fn set_retransmitted_to(&mut self, end: u64) {
         self.high_rxt = self.high_rxt.max(end);
     }
 
     /// Restart retransmission from the lowest hole.
-    pub fn restart_retransmission(&mut self) {
+    pub(super) fn restart_retransmission(&mut self) {
         self.high_rxt = 0;
     }
 
     /// Lowest hole below `below` that is not yet retransmitted.
-    pub fn next_hole(&self, una: u64, below: u64) -> Option<(u64, u64)> {
+    pub(super) fn next_hole(&self, una: u64, below: u64) -> Option<(u64, u64)> {
         let from = una.max(self.high_rxt);
         let (start, end) = self.held.gap_at(from);
         (start < below).then_some((start, end.min(below)))
     }
 
     /// End of the highest held block; 0 if there is none.
-    pub fn highest_sacked(&self) -> u64 {
+    pub(super) fn highest_sacked(&self) -> u64 {
         self.held.end().unwrap_or(0)
     }
 
     /// Highest hole below `nxt` (for the rescue retransmission).
-    pub fn highest_hole(&self, una: u64, nxt: u64) -> (u64, u64) {
+    pub(super) fn highest_hole(&self, una: u64, nxt: u64) -> (u64, u64) {
         let mut top = nxt;
         for (start, end) in self.held.iter_descending() {
             if end < top {
@@ -100,7 +100,7 @@ impl Scoreboard {
 
     /// Sequence number below which all holes are lost: at least three ranges, or more than two
     /// segments, are held above it (IsLost).
-    pub fn lost_below(&self, mss: u64) -> u64 {
+    pub(super) fn lost_below(&self, mss: u64) -> u64 {
         let (mut ranges, mut bytes) = (0, 0);
         for (start, end) in self.held.iter_descending() {
             ranges += 1;
@@ -114,7 +114,7 @@ impl Scoreboard {
 
     /// Estimate of the data in the network (SetPipe): neither held nor lost, or retransmitted.
     /// `lost` is the edge set by [`Scoreboard::lost_below`] or a timeout.
-    pub fn pipe(&self, una: u64, nxt: u64, lost: u64) -> u64 {
+    pub(super) fn pipe(&self, una: u64, nxt: u64, lost: u64) -> u64 {
         let lacking_below = |seq: u64| {
             let seq = seq.clamp(una, nxt);
             seq - una - self.held.covered_below(seq)

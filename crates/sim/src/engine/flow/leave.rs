@@ -1,7 +1,7 @@
 //! Leaving flows, and detection of stalled flows.
 
 use super::{ArrivedPacket, Endpoints, Flow};
-use crate::engine::application::App;
+use crate::traffic::application::App;
 use sojourn_aqm::units::Time;
 
 impl Flow {

@@ -2,10 +2,10 @@
 
 use super::{Endpoints, Flow, Outbox, TcpEndpoints, hash_of_connection};
 use crate::config::flows::FlowConfig;
-use crate::engine::application::App;
-use crate::engine::random_stream::random_stream;
-use crate::engine::transfer::OpenRequest;
-use crate::engine::transfer::Transfer;
+use crate::random_stream::random_stream;
+use crate::traffic::application::App;
+use crate::traffic::transfer::OpenRequest;
+use crate::traffic::transfer::Transfer;
 use sojourn_aqm::random;
 use sojourn_aqm::units::{Span, Time};
 

@@ -3,13 +3,13 @@
 use super::Host;
 use super::event_heap::{EventHeap, SessionEvent};
 use crate::collections::slab::Slab;
-use crate::engine::application::LARGEST_WRITE;
-use crate::engine::transfer::OpenRequest;
-use crate::engine::transfer::Transfer;
+use crate::traffic::application::LARGEST_WRITE;
 use crate::traffic::external::ArrivalSchedule;
 use crate::traffic::packet_trace::PacketTrace;
 use crate::traffic::session_params::{Incast, Poisson, Sessions, Web};
 use crate::traffic::source::Source;
+use crate::traffic::transfer::OpenRequest;
+use crate::traffic::transfer::Transfer;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::cast;
 use sojourn_aqm::random::Random;
@@ -17,7 +17,7 @@ use sojourn_aqm::units::{Span, Time};
 
 /// Source with its state.
 #[derive(Clone, Debug)]
-pub enum SessionSource {
+pub(super) enum SessionSource {
     /// Parameters, and number of flows still to arrive.
     Poisson(Poisson, u64),
     /// Partition/aggregate queries.
@@ -34,7 +34,7 @@ pub enum SessionSource {
 
 /// State of partition/aggregate queries.
 #[derive(Clone, Debug)]
-pub struct IncastQueries {
+pub(super) struct IncastQueries {
     params: Incast,
     left: u64,
     /// Start of the current query.
@@ -47,7 +47,7 @@ pub struct IncastQueries {
 
 /// State of web users.
 #[derive(Clone, Debug)]
-pub struct WebUsers {
+pub(super) struct WebUsers {
     params: Web,
     /// Pages left per user.
     left: Vec<u64>,
@@ -81,7 +81,7 @@ fn draw_host(hosts: &[Host], rng: &mut Pcg64Mcg) -> u32 {
 
 impl SessionSource {
     /// Create the state of `source` and schedule its first event.
-    pub fn new(
+    pub(super) fn new(
         source: &Source,
         [joins, start]: [Time; 2],
         events: &mut EventHeap,
@@ -130,7 +130,7 @@ impl SessionSource {
     }
 
     /// Process event `what` at `now`; returns the connection to open, if any.
-    pub fn process_event(
+    pub(super) fn process_event(
         &mut self,
         now: Time,
         what: SessionEvent,
@@ -202,7 +202,7 @@ impl SessionSource {
     }
 
     /// Handle the end of a connection.
-    pub fn on_connection_end(
+    pub(super) fn on_connection_end(
         &mut self,
         now: Time,
         transfer: &Transfer,
@@ -229,7 +229,7 @@ impl SessionSource {
 
     /// Handle a complete answer at `at`; if it is the last one of a query, returns the query's
     /// start time and duration.
-    pub fn on_answer(
+    pub(super) fn on_answer(
         &mut self,
         at: Time,
         events: &mut EventHeap,

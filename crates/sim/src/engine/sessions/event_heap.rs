@@ -1,13 +1,13 @@
 //! Event queue of a session group, ordered by time, FIFO at equal times.
 
-use crate::engine::transfer::OpenRequest;
+use crate::traffic::transfer::OpenRequest;
 use sojourn_aqm::units::Time;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 /// Event of a session group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SessionEvent {
+pub(super) enum SessionEvent {
     /// Arrival of a flow, session or query.
     Arrive,
     /// Opening of a connection.
@@ -53,14 +53,14 @@ impl Ord for Scheduled {
 
 /// Event queue.
 #[derive(Clone, Debug, Default)]
-pub struct EventHeap {
+pub(super) struct EventHeap {
     heap: BinaryHeap<Reverse<Scheduled>>,
     sequence: u64,
 }
 
 impl EventHeap {
     /// Schedule `what` at `at`; dropped if `at` is [`Time::NEVER`].
-    pub fn push(&mut self, at: Time, what: SessionEvent) {
+    pub(super) fn push(&mut self, at: Time, what: SessionEvent) {
         if at < Time::NEVER {
             self.heap.push(Reverse(Scheduled { at, sequence: self.sequence, event: what }));
             self.sequence += 1;
@@ -68,17 +68,17 @@ impl EventHeap {
     }
 
     /// Remove all events.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.heap.clear();
     }
 
     /// Time of the first event; [`Time::NEVER`] if there is none.
-    pub fn next(&self) -> Time {
+    pub(super) fn next(&self) -> Time {
         self.heap.peek().map_or(Time::NEVER, |e| e.0.at)
     }
 
     /// Remove and return the first event, if it is due at `now`.
-    pub fn pop(&mut self, now: Time) -> Option<SessionEvent> {
+    pub(super) fn pop(&mut self, now: Time) -> Option<SessionEvent> {
         if self.next() > now {
             return None;
         }

@@ -13,11 +13,11 @@ mod arrivals;
 mod event_heap;
 
 use crate::config::scenario::Scenario;
-use crate::engine::random_stream::random_stream;
-use crate::engine::transfer::{OpenRequest, Transfer};
 use crate::output::outcome;
+use crate::random_stream::random_stream;
 use crate::traffic::session_params::CompletionRule;
 use crate::traffic::source::Source;
+use crate::traffic::transfer::{OpenRequest, Transfer};
 use arrivals::SessionSource;
 use event_heap::EventHeap;
 use rand_pcg::Pcg64Mcg;

@@ -38,7 +38,7 @@ impl Default for Payload {
 impl Payload {
     /// Become `segment`. Copies it in one piece if the entry held a segment before, as most did.
     #[inline]
-    pub fn set_segment(&mut self, segment: &Segment) {
+    pub(super) fn set_segment(&mut self, segment: &Segment) {
         match self {
             Payload::Segment(place) => *place = *segment,
             _ => *self = Payload::Segment(*segment),
@@ -46,7 +46,7 @@ impl Payload {
     }
 
     /// True if it crosses the return path.
-    pub fn returns(&self) -> bool {
+    pub(super) fn returns(&self) -> bool {
         matches!(self, Payload::Ack(_) | Payload::Report(_))
     }
 }

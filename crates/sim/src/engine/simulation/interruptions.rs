@@ -24,7 +24,7 @@ pub(super) struct Interruptions {
 
 impl Interruptions {
     /// Create the schedule of `scenario`.
-    pub fn new(scenario: &Scenario) -> Interruptions {
+    pub(super) fn new(scenario: &Scenario) -> Interruptions {
         let interval = scenario.sample().unwrap_or(Span(u64::MAX));
         Interruptions {
             changes: ChangeSchedule::new(scenario),
@@ -36,7 +36,7 @@ impl Interruptions {
     }
 
     /// Time of the next interruption.
-    pub fn next(&self) -> Time {
+    pub(super) fn next(&self) -> Time {
         self.changes.next().min(self.warm).min(self.sample).min(self.end)
     }
 }

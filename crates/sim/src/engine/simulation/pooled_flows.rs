@@ -4,8 +4,8 @@ use super::Simulation;
 use crate::config::flows::{RoutePair, delay_of};
 use crate::config::scenario::Scenario;
 use crate::engine::flow::Flow;
-use crate::engine::transfer::OpenRequest;
 use crate::traffic::source::Source;
+use crate::traffic::transfer::OpenRequest;
 use sojourn_aqm::Link;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// Owner of a pooled flow.
 #[derive(Clone, Copy, Debug)]
-pub struct PooledFlowOwner {
+pub(super) struct PooledFlowOwner {
     /// Index of the group of sessions.
     pub sessions: u32,
     /// Index of the host.
@@ -22,7 +22,7 @@ pub struct PooledFlowOwner {
 
 /// Routes of all groups.
 #[derive(Clone, Debug)]
-pub struct Routes {
+pub(super) struct Routes {
     /// Routes of all groups, one group after the other.
     pub all: Vec<RoutePair>,
     /// Index of the first route of each group.
@@ -35,7 +35,7 @@ pub struct Routes {
 
 impl Routes {
     /// Collect the routes of every group; groups with requests also have the reversed routes.
-    pub fn of(scenario: &Scenario) -> Routes {
+    pub(super) fn of(scenario: &Scenario) -> Routes {
         let (mut all, mut first_route, mut ways) = (Vec::new(), Vec::new(), Vec::new());
         for def in &scenario.flows {
             first_route.push(all.len());
@@ -50,20 +50,20 @@ impl Routes {
     }
 
     /// Propagation delay of all links of route `number`, there and back.
-    pub fn delay(&self, number: u32) -> Span {
+    pub(super) fn delay(&self, number: u32) -> Span {
         self.delays[number as usize]
     }
 
     /// The only link of route `number`, if nothing can observe its packets between sender and
     /// receiver: acks return with a pure delay, and the link computes departures at enqueue.
-    pub fn direct_link(&self, number: u32, links: &[Link]) -> Option<u32> {
+    pub(super) fn direct_link(&self, number: u32, links: &[Link]) -> Option<u32> {
         let [path, back] = &self.all[number as usize];
         let direct = path.len() == 1 && back.is_empty() && links[path[0]].computes_departures();
         direct.then(|| cast::number(path[0]))
     }
 
     /// Index of the route of flow `i` of a group, or of its requests.
-    pub fn index(&self, group: usize, i: u64, request: bool) -> u32 {
+    pub(super) fn index(&self, group: usize, i: u64, request: bool) -> u32 {
         let of_flow = if self.routes_per_direction[group] == 1 { 0 } else { cast::index(i) };
         let of_way = if request { self.routes_per_direction[group] } else { 0 };
         cast::number(self.first_route[group] + of_way + of_flow)

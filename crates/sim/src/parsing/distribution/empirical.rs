@@ -19,7 +19,7 @@ pub struct EmpiricalTable {
 }
 
 /// Flow-size distributions, in bytes.
-pub const TABLES: &[EmpiricalTable] = &[
+pub(super) const TABLES: &[EmpiricalTable] = &[
     // Mean 1.711 MB.
     EmpiricalTable {
         name: "web_search",

@@ -26,7 +26,7 @@ pub(super) struct UndoBounds {
 
 impl UndoBounds {
     /// `bbr_ssthresh`.
-    pub fn of(path: &PathModel) -> UndoBounds {
+    pub(super) fn of(path: &PathModel) -> UndoBounds {
         UndoBounds {
             bw_short: path.bw_short,
             inflight_short: path.inflight_short,

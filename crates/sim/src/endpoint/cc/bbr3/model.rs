@@ -91,33 +91,33 @@ impl Default for PathModel {
 
 impl PathModel {
     /// Start with the round-trip time of the SYN.
-    pub fn start(&mut self, now: Time, rtt: Option<Span>) {
+    pub(super) fn start(&mut self, now: Time, rtt: Option<Span>) {
         (self.min_rtt, self.probe_rtt_min) = (rtt, rtt);
         (self.min_rtt_at, self.probe_rtt_at, self.extra_at) = (now, now, now);
     }
 
     /// StartRound.
-    pub fn start_round(&mut self, delivered: u64) {
+    pub(super) fn start_round(&mut self, delivered: u64) {
         self.round_end = delivered;
     }
 
     /// ResetFullBW, with `rate` as the new baseline.
-    pub fn reset_full_bw(&mut self, rate: f64) {
+    pub(super) fn reset_full_bw(&mut self, rate: f64) {
         (self.full_bw, self.full_rounds, self.full_now) = (rate, 0, false);
     }
 
     /// ResetShortTermModel.
-    pub fn reset_short_term(&mut self) {
+    pub(super) fn reset_short_term(&mut self) {
         (self.bw_short, self.inflight_short) = (f64::INFINITY, f64::INFINITY);
     }
 
     /// ResetCongestionSignals.
-    pub fn reset_congestion(&mut self) {
+    pub(super) fn reset_congestion(&mut self) {
         (self.loss_in_round, self.bw_latest, self.inflight_latest) = (false, 0.0, 0.0);
     }
 
     /// UpdateLatestDeliverySignals.
-    pub fn note_delivery(&mut self, s: &RateSample, delivered: u64) {
+    pub(super) fn note_delivery(&mut self, s: &RateSample, delivered: u64) {
         self.bw_latest = self.bw_latest.max(s.rate);
         self.inflight_latest = self.inflight_latest.max(s.delivered as f64);
         self.loss_round_start = s.prior_delivered >= self.loss_round_end;
@@ -127,14 +127,14 @@ impl PathModel {
     }
 
     /// AdvanceLatestDeliverySignals.
-    pub fn advance_latest(&mut self, s: &RateSample) {
+    pub(super) fn advance_latest(&mut self, s: &RateSample) {
         if self.loss_round_start {
             (self.bw_latest, self.inflight_latest) = (s.rate, s.delivered as f64);
         }
     }
 
     /// UpdateMaxBw, UpdateRound.
-    pub fn update_max_bw(&mut self, s: &RateSample, delivered: u64) {
+    pub(super) fn update_max_bw(&mut self, s: &RateSample, delivered: u64) {
         self.round_start = s.prior_delivered >= self.round_end;
         if self.round_start {
             self.start_round(delivered);
@@ -147,17 +147,17 @@ impl PathModel {
     }
 
     /// Record if the window was full before the ack.
-    pub fn note_window_use(&mut self, full: bool) {
+    pub(super) fn note_window_use(&mut self, full: bool) {
         self.window_full.0 |= full;
     }
 
     /// C.is_cwnd_limited: the window was full at some time in the last round trip.
-    pub fn is_cwnd_limited(&self) -> bool {
+    pub(super) fn is_cwnd_limited(&self) -> bool {
         self.window_full.0 || self.window_full.1
     }
 
     /// AdaptLowerBoundsFromCongestion, at the end of a round; `probes` while probing.
-    pub fn adapt_lower_bounds(&mut self, beta: f64, cwnd: u64, probes: bool) {
+    pub(super) fn adapt_lower_bounds(&mut self, beta: f64, cwnd: u64, probes: bool) {
         if self.loss_in_round && !probes {
             if self.bw_short.is_infinite() {
                 self.bw_short = self.max_bw.get();
@@ -172,28 +172,28 @@ impl PathModel {
     }
 
     /// NoteLoss: the round has a loss, and ends a round trip after the first one.
-    pub fn mark_loss(&mut self, delivered: u64) {
+    pub(super) fn mark_loss(&mut self, delivered: u64) {
         if !self.loss_in_round {
             (self.loss_in_round, self.loss_round_end) = (true, delivered);
         }
     }
 
     /// NoteLoss, for the segment `seq..end`.
-    pub fn note_loss(&mut self, (seq, end): (u64, u64), delivered: u64) {
+    pub(super) fn note_loss(&mut self, (seq, end): (u64, u64), delivered: u64) {
         self.mark_loss(delivered);
         self.loss_ranges += u32::from(seq != self.last_lost);
         self.last_lost = end;
     }
 
     /// The conditions of CheckStartupHighLoss, in loss recovery.
-    pub fn startup_loss_is_high(&self, params: &Bbr3Params, s: &RateSample) -> bool {
+    pub(super) fn startup_loss_is_high(&self, params: &Bbr3Params, s: &RateSample) -> bool {
         self.loss_round_start
             && self.loss_ranges >= STARTUP_LOSSES
             && is_too_high(params, s.lost, s.in_flight)
     }
 
     /// UpdateACKAggregation.
-    pub fn update_extra_acked(&mut self, now: Time, news: u64, cwnd: u64) {
+    pub(super) fn update_extra_acked(&mut self, now: Time, news: u64, cwnd: u64) {
         let mut expected = self.bw * (now - self.extra_at).as_secs();
         if self.extra_delivered <= expected {
             (self.extra_delivered, self.extra_at, expected) = (0.0, now, 0.0);
@@ -206,7 +206,7 @@ impl PathModel {
     }
 
     /// UpdateMinRTT.
-    pub fn update_min_rtt(&mut self, now: Time, rtt: Option<Span>, params: &Bbr3Params) {
+    pub(super) fn update_min_rtt(&mut self, now: Time, rtt: Option<Span>, params: &Bbr3Params) {
         self.probe_rtt_expired = now > self.probe_rtt_at + params.probe_rtt_interval;
         let expired = self.probe_rtt_expired;
         if let Some(rtt) = rtt.filter(|r| expired || self.probe_rtt_min.is_none_or(|m| *r < m)) {
@@ -221,7 +221,7 @@ impl PathModel {
     }
 
     /// InflightWithHeadroom.
-    pub fn with_headroom(&self, params: &Bbr3Params, mss: u64) -> f64 {
+    pub(super) fn with_headroom(&self, params: &Bbr3Params, mss: u64) -> f64 {
         let headroom = (params.headroom * self.inflight_long).max(mss as f64);
         if self.inflight_long.is_infinite() {
             return f64::INFINITY;

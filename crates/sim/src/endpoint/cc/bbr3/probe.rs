@@ -52,7 +52,7 @@ pub(super) struct Probe {
 
 impl Probe {
     /// End the probe, if there is one: the next round is the last that reports about it.
-    pub fn stop(&mut self) {
+    pub(super) fn stop(&mut self) {
         self.phase = AckPhase::Stopping;
     }
 }

@@ -51,24 +51,24 @@ pub(super) struct LinuxHyStart {
 
 impl LinuxHyStart {
     /// Stop: a loss or a mark has ended slow start.
-    pub fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         *self = LinuxHyStart { found: true, ..LinuxHyStart::default() };
     }
 
     /// Start anew, as after a timeout.
-    pub fn restart(&mut self) {
+    pub(super) fn restart(&mut self) {
         *self = LinuxHyStart::default();
     }
 
     /// Record the transmission of new data up to `end`.
-    pub fn on_sent(&mut self, now: Time, end: u64) {
+    pub(super) fn on_sent(&mut self, now: Time, end: u64) {
         if !self.found {
             self.sent.push_back((end, now));
         }
     }
 
     /// Handle an ack of everything below `una`; `next` is the next sequence number to send.
-    pub fn on_feedback(&mut self, una: u64, next: u64) {
+    pub(super) fn on_feedback(&mut self, una: u64, next: u64) {
         if self.found {
             return;
         }
@@ -81,7 +81,13 @@ impl LinuxHyStart {
 
     /// Update with the ack at `now`, before the window grows. Returns true if slow start ends.
     /// `paced` is true if segments are paced.
-    pub fn update(&mut self, now: Time, window: &Window, srtt: Option<Span>, paced: bool) -> bool {
+    pub(super) fn update(
+        &mut self,
+        now: Time,
+        window: &Window,
+        srtt: Option<Span>,
+        paced: bool,
+    ) -> bool {
         let Some(sent) = self.covered.take() else { return false };
         let delay = (now - sent).max(Span::us(1));
         let delay_min = self.delay_min.map_or(delay, |least| least.min(delay));

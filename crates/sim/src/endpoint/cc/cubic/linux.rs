@@ -48,14 +48,14 @@ pub(super) struct LinuxGrowth {
 
 impl LinuxGrowth {
     /// Note the round-trip time of an ack.
-    pub fn on_rtt(&mut self, rtt: Option<Span>) {
+    pub(super) fn on_rtt(&mut self, rtt: Option<Span>) {
         if let Some(rtt) = rtt.filter(|rtt| self.delay_min.0 == 0 || *rtt < self.delay_min) {
             self.delay_min = rtt;
         }
     }
 
     /// Grow in slow start, and with what is left of the ack in congestion avoidance.
-    pub fn grow(&mut self, params: &CubicParams, window: &mut Window, acked: &NewDataAck) {
+    pub(super) fn grow(&mut self, params: &CubicParams, window: &mut Window, acked: &NewDataAck) {
         let bytes = linux_slow_start(window, acked);
         if bytes == 0 {
             return;
@@ -122,7 +122,7 @@ impl LinuxGrowth {
     }
 
     /// Note a reduction from `cwnd`; a timeout forgets what was learned.
-    pub fn reduce(&mut self, params: &CubicParams, cwnd: u64, timeout: bool) {
+    pub(super) fn reduce(&mut self, params: &CubicParams, cwnd: u64, timeout: bool) {
         if timeout {
             *self = LinuxGrowth::default();
             return;
@@ -134,7 +134,7 @@ impl LinuxGrowth {
     }
 
     /// Do not count `idle` time (`CA_EVENT_TX_START`).
-    pub fn shift(&mut self, idle: Span, now: Time) {
+    pub(super) fn shift(&mut self, idle: Span, now: Time) {
         if let Some(epoch) = &mut self.epoch {
             epoch.started_at = (epoch.started_at + idle).min(now);
         }

@@ -24,13 +24,13 @@ pub(super) struct SackState {
 
 impl SackState {
     /// Reset the connection state, except what ns-2's `reset` keeps.
-    pub fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.board.clear();
         (self.pipe, self.recovering, self.deaf) = (0, false, false);
     }
 
     /// Discard SACK information after a retransmission timeout.
-    pub fn on_timeout(&mut self) {
+    pub(super) fn on_timeout(&mut self) {
         self.board.clear();
         (self.recovering, self.deaf) = (false, true);
     }
@@ -53,12 +53,12 @@ impl SackState {
     }
 
     /// Apply `floor` to the scoreboard; ns-2 does so whenever the window allows sending.
-    pub fn apply_floor(&mut self) {
+    pub(super) fn apply_floor(&mut self) {
         self.board.set_retransmitted_to(self.floor);
     }
 
     /// True in fast recovery.
-    pub fn recovering(&self) -> bool {
+    pub(super) fn recovering(&self) -> bool {
         self.recovering
     }
 }

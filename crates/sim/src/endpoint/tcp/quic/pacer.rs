@@ -23,13 +23,19 @@ pub(super) struct QuicPacer {
 
 impl QuicPacer {
     /// Creates a full bucket that allows bursts of `burst` bytes.
-    pub fn new(burst: u64) -> QuicPacer {
+    pub(super) fn new(burst: u64) -> QuicPacer {
         let burst = burst as f64;
         QuicPacer { burst, tokens: burst, updated: Time::ZERO, held_until: Time::NEVER }
     }
 
     /// True if `bytes` may be sent at `now` with this window; if false, they are held.
-    pub fn may_send(&mut self, now: Time, bytes: u64, cwnd: u64, srtt: Option<Span>) -> bool {
+    pub(super) fn may_send(
+        &mut self,
+        now: Time,
+        bytes: u64,
+        cwnd: u64,
+        srtt: Option<Span>,
+    ) -> bool {
         let Some(srtt) = srtt.filter(|srtt| srtt.0 > 0) else { return true };
         let rate = GAIN * cwnd as f64 / srtt.0 as f64; // bytes per ns
         let refill = rate * (now - self.updated).0 as f64;
@@ -44,17 +50,17 @@ impl QuicPacer {
     }
 
     /// Records the transmission of `bytes`.
-    pub fn on_sent(&mut self, bytes: u64) {
+    pub(super) fn on_sent(&mut self, bytes: u64) {
         self.tokens = (self.tokens - bytes as f64).max(0.0);
     }
 
     /// Clears the held packet.
-    pub fn clear_held(&mut self) {
+    pub(super) fn clear_held(&mut self) {
         self.held_until = Time::NEVER;
     }
 
     /// Time at which the held packet may be sent; [`Time::NEVER`] if none is held.
-    pub fn release_time(&self) -> Time {
+    pub(super) fn release_time(&self) -> Time {
         self.held_until
     }
 }

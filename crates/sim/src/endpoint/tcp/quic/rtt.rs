@@ -27,7 +27,7 @@ pub(super) struct QuicRtt {
 
 impl QuicRtt {
     /// Creates an estimator without samples.
-    pub fn new(max_ack_delay: Span) -> QuicRtt {
+    pub(super) fn new(max_ack_delay: Span) -> QuicRtt {
         QuicRtt {
             latest: Span::ZERO,
             min: Span::ZERO,
@@ -39,12 +39,12 @@ impl QuicRtt {
     }
 
     /// Discards all samples.
-    pub fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         *self = QuicRtt::new(self.max_ack_delay);
     }
 
     /// Adds the sample `latest` of an ack that the receiver delayed by `ack_delay` (§5.3).
-    pub fn sample(&mut self, now: Time, latest: Span, ack_delay: Span) {
+    pub(super) fn sample(&mut self, now: Time, latest: Span, ack_delay: Span) {
         self.latest = latest;
         let Some(smoothed) = self.smoothed else {
             (self.min, self.smoothed, self.variation) = (latest, Some(latest), Span(latest.0 / 2));
@@ -59,34 +59,34 @@ impl QuicRtt {
     }
 
     /// Smoothed round-trip time, once there is a sample.
-    pub fn smoothed(&self) -> Option<Span> {
+    pub(super) fn smoothed(&self) -> Option<Span> {
         self.smoothed
     }
 
     /// Time of the first sample; [`Time::NEVER`] before.
-    pub fn first_sample(&self) -> Time {
+    pub(super) fn first_sample(&self) -> Time {
         self.first_sample
     }
 
     /// Probe timeout without the delay of acks and without backoff.
-    pub fn pto_base(&self) -> Span {
+    pub(super) fn pto_base(&self) -> Span {
         self.smoothed.unwrap_or(INITIAL_RTT) + Span(4 * self.variation.0).max(GRANULARITY)
     }
 
     /// Probe timeout without backoff.
-    pub fn pto(&self) -> Span {
+    pub(super) fn pto(&self) -> Span {
         self.pto_base() + self.max_ack_delay
     }
 
     /// Time after which a packet sent before an acknowledged one is lost: 9/8 of the round-trip
     /// time.
-    pub fn loss_delay(&self) -> Span {
+    pub(super) fn loss_delay(&self) -> Span {
         let rtt = self.latest.max(self.smoothed.unwrap_or(INITIAL_RTT));
         Span(rtt.0 + rtt.0 / 8).max(GRANULARITY)
     }
 
     /// Time between two lost packets that shows persistent congestion.
-    pub fn persistent_congestion(&self) -> Span {
+    pub(super) fn persistent_congestion(&self) -> Span {
         Span(PERSISTENT * self.pto().0)
     }
 }

@@ -56,34 +56,34 @@ pub(super) struct SentPackets {
 
 impl SentPackets {
     /// Forgets all packets; packet numbers continue.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.first = self.next();
         self.packets.clear();
         (self.bytes, self.count) = (0, 0);
     }
 
     /// Next packet number.
-    pub fn next(&self) -> u64 {
+    pub(super) fn next(&self) -> u64 {
         self.first + self.packets.len() as u64
     }
 
     /// Payload bytes in flight.
-    pub fn in_flight(&self) -> u64 {
+    pub(super) fn in_flight(&self) -> u64 {
         self.bytes
     }
 
     /// True if a packet is in flight.
-    pub fn has_in_flight(&self) -> bool {
+    pub(super) fn has_in_flight(&self) -> bool {
         self.count > 0
     }
 
     /// Lowest byte of the stream that was never sent.
-    pub fn high_data(&self) -> u64 {
+    pub(super) fn high_data(&self) -> u64 {
         self.high_data
     }
 
     /// Records a transmission; returns its packet number.
-    pub fn send(&mut self, now: Time, seq: u64, len: u32) -> u64 {
+    pub(super) fn send(&mut self, now: Time, seq: u64, len: u32) -> u64 {
         let number = self.next();
         self.packets.push_back(SentPacket { sent: now, seq, len, in_flight: true, acked: false });
         self.bytes += u64::from(len);
@@ -94,7 +94,12 @@ impl SentPackets {
 
     /// Processes the ack of `start..end`: calls `each` with number and record of every packet that
     /// was in flight, from the highest to the lowest.
-    pub fn acknowledge(&mut self, start: u64, end: u64, mut each: impl FnMut(u64, &SentPacket)) {
+    pub(super) fn acknowledge(
+        &mut self,
+        start: u64,
+        end: u64,
+        mut each: impl FnMut(u64, &SentPacket),
+    ) {
         let end = end.min(self.next());
         self.acked_end = self.acked_end.max(end);
         for number in (start.max(self.first)..end).rev() {
@@ -109,7 +114,7 @@ impl SentPackets {
     }
 
     /// Declares packets lost, and calls `each` with them in order of their numbers.
-    pub fn detect_lost(
+    pub(super) fn detect_lost(
         &mut self,
         now: Time,
         rtt: &QuicRtt,
@@ -151,7 +156,7 @@ impl SentPackets {
     }
 
     /// Data of the oldest packets in flight, at most `count` of them.
-    pub fn oldest(&self, count: usize) -> Vec<(u64, u64)> {
+    pub(super) fn oldest(&self, count: usize) -> Vec<(u64, u64)> {
         let range = |packet: &SentPacket| (packet.seq, packet.seq + u64::from(packet.len));
         self.packets.iter().filter(|packet| packet.in_flight).take(count).map(range).collect()
     }

@@ -25,7 +25,7 @@ const RTO_MIN: Span = Span::ms(200);
 
 /// State of the delayed acks of a connection.
 #[derive(Clone, Debug)]
-pub struct LinuxAcks {
+pub(super) struct LinuxAcks {
     /// Shortest delay.
     least: Span,
     /// Delay of an ack, before its upper bound (`ato`); zero before the first data.
@@ -44,24 +44,24 @@ pub struct LinuxAcks {
 
 impl LinuxAcks {
     /// Create the state for a new connection, with delays of at least `least`.
-    pub fn new(least: Span) -> LinuxAcks {
+    pub(super) fn new(least: Span) -> LinuxAcks {
         let (ato, rtt, window) = (Span::ZERO, LinuxRtt::default(), LinuxWindow::new());
         let (heard, syn, compression) = (Time::ZERO, Time::ZERO, LinuxCompression::default());
         LinuxAcks { least, ato, quick: 0, heard, syn, rtt, window, compression }
     }
 
     /// Start anew.
-    pub fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         *self = LinuxAcks::new(self.least);
     }
 
     /// Note a SYN.
-    pub fn on_syn(&mut self, now: Time) {
+    pub(super) fn on_syn(&mut self, now: Time) {
         self.syn = now;
     }
 
     /// Note a segment in order: the delay follows the gaps between segments.
-    pub fn on_data(&mut self, now: Time, seg: &Segment) {
+    pub(super) fn on_data(&mut self, now: Time, seg: &Segment) {
         let gap = now - self.heard;
         self.heard = now;
         if self.ato == Span::ZERO {
@@ -77,7 +77,7 @@ impl LinuxAcks {
     }
 
     /// Note a segment that had not arrived before; `next` is the next expected byte.
-    pub fn on_new_data(&mut self, now: Time, seg: &Segment, next: u64) {
+    pub(super) fn on_new_data(&mut self, now: Time, seg: &Segment, next: u64) {
         self.rtt.on_data(now, seg, self.window.mss());
         if self.window.on_data(now, u64::from(seg.len), next, self.rtt.estimate()) {
             self.quick |= 1;
@@ -85,22 +85,22 @@ impl LinuxAcks {
     }
 
     /// Note a segment that had arrived before.
-    pub fn on_duplicate(&mut self) {
+    pub(super) fn on_duplicate(&mut self) {
         (self.quick, self.ato) = (self.quick.max(MAX_QUICK), self.least);
     }
 
     /// Note the first mark of an echo.
-    pub fn on_mark(&mut self) {
+    pub(super) fn on_mark(&mut self) {
         (self.quick, self.ato) = (self.quick.max(QUICK_AFTER_MARK), self.least);
     }
 
     /// True if the next segment is acknowledged at once.
-    pub fn is_quick(&self) -> bool {
+    pub(super) fn is_quick(&self) -> bool {
         self.quick > 0
     }
 
     /// Note an ack. Returns true if it stands for compressed ones.
-    pub fn on_ack(&mut self) -> bool {
+    pub(super) fn on_ack(&mut self) -> bool {
         if self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0 {
@@ -111,22 +111,22 @@ impl LinuxAcks {
     }
 
     /// Note that the delay of an ack has passed.
-    pub fn on_timer(&mut self) {
+    pub(super) fn on_timer(&mut self) {
         self.ato = Span(self.ato.0 * 2).min(self.rto());
     }
 
     /// Delay of an ack: at most a round-trip time, if that is longer than the shortest delay.
-    pub fn delay(&self) -> Span {
+    pub(super) fn delay(&self) -> Span {
         self.ato.min(self.rtt().max(self.least)).max(self.least)
     }
 
     /// Round-trip time of the handshake; zero before the first data.
-    pub fn rtt(&self) -> Span {
+    pub(super) fn rtt(&self) -> Span {
         self.rtt.handshake()
     }
 
     /// Largest segment so far, bytes.
-    pub fn mss(&self) -> u64 {
+    pub(super) fn mss(&self) -> u64 {
         self.window.mss()
     }
 

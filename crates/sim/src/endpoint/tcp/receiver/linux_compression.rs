@@ -60,7 +60,7 @@ impl LinuxCompression {
     }
 
     /// Notes that an ack is sent. Returns true if others waited.
-    pub fn on_ack(&mut self) -> bool {
+    pub(super) fn on_ack(&mut self) -> bool {
         std::mem::take(&mut self.waiting) > 0
     }
 }

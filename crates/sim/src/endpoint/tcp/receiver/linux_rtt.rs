@@ -34,13 +34,13 @@ fn took_ms(now: Time, seg: &Segment) -> u32 {
 
 impl LinuxRtt {
     /// Notes the first data `seg`, which arrives `handshake` after the SYN.
-    pub fn start(&mut self, now: Time, seg: &Segment, handshake: Span) {
+    pub(super) fn start(&mut self, now: Time, seg: &Segment, handshake: Span) {
         let (first_ms, last) = (took_ms(now, seg), seg.timestamp);
         *self = LinuxRtt { handshake, estimate: handshake, first_ms, last };
     }
 
     /// Notes a data segment, where the largest one so far has `mss` bytes.
-    pub fn on_data(&mut self, now: Time, seg: &Segment, mss: u64) {
+    pub(super) fn on_data(&mut self, now: Time, seg: &Segment, mss: u64) {
         if seg.timestamp == self.last || u64::from(seg.len) < mss {
             return;
         }
@@ -56,12 +56,12 @@ impl LinuxRtt {
     }
 
     /// Round-trip time of the handshake; zero before the first data.
-    pub fn handshake(&self) -> Span {
+    pub(super) fn handshake(&self) -> Span {
         self.handshake
     }
 
     /// Current estimate.
-    pub fn estimate(&self) -> Span {
+    pub(super) fn estimate(&self) -> Span {
         self.estimate
     }
 }

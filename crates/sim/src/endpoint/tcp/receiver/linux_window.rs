@@ -33,19 +33,19 @@ pub(super) struct LinuxWindow {
 
 impl LinuxWindow {
     /// Create the state of a new connection.
-    pub fn new() -> LinuxWindow {
+    pub(super) fn new() -> LinuxWindow {
         let (rcv_ssthresh, window_clamp) = (INITIAL, INITIAL);
         LinuxWindow { rcv_ssthresh, window_clamp, mss: 0, space: 0, seq: 1, since: Time::ZERO }
     }
 
     /// Largest segment so far, bytes.
-    pub fn mss(&self) -> u64 {
+    pub(super) fn mss(&self) -> u64 {
         self.mss
     }
 
     /// Note a segment of `len` bytes; `next` is the next expected byte, `rtt` the round-trip time.
     /// Returns true if the window grows.
-    pub fn on_data(&mut self, now: Time, len: u64, next: u64, rtt: Span) -> bool {
+    pub(super) fn on_data(&mut self, now: Time, len: u64, next: u64, rtt: Span) -> bool {
         self.mss = self.mss.max(len);
         if self.space == 0 {
             (self.space, self.since) = (INITIAL_SPACE * len, now);

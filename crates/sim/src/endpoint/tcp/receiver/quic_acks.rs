@@ -18,7 +18,7 @@ const MAX_RANGES: usize = 24;
 
 /// Packets received, by number.
 #[derive(Clone, Debug)]
-pub struct QuicAcks {
+pub(super) struct QuicAcks {
     received: Ranges,
     /// Packet number after the largest received one, and its arrival time.
     end: u64,
@@ -33,7 +33,7 @@ pub struct QuicAcks {
 
 impl QuicAcks {
     /// Creates the state for a new connection. Without `delay`, every packet is acknowledged.
-    pub fn new(delay: Option<Span>) -> QuicAcks {
+    pub(super) fn new(delay: Option<Span>) -> QuicAcks {
         QuicAcks {
             received: Ranges::default(),
             end: 0,
@@ -45,7 +45,7 @@ impl QuicAcks {
     }
 
     /// Discards the state of the connection.
-    pub fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.received.clear();
         (self.end, self.pending) = (0, 0);
     }

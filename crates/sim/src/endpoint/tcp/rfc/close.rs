@@ -41,12 +41,12 @@ pub(super) struct Closing {
 
 impl Closing {
     /// Returns the state of a new connection.
-    pub fn new(on: bool) -> Closing {
+    pub(super) fn new(on: bool) -> Closing {
         Closing { on, progress: Progress::Open }
     }
 
     /// True if the connection has packets without payload.
-    pub fn is_on(self) -> bool {
+    pub(super) fn is_on(self) -> bool {
         self.on
     }
 

@@ -118,7 +118,7 @@ impl ReceivedData<'_> {
 impl RackState {
     /// Returns a state without entries, with the optional parts of `s`. Draws one random number
     /// with `jiffies`.
-    pub fn new(s: &CommonParams, rng: &mut dyn Random) -> RackState {
+    pub(super) fn new(s: &CommonParams, rng: &mut dyn Random) -> RackState {
         let empty = RackState {
             clock: TimerClock::new(s, rng),
             ecn: s.ecn == Some(true),
@@ -144,7 +144,7 @@ impl RackState {
     }
 
     /// Removes all entries, and keeps their memory.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         let old = std::mem::take(self);
         let (window, frto, tlp) = (old.window.is_on(), old.frto.on, old.probe.on);
         let cleared = RackState {
@@ -166,12 +166,12 @@ impl RackState {
     }
 
     /// Notes the round-trip time of the SYN.
-    pub fn on_established(&mut self, rtt: Option<Span>) {
+    pub(super) fn on_established(&mut self, rtt: Option<Span>) {
         self.min_rtt = rtt.unwrap_or(Span::ZERO);
     }
 
     /// Records a transmission at `at`; `again` for a retransmission.
-    pub fn sent(&mut self, at: Time, start: u64, end: u64, again: bool) {
+    pub(super) fn sent(&mut self, at: Time, start: u64, end: u64, again: bool) {
         let repairs = std::mem::take(&mut self.repairs);
         let sent = SentRange { start, end, number: self.next, at, repairs };
         self.next += 1;
@@ -185,17 +185,17 @@ impl RackState {
     }
 
     /// Lost bytes that are not yet retransmitted.
-    pub fn lost_bytes(&self) -> u64 {
+    pub(super) fn lost_bytes(&self) -> u64 {
         self.lost_bytes
     }
 
     /// Bytes declared lost in this connection, retransmissions included.
-    pub fn lost_total(&self) -> u64 {
+    pub(super) fn lost_total(&self) -> u64 {
         self.lost_total
     }
 
     /// Time of the last transmission of the segment at `una`, if it is outstanding.
-    pub fn head_sent_at(&self, una: u64) -> Option<Time> {
+    pub(super) fn head_sent_at(&self, una: u64) -> Option<Time> {
         let at_head = |sent: &&SentRange| sent.start <= una && una < sent.end;
         let again = self.again.iter().rev().find(at_head);
         let lost = || self.lost.front().map(|lost| &lost.sent).filter(at_head);
@@ -203,17 +203,17 @@ impl RackState {
     }
 
     /// Least round-trip time of this connection; `None` before the first.
-    pub fn min_rtt(&self) -> Option<Span> {
+    pub(super) fn min_rtt(&self) -> Option<Span> {
         (self.min_rtt > Span::ZERO).then_some(self.min_rtt)
     }
 
     /// First byte of the lowest lost segment.
-    pub fn next_lost(&self) -> Option<u64> {
+    pub(super) fn next_lost(&self) -> Option<u64> {
         self.lost.front().map(|lost| lost.sent.start)
     }
 
     /// Removes and returns the lowest lost segment, which the caller retransmits.
-    pub fn take_lost(&mut self) -> Option<(u64, u64)> {
+    pub(super) fn take_lost(&mut self) -> Option<(u64, u64)> {
         let SentRange { start, end, .. } = self.lost.pop_front()?.sent;
         self.lost_bytes -= self.packets.weight(start, end);
         self.repairs = true;
@@ -221,24 +221,24 @@ impl RackState {
     }
 
     /// Removes and returns the last segment that was sent once, which the caller retransmits.
-    pub fn take_last(&mut self) -> Option<(u64, u64)> {
+    pub(super) fn take_last(&mut self) -> Option<(u64, u64)> {
         self.fresh.pop_back().map(|sent| (sent.start, sent.end))
     }
 
     /// Number of retransmissions in flight.
-    pub fn retransmissions(&self) -> u64 {
+    pub(super) fn retransmissions(&self) -> u64 {
         self.again.len() as u64
     }
 
     /// True if a lost segment is not delivered, be it retransmitted or not (`lost_out`).
-    pub fn has_lost(&self, una: u64, board: &Scoreboard) -> bool {
+    pub(super) fn has_lost(&self, una: u64, board: &Scoreboard) -> bool {
         let known = ReceivedData { una, board };
         let repairs = |sent: &SentRange| sent.repairs && !known.contains(sent.start, sent.end);
         self.lost_bytes > 0 || self.again.iter().any(repairs)
     }
 
     /// Takes no segment for lost any more: all are in flight again.
-    pub fn unmark_lost(&mut self) {
+    pub(super) fn unmark_lost(&mut self) {
         self.again.iter_mut().for_each(|sent| sent.repairs = false);
         for LostRange { sent, again } in self.lost.drain(..) {
             let sent = SentRange { repairs: false, ..sent };
@@ -280,19 +280,19 @@ impl RackState {
     }
 
     /// True if `start..end` was retransmitted and is not cumulatively acknowledged.
-    pub fn was_retransmitted(&self, start: u64, end: u64) -> bool {
+    pub(super) fn was_retransmitted(&self, start: u64, end: u64) -> bool {
         self.retransmitted.containing(start).is_some_and(|range| end <= range.1)
     }
 
     /// Time at which [`RackState::expire`] is to be called; [`Time::NEVER`] if no segment waits.
-    pub fn due(&self) -> Time {
+    pub(super) fn due(&self) -> Time {
         self.due
     }
 
     /// Updates from an ack of everything below `una` that delivers `delivery`, with SACK scoreboard
     /// `board`. Without `patience`, the reordering window is 0. As in Linux, a segment may take the
     /// round-trip time of the last one that was acknowledged.
-    pub fn on_ack(
+    pub(super) fn on_ack(
         &mut self,
         now: Time,
         una: u64,
@@ -340,13 +340,13 @@ impl RackState {
     }
 
     /// Declares the segments lost that the reordering window has spared until `now`.
-    pub fn expire(&mut self, now: Time, una: u64, board: &Scoreboard) {
+    pub(super) fn expire(&mut self, now: Time, una: u64, board: &Scoreboard) {
         self.settle(now, ReceivedData { una, board }, None);
     }
 
     /// Processes a retransmission timeout: the first segment is lost, and each one that was sent a
     /// round-trip time ago or earlier (RFC 8985 §6.3).
-    pub fn on_timeout(&mut self, now: Time, una: u64, board: &Scoreboard) {
+    pub(super) fn on_timeout(&mut self, now: Time, una: u64, board: &Scoreboard) {
         for (which, again) in [(&mut self.fresh, false), (&mut self.again, true)] {
             let first = which.iter().position(|sent| sent.start <= una && una < sent.end);
             if let Some(sent) = first.and_then(|i| which.remove(i)) {

@@ -18,7 +18,7 @@ struct ShortSegment {
 
 /// Padding of the outstanding segments of a connection.
 #[derive(Clone, Debug, Default)]
-pub struct PacketCount {
+pub(crate) struct PacketCount {
     /// Payload of a full segment; 0 if bytes are counted, not packets.
     full: u64,
     /// Short segments in sequence, until they are cumulatively acknowledged.
@@ -33,33 +33,33 @@ pub struct PacketCount {
 impl PacketCount {
     /// Returns the count of a new connection; without `full`, the payload of a full segment, bytes
     /// are counted.
-    pub fn new(full: Option<u64>) -> PacketCount {
+    pub(crate) fn new(full: Option<u64>) -> PacketCount {
         PacketCount { full: full.unwrap_or(0), ..PacketCount::default() }
     }
 
     /// True if packets are counted.
-    pub fn is_on(&self) -> bool {
+    pub(crate) fn is_on(&self) -> bool {
         self.full > 0
     }
 
     /// Removes all entries.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.short.clear();
         (self.missing, self.sacked, self.delivered) = (0, 0, 0);
     }
 
     /// Bytes for which the segment `start..end` counts.
-    pub fn weight(&self, start: u64, end: u64) -> u64 {
+    pub(crate) fn weight(&self, start: u64, end: u64) -> u64 {
         (end - start).max(self.full)
     }
 
     /// Padding of the segment `start..end`, bytes.
-    pub fn padding(&self, start: u64, end: u64) -> u64 {
+    pub(crate) fn padding(&self, start: u64, end: u64) -> u64 {
         self.full.saturating_sub(end - start)
     }
 
     /// Notes the first transmission of `start..end`.
-    pub fn on_sent(&mut self, start: u64, end: u64) {
+    pub(crate) fn on_sent(&mut self, start: u64, end: u64) {
         if end - start < self.full {
             self.short.push_back(ShortSegment { start, end, delivered: false });
             self.missing += self.full - (end - start);
@@ -67,7 +67,7 @@ impl PacketCount {
     }
 
     /// Notes that `from..to` was delivered.
-    pub fn on_delivered(&mut self, from: u64, to: u64) {
+    pub(crate) fn on_delivered(&mut self, from: u64, to: u64) {
         let first = self.short.partition_point(|s| s.start < from);
         let range = self.short.range_mut(first..).take_while(|s| s.end <= to);
         for segment in range.filter(|s| !s.delivered) {
@@ -80,13 +80,13 @@ impl PacketCount {
     }
 
     /// Padding of the segments below `una`, which are not yet removed.
-    pub fn below(&self, una: u64) -> u64 {
+    pub(crate) fn below(&self, una: u64) -> u64 {
         let short = self.short.iter().take_while(|s| s.end <= una);
         short.map(|s| self.full - (s.end - s.start)).sum()
     }
 
     /// Removes the delivered segments below `una`; returns their padding.
-    pub fn remove_below(&mut self, una: u64) -> u64 {
+    pub(crate) fn remove_below(&mut self, una: u64) -> u64 {
         let padding = self.below(una);
         self.short.drain(..self.short.partition_point(|s| s.end <= una));
         self.sacked -= padding;
@@ -94,17 +94,17 @@ impl PacketCount {
     }
 
     /// Padding of the outstanding segments that are not delivered.
-    pub fn missing(&self) -> u64 {
+    pub(crate) fn missing(&self) -> u64 {
         self.missing
     }
 
     /// Padding of the segments that are selectively acknowledged.
-    pub fn sacked(&self) -> u64 {
+    pub(crate) fn sacked(&self) -> u64 {
         self.sacked
     }
 
     /// Padding of all segments delivered in this connection.
-    pub fn delivered(&self) -> u64 {
+    pub(crate) fn delivered(&self) -> u64 {
         self.delivered
     }
 }

@@ -14,7 +14,7 @@ const MAX_MULT: u64 = 255;
 
 /// State of the reordering window of a connection.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ReorderingWindow {
+pub(crate) struct ReorderingWindow {
     on: bool,
     reordering_seen: bool,
     /// Multiple of a quarter of the least round-trip time, less one.
@@ -28,31 +28,31 @@ pub struct ReorderingWindow {
 
 impl ReorderingWindow {
     /// Returns the window of a new connection; it is 0 unless `on`.
-    pub fn new(on: bool) -> ReorderingWindow {
+    pub(crate) fn new(on: bool) -> ReorderingWindow {
         ReorderingWindow { on, ..ReorderingWindow::default() }
     }
 
     /// True if there is a window.
-    pub fn is_on(&self) -> bool {
+    pub(crate) fn is_on(&self) -> bool {
         self.on
     }
 
     /// Returns the window, or `None` if a segment is lost at once. Without reordering so far, the
     /// window applies only with `patience`.
-    pub fn wait(&self, patience: bool, min_rtt: Span) -> Option<Span> {
+    pub(crate) fn wait(&self, patience: bool, min_rtt: Span) -> Option<Span> {
         let window = Span(min_rtt.0 / 4 * (1 + self.extra_mult));
         let window = self.srtt.map_or(window, |srtt| window.min(srtt));
         (self.on && (patience || self.reordering_seen)).then_some(window)
     }
 
     /// Notes that a segment was delivered after one that was sent later.
-    pub fn on_reordering(&mut self) {
+    pub(crate) fn on_reordering(&mut self) {
         self.reordering_seen = true;
     }
 
     /// Updates from an ack of everything below `una`, before which `next` was the next byte to
     /// send. `dsack` is true if it reports a duplicate that no probe explains.
-    pub fn on_ack(&mut self, una: u64, next: u64, dsack: bool, srtt: Option<Span>) {
+    pub(crate) fn on_ack(&mut self, una: u64, next: u64, dsack: bool, srtt: Option<Span>) {
         self.srtt = srtt;
         self.dsack_round = self.dsack_round.filter(|end| una < *end);
         if dsack && self.reordering_seen && self.dsack_round.is_none() {
@@ -65,7 +65,7 @@ impl ReorderingWindow {
     }
 
     /// Notes the end of a recovery. One that was undone because of DSACKs prolongs the window.
-    pub fn on_recovery_end(&mut self, undone: bool) {
+    pub(crate) fn on_recovery_end(&mut self, undone: bool) {
         self.reo_wnd_persist = if undone {
             (self.reo_wnd_persist + 1).min(PERSIST)
         } else {

@@ -1,18 +1,16 @@
 //! Applications of TCP flows: when each opens a connection, and how much it sends. The simulated
 //! TCP and real sockets serve the same applications, with the same random numbers.
 
-use crate::config::flows::FlowConfig;
-use crate::engine::random_stream::random_stream;
-use crate::engine::transfer::{Completion, Transfer};
 use crate::traffic::pacing::PacketSchedule;
 use crate::traffic::source::{Source, Transfers};
+use crate::traffic::transfer::{Completion, Transfer};
 use crate::traffic::video::VideoPlayer;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::units::{Span, Time};
 
 /// Application of a TCP flow.
 #[derive(Clone, Debug)]
-pub enum App {
+pub(crate) enum App {
     /// Unlimited data in one connection.
     Bulk {
         /// True once the connection is open.
@@ -41,7 +39,7 @@ pub enum Amount {
 
 /// Action of an application on its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AppAction {
+pub(crate) enum AppAction {
     /// Open a connection with this amount of data.
     Open(Amount),
     /// Write this many bytes.
@@ -54,7 +52,7 @@ pub enum AppAction {
 
 /// State of a paced application.
 #[derive(Clone, Debug)]
-pub struct PacedWrites {
+pub(crate) struct PacedWrites {
     schedule: PacketSchedule,
     rng: Pcg64Mcg,
     /// Time from the start to the first write; None once the connection is open.
@@ -63,7 +61,7 @@ pub struct PacedWrites {
 
 /// State of repeated transfers.
 #[derive(Clone, Debug)]
-pub struct SequentialTransfers {
+pub(crate) struct SequentialTransfers {
     params: Transfers,
     rng: Pcg64Mcg,
     left: u64,
@@ -74,12 +72,12 @@ pub struct SequentialTransfers {
 }
 
 /// Largest write or transfer of an external source, bytes.
-pub const LARGEST_WRITE: u64 = 1_000_000_000_000;
+pub(crate) const LARGEST_WRITE: u64 = 1_000_000_000_000;
 
 impl App {
     /// Create the application of a source that uses TCP and starts at `start`. `rng` is the random
     /// stream of the source.
-    pub fn new(source: &Source, start: Time, mut rng: Pcg64Mcg) -> App {
+    pub(crate) fn new(source: &Source, start: Time, mut rng: Pcg64Mcg) -> App {
         if let Source::Transfers(params) = source {
             let left = params.number.unwrap_or(u64::MAX);
             let current = Completion::default();
@@ -100,7 +98,7 @@ impl App {
 
     /// Perform the action that is due at `now`; `stop` is the end of the source. Returns the action
     /// and the time of the next one, [`Time::NEVER`] if that depends on the transport.
-    pub fn act(&mut self, now: Time, stop: Time) -> (Option<AppAction>, Time) {
+    pub(crate) fn act(&mut self, now: Time, stop: Time) -> (Option<AppAction>, Time) {
         let stops = now >= stop;
         match self {
             App::Bulk { open } if stops => (open.then_some(AppAction::Stop), Time::NEVER),
@@ -135,36 +133,20 @@ impl App {
 
 impl SequentialTransfers {
     /// Returns the number of transfers that started and are not in `done`: 0 or 1.
-    pub fn unfinished(&self, done: &[Completion]) -> u64 {
+    pub(crate) fn unfinished(&self, done: &[Completion]) -> u64 {
         let started = self.current.bytes > 0;
         u64::from(started && done.last().is_none_or(|last| last.start < self.current.start))
     }
 
     /// Record that all bytes of the current transfer were received at `at`, and return it.
-    pub fn complete(&mut self, at: Time) -> Completion {
+    pub(crate) fn complete(&mut self, at: Time) -> Completion {
         self.received = true;
         self.current.duration = at.since(self.current.start);
         self.current
     }
 
     /// Time of the next transfer if all bytes of the last one were acknowledged at `at`.
-    pub fn next_start(&mut self, at: Time) -> Time {
+    pub(crate) fn next_start(&mut self, at: Time) -> Time {
         at + self.params.gap.sample(&mut self.rng)
     }
-}
-
-/// Start of the source of the `i`-th flow of `def`.
-pub fn source_start(def: &FlowConfig, i: u64, seed: u64) -> Time {
-    let mut rng = random_stream(seed, &format!("flows.{}.start", def.flow_name(i)));
-    joins(def) + def.source.start().sample(&mut rng)
-}
-
-/// End of the source of a flow of `def`; [`Time::NEVER`] without one.
-pub fn source_stop(def: &FlowConfig) -> Time {
-    def.source.stop().map_or(Time::NEVER, |stop| joins(def) + stop)
-}
-
-/// Time at which a group of flows joins. Times of its source are relative to it.
-fn joins(def: &FlowConfig) -> Time {
-    Time::ZERO + def.joins.unwrap_or_default()
 }

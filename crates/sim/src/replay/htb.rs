@@ -12,7 +12,7 @@ use std::any::Any;
 use std::fmt;
 
 /// Class with one discipline.
-pub struct Htb {
+pub(super) struct Htb {
     qdisc: Box<dyn Qdisc + Send>,
     rng: Box<dyn CloneRandom + Send>,
     rate: Rate,
@@ -43,7 +43,7 @@ impl fmt::Debug for Htb {
 
 impl Htb {
     /// Creates the class with a full bucket of `burst` bytes.
-    pub fn new(
+    pub(super) fn new(
         rate: Rate,
         burst: Bytes,
         qdisc: Box<dyn Qdisc + Send>,
@@ -66,7 +66,7 @@ impl Htb {
     /// Delays departures to the `recorded` times, where these are late by up to 1 us: the timer of
     /// the recorded class was.
     #[must_use]
-    pub fn with_departures(mut self, recorded: &[Time]) -> Htb {
+    pub(super) fn with_departures(mut self, recorded: &[Time]) -> Htb {
         self.recorded = latest_first(recorded);
         self
     }
@@ -74,7 +74,7 @@ impl Htb {
     /// Makes the periodic updates of `dualpi2` at the `recorded` times. Those that it schedules
     /// itself are to be put off by [`Env::first_update`](sojourn_aqm::Env).
     #[must_use]
-    pub fn with_updates(mut self, recorded: &[Time]) -> Htb {
+    pub(super) fn with_updates(mut self, recorded: &[Time]) -> Htb {
         self.updates = latest_first(recorded);
         self
     }
@@ -96,7 +96,7 @@ impl Htb {
     }
 
     /// Enqueues `packet`, which arrives at `now`, and sends what may be sent.
-    pub fn push(&mut self, now: Time, mut packet: Packet) {
+    pub(super) fn push(&mut self, now: Time, mut packet: Packet) {
         self.advance(now);
         packet.arrived = now;
         let Htb { qdisc, rng, dropped, marks, .. } = self;
@@ -106,7 +106,7 @@ impl Htb {
     }
 
     /// Sends every packet that may leave up to `now`.
-    pub fn advance(&mut self, now: Time) {
+    pub(super) fn advance(&mut self, now: Time) {
         while self.qdisc.backlog().packets > 0 {
             let due = self.now.max(self.bucket.ready_at());
             let at = self.observed(due);
@@ -141,12 +141,12 @@ impl Htb {
     }
 
     /// Calls `visit` with the internal variables of the discipline at the time of the last call.
-    pub fn inspect(&mut self, visit: &mut dyn FnMut(&'static str, f64)) {
+    pub(super) fn inspect(&mut self, visit: &mut dyn FnMut(&'static str, f64)) {
         self.qdisc.inspect_at(self.now, visit);
     }
 
     /// Packets that left, in that order.
-    pub fn packet_log(&self) -> &[LogEntry] {
+    pub(super) fn packet_log(&self) -> &[LogEntry] {
         &self.log
     }
 }
@@ -160,7 +160,7 @@ fn latest_first(times: &[Time]) -> Vec<Time> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::xorshift::Xorshift32;
+    use crate::replay::xorshift::Xorshift32;
 
     #[test]
     fn a_recorded_delay_is_repeated_and_not_passed_on() {

@@ -6,14 +6,14 @@ use sojourn_aqm::random::Random;
 /// Generator xorshift32 (Marsaglia, 2003) with the shifts 13, 17 and 5: the new state is the number
 /// drawn. Every comparison uses one number of 32 bits.
 #[derive(Clone, Debug)]
-pub struct Xorshift32(u32);
+pub(super) struct Xorshift32(u32);
 
 impl Xorshift32 {
     /// Creates the generator with this state.
     ///
     /// # Errors
     /// A state of 0, from which all numbers would be 0.
-    pub fn new(seed: u32) -> Result<Xorshift32> {
+    pub(super) fn new(seed: u32) -> Result<Xorshift32> {
         if seed == 0 {
             return Err(Error::new("xorshift32:0 is not allowed, its numbers would all be 0"));
         }

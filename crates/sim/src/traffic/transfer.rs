@@ -39,14 +39,14 @@ pub struct Transfer {
     /// The request.
     pub open: OpenRequest,
     /// Payload received in this connection once the transfer is complete, bytes.
-    pub(super) target: u64,
+    pub(crate) target: u64,
     /// Time of the last byte's arrival, possibly in the future; the session group takes it.
     pub received: Option<Time>,
     /// Time from the request until the first byte could be sent; set on reception.
     pub startup: Span,
     /// True if all data is acknowledged and the session group has not been notified.
     pub acked: bool,
-    pub(super) busy: bool,
+    pub(crate) busy: bool,
 }
 
 impl Transfer {

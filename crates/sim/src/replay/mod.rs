@@ -1,10 +1,12 @@
 //! Replay of recorded arrivals through one link in virtual time, with the fate of each packet.
 
-use crate::engine::htb::Htb;
-use crate::engine::random_stream::random_stream;
+mod htb;
+mod xorshift;
+
 use crate::engine::simulation::Progress;
-use crate::engine::xorshift::Xorshift32;
 use crate::parsing::parse;
+use crate::random_stream::random_stream;
+use htb::Htb;
 use serde_json::Value as Json;
 use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
@@ -14,6 +16,7 @@ use sojourn_aqm::units::{Bytes, Rate, Span, Time};
 use sojourn_aqm::{DropReason, Ecn, Env, Link, LinkSpec, LogEntry, Packet, Served, TcpFlags};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use xorshift::Xorshift32;
 
 /// Arriving packet.
 #[derive(Clone, Copy, Debug, Default)]
