@@ -81,7 +81,8 @@ Linux's disciplines](../../reports/validation-linux-tcp.md) and in [Validation o
 Linux](../../reports/validation-senders.md), and with the kernel of a machine (6.18) in [Accuracy of
 live links](../concepts/live-accuracy.md#kernel-tcp-and-simulated-tcp). `bbr3` has no reaction to
 ECN, which Google's version 3 has on paths below 5 ms. `prague` has bursts of one segment. Neither
-has PRR: both set their rate themselves, in Linux as here. Known differences are on those pages.
+has PRR: both set their rate themselves, in Linux as here. Known differences are on those pages, and
+[How accurate is the TCP?](../concepts/accuracy.md) has the errors of all comparisons in one table.
 
 ns-3's default is CUBIC with SACK, PRR, timestamps, and a minimum timeout of 1 s. Close to it:
 `tcp = { name = "cubic", profile = "rfc", prr = true, header = "52B" }`.

@@ -148,7 +148,7 @@ class Result:
         Summaries and series by name.
     groups : dict of str to Record
         The same for groups: the flows that one table of the scenario declares. A group of one flow
-        has the name of the flow. `flows` has the names of the flows, the other values are those of
+        has the name of the flow. `flows` has the names of the flows, the other values equal
         the columns GROUP.name of a sweep: `goodput_bps` and counts are sums over the flows,
         `fct_mean_s` the mean over their transfers, `delay_p99_s` the largest of any flow.
     time_s : ndarray of float, shape (samples,)

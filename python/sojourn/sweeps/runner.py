@@ -270,7 +270,7 @@ class _Campaign:
         self._failures.append(row)
 
     def _collect(self) -> None:
-        """Complete the rows by those of the store, and of equal runs with other labels."""
+        """Complete the rows by rows of the store and of equal runs with other labels."""
         known = self._memory.known
         for i, (key, run) in enumerate(zip(self._keys, self._runs, strict=True)):
             if self.rows[i] is not None:
