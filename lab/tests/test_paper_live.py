@@ -69,8 +69,8 @@ def test_rows_keys_and_report(one: Paper, tmp_path: Path) -> None:
     assert [figure.number for figure in again.figures] == ["live", "13a", "13b", "13c", "13d"]
     # The order of losses needs more disciplines than RED and HRED.
     assert again.claims == []
-    assert again.played is not None
-    assert again.played.numbers["left_out"] == ["003-C19"]
+    assert again.emulated is not None
+    assert again.emulated.numbers["left_out"] == ["003-C19"]
     _is_whole(again, tmp_path)
 
 
@@ -216,8 +216,8 @@ def test_full_mode_omits_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         monkeypatch.setattr(runner, "emulate_all", _pretend)
         outcome = reproduction_live.run(one, full=True, store=tmp_path / name)
         assert outcome.claims
-        assert outcome.played is not None
-        assert outcome.played.numbers["left_out"] == []
+        assert outcome.emulated is not None
+        assert outcome.emulated.numbers["left_out"] == []
         report.write_report(outcome, tmp_path / name)
 
 

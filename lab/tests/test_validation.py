@@ -14,7 +14,7 @@ from sojourn_lab.validation import statistics
 from sojourn_lab.validation.again import again, counts
 from sojourn_lab.validation.cases import Case, File, cases
 from sojourn_lab.validation.files import FILES, FORM, FTP_ONLY, INCAST, ONE_FLOW, RERUN, TRUNK
-from sojourn_lab.validation.play import compared, played, verdict
+from sojourn_lab.validation.simulate import compared, simulated, verdict
 from sojourn_lab.validation.systems import RTT_SETS
 
 
@@ -62,13 +62,13 @@ def test_every_case_is_a_scenario(file: File) -> None:
     some = list(cases(file))
     assert some
     for case in some:
-        _sojourn.ParsedScenario(json.dumps(case.file.play(1, case.key))).canonical()
+        _sojourn.ParsedScenario(json.dumps(case.file.scenario(1, case.key))).canonical()
         assert all(np.isfinite(case.theirs(m)).all() for m in case.file.metrics)
 
 
 def verdicts(case: Case, seeds: int | None = None) -> dict[str, str]:
     """Run a case and return its verdicts."""
-    ours = played(case, seeds)
+    ours = simulated(case, seeds)
     return {m.column: verdict(m, compared(case, m, ours[m.column])) for m in case.file.metrics}
 
 
@@ -96,14 +96,14 @@ def test_codel_variants_agree_without_reentry() -> None:
     drops = next(m for m in ONE_FLOW.metrics if m.column == "drops")
     for case in cases(ONE_FLOW):
         if float(case.key["target_ms"]) >= 0.2:
-            assert played(case, 1)["drops"][0] == case.theirs(drops)[0], case.name
+            assert simulated(case, 1)["drops"][0] == case.theirs(drops)[0], case.name
 
 
 def test_codel_of_2012_drops_as_often_at_every_target() -> None:
     """Only the variant is changed: within two of ns-2's up to 1563 drops."""
     drops = next(m for m in FORM.metrics if m.column == "drops")
     for case in cases(FORM):
-        assert abs(played(case, 1)["drops"][0] - case.theirs(drops)[0]) <= 2, case.name
+        assert abs(simulated(case, 1)["drops"][0] - case.theirs(drops)[0]) <= 2, case.name
 
 
 def test_acks_have_the_transmission_times_of_ns2() -> None:

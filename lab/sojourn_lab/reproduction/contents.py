@@ -39,7 +39,7 @@ COUNTED: dict[Kind, tuple[str, str]] = {
 
 def title(outcome: Outcome) -> str:
     """Return the name of the report."""
-    return outcome.paper.title + (", on real packets" if outcome.played else "")
+    return outcome.paper.title + (", on real packets" if outcome.emulated else "")
 
 
 def summary(verdicts: Sequence[str], whose: str = "") -> str:
@@ -68,7 +68,7 @@ def filled(outcome: Outcome) -> str:
             known[f"{one.claim.id}.{n}"] = part.measured
             known[f"{one.claim.id}.{n}.brief"] = part.brief or part.measured
     paper = outcome.paper
-    findings = paper.live_findings if outcome.played else paper.findings
+    findings = paper.live_findings if outcome.emulated else paper.findings
     for name, fact in paper.facts.items():
         if f"{{{name}}}" in findings:
             known[name] = _fact(fact, outcome)
@@ -86,12 +86,12 @@ def _fact(fact: Callable[[Runs], str], outcome: Outcome) -> str:
 def set_up(outcome: Outcome) -> list[str]:
     """Return the texts on the set-up; the text on the runs on real packets, if any, is first."""
     live, simulated = outcome.paper.live, outcome.paper.about.strip()
-    return [live.about.strip(), simulated] if outcome.played and live else [simulated]
+    return [live.about.strip(), simulated] if outcome.emulated and live else [simulated]
 
 
 def repeat(outcome: Outcome) -> str:
     """Return the command that repeats the runs, their number, and the versions."""
-    mode = ("full" if outcome.full else "quick") + (" --engine live" if outcome.played else "")
+    mode = ("full" if outcome.full else "quick") + (" --engine live" if outcome.emulated else "")
     rows = outcome.campaign.rows
     seeds = len({row["seed"] for row in rows})
     return (

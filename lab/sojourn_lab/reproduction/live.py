@@ -20,7 +20,7 @@ from sojourn.scenario.draft import canonical
 from sojourn.sweeps.runner import CampaignResult, Run, campaign
 from sojourn_lab.reproduction import paper, side_by_side
 from sojourn_lab.reproduction.claims import Claim, Judged, NoRunsError, Runs, judge
-from sojourn_lab.reproduction.paper import Figure, Outcome, Paper, Played
+from sojourn_lab.reproduction.paper import Emulated, Figure, Outcome, Paper
 
 _LATE = re.compile(r"more than [\d.]+ ms")
 """Lateness in a warning. The report has one text for all runs: the worst value is listed apart."""
@@ -72,8 +72,8 @@ def run(
     kept = {done.claim.id for done in judged} | {it.number for it in drawn}
     requested = [*(claim.id for claim in about), *(it.number for it in shown)]
     numbers = _numbers(every, result) | {"left_out": [it for it in requested if it not in kept]}
-    played = Played(simulated, side_by_side.intro(notes, numbers), numbers)
-    return Outcome(one, full, frames, drawn, judged, result, runner.live().name, played)
+    emulated = Emulated(simulated, side_by_side.intro(notes, numbers), numbers)
+    return Outcome(one, full, frames, drawn, judged, result, runner.live().name, emulated)
 
 
 def expected_s(one: Paper, *, full: bool, store: Path) -> float:

@@ -50,8 +50,8 @@ def as_html(outcome: Outcome, places: Path) -> str:
     ]
     if outcome.claims:
         parts.append(f"<p><b>{e(summary([one.verdict for one in outcome.claims]))}</b></p>")
-    if outcome.played:
-        parts.append(_paragraphs(outcome.played.intro))
+    if outcome.emulated:
+        parts.append(_paragraphs(outcome.emulated.intro))
     if outcome.claims:
         parts += ["<h2>Result</h2>", _table_html(HEADS, claim_rows(outcome), shade=1)]
     if findings := filled(outcome):

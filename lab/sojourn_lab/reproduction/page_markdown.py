@@ -33,8 +33,8 @@ def as_markdown(outcome: Outcome) -> str:
     lines = [f"# {title(outcome)}", "", outcome.paper.reference, ""]
     if outcome.claims:
         lines += [f"**{summary([one.verdict for one in outcome.claims])}**", ""]
-    if outcome.played:
-        lines += [outcome.played.intro, ""]
+    if outcome.emulated:
+        lines += [outcome.emulated.intro, ""]
     lines += ["[Data](data.md): every part of each claim, settings varied, tables, set-up.", ""]
     if outcome.claims:
         lines += ["## Result", "", *table(HEADS, claim_rows(outcome)), ""]

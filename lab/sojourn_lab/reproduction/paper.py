@@ -189,7 +189,7 @@ class Paper:
 
 
 @dataclass(frozen=True)
-class Played:
+class Emulated:
     """The simulated counterpart and the summary of runs on real packets.
 
     `simulated` has the rows of the same scenarios, simulated. `intro` is the first paragraph of the
@@ -205,7 +205,7 @@ class Played:
 class Outcome:
     """Result of a paper's runs: rows by experiment, judged claims, number and cost of the runs.
 
-    `engine` is the name of the engine that made them; `played` is set for runs on real packets.
+    `engine` is the name of the engine that made them; `emulated` is set for runs on real packets.
     """
 
     paper: Paper
@@ -215,7 +215,7 @@ class Outcome:
     claims: list[Judged]
     campaign: CampaignResult
     engine: str = field(default_factory=_sojourn.engine)
-    played: Played | None = None
+    emulated: Emulated | None = None
 
 
 def by_experiment(

@@ -41,7 +41,7 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
         "paper": outcome.paper.id,
         "mode": "full" if outcome.full else "quick",
         "runs": len(outcome.campaign.rows),
-        **({"live": dict(outcome.played.numbers)} if outcome.played else {}),
+        **({"live": dict(outcome.emulated.numbers)} if outcome.emulated else {}),
         "claims": [
             {
                 "id": one.claim.id,
@@ -74,7 +74,7 @@ def _draw(one: Figure, outcome: Outcome, places: Path) -> None:
         figure = new_figure(*one.size)
         ax = figure.subplots()
         one.draw(outcome.runs, ax)
-        if outcome.played:
+        if outcome.emulated:
             side_by_side.draw(one, outcome, ax)
         if not ax.get_title():
             ax.set_title(one.title)

@@ -32,18 +32,18 @@ def comparison(notes: Live, needs: tuple[str, ...]) -> Figure:
     return Figure("live", "Live and simulated: the same scenarios", needs, tabulate=tabulate)
 
 
-def _both(notes: Live, played: "pl.DataFrame", simulated: "pl.DataFrame") -> "pl.DataFrame":
+def _both(notes: Live, emulated: "pl.DataFrame", simulated: "pl.DataFrame") -> "pl.DataFrame":
     """Return a row per point of an experiment: means over seeds, live and simulated."""
     import polars as pl
 
-    labels = json.loads(played["axes"][0])
+    labels = json.loads(emulated["axes"][0])
     rows = []
-    for point in played.select(labels).unique(maintain_order=True).iter_rows():
+    for point in emulated.select(labels).unique(maintain_order=True).iter_rows():
         at = dict(zip(labels, point, strict=True))
         here = [pl.col(key) == value for key, value in at.items()]
         row = {key: notes.names.get(str(value), str(value)) for key, value in at.items()}
         for column, (what, scale) in notes.columns.items():
-            for frame, word in ((played, "live"), (simulated, "simulated")):
+            for frame, word in ((emulated, "live"), (simulated, "simulated")):
                 values = frame.filter(*here)[column].to_numpy()
                 row[f"{what}: {word}"] = short(scale * float(values.mean()))
         rows.append(row)
@@ -92,12 +92,12 @@ def draw(figure: Figure, outcome: Outcome, ax: "Axes") -> None:
     from matplotlib.lines import Line2D
 
     assert figure.draw is not None
-    assert outcome.played is not None
+    assert outcome.emulated is not None
     there, containers = set(ax.get_children()), len(ax.containers)
     bottom = ax.get_ylim()[0]
     # Autoscale again: the limits must have room for both sets of lines.
     ax.set_autoscaley_on(True)
-    figure.draw(outcome.played.simulated, ax)
+    figure.draw(outcome.emulated.simulated, ax)
     for container in ax.containers[containers:]:
         container.set_label("_nolegend_")
     for artist in set(ax.get_children()) - there:

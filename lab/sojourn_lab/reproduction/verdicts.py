@@ -34,7 +34,7 @@ def print_verdicts(outcome: Outcome, directory: Path) -> None:
         table.add_row(claim.id, verdict, one.count, claim.figure, claim.says)
     if outcome.claims:
         out.print(table, soft_wrap=True)
-    if outcome.played:
-        out.print(f"{escape(outcome.played.intro)}\n")
+    if outcome.emulated:
+        out.print(f"{escape(outcome.emulated.intro)}\n")
     out.print(took(outcome))
     out.print(f"report: {escape(str(directory / 'report.html'))}", soft_wrap=True)

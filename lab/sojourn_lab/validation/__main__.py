@@ -8,8 +8,8 @@ from sojourn_lab.validation.again import again, counts
 from sojourn_lab.validation.cases import cases
 from sojourn_lab.validation.experiments import experiments
 from sojourn_lab.validation.files import FILES
-from sojourn_lab.validation.play import played
 from sojourn_lab.validation.report import data, page
+from sojourn_lab.validation.simulate import simulated
 
 
 def main() -> None:
@@ -20,7 +20,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "reports/validation.md")
     options = parser.parse_args()
     files = [file for file in FILES if options.only is None or options.only in file.name]
-    rows = {f.title: [(case, played(case, options.seeds)) for case in cases(f)] for f in files}
+    rows = {f.title: [(case, simulated(case, options.seeds)) for case in cases(f)] for f in files}
     causes = more = ""
     if options.only is None:
         table, cause_numbers = again(rows)

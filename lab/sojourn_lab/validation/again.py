@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sojourn_lab.validation.cases import Case, File, Metric
 from sojourn_lab.validation.files import CHANGED, DESCRIBED, FILES, RERUN
-from sojourn_lab.validation.play import compared, verdict
 from sojourn_lab.validation.report import mean, table
+from sojourn_lab.validation.simulate import compared, verdict
 from sojourn_lab.validation.statistics import Array, Compared, compare, compare_with_known_spread
 
-Played = Mapping[str, Sequence[tuple[Case, Mapping[str, Array]]]]
+Results = Mapping[str, Sequence[tuple[Case, Mapping[str, Array]]]]
 
 PAIRS = {
     "td_red_ftp": "reruns/bulk_data",
@@ -50,12 +50,12 @@ def slug(file: File) -> str:
     return name + ("_changed" if file.changed and not again else "")
 
 
-def counts(played: Played) -> dict[str, int]:
+def counts(results: Results) -> dict[str, int]:
     """Count the verdicts of each file, and of each group of files."""
     numbers: Counter[str] = Counter()
     for file in FILES:
         group = "again" if file in RERUN else "changed" if file in CHANGED else "described"
-        for case, ours in played[file.title]:
+        for case, ours in results[file.title]:
             for metric in file.metrics:
                 word = verdict(metric, compared(case, metric, ours[metric.column]))
                 for key in (slug(file), group):
@@ -68,12 +68,12 @@ def counts(played: Played) -> dict[str, int]:
     }
 
 
-def again(played: Played) -> tuple[str, dict[str, int | str]]:
+def again(results: Results) -> tuple[str, dict[str, int | str]]:
     """Return the table, and for `causes.md` the numbers of rows per cause."""
     head = ["file and case", "metric", "recorded", "rerun of ns-2", "sojourn"]
     head += ["recorded - rerun", "sojourn - rerun", "cause"]
     lines, words, named = [], Counter[str](), []
-    for file, case, metric, known, mine in _differing(played):
+    for file, case, metric, known, mine in _differing(results):
         recorded = case.theirs(metric)
         theirs = compare_with_known_spread(known, recorded)
         ours = compare(known, mine)
@@ -100,7 +100,7 @@ def again(played: Played) -> tuple[str, dict[str, int | str]]:
     numbers |= {
         f"{key}_{so.replace('-', '')}": words[f"{key}_{so}"] for key in keys for so in kinds
     }
-    verdicts = counts(played)
+    verdicts = counts(results)
     for key in keys:
         numbers[f"{key}_alone"] = verdicts[f"{key}_differs"] - sum(
             words[f"{key}_{k}"] for k in kinds
@@ -108,17 +108,17 @@ def again(played: Played) -> tuple[str, dict[str, int | str]]:
     return WORDS + table(head, lines), numbers
 
 
-def _differing(played: Played) -> Iterator[tuple[File, Case, Metric, Array, Array]]:
+def _differing(results: Results) -> Iterator[tuple[File, Case, Metric, Array, Array]]:
     """Yield the rows that differ, with the values of the rerun and of sojourn."""
     for file in DESCRIBED + CHANGED:
         name = PAIRS.get(file.name + (f", {file.changed}" if file.changed else ""))
         other = next((f for f in RERUN if f.name == name), None)
         if other is None:
             continue
-        for case, ours in played[file.title]:
+        for case, ours in results[file.title]:
             for metric in file.metrics:
                 differs = verdict(metric, compared(case, metric, ours[metric.column])) == "differs"
-                for twin, mine in played[other.title]:
+                for twin, mine in results[other.title]:
                     if differs and twin.key == case.key and metric.column in mine:
                         yield file, case, metric, twin.theirs(metric), mine[metric.column]
 

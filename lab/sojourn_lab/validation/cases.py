@@ -46,10 +46,10 @@ class File:
     name: str
     about: str
     keys: tuple[str, ...]
-    play: Callable[[int, Row], Table]
+    scenario: Callable[[int, Row], Table]
     metrics: tuple[Metric, ...]
     seeds: int = 10
-    played: Callable[[Row], bool] = lambda row: True
+    used: Callable[[Row], bool] = lambda row: True
     left_out: str = ""
     rtts: Literal["any", "one set", "the same"] = "any"
     changed: str = ""
@@ -99,7 +99,7 @@ def cases(file: File) -> Iterator[Case]:
     """Yield the cases of a file that are compared."""
     by_key: dict[tuple[str, ...], list[Row]] = {}
     for row in read(file):
-        if file.played(row):
+        if file.used(row):
             by_key.setdefault(tuple(row[k] for k in file.keys), []).append(row)
     for values, rows in by_key.items():
         yield Case(file, dict(zip(file.keys, values, strict=True)), tuple(rows))

@@ -8,8 +8,8 @@ import numpy as np
 from sojourn_lab.validation import systems
 from sojourn_lab.validation.cases import File, Metric, cases, read
 from sojourn_lab.validation.files import BULK_DATA, FAIR3, FAIR5, FTP_ONLY, RERUN, TWO_WAY
-from sojourn_lab.validation.play import play
 from sojourn_lab.validation.report import mean, table
+from sojourn_lab.validation.simulate import simulate
 from sojourn_lab.validation.statistics import Array, compare, compare_in_pairs, half_width
 from sojourn_lab.validation.switch import switch
 from sojourn_lab.validation.systems import Table
@@ -99,8 +99,8 @@ def home(seeds: int | None = None) -> Tables:
             ("only", "the bottleneck", _straight),
             ("both", "all three links", lambda s: s),
         ):
-            scenarios = [change(file.play(seed, case.key)) for seed in chosen_seeds]
-            values = play(scenarios, [m.ours for m in metrics])
+            scenarios = [change(file.scenario(seed, case.key)) for seed in chosen_seeds]
+            values = simulate(scenarios, [m.ours for m in metrics])
             for m, v in zip(metrics, values.T, strict=True):
                 theirs = case.theirs(m)
                 c = compare_in_pairs(theirs[: len(v)], v) if "n" in chosen else compare(theirs, v)
@@ -129,7 +129,7 @@ def bulk(seeds: int | None = None) -> Tables:
         lines.append([str(n), "recorded", *_cells(metrics, _values(metrics, rows))])
         for key, (label, change) in _BULK.items():
             scenarios = [change(_bulk(seed, n)) for seed in range(seeds or 10)]
-            values = play(scenarios, [m.ours for m in metrics])
+            values = simulate(scenarios, [m.ours for m in metrics])
             lines.append(["", label, *_cells(metrics, values)])
             for m, v in zip(metrics, values.T, strict=True):
                 numbers[f"bulk_{key}_{n}_{m.column}"] = f"{v.mean():{m.form}}"
@@ -229,7 +229,9 @@ def sides(seeds: int | None = None) -> Tables:
                 systems.two_way(seed, mbps, 1000, 100, hosts=change is None) | {"packet_log": False}
                 for seed in range(seeds or 10)
             ]
-            values = play([change(s) if change else s for s in build], [m.ours for m in metrics])
+            values = simulate(
+                [change(s) if change else s for s in build], [m.ours for m in metrics]
+            )
             lines.append(["", label, *_cells(metrics, values)])
             for m, v in zip(metrics, values.T, strict=True):
                 numbers[f"sides_{key}_{mbps}_{m.column}"] = f"{v.mean():{m.form}}"
@@ -251,7 +253,7 @@ def sets(seeds: int | None = None) -> Tables:
     rows = [r for r in read(FTP_ONLY) if r["q"] == "DropTail" and r["n"] == "30"]
     number, runs = min(2 * (seeds or 10), 20), 3
     scenarios = [_set(k, run) for k in range(number) for run in range(runs)]
-    values = play(scenarios, [m.ours for m in metrics]).reshape(number, runs, -1)
+    values = simulate(scenarios, [m.ours for m in metrics]).reshape(number, runs, -1)
     values = values[values[:, :, 0].mean(axis=1).argsort()]
     recorded = _values(metrics, rows)
     thirds = np.array_split(values, 4)
@@ -317,7 +319,7 @@ def _with_queues(
         qdisc = {"name": law, "limit": f"{buf}B", "limits": limits}
         scenario["links"]["bottleneck"]["qdisc"] = qdisc
         scenarios.append(scenario)
-    return play(scenarios, [m.ours for m in file.metrics])
+    return simulate(scenarios, [m.ours for m in file.metrics])
 
 
 def access(seeds: int | None = None) -> Tables:
@@ -352,7 +354,7 @@ THREE = [m for m in FTP_ONLY.metrics if m.column in ("qmean_B", "loss", "util")]
 
 
 def _three(scenarios: Sequence[Table]) -> Array:
-    return play(scenarios, [m.ours for m in THREE]).T
+    return simulate(scenarios, [m.ours for m in THREE]).T
 
 
 def _lines(case: str, changed: str, old: Array, new: Array) -> list[list[str]]:

@@ -8,7 +8,7 @@ import numpy as np
 
 import sojourn as sj
 from sojourn._util.units import seconds
-from sojourn_lab.validation import crowds, systems
+from sojourn_lab.validation import sessions, systems
 from sojourn_lab.validation.cases import File, Metric, Row
 from sojourn_lab.validation.systems import RTT_SETS, Table
 
@@ -154,7 +154,7 @@ def _fair(name: str, flows: int, about: str, left_out: str) -> File:
                 share=True,
             ),
         ),
-        played=lambda row: row["q"] in ("DRR", "DropTail"),
+        used=lambda row: row["q"] in ("DRR", "DropTail"),
         left_out=left_out,
     )
 
@@ -217,7 +217,7 @@ TWO_WAY = File(
             lambda r: jain([wire_mbps(r, f) for f in tcps(r, "forward")]),
         ),
     ),
-    played=lambda row: row["q"] != "DRR",
+    used=lambda row: row["q"] != "DRR",
     left_out="ns-2's DRR hashes node addresses into ten queues, and the collisions are not "
     "documented",
 )
@@ -242,7 +242,7 @@ WITH_SESSIONS = replace(
     name="hred_dumbbell",
     about="As `hred_ftp_only`, plus n/12 web sessions per second of ten transfers each; REDng is "
     "RED without gentle, Vq is AVQ",
-    play=lambda seed, row: crowds.with_sessions(
+    scenario=lambda seed, row: sessions.with_sessions(
         seed, row["q"], int(row["n"]), int(row["qmax"]), row["tcp"]
     ),
     metrics=(
@@ -260,8 +260,8 @@ WITH_SESSIONS = replace(
             ".3f",
             lambda r: jain([wire_mbps(r, f) for f in tcps(r, "ftp")]),
         ),
-        Metric("web_done", "transfers in 50 s", ".0f", crowds.web_done),
-        Metric("web_fct_s", "mean transfer time, s", ".3f", crowds.web_fct_s),
+        Metric("web_done", "transfers in 50 s", ".0f", sessions.web_done),
+        Metric("web_fct_s", "mean transfer time, s", ".3f", sessions.web_fct_s),
     ),
 )
 
@@ -269,9 +269,9 @@ WITH_SESSIONS = replace(
 def _answers(*more: Metric) -> tuple[Metric, ...]:
     """Return the metrics of short flows through a switch."""
     return (
-        Metric("afct_ms", "mean flow time, ms", ".3f", lambda r: crowds.answers_ms(r).mean()),
-        Metric("p50_ms", "median, ms", ".3f", lambda r: np.quantile(crowds.answers_ms(r), 0.5)),
-        Metric("p99_ms", "99 %, ms", ".3f", lambda r: np.quantile(crowds.answers_ms(r), 0.99)),
+        Metric("afct_ms", "mean flow time, ms", ".3f", lambda r: sessions.answers_ms(r).mean()),
+        Metric("p50_ms", "median, ms", ".3f", lambda r: np.quantile(sessions.answers_ms(r), 0.5)),
+        Metric("p99_ms", "99 %, ms", ".3f", lambda r: np.quantile(sessions.answers_ms(r), 0.99)),
         *more,
         Metric("util", "utilisation", ".4f", of_link("utilisation", 1, "port"), share=True),
         Metric("loss", "loss", ".5f", of_link("loss_rate", 1, "port")),
@@ -285,7 +285,7 @@ INCAST = File(
     "Twenty queries to 40 servers at 1 Gbit/s, skb kB from each, next to a long flow; RED is "
     "adaptive, wq -1 is its automatic weight",
     ("q", "skb", "n", "wq"),
-    lambda seed, row: crowds.queries(
+    lambda seed, row: sessions.queries(
         seed, row["q"], float(row["skb"]), int(row["n"]), float(row["wq"])
     ),
     _answers(
@@ -306,7 +306,7 @@ POISSON = File(
     "codel_dc_poisson",
     "Flows of 2 to 98 kB with random arrivals through the same switch, for three seconds",
     ("q", "load", "n", "wq"),
-    lambda seed, row: crowds.poisson(
+    lambda seed, row: sessions.poisson(
         seed, row["q"], float(row["load"]), int(row["n"]), float(row["wq"])
     ),
     _answers(),
@@ -327,7 +327,7 @@ SPREAD = replace(
     name="reruns/switch",
     about="As `reruns/switch_told`, with propagation times that grow by 137 ns from server to "
     "server, so that no two packets arrive at the same instant",
-    play=lambda seed, row: crowds.queries(
+    scenario=lambda seed, row: sessions.queries(
         seed, row["q"], float(row["skb"]), int(row["n"]), float(row["wq"]), spread_ns=137
     ),
 )
@@ -353,16 +353,16 @@ def _some(file: File, columns: str, **changes: Any) -> File:
     return replace(file, metrics=metrics, left_out="", **changes)
 
 
-def _without_packet_log(file: File) -> Callable[[int, Row], Table]:
+def _no_log(file: File) -> Callable[[int, Row], Table]:
     """Return the scenario function of `file` without the packet log, which other metrics need."""
-    return lambda seed, row: file.play(seed, row) | {"packet_log": False}
+    return lambda seed, row: file.scenario(seed, row) | {"packet_log": False}
 
 
 TRUNK = replace(
     BULK_DATA,
     changed="one more link",
-    played=lambda row: row["q"] == "TD",
-    play=lambda seed, row: systems.bulk_data(
+    used=lambda row: row["q"] == "TD",
+    scenario=lambda seed, row: systems.bulk_data(
         seed, row["q"], int(row["n"]), int(row["buf"]), row["tcp"], trunk=True
     ),
 )
@@ -370,13 +370,13 @@ HOSTS = replace(
     TWO_WAY,
     changed="receivers on the hosts",
     left_out="",
-    play=lambda seed, row: _two_way(seed, row, hosts=True),
+    scenario=lambda seed, row: _two_way(seed, row, hosts=True),
 )
 FORM = replace(
     ONE_FLOW,
     about="One SACK flow over 1 Gbit/s under CoDel with an RTT of 300 us and an interval of 750 us",
     changed="CoDel of 2012",
-    play=lambda seed, row: systems.one_flow(seed, float(row["target_ms"]), "ns2_v1"),
+    scenario=lambda seed, row: systems.one_flow(seed, float(row["target_ms"]), "ns2_v1"),
 )
 CHANGED = (TRUNK, HOSTS, FORM)
 """Files whose numbers indicate another set-up than the documented one."""
@@ -398,9 +398,13 @@ RERUN = (
     _some(TRUNK, OF_BULK, name="reruns/bulk_data_trunk", seeds=20),
     _some(FAIR3, "f1 f2 f3 jain", name="reruns/fair", seeds=40),
     _some(FAIR5, "f1 f2 f3 f4 f5 jain", name="reruns/fair5", seeds=20),
-    _some(TWO_WAY, OF_TWO_WAY, name="reruns/two_way", play=_without_packet_log(TWO_WAY), seeds=20),
+    _some(TWO_WAY, OF_TWO_WAY, name="reruns/two_way", scenario=_no_log(TWO_WAY), seeds=20),
     _some(
-        HOSTS, OF_TWO_WAY, name="reruns/two_way_hosts", play=_without_packet_log(HOSTS), seeds=20
+        HOSTS,
+        OF_TWO_WAY,
+        name="reruns/two_way_hosts",
+        scenario=_no_log(HOSTS),
+        seeds=20,
     ),
     AGAIN,
     SPREAD,

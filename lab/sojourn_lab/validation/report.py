@@ -10,10 +10,10 @@ import sojourn as sj
 from sojourn_lab import ROOT
 from sojourn_lab.validation.cases import Case, File, Metric, read
 from sojourn_lab.validation.files import ABSENT, CHANGED, DESCRIBED, FILES, RERUN
-from sojourn_lab.validation.play import compared, verdict
+from sojourn_lab.validation.simulate import compared, verdict
 from sojourn_lab.validation.statistics import Array, Compared
 
-Played = Mapping[str, Sequence[tuple[Case, Mapping[str, Array]]]]
+Results = Mapping[str, Sequence[tuple[Case, Mapping[str, Array]]]]
 """Cases by the title of their file, with the metrics of our runs."""
 
 HEAD = """# Validation against ns-2.35
@@ -74,9 +74,9 @@ GROUPS = (
 )
 
 
-def page(played: Played, experiments: str, causes: str) -> str:
+def page(results: Results, experiments: str, causes: str) -> str:
     """Return the whole page; `causes` and `experiments` may be empty."""
-    verdicts = {title: Counter(_verdicts(rows)) for title, rows in played.items()}
+    verdicts = {title: Counter(_verdicts(rows)) for title, rows in results.items()}
     total = sum(verdicts.values(), Counter[str]())
     numbers: dict[str, int] = {}
     for name, (_, files) in zip(("stated", "changed", "again"), GROUPS, strict=True):
@@ -87,7 +87,7 @@ def page(played: Played, experiments: str, causes: str) -> str:
     )
     for words, files in GROUPS:
         head = ["file", "rows", "used", "cases", "comparisons", "agree", "close", "differ"]
-        lines = [_line(file, played, verdicts) for file in files if file.title in played]
+        lines = [_line(file, results, verdicts) for file in files if file.title in results]
         text += f"{words}\n\n{table(head, lines)}\n"
     text += METHOD.format(n=total.total())
     if experiments:
@@ -95,12 +95,12 @@ def page(played: Played, experiments: str, causes: str) -> str:
     return text + omitted()
 
 
-def data(played: Played) -> str:
+def data(results: Results) -> str:
     """Return the page with all comparisons."""
     text = DATA.format(when=_when())
     for file in FILES:
-        if file.title in played:
-            text += "\n" + _file(file, played[file.title])
+        if file.title in results:
+            text += "\n" + _file(file, results[file.title])
     return text
 
 
@@ -121,8 +121,8 @@ def _verdicts(rows: Iterable[tuple[Case, Mapping[str, Array]]]) -> list[str]:
     ]
 
 
-def _line(file: File, played: Played, verdicts: Mapping[str, Counter[str]]) -> list[str]:
-    counts, rows = verdicts[file.title], played[file.title]
+def _line(file: File, results: Results, verdicts: Mapping[str, Counter[str]]) -> list[str]:
+    counts, rows = verdicts[file.title], results[file.title]
     numbers = [len(read(file)), sum(len(case.rows) for case, _ in rows), len(rows)]
     numbers += [counts.total(), counts["agrees"], counts["close"], counts["differs"]]
     return [file.title, *map(str, numbers)]

@@ -4,11 +4,11 @@ import csv
 
 import numpy as np
 
-from sojourn_lab.validation import crowds
+from sojourn_lab.validation import sessions
 from sojourn_lab.validation.cases import ROWS
 from sojourn_lab.validation.files import AGAIN
-from sojourn_lab.validation.play import play
 from sojourn_lab.validation.report import mean, table
+from sojourn_lab.validation.simulate import simulate
 from sojourn_lab.validation.statistics import Array, half_width
 
 WORDS = """### Effect of ties and reset agents in `codel_dc_incast`
@@ -60,10 +60,10 @@ def _rows(name: str, chosen: dict[str, str]) -> Array | None:
 def _ours(chosen: dict[str, str], spread_ns: int, seeds: int | None) -> Array:
     q, kb, n, wq = chosen.values()
     scenarios = [
-        crowds.queries(seed, q, float(kb), int(n), float(wq), spread_ns)
+        sessions.queries(seed, q, float(kb), int(n), float(wq), spread_ns)
         for seed in range(seeds or 10)
     ]
-    return play(scenarios, [m.ours for m in METRICS])
+    return simulate(scenarios, [m.ours for m in METRICS])
 
 
 def _cell(values: Array | None, i: int, form: str) -> str:

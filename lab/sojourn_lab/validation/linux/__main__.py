@@ -108,7 +108,7 @@ def page() -> str:
 def main() -> None:
     """Write both pages."""
     parser = argparse.ArgumentParser(prog="sojourn_lab.validation.linux", description=__doc__)
-    parser.add_argument("--out", type=Path, default=ROOT / "docs", help="folder of the pages")
+    parser.add_argument("--out", type=Path, default=ROOT / "reports", help="folder of the pages")
     folder = parser.parse_args().out
     for name, text in (("validation-linux.md", page()), ("validation-linux-tcp.md", tcp.page())):
         (folder / name).write_text(text)

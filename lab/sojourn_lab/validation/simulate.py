@@ -23,7 +23,7 @@ LOGGED_BATCH = 2
 """The same for results with a packet log, which take hundreds of megabytes each."""
 
 
-def play(scenarios: Sequence[Table], numbers: Sequence[Callable[[sj.Result], float]]) -> Array:
+def simulate(scenarios: Sequence[Table], numbers: Sequence[Callable[[sj.Result], float]]) -> Array:
     """Return a row of numbers per scenario."""
     rows: list[list[float]] = []
     batch = LOGGED_BATCH if any("packet_log" in scenario for scenario in scenarios) else BATCH
@@ -33,12 +33,12 @@ def play(scenarios: Sequence[Table], numbers: Sequence[Callable[[sj.Result], flo
     return np.array(rows)
 
 
-def played(case: Case, seeds: int | None = None) -> dict[str, Array]:
+def simulated(case: Case, seeds: int | None = None) -> dict[str, Array]:
     """Run a case with its seeds, or the first `seeds` of them; return each metric by run."""
     print(f"{case.file.name} {case.file.changed}: {case.name}", file=sys.stderr)
     chosen = case.seeds if case.file.rtts == "the same" else list(range(case.file.seeds))
-    scenarios = [case.file.play(seed, case.key) for seed in chosen[:seeds]]
-    columns = play(scenarios, [m.ours for m in case.file.metrics]).T
+    scenarios = [case.file.scenario(seed, case.key) for seed in chosen[:seeds]]
+    columns = simulate(scenarios, [m.ours for m in case.file.metrics]).T
     return {m.column: c for m, c in zip(case.file.metrics, columns, strict=True)}
 
 
