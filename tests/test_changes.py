@@ -1,5 +1,7 @@
 """Varying paths, from Python and from files: traces, losses, changes, classes."""
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +10,9 @@ import pytest
 
 import sojourn as sj
 from conftest import EXAMPLES
-from sojourn import metrics
+from sojourn import _sojourn, metrics
 from sojourn.scenario import describe, link_trace
-from sojourn.scenario.draft import Draft
+from sojourn.scenario.draft import Draft, parse
 
 LINK = {"rate": "8mbit", "delay": "5ms", "qdisc": {"name": "droptail", "limit": "30p"}}
 
@@ -253,3 +255,27 @@ def test_bad_changes_and_classes() -> None:
     with pytest.raises(sj.InputError, match=r"flows\.ftp\.class: "):
         sj.simulate(tree)
     assert '"class"' in Draft.read(tree).to_json()
+
+
+def test_pages_list_the_disciplines_that_can_change() -> None:
+    """Each parameter of each discipline is set to its default while it runs."""
+    flow = {"name": "f", "path": ["up"], "rtt": "20ms"}
+
+    def can_change(name: str, row: dict[str, Any]) -> bool:
+        value = row["value"] == "true" if row["kind"] == "flag" else row["value"]
+        change = {"at": "500ms", "links": {"up": {"qdisc": {row["name"]: value}}}}
+        link = {"rate": "5mbit", "qdisc": {"name": name}}
+        try:
+            parse({"duration": "1s", "links": {"up": link}, "flows": [flow], "changes": [change]})
+        except sj.InputError:
+            return False
+        return True
+
+    specs = json.loads(_sojourn.specs())["disciplines"]
+    names = {s["name"] for s in specs if any(can_change(s["name"], row) for row in s["params"])}
+    page = (EXAMPLES.parent / "docs/how-to/simulation.md").read_text()
+    listed = page.partition("or an average. ")[2].partition(" can change")[0]
+    assert set(re.findall(r"`(\w+)`", listed)) == names
+    row = (EXAMPLES.parent / "docs/reference/missing.md").read_text().partition("parameters of any")
+    listed = row[2].partition("parameters of ")[2].partition(" can change")[0]
+    assert set(re.split(r", | and ", listed)) == names

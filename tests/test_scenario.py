@@ -236,3 +236,25 @@ def test_a_token_bucket_is_described_and_exported() -> None:
     assert describe.link(result.scenario, "up").startswith("12mbit (bucket of 4500B), 0s")
     lines = sj.tc.export(burst_of(burst="4500B"))
     assert "htb rate 12mbit burst 4500b" in lines
+
+
+def test_common_slips_have_a_message_of_their_own() -> None:
+    """A class in place of an object, one value in place of several, positional arguments."""
+    link, flow = sj.Link(rate="1mbit"), sj.Flow(name="f", path=["up"])
+    slips: list[tuple[type[Exception], str, Any]] = [
+        (sj.InputError, r"Link.qdisc: CoDel is a class, write an object of it: CoDel\(\)",
+         lambda: sj.Link(rate="1mbit", qdisc=sj.CoDel)),  # type: ignore[arg-type]
+        (sj.InputError, r'Scenario.links: is no mapping .* write \{"up": sj.Link',
+         lambda: sj.Scenario(duration="1s", links=link, flows=[flow])),  # type: ignore[arg-type]
+        (sj.InputError, r"Scenario.flows: is no list of flows, write \[sj.Flow",
+         lambda: sj.Scenario(duration="1s", links={"up": link}, flows=flow)),  # type: ignore[arg-type]
+        (sj.InputError, r"Flow.path: is no list of names of links",
+         lambda: sj.Flow(name="f", path="up")),
+        (TypeError, r"CoDel takes keyword arguments only, like limit=\.\.\.",
+         lambda: sj.CoDel("5ms")),  # type: ignore[call-arg]
+    ]  # fmt: skip
+    for error, text, slip in slips:
+        with pytest.raises(error, match=text):
+            slip()
+    assert sj.qdisc.FqPie(flows=512)
+    assert sj.qdisc.Ets(flows=3)

@@ -82,18 +82,27 @@ def test_commands_of_a_page_run(
         assert all(row in printed for row in shown)
 
 
-def test_the_first_simulation_in_python_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("start/first-simulation-in-python", {"run.png", "queues.png", "load", "load.png"}),
+        ("how-to/vary-a-paper", set()),
+    ],
+)
+def test_a_page_in_python_runs_as_one_script(
+    name: str,
+    files: set[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The blocks in order as one script, which prints what the page shows."""
-    page = "docs/start/first-simulation-in-python.md"
+    """The blocks in order print what the page shows, and write these files."""
+    page = f"docs/{name}.md"
     monkeypatch.chdir(tmp_path)
     exec(compile("\n".join(blocks("python", page)), page, "exec"), {})
     printed = [row.rstrip() for row in capsys.readouterr().out.splitlines()]
     assert printed == [row for text in blocks("text", page) for row in text.splitlines()]
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "run.png", "queues.png", "load", "load.png",
-    }  # fmt: skip
+    assert {path.name for path in tmp_path.iterdir()} == files
 
 
 def test_tests_of_the_page_about_ci_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,6 +73,9 @@ def missing_page() -> str:
         "is scheduled; no date is promised. `sojourn list missing` prints the same list. The row",
         "is also the answer to a scenario or command that names such a feature.",
         "",
+        "sojourn was compared with ns-2.35 and Linux, not with ns-3. [Coming from",
+        "ns](../how-to/from-ns.md) has the names of ns-3 and ns-2.",
+        "",
     ]
     for group, specs in missing.groups().items():
         rows = []
@@ -127,7 +130,9 @@ def scenario_page() -> str:
         "The file is TOML or JSON. In Python a scenario is `sj.Scenario(...)` with `sj.Link`,",
         "`sj.Flow` and `sj.Change`, whose fields have the names of the keys, or a plain",
         "dictionary. Unknown keys, values of the wrong kind and missing units are refused with",
-        "the path of the key. A discipline can also be a [tc line](tc.md).",
+        'the path of the key. As on the command line, a number or a flag may be text (`"5"`,',
+        '`"true"`, `"yes"`, `"on"`), an integer may be written as `2.0`, and a list of one value',
+        "as that value. A discipline can also be a [tc line](tc.md).",
         "",
         "`qdisc`, `tcp` and `source` may name a class in Python, as `FILE.py:CLASS` or",
         "`MODULE:CLASS`. Code that a file names runs only with `--trust` (in Python:",
@@ -161,6 +166,7 @@ def scenario_page() -> str:
         for k in reference.kinds()
     ]
     lines += table("kind | syntax | examples", rows)
+    lines += ["The `limit` of a discipline may also be a time: what its link sends in it.", ""]
     for part in reference.tables():
         lines += _part(part)
     example = (ROOT / "examples/every-key.toml").read_text().splitlines()

@@ -1,7 +1,7 @@
 """Base classes of the generated models: immutable data whose repr omits defaults."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
 
 import msgspec
@@ -16,13 +16,37 @@ LINK_TRACE = ("link", "trace")
 """The field of a link that the check of a link omits."""
 
 
+COLLECTIONS = {
+    "links": 'is no mapping from names to links, write {"up": sj.Link(...)}',
+    "flows": "is no list of flows, write [sj.Flow(...)]",
+    "changes": "is no list of changes, write [sj.Change(...)]",
+    "path": 'is no list of names of links, write ["up"]',
+    "return_path": 'is no list of names of links, write ["down"]',
+}
+"""Fields of scenario tables that hold several values: the message about any other value."""
+
+
+def _is_collection(name: str, value: Any) -> bool:
+    """Return True for a mapping of links, or a list of anything else."""
+    if name == "links":
+        return isinstance(value, Mapping)
+    return not isinstance(value, str | Mapping | msgspec.Struct)
+
+
 class _Checked(msgspec.StructMeta):
     """Metaclass: None means the default; an unknown keyword raises TypeError with the nearest."""
 
     def __call__(self, *args: Any, **fields: Any) -> Any:
+        if args:
+            names = ", ".join(f"{name}=..." for name in self.__struct_fields__[: len(args)])
+            raise TypeError(f"{self.__name__} takes keyword arguments only, like {names}")
         self._check_names(fields)
         values = {name: value for name, value in fields.items() if value is not None}
-        return super().__call__(*args, **values)
+        is_table = self.__struct_config__.tag_field is None
+        for name, value in values.items():
+            if is_table and name in COLLECTIONS and not _is_collection(name, value):
+                raise InputError(f"{self.__name__}.{name}: {COLLECTIONS[name]}")
+        return super().__call__(**values)
 
     def _check_names(self, keywords: Iterable[str]) -> None:
         names: tuple[str, ...] = self.__struct_fields__

@@ -88,7 +88,10 @@ def _plain(value: Any) -> Any:
             return _list(value)
         case Path():
             return _plain(str(value))
-        case _ if hasattr(value, "_table") and not isinstance(value, type):
+        case type():
+            name = value.__name__
+            raise _NotJsonError(f"{name} is a class, write an object of it: {name}()")
+        case _ if hasattr(value, "_table"):
             return _plain(value._table())  # a discipline that is written in Python
         case _ if hasattr(value, "tolist"):
             return _plain(value.tolist())  # NumPy

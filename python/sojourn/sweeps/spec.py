@@ -294,7 +294,7 @@ def sweep(
     >>> uplink = {
     ...     "duration": "2s",
     ...     "links": {"up": {"rate": "2mbit"}},
-    ...     "flows": [{"name": "bulk", "path": ["up"], "rtt": "20ms"}],
+    ...     "flows": [{"name": "f", "path": ["up"], "source": sj.Bulk(start="uniform(0s, 1s)")}],
     ... }
     >>> rows = sj.sweep(uplink, {"up.qdisc": ["codel", "pie"]}, seeds=2)
     >>> rows.select("up.qdisc", "seed").rows()
