@@ -11,7 +11,6 @@ use crate::build::Env;
 use crate::error::{Error, Result};
 use crate::missing::{DISCIPLINES, Missing};
 use crate::params::Setting;
-use crate::tc::line;
 use crate::units::Rate;
 use crate::{aqm, sched};
 use alloc::format;
@@ -83,20 +82,27 @@ fn find_in<'a>(
     let all = entries.clone();
     entries.find(|e| e.is_called(&folded)).ok_or_else(|| {
         let unknown = || {
-            words_of_tc(name)
+            words_of_tc(name, all.clone())
                 .unwrap_or_else(|| Error::unknown("discipline", name, all.map(|e| e.name)))
         };
         Missing::find(DISCIPLINES, name).map_or_else(unknown, |missing| missing.error(name))
     })
 }
 
+/// First words of commands of tc.
+pub(crate) const TC_COMMANDS: &[&str] = &["tc", "/sbin/tc", "/usr/sbin/tc", "sudo", "qdisc"];
+
+/// Second half of the message about a whole command in place of a discipline.
+pub(crate) const NOT_A_COMMAND: &str =
+    "begins a command: write the part after \"root\", like \"tc: pie limit 1000\"";
+
 /// Creates the error for a name that is written in the words of tc; None for other names.
-fn words_of_tc(name: &str) -> Option<Error> {
+fn words_of_tc<'a>(name: &str, mut entries: impl Iterator<Item = &'a QdiscEntry>) -> Option<Error> {
     let (first, _) = name.split_once(char::is_whitespace)?;
-    if line::COMMANDS.contains(&first) {
-        return Some(Error::new(format!("{name:?} {}", line::NOT_A_COMMAND)));
+    if TC_COMMANDS.contains(&first) {
+        return Some(Error::new(format!("{name:?} {NOT_A_COMMAND}")));
     }
-    line::find(first).ok()?;
+    entries.find(|entry| entry.is_called(first))?;
     Some(Error::new(format!("{name:?} has words of tc: write \"tc: {name}\"")))
 }
 

@@ -3,6 +3,7 @@
 use super::kinds::{self, CLASSES, KINDS};
 use super::table::{Arg, Becomes, Kind, Line, Unit, Word};
 use crate::error::{Error, Result};
+use crate::registry;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -149,13 +150,6 @@ pub fn words_of_name(name: &str) -> Vec<&'static str> {
     find(name).map(words_of).unwrap_or_default()
 }
 
-/// First words of whole commands.
-pub(crate) const COMMANDS: &[&str] = &["tc", "/sbin/tc", "/usr/sbin/tc", "sudo", "qdisc"];
-
-/// Second half of the message about a whole command in place of a qdisc.
-pub(crate) const NOT_A_COMMAND: &str =
-    "begins a command: write the part after \"root\", like \"tc: pie limit 1000\"";
-
 /// Returns the qdisc called `name`.
 ///
 /// # Errors
@@ -167,8 +161,8 @@ pub fn find(name: &str) -> Result<&'static Kind> {
     // Two kinds have the name red.
     let known = KINDS.iter().map(|kind| kind.name).filter(|name| *name != "red");
     let known = known.chain(["red"]);
-    if COMMANDS.contains(&name) {
-        return Err(Error::new(format!("{name:?} {NOT_A_COMMAND}")));
+    if registry::TC_COMMANDS.contains(&name) {
+        return Err(Error::new(format!("{name:?} {}", registry::NOT_A_COMMAND)));
     }
     let folded = name.to_lowercase().replace('-', "_");
     let native = kinds::NATIVE.iter().find(|(ours, _)| *ours == folded);
