@@ -328,7 +328,7 @@ class SharesArrivals(Sends):
 
 ARRIVES = "makes valid arrivals"
 SOURCES: dict[Any, tuple[str, str]] = {
-    GoesBack: (ARRIVES, "the time of an arrival is at least that of the previous one"),
+    GoesBack: (ARRIVES, "the time of an arrival is not before the previous arrival"),
     IsNowhere: (ARRIVES, "ValueError: time is nan ns"),
     SendsNothing: (ARRIVES, "ValueError: size is 0, allowed: 1 to 65535 bytes (in next_arrival"),
     SendsTooMuch: (ARRIVES, "ValueError: size is 100000, allowed: 1 to 65535 bytes"),

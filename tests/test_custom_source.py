@@ -141,7 +141,7 @@ def test_on_the_command_line(sojourn: Command) -> None:
 
 
 MISUSE: dict[str, tuple[Any, Any, str]] = {
-    "the past": (lambda flow: (flow.now - 1, 100), ValueError, "at least that of the previous"),
+    "the past": (lambda flow: (flow.now - 1, 100), ValueError, "is not before the previous"),
     "a negative time": (lambda flow: (-5, 100), ValueError, "time is -5 ns, and now is "),
     "nan": (lambda flow: (float("nan"), 100), ValueError, "time is nan ns"),
     "infinite time": (lambda flow: (float("inf"), 100), ValueError, "time is inf ns"),

@@ -91,8 +91,8 @@ class Red(Qdisc, kw_only=True, frozen=True, tag="red"):
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     min_th : str
-        Average queue below which no packet is dropped. Its unit, packets or bytes, is also that of
-        the average. Size; default 5p; 0p or more; also called minth, min, thresh.
+        Average queue below which no packet is dropped. The average has the same unit, packets or
+        bytes. Size; default 5p; 0p or more; also called minth, min, thresh.
     max_th : str
         Average queue above which every packet is dropped, unless gentle is set. Size; default 15p;
         1p or more; also called maxth, max, maxthresh.
@@ -264,8 +264,8 @@ class FengRed(Qdisc, kw_only=True, frozen=True, tag="feng_red"):
     stale_gentle : bool
         True if the gentle slope keeps the initial max_p, as in ns-2. Flag; default false.
     min_th : str
-        Average queue below which no packet is dropped. Its unit, packets or bytes, is also that of
-        the average. Size; default 5p; 0p or more; also called minth, min, thresh.
+        Average queue below which no packet is dropped. The average has the same unit, packets or
+        bytes. Size; default 5p; 0p or more; also called minth, min, thresh.
     max_th : str
         Average queue above which every packet is dropped, unless gentle is set. Size; default 15p;
         1p or more; also called maxth, max, maxthresh.
@@ -406,8 +406,8 @@ class SaRed(Qdisc, kw_only=True, frozen=True, tag="sa_red"):
     top : float | str
         Upper bound: max_p increases only while it is below this. Number; default 0.5; 1e-4 to 1.
     min_th : str
-        Average queue below which no packet is dropped. Its unit, packets or bytes, is also that of
-        the average. Size; default 5p; 0p or more; also called minth, min, thresh.
+        Average queue below which no packet is dropped. The average has the same unit, packets or
+        bytes. Size; default 5p; 0p or more; also called minth, min, thresh.
     max_th : str
         Average queue above which every packet is dropped, unless gentle is set. Size; default 15p;
         1p or more; also called maxth, max, maxthresh.
@@ -693,7 +693,7 @@ class Rem(Qdisc, kw_only=True, frozen=True, tag="rem"):
     phi : float
         Base of the drop probability, 1 - phi^-price. Number; default 1.001; 1.0000001 to 100.
     alpha : float
-        Weight of the queue relative to that of the rate. Number; default 0.1; 0 to 10.
+        Weight of the queue relative to the weight of the rate. Number; default 0.1; 0 to 10.
     b_star : str
         Reference of the queue. Its unit, packets or bytes, is that in which queue and arrivals are
         counted. Size; default 20p; 0p or more; the paper's b*; also called bstar, pbo.
@@ -782,8 +782,8 @@ class CoDel(Qdisc, kw_only=True, frozen=True, tag="codel"):
         Time in which a good queue drains at least once; about the largest round-trip time.
         Duration; default 100ms; 1us to 100s; the paper's INTERVAL.
     variant : str
-        Variant of the algorithm; those of ns-2 are for papers that used them. One of rfc, ns2_v1,
-        ns2_v2, linux; default rfc.
+        Variant of the algorithm; the variants of ns-2 are for papers that used them. One of rfc,
+        ns2_v1, ns2_v2, linux; default rfc.
     ce_threshold : str
         Sojourn time above which every ECN-capable packet that leaves is marked, whatever CoDel
         decides and whatever `ecn` is (as on Linux); auto: never. Duration or auto; default auto;
@@ -822,8 +822,8 @@ class Choke(Qdisc, kw_only=True, frozen=True, tag="choke"):
         Number of queued packets with which an arrival is compared. Integer; default 1; 1 to 16; the
         paper's m.
     min_th : str
-        Average queue below which no packet is dropped. Its unit, packets or bytes, is also that of
-        the average. Size; default 5p; 0p or more; also called minth, min, thresh.
+        Average queue below which no packet is dropped. The average has the same unit, packets or
+        bytes. Size; default 5p; 0p or more; also called minth, min, thresh.
     max_th : str
         Average queue above which every packet is dropped, unless gentle is set. Size; default 15p;
         1p or more; also called maxth, max, maxthresh.
@@ -940,8 +940,8 @@ class Fred(Qdisc, kw_only=True, frozen=True, tag="fred"):
         Number of accounts; flow i has account i modulo this number. Integer; default 1024; 1 to
         1048576.
     min_th : str
-        Average queue below which no packet is dropped. Its unit, packets or bytes, is also that of
-        the average. Size; default 5p; 0p or more; also called minth, min, thresh.
+        Average queue below which no packet is dropped. The average has the same unit, packets or
+        bytes. Size; default 5p; 0p or more; also called minth, min, thresh.
     max_th : str
         Average queue above which every packet is dropped, unless gentle is set. Size; default 15p;
         1p or more; also called maxth, max, maxthresh.
@@ -1490,8 +1490,8 @@ class Drr(Qdisc, kw_only=True, frozen=True, tag="drr"):
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
         that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
-        Buffer sizes of the queues in order; the last one applies to all further queues; none for
-        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        Buffer sizes of the queues in scheduler; the last one applies to all further queues; none
+        for the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
         buffers.
     flows : int
         Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
@@ -1500,12 +1500,12 @@ class Drr(Qdisc, kw_only=True, frozen=True, tag="drr"):
         Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
         hash, class; default flow.
     weights : Sequence[float | str] | float | str
-        Weights of the queues in order; the last one applies to all further queues. List of number;
-        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+        Weights of the queues in scheduler; the last one applies to all further queues. List of
+        number; default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     full : str
-        Queue that drops a packet when the shared buffer is full: the longest for its weight, that
-        of the arriving packet, the one with the highest number, or by dynamic threshold. One of
-        longest, arrival, lowest, threshold; default longest; also called overflow.
+        Queue that drops a packet when the shared buffer is full: the longest for its weight, the
+        queue of the arriving packet, the queue with the highest number, or by dynamic threshold.
+        One of longest, arrival, lowest, threshold; default longest; also called overflow.
     drop : str
         End of a queue at which it drops. One of head, tail; default head.
     ecn : bool
@@ -1537,8 +1537,8 @@ class Wfq(Qdisc, kw_only=True, frozen=True, tag="wfq"):
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
         that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
-        Buffer sizes of the queues in order; the last one applies to all further queues; none for
-        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        Buffer sizes of the queues in scheduler; the last one applies to all further queues; none
+        for the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
         buffers.
     flows : int
         Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
@@ -1547,12 +1547,12 @@ class Wfq(Qdisc, kw_only=True, frozen=True, tag="wfq"):
         Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
         hash, class; default flow.
     weights : Sequence[float | str] | float | str
-        Weights of the queues in order; the last one applies to all further queues. List of number;
-        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+        Weights of the queues in scheduler; the last one applies to all further queues. List of
+        number; default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     full : str
-        Queue that drops a packet when the shared buffer is full: the longest for its weight, that
-        of the arriving packet, the one with the highest number, or by dynamic threshold. One of
-        longest, arrival, lowest, threshold; default longest; also called overflow.
+        Queue that drops a packet when the shared buffer is full: the longest for its weight, the
+        queue of the arriving packet, the queue with the highest number, or by dynamic threshold.
+        One of longest, arrival, lowest, threshold; default longest; also called overflow.
     drop : str
         End of a queue at which it drops. One of head, tail; default head.
     ecn : bool
@@ -1580,8 +1580,8 @@ class Wf2q(Qdisc, kw_only=True, frozen=True, tag="wf2q"):
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
         that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
-        Buffer sizes of the queues in order; the last one applies to all further queues; none for
-        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        Buffer sizes of the queues in scheduler; the last one applies to all further queues; none
+        for the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
         buffers.
     flows : int
         Number of queues; the queue identifier is taken modulo this number. Integer; default 16; 1
@@ -1590,12 +1590,12 @@ class Wf2q(Qdisc, kw_only=True, frozen=True, tag="wf2q"):
         Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
         hash, class; default flow.
     weights : Sequence[float | str] | float | str
-        Weights of the queues in order; the last one applies to all further queues. List of number;
-        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+        Weights of the queues in scheduler; the last one applies to all further queues. List of
+        number; default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     full : str
-        Queue that drops a packet when the shared buffer is full: the longest for its weight, that
-        of the arriving packet, the one with the highest number, or by dynamic threshold. One of
-        longest, arrival, lowest, threshold; default longest; also called overflow.
+        Queue that drops a packet when the shared buffer is full: the longest for its weight, the
+        queue of the arriving packet, the queue with the highest number, or by dynamic threshold.
+        One of longest, arrival, lowest, threshold; default longest; also called overflow.
     drop : str
         End of a queue at which it drops. One of head, tail; default head.
     ecn : bool
@@ -1623,8 +1623,8 @@ class Scfq(Qdisc, kw_only=True, frozen=True, tag="scfq"):
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
         that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
-        Buffer sizes of the queues in order; the last one applies to all further queues; none for
-        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        Buffer sizes of the queues in scheduler; the last one applies to all further queues; none
+        for the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
         buffers.
     flows : int
         Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
@@ -1633,12 +1633,12 @@ class Scfq(Qdisc, kw_only=True, frozen=True, tag="scfq"):
         Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
         hash, class; default flow.
     weights : Sequence[float | str] | float | str
-        Weights of the queues in order; the last one applies to all further queues. List of number;
-        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+        Weights of the queues in scheduler; the last one applies to all further queues. List of
+        number; default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     full : str
-        Queue that drops a packet when the shared buffer is full: the longest for its weight, that
-        of the arriving packet, the one with the highest number, or by dynamic threshold. One of
-        longest, arrival, lowest, threshold; default longest; also called overflow.
+        Queue that drops a packet when the shared buffer is full: the longest for its weight, the
+        queue of the arriving packet, the queue with the highest number, or by dynamic threshold.
+        One of longest, arrival, lowest, threshold; default longest; also called overflow.
     drop : str
         End of a queue at which it drops. One of head, tail; default head.
     ecn : bool
@@ -1666,8 +1666,8 @@ class Stfq(Qdisc, kw_only=True, frozen=True, tag="stfq"):
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
         that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
-        Buffer sizes of the queues in order; the last one applies to all further queues; none for
-        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        Buffer sizes of the queues in scheduler; the last one applies to all further queues; none
+        for the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
         buffers.
     flows : int
         Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
@@ -1676,12 +1676,12 @@ class Stfq(Qdisc, kw_only=True, frozen=True, tag="stfq"):
         Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
         hash, class; default flow.
     weights : Sequence[float | str] | float | str
-        Weights of the queues in order; the last one applies to all further queues. List of number;
-        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+        Weights of the queues in scheduler; the last one applies to all further queues. List of
+        number; default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     full : str
-        Queue that drops a packet when the shared buffer is full: the longest for its weight, that
-        of the arriving packet, the one with the highest number, or by dynamic threshold. One of
-        longest, arrival, lowest, threshold; default longest; also called overflow.
+        Queue that drops a packet when the shared buffer is full: the longest for its weight, the
+        queue of the arriving packet, the queue with the highest number, or by dynamic threshold.
+        One of longest, arrival, lowest, threshold; default longest; also called overflow.
     drop : str
         End of a queue at which it drops. One of head, tail; default head.
     ecn : bool
@@ -1709,8 +1709,8 @@ class Prio(Qdisc, kw_only=True, frozen=True, tag="prio"):
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
         that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
-        Buffer sizes of the queues in order; the last one applies to all further queues; none for
-        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        Buffer sizes of the queues in scheduler; the last one applies to all further queues; none
+        for the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
         buffers.
     flows : int
         Number of queues; the queue identifier is taken modulo this number. Integer; default 3; 1 to
@@ -1719,20 +1719,20 @@ class Prio(Qdisc, kw_only=True, frozen=True, tag="prio"):
         Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
         hash, class; default class.
     weights : Sequence[float | str] | float | str
-        Weights of the queues in order; the last one applies to all further queues. List of number;
-        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+        Weights of the queues in scheduler; the last one applies to all further queues. List of
+        number; default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     full : str
-        Queue that drops a packet when the shared buffer is full: the longest for its weight, that
-        of the arriving packet, the one with the highest number, or by dynamic threshold. One of
-        longest, arrival, lowest, threshold; default longest; also called overflow.
+        Queue that drops a packet when the shared buffer is full: the longest for its weight, the
+        queue of the arriving packet, the queue with the highest number, or by dynamic threshold.
+        One of longest, arrival, lowest, threshold; default longest; also called overflow.
     drop : str
         End of a queue at which it drops. One of head, tail; default head.
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     priomap : Sequence[int] | int
-        Band of each of Linux's 16 priorities, which follow from the DSCP; later ones have those of
-        Linux. Used with `by = "class"`. Empty: the class is the band. List of integer; default 1 2
-        2 2 1 2 0 0 1 1 1 1 1 1 1 1; 0 to 15.
+        Band of each of Linux's 16 priorities, which follow from the DSCP; priorities without an
+        entry have Linux's band. Used with `by = "class"`. Empty: the class is the band. List of
+        integer; default 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1; 0 to 15.
     """
 
     limit: str | None = None
@@ -1776,8 +1776,8 @@ class Ets(Qdisc, kw_only=True, frozen=True, tag="ets"):
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
         that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
-        Buffer sizes of the queues in order; the last one applies to all further queues; none for
-        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        Buffer sizes of the queues in scheduler; the last one applies to all further queues; none
+        for the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
         buffers.
     flows : int
         Number of queues; the queue identifier is taken modulo this number. Integer; default 8; 1 to
@@ -1786,12 +1786,12 @@ class Ets(Qdisc, kw_only=True, frozen=True, tag="ets"):
         Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
         hash, class; default class.
     weights : Sequence[float | str] | float | str
-        Weights of the queues in order; the last one applies to all further queues. List of number;
-        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+        Weights of the queues in scheduler; the last one applies to all further queues. List of
+        number; default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     full : str
-        Queue that drops a packet when the shared buffer is full: the longest for its weight, that
-        of the arriving packet, the one with the highest number, or by dynamic threshold. One of
-        longest, arrival, lowest, threshold; default longest; also called overflow.
+        Queue that drops a packet when the shared buffer is full: the longest for its weight, the
+        queue of the arriving packet, the queue with the highest number, or by dynamic threshold.
+        One of longest, arrival, lowest, threshold; default longest; also called overflow.
     drop : str
         End of a queue at which it drops. One of head, tail; default head.
     ecn : bool
@@ -1828,8 +1828,8 @@ class Tbf(Qdisc, kw_only=True, frozen=True, tag="tbf"):
     Parameters
     ----------
     rate : str
-        Rate at which the bucket fills; auto: that of the link. Rate or auto; default auto; 8bit to
-        1000000000gbit; the paper's r.
+        Rate at which the bucket fills; auto: the rate of the link. Rate or auto; default auto; 8bit
+        to 1000000000gbit; the paper's r.
     burst : str
         Size of the bucket, and the largest packet that is sent. Bytes; default 15140B; 1B to
         1000GB; the paper's b; also called buffer, maxburst.
@@ -1837,7 +1837,7 @@ class Tbf(Qdisc, kw_only=True, frozen=True, tag="tbf"):
         Buffer size, in bytes or packets. Size; default in comparisons that of the link, else 1000p;
         1p or more; the paper's B.
     peakrate : str
-        Highest rate of a burst; auto: that of the link. Rate or auto; default auto; 8bit to
+        Highest rate of a burst; auto: the rate of the link. Rate or auto; default auto; 8bit to
         1000000000gbit; the paper's p.
     mtu : str
         Size of the bucket of peakrate. Bytes; default 1514B; 1B to 1GB; the paper's M; also called
@@ -1852,7 +1852,7 @@ class Tbf(Qdisc, kw_only=True, frozen=True, tag="tbf"):
 
 
 class Htb(Qdisc, kw_only=True, frozen=True, tag="htb"):
-    """A tree of classes with guaranteed and highest rates, which borrow what others leave.
+    """A tree of classes with guaranteed and highest rates, which borrow unused rates.
 
     Source: Devera, 2002; Linux sch_htb.
 
@@ -2003,8 +2003,8 @@ class DrrCoDel(Qdisc, kw_only=True, frozen=True, tag="drr_codel"):
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
         that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
-        Buffer sizes of the queues in order; the last one applies to all further queues; none for
-        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        Buffer sizes of the queues in scheduler; the last one applies to all further queues; none
+        for the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
         buffers.
     flows : int
         Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
@@ -2013,12 +2013,12 @@ class DrrCoDel(Qdisc, kw_only=True, frozen=True, tag="drr_codel"):
         Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
         hash, class; default flow.
     weights : Sequence[float | str] | float | str
-        Weights of the queues in order; the last one applies to all further queues. List of number;
-        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+        Weights of the queues in scheduler; the last one applies to all further queues. List of
+        number; default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     full : str
-        Queue that drops a packet when the shared buffer is full: the longest for its weight, that
-        of the arriving packet, the one with the highest number, or by dynamic threshold. One of
-        longest, arrival, lowest, threshold; default longest; also called overflow.
+        Queue that drops a packet when the shared buffer is full: the longest for its weight, the
+        queue of the arriving packet, the queue with the highest number, or by dynamic threshold.
+        One of longest, arrival, lowest, threshold; default longest; also called overflow.
     drop : str
         End of a queue at which it drops. One of head, tail; default head.
     ecn : bool
@@ -2033,8 +2033,8 @@ class DrrCoDel(Qdisc, kw_only=True, frozen=True, tag="drr_codel"):
         Time in which a good queue drains at least once; about the largest round-trip time.
         Duration; default 100ms; 1us to 100s; the paper's INTERVAL.
     variant : str
-        Variant of the algorithm; those of ns-2 are for papers that used them. One of rfc, ns2_v1,
-        ns2_v2, linux; default rfc.
+        Variant of the algorithm; the variants of ns-2 are for papers that used them. One of rfc,
+        ns2_v1, ns2_v2, linux; default rfc.
     ce_threshold : str
         Sojourn time above which every ECN-capable packet that leaves is marked, whatever CoDel
         decides and whatever `ecn` is (as on Linux); auto: never. Duration or auto; default auto;
@@ -2075,8 +2075,8 @@ class WfqCoDel(Qdisc, kw_only=True, frozen=True, tag="wfq_codel"):
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
         that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
-        Buffer sizes of the queues in order; the last one applies to all further queues; none for
-        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        Buffer sizes of the queues in scheduler; the last one applies to all further queues; none
+        for the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
         buffers.
     flows : int
         Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
@@ -2085,12 +2085,12 @@ class WfqCoDel(Qdisc, kw_only=True, frozen=True, tag="wfq_codel"):
         Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
         hash, class; default flow.
     weights : Sequence[float | str] | float | str
-        Weights of the queues in order; the last one applies to all further queues. List of number;
-        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+        Weights of the queues in scheduler; the last one applies to all further queues. List of
+        number; default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     full : str
-        Queue that drops a packet when the shared buffer is full: the longest for its weight, that
-        of the arriving packet, the one with the highest number, or by dynamic threshold. One of
-        longest, arrival, lowest, threshold; default longest; also called overflow.
+        Queue that drops a packet when the shared buffer is full: the longest for its weight, the
+        queue of the arriving packet, the queue with the highest number, or by dynamic threshold.
+        One of longest, arrival, lowest, threshold; default longest; also called overflow.
     drop : str
         End of a queue at which it drops. One of head, tail; default head.
     ecn : bool
@@ -2102,8 +2102,8 @@ class WfqCoDel(Qdisc, kw_only=True, frozen=True, tag="wfq_codel"):
         Time in which a good queue drains at least once; about the largest round-trip time.
         Duration; default 100ms; 1us to 100s; the paper's INTERVAL.
     variant : str
-        Variant of the algorithm; those of ns-2 are for papers that used them. One of rfc, ns2_v1,
-        ns2_v2, linux; default rfc.
+        Variant of the algorithm; the variants of ns-2 are for papers that used them. One of rfc,
+        ns2_v1, ns2_v2, linux; default rfc.
     ce_threshold : str
         Sojourn time above which every ECN-capable packet that leaves is marked, whatever CoDel
         decides and whatever `ecn` is (as on Linux); auto: never. Duration or auto; default auto;
@@ -2143,8 +2143,8 @@ class WfqRed(Qdisc, kw_only=True, frozen=True, tag="wfq_red"):
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
         that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
-        Buffer sizes of the queues in order; the last one applies to all further queues; none for
-        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        Buffer sizes of the queues in scheduler; the last one applies to all further queues; none
+        for the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
         buffers.
     flows : int
         Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
@@ -2153,19 +2153,19 @@ class WfqRed(Qdisc, kw_only=True, frozen=True, tag="wfq_red"):
         Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
         hash, class; default flow.
     weights : Sequence[float | str] | float | str
-        Weights of the queues in order; the last one applies to all further queues. List of number;
-        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+        Weights of the queues in scheduler; the last one applies to all further queues. List of
+        number; default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     full : str
-        Queue that drops a packet when the shared buffer is full: the longest for its weight, that
-        of the arriving packet, the one with the highest number, or by dynamic threshold. One of
-        longest, arrival, lowest, threshold; default longest; also called overflow.
+        Queue that drops a packet when the shared buffer is full: the longest for its weight, the
+        queue of the arriving packet, the queue with the highest number, or by dynamic threshold.
+        One of longest, arrival, lowest, threshold; default longest; also called overflow.
     drop : str
         End of a queue at which it drops. One of head, tail; default head.
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     min_th : str
-        Average queue below which no packet is dropped. Its unit, packets or bytes, is also that of
-        the average. Size; default 5p; 0p or more; also called minth, min, thresh.
+        Average queue below which no packet is dropped. The average has the same unit, packets or
+        bytes. Size; default 5p; 0p or more; also called minth, min, thresh.
     max_th : str
         Average queue above which every packet is dropped, unless gentle is set. Size; default 15p;
         1p or more; also called maxth, max, maxthresh.
@@ -2247,8 +2247,8 @@ class FqRed(Qdisc, kw_only=True, frozen=True, tag="fq_red"):
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     min_th : str
-        Average queue below which no packet is dropped. Its unit, packets or bytes, is also that of
-        the average. Size; default 5p; 0p or more; also called minth, min, thresh.
+        Average queue below which no packet is dropped. The average has the same unit, packets or
+        bytes. Size; default 5p; 0p or more; also called minth, min, thresh.
     max_th : str
         Average queue above which every packet is dropped, unless gentle is set. Size; default 15p;
         1p or more; also called maxth, max, maxthresh.
@@ -2447,8 +2447,8 @@ class FqCoDel(Qdisc, kw_only=True, frozen=True, tag="fq_codel"):
         Time in which a good queue drains at least once; about the largest round-trip time.
         Duration; default 100ms; 1us to 100s; the paper's INTERVAL.
     variant : str
-        Variant of the algorithm; those of ns-2 are for papers that used them. One of rfc, ns2_v1,
-        ns2_v2, linux; default rfc.
+        Variant of the algorithm; the variants of ns-2 are for papers that used them. One of rfc,
+        ns2_v1, ns2_v2, linux; default rfc.
     ce_threshold : str
         Sojourn time above which every ECN-capable packet that leaves is marked, whatever CoDel
         decides and whatever `ecn` is (as on Linux); auto: never. Duration or auto; default auto;

@@ -48,17 +48,17 @@ impl Feed {
         let settings: Vec<_> = fit.map(|(k, v)| (*k, Setting::Text(v))).collect();
         // Where max_th must not exceed limit, use the AQM's default thresholds.
         let without: Vec<_> = settings.iter().filter(|s| !s.0.ends_with("_th")).copied().collect();
-        let made = entry.build(&settings, &Env::new(RATE));
-        let made = made.or_else(|_| entry.build(&without, &Env::new(RATE)));
-        let made = made.expect("the settings are valid");
+        let built = entry.build(&settings, &Env::new(RATE));
+        let built = built.or_else(|_| entry.build(&without, &Env::new(RATE)));
+        let built = built.expect("the settings are valid");
         let spec = LinkSpec::new(RATE, Span::ms(1));
-        let link = Link::new(spec, made.qdisc, Pcg64Mcg::seed_from_u64(1)).unwrap();
+        let link = Link::new(spec, built.qdisc, Pcg64Mcg::seed_from_u64(1)).unwrap();
         let mut rng = Pcg64Mcg::seed_from_u64(2);
         let flows = (0..PACKETS).map(|_| rng.next_u32() % FLOWS).collect();
         Feed { link, flows, one_host: false, now: Time::ZERO }
     }
 
-    /// Run one round; returns the number of dropped packets.
+    /// Runs one round; returns the number of dropped packets.
     fn round(&mut self) -> usize {
         let mut dropped = 0;
         for (body, flow) in (0..).zip(&self.flows) {
@@ -155,7 +155,7 @@ fn main() {
     println!(
         "\nratio: to {}. A packet arrives, waits, is sent and delivered; {FLOWS} flows, {LEN} B \
          packets, 10 % too many.\n\
-         The fastest of {ROUNDS} rounds of {PACKETS} packets. Allocations are those of all rounds.",
+         The fastest of {ROUNDS} rounds of {PACKETS} packets. Allocations of all rounds.",
         REGISTRY[0].name
     );
 }

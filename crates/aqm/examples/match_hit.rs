@@ -31,14 +31,14 @@ fn run(k: u64, share: f64) -> (f64, f64) {
                 hold.end_interval(|_, _| false);
             }
         }
-        let found = usize::from(hold.get(0).is_some());
-        missed += 1 - found;
-        small += hold.found() - found;
+        let hit = usize::from(hold.get(0).is_some());
+        missed += 1 - hit;
+        small += hold.found() - hit;
     }
     (missed as f64 / RUNS as f64, small as f64 / RUNS as f64)
 }
 
-/// Print the table.
+/// Prints the table.
 fn main() {
     println!(
         "| stages k | fair share (1/3) missed | a fifth above it missed | small flows found |"

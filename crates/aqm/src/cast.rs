@@ -10,7 +10,7 @@ pub const fn trunc(x: f64) -> u64 {
 
 /// Returns the low 32 bits of `x`, usually of a hash.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the low bits are what is asked for")]
+#[expect(clippy::cast_possible_truncation, reason = "only the low bits are used")]
 pub const fn low32(x: u64) -> u32 {
     x as u32
 }

@@ -1,5 +1,5 @@
-//! Marks by a threshold of the sojourn time, beside what an AQM algorithm decides: `ce_threshold`
-//! of Linux's codel and fq_codel.
+//! Marks by a threshold of the sojourn time, in addition to the marks of an AQM algorithm:
+//! `ce_threshold` of Linux's codel and fq_codel.
 
 use crate::context::Context;
 use crate::error::{Error, Result};

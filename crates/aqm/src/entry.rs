@@ -141,20 +141,20 @@ impl QdiscEntry {
 
     /// Returns the parameters with their defaults; empty if an [`External`] refuses its defaults.
     pub fn params(&self) -> Vec<ParamRow> {
-        self.with_defaults().map(|made| made.params).unwrap_or_default()
+        self.with_defaults().map(|built| built.params).unwrap_or_default()
     }
 
     /// Returns the size of the state in bytes with default parameters, without packets; 0 if an
     /// [`External`] refuses its defaults.
     pub fn state_bytes(&self) -> usize {
-        self.with_defaults().map_or(0, |made| made.qdisc.state_bytes())
+        self.with_defaults().map_or(0, |built| built.qdisc.state_bytes())
     }
 
     fn with_defaults(&self) -> Option<Built> {
-        let made = self.build(&[], &Env::new(Rate(1_000_000)));
+        let built = self.build(&[], &Env::new(Rate(1_000_000)));
         match self.kind {
-            Kind::Typed { .. } => Some(made.expect("defaults are valid")),
-            Kind::External(_) => made.ok(),
+            Kind::Typed { .. } => Some(built.expect("defaults are valid")),
+            Kind::External(_) => built.ok(),
         }
     }
 

@@ -42,7 +42,7 @@ pub static DISCIPLINES: &[Missing] = &[
         names: &["hfsc", "cbq"],
         about: "a tree of classes with service curves or weights",
         planned: false,
-        why: "htb does what they are used for",
+        why: "htb serves the same purpose",
         instead: "htb",
     },
     Missing {

@@ -58,7 +58,7 @@ impl TcpFlags {
         TcpFlags(self.0 | other.0)
     }
 
-    /// Returns the flags of both if `set`, else those of `self`.
+    /// Returns the flags of both if `set`, otherwise `self`.
     #[must_use]
     pub const fn with_if(self, set: bool, other: TcpFlags) -> TcpFlags {
         if set { self.with(other) } else { self }

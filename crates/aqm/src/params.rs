@@ -82,9 +82,8 @@ pub struct ParamRow {
 pub trait Params: Clone {
     /// Sets the parameter `name` (or one of its aliases).
     ///
-    /// # Errors
-    /// An unknown name, a value of the wrong kind or out of range; the message says what is
-    /// allowed.
+    /// # Errors An unknown name, a value of the wrong kind or out of range; the message lists the
+    /// allowed values.
     fn set(&mut self, name: &str, value: Setting<'_>) -> Result<()>;
 
     /// True if a parameter has that name or alias; a dash equals an underscore.

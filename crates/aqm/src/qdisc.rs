@@ -1,4 +1,4 @@
-//! Queue discipline: what a transmitter enqueues to and dequeues from.
+//! Queue discipline, to which a transmitter enqueues and from which it dequeues.
 
 use crate::context::Context;
 use crate::packet::Packet;

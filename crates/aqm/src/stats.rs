@@ -218,8 +218,8 @@ pub const RUN_MAX: usize = 1024;
 ///
 /// Ratios have one population, the packets that arrived in the interval: of `arrived_packets`,
 /// [`LinkStats::dropped`] were dropped so far and `marks.packets` marked. Packets that waited when
-/// the interval began are counted apart. What the link sends is counted when it is sent, whenever
-/// it arrived: departures per second are a throughput.
+/// the interval began are counted apart. A departure is counted when it happens, whenever the
+/// packet arrived: departures per second are a throughput.
 #[derive(Clone, Debug)]
 pub struct LinkStats {
     since: Time,
@@ -276,8 +276,8 @@ impl Default for LinkStats {
 }
 
 impl LinkStats {
-    /// Starts the measured interval at `now`; the queue stays as it is. `sending` is what is left
-    /// of the transmission under way. Arrivals at `now` itself come after this call.
+    /// Starts the measured interval at `now`; the queue stays as it is. `sending` is the rest of
+    /// the transmission under way. Arrivals at `now` itself come after this call.
     pub fn reset(&mut self, now: Time, sending: Span) {
         self.sojourn.clear();
         self.runs.fill(0);
@@ -402,12 +402,13 @@ impl LinkStats {
         (time > 0).then(|| (mean, spread(level.area, level.area_of_squares, time)))
     }
 
-    /// Waiting now: packets and bytes.
+    /// Number of packets and bytes in the queue.
     pub fn backlog(&self) -> (u64, u64) {
         (self.packets.now, self.bytes.now)
     }
 
-    /// Time in which the link was sending; `sending` is what is left of the transmission under way.
+    /// Busy time of the link so far, given `sending`, the remaining time of the current
+    /// transmission.
     pub fn busy(&self, sending: Span) -> Span {
         Span(self.busy_ns - sending.0)
     }

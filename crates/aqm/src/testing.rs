@@ -30,16 +30,22 @@ impl Bench {
 
     pub fn seeded(name: &str, settings: &[(&str, &str)], seed: u64) -> Bench {
         let settings: Vec<_> = settings.iter().map(|(k, v)| (*k, Setting::Text(v))).collect();
-        let made = find(name).unwrap().build(&settings, &Env::new(Rate(8_000_000))).unwrap();
+        let built = find(name).unwrap().build(&settings, &Env::new(Rate(8_000_000))).unwrap();
         let rng = rand_pcg::Pcg64Mcg::seed_from_u64(seed);
-        Bench { qdisc: made.qdisc, rng, now: Time::ZERO, ecn: Ecn::NotEct, marks: Marks::default() }
+        Bench {
+            qdisc: built.qdisc,
+            rng,
+            now: Time::ZERO,
+            ecn: Ecn::NotEct,
+            marks: Marks::default(),
+        }
     }
 
     pub fn at_ms(&mut self, ms: u64) {
         self.now = Time(ms * 1_000_000);
     }
 
-    /// Changes the parameters to those of `name` with `settings`, if the discipline can.
+    /// Changes the parameters to `settings` of the discipline `name`, if that is possible.
     pub fn reconfigure(&mut self, name: &str, settings: &[(&str, &str)]) -> bool {
         let fresh = Bench::new(name, settings).qdisc;
         self.qdisc.reconfigure(fresh)

@@ -39,15 +39,15 @@ fn trace(rng: &mut Pcg64Mcg) -> (Vec<Arrival>, Vec<f64>) {
     (arrivals.collect(), weights)
 }
 
-/// Start and end of each packet's transmission under `name`, in microseconds.
+/// Times at which each packet's transmission starts and ends under `name`, in microseconds.
 fn served(name: &str, arrivals: &[Arrival], weights: &[f64]) -> Vec<(f64, f64)> {
     let list: Vec<String> = weights.iter().map(f64::to_string).collect();
     let (flows, weights) = (weights.len().to_string(), list.join(" "));
     let mut settings = vec![("flows", Setting::Text(&flows)), ("limit", Setting::Text("100000p"))];
     settings.push(("weights", Setting::Text(&weights)));
-    let made = build(name, &settings, RATE).unwrap();
+    let built = build(name, &settings, RATE).unwrap();
     let spec = LinkSpec::new(RATE, Span::ZERO);
-    let mut link = Link::new(spec, made.qdisc, Pcg64Mcg::seed_from_u64(1)).unwrap();
+    let mut link = Link::new(spec, built.qdisc, Pcg64Mcg::seed_from_u64(1)).unwrap();
     link.enable_packet_log();
     for (body, a) in (0..).zip(arrivals) {
         let flow = a.queue as u32;

@@ -19,18 +19,18 @@ fn root() -> PathBuf {
 
 /// All Rust files under `dir`, without build outputs.
 fn rust_files(dir: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
+    let mut files = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy();
         if path.is_dir() && name != "target" && !name.starts_with('.') {
-            found.extend(rust_files(&path));
+            files.extend(rust_files(&path));
         } else if path.extension().is_some_and(|e| e == "rs") {
-            found.push(path);
+            files.push(path);
         }
     }
-    found.sort();
-    found
+    files.sort();
+    files
 }
 
 /// All files of the crates and fuzz targets, with their text.
@@ -135,7 +135,7 @@ fn functions_are_short() {
     none(faults);
 }
 
-/// Files beside the schedulers that are no algorithms: what several schedulers are made of.
+/// Files in the folder of the schedulers that are parts of several schedulers.
 const PARTS: [&str; 12] = [
     "bucket",
     "clocked",
@@ -161,7 +161,7 @@ fn every_algorithm_file_has_its_headings() {
                 continue;
             }
             if path.parent().is_some_and(|folder| folder.with_extension("rs").exists()) {
-                continue; // a part of the algorithm whose file is beside the folder
+                continue; // a part of the algorithm whose file is next to the folder
             }
             let text = read_to_string(&path).unwrap();
             let head: Vec<&str> = text.lines().take_while(|l| l.starts_with("//!")).collect();
@@ -183,13 +183,13 @@ fn every_algorithm_file_has_its_headings() {
     none(faults);
 }
 
-/// Check that the state size under Cost equals that of `sojourn list`. A scheduler with an AQM per
-/// queue, such as `wfq_codel`, has no file.
+/// Checks that the state size under Cost equals the size in `sojourn list`. A scheduler with an AQM
+/// per queue, such as `wfq_codel`, has no file.
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn documented_state_sizes_are_correct() {
     let mut faults = Vec::new();
-    let mut found = 0;
+    let mut checked = 0;
     for entry in sojourn_aqm::registry::REGISTRY {
         let stem = match entry.name {
             "droptail" => "drop_tail",
@@ -199,16 +199,16 @@ fn documented_state_sizes_are_correct() {
         let dirs = ["aqm", "sched"].map(|dir| root().join("crates/aqm/src").join(dir));
         let paths = dirs.iter().map(|dir| dir.join(stem).with_extension("rs"));
         let Some(path) = paths.into_iter().find(|path| path.exists()) else { continue };
-        found += 1;
+        checked += 1;
         let text = read_to_string(path).unwrap();
         let cost = text.lines().skip_while(|line| !line.contains("**Cost** "));
         let cost: Vec<_> = cost.take_while(|line| line.starts_with("//!")).collect();
-        let said = format!("**Cost** {} bytes of state", entry.state_bytes());
-        if !cost.join("\n").contains(&said) {
-            faults.push(format!("{}: {said} is not what it says", entry.name));
+        let size = format!("**Cost** {} bytes of state", entry.state_bytes());
+        if !cost.join("\n").contains(&size) {
+            faults.push(format!("{}: {size} is not what it says", entry.name));
         }
     }
-    assert!(found > 20, "the files are found");
+    assert!(checked > 20, "the files are found");
     none(faults);
 }
 
@@ -221,8 +221,8 @@ fn included(path: &Path, text: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut at = None;
     for line in text.lines().map(str::trim) {
-        if let Some(said) = line.strip_prefix("#[path = \"").and_then(|l| l.strip_suffix("\"]")) {
-            at = Some(dir.join(said));
+        if let Some(path) = line.strip_prefix("#[path = \"").and_then(|l| l.strip_suffix("\"]")) {
+            at = Some(dir.join(path));
             continue;
         }
         let line = line.strip_prefix("pub ").or(line.strip_prefix("pub(crate) ")).unwrap_or(line);

@@ -23,7 +23,7 @@ def helpers(numba: Any) -> dict[str, Any]:
     """
 
     @numba.extending.intrinsic  # type: ignore[untyped-decorator]
-    def given(_context: Any, answer: Any) -> Any:
+    def unwrapped(_context: Any, answer: Any) -> Any:
         """Return an answer that is not None without its option."""
         inner = getattr(answer, "type", answer)
 
@@ -32,11 +32,11 @@ def helpers(numba: Any) -> dict[str, Any]:
 
         return inner(inner), generate
 
-    return {"given": given, "whole": numba.njit(_whole), "latest": LATEST_NS}
+    return {"unwrapped": unwrapped, "whole": numba.njit(_whole), "latest": LATEST_NS}
 
 
 def is_arrival(numba: Any, answer: Any) -> bool:
-    """Return True if a type is that of a time and a size."""
+    """Return True if a type is a pair of a time and a size."""
     numbers = numba.types.Integer | numba.types.Float
     is_pair = isinstance(answer, numba.types.BaseTuple) and len(answer) == 2
     return is_pair and all(isinstance(one, numbers) for one in answer)

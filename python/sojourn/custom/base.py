@@ -66,15 +66,15 @@ class Custom:
         }
         cls._parameters = {**inherited, **_declared(cls)}
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, **options: Any) -> None:
         cls = type(self)
         names = (*cls._common, *cls._parameters)
-        for name in given:
+        for name in options:
             if not cls._knows(name):
                 hint = _untyped(cls, name) or near(name, names)
                 raise TypeError(f"{cls.__name__} has no parameter {shown(name)}{hint}")
-        given = {name: value for name, value in given.items() if value is not None}
-        vars(self).update(given, _given=given)
+        options = {name: value for name, value in options.items() if value is not None}
+        vars(self).update(options, _options=options)
         try:
             _sojourn.check(cls._checked_as, json.dumps(self._table()))
         except InputError as error:
@@ -86,8 +86,8 @@ class Custom:
         return name in (*cls._common, *cls._parameters)
 
     def __repr__(self) -> str:
-        given = vars(self).get("_given", {})
-        settings = ", ".join(f"{name}={value!r}" for name, value in given.items())
+        options = vars(self).get("_options", {})
+        settings = ", ".join(f"{name}={value!r}" for name, value in options.items())
         return f"{type(self).__name__}({settings})"
 
     def _repr_html_(self) -> str | None:
@@ -103,20 +103,20 @@ class Custom:
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with the given parameters changed; None sets the default again."""
-        return type(self)(**{**vars(self)["_given"], **changes})
+        return type(self)(**{**vars(self)["_options"], **changes})
 
     def _table(self) -> dict[str, Any]:
         """Return the table that a scenario has for it: name, hash of the source, parameters."""
         name, source = identity.register(type(self))
-        return {"name": name, "source": source, **vars(self)["_given"]}
+        return {"name": name, "source": source, **vars(self)["_options"]}
 
     @classmethod
     def _running(cls, values: Mapping[str, Any], **fixed: Any) -> Self:
         """Return an object that a run uses: its parameters are numbers, its state is set."""
-        made = cls.__new__(cls)
-        vars(made).update(values, **fixed)
-        made._start()
-        return made
+        instance = cls.__new__(cls)
+        vars(instance).update(values, **fixed)
+        instance._start()
+        return instance
 
     def _start(self) -> None:
         """Call `start`, which assigns the state."""
@@ -172,7 +172,7 @@ def _untyped(cls: type[Custom], name: str) -> str:
 
 def _declared(cls: type[Custom]) -> dict[str, tuple[str, Any]]:
     """Return the parameters that a class declares: kind and default by name."""
-    found: dict[str, tuple[str, Any]] = {}
+    declared: dict[str, tuple[str, Any]] = {}
     try:
         annotations = get_annotations(cls, eval_str=True)
     except NameError as error:
@@ -188,5 +188,5 @@ def _declared(cls: type[Custom]) -> dict[str, tuple[str, Any]]:
             raise TypeError(f"{where}: {kind!r} is not the type of a parameter, allowed: {known}")
         if name not in vars(cls):
             raise TypeError(f'{where}: has no default, write one like {name}: ... = "5ms"')
-        found[name] = (KINDS[kind], vars(cls)[name])
-    return found
+        declared[name] = (KINDS[kind], vars(cls)[name])
+    return declared

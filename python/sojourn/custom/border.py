@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=Custom)
 
 
-class Made(NamedTuple):
+class ClassObject(NamedTuple):
     """Object for a queue, with its properties that do not change."""
 
     object: Aqm
@@ -32,7 +32,7 @@ class Made(NamedTuple):
     decides_at_enqueue: bool
 
 
-_made = threading.local()
+_latest = threading.local()
 """The last object that this thread made, for `running` and `running_part`."""
 
 
@@ -79,9 +79,9 @@ def make_source(name: str, source: str, values: Mapping[str, Any]) -> TrafficSou
     """Return an object of a class for a flow."""
     cls = identity.version(name, source)[1]
     assert issubclass(cls, TrafficSource)
-    made = cls._running(values)
-    _made.last = made
-    return made
+    instance = cls._running(values)
+    _latest.instance = instance
+    return instance
 
 
 def _version(name: str, source: str | None, kind: type[T]) -> tuple[str, type[T]]:
@@ -102,16 +102,16 @@ def make_control(name: str, source: str, values: Mapping[str, Any]) -> Congestio
     """Return an object of a class for a flow."""
     cls = identity.version(name, source)[1]
     assert issubclass(cls, CongestionControl)
-    made = cls._running(values)
-    _made.last = made
-    return made
+    instance = cls._running(values)
+    _latest.instance = instance
+    return instance
 
 
-def compile_object(made: Custom) -> "Native":
+def compile_object(instance: Custom) -> "Native":
     """Return the native code of the class of an object, and the state of the object."""
     from sojourn.custom.native import compile_class
 
-    return compile_class(made)
+    return compile_class(instance)
 
 
 def repeat_control(
@@ -127,31 +127,31 @@ def repeat_source(owner: "Owner", flow: _sojourn.Arrivals, state: Sequence[int])
     """Call a method that failed in native code as plain Python; return its answer."""
     from sojourn.custom import native
 
-    made: Any = native.object_of(owner, state)
-    return made.next_arrival(flow)
+    instance: Any = native.object_of(owner, state)
+    return instance.next_arrival(flow)
 
 
-def gauges(made: Custom) -> list[str]:
+def gauges(instance: Custom) -> list[str]:
     """Return the names of the attributes of a new object that are recorded."""
     numbers = (int, float, bool)
-    state = made._state().items()
+    state = instance._state().items()
     return [key for key, value in state if isinstance(value, numbers) and key[0] != "_"]
 
 
-def restart(made: CongestionControl) -> None:
+def restart(instance: CongestionControl) -> None:
     """Set the state of an object to that before a connection."""
-    for name in made._state():
-        delattr(made, name)
-    made._start()
+    for name in instance._state():
+        delattr(instance, name)
+    instance._start()
 
 
-def make(name: str, source: str, values: Mapping[str, Any], rate: int) -> Made:
+def make(name: str, source: str, values: Mapping[str, Any], rate: int) -> ClassObject:
     """Return an object of a class for a queue of a link of `rate` (bit/s)."""
     cls = identity.version(name, source)[1]
     assert issubclass(cls, Aqm)
-    made = cls._running(values, rate=rate)
-    _made.last = made
-    return Made(made, gauges(made), bool(cls.decides_at_enqueue))
+    instance = cls._running(values, rate=rate)
+    _latest.instance = instance
+    return ClassObject(instance, gauges(instance), bool(cls.decides_at_enqueue))
 
 
 def repeat(
@@ -169,18 +169,18 @@ def repeat(
     """
     from sojourn.custom import layouts, native
 
-    made = native.object_of(owner, state)
+    instance = native.object_of(owner, state)
     seen = SimpleNamespace(**dict(zip(layouts.PACKET_FIELDS, packet, strict=True)))
     seen.markable = markable
     now, size, packets = queue
     numbers = iter(drawn)
     line = SimpleNamespace(now=now, bytes=size, packets=packets, random=lambda: next(numbers, 0.5))
     arguments = (seen, line) if method in layouts.OF_PACKETS else (line,)
-    getattr(made, method)(*arguments)
+    getattr(instance, method)(*arguments)
 
 
 def reconfigure(now: Aqm, fresh: Aqm) -> bool:
-    """Set the parameters of a running object to those of a new one, and keep its state.
+    """Take the parameters of a new object for a running one, and keep its state.
 
     Return False, and change nothing, if the state that `start` assigns depends on them.
     """
@@ -215,15 +215,15 @@ def running(one: Aqm, rate: int) -> Aqm:
     """Return the object that a queue of a link of `rate` (bit/s) has for the discipline `one`."""
     link = {"rate": f"{rate}bit", "qdisc": one._table()}
     _sojourn.canonical_links(json.dumps({"link": link}))
-    made: Aqm = _made.last
-    return made
+    instance: Aqm = _latest.instance
+    return instance
 
 
 def running_part(one: T) -> T:
     """Return the object that a flow has for the congestion control or source `one`."""
     _sojourn.check(one._checked_as, json.dumps(one._table()))
-    made: T = _made.last
-    return made
+    instance: T = _latest.instance
+    return instance
 
 
 def place_of(trace: types.TracebackType | None) -> str:

@@ -91,17 +91,17 @@ def check(subject: Any, *, packets: int = 1000) -> Checks:
     True
     """
     kind = subject if isinstance(subject, type) else type(subject)
-    found = next((one for one in KINDS if issubclass(kind, one[0]) and kind is not one[0]), None)
-    if found is None:
+    row = next((one for one in KINDS if issubclass(kind, one[0]) and kind is not one[0]), None)
+    if row is None:
         names = ", ".join(f"sojourn.{base.__name__}" for base, _, _ in KINDS)
         raise InputError(f"{kind.__name__} is not a subclass of one of: {names}")
     if packets < 100:
         raise InputError(f"packets is {packets}, allowed: at least 100")
     one = subject() if isinstance(subject, type) else subject
-    runs, checks = found[1](one, packets), list[Check]()
-    tests = dict(found[2])
+    runs, checks = row[1](one, packets), list[Check]()
+    tests = dict(row[2])
     if vars(one).get("compiled"):
-        plain = found[1](one.replace(compiled=False), packets)
+        plain = row[1](one.replace(compiled=False), packets)
         tests["runs like plain Python"] = lambda runs: check_state.unlike_plain(runs, plain)
     for name, test in tests.items():
         try:

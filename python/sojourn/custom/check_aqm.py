@@ -40,7 +40,7 @@ class Runs:
         self.one = one
         self.packets = packets
         self.kinds = [*KINDS, "simulation"]
-        self._made: dict[str, Fate] = {}
+        self._runs: dict[str, Fate] = {}
 
     def all(self) -> Iterator[Fate]:
         """Return the runs with all kinds of traffic."""
@@ -48,10 +48,10 @@ class Runs:
 
     def run(self, kind: str) -> Fate:
         """Return the run with traffic of a kind, or the simulation with recorded state."""
-        if kind not in self._made:
+        if kind not in self._runs:
             known = kind in KINDS
-            self._made[kind] = self.again(kind) if known else self._simulation()
-        return self._made[kind]
+            self._runs[kind] = self.again(kind) if known else self._simulation()
+        return self._runs[kind]
 
     def again(self, kind: str, *, ecn: bool = True) -> Fate:
         """Send traffic through a link; return the arrivals and the fate of each packet."""

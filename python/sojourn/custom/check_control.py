@@ -45,7 +45,7 @@ class Runs:
         self.one = one
         self.packets = packets
         self.kinds = list(KINDS)
-        self._made: dict[str, dict[str, Any]] = {}
+        self._runs: dict[str, dict[str, Any]] = {}
 
     def case(self, kind: str) -> dict[str, Any]:
         """Return a scenario."""
@@ -65,9 +65,9 @@ class Runs:
 
     def run(self, kind: str) -> dict[str, Any]:
         """Return the columns of the run on a line."""
-        if kind not in self._made:
-            self._made[kind] = self.again(kind)
-        return self._made[kind]
+        if kind not in self._runs:
+            self._runs[kind] = self.again(kind)
+        return self._runs[kind]
 
     def again(self, kind: str) -> dict[str, Any]:
         """Run on a line; return the columns, and the summary as a column of bytes."""
@@ -125,8 +125,8 @@ def _bounded(runs: Runs) -> str:
 
 
 def _copies(runs: Runs) -> str:
-    found = (state.copies(runs.parsed(kind), 3_000_000_000) for kind in ("bulk", "timeouts"))
-    return next((failure for failure in found if failure), "")
+    failures = (state.copies(runs.parsed(kind), 3_000_000_000) for kind in ("bulk", "timeouts"))
+    return next((failure for failure in failures if failure), "")
 
 
 TESTS: dict[str, Callable[[Runs], str]] = {

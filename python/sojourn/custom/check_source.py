@@ -29,7 +29,7 @@ class Runs:
     def __init__(self, one: TrafficSource, packets: int) -> None:
         self.one = one
         self.packets = packets
-        self._made: dict[str, dict[str, Any]] = {}
+        self._runs: dict[str, dict[str, Any]] = {}
         self._duration_ns = 0
         self.kinds = ["connections"] if one.connections else ["datagrams", "writes"]
 
@@ -61,9 +61,9 @@ class Runs:
 
     def run(self, kind: str) -> dict[str, Any]:
         """Return the columns of the run of a kind."""
-        if kind not in self._made:
-            self._made[kind] = self.again(kind)
-        return self._made[kind]
+        if kind not in self._runs:
+            self._runs[kind] = self.again(kind)
+        return self._runs[kind]
 
     def again(self, kind: str) -> dict[str, Any]:
         """Run; return the columns, and the summary as a column of bytes."""
@@ -109,8 +109,8 @@ def _bounded(runs: Runs) -> str:
 
 
 def _copies(runs: Runs) -> str:
-    found = (state.copies(runs.parsed(kind), runs.duration_ns // 2) for kind in runs.kinds)
-    return next((failure for failure in found if failure), "")
+    failures = (state.copies(runs.parsed(kind), runs.duration_ns // 2) for kind in runs.kinds)
+    return next((failure for failure in failures if failure), "")
 
 
 TESTS: dict[str, Callable[[Runs], str]] = {
@@ -150,9 +150,9 @@ class _Driver:
     def ask(self, number: int) -> None:
         """Ask for up to this many arrivals."""
         for _ in range(number):
-            found = None if self.ended else self.source.next_arrival(self.flow)
-            if found is None:
+            arrival = None if self.ended else self.source.next_arrival(self.flow)
+            if arrival is None:
                 self.ended = True
                 return
-            self.flow.now = int(found[0])
+            self.flow.now = int(arrival[0])
             self.arrivals += 1

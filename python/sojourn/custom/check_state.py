@@ -69,29 +69,29 @@ def _first(column: Any, expected: Any) -> str:
     return f" at index {place}: {column[place]} in place of {expected[place]}"
 
 
-def own_generator(made: Custom, allowed: str) -> str:
+def own_generator(instance: Custom, allowed: str) -> str:
     """Return which attribute is a random number generator; empty if none is."""
     kinds = (random.Random, np.random.Generator, np.random.RandomState)
-    for name, value in vars(made).items():
+    for name, value in vars(instance).items():
         if isinstance(value, kinds):
             return f"self.{name} is a random number generator of its own; use {allowed}"
     return ""
 
 
-def grows(made: Custom, work: Callable[[int], Any], calls: int, unit: str) -> str:
+def grows(instance: Custom, work: Callable[[int], Any], calls: int, unit: str) -> str:
     """Return how the state grows with calls of `work`; empty if it is bounded."""
     work(calls)
-    before = _bytes_of(made)
+    before = _bytes_of(instance)
     work(3 * calls)
-    after = _bytes_of(made)
+    after = _bytes_of(instance)
     if after > max(GROWTH * before, FLOOR_BYTES):
         return f"the state grows from {before} bytes to {after} with {4 * calls} {unit}"
     return ""
 
 
-def _bytes_of(made: Custom) -> int:
+def _bytes_of(instance: Custom) -> int:
     """Return the size of the pickled state."""
-    return len(pickle.dumps(made._state()))
+    return len(pickle.dumps(instance._state()))
 
 
 COPIED = "a copy continues differently: copies share state, or copy.deepcopy omits some"

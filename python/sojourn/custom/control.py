@@ -14,9 +14,9 @@ class CongestionControl(Custom):
     `compiled` (True to compile the methods to native code, default False; needs Numba). In the
     methods a parameter is a number: whole nanoseconds, bits per second or bytes.
 
-    The sender is that of the built-in controls in profile rfc: it detects and repairs losses, sets
-    timers and decides when each method is called. `recovery` selects its algorithm for repairing
-    losses: "sack" (default), "newreno", "reno" or "tahoe".
+    The sender is the same as for built-in controls in profile rfc: it detects and repairs losses,
+    sets timers and decides when each method is called. `recovery` selects its algorithm for
+    repairing losses: "sack" (default), "newreno", "reno" or "tahoe".
 
     All methods but `on_ack` are optional, and return None:
 

@@ -106,16 +106,16 @@ def find(name: str, kind: type) -> None:
         except ImportError as error:
             reason = brief(str(error))
             raise InputError(f"{shown(name)}: {reason}; write FILE.py:CLASS") from None
-    found: Any = module
+    value: Any = module
     for part in qualname.split("."):
-        found = getattr(found, part, None)
-    if not (isinstance(found, type) and issubclass(found, kind)):
+        value = getattr(value, part, None)
+    if not (isinstance(value, type) and issubclass(value, kind)):
         known = [key for key, value in vars(module).items() if _is_own(value, kind, module)]
         hint = near(qualname, known) or (f" (known: {', '.join(known)})" if known else "")
         raise InputError(
             f"{shown(name)}: {brief(place)} has no {kind.__name__} {shown(qualname)}{hint}"
         )
-    register(found)
+    register(value)
 
 
 def version(name: str, digest: str | None) -> tuple[str, type]:
@@ -194,17 +194,17 @@ def _source_of(cls: type) -> Source:
             return Source(cls.__module__, file, Path(file).read_text(encoding="utf-8"))
         except OSError:
             pass
-    found = lines_of(cls)
-    if found is None:
+    lines = lines_of(cls)
+    if lines is None:
         codes = [f.__code__ for f in vars(cls).values() if isinstance(f, types.FunctionType)]
         text = repr([(c.co_name, c.co_code.hex(), c.co_names, repr(c.co_consts)) for c in codes])
         return Source(cls.__module__, "", f"# {text}", f"the source of {cls.__name__} is not known")
-    text, missing = _standalone(cls, found)
-    return Source(cls.__module__, found[0], text, missing)
+    text, missing = _standalone(cls, lines)
+    return Source(cls.__module__, lines[0], text, missing)
 
 
 def _standalone(
-    cls: type, found: tuple[str, ast.ClassDef], within: tuple[str, ...] = ()
+    cls: type, source: tuple[str, ast.ClassDef], within: tuple[str, ...] = ()
 ) -> tuple[str, str]:
     """Return the text of a class after definitions of the global names that it uses.
 
@@ -215,9 +215,9 @@ def _standalone(
     for function in vars(cls).values():
         if isinstance(function, types.FunctionType):
             scope |= {**function.__globals__, **closure(function)}
-    lines, failed = _definitions(found[1], scope, (*within, cls.__name__))
+    lines, failed = _definitions(source[1], scope, (*within, cls.__name__))
     why = f"{cls.__name__} uses {failed[0]}, which another process cannot import" if failed else ""
-    return "\n".join([*lines, ast.unparse(found[1]), ""]), why
+    return "\n".join([*lines, ast.unparse(source[1]), ""]), why
 
 
 def _definitions(
@@ -244,8 +244,8 @@ def _definition(name: str, value: Any, within: tuple[str, ...]) -> str | None:
     if isinstance(value, types.FunctionType):
         return _function(value, within) if value.__name__ == name else None
     if isinstance(value, type):
-        found = lines_of(value) if value.__name__ == name else None
-        text, missing = _standalone(value, found, within) if found else ("", "no source")
+        source = lines_of(value) if value.__name__ == name else None
+        text, missing = _standalone(value, source, within) if source else ("", "no source")
         return None if missing else text.rstrip()
     try:
         equal = ast.literal_eval(repr(value)) == value

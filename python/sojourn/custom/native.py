@@ -39,7 +39,7 @@ def entry(packet_at, seen_at, state_at):
 DECISION = "found = answer"
 """Statement of the function for an answer that is not None."""
 
-ARRIVAL = """time, size = given(answer)
+ARRIVAL = """time, size = unwrapped(answer)
             seen._time = whole(time, seen.now, latest)
             seen._size = whole(size, 1, seen._largest)
             found = 1"""
@@ -79,33 +79,33 @@ _compiled: dict[tuple[type, str], tuple[list[int], Owner]] = {}
 _compiling = threading.Lock()
 
 
-def compile_class(made: Custom) -> Native:
+def compile_class(instance: Custom) -> Native:
     """Compile the class of an object whose state is set.
 
     Raises InputError, with the line, if Numba cannot compile a method.
     """
-    fields = {name: _type_of(name, value) for name, value in vars(made).items()}
+    fields = {name: _type_of(name, value) for name, value in vars(instance).items()}
     fields = fields or {"_none": ("i8",)}  # a record needs a field
     layout = np.dtype([(name, *kind) for name, kind in fields.items()], align=True)
-    key = (type(made), repr(layout))
+    key = (type(instance), repr(layout))
     with _compiling:
         if key not in _compiled:
-            _compiled[key] = _compile(type(made), layout)
+            _compiled[key] = _compile(type(instance), layout)
         methods, owner = _compiled[key]
     places: Mapping[str, Any] = layout.fields or {}
     gauges = [
         (name, places[name][1], places[name][0].kind)
-        for name in made._state()
+        for name in instance._state()
         if not name.startswith("_") and places[name][0].shape == ()
     ]
-    return Native(methods, words_of(made, layout), gauges, owner)
+    return Native(methods, words_of(instance, layout), gauges, owner)
 
 
-def words_of(made: Custom, layout: np.dtype[Any]) -> list[int]:
+def words_of(instance: Custom, layout: np.dtype[Any]) -> list[int]:
     """Return the parameters and the state of an object as words."""
     whole = np.zeros(max(1, -(-layout.itemsize // WORD)) * WORD, "u1")
     record = whole[: layout.itemsize].view(layout)
-    for name, value in vars(made).items():
+    for name, value in vars(instance).items():
         record[name][0] = value
     words: list[int] = whole.view("u8").tolist()
     return words
@@ -115,11 +115,11 @@ def object_of(owner: Owner, words: Sequence[int]) -> Custom:
     """Return an object of a compiled class with the state of native code."""
     cls, layout, _ = owner
     record = np.array(words, "u8").view("u1")[: layout.itemsize].view(layout)
-    made = cls.__new__(cls)
+    instance = cls.__new__(cls)
     for name in layout.names or ():
         value = record[name][0]
-        vars(made)[name] = value.copy() if value.shape else value.item()
-    return made
+        vars(instance)[name] = value.copy() if value.shape else value.item()
+    return instance
 
 
 def _type_of(name: str, value: Any) -> tuple[Any, ...]:
@@ -238,20 +238,20 @@ def _message(error: Exception, file: str, tree: ast.FunctionDef) -> str:
     location = getattr(error, "loc", None)
     if location is not None and not lines:
         place = f"{location.filename}:{location.line}"
-    said = [line.strip() for line in text.splitlines() if line.strip()]
+    stripped = [line.strip() for line in text.splitlines() if line.strip()]
     dull = ("Failed in nopython", "During:", "File", "-", "There are", "[", "<source elided>")
-    reasons = [line for line in said if not line.startswith(dull)]
+    reasons = [line for line in stripped if not line.startswith(dull)]
     reason = reasons[0] if reasons else type(error).__name__
     return f"{place}: {reason} (in {tree.name}); {PLAIN}"
 
 
 def _methods(cls: type[Custom]) -> dict[str, tuple[types.FunctionType, str, ast.FunctionDef]]:
     """Return all methods but `start`, with their files and syntax trees."""
-    found: dict[str, tuple[types.FunctionType, str, ast.FunctionDef]] = {}
+    methods: dict[str, tuple[types.FunctionType, str, ast.FunctionDef]] = {}
     for base in cls.__mro__[: cls.__mro__.index(kind_of(cls).root)]:
         lines = identity.lines_of(base)
         for name, function in vars(base).items():
-            if not isinstance(function, types.FunctionType) or name in ("start", *found):
+            if not isinstance(function, types.FunctionType) or name in ("start", *methods):
                 continue
             if lines is None:
                 raise InputError(f"compiled: the source of {base.__name__} is not available")
@@ -259,8 +259,8 @@ def _methods(cls: type[Custom]) -> dict[str, tuple[types.FunctionType, str, ast.
             tree = next((one for one in trees if one.name == name), None)
             if tree is None:
                 raise InputError(f"compiled: the source of {base.__name__}.{name} is not available")
-            found[name] = (function, lines[0], tree)
-    return found
+            methods[name] = (function, lines[0], tree)
+    return methods
 
 
 def _rewritten(

@@ -21,7 +21,7 @@ class TrafficSource(Custom):
         Returns time (ns) and size (bytes) of the next arrival, or None if there is none. The time
         is at least `flow.now`. Called again when the arrival has happened.
 
-    `flow` has `now` (ns), the time of the previous arrival and at first that of the start, and
+    `flow` has `now` (ns), the time of the previous arrival (at first, of the start), and
     `random()`, a number in [0, 1) of the random stream of the flow; use no other source of random
     numbers.
 

@@ -39,9 +39,9 @@ def read(tree: Any, file: object, trust: bool = False) -> None:
             _files[text] = str(file)
 
 
-def named(given: Any) -> None:
-    """Allow the classes in `given`, which the user named outside of files."""
-    _trusted.update(dict.fromkeys(_texts(given)))
+def named(tree: Any) -> None:
+    """Allow the classes in `tree`, which the user named outside of files."""
+    _trusted.update(dict.fromkeys(_texts(tree)))
 
 
 def check(name: str) -> None:
@@ -65,14 +65,14 @@ def _folded(text: str) -> str:
 
 def _texts(tree: Any) -> list[str]:
     """Return the texts with a colon in `tree`, keys included."""
-    found, nodes = [], [tree]
+    texts, nodes = [], [tree]
     while nodes:
         node = nodes.pop()
         if isinstance(node, str):
             if ":" in node:
-                found.append(node)
+                texts.append(node)
         elif isinstance(node, Mapping):
             nodes += [*node, *node.values()]
         elif isinstance(node, list | tuple):
             nodes += node
-    return found
+    return texts

@@ -58,7 +58,7 @@ def _of_class(one: Custom) -> Described:
         "start": "Start time.",
         "stop": "Stop time; auto means never.",
     }
-    values = vars(one).get("_given", {})
+    values = vars(one).get("_options", {})
     own = {name: default for name, (_, default) in type(one)._parameters.items()}
     kinds = {name: kind for name, (kind, _) in type(one)._parameters.items()}
     rows = [

@@ -138,8 +138,8 @@ impl Aqm for AfQcn {
     ) -> Verdict {
         let AfQcnParams { q_eq, p_min, p_max, .. } = self.params;
         self.shadow.sample(context, packet);
-        // `uniform`, not `chance`, as in the shadow buffer: this is no decision about the packet,
-        // and a replay scripts only decisions.
+        // `uniform`, not `bernoulli`, as in the shadow buffer: this is no decision about the
+        // packet, and a replay scripts only decisions.
         if context.rng.uniform() >= p_min + (p_max - p_min) * self.fb_qcn / MOST {
             return Verdict::Pass;
         }

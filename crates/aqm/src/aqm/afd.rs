@@ -87,7 +87,7 @@ pub(super) struct Shadow {
     /// Number of accounts with bytes.
     active: u64,
     /// Probability that an arrival of weight 1 is sampled.
-    chance: f64,
+    probability: f64,
     /// Weights of the accounts, scaled so that the smallest is 1; the last one applies to all
     /// further accounts.
     weights: Vec<f64>,
@@ -105,7 +105,7 @@ impl Shadow {
             bytes: vec![0; cast::index(flows)],
             total: 0,
             active: 0,
-            chance: 1.0 / s.unwrap_or(span / size as f64).max(1.0),
+            probability: 1.0 / s.unwrap_or(span / size as f64).max(1.0),
         }
     }
 
@@ -121,12 +121,12 @@ impl Shadow {
     }
 
     /// Samples `packet` with the configured probability. This is no decision about the packet, so
-    /// it uses `uniform`, not `chance`: a replay that follows recorded decisions scripts the
+    /// it uses `uniform`, not `probability`: a replay that follows recorded decisions scripts the
     /// latter.
     pub fn sample(&mut self, context: &mut Context<'_>, packet: &Packet) {
         let entry = (self.account(packet.flow), packet.len);
         let weight = nth(&self.weights, entry.0 as usize).unwrap_or(1.0);
-        if context.rng.uniform() * weight >= self.chance {
+        if context.rng.uniform() * weight >= self.probability {
             return;
         }
         if (self.entries.len() as u64) < self.size {
@@ -372,8 +372,12 @@ mod tests {
             assert_eq!(shadow.total, (0..7).map(of).sum::<u64>());
         }
         assert_eq!(shadow.entries.len(), 50);
-        assert_eq!(Shadow::new(50, None, 7, Bytes(1000), &env).chance, 1.0 / 30.0, "1500 packets");
-        assert_eq!(Shadow::new(5000, None, 7, Bytes(1000), &env).chance, 1.0, "all, at most");
+        assert_eq!(
+            Shadow::new(50, None, 7, Bytes(1000), &env).probability,
+            1.0 / 30.0,
+            "1500 packets"
+        );
+        assert_eq!(Shadow::new(5000, None, 7, Bytes(1000), &env).probability, 1.0, "all, at most");
     }
 
     #[test]

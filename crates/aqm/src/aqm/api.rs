@@ -7,13 +7,13 @@
 //!
 //! **Measures** as PI.
 //!
-//! **Symbols** those of PI; `m` the multiplier, `GM` the gain margin of PI's design.
+//! **Symbols** as in PI; `m` the multiplier, `GM` the gain margin of PI's design.
 //!
 //! **Algorithm** PI with `p += m (a (q - q_ref) - b (q_old - q_ref))`, where `m = 1 + (m_max - 1)
 //! min(1, |q - q_ref| / q_ref)` and `m_max = GM / 2`. At the reference it equals PI; far from it
 //! the loop keeps a gain margin of 6 dB.
 //!
-//! **Departures** Those of PI. `m_max` can be set, and is required if `a` and `b` are given without
+//! **Departures** As PI. `m_max` can be set, and is required if `a` and `b` are given without
 //! `flows` and `rtt`. If GM is below 2, `m_max` is 1.
 //!
 //! **Cost** 168 bytes of state; a random number per arrival, as PI.
@@ -39,7 +39,7 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Api>>(
 .source("after Huang et al., CECNet 2013");
 
 crate::params! {
-    /// Parameters of [`Api`] besides those of PI.
+    /// Parameters of [`Api`], in addition to PI's.
     pub struct ApiParams {
         /// Factor on both gains when the queue is empty or at least twice q_ref; auto is half the
         /// gain margin of the design.
@@ -142,16 +142,16 @@ mod tests {
     #[test]
     fn half_the_gain_margin_is_worked_out() {
         // 11250 packets per second are 45 mbit; the bench has 8 mbit: 2000 packets of 500 bytes, so
-        // the same crossover, 2 N / (R C) = 0.08889, is that of 100 * 8 / 45 flows.
+        // the same crossover, 2 N / (R C) = 0.08889, follows from 100 * 8 / 45 flows.
         let design = [("flows", "17.7777777777777"), ("rtt", "200ms"), ("w", "160")];
         let q = Bench::new("api", &design);
         assert!((q.gauge("m_max") - 12.7 / 2.0).abs() < 0.02, "{}", q.gauge("m_max"));
-        let said = |settings: &[(&str, &str)]| {
+        let message = |settings: &[(&str, &str)]| {
             let settings: Vec<_> =
                 settings.iter().map(|(k, v)| (*k, crate::Setting::Text(v))).collect();
             crate::build("api", &settings, crate::Rate(8_000_000)).unwrap_err().to_string()
         };
-        assert!(said(&SLOW[..4]).starts_with("m_max: is required"));
+        assert!(message(&SLOW[..4]).starts_with("m_max: is required"));
     }
 
     #[test]

@@ -7,8 +7,8 @@
 //!
 //! **Measures** RED's average of the queue.
 //!
-//! **Symbols** those of RED, `alpha`, `beta`, `interval`, `target_delay`, `Cp` (link rate in
-//! packets per second).
+//! **Symbols** as in RED; `alpha`, `beta`, `interval`, `target_delay`, `Cp` (link rate in packets
+//! per second).
 //!
 //! **Algorithm** Gentle RED with an adaptive max_p. The first arrival more than `interval` after
 //! the last change (initially: after the first arrival) adapts it. With d = max_th - min_th: if avg
@@ -21,14 +21,14 @@
 //! (2) The slope above max_th follows max_p, unless `stale_gentle` is set. In ns-2 it keeps the
 //! initial max_p, and the drop probability jumps at max_th.
 //!
-//! **Linux** With `variant = "linux"`, as `sch_red` with the flag `adaptive`: (1) RED is that of
-//! Linux. (2) A timer adapts max_p every `interval`, also in idle times, towards an average in the
-//! middle fifth between the thresholds: by up to 1 %, or to nine tenths, while max_p is between 1 %
-//! and 50 %. `alpha`, `beta`, `bottom`, `top`, `gentle` and `stale_gentle` have no effect. (3)
-//! Linux's timers are late by up to eight ticks, those here are not. Since Linux 5.11 the flag as
-//! iproute2 sends it has no effect: the algorithm is then `red`.
+//! **Linux** With `variant = "linux"`, as `sch_red` with the flag `adaptive`: (1) RED as in Linux.
+//! (2) A timer adapts max_p every `interval`, also in idle times, towards an average in the middle
+//! fifth between the thresholds: by up to 1 %, or to nine tenths, while max_p is between 1 % and 50
+//! %. `alpha`, `beta`, `bottom`, `top`, `gentle` and `stale_gentle` have no effect. (3) Linux's
+//! timers are late by up to eight ticks, those here are not. Since Linux 5.11 the flag as iproute2
+//! sends it has no effect: the algorithm is then `red`.
 //!
-//! **Cost** 264 bytes of state; that of RED, plus a comparison of times per arrival.
+//! **Cost** 264 bytes of state; as RED, plus a comparison of times per arrival.
 
 use super::SingleQueue;
 use super::red::{Red, RedParams, Tune, Tuned, one_unit};
@@ -51,7 +51,7 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Tuned<Ared>>>
 .source("Floyd, Gummadi and Shenker, 2001");
 
 crate::params! {
-    /// Parameters of [`Ared`] besides those of RED; `auto` is computed from the link.
+    /// Parameters of [`Ared`], in addition to RED's; `auto` is computed from the link.
     pub struct AredParams {
         /// Average queue below which no packet is dropped; auto is half of target_delay times the
         /// link rate, at least 5 packets.
@@ -123,7 +123,7 @@ pub(super) fn target_band(red: &Red) -> [f64; 2] {
     [red.min_th + part, red.max_th - part]
 }
 
-/// State of ARED besides that of RED.
+/// State of ARED, in addition to RED's.
 #[derive(Clone, Debug)]
 pub struct Ared {
     step: Step,
@@ -134,7 +134,7 @@ pub struct Ared {
     locked: Time,
 }
 
-/// Lower bound of max_p for `bottom = auto`.
+/// Least max_p for `bottom = auto`.
 fn bottom_auto(rate: Rate) -> f64 {
     (80_000.0 / rate.0.max(1) as f64).min(0.01)
 }
@@ -151,10 +151,10 @@ impl Tune for Ared {
         }
         let in_bytes = own.min_th.or(own.max_th).is_some_and(Size::in_bytes);
         let unit = if in_bytes { params.inner.packet.0 as f64 } else { 1.0 };
-        let given = |th: Option<Size>| th.map(|th| th.number() as f64);
+        let number = |th: Option<Size>| th.map(|th| th.number() as f64);
         let auto = (own.target_delay.as_secs() * per_second / 2.0).max(5.0) * unit;
-        let min_th = given(own.min_th).unwrap_or(auto);
-        let max_th = given(own.max_th).unwrap_or(3.0 * min_th);
+        let min_th = number(own.min_th).unwrap_or(auto);
+        let max_th = number(own.max_th).unwrap_or(3.0 * min_th);
         let w_q = own.w_q.unwrap_or(-libm::expm1(-1.0 / per_second));
         let AredParams { alpha, beta, top, interval, stale_gentle, .. } = *own;
         let bottom = own.bottom.unwrap_or(bottom_auto(env.rate));
@@ -239,7 +239,7 @@ mod tests {
         let slow = worked_out(Rate(1_000_000), &[("packet", "1000B")]);
         assert_eq!(slow[..2], [5.0, 15.0]);
         assert!((slow[2] - 0.007_968).abs() < 1e-6, "1 - exp(-1/125)");
-        // The unit is that of what is given; what is given stays.
+        // A threshold that is set stays, and sets the unit.
         let bytes = [("packet", "1000B"), ("max_th", "900kB"), ("w_q", "0.01")];
         assert_eq!(worked_out(Rate(1_000_000_000), &bytes), [312_500.0, 900_000.0, 0.01]);
         let low = [("packet", "1000B"), ("min_th", "7p"), ("target_delay", "1ms")];

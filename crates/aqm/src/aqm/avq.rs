@@ -179,7 +179,7 @@ mod tests {
         let mut q = Bench::new("avq", &BASE);
         assert_eq!(full(&mut q), [10]);
         assert!(near(q.gauge("vq"), 9.205) && near(q.gauge("c_tilde"), 795.0));
-        // At 2 ms there is room, and the credit is that of two milliseconds: 0.5 (1.8 - 1).
+        // At 2 ms there is room, and the credit of two milliseconds is 0.5 (1.8 - 1).
         q.at_ms(2);
         assert!(q.put(11, 1000).is_empty());
         assert!(near(q.gauge("vq"), 9.41) && near(q.gauge("c_tilde"), 795.4));

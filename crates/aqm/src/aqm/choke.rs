@@ -7,21 +7,21 @@
 //!
 //! **Measures** the average queue, as RED does.
 //!
-//! **Symbols** those of RED; `candidates` is m.
+//! **Symbols** as in RED; `candidates` is m.
 //!
 //! **Algorithm** While the average is above `min_th`, an arrival is compared with `candidates`
-//! random packets of the queue. Those of the same flow are dropped together with the arrival, so
-//! the drop rate of a flow grows with its share of the queue. An arrival without a match is left to
-//! RED.
+//! random packets of the queue. Candidates of the same flow are dropped together with the arrival,
+//! so the drop rate of a flow grows with its share of the queue. An arrival without a match is left
+//! to RED.
 //!
 //! **Departures** (1) After a match packets are dropped even if ECN-capable: the purpose is to
 //! limit an unresponsive flow, not to notify it. (2) Above `max_th`, RED's `gentle` applies; the
 //! paper's value is none.
 //!
-//! **Linux** With `variant = "linux"`, as `sch_choke`: (1) RED is that of Linux; an average equal
-//! to a threshold counts as below it. (2) The queue is a table with holes, where packets were
-//! dropped after a match. A candidate that is a hole is replaced by another one, at most twice, and
-//! then by the head of the queue.
+//! **Linux** With `variant = "linux"`, as `sch_choke`: (1) RED as in Linux; an average equal to a
+//! threshold counts as below it. (2) The queue is a table with holes, where packets were dropped
+//! after a match. A candidate that is a hole is replaced by another one, at most twice, and then by
+//! the head of the queue.
 //!
 //! **Cost** 248 bytes of state; a random number per candidate, and a walk to it from the nearer end
 //! of the queue, which RED keeps short.
@@ -51,7 +51,7 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Choke>>(
 .source("Pan, Prabhakar and Psounis, INFOCOM 2000");
 
 crate::params! {
-    /// Parameters of [`Choke`] besides those of RED.
+    /// Parameters of [`Choke`], in addition to RED's.
     pub struct ChokeParams {
         /// Number of queued packets with which an arrival is compared.
         candidates: u64 = 1, [1 => 16], "m", [];
@@ -101,8 +101,8 @@ impl Choke {
     fn drawn(&self, rng: &mut dyn Random) -> u32 {
         let places = cast::number(self.table.len());
         let mut place = || Some(cast::index(rng.below(places).into())).filter(|i| self.table[*i]);
-        let found = place().or_else(&mut place).or_else(&mut place).unwrap_or(0);
-        cast::number(self.table.iter().take(found).filter(|there| **there).count())
+        let index = place().or_else(&mut place).or_else(&mut place).unwrap_or(0);
+        cast::number(self.table.iter().take(index).filter(|there| **there).count())
     }
 
     /// Makes the place of the `k`-th packet a hole, and removes holes at the head.
@@ -242,7 +242,7 @@ mod tests {
         assert!(dropped.len() == 4 && dropped[3] == 9, "{dropped:?}");
         assert_eq!(q.drain().len(), 6);
         let mut q = nine(9, &[("candidates", "16")], 1);
-        assert_eq!(q.put_flow(1, 9, 100).len(), 10, "nobody is left to be drawn");
+        assert_eq!(q.put_flow(1, 9, 100).len(), 10, "no packet is left to be drawn");
     }
 
     #[test]

@@ -460,8 +460,8 @@ mod tests {
     fn on_linux_the_first_signal_comes_with_the_second_packet_over_target() {
         let mut q = Bench::new("cobalt", &[("variant", "linux")]);
         // From 20 ms on, 1/sqrt(count) of an interval apart; count is 2 after the first signal.
-        let found = losses(&mut q);
-        assert_eq!(found[..4], [21, 91, 149, 199], "{found:?}");
+        let drops = losses(&mut q);
+        assert_eq!(drops[..4], [21, 91, 149, 199], "{drops:?}");
     }
 
     #[test]

@@ -19,21 +19,21 @@
 //! rounded). (3) Before the first drop no drop counts as recent, as on Linux after boot: the first
 //! dropping state starts with a count of 1, however many packets were dropped by overflow. With an
 //! initial `drop_next` of 0, a possible reading of the pseudo-code, the result would depend on the
-//! time since the clock's zero. (4) ns-2 may drop the very first packet above `target` at once.
-//! Omitted: unreachable on an idle link.
+//! time since the clock's zero. (4) ns-2 can drop the first packet above `target` at once. This is
+//! not implemented: it cannot happen on a link that was idle.
 //!
 //! **Linux** With `variant = "linux"`, as `sch_codel` and `sch_fq_codel`: (1) Times are counted in
 //! units of 1.024 us. (2) `1 / sqrt(count)` is a fraction of 16 bits, corrected by one Newton step
 //! when `count` changes; it is off by up to 1 % for some drops after a dropping state that starts
 //! with an earlier count. (3) No packet is dropped while the backlog behind it is at most `mtu`:
-//! the backlog of the whole discipline, also in `fq_codel`, where the RFC means that of the flow.
-//! So flows with few packets each are not exempt, and `fq_codel` has less delay with many flows.
-//! Mean queueing delay, ms, of `variant = "linux"` and `"rfc"` with 1, 4, 16 and 64 CUBIC flows
-//! (40 s, round-trip times of 20 to 80 ms, means of 5 seeds): at 10 Mbit/s 2.4, 6.6, 12.2, 16.6 and
-//! 2.4, 7.9, 36.4, 98.5; at 100 Mbit/s 1.5, 1.8, 3.1, 6.9 and 1.5, 1.8, 3.2, 12.3. (4) The first
-//! drop comes once more than an `interval` has passed; the RFC also allows exactly an interval.
-//! Until some version before 6.1.192, a queue of `fq_codel` that was found empty did not
-//! forget the time at which its first drop was due; here it does, as in the RFC.
+//! the backlog of the whole discipline, also in `fq_codel`, where the RFC means the backlog of the
+//! flow. So flows with few packets each are not exempt, and `fq_codel` has less delay with many
+//! flows. Mean queueing delay, ms, of `variant = "linux"` and `"rfc"` with 1, 4, 16 and 64 CUBIC
+//! flows (40 s, round-trip times of 20 to 80 ms, means of 5 seeds): at 10 Mbit/s 2.4, 6.6, 12.2,
+//! 16.6 and 2.4, 7.9, 36.4, 98.5; at 100 Mbit/s 1.5, 1.8, 3.1, 6.9 and 1.5, 1.8, 3.2, 12.3. (4) The
+//! first drop comes once more than an `interval` has passed; the RFC also allows exactly an
+//! interval. Older kernels kept `first_above_time` when a queue of `fq_codel` became empty (fixed
+//! by 6.1.192). Here it is reset, as in the RFC.
 //!
 //! **Cost** 144 bytes of state; a dequeue does constant work beyond the packets it drops.
 
@@ -80,7 +80,7 @@ crate::params! {
         target: Span = Span::ms(5), [Span::us(1) => Span::s(10)], "TARGET", [];
         /// Time in which a good queue drains at least once; about the largest round-trip time.
         interval: Span = Span::ms(100), [Span::us(1) => Span::s(100)], "INTERVAL", [];
-        /// Variant of the algorithm; those of ns-2 are for papers that used them.
+        /// Variant of the algorithm; the variants of ns-2 are for papers that used them.
         variant: Variant = Variant::Rfc, [], "", [];
         /// Sojourn time above which every ECN-capable packet that leaves is marked, whatever CoDel
         /// decides and whatever `ecn` is (as on Linux); auto: never.
@@ -315,8 +315,8 @@ impl Aqm for CoDel {
         super::Verdict::Pass
     }
 
-    // RFC 8290 does not define the state of a flow that loses packets to overflow. As on Linux,
-    // these drops count, so that CoDel drops more of a flow that fills the buffer.
+    // RFC 8290 does not define the state of a flow whose packets are dropped by overflow. As on
+    // Linux, these drops count, so that CoDel drops more of a flow that fills the buffer.
     fn on_evict(&mut self, packets: u32) {
         self.count = self.count.saturating_add(packets);
     }

@@ -7,7 +7,7 @@
 //!
 //! **Measures** RED's average of the queue.
 //!
-//! **Symbols** those of RED, `alpha`, `beta`, `status`.
+//! **Symbols** as in RED; `alpha`, `beta`, `status`.
 //!
 //! **Algorithm** The status of the average is below min_th, between the thresholds, or above
 //! max_th. When it becomes below, RED was too aggressive, and max_p is divided by `alpha`. When it
@@ -19,7 +19,7 @@
 //! (in ns-3: above). The first packet of a run finds an empty queue and so divides max_p. (3) The
 //! slope above max_th follows max_p, unless `stale_gentle` is set, as in ARED.
 //!
-//! **Cost** 248 bytes of state; that of RED, plus a comparison per arrival.
+//! **Cost** 248 bytes of state; as RED, plus a comparison per arrival.
 
 use super::red::{Red, RedParams, Tune, Tuned, not_in_linux};
 use super::{Aqm, SingleQueue};
@@ -39,7 +39,7 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Tuned<FengRed
 .source("Feng, Kandlur, Saha and Shin, INFOCOM 1999");
 
 crate::params! {
-    /// Parameters of [`FengRed`] besides those of RED.
+    /// Parameters of [`FengRed`], in addition to RED's.
     pub struct FengParams {
         /// Divisor of max_p when the average falls below min_th.
         alpha: f64 = 3.0, [1.0 => 100.0], "alpha", [];
@@ -60,7 +60,7 @@ enum Status {
     Above,
 }
 
-/// State of Feng's RED besides that of RED.
+/// State of Feng's RED, in addition to RED's.
 #[derive(Clone, Debug)]
 pub struct FengRed {
     params: FengParams,

@@ -6,7 +6,7 @@
 //!
 //! **Measures** the average queue, also at departures, and the queued packets of each active flow.
 //!
-//! **Symbols** those of RED; `minq`, `maxq`, `avgcq`, `qlen`, `strike`, `nactive`.
+//! **Symbols** as in RED; `minq`, `maxq`, `avgcq`, `qlen`, `strike`, `nactive`.
 //!
 //! **Algorithm** A flow with fewer than `minq` packets and fewer than the mean flow is exempt from
 //! RED's drops. An arrival of a flow with `maxq` packets (`min_th`; 2 while the average is above
@@ -46,7 +46,7 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Fred>>(
 .source("Lin and Morris, SIGCOMM 1997");
 
 crate::params! {
-    /// Parameters of [`Fred`] besides those of RED.
+    /// Parameters of [`Fred`], in addition to RED's.
     pub struct FredParams {
         /// Number of packets that every flow may queue; 4 for large buffers.
         minq: u64 = 2, [1 => 1_000_000], "minq", ["min_q"];

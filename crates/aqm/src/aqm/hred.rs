@@ -141,8 +141,8 @@ fn thresholds(params: &HredParams, limit: Size) -> Result<[f64; 2]> {
             return Err(Error::new(text).at(name));
         }
     }
-    let given = |th: Option<Size>| th.map(|th| th.number() as f64);
-    let [min_th, max_th] = match (given(params.min_th), given(params.max_th)) {
+    let number = |th: Option<Size>| th.map(|th| th.number() as f64);
+    let [min_th, max_th] = match (number(params.min_th), number(params.max_th)) {
         (Some(min_th), Some(max_th)) => [min_th, max_th],
         (Some(min_th), None) => [min_th, buffer - 2.0 * min_th],
         (None, Some(max_th)) => [(buffer - max_th) / 2.0, max_th],
@@ -163,7 +163,7 @@ impl Hred {
     }
 
     // (8) with (10)
-    fn chance(&self, q: f64) -> f64 {
+    fn probability(&self, q: f64) -> f64 {
         self.cut((self.p_min * (1.0 + (q - self.min_th) / self.scale)).clamp(0.0, 1.0))
     }
 
@@ -216,7 +216,7 @@ impl Aqm for Hred {
         _packet: &Packet,
     ) -> Verdict {
         let q = if self.in_bytes { queue.bytes() as f64 } else { f64::from(queue.packets()) };
-        self.p = self.chance(q);
+        self.p = self.probability(q);
         self.adjust(q, self.p);
         if context.rng.bernoulli(self.p) { Verdict::Mark } else { Verdict::Pass }
     }
@@ -231,7 +231,7 @@ impl Aqm for Hred {
         // Drop probability at min_th.
         visit("p_min", self.p_min);
         // Drop probability at max_th.
-        visit("p_max", self.chance(self.max_th));
+        visit("p_max", self.probability(self.max_th));
     }
 }
 
@@ -291,20 +291,20 @@ mod tests {
     fn the_map_runs_through_all_queues() {
         // From 0.75 p_min when empty to 1.75 p_min at twice max_th, p_max = 1.25 p_min (10).
         let h = aqm(HredParams::default());
-        let relative = [0.0, 75e3, 150e3, 300e3].map(|q| h.chance(q) / 0.01);
+        let relative = [0.0, 75e3, 150e3, 300e3].map(|q| h.probability(q) / 0.01);
         for (got, expected) in relative.into_iter().zip([0.75, 1.0, 1.25, 1.75]) {
             assert!((got - expected).abs() < 1e-12, "{got}");
         }
         let certain = aqm(HredParams { p_min: 0.8, ..HredParams::default() });
-        assert_eq!(certain.chance(300e3), 1.0);
+        assert_eq!(certain.probability(300e3), 1.0);
         let steep = aqm(HredParams { kappa: 0.1, ..HredParams::default() });
-        assert_eq!(steep.chance(0.0), 0.0, "p_min (1 - 75/15) is below 0");
+        assert_eq!(steep.probability(0.0), 0.0, "p_min (1 - 75/15) is below 0");
     }
 
     /// p_min after an arrival at `q`, from 0.01.
     fn after(params: HredParams, q: f64) -> f64 {
         let mut h = aqm(params);
-        let p = h.chance(q);
+        let p = h.probability(q);
         h.adjust(q, p);
         h.p_min
     }
@@ -326,7 +326,7 @@ mod tests {
         let mut h = aqm(fast());
         for (q, end) in [(300e3, 1.0), (0.0, 1e-5), (300e3, 1.0)] {
             for _ in 0..50 {
-                let p = h.chance(q);
+                let p = h.probability(q);
                 h.adjust(q, p);
             }
             assert_eq!(h.p_min, end, "from the floor it rises again");
@@ -334,12 +334,12 @@ mod tests {
     }
 
     #[test]
-    fn fixed_point_cuts_chances_and_steps() {
+    fn fixed_point_cuts_probabilities_and_steps() {
         let bits = |fixed_point| HredParams { fixed_point, ..HredParams::default() };
         // 0.01 in units of 2^-16 is 655, 0.75 of it 491; a step of 3.5e-8 is less than a unit.
         let unit = 1.0 / 65_536.0;
         assert_eq!(aqm(bits(16)).p_min, 655.0 * unit);
-        assert_eq!(aqm(bits(16)).chance(0.0), 491.0 * unit);
+        assert_eq!(aqm(bits(16)).probability(0.0), 491.0 * unit);
         assert_eq!(after(bits(16), 300e3), 655.0 * unit, "a small step is lost");
         assert!(near(after(bits(40), 300e3), after(bits(0), 300e3)));
         // The floor is at least one unit.
@@ -368,8 +368,8 @@ mod tests {
         for (cr, rest, kappa) in [(675e3, 112.5e3, 2.0), (675e3, 112.5e3, 4.0), (300e3, 80e3, 2.0)]
         {
             let h = aqm(HredParams { kappa, ..HredParams::default() });
-            let kn = (rest + cr) * libm::sqrt(h.chance(rest));
-            let next = |q: f64| kn / libm::sqrt(h.chance(q)) - cr;
+            let kn = (rest + cr) * libm::sqrt(h.probability(rest));
+            let next = |q: f64| kn / libm::sqrt(h.probability(q)) - cr;
             let gain = deviation_gain(rest, cr, [h.min_th, h.max_th], kappa);
             let growth = (next(rest * 1.0001) - rest) / (rest * 0.0001);
             assert!((growth + gain).abs() < 1e-3 * gain, "{growth}, not {}", -gain);

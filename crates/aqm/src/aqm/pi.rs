@@ -89,7 +89,7 @@ pub(super) struct Gains {
     pub crossover: f64,
 }
 
-/// Returns the gains, given or computed, and true if the crossover is that of a design.
+/// Returns the gains, given or computed, and true if the crossover follows from a design.
 pub(super) fn gains(params: &PiParams, env: &Env) -> Result<(Gains, bool)> {
     let PiParams { a, b, w, flows, rtt, beta, packet, .. } = *params;
     let design = match (flows, rtt) {
@@ -175,7 +175,7 @@ impl Pi {
     }
 
     /// Returns the drop probability of a packet of `len` bytes.
-    fn chance(&self, len: u32) -> f64 {
+    fn probability(&self, len: u32) -> f64 {
         let share = if self.byte_mode { f64::from(len) / self.packet } else { 1.0 };
         (self.p * share).min(1.0)
     }
@@ -219,7 +219,11 @@ impl Aqm for Pi {
         _line: &mut QueueView<'_>,
         packet: &Packet,
     ) -> Verdict {
-        if context.rng.bernoulli(self.chance(packet.len)) { Verdict::Mark } else { Verdict::Pass }
+        if context.rng.bernoulli(self.probability(packet.len)) {
+            Verdict::Mark
+        } else {
+            Verdict::Pass
+        }
     }
 
     fn decides_at_enqueue(&self) -> bool {
@@ -288,17 +292,17 @@ mod tests {
     #[test]
     fn designs_and_gains_that_cannot_be_are_refused() {
         let refusal = |settings: &[(&str, &str)]| aqm(8_000_000, settings).unwrap_err();
-        let said = |settings: &[(&str, &str)]| refusal(settings).to_string();
-        assert!(said(&[("flows", "10")]).starts_with("rtt:"));
-        assert!(said(&[("rtt", "100ms")]).starts_with("flows:"));
-        assert!(said(&[("a", "0.1")]).starts_with("b:"));
-        assert!(said(&[("b", "0.1")]).starts_with("a:"));
-        assert!(said(&[("a", "0.1"), ("b", "0.1")]).starts_with("a: 0.1 is not above b"));
+        let message = |settings: &[(&str, &str)]| refusal(settings).to_string();
+        assert!(message(&[("flows", "10")]).starts_with("rtt:"));
+        assert!(message(&[("rtt", "100ms")]).starts_with("flows:"));
+        assert!(message(&[("a", "0.1")]).starts_with("b:"));
+        assert!(message(&[("b", "0.1")]).starts_with("a:"));
+        assert!(message(&[("a", "0.1"), ("b", "0.1")]).starts_with("a: 0.1 is not above b"));
         // 2000 packets per second: at 10 ms the pipe holds 20, less than two per flow.
-        assert!(said(&[("flows", "15"), ("rtt", "10ms")]).starts_with("beta: 1.5"));
+        assert!(message(&[("flows", "15"), ("rtt", "10ms")]).starts_with("beta: 1.5"));
         // The zero is at 2 * 15 / 20 / 0.01 = 150 rad/s: 1/z = 6.7 ms, half a period is 50.
         let slow = [("flows", "15"), ("rtt", "10ms"), ("beta", "0.5"), ("w", "10")];
-        assert!(said(&slow).starts_with("w: 10 samples"));
+        assert!(message(&slow).starts_with("w: 10 samples"));
     }
 
     /// Ten samples a second; gains of 0.002 and 0.001.
@@ -350,7 +354,7 @@ mod tests {
         // At p = 0.5, 250 bytes are dropped with probability 0.25, 2000 bytes always.
         let mut pi = aqm(8_000_000, &settings).unwrap();
         pi.p = 0.5;
-        assert_eq!([250, 500, 2000].map(|len| pi.chance(len)), [0.25, 0.5, 1.0]);
+        assert_eq!([250, 500, 2000].map(|len| pi.probability(len)), [0.25, 0.5, 1.0]);
     }
 
     #[test]

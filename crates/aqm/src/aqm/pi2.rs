@@ -14,10 +14,10 @@
 //! p'^2: if two random numbers are both below p'. A Scalable packet is marked with probability `k
 //! p'`, so that both kinds of TCP get about the same rate.
 //!
-//! **Departures** (1) Scalable packets are those with ECT(1) or CE, as in RFC 9331, and only if
-//! `ecn` is set. (2) Several updates at the same delay are computed in one step. (3) p' may reach
-//! 1; the paper limits it in overload. (4) The random number is drawn even if the buffer turns out
-//! to be full. (5) Updates count from the first arrival: the first one comes `t_update` later.
+//! **Departures** (1) Scalable packets have ECT(1) or CE, as in RFC 9331, and only if `ecn` is set.
+//! (2) Several updates at the same delay are computed in one step. (3) p' may reach 1; the paper
+//! limits it in overload. (4) The random number is drawn even if the buffer turns out to be full.
+//! (5) Updates count from the first arrival: the first one comes `t_update` later.
 //!
 //! **Cost** 176 bytes of state; two random numbers per Classic packet, one per Scalable packet;
 //! O(1) after any idle time.

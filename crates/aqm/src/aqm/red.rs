@@ -115,8 +115,8 @@ crate::choice! {
 crate::params! {
     /// Parameters of [`Red`].
     pub struct RedParams {
-        /// Average queue below which no packet is dropped. Its unit, packets or bytes, is also that
-        /// of the average.
+        /// Average queue below which no packet is dropped. The average has the same unit, packets
+        /// or bytes.
         min_th: Size = Size::Packets(5),
             [Size::Packets(0) => Size::Packets(1_000_000_000_000)],
             "min_th", ["minth", "min", "thresh"];

@@ -25,7 +25,7 @@
 //! settle at a quarter of the band instead of its middle. (3) `limit` is not set by the model;
 //! [`Model::buffer`] returns the buffer size that the model assumes.
 //!
-//! **Cost** 264 bytes of state; that of RED, since the model is evaluated once.
+//! **Cost** 264 bytes of state; as RED, since the model is evaluated once.
 
 use super::SingleQueue;
 use super::red::{Gentle, Red, RedParams, Tune, Tuned, Wait};
@@ -122,9 +122,9 @@ pub fn padhye(p: f64, rtt: f64, rto: f64, b: f64) -> f64 {
 ///
 /// # Errors
 /// A UDP rate that leaves no capacity.
-pub fn model(given: &RedOptParams, rate: Rate) -> Result<Model> {
-    let RedOptParams { udp_rate, packet, delayed_acks, .. } = *given;
-    let n = given.flows as f64;
+pub fn model(params: &RedOptParams, rate: Rate) -> Result<Model> {
+    let RedOptParams { udp_rate, packet, delayed_acks, .. } = *params;
+    let n = params.flows as f64;
     let b = if delayed_acks { 2.0 } else { 1.0 };
     let per_second = rate.packets_per_sec(packet);
     if udp_rate >= rate {
@@ -133,10 +133,10 @@ pub fn model(given: &RedOptParams, rate: Rate) -> Result<Model> {
     }
     // R = Rp + 0.8 D / C, so that D is on both sides of its formula; it is linear and solved in one
     // step.
-    let propagation = given.rtt.as_secs();
+    let propagation = params.rtt.as_secs();
     let d = (C1 * per_second * propagation + C2 * n + C3) / (1.0 - 0.8 * C1);
     let rtt = propagation + 0.8 * d / per_second;
-    let rto = given.rto_min.as_secs().max(1.5 * rtt);
+    let rto = params.rto_min.as_secs().max(1.5 * rtt);
 
     let (mut p0, mut c_tcp) = (0.01, per_second);
     for _ in 0..ROUNDS {
@@ -150,7 +150,7 @@ pub fn model(given: &RedOptParams, rate: Rate) -> Result<Model> {
         p0 = high;
     }
     let spare = if udp_rate > Rate(0) { 1.1 } else { 1.0 };
-    let w_q = match given.w_q_rule {
+    let w_q = match params.w_q_rule {
         WqRule::Stability => w_q_stable(n, rtt, c_tcp, d),
         WqRule::Memory => {
             let window = c_tcp * rtt / n;
@@ -176,7 +176,7 @@ fn w_q_stable(n: f64, rtt: f64, c_tcp: f64, d: f64) -> f64 {
     (-libm::expm1(-pole / c_tcp)).min(most)
 }
 
-/// State of REDopt besides that of RED: the output of the model.
+/// State of REDopt, in addition to RED's: the output of the model.
 #[derive(Clone, Debug)]
 pub struct RedOpt {
     model: Model,
@@ -220,8 +220,8 @@ mod tests {
 
     /// Scenario of the worked values: 10 mbit, 150 ms, 1 mbit of UDP.
     fn worked(flows: u64) -> Model {
-        let given = RedOptParams { flows, udp_rate: Rate(1_000_000), ..RedOptParams::default() };
-        model(&given, Rate(10_000_000)).unwrap()
+        let params = RedOptParams { flows, udp_rate: Rate(1_000_000), ..RedOptParams::default() };
+        model(&params, Rate(10_000_000)).unwrap()
     }
 
     /// N, R, min_th, max_th, B, p0, max_p, w_q, worked out by hand.

@@ -58,7 +58,7 @@ crate::params! {
         gamma: f64 = 0.001, [0.0 => 1.0], "gamma", [];
         /// Base of the drop probability, 1 - phi^-price.
         phi: f64 = 1.001, [1.000_000_1 => 100.0], "phi", [];
-        /// Weight of the queue relative to that of the rate.
+        /// Weight of the queue relative to the weight of the rate.
         alpha: f64 = 0.1, [0.0 => 10.0], "alpha", [];
         /// Reference of the queue. Its unit, packets or bytes, is that in which queue and arrivals
         /// are counted.
@@ -138,7 +138,7 @@ impl Rem {
     }
 
     /// Returns the drop probability of a packet of `len` bytes.
-    fn chance(&self, len: u32) -> f64 {
+    fn probability(&self, len: u32) -> f64 {
         let RemParams { packet, byte_mode, .. } = self.params;
         let share = if byte_mode { f64::from(len) / packet.0 as f64 } else { 1.0 };
         (self.p * share).min(1.0)
@@ -183,7 +183,11 @@ impl Aqm for Rem {
         packet: &Packet,
     ) -> Verdict {
         self.count += if self.params.b_star.in_bytes() { u64::from(packet.len) } else { 1 };
-        if context.rng.bernoulli(self.chance(packet.len)) { Verdict::Mark } else { Verdict::Pass }
+        if context.rng.bernoulli(self.probability(packet.len)) {
+            Verdict::Mark
+        } else {
+            Verdict::Pass
+        }
     }
 
     fn decides_at_enqueue(&self) -> bool {
@@ -230,7 +234,7 @@ mod tests {
         (0..40).for_each(|i| assert!(q.put(i, 1000).is_empty()));
         q.at_ms(10);
         q.get();
-        // 0.01 (0.1 (40 - 10) + 40 - 10) = 0.33, and the chance is 1 - 1.01^-0.33.
+        // 0.01 (0.1 (40 - 10) + 40 - 10) = 0.33, and the probability is 1 - 1.01^-0.33.
         assert!(near(q.gauge("mu"), 0.33));
         assert!(near(q.gauge("p"), 1.0 - libm::pow(1.01, -0.33)));
         // Nothing arrives, 39 wait: 0.33 + 0.01 (2.9 - 10).
@@ -312,7 +316,7 @@ mod tests {
         for (byte_mode, expected) in [("false", [0.5, 0.5, 0.5]), ("true", [0.05, 0.5, 1.0])] {
             let mut rem = aqm(&[("byte_mode", byte_mode)]);
             rem.p = 0.5;
-            assert_eq!([100, 1000, 3000].map(|len| rem.chance(len)), expected);
+            assert_eq!([100, 1000, 3000].map(|len| rem.probability(len)), expected);
         }
     }
 }

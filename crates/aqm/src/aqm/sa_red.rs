@@ -7,7 +7,7 @@
 //!
 //! **Measures** RED's average, and samples of the queue itself.
 //!
-//! **Symbols** those of RED and ARED, `Ts` window, `mu` and `sd` mean and standard deviation of the
+//! **Symbols** as in RED and ARED; `Ts` window, `mu` and `sd` mean and standard deviation of the
 //! queue over it, `qt` = (min_th + max_th) / 2, `d` = max_th - min_th.
 //!
 //! **Algorithm** At the end of every window: if mu is further than 0.1 d from qt, max_p makes a
@@ -21,8 +21,8 @@
 //! steps of a quarter hardly recover. (3) The slope above max_th follows max_p. (4) Samples count
 //! from the first arrival: the first one is taken `sample` later.
 //!
-//! **Cost** 352 bytes of state; that of RED, plus constant work per window. After an idle time only
-//! those windows are processed that change something (about ten thousand at most).
+//! **Cost** 352 bytes of state; as RED, plus constant work per window. After an idle time only
+//! windows that change something are processed (about ten thousand at most).
 
 use super::ared::{Step, target_band};
 use super::red::{Red, RedParams, Tune, Tuned, not_in_linux};
@@ -45,7 +45,7 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Tuned<SaRed>>
 .source("Chen, Min and Zhang, GLOBECOM 2012, reconstructed");
 
 crate::params! {
-    /// Parameters of [`SaRed`] besides those of RED.
+    /// Parameters of [`SaRed`], in addition to RED's.
     pub struct SaRedParams {
         /// Length of a window, a multiple of sample.
         interval: Span = Span::ms(500), [Span::ms(1) => Span::s(100)], "Ts", ["ts"];
@@ -68,7 +68,7 @@ const W_Q: [f64; 2] = [1e-6, 0.002];
 /// bits.
 const SAMPLES: u64 = 1_000_000;
 
-/// State of SA-RED besides that of RED.
+/// State of SA-RED, in addition to RED's.
 #[derive(Clone, Debug)]
 pub struct SaRed {
     step: Step,

@@ -12,20 +12,22 @@
 //! the minima over the levels.
 //!
 //! **Algorithm** A flow is hashed to one bin per level. Each of its packets adds `d1` to the drop
-//! probability of a bin that holds `bin_size` packets, and subtracts `d2` from that of an empty
-//! one. The drop probability of a packet is the minimum over its bins: a responsive flow shares it
-//! with an unresponsive one only if they collide on every level. If even the minimum is 1, the flow
-//! is in the penalty box, and all such flows together pass at `penalty_rate`. Above a probability
-//! of 1/2, marks are increasingly replaced by drops. The hash changes every `rehash_interval`;
-//! before that, a second set of bins is warmed up by the flows in the penalty box.
+//! probability of a bin that holds `bin_size` packets, and subtracts `d2` from the drop probability
+//! of an empty bin. The drop probability of a packet is the minimum over its bins: a responsive
+//! flow shares it with an unresponsive one only if they collide on every level. If even the minimum
+//! is 1, the flow is in the penalty box, and all such flows together pass at `penalty_rate`. Above
+//! a probability of 1/2, marks are increasingly replaced by drops. The hash changes every
+//! `rehash_interval`; before that, a second set of bins is warmed up by the flows in the penalty
+//! box.
 //!
 //! **Departures** (1) Linux stores the bins of a packet with it; here the bins of a new hash count
-//! the queued packets once, when they come into use. (2) Whether a drop replaces a mark takes a
-//! random number of its own, with the same probabilities as one number for both. (3) The token
-//! bucket of the penalty box fills at all times, not only once it is empty. (4) `rehash_interval`
-//! counts from the first arrival. (5) The defaults of `d1` and `d2`, 1/1000 and 1/6000, are those
-//! of the Linux kernel. `tc` always sends values of its own, by default 0.0005 and 0.00005
-//! (tc-sfb(8)): with these the probabilities rise half as fast and fall three tenths as fast.
+//! the queued packets once, when they come into use. (2) A second random number decides whether a
+//! mark becomes a drop. Linux uses one number for both decisions; the probabilities are equal. (3)
+//! The token bucket of the penalty box fills at all times, not only once it is empty. (4)
+//! `rehash_interval` counts from the first arrival. (5) The defaults of `d1` and `d2`, 1/1000 and
+//! 1/6000, are the defaults of the Linux kernel. `tc` always sends values of its own, by default
+//! 0.0005 and 0.00005 (tc-sfb(8)): with these the probabilities rise half as fast and fall three
+//! tenths as fast.
 //!
 //! **Linux** With `variant = "linux"`, as `sch_sfb`: (1) Probabilities have 16 bits; `d1` and `d2`
 //! are rounded to them. (2) One random number decides whether a packet is marked and whether a drop

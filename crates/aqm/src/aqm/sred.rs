@@ -96,8 +96,8 @@ impl Sred {
         let i = context.rng.below(cast::index32(self.zombies.len()));
         let zombie = &mut self.zombies[i as usize];
         let hit = *zombie == flow;
-        // This is no decision about the packet, so it uses `uniform`, not `chance`: a replay that
-        // follows recorded decisions scripts the latter.
+        // This is no decision about the packet, so it uses `uniform`, not `bernoulli`: a replay
+        // that follows recorded decisions scripts the latter.
         if !hit && context.rng.uniform() < self.params.r {
             *zombie = flow;
         }
@@ -190,8 +190,8 @@ mod tests {
 
     #[test]
     fn few_flows_are_spared_and_hits_are_not() {
-        // 64 flows: a quarter of 256, so a sixteenth of the chance; with a hit 65 times that, by
-        // section 5 at most 1. 512 flows: all of it.
+        // 64 flows: a quarter of 256, so one sixteenth of the probability; with a hit 65 times
+        // that, by section 5 at most 1. 512 flows: all of it.
         for (form, flows, hit, expected) in [
             (Form::Simple, 64.0, false, 0.1 / 16.0),
             (Form::Simple, 64.0, true, 0.1 / 16.0),

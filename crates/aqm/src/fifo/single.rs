@@ -5,8 +5,8 @@ use crate::packet::Packet;
 use crate::units::Bytes;
 use alloc::collections::VecDeque;
 
-/// A FIFO queue with memory of its own, which grows to the largest backlog. A packet costs half of
-/// what it costs in a `Fifo`.
+/// A FIFO queue with memory of its own, which grows to the largest backlog. A packet costs half as
+/// much as in a `Fifo`.
 #[derive(Clone, Debug, Default)]
 pub struct SingleFifo {
     ring: VecDeque<Packet>,

@@ -97,10 +97,10 @@ mod tests {
     /// A link of 8 Mbit/s and 10 ms with a bucket, on which packets of 1000 bytes arrive at these
     /// microseconds.
     fn link(burst: u64, arrivals: &[u64]) -> Link {
-        let made = crate::build("droptail", &[("limit", Setting::Text("100p"))], Rate(8_000_000));
+        let built = crate::build("droptail", &[("limit", Setting::Text("100p"))], Rate(8_000_000));
         let spec = LinkSpec::new(Rate(8_000_000), Span::ms(10));
         let rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
-        let mut link = Link::new(spec, made.unwrap().qdisc, rng).unwrap();
+        let mut link = Link::new(spec, built.unwrap().qdisc, rng).unwrap();
         link.set_bucket(TokenBucket::new(Bytes(burst)));
         for us in arrivals {
             link.push(Time(us * 1000), Packet { len: 1000, ..Packet::default() });

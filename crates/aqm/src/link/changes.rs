@@ -19,9 +19,9 @@ impl Link {
         (transmitter.computes_departures, transmitter.may_change) = (false, true);
     }
 
-    /// Sets the parameters of the discipline to those of `fresh` at `now`, before any other event
-    /// of this time (see [`Qdisc::reconfigure`]). Packets and state are kept. Returns false, and
-    /// changes nothing, if the discipline cannot change them.
+    /// Takes the parameters of `fresh` for the discipline at `now`, before any other event of this
+    /// time (see [`Qdisc::reconfigure`]). Packets and state are kept. Returns false, and changes
+    /// nothing, if the discipline cannot change them.
     ///
     /// # Panics
     /// If `now` is earlier than in a previous call.
@@ -73,10 +73,10 @@ mod tests {
 
     /// Returns a link with ten packets of 1000 bytes, at 8 Mbit/s and 10 ms: one per millisecond.
     fn busy() -> Link {
-        let made =
+        let built =
             crate::build("droptail", &[("limit", Setting::Text("20p"))], Rate(8_000_000)).unwrap();
         let rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
-        let mut link = Link::new(spec(8_000_000, 10), made.qdisc, rng).unwrap();
+        let mut link = Link::new(spec(8_000_000, 10), built.qdisc, rng).unwrap();
         link.may_change();
         (0..10)
             .for_each(|body| link.push(Time(0), Packet { body, len: 1000, ..Packet::default() }));

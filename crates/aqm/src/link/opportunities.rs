@@ -155,10 +155,10 @@ mod tests {
     }
 
     fn link_of(moments: &[u64], bytes: u32, header: u32) -> Link {
-        let made =
+        let built =
             crate::build("droptail", &[("limit", Setting::Text("10p"))], Rate(1_000_000)).unwrap();
         let spec = LinkSpec::new(Rate(1_000_000), Span::ms(10));
-        let mut link = Link::new(spec, made.qdisc, rand_pcg::Pcg64Mcg::seed_from_u64(1)).unwrap();
+        let mut link = Link::new(spec, built.qdisc, rand_pcg::Pcg64Mcg::seed_from_u64(1)).unwrap();
         let moments = moments.iter().copied().map(Span::ms).collect();
         link.set_opportunities(Opportunities::new(moments, bytes, header).unwrap());
         link
@@ -197,9 +197,9 @@ mod tests {
     fn nothing_is_used_while_a_shaper_waits() {
         // One packet of 1500 bytes per 10 ms; the bucket of tbf holds one packet.
         let settings = [("rate", Setting::Text("1200kbit")), ("burst", Setting::Text("1500B"))];
-        let made = crate::build("tbf", &settings, Rate(1_200_000)).unwrap();
+        let built = crate::build("tbf", &settings, Rate(1_200_000)).unwrap();
         let spec = LinkSpec::new(Rate(1_200_000), Span::ms(10));
-        let mut l = Link::new(spec, made.qdisc, rand_pcg::Pcg64Mcg::seed_from_u64(1)).unwrap();
+        let mut l = Link::new(spec, built.qdisc, rand_pcg::Pcg64Mcg::seed_from_u64(1)).unwrap();
         let moments = vec![Span::ms(5), Span::ms(16), Span::ms(100)];
         l.set_opportunities(Opportunities::new(moments, 1500, 0).unwrap());
         push(&mut l, 0, &[1500, 1500]);
@@ -224,8 +224,8 @@ mod tests {
         // Ten packets of 150 bytes would fit; with 4 bytes each the last one ends at the next.
         let short = &mut link_of(&[1, 2], 1504, 4);
         push(short, 0, &[150; 10]);
-        let found: Vec<u64> = arrivals(short).iter().map(|(at, _)| *at).collect();
-        assert_eq!(found, [[11; 9].as_slice(), &[12]].concat());
+        let times: Vec<u64> = arrivals(short).iter().map(|(at, _)| *at).collect();
+        assert_eq!(times, [[11; 9].as_slice(), &[12]].concat());
     }
 
     #[test]

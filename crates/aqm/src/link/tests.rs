@@ -10,8 +10,8 @@ use std::prelude::v1::*;
 
 fn link(rate: u64, delay: Span, limit: &str) -> Link {
     let settings = [("limit", Setting::Text(limit))];
-    let made = crate::build("droptail", &settings, Rate(rate)).unwrap();
-    Link::new(LinkSpec::new(Rate(rate), delay), made.qdisc, rand_pcg::Pcg64Mcg::seed_from_u64(1))
+    let built = crate::build("droptail", &settings, Rate(rate)).unwrap();
+    Link::new(LinkSpec::new(Rate(rate), delay), built.qdisc, rand_pcg::Pcg64Mcg::seed_from_u64(1))
         .unwrap()
 }
 

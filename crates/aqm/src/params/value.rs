@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 pub trait Value: Sized {
     /// Name of the kind in a table.
     fn kind() -> String;
-    /// Reads a setting; the error says what is due.
+    /// Reads a setting; the error names the expected kind.
     ///
     /// # Errors
     /// A setting of another kind, or one that cannot be read.

@@ -6,7 +6,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::any::TypeId;
 
-/// Disciplines that can be built by name: those of [`REGISTRY`], and others.
+/// Disciplines that can be built by name: the entries of [`REGISTRY`], and others.
 ///
 /// ```
 /// use sojourn_aqm::aqm::{SingleQueue, codel::CoDel};
@@ -57,8 +57,8 @@ impl Registry {
         Registry { external: Some(find), ..self }
     }
 
-    /// Iterates over all entries: those of [`REGISTRY`], then the added ones in order. Those that
-    /// [`Registry::with_external`] finds are not among them.
+    /// Iterates over the entries of [`REGISTRY`], then over the added entries in order. Entries
+    /// that [`Registry::with_external`] finds are not included.
     pub fn entries(&self) -> impl Iterator<Item = &QdiscEntry> + Clone {
         REGISTRY.iter().chain(&self.added)
     }
@@ -115,8 +115,8 @@ mod tests {
         }
         let mine = QdiscEntry::new::<DropTail>("mine", "");
         let registry = Registry::standard().with(mine).unwrap().with_external(elsewhere);
-        let found = ["py:x", "mine", "red"].map(|name| registry.find(name).unwrap().name);
-        assert_eq!(found, ["codel", "mine", "red"]);
+        let names = ["py:x", "mine", "red"].map(|name| registry.find(name).unwrap().name);
+        assert_eq!(names, ["codel", "mine", "red"]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::link::LinkSpec;
 use crate::units::{Bytes, Rate, Time};
 
-/// Highest rate of a bucket: that of a link.
+/// Highest rate of a bucket, equal to the highest rate of a link.
 pub const FASTEST: Rate = LinkSpec::RATE_MAX;
 
 /// Tokens of a byte: they are counted in units of 10^-9 bit.

@@ -7,15 +7,15 @@
 //!
 //! **Measures** sojourn times, the bytes of each queue, and the bulk queues of each host.
 //!
-//! **Algorithm** The *shaper* is a virtual clock: a packet is sent when the clock has come, and
-//! moves it by its length on the wire divided by `bandwidth`. Idle time gives no credit, so there
-//! is no burst. The length on the wire is that of the packet, or with `overhead` that without its
-//! link header plus the overhead, at least `mpu`, in the cells of ATM or with the code words of
-//! PTM.
+//! **Algorithm** The *shaper* is a virtual clock: a packet is sent once the clock's time is
+//! reached. It advances the clock by its wire length divided by `bandwidth`. Idle time gives no
+//! credit, so there is no burst. The wire length is the packet length. With `overhead`, the link
+//! header is subtracted and the overhead added, to at least `mpu`. ATM rounds up to whole cells;
+//! PTM adds its code words.
 //!
 //! The DSCP chooses a *tin*. Each tin has a clock at its threshold, a share of `bandwidth`. The
-//! last tin whose clock has come is served; if none has, the one that comes first. So a tin has
-//! precedence up to its threshold, and may use the whole rate if no other tin wants it. Without a
+//! last tin whose clock is due is served; if none is due, the tin that is due first. So a tin has
+//! precedence up to its threshold, and may use the whole rate if no other tin uses it. Without a
 //! shaper tins are served by deficit round robin.
 //!
 //! In a tin, a *set-associative hash* gives each flow one of 1024 queues: of the eight queues of
@@ -26,7 +26,7 @@
 //!
 //! *COBALT* decides about the packet at the head: CoDel with `target` = `rtt`/20, which remembers
 //! its count, and BLUE's drop probability, which rises when the queue overflows. The last packet of
-//! a queue is never dropped. If the memory is full, the longest queue loses the packet at its head.
+//! a queue is never dropped. If the memory is full, the longest queue drops the packet at its head.
 //!
 //! The *ACK filter* removes a queued ACK that the arriving segment makes superfluous. With
 //! `ingress` dropped packets use up the rate, since they have crossed the link before the shaper.
@@ -34,8 +34,8 @@
 //! **Departures** (1) The owner salts the hashes: a packet carries its flow hash and host keys, for
 //! which a queue or a host cannot be set otherwise (tc filters, `fwmark`, `nat`, socket priority).
 //! (2) `limit` counts lengths, not the kernel's memory, unless `memory` is `truesize`; it may be in
-//! packets. Of equally long queues the first one loses its head; in Linux a heap decides, in which
-//! an entry moves down one level only, so that a shorter queue may lose a packet. (3) SACK blocks
+//! packets. Of equally long queues the first one drops its head; in Linux a heap decides, in which
+//! an entry moves down one level only, so that a shorter queue may drop a packet. (3) SACK blocks
 //! are not compared: an ACK with blocks covers the older ones of its receiver unless both have as
 //! many as there is room for. Timestamps are taken to increase. (4) Packets are not split. With
 //! `split_gso` a packet above `mtu` counts as the segments that Linux would split it into. (5) If

@@ -242,8 +242,8 @@ mod tests {
     }
 
     /// Three standard errors of 4000 trials are at most 0.024.
-    fn near(found: [f64; 2], expected: [f64; 2]) -> bool {
-        found
+    fn near(shares: [f64; 2], expected: [f64; 2]) -> bool {
+        shares
             .iter()
             .zip(expected)
             .all(|(f, e)| (f - e).abs() < if e % 1.0 == 0.0 { 1e-9 } else { 0.024 })
@@ -275,8 +275,8 @@ mod tests {
             (&[("k", "2"), ("drop_on_overload", "false")], &on, Ecn::Ect0, [0.0, 0.25]),
         ] {
             let aqm = aqm(&[&HALF[..], more].concat(), dual);
-            let found = shares(&aqm, Lane::C, ecn, WAITED, None);
-            assert!(near(found, expected), "{more:?} {ecn:?}: {found:?}");
+            let result = shares(&aqm, Lane::C, ecn, WAITED, None);
+            assert!(near(result, expected), "{more:?} {ecn:?}: {result:?}");
         }
         // The smaller of the average and of the packet's own delay counts.
         let aqm = aqm(&[&HALF[..], &[("g_c", "30")]].concat(), &on);
@@ -298,8 +298,8 @@ mod tests {
             (&[("k", "2"), ("drop_on_overload", "false")], head, [0.0, 1.0]),
         ] {
             let aqm = aqm(&[&HALF[..], more].concat(), &on);
-            let found = shares(&aqm, Lane::L, Ecn::Ect1, Span::ZERO, head);
-            assert!(near(found, expected), "{more:?} {head:?}: {found:?}");
+            let result = shares(&aqm, Lane::L, Ecn::Ect1, Span::ZERO, head);
+            assert!(near(result, expected), "{more:?} {head:?}: {result:?}");
         }
     }
 

@@ -144,7 +144,7 @@ mod tests {
         q.put(1, 400);
         q.put(2, 400);
         assert_eq!(q.put(3, 900), [1, 2]);
-        assert_eq!(q.put(4, 1001), [4], "larger than the buffer: nobody else is lost");
+        assert_eq!(q.put(4, 1001), [4], "larger than the buffer: no other packet is dropped");
         assert_eq!(q.drain(), [3]);
     }
 
@@ -163,8 +163,8 @@ mod tests {
     fn only_tail_drop_decides_about_the_arrival_alone() {
         for (policy, expected) in [("tail", true), ("head", false), ("random", false)] {
             let settings = [("policy", crate::Setting::Text(policy))];
-            let made = crate::build("droptail", &settings, crate::Rate(8_000_000)).unwrap();
-            assert_eq!(made.qdisc.decides_at_enqueue(), expected, "{policy}");
+            let built = crate::build("droptail", &settings, crate::Rate(8_000_000)).unwrap();
+            assert_eq!(built.qdisc.decides_at_enqueue(), expected, "{policy}");
         }
     }
 }

@@ -228,7 +228,7 @@ mod tests {
         let mut q = Bench::new("drr", &[("limit", "1000B")]);
         (0..3).for_each(|i| drop(q.put_flow(1, i, 300)));
         assert_eq!(q.put_flow(2, 9, 200), [0], "the head of the longest");
-        assert_eq!(q.put_flow(3, 10, 1001), [10], "what can never fit");
+        assert_eq!(q.put_flow(3, 10, 1001), [10], "a packet that can never fit");
         let mut q = Bench::new("drr", &[("limit", "1000B"), ("drop", "tail")]);
         (0..3).for_each(|i| drop(q.put_flow(1, i, 300)));
         assert_eq!(q.put_flow(2, 9, 200), [2]);

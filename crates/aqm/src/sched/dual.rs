@@ -22,7 +22,7 @@ crate::choice! {
 }
 
 crate::params! {
-    /// Parameters of every DualQ discipline, besides those of its AQM algorithm.
+    /// Parameters of every DualQ discipline, in addition to its AQM algorithm's.
     pub struct DualParams {
         /// Size of the buffer that both queues share, in packets or bytes. In bytes, space for one
         /// packet of size `link_mtu` stays free. RFC 9332 suggests 250ms at the highest link rate.

@@ -7,7 +7,7 @@
 //!
 //! **Measures** the age of the oldest packet, at every update; the sojourn time of L packets.
 //!
-//! **Symbols** parameters have the words of tc-dualpi2(8), those of the RFC are accepted: `k`
+//! **Symbols** parameters have the words of tc-dualpi2(8); the names of the RFC are accepted: `k`
 //! (`coupling_factor`), `step` (`step_thresh`), `t_update` (`tupdate`), `th_len` (`min_qlen_step`).
 //! `p_prime`, `p_c` and `p_cl` are its p', p_C and p_CL.
 //!
@@ -25,7 +25,7 @@
 //! packet that leaves (the text); the pseudocode reads the delay after removing it. (3) `limit` is
 //! 10000 packets unless set; the RFC says 250 ms at the highest rate. (4) With `drop_on_overload =
 //! false` p' is limited to 1/k, as on Linux: the buffer limits the delay in overload. (5) The
-//! weighted round robin is that of Linux, with the weight 1/16. (6) Time-shifted FIFO serves C if L
+//! weighted round robin is as in Linux, with the weight 1/16. (6) Time-shifted FIFO serves C if L
 //! is empty, whatever the age; the pseudocode would return nothing. (7) If the queue does not
 //! change for more than 65,536 updates, only the last 65,536 are made.
 //!
@@ -208,7 +208,7 @@ impl Updates {
 
 /// PI controller of a delay.
 trait Controller {
-    /// Update at a delay; returns true if p' is at its maximum and did not fall.
+    /// Updates at a delay; returns true if p' is at its maximum and did not fall.
     fn update(&mut self, delay: Span) -> bool;
     /// `n` updates at a delay of 0, after one at a delay of 0.
     fn update_idle(&mut self, n: u64);

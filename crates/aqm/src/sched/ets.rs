@@ -10,12 +10,12 @@
 //! the others share the link by deficit round robin: in each round queue i may send `quanta`_i
 //! bytes. So the strict queues can starve the weighted ones.
 //!
-//! The queue of a packet is its class; with `priomap`, that of its priority, which follows from its
-//! DSCP as in `prio`.
+//! The class of a packet is the number of its queue. With `priomap`, the queue follows from the
+//! packet's priority, and the priority from its DSCP as in `prio`.
 //!
-//! **Departures** Linux has a discipline in each band, and uses filters besides `priomap`; without
-//! `priomap` all its packets are in the last band. Here `by` chooses the queue and an AQM algorithm
-//! may be in each.
+//! **Departures** Linux has a discipline in each band, and uses filters in addition to `priomap`;
+//! without `priomap` all its packets are in the last band. Here `by` chooses the queue and an AQM
+//! algorithm may be in each.
 //!
 //! **Cost** 1144 bytes of state for eight queues; O(log n) per packet of a strict queue, O(1) per
 //! packet of another if its quantum is at least the largest packet.

@@ -261,7 +261,7 @@ impl Ewfq {
     }
 
     /// Returns the drop probability of a packet of class `i`, equation 2.
-    fn chance(&self, i: u32) -> f64 {
+    fn probability(&self, i: u32) -> f64 {
         let Some(seen) = self.hold.get(i) else { return 0.0 };
         let (w, fair) = (self.weight(i), self.m_fair);
         if seen.m <= w * fair {
@@ -289,7 +289,7 @@ impl Qdisc for Ewfq {
         let i = self.queue.index(&packet);
         self.s += 0.01 * (f64::from(packet.len) - self.s);
         self.hold.visit(context.rng, i, packet.len, self.params.p_c, self.s);
-        let d = self.chance(i);
+        let d = self.probability(i);
         if d > 0.0 && context.rng.bernoulli(d) {
             return context.drop(packet, DropReason::AtEnqueue);
         }

@@ -3,14 +3,14 @@
 //!
 //! `Fair<Wfq, CoDel>` is WFQ with CoDel in every queue: a combination is an entry, without code.
 //!
-//! **Source** that of the order; longest-queue drop: B. Suter, T. Lakshman, D. Stiliadis, A.
+//! **Source** see the scheduler; longest-queue drop: B. Suter, T. Lakshman, D. Stiliadis, A.
 //! Choudhury, INFOCOM 1998; dynamic thresholds: A. Choudhury, E. Hahne, IEEE/ACM ToN 6(2), 1998.
-//! **Decides** as its order and its AQM algorithm; on arrival if a buffer is full.
+//! **Decides** as its scheduler and its AQM algorithm do; on arrival if a buffer is full.
 //! **Measures** packets and bytes of each queue.
 //! **Algorithm** When the shared buffer is full, the queue that is longest for its weight drops a
-//! packet; a flow below its fair share of the buffer loses none.
+//! packet; no packet of a flow below its fair share of the buffer is dropped.
 //! **Departures** None of its own.
-//! **Cost** that of the order and the AQM algorithm; O(log n) where the longest queue drops a
+//! **Cost** the scheduler's and the AQM algorithm's; O(log n) where the longest queue drops a
 //! packet, or a queue becomes longer than it was since it was last the longest.
 
 use crate::aqm::{Aqm, Verdict, exceeds, fits};
@@ -66,12 +66,12 @@ crate::choice! {
 }
 
 crate::params! {
-    /// Parameters of every fair scheduler, besides those of its order and its AQM algorithm.
+    /// Parameters of every fair scheduler, in addition to its scheduler's and its AQM algorithm's.
     pub struct FairParams {
         /// Size of the buffer that all queues share, in bytes or packets.
         limit: Size = Size::Packets(1000),
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "B", ["buffer"];
-        /// Buffer sizes of the queues in order; the last one applies to all further queues; none
+        /// Buffer sizes of the queues in scheduler; the last one applies to all further queues; none
         /// for the shared buffer only.
         limits: Vec<Size> = Vec::new(),
             [[Size::Packets(1)].into() => [Size::Packets(1_000_000_000_000)].into()], "B_i",
@@ -80,10 +80,11 @@ crate::params! {
         flows: u64 = 1024, [1 => 1_048_576], "n", ["buckets", "queues", "classes"];
         /// Identifier of a packet's queue: flow number, flow hash, or configured class.
         by: By = By::Flow, [], "", [];
-        /// Weights of the queues in order; the last one applies to all further queues.
+        /// Weights of the queues in scheduler; the last one applies to all further queues.
         weights: Vec<f64> = [1.0].into(), [[1e-6].into() => [1e6].into()], "w_i", ["weight"];
         /// Queue that drops a packet when the shared buffer is full: the longest for its weight,
-        /// that of the arriving packet, the one with the highest number, or by dynamic threshold.
+        /// the queue of the arriving packet, the queue with the highest number, or by dynamic
+        /// threshold.
         full: Full = Full::Longest, [], "", ["overflow"];
         /// End of a queue at which it drops.
         drop: End = End::Head, [], "", [];
@@ -92,7 +93,7 @@ crate::params! {
     }
 }
 
-impl<Q, O, A> Builder<Q, Combined<Combined<FairParams, O>, A>> {
+impl<Q, S, A> Builder<Q, Combined<Combined<FairParams, S>, A>> {
     /// Changes the parameters of every fair scheduler.
     #[must_use]
     pub fn fair(mut self, change: impl FnOnce(FairParams) -> FairParams) -> Self {
@@ -102,7 +103,7 @@ impl<Q, O, A> Builder<Q, Combined<Combined<FairParams, O>, A>> {
 
     /// Changes the parameters of the scheduler.
     #[must_use]
-    pub fn scheduler(mut self, change: impl FnOnce(O) -> O) -> Self {
+    pub fn scheduler(mut self, change: impl FnOnce(S) -> S) -> Self {
         self.params.outer.inner = change(self.params.outer.inner);
         self
     }
@@ -130,11 +131,11 @@ impl<A> Queue<A> {
     }
 }
 
-/// A fair scheduler with the order `O` and the AQM algorithm `A` in every queue.
+/// A fair queueing discipline with the scheduler `S` and the AQM algorithm `A` in every queue.
 #[derive(Clone, Debug)]
-pub struct Fair<O, A> {
+pub struct Fair<S, A> {
     params: FairParams,
-    order: O,
+    scheduler: S,
     queues: Vec<Queue<A>>,
     pool: Pool,
     /// The longest queue, if that drops.
@@ -146,12 +147,12 @@ pub struct Fair<O, A> {
     started: bool,
 }
 
-impl<O: Scheduler, A: Aqm> Build for Fair<O, A> {
-    type Params = Combined<Combined<FairParams, O::Params>, A::Params>;
+impl<S: Scheduler, A: Aqm> Build for Fair<S, A> {
+    type Params = Combined<Combined<FairParams, S::Params>, A::Params>;
 
     fn new(params: Checked<'_, Self::Params>, env: &Env) -> Result<Self> {
-        let Combined { outer: fair, inner: order } = &params.outer;
-        let (order, aqm) = (order.checked()?, params.inner.checked()?);
+        let Combined { outer: fair, inner: scheduler } = &params.outer;
+        let (scheduler, aqm) = (scheduler.checked()?, params.inner.checked()?);
         let n = cast::index(fair.flows);
         if fair.limits.len() > n {
             let text = format!("{} buffers for {n} queues", fair.limits.len());
@@ -171,7 +172,7 @@ impl<O: Scheduler, A: Aqm> Build for Fair<O, A> {
         let queues = (0..n).map(queue).collect::<Result<Vec<_>>>()?;
         let weights: Vec<f64> = queues.iter().map(|q| q.weight).collect();
         Ok(Fair {
-            order: O::new(order, &Env { limit: fair.limit, ..*env }, &weights)?,
+            scheduler: S::new(scheduler, &Env { limit: fair.limit, ..*env }, &weights)?,
             longest: (fair.full == Full::Longest).then(|| Longest::new(n)),
             queues,
             params: fair.clone(),
@@ -183,13 +184,13 @@ impl<O: Scheduler, A: Aqm> Build for Fair<O, A> {
     }
 }
 
-impl<O: Scheduler, A: Aqm> Fair<O, A> {
+impl<S: Scheduler, A: Aqm> Fair<S, A> {
     /// Returns the queue of `packet`.
     pub(super) fn index(&self, packet: &Packet) -> u32 {
         let number = match self.params.by {
             By::Flow => packet.flow,
             By::Hash => packet.hash,
-            By::Class => self.order.queue_of(packet.class).unwrap_or(packet.class.into()),
+            By::Class => self.scheduler.queue_of(packet.class).unwrap_or(packet.class.into()),
         };
         number % cast::index32(self.queues.len())
     }
@@ -234,7 +235,7 @@ impl<O: Scheduler, A: Aqm> Fair<O, A> {
             let bytes = bytes - queue.fifo.bytes().0;
             self.backlog.packets -= dropped;
             self.backlog.bytes -= bytes;
-            self.order.on_dropped(i, DropPosition::Head(bytes), queue.head(&self.pool));
+            self.scheduler.on_dropped(i, DropPosition::Head(bytes), queue.head(&self.pool));
         }
         verdict
     }
@@ -250,12 +251,12 @@ impl<O: Scheduler, A: Aqm> Fair<O, A> {
         let Some(longest) = &mut self.longest else { return self.last_busy() };
         let (i, length) = longest.find(|i| queues[i as usize].length())?;
         let tied = |j: u32| queues[j as usize].length() == length;
-        if longest.is_alone(i) { Some(i) } else { self.order.nearest(&tied).or(Some(i)) }
+        if longest.is_alone(i) { Some(i) } else { self.scheduler.nearest(&tied).or(Some(i)) }
     }
 
     /// Drops one packet because the shared buffer is full.
     fn shed(&mut self, context: &mut Context<'_>) {
-        let i = self.payer().expect("someone fills the buffer");
+        let i = self.payer().expect("a full buffer has packets");
         let queue = &mut self.queues[i as usize];
         let tail = queue.fifo.tail();
         let victim = match self.params.drop {
@@ -271,14 +272,14 @@ impl<O: Scheduler, A: Aqm> Fair<O, A> {
         if queue.fifo.is_empty() {
             queue.aqm.on_idle(context.now);
         }
-        self.order.on_dropped(i, loss, queue.head(&self.pool));
+        self.scheduler.on_dropped(i, loss, queue.head(&self.pool));
         self.backlog.packets -= 1;
         self.backlog.bytes -= u64::from(victim.len);
         context.drop(victim, DropReason::Full);
     }
 }
 
-impl<O: Scheduler, A: Aqm> Qdisc for Fair<O, A> {
+impl<S: Scheduler, A: Aqm> Qdisc for Fair<S, A> {
     fn enqueue(&mut self, context: &mut Context<'_>, mut packet: Packet) {
         if !self.started {
             self.started = true;
@@ -304,7 +305,7 @@ impl<O: Scheduler, A: Aqm> Qdisc for Fair<O, A> {
         queue.fifo.push(&mut self.pool, packet);
         queue.aqm.after_enqueue(&packet);
         if let Some(place) = queue.fifo.tail() {
-            self.order.on_enqueued(context.now, i, Item { place, len: packet.len }, first);
+            self.scheduler.on_enqueued(context.now, i, Item { place, len: packet.len }, first);
         }
         self.backlog.packets += 1;
         self.backlog.bytes += u64::from(packet.len);
@@ -324,10 +325,10 @@ impl<O: Scheduler, A: Aqm> Qdisc for Fair<O, A> {
             queue.aqm.on_idle(context.now);
         }
         loop {
-            let Fair { order, queues, pool, .. } = self;
+            let Fair { scheduler, queues, pool, .. } = self;
             let head = |i: u32| queues[i as usize].fifo.front(pool).map(|p| p.len);
-            let Some(i) = order.select(context.now, head) else {
-                order.on_idle();
+            let Some(i) = scheduler.select(context.now, head) else {
+                scheduler.on_idle();
                 return None;
             };
             let queue = &mut queues[i as usize];
@@ -343,14 +344,14 @@ impl<O: Scheduler, A: Aqm> Qdisc for Fair<O, A> {
             match packet {
                 Some(packet) => {
                     self.last = next.is_none().then_some(i);
-                    order.on_sent(context.now, i, packet.len, next);
+                    scheduler.on_sent(context.now, i, packet.len, next);
                 }
                 None => queue.aqm.on_idle(context.now),
             }
             // Packets dropped by the AQM algorithm are not charged to the queue.
             let dropped = bytes - left - packet.map_or(0, |p| u64::from(p.len));
             if dropped > 0 {
-                order.on_dropped(i, DropPosition::Head(dropped), next);
+                scheduler.on_dropped(i, DropPosition::Head(dropped), next);
             }
             if packet.is_some() {
                 return packet;
@@ -363,13 +364,13 @@ impl<O: Scheduler, A: Aqm> Qdisc for Fair<O, A> {
     }
 
     fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
-        self.order.inspect(visit);
+        self.scheduler.inspect(visit);
     }
 
     fn state_bytes(&self) -> usize {
         let aqms: usize = self.queues.iter().map(|q| q.aqm.state_bytes() - size_of::<A>()).sum();
         let tree = self.longest.as_ref().map_or(0, Longest::state_bytes);
-        size_of_val(self) + size_of_val(&*self.queues) + aqms + tree + self.order.state_bytes()
+        size_of_val(self) + size_of_val(&*self.queues) + aqms + tree + self.scheduler.state_bytes()
     }
 }
 

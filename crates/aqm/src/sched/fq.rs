@@ -73,7 +73,7 @@ pub(crate) const FQ_PIE: QdiscEntry = QdiscEntry::new::<Fq<Pie>>(
 .source("RFC 8033 in the flows of RFC 8290");
 
 crate::params! {
-    /// Parameters of every FQ discipline, besides those of its AQM algorithm.
+    /// Parameters of every FQ discipline, in addition to its AQM algorithm's.
     pub struct FqParams {
         /// Size of the buffer that all flows share, in bytes or packets.
         limit: Size = Size::Packets(10_240),
@@ -172,7 +172,7 @@ impl<A: Aqm> Fq<A> {
     fn shed(&mut self, context: &mut Context<'_>) {
         let flows = &self.flows;
         let longest = self.longest.find(|i| bytes(flows[i as usize].fifo.bytes().0));
-        let (i, _) = longest.expect("someone fills the buffer");
+        let (i, _) = longest.expect("a full buffer has packets");
         let flow = &mut self.flows[i as usize];
         // Half of an odd number is rounded down, as in Linux.
         let half = flow.fifo.bytes().0.div_ceil(2);

@@ -7,7 +7,7 @@
 //! **Measures** the bytes of each flow.
 //!
 //! **Algorithm** A packet may have a departure time, [`Packet::departure`], before which it is not
-//! sent. Flows are served by deficit round robin with `quantum`, those that were idle first; a flow
+//! sent. Flows are served by deficit round robin with `quantum`, formerly idle flows first; a flow
 //! that is seen for the first time has `initial_quantum` bytes. A flow whose first packet is not
 //! due leaves the round until then.
 //!
@@ -27,14 +27,14 @@
 //! While every flow is idle or delayed, an arriving packet joins a first-in, first-out queue of up
 //! to 8 packets that is served first, without credits and marks.
 //!
-//! **Departures** (1) Sockets have no rate of their own; senders set departure times. (2)
-//! Packets of a flow keep their order; Linux orders them by departure time. (3) Flows are the
-//! remainders of the hash by `flows`, as Linux treats packets that it forwards; those of sockets
-//! have queues of their own there. (4) `limit` is for all priorities together and may be in bytes;
-//! in Linux each priority has it. (5) Flows are never forgotten; Linux forgets one that was idle
-//! for 3 s. (6) Without `hz`, idle times are exact; in Linux they are in ticks and begin at an odd
-//! tick, as here with `hz`. (7) No offload. (8) If all flows are delayed when it looks for one,
-//! Linux gives the priorities further bytes.
+//! **Departures** (1) Sockets have no rate of their own; senders set departure times. (2) Packets
+//! of a flow keep their order; Linux orders them by departure time. (3) Flows are the remainders of
+//! the hash by `flows`, as Linux treats packets that it forwards; in Linux each socket has a queue
+//! of its own. (4) `limit` is for all priorities together and may be in bytes; in Linux each
+//! priority has it. (5) Flows are never forgotten; Linux forgets one that was idle for 3 s. (6)
+//! Without `hz`, idle times are exact; in Linux they are in ticks and begin at an odd tick, as here
+//! with `hz`. (7) No offload. (8) If all flows are delayed when it looks for one, Linux gives the
+//! priorities further bytes.
 //!
 //! **Cost** 82328 bytes of state: 80 per flow. O(1) per packet; O(log n) if its flow is delayed.
 
@@ -277,7 +277,7 @@ impl FqPaced {
         }
     }
 
-    /// Returns flows whose time has come to the round.
+    /// Puts flows that are due back into the round.
     fn release(&mut self, now: Time) {
         while let Some(Reverse((due, _, i))) = self.delayed.peek().copied()
             && due <= now

@@ -17,7 +17,7 @@ pub struct Seen {
     pub bytes: f64,
     /// Bytes in the last whole interval.
     pub m: f64,
-    /// Largest round-trip time divided by that of the flow.
+    /// Largest round-trip time divided by the round-trip time of the flow.
     pub gamma: f64,
     /// Mean packet size, bytes.
     pub s: f64,

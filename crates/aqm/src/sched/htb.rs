@@ -1,4 +1,4 @@
-//! HTB: a tree of classes, each with a rate of its own, that borrow what others leave.
+//! HTB: a tree of classes, each with a rate of its own, that borrow unused rates of other classes.
 //!
 //! **Source** M. Devera, "HTB Linux queuing discipline manual", 2002; Linux sch_htb; tc-htb(8).
 //!
@@ -11,18 +11,18 @@
 //! **Algorithm** Class i, counted from 1, has `rates`_i, which it may send at any time, and
 //! `ceils`_i, which it may not exceed. Its `parents`_i is an earlier class, or 0 for none. Each has
 //! two token buckets, one for the rate and one for the ceiling, of `bursts`_i bytes. A class *may
-//! send* while neither is overdrawn. If only that of the rate is, it may *borrow*: it sends if its
-//! parent may send, or may borrow in turn. If that of the ceiling is overdrawn, the class does not
-//! send, and those below it do not borrow through it.
+//! send* while neither is overdrawn. If only the rate bucket is overdrawn, the class may *borrow*:
+//! it sends if its parent may send or borrow. If the ceiling bucket is overdrawn, the class does
+//! not send, and classes below it do not borrow through it.
 //!
-//! Classes without children are *leaves*, each with a FIFO queue. A packet goes to the leaf
-//! of its class, or to `default` if there is no such leaf. Of the leaves that may send, those come
-//! first that borrow from the lowest level, then those of the lowest `prios`_i. These take turns by
-//! deficit round robin with `quanta`_i bytes. A packet is charged to the ceilings of its leaf and
-//! of all classes above it, and to the rates of the class that lends and of all above that.
+//! Classes without children are *leaves*, each with a FIFO queue. A packet goes to the leaf of its
+//! class, or to `default` if there is no such leaf. Leaves that may send are ordered by the level
+//! from which they borrow, lowest first, then by `prios`_i. Equal leaves take turns by deficit
+//! round robin with `quanta`_i bytes. A packet is charged to the ceilings of its leaf and of all
+//! classes above it, and to the rates of the class that lends and of all above that.
 //!
-//! So the rates are guaranteed if those of the children do not exceed that of the parent, and what
-//! a class does not use goes to its siblings, by priority and in proportion to their quanta.
+//! The rates are guaranteed if the children's rates add up to at most the parent's rate. The rate
+//! that a class does not use goes to its siblings, by priority and in proportion to their quanta.
 //!
 //! **Departures** (1) Classes have numbers in place of handles, and packets state their class;
 //! there are no filters. (2) Leaves have FIFO queues with `limits`. (3) A leaf of any lender takes
@@ -49,7 +49,7 @@ use alloc::vec::Vec;
 /// Entry in the registry.
 pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<Htb>(
     "htb",
-    "a tree of classes with guaranteed and highest rates, which borrow what others leave",
+    "a tree of classes with guaranteed and highest rates, which borrow unused rates",
 )
 .decides("on departure: the next class, and when it may send")
 .source("Devera, 2002; Linux sch_htb");
@@ -125,7 +125,7 @@ impl Build for Htb {
         let three = [env.rate.max(Rate(8)), half, half];
         let rates = if rates.is_empty() { &three[..] } else { rates };
         let depths = depths(rates.len(), parents)?;
-        for (name, given) in [
+        for (name, values) in [
             ("ceils", ceils.len()),
             ("parents", parents.len()),
             ("prios", prios.len()),
@@ -134,8 +134,8 @@ impl Build for Htb {
             ("limits", limits.len()),
         ] {
             let required = matches!(name, "prios" | "bursts" | "limits");
-            if given > rates.len() || (required && given == 0) {
-                let text = format!("{given} values for {} classes", rates.len());
+            if values > rates.len() || (required && values == 0) {
+                let text = format!("{values} values for {} classes", rates.len());
                 return Err(Error::new(text).at(name));
             }
         }
@@ -320,9 +320,9 @@ mod tests {
         bytes.iter().map(|b| b / 10).collect()
     }
 
-    fn near(found: &[u64], expected: &[u64]) {
+    fn near(bytes: &[u64], expected: &[u64]) {
         let close = |(a, b): (&u64, &u64)| a.abs_diff(*b) <= b / 50 + 1000;
-        assert!(found.iter().zip(expected).all(close), "{found:?}, not {expected:?}");
+        assert!(bytes.iter().zip(expected).all(close), "{bytes:?}, not {expected:?}");
     }
 
     #[test]

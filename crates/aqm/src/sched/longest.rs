@@ -73,10 +73,10 @@ mod tests {
             *length = if rng.bernoulli(0.5) { *length + 1 } else { length.saturating_sub(1) };
             longest.grow(i, bytes(*length));
             if rng.bernoulli(0.2) {
-                let found = longest.find(|i| bytes(lengths[i as usize]));
+                let result = longest.find(|i| bytes(lengths[i as usize]));
                 let most = *lengths.iter().max().unwrap();
                 let first = lengths.iter().position(|l| *l == most).unwrap() as u32;
-                assert_eq!(found, (most > 0).then_some((first, bytes(most))));
+                assert_eq!(result, (most > 0).then_some((first, bytes(most))));
                 let same = lengths.iter().filter(|l| **l == most).count();
                 assert!(most == 0 || same == 1 || !longest.is_alone(first));
             }

@@ -70,10 +70,10 @@ impl Build for PfifoFast {
     type Params = PfifoFastParams;
 
     fn new(params: Checked<'_, PfifoFastParams>, _env: &Env) -> Result<Self> {
-        let given = &params.limits;
-        let limit = |i| nth(given, i).filter(|_| given.len() <= 3);
+        let limits = &params.limits;
+        let limit = |i| nth(limits, i).filter(|_| limits.len() <= 3);
         let [Some(first), Some(second), Some(third)] = [0, 1, 2].map(limit) else {
-            let text = format!("{} buffers for 3 bands", given.len());
+            let text = format!("{} buffers for 3 bands", limits.len());
             return Err(Error::new(text).at("limits"));
         };
         Ok(PfifoFast {

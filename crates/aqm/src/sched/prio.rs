@@ -48,8 +48,8 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<Fair<Priority, NoAqm>>(
 crate::params! {
     /// Parameters of [`Priority`].
     pub struct PriorityParams {
-        /// Band of each of Linux's 16 priorities, which follow from the DSCP; later ones have
-        /// those of Linux. Used with `by = "class"`. Empty: the class is the band.
+        /// Band of each of Linux's 16 priorities, which follow from the DSCP; priorities without an
+        /// entry have Linux's band. Used with `by = "class"`. Empty: the class is the band.
         priomap: Vec<u64> = PRIOMAP.into(), [[0].into() => [15].into()], "", [];
     }
 }

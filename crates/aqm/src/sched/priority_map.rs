@@ -19,9 +19,9 @@ impl PriorityMap {
     /// Every class is a band of its own.
     pub const NONE: PriorityMap = PriorityMap(None);
 
-    /// Creates the map of a `priomap` for this many bands. Priorities without an entry have that
-    /// of `rest`; entries of bands that do not exist mean the last band. An empty `priomap` is
-    /// [`PriorityMap::NONE`].
+    /// Creates the map of a `priomap` for this many bands. Priorities without an entry have the
+    /// entry of `rest`; entries of bands that do not exist mean the last band. An empty `priomap`
+    /// is [`PriorityMap::NONE`].
     ///
     /// # Errors
     /// More than 16 entries.

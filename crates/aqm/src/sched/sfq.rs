@@ -147,7 +147,7 @@ impl Sfq {
         };
         // Of equal ones the first in turn.
         let longest = self.active.iter().enumerate().rev().max_by_key(|(_, i)| key(i));
-        longest.expect("someone fills the buffer").0
+        longest.expect("a full buffer has packets").0
     }
 
     fn push(&mut self, packet: Packet) {

@@ -2,7 +2,7 @@
 //!
 //! **Source** Linux sch_tbf; tc-tbf(8).
 //!
-//! **Decides** on departure: whether there are tokens for the packet.
+//! **Decides** on departure: sends the head once the bucket has enough tokens.
 //!
 //! **Measures** nothing.
 //!
@@ -37,13 +37,13 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<Tbf>(
     "a token bucket filter: a FIFO queue with a rate and a burst of its own",
 )
 .aliases(&["token_bucket"])
-.decides("on departure: whether there are tokens")
+.decides("on departure: sends the head once the bucket has enough tokens")
 .source("Linux sch_tbf");
 
 crate::params! {
     /// Parameters of [`Tbf`].
     pub struct TbfParams {
-        /// Rate at which the bucket fills; auto: that of the link.
+        /// Rate at which the bucket fills; auto: the rate of the link.
         rate: Option<Rate> = None, [Some(Rate(8)) => Some(FASTEST)], "r", [];
         /// Size of the bucket, and the largest packet that is sent.
         burst: Bytes = Bytes(15_140), [Bytes(1) => Bytes(1_000_000_000_000)], "b",
@@ -51,7 +51,7 @@ crate::params! {
         /// Buffer size, in bytes or packets.
         limit: Size = Size::Packets(1000),
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "B", [];
-        /// Highest rate of a burst; auto: that of the link.
+        /// Highest rate of a burst; auto: the rate of the link.
         peakrate: Option<Rate> = None, [Some(Rate(8)) => Some(FASTEST)], "p", [];
         /// Size of the bucket of peakrate.
         mtu: Bytes = Bytes(1514), [Bytes(1) => Bytes(1_000_000_000)], "M", ["minburst"];
@@ -170,6 +170,10 @@ mod tests {
         assert_eq!((q.backlog(), q.bytes()), (2, 1500));
         assert_eq!(q.ready_at(), Some(Time(1_000_000_000)), "1000 bytes at 8 kbit/s");
         let settings = [("peakrate", "8mbit"), ("mtu", "500B")];
-        assert_eq!(Bench::new("tbf", &settings).put(6, 501), [6], "larger than that of peakrate");
+        assert_eq!(
+            Bench::new("tbf", &settings).put(6, 501),
+            [6],
+            "larger than the bucket of peakrate"
+        );
     }
 }

@@ -49,7 +49,8 @@ pub struct Wf2q {
     /// Tags of the head of each queue, and the busy period to which they belong.
     tags: Vec<(f64, f64, u32)>,
     busy: u32,
-    /// Queues whose heads have not started, by start tag; and those that have, by finish tag.
+    /// Queues whose heads have not started, by start tag; queues whose heads have started, by
+    /// finish tag.
     waiting: Tree,
     started: Tree,
     /// W, and C in bytes per nanosecond.

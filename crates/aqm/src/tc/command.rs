@@ -42,7 +42,7 @@ pub struct Command {
 /// Splits a script into commands: at ends of lines, `;`, `&&` and `||`. Comments are removed, and
 /// lines that end in a backslash are joined. Returns each command with its line number.
 pub fn statements(script: &str) -> Vec<(usize, String)> {
-    let mut found: Vec<(usize, String)> = Vec::new();
+    let mut statements: Vec<(usize, String)> = Vec::new();
     let mut joins = false;
     for (i, raw) in script.lines().enumerate() {
         let raw = raw.trim_end_matches('\r');
@@ -53,15 +53,15 @@ pub fn statements(script: &str) -> Vec<(usize, String)> {
             None => (text, false),
         };
         for (k, part) in text.replace("&&", ";").replace("||", ";").split(';').enumerate() {
-            match found.last_mut().filter(|_| joins && k == 0) {
+            match statements.last_mut().filter(|_| joins && k == 0) {
                 Some((_, before)) => *before = format!("{before} {part}"),
-                None => found.push((i + 1, part.to_string())),
+                None => statements.push((i + 1, part.to_string())),
             }
         }
         joins = more;
     }
-    found.retain(|(_, text)| !text.trim().is_empty());
-    found
+    statements.retain(|(_, text)| !text.trim().is_empty());
+    statements
 }
 
 /// Reads one command, or one line of `tc qdisc show`. Returns none if it concerns neither a qdisc
@@ -123,17 +123,17 @@ fn value<'a>(words: &mut core::slice::Iter<'_, &'a str>, key: &str) -> Result<&'
 
 /// Reads what follows the verb.
 fn command(verb: Verb, is_class: bool, rest: &[&str]) -> Result<Command> {
-    let mut found =
+    let mut command =
         Command { verb, dev: String::new(), parent: None, handle: None, is_class, line: None };
     let mut words = rest.iter();
     while let Some(&word) = words.next() {
         let at = |e: Error| e.at(word);
         match word {
-            "dev" => found.dev = value(&mut words, word)?.trim_matches(['"', '\'']).to_string(),
-            "root" => found.parent = None,
-            "parent" => found.parent = Some(units::handle(value(&mut words, word)?).map_err(at)?),
+            "dev" => command.dev = value(&mut words, word)?.trim_matches(['"', '\'']).to_string(),
+            "root" => command.parent = None,
+            "parent" => command.parent = Some(units::handle(value(&mut words, word)?).map_err(at)?),
             "handle" | "classid" => {
-                found.handle = Some(units::handle(value(&mut words, word)?).map_err(at)?);
+                command.handle = Some(units::handle(value(&mut words, word)?).map_err(at)?);
             }
             "estimator" => {
                 value(&mut words, word)?;
@@ -142,7 +142,7 @@ fn command(verb: Verb, is_class: bool, rest: &[&str]) -> Result<Command> {
             "ingress_block" | "egress_block" => {
                 value(&mut words, word)?;
             }
-            // Size tables change what a shaper counts, up to the name of the qdisc.
+            // Size tables change the counted length; they end at the name of the qdisc.
             "stab" => {
                 let known = ["overhead", "linklayer", "mtu", "mpu", "tsize"];
                 while words.as_slice().first().is_some_and(|w| known.contains(w)) {
@@ -152,18 +152,18 @@ fn command(verb: Verb, is_class: bool, rest: &[&str]) -> Result<Command> {
             }
             _ => {
                 let line = read(is_class, word, words.as_slice(), Form::Command)?;
-                found.line = Some(line);
+                command.line = Some(line);
                 break;
             }
         }
     }
-    if found.dev.is_empty() && verb != Verb::Delete {
+    if command.dev.is_empty() && verb != Verb::Delete {
         return Err(Error::new("there is no device: write dev eth0"));
     }
-    if found.line.is_none() && verb == Verb::Add {
+    if command.line.is_none() && verb == Verb::Add {
         return Err(Error::new("there is no qdisc after the device and its place"));
     }
-    Ok(found)
+    Ok(command)
 }
 
 fn read(is_class: bool, name: &str, words: &[&str], form: Form) -> Result<Line> {
@@ -173,7 +173,7 @@ fn read(is_class: bool, name: &str, words: &[&str], form: Form) -> Result<Line> 
 /// Reads a line of `tc qdisc show` or `tc class show`, from the name of the qdisc on.
 fn shown(is_class: bool, rest: &[&str]) -> Result<Command> {
     let (kind, rest) = (rest[0], &rest[1..]);
-    let mut found = Command {
+    let mut command = Command {
         verb: Verb::Add,
         dev: String::new(),
         parent: None,
@@ -182,16 +182,16 @@ fn shown(is_class: bool, rest: &[&str]) -> Result<Command> {
         line: None,
     };
     let mut words = rest.iter();
-    found.handle = words.next().and_then(|w| units::handle(w).ok());
-    if found.handle.is_none() {
+    command.handle = words.next().and_then(|w| units::handle(w).ok());
+    if command.handle.is_none() {
         let verbs = ["add", "change", "replace", "del", "show"];
         return Err(Error::unknown("command", kind, verbs));
     }
     loop {
         let after = words.clone();
         match words.next().copied() {
-            Some("dev") => found.dev = value(&mut words, "dev")?.to_string(),
-            Some("parent") => found.parent = units::handle(value(&mut words, "parent")?).ok(),
+            Some("dev") => command.dev = value(&mut words, "dev")?.to_string(),
+            Some("parent") => command.parent = units::handle(value(&mut words, "parent")?).ok(),
             Some("leaf" | "refcnt") => drop(value(&mut words, "refcnt")?),
             Some("root" | "offloaded" | "[Unknown") => {}
             _ => {
@@ -201,6 +201,6 @@ fn shown(is_class: bool, rest: &[&str]) -> Result<Command> {
         }
     }
     let line = read(is_class, kind, words.as_slice(), Form::Shown)?;
-    found.line = Some(line);
-    Ok(found)
+    command.line = Some(line);
+    Ok(command)
 }

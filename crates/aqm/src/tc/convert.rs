@@ -36,7 +36,7 @@ pub struct Exported {
 }
 
 impl Line {
-    /// Translates the qdisc to a discipline with parameters. Defaults are those of Linux.
+    /// Translates the qdisc to a discipline with parameters. Defaults are Linux's.
     ///
     /// # Errors
     /// If sojourn has no such discipline; the message names a substitute.
@@ -54,17 +54,17 @@ impl Line {
         let defaults = entry.params();
         let has = |name: &str| defaults.iter().any(|row| row.name == name);
         let (mut settings, mut lost) = (Vec::new(), Vec::new());
-        for (word, given) in self.kind.words.iter().zip(&self.args) {
+        for (word, arg) in self.kind.words.iter().zip(&self.args) {
             match word.ours {
                 Ours::To(ours) | Ours::Scaled(ours, _) if has(ours) => {
-                    let value = given.clone().or_else(|| word.default_arg());
+                    let value = arg.clone().or_else(|| word.default_arg());
                     settings.extend(value.and_then(|v| word.value(&v)).map(|v| (ours, v)));
                 }
                 Ours::Computed | Ours::Harmless => {}
                 Ours::To(_) | Ours::Scaled(..) => {
-                    lost.extend(word.lost(given.as_ref(), "sojourn has no such parameter"));
+                    lost.extend(word.lost(arg.as_ref(), "sojourn has no such parameter"));
                 }
-                Ours::Lost(why) => lost.extend(word.lost(given.as_ref(), why)),
+                Ours::Lost(why) => lost.extend(word.lost(arg.as_ref(), why)),
             }
         }
         settings.extend((self.kind.rules.settings)(self));
@@ -164,10 +164,10 @@ impl Word {
         }
     }
 
-    /// Note for leaving out the word, if it is given and not at its default.
-    fn lost(&self, given: Option<&Arg>, why: &str) -> Option<String> {
-        let given = given.filter(|arg| Some((*arg).clone()) != self.default_arg())?;
-        Some(format!("{}: {why}", self.write(given).trim_start()))
+    /// Returns a note about the omitted word, if it is set and not at its default.
+    fn lost(&self, arg: Option<&Arg>, why: &str) -> Option<String> {
+        let arg = arg.filter(|arg| Some((*arg).clone()) != self.default_arg())?;
+        Some(format!("{}: {why}", self.write(arg).trim_start()))
     }
 
     /// Returns the text of `arg` as a value of the parameter.
@@ -193,16 +193,16 @@ impl Word {
         })
     }
 
-    /// Returns the value `text` of the parameter as an argument, and adds to `lost` what it
-    /// changes.
+    /// Returns the value `text` of the parameter as an argument, and adds a change of the value to
+    /// `lost`.
     fn argument(&self, text: &str, lost: &mut Vec<String>) -> Option<Arg> {
         let name = self.parameter().unwrap_or(self.name);
         if let Unit::Choice(choices) = self.unit {
-            let found = choices.iter().find(|(_, value)| *value == text);
-            if found.is_none() {
+            let word = choices.iter().find(|(_, value)| *value == text);
+            if word.is_none() {
                 lost.push(format!("{name} = {text}: tc has no word for it"));
             }
-            return found.map(|(word, _)| Arg::Word(word));
+            return word.map(|(word, _)| Arg::Word(word));
         }
         let exact = self.exact_argument(text);
         let arg = exact.clone().or_else(|| self.near_argument(text))?;

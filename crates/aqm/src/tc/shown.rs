@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// Words of a qdisc in the order of `tc qdisc show`, where it is not that of the commands.
+/// Words of a qdisc in the order of `tc qdisc show`, where it differs from the commands' order.
 fn order(kind: &str) -> &'static [&'static str] {
     match kind {
         "sfb" => &["rehash", "db", "limit"],
@@ -57,12 +57,12 @@ impl Line {
     }
 }
 
-/// One word with its value; none for what is not printed.
+/// Formats a word and its value; `None` if tc does not print it.
 fn text(kind: &str, word: &Word, arg: &Arg) -> Option<String> {
     let name = word.name;
     let value = match (word.unit, arg) {
         (Unit::Choice(_), Arg::Word(on)) => {
-            // cake shows what is off as well, except ingress.
+            // cake also shows words that are off, except ingress.
             let off = match kind {
                 "cake" => on.is_empty() || *on == "egress",
                 _ => on.is_empty() || on.starts_with("no"),
@@ -87,7 +87,7 @@ fn text(kind: &str, word: &Word, arg: &Arg) -> Option<String> {
     Some(format!("{name} {value}"))
 }
 
-/// One word as a pair of JSON; none for what is not printed.
+/// Returns a word as a pair of JSON; `None` if tc does not print it.
 fn json(kind: &str, word: &Word, arg: &Arg) -> Option<String> {
     let value = match (word.unit, arg) {
         (Unit::Choice(_), Arg::Word(on)) => {
@@ -236,7 +236,8 @@ mod tests {
         assert!(read.shown().contains(" wash ingress no-ack-filter "), "{}", read.shown());
     }
 
-    /// In JSON, times are in microseconds and rates in bytes per second; what is off is left out.
+    /// In JSON, times are in microseconds and rates in bytes per second; words that are off are
+    /// left out.
     #[test]
     fn options_are_an_object_of_json() {
         for (line, json) in [

@@ -92,7 +92,7 @@ pub enum Ours {
 pub struct Word {
     /// Name. For [`Unit::Choice`] it is not written.
     pub name: &'static str,
-    /// Other names, among them those of `tc qdisc show`.
+    /// Other names, also the names in `tc qdisc show`.
     pub also: &'static [&'static str],
     /// Kind of the argument.
     pub unit: Unit,
@@ -270,8 +270,8 @@ impl Line {
     /// # Panics
     /// If the qdisc has no such word, which is a fault of its table.
     fn index(&self, name: &str) -> usize {
-        let found = self.kind.words.iter().position(|word| word.name == name);
-        found.unwrap_or_else(|| panic!("{} has no word {name}", self.kind.name))
+        let index = self.kind.words.iter().position(|word| word.name == name);
+        index.unwrap_or_else(|| panic!("{} has no word {name}", self.kind.name))
     }
 
     /// Argument of word `name` as given.
@@ -394,13 +394,13 @@ impl Unit {
     pub fn read(self, words: &[&str]) -> Result<(Arg, usize)> {
         if let Unit::Choice(choices) = self {
             // `bandwidth unlimited` is one choice.
-            let said = |c: &&(&str, &str)| {
+            let matches = |c: &&(&str, &str)| {
                 c.0.split(' ').count() <= words.len()
                     && c.0.split(' ').zip(words).all(|(c, w)| c == *w)
             };
-            let found = choices.iter().find(said);
-            let found = found.map(|(c, _)| (Arg::Word(c), c.split(' ').count()));
-            return found.ok_or_else(|| Error::new("is no choice"));
+            let choice = choices.iter().find(matches);
+            let choice = choice.map(|(c, _)| (Arg::Word(c), c.split(' ').count()));
+            return choice.ok_or_else(|| Error::new("is no choice"));
         }
         if let Unit::Words(_) = self {
             return Ok((Arg::Text(words.join(" ")), words.len()));

@@ -59,15 +59,15 @@ struct Node {
 pub fn import(script: &str, class: Option<Handle>) -> Result<Vec<ImportedLink>> {
     let mut devices: Vec<Device> = Vec::new();
     for (number, text) in command::statements(script) {
-        let found = command::parse(&text).map_err(|e| e.at(format!("line {number}")))?;
-        let Some(found) = found else { continue };
-        let name = if found.dev.is_empty() { "link" } else { &found.dev };
+        let command = command::parse(&text).map_err(|e| e.at(format!("line {number}")))?;
+        let Some(command) = command else { continue };
+        let name = if command.dev.is_empty() { "link" } else { &command.dev };
         let at = devices.iter().position(|device| device.name == *name);
         let index = at.unwrap_or_else(|| {
             devices.push(Device { name: name.to_string(), nodes: Vec::new() });
             devices.len() - 1
         });
-        devices[index].apply(found);
+        devices[index].apply(command);
     }
     let links = devices.iter().filter(|device| !device.nodes.is_empty());
     let links = links.map(|device| device.link(class).map_err(|e| e.at(&device.name)));
@@ -81,8 +81,8 @@ pub fn import(script: &str, class: Option<Handle>) -> Result<Vec<ImportedLink>> 
 }
 
 impl Device {
-    fn apply(&mut self, found: Command) {
-        let Command { verb, parent, handle, is_class, line, .. } = found;
+    fn apply(&mut self, command: Command) {
+        let Command { verb, parent, handle, is_class, line, .. } = command;
         let same = |node: &Node| {
             node.is_class == is_class
                 && if is_class { node.handle == handle } else { node.parent == parent }
@@ -167,12 +167,12 @@ impl Device {
                 }
                 "ingress" | "clsact" | "noqueue" => return Ok(None),
                 _ => {
-                    let mut found = line.discipline()?;
-                    link.lost.append(&mut found.lost);
+                    let mut discipline = line.discipline()?;
+                    link.lost.append(&mut discipline.lost);
                     if self.below(node).is_some() && line.kind.becomes != Becomes::Link {
                         link.lost.push("the qdiscs of the classes".to_string());
                     }
-                    link.qdisc = Some(found);
+                    link.qdisc = Some(discipline);
                     None
                 }
             };
@@ -200,15 +200,15 @@ impl Device {
         let leaf = match (leaves.as_slice(), chosen) {
             ([], _) if !classes.is_empty() => return Err(below_itself(classes[0])),
             ([], _) => {
-                return Err(Error::new("has no class; beside tc qdisc show, add tc class show")
+                return Err(Error::new("has no class; add tc class show to tc qdisc show")
                     .at(node.line.kind.name));
             }
             ([leaf], None) => *leaf,
             (_, Some(chosen)) => {
-                let found = leaves.iter().find(|leaf| leaf.handle == Some(chosen));
+                let leaf = leaves.iter().find(|leaf| leaf.handle == Some(chosen));
                 let names = names(&leaves);
                 let name = write(chosen);
-                *found.ok_or_else(|| {
+                *leaf.ok_or_else(|| {
                     Error::unknown("class", &name, names.iter().map(String::as_str))
                 })?
             }

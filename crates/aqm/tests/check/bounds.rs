@@ -70,7 +70,7 @@ fn is_large(row: &ParamRow, value: &str) -> bool {
 fn both(entry: &'static QdiscEntry, settings: &[(&str, Setting<'_>)], rate: Rate) -> Result<()> {
     let env = Env::new(rate);
     let [text, typed] = [entry.build(settings, &env), entry.build_assigned(settings, &env)]
-        .map(|built| built.map(|made| made.params));
+        .map(|built| built.map(|discipline| discipline.params));
     assert_eq!(text, typed, "{}: {settings:?} at {rate}", entry.name);
     text.map(|_| ())
 }
@@ -117,8 +117,8 @@ fn accepted_bounds_work_at_extreme_rates() {
                     eprintln!("{case} at {rate} bit/s");
                     let built =
                         entry.build(&[(row.name, Setting::Text(value))], &Env::new(Rate(rate)));
-                    let Ok(made) = built else { continue };
-                    let mut ledger = Ledger::of(made, 1);
+                    let Ok(built) = built else { continue };
+                    let mut ledger = Ledger::of(built, 1);
                     ops::apply(&mut ledger, &noise);
                     (0..50).for_each(|i| ledger.put(packet(1 + i * 30, 1000 + i % 5, Ecn::Ect0)));
                     ledger.wait(Span::s(10));

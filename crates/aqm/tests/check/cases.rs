@@ -31,29 +31,29 @@ impl Case {
         Case { entry, settings: owned.collect() }
     }
 
-    /// Build the discipline; None if the settings contradict each other.
+    /// Builds the discipline; None if the settings contradict each other.
     pub fn try_build(&self) -> Option<Built> {
         let settings: Vec<_> =
             self.settings.iter().map(|(k, v)| (k.as_str(), Setting::Text(v))).collect();
         self.entry.build(&settings, &Env::new(RATE)).ok()
     }
 
-    /// Build the discipline.
+    /// Builds the discipline.
     pub fn build(&self) -> Built {
         self.try_build().unwrap_or_else(|| panic!("{self} does not build"))
     }
 }
 
 /// Value of the parameter `name` of a discipline.
-pub fn value<'a>(made: &'a Built, name: &str) -> Option<&'a str> {
-    made.params.iter().find(|row| row.name == name).map(|row| row.value.as_str())
+pub fn value<'a>(built: &'a Built, name: &str) -> Option<&'a str> {
+    built.params.iter().find(|row| row.name == name).map(|row| row.value.as_str())
 }
 
 /// Buffer size of a discipline; every discipline has one.
-pub fn limit(made: &Built) -> Size {
-    match value(made, "limit").expect("a discipline has a limit") {
+pub fn limit(built: &Built) -> Size {
+    match value(built, "limit").expect("a discipline has a limit") {
         "auto" => Size::Packets(1_000_000_000_000),
-        given => given.parse().unwrap(),
+        size => size.parse().unwrap(),
     }
 }
 
@@ -132,7 +132,7 @@ fn of(entry: &'static QdiscEntry, random: usize, seed: u64) -> Vec<Case> {
     cases
 }
 
-/// Draw values in range for about half of the parameters.
+/// Draws values in range for about half of the parameters.
 pub fn draw(rows: &[ParamRow], rng: &mut Pcg64Mcg) -> Vec<(String, String)> {
     let mut settings = Vec::new();
     for row in rows {
@@ -155,7 +155,7 @@ pub fn draw(rows: &[ParamRow], rng: &mut Pcg64Mcg) -> Vec<(String, String)> {
     settings
 }
 
-/// Draw a value of `row`, uniform over its orders of magnitude.
+/// Draws a value of `row`, uniform over its orders of magnitude.
 fn one(row: &ParamRow, rng: &mut Pcg64Mcg) -> Option<String> {
     let kind = row.kind.trim_end_matches(" or auto");
     if let Some(kind) = kind.strip_prefix("list of ") {

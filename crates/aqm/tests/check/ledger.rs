@@ -76,24 +76,24 @@ impl Ledger {
     }
 
     /// The same for a discipline that is already built.
-    pub fn of(made: Built, seed: u64) -> Ledger {
+    pub fn of(built: Built, seed: u64) -> Ledger {
         // CHOKe draws this many packets from the queue, on Linux with up to three numbers for each.
-        let candidates: u64 = value(&made, "candidates").map_or(0, |n| n.parse().unwrap());
-        let numbers = if value(&made, "variant") == Some("linux") { 3 } else { 1 };
+        let candidates: u64 = value(&built, "candidates").map_or(0, |n| n.parse().unwrap());
+        let numbers = if value(&built, "variant") == Some("linux") { 3 } else { 1 };
         Ledger {
             throws: 4 + numbers * candidates,
-            limit: limit(&made),
-            may_mark: value(&made, "ecn") == Some("true")
-                || value(&made, "ce_threshold").is_some_and(|value| value != "auto"),
-            by_ecn: value(&made, "any_ect").is_some(),
+            limit: limit(&built),
+            may_mark: value(&built, "ecn") == Some("true")
+                || value(&built, "ce_threshold").is_some_and(|value| value != "auto"),
+            by_ecn: value(&built, "any_ect").is_some(),
             // HHF: when a flow becomes a heavy hitter.
-            moves_flows: value(&made, "admit_bytes").is_some(),
-            washes: value(&made, "wash") == Some("true"),
-            settles_on_arrival: made.qdisc.decides_at_enqueue(),
+            moves_flows: value(&built, "admit_bytes").is_some(),
+            washes: value(&built, "wash") == Some("true"),
+            settles_on_arrival: built.qdisc.decides_at_enqueue(),
             decided_later: false,
             marked_at_once: Vec::new(),
             last_sent: None,
-            qdisc: made.qdisc,
+            qdisc: built.qdisc,
             now: Time::ZERO,
             rng: Counted { rng: Pcg64Mcg::seed_from_u64(seed), throws: 0 },
             dropped: Vec::new(),
@@ -119,7 +119,7 @@ impl Ledger {
         self.packets.iter().filter(|(_, state)| *state == State::Lost).count()
     }
 
-    /// Call the discipline and check random numbers and drops.
+    /// Calls the discipline, and checks random numbers and drops.
     fn call<T>(&mut self, f: impl FnOnce(&mut dyn Qdisc, &mut Context<'_>) -> T) -> T {
         self.rng.throws = 0;
         let (now, dropped, marks) = (self.now, &mut self.dropped, &mut self.marks);
@@ -129,7 +129,7 @@ impl Ledger {
         out
     }
 
-    /// Enqueue a packet; fills in its body and arrival time.
+    /// Enqueues a packet; fills in its body and arrival time.
     pub fn put(&mut self, packet: Packet) {
         let body = self.packets.len() as u32;
         let packet = Packet { body, arrived: self.now, ..packet };
@@ -142,7 +142,7 @@ impl Ledger {
         self.settle(Some(body));
     }
 
-    /// Dequeue the next packet.
+    /// Dequeues the next packet.
     pub fn get(&mut self) -> Option<Packet> {
         let before = self.held;
         let out = self.call(|qdisc, context| qdisc.dequeue(context));
@@ -170,7 +170,7 @@ impl Ledger {
         out
     }
 
-    /// Dequeue all packets and check that each was accounted for once.
+    /// Dequeues all packets and checks that each was accounted for once.
     pub fn drain(&mut self) {
         while self.get().is_some() || self.held != Backlog::default() {
             // A shaper: None would have been refused by `get`.
@@ -180,7 +180,7 @@ impl Ledger {
         assert_eq!(self.marks.packets, self.seen_marked, "marks counted and marks seen");
     }
 
-    /// Record a departing packet: it must be in the queue, and unchanged except for a mark.
+    /// Records a departing packet: it must be in the queue, and unchanged except for a mark.
     fn leave(&mut self, packet: Packet, to: State) {
         let (original, state) = &mut self.packets[packet.body as usize];
         assert_eq!(*state, State::Held, "{packet:?} comes out twice");
@@ -197,7 +197,7 @@ impl Ledger {
         self.held.bytes -= u64::from(packet.len);
     }
 
-    /// Record the drops of a call with packet `arrival`, and check all totals.
+    /// Records the drops of a call with packet `arrival`, and checks all totals.
     fn settle(&mut self, arrival: Option<u32>) {
         for dropped in std::mem::take(&mut self.dropped) {
             assert_eq!(dropped.at, self.now, "the time of the drop");

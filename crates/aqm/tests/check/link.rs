@@ -201,9 +201,9 @@ fn late_calls_to_a_link_that_changes_change_no_decision() {
 fn a_gauge_is_current_when_read() {
     // PI samples a constant queue every 10 ms: p changes although no packet arrives.
     let settings = [("w", Setting::Text("100")), ("q_ref", Setting::Text("5p"))];
-    let made = sojourn_aqm::build("pi", &settings, Rate(8_000)).unwrap();
+    let built = sojourn_aqm::build("pi", &settings, Rate(8_000)).unwrap();
     let spec = LinkSpec::new(Rate(8_000), Span::ZERO);
-    let mut link = Link::new(spec, made.qdisc, Pcg64Mcg::seed_from_u64(1)).unwrap();
+    let mut link = Link::new(spec, built.qdisc, Pcg64Mcg::seed_from_u64(1)).unwrap();
     (0..21).for_each(|_| link.push(Time(0), packet(1000, 0, Ecn::NotEct)));
     let mut p = |ms: u64| {
         link.advance(Time(ms * 1_000_000));
@@ -216,12 +216,12 @@ fn a_gauge_is_current_when_read() {
 }
 
 /// True if the discipline may delay packets by itself.
-fn is_shaped(made: &sojourn_aqm::registry::Built) -> bool {
-    if ["rate", "rates", "maxrate"].iter().any(|name| cases::value(made, name).is_some()) {
+fn is_shaped(built: &sojourn_aqm::registry::Built) -> bool {
+    if ["rate", "rates", "maxrate"].iter().any(|name| cases::value(built, name).is_some()) {
         return true;
     }
-    let limited = cases::value(made, "bandwidth").is_some_and(|rate| rate != "auto");
-    limited || cases::value(made, "autorate_ingress") == Some("true")
+    let limited = cases::value(built, "bandwidth").is_some_and(|rate| rate != "auto");
+    limited || cases::value(built, "autorate_ingress") == Some("true")
 }
 
 /// Run without statistics: the arrivals, and the fate of each packet.
@@ -243,8 +243,8 @@ impl Recount<'_> {
         self.levels(stats);
         self.sojourn(stats);
         let counted = stats.consecutive_loss();
-        let said = (1..).zip(counted).filter(|(_, n)| *n > 0).collect::<BTreeMap<_, _>>();
-        assert_eq!(said, self.runs(), "runs of drops by length");
+        let runs = (1..).zip(counted).filter(|(_, n)| *n > 0).collect::<BTreeMap<_, _>>();
+        assert_eq!(runs, self.runs(), "runs of drops by length");
         close(utilisation, self.busy_ns() as f64 / self.ns() as f64, 1e-12);
     }
 
@@ -281,12 +281,12 @@ impl Recount<'_> {
         }
         // A mark counts when it is set: at enqueue or at dequeue.
         let was_ce = |row: &LogEntry| Ecn::from_bits(row.packet.body as u8) == Ecn::Ce;
-        let given: Vec<_> =
+        let rows: Vec<_> =
             self.left().filter(|row| row.packet.ecn == Ecn::Ce && !was_ce(row)).collect();
         // A packet queued at `begin` may have been marked at enqueue.
-        let within = given.iter().filter(|row| row.packet.arrived > self.begin).count();
+        let within = rows.iter().filter(|row| row.packet.arrived > self.begin).count();
         assert_eq!(stats.marks.packets, within as u64, "marks");
-        assert!(stats.marks.earlier <= (given.len() - within) as u64, "marks");
+        assert!(stats.marks.earlier <= (rows.len() - within) as u64, "marks");
         assert!(stats.dropped() <= stats.arrived_packets);
         assert!(stats.marks.packets <= stats.arrived_packets);
         assert_eq!(stats.backlog(), (0, 0));
@@ -312,12 +312,12 @@ impl Recount<'_> {
             let mean = area as f64 / self.ns() as f64;
             (mean, (squares as f64 / self.ns() as f64 - mean * mean).max(0.0).sqrt())
         };
-        for (said, [area, squares]) in
+        for (level, [area, squares]) in
             [stats.queue_packets(), stats.queue_bytes()].into_iter().zip(sums)
         {
             let (mean, std) = moments([area, squares]);
-            close(said.unwrap().0, mean, 1e-12);
-            close(said.unwrap().1, std, 1e-9);
+            close(level.unwrap().0, mean, 1e-12);
+            close(level.unwrap().1, std, 1e-9);
         }
     }
 
@@ -339,8 +339,8 @@ impl Recount<'_> {
         assert_eq!(stats.sojourn.max_s(), Some(*max as f64 / 1e9));
         for permille in [0, 10, 250, 500, 900, 950, 990, 999, 1000] {
             let rank = (n * permille).div_ceil(1000).clamp(1, n);
-            let said = stats.sojourn.quantile_s(permille as f64 / 1000.0).unwrap();
-            close(said, waits[rank - 1] as f64 / 1e9, 0.01);
+            let quantile = stats.sojourn.quantile_s(permille as f64 / 1000.0).unwrap();
+            close(quantile, waits[rank - 1] as f64 / 1e9, 0.01);
         }
     }
 
@@ -395,7 +395,7 @@ impl Recount<'_> {
     }
 }
 
-fn close(said: f64, counted: f64, tolerance: f64) {
-    let off = (said - counted).abs();
-    assert!(off <= tolerance * counted.abs().max(1e-12), "said {said}, counted {counted}");
+fn close(reported: f64, counted: f64, tolerance: f64) {
+    let off = (reported - counted).abs();
+    assert!(off <= tolerance * counted.abs().max(1e-12), "said {reported}, counted {counted}");
 }

@@ -39,7 +39,7 @@ fn seed() -> u64 {
     env("SOJOURN_SEED").unwrap_or(1)
 }
 
-/// Run `body` for every case; prints the case and the seed on failure.
+/// Runs `body` for every case; prints the case and the seed on failure.
 fn each(random: usize, body: impl Fn(&Case, &mut Pcg64Mcg)) {
     let rounds = env("SOJOURN_ROUNDS").unwrap_or(1);
     let part = std::env::var("SOJOURN_DISCIPLINE").unwrap_or_default();

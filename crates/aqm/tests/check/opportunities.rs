@@ -29,7 +29,7 @@ fn moments(rng: &mut Pcg64Mcg) -> Vec<Span> {
 #[derive(Default)]
 struct Naive {
     /// Deliveries with times.
-    told: Vec<(Time, u32)>,
+    departures: Vec<(Time, u32)>,
     /// Drops with times.
     losses: Vec<(Time, u32)>,
     /// Every opportunity, with the bytes of it that were used.
@@ -84,7 +84,7 @@ fn naive(case: &Case, lap: &[Span], arrivals: &[(Time, Packet)], end: Time) -> N
             if left > goes {
                 under_way = Some((packet, left - goes));
             } else {
-                naive.told.push((now + DELAY, packet.body));
+                naive.departures.push((now + DELAY, packet.body));
             }
         }
         naive.used.push((now, u64::from(BYTES - credit)));
@@ -103,19 +103,19 @@ fn opportunities_are_used_as_by_a_naive_link() {
         [&mut prompt, &mut late].into_iter().for_each(|link| {
             link.set_opportunities(Opportunities::new(lap.clone(), BYTES, HEADER).unwrap());
         });
-        let mut told = vec![];
+        let mut departures = vec![];
         for (at, packet) in &arrivals {
             while let Some(due) = prompt.next_poll().filter(|due| due <= at) {
-                told.extend(prompt.poll(due).map(|p| (due, p.body)));
+                departures.extend(prompt.poll(due).map(|p| (due, p.body)));
             }
             prompt.push(*at, *packet);
             late.push(*at, *packet);
         }
         while let Some(due) = prompt.next_poll().filter(|due| *due <= end + DELAY) {
-            told.extend(prompt.poll(due).map(|p| (due, p.body)));
+            departures.extend(prompt.poll(due).map(|p| (due, p.body)));
         }
         let naive = naive(case, &lap, &arrivals, end);
-        assert_eq!(told, naive.told);
+        assert_eq!(departures, naive.departures);
         assert_eq!(
             prompt.take_dropped().map(|l| (l.at, l.packet.body)).collect::<Vec<_>>(),
             naive.losses
@@ -123,7 +123,7 @@ fn opportunities_are_used_as_by_a_naive_link() {
         late.advance(end);
         let lately: Vec<_> =
             std::iter::from_fn(|| late.pop_in_flight()).map(|(at, p)| (at, p.body)).collect();
-        assert_eq!(lately, naive.told);
+        assert_eq!(lately, naive.departures);
         assert_eq!(late.usage(), naive.usage(Time::ZERO, end));
     });
 }

@@ -32,7 +32,7 @@ fn wait(byte: u8) -> Span {
     }
 }
 
-/// Apply operations to `ledger`, two bytes each.
+/// Applies operations to `ledger`, two bytes each.
 pub fn apply(ledger: &mut Ledger, bytes: &[u8]) {
     for (n, pair) in (0..).zip(bytes.chunks_exact(2)) {
         let (op, arg) = (pair[0], pair[1]);
@@ -66,7 +66,7 @@ pub fn apply(ledger: &mut Ledger, bytes: &[u8]) {
     }
 }
 
-/// Run a random discipline; the first eight bytes select it and its settings.
+/// Runs a random discipline; the first eight bytes select it and its settings.
 pub fn life(bytes: &[u8]) {
     let Some((head, rest)) = bytes.split_first_chunk::<8>() else { return };
     let seed = u64::from_le_bytes(*head);

@@ -86,7 +86,7 @@ fn shifting_arrivals_at_a_link_changes_only_the_times() {
     each(3, |case, rng| {
         let arrivals = arrivals(rng, 1500);
         // Idle time of the link before the first arrival does not matter.
-        let told = |offset: u64| {
+        let events = |offset: u64| {
             let mut link = link(case, 3);
             for (at, packet) in &arrivals {
                 link.push(*at + Span(offset), *packet);
@@ -97,10 +97,10 @@ fn shifting_arrivals_at_a_link_changes_only_the_times() {
             };
             link.packet_log().iter().map(row).collect::<Vec<_>>()
         };
-        let now = told(0);
+        let now = events(0);
         assert_eq!(now.len(), arrivals.len());
         for offset in offsets(case) {
-            assert!(now == told(offset), "shifted by {offset} ns");
+            assert!(now == events(offset), "shifted by {offset} ns");
         }
     });
 }

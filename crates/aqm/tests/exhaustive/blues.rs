@@ -105,7 +105,7 @@ impl Naive for PlainBlue {
 
 fn blues(l: Option<usize>, two_clocks: bool) -> impl Fn() -> (Real, Box<dyn Naive>) {
     let l_text = l.map_or("auto".to_string(), |l| format!("{l}p"));
-    let made = real::<SingleQueue<blue::Blue>>(&[
+    let build = real::<SingleQueue<blue::Blue>>(&[
         ("limit", "4p"),
         ("ecn", "true"),
         ("d1", "0.125"),
@@ -117,7 +117,7 @@ fn blues(l: Option<usize>, two_clocks: bool) -> impl Fn() -> (Real, Box<dyn Naiv
     let (pm, queue) = (0.0, vec![]);
     let naive =
         PlainBlue { l, two_clocks, queue, pm, last_up: None, last_down: None, next_idle: None };
-    move || (made(), Box::new(naive.clone()))
+    move || (build(), Box::new(naive.clone()))
 }
 
 #[test]
@@ -263,7 +263,7 @@ impl Naive for PlainCobalt {
 
 fn cobalts(limit: usize, times: [&str; 2], ecn: bool) -> impl Fn() -> (Real, Box<dyn Naive>) {
     let [target, interval] = times;
-    let made = real::<SingleQueue<cobalt::Cobalt>>(&[
+    let build = real::<SingleQueue<cobalt::Cobalt>>(&[
         ("limit", &format!("{limit}p")),
         ("target", target),
         ("interval", interval),
@@ -277,7 +277,7 @@ fn cobalts(limit: usize, times: [&str; 2], ecn: bool) -> impl Fn() -> (Real, Box
     // 200 bytes take 0.2 ms.
     let naive =
         PlainCobalt { limit, target, interval, mtu_time: 200_000, ecn, ..PlainCobalt::default() };
-    move || (made(), Box::new(naive.clone()))
+    move || (build(), Box::new(naive.clone()))
 }
 
 #[test]

@@ -45,8 +45,8 @@ struct Flow {
     blue_at: Option<u64>,
 }
 
-/// 2^32 over the square root of `count`, by a Newton step from that of the count before; exact for
-/// small counts.
+/// 2^32 over the square root of `count`, by a Newton step from the root of the count before; exact
+/// for small counts.
 fn root(last: u64, count: u32) -> u64 {
     let step = |root: u64, count: u64| {
         let rest = (3u64 << 32) - count * ((root * root) >> 32);
@@ -236,7 +236,7 @@ fn both(mbit: u64, rtt_ns: u64, limit: u64) -> impl Fn() -> (Real, Box<dyn Naive
         ("ecn", "false".to_string()),
     ];
     let settings = settings.each_ref().map(|(name, value)| (*name, value.as_str()));
-    let made = real::<Cake>(&settings);
+    let build = real::<Cake>(&settings);
     let byte_ns = 8000.0 / mbit as f64;
     let mtu_time = (1514.0 * byte_ns) as u64;
     let wanted = (rtt_ns / 20).max(1000);
@@ -266,7 +266,7 @@ fn both(mbit: u64, rtt_ns: u64, limit: u64) -> impl Fn() -> (Real, Box<dyn Naive
         limit,
         dither: None,
     };
-    move || (made(), Box::new(plain.clone()))
+    move || (build(), Box::new(plain.clone()))
 }
 
 #[test]

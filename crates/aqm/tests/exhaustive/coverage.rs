@@ -56,7 +56,7 @@ const WITHOUT: [(&str, &str); 17] = [
     ("ewfq", OPEN),
 ];
 
-/// The decisions are those of red, which has a model.
+/// The decisions are made by red, which has a model.
 const ADAPTED: &str = "RED, whose parameters an algorithm adapts that has unit tests";
 const FLUID: &str = "compared with a fluid server in gps.rs";
 const PARTS: &str = "a scheduler and an AQM algorithm that have models";

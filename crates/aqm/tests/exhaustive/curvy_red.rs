@@ -155,7 +155,7 @@ fn both(settings: Settings) -> impl Fn() -> (Real, Box<dyn Naive>) {
         ("t_shift", shift_ms),
     ];
     let words = words.each_ref().map(|(name, value)| (*name, value.as_str()));
-    let made = real::<Dual<CurvyRed>>(&words);
+    let build = real::<Dual<CurvyRed>>(&words);
     let plain = PlainCurvy {
         c: vec![],
         l: vec![],
@@ -171,7 +171,7 @@ fn both(settings: Settings) -> impl Fn() -> (Real, Box<dyn Naive>) {
         credit: -14.0 * LARGEST as f64,
         draw: 0.5,
     };
-    move || (made(), Box::new(plain.clone()))
+    move || (build(), Box::new(plain.clone()))
 }
 
 const SETTINGS: [Settings; 5] = [

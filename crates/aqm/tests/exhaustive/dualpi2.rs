@@ -10,7 +10,7 @@ const LARGEST: u64 = 1514;
 
 /// Controller and signals.
 trait Law {
-    /// Update at a delay in nanoseconds.
+    /// Updates at a delay in nanoseconds.
     fn tick(&mut self, delay: u64);
     /// True if the packet is dropped; marks it otherwise. `left` are the packets left in L, `rest`
     /// the bytes left in both queues.
@@ -215,14 +215,14 @@ impl Naive for Model {
     }
 }
 
-/// Call `check` with each variant and its model.
+/// Calls `check` with each variant and its model.
 fn each(check: impl Fn(&dyn Fn() -> (Real, Box<dyn Naive>))) {
     let settings = [("limit", "40kB"), ("target", "4ms"), ("tupdate", "2ms"), ("alpha", "10")];
     let settings = [&settings[..], &[("beta", "50")]].concat();
-    let made = real::<Dual<DualPi2>>(&settings);
-    check(&|| (made(), Box::new(Model::new(Box::new(Rfc::default())))));
-    let made = real::<Dual<DualPi2>>(&[&settings[..], &[("variant", "linux")]].concat());
-    check(&|| (made(), Box::new(Model::new(Box::new(Linux::default())))));
+    let build = real::<Dual<DualPi2>>(&settings);
+    check(&|| (build(), Box::new(Model::new(Box::new(Rfc::default())))));
+    let build = real::<Dual<DualPi2>>(&[&settings[..], &[("variant", "linux")]].concat());
+    check(&|| (build(), Box::new(Model::new(Box::new(Linux::default())))));
 }
 
 #[test]

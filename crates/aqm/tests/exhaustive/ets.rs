@@ -80,7 +80,7 @@ fn ets(strict: usize, quanta: &[u64]) -> impl Fn() -> (Real, Box<dyn Naive>) {
     let n = strict + quanta.len();
     let words: Vec<String> = quanta.iter().map(|quantum| format!("{quantum}B")).collect();
     let words = if words.is_empty() { "1B".to_string() } else { words.join(" ") };
-    let made = real::<Fair<Ets, NoAqm>>(&[
+    let build = real::<Fair<Ets, NoAqm>>(&[
         ("by", "flow"),
         ("flows", &n.to_string()),
         ("strict", &strict.to_string()),
@@ -88,15 +88,15 @@ fn ets(strict: usize, quanta: &[u64]) -> impl Fn() -> (Real, Box<dyn Naive>) {
         ("limit", "100000p"),
     ]);
     let plain = PlainEts::new(strict, quanta);
-    move || (made(), Box::new(plain.clone()))
+    move || (build(), Box::new(plain.clone()))
 }
 
 fn prio(n: usize) -> impl Fn() -> (Real, Box<dyn Naive>) {
     let flows = n.to_string();
-    let made =
+    let build =
         real::<Fair<Priority, NoAqm>>(&[("by", "flow"), ("flows", &flows), ("limit", "100000p")]);
     let plain = PlainEts::new(n, &[]);
-    move || (made(), Box::new(plain.clone()))
+    move || (build(), Box::new(plain.clone()))
 }
 
 const OPS: [Op; 4] = [Op::Put(0, 200, 0.0), Op::Put(1, 900, 0.0), Op::Put(2, 500, 0.0), Op::Get];

@@ -53,7 +53,7 @@ impl Round {
         *self.busy.iter().find(|i| weight(&self.queues[**i]) == most).unwrap()
     }
 
-    /// Drop a packet of queue `i`.
+    /// Drops a packet of queue `i`.
     fn lose(&mut self, i: usize, dropped: &mut Losses) {
         let queue = &mut self.queues[i].packets;
         let victim = if self.from_head { queue.remove(0) } else { queue.pop().unwrap() };
@@ -169,7 +169,7 @@ fn drrs(
     quantum: &'static str,
     drop: &'static str,
 ) -> impl Fn() -> (Real, Box<dyn Naive>) {
-    let made = real::<Fair<Drr, NoAqm>>(&[
+    let build = real::<Fair<Drr, NoAqm>>(&[
         ("flows", n),
         ("limit", limit),
         ("quantum", quantum),
@@ -177,7 +177,7 @@ fn drrs(
     ]);
     let q = quantum.trim_end_matches('B').parse().unwrap();
     let round = Round::new(n.parse().unwrap(), limit, usize::MAX, q, drop);
-    move || (made(), Box::new(PlainDrr(round.clone())))
+    move || (build(), Box::new(PlainDrr(round.clone())))
 }
 
 fn sfqs(
@@ -187,7 +187,7 @@ fn sfqs(
     quantum: &'static str,
     drop: &'static str,
 ) -> impl Fn() -> (Real, Box<dyn Naive>) {
-    let made = real::<Sfq>(&[
+    let build = real::<Sfq>(&[
         ("flows", n),
         ("limit", limit),
         ("depth", depth),
@@ -196,7 +196,7 @@ fn sfqs(
     ]);
     let q = quantum.trim_end_matches('B').parse().unwrap();
     let round = Round::new(n.parse().unwrap(), limit, depth.parse().unwrap(), q, drop);
-    move || (made(), Box::new(PlainSfq(round.clone())))
+    move || (build(), Box::new(PlainSfq(round.clone())))
 }
 
 /// Three flows, one with small, one with large packets.

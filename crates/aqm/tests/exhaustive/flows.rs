@@ -60,13 +60,18 @@ impl Avg {
     }
 }
 
-/// Apply the verdict of the AQM to an arrival: `None` to accept.
-fn join(queue: &mut Vec<Packet>, mut p: Packet, said: Option<bool>, dropped: &mut Losses) -> bool {
+/// Applies the verdict of the AQM to an arrival: `None` to accept.
+fn join(
+    queue: &mut Vec<Packet>,
+    mut p: Packet,
+    verdict: Option<bool>,
+    dropped: &mut Losses,
+) -> bool {
     if queue.len() >= LIMIT {
         dropped.push((p, DropReason::Full));
         return false;
     }
-    if let Some(may_mark) = said {
+    if let Some(may_mark) = verdict {
         if !may_mark || p.ecn == Ecn::NotEct {
             dropped.push((p, DropReason::AtEnqueue));
             return false;
@@ -100,11 +105,11 @@ impl Naive for PlainChoke {
         if matched {
             return dropped.push((p, DropReason::AtEnqueue));
         }
-        let said = self.red.hit(u).then_some(true);
+        let verdict = self.red.hit(u).then_some(true);
         if self.queue.len() >= LIMIT {
             self.red.count = 0;
         }
-        join(&mut self.queue, p, said, dropped);
+        join(&mut self.queue, p, verdict, dropped);
     }
 
     fn dequeue(&mut self, now: u64, _dropped: &mut Losses) -> Option<Packet> {
@@ -159,7 +164,7 @@ impl Naive for PlainFred {
         let (qlen, avgcq, avg) = (self.qlen(p.flow), self.avgcq(), self.red.avg);
         let maxq = if avg >= MAX_TH { 2.0 } else { MIN_TH };
         let strikes = self.strikes.get(&p.flow).copied().unwrap_or(0);
-        let said = if qlen >= maxq
+        let verdict = if qlen >= maxq
             || (avg >= MAX_TH && qlen > 2.0 * avgcq)
             || (qlen >= avgcq && strikes > 1)
         {
@@ -171,13 +176,13 @@ impl Naive for PlainFred {
         } else {
             self.red.hit(u).then_some(true)
         };
-        if said.is_none() && !nobody {
+        if verdict.is_none() && !nobody {
             self.red.update(now, self.queue.len());
         }
         if self.queue.len() >= LIMIT {
             self.red.count = 0;
         }
-        join(&mut self.queue, p, said, dropped);
+        join(&mut self.queue, p, verdict, dropped);
     }
 
     fn dequeue(&mut self, now: u64, _dropped: &mut Losses) -> Option<Packet> {
@@ -337,17 +342,17 @@ fn compare(fresh: impl Fn() -> (Real, Box<dyn Naive>)) {
 fn choke() {
     for (candidates, text) in [(1, "1"), (3, "3")] {
         let settings = [&RED[..], &[("candidates", text)]].concat();
-        let made = real::<SingleQueue<choke::Choke>>(&settings);
+        let build = real::<SingleQueue<choke::Choke>>(&settings);
         let naive = PlainChoke { queue: vec![], red: Avg::new(), candidates };
-        compare(|| (made(), Box::new(naive.clone())));
+        compare(|| (build(), Box::new(naive.clone())));
     }
 }
 
 #[test]
 fn fred() {
-    let made = real::<SingleQueue<fred::Fred>>(&RED);
+    let build = real::<SingleQueue<fred::Fred>>(&RED);
     let naive = PlainFred { queue: vec![], red: Avg::new(), strikes: BTreeMap::new() };
-    compare(|| (made(), Box::new(naive.clone())));
+    compare(|| (build(), Box::new(naive.clone())));
 }
 
 #[test]
@@ -355,15 +360,15 @@ fn sred() {
     for (full_form, form) in [(true, "full"), (false, "simple")] {
         let settings =
             [("limit", "9p"), ("ecn", "true"), ("m", "8"), ("a", "0.001"), ("form", form)];
-        let made = real::<SingleQueue<sred::Sred>>(&settings);
+        let build = real::<SingleQueue<sred::Sred>>(&settings);
         let naive = PlainSred { queue: vec![], zombies: vec![], p: 0.0, full_form };
-        compare(|| (made(), Box::new(naive.clone())));
+        compare(|| (build(), Box::new(naive.clone())));
     }
 }
 
 #[test]
 fn afd() {
-    let made = real::<SingleQueue<afd::Afd>>(&[
+    let build = real::<SingleQueue<afd::Afd>>(&[
         ("limit", "9p"),
         ("ecn", "true"),
         ("b", "5"),
@@ -375,5 +380,5 @@ fn afd() {
     ]);
     let (queue, shadow) = (vec![], vec![]);
     let naive = PlainAfd { queue, shadow, m_fair: 1000.0, q_old: 0.0, next: u64::MAX };
-    compare(|| (made(), Box::new(naive.clone())));
+    compare(|| (build(), Box::new(naive.clone())));
 }

@@ -256,7 +256,7 @@ fn both(rules: Rules) -> impl Fn() -> (Real, Box<dyn Naive>) {
         ("horizon_drop", rules.horizon_drop.to_string()),
     ];
     let words = words.each_ref().map(|(name, value)| (*name, value.as_str()));
-    let made = real::<FqPaced>(&words);
+    let build = real::<FqPaced>(&words);
     let flow = Flow { queue: vec![], credit: rules.initial, next: 0, idle_since: None, band: 0 };
     let plain = PlainFq {
         rules,
@@ -268,7 +268,7 @@ fn both(rules: Rules) -> impl Fn() -> (Real, Box<dyn Naive>) {
         delayed: vec![],
         fast: vec![],
     };
-    move || (made(), Box::new(plain.clone()))
+    move || (build(), Box::new(plain.clone()))
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn both(
     times: [&'static str; 2],
     ecn: &'static str,
 ) -> impl Fn() -> (Real, Box<dyn Naive>) {
-    let made = real::<Fq<CoDel>>(&[
+    let build = real::<Fq<CoDel>>(&[
         ("flows", "4"),
         ("limit", limit),
         ("drop_batch", batch),
@@ -108,7 +108,7 @@ fn both(
         quantum: quantum.trim_end_matches('B').parse().unwrap(),
         batch: batch.parse().unwrap(),
     };
-    move || (made(), Box::new(plain.clone()))
+    move || (build(), Box::new(plain.clone()))
 }
 
 #[test]

@@ -29,7 +29,7 @@ struct PlainHhf {
 }
 
 impl PlainHhf {
-    /// 0 for the bucket of heavy flows, 1 for that of the others.
+    /// 0 for the bucket of heavy flows, 1 for the bucket of other flows.
     fn bucket(&mut self, now: u64, p: &Packet) -> usize {
         let since = *self.last_reset.get_or_insert(now);
         if now - since > self.reset {
@@ -118,7 +118,7 @@ impl Naive for PlainHhf {
 fn both(
     [limit, quantum, admitted, weight, places]: [&str; 5],
 ) -> impl Fn() -> (Real, Box<dyn Naive>) {
-    let made = real::<Hhf>(&[
+    let build = real::<Hhf>(&[
         ("limit", limit),
         ("quantum", &format!("{quantum}B")),
         ("admit_bytes", &format!("{admitted}B")),
@@ -143,7 +143,7 @@ fn both(
         new: vec![],
         old: vec![],
     };
-    move || (made(), Box::new(plain.clone()))
+    move || (build(), Box::new(plain.clone()))
 }
 
 const CASES: [[&str; 5]; 6] = [

@@ -34,10 +34,10 @@ impl PlainHred {
         self.units.map_or(p, |units| (p * units).floor() / units)
     }
 
-    /// Drop probability at `q`, from the probabilities at both thresholds. In integer mode the
+    /// Probability of a drop at `q`, from the probabilities at both thresholds. In integer mode the
     /// shorter form, because two roundings of a nearly integral number can differ by one unit after
     /// truncation.
-    fn chance(&self, q: f64) -> f64 {
+    fn probability(&self, q: f64) -> f64 {
         let (min_th, max_th) = (BUFFER / 4.0 * self.unit(), BUFFER / 2.0 * self.unit());
         let p_max = self.p_min + self.p_min / KAPPA / max_th * (max_th - min_th);
         let p = match self.units {
@@ -54,7 +54,7 @@ impl PlainHred {
             true => 2.0 * 500.0 / (1e6 * t * 1e6 * t),
             false => 2.0 / (PACKETS_PER_S * t * PACKETS_PER_S * t),
         };
-        self.p = self.chance(q);
+        self.p = self.probability(q);
         let above = gain(T_ALPHA) * self.p * (q - max_th).max(0.0);
         let below = gain(T_BETA) * self.p * (min_th - q).max(0.0);
         let half = self.p_min / 2.0;
@@ -93,7 +93,7 @@ impl Naive for PlainHred {
         match name {
             "p" => Some(self.p),
             "p_min" => Some(self.p_min),
-            "p_max" => Some(self.chance(BUFFER / 2.0 * self.unit())),
+            "p_max" => Some(self.probability(BUFFER / 2.0 * self.unit())),
             _ => None,
         }
     }
@@ -113,13 +113,13 @@ fn each(body: impl Fn(&dyn Fn() -> (crate::naive::Real, Box<dyn Naive>))) {
                 ("fixed_point", bits.to_string()),
             ];
             let settings: Vec<_> = settings.iter().map(|(k, v)| (*k, v.as_str())).collect();
-            let made = real::<SingleQueue<hred::Hred>>(&settings);
+            let build = real::<SingleQueue<hred::Hred>>(&settings);
             let units = (bits > 0).then(|| f64::from(1u32 << bits));
             body(&|| {
                 let mut naive =
                     PlainHred { in_bytes, ecn, units, queue: Vec::new(), p_min: 0.2, p: 0.0 };
                 naive.p_min = naive.cut(0.2);
-                (made(), Box::new(naive))
+                (build(), Box::new(naive))
             });
         }
     }

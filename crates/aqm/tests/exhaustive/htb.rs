@@ -147,7 +147,7 @@ fn units(words: &str, unit: &str) -> String {
 
 impl Tree {
     fn both(&self) -> impl Fn() -> (Real, Box<dyn Naive>) + use<> {
-        let made = real::<Htb>(&[
+        let build = real::<Htb>(&[
             ("rates", &units(self.rates, "kbit")),
             ("ceils", &units(self.ceils, "kbit")),
             ("parents", self.parents),
@@ -173,9 +173,9 @@ impl Tree {
             turns: BTreeMap::new(),
             credits: BTreeMap::new(),
         };
-        let given = self.default.parse::<usize>().unwrap().checked_sub(1);
-        plain.default = given.unwrap_or_else(|| (0..9).find(|i| plain.is_leaf(*i)).unwrap());
-        move || (made(), Box::new(plain.clone()))
+        let class = self.default.parse::<usize>().unwrap().checked_sub(1);
+        plain.default = class.unwrap_or_else(|| (0..9).find(|i| plain.is_leaf(*i)).unwrap());
+        move || (build(), Box::new(plain.clone()))
     }
 }
 

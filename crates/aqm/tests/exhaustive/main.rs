@@ -88,7 +88,7 @@ impl Pair {
         Pair { real, naive, now: Time::ZERO, body: 0, draw: 0.5, idle: true, as_link }
     }
 
-    /// Apply one operation to both sides and compare everything visible.
+    /// Applies one operation to both sides and compares everything visible.
     pub fn step(&mut self, op: Op) {
         match op {
             Op::Wait(span) => self.now += span,
@@ -152,7 +152,7 @@ impl Pair {
     }
 }
 
-/// Apply `first` and then every sequence of `n` of the `ops`, each from a fresh start.
+/// Applies `first` and then every sequence of `n` of the `ops`, each from a fresh start.
 pub fn every(
     n: u32,
     ops: &[Op],
@@ -179,7 +179,7 @@ pub fn every(
     }
 }
 
-/// Apply `n` random operations: arrivals of several flows and departures, with a load that
+/// Applies `n` random operations: arrivals of several flows and departures, with a load that
 /// alternates between overload and underload, and pauses.
 pub fn long(seed: u64, n: u32, real: Real, naive: Box<dyn Naive>) {
     use rand_core::{Rng, SeedableRng};

@@ -13,7 +13,7 @@ pub type Losses = Vec<(Packet, DropReason)>;
 pub trait Naive {
     /// `packet` arrives; the random number is `u`.
     fn enqueue(&mut self, now: u64, u: f64, packet: Packet, dropped: &mut Losses);
-    /// Dequeue.
+    /// Dequeues.
     fn dequeue(&mut self, now: u64, dropped: &mut Losses) -> Option<Packet>;
     /// The random number of all later departures is `u`; false if the model knows a half only.
     fn draw(&mut self, _u: f64) -> bool {
@@ -32,7 +32,7 @@ pub fn bytes(queue: &[Packet]) -> u64 {
     queue.iter().map(|p| u64::from(p.len)).sum()
 }
 
-/// Call the discipline of the library.
+/// Calls the discipline of the library.
 pub fn call<T>(
     real: &mut dyn Qdisc,
     now: Time,

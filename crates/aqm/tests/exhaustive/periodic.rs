@@ -10,7 +10,7 @@ use sojourn_aqm::{DropReason, Packet, Span};
 trait Plain {
     /// Timer tick with queue `q`.
     fn tick(&mut self, _q: f64) {}
-    /// Drop probability of `p` at a queue of `q` bytes.
+    /// Drops probability of `p` at a queue of `q` bytes.
     fn arrives(&mut self, now: u64, p: &Packet, q: f64) -> f64;
     /// Drop of a packet, by the AQM or by overflow.
     fn dropped(&mut self) {}
@@ -108,9 +108,9 @@ impl Plain for PlainRem {
         self.came = 0.0;
     }
     fn arrives(&mut self, _now: u64, p: &Packet, _q: f64) -> f64 {
-        let chance = self.p();
+        let probability = self.p();
         self.came += f64::from(p.len);
-        chance
+        probability
     }
     fn p(&self) -> f64 {
         1.0 - libm::pow(1.1, -self.price)
@@ -249,12 +249,12 @@ fn pair<A>(
 where
     A: Aqm<Params: Default>,
 {
-    let made = real::<SingleQueue<A>>(&[&[("limit", "40kB")], settings].concat());
+    let build = real::<SingleQueue<A>>(&[&[("limit", "40kB")], settings].concat());
     let period = period.0;
-    move || (made(), Box::new(Timed { plain: plain(), queue: vec![], period, next: u64::MAX }))
+    move || (build(), Box::new(Timed { plain: plain(), queue: vec![], period, next: u64::MAX }))
 }
 
-/// Call `check` with each AQM and its model.
+/// Calls `check` with each AQM and its model.
 fn each(check: impl Fn(&dyn Fn() -> (Real, Box<dyn Naive>))) {
     let pi = [("a", "0.004"), ("b", "0.003"), ("w", "500"), ("q_ref", "10kB")];
     let pi = [&pi[..], &[("packet", "1kB"), ("byte_mode", "true")]].concat();

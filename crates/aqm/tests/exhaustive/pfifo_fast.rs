@@ -51,13 +51,13 @@ impl Naive for PlainPfifoFast {
 }
 
 fn both(limits: [&str; 3], whole: &str) -> impl Fn() -> (Real, Box<dyn Naive>) {
-    let made = real::<PfifoFast>(&[("limits", &limits.join(" ")), ("limit", whole)]);
+    let build = real::<PfifoFast>(&[("limits", &limits.join(" ")), ("limit", whole)]);
     let plain = PlainPfifoFast {
         bands: [const { vec![] }; 3],
         limits: limits.map(|limit| limit.parse().unwrap()),
         whole: whole.parse().ok(),
     };
-    move || (made(), Box::new(plain.clone()))
+    move || (build(), Box::new(plain.clone()))
 }
 
 #[test]

@@ -187,8 +187,8 @@ fn forms() -> Vec<Form> {
 fn both(form: Form) -> impl Fn() -> (crate::naive::Real, Box<dyn Naive>) {
     let settings = PlainRed::settings(form);
     let settings: Vec<(&str, &str)> = settings.iter().map(|(k, v)| (*k, v.as_str())).collect();
-    let made = real::<SingleQueue<red::Red>>(&settings);
-    move || (made(), Box::new(PlainRed::new(form)))
+    let build = real::<SingleQueue<red::Red>>(&settings);
+    move || (build(), Box::new(PlainRed::new(form)))
 }
 
 #[test]

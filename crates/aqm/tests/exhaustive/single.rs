@@ -55,13 +55,13 @@ fn drop_tail() {
     let ops = [Op::Put(1, 400, 0.4), Op::Put(2, 900, 0.9), Op::Get, Op::Wait(Span::ms(1))];
     for policy in ["tail", "head", "random"] {
         for limit in ["1p", "3p", "900B", "1700B", "899B"] {
-            let made = real::<DropTail>(&[("limit", limit), ("policy", policy)]);
+            let build = real::<DropTail>(&[("limit", limit), ("policy", policy)]);
             let limit: Size = limit.parse().unwrap();
             every(8, &ops, &[], false, || {
-                (made(), Box::new(PlainDropTail { queue: vec![], limit, policy }))
+                (build(), Box::new(PlainDropTail { queue: vec![], limit, policy }))
             });
             for seed in 0..20 {
-                long(seed, 2000, made(), Box::new(PlainDropTail { queue: vec![], limit, policy }));
+                long(seed, 2000, build(), Box::new(PlainDropTail { queue: vec![], limit, policy }));
             }
         }
     }
@@ -72,11 +72,11 @@ fn random_drop_is_uniform_over_the_queue() {
     use rand_core::SeedableRng;
     use sojourn_aqm::Time;
     // Nine are queued and a tenth arrives: each of the ten is equally likely to be dropped.
-    let made = real::<DropTail>(&[("limit", "9p"), ("policy", "random")]);
+    let build = real::<DropTail>(&[("limit", "9p"), ("policy", "random")]);
     let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(11);
     let mut hits = [0u32; 10];
     for _ in 0..20_000 {
-        let (mut qdisc, mut dropped, mut marks) = (made(), vec![], sojourn_aqm::Marks::default());
+        let (mut qdisc, mut dropped, mut marks) = (build(), vec![], sojourn_aqm::Marks::default());
         for body in 0..10 {
             let (rng, dropped, marks) = (&mut rng, &mut dropped, &mut marks);
             let mut context = sojourn_aqm::Context { now: Time::ZERO, rng, dropped, marks };
@@ -132,7 +132,7 @@ impl PlainCoDel {
         (Some(p), false)
     }
 
-    /// Set CE if possible.
+    /// Sets CE if possible.
     fn mark(&self, p: &mut Packet) -> bool {
         if self.ecn && p.ecn != Ecn::NotEct {
             p.ecn = Ecn::Ce;
@@ -238,11 +238,11 @@ fn pair_of_codels(
 ) -> impl Fn() -> (crate::naive::Real, Box<dyn Naive>) {
     let [target, interval] = times;
     let settings = [("limit", limit), ("target", target), ("interval", interval), ("ecn", ecn)];
-    let made = real::<SingleQueue<codel::CoDel>>(&settings);
+    let build = real::<SingleQueue<codel::CoDel>>(&settings);
     let (target, interval) = (target.parse().unwrap(), interval.parse().unwrap());
     let aqm = PlainCoDel::new(target, interval, ecn == "true");
     let limit = limit.parse().unwrap();
-    move || (made(), Box::new(One { queue: vec![], limit, aqm: aqm.clone() }))
+    move || (build(), Box::new(One { queue: vec![], limit, aqm: aqm.clone() }))
 }
 
 #[test]

@@ -62,7 +62,7 @@ impl Naive for PlainTbf {
     }
 }
 
-/// `rate` and `burst`, and those of the second bucket.
+/// `rate` and `burst` of both buckets.
 fn tbf(limit: u64, bounds: &[(u64, u64)]) -> impl Fn() -> (Real, Box<dyn Naive>) {
     let bounds: Vec<_> =
         bounds.iter().map(|(rate, burst)| Bound { rate: *rate, burst: *burst }).collect();
@@ -72,9 +72,9 @@ fn tbf(limit: u64, bounds: &[(u64, u64)]) -> impl Fn() -> (Real, Box<dyn Naive>)
         settings.push((names[1], format!("{}B", bound.burst)));
     }
     let settings: Vec<_> = settings.iter().map(|(k, v)| (*k, v.as_str())).collect();
-    let made = real::<Tbf>(&settings);
+    let build = real::<Tbf>(&settings);
     let plain = PlainTbf { queue: vec![], limit, bounds, sent: vec![] };
-    move || (made(), Box::new(plain.clone()))
+    move || (build(), Box::new(plain.clone()))
 }
 
 /// A byte at 7 Mbit/s takes 1142 and 6/7 ns, at 3 Mbit/s 2666 and 2/3 ns.

@@ -16,9 +16,9 @@ fn every_line_is_read() {
     assert!(lines().count() >= 150, "{}", lines().count());
     for line in lines() {
         let (_, text) = command::statements(line).swap_remove(0);
-        let found = command::parse(&text).unwrap_or_else(|e| panic!("{line}: {e}"));
-        let found = found.unwrap_or_else(|| panic!("{line}: not a command"));
-        let qdisc = found.line.unwrap_or_else(|| panic!("{line}: no qdisc"));
+        let command = command::parse(&text).unwrap_or_else(|e| panic!("{line}: {e}"));
+        let command = command.unwrap_or_else(|| panic!("{line}: not a command"));
+        let qdisc = command.line.unwrap_or_else(|| panic!("{line}: no qdisc"));
         assert!(line.contains(qdisc.kind.name), "{line}: {}", qdisc.kind.name);
     }
 }
@@ -28,22 +28,22 @@ fn every_line_with_a_discipline_here_survives_the_round_trip() {
     let mut translated = 0;
     for line in lines() {
         let (_, text) = command::statements(line).swap_remove(0);
-        let Ok(Some(found)) = command::parse(&text) else { panic!("{line}") };
-        let qdisc = found.line.unwrap();
+        let Ok(Some(command)) = command::parse(&text) else { panic!("{line}") };
+        let qdisc = command.line.unwrap();
         let Becomes::Discipline(name) = qdisc.kind.becomes else { continue };
         let Ok(entry) = registry::find(name) else {
             let error = qdisc.discipline().unwrap_err().to_string();
             assert!(error.contains("sojourn has no such discipline"), "{line}: {error}");
             continue;
         };
-        let found = qdisc.discipline().unwrap();
+        let discipline = qdisc.discipline().unwrap();
         let settings: Vec<_> =
-            found.settings.iter().map(|(k, v)| (k.as_str(), Setting::Text(v))).collect();
+            discipline.settings.iter().map(|(k, v)| (k.as_str(), Setting::Text(v))).collect();
         let built = sojourn_aqm::build(entry.name, &settings, Rate(20_000_000));
         let built = built.unwrap_or_else(|e| panic!("{line}: {e}"));
         let out = export(entry.name, &built.params, None).unwrap();
         let back = Line::parse(&out.line.write(), Form::Command).unwrap().discipline().unwrap();
-        assert_eq!(back.settings, found.settings, "{line}: {:?}", out.line);
+        assert_eq!(back.settings, discipline.settings, "{line}: {:?}", out.line);
         translated += 1;
     }
     assert!(translated >= 60, "{translated}");

@@ -14,9 +14,9 @@ fn refusal(script: &str) -> String {
 }
 
 fn discipline(link: &ImportedLink) -> String {
-    let found = link.qdisc.as_ref().expect("a discipline");
-    let limit = found.settings.iter().find(|(name, _)| name == "limit");
-    format!("{} {}", found.name, limit.map_or("", |(_, value)| value))
+    let qdisc = link.qdisc.as_ref().expect("a discipline");
+    let limit = qdisc.settings.iter().find(|(name, _)| name == "limit");
+    format!("{} {}", qdisc.name, limit.map_or("", |(_, value)| value))
 }
 
 #[test]
@@ -171,8 +171,8 @@ fn output_of_a_router_is_read() {
 #[test]
 fn output_without_ecn_means_that_it_is_off() {
     let ecn = |text: &str| {
-        let found = one(text).qdisc.unwrap();
-        found.settings.into_iter().find(|(name, _)| name == "ecn").map(|(_, value)| value)
+        let qdisc = one(text).qdisc.unwrap();
+        qdisc.settings.into_iter().find(|(name, _)| name == "ecn").map(|(_, value)| value)
     };
     assert_eq!(ecn("qdisc fq_codel 1: dev eth0 root limit 2000p"), Some("false".into()));
     assert_eq!(ecn("qdisc fq_codel 1: dev eth0 root limit 2000p ecn"), None);

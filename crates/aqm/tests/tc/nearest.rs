@@ -17,10 +17,10 @@ const LINUX: (&str, &str) = ("variant", "linux");
 
 /// Checks the line, and that its notes start with these words, one for each note.
 fn check(name: &str, settings: &[(&str, &str)], line: &str, notes: &[&str]) {
-    let (written, said) = nearest(name, settings);
+    let (written, lost) = nearest(name, settings);
     assert_eq!(written, line, "{name} {settings:?}");
-    let as_expected = said.iter().zip(notes).all(|(said, note)| said.starts_with(note));
-    assert!(as_expected && said.len() == notes.len(), "{name} {settings:?}: {said:?}");
+    let as_expected = lost.iter().zip(notes).all(|(lost, note)| lost.starts_with(note));
+    assert!(as_expected && lost.len() == notes.len(), "{name} {settings:?}: {lost:?}");
 }
 
 #[test]
@@ -45,9 +45,9 @@ fn values_between_two_of_tc_are_rounded_with_a_note() {
     check("cake", &[("rtt", "50ms"), cake[1]], "cake rtt 50ms", &[]);
 }
 
-/// The default of mtu matters beside peakrate only, and tc has none.
+/// The default of mtu matters with peakrate only, and tc has none.
 #[test]
-fn tbf_names_mtu_beside_peakrate_alone() {
+fn tbf_names_mtu_with_peakrate_alone() {
     let plain = "tbf limit 1514000 burst 15140 rate 20mbit";
     let note = "limit = 1000p: the nearest value of tc is 1514000";
     check("tbf", &[], plain, &[note]);
@@ -90,8 +90,8 @@ fn parameters_without_a_word_are_named() {
     let line = "prio priomap 1 1 1 1 0 2 0 0 1 1 1 1 1 1 1 1";
     check("prio", &mapped("1 1 1 1 0"), line, &[]);
     check("prio", &mapped(""), "prio", &["priomap is empty: Linux needs a tc filter"]);
-    let (_, said) = nearest("drr", &[("flows", "8")]);
-    assert!(said[0].starts_with("flows = 8: Linux needs a class per queue"), "{said:?}");
+    let (_, lost) = nearest("drr", &[("flows", "8")]);
+    assert!(lost[0].starts_with("flows = 8: Linux needs a class per queue"), "{lost:?}");
 }
 
 #[test]

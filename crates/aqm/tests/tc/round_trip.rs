@@ -22,10 +22,10 @@ fn translated() -> impl Iterator<Item = &'static Kind> {
     })
 }
 
-fn build(found: &Discipline) -> Result<Vec<ParamRow>, sojourn_aqm::Error> {
+fn build(discipline: &Discipline) -> Result<Vec<ParamRow>, sojourn_aqm::Error> {
     let settings: Vec<_> =
-        found.settings.iter().map(|(k, v)| (k.as_str(), Setting::Text(v))).collect();
-    sojourn_aqm::build(found.name, &settings, RATE).map(|built| built.params)
+        discipline.settings.iter().map(|(k, v)| (k.as_str(), Setting::Text(v))).collect();
+    sojourn_aqm::build(discipline.name, &settings, RATE).map(|built| built.params)
 }
 
 /// A random argument that `unit` can have, in the range of its word.
@@ -76,20 +76,20 @@ fn a_line_survives_the_way_to_parameters_and_back() {
         let mut tried = 0;
         for _ in 0..400 {
             let Some(line) = read(&random_line(kind, &mut rng)) else { continue };
-            let found = line.discipline().unwrap();
-            // Ranges here may be narrower than those of the kernel.
-            let Ok(params) = build(&found) else { continue };
-            let out = export(found.name, &params, Some(RATE)).unwrap();
+            let discipline = line.discipline().unwrap();
+            // Ranges here may be narrower than the kernel's.
+            let Ok(params) = build(&discipline) else { continue };
+            let out = export(discipline.name, &params, Some(RATE)).unwrap();
             let text = out.line.write();
             let again = Line::parse(&text, Form::Command).unwrap_or_else(|e| panic!("{text}: {e}"));
             let back = again.discipline().unwrap();
             assert_eq!(
                 (back.name, &back.settings),
-                (found.name, &found.settings),
+                (discipline.name, &discipline.settings),
                 "{line:?}: {text}"
             );
-            let said = export(back.name, &build(&back).unwrap(), Some(RATE)).unwrap();
-            assert_eq!(said.line.write(), text, "the export of {line:?} is stable");
+            let again = export(back.name, &build(&back).unwrap(), Some(RATE)).unwrap();
+            assert_eq!(again.line.write(), text, "the export of {line:?} is stable");
             tried += 1;
         }
         assert!(tried > 0, "{}: no random line was valid", kind.name);
@@ -233,10 +233,10 @@ const EXAMPLES: &[(&str, &str)] = &[
 #[test]
 fn worked_examples() {
     let settings = |text: &str| {
-        let found = sojourn_aqm::tc::parse(text).unwrap();
-        let named = found.settings.iter().filter(|(k, _)| k != "variant");
+        let discipline = sojourn_aqm::tc::parse(text).unwrap();
+        let named = discipline.settings.iter().filter(|(k, _)| k != "variant");
         let pairs = named.map(|(k, v)| format!("{k}={v}"));
-        format!("{}({})", found.name, pairs.collect::<Vec<_>>().join(", "))
+        format!("{}({})", discipline.name, pairs.collect::<Vec<_>>().join(", "))
     };
     for (line, ours) in EXAMPLES {
         let sorted = |text: &str| {

@@ -23,7 +23,7 @@ pub trait Methods: Clone + Send + 'static {
     /// True if the class defines the method.
     fn defines(&self, hook: Hook) -> bool;
 
-    /// Call a method about `packet`, with the random numbers of `context`.
+    /// Calls a method about `packet`, with the random numbers of `context`.
     ///
     /// # Errors
     /// An exception, or an answer that is not a decision.
@@ -36,20 +36,21 @@ pub trait Methods: Clone + Send + 'static {
         markable: bool,
     ) -> PyResult<Decision>;
 
-    /// Call a method about the queue alone. Without `queue` the queue is as at the last call.
+    /// Calls a method about the queue alone. Without `queue` the queue is as at the last call.
     ///
     /// # Errors
     /// An exception.
     fn notify(&mut self, hook: Hook, queue: Option<&QueueView<'_>>, now: Time) -> PyResult<()>;
 
-    /// Show the recorded part of the state.
+    /// Shows the recorded part of the state.
     ///
     /// # Errors
     /// A value that is not a number any more.
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) -> PyResult<()>;
 
-    /// Take the parameters of `fresh` and keep the state. False, and nothing changes, if the state
-    /// that `start` assigns depends on those that differ, or the class is another one.
+    /// Takes the parameters of `fresh` and keeps the state. Returns false, and changes nothing,
+    /// if the class is another one, or if the state that `start` assigns depends on a parameter that
+    /// differs.
     ///
     /// # Errors
     /// An exception.

@@ -44,7 +44,7 @@ impl ArrivalsView {
         self.now.store(now.0, Ordering::Relaxed);
     }
 
-    /// Read what the method returned: time and size, or None.
+    /// Reads what the method returned: time and size, or None.
     pub(super) fn arrival(&self, answer: &Bound<'_, PyAny>) -> PyResult<Option<(Time, u64)>> {
         if answer.is_none() {
             return Ok(None);
@@ -60,7 +60,7 @@ impl ArrivalsView {
         let at =
             whole("time", &time)?.filter(|at| (now..=LATEST).contains(at)).ok_or_else(|| {
                 let text =
-                    "the time of an arrival is at least that of the previous one, or the start";
+                    "the time of an arrival is not before the previous arrival, or the start";
                 PyValueError::new_err(format!("time is {time} ns, and now is {now} ns: {text}"))
             })?;
         let bytes =
@@ -71,11 +71,11 @@ impl ArrivalsView {
     }
 }
 
-/// Read a number without its fraction; `None` if it is negative, too large or not finite.
+/// Reads a number without its fraction; `None` if it is negative, too large or not finite.
 fn whole(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
-    let given = number(name, value)?;
-    let read = value.extract::<u64>().unwrap_or_else(|_| cast::trunc(given));
-    Ok((given.is_finite() && given >= 0.0).then_some(read))
+    let number = number(name, value)?;
+    let read = value.extract::<u64>().unwrap_or_else(|_| cast::trunc(number));
+    Ok((number.is_finite() && number >= 0.0).then_some(read))
 }
 
 #[pymethods]
@@ -86,7 +86,7 @@ impl ArrivalsView {
         self.now.load(Ordering::Relaxed)
     }
 
-    /// Draw a random number in [0, 1) from the stream of the source.
+    /// Draws a random number in [0, 1) from the stream of the source.
     fn random(&self, py: Python<'_>) -> PyResult<f64> {
         self.random
             .draw(py)

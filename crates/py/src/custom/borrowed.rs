@@ -37,7 +37,7 @@ pub type Generator<'a> = &'a mut dyn Random;
 pub struct Slot(AtomicPtr<Generator<'static>>);
 
 impl Slot {
-    /// Draw a number in [0, 1) from the generator; `None` outside of calls.
+    /// Draws a number in [0, 1) from the generator; `None` outside of calls.
     pub fn draw(&self, _py: Python<'_>) -> Option<f64> {
         let generator = self.0.load(Ordering::Acquire);
         if generator.is_null() {
@@ -58,7 +58,7 @@ impl Drop for Clear<'_> {
     }
 }
 
-/// Put `generator` into `slot` during `call`.
+/// Puts `generator` into `slot` during `call`.
 pub fn lend<T>(
     _py: Python<'_>,
     slot: &Slot,
@@ -98,12 +98,12 @@ impl<S: Draws> NativeMethod<S> {
     /// was compiled for records of this type.
     pub fn at(address: usize) -> Option<NativeMethod<S>> {
         let code = std::ptr::with_exposed_provenance::<()>(address);
-        // SAFETY: see the top of the file; the address is that of a function of this type.
+        // SAFETY: see the top of the file; a function of this type is at the address.
         (!code.is_null())
             .then(|| NativeMethod(unsafe { std::mem::transmute::<*const (), Address<S>>(code) }))
     }
 
-    /// Call the method; `rng` is the source of its random numbers.
+    /// Calls the method; `rng` is the source of its random numbers.
     #[inline]
     pub fn call(
         self,

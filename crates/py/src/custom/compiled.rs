@@ -42,7 +42,7 @@ pub struct CompiledMethods {
 }
 
 impl CompiledMethods {
-    /// Call a method; `rng` is the source of its random numbers.
+    /// Calls a method; `rng` is the source of its random numbers.
     #[inline]
     fn call(
         &mut self,

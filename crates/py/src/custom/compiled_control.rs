@@ -52,17 +52,17 @@ impl CompiledControl {
         self.fixed.methods[method].is_some()
     }
 
-    /// Set the state to that before a connection.
+    /// Sets the state to that before a connection.
     pub fn restart(&mut self) {
         self.state.clone_from(&self.fixed.fresh);
     }
 
-    /// Show the recorded part of the state.
+    /// Shows the recorded part of the state.
     pub fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         self.fixed.gauges.iter().for_each(|gauge| gauge.show(&self.state, visit));
     }
 
-    /// Call a method, which is defined, and return the connection after it.
+    /// Calls a method, which is defined, and returns the connection after it.
     pub fn call(
         &mut self,
         method: usize,

@@ -42,7 +42,7 @@ impl CompiledSource {
         CompiledSource { fixed: fixed.into(), state }
     }
 
-    /// Return time and size of the next arrival of the flow that `view` shows.
+    /// Returns time and size of the next arrival of the flow that `view` shows.
     ///
     /// # Errors
     /// An exception, or an arrival that is not valid.
@@ -55,12 +55,12 @@ impl CompiledSource {
         let mut record = view.get().record();
         let (mut drawn, mut unused) = (Drawn::default(), PacketRecord::default());
         let mut recording = Recording { from, drawn: &mut drawn };
-        let found = method.call(Some(&mut recording), &mut unused, &mut record, &mut self.state);
+        let answer = method.call(Some(&mut recording), &mut unused, &mut record, &mut self.state);
         if record.error != 0 {
             return Err(self.exception(view, drawn));
         }
         let (time, size) = (record.time.cast_unsigned(), record.size.cast_unsigned());
-        Ok((found == 1).then_some((Time(time), size)))
+        Ok((answer == 1).then_some((Time(time), size)))
     }
 
     /// Exception of the method. Compiled code reports only that there was one: the plain method is

@@ -110,12 +110,12 @@ impl ConnectionView {
         self.values.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Read a number of bytes that a method sets.
+    /// Reads a number of bytes that a method sets.
     fn bytes(&self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
         let least = self.values().mss;
-        let given = number(name, value)?;
-        let read = value.extract().unwrap_or_else(|_| cast::trunc(given));
-        if given.is_finite() && given >= least as f64 && read <= MOST_BYTES {
+        let number = number(name, value)?;
+        let read = value.extract().unwrap_or_else(|_| cast::trunc(number));
+        if number.is_finite() && number >= least as f64 && read <= MOST_BYTES {
             return Ok(read);
         }
         let text =
@@ -124,7 +124,7 @@ impl ConnectionView {
     }
 }
 
-/// Read a number; a flag is none.
+/// Reads a number; a flag is none.
 pub(super) fn number(name: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
     let read = value.extract::<f64>();
     let huge = value.extract::<i128>().is_ok() || value.is_instance_of::<pyo3::types::PyInt>();
@@ -257,7 +257,7 @@ impl ConnectionView {
         half || v.flight + v.mss >= v.cwnd
     }
 
-    /// Draw a random number in [0, 1) from the stream of the flow.
+    /// Draws a random number in [0, 1) from the stream of the flow.
     fn random(&self, py: Python<'_>) -> PyResult<f64> {
         self.random.draw(py).ok_or_else(|| {
             let text = "random() works only in on_ack, on_recovered, on_loss, on_mark, on_timeout";

@@ -35,7 +35,7 @@ enum Hook {
 const HOOKS: [&str; 6] =
     ["on_established", "on_ack", "on_recovered", "on_loss", "on_mark", "on_timeout"];
 
-/// Find the class called `name` and read its parameters.
+/// Finds the class called `name` and reads its parameters.
 pub fn find(name: &str, settings: &[(&str, Setting<'_>)]) -> Option<Result<ExternalParams>> {
     is_custom(name).then(|| Python::attach(|py| read(py, intern(name), settings)))
 }
@@ -49,7 +49,7 @@ fn read(
     let version = version.map(|(_, value)| value.to_string().trim_matches('"').to_string());
     let described = module(py)
         .and_then(|m| m.call_method1("describe_control", (name, version)))
-        .and_then(|found| found.extract::<(Description, String)>());
+        .and_then(|description| description.extract::<(Description, String)>());
     let (class, recovery) = described.map_err(|e| error_of(&e))?;
     let (compiled, own) = take_compiled(settings)?;
     let flag = flag_row(COMPILED, compiled);
@@ -111,8 +111,8 @@ impl ExternalMaker for Maker {
         Python::attach(|py| {
             let mss = common.payload();
             let paced = common.pacing == Some(true);
-            let made = self.code(py).and_then(|code| Control::of(py, self.name, code));
-            let control = made.unwrap_or_else(|error| {
+            let control = self.code(py).and_then(|code| Control::of(py, self.name, code));
+            let control = control.unwrap_or_else(|error| {
                 failure::report(PyException::new_err(format!("{}: {error}", self.name)));
                 Control::failed(py, self.name)
             });
@@ -175,8 +175,8 @@ impl Control {
     /// Control that calls no method.
     fn failed(py: Python<'_>, name: &'static str) -> Control {
         let (object, methods, gauges) = (py.None(), [const { None }; 6], Arc::default());
-        let made = Control::of(py, name, Code::Plain(PlainControl { object, methods, gauges }));
-        Control { failed: true, ..made.expect("memory for a small object") }
+        let control = Control::of(py, name, Code::Plain(PlainControl { object, methods, gauges }));
+        Control { failed: true, ..control.expect("memory for a small object") }
     }
 
     fn copied(&self, py: Python<'_>) -> PyResult<Control> {
@@ -192,7 +192,7 @@ impl Control {
         Ok(Control { fresh: self.fresh, failed: self.failed, ..copy })
     }
 
-    /// Call a method that sees `seen`, and return the connection after it. `None` if the class does
+    /// Calls a method that sees `seen`, and returns the connection after it. `None` if the class does
     /// not define the method, or an exception has ended the run.
     fn call(&mut self, hook: Hook, seen: Values, rng: Option<&mut dyn Random>) -> Option<Values> {
         self.fresh = false;
@@ -219,7 +219,7 @@ impl Control {
         .ok()
     }
 
-    /// Call a method in Python.
+    /// Calls a method in Python.
     fn call_plain(
         connection: &Py<ConnectionView>,
         method: &Py<PyAny>,

@@ -25,7 +25,7 @@ pub fn finish() -> Option<PyErr> {
     FAILURE.with_borrow_mut(Option::take)
 }
 
-/// Do `work` of a run that has no progress callback.
+/// Does `work` of a run that has no progress callback.
 ///
 /// # Errors
 /// The exception of a discipline that is written in Python.
@@ -50,14 +50,14 @@ pub(super) fn is_running() -> bool {
     RUNS.get() > 0
 }
 
-/// Report an exception. The first one of a run counts.
+/// Reports an exception. The first one of a run counts.
 pub(super) fn report(error: PyErr) {
     FAILURE.with_borrow_mut(|first| {
         first.get_or_insert(error);
     });
 }
 
-/// Report an exception in `method` of the discipline `name`, with a note that says so.
+/// Reports an exception in `method` of the discipline `name`, with a note that says so.
 pub(super) fn report_in(error: PyErr, name: &str, method: &str, now: Option<Time>) {
     let at = now.map_or(String::new(), |t| format!(", at {} s of simulated time", seconds(t)));
     let note = format!("in {method} of {name}{at}");
@@ -69,7 +69,7 @@ pub(super) fn report_in(error: PyErr, name: &str, method: &str, now: Option<Time
     report(error);
 }
 
-/// Write a time in seconds with all digits.
+/// Writes a time in seconds with all digits.
 fn seconds(t: Time) -> String {
     let text = format!("{}.{:09}", t.0 / 1_000_000_000, t.0 % 1_000_000_000);
     text.trim_end_matches('0').trim_end_matches('.').to_string()

@@ -37,7 +37,7 @@ impl Gauge {
         layout.iter().map(gauge).collect()
     }
 
-    /// Show its value in `state`.
+    /// Shows its value in `state`.
     pub fn show(self, state: &[u64], visit: &mut dyn FnMut(&'static str, f64)) {
         let word = state.get(self.offset / 8).copied().unwrap_or(0);
         let value = match self.kind {
@@ -49,7 +49,7 @@ impl Gauge {
     }
 }
 
-/// Show the attributes called `names` of a Python object.
+/// Shows the attributes called `names` of a Python object.
 ///
 /// # Errors
 /// A value that is not a number any more.

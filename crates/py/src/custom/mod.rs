@@ -3,8 +3,8 @@
 //! A name with a colon, `FILE.py:CLASS` or `MODULE:CLASS`, is a subclass of `sojourn.Aqm`,
 //! `sojourn.CongestionControl` or `sojourn.TrafficSource`. [`registries`] has such names for the
 //! simulator. `sojourn.custom` finds the class and makes its objects; this module reads the
-//! parameters, so that units and messages are those of Rust, and gives the engine an object that
-//! calls those of Python: for a discipline, the algorithm of a single queue.
+//! parameters, so that units and messages are the same as in Rust, and gives the engine an object
+//! that calls the Python object: for a discipline, the algorithm of a single queue.
 
 mod aqm;
 mod arrival;
@@ -46,13 +46,13 @@ use sojourn_sim::config::{FlowConfig, LinkConfig};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
-/// Disciplines, congestion controls and traffic sources of Rust, and those of Python.
+/// Disciplines, congestion controls and traffic sources of Rust and of Python.
 pub fn registries() -> Registries {
     let qdiscs = Registry::standard().with_external(find);
     Registries::from(qdiscs).with_controls(control::find).with_sources(source::find)
 }
 
-/// Refuse disciplines in Python: a live link may not wait for the interpreter.
+/// Refuses disciplines in Python: a live link may not wait for the interpreter.
 ///
 /// # Errors
 /// If a link has one.
@@ -67,7 +67,7 @@ pub fn refuse_live<'a>(links: impl IntoIterator<Item = &'a LinkConfig>) -> PyRes
     }
 }
 
-/// Refuse congestion controls and sources in Python, as [`refuse_live`].
+/// Refuses congestion controls and sources in Python, as [`refuse_live`].
 ///
 /// # Errors
 /// If a flow has one.
@@ -88,7 +88,7 @@ pub fn refuse_live_flows(flows: &[FlowConfig]) -> PyResult<()> {
     Ok(())
 }
 
-/// True if `name` is that of a class in Python.
+/// True if `name` names a class in Python.
 pub fn is_custom(name: &str) -> bool {
     name.contains(':')
 }
@@ -130,7 +130,7 @@ pub fn module(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
     py.import("sojourn.custom.border")
 }
 
-/// Convert an exception of Python to a refusal: its message, and its type if it is not InputError.
+/// Converts an exception of Python to a refusal: its message, and its type if it is not InputError.
 fn error_of(error: &PyErr) -> Error {
     Python::attach(|py| {
         if error.is_instance_of::<crate::InputError>(py) {
@@ -199,7 +199,7 @@ impl External for PythonClass {
     }
 }
 
-/// Return the address of the function by which native code draws random numbers.
+/// Returns the address of the function by which native code draws random numbers.
 #[pyfunction]
 pub fn draw_address() -> usize {
     let draw: extern "C" fn(usize) -> f64 = borrowed::draw;

@@ -140,8 +140,8 @@ fn defaults(fields: &[(String, String, Default)]) -> Result<Defaults> {
     Ok((values, rows))
 }
 
-/// Read the parameters of a class; `common` are those of every class of its kind, which were read
-/// before. Return the hash of its source, their values and their rows.
+/// Reads the parameters of a class; `common` has the parameters of every class of its kind, which
+/// were read before. Returns the hash of its source, their values and their rows.
 ///
 /// # Errors
 /// An unknown parameter, or an invalid value; the path names it.
@@ -166,15 +166,15 @@ pub fn read_values(
     Ok((source, values, rows))
 }
 
-/// Return the value of [`COMPILED`], and the other settings.
+/// Returns the value of [`COMPILED`], and the other settings.
 ///
 /// # Errors
 /// If it is not a flag.
 pub fn take_compiled<'a>(
     settings: &[(&'a str, Setting<'a>)],
 ) -> Result<(bool, Vec<(&'a str, Setting<'a>)>)> {
-    let given = settings.iter().rfind(|(key, _)| *key == COMPILED);
-    let compiled = given.map_or(Ok(false), |(_, value)| bool::read(*value));
+    let setting = settings.iter().rfind(|(key, _)| *key == COMPILED);
+    let compiled = setting.map_or(Ok(false), |(_, value)| bool::read(*value));
     let others = settings.iter().filter(|(key, _)| *key != COMPILED).copied().collect();
     Ok((compiled.map_err(|e| e.at(COMPILED))?, others))
 }
@@ -188,7 +188,7 @@ fn row(name: &'static str, kind: String, value: String) -> ParamRow {
     ParamRow { name, aliases: &[], kind, value, range: String::new(), symbol: "", about: "" }
 }
 
-/// Read a value of `kind`; return it with its text.
+/// Reads a value of `kind`; returns it with its text.
 fn value_of(kind: &str, setting: Setting<'_>) -> Result<(Number, String)> {
     let whole = |n: u64| match i64::try_from(n) {
         Ok(n) => Ok(Number::Integer(n)),

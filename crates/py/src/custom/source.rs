@@ -23,7 +23,7 @@ const METHOD: &str = "next_arrival";
 /// Most arrivals at the same time: with more of them simulated time would not advance.
 const MOST_AT_ONCE: u32 = 100_000;
 
-/// Find the class called `name` and read its parameters.
+/// Finds the class called `name` and reads its parameters.
 pub fn find(name: &str, settings: &[(&str, Setting<'_>)]) -> Option<Result<ExternalSource>> {
     is_custom(name).then(|| Python::attach(|py| read(py, intern(name), settings)))
 }
@@ -37,7 +37,7 @@ fn read(
     let version = version.map(|(_, value)| value.to_string().trim_matches('"').to_string());
     let described = module(py)
         .and_then(|m| m.call_method1("describe_source", (name, version)))
-        .and_then(|found| found.extract::<(Description, bool)>());
+        .and_then(|description| description.extract::<(Description, bool)>());
     let (class, connections) = described.map_err(|e| error_of(&e))?;
     let times = ExternalTimes::default();
     let (compiled, own) = take_compiled(settings)?;
@@ -82,16 +82,16 @@ impl Maker {
 impl ExternalSourceMaker for Maker {
     fn make(&self, largest: u64) -> Box<dyn ExternalArrivals> {
         Python::attach(|py| {
-            let made = self.code(py).and_then(|code| {
+            let source = self.code(py).and_then(|code| {
                 let view = Py::new(py, ArrivalsView::new(largest))?;
                 Ok(Arrivals { name: self.name, code, view, at_once: 0 })
             });
-            made.map_or_else(
+            source.map_or_else(
                 |error| {
                     failure::report(PyException::new_err(format!("{}: {error}", self.name)));
                     Box::new(NoArrivals) as Box<dyn ExternalArrivals>
                 },
-                |made| Box::new(made),
+                |source| Box::new(source),
             )
         })
     }

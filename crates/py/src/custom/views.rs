@@ -21,7 +21,7 @@ pub struct PacketView {
 }
 
 impl PacketView {
-    /// Show `packet` at `now`; `markable` is true if a mark would not be a drop.
+    /// Shows `packet` at `now`; `markable` is true if a mark would not be a drop.
     pub fn set(&self, packet: &Packet, now: Time, markable: bool) {
         let set = |field: &AtomicI64, value: i64| field.store(value, Ordering::Relaxed);
         set(&self.size, packet.len.into());
@@ -98,7 +98,7 @@ pub struct QueueStateView {
 }
 
 impl QueueStateView {
-    /// Show `queue` at `now`; without `queue` the queue stays as it was shown last.
+    /// Shows `queue` at `now`; without `queue` the queue stays as it was shown last.
     pub fn set(&self, queue: Option<&QueueView<'_>>, now: Time) {
         self.now.store(now.0.cast_signed(), Ordering::Relaxed);
         let Some(queue) = queue else { return };
@@ -127,7 +127,7 @@ impl QueueStateView {
         self.packets.load(Ordering::Relaxed)
     }
 
-    /// Draw a random number in [0, 1) from the stream of the link.
+    /// Draws a random number in [0, 1) from the stream of the link.
     fn random(&self, py: Python<'_>) -> PyResult<f64> {
         self.random.draw(py).ok_or_else(|| {
             PyRuntimeError::new_err("random() works only in on_enqueue and on_dequeue")

@@ -81,7 +81,7 @@ impl LinuxPie {
         }
     }
 
-    /// Drop probability.
+    /// Probability of a drop.
     pub(super) fn p(&self) -> f64 {
         self.prob as f64 / MAX_PROB as f64
     }

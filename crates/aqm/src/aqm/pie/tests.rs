@@ -115,7 +115,7 @@ fn a_day_of_full_or_empty_queue_ends_at_the_bounds() {
 }
 
 #[test]
-fn marks_up_to_a_chance_and_drops_above() {
+fn marks_up_to_a_probability_and_drops_above() {
     for (threshold, marked) in [("0.1", 0), ("1", 1)] {
         let mut q = three_leave(&[("ecn", "true"), ("mark_ecnth", threshold)]);
         q.ect();
@@ -156,7 +156,7 @@ fn derandomised_signals_are_kept_apart() {
     let apart = [("derandomise", "true")];
     assert_eq!(first_signal(&apart, 0.0, 3001), Some(9));
     assert!(matches!(first_signal(&apart, 0.5, 3001), Some(85 | 86)));
-    // A third of a mean packet has a third of the chance.
+    // A third of a mean packet has a third of the probability.
     assert_eq!(first_signal(&[("byte_mode", "true")], 0.033, 3001), Some(1));
     assert_eq!(first_signal(&[("byte_mode", "true")], 0.034, 3001), None);
 }

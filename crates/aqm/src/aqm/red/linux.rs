@@ -93,7 +93,7 @@ impl LinuxRed {
         self.qavg as f64 / (1u64 << self.log) as f64
     }
 
-    /// Drop probability before spreading: of an arrival directly after a signal.
+    /// Probability of a drop before spreading: of an arrival directly after a signal.
     pub(super) fn pb(&self) -> f64 {
         match self.level() {
             Level::Below => 0.0,

@@ -13,7 +13,7 @@ use crate::units::Time;
 /// An algorithm that adapts the parameters of a [`Red`], with one hook for each point in time at
 /// which it may.
 pub trait Tune: Clone + Send + 'static {
-    /// Parameters of the algorithm, and those of RED that can be set.
+    /// Parameters of the algorithm, and RED's parameters that can be set.
     type Params: Params;
 
     /// Builds RED and the algorithm, see [`Aqm::new`].
@@ -31,7 +31,7 @@ pub trait Tune: Clone + Send + 'static {
     /// Called when the average was updated, before the decision.
     fn on_average(&mut self, _now: Time, _red: &mut Red) {}
 
-    /// See [`Aqm::inspect`]. The variables follow those of RED.
+    /// See [`Aqm::inspect`]. The variables follow RED's.
     fn inspect(&self, _visit: &mut dyn FnMut(&'static str, f64)) {}
 }
 

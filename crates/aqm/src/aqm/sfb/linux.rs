@@ -51,7 +51,7 @@ pub(super) struct LinuxSfb {
     tokens: u64,
     /// Tick of the last refill.
     token_tick: u64,
-    /// Keys of the arriving packet, then of those in the queue.
+    /// Keys of the arriving packet, then of the queued packets.
     arriving: Keys,
     queued: VecDeque<Keys>,
     p_min: u32,

@@ -16,7 +16,7 @@ fn defaults_are_those_of_the_kernel_not_of_tc() {
 }
 
 #[test]
-fn a_full_bin_raises_its_chance_and_an_empty_one_lowers_it() {
+fn a_full_bin_raises_its_probability_and_an_empty_one_lowers_it() {
     let one = [("levels", "1"), ("bins", "1"), ("bin_size", "2"), ("d1", "0.1"), ("d2", "0.04")];
     let mut q = Bench::new("sfb", &[&one[..], &[("ecn", "true")]].concat());
     q.ect();

@@ -36,7 +36,8 @@ fn covers(new: &Packet, old: &Packet) -> bool {
         [false, false] => older > 0,
         [false, true] => true,
         [true, false] => false,
-        // A receiver reports what it holds: all blocks of the old one, unless there was no room.
+        // A receiver reports all that it holds: all blocks of the old one, unless there was no
+        // room.
         [true, true] => !full,
     }
 }

@@ -108,7 +108,7 @@ pub struct Flows {
     hosts: [Hosts; 2],
     /// Lists of queues: new, old, decaying.
     lists: [Ring; 3],
-    /// Number of sparse queues, including those that wait.
+    /// Number of sparse queues, waiting queues included.
     pub sparse: u32,
     /// Number of bulk queues.
     pub bulk: u32,
@@ -193,14 +193,14 @@ impl Flows {
         if self.tags[direct] == hash && used(direct, &self.flows) {
             return cast::index32(direct);
         }
-        let (i, found) = seek(hash, &self.tags, |i| !used(i, &self.flows));
-        match found {
+        let (i, way) = seek(hash, &self.tags, |i| !used(i, &self.flows));
+        match way {
             Found::Tag => self.ways.indirect_hits += u64::from(i != direct),
             Found::Free => self.ways.misses += 1,
             Found::None => self.ways.collisions += 1,
         }
         self.tags[i] = hash;
-        if found != Found::Tag || !used(i, &self.flows) {
+        if way != Found::Tag || !used(i, &self.flows) {
             self.assign_hosts(i, hosts);
         }
         cast::index32(i)
@@ -318,8 +318,8 @@ mod tests {
     fn a_set_has_eight_queues_and_the_ninth_flow_shares_one() {
         let mut flows = Flows::new(Isolation::Flows);
         let hash = |k: u32| 19 + 1024 * k;
-        let found: Vec<u32> = (1..=8).map(|k| take(&mut flows, hash(k), 0)).collect();
-        assert_eq!(found, [19, 20, 21, 22, 23, 16, 17, 18], "from its own way on, within the set");
+        let queues: Vec<u32> = (1..=8).map(|k| take(&mut flows, hash(k), 0)).collect();
+        assert_eq!(queues, [19, 20, 21, 22, 23, 16, 17, 18], "from its own way on, within the set");
         assert_eq!(flows.ways, Ways { indirect_hits: 0, misses: 8, collisions: 0 });
         assert_eq!(flows.find(&packet(hash(1), 0)), 19);
         assert_eq!(flows.find(&packet(hash(6), 0)), 16);

@@ -1,4 +1,4 @@
-//! Memory of `cake`: its limit, and the longest queue, which loses its head on overflow.
+//! Memory of `cake`: its limit, and the longest queue, which drops its head on overflow.
 
 use super::flows::QUEUES;
 use super::tin::Tin;
@@ -87,7 +87,7 @@ impl Memory {
         }
     }
 
-    /// True if `packets` packets and what they take are over the limit.
+    /// True if `packets` packets with their memory are over the limit.
     pub fn is_over(&self, packets: u32) -> bool {
         !self.limit.holds(packets, self.used)
     }

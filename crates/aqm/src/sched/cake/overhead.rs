@@ -1,5 +1,5 @@
 //! Length of a packet on the wire: overhead, smallest packet, and the cells of ATM or the code
-//! words of PTM. The words are those of tc-cake(8).
+//! words of PTM. The words are as in tc-cake(8).
 
 use crate::cast;
 use crate::error::{Error, Result};
@@ -252,7 +252,7 @@ mod tests {
         for (name, (bytes, mpu, framing)) in PRESETS {
             let expected = of(bytes, mpu.unwrap_or(0), framing.unwrap_or(Framing::NoAtm));
             assert_eq!(read(name), expected, "{name}");
-            assert_eq!(read(&expected.write()), expected, "what is written is read");
+            assert_eq!(read(&expected.write()), expected, "a written value is read");
         }
     }
 

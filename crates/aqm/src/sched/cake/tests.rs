@@ -1,4 +1,4 @@
-//! Tests of the whole of `cake`; those of its parts are in their files.
+//! Tests of `cake` as a whole. The files of its parts have their own tests.
 
 use super::memory::Accounting;
 use crate::context::{Context, DropReason, Dropped, Marks};
@@ -82,9 +82,9 @@ impl Gate {
     }
 
     fn gauge(&self, name: &str) -> f64 {
-        let mut found = f64::NAN;
-        self.qdisc.inspect(&mut |n, value| found = if n == name { value } else { found });
-        found
+        let mut gauge = f64::NAN;
+        self.qdisc.inspect(&mut |n, value| gauge = if n == name { value } else { gauge });
+        gauge
     }
 }
 
@@ -163,9 +163,9 @@ fn tins_have_precedence_up_to_their_thresholds() {
         gate.feed(&flows, 3000);
         classes.iter().map(|c| gate.share(1000, |p| p.class == *c)).collect::<Vec<_>>()
     };
-    let near = |found: Vec<f64>, expected: &[f64]| {
-        let close = found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 0.005);
-        assert!(close, "{found:?}, expected {expected:?}");
+    let near = |gauge: Vec<f64>, expected: &[f64]| {
+        let close = gauge.iter().zip(expected).all(|(a, b)| (a - b).abs() < 0.005);
+        assert!(close, "{gauge:?}, expected {expected:?}");
     };
     near(shares(&[46, 0], "diffserv3"), &[0.25, 0.75]);
     near(shares(&[46, 8, 0], "diffserv3"), &[0.25, 0.0625, 0.6875]);

@@ -204,8 +204,8 @@ mod tests {
         ] {
             let tin = &tins(Tins::Besteffort, kbit * 1000)[0];
             let us = |span: Span| (span.0 + 2) / 1000;
-            let found = [tin.cobalt.mtu_time, tin.cobalt.target, tin.cobalt.interval].map(us);
-            assert_eq!((found, tin.quantum), ([mtu_time, target, interval], quantum), "{kbit}");
+            let times = [tin.cobalt.mtu_time, tin.cobalt.target, tin.cobalt.interval].map(us);
+            assert_eq!((times, tin.quantum), ([mtu_time, target, interval], quantum), "{kbit}");
         }
         assert_eq!(settings(Span::ZERO, Span::us(10)).target, Span::us(1), "at least 1 us");
     }
@@ -297,7 +297,7 @@ mod tests {
         tins.iter_mut().zip(deficits).for_each(|(tin, deficit)| tin.deficit = deficit);
         skip_rounds(&mut tins);
         // Ten rounds of 1024, two of 64, one of 512.
-        let found: Vec<i64> = tins.iter().map(|tin| tin.deficit).collect();
-        assert_eq!(found, [0, 28, 512, 5]);
+        let deficits: Vec<i64> = tins.iter().map(|tin| tin.deficit).collect();
+        assert_eq!(deficits, [0, 28, 512, 5]);
     }
 }

@@ -90,8 +90,8 @@ fn scaled(units: u64) -> i128 {
     i128::from(units) * i128::from(FULL) / 4_000_000_000
 }
 
-/// Memory that the kernel counts for a forwarded packet of `len` bytes: a buffer with 384 bytes
-/// besides the packet, whose size is a power of two, and 256 bytes for its descriptor.
+/// Memory that the kernel counts for a forwarded packet of `len` bytes: a buffer with 384 bytes in
+/// addition to the packet, whose size is a power of two, and 256 bytes for its descriptor.
 fn memory_of(len: u32) -> u64 {
     (u64::from(len) + 384).next_power_of_two() + 256
 }

@@ -97,21 +97,21 @@ fn p_prime_follows_the_equation_of_the_rfc() {
     let mut aqm = rfc(&[]);
     assert_eq!(aqm.pi.gains.period, Span::ms(15));
     assert!((aqm.pi.gains.alpha - 0.15).abs() < 1e-12);
-    let told = DELAYS_MS.map(|ms| {
+    let shares = DELAYS_MS.map(|ms| {
         aqm.pi.update(Span::ms(ms));
         (aqm.pi.p_prime * 1e6).round()
     });
-    assert_eq!(told, [60_750.0, 61_500.0, 55_950.0, 46_950.0, 31_200.0, 0.0]);
+    assert_eq!(shares, [60_750.0, 61_500.0, 55_950.0, 46_950.0, 31_200.0, 0.0]);
 }
 
 #[test]
 fn p_prime_of_linux_is_an_integer() {
     let mut aqm = linux(&[]);
-    let told = DELAYS_MS.map(|ms| {
+    let shares = DELAYS_MS.map(|ms| {
         aqm.pi.update(Span::ms(ms));
         (aqm.pi.share() * 1e6).round()
     });
-    assert_eq!(told, [64_756.0, 65_556.0, 59_641.0, 50_048.0, 33_258.0, 0.0]);
+    assert_eq!(shares, [64_756.0, 65_556.0, 59_641.0, 50_048.0, 33_258.0, 0.0]);
     // One update by hand: (5 ms x 44 + 20 ms x 879) / 64 ns.
     let mut aqm = linux(&[]);
     aqm.pi.update(Span::ms(20));
@@ -131,8 +131,9 @@ fn p_prime_of_linux_stays_high_when_a_delay_of_seconds_ends() {
 #[test]
 fn the_ramp_grows_from_800_to_1200_us() {
     let ramp = rfc(&[]).native;
-    let told = [700, 800, 900, 1000, 1100, 1200, 5000].map(|us| ramp.probability(Span::us(us), 9));
-    assert_eq!(told, [0.0, 0.0, 0.25, 0.5, 0.75, 1.0, 1.0]);
+    let probabilities =
+        [700, 800, 900, 1000, 1100, 1200, 5000].map(|us| ramp.probability(Span::us(us), 9));
+    assert_eq!(probabilities, [0.0, 0.0, 0.25, 0.5, 0.75, 1.0, 1.0]);
     let step = rfc(&[("step", "1ms")]).native;
     assert_eq!([1000, 1001].map(|us| step.probability(Span::us(us), 9)), [0.0, 1.0]);
     let step = rfc(&[("step", "5p")]).native;
@@ -155,13 +156,13 @@ fn the_native_aqm_spares_the_last_packets() {
 
 #[test]
 fn signals_are_spaced_evenly() {
-    let told = |p: f64| {
+    let signals = |p: f64| {
         let mut count = 0.0;
         (1..=13).filter(|_| recur(&mut count, p)).collect::<Vec<i32>>()
     };
-    assert_eq!(told(0.25), [5, 9, 13]);
-    assert_eq!(told(0.3)[..2], [4, 7]);
-    assert_eq!(told(1.0), (2..=13).collect::<Vec<_>>());
+    assert_eq!(signals(0.25), [5, 9, 13]);
+    assert_eq!(signals(0.3)[..2], [4, 7]);
+    assert_eq!(signals(1.0), (2..=13).collect::<Vec<_>>());
 }
 
 #[test]
@@ -395,7 +396,7 @@ fn space_for_one_large_packet_stays_free() {
 
 #[test]
 fn contradictions_are_refused_with_their_path() {
-    for (settings, said) in [
+    for (settings, message) in [
         (&[("drop_enqueue", "true")][..], "drop_enqueue: needs variant = \"linux\""),
         (&[("memlimit", "9kB")], "memlimit: needs variant = \"linux\""),
         (&[("variant", "linux"), ("min_th", "1ms")], "min_th: is not a parameter of the variant"),
@@ -407,7 +408,7 @@ fn contradictions_are_refused_with_their_path() {
         (&[("step_thresh", "5kB")], "step_thresh: \"5kB\" counts bytes"),
     ] {
         let error = refusal(settings);
-        assert!(error.starts_with(said), "{error}");
+        assert!(error.starts_with(message), "{error}");
     }
 }
 
@@ -432,9 +433,9 @@ fn round_trip_times_set_target_and_gains() {
     // The builder reaches both sets of parameters.
     use crate::build::Build;
     use crate::qdisc::Qdisc;
-    let made = Dual::<DualPi2>::builder()
+    let dual = Dual::<DualPi2>::builder()
         .queue(|q| q.link_mtu(Bytes(1500)))
         .aqm(|p| p.coupling_factor(4.0))
         .build(Rate(8_000));
-    assert_eq!(made.unwrap().backlog().packets, 0);
+    assert_eq!(dual.unwrap().backlog().packets, 0);
 }

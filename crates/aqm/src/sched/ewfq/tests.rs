@@ -24,7 +24,7 @@ fn found(q: &mut Ewfq, m: f64) {
 }
 
 #[test]
-fn the_chances_of_equation_2() {
+fn the_probabilities_of_equation_2() {
     // 208 packets of 1 kB a second are fair; a TCP flow of 22 ms gets this rate at a loss of
     // 7.2 %, and RTT_o / RTT = 11.4.
     let mut q = ewfq(|_| {});
@@ -35,19 +35,19 @@ fn the_chances_of_equation_2() {
             seen.gamma = gamma;
             true
         });
-        q.chance(0)
+        q.probability(0)
     };
     let ideal = 1.0 / (0.66 * (208.0f64 * 0.022) * (208.0 * 0.022));
     assert!((ideal - 0.072).abs() < 0.001);
     assert!((gamma(&mut q, 11.4) - 0.073).abs() < 0.001);
-    assert_eq!(gamma(&mut q, 64.0), 1.0, "a chance is at most 1");
+    assert_eq!(gamma(&mut q, 64.0), 1.0, "a probability is at most 1");
     q.params.members = [2.0].into();
     assert!((gamma(&mut q, 5.7) - 0.073).abs() < 0.001, "two flows need four times the drops");
     q.params.responsive = [0.0].into();
-    assert!((q.chance(0) - (1.0 - 208.0 / 300.0)).abs() < 1e-12);
+    assert!((q.probability(0) - (1.0 - 208.0 / 300.0)).abs() < 1e-12);
     q.m_fair = 300_000.0;
-    assert_eq!(q.chance(0), 0.0, "at its share nobody is dropped");
-    assert_eq!(q.chance(1), 0.0, "who was not found is not dropped");
+    assert_eq!(q.probability(0), 0.0, "at its share no packet is dropped");
+    assert_eq!(q.probability(1), 0.0, "a packet of a flow without an entry is not dropped");
 }
 
 #[test]
@@ -224,13 +224,13 @@ fn shares_count_by_weight_and_interval() {
     });
     // 416 packets in 2 s are 52 in RTT_o = 250 ms; (6 / 3)^2 / (0.66 * 52^2).
     q.m_fair = 416_000.0;
-    assert!(near(q.chance(1), 4.0 / (0.66 * 2704.0)), "{}", q.chance(1));
+    assert!(near(q.probability(1), 4.0 / (0.66 * 2704.0)), "{}", q.probability(1));
     for (m, dropped) in [(1_248_000.0, false), (1_249_000.0, true)] {
         q.hold.end_interval(|_, seen| {
             seen.m = m;
             true
         });
-        assert_eq!(q.chance(1) > 0.0, dropped, "the share is 3 * 416,000 B");
+        assert_eq!(q.probability(1) > 0.0, dropped, "the share is 3 * 416,000 B");
     }
 }
 

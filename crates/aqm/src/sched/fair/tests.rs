@@ -28,7 +28,7 @@ fn buffers_of_their_own_are_kept_apart() {
     for flow in [1, 2] {
         assert!(q.put_flow(flow, 3, 1500).is_empty());
         assert_eq!(q.put_flow(flow, 4, 501), [4], "the last stands for all further ones");
-        assert_eq!(q.put_flow(flow, 5, 2001), [5], "what can never fit");
+        assert_eq!(q.put_flow(flow, 5, 2001), [5], "a packet that can never fit");
     }
 }
 
@@ -133,9 +133,9 @@ fn packets_that_a_law_throws_out_leave_the_order_and_the_backlog() {
 
 /// The order of departures of two queues. Queue 0 sends the first packet, before which `zeros`
 /// packets are dropped; then three more packets arrive at each queue.
-fn departures<O: Scheduler>(zeros: &[u32]) -> Vec<u32> {
-    let params = <Fair<O, DropsZero> as Build>::Params::default();
-    let mut q = Fair::<O, DropsZero>::build(&params, &Env::new(Rate(8_000_000))).unwrap();
+fn departures<S: Scheduler>(zeros: &[u32]) -> Vec<u32> {
+    let params = <Fair<S, DropsZero> as Build>::Params::default();
+    let mut q = Fair::<S, DropsZero>::build(&params, &Env::new(Rate(8_000_000))).unwrap();
     let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
     let (mut dropped, mut marks) = (vec![], crate::Marks::default());
     let (now, rng) = (crate::Time::ZERO, &mut rng);

@@ -125,7 +125,7 @@ fn priorities_share_by_weights() {
     let settings =
         [("weights", "3000B 1000B 1000B"), ("quantum", "1000B"), ("initial_quantum", "1000B")];
     let mut q = busy(&settings);
-    // The DSCP of flow 1 has the first priority, that of flow 2 the second; the first packet of
+    // The DSCP of flow 1 has the first priority, the DSCP of flow 2 the second; the first packet of
     // each is among the new flows of the first.
     for (class, flow) in [(4, 1), (0, 2)] {
         (0..8).for_each(|_| drop(q.put_class_flow(class, flow, flow, 1000)));
@@ -169,21 +169,21 @@ fn a_flow_that_is_served_late_waits_less_but_at_least_half() {
 #[test]
 fn the_backlog_and_the_next_time_are_told() {
     let mut q = Bench::new("fq", &[]);
-    let told = |q: &Bench| (q.backlog(), q.bytes(), q.ready_at());
+    let state = |q: &Bench| (q.backlog(), q.bytes(), q.ready_at());
     q.put_due(1, 1, 5_000);
-    assert_eq!(told(&q), (1, 1000, None), "nobody has looked at the flow");
+    assert_eq!(state(&q), (1, 1000, None), "the flow was not examined yet");
     assert_eq!(q.get().0, None);
-    assert_eq!(told(&q), (1, 1000, Some(Time(5_000_000))));
+    assert_eq!(state(&q), (1, 1000, Some(Time(5_000_000))));
     [100, 300].into_iter().for_each(|len| drop(q.put_flow(2, len, len)));
     q.get();
-    assert_eq!(told(&q), (2, 1300, Some(Time(5_000_000))), "a packet that needs no turn has left");
+    assert_eq!(state(&q), (2, 1300, Some(Time(5_000_000))), "a packet that needs no turn has left");
     q.drain();
     q.at_ms(5);
     q.put_flow(3, 3, 200);
-    assert_eq!(told(&q), (2, 1200, None));
+    assert_eq!(state(&q), (2, 1200, None));
     assert_eq!(q.get().0, Some(3), "flow 3 is new");
-    assert_eq!(told(&q), (1, 1000, None));
-    assert_eq!((q.drain(), told(&q)), (vec![1], (0, 0, None)));
+    assert_eq!(state(&q), (1, 1000, None));
+    assert_eq!((q.drain(), state(&q)), (vec![1], (0, 0, None)));
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn packets_of_many_quanta_cost_no_round_each() {
         let settings = [("quantum", quantum), ("initial_quantum", "2B"), ("weights", &weights)];
         let mut q = busy(&settings);
         for _ in 0..20 {
-            // The DSCP of flows 1 and 2 has the first priority, that of flow 3 the second.
+            // The DSCP of flows 1 and 2 has the first priority, the DSCP of flow 3 the second.
             for (class, flow) in [(4, 1), (4, 2), (0, 3)] {
                 q.put_class_flow(class, flow, flow, 4_000_000_000);
             }
@@ -218,7 +218,7 @@ fn passing_over_flows_whose_turn_is_near_credits_nothing() {
     }
     // Each is at 100 - 3350 bytes, and has 50 after 33 quanta. The first of them is given to flow 1
     // before the first packet of flow 2 leaves; with its last one, 64 were given after that. Rounds
-    // in which nobody can send would be left out now, but flow 1 can send.
+    // in which no flow can send would be left out now, but flow 1 can send.
     assert_eq!(q.drain()[8..], [1, 2, 1, 2, 1, 2, 1, 2]);
 }
 

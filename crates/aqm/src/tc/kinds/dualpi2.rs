@@ -11,8 +11,8 @@ const fn choice(
     Word::new(name, Unit::Choice(words), words[0].0, To(ours))
 }
 
-/// `dualpi2`. The defaults of target, tupdate, alpha, beta, the step and the memory are those of
-/// the variant linux of the discipline.
+/// `dualpi2`. Target, tupdate, alpha, beta, the step and the memory have the defaults of the
+/// variant linux of the discipline.
 pub static DUALPI2: Kind = Kind {
     name: "dualpi2",
     becomes: Becomes::Discipline("dualpi2"),

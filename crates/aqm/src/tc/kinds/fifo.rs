@@ -63,7 +63,7 @@ pub(super) fn leaf_limits(bands: u64) -> Vec<(&'static str, String)> {
     vec![("limits", "1000p".to_string()), ("limit", Size::Packets(1000 * bands).to_string())]
 }
 
-/// Limits that differ from those of the leaves.
+/// Limits that differ from the limits of the leaves.
 pub(super) fn lost_limits(params: &Params<'_>, bands: u64) -> Vec<String> {
     let (limits, limit) = (params.text("limits"), params.text("limit"));
     if limits == "1000p" && limit == format!("{}p", 1000 * bands) {
@@ -77,21 +77,20 @@ pub(super) fn lost_limits(params: &Params<'_>, bands: u64) -> Vec<String> {
     vec![format!("limits = {limits}: add a qdisc pfifo or bfifo with its limit to each class")]
 }
 
-/// `priomap` with these first entries, and those of `rest` for the others; no entry is above
-/// `last`.
+/// `priomap` with the entries of `first`, then the entries of `rest`; no entry is above `last`.
 fn completed(first: &[u64], rest: [u64; 16], last: u64) -> [u64; 16] {
     let mut map = rest;
-    map.iter_mut().zip(first).for_each(|(band, given)| *band = *given);
+    map.iter_mut().zip(first).for_each(|(band, entry)| *band = *entry);
     map.map(|band| band.min(last))
 }
 
 /// Setting of `priomap` for a line with this many bands, whose default is `rest`.
 pub(super) fn priomap_setting(line: &Line, rest: [u64; 16], bands: u64) -> (&'static str, String) {
-    let given: &[u64] = match line.given("priomap") {
+    let entries: &[u64] = match line.given("priomap") {
         Some(Arg::List(list)) => list,
         _ => &[],
     };
-    let map = completed(given, rest, bands.max(1) - 1);
+    let map = completed(entries, rest, bands.max(1) - 1);
     ("priomap", map.map(|band| band.to_string()).join(" "))
 }
 
@@ -103,11 +102,11 @@ pub(super) fn priomap_words(
     bands: u64,
 ) -> Vec<String> {
     let list = params.text("priomap").split_whitespace();
-    let given: Vec<u64> = list.filter_map(|band| band.parse().ok()).collect();
-    if given.is_empty() {
+    let entries: Vec<u64> = list.filter_map(|band| band.parse().ok()).collect();
+    if entries.is_empty() {
         return vec!["priomap is empty: Linux needs a tc filter to choose the class".to_string()];
     }
-    let map = completed(&given, rest, bands.max(1) - 1);
+    let map = completed(&entries, rest, bands.max(1) - 1);
     if map != rest {
         line.set("priomap", Arg::List(map.to_vec()));
     }

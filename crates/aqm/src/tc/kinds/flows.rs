@@ -134,7 +134,7 @@ fn given_quanta(line: &Line) -> Vec<u64> {
     }
 }
 
-/// Number of bands: as given, or those that are strict or have a quantum.
+/// Number of bands: as given, or the strict bands and the bands with a quantum.
 fn bands(line: &Line) -> u64 {
     let named = line.whole("strict") + given_quanta(line).len() as u64;
     line.whole("bands").max(named).clamp(1, 16)

@@ -37,7 +37,7 @@ const FIXED: &[Fixed] = &[
     Fixed { name: "packet", linux: "1514B", why: "Linux takes the MTU of the device" },
     Fixed { name: "mark_ecnth", linux: "0.1", why: "Linux drops ECN-capable packets above 0.1" },
 ];
-/// Those of fq_pie: all but the last, for which it has the word `ecn_prob`.
+/// Fixed words of fq_pie: all but the last, for which it has the word `ecn_prob`.
 const FQ_FIXED: &[Fixed] = FIXED.split_at(6).0;
 
 const JIFFIES: &str = "Linux rounds tupdate up to its clock tick, whose rate is `hz` here";

@@ -180,14 +180,13 @@ fn complete(line: &mut Line) -> Result<()> {
     }
     let log = line.whole("ewma");
     if log > most_log(max) {
-        let text =
-            format!("{max} is too large for the kernel's 32 bits beside a weight of 2^-{log}");
+        let text = format!("{max} is too large for the kernel's 32 bits with a weight of 2^-{log}");
         return Err(Error::new(format!("{text}; make burst smaller")).at("max"));
     }
     Ok(())
 }
 
-/// Largest negative exponent of the weight that the kernel accepts beside the threshold `max`: it
+/// Largest negative exponent of the weight that the kernel accepts with the threshold `max`: it
 /// keeps the average in 32 bits.
 fn most_log(max: u64) -> u64 {
     u64::from(max.leading_zeros()).saturating_sub(33)
@@ -265,9 +264,9 @@ fn common(
     let mut lost = Vec::new();
     for (word, name) in [("limit", "limit"), ("min", "min_th"), ("max", "max_th")] {
         if params.size(name).is_some() || word == "limit" {
-            let (n, said) = size(params, name, packet);
+            let (n, notes) = size(params, name, packet);
             line.set(word, Arg::Whole(n.max(1)));
-            lost.extend(said);
+            lost.extend(notes);
         }
     }
     line.set("avpkt", Arg::Whole(packet));
@@ -327,7 +326,7 @@ fn adaptive_words(params: &Params<'_>, line: &mut Line) -> Vec<String> {
     let per_second = rate / 8.0 / packet;
     let auto = params.text("w_q") == "auto";
     let weight = if auto { 1.0 - libm::exp(-1.0 / per_second) } else { params.number("w_q") };
-    let mut said = Vec::new();
+    let mut notes = Vec::new();
     let half = params.nanos("target_delay") as f64 / 2e9 * rate / 8.0;
     let min = match params.size("min_th") {
         Some(Size::Bytes(n)) => n as f64,
@@ -337,12 +336,12 @@ fn adaptive_words(params: &Params<'_>, line: &mut Line) -> Vec<String> {
     line.set("min", Arg::Whole(cast::trunc(min)));
     line.set("max", Arg::Whole(cast::trunc(min) * 3));
     if auto || params.size("min_th").is_none() || params.size("max_th").is_none() {
-        said.push(format!("auto: computed for a link of {}", Rate(cast::trunc(rate))));
+        notes.push(format!("auto: computed for a link of {}", Rate(cast::trunc(rate))));
     }
-    said.extend(common(params, line, weight, bytes));
+    notes.extend(common(params, line, weight, bytes));
     if params.text("hard_drop") == "true" {
         line.set("harddrop", Arg::Word("harddrop"));
     }
     line.set("adaptive", Arg::Word("adaptive"));
-    said
+    notes
 }

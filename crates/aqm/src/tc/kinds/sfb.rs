@@ -40,8 +40,8 @@ pub static SFB: Kind = Kind {
 
 /// Fills in `max` and `target` as tc does, and the limit for 0: the queue length of the device.
 fn complete(line: &mut Line) -> Result<()> {
-    let given = |line: &Line, name| Some(line.whole(name)).filter(|n| *n > 0);
-    let (max, target) = match (given(line, "max"), given(line, "target")) {
+    let length = |line: &Line, name| Some(line.whole(name)).filter(|n| *n > 0);
+    let (max, target) = match (length(line, "max"), length(line, "target")) {
         (Some(max), Some(target)) => (max, target),
         (None, Some(target)) => ((target * 5 + 1) / 4, target),
         (Some(max), None) => (max, (max * 4 + 3) / 5),

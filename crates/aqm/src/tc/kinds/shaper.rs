@@ -28,7 +28,7 @@ pub static TBF: Kind = Kind {
     ],
     fixed: &[],
     rules: Rules { complete: complete_tbf, words: tbf_words, ..Rules::NONE },
-    differs: "Linux can have another qdisc below it; tc import takes its rate as that of the link",
+    differs: "Linux can have another qdisc below it; tc import takes its rate as the rate of the link",
 };
 
 fn complete_tbf(line: &mut Line) -> Result<()> {
@@ -45,14 +45,14 @@ fn complete_tbf(line: &mut Line) -> Result<()> {
         line.set("limit", Arg::Whole(limit));
     }
     if line.given("peakrate").is_some() {
-        line.require("mtu", "mtu 1540 beside peakrate")?;
+        line.require("mtu", "mtu 1540 with peakrate")?;
     }
     Ok(())
 }
 
 fn tbf_words(params: &Params<'_>, line: &mut Line) -> Vec<String> {
     if params.text("peakrate") == "auto" && line.whole("mtu") == 1514 {
-        line.unset("mtu"); // the default here, which matters beside peakrate only
+        line.unset("mtu"); // the default here, which matters with peakrate only
     }
     match params.rate {
         _ if line.given("rate").is_some() => Vec::new(),

@@ -147,7 +147,7 @@ fn late(prob: u64) -> LinuxPie {
 }
 
 #[test]
-fn packets_are_marked_up_to_a_chance_if_both_ends_can() {
+fn packets_are_marked_up_to_a_probability_if_both_ends_can() {
     let most = MAX_PROB / 100 * 10;
     for (on, ecn, prob, expected) in [
         (true, Ecn::Ect0, most, Verdict::Mark),
@@ -178,7 +178,7 @@ fn nothing_is_dropped_in_a_burst_a_short_queue_or_while_delay_and_probability_ar
 }
 
 #[test]
-fn the_sum_of_the_chances_keeps_drops_apart() {
+fn the_sum_of_the_probabilities_keeps_drops_apart() {
     let p = MAX_PROB / 4;
     let (first, last) = (MAX_PROB / 100 * 85, MAX_PROB / 2 * 17);
     for (sum, u, expected) in [

@@ -12,7 +12,8 @@ fn memory_is_counted_in_buffers_of_a_power_of_two() {
         q.get();
         assert_eq!((q.put(5, 1000), q.put(6, 1000)), (vec![], vec![6]), "one has left");
     }
-    // The memory beside the queue: one flag per L packet, if the step depends on the queue found.
+    // The memory in addition to the queue: one flag per L packet, if the step depends on the queue
+    // at arrival.
     for (least, n) in [("0", 0), ("1", 6)] {
         let (dual, own) = params(&[("variant", "linux"), ("min_qlen_step", least)]);
         let env = Env::new(Rate(10_000_000));
