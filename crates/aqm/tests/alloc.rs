@@ -89,7 +89,7 @@ fn packets_cost_no_allocation() {
         feed.flood(4000);
         feed.day(8000);
         let used: Vec<u64> = (0..3).map(|_| measure(|| feed.day(4000)).count_total).collect();
-        // By probability a backlog may exceed all previous ones, which allocates once per list; a day
+        // By chance a backlog may exceed all previous ones, which allocates once per list; a day
         // has 10,000 packets.
         let lucky = used.iter().sum::<u64>() <= 8 && used.contains(&0);
         assert!(lucky, "{case}: {used:?} allocations");

@@ -121,7 +121,7 @@ impl Shadow {
     }
 
     /// Samples `packet` with the configured probability. This is no decision about the packet, so
-    /// it uses `uniform`, not `probability`: a replay that follows recorded decisions scripts the
+    /// it uses `uniform`, not `bernoulli`: a replay that follows recorded decisions scripts the
     /// latter.
     pub fn sample(&mut self, context: &mut Context<'_>, packet: &Packet) {
         let entry = (self.account(packet.flow), packet.len);

@@ -10,7 +10,7 @@ use sojourn_aqm::{DropReason, Packet, Span};
 trait Plain {
     /// Timer tick with queue `q`.
     fn tick(&mut self, _q: f64) {}
-    /// Drops probability of `p` at a queue of `q` bytes.
+    /// Returns the drop probability of `p` at a queue of `q` bytes.
     fn arrives(&mut self, now: u64, p: &Packet, q: f64) -> f64;
     /// Drop of a packet, by the AQM or by overflow.
     fn dropped(&mut self) {}

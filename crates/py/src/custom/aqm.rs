@@ -48,9 +48,9 @@ pub trait Methods: Clone + Send + 'static {
     /// A value that is not a number any more.
     fn gauges(&self, visit: &mut dyn FnMut(&'static str, f64)) -> PyResult<()>;
 
-    /// Takes the parameters of `fresh` and keeps the state. Returns false, and changes nothing,
-    /// if the class is another one, or if the state that `start` assigns depends on a parameter that
-    /// differs.
+    /// Takes the parameters of `fresh` and keeps the state. Returns false, and changes nothing, if
+    /// the class is another one, or if the state that `start` assigns depends on a changed
+    /// parameter.
     ///
     /// # Errors
     /// An exception.

@@ -192,8 +192,8 @@ impl Control {
         Ok(Control { fresh: self.fresh, failed: self.failed, ..copy })
     }
 
-    /// Calls a method that sees `seen`, and returns the connection after it. `None` if the class does
-    /// not define the method, or an exception has ended the run.
+    /// Calls a method that sees `seen`, and returns the connection after it. Returns `None` if the
+    /// class does not define the method, or if an exception has ended the run.
     fn call(&mut self, hook: Hook, seen: Values, rng: Option<&mut dyn Random>) -> Option<Values> {
         self.fresh = false;
         if self.failed || !self.code.defines(hook) {

@@ -28,7 +28,7 @@ pub static TBF: Kind = Kind {
     ],
     fixed: &[],
     rules: Rules { complete: complete_tbf, words: tbf_words, ..Rules::NONE },
-    differs: "Linux can have another qdisc below it; tc import takes its rate as the rate of the link",
+    differs: "Linux can have another qdisc below it; tc import uses its rate for the link",
 };
 
 fn complete_tbf(line: &mut Line) -> Result<()> {
