@@ -279,7 +279,7 @@ class Misuses(sj.TrafficSource):
 @pytest.mark.parametrize(
     ("how", "text"),
     [
-        (0, "time is 5.*, and now is 5.*: the time of an arrival is at least that"),
+        (0, "time is 5.*, and now is 5.*: the time of an arrival is not before"),
         (1, "size is 0, allowed: 1 to 65535 bytes"),
         (2, "size is 70000, allowed: 1 to 65535 bytes"),
         (3, "time is nan ns"),
