@@ -179,6 +179,13 @@ def test_the_command_explains_scenarios_and_folders(sojourn: Command, tmp_path: 
     code, out, _ = sojourn("explain", "home_uplink")
     assert code == 0
     assert "links.bottleneck.sojourn_p50_s = " in out
+    verdict = (
+        "Packets waited in a standing queue of link bottleneck (203 ms, median); also unusual: "
+    )
+    assert " ".join(out.splitlines()[1:3]).startswith(verdict)
+    code, out, _ = sojourn("explain", "voip", "--up", "3mbit", "--set", "duration=15s", "--json")
+    assert code == 0
+    assert "takes (4.00 ms)" in out
     sojourn("compare", "voip", "--qdisc", "droptail,codel", "--out", tmp_path / "out")
     assert "codel, seed 1" in sojourn("explain", tmp_path / "out")[1]
     told = json.loads(sojourn("explain", "home_uplink", "--qdisc", "codel", "--json")[1])
@@ -191,6 +198,7 @@ def test_a_wrong_question_gets_one_line(sojourn: Command, tmp_path: Path) -> Non
         ((tmp_path,), "holds no run or comparison"),
         (("rrull",), 'did you mean "rrul"?'),
         ((tmp_path, "--qdisc", "codel"), "--qdisc: only for a scenario"),
+        ((tmp_path, "--up", "3mbit"), "--up: only for a scenario, not for a folder of results"),
         (("rrul", "--qdisc", "codle"), 'did you mean "codel"?'),
     ):
         code, out, err = sojourn("explain", *arguments)

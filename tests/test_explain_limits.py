@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from sojourn.explanation import links, live_link, parameters, rules
+from sojourn.explanation import links, live_link, parameters, queues, rules
 from sojourn.result.result import Columns, Result
 
 RTT = "flows.rtt_s"
@@ -145,9 +145,9 @@ def test_parameters_are_compared_with_a_packet_and_the_buffer() -> None:
 )
 def test_a_queue_takes_its_bytes_by_the_rate(size: str, bps: float, queue_s: float) -> None:
     """Packets have 1500 bytes."""
-    assert parameters._queue_s(size, bps) == pytest.approx(queue_s)
+    assert queues.queue_s(size, bps) == pytest.approx(queue_s)
     for other in ("", "p", "xp", "1xp", "half", "10"):
-        assert parameters._queue_s(other, bps) is None
+        assert queues.queue_s(other, bps) is None
 
 
 def link_of(**values: Any) -> dict[str, Any]:
@@ -159,11 +159,68 @@ def link_of(**values: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+SPEC = {"rate": "10mbit", "qdisc": {"name": "droptail", "limit": "300kB"}}
+"""Canonical description of a link with a buffer of 240 ms."""
+
+
 def test_a_link_is_busy_from_nine_tenths_on() -> None:
     """0.9, not 0.899; an unknown utilisation is not busy."""
-    assert [one.rule for one in links.busy("up", link_of(utilisation=0.9))] == ["bottleneck"]
-    assert not [*links.busy("up", link_of(utilisation=0.899))]
-    assert not [*links.busy("up", link_of(utilisation=None))]
+    assert [one.rule for one in links.busy("up", link_of(utilisation=0.9), SPEC)] == ["bottleneck"]
+    assert not [*links.busy("up", link_of(utilisation=0.899), SPEC)]
+    assert not [*links.busy("up", link_of(utilisation=None), SPEC)]
+
+
+def test_a_link_with_a_shaper_is_compared_with_its_rate() -> None:
+    """A shaper above the rate of the link limits nothing; a trace has no rate of its own."""
+    cake = {"name": "cake", "bandwidth": "8mbit", "limit": "auto"}
+    for spec, use in (
+        ({**SPEC, "qdisc": cake}, 0.75),
+        ({**SPEC, "qdisc": {**cake, "bandwidth": "auto"}}, 0.6),
+        ({**SPEC, "qdisc": {**cake, "bandwidth": "10mbit"}}, 0.6),
+        ({**SPEC, "qdisc": cake, "trace": {}}, 0.6),
+        ({**SPEC, "qdisc": {"name": "tbf", "rate": "6mbit"}}, 1.0),
+    ):
+        assert queues.used(link_of(utilisation=0.6), spec) == pytest.approx(use)
+    assert queues.used(link_of(utilisation=None), {**SPEC, "qdisc": cake}) is None
+    (one,) = links.busy("up", link_of(utilisation=0.76), {**SPEC, "qdisc": cake})
+    assert "it sent at 95.0 % of the rate of its shaper (8.00 mbit)" in one.text
+
+
+def test_a_standing_queue_has_its_buffer_and_its_cause() -> None:
+    """The buffer as a time at the rate, or at the rate of a shaper."""
+    assert queues.buffer(SPEC) == "Its buffer of 300kB holds 240 ms at 10.0 mbit."
+    assert queues.buffer({**SPEC, "trace": {}}) == ""
+    assert queues.buffer({**SPEC, "qdisc": {"name": "cake", "limit": "auto"}}) == ""
+    shaped = {**SPEC, "qdisc": {"name": "cake", "limit": "300kB", "bandwidth": "5mbit"}}
+    assert queues.buffer(shaped) == "Its buffer of 300kB holds 480 ms at 5.00 mbit."
+    codel = {"name": "codel", "target": "5ms"}
+    red = {"name": "red", "min_th": "5p", "max_th": "15p"}
+    for qdisc, median, text in (
+        (SPEC["qdisc"], 0.1, "droptail drops only if the buffer is full"),
+        (codel, 0.01, "codel holds the queue near its target of 5.00 ms."),
+        (codel, 0.011, "codel has a target of 5.00 ms, and its drops or marks did not make"),
+        ({**codel, "name": "fq_codel"}, 0.1, "fq_codel has a queue per flow"),
+        ({**codel, "name": "drr_codel", "by": "flow"}, 0.1, "drr_codel has a queue per flow"),
+        (red, 0.1, "red acts on an average queue from 6.00 ms to 18.0 ms."),
+    ):
+        assert queues.cause({**SPEC, "qdisc": qdisc}, median).startswith(text)
+    assert queues.cause({**SPEC, "qdisc": {"name": "blue"}}, 0.1) == ""
+    assert queues.cause({**SPEC, "qdisc": red, "trace": {}}, 0.1) == ""
+    (one,) = links.queue("up", link_of(sojourn_p50_s=0.1, sojourn_p99_s=0.2), SPEC)
+    assert one.text.endswith(
+        "one in a hundred 200 ms. Its buffer of 300kB holds 240 ms at 10.0 mbit. droptail drops "
+        "only if the buffer is full, and senders fill it until then."
+    )
+
+
+def test_acks_that_cake_removes_are_no_sign_of_congestion() -> None:
+    """They are in the number of drops, so the sentence says so."""
+    filters = {**SPEC, "qdisc": {"name": "cake", "ack_filter": "on"}}
+    off = {**SPEC, "qdisc": {"name": "cake", "ack_filter": "off"}}
+    link = link_of(dropped_packets=3)
+    note = ", among them ACKs that its ACK filter removed"
+    assert links.dropped(link, filters) == f"dropped 3 packets{note}"
+    assert links.dropped(link, off) == links.dropped(link, SPEC) == "dropped 3 packets"
 
 
 def test_a_queue_of_one_packet_is_none() -> None:
@@ -197,13 +254,13 @@ def test_a_queue_stands_or_comes_in_bursts(
 ) -> None:
     """From 5 ms at the median on; or from ten times the median at the 99th percentile, and 5 ms."""
     link = link_of(sojourn_p50_s=median, sojourn_p99_s=high)
-    assert [one.rule for one in links.queue("up", link)] == rule
+    assert [one.rule for one in links.queue("up", link, SPEC)] == rule
 
 
 def test_bursts_and_overflows_have_their_numbers() -> None:
     """A median of less than a microsecond is written as one."""
     for median, text in ((0.0001, "less than 100 us"), (0.0, "less than 1.00 us")):
-        (found,) = links.queue("up", link_of(sojourn_p50_s=median, sojourn_p99_s=0.006))
+        (found,) = links.queue("up", link_of(sojourn_p50_s=median, sojourn_p99_s=0.006), SPEC)
         assert text in found.text
     counts = {"dropped_full_packets": 11, "dropped_packets": 20}
     aqm = {"qdisc": {"name": "codel", "limit": "20p", "target": "5ms"}}
@@ -238,7 +295,7 @@ def test_marks_are_missed_where_packets_arrived() -> None:
     """Nothing arrived: nothing to mark; one mark is enough."""
 
     def of(**values: Any) -> list[str]:
-        return [one.text for one in links.no_marks("up", link_of(**values), "there")]
+        return [one.text for one in links.no_marks("up", link_of(**values), SPEC, "there")]
 
     assert "its queue stayed short" in of()[0]
     assert "it dropped 1 packet" in of(dropped_packets=1)[0]

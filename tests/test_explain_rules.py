@@ -53,6 +53,11 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
         {"flows": [bulk("one"), UDP], "links": over("droptail"), "packet_log": True},
         "links.up.packet_log, share of udp while the queue grew", "udp caused most of it",
     ),
+    "ACKs delayed": (
+        {"links": over("droptail") | {"back": {"rate": "10mbit", "qdisc": "droptail"}},
+         "flows": [bulk("one", return_path=["back"]), bulk("two", path=["back"])]},
+        "links.back.sojourn_p50_s", "ACKs of one waited in the queue of link back behind the data",
+    ),
     "unused": (
         {"flows": [bulk("one", tcp="newreno")], "links": over({"name": "droptail", "limit": "3p"})},
         "links.up.utilisation", "was idle",
@@ -136,6 +141,15 @@ def test_a_rule_speaks_with_its_metric(rule: str) -> None:
     assert words in found[0].text
     assert path in found[0].evidence
     assert found[0].kind == ("fact" if rule == "sender" else "unusual")
+
+
+def test_acks_wait_only_in_a_shared_queue() -> None:
+    """With a queue per flow, the delay of the data says nothing about the ACKs."""
+    tree = GOOD | FAULTS["ACKs delayed"][0]
+    tree["links"] = tree["links"] | {"back": {"rate": "10mbit", "qdisc": "fq_codel(target=50ms)"}}
+    rules = [one.rule for one in sj.explain(sj.simulate(tree))]
+    assert "standing queue" in rules
+    assert "ACKs delayed" not in rules
 
 
 def test_every_rule_is_silent_in_a_good_run() -> None:

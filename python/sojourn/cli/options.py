@@ -32,6 +32,22 @@ Size = Annotated[
 Style = Annotated[
     str | None, typer.Option(metavar="FILE|NAME", help="matplotlib style sheet of the figure")
 ]
+Rate = Annotated[
+    str | None, typer.Option(help="named scenario: rate of both directions, like 20mbit")
+]
+Up = Annotated[str | None, typer.Option(help="named scenario: rate of the uplink")]
+Down = Annotated[str | None, typer.Option(help="named scenario: rate of the downlink")]
+Rtt = Annotated[str | None, typer.Option(help="named scenario: round-trip time, like 50ms")]
+Buffer = Annotated[
+    str | None, typer.Option(help="named scenario: buffer as a time at the rate, like 100ms")
+]
+Flows = Annotated[int | None, typer.Option(help="named scenario: number of flows")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="change the scenario, like bottleneck.qdisc=codel"
+    ),
+]
 
 ENGINES = ("sim", "live")
 """Engines: the simulator, and real packets of the kernel's TCP and UDP."""

@@ -21,12 +21,19 @@ from sojourn.cli.explain import explain
 from sojourn.cli.link import link as link_command
 from sojourn.cli.new import new
 from sojourn.cli.options import (
+    Buffer,
+    Down,
+    Flows,
     Force,
     Json,
+    Rate,
+    Rtt,
+    Set,
     Size,
     Style,
     Title,
     Trust,
+    Up,
     XLabel,
     check_look,
     continuing,
@@ -64,24 +71,8 @@ File = Annotated[
         autocompletion=suggest.scenarios,
     ),
 ]
-Rate = Annotated[
-    str | None, typer.Option(help="named scenario: rate of both directions, like 20mbit")
-]
-Up = Annotated[str | None, typer.Option(help="named scenario: rate of the uplink")]
-Down = Annotated[str | None, typer.Option(help="named scenario: rate of the downlink")]
-Rtt = Annotated[str | None, typer.Option(help="named scenario: round-trip time, like 50ms")]
-Buffer = Annotated[
-    str | None, typer.Option(help="named scenario: buffer as a time at the rate, like 100ms")
-]
-Flows = Annotated[int | None, typer.Option(help="named scenario: number of flows")]
 Plot = Annotated[Path | None, typer.Option(help="write a figure: .png, .pdf or .svg")]
 Seed = Annotated[int | None, typer.Option(help="seed, instead of the scenario's seed")]
-Set = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set", metavar="KEY=VALUE", help="change the scenario, like bottleneck.qdisc=codel"
-    ),
-]
 Links = Annotated[
     list[str] | None,
     typer.Option(

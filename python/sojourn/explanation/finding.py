@@ -1,8 +1,10 @@
 """A sentence about a result, and the values that it rests on."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from sojourn._util.units import duration
 
 Kind = Literal["unusual", "fact"]
 
@@ -27,3 +29,20 @@ class Finding:
     text: str
     evidence: Mapping[str, Any]
     kind: Kind = "unusual"
+
+
+def verdict(findings: Sequence[Finding]) -> str:
+    """Return findings in one sentence: the standing queues, and the rules that reported others."""
+    unusual = [one for one in findings if one.kind == "unusual"]
+    standing = [one for one in unusual if one.rule == "standing queue"]
+    others = list(dict.fromkeys(one.rule for one in unusual if one not in standing))
+    if not unusual:
+        return "Nothing unusual."
+    if not standing:
+        return f"No standing queue; unusual: {', '.join(others)}."
+    queues = []
+    for one in standing:
+        path, median = next(iter(one.evidence.items()))
+        queues.append(f"{path.split('.')[1]} ({duration(median)}, median)")
+    also = f"; also unusual: {', '.join(others)}" if others else ""
+    return f"Packets waited in a standing queue of link {' and '.join(queues)}{also}."

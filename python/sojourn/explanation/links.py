@@ -6,8 +6,10 @@ A rule yields a finding only if its condition on measured values holds.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sojourn._util.units import bps_of, counted, duration, share
+from sojourn._util.units import bps_of, counted, duration, rate, share
+from sojourn.explanation import queues
 from sojourn.explanation.finding import Finding
+from sojourn.explanation.queues import PACKET_BYTES
 
 BUSY = 0.9
 """Utilisation from which a link is a bottleneck."""
@@ -17,9 +19,6 @@ STANDING_S = 0.005
 
 BURSTY = 10.0
 """Ratio of the 99th percentile to the median from which the queue consists of bursts."""
-
-PACKET_BYTES = 1500
-"""Packet that delays and targets are compared with."""
 
 OVERFLOWS = 20
 """Number of drops from which their cause is reported."""
@@ -33,16 +32,20 @@ AQM_KEYS = {"target", "max_p", "q_ref", "p_max", "t_update", "min_th"}
 Table = Mapping[str, Any]
 
 
-def busy(name: str, link: Table) -> Iterator[Finding]:
-    """Report a link that was full."""
-    use = link["utilisation"]
-    if use is not None and use >= BUSY:
-        yield Finding(
-            "bottleneck",
-            f"Link {name} was a bottleneck: it sent {share(use)} of the time.",
-            {f"links.{name}.utilisation": use},
-            "fact",
-        )
+def busy(name: str, link: Table, spec: Table) -> Iterator[Finding]:
+    """Report a link that was full, or whose shaper was."""
+    use, shaped = queues.used(link, spec), queues.shaper_bps(spec)
+    if use is None or use < BUSY:
+        return
+    sent = f"it sent {share(use)} of the time"
+    if shaped is not None:
+        sent = f"it sent at {share(use)} of the rate of its shaper ({rate(shaped)})"
+    yield Finding(
+        "bottleneck",
+        f"Link {name} was a bottleneck: {sent}.",
+        {f"links.{name}.utilisation": link["utilisation"]},
+        "fact",
+    )
 
 
 def no_queue(name: str, link: Table, spec: Table, others: Sequence[str]) -> Iterator[Finding]:
@@ -62,8 +65,8 @@ def no_queue(name: str, link: Table, spec: Table, others: Sequence[str]) -> Iter
     )
 
 
-def queue(name: str, link: Table) -> Iterator[Finding]:
-    """Report a standing queue, or bursts."""
+def queue(name: str, link: Table, spec: Table) -> Iterator[Finding]:
+    """Report a standing queue with the size of the buffer and the cause, or bursts."""
     median, high = link["sojourn_p50_s"], link["sojourn_p99_s"]
     if median is None or high is None:
         return
@@ -73,7 +76,8 @@ def queue(name: str, link: Table) -> Iterator[Finding]:
             f"Link {name} had a standing queue: half of the packets waited {duration(median)} "
             f"or longer, one in a hundred {duration(high)}."
         )
-        yield Finding("standing queue", text, evidence)
+        parts = (text, queues.buffer(spec), queues.cause(spec, median))
+        yield Finding("standing queue", " ".join(filter(None, parts)), evidence)
     elif high >= max(STANDING_S, BURSTY * median):
         text = (
             f"The queue of link {name} came in bursts: half of the packets waited less than "
@@ -111,12 +115,19 @@ def overflow(name: str, link: Table, spec: Table) -> Iterator[Finding]:
         yield Finding("overflow", f"{text}; {remedy}.", evidence)
 
 
-def no_marks(name: str, link: Table, where: str) -> Iterator[Finding]:
+def dropped(link: Table, spec: Table) -> str:
+    """Describe the drops of a link; ACKs that cake removes on purpose are counted as drops."""
+    filters = spec["qdisc"].get("ack_filter", "off") != "off"
+    note = ", among them ACKs that its ACK filter removed" if filters else ""
+    return f"dropped {counted(link['dropped_packets'], 'packet')}{note}"
+
+
+def no_marks(name: str, link: Table, spec: Table, where: str) -> Iterator[Finding]:
     """Report a link with ECN that marked nothing; `where` says where else ECN is on."""
     if link["marked_packets"] or not link["arrived_packets"]:
         return
     drops = link["dropped_packets"]
-    rest = f"it dropped {counted(drops, 'packet')}" if drops else "its queue stayed short"
+    rest = f"it {dropped(link, spec)}" if drops else "its queue stayed short"
     yield Finding(
         "no marks",
         f"Link {name} marked nothing, although ECN is on {where}; {rest}.",

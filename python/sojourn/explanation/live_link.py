@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,17 @@ from sojourn._util.reading import read
 from sojourn._util.typed_json import checked
 from sojourn._util.units import counted, seconds
 from sojourn.custom import trust as trusting
-from sojourn.explanation import links
+from sojourn.explanation import links, queues
 from sojourn.explanation.finding import Finding
-from sojourn.explanation.parameters import parameters
+from sojourn.explanation.parameters import LONGEST, parameters
 from sojourn.result.stored import Count, Positive, built_in
 
 KEYS = {"spec", "links", "trusted", "warnings", "exit_code"}
 """Keys of the report of a live link."""
+
+
+DELAYS = "the sum of the delays of both directions"
+"""Time that parameters are compared with, since the round-trip times are not known."""
 
 
 class ReportedLink(msgspec.Struct):
@@ -96,7 +101,7 @@ def canonical_spec(spec: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
 def _findings(report: Mapping[str, Any]) -> Iterator[Finding]:
     specs = report["spec"]
     used = {name: one for name, one in report["links"].items() if one["arrived_packets"]}
-    full = [f for name, link in used.items() for f in links.busy(name, link)]
+    full = [f for name, link in used.items() for f in links.busy(name, link, specs[name])]
     yield from full
     if used and not full:
         first = max(used, key=lambda name: used[name]["utilisation"] or 0.0)
@@ -104,12 +109,13 @@ def _findings(report: Mapping[str, Any]) -> Iterator[Finding]:
     rtt_s = sum(seconds(spec["delay"]) for spec in specs.values() if "trace" not in spec)
     for name, link in used.items():
         spec = specs[name]
-        yield from links.queue(name, link)
+        yield from links.queue(name, link, spec)
         yield from links.overflow(name, link, spec)
         if spec["qdisc"].get("ecn") is True and link["dropped_packets"]:
-            yield from links.no_marks(name, link, "there: the senders may not use it")
-        if rtt_s and link["utilisation"] and link["utilisation"] >= links.BUSY:
-            yield from parameters(name, spec, rtt_s, "spec.up.delay + spec.down.delay")
+            yield from links.no_marks(name, link, spec, "there: the senders may not use it")
+        if rtt_s and (queues.used(link, spec) or 0.0) >= links.BUSY:
+            for one in parameters(name, spec, rtt_s, "spec.up.delay + spec.down.delay"):
+                yield replace(one, text=one.text.replace(LONGEST, DELAYS))
     yield from _outside(report)
 
 

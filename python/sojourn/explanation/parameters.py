@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sojourn._util.units import bps_of, bytes_of, duration, figures, rate, seconds
+from sojourn._util.units import bps_of, duration, figures, rate
 from sojourn.explanation.finding import Finding
-from sojourn.explanation.links import PACKET_BYTES
+from sojourn.explanation.queues import PACKET_BYTES, queue_s, time_s
 
 LONG_INTERVAL = 10.0
 """Ratio of an interval to the longest round-trip time above which it is called long.
@@ -25,6 +25,9 @@ BLOATED_RTTS = 4.0
 BLOATED_S = 0.1
 """Queue from which it can be called bloated."""
 
+LONGEST = "the longest round-trip time"
+"""Words of the messages for the time that parameters are compared with."""
+
 Table = Mapping[str, Any]
 
 
@@ -43,7 +46,7 @@ def parameters(name: str, spec: Table, rtt_s: float, what: str) -> Iterator[Find
 
 def _target_of_a_packet(name: str, spec: Table) -> Iterator[Finding]:
     qdisc, bps = spec["qdisc"], bps_of(spec["rate"])
-    target, packet_s = _time(qdisc, "target"), PACKET_BYTES * 8 / bps
+    target, packet_s = time_s(qdisc, "target"), PACKET_BYTES * 8 / bps
     if target is not None and target < packet_s:
         yield Finding(
             "target below a packet",
@@ -56,7 +59,7 @@ def _target_of_a_packet(name: str, spec: Table) -> Iterator[Finding]:
 
 def _target(name: str, spec: Table, rtt_s: float, what: str) -> Iterator[Finding]:
     qdisc, bps = spec["qdisc"], bps_of(spec["rate"])
-    target = _time(qdisc, "target")
+    target = time_s(qdisc, "target")
     if target is not None and target > max(rtt_s, PACKET_BYTES * 8 / bps):
         yield Finding(
             "target above the RTT",
@@ -69,8 +72,8 @@ def _target(name: str, spec: Table, rtt_s: float, what: str) -> Iterator[Finding
 
 def _interval(name: str, spec: Table, rtt_s: float, what: str) -> Iterator[Finding]:
     qdisc = spec["qdisc"]
-    every = _time(qdisc, "interval")
-    if every is None or _time(qdisc, "target") is None:
+    every = time_s(qdisc, "interval")
+    if every is None or time_s(qdisc, "target") is None:
         return
     subject = f"The interval of {qdisc['name']} at {name} ({duration(every)}) is"
     evidence = {f"links.{name}.qdisc.interval": every, what: rtt_s}
@@ -93,7 +96,7 @@ def _interval(name: str, spec: Table, rtt_s: float, what: str) -> Iterator[Findi
 def _thresholds(name: str, spec: Table, rtt_s: float, what: str) -> Iterator[Finding]:
     """Compare the thresholds of RED and its kin with the bandwidth-delay product."""
     qdisc, bps = spec["qdisc"], bps_of(spec["rate"])
-    low_s, high_s = (_queue_s(str(qdisc.get(key, "")), bps) for key in ("min_th", "max_th"))
+    low_s, high_s = (queue_s(str(qdisc.get(key, "")), bps) for key in ("min_th", "max_th"))
     if low_s is None or high_s is None:
         return
     place, where = f"of {qdisc['name']} at {name}", f"links.{name}.qdisc"
@@ -115,7 +118,7 @@ def _thresholds(name: str, spec: Table, rtt_s: float, what: str) -> Iterator[Fin
 
 def _threshold_of_a_buffer(name: str, spec: Table) -> Iterator[Finding]:
     qdisc, bps = spec["qdisc"], bps_of(spec["rate"])
-    high_s, buffer_s = (_queue_s(str(qdisc.get(key, "")), bps) for key in ("max_th", "limit"))
+    high_s, buffer_s = (queue_s(str(qdisc.get(key, "")), bps) for key in ("max_th", "limit"))
     if high_s is not None and buffer_s is not None and high_s > buffer_s:
         where = f"links.{name}.qdisc"
         yield Finding(
@@ -129,7 +132,7 @@ def _threshold_of_a_buffer(name: str, spec: Table) -> Iterator[Finding]:
 def _buffer(name: str, spec: Table, rtt_s: float, what: str) -> Iterator[Finding]:
     qdisc, bps = spec["qdisc"], bps_of(spec["rate"])
     limit = str(qdisc.get("limit", ""))
-    buffer_s = _queue_s(limit, bps)
+    buffer_s = queue_s(limit, bps)
     if buffer_s is None:
         return
     subject = f"The buffer of {name} ({limit}) holds {duration(buffer_s)} at {rate(bps)}"
@@ -148,16 +151,3 @@ def _buffer(name: str, spec: Table, rtt_s: float, what: str) -> Iterator[Finding
             "it; set a smaller limit, or an AQM like fq_codel.",
             evidence,
         )
-
-
-def _time(qdisc: Table, key: str) -> float | None:
-    value = qdisc.get(key)
-    is_time = isinstance(value, str) and value[:1].isdigit() and value.endswith("s")
-    return seconds(str(value)) if is_time else None
-
-
-def _queue_s(size: str, bps: float) -> float | None:
-    """Return the time to send a queue of so many bytes or full packets, in seconds."""
-    if size.endswith("p") and size[:-1].isdigit():
-        return int(size[:-1]) * PACKET_BYTES * 8 / bps
-    return bytes_of(size) * 8 / bps if size[:1].isdigit() and size.endswith("B") else None

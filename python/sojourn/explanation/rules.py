@@ -11,7 +11,8 @@ import numpy as np
 
 from sojourn._util.paths import compared_link, links_of
 from sojourn._util.units import counted, duration, figures, rate, seconds, share
-from sojourn.explanation import links
+from sojourn.explanation import links, queues
+from sojourn.explanation.acks import delayed_acks
 from sojourn.explanation.finding import Finding
 from sojourn.explanation.live_link import explain_report
 from sojourn.explanation.parameters import parameters
@@ -59,7 +60,7 @@ def _bottleneck(result: Result) -> Iterator[Finding]:
     expected = compared_link(result.scenario, None)
     full: list[str] = []
     for name, link in result.links.items():
-        for one in links.busy(name, link):
+        for one in links.busy(name, link, result.scenario["links"][name]):
             full.append(f"link {name}")
             yield one
     spec = result.scenario["links"][expected]
@@ -69,7 +70,7 @@ def _bottleneck(result: Result) -> Iterator[Finding]:
 def _queue(result: Result) -> Iterator[Finding]:
     """Report a standing queue or bursts, and the group that sent most."""
     for name, link in result.links.items():
-        for one in links.queue(name, link):
+        for one in links.queue(name, link, result.scenario["links"][name]):
             yield one
             yield from _sender(result, name)
 
@@ -214,7 +215,8 @@ def _marks(result: Result) -> Iterator[Finding]:
             if name in links_of(flow) and ("ecn" in flow or flow.get("tcp", {}).get("ecn"))
         ]
         if capable:
-            yield from links.no_marks(name, link, f"there and in {' and '.join(capable)}")
+            spec = result.scenario["links"][name]
+            yield from links.no_marks(name, link, spec, f"there and in {' and '.join(capable)}")
 
 
 def _overflow(result: Result) -> Iterator[Finding]:
@@ -226,7 +228,8 @@ def _overflow(result: Result) -> Iterator[Finding]:
 def _underused(result: Result) -> Iterator[Finding]:
     """Report a link that was not full, although endless flows had a queue or drops there."""
     for name, link in result.links.items():
-        use = link["utilisation"]
+        spec = result.scenario["links"][name]
+        use, shaped = queues.used(link, spec), queues.shaper_bps(spec)
         endless = [
             f["name"]
             for f in result.scenario["flows"]
@@ -234,11 +237,14 @@ def _underused(result: Result) -> Iterator[Finding]:
         ]
         if use is None or use >= links.BUSY or not endless or not link["dropped_packets"]:
             continue
+        idle = f"Link {name} was idle {share(1 - use)} of the time"
+        if shaped is not None:
+            idle = f"Link {name} used {share(use)} of the rate of its shaper ({rate(shaped)})"
         yield Finding(
             "unused",
-            f"Link {name} was idle {share(1 - use)} of the time, although {', '.join(endless)} "
-            f"always had data; it dropped {counted(link['dropped_packets'], 'packet')}.",
-            {f"links.{name}.utilisation": use,
+            f"{idle}, although {', '.join(endless)} always had data; "
+            f"it {links.dropped(link, spec)}.",
+            {f"links.{name}.utilisation": link["utilisation"],
              f"links.{name}.dropped_packets": link["dropped_packets"]},
         )  # fmt: skip
 
@@ -350,7 +356,7 @@ def _advice(result: Result) -> Iterator[Finding]:
 
 
 RULES: Sequence[Rule] = (
-    _bottleneck, _queue, _underused, _fairness, _groups, _timeouts, _overflow, _marks, _delays,
-    _parameters, _warmup, _live, _advice,
+    _bottleneck, _queue, delayed_acks, _underused, _fairness, _groups, _timeouts, _overflow, _marks,
+    _delays, _parameters, _warmup, _live, _advice,
 )  # fmt: skip
 """Rules in the order of their sentences."""
