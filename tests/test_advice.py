@@ -32,6 +32,23 @@ CASES: dict[str, tuple[list[str], str]] = {
         "links.up.qdisc.priomap: classes are DSCPs here, and 0, 1, 2 have 2 bands; an empty "
         "`priomap` makes the class the band",
     ),
+    "a shaper above the link": (
+        ["up.qdisc=tc: cake bandwidth 2gbit"],
+        "links.up.qdisc.bandwidth: 2gbit is above the rate of the link, ",
+    ),
+    "a token bucket above the link": (
+        ["up.qdisc=tbf(rate=2gbit)"],
+        "links.up.qdisc.rate: 2gbit is above the rate of the link, ",
+    ),
+    "a class tree above the link": (
+        ["up.qdisc=htb(rates='2gbit 1mbit')"],
+        "links.up.qdisc.rates: 2gbit is above the rate of the link, ",
+    ),
+    "a target without a unit in tc": (
+        ["up.qdisc=tc: fq_codel target 5"],
+        "links.up.qdisc.target: 5us at 5mbit is less than any queue has; write the unit, since a "
+        "number alone is in microseconds",
+    ),
     "a timeout shorter than delayed acks": (
         ["bulk.tcp.rto_min=10ms"],
         "flows.bulk.tcp.rto_min: 10ms is shorter than the receiver delays an ack, 40ms, so "
@@ -148,6 +165,11 @@ QUIET = {
         "up.delay=0s",
         "bulk.tcp=sack(tick=10ms)",
     ],
+    "a shaper at the rate of the link": ["up.qdisc=tc: cake bandwidth 2mbit"],
+    "a shaper with a margin": ["up.qdisc=htb(rates='1mbit 500kbit')"],
+    "a shaper of a varying link": ["up.qdisc=cake"],
+    "a short target on a fast link": ["up.rate=1gbit", "up.qdisc=codel(target=50us)"],
+    "a short target of a tenth of a millisecond": ["up.qdisc=codel(target=100us)"],
     "a buffer of packets": ["up.qdisc.limit=1p"],
     "a buffer of one packet": ["up.qdisc.limit=1500B"],
     "a random start": ["call.source.start=exponential(100s)"],

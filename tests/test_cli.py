@@ -82,6 +82,17 @@ def test_list_has_the_presets_with_the_values_that_a_scenario_gets(sojourn: Comm
     assert "alias of cubic with profile = linux" in ok(sojourn("list", "linux_cubic"))
 
 
+def test_list_of_a_parameter_names_what_has_it(sojourn: Command) -> None:
+    """With default and description; a kind limits it."""
+    out = ok(sojourn("list", "target"))
+    assert out.startswith("target is a parameter of:")
+    assert "codel, cobalt, drr_codel, wfq_codel, fq_codel" in out
+    assert "Target queueing delay: acceptable minimum over an interval." in out
+    owners = json.loads(ok(sojourn("list", "tcp", "target", "--json")))["owners"]
+    assert {one["name"] for one in owners} == {"ledbat", "ledbatpp"}
+    assert sojourn("list", "sources", "target")[0] == 2
+
+
 def test_list_as_json(sojourn: Command) -> None:
     """JSON has the tables themselves."""
     everything = json.loads(ok(sojourn("list", "--json")))

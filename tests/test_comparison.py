@@ -108,6 +108,15 @@ def test_words_of_tc_are_their_own_label(small: Path) -> None:
         sj.compare(small, "tc: codel,tc: codel target 5ms")
 
 
+def test_the_heading_says_which_discipline_has_which_buffer(small: Path, sojourn: Command) -> None:
+    """If they differ; cake computes its own."""
+    out = sojourn("compare", small, "--qdisc", "droptail,codel,sfq(limit=9p),tc: cake")[1]
+    buffers = "buffers 100kB (droptail, codel), 9p (sfq(limit=9p)), automatic (tc: cake)"
+    assert f"only the discipline of up differs: 5mbit, {buffers}\n" in out
+    out = sojourn("compare", small, "--qdisc", "droptail,codel")[1]
+    assert "only the discipline of up differs: 5mbit, buffer 100kB\n" in out
+
+
 TWO_LINKS = {
     "duration": "1s",
     "links": {"up": {"rate": "1mbit"}, "core": {"rate": "2mbit"}},

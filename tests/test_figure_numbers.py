@@ -8,7 +8,7 @@ import pytest
 
 import sojourn as sj
 from conftest import EXAMPLES
-from sojourn.metrics.overview import rows
+from sojourn.metrics.overview import Reading, Row, rows
 from sojourn.plotting.comparison import TOO_FEW
 from sojourn.scenario.draft import Draft
 
@@ -102,7 +102,8 @@ def drawn_numbers(figure: Any) -> dict[tuple[str, str, str], float]:
 @pytest.mark.parametrize("name", ["home-uplink", "rrul", "office", "tcp_nup", "voip"])
 def test_equal_names_have_equal_numbers(name: str, seeds: int) -> None:
     """Every number of the figure is in the table, for the same group of flows."""
-    runs = sj.compare(scenario(name), ["droptail", "fq_codel"], seeds=seeds)
+    link = "bottleneck" if name == "home-uplink" else "up"
+    runs = sj.compare(scenario(name), ["droptail", "fq_codel"], link=link, seeds=seeds)
     drawn = drawn_numbers(sj.draw_comparison(runs))
     assert len(drawn) >= 8
     for row in rows(runs, runs.link):
@@ -145,8 +146,8 @@ def test_more_groups_than_panels_leave_none_of_a_source_out() -> None:
     tree = scenario("office")
     call = tree["flows"][0]
     others = [{**call, "name": f"call-{n}", "count": 1} for n in range(20)]
-    runs = sj.compare({**tree, "duration": "3s", "flows": others + tree["flows"][1:]}, ["pie"])
-    figure = sj.draw_comparison(runs, link="up")
+    tree = {**tree, "duration": "3s", "flows": others + tree["flows"][1:]}
+    figure = sj.draw_comparison(sj.compare(tree, ["pie"], link="up"))
     titles = [ax.get_title(loc="left") for ax in figure.axes]
     for group in ("voice (4)", "film", "web", "sync"):
         assert any(title.startswith(group) for title in titles), group
@@ -177,7 +178,7 @@ def test_buffers_that_differ_are_all_stated() -> None:
     tree = scenario("office")
     runs = sj.compare(tree, ["pie", "droptail(limit=50kB)"], link="up", also=["down"])
     title = sj.draw_comparison(runs, link="up").get_suptitle()
-    assert "up: 6mbit, 10ms, buffers 100kB, 50kB" in " ".join(title.split())
+    assert "up: 6mbit, 10ms, buffers 100kB (pie), 50kB (droptail" in " ".join(title.split())
     assert "only the disciplines of up and down differ" in " ".join(title.split())
 
 
@@ -189,3 +190,29 @@ def test_delays_far_apart_have_a_logarithmic_axis() -> None:
     assert "logarithmic" in far.get_ylabel()
     near = sj.draw_comparison(sj.compare(tree, ["codel", "pie"]), link="bottleneck").axes[0]
     assert near.get_yscale() == "linear"
+
+
+def test_a_link_without_a_queue_has_no_panel() -> None:
+    """An access link of 1 Gbit/s in front of the bottleneck, unless it is the compared one."""
+    tree = {
+        "duration": "2s",
+        "links": {"access": {"rate": "1gbit"}, "core": {"rate": "5mbit"}},
+        "flows": [{"name": "bulk", "path": ["access", "core"], "rtt": "20ms"}],
+    }
+    runs = sj.compare(tree, ["droptail", "codel"], link="core")
+    panels = [[ax.get_title(loc="left") for ax in sj.draw_comparison(runs, link=link).axes]
+              for link in ("core", "access")]  # fmt: skip
+    assert panels == [["bulk", "link core"], ["bulk", "link access", "link core"]]
+
+
+def test_the_utilisation_of_an_idle_link_has_no_best() -> None:
+    """It is decided by the load, not by the discipline."""
+
+    def best(percent: float) -> list[bool]:
+        like = Reading("up", "utilisation", "%", None, "more")
+        values = [{seed: Reading("up", "utilisation", "%", percent + 9 * k + seed / 9, "more")
+                   for seed in range(4)} for k in range(2)]  # fmt: skip
+        return Row(like, tuple(values)).best
+
+    assert best(60.0) == [False, True]
+    assert best(30.0) == [False, False]

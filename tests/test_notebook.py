@@ -147,7 +147,7 @@ def test_one_is_singular(small: Path, tmp_path: Path, sojourn: Command) -> None:
 def test_a_comparison_of_buffers_says_so(small: Path, sojourn: Command) -> None:
     """The caption does not show the first buffer for all."""
     out = sojourn("compare", small, "--qdisc", "droptail,codel(limit=50kB)")[1]
-    assert "only the discipline of up differs: 5mbit, buffers 100kB, 50kB" in out
+    assert "only the discipline of up differs: 5mbit, buffers 100kB (droptail), 50kB (codel" in out
 
 
 def test_series_are_shown_as_sparklines() -> None:

@@ -56,7 +56,8 @@ LONG = 12
 def find(kind: str | None, name: str | None) -> Any:
     """Return all lists, the list of a kind, or one entry by name or alias.
 
-    A first argument that is not a kind is a name. A name with a colon is a class in Python.
+    A first argument that is not a kind is a name: of an entry, or of a parameter. A name with a
+    colon is a class in Python.
     """
     if kind is not None and kind not in KINDS:
         if name is not None:
@@ -82,8 +83,22 @@ def find(kind: str | None, name: str | None) -> Any:
             known.append(spec["name"])
     if absent:
         raise InputError(f"list: {missing.refusal(absent, name)}")
+    if owners := _owners(folded, kind):
+        return {"parameter": folded, "owners": owners}
     known += KINDS if kind is None else ()
     raise InputError(f"list: unknown name {shown(name)}{near(name, known)}")
+
+
+def _owners(parameter: str, kind: str | None) -> list[Spec]:
+    """Return the disciplines, TCPs and sources that have a parameter, with its description."""
+    return [
+        {"kind": one, "name": spec["name"], "value": _short(row), "about": row["about"]}
+        for one in OWN.values()
+        if kind in (None, one)
+        for spec in _specs(one)
+        for row in spec.get("params", ())
+        if parameter in (row["name"], *row["aliases"])
+    ]
 
 
 def _own(name: str, kind: str | None) -> Spec:
@@ -134,6 +149,8 @@ def show(entry: Any, kind: str | None) -> None:
         _missing(entry if isinstance(entry, list) else [entry])
     elif isinstance(entry, list):
         _kind(str(kind), entry)
+    elif "owners" in entry:
+        _parameter(entry)
     elif "claims" in entry:
         _paper(entry)
     elif "topology" in entry:
@@ -167,6 +184,20 @@ def _kind(kind: str, specs: list[Spec]) -> None:
         unit = [spec["unit"]] if measured else []
         table.add_row(spec["name"], spec["about"] + others, spec["source"], *unit)
     out.print(table, soft_wrap=True)
+
+
+def _parameter(entry: Spec) -> None:
+    """Show the entries that have a parameter, one row for each description and default."""
+    out = console()
+    out.print(f"[bold]{escape(entry['parameter'])}[/] is a parameter of:\n")
+    rows: dict[tuple[str, str], list[str]] = {}
+    for one in entry["owners"]:
+        rows.setdefault((one["value"], one["about"]), []).append(one["name"])
+    table = Table("of", "default", "description", left=2, prose=[0, 2])
+    for (value, about), names in rows.items():
+        table.add_row(", ".join(names), value, about)
+    out.print(table, soft_wrap=True)
+    out.print("\nsojourn list NAME shows all parameters of one.")
 
 
 def _missing(specs: list[Spec]) -> None:

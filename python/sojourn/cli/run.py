@@ -115,7 +115,8 @@ def list_command(
 ) -> None:
     """List disciplines, TCPs, sources, metrics and papers.
 
-    With a NAME, show its parameters, units, defaults and source.
+    With a NAME, show its parameters, units, defaults and source. With the name of a parameter, like
+    target, show what has it.
     """
     from sojourn.cli import list as cli_list
 

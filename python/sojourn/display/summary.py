@@ -158,7 +158,8 @@ def comparison_seeds(runs: Mapping[str, Sequence[Result]]) -> str:
 
 def compared(runs: Mapping[str, Sequence[Result]], link: str) -> str:
     """Describe the compared link: its name, rate and buffer."""
-    scenarios = [results[0].scenario for results in runs.values()]
+    by_label = {label: results[0].scenario for label, results in runs.items()}
+    scenarios = [*by_label.values()]
     names = describe.differing(scenarios, link)
     what = (
         f"disciplines of {' and '.join(names)} differ; {link}"
@@ -166,7 +167,7 @@ def compared(runs: Mapping[str, Sequence[Result]], link: str) -> str:
         else f"discipline of {link} differs"
     )
     rate = describe.rate(scenarios[0]["links"][link])
-    return f"only the {what}: {rate}, {describe.buffers(scenarios, link)}"
+    return f"only the {what}: {rate}, {describe.buffers(by_label, link)}"
 
 
 def comparison_table(runs: Mapping[str, Sequence[Result]], link: str) -> tuple[Table, bool]:

@@ -38,6 +38,9 @@ COMPLETED = "completed transfers"
 UNFINISHED = "unfinished transfers"
 """Row of a comparison that is shown only if there are any."""
 
+IDLE = 50.0
+"""Utilisation in percent below which a link is idle most of the time."""
+
 MS = 1e3
 """Milliseconds per second: percentiles of a comparison are in ms."""
 
@@ -307,11 +310,13 @@ class Row:
         """True for each best cell: the best mean, and means with the same text.
 
         All are False unless each best cell differs from each other cell with 95 % confidence,
-        which requires several seeds.
+        which requires several seeds. The utilisation of a link that is idle most of the time under
+        every discipline has no best: the load decides it.
         """
         values = [one.value for one in self.estimates]
         known = {k: value for k, value in enumerate(values) if value is not None}
-        if not known:
+        idle = self.like.what == "utilisation" and all(v < IDLE for v in known.values())
+        if not known or idle:
             return [False] * len(self.values)
         top = (min if self.like.better == "less" else max)(known.values())
         # Means with the same text are equal for a reader.

@@ -58,6 +58,9 @@ FAR = 10
 
 SPREAD = "median, 95th and 99th percentile"
 
+QUEUE_MIN_S = 1e-4
+"""99th percentile of the queueing delay below which a further link has no panel."""
+
 TOO_FEW = "99 %: too few values"
 """Label in place of a percentile that the number of values does not carry."""
 
@@ -150,8 +153,9 @@ def draw_comparison(
     link = compared_link(one.scenario, link or getattr(runs, "link", None))
     table = Table(runs, link)
     shown, left = _chosen(drawn(one))
-    links = compared_links(runs, link)
-    timed = describe.differing([r.scenario for r in first.values()], link)[:TIMES] * one.sampled
+    links = [name for name in compared_links(runs, link) if name == link or _queued(runs, name)]
+    differing = describe.differing([r.scenario for r in first.values()], link)
+    timed = [name for name in differing if name in links][:TIMES] * one.sampled
     panels = [panel for group in shown for panel in _of_group(table, group)]
     panels += [partial(_link, table, name) for name in links]
     size = look.get("size")
@@ -180,6 +184,12 @@ def draw_comparison(
     return figure
 
 
+def _queued(runs: Runs, link: str) -> bool:
+    """Return True if a link had a queue under some discipline that a figure can show."""
+    every = (result.links[link]["sojourn_p99_s"] for some in runs.values() for result in some)
+    return any(high is not None and high >= QUEUE_MIN_S for high in every)
+
+
 def _chosen(found: Sequence[Group]) -> tuple[list[Group], int]:
     """Return the groups that have panels, at least one of each source, and how many are left."""
     count: Counter[tuple[str, bool]] = Counter()
@@ -201,12 +211,13 @@ def _fit(axes: "Sequence[Axes]", inches: float) -> None:
 
 
 def _conditions(first: Mapping[str, Result], link: str) -> list[str]:
+    by_label = {legend_name(label): result.scenario for label, result in first.items()}
     scenarios = [result.scenario for result in first.values()]
     spec = scenarios[0]["links"][link]
     names = describe.differing(scenarios, link)
     what = f"disciplines of {' and '.join(names)} differ" if names[1:] else "discipline differs"
     return [
-        f"{link}: {describe.rate(spec)}, {spec['delay']}, {describe.buffers(scenarios, link)}; "
+        f"{link}: {describe.rate(spec)}, {spec['delay']}, {describe.buffers(by_label, link)}; "
         f"only the {what}:",
         ", ".join(describe.qdisc(one["links"][link]["qdisc"], buffer=False) for one in scenarios),
     ]

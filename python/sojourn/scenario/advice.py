@@ -28,6 +28,13 @@ MANY = 2e9
 """Packets of a run above which it is said beforehand: some 5 minutes of simulation."""
 
 
+TARGET_MIN_S = 1e-4
+"""Target below which a link slower than `TARGET_MIN_BPS` gets a warning."""
+
+TARGET_MIN_BPS = 1e9
+"""Rate from which such a target makes sense: a packet of 1500 bytes takes 12 us."""
+
+
 class ScenarioWarning(UserWarning):
     """Warning about a scenario that is valid but probably not what was intended.
 
@@ -56,7 +63,7 @@ def warnings_of(scenario: Tree) -> list[str]:
         if not crossing[name]:
             continue
         about = (_classes(link, crossing[name]), _marks(link, forward[name]))
-        for texts in (*about, _limit(link, forward[name])):
+        for texts in (*about, _limit(link, forward[name]), _shaper(link), _target(link)):
             found += [f"links.{name}.qdisc{text}" for text in texts]
         texts = _packets(link, forward[name], seconds(scenario["duration"]))
         found += [f"links.{name}.rate{text}" for text in texts]
@@ -212,6 +219,33 @@ def _limit(link: Tree, flows: list[Tree]) -> Iterator[str]:
                 f".limit: {limit} holds no packet of {flow['name']} ({packet}), so all of them "
                 "are dropped; set a larger limit"
             )
+
+
+def _shaper(link: Tree) -> Iterator[str]:
+    """Warn if a discipline shapes to a rate above the rate of the link."""
+    qdisc = link["qdisc"]
+    key = {"cake": "bandwidth", "tbf": "rate", "htb": "rates"}.get(qdisc["name"], "")
+    values = str(qdisc.get(key, "")).split()
+    if "rate" not in link or "trace" in link or not all(value[0].isdigit() for value in values):
+        return
+    highest = max(values, key=bps_of, default=None)
+    if highest is not None and bps_of(highest) > bps_of(link["rate"]):
+        yield (
+            f".{key}: {highest} is above the rate of the link, {link['rate']}, so the shaper "
+            f"limits nothing; set {key} below that rate"
+        )
+
+
+def _target(link: Tree) -> Iterator[str]:
+    """Warn if a target is far below a packet time, as by a number of microseconds in tc."""
+    target = link["qdisc"].get("target", "auto")
+    if "rate" not in link or not re.fullmatch(r"\d+(ns|us|ms|s)", str(target)):
+        return
+    if round(seconds(target), 9) < TARGET_MIN_S and bps_of(link["rate"]) < TARGET_MIN_BPS:
+        yield (
+            f".target: {target} at {link['rate']} is less than any queue has; write the unit, "
+            "since a number alone is in microseconds in the words of tc"
+        )
 
 
 def _packets(link: Tree, flows: list[Tree], duration_s: float) -> Iterator[str]:

@@ -74,10 +74,15 @@ def differing(scenarios: Sequence[Mapping[str, Any]], link: str) -> list[str]:
     return list(dict.fromkeys([link, *others]))
 
 
-def buffers(scenarios: Sequence[Mapping[str, Any]], link: str) -> str:
-    """Describe the buffer of a link, or its buffers if it differs between scenarios."""
-    limits = list(dict.fromkeys(str(one["links"][link]["qdisc"]["limit"]) for one in scenarios))
-    return f"buffer {limits[0]}" if len(limits) == 1 else f"buffers {', '.join(limits)}"
+def buffers(scenarios: Mapping[str, Mapping[str, Any]], link: str) -> str:
+    """Describe the buffer of a link in scenarios by label: one, or each with its disciplines."""
+    names: dict[str, list[str]] = {}
+    for label, scenario in scenarios.items():
+        limit = str(scenario["links"][link]["qdisc"]["limit"])
+        names.setdefault("automatic" if limit == "auto" else limit, []).append(label)
+    if len(names) == 1:
+        return f"buffer {next(iter(names))}"
+    return "buffers " + ", ".join(f"{limit} ({', '.join(of)})" for limit, of in names.items())
 
 
 def varied(base: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> list[str]:
