@@ -1490,8 +1490,8 @@ class Drr(Qdisc, kw_only=True, frozen=True, tag="drr"):
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
         that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
-        Buffer sizes of the queues in scheduler; the last one applies to all further queues; none
-        for the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        Buffer sizes of the queues in order; the last one applies to all further queues; none for
+        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
         buffers.
     flows : int
         Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
@@ -1500,8 +1500,8 @@ class Drr(Qdisc, kw_only=True, frozen=True, tag="drr"):
         Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
         hash, class; default flow.
     weights : Sequence[float | str] | float | str
-        Weights of the queues in scheduler; the last one applies to all further queues. List of
-        number; default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+        Weights of the queues in order; the last one applies to all further queues. List of number;
+        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     full : str
         Queue that drops a packet when the shared buffer is full: the longest for its weight, the
         queue of the arriving packet, the queue with the highest number, or by dynamic threshold.
@@ -1537,8 +1537,8 @@ class Wfq(Qdisc, kw_only=True, frozen=True, tag="wfq"):
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
         that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
-        Buffer sizes of the queues in scheduler; the last one applies to all further queues; none
-        for the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        Buffer sizes of the queues in order; the last one applies to all further queues; none for
+        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
         buffers.
     flows : int
         Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
@@ -1547,8 +1547,8 @@ class Wfq(Qdisc, kw_only=True, frozen=True, tag="wfq"):
         Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
         hash, class; default flow.
     weights : Sequence[float | str] | float | str
-        Weights of the queues in scheduler; the last one applies to all further queues. List of
-        number; default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+        Weights of the queues in order; the last one applies to all further queues. List of number;
+        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     full : str
         Queue that drops a packet when the shared buffer is full: the longest for its weight, the
         queue of the arriving packet, the queue with the highest number, or by dynamic threshold.
@@ -1580,8 +1580,8 @@ class Wf2q(Qdisc, kw_only=True, frozen=True, tag="wf2q"):
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
         that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
-        Buffer sizes of the queues in scheduler; the last one applies to all further queues; none
-        for the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        Buffer sizes of the queues in order; the last one applies to all further queues; none for
+        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
         buffers.
     flows : int
         Number of queues; the queue identifier is taken modulo this number. Integer; default 16; 1
@@ -1590,8 +1590,8 @@ class Wf2q(Qdisc, kw_only=True, frozen=True, tag="wf2q"):
         Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
         hash, class; default flow.
     weights : Sequence[float | str] | float | str
-        Weights of the queues in scheduler; the last one applies to all further queues. List of
-        number; default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+        Weights of the queues in order; the last one applies to all further queues. List of number;
+        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     full : str
         Queue that drops a packet when the shared buffer is full: the longest for its weight, the
         queue of the arriving packet, the queue with the highest number, or by dynamic threshold.
@@ -1623,8 +1623,8 @@ class Scfq(Qdisc, kw_only=True, frozen=True, tag="scfq"):
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
         that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
-        Buffer sizes of the queues in scheduler; the last one applies to all further queues; none
-        for the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        Buffer sizes of the queues in order; the last one applies to all further queues; none for
+        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
         buffers.
     flows : int
         Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
@@ -1633,8 +1633,8 @@ class Scfq(Qdisc, kw_only=True, frozen=True, tag="scfq"):
         Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
         hash, class; default flow.
     weights : Sequence[float | str] | float | str
-        Weights of the queues in scheduler; the last one applies to all further queues. List of
-        number; default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+        Weights of the queues in order; the last one applies to all further queues. List of number;
+        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     full : str
         Queue that drops a packet when the shared buffer is full: the longest for its weight, the
         queue of the arriving packet, the queue with the highest number, or by dynamic threshold.
@@ -1666,8 +1666,8 @@ class Stfq(Qdisc, kw_only=True, frozen=True, tag="stfq"):
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
         that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
-        Buffer sizes of the queues in scheduler; the last one applies to all further queues; none
-        for the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        Buffer sizes of the queues in order; the last one applies to all further queues; none for
+        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
         buffers.
     flows : int
         Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
@@ -1676,8 +1676,8 @@ class Stfq(Qdisc, kw_only=True, frozen=True, tag="stfq"):
         Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
         hash, class; default flow.
     weights : Sequence[float | str] | float | str
-        Weights of the queues in scheduler; the last one applies to all further queues. List of
-        number; default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+        Weights of the queues in order; the last one applies to all further queues. List of number;
+        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     full : str
         Queue that drops a packet when the shared buffer is full: the longest for its weight, the
         queue of the arriving packet, the queue with the highest number, or by dynamic threshold.
@@ -1709,8 +1709,8 @@ class Prio(Qdisc, kw_only=True, frozen=True, tag="prio"):
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
         that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
-        Buffer sizes of the queues in scheduler; the last one applies to all further queues; none
-        for the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        Buffer sizes of the queues in order; the last one applies to all further queues; none for
+        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
         buffers.
     flows : int
         Number of queues; the queue identifier is taken modulo this number. Integer; default 3; 1 to
@@ -1719,8 +1719,8 @@ class Prio(Qdisc, kw_only=True, frozen=True, tag="prio"):
         Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
         hash, class; default class.
     weights : Sequence[float | str] | float | str
-        Weights of the queues in scheduler; the last one applies to all further queues. List of
-        number; default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+        Weights of the queues in order; the last one applies to all further queues. List of number;
+        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     full : str
         Queue that drops a packet when the shared buffer is full: the longest for its weight, the
         queue of the arriving packet, the queue with the highest number, or by dynamic threshold.
@@ -1776,8 +1776,8 @@ class Ets(Qdisc, kw_only=True, frozen=True, tag="ets"):
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
         that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
-        Buffer sizes of the queues in scheduler; the last one applies to all further queues; none
-        for the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        Buffer sizes of the queues in order; the last one applies to all further queues; none for
+        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
         buffers.
     flows : int
         Number of queues; the queue identifier is taken modulo this number. Integer; default 8; 1 to
@@ -1786,8 +1786,8 @@ class Ets(Qdisc, kw_only=True, frozen=True, tag="ets"):
         Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
         hash, class; default class.
     weights : Sequence[float | str] | float | str
-        Weights of the queues in scheduler; the last one applies to all further queues. List of
-        number; default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+        Weights of the queues in order; the last one applies to all further queues. List of number;
+        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     full : str
         Queue that drops a packet when the shared buffer is full: the longest for its weight, the
         queue of the arriving packet, the queue with the highest number, or by dynamic threshold.
@@ -2003,8 +2003,8 @@ class DrrCoDel(Qdisc, kw_only=True, frozen=True, tag="drr_codel"):
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
         that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
-        Buffer sizes of the queues in scheduler; the last one applies to all further queues; none
-        for the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        Buffer sizes of the queues in order; the last one applies to all further queues; none for
+        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
         buffers.
     flows : int
         Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
@@ -2013,8 +2013,8 @@ class DrrCoDel(Qdisc, kw_only=True, frozen=True, tag="drr_codel"):
         Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
         hash, class; default flow.
     weights : Sequence[float | str] | float | str
-        Weights of the queues in scheduler; the last one applies to all further queues. List of
-        number; default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+        Weights of the queues in order; the last one applies to all further queues. List of number;
+        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     full : str
         Queue that drops a packet when the shared buffer is full: the longest for its weight, the
         queue of the arriving packet, the queue with the highest number, or by dynamic threshold.
@@ -2075,8 +2075,8 @@ class WfqCoDel(Qdisc, kw_only=True, frozen=True, tag="wfq_codel"):
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
         that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
-        Buffer sizes of the queues in scheduler; the last one applies to all further queues; none
-        for the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        Buffer sizes of the queues in order; the last one applies to all further queues; none for
+        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
         buffers.
     flows : int
         Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
@@ -2085,8 +2085,8 @@ class WfqCoDel(Qdisc, kw_only=True, frozen=True, tag="wfq_codel"):
         Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
         hash, class; default flow.
     weights : Sequence[float | str] | float | str
-        Weights of the queues in scheduler; the last one applies to all further queues. List of
-        number; default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+        Weights of the queues in order; the last one applies to all further queues. List of number;
+        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     full : str
         Queue that drops a packet when the shared buffer is full: the longest for its weight, the
         queue of the arriving packet, the queue with the highest number, or by dynamic threshold.
@@ -2143,8 +2143,8 @@ class WfqRed(Qdisc, kw_only=True, frozen=True, tag="wfq_red"):
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
         that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
-        Buffer sizes of the queues in scheduler; the last one applies to all further queues; none
-        for the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        Buffer sizes of the queues in order; the last one applies to all further queues; none for
+        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
         buffers.
     flows : int
         Number of queues; the queue identifier is taken modulo this number. Integer; default 1024; 1
@@ -2153,8 +2153,8 @@ class WfqRed(Qdisc, kw_only=True, frozen=True, tag="wfq_red"):
         Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
         hash, class; default flow.
     weights : Sequence[float | str] | float | str
-        Weights of the queues in scheduler; the last one applies to all further queues. List of
-        number; default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+        Weights of the queues in order; the last one applies to all further queues. List of number;
+        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
     full : str
         Queue that drops a packet when the shared buffer is full: the longest for its weight, the
         queue of the arriving packet, the queue with the highest number, or by dynamic threshold.
