@@ -20,7 +20,7 @@ fn main() {
     println!("cargo::rustc-env=SOJOURN_ENGINE={}+{hash:016x}", env!("CARGO_PKG_VERSION"));
 }
 
-/// Add the Rust files under `folder` to `files`.
+/// Adds the Rust files under `folder` to `files`.
 fn list(folder: &Path, files: &mut Vec<PathBuf>) {
     let entries = std::fs::read_dir(folder).expect("the sources of the workspace are there");
     for path in entries.map(|entry| entry.expect("an entry can be read").path()) {

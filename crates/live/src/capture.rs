@@ -53,7 +53,7 @@ struct PendingWrites {
 /// Thread that writes the file.
 pub type Writer = JoinHandle<io::Result<()>>;
 
-/// Open captures for up and down that write to `file`; `epoch_ns` is the wall-clock time of
+/// Opens captures for up and down that write to `file`; `epoch_ns` is the wall-clock time of
 /// [`Time::ZERO`], ns since 1970. The writer ends when both captures are dropped.
 pub fn open(file: impl Write + Send + 'static, epoch_ns: u64) -> ([Capture; 2], Writer) {
     let (full, pieces) = sync_channel(PIECES);
@@ -100,7 +100,7 @@ fn file_header() -> Vec<u8> {
     out
 }
 
-/// Write a block: type, length, body from `fill`, length.
+/// Writes a block: type, length, body from `fill`, length.
 fn block(out: &mut Vec<u8>, kind: u32, fill: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend(kind.to_le_bytes());
@@ -124,7 +124,7 @@ fn padded(body: &mut Vec<u8>, value: &[u8]) {
 }
 
 impl Capture {
-    /// Record `packet`, whose fate was decided at `at`, with a comment that may be empty.
+    /// Records `packet`, whose fate was decided at `at`, with a comment that may be empty.
     pub fn packet(&self, at: Time, packet: &[u8], comment: &str) {
         let mut waiting = self.waiting();
         let room = waiting.piece.capacity() - waiting.piece.len();
@@ -151,7 +151,7 @@ impl Capture {
         }
     }
 
-    /// Pass recorded packets to the writer, if it has room.
+    /// Passes recorded packets to the writer, if it has room.
     pub fn flush(&self) {
         self.waiting().hand_over();
     }

@@ -44,7 +44,7 @@ pub struct DeliveryStats {
 }
 
 impl DeliveryStats {
-    /// Record that a packet due at `due` was written at `now`, or `refused` by the device.
+    /// Records that a packet due at `due` was written at `now`, or `refused` by the device.
     pub fn written(&mut self, due: Time, now: Time, refused: bool) {
         let lateness = now.since(due);
         self.lateness.add(lateness);
@@ -80,7 +80,7 @@ pub struct Direction {
 }
 
 impl Direction {
-    /// Create an empty direction at time zero.
+    /// Creates an empty direction at time zero.
     pub fn new(spec: DirectionConfig) -> Direction {
         let DirectionConfig { line, hash_key: salt, framing } = spec;
         let mut pool = BufferPool::default();
@@ -96,12 +96,12 @@ impl Direction {
         }
     }
 
-    /// Call `see` with the link once per `every`; the first call is at time `every`.
+    /// Calls `see` with the link once per `every`; the first call is at time `every`.
     pub fn sample_every(&mut self, every: Span, see: LinkCallback) {
         self.line.sample_every(every, see);
     }
 
-    /// Record every packet in `capture`.
+    /// Records every packet in `capture`.
     pub fn capture(&mut self, capture: Capture) {
         self.capture = Some(capture);
     }
@@ -142,7 +142,7 @@ impl Direction {
         self.pool.get_mut(self.next_buffer)
     }
 
-    /// Accept a packet at `now`: the first `len` bytes of [`Direction::receive_buffer`].
+    /// Accepts a packet at `now`: the first `len` bytes of [`Direction::receive_buffer`].
     pub fn accept(&mut self, now: Time, len: usize) {
         let read = &self.pool.get(self.next_buffer)[..len];
         let packet = read.get(self.framing.bytes()..).unwrap_or_default();
@@ -169,7 +169,7 @@ impl Direction {
         self.free_dropped();
     }
 
-    /// Process everything due up to `now`, each event at its own time.
+    /// Processes everything due up to `now`, each event at its own time.
     pub fn advance(&mut self, now: Time) {
         self.line.advance(now);
         self.free_dropped();
@@ -201,7 +201,7 @@ impl Direction {
         &self.pool.get(due.packet.body)[..self.framing.bytes() + due.packet.len as usize]
     }
 
-    /// Record that a packet was written at `now`, or `refused` by the device, and free it.
+    /// Records that a packet was written at `now`, or `refused` by the device, and frees it.
     pub fn on_written(&mut self, due: Due, now: Time, refused: bool) {
         self.counts.written(due.at, now, refused);
         let comment =
@@ -210,7 +210,7 @@ impl Direction {
         self.pool.free(due.packet.body);
     }
 
-    /// Free the packets that the link dropped.
+    /// Frees the packets that the link dropped.
     fn free_dropped(&mut self) {
         let Direction { line, pool, capture, framing, .. } = self;
         for lost in line.link.take_dropped() {
@@ -275,7 +275,7 @@ impl Transport for Direction {
 }
 
 impl Pump<Direction> {
-    /// Start moving packets between two ends, from `near` to `far` through `up` and back through
+    /// Starts moving packets between two ends, from `near` to `far` through `up` and back through
     /// `down`, with one thread per direction. `start` is time zero.
     ///
     /// # Errors

@@ -57,7 +57,7 @@ const MOBILITY: u8 = 135;
 /// TCP, UDP, DCCP, SCTP and UDP-Lite: their headers start with the ports.
 const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
 
-/// Parse the header of `packet`; `salt` is the key of the flow hash.
+/// Parses the header of `packet`; `salt` is the key of the flow hash.
 ///
 /// # Errors
 /// If a router would not forward the packet.
@@ -159,7 +159,7 @@ pub struct HostPacket {
     pub ack: Segment,
 }
 
-/// Parse an IPv4 packet between two hosts; None if it is not IPv4 or malformed.
+/// Parses an IPv4 packet between two hosts; None if it is not IPv4 or malformed.
 pub fn parse_between_hosts(packet: &[u8]) -> Option<HostPacket> {
     let header = (packet.first()? >> 4 == 4).then(|| read_v4(packet, 0))?.ok()?;
     let word = |at: usize| packet.get(at..)?.first_chunk().map(|bytes| u32::from_be_bytes(*bytes));
@@ -259,7 +259,7 @@ pub(crate) fn replaced(sum: u16, old: u16, new: u16) -> u16 {
     })
 }
 
-/// Set CE in the header of `packet`, which [`read`] has accepted, and update the checksum.
+/// Sets CE in the header of `packet`, which [`read`] has accepted, and updates the checksum.
 pub fn mark(packet: &mut [u8]) {
     match packet {
         [first, traffic, ..] if *first >> 4 == 6 => *traffic |= 0x30,

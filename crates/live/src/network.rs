@@ -124,7 +124,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Create an empty network at time zero.
+    /// Creates an empty network at time zero.
     ///
     /// # Panics
     /// If there are more than [`HOSTS_MAX`] host pairs.
@@ -178,7 +178,7 @@ impl Network {
         rows.map(since).collect()
     }
 
-    /// Take the samples due by `now`; events at `now` itself are not included.
+    /// Takes the samples due by `now`; events at `now` itself are not included.
     fn sample_every(&mut self, now: Time) {
         let Some(every) = self.spec.sample else { return };
         while self.samples.1 <= now {
@@ -229,7 +229,7 @@ impl Network {
         (number, again)
     }
 
-    /// Accept a packet from an end at `now`.
+    /// Accepts a packet from an end at `now`.
     fn accept(&mut self, end: usize, now: Time, between: HostPacket, pair: usize, spare: u32) {
         let place = std::mem::replace(&mut self.next, spare);
         let (flow, again) = self.connection(pair, end, &between);
@@ -259,7 +259,7 @@ impl Network {
         self.forward(now, packet);
     }
 
-    /// Forward a packet to its next link, or after the last one to its destination.
+    /// Forwards a packet to its next link, or after the last one to its destination.
     fn forward(&mut self, at: Time, packet: Packet) {
         let body = &mut self.bodies[packet.body as usize];
         let way = &self.spec.pairs[body.pair as usize].ways[body.end];
@@ -277,7 +277,7 @@ impl Network {
         self.free_dropped(l);
     }
 
-    /// Free the packets that a link dropped.
+    /// Frees the packets that a link dropped.
     fn free_dropped(&mut self, l: usize) {
         let Network { spec, pool, bodies, sent, .. } = self;
         for lost in spec.lines[l].link.take_dropped() {
@@ -293,7 +293,7 @@ impl Network {
         lines.filter_map(|(l, line)| line.next_event_time().map(|at| (at, l))).min()
     }
 
-    /// Forward the packets that have left link `l` by `at`.
+    /// Forwards the packets that have left link `l` by `at`.
     fn forward_from_link(&mut self, l: usize, at: Time) {
         self.spec.lines[l].advance(at);
         self.free_dropped(l);

@@ -74,7 +74,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// Parse `bytes`, which begin with a virtio header; None if it is not such a packet.
+    /// Parses `bytes`, which begin with a virtio header; None if it is not such a packet.
     fn of(bytes: &[u8]) -> Option<Layout> {
         let ip = bytes.get(VNET_BYTES..)?;
         let v4 = ip.first()? >> 4 == 4;
@@ -104,7 +104,7 @@ impl Layout {
         if self.v4 { VNET_BYTES + 12..VNET_BYTES + 20 } else { VNET_BYTES + 8..VNET_BYTES + 40 }
     }
 
-    /// Change `header`, the headers of this packet, to those of a packet with `payload` bytes of
+    /// Changes `header`, the headers of this packet, to those of a packet with `payload` bytes of
     /// TCP payload.
     fn set_payload(&self, header: &mut [u8], payload: usize) {
         let old = low16(self.end - self.tcp);
@@ -120,7 +120,7 @@ impl Layout {
     }
 }
 
-/// Set the word at `at` of the IPv4 header and update its checksum.
+/// Sets the word at `at` of the IPv4 header and updates its checksum.
 fn set_v4_word(header: &mut [u8], at: usize, new: u16) {
     let [at, sum_at] = [VNET_BYTES + at, VNET_BYTES + 10];
     let sum = replaced(!word(header, sum_at), word(header, at), new);
@@ -156,7 +156,7 @@ impl<'a> Segments<'a> {
         if right && fits { segments(Some((layout, size))) } else { None }
     }
 
-    /// Write the next packet with its virtio header into `into`, a pool buffer, and return its
+    /// Writes the next packet with its virtio header into `into`, a pool buffer, and returns its
     /// length; None after the last.
     pub fn next(&mut self, into: &mut [u8]) -> Option<usize> {
         let Some((layout, size)) = self.large else {
@@ -244,7 +244,7 @@ impl Run {
         })
     }
 
-    /// Append `packet` if the kernel would split the result into the same packets.
+    /// Appends `packet` if the kernel would split the result into the same packets.
     pub fn join(&mut self, packet: &[u8]) -> Join {
         let addresses = self.layout.addresses();
         if packet.get(addresses.clone()) != Some(&self.header[addresses]) {

@@ -18,7 +18,7 @@ pub struct BufferPool {
 }
 
 impl BufferPool {
-    /// Take a free buffer; None if [`BUFFERS_MAX`] are in use.
+    /// Takes a free buffer; None if [`BUFFERS_MAX`] are in use.
     pub fn allocate(&mut self) -> Option<u32> {
         if self.free.is_empty() {
             let made = cast::number(self.chunks.len()) * BUFFERS_PER_CHUNK;
@@ -32,7 +32,7 @@ impl BufferPool {
         self.free.pop()
     }
 
-    /// Return a buffer.
+    /// Returns a buffer.
     pub fn free(&mut self, place: u32) {
         self.free.push(place);
     }

@@ -30,7 +30,7 @@ const MODERATED: usize = 6;
 /// A packet due within this time is waited for without sleeping: a sleep takes longer.
 const SPIN: Span = Span::us(5);
 
-/// Read a clock in nanoseconds: monotonic time, wall-clock time (once), or the processor time of a
+/// Reads a clock in nanoseconds: monotonic time, wall-clock time (once), or the processor time of a
 /// thread.
 fn clock(id: ClockId) -> u64 {
     #[expect(clippy::disallowed_methods, reason = "the one line that reads a clock")]
@@ -48,7 +48,7 @@ pub struct Start {
 }
 
 impl Start {
-    /// Read both clocks.
+    /// Reads both clocks.
     pub fn now() -> Start {
         Start { monotonic_ns: clock(ClockId::Monotonic), epoch_ns: clock(ClockId::Realtime) }
     }
@@ -98,10 +98,10 @@ pub trait Transport: Send + 'static {
     /// Buffer for the next packet, for [`Transport::accept`].
     fn receive_buffer(&mut self) -> &mut [u8];
 
-    /// Accept a packet at `now` from end `end`: the first `len` bytes of the buffer.
+    /// Accepts a packet at `now` from end `end`: the first `len` bytes of the buffer.
     fn accept(&mut self, end: usize, now: Time, len: usize);
 
-    /// Process everything due up to `now`, each event at its own time.
+    /// Processes everything due up to `now`, each event at its own time.
     fn advance(&mut self, now: Time);
 
     /// Time of the next event; None if there is none.
@@ -113,7 +113,7 @@ pub trait Transport: Send + 'static {
     /// Destination end and bytes of a packet.
     fn delivery_bytes(&self, due: &Self::Due) -> (usize, &[u8]);
 
-    /// Record that a packet was written at `now`, or `refused` by its end, and free it.
+    /// Records that a packet was written at `now`, or `refused` by its end, and frees it.
     fn on_written(&mut self, due: Self::Due, now: Time, refused: bool);
 }
 
@@ -151,7 +151,7 @@ pub struct Pump<C> {
 }
 
 impl<C: Transport> Pump<C> {
-    /// Start moving packets, with one thread per lane. `start` is time zero. Threads inherit the
+    /// Starts moving packets, with one thread per lane. `start` is time zero. Threads inherit the
     /// scheduling policy of the caller.
     ///
     /// # Errors
@@ -176,7 +176,7 @@ impl<C: Transport> Pump<C> {
         self.threads.iter().any(JoinHandle::is_finished)
     }
 
-    /// Stop all lanes; packets on links stay there. Returns None for a thread that panicked.
+    /// Stops all lanes; packets on links stay there. Returns None for a thread that panicked.
     pub fn stop(self) -> Vec<Option<Report<C>>> {
         // The event is never read, so it wakes all threads; fails only if it is set already.
         let _ = write(&*self.stop, &1u64.to_ne_bytes());
@@ -207,7 +207,7 @@ impl ThreadState {
         Report { carrier, ran, cpu, failed }
     }
 
-    /// Move packets until stopped.
+    /// Moves packets until stopped.
     fn move_packets<C: Transport>(&self, carrier: &mut C) -> Result<(), Errno> {
         let watch = |fd| PollFd::new(fd, PollFlags::IN);
         let ends = self.from.iter().chain([&self.stop]);
@@ -243,7 +243,7 @@ impl ThreadState {
         }
     }
 
-    /// Read available packets, about [`BATCH`]. `large` is a buffer for large packets.
+    /// Reads available packets, about [`BATCH`]. `large` is a buffer for large packets.
     fn read<C: Transport>(
         &self,
         end: usize,
@@ -279,7 +279,7 @@ impl ThreadState {
         Ok(())
     }
 
-    /// Write the packets of `batch`; those that can be joined with one system call.
+    /// Writes the packets of `batch`; those that can be joined with one system call.
     fn write<C: Transport>(&self, carrier: &mut C, batch: &mut Vec<C::Due>) {
         let mut results = [None; BATCH];
         for first in 0..batch.len() {
@@ -311,7 +311,7 @@ impl ThreadState {
         }
     }
 
-    /// Wait for a packet, the time `due`, or the stop event.
+    /// Waits for a packet, the time `due`, or the stop event.
     fn wait(&self, due: Option<Time>, events: &mut [PollFd<'_>]) -> Result<(), Errno> {
         let left = due.map(|due| due.since(self.now()).0);
         let left = left.map(|ns| if ns < SPIN.0 { 0 } else { ns });
@@ -327,7 +327,7 @@ impl ThreadState {
     }
 }
 
-/// Find the packets of `batch` that can be written together with its packet `members[0]`, among
+/// Finds the packets of `batch` that can be written together with its packet `members[0]`, among
 /// those without a result. Returns their number, and what they are joined to.
 fn gather<C: Transport>(
     carrier: &C,

@@ -44,23 +44,23 @@ enum ScheduledEvent {
 }
 
 impl TimedLink {
-    /// Create an empty link at time zero, without events or random loss.
+    /// Creates an empty link at time zero, without events or random loss.
     pub fn new(link: Link) -> TimedLink {
         TimedLink { link, randomly_lost: 0, loses: None, changes: None, begin: None, sampler: None }
     }
 
-    /// Set the random loss.
+    /// Sets the random loss.
     pub fn set_loss(&mut self, loses: LossFn) {
         self.loses = Some(loses);
     }
 
-    /// Schedule changes of the link.
+    /// Schedules changes of the link.
     pub fn schedule_changes(&mut self, changes: LinkSpecChanges) {
         self.link.may_change();
         self.changes = Some(changes.peekable());
     }
 
-    /// Call `see` with the link once per `every`; the first call is at time `every`.
+    /// Calls `see` with the link once per `every`; the first call is at time `every`.
     ///
     /// # Panics
     /// If `every` is 0.
@@ -69,7 +69,7 @@ impl TimedLink {
         self.sampler = Some((every, Time::ZERO + every, see));
     }
 
-    /// Schedule a reset of the counters at `at`, preceded by a call of `see`.
+    /// Schedules a reset of the counters at `at`, preceded by a call of `see`.
     pub fn reset_stats_at(&mut self, at: Time, see: LinkCallback) {
         self.begin = Some((at, see));
     }
@@ -83,7 +83,7 @@ impl TimedLink {
         change.into_iter().chain(begin).chain(look).min()
     }
 
-    /// Process everything due up to `now`, each event at its own time.
+    /// Processes everything due up to `now`, each event at its own time.
     pub fn advance(&mut self, now: Time) {
         while let Some((at, what)) = self.next_scheduled().filter(|(at, _)| *at <= now) {
             match what {

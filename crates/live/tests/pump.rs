@@ -22,7 +22,7 @@ fn pair() -> (OwnedFd, OwnedFd) {
     socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap()
 }
 
-/// Send packets of several sizes, flows and ECN fields in bursts, for some tens of milliseconds.
+/// Sends packets of several sizes, flows and ECN fields in bursts, for some tens of milliseconds.
 fn load(into: &OwnedFd, packets: u32) {
     for i in 0..packets {
         let len = [100, 1500, 700, 1500][i as usize % 4];
@@ -33,7 +33,7 @@ fn load(into: &OwnedFd, packets: u32) {
     }
 }
 
-/// Send a load through `up` and return the report of that direction.
+/// Sends a load through `up` and returns the report of that direction.
 fn run(up: DirectionConfig, packets: u32) -> Report<Direction> {
     let mut hop = Direction::new(up);
     hop.enable_packet_log();

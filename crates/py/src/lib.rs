@@ -33,7 +33,7 @@ fn refused(error: sojourn_aqm::Error) -> PyErr {
     InputError::new_err(error.to_string())
 }
 
-/// Ask Python whether to continue; an error means no.
+/// Asks Python whether to continue; an error means no.
 fn may_continue(py: Python<'_>, progress: Option<&Py<PyAny>>, so_far: Progress) -> PyResult<bool> {
     py.check_signals()?;
     let Some(progress) = progress else { return Ok(true) };
@@ -41,8 +41,8 @@ fn may_continue(py: Python<'_>, progress: Option<&Py<PyAny>>, so_far: Progress) 
     Ok(answer.extract::<bool>().unwrap_or(true))
 }
 
-/// Run `work`, without the GIL unless `keeps_gil`: work that mostly calls Python is faster with it.
-/// It calls its argument now and then to ask whether to continue, and stops if it logs packets
+/// Runs `work`, without the GIL unless `keeps_gil`: work that mostly calls Python is faster with
+/// it. It calls its argument now and then to ask whether to continue, and stops if it logs packets
 /// (`logs`) and the logs do not fit into memory.
 ///
 /// # Errors
@@ -79,7 +79,7 @@ fn interruptible<T: Send>(
     done.ok_or_else(|| error.unwrap_or_else(|| PyKeyboardInterrupt::new_err("stopped")))
 }
 
-/// Move a column into an array without copying.
+/// Moves a column into an array without copying.
 fn array(py: Python<'_>, column: Column) -> Bound<'_, PyAny> {
     match column {
         Column::F64(v) => v.into_pyarray(py).into_any(),
@@ -91,7 +91,7 @@ fn array(py: Python<'_>, column: Column) -> Bound<'_, PyAny> {
     }
 }
 
-/// Convert four columns to arrivals.
+/// Converts four columns to arrivals.
 ///
 /// # Errors
 /// If the columns differ in length, or a time is negative.
@@ -128,19 +128,19 @@ fn arrivals(
         .collect()
 }
 
-/// Parse a JSON table of links.
+/// Parses a JSON table of links.
 fn links(links_json: &str) -> PyResult<Vec<LinkConfig>> {
     let json = serde_json::from_str(links_json)
         .map_err(|e| InputError::new_err(format!("not valid JSON: {e}")))?;
     sojourn_sim::config::parse_links_with(&json, &custom::registries().qdiscs).map_err(refused)
 }
 
-/// Convert to nanoseconds, -1 for no time.
+/// Converts to nanoseconds, -1 for no time.
 fn or_minus_one(times: &[Option<Time>]) -> Vec<i64> {
     times.iter().map(|t| t.map_or(-1, |t| t.0.cast_signed())).collect()
 }
 
-/// Convert nanoseconds to times; negative ones are left out.
+/// Converts nanoseconds to times; negative ones are left out.
 #[expect(clippy::needless_pass_by_value, reason = "mapped over an option of the caller")]
 fn times(column: PyReadonlyArray1<'_, i64>) -> Vec<Time> {
     column.as_array().iter().filter_map(|ns| u64::try_from(*ns).ok()).map(Time).collect()
@@ -185,25 +185,25 @@ mod _sojourn {
     #[pymodule_export]
     use super::simulation::Simulation;
 
-    /// Return the version of sojourn.
+    /// Returns the version of sojourn.
     #[pyfunction]
     fn version() -> &'static str {
         env!("CARGO_PKG_VERSION")
     }
 
-    /// Return the engine version: the package version and a hash of the sources.
+    /// Returns the engine version: the package version and a hash of the sources.
     #[pyfunction]
     fn engine() -> &'static str {
         env!("SOJOURN_ENGINE")
     }
 
-    /// Return the name of `known` that `name` probably means, None if none is near.
+    /// Returns the name of `known` that `name` probably means, None if none is near.
     #[pyfunction]
     fn nearest(name: &str, known: Vec<String>) -> Option<String> {
         sojourn_aqm::error::nearest(name, known.iter().map(String::as_str)).map(String::from)
     }
 
-    /// Validate a part of a scenario: `kind` is qdisc, tcp, source, link or flow.
+    /// Validates a part of a scenario: `kind` is qdisc, tcp, source, link or flow.
     #[pyfunction]
     fn check(kind: &str, json: &str) -> PyResult<()> {
         let json = serde_json::from_str(json)
@@ -211,7 +211,7 @@ mod _sojourn {
         sojourn_sim::check_with(&custom::registries(), kind, &json).map_err(refused)
     }
 
-    /// Validate a table of links and return it as canonical JSON.
+    /// Validates a table of links and returns it as canonical JSON.
     #[pyfunction]
     fn canonical_links(links_json: &str) -> PyResult<String> {
         let links = super::links(links_json)?.into_iter();
@@ -220,8 +220,8 @@ mod _sojourn {
         Ok(Json::from(links).to_string())
     }
 
-    /// Split the text `name(key=value, ...)`, or a line of tc (`tc: NAME WORDS`), into the name and
-    /// its parameters, values as text.
+    /// Splits the text `name(key=value, ...)`, or a line of tc (`tc: NAME WORDS`), into the name
+    /// and its parameters, values as text.
     #[pyfunction]
     fn call(text: &str) -> PyResult<(String, Vec<(String, String)>)> {
         if let Some(line) = sojourn_aqm::tc::without_prefix(text) {
@@ -233,13 +233,13 @@ mod _sojourn {
         Ok((name.into(), settings.collect()))
     }
 
-    /// Parse a qdisc of tc with its words; return discipline and lost words as JSON.
+    /// Parses a qdisc of tc with its words; returns discipline and lost words as JSON.
     #[pyfunction]
     fn tc_parse(text: &str) -> PyResult<String> {
         sojourn_sim::internals::tc::parse(text).map(|json| json.to_string()).map_err(refused)
     }
 
-    /// Read commands or output of tc; return the links as JSON.
+    /// Reads commands or output of tc; returns the links as JSON.
     #[pyfunction]
     #[pyo3(signature = (text, class=None))]
     fn tc_import(text: &str, class: Option<&str>) -> PyResult<String> {
@@ -248,13 +248,13 @@ mod _sojourn {
             .map_err(refused)
     }
 
-    /// Translate the output of `tc -j qdisc show` to lines of `tc qdisc show`.
+    /// Translates the output of `tc -j qdisc show` to lines of `tc qdisc show`.
     #[pyfunction]
     fn tc_lines(text: &str) -> PyResult<String> {
         sojourn_sim::internals::tc::lines(text).map_err(refused)
     }
 
-    /// Translate a discipline to the nearest qdisc of Linux; return its texts as JSON.
+    /// Translates a discipline to the nearest qdisc of Linux; returns its texts as JSON.
     #[pyfunction]
     #[pyo3(signature = (qdisc_json, rate=None))]
     fn tc_export(qdisc_json: &str, rate: Option<&str>) -> PyResult<String> {
@@ -265,13 +265,13 @@ mod _sojourn {
             .map_err(refused)
     }
 
-    /// Return the tables of all qdiscs of tc as JSON.
+    /// Returns the tables of all qdiscs of tc as JSON.
     #[pyfunction]
     fn tc_tables() -> String {
         sojourn_sim::internals::tc::tables().to_string()
     }
 
-    /// Return all disciplines, TCPs and sources with their parameters as JSON.
+    /// Returns all disciplines, TCPs and sources with their parameters as JSON.
     #[pyfunction]
     fn specs() -> String {
         sojourn_sim::registry_json().to_string()

@@ -53,7 +53,7 @@ impl PendingSamples {
         self.past.push_back((now, sojourn.clone()));
     }
 
-    /// Take the samples so far; later ones continue from them.
+    /// Takes the samples so far; later ones continue from them.
     fn take(&mut self) -> PendingSamples {
         let series = self.series.take();
         let (time_s, sojourn_s) =
@@ -79,8 +79,8 @@ impl PendingSamples {
 /// Scheduled changes of a link, in order of time.
 pub type LinkChanges = Box<dyn Iterator<Item = (Time, LinkChange)> + Send>;
 
-/// Create a link as described, with its scheduled changes; its random streams are those of the link
-/// of that name in a simulation.
+/// Creates a link as described, with its scheduled changes; its random streams are those of the
+/// link of that name in a simulation.
 pub fn line(def: &LinkConfig, seed: u64, changes: Option<LinkChanges>) -> TimedLink {
     let key = format!("links.{}", def.name());
     let link = Link::new(def.spec(), def.build().qdisc, random_stream(seed, &key));
@@ -106,14 +106,14 @@ pub fn line(def: &LinkConfig, seed: u64, changes: Option<LinkChanges>) -> TimedL
     line
 }
 
-/// Create a direction as described.
+/// Creates a direction as described.
 fn hop(def: &LinkConfig, seed: u64, framing: Framing) -> Direction {
     let salt = random::mix(seed ^ u64::from(random::hash(def.name())));
     let changes = def.trace().cloned().map(|trace| Box::new(trace.link_changes()) as LinkChanges);
     Direction::new(DirectionConfig { line: line(def, seed, changes), hash_key: salt, framing })
 }
 
-/// Check a sampling interval before a link starts.
+/// Checks a sampling interval before a link starts.
 ///
 /// # Errors
 /// InputError as for a link.
@@ -122,7 +122,7 @@ pub fn check_sample(text: &str) -> PyResult<()> {
     interval(text).map(drop)
 }
 
-/// Parse the sampling interval.
+/// Parses the sampling interval.
 fn interval(text: &str) -> PyResult<Span> {
     let sample: Span = text.parse().map_err(|e: sojourn_aqm::Error| refused(e.at("sample")))?;
     if sample < Span::ms(1) {
@@ -132,7 +132,7 @@ fn interval(text: &str) -> PyResult<Span> {
     Ok(sample)
 }
 
-/// Open a capture file for both directions.
+/// Opens a capture file for both directions.
 fn captures(path: &str, epoch_ns: u64) -> PyResult<([Capture; 2], Writer)> {
     let file = File::create(path)
         .map_err(|e| InputError::new_err(format!("{path}: {}", e.to_string().to_lowercase())))?;
@@ -222,7 +222,7 @@ impl Pump {
         })
     }
 
-    /// Return the samples since the last call, one table per direction.
+    /// Returns the samples since the last call, one table per direction.
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let rows = PyDict::new(py);
         for (name, seen) in NAMES.iter().zip(&self.seen) {
@@ -233,8 +233,8 @@ impl Pump {
         Ok(rows)
     }
 
-    /// Stop both directions; return a summary per direction as JSON, and the packet log of each, if
-    /// there is one.
+    /// Stops both directions; returns a summary per direction as JSON, and the packet log of each,
+    /// if there is one.
     fn stop<'py>(&mut self, py: Python<'py>) -> PyResult<(String, Bound<'py, PyDict>)> {
         let Some(pump) = self.pump.take() else {
             return Err(PyRuntimeError::new_err("the live link is already stopped"));

@@ -17,7 +17,7 @@ use sojourn_sim::internals::{ChangeSchedule, DueChange, Flow, LinkSeries, link_m
 use sojourn_sim::{Column, Scenario, internals::outcome};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Move the calling thread into the network namespace of a descriptor.
+/// Moves the calling thread into the network namespace of a descriptor.
 ///
 /// # Errors
 /// If the process lacks CAP_SYS_ADMIN in the namespace.
@@ -48,7 +48,7 @@ fn link_changes(scenario: &Scenario) -> Vec<Option<LinkChanges>> {
         .collect()
 }
 
-/// Create link `l` with its scheduled events; samples go into `series`.
+/// Creates link `l` with its scheduled events; samples go into `series`.
 fn scheduled_link(
     scenario: &Scenario,
     l: usize,
@@ -124,8 +124,8 @@ pub struct Network {
 
 #[pymethods]
 impl Network {
-    /// Start moving packets between two descriptors, which stay open for the caller: the devices of
-    /// the senders and of the receivers, along the paths of the scenario.
+    /// Starts moving packets between two descriptors, which stay open for the caller: the devices
+    /// of the senders and of the receivers, along the paths of the scenario.
     #[new]
     fn new(senders: i32, receivers: i32, parsed: &ParsedScenario) -> PyResult<Network> {
         let scenario = Scenario::clone(&parsed.scenario);
@@ -162,13 +162,13 @@ impl Network {
         Ok(Network { pump: Some(pump), scenario, series, start })
     }
 
-    /// Return time zero of the run on the monotonic clock, nanoseconds.
+    /// Returns time zero of the run on the monotonic clock, nanoseconds.
     #[getter]
     fn start_ns(&self) -> u64 {
         self.start.monotonic_ns
     }
 
-    /// Stop; return a summary per link, the packets sent per row and the accuracy report as JSON,
+    /// Stops; returns a summary per link, the packets sent per row and the accuracy report as JSON,
     /// and the columns of the links: time series, and packet logs if there are any.
     fn stop<'py>(&mut self, py: Python<'py>) -> PyResult<(String, Bound<'py, PyDict>)> {
         let Some(pump) = self.pump.take() else {

@@ -62,7 +62,7 @@ impl ParsedScenario {
 
 #[pymethods]
 impl ParsedScenario {
-    /// Parse and validate the JSON text of a scenario.
+    /// Parses and validates the JSON text of a scenario.
     #[new]
     fn new(scenario_json: &str) -> PyResult<ParsedScenario> {
         let scenario =
@@ -70,18 +70,18 @@ impl ParsedScenario {
         Ok(ParsedScenario { scenario: Arc::new(scenario) })
     }
 
-    /// Return the scenario as canonical JSON: all defaults explicit, all names canonical.
+    /// Returns the scenario as canonical JSON: all defaults explicit, all names canonical.
     fn canonical(&self) -> String {
         self.scenario.canonical().to_string()
     }
 
-    /// Return the scenario with another seed, from 0 to 2^53.
+    /// Returns the scenario with another seed, from 0 to 2^53.
     fn with_seed(&self, seed: u64) -> PyResult<ParsedScenario> {
         let scenario = self.scenario.with_seed(seed).map_err(refused)?;
         Ok(ParsedScenario { scenario: Arc::new(scenario) })
     }
 
-    /// Return the scenario with a sampling interval for figures, if it has none: a thousandth of
+    /// Returns the scenario with a sampling interval for figures, if it has none: a thousandth of
     /// the duration, or longer if many flows would use too much memory.
     fn with_sample(&self) -> PyResult<ParsedScenario> {
         let scenario = self.scenario.with_sample().map_err(refused)?;
@@ -99,7 +99,7 @@ impl ParsedScenario {
         custom::module(py)?.call_method1("reduce", (kind, self.canonical(), classes))
     }
 
-    /// Run the scenario; return its summary as JSON and its columns.
+    /// Runs the scenario; returns its summary as JSON and its columns.
     ///
     /// `progress` is called with the fraction of the simulated time that has passed and the number
     /// of packets sent by links. If it returns False, or a signal has arrived, the run is stopped
@@ -117,7 +117,7 @@ impl ParsedScenario {
     }
 }
 
-/// Convert a result to its summary as JSON and its columns.
+/// Converts a result to its summary as JSON and its columns.
 pub fn outcome(py: Python<'_>, outcome: Outcome) -> PyResult<(String, Bound<'_, PyDict>)> {
     let columns = PyDict::new(py);
     for (name, column) in outcome.columns {

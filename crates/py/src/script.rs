@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 /// the connection is kept.
 type ActionRow = (&'static str, u32, u32, i64, bool, bool);
 
-/// Convert to a signed number, limited to the largest one.
+/// Converts to a signed number, limited to the largest one.
 fn signed(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
@@ -62,7 +62,7 @@ impl Script {
         Script { script: Mutex::new(Some(script::Script::new(scenario))), groups }
     }
 
-    /// Return the rows of the result: name, group, True for TCP.
+    /// Returns the rows of the result: name, group, True for TCP.
     fn rows(&mut self) -> PyResult<Vec<(String, String, bool)>> {
         let groups = self.groups.clone();
         let rows = self.script()?.rows().iter().map(|row| {
@@ -72,13 +72,13 @@ impl Script {
         Ok(rows.collect())
     }
 
-    /// Return the time of the next action; None if there is none.
+    /// Returns the time of the next action; None if there is none.
     fn next(&mut self) -> PyResult<Option<u64>> {
         let next = self.script()?.next();
         Ok((next < Time::NEVER).then_some(next.0))
     }
 
-    /// Return the next action due by `now`. Call until it returns None.
+    /// Returns the next action due by `now`. Call until it returns None.
     fn wake(&mut self, now: u64) -> PyResult<Option<ActionRow>> {
         let script = self.script()?;
         // An event of a session group need not cause an action.
@@ -90,25 +90,25 @@ impl Script {
         Ok(None)
     }
 
-    /// Report that the connection of a flow is established.
+    /// Reports that the connection of a flow is established.
     fn established(&mut self, flow: u32, at: u64) -> PyResult<()> {
         self.script()?.established(flow, Time(at));
         Ok(())
     }
 
-    /// Report that all data of a transfer was received.
+    /// Reports that all data of a transfer was received.
     fn received(&mut self, flow: u32, at: u64) -> PyResult<()> {
         self.script()?.received(flow, Time(at));
         Ok(())
     }
 
-    /// Report that all data of a transfer was acknowledged.
+    /// Reports that all data of a transfer was acknowledged.
     fn acked(&mut self, flow: u32, at: u64) -> PyResult<()> {
         self.script()?.acked(flow, Time(at));
         Ok(())
     }
 
-    /// End the script; return a summary per row as JSON, without rates and packet counts, and the
+    /// Ends the script; returns a summary per row as JSON, without rates and packet counts, and the
     /// columns of completions.
     fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<(String, Bound<'py, PyDict>)> {
         let script = self.script.get_mut().unwrap_or_else(PoisonError::into_inner).take();

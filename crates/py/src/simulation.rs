@@ -74,7 +74,7 @@ fn span(text: &str, name: &str) -> PyResult<Span> {
 
 #[pymethods]
 impl Simulation {
-    /// Create a simulation of a scenario at time zero.
+    /// Creates a simulation of a scenario at time zero.
     #[new]
     fn new(py: Python<'_>, parsed: &ParsedScenario) -> PyResult<Simulation> {
         let scenario = Arc::clone(&parsed.scenario);
@@ -100,13 +100,13 @@ impl Simulation {
         Ok(self.get()?.packets())
     }
 
-    /// Simulate everything before the time `until`.
+    /// Simulates everything before the time `until`.
     #[pyo3(signature = (until, progress=None))]
     fn run_until(&self, py: Python<'_>, until: &str, progress: Option<Py<PyAny>>) -> PyResult<()> {
         self.advance(py, Time::ZERO + span(until, "until")?, progress.as_ref())
     }
 
-    /// Simulate for `duration`, at most to the end of the run.
+    /// Simulates for `duration`, at most to the end of the run.
     #[pyo3(signature = (duration, progress=None))]
     fn step(&self, py: Python<'_>, duration: &str, progress: Option<Py<PyAny>>) -> PyResult<()> {
         let length = span(duration, "duration")?;
@@ -121,14 +121,14 @@ impl Simulation {
         self.advance(py, (now + length).min(end), progress.as_ref())
     }
 
-    /// Apply a change of links and flows, given as JSON, at the current time.
+    /// Applies a change of links and flows, given as JSON, at the current time.
     fn change(&self, change_json: &str) -> PyResult<()> {
         let json = serde_json::from_str(change_json)
             .map_err(|e| InputError::new_err(format!("not valid JSON: {e}")))?;
         self.get()?.change(&json).map_err(refused)
     }
 
-    /// Return the state of a link by name of the quantity; `gauges` is a dict.
+    /// Returns the state of a link by name of the quantity; `gauges` is a dict.
     fn link<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
         let mut simulation = self.get()?;
         let state = custom::watched(|| simulation.link(name))?.map_err(refused)?;
@@ -146,7 +146,7 @@ impl Simulation {
         Ok(all)
     }
 
-    /// Return the state of a flow, host or group by name of the quantity.
+    /// Returns the state of a flow, host or group by name of the quantity.
     fn flow<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
         let mut simulation = self.get()?;
         let state = custom::watched(|| simulation.flow(name))?.map_err(refused)?;
@@ -162,7 +162,7 @@ impl Simulation {
         Ok(all)
     }
 
-    /// Return the names of the links and of the groups of flows.
+    /// Returns the names of the links and of the groups of flows.
     fn names(&self) -> PyResult<(Vec<String>, Vec<String>)> {
         let simulation = self.get()?;
         let scenario = simulation.scenario();
@@ -170,12 +170,12 @@ impl Simulation {
         Ok((links, scenario.flows().iter().map(|flow| flow.name().to_string()).collect()))
     }
 
-    /// Return the scenario with all changes made so far as canonical JSON.
+    /// Returns the scenario with all changes made so far as canonical JSON.
     fn scenario(&self) -> PyResult<String> {
         Ok(self.get()?.scenario().canonical().to_string())
     }
 
-    /// Return the result so far: its summary as JSON, and its columns.
+    /// Returns the result so far: its summary as JSON, and its columns.
     fn result<'py>(&self, py: Python<'py>) -> PyResult<(String, Bound<'py, PyDict>)> {
         let simulation = self.get()?;
         let simulation = &*simulation;
@@ -183,7 +183,7 @@ impl Simulation {
         outcome(py, result)
     }
 
-    /// Return an independent copy, which continues in the same way.
+    /// Returns an independent copy, which continues in the same way.
     fn fork(&self) -> PyResult<Simulation> {
         let simulation = self.get()?;
         Ok(Simulation::of(custom::watched(|| simulation.clone())?, self.calls_python))

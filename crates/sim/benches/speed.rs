@@ -97,7 +97,7 @@ fn web(users: u64, seconds: u64) -> Value {
     })
 }
 
-/// Parse the scenario.
+/// Parses the scenario.
 fn read(scenario: &Value) -> Scenario {
     Scenario::from_json(&scenario.to_string()).expect("the scenario of the benchmark is valid")
 }

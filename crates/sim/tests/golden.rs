@@ -112,7 +112,7 @@ fn numbers_match_the_table() {
     keep("runs", &table);
 }
 
-/// Compare a table with the stored one.
+/// Compares a table with the stored one.
 fn keep(name: &str, table: &str) {
     let path = format!("{}/../../tests/golden/{name}.txt", env!("CARGO_MANIFEST_DIR"));
     if std::env::var_os("GOLDEN_UPDATE").is_some() {

@@ -6,7 +6,7 @@ use common::run;
 use serde_json::{Value, json};
 use sojourn_sim::{Column, Outcome, Scenario};
 
-/// Check every ratio of links and flows, and every utilisation sample.
+/// Checks every ratio of links and flows, and every utilisation sample.
 fn check(what: &str, out: &Outcome) {
     let within = |x: f64| (0.0..=1.0).contains(&x);
     for (name, link) in out.summary["links"].as_object().unwrap() {

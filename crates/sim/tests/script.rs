@@ -34,7 +34,7 @@ fn transfers(columns: &[(String, Column)]) -> Transfers {
     rows
 }
 
-/// Run to the end with transfers that take no time: the summaries, the transfers, and all other
+/// Runs to the end with transfers that take no time: the summaries, the transfers, and all other
 /// actions with their times.
 fn play(scenario: &Scenario) -> (Vec<serde_json::Value>, Transfers, Vec<(Time, Action)>) {
     let mut script = Script::new(scenario.clone());

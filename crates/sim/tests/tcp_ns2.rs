@@ -58,7 +58,7 @@ fn lost_and_marked(n: u64) -> Fate {
     }
 }
 
-/// Run a case and format it as ns-2 does.
+/// Runs a case and formats it as ns-2 does.
 fn run(case: &Case, phase: f64) -> Vec<String> {
     let fixed = [("profile", "ns2"), ("packet", "1000B"), ("rwnd", "40p")];
     let all: Vec<_> = fixed.iter().chain(case.settings).copied().collect();
@@ -88,7 +88,7 @@ fn written(r: &Row) -> String {
     format!("{us},{},{seq},{},{:.3},{},{}", r.event, r.wire, r.cwnd, r.ssthresh, r.dup)
 }
 
-/// Check that every row of the vector is reproduced; our rows may have more columns.
+/// Checks that every row of the vector is reproduced; our rows may have more columns.
 fn check(case: &Case, rows: usize) {
     let (ours, theirs) = (run(case, 0.5), trace(case.file));
     for (i, (a, b)) in ours.iter().zip(&theirs).enumerate() {

@@ -27,7 +27,7 @@ const OPTIONS: &[&[(&str, &str)]] = &[
 /// Ends of the first connection: in slow start, in a recovery, after a timeout, later on.
 const ENDS_MS: [u64; 9] = [50, 230, 470, 530, 750, 1_300, 1_800, 4_000, 20_000];
 
-/// Drop four and mark two of every 100 segments, retransmissions included.
+/// Drops four and marks two of every 100 segments, retransmissions included.
 fn fate(number: u64, segment: &Segment) -> Fate {
     match number % 100 {
         31 | 33 | 34 | 52 => Fate::Lose,
@@ -48,7 +48,7 @@ fn path(params: &TcpParams) -> Path<impl FnMut(u64, &Segment) -> Fate> {
     })
 }
 
-/// Return the log of a connection that is opened after 60 s, by a new sender or by one whose first
+/// Returns the log of a connection that is opened after 60 s, by a new sender or by one whose first
 /// connection was aborted after `first_ms`.
 fn log_of(params: &TcpParams, first_ms: Option<u64>) -> Vec<Row> {
     let start = Time(60_000_000_000);

@@ -11,7 +11,7 @@ use tcp_path::{Fate, Path, Row, params};
 
 const RTT: Span = Span::ms(100);
 
-/// Lose the given transmissions: (packet, number of the transmission of this packet).
+/// Loses the given transmissions: (packet, number of the transmission of this packet).
 fn losing(list: &'static [(u64, u32)]) -> impl FnMut(u64, &Segment) -> Fate {
     let mut times = BTreeMap::new();
     move |_, seg| {
@@ -39,7 +39,7 @@ fn open<F: FnMut(u64, &Segment) -> Fate>(
     path
 }
 
-/// Run to `ms`.
+/// Runs to `ms`.
 fn run<F: FnMut(u64, &Segment) -> Fate>(
     tcp: &str,
     settings: &[(&str, &str)],

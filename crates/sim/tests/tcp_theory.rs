@@ -88,7 +88,7 @@ fn transfer(seed: u64) {
     }
 }
 
-/// Check that nothing exceeds the receive window, and that cwnd and ssthresh stay above their
+/// Checks that nothing exceeds the receive window, and that cwnd and ssthresh stay above their
 /// minima.
 fn windows_are_kept(rows: &[Row], profile: &str, rwnd: u64, what: &str) {
     let (mut una, mut top) = (0, 0);

@@ -27,7 +27,7 @@ fn scenario(qdisc: &str, flows: &Value, offset: u64) -> Value {
     })
 }
 
-/// Convert a time in seconds to nanoseconds minus `offset`.
+/// Converts a time in seconds to nanoseconds minus `offset`.
 fn ns(seconds: f64, offset: u64) -> i128 {
     (seconds * 1e9).round() as i128 - i128::from(offset)
 }

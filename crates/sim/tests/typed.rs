@@ -48,7 +48,7 @@ fn same(text: &Json, typed: ScenarioBuilder) -> Result<Scenario> {
     built
 }
 
-/// Run the first 200,000 events, or to the end.
+/// Runs the first 200,000 events, or to the end.
 fn try_out(scenario: &Scenario) {
     let mut calls = 0;
     run(scenario, &mut |_| {
@@ -83,7 +83,7 @@ fn whole(kind: &str, text: &str) -> (u64, &'static str) {
     }
 }
 
-/// Assign the field `name`, which checks no range.
+/// Assigns the field `name`, which checks no range.
 fn assign(source: &mut Source, name: &str, value: &str) {
     let value = Setting::Text(value);
     match source {
@@ -174,7 +174,7 @@ fn numbers_that_are_not_finite_are_refused_like_text() {
 /// A key of a scenario, and how a typed value sets it.
 type Case<T> = (&'static str, fn(T) -> ScenarioBuilder, Vec<T>);
 
-/// Compare the two forms of each case: the value at `pointer` of the text, and the typed one.
+/// Compares the two forms of each case: the value at `pointer` of the text, and the typed one.
 fn compare<T: Copy>(cases: Vec<Case<T>>, write: impl Fn(T) -> Json) -> u32 {
     let mut refused = 0;
     for (pointer, set, values) in cases {

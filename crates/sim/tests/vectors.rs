@@ -184,7 +184,7 @@ fn interval_ns(settings: &Value) -> Option<f64> {
     }
 }
 
-/// Compare the variables of a RED variant row by row with ns-2's output, which has six digits.
+/// Compares the variables of a RED variant row by row with ns-2's output, which has six digits.
 fn same_as_ns2(Red { name, settings, min_th, expected }: Red) {
     let vector = Vector::read(&format!("red_{name}"));
     let ours = run_timed(&vector, &settings, true, interval_ns(&settings));

@@ -64,7 +64,7 @@ fn split(bytes: &[u8]) -> Vec<Vec<u8>> {
     found
 }
 
-/// Join consecutive packets and return the bytes of one write.
+/// Joins consecutive packets and returns the bytes of one write.
 fn join(packets: &[Vec<u8>]) -> Vec<u8> {
     let mut run = Run::start(&packets[0]).unwrap();
     for packet in &packets[1..] {

@@ -48,7 +48,7 @@ pub fn link(mbit: u64, delay_ms: u64) -> LinkSpec {
     LinkSpec::new(Rate(mbit * 1_000_000), Span::ms(delay_ms))
 }
 
-/// Pass `packet` to `hop` as if it had been read.
+/// Passes `packet` to `hop` as if it had been read.
 pub fn put(hop: &mut Direction, now: sojourn_aqm::Time, packet: &[u8]) {
     hop.receive_buffer()[..packet.len()].copy_from_slice(packet);
     hop.accept(now, packet.len());

@@ -9,8 +9,8 @@ use sojourn_live::pool::BUFFER_BYTES;
 use sojourn_live::pump::{Framing, Transport};
 use sojourn_live::{Direction, DirectionConfig, Network, NetworkConfig, Route, TimedLink, ip};
 
-/// Send packets made of `bytes` through a link: none causes a panic, and each is accounted for. The
-/// bytes are packets one after the other, each preceded by its length.
+/// Sends packets made of `bytes` through a link: none causes a panic, and each is accounted for.
+/// The bytes are packets one after the other, each preceded by its length.
 pub fn check_link_and_network(bytes: &[u8]) {
     check_network(bytes);
     check_offload(bytes);
@@ -120,7 +120,7 @@ fn deliver(hop: &mut Direction, now: Time) {
     }
 }
 
-/// Check that a mark changes only the ECN field and, for IPv4, the checksum.
+/// Checks that a mark changes only the ECN field and, for IPv4, the checksum.
 fn check_mark(packet: &[u8]) {
     let Ok(before) = ip::read(packet, 7) else { return };
     let mut marked = packet.to_vec();

@@ -19,7 +19,7 @@ fn env(name: &str) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
-/// Run the body on `n` inputs; prints the input that fails.
+/// Runs the body on `n` inputs; prints the input that fails.
 fn for_each_input(n: u64, mut input: impl FnMut(&mut Pcg64Mcg) -> Vec<u8>) {
     let mut rng = Pcg64Mcg::seed_from_u64(env("SOJOURN_SEED"));
     for _ in 0..n * env("SOJOURN_ROUNDS") {

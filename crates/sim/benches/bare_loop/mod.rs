@@ -123,7 +123,7 @@ impl Flow {
         self.expected
     }
 
-    /// Process an ACK; returns true if `una` must be retransmitted.
+    /// Processes an ACK; returns true if `una` must be retransmitted.
     fn on_ack(&mut self, now: u64, ack: u64) -> bool {
         if ack > self.una {
             let acked = (ack - self.una) as f64;
@@ -256,7 +256,7 @@ impl Bare {
     }
 }
 
-/// Run `flows` flows for `seconds`; returns the number of packets sent by the link.
+/// Runs `flows` flows for `seconds`; returns the number of packets sent by the link.
 pub fn run(flows: usize, seconds: u64) -> u64 {
     let mut rng = Rng(88_172_645_463_325_252);
     let flow = |_| {

@@ -24,7 +24,7 @@ pub struct EventQueue {
 }
 
 impl EventQueue {
-    /// Create `n` slots with nothing pending.
+    /// Creates `n` slots with nothing pending.
     pub fn new(n: usize) -> EventQueue {
         let leaves = n.max(2).next_power_of_two();
         EventQueue {
@@ -35,7 +35,7 @@ impl EventQueue {
         }
     }
 
-    /// Enlarge to `n` slots; pending times are kept.
+    /// Enlarges to `n` slots; pending times are kept.
     #[cold]
     pub fn reserve(&mut self, n: usize) {
         if n <= self.leaves {
@@ -62,7 +62,7 @@ impl EventQueue {
         at.min(self.horizon).0 << self.bits | slot as u64
     }
 
-    /// Set the pending time of `slot` to `at`; [`Time::NEVER`] clears it.
+    /// Sets the pending time of `slot` to `at`; [`Time::NEVER`] clears it.
     #[inline]
     pub fn schedule(&mut self, slot: usize, at: Time) {
         let mut first = self.key(slot, at);
@@ -79,7 +79,7 @@ impl EventQueue {
         }
     }
 
-    /// Set the pending time of `slot` to `at` if that is earlier. Stops at the first node whose
+    /// Sets the pending time of `slot` to `at` if that is earlier. Stops at the first node whose
     /// minimum does not change.
     #[inline]
     pub fn schedule_earlier(&mut self, slot: usize, at: Time) {
@@ -125,7 +125,7 @@ impl EventQueue {
         Time(self.keys[self.leaves + slot] >> self.bits)
     }
 
-    /// Call `each` with every slot below `end` that is due at `at`, in ascending order; `at` must
+    /// Calls `each` with every slot below `end` that is due at `at`, in ascending order; `at` must
     /// not be later than the earliest time. Visits only subtrees that hold such slots.
     pub fn for_each_tied(&self, at: Time, end: usize, each: &mut impl FnMut(usize)) {
         self.visit_tied(1, at, end, each);

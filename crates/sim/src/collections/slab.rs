@@ -10,12 +10,12 @@ pub(crate) struct Slab<T> {
 }
 
 impl<T: Copy> Slab<T> {
-    /// Create an empty slab.
+    /// Creates an empty slab.
     pub(crate) fn new() -> Slab<T> {
         Slab { all: Vec::new(), free: Vec::new() }
     }
 
-    /// Store `thing` in a free entry, or a new one, and return its index.
+    /// Stores `thing` in a free entry, or a new one, and returns its index.
     #[inline]
     pub(crate) fn insert(&mut self, thing: T) -> u32 {
         if let Some(i) = self.free.pop() {
@@ -36,7 +36,7 @@ impl<T: Copy> Slab<T> {
         (i, &mut self.all[i as usize])
     }
 
-    /// Append `thing` and return its index.
+    /// Appends `thing` and returns its index.
     #[cold]
     fn push(&mut self, thing: T) -> u32 {
         self.all.push(thing);
@@ -44,7 +44,7 @@ impl<T: Copy> Slab<T> {
         cast::number(self.all.len()) - 1
     }
 
-    /// Remove entry `i` and return its value, which stays in place until the next insertion.
+    /// Removes entry `i` and returns its value, which stays in place until the next insertion.
     #[inline]
     pub(crate) fn remove(&mut self, i: u32) -> &T {
         self.free.push(i);
@@ -57,7 +57,7 @@ impl<T: Copy> Slab<T> {
         &mut self.all[i as usize]
     }
 
-    /// Iterate over the entries in use.
+    /// Iterates over the entries in use.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         let mut held = vec![true; self.all.len()];
         self.free.iter().for_each(|i| held[*i as usize] = false);

@@ -33,7 +33,7 @@ pub struct ScenarioBuilder {
 }
 
 impl Scenario {
-    /// Return a builder of a scenario of this length.
+    /// Returns a builder of a scenario of this length.
     pub fn builder(duration: Span) -> ScenarioBuilder {
         ScenarioBuilder::new(duration)
     }
@@ -56,14 +56,14 @@ impl ScenarioBuilder {
         self
     }
 
-    /// Set what the scenario can name: a registry of disciplines, or [`Registries`]; by default the
-    /// standard ones.
+    /// Sets what the scenario can name: a registry of disciplines, or [`Registries`]; by default
+    /// the standard ones.
     #[must_use]
     pub fn registry(self, registries: impl Into<Registries>) -> Self {
         ScenarioBuilder { registries: registries.into(), ..self }
     }
 
-    /// Set the name, for titles.
+    /// Sets the name, for titles.
     #[must_use]
     pub fn name(self, name: &str) -> Self {
         self.set("name", name)
@@ -71,14 +71,14 @@ impl ScenarioBuilder {
 
     scenario_setters!();
 
-    /// Add a link.
+    /// Adds a link.
     #[must_use]
     pub fn link(mut self, name: &str, link: LinkBuilder) -> Self {
         self.links.push((name.into(), link));
         self
     }
 
-    /// Add a group of flows.
+    /// Adds a group of flows.
     #[must_use]
     pub fn flow(mut self, name: &str, flow: FlowBuilder) -> Self {
         let mut keys = flow.keys;
@@ -87,21 +87,21 @@ impl ScenarioBuilder {
         self
     }
 
-    /// Let a group of flows join at a time after the start.
+    /// Lets a group of flows join at a time after the start.
     #[must_use]
     pub fn join(mut self, at: Span, group: &str) -> Self {
         self.changes.push(json!({"at": at.write(), "join": [group]}));
         self
     }
 
-    /// Let a group of flows leave before the end.
+    /// Lets a group of flows leave before the end.
     #[must_use]
     pub fn leave(mut self, at: Span, group: &str) -> Self {
         self.changes.push(json!({"at": at.write(), "leave": [group]}));
         self
     }
 
-    /// Change the rate or the delay of a link at a time after the start.
+    /// Changes the rate or the delay of a link at a time after the start.
     #[must_use]
     pub fn change(mut self, at: Span, link: &str, change: LinkChange) -> Self {
         let mut links = Keys::new();
@@ -110,7 +110,7 @@ impl ScenarioBuilder {
         self
     }
 
-    /// Build the scenario.
+    /// Builds the scenario.
     ///
     /// # Errors
     /// As [`Scenario::from_json`], if two links have the same name, or if a discipline is not in
@@ -149,7 +149,7 @@ struct Discipline {
 }
 
 impl LinkBuilder {
-    /// Return a builder of a link of this rate and one-way delay.
+    /// Returns a builder of a link of this rate and one-way delay.
     pub fn new(rate: Rate, delay: Span) -> LinkBuilder {
         let link = LinkBuilder { keys: Keys::new(), discipline: None };
         link.rate(rate).delay(delay)
@@ -160,7 +160,7 @@ impl LinkBuilder {
         self
     }
 
-    /// Set the discipline by type. The registry of the scenario must have an entry for the type.
+    /// Sets the discipline by type. The registry of the scenario must have an entry for the type.
     #[must_use]
     pub fn discipline<Q: Build + 'static>(self, builder: &Builder<Q, Q::Params>) -> Self {
         let discipline = Discipline {
@@ -171,7 +171,7 @@ impl LinkBuilder {
         LinkBuilder { discipline: Some(discipline), ..self }
     }
 
-    /// Set the discipline by name, with parameters if needed: `codel(target=15ms)`.
+    /// Sets the discipline by name, with parameters if needed: `codel(target=15ms)`.
     #[must_use]
     pub fn qdisc(self, text: &str) -> Self {
         LinkBuilder { discipline: None, ..self.set("qdisc", text) }
@@ -179,19 +179,19 @@ impl LinkBuilder {
 
     link_setters!();
 
-    /// Set the random loss after the queue.
+    /// Sets the random loss after the queue.
     #[must_use]
     pub fn loss(self, loss: LossModel) -> Self {
         self.set("loss", loss.canonical())
     }
 
-    /// Replay recorded changes of rate or delay.
+    /// Replays recorded changes of rate or delay.
     #[must_use]
     pub fn trace(self, trace: &LinkTrace) -> Self {
         self.set("trace", trace.canonical())
     }
 
-    /// Replay recorded delivery opportunities, at these times in milliseconds.
+    /// Replays recorded delivery opportunities, at these times in milliseconds.
     #[must_use]
     pub fn opportunities_ms(self, times: &[u64]) -> Self {
         self.set("trace", json!({ "opportunities_ms": times }))
@@ -217,7 +217,7 @@ pub struct FlowBuilder {
 }
 
 impl FlowBuilder {
-    /// Return a builder of flows that cross these links in order.
+    /// Returns a builder of flows that cross these links in order.
     pub fn new<'a>(path: impl IntoIterator<Item = &'a str>) -> FlowBuilder {
         FlowBuilder { keys: Keys::new() }.set("path", names(path))
     }
@@ -229,38 +229,38 @@ impl FlowBuilder {
 
     flow_setters!();
 
-    /// Set the traffic source.
+    /// Sets the traffic source.
     #[must_use]
     pub fn source(self, source: Source) -> Self {
         self.set("source", source.canonical())
     }
 
-    /// Set the TCP; the default depends on the source.
+    /// Sets the TCP; the default depends on the source.
     #[must_use]
     pub fn tcp(self, tcp: &TcpParams) -> Self {
         self.set("tcp", parse::canonical(tcp.name(), &tcp.table()))
     }
 
-    /// Set the links that acknowledgements and requests cross in order; by default none.
+    /// Sets the links that acknowledgements and requests cross in order; by default none.
     #[must_use]
     pub fn return_path<'a>(self, path: impl IntoIterator<Item = &'a str>) -> Self {
         self.set("return_path", names(path))
     }
 
-    /// Set the round-trip propagation delay, for all flows or as a distribution; by default that of
-    /// the links.
+    /// Sets the round-trip propagation delay, for all flows or as a distribution; by default that
+    /// of the links.
     #[must_use]
     pub fn rtt(self, rtt: impl Into<Distribution<Span>>) -> Self {
         self.set("rtt", rtt.into().write())
     }
 
-    /// Set the traffic class of the packets.
+    /// Sets the traffic class of the packets.
     #[must_use]
     pub fn class(self, class: u16) -> Self {
         self.set("class", class)
     }
 
-    /// Set the ECN field of the packets of a source over UDP.
+    /// Sets the ECN field of the packets of a source over UDP.
     #[must_use]
     pub fn ecn(self, ecn: Capable) -> Self {
         self.set("ecn", ecn.write())

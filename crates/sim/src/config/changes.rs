@@ -245,7 +245,7 @@ impl Change {
     }
 }
 
-/// Parse a list of names of groups of flows.
+/// Parses a list of names of groups of flows.
 fn parse_groups(json: &Json, names: &Names<'_>) -> Result<Vec<usize>> {
     let mut groups = Vec::new();
     for (i, json) in parse::list(json)?.iter().enumerate() {

@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::units::Rate;
 
-/// Validate a part of a scenario: `kind` is `qdisc`, `tcp`, `source`, `link` or `flow`.
+/// Validates a part of a scenario: `kind` is `qdisc`, `tcp`, `source`, `link` or `flow`.
 ///
 /// The messages are those for a scenario, with shorter paths. A discipline is checked parameter by
 /// parameter: how they depend on each other is checked with the link. A flow is checked without its
@@ -22,7 +22,7 @@ pub fn check(kind: &str, json: &Json) -> Result<()> {
     check_with(&Registries::standard(), kind, json)
 }
 
-/// Validate a part of a scenario, as [`check`], with the names of `registries`.
+/// Validates a part of a scenario, as [`check`], with the names of `registries`.
 ///
 /// # Errors
 /// As [`check`].

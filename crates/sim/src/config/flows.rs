@@ -170,7 +170,7 @@ impl Own {
 }
 
 impl FlowConfig {
-    /// Check the values of a group of flows that do not depend on links.
+    /// Checks the values of a group of flows that do not depend on links.
     ///
     /// # Errors
     /// As for a scenario, except for the name and the links.

@@ -77,7 +77,7 @@ pub struct LinkTrace {
 }
 
 impl LinkTrace {
-    /// Create the trace whose rows start at the times `at`, with these rates and delays, which
+    /// Creates the trace whose rows start at the times `at`, with these rates and delays, which
     /// starts again after `repeat`.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl LinkTrace {
         LinkTrace::parse(&LinkTrace { at, rate, delay, repeat }.canonical())
     }
 
-    /// Parse the trace of a link: columns of integers.
+    /// Parses the trace of a link: columns of integers.
     ///
     /// # Errors
     /// If a column is missing, unsorted, too long or of another length, or a value is out of range.
@@ -139,7 +139,7 @@ impl LinkTrace {
         self.repeat
     }
 
-    /// Check that the trace does not cause too many changes in a run of this length.
+    /// Checks that the trace does not cause too many changes in a run of this length.
     ///
     /// # Errors
     /// If there are more than 100,000,000.
@@ -169,7 +169,7 @@ impl LinkTrace {
         json
     }
 
-    /// Iterate over times and changes; endless if the trace repeats.
+    /// Iterates over times and changes; endless if the trace repeats.
     pub fn link_changes(self) -> impl Iterator<Item = (Time, LinkChange)> + Send {
         (0..).map_while(move |n| self.nth_change(n))
     }
@@ -192,7 +192,7 @@ impl LinkTrace {
     }
 }
 
-/// Check the number of rows of a trace.
+/// Checks the number of rows of a trace.
 ///
 /// # Errors
 /// If there is none, or more than 1,000,000.
@@ -201,7 +201,7 @@ pub(crate) fn check_row_count(rows: usize) -> Result<()> {
     if rows == 0 || rows > ROWS_MAX { Err(Error::new(text())) } else { Ok(()) }
 }
 
-/// Parse the column `name` of integers up to `most`.
+/// Parses the column `name` of integers up to `most`.
 ///
 /// # Errors
 /// If it is not a list of such integers.

@@ -147,7 +147,7 @@ impl LinkConfig {
         self.opportunities.as_deref()
     }
 
-    /// Build a new instance of the discipline.
+    /// Builds a new instance of the discipline.
     pub fn build(&self) -> Built {
         let settings: Vec<_> =
             self.params.iter().map(|r| (r.name, Setting::Text(&r.value))).collect();
@@ -156,7 +156,7 @@ impl LinkConfig {
             .expect("the definition was validated by a first build")
     }
 
-    /// Build the discipline with the parameters `now`, changed by `new`, to replace those of a
+    /// Builds the discipline with the parameters `now`, changed by `new`, to replace those of a
     /// running one.
     ///
     /// # Errors
@@ -210,7 +210,7 @@ pub struct NewParam {
     pub value: String,
 }
 
-/// Parse new parameters of the discipline of `link`.
+/// Parses new parameters of the discipline of `link`.
 ///
 /// # Errors
 /// If one is unknown or out of range, or there is none.
@@ -233,7 +233,7 @@ pub(super) fn new_params(json: &Json, link: &LinkConfig) -> Result<Arc<[NewParam
     table.iter().map(new).collect()
 }
 
-/// Parse a `trace`: delivery opportunities in milliseconds, or rates and delays over time.
+/// Parses a `trace`: delivery opportunities in milliseconds, or rates and delays over time.
 fn parse_trace(json: &Json) -> Result<(Option<LinkTrace>, Option<Opportunities>)> {
     let key = "opportunities_ms";
     if json.get(key).is_none() {
@@ -304,7 +304,7 @@ pub(super) fn mb(bytes: usize) -> usize {
     bytes.div_ceil(1_000_000)
 }
 
-/// Parse the links of a scenario or of a live link: a table by name.
+/// Parses the links of a scenario or of a live link: a table by name.
 ///
 /// # Errors
 /// If there is no link, a name or a definition is invalid, or the links take too much memory; with
@@ -313,7 +313,7 @@ pub fn parse_links(json: &Json) -> Result<Vec<LinkConfig>> {
     parse_links_with(json, &Registry::standard())
 }
 
-/// Parse links as [`parse_links`], with the disciplines of `registry`.
+/// Parses links as [`parse_links`], with the disciplines of `registry`.
 ///
 /// # Errors
 /// As [`parse_links`].

@@ -57,7 +57,7 @@ pub enum LossModel {
 }
 
 impl LossModel {
-    /// Parse the `loss` of a link: a probability (0.02 or `"2%"`), or a table of the
+    /// Parses the `loss` of a link: a probability (0.02 or `"2%"`), or a table of the
     /// Gilbert-Elliott parameters.
     ///
     /// # Errors
@@ -107,12 +107,12 @@ pub struct LossProcess {
 }
 
 impl LossProcess {
-    /// Create a channel with its own random stream.
+    /// Creates a channel with its own random stream.
     pub fn new(loss: LossModel, rng: Pcg64Mcg) -> LossProcess {
         LossProcess { loss, in_bad_state: false, rng, lost: 0 }
     }
 
-    /// Draw the fate of the next packet: true if it is lost.
+    /// Draws the fate of the next packet: true if it is lost.
     pub fn next_is_lost(&mut self) -> bool {
         let chance = match self.loss {
             LossModel::Random(chance) => chance,

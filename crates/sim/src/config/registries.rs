@@ -20,18 +20,18 @@ pub struct Registries {
 }
 
 impl Registries {
-    /// Return those of the crates.
+    /// Returns those of the crates.
     pub fn standard() -> Registries {
         Registries::default()
     }
 
-    /// Look up every name of a congestion control with `find` first.
+    /// Looks up every name of a congestion control with `find` first.
     #[must_use]
     pub fn with_controls(self, find: FindExternalControl) -> Registries {
         Registries { controls: Some(find), ..self }
     }
 
-    /// Look up every name of a traffic source with `find` first.
+    /// Looks up every name of a traffic source with `find` first.
     #[must_use]
     pub fn with_sources(self, find: FindExternalSource) -> Registries {
         Registries { sources: Some(find), ..self }

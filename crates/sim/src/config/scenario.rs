@@ -76,7 +76,7 @@ const SEED_MAX: u64 = 1 << 53;
 const SAMPLES_MAX: u64 = 100_000_000;
 
 impl Scenario {
-    /// Parse a scenario.
+    /// Parses a scenario.
     ///
     /// # Errors
     /// If a key is unknown or missing, or a value has the wrong unit or is out of range; with its
@@ -85,7 +85,7 @@ impl Scenario {
         Scenario::from_json_with(&Registries::standard(), text)
     }
 
-    /// Parse a scenario that uses the names of `registries`.
+    /// Parses a scenario that uses the names of `registries`.
     ///
     /// # Errors
     /// As [`Scenario::from_json`].
@@ -140,7 +140,7 @@ impl Scenario {
         }
     }
 
-    /// Check that the scenario fits into memory.
+    /// Checks that the scenario fits into memory.
     pub(super) fn check_memory(&self) -> Result<()> {
         let declared: u64 = self.flows.iter().map(FlowConfig::count).sum();
         let pooled: u64 = self.flows.iter().map(FlowConfig::max_pooled_flows).sum();
@@ -221,8 +221,8 @@ impl Scenario {
         all
     }
 
-    /// Write the canonical form as text. Links are converted one by one: their trees together would
-    /// take twice the memory of the links.
+    /// Writes the canonical form as text. Links are converted one by one: their trees together
+    /// would take twice the memory of the links.
     pub(crate) fn write_canonical(&self, text: &mut impl fmt::Write) -> fmt::Result {
         let Json::Object(all) = self.canonical_without_links() else { return Ok(()) };
         let links = || self.links.iter().map(|l| (&*l.name, l.canonical()));
@@ -265,7 +265,7 @@ impl From<&Scenario> for Arc<Scenario> {
     }
 }
 
-/// Write a JSON object with at least one of `members`.
+/// Writes a JSON object with at least one of `members`.
 pub(crate) fn write_object<'a>(
     text: &mut impl fmt::Write,
     members: impl Iterator<Item = (&'a str, Json)>,

@@ -37,8 +37,8 @@ impl Default for AckQueue {
 }
 
 impl AckQueue {
-    /// Append an ack of `connection` that reaches the sender at `at`; `at` must not be earlier than
-    /// that of the previous ack. Its size and SYN flag, which no sender reads, are not kept.
+    /// Appends an ack of `connection` that reaches the sender at `at`; `at` must not be earlier
+    /// than that of the previous ack. Its size and SYN flag, which no sender reads, are not kept.
     #[inline]
     pub(crate) fn push(&mut self, at: Time, connection: u32, ack: &Ack) {
         let Ack { ack, sacks, blocks, ece, ce_packets, echo, .. } = *ack;
@@ -71,8 +71,9 @@ impl AckQueue {
         self.line.iter().any(|a| a.connection == connection)
     }
 
-    /// Write the first ack to `into` if it has arrived by `now`, and return its connection. Copies
-    /// field by field: moving a whole struct that was just written causes a store-forwarding stall.
+    /// Writes the first ack to `into` if it has arrived by `now`, and returns its connection.
+    /// Copies field by field: moving a whole struct that was just written causes a store-forwarding
+    /// stall.
     #[inline]
     pub(crate) fn pop(&mut self, now: Time, into: &mut Ack) -> Option<u32> {
         if now < self.first_at {

@@ -80,7 +80,7 @@ pub struct CallEndpoints {
 }
 
 impl CallEndpoints {
-    /// Create a call whose first frame is captured at `first`.
+    /// Creates a call whose first frame is captured at `first`.
     pub fn new(params: &Call, first: Time) -> CallEndpoints {
         let initial = params.initial.0 as f64;
         let range = [params.lowest.0 as f64, params.highest.0 as f64];
@@ -114,7 +114,7 @@ impl CallEndpoints {
         Span(cast::saturate(u128::from(k) * 1_000_000_000 / u128::from(params.frames)))
     }
 
-    /// Send a packet at `now`; returns its size in bytes and the time of the next one.
+    /// Sends a packet at `now`; returns its size in bytes and the time of the next one.
     pub fn send(&mut self, now: Time) -> (u32, Time) {
         if self.left == 0 {
             self.capture(now);
@@ -153,7 +153,7 @@ impl CallEndpoints {
         self.next_packet.wrapping_sub(1)
     }
 
-    /// Process a packet at the receiver; returns a report, if one is due.
+    /// Processes a packet at the receiver; returns a report, if one is due.
     pub fn receive(&mut self, now: Time, sent: Time, bytes: u32, number: u32) -> Option<Report> {
         self.estimator.on_packet(now, sent, bytes, self.rtt);
         let ahead = number.wrapping_sub(self.expected_next);
@@ -182,7 +182,7 @@ impl CallEndpoints {
         Some(report)
     }
 
-    /// Process a report at the sender (section 6).
+    /// Processes a report at the sender (section 6).
     pub fn on_report(&mut self, now: Time, report: &Report) {
         self.heard = now;
         self.rtt = now.since(report.newest);
@@ -197,7 +197,7 @@ impl CallEndpoints {
         self.set_rate(by_loss.min(report.rate_bps));
     }
 
-    /// Record the loss of a packet.
+    /// Records the loss of a packet.
     pub fn on_loss(&mut self, number: u32) {
         let since = self.since;
         if let Some(frame) = self.frame_of(number) {
@@ -216,14 +216,14 @@ impl CallEndpoints {
         self.frames.get_mut(i)
     }
 
-    /// Forget the frames at the front of which nothing is on its way.
+    /// Forgets the frames at the front of which nothing is on its way.
     fn retire(&mut self) {
         while self.frames.front().is_some_and(|f| f.arrived + f.lost == f.packets) {
             self.frames.pop_front();
         }
     }
 
-    /// Start the measured interval at `now`.
+    /// Starts the measured interval at `now`.
     pub fn start_measuring(&mut self, now: Time) {
         (self.since, self.captured_frames, self.lost_frames) = (now, 0, 0);
         self.frame_delay.clear();

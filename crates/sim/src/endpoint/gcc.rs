@@ -92,7 +92,7 @@ pub(crate) struct RateEstimator {
 }
 
 impl RateEstimator {
-    /// Create the estimator with its first estimate and range in bit/s, for a call of this many
+    /// Creates the estimator with its first estimate and range in bit/s, for a call of this many
     /// frames per second and packets of at most this many bits.
     pub(crate) fn new(
         rate_bps: f64,
@@ -127,7 +127,7 @@ impl RateEstimator {
         self.rate_bps
     }
 
-    /// Process a packet of `bytes` bytes, sent at `sent`, that arrives at `now`; `rtt` is the
+    /// Processes a packet of `bytes` bytes, sent at `sent`, that arrives at `now`; `rtt` is the
     /// latest round-trip time.
     pub(crate) fn on_packet(&mut self, now: Time, sent: Time, bytes: u32, rtt: Span) {
         self.first_arrival.get_or_insert(now);
@@ -158,7 +158,7 @@ impl RateEstimator {
         }
     }
 
-    /// Process a complete group and the one before it.
+    /// Processes a complete group and the one before it.
     fn on_group(&mut self, now: Time, before: Group, group: Group, rtt: Span) {
         let ms = |to: Time, from: Time| to.since(from).as_secs() * 1e3;
         let sent_ms = ms(group.last_sent, before.last_sent);

@@ -63,7 +63,7 @@ const LARGEST_DATAGRAM: u64 = 65_535;
 const UDP_HEADER: u64 = 28;
 
 impl UdpEndpoints {
-    /// Create the endpoints of the `i`-th flow of a group with this source.
+    /// Creates the endpoints of the `i`-th flow of a group with this source.
     pub fn new(source: &Source, i: u64, start: Time, mut rng: Pcg64Mcg) -> UdpEndpoints {
         let paced = PacketSchedule::for_source(source, start, LARGEST_DATAGRAM, &mut rng);
         let (sends, first) = match (source, paced) {
@@ -96,7 +96,7 @@ impl UdpEndpoints {
         }
     }
 
-    /// Send a datagram at `now`: returns its size in bytes and the time of the next one.
+    /// Sends a datagram at `now`: returns its size in bytes and the time of the next one.
     pub fn send(&mut self, now: Time) -> (u32, Time) {
         self.sent += 1;
         match &mut self.sends {
@@ -129,12 +129,12 @@ impl UdpEndpoints {
         self.reports.front().map_or(Time::NEVER, |report| report.0)
     }
 
-    /// Schedule the arrival of a report at the sender, not earlier than that of the previous call.
+    /// Schedules the arrival of a report at the sender, not earlier than that of the previous call.
     pub fn schedule_report(&mut self, at: Time, report: Report) {
         self.reports.push_back((at, report));
     }
 
-    /// Process the reports that reach the sender by `now`.
+    /// Processes the reports that reach the sender by `now`.
     pub fn process_reports(&mut self, now: Time) {
         while self.next_report() <= now
             && let Some((at, report)) = self.reports.pop_front()
@@ -145,7 +145,7 @@ impl UdpEndpoints {
         }
     }
 
-    /// Receive a datagram; returns a report for the sender, if one is due.
+    /// Receives a datagram; returns a report for the sender, if one is due.
     pub fn receive(&mut self, now: Time, datagram: &Datagram) -> Option<Report> {
         self.measure(now, datagram.sent, datagram.len);
         let Datagram { sent, len, number } = *datagram;
@@ -155,7 +155,7 @@ impl UdpEndpoints {
         }
     }
 
-    /// Count a datagram of `len` bytes that was sent at `sent`.
+    /// Counts a datagram of `len` bytes that was sent at `sent`.
     fn measure(&mut self, now: Time, sent: Time, len: u32) {
         self.delivered_bytes += u64::from(len).saturating_sub(UDP_HEADER);
         if sent < self.since {
@@ -170,7 +170,7 @@ impl UdpEndpoints {
         }
     }
 
-    /// Count a lost datagram.
+    /// Counts a lost datagram.
     pub fn on_loss(&mut self, datagram: &Datagram) {
         self.lost += u64::from(datagram.sent >= self.since);
         if let DatagramSchedule::Call(call) = &mut self.sends {
@@ -178,7 +178,7 @@ impl UdpEndpoints {
         }
     }
 
-    /// Start the measured interval at `now`: reset all counters.
+    /// Starts the measured interval at `now`: resets all counters.
     pub fn start_measuring(&mut self, now: Time) {
         (self.since, self.sent, self.lost) = (now, 0, 0);
         self.delay.clear();

@@ -52,7 +52,7 @@ pub struct ChangeSchedule {
 }
 
 impl ChangeSchedule {
-    /// Create the schedule of `scenario`.
+    /// Creates the schedule of `scenario`.
     pub fn new(scenario: &Scenario) -> ChangeSchedule {
         let mut steps = Vec::new();
         for change in &scenario.changes {
@@ -81,7 +81,7 @@ impl ChangeSchedule {
         self.rows.peek().map_or(step, |Reverse((row, _))| step.min(*row))
     }
 
-    /// Remove and return the next change that is due by `now`.
+    /// Removes and returns the next change that is due by `now`.
     pub fn pop_due(&mut self, now: Time) -> Option<DueChange> {
         let next = self.next();
         if next > now {
@@ -102,7 +102,7 @@ impl ChangeSchedule {
         self.steps.last().map_or(Time::NEVER, |(at, _)| *at)
     }
 
-    /// Remove the changes at `end` and later that are not those of a trace.
+    /// Removes the changes at `end` and later that are not those of a trace.
     pub fn cut(&mut self, end: Time) {
         self.steps.retain(|(at, _)| *at < end);
     }

@@ -114,7 +114,7 @@ fn hash_of_connection(before: u32, connection: u32) -> u32 {
 }
 
 impl Flow {
-    /// Create the `i`-th flow of the group `def`; its links have a total propagation delay of
+    /// Creates the `i`-th flow of the group `def`; its links have a total propagation delay of
     /// `of_links`.
     pub fn new(def: &FlowConfig, group: usize, i: u64, of_links: Span, seed: u64) -> Flow {
         let name = def.flow_name(i);
@@ -189,7 +189,7 @@ impl Flow {
         }
     }
 
-    /// Set the index of the route. `direct` is its only link, if that computes the departures of
+    /// Sets the index of the route. `direct` is its only link, if that computes the departures of
     /// its packets and acks return with a pure delay.
     pub fn set_route(&mut self, route: u32, direct: Option<u32>) {
         self.route = route;
@@ -221,7 +221,7 @@ impl Flow {
         self.acks.next().min(tcp.receiver.timer() + self.delayed_ack_lag)
     }
 
-    /// Process everything due at `now`: arrivals, acks, the sender's timer, the application.
+    /// Processes everything due at `now`: arrivals, acks, the sender's timer, the application.
     #[inline(always)]
     pub fn process_due(&mut self, now: Time, out: &mut Outbox) {
         while self.inbox.front().is_some_and(|i| i.0 <= now) {
@@ -279,7 +279,7 @@ impl Flow {
         }
     }
 
-    /// Run the application.
+    /// Runs the application.
     fn run_application(&mut self, now: Time, out: &mut Outbox) {
         self.next_action = Time::NEVER;
         match &mut self.ends {
@@ -322,13 +322,13 @@ impl Flow {
         }
     }
 
-    /// Schedule an ack that crosses its last link at `at`; returns its arrival time at the sender.
+    /// Schedules an ack that crosses its last link at `at`; returns its arrival time at the sender.
     pub fn schedule_ack(&mut self, at: Time, connection: u32, ack: &Ack) -> Time {
         self.acks.push(at + self.extra_delay, connection, ack);
         at + self.extra_delay
     }
 
-    /// Schedule a report that crosses its last link at `at`; returns its arrival time at the
+    /// Schedules a report that crosses its last link at `at`; returns its arrival time at the
     /// sender.
     pub fn schedule_report(&mut self, at: Time, report: Report) -> Time {
         if let Endpoints::Udp(udp) = &mut self.ends {
@@ -337,14 +337,14 @@ impl Flow {
         at + self.extra_delay
     }
 
-    /// Count a lost datagram.
+    /// Counts a lost datagram.
     pub fn on_datagram_lost(&mut self, datagram: &Datagram) {
         if let Endpoints::Udp(udp) = &mut self.ends {
             udp.on_loss(datagram);
         }
     }
 
-    /// Start the measured interval at `now`.
+    /// Starts the measured interval at `now`.
     pub fn begin(&mut self, now: Time) {
         let delivered = self.delivered_bytes();
         match &mut self.ends {
@@ -384,7 +384,7 @@ impl TcpEndpoints {
         }
     }
 
-    /// Open a new connection for this amount of data.
+    /// Opens a new connection for this amount of data.
     fn open(&mut self, now: Time, amount: Amount, out: &mut Vec<Segment>) {
         self.receiver.reset();
         self.sender.open(now, out);
@@ -398,7 +398,7 @@ impl TcpEndpoints {
         }
     }
 
-    /// Process a segment at the receiver; returns the ack, if one is due.
+    /// Processes a segment at the receiver; returns the ack, if one is due.
     #[inline(always)]
     fn receive(&mut self, at: Time, segment: &Segment, ce: bool) -> Option<&Ack> {
         let calls_for_ack = self.receiver.on_segment(at, segment, ce).is_some();

@@ -17,7 +17,7 @@ pub(super) fn gauges_of(sender: &Tcp) -> Gauges {
 pub(super) struct GaugeSums(Vec<(&'static str, f64, u32)>);
 
 impl GaugeSums {
-    /// Add the variables of a flow.
+    /// Adds the variables of a flow.
     pub(super) fn add(&mut self, sender: &Tcp) {
         sender.inspect(
             &mut |name, value| match self.0.iter_mut().find(|(known, ..)| *known == name) {
@@ -38,7 +38,7 @@ impl GaugeSums {
 pub(super) struct GaugeColumns(Vec<(&'static str, Vec<f64>)>);
 
 impl GaugeColumns {
-    /// Append a sample after `rows` earlier ones.
+    /// Appends a sample after `rows` earlier ones.
     pub(super) fn push(&mut self, rows: usize, sample: Gauges) {
         for (name, value) in sample {
             if !self.0.iter().any(|(known, _)| *known == name) {

@@ -130,7 +130,7 @@ impl SingleFlow {
         SingleFlow { group, due, stop, source, established, completions }
     }
 
-    /// Perform the action that is due for row `row`, which is this one.
+    /// Performs the action that is due for row `row`, which is this one.
     fn act(&mut self, row: u32) -> Option<Action> {
         let now = std::mem::replace(&mut self.due, Time::NEVER);
         match &mut self.source {
@@ -160,7 +160,7 @@ impl SingleFlow {
 }
 
 impl Script {
-    /// Create the script of `scenario`.
+    /// Creates the script of `scenario`.
     pub fn new(scenario: Scenario) -> Script {
         let (mut rows, mut own, mut groups) = (Vec::new(), Vec::new(), Vec::new());
         let mut leaves = Vec::new();
@@ -195,7 +195,7 @@ impl Script {
         own.chain(sessions).fold(leave, Time::min)
     }
 
-    /// Perform the earliest action due by `now`, at its due time. Returns what the caller must do,
+    /// Performs the earliest action due by `now`, at its due time. Returns what the caller must do,
     /// if anything. Call until nothing is due.
     pub fn pop_action(&mut self, now: Time) -> Option<Action> {
         let at = self.next();
@@ -214,7 +214,7 @@ impl Script {
         Some(self.open(group, open))
     }
 
-    /// Open a connection of a session group.
+    /// Opens a connection of a session group.
     fn open(&mut self, g: usize, open: OpenRequest) -> Action {
         let first_pooled = cast::number(self.rows.len());
         let SessionRows { sessions, first } = &mut self.groups[g];
@@ -275,7 +275,7 @@ impl Script {
         }
     }
 
-    /// Report that the connection of a flow is established: its first byte can be sent.
+    /// Reports that the connection of a flow is established: its first byte can be sent.
     pub fn established(&mut self, flow: u32, at: Time) {
         if let Some(transfer) = self.pooled_flow(flow).and_then(|pooled| pooled.transfer.as_mut()) {
             transfer.startup = at.since(transfer.open.requested_at);
@@ -288,7 +288,7 @@ impl Script {
         }
     }
 
-    /// Report that all bytes of a transfer were received.
+    /// Reports that all bytes of a transfer were received.
     pub fn received(&mut self, flow: u32, at: Time) {
         if let Some(PooledFlow { group, host, transfer: Some(transfer) }) = self.pooled_flow(flow) {
             let (group, host, transfer) = (*group, *host, *transfer);
@@ -303,7 +303,7 @@ impl Script {
         }
     }
 
-    /// Report that all bytes of a transfer were acknowledged.
+    /// Reports that all bytes of a transfer were acknowledged.
     pub fn acked(&mut self, flow: u32, at: Time) {
         if let Some(pooled) = self.pooled_flow(flow) {
             let (group, host, transfer) = (pooled.group, pooled.host, pooled.transfer.take());
@@ -316,7 +316,7 @@ impl Script {
         }
     }
 
-    /// Return the results of the rows at the end of the run, without rates and packet counts: a
+    /// Returns the results of the rows at the end of the run, without rates and packet counts: a
     /// summary per row, and the columns of completions.
     pub fn finish(mut self) -> (Vec<Json>, Vec<(String, Column)>) {
         let (scenario, mut all) = (&self.scenario, Completions::default());

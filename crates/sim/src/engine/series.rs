@@ -56,14 +56,14 @@ impl LinkSeries {
         (counts, now.1.wrapping_sub(last.1))
     }
 
-    /// Prepare for a reset of the link's counters: what they counted since the last sample is added
-    /// to the next one.
+    /// Prepares for a reset of the link's counters: what they counted since the last sample is
+    /// added to the next one.
     pub fn before_stats_reset(&mut self, link: &mut Link) {
         let (counts, sojourn_ns) = self.since_last(link);
         self.last = (counts.map(u64::wrapping_neg), sojourn_ns.wrapping_neg());
     }
 
-    /// Sample the link at `now`.
+    /// Samples the link at `now`.
     pub fn sample(&mut self, now: Time, link: &mut Link) {
         link.advance(now);
         let (counts, sojourn_ns) = self.since_last(link);
@@ -85,13 +85,13 @@ impl LinkSeries {
         });
     }
 
-    /// Take the rows sampled so far; later rows continue from them.
+    /// Takes the rows sampled so far; later rows continue from them.
     pub fn take(&mut self) -> LinkSeries {
         let last = self.last;
         std::mem::replace(self, LinkSeries { last, ..LinkSeries::default() })
     }
 
-    /// Emit the columns by name.
+    /// Emits the columns by name.
     pub fn columns(self, put: &mut dyn FnMut(&str, Column)) {
         let [arrived, packets, bytes, full, early, late, marked] = self.counts;
         let lost = full.iter().zip(&early).zip(&late).map(|((a, b), c)| a + b + c).collect();
@@ -207,7 +207,7 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    /// Create a recorder for a scenario with `rows` flows and hosts.
+    /// Creates a recorder for a scenario with `rows` flows and hosts.
     pub(crate) fn new(scenario: &Scenario, rows: usize) -> Series {
         let each = if scenario.sample_flows() { rows } else { 0 };
         let group =
@@ -221,13 +221,13 @@ impl Series {
         }
     }
 
-    /// Sample the links at `now`.
+    /// Samples the links at `now`.
     pub(crate) fn sample_links(&mut self, now: Time, links: &mut [Link]) {
         self.time_s.push(now.0 as f64 / 1e9);
         self.links.iter_mut().zip(links).for_each(|(of, link)| of.sample(now, link));
     }
 
-    /// Sample row `i` of the flows.
+    /// Samples row `i` of the flows.
     pub(crate) fn sample_flow(&mut self, i: usize, look: FlowSample) {
         let Some(of) = self.flows.get_mut(i) else { return };
         of.gauges.push(of.delivered_bytes.len(), look.gauges);
@@ -237,8 +237,8 @@ impl Series {
         of.cwnd_packets.extend(look.cwnd_packets);
     }
 
-    /// Sample the groups by summing over their flows, pooled flows included; `on_links` is true for
-    /// flows with packets on links.
+    /// Samples the groups by summing over their flows, pooled flows included; `on_links` is true
+    /// for flows with packets on links.
     pub(crate) fn sample_groups(&mut self, flows: &[Flow], on_links: &[bool]) {
         self.last.resize(flows.len(), PreviousSample::default());
         for (f, flow) in flows.iter().enumerate() {
@@ -264,13 +264,13 @@ impl Series {
         self.groups.iter_mut().for_each(GroupSeries::sample);
     }
 
-    /// Prepare for a reset of the links' counters: what they counted since the last sample is added
-    /// to the next one.
+    /// Prepares for a reset of the links' counters: what they counted since the last sample is
+    /// added to the next one.
     pub(crate) fn begin(&mut self, links: &mut [Link]) {
         self.links.iter_mut().zip(links).for_each(|(of, link)| of.before_stats_reset(link));
     }
 
-    /// Append all columns; `names` are the flows, with their groups and names. Groups that join
+    /// Appends all columns; `names` are the flows, with their groups and names. Groups that join
     /// after the end are left out.
     pub(crate) fn columns(
         self,

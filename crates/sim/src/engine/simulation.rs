@@ -218,7 +218,7 @@ impl Simulation {
         })
     }
 
-    /// Process the event of link `l`: a packet that reaches it, or one that leaves it.
+    /// Processes the event of link `l`: a packet that reaches it, or one that leaves it.
     fn link_event(&mut self, l: usize, now: Time) {
         self.links[l].advance(now);
         if self.forwarding[l].front().is_some_and(|(at, _)| *at <= now)
@@ -239,7 +239,7 @@ impl Simulation {
         &self.routes.all[route as usize][usize::from(load.returns())]
     }
 
-    /// Process a packet of `flow` that crosses its last link at `at`.
+    /// Processes a packet of `flow` that crosses its last link at `at`.
     #[inline]
     fn deliver(&mut self, at: Time, flow: u32, body: u32, ce: bool) {
         let PacketState { connection, payload, .. } = self.bodies.remove(body);
@@ -274,7 +274,7 @@ impl Simulation {
         }
     }
 
-    /// Send the packets in the outbox of flow `f`, and schedule its next event.
+    /// Sends the packets in the outbox of flow `f`, and schedules its next event.
     #[inline(always)]
     fn send_and_schedule(&mut self, f: usize, now: Time) {
         let slot = self.first_flow_slot + f;
@@ -308,7 +308,7 @@ impl Simulation {
         }
     }
 
-    /// Send the segments in the outbox of flow `f` over link `l`, its [`Flow::direct_link`].
+    /// Sends the segments in the outbox of flow `f` over link `l`, its [`Flow::direct_link`].
     #[inline(always)]
     fn send_direct(&mut self, f: usize, l: usize, now: Time) {
         let Simulation { flows, links, outbox, .. } = self;
@@ -333,7 +333,7 @@ impl Simulation {
         }
     }
 
-    /// Send the segments in the outbox of flow `f`, which has no [`Flow::direct_link`].
+    /// Sends the segments in the outbox of flow `f`, which has no [`Flow::direct_link`].
     #[inline(never)]
     fn send_segments(&mut self, f: usize, now: Time) {
         let Simulation { flows, links, routes, outbox, bodies, .. } = self;
@@ -359,7 +359,7 @@ impl Simulation {
         self.collect_from_link(l);
     }
 
-    /// Send the packets in the outbox of flow `f`, which has no [`Flow::direct_link`].
+    /// Sends the packets in the outbox of flow `f`, which has no [`Flow::direct_link`].
     fn send(&mut self, f: usize, now: Time) {
         let Flow { route, hash, class, hosts, ect, ack_ecn, connection, .. } = self.flows[f];
         let [source, destination] = hosts;
@@ -407,7 +407,7 @@ impl Simulation {
         self.collect_from_link(l);
     }
 
-    /// Collect sent and dropped packets from the link, and schedule its next event. A call that
+    /// Collects sent and dropped packets from the link, and schedules its next event. A call that
     /// comes early is harmless, so the event is only ever moved to an earlier time here.
     fn collect_from_link(&mut self, l: usize) {
         self.free_dropped(l);
@@ -435,7 +435,7 @@ impl Simulation {
         self.note_tie(l, next);
     }
 
-    /// Free the state of packets dropped by the link.
+    /// Frees the state of packets dropped by the link.
     fn free_dropped(&mut self, l: usize) {
         if !self.links[l].has_dropped() {
             return;
@@ -444,7 +444,7 @@ impl Simulation {
         links[l].take_dropped().for_each(|lost| free_packet(lost.packet.body, bodies, acks, flows));
     }
 
-    /// Draw the random loss of the packet with this body on link `l`. Returns true if it is lost.
+    /// Draws the random loss of the packet with this body on link `l`. Returns true if it is lost.
     #[cold]
     fn lose_at_random(&mut self, l: usize, body: u32, arrived: Time) -> bool {
         let Simulation { scenario, losses: wires, bodies, acks, flows, .. } = self;

@@ -47,7 +47,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Create the object of `flows`, `links` and `scenario`. Rows are converted one by one.
+    /// Creates the object of `flows`, `links` and `scenario`. Rows are converted one by one.
     pub(crate) fn new<'a>(
         flows: impl Iterator<Item = Json>,
         links: impl Iterator<Item = (&'a str, Json)>,
@@ -180,7 +180,8 @@ pub fn delay_columns<'a>(
     }
 }
 
-/// Add the columns of a link's packet log; `flow_of` maps a packet's flow to an index of the flows.
+/// Adds the columns of a link's packet log; `flow_of` maps a packet's flow to an index of the
+/// flows.
 pub fn packet_log_columns(
     name: &str,
     link: &Link,
@@ -202,7 +203,7 @@ pub fn packet_log_columns(
     put("marked", Column::Bool(rows.iter().map(marked).collect()));
 }
 
-/// Add the number, mean and percentiles (nearest rank) of completion times.
+/// Adds the number, mean and percentiles (nearest rank) of completion times.
 pub fn insert_completions(durations_s: &mut [f64], into: &mut Map<String, Json>) {
     durations_s.sort_unstable_by(f64::total_cmp);
     let n = durations_s.len();
@@ -217,7 +218,7 @@ pub fn insert_completions(durations_s: &mut [f64], into: &mut Map<String, Json>)
     into.insert("fct_p99_s".into(), json!(rank(0.99)));
 }
 
-/// Add the statistics of a video.
+/// Adds the statistics of a video.
 pub fn insert_video(video: &VideoStats, into: &mut Map<String, Json>) {
     into.insert("video_segments".into(), json!(video.segments));
     into.insert("video_rate_bps".into(), json!(video.rate_bps));
@@ -227,7 +228,7 @@ pub fn insert_video(video: &VideoStats, into: &mut Map<String, Json>) {
     into.insert("video_stalled_s".into(), json!(video.stalled.as_secs()));
 }
 
-/// Add the statistics of the frames of a call.
+/// Adds the statistics of the frames of a call.
 pub fn insert_call(call: &CallEndpoints, into: &mut Map<String, Json>) {
     let delay = &call.frame_delay;
     into.insert("frames".into(), json!(call.captured_frames));
@@ -251,7 +252,7 @@ pub(crate) struct Completions {
 }
 
 impl Completions {
-    /// Add a transfer of `flow`; `took` is its duration, `startup` the time until its first byte
+    /// Adds a transfer of `flow`; `took` is its duration, `startup` the time until its first byte
     /// could be sent.
     pub(crate) fn add(&mut self, flow: u32, start: Time, [took, startup]: [Span; 2], bytes: u64) {
         self.flow.push(flow);
@@ -261,7 +262,7 @@ impl Completions {
         self.bytes.push(bytes);
     }
 
-    /// Add queries of the group whose first flow is `flow`: start time and duration of each.
+    /// Adds queries of the group whose first flow is `flow`: start time and duration of each.
     pub(crate) fn add_queries(&mut self, flow: u32, queries: &[(Time, Span)]) {
         for (made, took) in queries {
             self.queries.0.push(flow);
@@ -270,7 +271,7 @@ impl Completions {
         }
     }
 
-    /// Append the columns; those of queries only if `queries`.
+    /// Appends the columns; those of queries only if `queries`.
     pub(crate) fn columns(self, queries: bool, columns: &mut Vec<(String, Column)>) {
         let mut put = |what: &str, column| columns.push((what.into(), column));
         put("fct/flow", Column::U32(self.flow));

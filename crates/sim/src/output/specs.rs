@@ -84,7 +84,7 @@ fn table_json(table: &&Table) -> Json {
     json!({ "path": table.path, "about": table.about, "keys": keys })
 }
 
-/// Describe every discipline, TCP and source with parameters, defaults, ranges and units as JSON.
+/// Describes every discipline, TCP and source with parameters, defaults, ranges and units as JSON.
 /// `common` has the parameters of all TCPs with the defaults of the profile `rfc`; `presets` lists
 /// the aliases of TCPs in the profile `linux`.
 /// `missing` lists what users ask for and does not exist; `scenario` and `kinds` list the keys of a

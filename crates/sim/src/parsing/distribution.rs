@@ -22,9 +22,9 @@ use sojourn_aqm::units::{Bytes, Span};
 pub trait Countable: Value + Copy {
     /// Named empirical distributions of this quantity.
     const TABLES: &'static [empirical::EmpiricalTable] = &[];
-    /// Convert from grains.
+    /// Converts from grains.
     fn of(grains: u64) -> Self;
-    /// Convert to grains.
+    /// Converts to grains.
     fn grains(self) -> u64;
 }
 
@@ -81,13 +81,13 @@ impl<T> From<T> for Distribution<T> {
 }
 
 impl<T: Countable> Distribution<T> {
-    /// Draw a sample, truncated to whole grains. Uses one random number, none for a constant.
+    /// Draws a sample, truncated to whole grains. Uses one random number, none for a constant.
     #[inline]
     pub fn sample(&self, rng: &mut impl Rng) -> T {
         T::of(cast::trunc(self.sample_f64(rng)))
     }
 
-    /// Draw a sample in grains, with fraction. Uses one random number, none for a constant.
+    /// Draws a sample in grains, with fraction. Uses one random number, none for a constant.
     pub(crate) fn sample_f64(&self, rng: &mut impl Rng) -> f64 {
         match self {
             Distribution::Constant(x) => x.grains() as f64,
@@ -138,7 +138,7 @@ impl<T: Countable> Distribution<T> {
 
 const FORMS: [&str; 5] = ["uniform", "exponential", "pareto", "lomax", "cdf"];
 
-/// Parse the mean and the shape of a distribution that has both.
+/// Parses the mean and the shape of a distribution that has both.
 fn mean_and_shape<T: Countable>(text: &str, mean: &str, shape: &str) -> Result<(T, f64)> {
     let mean = T::read(Setting::Text(mean.trim_start_matches("mean=")))?;
     let shape = f64::read(Setting::Text(shape.trim_start_matches("shape=")))?;

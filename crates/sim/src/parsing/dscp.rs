@@ -31,7 +31,7 @@ const NAMES: [(&str, u16); 23] = [
     ("LE", 1),
 ];
 
-/// Read a code point: a number from 0 to 63, or a name.
+/// Reads a code point: a number from 0 to 63, or a name.
 ///
 /// # Errors
 /// An unknown name, or a number that is out of range.

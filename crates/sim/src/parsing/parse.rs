@@ -22,7 +22,7 @@ pub(crate) struct KeyReader<'a> {
 }
 
 impl<'a> KeyReader<'a> {
-    /// Check the keys of `json` against `keys`.
+    /// Checks the keys of `json` against `keys`.
     ///
     /// # Errors
     /// If `json` is not a table, or has a key that is not in `keys`.
@@ -60,7 +60,7 @@ impl<'a> KeyReader<'a> {
         self.get(key).ok_or_else(|| missing(key))
     }
 
-    /// Parse the value of `key`, if given.
+    /// Parses the value of `key`, if given.
     ///
     /// # Errors
     /// If it is not a `T`, or outside the range of the key.
@@ -72,7 +72,7 @@ impl<'a> KeyReader<'a> {
         value.transpose().map_err(|e| e.at(key))
     }
 
-    /// Parse the value of `key` or its default.
+    /// Parses the value of `key` or its default.
     ///
     /// # Errors
     /// If it is not a `T`, outside the range of the key, or required and missing.
@@ -101,12 +101,12 @@ fn missing(key: &str) -> Error {
     Error::new("is missing").of_kind(ErrorKind::Missing).at(key)
 }
 
-/// Parse a value from the table of keys.
+/// Parses a value from the table of keys.
 fn from_table<T: Value>(text: &str) -> T {
     T::read(Setting::Text(text)).unwrap_or_else(|e| panic!("in the table of keys: {e}"))
 }
 
-/// Return `json` as a table.
+/// Returns `json` as a table.
 ///
 /// # Errors
 /// If it is not one.
@@ -114,7 +114,7 @@ pub(crate) fn table(json: &Json) -> Result<&Map<String, Json>> {
     json.as_object().ok_or_else(|| Error::new(format!("{} is not a table", display(json))))
 }
 
-/// Return `json` as text.
+/// Returns `json` as text.
 ///
 /// # Errors
 /// If it is not text.
@@ -122,7 +122,7 @@ pub(crate) fn text(json: &Json) -> Result<&str> {
     json.as_str().ok_or_else(|| Error::new(format!("{} is not text", display(json))))
 }
 
-/// Return `json` as a list.
+/// Returns `json` as a list.
 ///
 /// # Errors
 /// If it is not one.
@@ -130,7 +130,7 @@ pub(crate) fn list(json: &Json) -> Result<&Vec<Json>> {
     json.as_array().ok_or_else(|| Error::new(format!("{} is not a list", display(json))))
 }
 
-/// Parse `json` as a `T`.
+/// Parses `json` as a `T`.
 ///
 /// # Errors
 /// If it is not a single value, or not a `T`.
@@ -138,7 +138,7 @@ pub(crate) fn read<T: Value>(json: &Json) -> Result<T> {
     T::read(to_setting(json)?)
 }
 
-/// Convert `json` to the value of a parameter. Integers are exact.
+/// Converts `json` to the value of a parameter. Integers are exact.
 ///
 /// Besides its own JSON type a parameter accepts these conversions, which the command line needs: a
 /// number or a flag as text (`"5"`, `"true"`, `"yes"`, `"on"`), an integer with a zero fraction
@@ -158,7 +158,7 @@ pub(crate) fn to_setting(json: &Json) -> Result<Setting<'_>> {
     }
 }
 
-/// Build the discipline of `registry` described by `json` for the link of `env`.
+/// Builds the discipline of `registry` described by `json` for the link of `env`.
 ///
 /// # Errors
 /// If the discipline or a parameter is unknown, or a value has the wrong type or is out of range.
@@ -173,7 +173,7 @@ pub(crate) fn build_qdisc(
     with_qdisc(json, env.rate, registry, build)
 }
 
-/// Parse the discipline of `registry` described by `json`, or by a line of tc (`tc: fq_codel limit
+/// Parses the discipline of `registry` described by `json`, or by a line of tc (`tc: fq_codel limit
 /// 1000`), and call `then` with its settings.
 ///
 /// A `limit` that is a time, like 300ms, becomes the bytes that a link of `rate` sends in it.
@@ -224,7 +224,7 @@ fn bytes_of_time(value: Setting<'_>, rate: Rate) -> Option<String> {
     Some(format!("{}B", bytes.max(LEAST_BUFFER_B)))
 }
 
-/// Convert the list given for parameter `key` of `rows` to the text that [`sojourn_aqm::params`]
+/// Converts the list given for parameter `key` of `rows` to the text that [`sojourn_aqm::params`]
 /// parses: `[1, 2]` becomes `"1 2"`. Rejects a list for any other parameter.
 fn list_to_text(key: &str, list: &Json, rows: &[ParamRow]) -> Result<String> {
     let row = rows.iter().find(|row| answers(row, key)).ok_or_else(|| unknown(rows, key))?;
@@ -254,7 +254,7 @@ pub(crate) struct NamedParams<'a> {
 }
 
 impl<'a> NamedParams<'a> {
-    /// Parse any of the forms, without list parameters.
+    /// Parses any of the forms, without list parameters.
     ///
     /// # Errors
     /// If the form is wrong, or a parameter is a list.
@@ -264,7 +264,7 @@ impl<'a> NamedParams<'a> {
         Ok(named)
     }
 
-    /// Parse any of the forms; list parameters are kept in [`NamedParams::lists`].
+    /// Parses any of the forms; list parameters are kept in [`NamedParams::lists`].
     ///
     /// # Errors
     /// If the form is wrong.
@@ -295,7 +295,7 @@ impl<'a> NamedParams<'a> {
         }
     }
 
-    /// Apply the settings to default parameters of type `P`.
+    /// Applies the settings to default parameters of type `P`.
     ///
     /// # Errors
     /// If a parameter is a list or unknown, or a value is out of range.
@@ -310,7 +310,7 @@ impl<'a> NamedParams<'a> {
 /// Name and parameters as written.
 pub(crate) type NameAndSettings<'a> = (&'a str, Vec<(&'a str, &'a str)>);
 
-/// Parse the text form of a name with parameters: `codel`, or `codel(target=15ms, ecn=true)`.
+/// Parses the text form of a name with parameters: `codel`, or `codel(target=15ms, ecn=true)`.
 /// Values may be quoted; commas inside quotes, parentheses or brackets belong to the value.
 ///
 /// # Errors
@@ -337,7 +337,7 @@ pub fn parse_call(text: &str) -> Result<NameAndSettings<'_>> {
     Ok((name.trim(), settings))
 }
 
-/// Split `text` at commas outside of quotes and brackets. An empty last part is dropped. Returns
+/// Splits `text` at commas outside of quotes and brackets. An empty last part is dropped. Returns
 /// None if a quote or bracket is not closed.
 fn split_arguments(text: &str) -> Option<Vec<&str>> {
     let (mut parts, mut start) = (Vec::new(), 0);
@@ -363,7 +363,7 @@ fn split_arguments(text: &str) -> Option<Vec<&str>> {
     (open.is_empty() && quote.is_none()).then_some(parts)
 }
 
-/// Remove the pair of quotes around `text`, if there is one.
+/// Removes the pair of quotes around `text`, if there is one.
 fn strip_quotes(text: &str) -> &str {
     let without = |q| text.strip_prefix(q).and_then(|rest| rest.strip_suffix(q));
     without('"').or_else(|| without('\'')).unwrap_or(text)
@@ -390,7 +390,7 @@ pub(crate) fn canonical(name: &str, table: &[ParamRow]) -> Json {
     Json::Object(map)
 }
 
-/// Format `json` for an error message on one line, at most 40 characters. [`Error`] shortens text.
+/// Formats `json` for an error message on one line, at most 40 characters. [`Error`] shortens text.
 pub(crate) fn display(json: &Json) -> String {
     if let Json::String(text) = json {
         return format!("{text:?}");
@@ -402,7 +402,7 @@ pub(crate) fn display(json: &Json) -> String {
     }
 }
 
-/// Check a name: names appear in paths and file names.
+/// Checks a name: names appear in paths and file names.
 pub(crate) fn check_name(name: &str) -> Result<()> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
@@ -412,7 +412,7 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Check a title: text without characters that move the cursor, or reorder or hide other text.
+/// Checks a title: text without characters that move the cursor, or reorder or hide other text.
 pub(crate) fn check_title(title: &str) -> Result<()> {
     let unseen = |c: &char| {
         c.is_control()

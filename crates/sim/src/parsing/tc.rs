@@ -11,7 +11,7 @@ use sojourn_aqm::tc::{Discipline, Form, ImportedLink, Line, Loss, units};
 use sojourn_aqm::units::Rate;
 use sojourn_aqm::{Built, Env, tc};
 
-/// Parse a qdisc with its words, with or without `tc:` before it; return name, settings, and the
+/// Parses a qdisc with its words, with or without `tc:` before it; returns name, settings, and the
 /// words that are lost.
 ///
 /// # Errors
@@ -43,7 +43,7 @@ fn plain(value: &str) -> Json {
     }
 }
 
-/// Read commands, the output of `tc qdisc show`, or that of `tc -j qdisc show`; return a list of
+/// Reads commands, the output of `tc qdisc show`, or that of `tc -j qdisc show`; returns a list of
 /// links. `class` (like `1:10`) chooses one of several classes.
 ///
 /// # Errors
@@ -75,7 +75,7 @@ fn link(found: &ImportedLink) -> Json {
     })
 }
 
-/// Translate the text of `tc -j qdisc show` to lines of `tc qdisc show`, without rounding.
+/// Translates the text of `tc -j qdisc show` to lines of `tc qdisc show`, without rounding.
 ///
 /// # Errors
 /// Text that is not JSON, or not of tc.
@@ -185,7 +185,7 @@ fn before_codel_clock(us: u64) -> u64 {
     if (us + 1).is_multiple_of(10) && shown(us + 1) == us { us + 1 } else { us }
 }
 
-/// Translate a discipline to the nearest qdisc of Linux, with its text in commands and in the
+/// Translates a discipline to the nearest qdisc of Linux, with its text in commands and in the
 /// output of `tc qdisc show`, and with what Linux cannot do.
 ///
 /// # Errors

@@ -130,8 +130,8 @@ pub struct ReplayOptions<'a> {
 /// Later than every packet, but a time for which a timer can be set.
 const NEVER: Time = Time(u64::MAX - 2);
 
-/// Send `arrivals` through a link of `rate` with the discipline described by `qdisc` (a name, or an
-/// object with a name). `progress` is called every 16,384 arrivals; if it returns `false`, the
+/// Sends `arrivals` through a link of `rate` with the discipline described by `qdisc` (a name, or
+/// an object with a name). `progress` is called every 16,384 arrivals; if it returns `false`, the
 /// replay stops and the result is `None`.
 ///
 /// # Errors
@@ -279,7 +279,7 @@ impl Random for Boxed {
     }
 }
 
-/// Append the variables of the AQM to `gauges`.
+/// Appends the variables of the AQM to `gauges`.
 fn append_gauges(server: &mut Server, gauges: &mut Vec<(&'static str, Vec<f64>)>) {
     let mut k = 0;
     server.inspect(&mut |name, value| {
@@ -291,7 +291,7 @@ fn append_gauges(server: &mut Server, gauges: &mut Vec<(&'static str, Vec<f64>)>
     });
 }
 
-/// Read the fate of each packet from the packet log and compare it with the recording.
+/// Reads the fate of each packet from the packet log and compares it with the recording.
 fn collect_fates(
     log: &[LogEntry],
     arrivals: &[Arrival],

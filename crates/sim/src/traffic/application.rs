@@ -75,7 +75,7 @@ pub(crate) struct SequentialTransfers {
 pub(crate) const LARGEST_WRITE: u64 = 1_000_000_000_000;
 
 impl App {
-    /// Create the application of a source that uses TCP and starts at `start`. `rng` is the random
+    /// Creates the application of a source that uses TCP and starts at `start`. `rng` is the random
     /// stream of the source.
     pub(crate) fn new(source: &Source, start: Time, mut rng: Pcg64Mcg) -> App {
         if let Source::Transfers(params) = source {
@@ -96,8 +96,8 @@ impl App {
         }
     }
 
-    /// Perform the action that is due at `now`; `stop` is the end of the source. Returns the action
-    /// and the time of the next one, [`Time::NEVER`] if that depends on the transport.
+    /// Performs the action that is due at `now`; `stop` is the end of the source. Returns the
+    /// action and the time of the next one, [`Time::NEVER`] if that depends on the transport.
     pub(crate) fn act(&mut self, now: Time, stop: Time) -> (Option<AppAction>, Time) {
         let stops = now >= stop;
         match self {
@@ -138,7 +138,7 @@ impl SequentialTransfers {
         u64::from(started && done.last().is_none_or(|last| last.start < self.current.start))
     }
 
-    /// Record that all bytes of the current transfer were received at `at`, and return it.
+    /// Records that all bytes of the current transfer were received at `at`, and returns it.
     pub(crate) fn complete(&mut self, at: Time) -> Completion {
         self.received = true;
         self.current.duration = at.since(self.current.start);

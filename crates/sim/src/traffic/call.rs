@@ -37,7 +37,7 @@ params! {
 }
 
 impl Call {
-    /// Check that the rates are in order.
+    /// Checks that the rates are in order.
     ///
     /// # Errors
     /// If `initial` or `highest` is below `lowest`, or `initial` above `highest`.

@@ -24,17 +24,17 @@ params! {
 
 /// Arrivals of one source, written outside of this crate.
 pub trait ExternalArrivals: Send {
-    /// Return the next arrival: its time, at or after `now`, and its size in bytes, at least 1;
+    /// Returns the next arrival: its time, at or after `now`, and its size in bytes, at least 1;
     /// `None` if there is none. `now` is the time of the previous arrival, at first of the start.
     fn next_arrival(&mut self, now: Time, rng: &mut dyn Random) -> Option<(Time, u64)>;
 
-    /// Copy with the state.
+    /// Returns a copy with the state.
     fn copy(&self) -> Box<dyn ExternalArrivals>;
 }
 
 /// Builder of the sources of a group of flows.
 pub trait ExternalSourceMaker: fmt::Debug + Send + Sync {
-    /// Create a source whose arrivals have at most this many bytes.
+    /// Creates a source whose arrivals have at most this many bytes.
     fn make(&self, largest: u64) -> Box<dyn ExternalArrivals>;
 }
 
@@ -78,7 +78,7 @@ impl ExternalSource {
 /// `None` if the name is not that of an external source.
 pub type FindExternalSource = fn(&str, &[(&str, Setting<'_>)]) -> Option<Result<ExternalSource>>;
 
-/// Parse an external source; `None` if the name is not that of one.
+/// Parses an external source; `None` if the name is not that of one.
 pub(crate) fn parse_external(
     find: FindExternalSource,
     named: &NamedParams<'_>,
@@ -118,7 +118,7 @@ impl fmt::Debug for ArrivalSchedule {
 }
 
 impl ArrivalSchedule {
-    /// Create the arrivals of a source that starts at `start`.
+    /// Creates the arrivals of a source that starts at `start`.
     pub(crate) fn new(
         source: &ExternalSource,
         start: Time,
@@ -136,7 +136,7 @@ impl ArrivalSchedule {
         self.next.0
     }
 
-    /// Remove the next arrival; returns its time and size.
+    /// Removes the next arrival; returns its time and size.
     pub(crate) fn pop(&mut self, rng: &mut Pcg64Mcg) -> (Time, u64) {
         let last = self.next;
         self.next = self.source.next_arrival(last.0, rng).unwrap_or((Time::NEVER, 0));

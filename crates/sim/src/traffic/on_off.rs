@@ -40,7 +40,7 @@ pub(crate) struct OnOffState {
 }
 
 impl OnOffState {
-    /// Create a source that is about to draw its first burst.
+    /// Creates a source that is about to draw its first burst.
     pub(crate) fn new(params: &OnOff) -> OnOffState {
         let bits = u128::from(params.packet.0) * 8;
         let interval =

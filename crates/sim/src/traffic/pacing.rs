@@ -20,9 +20,9 @@ pub(crate) enum PacketSchedule {
 }
 
 impl PacketSchedule {
-    /// Create the generator of `source` and the gap from its start to the first packet. None if the
-    /// source is not packet-oriented. `largest` is the size of the largest packet of an external
-    /// source.
+    /// Creates the generator of `source` and the gap from its start to the first packet. None if
+    /// the source is not packet-oriented. `largest` is the size of the largest packet of an
+    /// external source.
     pub(crate) fn for_source(
         source: &Source,
         start: Time,
@@ -48,7 +48,7 @@ impl PacketSchedule {
         }
     }
 
-    /// Send one packet: returns its size in bytes and the gap to the next one.
+    /// Sends one packet: returns its size in bytes and the gap to the next one.
     pub(crate) fn next_packet(&mut self, rng: &mut Pcg64Mcg) -> (u64, Span) {
         match self {
             PacketSchedule::Cbr(cbr, next) => {

@@ -58,13 +58,13 @@ const ROWS_MAX: usize = 50_000_000;
 const LATEST_S: f64 = 1e7;
 
 impl PacketTrace {
-    /// Create a trace of these rows, which are validated with the scenario.
+    /// Creates a trace of these rows, which are validated with the scenario.
     pub fn new(shift: TraceParams, rows: Vec<TraceRow>) -> PacketTrace {
         let flows = rows.iter().any(|row| row.flow > 0);
         PacketTrace { shift, rows: rows.into(), flows }
     }
 
-    /// Parse a trace. An empty trace is accepted here and rejected by `validate`, so that
+    /// Parses a trace. An empty trace is accepted here and rejected by `validate`, so that
     /// the registry can list the parameters.
     ///
     /// # Errors
@@ -128,7 +128,7 @@ impl PacketTrace {
         Ok(PacketTrace { shift, rows: rows.into(), flows: flows.is_some() })
     }
 
-    /// Validate against the group of `count` flows; `packets` is true if the rows are packets.
+    /// Validates against the group of `count` flows; `packets` is true if the rows are packets.
     ///
     /// # Errors
     /// If the trace is empty, a row names a member that does not exist, or a packet is too large.
@@ -211,7 +211,7 @@ pub(crate) struct TrafficCursor {
 }
 
 impl TrafficCursor {
-    /// Create a cursor at the first row of `member`.
+    /// Creates a cursor at the first row of `member`.
     pub(crate) fn new(trace: &PacketTrace, member: u64, start: Time) -> TrafficCursor {
         TrafficCursor { rows: trace.rows_of_member(member), next: 0, start }
     }
@@ -221,7 +221,7 @@ impl TrafficCursor {
         self.rows.get(self.next).map_or(Time::NEVER, |r| self.start + r.at)
     }
 
-    /// Advance to the next row; returns the size of the current packet in bytes.
+    /// Advances to the next row; returns the size of the current packet in bytes.
     pub(crate) fn pop(&mut self) -> u32 {
         self.next += 1;
         self.rows.get(self.next - 1).map_or(0, |r| cast::saturate32(r.bytes))

@@ -162,7 +162,7 @@ impl Poisson {
         })
     }
 
-    /// Check that not both `interval` and `load` are given.
+    /// Checks that not both `interval` and `load` are given.
     ///
     /// # Errors
     /// If both are given.
@@ -175,7 +175,7 @@ impl Poisson {
 }
 
 impl Web {
-    /// Check that overlapping pages are separated by a gap.
+    /// Checks that overlapping pages are separated by a gap.
     ///
     /// # Errors
     /// If pages overlap and `page_gap` is 0.

@@ -50,7 +50,7 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Create the record of a transfer that has just started.
+    /// Creates the record of a transfer that has just started.
     pub fn new(open: OpenRequest) -> Transfer {
         let (target, startup) = (u64::MAX, Span::ZERO);
         Transfer { open, target, received: None, startup, acked: false, busy: true }

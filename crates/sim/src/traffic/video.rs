@@ -53,7 +53,7 @@ params! {
 }
 
 impl Video {
-    /// Check how the parameters depend on each other.
+    /// Checks how the parameters depend on each other.
     ///
     /// # Errors
     /// If the rates are not in order, or the buffer is too small for the reservoir and the cushion,
@@ -157,7 +157,7 @@ pub struct VideoStats {
 }
 
 impl VideoPlayer {
-    /// Create a player before its first request.
+    /// Creates a player before its first request.
     pub(crate) fn new(params: Video) -> VideoPlayer {
         VideoPlayer {
             playback: Playback::default(),
@@ -170,7 +170,7 @@ impl VideoPlayer {
         }
     }
 
-    /// Request the next segment at `now`, at which all earlier ones have arrived; returns its size
+    /// Requests the next segment at `now`, at which all earlier ones have arrived; returns its size
     /// in bytes.
     pub(crate) fn request(&mut self, now: Time) -> u64 {
         let before = self.buffer_at(now);
@@ -213,7 +213,7 @@ impl VideoPlayer {
             && received_bytes >= self.requested_bytes
     }
 
-    /// Record the arrival of the last byte of the last segment at `at`, possibly in the future.
+    /// Records the arrival of the last byte of the last segment at `at`, possibly in the future.
     pub(crate) fn on_received(&mut self, at: Time) {
         if let Some(last) = self.segments.last_mut() {
             last.received = at;
@@ -289,7 +289,7 @@ struct Playback {
 }
 
 impl Playback {
-    /// Advance to `to`.
+    /// Advances to `to`.
     fn advance(&mut self, to: Time) {
         let passed = to.since(self.now);
         if self.playing && passed > self.buffer {
@@ -301,7 +301,7 @@ impl Playback {
         self.now = self.now.max(to);
     }
 
-    /// Add a segment that arrives at `at`, and start if `resume` is in the buffer.
+    /// Adds a segment that arrives at `at`, and starts if `resume` is in the buffer.
     fn add(&mut self, at: Time, segment: Span, resume: Span) {
         self.advance(at);
         self.buffer = self.buffer + segment;

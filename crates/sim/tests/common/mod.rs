@@ -4,7 +4,7 @@
 use serde_json::Value;
 use sojourn_sim::{Outcome, Scenario};
 
-/// Run a scenario to its end.
+/// Runs a scenario to its end.
 pub fn run(scenario: &Value) -> Outcome {
     let scenario = Scenario::from_json(&scenario.to_string()).unwrap_or_else(|e| panic!("{e}"));
     sojourn_sim::run(&scenario, &mut |_| true).expect("the callback never cancels")

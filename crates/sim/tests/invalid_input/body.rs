@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use sojourn_aqm::{Size, Span};
 use sojourn_sim::Scenario;
 
-/// Interpret `bytes` as JSON text or, after a first byte below 32, as changes to a valid scenario.
+/// Interprets `bytes` as JSON text or, after a first byte below 32, as changes to a valid scenario.
 pub fn check_bytes(bytes: &[u8]) {
     match bytes.split_first() {
         Some((0..32, rest)) => check_text(&changed_scenario(&mut Choices(rest)).to_string()),
@@ -19,7 +19,7 @@ fn check_text(text: &str) {
     }
 }
 
-/// Parse a scenario and check that its canonical form round-trips. `None` if it is rejected; the
+/// Parses a scenario and checks that its canonical form round-trips. `None` if it is rejected; the
 /// error must be one line.
 pub fn read_back(text: &str) -> Option<Scenario> {
     match Scenario::from_json(text) {
@@ -38,7 +38,7 @@ pub fn read_back(text: &str) -> Option<Scenario> {
     }
 }
 
-/// Run a short and small version of a scenario for at most about 200,000 events.
+/// Runs a short and small version of a scenario for at most about 200,000 events.
 fn run(mut canonical: Value) {
     let long =
         |text: &Value| text.as_str().is_none_or(|t| !t.ends_with("us") && !t.ends_with("ns"));
@@ -60,7 +60,7 @@ fn run(mut canonical: Value) {
     }
 }
 
-/// Run a scenario until it ends or has reported progress `most` times (every 65,536 events).
+/// Runs a scenario until it ends or has reported progress `most` times (every 65,536 events).
 pub fn run_for(scenario: &Scenario, most: u32) {
     let mut calls = 0;
     let outcome = sojourn_sim::run(scenario, &mut |so_far| {
@@ -295,7 +295,7 @@ fn changed_scenario(choices: &mut Choices<'_>) -> Value {
     all
 }
 
-/// Change something in or below `json`, most often one level deeper.
+/// Changes something in or below `json`, most often one level deeper.
 fn change(json: &mut Value, choices: &mut Choices<'_>) {
     let deeper = choices.below(32) > 0;
     match json {

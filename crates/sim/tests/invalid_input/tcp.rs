@@ -9,7 +9,7 @@ use sojourn_aqm::{Rate, Size, Span};
 use sojourn_sim::Scenario;
 use sojourn_sim::tcp::TCPS;
 
-/// Build a scenario from `bytes`, check its canonical form and run it.
+/// Builds a scenario from `bytes`, check its canonical form and runs it.
 pub fn check_settings(bytes: &[u8]) {
     let choices = &mut Choices(bytes);
     let flows: Vec<Value> = (0..1 + choices.below(3)).map(|i| flow(i, choices)).collect();
@@ -26,7 +26,7 @@ pub fn check_settings(bytes: &[u8]) {
     run_for(&scenario, 1);
 }
 
-/// Remove the rejected TCP setting, or all settings of that TCP if a default was rejected because
+/// Removes the rejected TCP setting, or all settings of that TCP if a default was rejected because
 /// of another setting.
 fn drop_refused(json: &mut Value, refused: &Error) {
     let path: Vec<&str> = refused.path().split('.').collect();

@@ -72,7 +72,7 @@ fn replacements(old: &Value) -> Vec<Value> {
     ]
 }
 
-/// Replace the value of every key, and check that only accepted types pass. Returns the number of
+/// Replaces the value of every key, and checks that only accepted types pass. Returns the number of
 /// rejected values.
 fn mistyped(good: &Value, keys: &[Key]) -> usize {
     let mut refused = 0;

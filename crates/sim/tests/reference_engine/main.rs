@@ -221,7 +221,7 @@ impl Plain {
         }
     }
 
-    /// Choose, among all deliveries at this time, that of the least recently served link; put the
+    /// Chooses, among all deliveries at this time, that of the least recently served link; puts the
     /// others back.
     fn least_recently_served(&mut self, at: Time, first: (usize, u64)) -> (usize, u64) {
         let mut all = vec![first];
@@ -414,7 +414,7 @@ fn agree(random: fn(u64) -> Value) {
     assert!(rows > 100_000, "{rows} packets are too few to prove anything");
 }
 
-/// Check that the session groups' completions agree; returns their number.
+/// Checks that the session groups' completions agree; returns their number.
 fn transfers_agree(seed: u64, scenario: &Scenario, plain: &Plain, fast: &Outcome) -> usize {
     let end = Time::ZERO + scenario.duration();
     let mut transfer: Vec<(f64, f64)> = vec![];

@@ -42,7 +42,7 @@ pub struct Hop {
 }
 
 impl Hop {
-    /// Create a hop of `ns_per_byte` and `delay` with a buffer of `room` packets.
+    /// Creates a hop of `ns_per_byte` and `delay` with a buffer of `room` packets.
     pub fn new(ns_per_byte: u64, delay: Span, room: usize) -> Hop {
         Hop { ns_per_byte, delay: delay.0, room, free: 0, starts: VecDeque::new() }
     }
@@ -130,7 +130,7 @@ pub struct Path<F> {
 }
 
 impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
-    /// Create a path of `hops` and, for acks, `back`.
+    /// Creates a path of `hops` and, for acks, `back`.
     pub fn new(params: &TcpParams, phase: f64, hops: Vec<Hop>, back: Vec<Hop>, fate: F) -> Self {
         Path {
             sender: Tcp::new(params, &mut Fixed(phase)),
@@ -152,13 +152,13 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
         }
     }
 
-    /// Create an infinitely fast path with an RTT of `rtt`.
+    /// Creates an infinitely fast path with an RTT of `rtt`.
     pub fn wide(params: &TcpParams, rtt: Span, fate: F) -> Self {
         let half = || vec![Hop::new(0, Span(rtt.0 / 2), usize::MAX)];
         Path::new(params, 0.5, half(), half(), fate)
     }
 
-    /// Open a connection at time `at` and write `amount`.
+    /// Opens a connection at time `at` and writes `amount`.
     pub fn start(&mut self, at: Time, amount: u64) {
         self.now = at;
         self.receiver.reset();
@@ -167,20 +167,20 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
         self.launch();
     }
 
-    /// Drop all segments and acks in flight.
+    /// Drops all segments and acks in flight.
     pub fn drop_in_flight(&mut self) {
         self.heap.clear();
         self.cargo.clear();
         self.spare.clear();
     }
 
-    /// Write more data now.
+    /// Writes more data now.
     pub fn write(&mut self, amount: u64) {
         self.sender.write(self.now, amount, &mut self.out);
         self.launch();
     }
 
-    /// Run until no event is left before `end`.
+    /// Runs until no event is left before `end`.
     pub fn run(&mut self, end: Time) {
         loop {
             let arrival = self.heap.peek().map_or(Time::NEVER, |r| Time(r.0.0));
@@ -232,7 +232,7 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
         self.out = out;
     }
 
-    /// Process the arrival of `cargo` at hop number `hop`, or at its destination.
+    /// Processes the arrival of `cargo` at hop number `hop`, or at its destination.
     fn arrive(&mut self, cargo: Cargo, hop: usize) {
         let (line, wire) = match cargo {
             Cargo::Segment(seg, _) => (&mut self.hops, seg.wire_bytes.into()),

@@ -151,7 +151,7 @@ pub struct Bbr {
 }
 
 impl Bbr {
-    /// Create a control; `draw` in [0, 1) selects the phase in which probing starts.
+    /// Creates a control; `draw` in [0, 1) selects the phase in which probing starts.
     pub fn of(params: BbrParams, draw: f64) -> Bbr {
         Bbr {
             rates: RateEstimator::default(),
@@ -248,7 +248,7 @@ impl Bbr {
         }
     }
 
-    /// Update the round and the bandwidth estimate.
+    /// Updates the round and the bandwidth estimate.
     fn update_bandwidth(&mut self, s: &RateSample) {
         self.round_start = s.prior_delivered >= self.round_end;
         if self.round_start {
@@ -264,7 +264,7 @@ impl Bbr {
         }
     }
 
-    /// Advance the ProbeBw gain cycle when the current phase is over.
+    /// Advances the ProbeBw gain cycle when the current phase is over.
     fn advance_gain_cycle(&mut self, now: Time, prior_flight: u64, mss: u64, lost: bool) {
         let gain = self.pacing_gain();
         let due = self.rtprop.is_some_and(|rtt| now - self.phase_at > rtt);
@@ -280,7 +280,7 @@ impl Bbr {
         }
     }
 
-    /// Check if Startup has filled the path.
+    /// Checks if Startup has filled the path.
     fn check_full_pipe(&mut self, s: &RateSample) {
         if self.path_is_full() || !self.round_start || s.starved {
             return;
@@ -306,7 +306,7 @@ impl Bbr {
         self.prior_cwnd = if usual { window.cwnd } else { self.prior_cwnd.max(window.cwnd) };
     }
 
-    /// Set the window for an ack that delivered `news` bytes.
+    /// Sets the window for an ack that delivered `news` bytes.
     fn set_window(&mut self, window: &mut Window, ack: &ProcessedAck, news: u64) {
         if news > 0 {
             self.follow_delivery(window, ack, news);

@@ -151,7 +151,7 @@ pub struct Bbr3 {
 }
 
 impl Bbr3 {
-    /// Create a control; `seed` decides the random waits between probes.
+    /// Creates a control; `seed` decides the random waits between probes.
     pub fn of(params: Bbr3Params, seed: u64) -> Bbr3 {
         Bbr3 {
             params,

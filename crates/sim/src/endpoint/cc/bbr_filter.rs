@@ -13,22 +13,22 @@ pub(super) struct WindowedMax {
 }
 
 impl WindowedMax {
-    /// Create a filter over `rounds` rounds.
+    /// Creates a filter over `rounds` rounds.
     pub(super) fn new(rounds: u64) -> WindowedMax {
         WindowedMax { rounds, line: VecDeque::with_capacity(cast::index(rounds) + 2) }
     }
 
-    /// Remove all samples.
+    /// Removes all samples.
     pub(super) fn reset(&mut self) {
         self.line.clear();
     }
 
-    /// Set the length of the filter to `rounds`; takes effect with the next sample.
+    /// Sets the length of the filter to `rounds`; takes effect with the next sample.
     pub(super) fn set_rounds(&mut self, rounds: u64) {
         self.rounds = rounds;
     }
 
-    /// Add a sample of `round`.
+    /// Adds a sample of `round`.
     pub(super) fn add(&mut self, round: u64, value: f64) {
         while self.line.back().is_some_and(|b| b.1 <= value) {
             self.line.pop_back();

@@ -59,7 +59,7 @@ pub struct Compound {
 }
 
 impl Compound {
-    /// Create a control; `limit` is `abc_limit` for slow start.
+    /// Creates a control; `limit` is `abc_limit` for slow start.
     pub fn of(params: CompoundParams, limit: u64) -> Compound {
         Compound { params, slow_start: Reno::with_params(limit), dwnd: 0.0, rest: 0.0, base: None }
     }
@@ -69,7 +69,7 @@ impl Compound {
         self.dwnd
     }
 
-    /// Return the delay window after a round trip of `rtt` with a window of `win` segments.
+    /// Returns the delay window after a round trip of `rtt` with a window of `win` segments.
     fn measured(&mut self, win: f64, rtt: Span) -> f64 {
         let base = self.base.map_or(rtt, |b| b.min(rtt));
         self.base = Some(base);

@@ -111,7 +111,7 @@ pub struct Cubic {
 }
 
 impl Cubic {
-    /// Create a control; `limit` is `abc_limit` for slow start.
+    /// Creates a control; `limit` is `abc_limit` for slow start.
     pub fn of(params: CubicParams, limit: u64) -> Cubic {
         let slow_start = Reno::with_params(limit);
         let linux = (params.variant == CubicVariant::Linux).then(LinuxGrowth::default);
@@ -130,7 +130,7 @@ impl Cubic {
         }
     }
 
-    /// Start a stage with a window of `cwnd` segments (§4.2).
+    /// Starts a stage with a window of `cwnd` segments (§4.2).
     fn begin(&mut self, now: Time, cwnd: f64) -> Epoch {
         if self.after_timeout || self.w_max < cwnd {
             self.w_max = cwnd; // §4.8; also if the window is above W_max already

@@ -53,7 +53,7 @@ pub struct Dctcp {
 }
 
 impl Dctcp {
-    /// Create a control; `limit` is `abc_limit` for slow start.
+    /// Creates a control; `limit` is `abc_limit` for slow start.
     pub fn of(params: DctcpParams, limit: u64) -> Dctcp {
         let (alpha, reno) = (params.alpha, Reno::with_params(limit));
         Dctcp { params, reno, alpha, window_end: 1, bytes_acked: 0, bytes_marked: 0 }

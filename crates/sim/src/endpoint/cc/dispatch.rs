@@ -31,8 +31,8 @@ impl AnyControl {
         self.pacer.as_ref().map(Pacer::rate)
     }
 
-    /// Set the rate of the pacer and the size of its bursts. A control without a rate of its own is
-    /// paced by its window.
+    /// Sets the rate of the pacer and the size of its bursts. A control without a rate of its own
+    /// is paced by its window.
     fn pace(&mut self, window: &Window, srtt: Option<Span>, min_rtt: Option<Span>) {
         if self.pacer.is_none() {
             return;

@@ -54,7 +54,7 @@ pub trait ExternalControl: Send {
 
 /// Builder of the controls of a group of flows.
 pub trait ExternalMaker: fmt::Debug + Send + Sync {
-    /// Create a control in the state before a connection.
+    /// Creates a control in the state before a connection.
     fn make(&self, common: &CommonParams) -> Box<dyn ExternalControl>;
 }
 

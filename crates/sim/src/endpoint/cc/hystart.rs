@@ -48,20 +48,20 @@ pub(crate) struct HyStart {
 }
 
 impl HyStart {
-    /// End slow start for good.
+    /// Ends slow start for good.
     pub(crate) fn end(&mut self) {
         self.over = true;
         self.sent = VecDeque::new();
     }
 
-    /// Record the transmission of new data up to `end`.
+    /// Records the transmission of new data up to `end`.
     pub(crate) fn on_sent(&mut self, now: Time, end: u64) {
         if !self.over {
             self.sent.push_back((end, now));
         }
     }
 
-    /// Handle an ack of everything below `ack`; `next` is the next sequence number to send.
+    /// Handles an ack of everything below `ack`; `next` is the next sequence number to send.
     pub(crate) fn on_ack(&mut self, ack: u64, next: u64) {
         if self.over {
             return;
@@ -77,7 +77,7 @@ impl HyStart {
         }
     }
 
-    /// Handle the growth of the window from `before` by an ack at `now`.
+    /// Handles the growth of the window from `before` by an ack at `now`.
     pub(crate) fn on_window_growth(&mut self, window: &mut Window, before: u64, now: Time) {
         if self.over {
             return;
@@ -107,7 +107,7 @@ impl HyStart {
         }
     }
 
-    /// Compare this round's minimum RTT with the last one's, once there are enough samples.
+    /// Compares this round's minimum RTT with the last one's, once there are enough samples.
     fn compare_rounds(&mut self) {
         let Some(current) = self.current_min else { return };
         if let Some(baseline) = self.baseline {

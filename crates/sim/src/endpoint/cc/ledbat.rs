@@ -65,7 +65,7 @@ pub struct Ledbat {
 }
 
 impl Ledbat {
-    /// Create a control.
+    /// Creates a control.
     pub fn of(params: LedbatParams) -> Ledbat {
         let delay = QueueingDelay::new(params.base_history, params.current_filter);
         Ledbat { params, rates: RateEstimator::default(), delay, rest: 0.0 }
@@ -76,7 +76,7 @@ impl Ledbat {
         self.delay.queueing()
     }
 
-    /// Update the window for `news` delivered bytes, with `flight` bytes outstanding before.
+    /// Updates the window for `news` delivered bytes, with `flight` bytes outstanding before.
     fn update(&mut self, window: &mut Window, news: u64, flight: u64) {
         let (mss, cwnd) = (window.mss as f64, window.cwnd as f64 + self.rest);
         let off_target = 1.0 - self.delay.queueing().as_secs() / self.params.target.as_secs();

@@ -108,7 +108,7 @@ pub struct LedbatPp {
 }
 
 impl LedbatPp {
-    /// Create a control.
+    /// Creates a control.
     pub fn of(params: LedbatPpParams) -> LedbatPp {
         let delay = QueueingDelay::new(params.base_history, params.current_filter);
         LedbatPp {
@@ -166,7 +166,7 @@ impl LedbatPp {
         }
     }
 
-    /// Update the phase and the window for `news` delivered bytes, with `flight` bytes outstanding
+    /// Updates the phase and the window for `news` delivered bytes, with `flight` bytes outstanding
     /// before.
     fn update(&mut self, window: &mut Window, news: u64, flight: u64) {
         let least = LEAST * window.mss;

@@ -220,18 +220,18 @@ pub trait CongestionControl {
     /// Parameters of the control.
     type Params;
 
-    /// Create the control in the state before a connection, with its own parameters and those
+    /// Creates the control in the state before a connection, with its own parameters and those
     /// common to all TCPs.
     fn new(params: &Self::Params, common: &CommonParams, rng: &mut dyn Random) -> Self;
 
-    /// Reset to the state before a connection.
+    /// Resets to the state before a connection.
     fn reset(&mut self);
 
-    /// Grow the window for an ack of new data. Not called in fast recovery, nor for an ack that
+    /// Grows the window for an ack of new data. Not called in fast recovery, nor for an ack that
     /// carries an ECN echo.
     fn on_ack(&mut self, window: &mut Window, acked: &NewDataAck);
 
-    /// Return the slow-start threshold after a reduction, with `flight` bytes outstanding. Called
+    /// Returns the slow-start threshold after a reduction, with `flight` bytes outstanding. Called
     /// at most once per window of data. The sender sets the window to it, or to one segment after a
     /// timeout.
     fn on_congestion(
@@ -270,16 +270,16 @@ pub trait CongestionControl {
         false
     }
 
-    /// Handle the ack of the SYN; `rtt` is its round-trip time, if the SYN was not retransmitted.
+    /// Handles the ack of the SYN; `rtt` is its round-trip time, if the SYN was not retransmitted.
     fn on_established(&mut self, _now: Time, _window: &Window, _rtt: Option<Span>) {}
 
-    /// Return the window with which the connection starts; called after
+    /// Returns the window with which the connection starts; called after
     /// [`CongestionControl::on_established`].
     fn initial_window(&mut self, _now: Time, window: &Window, _rtt: Option<Span>) -> u64 {
         window.cwnd
     }
 
-    /// Handle an ack of everything below `ack`, `bytes` of it new, which reports `marked` bytes as
+    /// Handles an ack of everything below `ack`, `bytes` of it new, which reports `marked` bytes as
     /// newly marked (with accurate feedback, full segments for each marked packet); `next` is the
     /// next sequence number to send. Called before any other processing of the ack.
     fn on_ecn_feedback(&mut self, _ack: u64, _bytes: u64, _marked: u64, _next: u64) {}
@@ -290,7 +290,7 @@ pub trait CongestionControl {
         false
     }
 
-    /// Handle the news that the receiver has `from..to`.
+    /// Handles the news that the receiver has `from..to`.
     fn on_delivered(&mut self, _now: Time, _from: u64, _to: u64) {}
 
     /// Pacing rate that the control sets, bytes of payload per second; `None` if it follows from
@@ -318,10 +318,10 @@ pub trait CongestionControl {
         rate.map_or(half, |rate| half.min(self.burst_at(rate, min_rtt, window.mss)))
     }
 
-    /// Call `visit` with the name and value of each variable that is recorded in time series.
+    /// Calls `visit` with the name and value of each variable that is recorded in time series.
     fn inspect(&self, _visit: &mut dyn FnMut(&'static str, f64)) {}
 
-    /// Handle a timeout, after which `lost` bytes of this connection are declared lost.
+    /// Handles a timeout, after which `lost` bytes of this connection are declared lost.
     fn on_timeout_losses(&mut self, _window: &Window, _lost: u64) {}
 
     /// True if the first retransmission of a recovery waits for the window and the pacer, as any
@@ -330,7 +330,7 @@ pub trait CongestionControl {
         false
     }
 
-    /// Handle the end of the processing of an ack; the sender may transmit next.
+    /// Handles the end of the processing of an ack; the sender may transmit next.
     fn on_ack_processed(&mut self, _window: &mut Window, _ack: &ProcessedAck) {}
 
     /// Returns to the window before the last reduction, `prior_cwnd`, which was not justified.
@@ -338,7 +338,7 @@ pub trait CongestionControl {
         window.cwnd = window.cwnd.max(prior_cwnd);
     }
 
-    /// Handle the transmission of a segment.
+    /// Handles the transmission of a segment.
     fn on_sent(&mut self, _sent: &SentSegment) {}
 
     /// True if the segment from `seq` may be sent now; if false, it is held until
@@ -347,7 +347,7 @@ pub trait CongestionControl {
         true
     }
 
-    /// Clear the held segment and end a burst; the sender is about to ask again.
+    /// Clears the held segment and ends a burst; the sender is about to ask again.
     fn clear_held(&mut self) {}
 
     /// Time at which the held segment may be sent; [`Time::NEVER`] if none is held.
@@ -360,7 +360,7 @@ pub trait CongestionControl {
         Span::ZERO
     }
 
-    /// Handle the application running out of data while the window has room; `flight` bytes are in
+    /// Handles the application running out of data while the window has room; `flight` bytes are in
     /// the network.
     fn on_app_limited(&mut self, _flight: u64) {}
 }

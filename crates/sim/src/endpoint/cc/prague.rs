@@ -149,7 +149,7 @@ pub struct Prague {
 }
 
 impl Prague {
-    /// Create a control for packets of `packet` bytes on the wire.
+    /// Creates a control for packets of `packet` bytes on the wire.
     pub fn of(params: PragueParams, packet: u64) -> Prague {
         Prague {
             packet: packet as f64,
@@ -210,7 +210,7 @@ impl Prague {
         self.rate * self.slow_srtt / self.packet
     }
 
-    /// Reduce W or R by the fraction `share`.
+    /// Reduces W or R by the fraction `share`.
     fn reduce(&mut self, by_rate: bool, share: f64, least: f64) {
         if by_rate {
             self.rate = (self.rate * (1.0 - share)).max(least);
@@ -221,7 +221,7 @@ impl Prague {
         }
     }
 
-    /// Grow by `unmarked` segments in congestion avoidance (rules 3 and 7).
+    /// Grows by `unmarked` segments in congestion avoidance (rules 3 and 7).
     fn grow_in_avoidance(&mut self, by_rate: bool, unmarked: f64) {
         if by_rate {
             let segments = (self.rate * self.virtual_rtt() / self.packet).ceil();
@@ -240,7 +240,7 @@ impl Prague {
         }
     }
 
-    /// Grow by `unmarked` segments: in slow start up to the threshold (rule 4), then in congestion
+    /// Grows by `unmarked` segments: in slow start up to the threshold (rule 4), then in congestion
     /// avoidance. Returns true if slow start took them all.
     fn grow(&mut self, window: &mut Window, unmarked: f64) -> bool {
         let mss = window.mss as f64;
@@ -259,7 +259,7 @@ impl Prague {
         false
     }
 
-    /// Move the window by at most one segment towards W (rule 6).
+    /// Moves the window by at most one segment towards W (rule 6).
     fn move_window(&mut self, window: &mut Window) {
         let target = cast::trunc(self.fraction.ceil()).max(2) * window.mss;
         if self.cwnd > target {
@@ -271,7 +271,7 @@ impl Prague {
         window.cwnd = self.cwnd;
     }
 
-    /// End the round if its data is acknowledged and it is long enough (rule 1).
+    /// Ends the round if its data is acknowledged and it is long enough (rule 1).
     fn end_round(&mut self, now: Time, window: &Window) {
         let short = now - self.round_at < self.params.virtual_rtt;
         let (ack, next, _) = self.feedback;
@@ -289,7 +289,7 @@ impl Prague {
         self.rounds += u64::from(!window.is_in_slow_start());
     }
 
-    /// Set the pacing rate with `flight` bytes in flight, and let W or R take control (rules 6
+    /// Sets the pacing rate with `flight` bytes in flight, and lets W or R take control (rules 6
     /// and 7).
     fn set_rate(&mut self, now: Time, window: &Window, flight: u64) {
         if self.srtt <= 0.0 {

@@ -32,7 +32,7 @@ pub(crate) struct Prr {
 }
 
 impl Prr {
-    /// Start at a reduction of the window, with `flight` bytes outstanding.
+    /// Starts at a reduction of the window, with `flight` bytes outstanding.
     pub(crate) fn on_congestion(&mut self, flight: u64, cause: CongestionSignal) {
         (self.prr_delivered, self.prr_out) = (0, 0);
         self.recover_fs = if cause == CongestionSignal::Timeout { 0 } else { flight };
@@ -44,7 +44,7 @@ impl Prr {
         (self.recover_fs, self.mark_end) = (0, 0);
     }
 
-    /// Record an ack of everything below `ack`, before it is processed; `next` is sent next.
+    /// Records an ack of everything below `ack`, before it is processed; `next` is sent next.
     pub(crate) fn on_feedback(&mut self, ack: u64, next: u64) {
         self.advanced = ack > self.una;
         (self.una, self.next) = (ack, next);
@@ -55,7 +55,7 @@ impl Prr {
         self.mark_end > 0 && self.una <= self.mark_end
     }
 
-    /// Record `bytes` sent in `state`.
+    /// Records `bytes` sent in `state`.
     pub(crate) fn on_sent(&mut self, state: RecoveryState, bytes: u64) {
         if let Some(pipe) = &mut self.pipe {
             *pipe += bytes;
@@ -65,7 +65,7 @@ impl Prr {
         }
     }
 
-    /// Set the window for an ack that delivered `news` bytes. Returns true if it ended a recovery
+    /// Sets the window for an ack that delivered `news` bytes. Returns true if it ended a recovery
     /// from losses.
     pub(crate) fn on_ack_processed(
         &mut self,

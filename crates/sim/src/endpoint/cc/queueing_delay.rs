@@ -22,12 +22,12 @@ pub(super) struct QueueingDelay {
 }
 
 impl QueueingDelay {
-    /// Create a filter over the last `samples` samples, with a history of `minutes`.
+    /// Creates a filter over the last `samples` samples, with a history of `minutes`.
     pub(super) fn new(minutes: u64, samples: u64) -> QueueingDelay {
         QueueingDelay { minutes, samples, history: VecDeque::new(), recent: VecDeque::new() }
     }
 
-    /// Add a round-trip time measured at `now`.
+    /// Adds a round-trip time measured at `now`.
     pub(super) fn add(&mut self, now: Time, rtt: Span) {
         let minute = now.0 / MINUTE;
         match self.history.back_mut().filter(|(of, _)| *of == minute) {

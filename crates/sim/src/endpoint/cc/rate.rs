@@ -93,7 +93,7 @@ pub(crate) struct RateEstimator {
 }
 
 impl RateEstimator {
-    /// Reset to the state before a connection.
+    /// Resets to the state before a connection.
     pub(crate) fn reset(&mut self) {
         let mut line = std::mem::take(&mut self.line);
         line.clear();
@@ -125,12 +125,12 @@ impl RateEstimator {
         self.starved_until > 0
     }
 
-    /// Record that the application has nothing to send while `flight` bytes are in the network.
+    /// Records that the application has nothing to send while `flight` bytes are in the network.
     pub(crate) fn starve(&mut self, flight: u64) {
         self.starved_until = (self.delivered + flight).max(1);
     }
 
-    /// Record the transmission of a segment (§3.2). For a retransmission, returns the segment that
+    /// Records the transmission of a segment (§3.2). For a retransmission, returns the segment that
     /// was lost.
     pub(crate) fn on_sent(&mut self, sent: &SentSegment) -> Option<LostSegment> {
         if sent.was_idle {
@@ -173,7 +173,7 @@ impl RateEstimator {
         })
     }
 
-    /// Record that the receiver has `from..to` (§3.3.1).
+    /// Records that the receiver has `from..to` (§3.3.1).
     pub(crate) fn on_delivered(&mut self, now: Time, from: u64, to: u64) {
         let mut news = to - from;
         self.delivered_bytes += news;
@@ -198,7 +198,7 @@ impl RateEstimator {
         }
     }
 
-    /// Return the sample of the ack at `now`, if it delivered anything (§3.3.2).
+    /// Returns the sample of the ack at `now`, if it delivered anything (§3.3.2).
     pub(crate) fn take_sample(&mut self, now: Time) -> Option<RateSample> {
         let news = std::mem::take(&mut self.news);
         if self.delivered > self.starved_until {

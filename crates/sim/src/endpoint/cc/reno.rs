@@ -97,7 +97,7 @@ pub struct Reno {
 }
 
 impl Reno {
-    /// Create a control whose slow start grows the window by at most `limit` segments per ack.
+    /// Creates a control whose slow start grows the window by at most `limit` segments per ack.
     pub fn with_params(limit: u64) -> Reno {
         let limit = cast::saturate32(limit);
         Reno { bytes_acked: 0, limit, beta_ecn: 0.5, variant: RenoVariant::Rfc }

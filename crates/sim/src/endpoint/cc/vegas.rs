@@ -55,12 +55,12 @@ pub struct Vegas {
 }
 
 impl Vegas {
-    /// Create a control; `limit` is `abc_limit` for slow start.
+    /// Creates a control; `limit` is `abc_limit` for slow start.
     pub fn with_params(params: VegasParams, limit: u64) -> Vegas {
         Vegas { params, slow_start: Reno::with_params(limit), base: None, grows: true }
     }
 
-    /// Update the window after a round trip of `rtt`; `full` is true if the window was full.
+    /// Updates the window after a round trip of `rtt`; `full` is true if the window was full.
     fn on_round_trip(&mut self, window: &mut Window, rtt: Span, full: bool) {
         let base = self.base.map_or(rtt, |b| b.min(rtt));
         self.base = Some(base);

@@ -18,8 +18,8 @@ pub(crate) struct WindowUsage {
 }
 
 impl WindowUsage {
-    /// Update after a transmission, or when the window is `full`: data below `una` is acknowledged,
-    /// `next` is the next sequence number, and `flight` bytes are in flight.
+    /// Updates after a transmission, or when the window is `full`: data below `una` is
+    /// acknowledged, `next` is the next sequence number, and `flight` bytes are in flight.
     pub(crate) fn update(&mut self, full: bool, una: u64, next: u64, flight: u64) {
         if full || una >= self.until || !self.full && flight > self.most {
             *self = WindowUsage { full, most: flight, until: next };

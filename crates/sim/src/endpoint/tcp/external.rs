@@ -7,7 +7,7 @@ use crate::endpoint::common_params::CommonParams;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{Params, Setting, answers};
 
-/// Create the parameters of the named TCP with these settings; resolves every `auto`. The setting
+/// Creates the parameters of the named TCP with these settings; resolves every `auto`. The setting
 /// `profile`, or else the profile of the name, sets the defaults of all others: `linux` those of
 /// Linux's stack (time stamps, a minimum timeout of 200 ms, RACK and PRR; Linux's growth of CUBIC,
 /// and bursts in BBR). The names `linux_bbr`, `linux_cubic`, `linux_dctcp` and `linux_reno` stand
@@ -37,7 +37,8 @@ pub fn parse_with<'a>(
     elsewhere.unwrap_or_else(|| params::parse(name, settings))
 }
 
-/// Read a TCP whose congestion control is not in the registry; `None` if there is none of the name.
+/// Reads a TCP whose congestion control is not in the registry; `None` if there is none of the
+/// name.
 fn parse_external(
     find: FindExternalControl,
     name: &str,

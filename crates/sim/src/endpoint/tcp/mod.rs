@@ -197,7 +197,7 @@ macro_rules! each {
 }
 
 impl Tcp {
-    /// Create a sender without a connection. Draws one random number for the clock phase (profile
+    /// Creates a sender without a connection. Draws one random number for the clock phase (profile
     /// `ns2`, and with `jiffies`) and one for BBR (probing phase).
     pub fn new(params: &TcpParams, rng: &mut dyn Random) -> Tcp {
         let s = &params.settings;
@@ -220,19 +220,19 @@ impl Tcp {
         }
     }
 
-    /// Call `visit` with the name and value of each variable that the congestion control shows.
+    /// Calls `visit` with the name and value of each variable that the congestion control shows.
     pub fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         if let Some(control) = self.control() {
             control.inspect(visit);
         }
     }
 
-    /// Open a new connection: reset the state of the last one and send a SYN.
+    /// Opens a new connection: resets the state of the last one and sends a SYN.
     pub fn open(&mut self, now: Time, out: &mut Vec<Segment>) {
         each!(self, s => s.open(now, out));
     }
 
-    /// Accept `amount` payload bytes from the application ([`UNLIMITED`] for an endless transfer)
+    /// Accepts `amount` payload bytes from the application ([`UNLIMITED`] for an endless transfer)
     /// and send what the window allows. The `ns2` profile rounds each amount up to whole packets.
     pub fn write(&mut self, now: Time, amount: u64, out: &mut Vec<Segment>) {
         each!(self, s => s.write(now, amount, out));
@@ -246,7 +246,7 @@ impl Tcp {
         }
     }
 
-    /// End the transfer: no new data is sent from now on; outstanding data is still delivered.
+    /// Ends the transfer: no new data is sent from now on; outstanding data is still delivered.
     pub fn stop_writing(&mut self) {
         each!(self, s => s.stop());
     }
@@ -256,7 +256,7 @@ impl Tcp {
         each!(self, s => s.abort());
     }
 
-    /// Process an ack of this connection.
+    /// Processes an ack of this connection.
     pub fn on_ack(&mut self, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
         match self {
             Tcp::Ns2(s) => s.on_ack(now, ack, out),
@@ -266,7 +266,7 @@ impl Tcp {
         }
     }
 
-    /// Process the expiry of [`Tcp::next_timer`]; does nothing if it is not due.
+    /// Processes the expiry of [`Tcp::next_timer`]; does nothing if it is not due.
     pub fn on_timer(&mut self, now: Time, out: &mut Vec<Segment>) {
         if now >= self.next_timer() {
             each!(self, s => s.on_timer(now, out));

@@ -97,7 +97,8 @@ pub struct Ns2Sender {
 }
 
 impl Ns2Sender {
-    /// Create a sender without a connection; `phase` in [0, 1) is the offset of its clock in ticks.
+    /// Creates a sender without a connection; `phase` in [0, 1) is the offset of its clock in
+    /// ticks.
     pub fn new(params: &TcpParams, phase: f64) -> Ns2Sender {
         let s = &params.settings;
         let first_window = cast::saturate32(s.in_packets(resolved(s.initial_window)));
@@ -212,7 +213,7 @@ impl Ns2Sender {
         self.send_inlined(now, burst, out);
     }
 
-    /// Process an ack of new data outside of recovery.
+    /// Processes an ack of new data outside of recovery.
     pub(super) fn on_new_ack(&mut self, now: Time, ack: &Ack) {
         self.on_cumulative_ack(now, ack);
         if !(ack.ece && self.ecn) {
@@ -224,7 +225,7 @@ impl Ns2Sender {
         }
     }
 
-    /// Advance `una`, take the RTT sample and set the timer; does not change the window.
+    /// Advances `una`, takes the RTT sample and sets the timer; does not change the window.
     pub(super) fn on_cumulative_ack(&mut self, now: Time, ack: &Ack) {
         self.dup = 0;
         self.set_una(ack.ack);
@@ -240,15 +241,15 @@ impl Ns2Sender {
         self.set_timer(now);
     }
 
-    /// Set `una` to `ack`.
+    /// Sets `una` to `ack`.
     pub(super) fn set_una(&mut self, ack: u64) {
         debug_assert!(ack <= self.max, "ack of data that was never sent");
         self.una = ack;
         self.nxt = self.nxt.max(ack);
     }
 
-    /// Process a NewReno partial ack: retransmit the next hole. Only the first partial ack restarts
-    /// the timer, so that the timer can end a long recovery.
+    /// Processes a NewReno partial ack: retransmits the next hole. Only the first partial ack
+    /// restarts the timer, so that the timer can end a long recovery.
     fn on_partial_ack(&mut self, now: Time, ack: u64, out: &mut Vec<Segment>) {
         if !self.partial {
             self.partial = true;
@@ -270,8 +271,8 @@ impl Ns2Sender {
         self.cwnd = self.cwnd.max(1.0);
     }
 
-    /// Process the third duplicate ack. Once all written data has arrived, it can only be caused by
-    /// a packet received twice; ns-2 would then send a packet that was never written.
+    /// Processes the third duplicate ack. Once all written data has arrived, it can only be caused
+    /// by a packet received twice; ns-2 would then send a packet that was never written.
     fn on_third_dup(&mut self, now: Time, out: &mut Vec<Segment>) {
         let again = self.loss_after_mark();
         if !again && !self.may_cut() || self.done() {
@@ -306,7 +307,7 @@ impl Ns2Sender {
         self.ecn && self.last == LastReduction::Mark && self.una <= self.recover && self.una != 1
     }
 
-    /// Halve the window; the threshold is rounded down to whole packets.
+    /// Halves the window; the threshold is rounded down to whole packets.
     pub(super) fn halve_window(&mut self) {
         let half = (self.cwnd + self.inflation as f64).min(self.rwnd as f64) / 2.0;
         self.ssthresh = cast::trunc(half).max(2);
@@ -314,7 +315,7 @@ impl Ns2Sender {
         self.cwr = self.ecn;
     }
 
-    /// Process an ECN echo in an ack of everything below `ack`: reduces at most once per window.
+    /// Processes an ECN echo in an ack of everything below `ack`: reduces at most once per window.
     /// The window may fall below one packet, which means waiting for the timer.
     fn on_mark(&mut self, ack: u64) {
         if ack <= self.recover && self.last != LastReduction::Timeout {
@@ -361,7 +362,7 @@ impl Ns2Sender {
         self.send(now, u32::MAX, out);
     }
 
-    /// Send at most `burst` packets, as far as the window allows.
+    /// Sends at most `burst` packets, as far as the window allows.
     #[inline(never)]
     pub(super) fn send(&mut self, now: Time, burst: u32, out: &mut Vec<Segment>) {
         self.send_inlined(now, burst, out);
@@ -393,8 +394,8 @@ impl Ns2Sender {
         }
     }
 
-    /// Send packet `seq`. Times it if it is new and none is being timed, and starts the timer if it
-    /// is off or nothing was outstanding.
+    /// Sends packet `seq`. Times it if it is new and none is being timed, and starts the timer if
+    /// it is off or nothing was outstanding.
     #[inline(never)]
     pub(super) fn output(&mut self, now: Time, seq: u64, out: &mut Vec<Segment>) {
         self.output_inlined(now, seq, out);
@@ -422,13 +423,13 @@ impl Ns2Sender {
         }
     }
 
-    /// Restart the timer. An ack of new data does so even if nothing is outstanding; the expiry
+    /// Restarts the timer. An ack of new data does so even if nothing is outstanding; the expiry
     /// then resets the window after an idle period.
     pub(super) fn set_timer(&mut self, now: Time) {
         self.timer = now + self.rtt.rto();
     }
 
-    /// Stop timing a packet.
+    /// Stops timing a packet.
     pub(super) fn stop_timing(&mut self) {
         self.timed = None;
     }

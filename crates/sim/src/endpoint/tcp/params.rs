@@ -23,7 +23,7 @@ pub struct TcpParams {
     pub(crate) settings: CommonParams,
 }
 
-/// Find a TCP by name or alias.
+/// Finds a TCP by name or alias.
 fn find(name: &str) -> Result<&'static TcpEntry> {
     TCPS.iter().find(|e| e.name == name || e.aliases.contains(&name)).ok_or_else(|| {
         let names = TCPS.iter().map(|e| e.name).chain(PRESETS.iter().map(|p| p.0));
@@ -59,7 +59,7 @@ pub(super) fn parse<'a>(
 }
 
 impl CommonParams {
-    /// Resolve `auto` values and reject contradictions.
+    /// Resolves `auto` values and rejects contradictions.
     pub(super) fn resolve(&mut self) -> Result<()> {
         let ns2 = self.profile == Profile::Ns2;
         let by_profile = |bytes, packets| if ns2 { packets } else { bytes };
@@ -82,7 +82,7 @@ impl CommonParams {
         Ok(())
     }
 
-    /// Resolve the timeouts so that `rto_min <= rto_initial <= rto_max`. A value that is `auto`
+    /// Resolves the timeouts so that `rto_min <= rto_initial <= rto_max`. A value that is `auto`
     /// adapts to those that are set.
     fn order_timeouts(&mut self) -> Result<()> {
         let (min, initial) = match self.profile {
@@ -123,7 +123,7 @@ impl CommonParams {
         cast::saturate32(self.packet.0)
     }
 
-    /// Convert `size` to whole packets, at least one.
+    /// Converts `size` to whole packets, at least one.
     pub(super) fn in_packets(&self, size: Size) -> u64 {
         match size {
             Size::Packets(n) => n.max(1),
@@ -131,7 +131,7 @@ impl CommonParams {
         }
     }
 
-    /// Convert `size` to bytes of payload, at least one packet.
+    /// Converts `size` to bytes of payload, at least one packet.
     pub(super) fn in_bytes(&self, size: Size) -> u64 {
         match size {
             Size::Packets(n) => n.saturating_mul(self.payload()),
@@ -141,7 +141,7 @@ impl CommonParams {
 }
 
 impl TcpParams {
-    /// Create the named TCP from typed parameters; resolves every `None`. Without `control` the
+    /// Creates the named TCP from typed parameters; resolves every `None`. Without `control` the
     /// congestion control has the default parameters of the profile in `settings`.
     /// `CommonParams::default()` is the profile `rfc`; [`TcpEntry::defaults`] returns the defaults
     /// of each profile.
@@ -188,7 +188,7 @@ impl TcpParams {
         &self.settings
     }
 
-    /// Resolve what depends on the congestion control and reject parameters that it does not
+    /// Resolves what depends on the congestion control and rejects parameters that it does not
     /// support.
     pub(super) fn validate(mut self) -> Result<TcpParams> {
         let ns2 = self.settings.profile == Profile::Ns2;
@@ -256,7 +256,7 @@ impl TcpParams {
         known && self.recovery != LossRecovery::Tahoe
     }
 
-    /// Resolve the ECN parameters, and reject those that the congestion control does not support.
+    /// Resolves the ECN parameters, and rejects those that the congestion control does not support.
     fn resolve_ecn(&mut self) -> Result<()> {
         let refuse = |what: &str, why: String| Err(Error::new(why).at(what));
         let ns2 = self.settings.profile == Profile::Ns2;
@@ -322,7 +322,7 @@ fn quic_initial_window(packet: u64) -> u64 {
     (14_720 / datagram).clamp(2, 10)
 }
 
-/// Unwrap a value that [`parse`] has resolved.
+/// Unwraps a value that [`parse`] has resolved.
 pub(super) fn resolved<T>(value: Option<T>) -> T {
     value.expect("parameters come from tcp::parse, which resolves them")
 }

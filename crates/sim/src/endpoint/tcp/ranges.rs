@@ -16,7 +16,7 @@ pub(super) struct Ranges {
 }
 
 impl Ranges {
-    /// Remove all ranges.
+    /// Removes all ranges.
     pub(super) fn clear(&mut self) {
         self.list.clear();
         self.covered = 0;
@@ -52,7 +52,7 @@ impl Ranges {
         self.list.back().map(|r| r.1)
     }
 
-    /// Iterate from the highest range to the lowest.
+    /// Iterates from the highest range to the lowest.
     pub(super) fn iter_descending(&self) -> impl Iterator<Item = (u64, u64)> {
         self.list.iter().rev().copied()
     }
@@ -73,7 +73,7 @@ impl Ranges {
         self.list.get(self.first_ending_above(seq)).copied().filter(|r| r.0 <= seq)
     }
 
-    /// Insert `start..end`; returns how many of its sequence numbers are new.
+    /// Inserts `start..end`; returns how many of its sequence numbers are new.
     pub(super) fn insert(&mut self, start: u64, end: u64) -> u64 {
         if start >= end {
             return 0;
@@ -110,7 +110,7 @@ impl Ranges {
         new
     }
 
-    /// Remove everything below `seq`.
+    /// Removes everything below `seq`.
     pub(super) fn remove_below(&mut self, seq: u64) {
         while let Some(front) = self.list.front_mut().filter(|r| r.0 < seq) {
             self.covered -= front.1.min(seq) - front.0;
@@ -122,7 +122,7 @@ impl Ranges {
         }
     }
 
-    /// Remove the lowest ranges, so that at most `count` are left.
+    /// Removes the lowest ranges, so that at most `count` are left.
     pub(super) fn keep_last(&mut self, count: usize) {
         while self.list.len() > count {
             let removed = self.list.pop_front();

@@ -77,7 +77,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Create a receiver that waits for its first connection. Draws one random number, the clock
+    /// Creates a receiver that waits for its first connection. Draws one random number, the clock
     /// phase, with `jiffies`.
     pub fn new(params: &TcpParams, rng: &mut dyn Random) -> Receiver {
         let s = &params.settings;
@@ -116,7 +116,7 @@ impl Receiver {
         }
     }
 
-    /// Reset the connection; the count of delivered bytes is kept.
+    /// Resets the connection; the count of delivered bytes is kept.
     pub fn reset(&mut self) {
         self.before = self.delivered_bytes();
         self.next = 0;
@@ -170,7 +170,7 @@ impl Receiver {
         held.then_some(&self.last)
     }
 
-    /// Process a segment with CE mark `ce`. Returns the ack, or `None` if it is delayed.
+    /// Processes a segment with CE mark `ce`. Returns the ack, or `None` if it is delayed.
     ///
     /// At most one ack is delayed, for one in-order segment. A segment that is out of order, below
     /// the cumulative ack or fills part of a gap is acknowledged at once (RFC 5681 §4.2), and so is
@@ -260,7 +260,7 @@ impl Receiver {
         }
     }
 
-    /// Count the mark of a segment; returns true if the one before differs.
+    /// Counts the mark of a segment; returns true if the one before differs.
     #[inline(never)]
     fn count_mark(&mut self, ce: bool) -> bool {
         self.last.ce_packets = self.last.ce_packets.wrapping_add(u16::from(ce));
@@ -272,7 +272,7 @@ impl Receiver {
         self.due
     }
 
-    /// Send the delayed ack, if it is due.
+    /// Sends the delayed ack, if it is due.
     #[inline]
     pub fn on_timer(&mut self, now: Time) -> Option<&Ack> {
         if now < self.due { None } else { Some(self.send_delayed_ack()) }
@@ -314,7 +314,7 @@ impl Receiver {
         self.next.saturating_sub(1) * self.unit
     }
 
-    /// Move the block around `seq` to the front of the recently changed blocks.
+    /// Moves the block around `seq` to the front of the recently changed blocks.
     fn move_block_to_front(&mut self, seq: u64) {
         let block = self.held.containing(seq).expect("the block was just inserted");
         let mut recent = [block; BLOCKS];
@@ -329,7 +329,7 @@ impl Receiver {
         (self.recent, self.recents) = (recent, count);
     }
 
-    /// Write an ack of the current state.
+    /// Writes an ack of the current state.
     #[inline(always)]
     fn write_ack(&mut self, syn: bool) -> &Ack {
         if self.marked | self.answered {
@@ -356,7 +356,7 @@ impl Receiver {
         (self.marked, self.answered) = (false, false);
     }
 
-    /// Write the SACK blocks of the ack.
+    /// Writes the SACK blocks of the ack.
     fn write_blocks(&mut self) {
         let ack = &mut self.last;
         (ack.sacks, ack.blocks) = Default::default();

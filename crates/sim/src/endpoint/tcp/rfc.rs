@@ -115,7 +115,7 @@ pub struct RfcSender<C> {
 }
 
 impl<C: CongestionControl> RfcSender<C> {
-    /// Create a sender without a connection; `own` are the parameters of its control.
+    /// Creates a sender without a connection; `own` are the parameters of its control.
     pub fn new(params: &TcpParams, own: &C::Params, rng: &mut dyn Random) -> RfcSender<C> {
         let s = &params.settings;
         let initial =
@@ -267,7 +267,7 @@ impl<C: CongestionControl> RfcSender<C> {
         }
     }
 
-    /// Process an ack of new data; `marked` is true if it reports a mark.
+    /// Processes an ack of new data; `marked` is true if it reports a mark.
     fn on_new_ack(&mut self, now: Time, ack: &Ack, marked: bool, out: &mut Vec<Segment>) {
         let (bytes, flight) = (ack.ack - self.snd_una, self.snd_nxt.max(ack.ack) - self.snd_una);
         self.snd_una = ack.ack;
@@ -294,7 +294,7 @@ impl<C: CongestionControl> RfcSender<C> {
         }
     }
 
-    /// Send what the window allows.
+    /// Sends what the window allows.
     #[inline(never)]
     pub(super) fn send(&mut self, now: Time, out: &mut Vec<Segment>) {
         self.send_inlined(now, out);
@@ -344,7 +344,7 @@ impl<C: CongestionControl> RfcSender<C> {
         }
     }
 
-    /// Send the SYN if `seq` is 0, otherwise `len` bytes from `seq`; updates the timed segment and
+    /// Sends the SYN if `seq` is 0, otherwise `len` bytes from `seq`; updates the timed segment and
     /// the timer.
     pub(super) fn output(&mut self, now: Time, seq: u64, len: u64, out: &mut Vec<Segment>) {
         self.output_inlined(now, seq, len, seq == 0, out);

@@ -48,7 +48,7 @@ struct LinuxVariance {
 }
 
 impl LinuxVariance {
-    /// Add a sample that is `above` the smoothed round-trip time, or below it if negative.
+    /// Adds a sample that is `above` the smoothed round-trip time, or below it if negative.
     fn add(&mut self, above: i64, una: u64, next: u64, least: u64) {
         let mut change = above.abs() - (self.now / 4).cast_signed();
         if above < 0 && change > 0 {
@@ -65,18 +65,18 @@ impl LinuxVariance {
 }
 
 impl RttEstimator {
-    /// Create an estimator of RFC 6298 without samples.
+    /// Creates an estimator of RFC 6298 without samples.
     pub(super) fn new(bounds: RtoBounds) -> RttEstimator {
         let rto = bounds.initial;
         RttEstimator { bounds, srtt: None, rttvar: Span::ZERO, rto, linux: None }
     }
 
-    /// Create an estimator of Linux without samples.
+    /// Creates an estimator of Linux without samples.
     pub(super) fn linux(bounds: RtoBounds) -> RttEstimator {
         RttEstimator { linux: Some(LinuxVariance::default()), ..RttEstimator::new(bounds) }
     }
 
-    /// Discard all samples.
+    /// Discards all samples.
     pub(super) fn reset(&mut self) {
         let linux = self.linux.map(|_| LinuxVariance::default());
         *self = RttEstimator { linux, ..RttEstimator::new(self.bounds) };
@@ -87,7 +87,7 @@ impl RttEstimator {
         self.linux.is_some()
     }
 
-    /// Add an RTT sample; ends any backoff (§2, §5 after 5.7).
+    /// Adds an RTT sample; ends any backoff (§2, §5 after 5.7).
     pub(super) fn sample(&mut self, r: Span) {
         let srtt = match self.srtt {
             None => {
@@ -103,7 +103,7 @@ impl RttEstimator {
         self.set_rto(srtt + self.bounds.tick.0.max(4 * self.rttvar.0)); // (2.4), (2.5)
     }
 
-    /// Add the sample of an ack of everything below `una`; `next` is the next sequence number to
+    /// Adds the sample of an ack of everything below `una`; `next` is the next sequence number to
     /// send.
     pub(super) fn sample_per_ack(&mut self, r: Span, una: u64, next: u64) {
         let least = self.bounds.min.0;
@@ -148,12 +148,12 @@ impl RttEstimator {
         self.bounds.min
     }
 
-    /// Double the timeout (5.5).
+    /// Doubles the timeout (5.5).
     pub(super) fn back_off(&mut self) {
         self.rto = Span(self.rto.0.saturating_mul(2).min(self.bounds.max.0));
     }
 
-    /// Set the timeout for data after a lost SYN: 3 s (5.7) or `initial`, whichever is longer, at
+    /// Sets the timeout for data after a lost SYN: 3 s (5.7) or `initial`, whichever is longer, at
     /// most `max`.
     pub(super) fn set_after_lost_syn(&mut self) {
         self.rto = Span::s(3).max(self.bounds.initial).min(self.bounds.max);
@@ -182,18 +182,18 @@ impl Ns2RttEstimator {
     /// Backoff factor below which backoff always doubles.
     const DOUBLES: u32 = 64;
 
-    /// Create an estimator without samples; `phase` in [0, 1) is the clock offset in ticks.
+    /// Creates an estimator without samples; `phase` in [0, 1) is the clock offset in ticks.
     pub(super) fn new(bounds: RtoBounds, phase: f64) -> Ns2RttEstimator {
         let phase = cast::trunc(phase * bounds.tick.0 as f64);
         Ns2RttEstimator { bounds, phase, s8: 0, v4: 0, base: bounds.initial, backoff: 1 }
     }
 
-    /// Discard all samples; keeps the clock phase.
+    /// Discards all samples; keeps the clock phase.
     pub(super) fn reset(&mut self) {
         *self = Ns2RttEstimator { s8: 0, v4: 0, base: self.bounds.initial, backoff: 1, ..*self };
     }
 
-    /// Add an RTT sample: a packet sent at `sent` was acknowledged at `now`. Measured in clock
+    /// Adds an RTT sample: a packet sent at `sent` was acknowledged at `now`. Measured in clock
     /// ticks.
     pub(super) fn sample(&mut self, sent: Time, now: Time) {
         let tick = self.bounds.tick.0;
@@ -216,7 +216,7 @@ impl Ns2RttEstimator {
         Span(backed_off.min(max.0).max(2 * tick.0))
     }
 
-    /// Double the backoff factor while that changes the timeout.
+    /// Doubles the backoff factor while that changes the timeout.
     pub(super) fn back_off(&mut self) {
         if self.backoff < Ns2RttEstimator::DOUBLES || self.rto() < self.bounds.max {
             self.backoff = self.backoff.saturating_mul(2);
@@ -227,7 +227,7 @@ impl Ns2RttEstimator {
         }
     }
 
-    /// Reset the backoff factor.
+    /// Resets the backoff factor.
     pub(super) fn reset_backoff(&mut self) {
         self.backoff = 1;
     }

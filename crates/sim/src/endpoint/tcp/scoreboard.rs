@@ -19,7 +19,7 @@ pub(super) struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// Remove all entries.
+    /// Removes all entries.
     pub(super) fn clear(&mut self) {
         self.held.clear();
         self.high_rxt = 0;
@@ -30,7 +30,7 @@ impl Scoreboard {
         self.held.covered()
     }
 
-    /// Call `each` with every part of `from..to` that is not held.
+    /// Calls `each` with every part of `from..to` that is not held.
     pub(super) fn for_each_missing(&self, mut from: u64, to: u64, mut each: impl FnMut(u64, u64)) {
         while from < to {
             if from >= self.highest_sacked() {
@@ -44,7 +44,7 @@ impl Scoreboard {
         }
     }
 
-    /// Record the blocks of an ack; returns true if they contain new information.
+    /// Records the blocks of an ack; returns true if they contain new information.
     pub(super) fn update(&mut self, ack: &Ack) -> bool {
         self.held.remove_below(ack.ack);
         let mut new = 0;
@@ -64,12 +64,12 @@ impl Scoreboard {
         self.held.containing(seq)
     }
 
-    /// Record that every hole below `end` has been retransmitted.
+    /// Records that every hole below `end` has been retransmitted.
     pub(super) fn set_retransmitted_to(&mut self, end: u64) {
         self.high_rxt = self.high_rxt.max(end);
     }
 
-    /// Restart retransmission from the lowest hole.
+    /// Restarts retransmission from the lowest hole.
     pub(super) fn restart_retransmission(&mut self) {
         self.high_rxt = 0;
     }

@@ -5,7 +5,7 @@ use crate::endpoint::tcp::Segment;
 use sojourn_aqm::units::Time;
 
 impl Flow {
-    /// Schedule an arrival at the far end at `at`, not earlier than that of the previous call.
+    /// Schedules an arrival at the far end at `at`, not earlier than that of the previous call.
     /// Returns the time at which the flow must be woken for it.
     pub fn schedule_arrival(&mut self, at: Time, connection: u32, arrival: ArrivedPacket) -> Time {
         self.inbox.push_back((at, connection, arrival));
@@ -36,7 +36,7 @@ impl Flow {
         Time::NEVER
     }
 
-    /// Let the receiver process a segment that arrives at `at`, if it may do so ahead of time; not
+    /// Lets the receiver process a segment that arrives at `at`, if it may do so ahead of time; not
     /// earlier than in the previous call. `look` is the time of the next sample.
     #[inline(always)]
     pub fn receive_ahead(&mut self, at: Time, segment: &Segment, ce: bool, look: Time) {
@@ -58,7 +58,7 @@ impl Flow {
         self.count_received(at, delivered, segment.wire_bytes.into(), look);
     }
 
-    /// Count a segment of `bytes` bytes received at `at`; `delivered` bytes of payload were
+    /// Counts a segment of `bytes` bytes received at `at`; `delivered` bytes of payload were
     /// delivered by then.
     #[inline]
     fn count_received(&mut self, at: Time, delivered: u64, bytes: u32, look: Time) {
@@ -74,7 +74,7 @@ impl Flow {
         }
     }
 
-    /// Process the first arrival of the inbox.
+    /// Processes the first arrival of the inbox.
     pub(super) fn process_arrival(&mut self, out: &mut Outbox) {
         let Some((at, connection, arrival)) = self.inbox.pop_front() else { return };
         self.received += match arrival {
@@ -101,7 +101,7 @@ impl Flow {
         }
     }
 
-    /// Advance the totals of delivered and received bytes to `now`.
+    /// Advances the totals of delivered and received bytes to `now`.
     pub fn advance_totals(&mut self, now: Time) {
         while let Some((_, delivered, received)) = self.later_totals.front().filter(|l| l.0 <= now)
         {

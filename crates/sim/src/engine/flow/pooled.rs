@@ -10,7 +10,7 @@ use sojourn_aqm::random;
 use sojourn_aqm::units::{Span, Time};
 
 impl Flow {
-    /// Create a pooled flow for host `i` of a session group: the `n`-th one for answers or, with
+    /// Creates a pooled flow for host `i` of a session group: the `n`-th one for answers or, with
     /// `request`, for requests.
     pub fn pooled(
         def: &FlowConfig,
@@ -45,7 +45,7 @@ impl Flow {
         flow
     }
 
-    /// Start a transfer, on a new connection or, if `open.keep` is set, on the existing one.
+    /// Starts a transfer, on a new connection or, if `open.keep` is set, on the existing one.
     pub fn start_transfer(&mut self, now: Time, open: OpenRequest, out: &mut Outbox) {
         let Endpoints::Tcp(tcp) = &mut self.ends else { return };
         let App::Pooled(transfer) = &mut tcp.app else { return };

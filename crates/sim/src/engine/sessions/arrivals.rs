@@ -74,13 +74,13 @@ struct Object {
     requested_at: Time,
 }
 
-/// Draw a host uniformly. Uses one random number, none if there is one host.
+/// Draws a host uniformly. Uses one random number, none if there is one host.
 fn draw_host(hosts: &[Host], rng: &mut Pcg64Mcg) -> u32 {
     if hosts.len() == 1 { 0 } else { rng.below(cast::number(hosts.len())) }
 }
 
 impl SessionSource {
-    /// Create the state of `source` and schedule its first event.
+    /// Creates the state of `source` and schedules its first event.
     pub(super) fn new(
         source: &Source,
         [joins, start]: [Time; 2],
@@ -129,7 +129,7 @@ impl SessionSource {
         }
     }
 
-    /// Process event `what` at `now`; returns the connection to open, if any.
+    /// Processes event `what` at `now`; returns the connection to open, if any.
     pub(super) fn process_event(
         &mut self,
         now: Time,
@@ -201,7 +201,7 @@ impl SessionSource {
         }
     }
 
-    /// Handle the end of a connection.
+    /// Handles the end of a connection.
     pub(super) fn on_connection_end(
         &mut self,
         now: Time,
@@ -227,7 +227,7 @@ impl SessionSource {
         }
     }
 
-    /// Handle a complete answer at `at`; if it is the last one of a query, returns the query's
+    /// Handles a complete answer at `at`; if it is the last one of a query, returns the query's
     /// start time and duration.
     pub(super) fn on_answer(
         &mut self,

@@ -59,7 +59,7 @@ pub(super) struct EventHeap {
 }
 
 impl EventHeap {
-    /// Schedule `what` at `at`; dropped if `at` is [`Time::NEVER`].
+    /// Schedules `what` at `at`; dropped if `at` is [`Time::NEVER`].
     pub(super) fn push(&mut self, at: Time, what: SessionEvent) {
         if at < Time::NEVER {
             self.heap.push(Reverse(Scheduled { at, sequence: self.sequence, event: what }));
@@ -67,7 +67,7 @@ impl EventHeap {
         }
     }
 
-    /// Remove all events.
+    /// Removes all events.
     pub(super) fn clear(&mut self) {
         self.heap.clear();
     }
@@ -77,7 +77,7 @@ impl EventHeap {
         self.heap.peek().map_or(Time::NEVER, |e| e.0.at)
     }
 
-    /// Remove and return the first event, if it is due at `now`.
+    /// Removes and returns the first event, if it is due at `now`.
     pub(super) fn pop(&mut self, now: Time) -> Option<SessionEvent> {
         if self.next() > now {
             return None;

@@ -82,7 +82,7 @@ pub struct SessionGroup {
 }
 
 impl SessionGroup {
-    /// Create the session group of the group of flows with this index.
+    /// Creates the session group of the group of flows with this index.
     pub fn new(scenario: &Scenario, group: usize) -> SessionGroup {
         let def = &scenario.flows[group];
         let own_stream =
@@ -123,7 +123,7 @@ impl SessionGroup {
         self.events.next()
     }
 
-    /// Process the first event due at `now`; returns the connection to open, if any.
+    /// Processes the first event due at `now`; returns the connection to open, if any.
     pub fn process_next_event(&mut self, now: Time) -> Option<OpenRequest> {
         let what = self.events.pop(now)?;
         let open = self.kind.process_event(
@@ -155,13 +155,13 @@ impl SessionGroup {
         self.queries.retain(|(made, took)| *made + *took < now);
     }
 
-    /// Take an idle pooled flow for this connection; None if a new one must be created.
+    /// Takes an idle pooled flow for this connection; None if a new one must be created.
     pub fn take_idle_flow(&mut self, open: &OpenRequest) -> Option<u32> {
         self.hosts[open.host as usize].idle[usize::from(open.request)].pop()
     }
 
-    /// Handle the reception of the last byte of `transfer` at `at`, possibly in the future. Returns
-    /// the time at which the session group must be woken.
+    /// Handles the reception of the last byte of `transfer` at `at`, possibly in the future.
+    /// Returns the time at which the session group must be woken.
     pub fn on_received(&mut self, transfer: &Transfer, host: u32, at: Time) -> Time {
         if self.until == CompletionRule::Received && !transfer.open.request {
             self.complete(transfer, host, at);
@@ -169,7 +169,7 @@ impl SessionGroup {
         self.next()
     }
 
-    /// Handle the acknowledgement of all data of `transfer` at `now`: flow `f` becomes idle.
+    /// Handles the acknowledgement of all data of `transfer` at `now`: flow `f` becomes idle.
     /// Returns the time at which the session group must be woken.
     pub fn on_acked(&mut self, transfer: &Transfer, host: u32, f: u32, now: Time) -> Time {
         if self.until == CompletionRule::Acked && !transfer.open.request {
@@ -193,7 +193,7 @@ impl SessionGroup {
         self.queries.extend(self.kind.on_answer(at, &mut self.events, &mut self.rng));
     }
 
-    /// Add the results of host `h`, whose completed transfers are `done`, to `map`.
+    /// Adds the results of host `h`, whose completed transfers are `done`, to `map`.
     pub(crate) fn insert_results(
         &self,
         h: usize,

@@ -51,7 +51,7 @@ impl Payload {
     }
 }
 
-/// Free the state of a dropped packet; a lost datagram is reported to its flow.
+/// Frees the state of a dropped packet; a lost datagram is reported to its flow.
 pub(super) fn free_packet(
     body: u32,
     bodies: &mut Slab<PacketState>,

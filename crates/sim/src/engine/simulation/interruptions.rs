@@ -23,7 +23,7 @@ pub(super) struct Interruptions {
 }
 
 impl Interruptions {
-    /// Create the schedule of `scenario`.
+    /// Creates the schedule of `scenario`.
     pub(super) fn new(scenario: &Scenario) -> Interruptions {
         let interval = scenario.sample().unwrap_or(Span(u64::MAX));
         Interruptions {
@@ -42,7 +42,7 @@ impl Interruptions {
 }
 
 impl Simulation {
-    /// Process what is due now, changes first; returns true at the end of the run.
+    /// Processes what is due now, changes first; returns true at the end of the run.
     #[cold]
     pub(super) fn process_interruption(&mut self, now: Time) -> bool {
         while let Some(step) = self.interruptions.changes.pop_due(now) {
@@ -114,7 +114,7 @@ impl Simulation {
         self.links.iter_mut().map(|link| link.stats().departed_packets).sum()
     }
 
-    /// Advance links and flows to `now`. Arrivals at `now` itself are not included.
+    /// Advances links and flows to `now`. Arrivals at `now` itself are not included.
     fn advance_all(&mut self, now: Time) {
         self.work += self.links.len() + self.flows.len();
         let before = Time(now.0.saturating_sub(1));

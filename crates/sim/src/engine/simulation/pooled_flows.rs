@@ -34,7 +34,7 @@ pub(super) struct Routes {
 }
 
 impl Routes {
-    /// Collect the routes of every group; groups with requests also have the reversed routes.
+    /// Collects the routes of every group; groups with requests also have the reversed routes.
     pub(super) fn of(scenario: &Scenario) -> Routes {
         let (mut all, mut first_route, mut ways) = (Vec::new(), Vec::new(), Vec::new());
         for def in &scenario.flows {
@@ -71,7 +71,7 @@ impl Routes {
 }
 
 impl Simulation {
-    /// Process an event of the group of sessions `c`.
+    /// Processes an event of the group of sessions `c`.
     pub(super) fn sessions_event(&mut self, c: usize, now: Time) {
         if let Some(open) = self.sessions[c].process_next_event(now) {
             let f = match self.sessions[c].take_idle_flow(&open) {
@@ -84,7 +84,7 @@ impl Simulation {
         self.events.schedule(self.links.len() + c, self.sessions[c].next());
     }
 
-    /// Create a pooled flow for the host of `open`, whose other flows are all busy.
+    /// Creates a pooled flow for the host of `open`, whose other flows are all busy.
     #[cold]
     fn new_pooled_flow(&mut self, c: usize, open: &OpenRequest) -> usize {
         let scenario = Arc::clone(&self.scenario);
@@ -105,7 +105,7 @@ impl Simulation {
         f
     }
 
-    /// Notify the group of sessions of the progress of its pooled flow `f`.
+    /// Notifies the group of sessions of the progress of its pooled flow `f`.
     pub(super) fn notify_sessions(&mut self, f: usize, now: Time) {
         let Some(transfer) = self.flows[f].pending_transfer() else { return };
         let PooledFlowOwner { sessions, host } = self.pooled_owners[f - self.unpooled_flows];

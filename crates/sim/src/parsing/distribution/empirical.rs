@@ -74,7 +74,7 @@ impl Cdf {
         Cdf { name: Some(table.name), points: table.points.into() }
     }
 
-    /// Parse points such as `10kB 0.5`.
+    /// Parses points such as `10kB 0.5`.
     ///
     /// # Errors
     /// If a point has the wrong form, the points are not sorted, or the probabilities do not go
@@ -103,7 +103,7 @@ impl Cdf {
         }
     }
 
-    /// Format as text that [`Cdf::read`] accepts.
+    /// Formats as text that [`Cdf::read`] accepts.
     pub fn write<T: Countable>(&self) -> String {
         if let Some(name) = self.name {
             return name.to_string();

@@ -9,7 +9,7 @@ use crate::parsing::distribution::Distribution;
 use sojourn_aqm::Size;
 use sojourn_aqm::params::Setting;
 
-/// Parse the value `toml` as the given kind and format it again.
+/// Parses the value `toml` as the given kind and formats it again.
 fn read(kind: &str, toml: &str) -> Option<String> {
     fn as_a<T: Value>(toml: &str) -> Option<String> {
         let quoted = toml.strip_prefix('"').and_then(|t| t.strip_suffix('"'));

@@ -77,7 +77,7 @@ impl Bbr {
         self.policer = PolicerDetector::default();
     }
 
-    /// Detect a policer.
+    /// Detects a policer.
     pub(super) fn detect_policer(
         &mut self,
         ack: &ProcessedAck,

@@ -125,7 +125,7 @@ fn processed(ms: u64, delivered: u64, flight: u64, state: RecoveryState) -> Proc
     testing::processed(Time::ZERO + Span::ms(ms), delivered, flight, state)
 }
 
-/// Deliver `segments` to the rate estimator, which then has no record of them.
+/// Delivers `segments` to the rate estimator, which then has no record of them.
 fn deliver(b: &mut Bbr, segments: u64) {
     let from = b.rates.delivered();
     b.on_delivered(Time::ZERO, from, from + segments * MSS);

@@ -90,7 +90,7 @@ impl Default for PathModel {
 }
 
 impl PathModel {
-    /// Start with the round-trip time of the SYN.
+    /// Starts with the round-trip time of the SYN.
     pub(super) fn start(&mut self, now: Time, rtt: Option<Span>) {
         (self.min_rtt, self.probe_rtt_min) = (rtt, rtt);
         (self.min_rtt_at, self.probe_rtt_at, self.extra_at) = (now, now, now);
@@ -146,7 +146,7 @@ impl PathModel {
         }
     }
 
-    /// Record if the window was full before the ack.
+    /// Records if the window was full before the ack.
     pub(super) fn note_window_use(&mut self, full: bool) {
         self.window_full.0 |= full;
     }

@@ -51,7 +51,7 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    /// End the probe, if there is one: the next round is the last that reports about it.
+    /// Ends the probe, if there is one: the next round is the last that reports about it.
     pub(super) fn stop(&mut self) {
         self.phase = AckPhase::Stopping;
     }

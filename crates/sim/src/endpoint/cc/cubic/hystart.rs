@@ -55,19 +55,19 @@ impl LinuxHyStart {
         *self = LinuxHyStart { found: true, ..LinuxHyStart::default() };
     }
 
-    /// Start anew, as after a timeout.
+    /// Starts anew, as after a timeout.
     pub(super) fn restart(&mut self) {
         *self = LinuxHyStart::default();
     }
 
-    /// Record the transmission of new data up to `end`.
+    /// Records the transmission of new data up to `end`.
     pub(super) fn on_sent(&mut self, now: Time, end: u64) {
         if !self.found {
             self.sent.push_back((end, now));
         }
     }
 
-    /// Handle an ack of everything below `una`; `next` is the next sequence number to send.
+    /// Handles an ack of everything below `una`; `next` is the next sequence number to send.
     pub(super) fn on_feedback(&mut self, una: u64, next: u64) {
         if self.found {
             return;
@@ -79,7 +79,7 @@ impl LinuxHyStart {
         }
     }
 
-    /// Update with the ack at `now`, before the window grows. Returns true if slow start ends.
+    /// Updates with the ack at `now`, before the window grows. Returns true if slow start ends.
     /// `paced` is true if segments are paced.
     pub(super) fn update(
         &mut self,

@@ -47,14 +47,14 @@ pub(super) struct LinuxGrowth {
 }
 
 impl LinuxGrowth {
-    /// Note the round-trip time of an ack.
+    /// Notes the round-trip time of an ack.
     pub(super) fn on_rtt(&mut self, rtt: Option<Span>) {
         if let Some(rtt) = rtt.filter(|rtt| self.delay_min.0 == 0 || *rtt < self.delay_min) {
             self.delay_min = rtt;
         }
     }
 
-    /// Grow in slow start, and with what is left of the ack in congestion avoidance.
+    /// Grows in slow start, and with what is left of the ack in congestion avoidance.
     pub(super) fn grow(&mut self, params: &CubicParams, window: &mut Window, acked: &NewDataAck) {
         let bytes = linux_slow_start(window, acked);
         if bytes == 0 {
@@ -72,7 +72,7 @@ impl LinuxGrowth {
         self.cwnd_cnt = after.cnt;
     }
 
-    /// Compute `cnt` for a window of `cwnd`, after an ack of `acked` segments.
+    /// Computes `cnt` for a window of `cwnd`, after an ack of `acked` segments.
     fn update(&mut self, params: &CubicParams, now: Time, cwnd: u64, acked: u64) {
         let last_max = self.last_max_cwnd;
         let epoch = match &mut self.epoch {
@@ -121,7 +121,7 @@ impl LinuxGrowth {
         self.cnt = cnt.max(2); // at most 1.5 windows in a round trip
     }
 
-    /// Note a reduction from `cwnd`; a timeout forgets what was learned.
+    /// Notes a reduction from `cwnd`; a timeout forgets what was learned.
     pub(super) fn reduce(&mut self, params: &CubicParams, cwnd: u64, timeout: bool) {
         if timeout {
             *self = LinuxGrowth::default();
@@ -133,7 +133,7 @@ impl LinuxGrowth {
         self.last_max_cwnd = cast::trunc(cwnd as f64 * kept);
     }
 
-    /// Do not count `idle` time (`CA_EVENT_TX_START`).
+    /// Does not count `idle` time (`CA_EVENT_TX_START`).
     pub(super) fn shift(&mut self, idle: Span, now: Time) {
         if let Some(epoch) = &mut self.epoch {
             epoch.started_at = (epoch.started_at + idle).min(now);

@@ -34,13 +34,13 @@ fn acked(now: Time, flight: u64, rtt: Span) -> NewDataAck {
     NewDataAck { at: now, bytes: MSS, flight, rtt: None, srtt: Some(rtt), after_timeout: false }
 }
 
-/// Handle an ack at `now`; returns the time of the next one, at one window per round trip.
+/// Handles an ack at `now`; returns the time of the next one, at one window per round trip.
 fn step(cubic: &mut Cubic, w: &mut Window, now: Time, rtt: Span) -> Time {
     cubic.on_ack(w, &acked(now, w.cwnd, rtt));
     now + Span(rtt.0 * MSS / w.cwnd)
 }
 
-/// Handle acks at one window per round trip for `ms` from `from`; returns the window in
+/// Handles acks at one window per round trip for `ms` from `from`; returns the window in
 /// segments.
 fn play(cubic: &mut Cubic, w: &mut Window, from: u64, ms: u64, rtt: Span) -> f64 {
     let end = Time((from + ms) * 1_000_000);

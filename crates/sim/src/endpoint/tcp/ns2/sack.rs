@@ -23,19 +23,19 @@ pub(super) struct SackState {
 }
 
 impl SackState {
-    /// Reset the connection state, except what ns-2's `reset` keeps.
+    /// Resets the connection state, except what ns-2's `reset` keeps.
     pub(super) fn reset(&mut self) {
         self.board.clear();
         (self.pipe, self.recovering, self.deaf) = (0, false, false);
     }
 
-    /// Discard SACK information after a retransmission timeout.
+    /// Discards SACK information after a retransmission timeout.
     pub(super) fn on_timeout(&mut self) {
         self.board.clear();
         (self.recovering, self.deaf) = (false, true);
     }
 
-    /// Record the blocks of an ack; returns true if they contain new information.
+    /// Records the blocks of an ack; returns true if they contain new information.
     fn record_blocks(&mut self, ack: &Ack) -> bool {
         self.floor = self.floor.max(ack.ack);
         let new = self.board.update(ack);
@@ -52,7 +52,7 @@ impl SackState {
         new
     }
 
-    /// Apply `floor` to the scoreboard; ns-2 does so whenever the window allows sending.
+    /// Applies `floor` to the scoreboard; ns-2 does so whenever the window allows sending.
     pub(super) fn apply_floor(&mut self) {
         self.board.set_retransmitted_to(self.floor);
     }
@@ -64,7 +64,7 @@ impl SackState {
 }
 
 impl Ns2Sender {
-    /// Process an ack as a SACK sender.
+    /// Processes an ack as a SACK sender.
     pub(super) fn on_sack(&mut self, now: Time, ack: &Ack, out: &mut Vec<Segment>) {
         if self.sack.recovering {
             self.on_ack_in_recovery(now, ack);
@@ -87,7 +87,7 @@ impl Ns2Sender {
         }
     }
 
-    /// Process the third duplicate ack: retransmit the first hole. The pipe starts at the flight
+    /// Processes the third duplicate ack: retransmits the first hole. The pipe starts at the flight
     /// size minus the three packets of the duplicate acks; the retransmission is not added.
     fn enter_recovery(&mut self, now: Time, out: &mut Vec<Segment>) {
         let again = self.loss_after_mark();
@@ -107,7 +107,7 @@ impl Ns2Sender {
         self.output(now, self.una, out);
     }
 
-    /// Process an ack in recovery: one packet has left the network, for a partial ack two.
+    /// Processes an ack in recovery: one packet has left the network, for a partial ack two.
     fn on_ack_in_recovery(&mut self, now: Time, ack: &Ack) {
         self.sack.pipe -= 1;
         if ack.ack >= self.recover {
@@ -126,7 +126,7 @@ impl Ns2Sender {
         }
     }
 
-    /// Send holes, then new data, while the pipe is below the window.
+    /// Sends holes, then new data, while the pipe is below the window.
     pub(super) fn send_in_recovery(&mut self, now: Time, out: &mut Vec<Segment>) {
         let window = i64::try_from(cast::trunc(self.cwnd)).unwrap_or(i64::MAX);
         while self.sack.pipe < window {

@@ -43,24 +43,24 @@ pub(super) struct LinuxAcks {
 }
 
 impl LinuxAcks {
-    /// Create the state for a new connection, with delays of at least `least`.
+    /// Creates the state for a new connection, with delays of at least `least`.
     pub(super) fn new(least: Span) -> LinuxAcks {
         let (ato, rtt, window) = (Span::ZERO, LinuxRtt::default(), LinuxWindow::new());
         let (heard, syn, compression) = (Time::ZERO, Time::ZERO, LinuxCompression::default());
         LinuxAcks { least, ato, quick: 0, heard, syn, rtt, window, compression }
     }
 
-    /// Start anew.
+    /// Starts anew.
     pub(super) fn reset(&mut self) {
         *self = LinuxAcks::new(self.least);
     }
 
-    /// Note a SYN.
+    /// Notes a SYN.
     pub(super) fn on_syn(&mut self, now: Time) {
         self.syn = now;
     }
 
-    /// Note a segment in order: the delay follows the gaps between segments.
+    /// Notes a segment in order: the delay follows the gaps between segments.
     pub(super) fn on_data(&mut self, now: Time, seg: &Segment) {
         let gap = now - self.heard;
         self.heard = now;
@@ -76,7 +76,7 @@ impl LinuxAcks {
         }
     }
 
-    /// Note a segment that had not arrived before; `next` is the next expected byte.
+    /// Notes a segment that had not arrived before; `next` is the next expected byte.
     pub(super) fn on_new_data(&mut self, now: Time, seg: &Segment, next: u64) {
         self.rtt.on_data(now, seg, self.window.mss());
         if self.window.on_data(now, u64::from(seg.len), next, self.rtt.estimate()) {
@@ -84,12 +84,12 @@ impl LinuxAcks {
         }
     }
 
-    /// Note a segment that had arrived before.
+    /// Notes a segment that had arrived before.
     pub(super) fn on_duplicate(&mut self) {
         (self.quick, self.ato) = (self.quick.max(MAX_QUICK), self.least);
     }
 
-    /// Note the first mark of an echo.
+    /// Notes the first mark of an echo.
     pub(super) fn on_mark(&mut self) {
         (self.quick, self.ato) = (self.quick.max(QUICK_AFTER_MARK), self.least);
     }
@@ -99,7 +99,7 @@ impl LinuxAcks {
         self.quick > 0
     }
 
-    /// Note an ack. Returns true if it stands for compressed ones.
+    /// Notes an ack. Returns true if it stands for compressed ones.
     pub(super) fn on_ack(&mut self) -> bool {
         if self.quick > 0 {
             self.quick -= 1;
@@ -110,7 +110,7 @@ impl LinuxAcks {
         self.compression.on_ack()
     }
 
-    /// Note that the delay of an ack has passed.
+    /// Notes that the delay of an ack has passed.
     pub(super) fn on_timer(&mut self) {
         self.ato = Span(self.ato.0 * 2).min(self.rto());
     }
@@ -137,7 +137,7 @@ impl LinuxAcks {
 }
 
 impl Receiver {
-    /// Acknowledge `seg` at once, or note when to. `whole` is true if no data was missing before
+    /// Acknowledges `seg` at once, or notes when to. `whole` is true if no data was missing before
     /// it, and `at_once` if every receiver acknowledges it at once.
     #[cold]
     pub(super) fn acknowledge_as_linux(

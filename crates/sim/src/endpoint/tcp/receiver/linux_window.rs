@@ -32,7 +32,7 @@ pub(super) struct LinuxWindow {
 }
 
 impl LinuxWindow {
-    /// Create the state of a new connection.
+    /// Creates the state of a new connection.
     pub(super) fn new() -> LinuxWindow {
         let (rcv_ssthresh, window_clamp) = (INITIAL, INITIAL);
         LinuxWindow { rcv_ssthresh, window_clamp, mss: 0, space: 0, seq: 1, since: Time::ZERO }
@@ -43,7 +43,7 @@ impl LinuxWindow {
         self.mss
     }
 
-    /// Note a segment of `len` bytes; `next` is the next expected byte, `rtt` the round-trip time.
+    /// Notes a segment of `len` bytes; `next` is the next expected byte, `rtt` the round-trip time.
     /// Returns true if the window grows.
     pub(super) fn on_data(&mut self, now: Time, len: u64, next: u64, rtt: Span) -> bool {
         self.mss = self.mss.max(len);
@@ -61,7 +61,7 @@ impl LinuxWindow {
         grows
     }
 
-    /// Allow for the next round trip, which may have twice the `copied` bytes of the last one.
+    /// Allows for the next round trip, which may have twice the `copied` bytes of the last one.
     fn end_round_trip(&mut self, copied: u64) {
         if copied <= self.space {
             return;

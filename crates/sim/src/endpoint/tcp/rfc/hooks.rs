@@ -19,7 +19,7 @@ fn new_blocks(ack: &Ack) -> &[(u64, u64)] {
 }
 
 impl<C: CongestionControl> RfcSender<C> {
-    /// Report the ECN feedback and newly delivered data of an ack, before it is processed; `marks`
+    /// Reports the ECN feedback and newly delivered data of an ack, before it is processed; `marks`
     /// is the number of newly marked packets.
     pub(super) fn report_ack(&mut self, now: Time, ack: &Ack, marks: u16) {
         if ack.ack < self.snd_una {
@@ -53,7 +53,7 @@ impl<C: CongestionControl> RfcSender<C> {
         self.rack.as_ref().map_or(0, |order| order.lost_total())
     }
 
-    /// Report the state after an ack was processed, before which `lost_before` bytes were declared
+    /// Reports the state after an ack was processed, before which `lost_before` bytes were declared
     /// lost.
     pub(super) fn report_processed_ack(&mut self, now: Time, lost_before: u64) {
         if !self.control.uses_delivery_hooks() {
@@ -75,7 +75,7 @@ impl<C: CongestionControl> RfcSender<C> {
         self.control.on_ack_processed(&mut self.window, &settled);
     }
 
-    /// Report if the application limits sending, before anything is sent.
+    /// Reports if the application limits sending, before anything is sent.
     pub(super) fn report_app_limited(&mut self) {
         self.control.clear_held();
         if self.counts_packets() {
@@ -89,7 +89,7 @@ impl<C: CongestionControl> RfcSender<C> {
         }
     }
 
-    /// Report if the application limited sending until now, before it writes more, as in Linux
+    /// Reports if the application limited sending until now, before it writes more, as in Linux
     /// (`tcp_rate_check_app_limited`): less than a segment waits, the window has room, and all lost
     /// data was sent again.
     pub(super) fn report_write(&mut self) {

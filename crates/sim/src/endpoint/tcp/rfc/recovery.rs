@@ -10,8 +10,8 @@ use crate::endpoint::cc::{CongestionControl, CongestionSignal};
 use sojourn_aqm::units::Time;
 
 impl<C: CongestionControl> RfcSender<C> {
-    /// Process a duplicate ack; for SACK it counts only with `news`, new SACK information (RFC 6675
-    /// §2).
+    /// Processes a duplicate ack; for SACK it counts only with `news`, new SACK information (RFC
+    /// 6675 §2).
     pub(super) fn on_dup_ack(&mut self, now: Time, news: bool, out: &mut Vec<Segment>) {
         let sack = self.recovery == LossRecovery::Sack;
         if sack && !news {
@@ -34,7 +34,7 @@ impl<C: CongestionControl> RfcSender<C> {
         }
     }
 
-    /// Start fast retransmit: RFC 5681 §3.2 steps 2 and 3, RFC 6582 §3.2 step 2, RFC 6675 §5 (4).
+    /// Starts fast retransmit: RFC 5681 §3.2 steps 2 and 3, RFC 6582 §3.2 step 2, RFC 6675 §5 (4).
     pub(super) fn fast_retransmit(&mut self, now: Time, out: &mut Vec<Segment>) {
         let sack = self.recovery == LossRecovery::Sack;
         let in_cut_window =
@@ -76,13 +76,13 @@ impl<C: CongestionControl> RfcSender<C> {
         }
     }
 
-    /// Retransmit the lowest segment.
+    /// Retransmits the lowest segment.
     fn retransmit_first(&mut self, now: Time, out: &mut Vec<Segment>) {
         let len = self.window.mss.min(self.high_data - self.snd_una);
         self.output(now, self.snd_una, len, out);
     }
 
-    /// Process an ack of `bytes` new bytes in fast recovery.
+    /// Processes an ack of `bytes` new bytes in fast recovery.
     pub(super) fn on_ack_in_recovery(&mut self, now: Time, bytes: u64, out: &mut Vec<Segment>) {
         let all = self.snd_una >= self.recover;
         if self.recovery == LossRecovery::Sack {
@@ -106,7 +106,7 @@ impl<C: CongestionControl> RfcSender<C> {
         self.window.cwnd = self.window.ssthresh;
     }
 
-    /// Process a partial ack (RFC 6582 §3.2 step 3): retransmit the next hole and deflate the
+    /// Processes a partial ack (RFC 6582 §3.2 step 3): retransmits the next hole and deflates the
     /// window by the acknowledged data minus one segment. Only the first partial ack restarts the
     /// timer ("impatient" variant).
     fn on_partial_ack(&mut self, now: Time, bytes: u64, out: &mut Vec<Segment>) {
@@ -135,8 +135,8 @@ impl<C: CongestionControl> RfcSender<C> {
         }
     }
 
-    /// Process an ECN echo in an ack of everything below `ack`: reduces at most once per window, as
-    /// for a loss. At a window of one segment sending pauses until the timer expires (RFC 3168
+    /// Processes an ECN echo in an ack of everything below `ack`: reduces at most once per window,
+    /// as for a loss. At a window of one segment sending pauses until the timer expires (RFC 3168
     /// §6.1.2).
     ///
     /// In Linux a mark counts in state Open unless one has reduced this window, and sending does
@@ -161,7 +161,7 @@ impl<C: CongestionControl> RfcSender<C> {
         (self.recover, self.reduced_by_mark) = (self.high_data, true);
     }
 
-    /// Get the new threshold from the congestion control and set CWR on the next new segment. The
+    /// Gets the new threshold from the congestion control and sets CWR on the next new segment. The
     /// flight size is limited to the window: data beyond it was released by a recovery whose
     /// reduction is already made, and a further congestion signal must never raise the threshold
     /// (RFC 5681 §4.3).
@@ -201,7 +201,7 @@ impl<C: CongestionControl> RfcSender<C> {
         self.send(now, out);
     }
 
-    /// Process a retransmission timeout: all outstanding data counts as lost (RFC 5681 §3.1, RFC
+    /// Processes a retransmission timeout: all outstanding data counts as lost (RFC 5681 §3.1, RFC
     /// 6298 (5.4)-(5.6)), with RACK only what was sent a round-trip time ago. The window allows one
     /// segment to be sent.
     fn on_timeout(&mut self, now: Time) {

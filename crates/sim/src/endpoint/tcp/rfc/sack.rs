@@ -20,7 +20,7 @@ impl<C: CongestionControl> RfcSender<C> {
         self.scoreboard.lost_below(self.window.mss) > self.snd_una
     }
 
-    /// Retransmit the first hole regardless of the pipe (RFC 6675 §5 (4.3)).
+    /// Retransmits the first hole regardless of the pipe (RFC 6675 §5 (4.3)).
     pub(super) fn start_recovery(&mut self, now: Time, out: &mut Vec<Segment>) {
         if self.rack.is_some() {
             if !(C::HOOKED && self.control.recovers_within_window()) {
@@ -43,7 +43,7 @@ impl<C: CongestionControl> RfcSender<C> {
         }
     }
 
-    /// Send while the pipe has room for a full segment: RFC 6675 §5 (C), and (3) for the first
+    /// Sends while the pipe has room for a full segment: RFC 6675 §5 (C), and (3) for the first
     /// duplicate acks.
     #[inline(never)]
     pub(super) fn send_by_pipe(&mut self, now: Time, out: &mut Vec<Segment>) {
@@ -64,7 +64,7 @@ impl<C: CongestionControl> RfcSender<C> {
         }
     }
 
-    /// Send the segment chosen by NextSeg; returns its length, 0 if there is none.
+    /// Sends the segment chosen by NextSeg; returns its length, 0 if there is none.
     fn send_next_seg(&mut self, now: Time, lost: u64, out: &mut Vec<Segment>) -> u64 {
         if let Some(hole) = self.scoreboard.next_hole(self.snd_una, lost) {
             return self.retransmit_hole(now, hole, out); // (1)
@@ -98,7 +98,7 @@ impl<C: CongestionControl> RfcSender<C> {
         0
     }
 
-    /// Retransmit the start of a hole.
+    /// Retransmits the start of a hole.
     fn retransmit_hole(&mut self, now: Time, hole: (u64, u64), out: &mut Vec<Segment>) -> u64 {
         let len = self.window.mss.min(hole.1 - hole.0);
         self.scoreboard.set_retransmitted_to(hole.0 + len);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Send ten segments and forget the calls.
+/// Sends ten segments and forgets the calls.
 fn ten_sent(name: &str, settings: &[(&str, &'static str)]) -> Test {
     let mut t = Test::new(name, settings);
     t.write(100, 20_000);
