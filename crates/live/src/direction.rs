@@ -18,7 +18,7 @@ pub const LATE: Span = Span::ms(1);
 #[derive(Debug)]
 pub struct DirectionConfig {
     /// Link.
-    pub line: TimedLink,
+    pub timed_link: TimedLink,
     /// Key of the flow hash.
     pub hash_key: u64,
     /// Bytes in front of the IP header. They are forwarded unchanged and not counted in the packet
@@ -26,7 +26,7 @@ pub struct DirectionConfig {
     pub framing: Framing,
 }
 
-/// Counters of a direction besides those of its link.
+/// Counters of a direction, without the counters of its link.
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryStats {
     /// Malformed packets; they do not reach the link.
@@ -68,7 +68,7 @@ pub struct Due {
 /// One direction.
 #[derive(Debug)]
 pub struct Direction {
-    line: TimedLink,
+    timed_link: TimedLink,
     pool: BufferPool,
     /// Pool entry into which the next packet is read.
     next_buffer: u32,
@@ -82,10 +82,10 @@ pub struct Direction {
 impl Direction {
     /// Creates an empty direction at time zero.
     pub fn new(spec: DirectionConfig) -> Direction {
-        let DirectionConfig { line, hash_key: salt, framing } = spec;
+        let DirectionConfig { timed_link, hash_key: salt, framing } = spec;
         let mut pool = BufferPool::default();
         Direction {
-            line,
+            timed_link,
             next_buffer: pool.allocate().expect("the first place"),
             pool,
             salt,
@@ -98,7 +98,7 @@ impl Direction {
 
     /// Calls `see` with the link once per `every`; the first call is at time `every`.
     pub fn sample_every(&mut self, every: Span, see: LinkCallback) {
-        self.line.sample_every(every, see);
+        self.timed_link.sample_every(every, see);
     }
 
     /// Records every packet in `capture`.
@@ -109,7 +109,7 @@ impl Direction {
     /// Log every arrival, and every packet that leaves the queue.
     pub fn enable_packet_log(&mut self) {
         self.arrivals = Some(Vec::new());
-        self.line.link.enable_packet_log();
+        self.timed_link.link.enable_packet_log();
     }
 
     /// Arrivals as logged since [`Direction::enable_packet_log`].
@@ -119,12 +119,12 @@ impl Direction {
 
     /// Link.
     pub fn link(&mut self) -> &mut Link {
-        &mut self.line.link
+        &mut self.timed_link.link
     }
 
     /// Number of packets dropped by random loss.
     pub fn randomly_lost(&self) -> u64 {
-        self.line.randomly_lost
+        self.timed_link.randomly_lost
     }
 
     /// Counters.
@@ -165,25 +165,25 @@ impl Direction {
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.push(packet);
         }
-        self.line.link.push(now, packet);
+        self.timed_link.link.push(now, packet);
         self.free_dropped();
     }
 
     /// Processes everything due up to `now`, each event at its own time.
     pub fn advance(&mut self, now: Time) {
-        self.line.advance(now);
+        self.timed_link.advance(now);
         self.free_dropped();
     }
 
     /// Time of the next event; None if there is none.
     pub fn next_event_time(&mut self) -> Option<Time> {
-        self.line.next_event_time()
+        self.timed_link.next_event_time()
     }
 
     /// Next packet that has left the link by `now`. Return it with [`Direction::on_written`].
     pub fn next_delivery(&mut self, now: Time) -> Option<Due> {
         self.advance(now);
-        while let Some((at, packet, lost)) = self.line.poll(now) {
+        while let Some((at, packet, lost)) = self.timed_link.poll(now) {
             if !lost {
                 if packet.ecn == Ecn::Ce {
                     ip::mark(&mut self.pool.get_mut(packet.body)[self.framing.bytes()..]);
@@ -212,8 +212,8 @@ impl Direction {
 
     /// Frees the packets that the link dropped.
     fn free_dropped(&mut self) {
-        let Direction { line, pool, capture, framing, .. } = self;
-        for lost in line.link.take_dropped() {
+        let Direction { timed_link, pool, capture, framing, .. } = self;
+        for lost in timed_link.link.take_dropped() {
             if let Some(capture) = capture {
                 let why = match lost.reason {
                     DropReason::Full => "the buffer is full",

@@ -36,7 +36,7 @@ pub struct Route {
 #[derive(Clone, Debug, Default)]
 pub struct HostPair {
     /// Routes from sender to receiver, and back.
-    pub ways: [Route; 2],
+    pub routes: [Route; 2],
     /// Traffic class of their packets.
     pub class: u16,
     /// Keys of the hosts at the two ends.
@@ -47,7 +47,7 @@ pub struct HostPair {
 #[derive(Debug)]
 pub struct NetworkConfig {
     /// Links.
-    pub lines: Vec<TimedLink>,
+    pub links: Vec<TimedLink>,
     /// Host pairs.
     pub pairs: Vec<HostPair>,
     /// Start of the measured interval.
@@ -134,11 +134,11 @@ impl Network {
         let next = pool.allocate().expect("the first place");
         let sent = vec![PairStats::default(); spec.pairs.len()];
         let received = vec![0; spec.pairs.len()];
-        let looks = (Vec::new(), spec.sample.map_or(Time::NEVER, |every| Time::ZERO + every));
+        let samples = (Vec::new(), spec.sample.map_or(Time::NEVER, |every| Time::ZERO + every));
         Network {
             spec,
             received,
-            samples: looks,
+            samples,
             pool,
             next,
             bodies: Vec::new(),
@@ -152,8 +152,8 @@ impl Network {
     }
 
     /// Links.
-    pub fn lines(&mut self) -> &mut [TimedLink] {
-        &mut self.spec.lines
+    pub fn links(&mut self) -> &mut [TimedLink] {
+        &mut self.spec.links
     }
 
     /// Counters of malformed, discarded and written packets.
@@ -239,7 +239,7 @@ impl Network {
             self.sent[pair].retransmitted += u64::from(again);
         }
         let to = &self.spec.pairs[pair];
-        let left = cast::number(to.ways[end].path.len());
+        let left = cast::number(to.routes[end].path.len());
         let len = between.len;
         let payload = between.payload;
         let body = Body { pair: cast::number(pair), end, left, len, payload, counts };
@@ -262,25 +262,25 @@ impl Network {
     /// Forwards a packet to its next link, or after the last one to its destination.
     fn forward(&mut self, at: Time, packet: Packet) {
         let body = &mut self.bodies[packet.body as usize];
-        let way = &self.spec.pairs[body.pair as usize].ways[body.end];
+        let route = &self.spec.pairs[body.pair as usize].routes[body.end];
         if body.left == 0 {
             self.received[body.pair as usize] += u64::from(body.payload) * u64::from(body.len);
-            self.travelling.push(Reverse((at + way.delay, self.set_out, packet.body)));
+            self.travelling.push(Reverse((at + route.delay, self.set_out, packet.body)));
             self.set_out += 1;
             return;
         }
-        let l = way.path[way.path.len() - body.left as usize];
+        let l = route.path[route.path.len() - body.left as usize];
         body.left -= 1;
-        let line = &mut self.spec.lines[l];
-        line.advance(at);
-        line.link.push(at, Packet { arrived: at, ..packet });
+        let timed_link = &mut self.spec.links[l];
+        timed_link.advance(at);
+        timed_link.link.push(at, Packet { arrived: at, ..packet });
         self.free_dropped(l);
     }
 
     /// Frees the packets that a link dropped.
     fn free_dropped(&mut self, l: usize) {
         let Network { spec, pool, bodies, sent, .. } = self;
-        for lost in spec.lines[l].link.take_dropped() {
+        for lost in spec.links[l].link.take_dropped() {
             let body = &bodies[lost.packet.body as usize];
             sent[body.pair as usize].lost += u64::from(body.counts);
             pool.free(lost.packet.body);
@@ -289,15 +289,15 @@ impl Network {
 
     /// Earliest event of all links, and its link.
     fn earliest_event(&mut self) -> Option<(Time, usize)> {
-        let lines = self.spec.lines.iter_mut().enumerate();
-        lines.filter_map(|(l, line)| line.next_event_time().map(|at| (at, l))).min()
+        let links = self.spec.links.iter_mut().enumerate();
+        links.filter_map(|(l, timed_link)| timed_link.next_event_time().map(|at| (at, l))).min()
     }
 
     /// Forwards the packets that have left link `l` by `at`.
     fn forward_from_link(&mut self, l: usize, at: Time) {
-        self.spec.lines[l].advance(at);
+        self.spec.links[l].advance(at);
         self.free_dropped(l);
-        while let Some((_, packet, lost)) = self.spec.lines[l].poll(at) {
+        while let Some((_, packet, lost)) = self.spec.links[l].poll(at) {
             if lost {
                 let body = &self.bodies[packet.body as usize];
                 self.sent[body.pair as usize].lost += u64::from(body.counts);
@@ -348,16 +348,16 @@ impl Transport for Network {
             self.forward_from_link(l, at);
         }
         self.sample_every(now);
-        for l in 0..self.spec.lines.len() {
-            self.spec.lines[l].advance(now);
+        for l in 0..self.spec.links.len() {
+            self.spec.links[l].advance(now);
             self.free_dropped(l);
         }
     }
 
     fn next_event_time(&mut self) -> Option<Time> {
-        let line = self.earliest_event().map(|(at, _)| at);
+        let timed_link = self.earliest_event().map(|(at, _)| at);
         let travelling = self.travelling.peek().map(|Reverse((at, ..))| *at);
-        line.into_iter().chain(travelling).min().filter(|at| *at <= self.spec.end)
+        timed_link.into_iter().chain(travelling).min().filter(|at| *at <= self.spec.end)
     }
 
     fn next_delivery(&mut self, now: Time) -> Option<Due> {

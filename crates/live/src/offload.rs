@@ -104,8 +104,8 @@ impl Layout {
         if self.v4 { VNET_BYTES + 12..VNET_BYTES + 20 } else { VNET_BYTES + 8..VNET_BYTES + 40 }
     }
 
-    /// Changes `header`, the headers of this packet, to those of a packet with `payload` bytes of
-    /// TCP payload.
+    /// Changes `header`, the headers of this packet, to the headers of a packet with `payload`
+    /// bytes of TCP payload.
     fn set_payload(&self, header: &mut [u8], payload: usize) {
         let old = low16(self.end - self.tcp);
         let new = low16(self.payload - self.tcp + payload);

@@ -88,7 +88,7 @@ fn a_late_call_processes_changes_and_samples_in_order() {
     let make = || {
         let changes = Box::new(specs.into_iter()) as Box<dyn Iterator<Item = _> + Send>;
         let mut spec = spec("droptail", &[("limit", "20p")], link(8, 0));
-        spec.line.schedule_changes(changes);
+        spec.timed_link.schedule_changes(changes);
         let mut hop = Direction::new(spec);
         let seen = Arc::new(Mutex::new(Vec::new()));
         let into = seen.clone();
@@ -124,7 +124,7 @@ fn a_late_call_processes_changes_and_samples_in_order() {
 fn random_loss_drops_its_fraction() {
     let mut spec = spec("droptail", &[("limit", "10p")], link(8, 0));
     let mut fourth = (0..4).cycle();
-    spec.line.set_loss(Box::new(move || fourth.next() == Some(0)));
+    spec.timed_link.set_loss(Box::new(move || fourth.next() == Some(0)));
     let mut hop = Direction::new(spec);
     let mut left = 0;
     for ms in 1..4000 {

@@ -54,31 +54,31 @@ fn leave(net: &mut Network, ms: u64) -> Vec<(u64, usize, Vec<u8>)> {
     left
 }
 
-fn net(lines: Vec<TimedLink>, ways: [Route; 2]) -> Network {
-    sampled(lines, ways, None)
+fn net(links: Vec<TimedLink>, routes: [Route; 2]) -> Network {
+    sampled(links, routes, None)
 }
 
-fn sampled(lines: Vec<TimedLink>, ways: [Route; 2], sample: Option<Span>) -> Network {
-    let pair = HostPair { ways, class: 3, hosts: [1, 2] };
+fn sampled(links: Vec<TimedLink>, routes: [Route; 2], sample: Option<Span>) -> Network {
+    let pair = HostPair { routes, class: 3, hosts: [1, 2] };
     let pairs = vec![pair.clone(), pair];
     let (warm, end) = (Time(SECOND), Time(3 * SECOND));
-    Network::new(NetworkConfig { lines, pairs, warm, end, sample, salt: 1 })
+    Network::new(NetworkConfig { links, pairs, warm, end, sample, salt: 1 })
 }
 
-fn lines(rates: &[u64]) -> Vec<TimedLink> {
-    let line = |mbit: &u64| {
-        let mut line = TimedLink::new(made("droptail", &[("limit", "10p")], link(*mbit, 5)));
-        line.link.enable_packet_log();
-        line
+fn links(rates: &[u64]) -> Vec<TimedLink> {
+    let timed_link = |mbit: &u64| {
+        let mut timed_link = TimedLink::new(made("droptail", &[("limit", "10p")], link(*mbit, 5)));
+        timed_link.link.enable_packet_log();
+        timed_link
     };
-    rates.iter().map(line).collect()
+    rates.iter().map(timed_link).collect()
 }
 
 #[test]
 fn packets_cross_their_links_and_return_after_a_delay() {
     let there = Route { path: vec![1, 0], delay: Span::ZERO };
     let back = Route { path: vec![], delay: Span::ms(30) };
-    let mut net = net(lines(&[8, 4]), [there, back]);
+    let mut net = net(links(&[8, 4]), [there, back]);
     let (one, two) = (segment(0, 0, 10, 960, false), segment(0, 1, 10, 460, false));
     put(&mut net, 0, 0, &one);
     put(&mut net, 0, 0, &two);
@@ -90,7 +90,7 @@ fn packets_cross_their_links_and_return_after_a_delay() {
     assert_eq!(left[1], (13_500, 1, two));
     assert_eq!((left[2].0, left[2].1), (31_000, 0));
     assert_eq!((left.len(), net.packets_held(), net.host_pair_of_flow()), (3, 0, vec![0, 1]));
-    let waited: Vec<u64> = net.lines()[1]
+    let waited: Vec<u64> = net.links()[1]
         .link
         .packet_log()
         .iter()
@@ -101,8 +101,8 @@ fn packets_cross_their_links_and_return_after_a_delay() {
 
 #[test]
 fn retransmissions_and_losses_are_counted_after_the_warm_up() {
-    let way = || Route { path: vec![0], delay: Span::ZERO };
-    let mut net = net(lines(&[8]), [way(), way()]);
+    let route = || Route { path: vec![0], delay: Span::ZERO };
+    let mut net = net(links(&[8]), [route(), route()]);
     put(&mut net, 0, 10, &segment(0, 0, u32::MAX - 1, 0, true));
     put(&mut net, 0, 20, &segment(0, 0, u32::MAX, 500, false));
     leave(&mut net, 1000);
@@ -125,8 +125,8 @@ fn retransmissions_and_losses_are_counted_after_the_warm_up() {
 
 #[test]
 fn received_bytes_are_sampled() {
-    let way = || Route { path: vec![0], delay: Span::ZERO };
-    let mut net = sampled(lines(&[8]), [way(), way()], Some(Span::ms(10)));
+    let route = || Route { path: vec![0], delay: Span::ZERO };
+    let mut net = sampled(links(&[8]), [route(), route()], Some(Span::ms(10)));
     // 1 ms transmission and 5 ms delay each. Pure acks do not count, data in either direction does.
     put(&mut net, 0, 0, &segment(0, 0, 10, 960, false));
     put(&mut net, 0, 1, &segment(0, 1, 10, 460, false));
@@ -147,8 +147,8 @@ fn received_bytes_are_sampled() {
 
 #[test]
 fn invalid_addresses_are_counted_and_nothing_arrives_after_the_end() {
-    let way = || Route { path: vec![0], delay: Span::ZERO };
-    let mut net = net(lines(&[8]), [way(), way()]);
+    let route = || Route { path: vec![0], delay: Span::ZERO };
+    let mut net = net(links(&[8]), [route(), route()]);
     let mut to_another = segment(0, 0, 1, 100, false);
     to_another[19] += 1;
     put(&mut net, 0, 0, &to_another);
@@ -165,11 +165,11 @@ fn invalid_addresses_are_counted_and_nothing_arrives_after_the_end() {
 
 #[test]
 fn a_trace_driven_link_drains() {
-    let mut lines = lines(&[8]);
+    let mut links = links(&[8]);
     let every_ten = Opportunities::new(vec![Span::ms(10)], 1504, 4).unwrap();
-    lines[0].link.set_opportunities(every_ten);
-    let way = || Route { path: vec![0], delay: Span::ZERO };
-    let mut net = net(lines, [way(), Route::default()]);
+    links[0].link.set_opportunities(every_ten);
+    let route = || Route { path: vec![0], delay: Span::ZERO };
+    let mut net = net(links, [route(), Route::default()]);
     (0..3).for_each(|i| put(&mut net, 0, 3, &segment(0, 0, i * 1460 + 1, 1460, false)));
     let times: Vec<u64> = leave(&mut net, 100).iter().map(|left| left.0 / 1000).collect();
     assert_eq!(times, [15, 25, 35]);

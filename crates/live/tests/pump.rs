@@ -80,7 +80,7 @@ fn live_equals_simulated_under_every_discipline() {
         let mut report = run(make(), 400);
         let arrivals = report.carrier.arrivals().to_vec();
         let end = Time::ZERO + report.ran;
-        let simulated = replayed(make().line.link, &[], &arrivals, end);
+        let simulated = replayed(make().timed_link.link, &[], &arrivals, end);
         assert!(arrivals.len() > 300, "{}: {} arrived", entry.name, arrivals.len());
         assert!(report.carrier.link().packet_log() == simulated, "{}", entry.name);
         assert!(report.failed.is_none());
@@ -95,13 +95,13 @@ fn live_equals_simulated_while_the_link_changes() {
     let make = || {
         let list = changes.clone().into_iter();
         let mut spec = spec("codel", &[("limit", "60kB")], link(5, 0));
-        spec.line.schedule_changes(Box::new(list));
+        spec.timed_link.schedule_changes(Box::new(list));
         spec
     };
     let mut report = run(make(), 600);
     let arrivals = report.carrier.arrivals().to_vec();
     let end = Time::ZERO + report.ran;
-    let simulated = replayed(make().line.link, &changes, &arrivals, end);
+    let simulated = replayed(make().timed_link.link, &changes, &arrivals, end);
     assert!(simulated.iter().any(|row| row.why.is_some()), "some packets are dropped");
     assert!(report.carrier.link().packet_log() == simulated);
 }

@@ -79,38 +79,42 @@ impl PendingSamples {
 /// Scheduled changes of a link, in order of time.
 pub type LinkChanges = Box<dyn Iterator<Item = (Time, LinkChange)> + Send>;
 
-/// Creates a link as described, with its scheduled changes; its random streams are those of the
+/// Creates a link as described, with its scheduled changes; it has the random streams of the
 /// link of that name in a simulation.
-pub fn line(def: &LinkConfig, seed: u64, changes: Option<LinkChanges>) -> TimedLink {
+pub fn timed_link(def: &LinkConfig, seed: u64, changes: Option<LinkChanges>) -> TimedLink {
     let key = format!("links.{}", def.name());
     let link = Link::new(def.spec(), def.build().qdisc, random_stream(seed, &key));
-    let mut line = TimedLink::new(link.expect("its rate was checked"));
+    let mut timed_link = TimedLink::new(link.expect("its rate was checked"));
     if let Some(changes) = changes {
         let mut spec = def.spec();
-        line.schedule_changes(Box::new(changes.map(move |(at, change)| {
+        timed_link.schedule_changes(Box::new(changes.map(move |(at, change)| {
             spec.rate = change.rate.unwrap_or(spec.rate);
             spec.delay = change.delay.unwrap_or(spec.delay);
             (at, spec)
         })));
     }
     if let Some(burst) = def.burst() {
-        line.link.set_bucket(TokenBucket::new(burst));
+        timed_link.link.set_bucket(TokenBucket::new(burst));
     }
     if let Some(opportunities) = def.opportunities() {
-        line.link.set_opportunities(opportunities.clone());
+        timed_link.link.set_opportunities(opportunities.clone());
     }
     if !def.loss().is_lossless() {
         let mut wire = LossProcess::new(def.loss(), random_stream(seed, &format!("{key}.loss")));
-        line.set_loss(Box::new(move || wire.next_is_lost()) as LossFn);
+        timed_link.set_loss(Box::new(move || wire.next_is_lost()) as LossFn);
     }
-    line
+    timed_link
 }
 
 /// Creates a direction as described.
 fn hop(def: &LinkConfig, seed: u64, framing: Framing) -> Direction {
     let salt = random::mix(seed ^ u64::from(random::hash(def.name())));
     let changes = def.trace().cloned().map(|trace| Box::new(trace.link_changes()) as LinkChanges);
-    Direction::new(DirectionConfig { line: line(def, seed, changes), hash_key: salt, framing })
+    Direction::new(DirectionConfig {
+        timed_link: timed_link(def, seed, changes),
+        hash_key: salt,
+        framing,
+    })
 }
 
 /// Checks a sampling interval before a link starts.

@@ -1,6 +1,6 @@
 //! Python bindings of a live network: a scenario's links and paths between two descriptors.
 
-use crate::live::{LinkChanges, fidelity, line};
+use crate::live::{LinkChanges, fidelity, timed_link};
 use crate::scenario::ParsedScenario;
 use crate::{InputError, array, custom};
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
@@ -28,7 +28,7 @@ pub fn enter_network(namespace: i32) -> PyResult<()> {
     entered.map_err(|e| PyOSError::new_err(e.to_string()))
 }
 
-/// For each link, all changes of its rate and delay: those of its trace and of the scenario. `None`
+/// For each link, all changes of its rate and delay, by its trace and by the scenario. `None`
 /// for links that never change.
 fn link_changes(scenario: &Scenario) -> Vec<Option<LinkChanges>> {
     let mut table = ChangeSchedule::new(scenario);
@@ -55,23 +55,23 @@ fn scheduled_link(
     changes: Option<LinkChanges>,
     series: &Arc<Mutex<LinkSeries>>,
 ) -> TimedLink {
-    let mut line = line(&scenario.links()[l], scenario.seed(), changes);
+    let mut timed_link = timed_link(&scenario.links()[l], scenario.seed(), changes);
     if scenario.packet_log() {
-        line.link.enable_packet_log();
+        timed_link.link.enable_packet_log();
     }
     let look = series.clone();
     if let Some(every) = scenario.sample() {
         let see = move |now: Time, link: &mut Link| {
             look.lock().unwrap_or_else(PoisonError::into_inner).sample(now, link);
         };
-        line.sample_every(every, Box::new(see));
+        timed_link.sample_every(every, Box::new(see));
     }
     let begin = series.clone();
     let see = move |_: Time, link: &mut Link| {
         begin.lock().unwrap_or_else(PoisonError::into_inner).before_stats_reset(link);
     };
-    line.reset_stats_at(Time::ZERO + scenario.warmup(), Box::new(see));
-    line
+    timed_link.reset_stats_at(Time::ZERO + scenario.warmup(), Box::new(see));
+    timed_link
 }
 
 /// Hosts and routes of the `i`-th flow of a group.
@@ -81,8 +81,8 @@ fn host_pair(scenario: &Scenario, def: &FlowConfig, i: u64) -> HostPair {
     let [there, back] = def.route(i).clone();
     let lag = Span(rtt.0 - of_links.0);
     let there = Route { path: there, delay: Span::ZERO };
-    let ways = [there, Route { path: back, delay: lag }];
-    HostPair { ways, class: def.class(), hosts: def.host_keys(i) }
+    let routes = [there, Route { path: back, delay: lag }];
+    HostPair { routes, class: def.class(), hosts: def.host_keys(i) }
 }
 
 /// Rows whose flows cross link `l` on their forward path.
@@ -148,12 +148,12 @@ impl Network {
         let series: Vec<Arc<Mutex<LinkSeries>>> =
             scenario.links().iter().map(|_| Default::default()).collect();
         let changes = link_changes(&scenario).into_iter().enumerate();
-        let lines =
+        let links =
             changes.map(|(l, changes)| scheduled_link(&scenario, l, changes, &series[l])).collect();
         let (warm, end) = (Time::ZERO + scenario.warmup(), Time::ZERO + scenario.duration());
         let salt = random::mix(scenario.seed());
         let sample = scenario.sample();
-        let carrier = Carrier::new(NetworkConfig { lines, pairs, warm, end, sample, salt });
+        let carrier = Carrier::new(NetworkConfig { links, pairs, warm, end, sample, salt });
         let ends = [Arc::new(pump::duplicate(senders)?), Arc::new(pump::duplicate(receivers)?)];
         let (from, to) = (ends.to_vec(), ends.to_vec());
         let start = Start::now();
@@ -179,16 +179,16 @@ impl Network {
         let mut net = report.carrier;
         let (mut links, mut columns) = (Map::new(), Vec::new());
         let rows = net.host_pair_of_flow();
-        let lines = net.lines().iter_mut().zip(self.scenario.links()).enumerate();
-        for (l, (line, def)) in lines {
-            let mut link = outcome::link_summary(def.qdisc(), &mut line.link, 0.0);
-            link["lost_on_wire_packets"] = line.randomly_lost.into();
+        let pairs = net.links().iter_mut().zip(self.scenario.links()).enumerate();
+        for (l, (timed_link, def)) in pairs {
+            let mut link = outcome::link_summary(def.qdisc(), &mut timed_link.link, 0.0);
+            link["lost_on_wire_packets"] = timed_link.randomly_lost.into();
             link["rows"] = rows_crossing(&self.scenario, l).into();
             links.insert(def.name().to_string(), link);
             let table = format!("sojourn/{}", def.name());
-            outcome::delay_columns(&table, [&line.link.stats().sojourn], &mut columns);
+            outcome::delay_columns(&table, [&timed_link.link.stats().sojourn], &mut columns);
             if self.scenario.packet_log() {
-                outcome::packet_log_columns(def.name(), &line.link, &rows, &mut columns);
+                outcome::packet_log_columns(def.name(), &timed_link.link, &rows, &mut columns);
             }
         }
         if self.scenario.sample().is_some() {

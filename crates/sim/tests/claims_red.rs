@@ -200,7 +200,7 @@ fn sa_red_damps_an_oscillation_of_red() {
             ["queue_mean_packets", "queue_std_packets", "utilisation"].map(|key| num(&l, key))
         });
         println!("{n} flows: red {red:.2?}, sa_red {sa_red:.2?}");
-        // RED's deviation is that of a queue alternating between empty and twice its mean.
+        // RED's deviation is the deviation of a queue alternating between empty and twice its mean.
         assert!(red[1] > 0.85 * red[0], "{n} flows: red {red:?}");
         assert!(sa_red[1] < 0.5 * red[1] && sa_red[2] > red[2], "{n} flows: {red:?} {sa_red:?}");
         assert!((50.0..100.0).contains(&sa_red[0]), "{n} flows: {sa_red:?}");

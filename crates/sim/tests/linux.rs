@@ -66,7 +66,7 @@ fn behind_htb() -> ReplayOptions<'static> {
 /// Resolution of the kernel's time stamps, ns.
 const STAMP: u64 = 500;
 
-/// Asserts that the fates are those of the recording, and the times up to `late_ns`. The packets
+/// Asserts that the fates are as in the recording, and the times up to `late_ns`. The packets
 /// that are still queued after the last row of the excerpt are left out.
 fn same(name: &str, recording: &Recording, ours: &Replay, late_ns: u64) {
     let end = recording.arrivals.last().unwrap().at;

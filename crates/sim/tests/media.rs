@@ -75,7 +75,7 @@ fn a_drop_of_the_rate_leads_to_stalls_of_the_computed_length() {
         starts.iter().zip(&took).filter(|(s, _)| **s > 64.0).map(|(_, t)| *t).collect();
     let expected = 500_000.0 * 1500.0 / 1460.0 * 8.0 / 500e3;
     assert!(slow.iter().all(|t| (t / expected - 1.0).abs() < 0.03), "{slow:?}, {expected}");
-    // Playback by hand: the arrivals are those of the completions.
+    // Playback by hand: the segments arrive when the transfers complete.
     let (mut buffer, mut now, mut stalled, mut stalls) = (0.0f64, 0.0, 0.0, 0);
     for (s, t) in starts.iter().zip(&took) {
         let at = s + t;

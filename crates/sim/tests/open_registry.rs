@@ -58,7 +58,7 @@ fn a_registered_discipline_is_simulated_by_name() {
     assert_ne!(
         run(&other).summary["links"],
         outcome.summary["links"],
-        "the parameters are those of the scenario"
+        "the parameters are as in the scenario"
     );
 }
 

@@ -93,7 +93,7 @@ fn codel(variant: &str) -> Value {
 
 #[test]
 fn deterministic_queues_match_to_the_microsecond() {
-    // The limits are ours; README-queue.md explains how they relate to those of ns-2.
+    // The limits are ours; README-queue.md explains how they relate to the limits of ns-2.
     for (name, qdisc) in [
         ("droptail_pkt", json!({"name": "droptail", "limit": "49p"})),
         ("droptail_byte", json!({"name": "droptail", "limit": "24999B"})),

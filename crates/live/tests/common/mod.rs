@@ -37,7 +37,7 @@ pub fn made(name: &str, settings: &[(&str, &str)], link: LinkSpec) -> Link {
 /// Direction over such a link, without random loss or changes.
 pub fn spec(name: &str, settings: &[(&str, &str)], link: LinkSpec) -> DirectionConfig {
     DirectionConfig {
-        line: TimedLink::new(made(name, settings, link)),
+        timed_link: TimedLink::new(made(name, settings, link)),
         hash_key: 1,
         framing: Framing::Ip,
     }

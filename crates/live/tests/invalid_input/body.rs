@@ -14,8 +14,11 @@ use sojourn_live::{Direction, DirectionConfig, Network, NetworkConfig, Route, Ti
 pub fn check_link_and_network(bytes: &[u8]) {
     check_network(bytes);
     check_offload(bytes);
-    let mut hop =
-        Direction::new(DirectionConfig { line: timed_link(), hash_key: 1, framing: Framing::Ip });
+    let mut hop = Direction::new(DirectionConfig {
+        timed_link: timed_link(),
+        hash_key: 1,
+        framing: Framing::Ip,
+    });
     let (mut now, mut accepted, mut valid) = (Time::ZERO, 0, 0);
     let mut rest = bytes;
     while let Some((length, after)) = rest.split_first() {
@@ -75,12 +78,12 @@ fn check_network(bytes: &[u8]) {
     let mut lossy = timed_link();
     let mut third = (0..3).cycle();
     lossy.set_loss(Box::new(move || third.next() == Some(0)));
-    let way = |path: &[usize]| Route { path: path.to_vec(), delay: Span::ms(3) };
-    let pair = HostPair { ways: [way(&[1, 0]), way(&[])], class: 0, hosts: [1, 2] };
+    let route = |path: &[usize]| Route { path: path.to_vec(), delay: Span::ms(3) };
+    let pair = HostPair { routes: [route(&[1, 0]), route(&[])], class: 0, hosts: [1, 2] };
     let (pairs, end) = (vec![pair.clone(), pair], Time::ZERO + Span::s(1000));
-    let lines = vec![timed_link(), lossy];
+    let links = vec![timed_link(), lossy];
     let mut net =
-        Network::new(NetworkConfig { lines, pairs, warm: Time::ZERO, end, sample: None, salt: 1 });
+        Network::new(NetworkConfig { links, pairs, warm: Time::ZERO, end, sample: None, salt: 1 });
     let (mut now, mut accepted) = (Time::ZERO, 0);
     let mut rest = bytes;
     while let Some((length, after)) = rest.split_first() {
@@ -100,8 +103,9 @@ fn check_network(bytes: &[u8]) {
     }
     deliver_all(&mut net, now + Span::s(10));
     assert_eq!(net.packets_held(), 0);
-    let lost = |line: &mut TimedLink| line.link.stats().dropped() + line.randomly_lost;
-    let lost: u64 = net.lines().iter_mut().map(lost).sum();
+    let lost =
+        |timed_link: &mut TimedLink| timed_link.link.stats().dropped() + timed_link.randomly_lost;
+    let lost: u64 = net.links().iter_mut().map(lost).sum();
     assert_eq!(net.counts().malformed + net.counts().delivered + lost, accepted);
 }
 

@@ -133,7 +133,8 @@ impl ScenarioBuilder {
     }
 }
 
-/// Builder of a link of a [`ScenarioBuilder`]. The default discipline is that of a scenario file.
+/// Builder of a link of a [`ScenarioBuilder`]. The default discipline is the same as in a scenario
+/// file.
 #[derive(Clone, Debug)]
 pub struct LinkBuilder {
     keys: Keys,
@@ -247,8 +248,8 @@ impl FlowBuilder {
         self.set("return_path", names(path))
     }
 
-    /// Sets the round-trip propagation delay, for all flows or as a distribution; by default that
-    /// of the links.
+    /// Sets the round-trip propagation delay, for all flows or as a distribution; by default the
+    /// delay of the links.
     #[must_use]
     pub fn rtt(self, rtt: impl Into<Distribution<Span>>) -> Self {
         self.set("rtt", rtt.into().write())

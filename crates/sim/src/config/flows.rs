@@ -104,7 +104,7 @@ pub struct FlowConfig {
     pub(crate) routes: Vec<RoutePair>,
     /// Path and return path as written.
     pub(crate) written: [Vec<String>; 2],
-    /// Round-trip propagation delay; None for that of the links.
+    /// Round-trip propagation delay; None for the delay of the links.
     pub(crate) rtt: Option<Distribution<Span>>,
     /// Traffic class of the packets; their DSCP, where a discipline reads one.
     pub(crate) class: u16,
@@ -237,7 +237,7 @@ impl FlowConfig {
         self.tcp.as_ref()
     }
 
-    /// Round-trip propagation delay; None for that of the links.
+    /// Round-trip propagation delay; None for the delay of the links.
     pub fn rtt(&self) -> Option<&Distribution<Span>> {
         self.rtt.as_ref()
     }
@@ -368,7 +368,7 @@ impl FlowConfig {
 fn class(fields: &KeyReader<'_>) -> Result<u16> {
     let Some(json) = fields.get("dscp") else {
         let class = u16::try_from(fields.read_or_default::<u64>("class")?);
-        return Ok(class.expect("its range is that of u16"));
+        return Ok(class.expect("its range is the range of u16"));
     };
     if fields.get("class").is_some() {
         let text = "sets the class of the packets, which is also given: leave one of them out";

@@ -156,8 +156,8 @@ impl LinkConfig {
             .expect("the definition was validated by a first build")
     }
 
-    /// Builds the discipline with the parameters `now`, changed by `new`, to replace those of a
-    /// running one.
+    /// Builds the discipline with the parameters `now`, changed by `new`, to replace the parameters
+    /// of a running discipline.
     ///
     /// # Errors
     /// If the values contradict each other, or the discipline cannot change them while it runs.

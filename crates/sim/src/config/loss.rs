@@ -2,7 +2,7 @@
 //!
 //! **Source**: E. N. Gilbert, "Capacity of a Burst-Noise Channel", Bell System Technical Journal 39
 //! (1960); E. O. Elliott, "Estimates of Error Rates for Codes on Burst-Noise Channels", ibid. 42
-//! (1963); the names are those of tc-netem(8), `loss gemodel p r 1-h 1-k`.
+//! (1963); the names are from tc-netem(8), `loss gemodel p r 1-h 1-k`.
 //!
 //! The channel is good or bad and starts good. A packet is lost with the loss probability of the
 //! current state; after each packet a good channel turns bad with probability p and a bad one good

@@ -4,8 +4,8 @@ use crate::endpoint::cc::FindExternalControl;
 use crate::traffic::external::FindExternalSource;
 use sojourn_aqm::registry::Registry;
 
-/// Disciplines, congestion controls and traffic sources that can be named in a scenario: those of
-/// the crates, and others.
+/// Disciplines, congestion controls and traffic sources that can be named in a scenario: the
+/// standard ones of the crates, and others.
 ///
 /// A [`Registry`] converts to it, for other disciplines only.
 #[derive(Clone, Debug, Default)]
@@ -20,7 +20,7 @@ pub struct Registries {
 }
 
 impl Registries {
-    /// Returns those of the crates.
+    /// Returns the standard ones of the crates.
     pub fn standard() -> Registries {
         Registries::default()
     }

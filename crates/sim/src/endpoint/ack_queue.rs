@@ -38,7 +38,8 @@ impl Default for AckQueue {
 
 impl AckQueue {
     /// Appends an ack of `connection` that reaches the sender at `at`; `at` must not be earlier
-    /// than that of the previous ack. Its size and SYN flag, which no sender reads, are not kept.
+    /// than the time of the previous ack. Its size and SYN flag, which no sender reads, are not
+    /// kept.
     #[inline]
     pub(crate) fn push(&mut self, at: Time, connection: u32, ack: &Ack) {
         let Ack { ack, sacks, blocks, ece, ce_packets, echo, .. } = *ack;

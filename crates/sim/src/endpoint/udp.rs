@@ -129,7 +129,7 @@ impl UdpEndpoints {
         self.reports.front().map_or(Time::NEVER, |report| report.0)
     }
 
-    /// Schedules the arrival of a report at the sender, not earlier than that of the previous call.
+    /// Schedules the arrival of a report at the sender, not earlier than in the previous call.
     pub fn schedule_report(&mut self, at: Time, report: Report) {
         self.reports.push_back((at, report));
     }

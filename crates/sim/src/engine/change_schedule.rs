@@ -87,7 +87,7 @@ impl ChangeSchedule {
         if next > now {
             return None;
         }
-        // At the same time, changes of the scenario precede those of traces, in order of links.
+        // At the same time, changes of the scenario precede changes by traces, in order of links.
         if self.steps.last().is_some_and(|(at, _)| *at == next) {
             return self.steps.pop().map(|(_, step)| step);
         }
@@ -102,7 +102,7 @@ impl ChangeSchedule {
         self.steps.last().map_or(Time::NEVER, |(at, _)| *at)
     }
 
-    /// Removes the changes at `end` and later that are not those of a trace.
+    /// Removes the changes at `end` and later that are not made by a trace.
     pub fn cut(&mut self, end: Time) {
         self.steps.retain(|(at, _)| *at < end);
     }

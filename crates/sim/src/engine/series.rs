@@ -20,7 +20,7 @@ const COUNTS: [&str; 7] = [
     "marked_packets",
 ];
 
-/// Counters of a link: those of [`COUNTS`], then used and offered capacity, and the total sojourn
+/// Counters of a link: as in [`COUNTS`], then used and offered capacity, and the total sojourn
 /// time of departed packets in ns.
 type LinkCounters = ([u64; COUNTS.len() + 2], u128);
 

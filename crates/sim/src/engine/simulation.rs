@@ -186,7 +186,7 @@ impl Simulation {
             }
         }
         let first = links.len() + sessions.len();
-        let slots = first_events(links.len(), &sessions, &flows);
+        let events = first_events(links.len(), &sessions, &flows);
         let hosts: usize = sessions.iter().map(|c| c.hosts.len()).sum();
         let interruptions = Interruptions::new(scenario);
         Some(Simulation {
@@ -198,7 +198,7 @@ impl Simulation {
             forwarding: vec![VecDeque::new(); links.len()],
             bodies: Slab::new(),
             acks: Slab::new(),
-            events: slots,
+            events,
             first_flow_slot: first,
             last_served: vec![0; links.len()],
             ties: Ties::default(),
@@ -226,17 +226,17 @@ impl Simulation {
         {
             self.forwarded += 1;
             self.last_served[l] = self.forwarded;
-            let PacketState { flow, left, payload: load, .. } = *self.bodies.get_mut(packet.body);
-            let route = self.route(flow, &load);
+            let PacketState { flow, left, payload, .. } = *self.bodies.get_mut(packet.body);
+            let route = self.route(flow, &payload);
             self.push(route[route.len() - left as usize], now, packet);
         }
         self.events.schedule(l, Time::NEVER);
         self.collect_from_link(l);
     }
 
-    fn route(&self, flow: u32, load: &Payload) -> &[usize] {
+    fn route(&self, flow: u32, payload: &Payload) -> &[usize] {
         let route = self.flows[flow as usize].route;
-        &self.routes.all[route as usize][usize::from(load.returns())]
+        &self.routes.all[route as usize][usize::from(payload.returns())]
     }
 
     /// Processes a packet of `flow` that crosses its last link at `at`.
@@ -368,24 +368,24 @@ impl Simulation {
         let (first, hops) = (path[0], [cast::index32(path.len()), cast::index32(back.len())]);
         let back = back.first().copied();
         self.send_segments(f, now);
-        let ticket = |load: Payload, len, ecn, bodies: &mut Slab<PacketState>| {
-            let left = hops[usize::from(load.returns())];
-            let body = bodies.insert(PacketState { flow, connection, left, payload: load });
+        let ticket = |payload: Payload, len, ecn, bodies: &mut Slab<PacketState>| {
+            let left = hops[usize::from(payload.returns())];
+            let body = bodies.insert(PacketState { flow, connection, left, payload });
             let (ack, tcp) = (0, TcpFlags::default());
             let arrived = now;
             Packet { arrived, len, flow, hash, body, source, destination, ack, class, ecn, tcp }
         };
         if let Some(datagram) = self.outbox.datagram.take() {
-            let load = Payload::Datagram(datagram);
-            let packet = ticket(load, datagram.len, ect, &mut self.bodies);
+            let payload = Payload::Datagram(datagram);
+            let packet = ticket(payload, datagram.len, ect, &mut self.bodies);
             self.push(first, now, packet);
         }
         for i in 0..self.outbox.acks.len() {
             let ack = self.outbox.acks[i];
             let back = back.expect("only flows with a return path send acks");
             // Acks hash differently from data, as the 5-tuple of the opposite direction does.
-            let load = Payload::Ack(self.acks.insert(ack));
-            let packet = ticket(load, ack.wire.into(), ack_ecn, &mut self.bodies);
+            let payload = Payload::Ack(self.acks.insert(ack));
+            let packet = ticket(payload, ack.wire.into(), ack_ecn, &mut self.bodies);
             let (source, destination) = (destination, source);
             let (number, tcp) = (cast::low32(ack.ack), ack.tcp_flags());
             let packet = Packet { hash: !hash, source, destination, ack: number, tcp, ..packet };
@@ -394,8 +394,8 @@ impl Simulation {
         self.outbox.acks.clear();
         for i in 0..self.outbox.reports.len() {
             let back = back.expect("only flows with a return path send reports");
-            let load = Payload::Report(self.outbox.reports[i]);
-            let packet = ticket(load, Report::BYTES, Ecn::NotEct, &mut self.bodies);
+            let payload = Payload::Report(self.outbox.reports[i]);
+            let packet = ticket(payload, Report::BYTES, Ecn::NotEct, &mut self.bodies);
             let (source, destination) = (destination, source);
             self.push(back, now, Packet { hash: !hash, source, destination, ..packet });
         }
@@ -447,11 +447,11 @@ impl Simulation {
     /// Draws the random loss of the packet with this body on link `l`. Returns true if it is lost.
     #[cold]
     fn lose_at_random(&mut self, l: usize, body: u32, arrived: Time) -> bool {
-        let Simulation { scenario, losses: wires, bodies, acks, flows, .. } = self;
-        let Some(wire) = &mut wires[l] else { return false };
-        let lost = wire.next_is_lost();
+        let Simulation { scenario, losses, bodies, acks, flows, .. } = self;
+        let Some(process) = &mut losses[l] else { return false };
+        let lost = process.next_is_lost();
         if lost {
-            wire.lost += u64::from(arrived >= Time::ZERO + scenario.warmup());
+            process.lost += u64::from(arrived >= Time::ZERO + scenario.warmup());
             free_packet(body, bodies, acks, flows);
         }
         lost

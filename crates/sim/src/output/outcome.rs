@@ -123,7 +123,7 @@ pub fn ratio(a: f64, b: f64) -> Json {
 ///
 /// `loss_rate` and `mark_rate` are fractions of the packets that arrived in the interval; the
 /// counts of dropped and marked packets and bytes refer to the same packets. Departures are
-/// transmissions started in the interval, sojourn times those of departed packets, `utilisation` is
+/// transmissions started in the interval, sojourn times are of departed packets, `utilisation` is
 /// a fraction of time, or of the bytes of delivery opportunities (see [`Link::utilisation`]).
 pub fn link_summary(name: &str, link: &mut Link, goodput_bps: f64) -> Json {
     let utilisation = link.utilisation();
@@ -271,7 +271,7 @@ impl Completions {
         }
     }
 
-    /// Appends the columns; those of queries only if `queries`.
+    /// Appends the columns; the columns of queries only if `queries`.
     pub(crate) fn columns(self, queries: bool, columns: &mut Vec<(String, Column)>) {
         let mut put = |what: &str, column| columns.push((what.into(), column));
         put("fct/flow", Column::U32(self.flow));

@@ -3,9 +3,9 @@
 //! `"pareto(mean=10kB, shape=1.2)"`, `"lomax(mean=10kB, shape=1.2)"`,
 //! `"cdf(0B 0, 10kB 0.5, 1MB 1)"`, `"web_search"`.
 //!
-//! **Source**: the exponential is that of `rand_distr`; the others apply the inverse distribution
-//! function to a uniform draw (Devroye, "Non-Uniform Random Variate Generation", 1986, chapter II).
-//! Named empirical distributions are in [`crate::parsing::distribution::empirical`].
+//! **Source**: the exponential is taken from `rand_distr`; the others apply the inverse
+//! distribution function to a uniform draw (Devroye, "Non-Uniform Random Variate Generation", 1986,
+//! chapter II). Named empirical distributions are in [`crate::parsing::distribution::empirical`].
 
 mod empirical;
 

@@ -43,7 +43,7 @@ fn plain(value: &str) -> Json {
     }
 }
 
-/// Reads commands, the output of `tc qdisc show`, or that of `tc -j qdisc show`; returns a list of
+/// Reads commands, the output of `tc qdisc show` or of `tc -j qdisc show`; returns a list of
 /// links. `class` (like `1:10`) chooses one of several classes.
 ///
 /// # Errors

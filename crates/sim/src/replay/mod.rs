@@ -341,8 +341,8 @@ mod tests {
         )
         .unwrap()
         .unwrap();
-        // 1.5 ms each: the packet of 1 ms waits until 1.5 ms; that of 2 ms until 3.0 ms, when the
-        // one of 3 ms arrives.
+        // 1.5 ms each: the packet of 1 ms waits until 1.5 ms; the packet of 2 ms until 3.0 ms, when
+        // the one of 3 ms arrives.
         let sent: Vec<_> = out.sent_at.iter().map(|t| t.map(|t| t.0 / 1000)).collect();
         assert_eq!(sent, [Some(0), Some(1500), Some(3000), Some(4500)]);
         assert!(out.gauges.is_empty() && out.diverged.is_empty());
@@ -378,7 +378,8 @@ mod tests {
         };
         assert!(p_after(None)[99] > 0.0);
         assert!(p_after(Some(&[])).iter().all(|p| *p == 0.0), "no update");
-        // After a burst of one packet, one leaves per 3 ms: at 60 ms, that of 22 ms is at the head.
+        // After a burst of one packet, one leaves per 3 ms: at 60 ms, the packet of 22 ms is at the
+        // head.
         let one = p_after(Some(&[Time(60_000_000)]));
         assert_eq!(one[60], 0.0, "what arrives at the time of an update comes first");
         let p = 0.16 * (0.038 - 0.015) + 3.2 * 0.038;

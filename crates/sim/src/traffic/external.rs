@@ -74,11 +74,11 @@ impl ExternalSource {
     }
 }
 
-/// Function that finds an external source by name and reads its parameters besides start and stop;
-/// `None` if the name is not that of an external source.
+/// Function that finds an external source by name and reads its parameters, except start and stop;
+/// `None` if the name is not the name of an external source.
 pub type FindExternalSource = fn(&str, &[(&str, Setting<'_>)]) -> Option<Result<ExternalSource>>;
 
-/// Parses an external source; `None` if the name is not that of one.
+/// Parses an external source; `None` if the name belongs to a built-in source or to none.
 pub(crate) fn parse_external(
     find: FindExternalSource,
     named: &NamedParams<'_>,

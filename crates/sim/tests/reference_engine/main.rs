@@ -221,8 +221,8 @@ impl Plain {
         }
     }
 
-    /// Chooses, among all deliveries at this time, that of the least recently served link; puts the
-    /// others back.
+    /// Chooses, among all deliveries at this time, the delivery of the least recently served link;
+    /// puts the others back.
     fn least_recently_served(&mut self, at: Time, first: (usize, u64)) -> (usize, u64) {
         let mut all = vec![first];
         while let Some(&Reverse((time, Event::Delivered(l, id)))) = self.heap.peek()

@@ -110,7 +110,7 @@ impl PartialEq for ExternalParams {
 }
 
 /// Function that finds an external control by name and reads its parameters; `None` if the name is
-/// not that of an external control.
+/// not the name of an external control.
 pub type FindExternalControl = fn(&str, &[(&str, Setting<'_>)]) -> Option<Result<ExternalParams>>;
 
 /// External control in a sender, with its random stream.

@@ -63,9 +63,9 @@ pub(super) const TCP: TcpEntry = TcpEntry {
     control: || ControlParams::LedbatPp(LedbatPpParams::default()),
 };
 
-/// Smallest window, and that of a slowdown, segments.
+/// Smallest window, which is also the window of a slowdown, segments.
 const LEAST: u64 = 2;
-/// Round trips before the first slowdown, and those of its pause.
+/// Round trips before the first slowdown; also the length of its pause.
 const PAUSE: u64 = 2;
 
 /// Phase of a LEDBAT++ sender.

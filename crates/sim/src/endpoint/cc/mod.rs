@@ -206,7 +206,7 @@ pub struct ProcessedAck {
     /// Payload bytes of this connection declared lost so far, retransmissions included; 0 without
     /// RACK.
     pub lost: u64,
-    /// Those of them that this ack showed.
+    /// Payload bytes among these that this ack showed to be lost.
     pub newly_lost: u64,
 }
 

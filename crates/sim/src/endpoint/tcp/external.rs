@@ -8,10 +8,11 @@ use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{Params, Setting, answers};
 
 /// Creates the parameters of the named TCP with these settings; resolves every `auto`. The setting
-/// `profile`, or else the profile of the name, sets the defaults of all others: `linux` those of
-/// Linux's stack (time stamps, a minimum timeout of 200 ms, RACK and PRR; Linux's growth of CUBIC,
-/// and bursts in BBR). The names `linux_bbr`, `linux_cubic`, `linux_dctcp` and `linux_reno` stand
-/// for a TCP in that profile. A TCP that is found elsewhere has the profile `rfc` by default.
+/// `profile`, or else the profile of the name, sets the defaults of all others: `linux` means the
+/// defaults of Linux's stack (time stamps, a minimum timeout of 200 ms, RACK and PRR; Linux's
+/// growth of CUBIC, and bursts in BBR). The names `linux_bbr`, `linux_cubic`, `linux_dctcp` and
+/// `linux_reno` stand for a TCP in that profile. A TCP that is found elsewhere has the profile
+/// `rfc` by default.
 ///
 /// # Errors
 /// If the name or a parameter is unknown, a value is out of range, or two values contradict each

@@ -135,7 +135,7 @@ impl Ns2Sender {
         }
     }
 
-    /// See [`super::Tcp::open`]. The first call is that of a new agent, later ones its `reset`.
+    /// See [`super::Tcp::open`]. The first call is for a new agent, later ones are its `reset`.
     pub fn open(&mut self, now: Time, out: &mut Vec<Segment>) {
         (self.una, self.nxt, self.max, self.end, self.recover) = (0, 0, 0, 1, 1);
         (self.cwnd, self.ssthresh) = (1.0, self.initial_ssthresh);

@@ -64,7 +64,7 @@ fn settings_of(
     LINUX.iter().chain(of_control(control)).copied()
 }
 
-/// Sets the parameters to the defaults of `profile`; they are those of `rfc` before.
+/// Sets the parameters to the defaults of `profile`; before, they are the defaults of `rfc`.
 pub(super) fn apply(profile: Profile, common: &mut CommonParams, control: &mut ControlParams) {
     common.profile = profile;
     if profile == Profile::Quic {

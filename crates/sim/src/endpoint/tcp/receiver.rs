@@ -175,7 +175,7 @@ impl Receiver {
     /// At most one ack is delayed, for one in-order segment. A segment that is out of order, below
     /// the cumulative ack or fills part of a gap is acknowledged at once (RFC 5681 §4.2), and so is
     /// a SYN. In the `ns2` profile, a duplicate of the last packet is delayed as well. With
-    /// accurate ECN feedback, a segment whose mark differs from that of the one before is
+    /// accurate ECN feedback, a segment whose mark differs from the mark of the one before is
     /// acknowledged at once (RFC 9768).
     #[inline(always)]
     pub fn on_segment(&mut self, now: Time, seg: &Segment, ce: bool) -> Option<&Ack> {

@@ -25,7 +25,7 @@ impl RtoBounds {
     }
 }
 
-/// Estimator of RFC 6298, in nanoseconds; with `linux`, that of Linux.
+/// Estimator of RFC 6298, in nanoseconds; with `linux`, the estimator of Linux.
 #[derive(Clone, Debug)]
 pub(super) struct RttEstimator {
     bounds: RtoBounds,

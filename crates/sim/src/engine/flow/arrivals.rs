@@ -5,7 +5,7 @@ use crate::endpoint::tcp::Segment;
 use sojourn_aqm::units::Time;
 
 impl Flow {
-    /// Schedules an arrival at the far end at `at`, not earlier than that of the previous call.
+    /// Schedules an arrival at the far end at `at`, not earlier than in the previous call.
     /// Returns the time at which the flow must be woken for it.
     pub fn schedule_arrival(&mut self, at: Time, connection: u32, arrival: ArrivedPacket) -> Time {
         self.inbox.push_back((at, connection, arrival));

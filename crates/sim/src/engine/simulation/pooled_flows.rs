@@ -36,17 +36,18 @@ pub(super) struct Routes {
 impl Routes {
     /// Collects the routes of every group; groups with requests also have the reversed routes.
     pub(super) fn of(scenario: &Scenario) -> Routes {
-        let (mut all, mut first_route, mut ways) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut all, mut first_route, mut routes_per_direction) =
+            (Vec::new(), Vec::new(), Vec::new());
         for def in &scenario.flows {
             first_route.push(all.len());
-            ways.push(def.routes.len());
+            routes_per_direction.push(def.routes.len());
             all.extend(def.routes.iter().cloned());
             if matches!(&def.source, Source::Web(w) if w.request) {
                 all.extend(def.routes.iter().map(|[path, back]| [back.clone(), path.clone()]));
             }
         }
         let delays = all.iter().map(|route| delay_of(route, &scenario.links)).collect();
-        Routes { all, first_route, delays, routes_per_direction: ways }
+        Routes { all, first_route, delays, routes_per_direction }
     }
 
     /// Propagation delay of all links of route `number`, there and back.

@@ -160,7 +160,7 @@ impl Simulation {
         }
     }
 
-    /// Result of the run so far: that of the same scenario with [`Simulation::now`] as its
+    /// Result of the run so far: the result of the same scenario with [`Simulation::now`] as its
     /// duration, byte for byte. Works on a copy; the simulation can be continued.
     ///
     /// # Errors

@@ -34,10 +34,10 @@ impl Simulation {
             }
             self.ties.at = None;
         }
-        let Simulation { events: slots, last_served: turns, links, .. } = self;
+        let Simulation { events, last_served, links, .. } = self;
         let (mut first, mut count) = ((u64::MAX, usize::MAX), 0);
-        slots.for_each_tied(now, links.len(), &mut |l| {
-            first = first.min((turns[l], l));
+        events.for_each_tied(now, links.len(), &mut |l| {
+            first = first.min((last_served[l], l));
             count += 1;
         });
         if count >= MANY {
@@ -49,12 +49,12 @@ impl Simulation {
     /// Puts all links due at `now`, except `served`, into the heap.
     #[cold]
     fn keep_ties(&mut self, now: Time, served: usize) {
-        let Simulation { events: slots, last_served: turns, links, ties, .. } = self;
+        let Simulation { events, last_served, links, ties, .. } = self;
         ties.at = Some(now);
         ties.heap.clear();
-        slots.for_each_tied(now, links.len(), &mut |l| {
+        events.for_each_tied(now, links.len(), &mut |l| {
             if l != served {
-                ties.heap.push(Reverse((turns[l], l)));
+                ties.heap.push(Reverse((last_served[l], l)));
             }
         });
     }

@@ -121,7 +121,7 @@ impl LinuxGrowth {
         self.cnt = cnt.max(2); // at most 1.5 windows in a round trip
     }
 
-    /// Notes a reduction from `cwnd`; a timeout forgets what was learned.
+    /// Records a reduction from `cwnd`. A timeout resets the growth state.
     pub(super) fn reduce(&mut self, params: &CubicParams, cwnd: u64, timeout: bool) {
         if timeout {
             *self = LinuxGrowth::default();

@@ -165,7 +165,7 @@ impl QuicSender {
         self.window.cwnd = self.window.ssthresh.max(MINIMUM_WINDOW * self.window.mss);
     }
 
-    /// Time of the loss timer: that of time-threshold loss, or of the probe timeout (A.8).
+    /// Time of the loss timer, for time-threshold loss or the probe timeout (A.8).
     pub(super) fn loss_timer(&self) -> Time {
         if self.loss_time != Time::NEVER {
             self.loss_time

@@ -262,7 +262,7 @@ fn data_in_flight_without_loss_raises_the_long_term_bound() {
 }
 
 /// UpdateMaxBw: a sample that the application limited counts only if it is higher. The filter is
-/// that of two cycles.
+/// the maximum of two cycles.
 #[test]
 fn the_maximum_bandwidth_ignores_samples_that_show_less() {
     for (rate, starved, max) in [
