@@ -68,6 +68,7 @@ from typing import Any
 from msgspec import field
 
 from sojourn._util.base import Qdisc, Source, Table, Tcp
+from sojourn._util.public import public
 from sojourn.custom.aqm import Aqm
 from sojourn.custom.control import CongestionControl
 from sojourn.custom.source import TrafficSource
@@ -96,7 +97,7 @@ def example(text: str, tables: list[Spec]) -> str:
 
 
 def _class(name: str, table: Spec) -> str:
-    lines = [f"class {name}(Table, kw_only=True, frozen=True):"]
+    lines = ["@public", f"class {name}(Table, kw_only=True, frozen=True):"]
     about, _, more = table["about"].partition(". ")
     shown = f"`sojourn list scenario {table['path'].split('.')[0]}`".replace(" `", "`")
     more = " ".join(filter(None, [more, f"{shown} shows its fields, with examples."]))

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, ClassVar
 
+from sojourn._util.public import public
 from sojourn.custom.base import Bytes as Bytes
 from sojourn.custom.base import Custom
 from sojourn.custom.base import Duration as Duration
@@ -12,6 +13,7 @@ PASS, MARK, DROP, DROP_HEAD = 0, 1, 2, 3
 at the head of the queue and pass the arriving one."""
 
 
+@public
 class Aqm(Custom):
     """Queue discipline that is written in Python: decides about the packets of one FIFO queue.
 

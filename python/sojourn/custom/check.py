@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sojourn._sojourn import InputError
+from sojourn._util.public import public
 from sojourn.custom import check_aqm, check_control, check_source, check_state
 from sojourn.custom.aqm import Aqm
 from sojourn.custom.base import Custom
@@ -27,6 +28,7 @@ class Check:
     failure: str = ""
 
 
+@public
 @dataclass(frozen=True)
 class Checks:
     """Results of the property tests of a class; true if all properties hold."""
@@ -52,6 +54,7 @@ class Checks:
         return "\n".join([f"{self.subject}:", *lines])
 
 
+@public
 def check(subject: Any, *, packets: int = 1000) -> Checks:
     """Run property tests on a discipline, congestion control or source that is written in Python.
 

@@ -2,9 +2,11 @@
 
 from typing import ClassVar
 
+from sojourn._util.public import public
 from sojourn.custom.base import Custom
 
 
+@public
 class CongestionControl(Custom):
     """Congestion control that is written in Python: sets the window of a TCP sender.
 

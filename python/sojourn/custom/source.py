@@ -2,9 +2,11 @@
 
 from typing import ClassVar
 
+from sojourn._util.public import public
 from sojourn.custom.base import Custom
 
 
+@public
 class TrafficSource(Custom):
     """Traffic source that is written in Python: says when data arrives, and how much.
 

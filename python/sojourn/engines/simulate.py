@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from sojourn._sojourn import ParsedScenario
 from sojourn._util.progress import Meter, visible
+from sojourn._util.public import public
 from sojourn._util.units import seconds
 from sojourn.result.result import Result
 from sojourn.scenario.advice import warn
@@ -16,6 +17,7 @@ from sojourn.scenario.draft import Described, canonical, parse
 T = TypeVar("T")
 
 
+@public
 def simulate(
     scenario: Described,
     *,
@@ -81,6 +83,7 @@ def simulate(
         return Result(*parsed.simulate(go_on), command)
 
 
+@public
 def simulate_many(
     scenarios: Sequence[Described],
     *,

@@ -11,6 +11,7 @@ from sojourn._util.html import html
 from sojourn._util.inputs import near, shown
 from sojourn._util.lazy import Lazy
 from sojourn._util.plain import plain
+from sojourn._util.public import public
 from sojourn.result.result import Result, Values
 from sojourn.scenario.advice import warn
 from sojourn.scenario.draft import Described, parse
@@ -55,6 +56,7 @@ class States(Mapping[str, State]):
         return f"States({', '.join(self)})"
 
 
+@public
 class Simulation:
     """A simulation of a scenario, at first at time zero.
 

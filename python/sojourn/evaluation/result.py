@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sojourn import _sojourn
 from sojourn._util.html import html
 from sojourn._util.lazy import Lazy
+from sojourn._util.public import public
 from sojourn._util.units import counted
 from sojourn.evaluation.cases import CHOICES
 from sojourn.evaluation.lines import Line
@@ -21,6 +22,7 @@ REFERENCE = "droptail"
 """Label of the discipline that all others are compared with."""
 
 
+@public
 @dataclass(frozen=True, repr=False)
 class Evaluation:
     """Result of the suite.

@@ -9,6 +9,7 @@ from typing import Any
 
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, of_link, shown
+from sojourn._util.public import public
 from sojourn._util.units import bps_of, seconds
 from sojourn.evaluation.cases import CASES, Case
 from sojourn.evaluation.lines import lines_of
@@ -198,6 +199,7 @@ def _changes_of(tree: Table) -> tuple[float, ...]:
     return tuple(t for t in starts if 0 < t < end_s)
 
 
+@public
 def evaluate(
     qdiscs: Variants,
     rate: str | Sequence[str] = "10mbit",

@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from sojourn._util.public import public
 from sojourn._util.units import duration
 
 Kind = Literal["unusual", "fact"]
 
 
+@public
 @dataclass(frozen=True)
 class Finding:
     """Sentence about a result.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sojourn._util.paths import compared_link, links_of
+from sojourn._util.public import public
 from sojourn._util.units import counted, duration, figures, rate, seconds, share
 from sojourn.explanation import links, queues
 from sojourn.explanation.acks import delayed_acks
@@ -29,6 +30,7 @@ TIMEOUTS = 0.0005
 Rule = Callable[[Result], Iterator[Finding]]
 
 
+@public
 def explain(result: Result | Mapping[str, Any]) -> list[Finding]:
     """Explain a result by rules: bottleneck, queue, fairness, losses, marks, set-up.
 

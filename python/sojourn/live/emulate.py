@@ -20,6 +20,7 @@ import numpy as np
 from sojourn import _sojourn
 from sojourn._sojourn import InputError, ParsedScenario
 from sojourn._util.progress import Meter, visible
+from sojourn._util.public import public
 from sojourn._util.units import seconds
 from sojourn.live import netdev, testbed
 from sojourn.live.flow_stats import Row
@@ -35,6 +36,7 @@ _LOOK_S = 0.1
 """Interval between updates of the progress, in seconds."""
 
 
+@public
 def emulate(
     scenario: Described,
     *,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from sojourn._util.lazy import Lazy
 from sojourn._util.paths import compared_link
+from sojourn._util.public import public
 from sojourn._util.units import counted, figures, seconds
 from sojourn.metrics.overview import (
     DELAY,
@@ -119,6 +120,7 @@ class Table:
         }
 
 
+@public
 def draw_comparison(
     runs: Runs, path: str | Path | None = None, *, link: str | None = None, **look: Unpack[Look]
 ) -> "mpl.Figure":

@@ -16,6 +16,7 @@ from sojourn._sojourn import InputError
 from sojourn._util.files import check_file, replacing
 from sojourn._util.inputs import brief, near
 from sojourn._util.lazy import Lazy
+from sojourn._util.public import public
 from sojourn._util.units import seconds
 from sojourn.metrics.overview import GROUPS, combined, drawn
 from sojourn.plotting.style import Look, legend_name, sheet, size_of, wrapped
@@ -75,6 +76,7 @@ STYLE: dict[Any, Any] = {
 }
 
 
+@public
 def draw(
     result: Result,
     path: str | Path | None = None,

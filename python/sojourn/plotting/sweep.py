@@ -11,6 +11,7 @@ from sojourn._util.inputs import near, shown
 from sojourn._util.lazy import Lazy
 from sojourn._util.order import quantity
 from sojourn._util.paths import compared_link, links_of
+from sojourn._util.public import public
 from sojourn._util.units import counted, figures
 from sojourn.metrics.labels import label
 from sojourn.plotting.lines import style
@@ -50,6 +51,7 @@ class Order(NamedTuple):
     by: Sequence[Any]
 
 
+@public
 def plot(
     rows: "pl.DataFrame",
     *,

@@ -12,6 +12,7 @@ from sojourn._sojourn import InputError
 from sojourn._util.inputs import check_device, near, shown
 from sojourn._util.lazy import Lazy
 from sojourn._util.progress import Steps, visible
+from sojourn._util.public import public
 from sojourn.recommendation import line as lines
 from sojourn.recommendation.line import HELD_OUT, LOADS, SHAPED, Line, Table
 from sojourn.recommendation.objective import FORMULAS, OBJECTIVES, Objective
@@ -44,6 +45,7 @@ VARYING = """\
 """Comment on the commands for a line with a trace."""
 
 
+@public
 @dataclass(frozen=True)
 class Recommendation:
     """Answer for a line.
@@ -153,6 +155,7 @@ class Recommendation:
         }
 
 
+@public
 def recommend(
     down: str,
     up: str,

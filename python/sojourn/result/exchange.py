@@ -11,6 +11,7 @@ import numpy as np
 from sojourn._sojourn import InputError
 from sojourn._util.files import check_file, replacing, write_text
 from sojourn._util.inputs import shown
+from sojourn._util.public import public
 from sojourn._util.units import bps_of, seconds
 from sojourn.result.result import Array, Result
 
@@ -30,6 +31,7 @@ OPPORTUNITY_BYTES = 1504
 """Bytes of a delivery opportunity of mm-link."""
 
 
+@public
 def write_flent(result: Result, path: str | Path) -> None:
     """Write the result of one of flent's tests as a data file of flent.
 
@@ -197,6 +199,7 @@ def _rounded(values: Any) -> list[float | None]:
     return [None if np.isnan(v) else round(float(v), 6) for v in np.asarray(values, dtype=float)]
 
 
+@public
 def write_mahimahi(result: Result, path: str | Path, link: str | None = None) -> None:
     """Write the packet log of a link as mm-link logs it, for its graphs.
 

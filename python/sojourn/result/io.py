@@ -6,11 +6,13 @@ from typing import Any
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
+from sojourn._util.public import public
 from sojourn._util.typed_json import checked, decoded, read_json
 from sojourn.result import stored, tables
 from sojourn.result.result import Result
 
 
+@public
 def load_result(directory: str | Path, *, series: bool = True, trust: bool = False) -> Result:
     """Read a result from the files of `Result.save`.
 

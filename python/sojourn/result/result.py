@@ -17,6 +17,7 @@ from sojourn._util.files import filling, parquet
 from sojourn._util.html import html
 from sojourn._util.lazy import Lazy
 from sojourn._util.plain import indented
+from sojourn._util.public import public
 from sojourn._util.units import counted
 from sojourn.result import folders
 from sojourn.result.distribution import Distribution, middles_s
@@ -137,6 +138,7 @@ class _Flows(dict[str, Record]):
         raise KeyError(name)
 
 
+@public
 class Result:
     """Result of a run.
 

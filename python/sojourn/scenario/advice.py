@@ -15,6 +15,7 @@ from typing import Any
 
 from sojourn import _sojourn
 from sojourn._util.paths import links_of
+from sojourn._util.public import public
 from sojourn._util.units import bps_of, bytes_of, counted, duration, seconds
 from sojourn.scenario.traps import traps
 
@@ -35,6 +36,7 @@ TARGET_MIN_BPS = 1e9
 """Rate from which such a target makes sense: a packet of 1500 bytes takes 12 us."""
 
 
+@public
 class ScenarioWarning(UserWarning):
     """Warning about a scenario that is valid but probably not what was intended.
 
@@ -42,6 +44,7 @@ class ScenarioWarning(UserWarning):
     """
 
 
+@public
 class StoreWarning(UserWarning):
     """Warning that another process writes to the same folder of results."""
 

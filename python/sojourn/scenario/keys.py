@@ -11,11 +11,13 @@ from typing import Any
 from msgspec import field
 
 from sojourn._util.base import Qdisc, Source, Table, Tcp
+from sojourn._util.public import public
 from sojourn.custom.aqm import Aqm
 from sojourn.custom.control import CongestionControl
 from sojourn.custom.source import TrafficSource
 
 
+@public
 class Link(Table, kw_only=True, frozen=True):
     """One-way link: a discipline with its queue, a transmitter, and a propagation delay.
 
@@ -55,6 +57,7 @@ class Link(Table, kw_only=True, frozen=True):
     trace: str | Path | Mapping[str, Any] | None = None
 
 
+@public
 class Flow(Table, kw_only=True, frozen=True):
     """Group of flows with the same settings: traffic source, TCP (or UDP), links crossed.
 
@@ -121,6 +124,7 @@ class Flow(Table, kw_only=True, frozen=True):
     receiver: str | None = None
 
 
+@public
 class Change(Table, kw_only=True, frozen=True):
     """Change at a point in time, applied before all other events of that time.
 
@@ -147,6 +151,7 @@ class Change(Table, kw_only=True, frozen=True):
     links: Mapping[str, Mapping[str, Any]] | None = None
 
 
+@public
 class Scenario(Table, kw_only=True, frozen=True):
     """Duration, recording, links, flows and changes of the experiment.
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import brief, printable, shown
+from sojourn._util.public import public
 from sojourn.source import Trace
 
 LATEST_S = 1e7
@@ -21,6 +22,7 @@ LARGEST = 1e15
 UINT32_MAX = 4_294_967_295
 
 
+@public
 def load_trace(path: str | Path, **more: Any) -> Trace:
     r"""Return a traffic source that sends the packets or flows of a file.
 

@@ -9,12 +9,14 @@ from typing import Any
 import msgspec
 
 from sojourn._util.files import check_file, write_text
+from sojourn._util.public import public
 from sojourn.scenario.draft import Described, Draft, Table
 
 ENDINGS = (".toml", ".json")
 """Endings of the names of scenario files."""
 
 
+@public
 def save_scenario(scenario: Described, path: str | Path) -> None:
     """Write a scenario as a file that `load`, `simulate` and `sojourn run` read.
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, of_link, shown
+from sojourn._util.public import public
 from sojourn.scenario.draft import canonical
 from sojourn.scenario.keys import Flow, Link, Scenario
 from sojourn.scenario.named import FLOWS_MAX
@@ -30,6 +31,7 @@ ROUTES = ("hash", "spread")
 """Choices among equal paths of a fat tree."""
 
 
+@public
 def dumbbell(
     flows: int = 2,
     *,
@@ -92,6 +94,7 @@ def dumbbell(
     return _scenario("dumbbell", duration, links, [flow], settings)
 
 
+@public
 def parking_lot(
     hops: int = 3,
     *,
@@ -154,6 +157,7 @@ def parking_lot(
     return _scenario("parking-lot", duration, links, flows, settings)
 
 
+@public
 def star(
     senders: int = 16,
     *,
@@ -218,6 +222,7 @@ def star(
     return _scenario("star", duration, links, [flow], settings)
 
 
+@public
 def two_way_line(
     *,
     down: str = "50mbit",
@@ -286,6 +291,7 @@ def two_way_line(
     return _scenario("two-way-line", duration, links, flows, settings)
 
 
+@public
 def fat_tree(
     k: int = 4,
     ecmp: Literal["hash", "spread"] = "hash",

@@ -11,6 +11,7 @@ import msgspec
 
 from sojourn import _sojourn
 from sojourn._util.base import Model
+from sojourn._util.public import public
 from sojourn.scenario import named as library
 from sojourn.scenario.draft import Draft, Table
 from sojourn.scenario.keys import Change, Flow, Link, Scenario
@@ -23,6 +24,7 @@ MODULES = {"qdisc": "disciplines", "tcp": "tcp", "source": "sources"}
 """The modules with the classes of disciplines, TCPs and sources, and their kinds in Rust."""
 
 
+@public
 def load(path: str | Path, *, trust: bool = False) -> Scenario:
     """Load and validate a scenario file.
 
@@ -54,6 +56,7 @@ def load(path: str | Path, *, trust: bool = False) -> Scenario:
     return scenario(draft.tree)
 
 
+@public
 def named(
     name: str,
     *,

@@ -17,6 +17,7 @@ from sojourn._util.html import html
 from sojourn._util.inputs import brief, shown
 from sojourn._util.lazy import Lazy
 from sojourn._util.paths import compared_link
+from sojourn._util.public import public
 from sojourn._util.typed_json import checked, read_json
 from sojourn._util.units import counted, seconds
 from sojourn.custom import trust as trusting
@@ -45,6 +46,7 @@ INDEX = "comparison.json"
 """Name of the index file, which maps labels and seeds to folders."""
 
 
+@public
 class Comparison(dict[str, list[Result]]):
     """Results by label of the discipline, each a list with one Result per seed.
 
@@ -128,6 +130,7 @@ class Comparison(dict[str, list[Result]]):
             result.save(kept.place(label, seed), force=force)
 
 
+@public
 def compare(
     scenario: Described,
     qdiscs: Variants,
@@ -272,6 +275,7 @@ def _execute(
     return found, [failures[k] for k in sorted(failures)]
 
 
+@public
 def load_comparison(
     directory: str | Path, *, series: bool = True, trust: bool = False
 ) -> Comparison:

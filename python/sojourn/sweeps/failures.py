@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sojourn._util.inputs import QUOTED_MAX
+from sojourn._util.public import public
 from sojourn._util.units import counted
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Failure:
         return f"{_point(self.labels)}seed {self.seed}: {self.kind}: {self.message}"
 
 
+@public
 class RunError(Exception):
     """Some runs failed, or their executor was lost. Finished runs are kept.
 

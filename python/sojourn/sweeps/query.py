@@ -11,6 +11,7 @@ from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import brief, near, shown
 from sojourn._util.lazy import Lazy
+from sojourn._util.public import public
 from sojourn._util.typed_json import checked, read_json
 from sojourn._util.units import counted
 from sojourn.custom import trust as trusting
@@ -39,6 +40,7 @@ UNITS = ("_s", "_bps", "_bytes", "_packets")
 """Unit suffixes that may be omitted from the name of a column."""
 
 
+@public
 def results(
     directory: str | Path, *, engine: str | None = None, failed: bool = False
 ) -> "pl.DataFrame":

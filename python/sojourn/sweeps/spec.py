@@ -15,6 +15,7 @@ from sojourn._util.files import naming, write_text
 from sojourn._util.inputs import brief, near, printable, shown
 from sojourn._util.lazy import Lazy
 from sojourn._util.paths import compared_link
+from sojourn._util.public import public
 from sojourn._util.reading import bytes_of_file, text_of
 from sojourn.result import folders
 from sojourn.scenario import describe, named
@@ -210,6 +211,7 @@ def _check(asked: Sweep) -> list[Table]:
     return examples
 
 
+@public
 def sweep(
     scenario: Described,
     axes: Mapping[str, Any],
