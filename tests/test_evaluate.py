@@ -158,6 +158,16 @@ def test_the_same_evaluation_again_runs_nothing(evaluated: tuple[sj.Evaluation, 
     assert set(sj.results(out / "runs")["qdisc"].unique()) >= {"codel", "pie", "droptail"}
 
 
+def test_an_evaluation_writes_its_scorecard(
+    evaluated: tuple[sj.Evaluation, Path], tmp_path: Path
+) -> None:
+    """The same page as `evaluate` writes."""
+    evaluation, _ = evaluated
+    evaluation.save(tmp_path / "again")
+    page = (tmp_path / "again" / "scorecard.html").read_text()
+    assert page == scorecard.page(evaluation)
+
+
 def test_the_ellipse_is_the_contour_of_one_sigma() -> None:
     """Points on it are one Mahalanobis distance from the mean; fewer than 3 runs have none."""
     x, y = np.array([1.0, 2.0, 4.0, 4.5]), np.array([3.0, 3.5, 1.0, 0.5])

@@ -61,6 +61,8 @@ from sojourn.sweeps.compare import Comparison as Comparison
 from sojourn.sweeps.compare import compare as compare
 from sojourn.sweeps.compare import load_comparison as load_comparison
 from sojourn.sweeps.failures import RunError as RunError
+from sojourn.sweeps.query import differences as differences
+from sojourn.sweeps.query import means as means
 from sojourn.sweeps.query import results as results
 from sojourn.sweeps.spec import sweep as sweep
 from sojourn.tcp import Bbr as Bbr
@@ -106,6 +108,7 @@ __all__ = [
     "Transfers",
     "check",
     "compare",
+    "differences",
     "draw",
     "draw_comparison",
     "dumbbell",
@@ -117,6 +120,7 @@ __all__ = [
     "load_comparison",
     "load_result",
     "load_trace",
+    "means",
     "named",
     "parking_lot",
     "plot",

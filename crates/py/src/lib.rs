@@ -23,7 +23,7 @@ use sojourn_sim::config::LinkConfig;
 use sojourn_sim::{Arrival, Column, Decision, Progress, ReplayOptions};
 
 create_exception!(
-    sojourn._sojourn,
+    sojourn,
     InputError,
     PyValueError,
     "Invalid input; the message is one line that starts with the path of the value."

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import msgspec
 
@@ -36,17 +36,19 @@ def _is_collection(name: str, value: Any) -> bool:
 class _Checked(msgspec.StructMeta):
     """Metaclass: None means the default; an unknown keyword raises TypeError with the nearest."""
 
-    def __call__(self, *args: Any, **fields: Any) -> Any:
-        if args:
-            names = ", ".join(f"{name}=..." for name in self.__struct_fields__[: len(args)])
-            raise TypeError(f"{self.__name__} takes keyword arguments only, like {names}")
-        self._check_names(fields)
-        values = {name: value for name, value in fields.items() if value is not None}
-        is_table = self.__struct_config__.tag_field is None
-        for name, value in values.items():
-            if is_table and name in COLLECTIONS and not _is_collection(name, value):
-                raise InputError(f"{self.__name__}.{name}: {COLLECTIONS[name]}")
-        return super().__call__(**values)
+    if not TYPE_CHECKING:  # pyright would accept any keyword
+
+        def __call__(self, *args: Any, **fields: Any) -> Any:
+            if args:
+                names = ", ".join(f"{name}=..." for name in self.__struct_fields__[: len(args)])
+                raise TypeError(f"{self.__name__} takes keyword arguments only, like {names}")
+            self._check_names(fields)
+            values = {name: value for name, value in fields.items() if value is not None}
+            is_table = self.__struct_config__.tag_field is None
+            for name, value in values.items():
+                if is_table and name in COLLECTIONS and not _is_collection(name, value):
+                    raise InputError(f"{self.__name__}.{name}: {COLLECTIONS[name]}")
+            return super().__call__(**values)
 
     def _check_names(self, keywords: Iterable[str]) -> None:
         names: tuple[str, ...] = self.__struct_fields__

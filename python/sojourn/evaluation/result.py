@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _sojourn
@@ -44,7 +46,7 @@ class Evaluation:
         Number of runs that were not in the store, and the time that they took.
     """
 
-    rows: "pl.DataFrame"
+    rows: pl.DataFrame
     lines: list[Line]
     qdiscs: Mapping[str, Table]
     rates: Sequence[str]
@@ -67,6 +69,24 @@ class Evaluation:
 
         rows = [record for line in self.lines for record in line.records()]
         return pl.DataFrame(rows, infer_schema_length=None)
+
+    def save(self, directory: str | Path) -> None:
+        """Write scorecard.html, summary.json and lines.parquet into `directory`.
+
+        `evaluate` writes the same files into `out`.
+
+        Parameters
+        ----------
+        directory : str or Path
+            The directory; it is created if needed. Files of an earlier evaluation are replaced.
+
+        Raises
+        ------
+        InputError
+            If the directory cannot be written, or holds other files.
+        """
+        # By name: scorecards are defined in terms of Evaluation.
+        import_module("sojourn.evaluation.scorecard").write(self, Path(directory))
 
     def summary(self) -> dict[str, Any]:
         """Return the scorecard as data for JSON, with the choices that RFC 7928 leaves open."""

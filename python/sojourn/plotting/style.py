@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypedDict
 
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import brief, near
+from sojourn._util.look import Look as Look
 
 INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72}
 """Units of a size, in inches."""
@@ -19,28 +19,6 @@ SIZE_MIN, SIZE_MAX = 1.0, 100.0
 
 NAMES_MAX = 26
 """Longest name that a legend shows in full, in characters."""
-
-
-class Look(TypedDict, total=False):
-    """Options of a figure. A missing option, or None, selects the default.
-
-    Attributes
-    ----------
-    title : str
-        Replaces the heading with the conditions; "" removes it.
-    xlabel, ylabel : str
-        Replace the labels of the axes.
-    size : str or (float, float)
-        Width and height, in inches or as text like "6.5x4in" (in, cm, mm or pt).
-    style : str or Path
-        Matplotlib style sheet: its name or file.
-    """
-
-    title: str | None
-    xlabel: str | None
-    ylabel: str | None
-    size: str | tuple[float, float] | None
-    style: str | Path | None
 
 
 def size_of(given: str | tuple[float, float]) -> tuple[float, float]:

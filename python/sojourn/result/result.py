@@ -6,7 +6,7 @@ from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
 
 import msgspec
 import numpy as np
@@ -16,6 +16,7 @@ from sojourn import _sojourn
 from sojourn._util.files import filling, parquet
 from sojourn._util.html import html
 from sojourn._util.lazy import Lazy
+from sojourn._util.look import Look
 from sojourn._util.plain import indented
 from sojourn._util.public import public
 from sojourn._util.units import counted
@@ -24,9 +25,10 @@ from sojourn.result.distribution import Distribution, middles_s
 from sojourn.result.folders import FILES, TABLES
 
 if TYPE_CHECKING:
+    import matplotlib.figure as mpl
     import polars as pl
 else:
-    pl = Lazy("polars")
+    mpl, pl = Lazy("matplotlib.figure"), Lazy("polars")
 
 Array: TypeAlias = npt.NDArray[Any]
 DELAYS = ("sojourn", "delay", "frame_delay")
@@ -362,6 +364,40 @@ class Result:
         ]
         frame = pl.DataFrame(rows, infer_schema_length=None).select(*first, pl.exclude(first))
         return frame.with_columns(pl.col(pl.Null).cast(pl.Float64))
+
+    def plot(
+        self,
+        path: str | Path | None = None,
+        *,
+        flows: Sequence[str] | None = None,
+        **look: Unpack[Look],
+    ) -> "mpl.Figure":
+        """Draw queues, delays, throughput and windows over time. See `sojourn.draw`.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            File to write, .png, .pdf or .svg.
+        flows : sequence of str, optional
+            TCP flows, or groups of flows, whose congestion window is drawn.
+        **look : optional
+            Options `title`, `xlabel`, `size` and `style` of the figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure.
+
+        Raises
+        ------
+        InputError
+            If the scenario has no `sample`, or an option is invalid.
+        """
+        # By name: figures are defined in terms of Result.
+        figure: mpl.Figure = import_module("sojourn.plotting.run").draw(
+            self, path, flows=flows, **look
+        )
+        return figure
 
     def save(self, directory: str | Path, *, force: bool = False) -> None:
         """Write summary.json and the tables as Parquet files.

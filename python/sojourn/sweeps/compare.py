@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import msgspec
 
@@ -16,6 +16,7 @@ from sojourn._util.files import naming, write_text
 from sojourn._util.html import html
 from sojourn._util.inputs import brief, shown
 from sojourn._util.lazy import Lazy
+from sojourn._util.look import Look
 from sojourn._util.paths import compared_link
 from sojourn._util.public import public
 from sojourn._util.typed_json import checked, read_json
@@ -32,9 +33,10 @@ from sojourn.scenario.variants import Variants
 from sojourn.sweeps.failures import Failure, error_of, fault_of
 
 if TYPE_CHECKING:
+    import matplotlib.figure as mpl
     import polars as pl
 else:
-    pl = Lazy("polars")
+    mpl, pl = Lazy("matplotlib.figure"), Lazy("polars")
 
 SEEDS_MAX = 10_000
 """Largest number of seeds of a comparison, whose results stay in memory; use a sweep for more."""
@@ -100,6 +102,31 @@ class Comparison(dict[str, list[Result]]):
             for result in results
         ]
         return arranged(rows)
+
+    def plot(self, path: str | Path | None = None, **look: Unpack[Look]) -> "mpl.Figure":
+        """Draw the delays over time, and a panel per group of flows. See `draw_comparison`.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            File to write, .png, .pdf or .svg.
+        **look : optional
+            Options `title`, `size` and `style` of the figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure.
+
+        Raises
+        ------
+        InputError
+            If an option is invalid, or the file cannot be written.
+        """
+        # By name: figures are defined in terms of comparisons.
+        drawing = import_module("sojourn.plotting.comparison")
+        figure: mpl.Figure = drawing.draw_comparison(self, path, **look)
+        return figure
 
     def save(self, directory: str | Path, *, force: bool = False) -> None:
         """Write each run to a subfolder of `directory`, and an index of them.

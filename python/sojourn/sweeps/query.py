@@ -188,6 +188,7 @@ def where(rows: "pl.DataFrame", settings: Sequence[str]) -> "pl.DataFrame":
     return rows
 
 
+@public
 def means(
     rows: "pl.DataFrame",
     by: str | Sequence[str] | None = None,
@@ -251,6 +252,7 @@ def means(
     return pl.DataFrame(table_rows, infer_schema_length=None).fill_nan(None)
 
 
+@public
 def differences(
     rows: "pl.DataFrame",
     axis: str,
