@@ -26,6 +26,7 @@ TEXTS = Path(__file__).parent / "additions"
 
 AQM = "crates/aqm/src"
 SIM = "crates/sim/src"
+COVERAGE = "crates/aqm/tests/exhaustive/coverage.rs"
 
 SOURCE = """
 params! {
@@ -56,6 +57,7 @@ ENTRIES = {
     "aqm": [
         (f"{AQM}/aqm/mod.rs", "pub mod sred;\n", "pub mod toy;\n"),
         (f"{AQM}/registry.rs", "    aqm::blue::ENTRY,\n", "    aqm::toy::ENTRY,\n"),
+        (COVERAGE, '    ("ewfq", OPEN),\n', '    ("toy", OPEN),\n'),
     ],
     "control": [
         (f"{SIM}/endpoint/cc/mod.rs", "mod external;\n", "mod gentle;\n"),
@@ -87,7 +89,7 @@ NEW = {
 """The new files, with their texts."""
 
 BY_HAND = {
-    "aqm": [f"{AQM}/aqm/mod.rs", f"{AQM}/aqm/toy.rs", f"{AQM}/registry.rs"],
+    "aqm": [f"{AQM}/aqm/mod.rs", f"{AQM}/aqm/toy.rs", f"{AQM}/registry.rs", COVERAGE],
     "control": [f"{SIM}/endpoint/cc/gentle.rs", f"{SIM}/endpoint/cc/mod.rs"],
     "source": [f"{SIM}/traffic/source.rs"],
     "metric": ["python/sojourn/metrics/throughput.py"],
@@ -257,7 +259,7 @@ def test_the_checks_of_the_registries_pass(changed: set[str]) -> None:
     run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "pyproject.toml",
         *(f"tests/{test}" for test in tests))  # fmt: skip
     target = {"CARGO_TARGET_DIR": str(TARGET), "SOJOURN_DISCIPLINE": "toy"}
-    chosen = [("--test", "tidy")]
+    chosen = [("--test", "tidy"), ("--test", "exhaustive", "coverage")]
     if os.environ.get("SOJOURN_ADDITIONS") == "all":
         chosen += [("--test", "check"), ("--lib", "toy")]
     for tests_of in chosen:

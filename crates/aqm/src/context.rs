@@ -73,6 +73,12 @@ impl Marks {
 }
 
 impl Context<'_> {
+    /// Checks in debug builds that `packet`, which is enqueued, arrives now.
+    #[inline(always)]
+    pub(crate) fn check_arrival(&self, packet: &Packet) {
+        debug_assert_eq!(packet.arrived, self.now, "set `arrived` to the time of `enqueue`");
+    }
+
     /// Drops `packet`.
     #[inline]
     pub fn drop(&mut self, packet: Packet, why: DropReason) {

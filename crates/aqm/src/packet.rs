@@ -82,7 +82,8 @@ impl TcpFlags {
 /// Fields may be added: end a literal with `..Packet::default()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
-    /// Time of arrival at the queue. A link sets it; a direct caller of a discipline must.
+    /// Time of arrival at the queue. A link sets it; a direct caller of a discipline must, and a
+    /// debug build panics if it is not the time of the call.
     pub arrived: Time,
     /// Length in bytes: a link sends the packet in `8 * len / rate`. In this project it is the
     /// length of the IP packet. Framing counts only if the owner adds it here, if CAKE has

@@ -49,6 +49,9 @@ pub struct Backlog {
 /// A type that is also `Clone` and `Send` can be [served](crate::link::Served) by a link.
 pub trait Qdisc: Any {
     /// Enqueues or drops `packet`, whose arrival time is `context.now`.
+    ///
+    /// # Panics
+    /// The disciplines of this crate: in debug builds, if [`Packet::arrived`] is another time.
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet);
     /// Dequeues the next packet to send.
     fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet>;

@@ -111,7 +111,7 @@ impl ParsedScenario {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(String, Bound<'py, PyDict>)> {
         let scenario = Arc::clone(&self.scenario);
-        let run = |ask: &mut dyn FnMut(_) -> bool| sojourn_sim::run(scenario, ask);
+        let run = |ask: &mut dyn FnMut(_) -> bool| sojourn_sim::run_with_progress(scenario, ask);
         let logs = self.scenario.packet_log();
         outcome(py, interruptible(py, progress.as_ref(), self.calls_python(), logs, run)?)
     }

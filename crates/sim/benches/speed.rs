@@ -119,8 +119,7 @@ fn rate(scenario: &Value, times: u32) -> f64 {
         let (mut packets, mut took) = (0.0, 0.0);
         while took < 0.2 {
             let start = clock();
-            let outcome =
-                sojourn_sim::run(&scenario, &mut |_| true).expect("the callback never cancels");
+            let outcome = sojourn_sim::run(&scenario);
             took += clock() - start;
             let sent = outcome.summary["links"]["bottleneck"]["departed_packets"].as_f64();
             packets += sent.expect("packets are counted");
@@ -167,7 +166,7 @@ fn rows_of_flows() {
         let short = read(&s1(flows, (seconds / 4.0).max(2.0), "red", "rfc"));
         // Stopped before the outcome is written, to measure the engine alone.
         let used = allocation_counter::measure(|| {
-            let _ = sojourn_sim::run(&short, &mut |so_far| so_far.share < 0.5);
+            let _ = sojourn_sim::run_with_progress(&short, &mut |so_far| so_far.share < 0.5);
         });
         let mb = used.bytes_max as f64 / 1e6;
         let each = mb * 1e3 / flows as f64;
@@ -178,7 +177,7 @@ fn rows_of_flows() {
     }
     let start = Instant::now();
     let scenario = read(&s1(300, 0.001, "red", "rfc"));
-    let _ = sojourn_sim::run(&scenario, &mut |_| true);
+    let _ = sojourn_sim::run(&scenario);
     println!("set-up of S1: {:.2} ms", start.elapsed().as_secs_f64() * 1e3);
 }
 
@@ -199,7 +198,7 @@ fn rows_of_fast() {
     }
     let scenario = read(&fast(100_000, 1_000));
     let used = allocation_counter::measure(|| {
-        let _ = sojourn_sim::run(&scenario, &mut |_| true);
+        let _ = sojourn_sim::run(&scenario);
     });
     println!("memory of 100,000, outcome included: {:.0} MB", used.bytes_max as f64 / 1e6);
 }
@@ -208,7 +207,7 @@ fn rows_of_fast() {
 fn row_of_web() {
     let (scenario, start) = (read(&web(1_400, 5_000)), clock());
     let used = allocation_counter::measure(|| {
-        let _ = sojourn_sim::run(&scenario, &mut |_| true);
+        let _ = sojourn_sim::run(&scenario);
     });
     let (mb, took) = (used.bytes_max as f64 / 1e6, clock() - start);
     println!("\nweb: 1,400 users for 5,000 s: {mb:.1} MB at most, {took:.1} s");

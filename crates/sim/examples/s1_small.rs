@@ -21,6 +21,6 @@ fn main() {
             "source": {"name": "bulk", "start": "uniform(0s, 2s)"}}]
     });
     let scenario = Scenario::from_json(&scenario.to_string()).expect("the scenario is valid");
-    let outcome = sojourn_sim::run(&scenario, &mut |_| true).expect("the callback never cancels");
+    let outcome = sojourn_sim::run(&scenario);
     println!("{}", outcome.summary["links"]["bottleneck"]["departed_packets"]);
 }

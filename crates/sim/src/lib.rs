@@ -8,7 +8,7 @@
 //!     "links": {"up": {"rate": "10mbit", "delay": "20ms", "qdisc": "codel"}},
 //!     "flows": [{"name": "upload", "path": ["up"], "rtt": "50ms"}]
 //! }"#)?;
-//! let outcome = sojourn_sim::run(&scenario, &mut |_| true).expect("the callback never cancels");
+//! let outcome = sojourn_sim::run(&scenario);
 //! assert!(outcome.summary["links"]["up"]["utilisation"].as_f64().unwrap() > 0.8);
 //! # Ok::<(), sojourn_aqm::Error>(())
 //! ```
@@ -63,7 +63,7 @@ pub mod traffic;
 pub use config::check::{check, check_with};
 pub use config::registries::Registries;
 pub use config::scenario::Scenario;
-pub use engine::simulation::{FlowState, LinkState, Progress, Simulation, run};
+pub use engine::simulation::{FlowState, LinkState, Progress, Simulation, run, run_with_progress};
 pub use output::outcome::{Column, Outcome, Summary};
 pub use output::specs::registry_json;
 pub use replay::{Arrival, Decision, Replay, ReplayOptions, replay};

@@ -3,12 +3,18 @@
 #[path = "../../aqm/examples/write_your_own.rs"]
 mod write_your_own;
 
+#[path = "../examples/own_aqm.rs"]
+mod own_aqm;
+
+#[path = "../examples/own_control.rs"]
+mod own_control;
+
 use sojourn_aqm::params::Setting;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::{Error, Span, Time};
 use sojourn_sim::tcp::{
     CommonParams, CongestionSignal, ExternalControl, ExternalMaker, ExternalParams, LossRecovery,
-    NewDataAck, ProcessedAck, Window,
+    NewDataAck, Window,
 };
 use sojourn_sim::traffic::{ExternalArrivals, ExternalSource, ExternalSourceMaker, ExternalTimes};
 use sojourn_sim::{Column, Outcome, Registries, Scenario};
@@ -26,12 +32,28 @@ fn scenario(qdisc: &str) -> Result<Scenario, Error> {
 }
 
 fn run(scenario: &Scenario) -> Outcome {
-    sojourn_sim::run(scenario, &mut |_| true).expect("the callback never cancels")
+    sojourn_sim::run(scenario)
 }
 
 #[test]
 fn the_example_of_the_library_runs() {
     main().unwrap();
+}
+
+#[test]
+fn the_example_of_an_aqm_algorithm_has_a_short_queue() {
+    own_aqm::main().unwrap();
+    let rows = own_aqm::compare().unwrap();
+    let [droptail, ramp] = [0, 2].map(|i| rows[i]);
+    assert!(ramp.1 > 0.9 && ramp.2 < droptail.2 / 2.0, "{rows:?}");
+}
+
+#[test]
+fn the_example_of_a_congestion_control_keeps_more_of_its_window() {
+    own_control::main().unwrap();
+    let rows = own_control::compare().unwrap();
+    let [newreno, tenth] = [0, 2].map(|i| rows[i]);
+    assert!(tenth.1 > newreno.1, "{rows:?}");
 }
 
 #[test]
@@ -95,8 +117,6 @@ impl ExternalControl for Constant {
         self.acks = 0;
     }
 
-    fn on_established(&mut self, _now: Time, _window: &Window, _rtt: Option<Span>) {}
-
     fn on_ack(&mut self, window: &mut Window, _acked: &NewDataAck, _rng: &mut dyn Random) {
         self.acks += 1;
         window.cwnd = 5 * window.mss;
@@ -111,16 +131,6 @@ impl ExternalControl for Constant {
         _rng: &mut dyn Random,
     ) -> u64 {
         5 * window.mss
-    }
-
-    fn uses_recovered(&self) -> bool {
-        false
-    }
-
-    fn on_recovered(&mut self, _window: &mut Window, _ack: &ProcessedAck, _rng: &mut dyn Random) {}
-
-    fn pacing_rate(&self) -> Option<f64> {
-        None
     }
 
     fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {

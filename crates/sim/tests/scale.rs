@@ -19,7 +19,7 @@ fn links(n: usize, link: &Value) -> (Vec<String>, Map<String, Value>) {
 fn calls(scenario: &Value, most: usize) -> (usize, Option<Progress>) {
     let scenario = Scenario::from_json(&scenario.to_string()).unwrap_or_else(|e| panic!("{e}"));
     let (mut calls, mut last) = (0, None);
-    let outcome = sojourn_sim::run(&scenario, &mut |so_far| {
+    let outcome = sojourn_sim::run_with_progress(&scenario, &mut |so_far| {
         (calls, last) = (calls + 1, Some(so_far));
         calls < most
     });
@@ -82,7 +82,7 @@ fn an_idle_link_costs_two_kilobytes_in_a_run() {
             let text = json!({"duration": "2s", "links": links, "flows": flows}).to_string();
             let used = measure(|| {
                 let scenario = Scenario::from_json(&text).expect("valid");
-                drop(sojourn_sim::run(scenario, &mut |_| true).expect("nobody stops it"));
+                drop(sojourn_sim::run(scenario));
             });
             used.bytes_max
         };

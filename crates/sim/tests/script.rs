@@ -74,7 +74,7 @@ fn independent_arrivals_match_the_simulator() {
                     "flow": [1, 0, 1]}}]"#;
     let scenario = scenario(flows);
     let (told, played, _) = play(&scenario);
-    let outcome = run(&scenario, &mut |_| true).unwrap();
+    let outcome = run(&scenario);
     let simulated = transfers(&outcome.columns);
     assert!(simulated.len() > 1000, "{}", simulated.len());
     // The last one or two of a run may still be in flight in the simulator.
@@ -106,7 +106,7 @@ fn sequential_transfers_match_the_simulator() {
                     "cushion": "1s", "resume": "1s"}}]"#;
     let scenario = scenario(flows);
     let (told, played, _) = play(&scenario);
-    let outcome = run(&scenario, &mut |_| true).unwrap();
+    let outcome = run(&scenario);
     let simulated = transfers(&outcome.columns);
     assert_eq!(told[10]["video_rate_bps"], 5e6);
     assert_eq!(told[10]["video_stalls"], outcome.summary["flows"][10]["video_stalls"]);
@@ -137,7 +137,7 @@ fn paced_sources_stop_and_groups_leave() {
         actions.iter().filter(|(_, action)| test(action)).map(|(at, _)| *at).collect()
     };
     let (second, sent) = (1_000_000_000, of(&|action| matches!(action, Action::Datagram(0, 100))));
-    let outcome = run(&scenario, &mut |_| true).unwrap();
+    let outcome = run(&scenario);
     let counted = sent.iter().filter(|at| at.0 >= 2 * second).count();
     assert_eq!(outcome.summary["flows"][0]["sent_packets"], counted);
     assert_eq!(of(&|action| matches!(action, Action::Write(1, 100))).len(), sent.len());

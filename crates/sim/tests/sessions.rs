@@ -295,7 +295,7 @@ fn nothing_is_allocated_per_connection() {
         let scenario = Scenario::from_json(&scenario.to_string()).unwrap();
         let mut transfers = 0.0;
         let info = allocation_counter::measure(|| {
-            let out = sojourn_sim::run(&scenario, &mut |_| true).unwrap();
+            let out = sojourn_sim::run(&scenario);
             let flows = out.summary["flows"].as_array().unwrap();
             transfers = flows.iter().map(|f| num(f, "started")).sum();
         });

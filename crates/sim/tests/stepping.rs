@@ -33,7 +33,7 @@ fn same(one: &str, other: &str) {
 }
 
 fn whole(scenario: &Scenario) -> String {
-    bytes(&run(scenario, &mut |_| true).expect("the callback never cancels"))
+    bytes(&run(scenario))
 }
 
 fn to(simulation: &mut Simulation, us: u64) {

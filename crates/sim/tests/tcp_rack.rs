@@ -74,7 +74,7 @@ fn flows_with_small_windows_have_fewer_timeouts() {
                 "tcp": {{"name": "sack", "rto_min": "200ms", "rack": {rack}}}}}]}}"#
         );
         let scenario = Scenario::from_json(&text).unwrap();
-        let outcome = sojourn_sim::run(&scenario, &mut |_| true).unwrap();
+        let outcome = sojourn_sim::run(&scenario);
         let flows = outcome.summary["flows"].as_array().unwrap();
         flows.iter().map(|flow| flow["timeouts"].as_u64().unwrap()).sum::<u64>()
     };

@@ -12,7 +12,7 @@ use sojourn_sim::config::{
 };
 use sojourn_sim::tcp::{self, TcpParams};
 use sojourn_sim::traffic::{Cbr, PacketTrace, SOURCES, Source, TraceParams, TraceRow};
-use sojourn_sim::{Scenario, run};
+use sojourn_sim::{Scenario, run, run_with_progress};
 
 /// Scenario with one link and one flow, as data.
 fn text() -> Json {
@@ -51,7 +51,7 @@ fn same(text: &Json, typed: ScenarioBuilder) -> Result<Scenario> {
 /// Runs the first 200,000 events, or to the end.
 fn try_out(scenario: &Scenario) {
     let mut calls = 0;
-    run(scenario, &mut |_| {
+    run_with_progress(scenario, &mut |_| {
         calls += 1;
         calls < 3
     });
@@ -328,7 +328,7 @@ fn changes_are_checked_like_text() {
         let mut json = text();
         json["changes"] = json!([{"at": at.to_string(), "links": {link_name: keys}}]);
         if let Ok(scenario) = same(&json, typed(link(), flow()).change(at, link_name, new)) {
-            run(&scenario, &mut |_| true);
+            run(&scenario);
         }
     }
     let mut json = text();
@@ -380,7 +380,7 @@ fn a_recorded_link_is_checked() {
     json["links"]["up"]["trace"] =
         json!({"t_ns": [0, 100_000_000], "rate_bps": [1_000_000, 1_000_000], "repeat": "101ms"});
     let scenario = same(&json, typed(link().trace(&trace), flow())).unwrap();
-    run(&scenario, &mut |_| true).unwrap();
+    run(&scenario);
     for (trace, path) in [
         (LinkTrace::new(at(), rates(1), None, None), "rate_bps"),
         (LinkTrace::new(at(), None, None, None), ""),
@@ -396,7 +396,7 @@ fn a_recorded_link_is_checked() {
         let mut json = text();
         json["links"]["up"]["trace"] = json!({"opportunities_ms": times});
         if let Ok(scenario) = same(&json, typed(link().opportunities_ms(&times), flow())) {
-            run(&scenario, &mut |_| true).unwrap();
+            run(&scenario);
         }
     }
 }
@@ -427,7 +427,7 @@ fn typed_disciplines_and_tcps_are_those_of_text() {
     let registry = Registry::standard().with(QdiscEntry::new::<Mine>("fq_blue", "")).unwrap();
     let scenario = mine().registry(registry).build().unwrap();
     assert_eq!(scenario.links()[1].qdisc(), "fq_blue");
-    run(&scenario, &mut |_| true).unwrap();
+    run(&scenario);
 }
 
 #[test]

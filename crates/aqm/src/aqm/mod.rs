@@ -249,6 +249,7 @@ impl<A: Aqm> Qdisc for SingleQueue<A> {
     // Inlining into the link is forced here and below: it saves copies of the packet.
     #[inline(always)]
     fn enqueue(&mut self, context: &mut Context<'_>, mut packet: Packet) {
+        context.check_arrival(&packet);
         if !self.started {
             self.started = true;
             self.aqm.on_first_packet(context.now);
@@ -366,6 +367,23 @@ mod tests {
         assert_eq!(p_at(0), 0.0);
         assert!((p_at(100) - (0.002 * 4.0 + 0.001 * 8.0)).abs() < 1e-15);
         assert_eq!(p_at(0), 0.0);
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    fn every_discipline_refuses_a_packet_with_another_arrival_time() {
+        for name in REGISTRY.iter().map(|entry| entry.name) {
+            let enqueued = |arrived| {
+                let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+                let (mut dropped, mut marks) = (Vec::new(), Marks::default());
+                let (dropped, marks) = (&mut dropped, &mut marks);
+                let mut context = Context { now: Time(9), rng: &mut rng, dropped, marks };
+                let packet = Packet { arrived, len: 1000, ..Packet::default() };
+                built(name, &[]).enqueue(&mut context, packet);
+            };
+            enqueued(Time(9));
+            assert!(std::panic::catch_unwind(|| enqueued(Time(8))).is_err(), "{name}");
+        }
     }
 
     #[test]

@@ -385,6 +385,7 @@ impl Cake {
 
 impl Qdisc for Cake {
     fn enqueue(&mut self, context: &mut Context<'_>, mut packet: Packet) {
+        context.check_arrival(&packet);
         let now = context.now;
         if self.dither.is_none() {
             self.dither = Some(context.rng.uniform().to_bits());

@@ -85,6 +85,7 @@ impl DropTail {
 impl Qdisc for DropTail {
     #[inline(always)]
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
+        context.check_arrival(&packet);
         let hopeless = exceeds(self.params.limit, &packet);
         while self.full_for(&packet) {
             let victim = match self.params.policy {

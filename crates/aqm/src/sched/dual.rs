@@ -284,6 +284,7 @@ impl<A> Dual<A> {
 
 impl<A: CoupledAqm> Qdisc for Dual<A> {
     fn enqueue(&mut self, context: &mut Context<'_>, mut packet: Packet) {
+        context.check_arrival(&packet);
         if !self.started {
             self.started = true;
             self.aqm.on_first_packet(context.now);

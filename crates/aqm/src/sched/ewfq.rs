@@ -282,6 +282,7 @@ impl Ewfq {
 
 impl Qdisc for Ewfq {
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
+        context.check_arrival(&packet);
         if self.next_sample == Time::NEVER {
             self.start(context.now);
         }

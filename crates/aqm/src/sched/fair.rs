@@ -281,6 +281,7 @@ impl<S: Scheduler, A: Aqm> Fair<S, A> {
 
 impl<S: Scheduler, A: Aqm> Qdisc for Fair<S, A> {
     fn enqueue(&mut self, context: &mut Context<'_>, mut packet: Packet) {
+        context.check_arrival(&packet);
         if !self.started {
             self.started = true;
             self.queues.iter_mut().for_each(|queue| queue.aqm.on_first_packet(context.now));

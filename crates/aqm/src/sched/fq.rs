@@ -192,6 +192,7 @@ impl<A: Aqm> Fq<A> {
 
 impl<A: Aqm> Qdisc for Fq<A> {
     fn enqueue(&mut self, context: &mut Context<'_>, mut packet: Packet) {
+        context.check_arrival(&packet);
         if !self.started {
             self.started = true;
             self.flows.iter_mut().for_each(|flow| flow.aqm.on_first_packet(context.now));

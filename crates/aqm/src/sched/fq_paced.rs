@@ -325,6 +325,7 @@ impl FqPaced {
 
 impl Qdisc for FqPaced {
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
+        context.check_arrival(&packet);
         let FqPacedParams { limit, flow_limit, quantum, .. } = self.params;
         let (now, Backlog { packets, bytes }) = (context.now, self.backlog);
         let beyond = |at: Time| at > now + self.params.horizon;

@@ -196,6 +196,7 @@ impl Hhf {
 
 impl Qdisc for Hhf {
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
+        context.check_arrival(&packet);
         if !self.params.limit.holds(1, u64::from(packet.len)) {
             return context.drop(packet, DropReason::Full);
         }

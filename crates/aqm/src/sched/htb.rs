@@ -260,6 +260,7 @@ impl Htb {
 
 impl Qdisc for Htb {
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
+        context.check_arrival(&packet);
         let stated = usize::from(packet.class).wrapping_sub(1);
         let is_leaf = self.classes.get(stated).is_some_and(|class| class.level == 0);
         let class = &mut self.classes[if is_leaf { stated } else { self.default }];

@@ -88,6 +88,7 @@ impl Build for PfifoFast {
 
 impl Qdisc for PfifoFast {
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
+        context.check_arrival(&packet);
         let i = band(packet.class);
         let (fifo, Backlog { packets, bytes }) = (&mut self.bands[i], self.backlog);
         let whole = self.limit.is_none_or(|limit| fits(limit, packets, bytes, &packet));

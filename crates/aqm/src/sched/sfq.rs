@@ -208,6 +208,7 @@ impl Sfq {
 
 impl Qdisc for Sfq {
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
+        context.check_arrival(&packet);
         if self.perturb_next == Time::NEVER {
             self.perturb_next = context.now + self.params.perturb;
         }

@@ -97,6 +97,7 @@ impl Tbf {
 
 impl Qdisc for Tbf {
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
+        context.check_arrival(&packet);
         let room = fits(self.limit, self.fifo.packets(), self.fifo.bytes().0, &packet);
         if !room || u64::from(packet.len) > self.largest {
             return context.drop(packet, DropReason::Full);

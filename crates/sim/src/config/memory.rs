@@ -270,7 +270,7 @@ mod tests {
             let text = scenario.canonical().to_string();
             let (logged, values) =
                 (super::logged_packets(&scenario.contents()), super::values(&scenario.contents()));
-            let outcome = crate::run(scenario, &mut |_| true).expect("is not stopped");
+            let outcome = crate::run(scenario);
             let len = |column: &Column| match column {
                 Column::F64(v) => v.len(),
                 Column::U64(v) => v.len(),

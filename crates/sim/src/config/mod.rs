@@ -13,7 +13,7 @@
 //!     .flow("upload", FlowBuilder::new(["up"]).rtt(Span::ms(50)))
 //!     .flow("voice", FlowBuilder::new(["up"]).source(voice))
 //!     .build()?;
-//! assert!(run(&scenario, &mut |_| true).is_some());
+//! assert!(run_with_progress(&scenario, &mut |_| true).is_some());
 //!
 //! let silent = Source::Cbr(Cbr { rate: Rate(0), ..Cbr::default() });
 //! let error = Scenario::builder(Span::s(10))

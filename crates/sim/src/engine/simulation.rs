@@ -31,7 +31,7 @@ mod stepping;
 mod ties;
 
 pub use state::{FlowState, LinkState};
-pub use stepping::run;
+pub use stepping::{run, run_with_progress};
 
 use in_flight::{PacketState, Payload, free_packet};
 use interruptions::Interruptions;
@@ -84,7 +84,7 @@ const PREFETCH_LISTS_LOG2: u32 = 3;
 ///     steps.run_until(Time::ZERO + Span::ms(ms), &mut |_| true)?;
 ///     assert!(steps.link("up")?.queue_packets <= 1000);
 /// }
-/// let whole = run(&scenario, &mut |_| true).expect("the callback never cancels");
+/// let whole = run(&scenario);
 /// assert_eq!(steps.result()?.summary.to_string(), whole.summary.to_string());
 /// # Ok::<(), sojourn_aqm::Error>(())
 /// ```
@@ -131,7 +131,7 @@ pub struct Simulation {
     next_interruption: Time,
     /// Number of packets sent by links before the measured interval.
     departed_in_warmup: u64,
-    /// Work since the last call of `progress`: see [`run`].
+    /// Work since the last call of `progress`: see [`run_with_progress`].
     work: usize,
 }
 

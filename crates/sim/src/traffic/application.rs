@@ -78,21 +78,29 @@ impl App {
     /// Creates the application of a source that uses TCP and starts at `start`. `rng` is the random
     /// stream of the source.
     pub(crate) fn new(source: &Source, start: Time, mut rng: Pcg64Mcg) -> App {
-        if let Source::Transfers(params) = source {
-            let left = params.number.unwrap_or(u64::MAX);
-            let current = Completion::default();
-            let params = params.clone();
-            let all = SequentialTransfers { params, rng, left, current, received: true };
-            return App::Transfers(Box::new(all));
-        }
-        if let Source::Video(params) = source {
-            return App::Video(Box::new(VideoPlayer::new(params.clone())));
-        }
-        match PacketSchedule::for_source(source, start, LARGEST_WRITE, &mut rng) {
-            Some((schedule, first)) => {
+        match source {
+            Source::Bulk(_) => App::Bulk { open: false },
+            Source::Transfers(params) => {
+                let left = params.number.unwrap_or(u64::MAX);
+                let current = Completion::default();
+                let params = params.clone();
+                let all = SequentialTransfers { params, rng, left, current, received: true };
+                App::Transfers(Box::new(all))
+            }
+            Source::Video(params) => App::Video(Box::new(VideoPlayer::new(params.clone()))),
+            Source::Cbr(_) | Source::OnOff(_) | Source::External(_) => {
+                let schedule = PacketSchedule::for_source(source, start, LARGEST_WRITE, &mut rng);
+                let (schedule, first) = schedule.expect("the source is packet-oriented");
                 App::Paced(Box::new(PacedWrites { schedule, rng, first: Some(first) }))
             }
-            None => App::Bulk { open: false },
+            Source::Poisson(_)
+            | Source::Incast(_)
+            | Source::Sessions(_)
+            | Source::Web(_)
+            | Source::Trace(_)
+            | Source::Call(_) => {
+                unreachable!("{} opens connections by itself, or uses UDP", source.name())
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use sojourn_sim::{Outcome, Scenario};
 /// Runs a scenario to its end.
 pub fn run(scenario: &Value) -> Outcome {
     let scenario = Scenario::from_json(&scenario.to_string()).unwrap_or_else(|e| panic!("{e}"));
-    sojourn_sim::run(&scenario, &mut |_| true).expect("the callback never cancels")
+    sojourn_sim::run(&scenario)
 }
 
 /// Summary of the flow called `name`.

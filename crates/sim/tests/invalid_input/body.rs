@@ -63,7 +63,7 @@ fn run(mut canonical: Value) {
 /// Runs a scenario until it ends or has reported progress `most` times (every 65,536 events).
 pub fn run_for(scenario: &Scenario, most: u32) {
     let mut calls = 0;
-    let outcome = sojourn_sim::run(scenario, &mut |so_far| {
+    let outcome = sojourn_sim::run_with_progress(scenario, &mut |so_far| {
         let share = so_far.share;
         assert!((0.0..=1.0).contains(&share), "{share} of the time");
         calls += 1;

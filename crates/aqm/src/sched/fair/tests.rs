@@ -206,7 +206,7 @@ fn every_aqm_starts_at_the_first_arrival_of_the_discipline() {
     for ms in [5, 6] {
         let now = crate::Time(ms * 1_000_000);
         let mut context = Context { now, rng: &mut rng, dropped: &mut dropped, marks: &mut marks };
-        q.enqueue(&mut context, Packet { body: 1, len: 1000, ..Packet::default() });
+        q.enqueue(&mut context, Packet { arrived: now, len: 1000, ..Packet::default() });
     }
     let started: Vec<_> = q.queues.iter().map(|queue| queue.aqm.started.clone()).collect();
     assert_eq!(started, vec![vec![crate::Time(5_000_000)]; 1024]);

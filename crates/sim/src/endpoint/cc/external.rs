@@ -11,13 +11,20 @@ use sojourn_aqm::units::{Span, Time};
 use std::fmt;
 use std::sync::Arc;
 
-/// Congestion control of one flow, written outside of this crate.
+/// Congestion control of one flow, written outside of this crate. A control needs
+/// [`reset`](ExternalControl::reset), [`on_ack`](ExternalControl::on_ack),
+/// [`on_congestion`](ExternalControl::on_congestion) and [`copy`](ExternalControl::copy);
+/// `examples/own_control.rs` is a complete one.
+///
+/// The sender detects losses, retransmits and paces. What a control cannot do yet: react to the
+/// fraction of marks, as DCTCP does; measure delivery rates per segment, as BBR does; set the
+/// initial window; and decide what follows a reduction that was not justified.
 pub trait ExternalControl: Send {
     /// Resets to the state before a connection.
     fn reset(&mut self);
 
     /// Handles the ack of the SYN; `rtt` is its round-trip time, if the SYN was not retransmitted.
-    fn on_established(&mut self, now: Time, window: &Window, rtt: Option<Span>);
+    fn on_established(&mut self, _now: Time, _window: &Window, _rtt: Option<Span>) {}
 
     /// Grows the window for an ack of new data. Not called in fast recovery, nor for an ack that
     /// carries an ECN echo.
@@ -36,14 +43,18 @@ pub trait ExternalControl: Send {
     ) -> u64;
 
     /// True if [`ExternalControl::on_recovered`] is used.
-    fn uses_recovered(&self) -> bool;
+    fn uses_recovered(&self) -> bool {
+        false
+    }
 
     /// Handles the end of a loss recovery.
-    fn on_recovered(&mut self, window: &mut Window, ack: &ProcessedAck, rng: &mut dyn Random);
+    fn on_recovered(&mut self, _window: &mut Window, _ack: &ProcessedAck, _rng: &mut dyn Random) {}
 
     /// Pacing rate that the control sets, bytes of payload per second; `None` if it follows from
     /// the window.
-    fn pacing_rate(&self) -> Option<f64>;
+    fn pacing_rate(&self) -> Option<f64> {
+        None
+    }
 
     /// Calls `visit` with the name and value of each variable that is recorded in time series.
     fn inspect(&self, _visit: &mut dyn FnMut(&'static str, f64)) {}

@@ -10,12 +10,17 @@ use std::sync::Arc;
 
 /// Runs a scenario: a [`Simulation`] from its start to its end.
 ///
+/// A scenario given by reference is copied; one given by value or in an `Arc` is not.
+pub fn run(scenario: impl Into<Arc<Scenario>>) -> Outcome {
+    run_with_progress(scenario, &mut |_| true).expect("the callback never cancels")
+}
+
+/// Runs a scenario as [`run`] does, and can be stopped.
+///
 /// Calls `progress` after each 65,536 events, packets sent, and links and flows looked at; after
 /// each 4,096 links and flows while the run is set up and reported; and at the end of the simulated
 /// time. If `progress` returns `false`, the run stops and the result is `None`.
-///
-/// A scenario given by reference is copied; one given by value or in an `Arc` is not.
-pub fn run(
+pub fn run_with_progress(
     scenario: impl Into<Arc<Scenario>>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Option<Outcome> {
@@ -89,8 +94,9 @@ impl Simulation {
 
     /// Simulates everything before `until`; at the end of the run, also what is due then.
     ///
-    /// Calls `progress` as [`run`](crate::run) does. If it returns `false`, the simulation stops at
-    /// the event that it has reached and this function returns `false`; it can be continued.
+    /// Calls `progress` as [`run_with_progress`](crate::run_with_progress) does. If it returns
+    /// `false`, the simulation stops at the event that it has reached and this function returns
+    /// `false`; it can be continued.
     ///
     /// # Errors
     /// A time before [`Simulation::now`] or after [`Simulation::end`].
