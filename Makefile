@@ -133,7 +133,7 @@ MATURIN = VIRTUAL_ENV=$(CURDIR)/.venv PIP_NO_COMPILE=1 $(BIN)/maturin develop
 	@$(call quietly,$(MATURIN) --profile develop --extras dev)
 	@touch $@
 
-# Requirements of the site: those of the extra `docs`, without building the package.
+# Requirements of the site: the extra `docs`, without building the package.
 .venv/docs: pyproject.toml | .venv/ready
 	@$(BIN)/python -c 'import tomllib; \
 	    project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \

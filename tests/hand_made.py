@@ -53,15 +53,15 @@ FLOWS = [
 ]  # fmt: skip
 
 
-def made(
+def result_with(
     columns: Mapping[str, Any] | None = None, change: Mapping[str, Any] | None = None
 ) -> Result:
     """Return a Result of the scenario (with `change`) with the given columns."""
     scenario = canonical({**SCENARIO, **(change or {})})
     summary = {"scenario": scenario, "links": {"l": LINK}, "flows": FLOWS}
     none: list[float] = []
-    given = dict.fromkeys(("fct/start_s", "fct/duration_s", "fct/flow", "fct/bytes"), none)
-    arrays = {name: np.asarray(column) for name, column in {**given, **(columns or {})}.items()}
+    empty = dict.fromkeys(("fct/start_s", "fct/duration_s", "fct/flow", "fct/bytes"), none)
+    arrays = {name: np.asarray(column) for name, column in {**empty, **(columns or {})}.items()}
     return Result(json.dumps(summary), arrays)
 
 

@@ -73,8 +73,8 @@ def lacking_tun() -> str:
 def require(*tools: str, tun: bool = False) -> None:
     """Skip the running test if a live link, one of `tools`, or with `tun` a TUN device is missing.
 
-    If nothing is, close the connections of earlier links. The arguments are those of the mark
-    `live`.
+    If nothing is, close the connections of earlier links. The mark `live` has the
+    same arguments.
     """
     if reason := lacking(*tools) or (lacking_tun() if tun else ""):
         pytest.skip(f"no live link here: {reason}")
@@ -113,12 +113,12 @@ def link(
     return done
 
 
-def without_waiting(said: str) -> str:
+def without_waiting(errors: str) -> str:
     """Remove the lines that name slow steps of the start, which a busy machine adds."""
-    return re.sub(r"^sojourn: waiting for .*\n", "", said, flags=re.MULTILINE)
+    return re.sub(r"^sojourn: waiting for .*\n", "", errors, flags=re.MULTILINE)
 
 
-def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+def summary_of(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     """Return the JSON object that a link prints after the output of its command."""
     assert done.returncode == 0, done.stderr
     tree: dict[str, Any] = json.loads(done.stdout[done.stdout.index("{") :])
@@ -132,7 +132,7 @@ def python(code: str, *words: object) -> list[str]:
 
 def packets(path: Path) -> list[tuple[int, bytes, str]]:
     """Return time (ns since 1970), bytes and comment of each packet in a pcapng file."""
-    data, at, found = path.read_bytes(), 0, []
+    data, at, records = path.read_bytes(), 0, []
     while at < len(data):
         kind, length = (int.from_bytes(data[at + i : at + i + 4], "little") for i in (0, 4))
         body = data[at + 8 : at + length - 4]
@@ -147,8 +147,8 @@ def packets(path: Path) -> list[tuple[int, bytes, str]]:
             code, size = (int.from_bytes(options[i : i + 2], "little") for i in (0, 2))
             comment += options[4 : 4 + size].decode() if code == 1 else ""
             options = options[4 + -(-size // 4) * 4 :]
-        found.append((words[1] << 32 | words[2], body[20 : 20 + words[3]], comment))
-    return found
+        records.append((words[1] << 32 | words[2], body[20 : 20 + words[3]], comment))
+    return records
 
 
 Found = dict[str, set[str]]

@@ -71,8 +71,8 @@ def terminal(
     line: Sequence[str], environment: Mapping[str, str], columns: int = 80
 ) -> Iterator[Terminal]:
     """Run a command in a new pseudo-terminal."""
-    made = Terminal(line, environment, columns)
+    opened = Terminal(line, environment, columns)
     try:
-        yield made
+        yield opened
     finally:
-        made.close()
+        opened.close()

@@ -45,10 +45,10 @@ def answer(question: bytes) -> bytes:
     """Return a DNS answer: every name has the address of the neighbour."""
     end = question.index(b"\0", 12) + 5
     kind = int.from_bytes(question[end - 4 : end - 2], "big")
-    found = kind == 1
-    head = question[:2] + b"\x81\x80\0\x01" + bytes([0, found]) + bytes(4)
+    known = kind == 1
+    head = question[:2] + b"\x81\x80\0\x01" + bytes([0, known]) + bytes(4)
     record = b"\xc0\x0c\0\x01\0\x01\0\0\0\x3c\0\x04" + socket.inet_aton(NEIGHBOUR)
-    return head + question[12:end] + (record if found else b"")
+    return head + question[12:end] + (record if known else b"")
 
 
 def resolve(sink: socket.socket) -> None:
@@ -165,8 +165,8 @@ def main(command: list[str]) -> None:
                 time.sleep(0.05)
             after = state()
             subprocess.run(["umount", "/etc/resolv.conf"], check=False)
-    told = {"code": done.returncode, "out": done.stdout, "err": done.stderr}
-    print(json.dumps({**told, "before": before, "after": after}))
+    outcome = {"code": done.returncode, "out": done.stdout, "err": done.stderr}
+    print(json.dumps({**outcome, "before": before, "after": after}))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from sojourn.sweeps import query
 from sojourn.sweeps.rows import axes_of
 from sojourn.sweeps.spec import read_sweep
 from sojourn.sweeps.store import Store
-from test_explain_rules import report
+from support.link_reports import report
 from test_mutated_files import (
     ARRIVALS,
     DECISIONS,
@@ -41,7 +41,7 @@ from test_mutated_files import (
     linked,
     replayed,
     sent,
-)  # fmt: skip
+)
 from test_mutated_sweeps import SCENARIO, SWEEP, UNTIL
 
 MEMBERS = 3_000
@@ -287,11 +287,11 @@ def styled(path: Path) -> None:
 
 def reported(path: Path) -> None:
     """Explain the report of a live link."""
-    found = report_in(path)
-    if found is None:
+    report = report_in(path)
+    if report is None:
         raise sj.InputError(f"{path}: is not a report")
     try:
-        sj.explain(found)
+        sj.explain(report)
     except sj.InputError as error:
         raise sj.InputError(f"{path}: {error}") from None
 
@@ -299,8 +299,8 @@ def reported(path: Path) -> None:
 def imported(path: Path) -> None:
     """Import commands or output of tc, or a configuration of sqm."""
     try:
-        found = tc.imported(tc.read(path))
-        tomllib.loads(tc.toml(found, "1gbit"))
+        devices = tc.imported(tc.read(path))
+        tomllib.loads(tc.toml(devices, "1gbit"))
         links = tc.links(tc.read(path), rate="1gbit")
         flow = {"name": "f", "path": [*links][:1]}
         tc.export({"links": links, "duration": "1s", "flows": [flow]})

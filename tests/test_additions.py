@@ -3,8 +3,8 @@
 The test adds an AQM algorithm, a congestion control, a source, a metric and a key of a scenario to
 a copy of the repository, compiles it, runs the generator once, and
 runs the checks that read the registries. The copy is in `target`, so that a second run compiles
-only what changed. It has a target directory of its own, since cargo would take its libraries for
-those of the repository.
+only what changed. It has a target directory of its own, since cargo would confuse its
+libraries with the repository's.
 """
 
 import hashlib
@@ -239,12 +239,12 @@ def test_one_run_of_the_generator_suffices(changed: set[str]) -> None:
 
 def test_all_of_them_run(changed: set[str]) -> None:
     """One of 50 packets that find a queue is dropped; the flow gets a part of the link."""
-    told = json.loads(run(sys.executable, "-W", "ignore", "-c", RUN))
-    assert 10 < told["dropped"] <= told["arrived"] // 50
-    assert told["sent"] == told["departed"] > 1000
-    assert told["goodput"] > 1e6
-    assert told["jitter"] == "5ms"
-    assert told["refused"] == "Link.jitter: 2s is out of range, allowed: 0s to 1s"
+    summary = json.loads(run(sys.executable, "-W", "ignore", "-c", RUN))
+    assert 10 < summary["dropped"] <= summary["arrived"] // 50
+    assert summary["sent"] == summary["departed"] > 1000
+    assert summary["goodput"] > 1e6
+    assert summary["jitter"] == "5ms"
+    assert summary["refused"] == "Link.jitter: 2s is out of range, allowed: 0s to 1s"
     assert changed
 
 

@@ -57,7 +57,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     "BBR without RACK at random loss": (
         ["up.loss=3%", "bulk.tcp=bbr(profile=rfc)"],
         "flows.bulk.tcp.rack: bbr without RACK waits for a timeout when a retransmission is lost, "
-        "and link up loses 3.0% at random, so its goodput is far below that of hosts; set `profile",
+        "and link up loses 3.0% at random, so its goodput is far below the goodput",
     ),
     "BBRv3 without RACK at less loss": (
         ["up.loss=0.3%", "bulk.tcp=bbr3(rack=false)"],
@@ -147,7 +147,7 @@ QUIET = {
     "one flow of a class": ["up.qdisc=prio(priomap=[])", "bulk.class=1"],
     "marks by default": ["up.qdisc=fq_codel"],
     "marks that are taken": ["up.qdisc=red(ecn=true)", "short.tcp=cubic(ecn=true)"],
-    "flows without marks beside": ["up.qdisc=fq_codel", "bulk.tcp=dctcp"],
+    "an unresponsive flow too": ["up.qdisc=fq_codel", "bulk.tcp=dctcp"],
     "BBR without RACK at little loss": ["up.loss=1%", "bulk.tcp=bbr(profile=rfc)"],
     "BBR with RACK": ["up.loss=5%", "bulk.tcp=bbr"],
     "other TCPs at random loss": ["up.loss=5%", "bulk.tcp=cubic(profile=rfc)"],
@@ -195,11 +195,11 @@ def changed(settings: list[str], small: Path) -> Mapping[str, Any]:
 def test_improbable_settings_give_a_warning(case: str, small: Path) -> None:
     """Each gives one warning, with its path and a remedy."""
     settings, text = CASES[case]
-    found = warnings_of(changed(settings, small))
-    mine = [one for one in found if one.startswith(text.partition(":")[0] + ":")]
+    warnings = warnings_of(changed(settings, small))
+    mine = [one for one in warnings if one.startswith(text.partition(":")[0] + ":")]
     assert len(mine) >= 1
     assert mine[0].startswith(text)
-    for one in found:
+    for one in warnings:
         assert len(one) < 250
         assert "\n" not in one
 
@@ -220,8 +220,8 @@ def test_examples_give_no_warnings() -> None:
         tree = (
             Draft.read(EXAMPLES / "home-uplink.toml").set([f"bottleneck.qdisc={spec['name']}"]).tree
         )
-        found = warnings_of(canonical(tree))
-        assert len(found) == (spec["name"] in ("ets", "prio")), (spec["name"], found)
+        warnings = warnings_of(canonical(tree))
+        assert len(warnings) == (spec["name"] in ("ets", "prio")), (spec["name"], warnings)
 
 
 def test_a_result_has_its_warnings(small: Path, tmp_path: Path) -> None:
@@ -229,10 +229,10 @@ def test_a_result_has_its_warnings(small: Path, tmp_path: Path) -> None:
     quiet = sj.simulate(small)
     assert quiet.warnings == []
     assert "warnings" not in quiet.summary
-    with pytest.warns(sj.ScenarioWarning, match="prio takes the band") as told:
+    with pytest.warns(sj.ScenarioWarning, match="prio takes the band") as caught:
         result = sj.simulate(Draft.read(small).set(["up.qdisc=prio"]))
-    assert [Path(one.filename).name for one in told] == ["test_advice.py"]
-    assert result.warnings == result.summary["warnings"] == [str(told[0].message)]
+    assert [Path(one.filename).name for one in caught] == ["test_advice.py"]
+    assert result.warnings == result.summary["warnings"] == [str(caught[0].message)]
     result.save(tmp_path / "out")
     back = sj.load_result(tmp_path / "out")
     assert back.warnings == result.warnings
@@ -241,18 +241,18 @@ def test_a_result_has_its_warnings(small: Path, tmp_path: Path) -> None:
 
 def test_each_text_is_shown_once(small: Path) -> None:
     """Equal warnings of several seeds, variants and points are merged; many are cut."""
-    with pytest.warns(sj.ScenarioWarning) as told:
+    with pytest.warns(sj.ScenarioWarning) as caught:
         sj.compare(small, ["prio", "codel", "prio(drop=tail)"], seeds=3)
-    assert len(told) == 1
-    with pytest.warns(sj.ScenarioWarning) as told:
+    assert len(caught) == 1
+    with pytest.warns(sj.ScenarioWarning) as caught:
         sj.sweep(small, {"up.qdisc": ["codel", "prio"], "bulk.count": [1, 2]}, seeds=2)
-    assert len(told) == 1
+    assert len(caught) == 1
     flow = {"path": ["up"], "tcp": {"name": "cubic", "ecn": True}}
     flows = [{"name": f"f{n}", **flow} for n in range(MOST + 3)]
-    with pytest.warns(sj.ScenarioWarning) as told:
+    with pytest.warns(sj.ScenarioWarning) as caught:
         sj.simulate({**Draft.read(small).tree, "flows": flows})
-    assert len(told) == MOST + 1
-    assert str(told[-1].message) == "3 more warnings about the scenario"
+    assert len(caught) == MOST + 1
+    assert str(caught[-1].message) == "3 more warnings about the scenario"
 
 
 def test_the_command_warns_on_standard_error(small: Path, sojourn: Command) -> None:
@@ -262,8 +262,8 @@ def test_the_command_warns_on_standard_error(small: Path, sojourn: Command) -> N
         assert code == 0
         assert err.startswith("sojourn: warning: links.up.qdisc: prio takes the band")
         assert err.count("\n") == 1
-        told = json.loads(out)
-        one = told if command[0] == "run" else told["runs"]["prio"][0]
+        summary = json.loads(out)
+        one = summary if command[0] == "run" else summary["runs"]["prio"][0]
         assert one["warnings"] == [err.removeprefix("sojourn: warning: ").rstrip()]
 
 

@@ -46,7 +46,7 @@ def store(small: Path, tmp_path: Path, sojourn: Command) -> Path:
     ],
 )
 def test_every_unit_of_a_scenario_is_ordered(kind: str, key: str, texts: list[str]) -> None:
-    """The order is that of the values, each of which the simulator accepts."""
+    """Texts are ordered by their values, and the simulator accepts each."""
     for text in texts:
         link: dict[str, Any] = {"rate": "10mbit", key: text}
         tree = {
@@ -56,7 +56,7 @@ def test_every_unit_of_a_scenario_is_ordered(kind: str, key: str, texts: list[st
         }
         ParsedScenario(json.dumps(tree))
     assert in_order(texts[::-1]) == texts
-    assert len({found[0] for text in texts if (found := quantity(text))}) == 1, kind
+    assert len({parsed[0] for text in texts if (parsed := quantity(text))}) == 1, kind
 
 
 def test_names_keep_their_order_and_numbers_have_values() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from conftest import SMALL, Command
+from support.refusals import one_line
 
 # What is replaced in the small scenario, by what, and how the line starts after the file's name.
 SCENARIOS: dict[str, tuple[str, str, str]] = {
@@ -89,19 +90,6 @@ SCENARIOS: dict[str, tuple[str, str, str]] = {
     "key given twice": ("seed = 1", "seed = 1\nseed = 2", "Cannot overwrite a value"),
     "value left out": ("seed = 1", "seed =", "Invalid value"),
 }
-
-
-def one_line(result: tuple[int, str, str], *parts: str) -> None:
-    """Check that a refusal has exit code 2 and one line with these words."""
-    code, out, err = result
-    assert code == 2, err
-    assert not out
-    assert err.startswith("sojourn: ")
-    assert err.count("\n") == 1
-    assert err.endswith("\n")
-    assert "Traceback" not in err
-    for part in parts:
-        assert part in err, err
 
 
 @pytest.mark.parametrize("case", SCENARIOS)
@@ -238,8 +226,8 @@ LAWS: dict[str, tuple[str, list[str], str]] = {
 @pytest.mark.parametrize("case", LAWS)
 def test_bad_parameter_of_a_discipline_is_refused(case: str, small: Path, sojourn: Command) -> None:
     """Contradictory values, wrong units and misspellings are refused."""
-    law, given, part = LAWS[case]
-    settings = [f"--set=up.qdisc={law}", *(f"--set=up.qdisc.{one}" for one in given)]
+    law, parameters, part = LAWS[case]
+    settings = [f"--set=up.qdisc={law}", *(f"--set=up.qdisc.{one}" for one in parameters)]
     one_line(sojourn("run", small, *settings), f"{small}: links.up.qdisc.{part}")
 
 

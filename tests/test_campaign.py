@@ -175,10 +175,10 @@ def test_the_bar_fits_the_terminal(monkeypatch: pytest.MonkeyPatch, columns: int
 
 def test_packets_are_counted_from_the_start(small: Path) -> None:
     """The count includes the warm-up, on every link."""
-    told: list[tuple[float, int]] = []
+    reports: list[tuple[float, int]] = []
     tree = Draft.read(small).set(["duration=2000s", "warmup=1000s"]).tree
-    parse(tree).simulate(lambda share, packets: told.append((share, packets)))
-    assert len(told) > 10
-    assert told == sorted(told)
-    rate = told[-1][1] / (told[-1][0] * 2000)
+    parse(tree).simulate(lambda share, packets: reports.append((share, packets)))
+    assert len(reports) > 10
+    assert reports == sorted(reports)
+    rate = reports[-1][1] / (reports[-1][0] * 2000)
     assert 400 < rate < 700, f"{rate} packets per simulated second at 5 Mbit/s"

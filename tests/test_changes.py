@@ -94,7 +94,7 @@ def test_the_example_of_a_load_step() -> None:
     assert np.nanmean(used[time > 10]) > 0.9
 
 
-def test_a_trace_of_rates_beside_the_scenario(tmp_path: Path) -> None:
+def test_a_trace_of_rates_next_to_the_scenario(tmp_path: Path) -> None:
     """The file's name is relative to the scenario; times and rates are exact."""
     (tmp_path / "lte.csv").write_text("t_s,rate_bps,delay_s\n0,4e6,0.0125\n2.5,1000000,0.02\n")
     text = """duration = "5s"
@@ -105,8 +105,8 @@ def test_a_trace_of_rates_beside_the_scenario(tmp_path: Path) -> None:
     file = tmp_path / "case.toml"
     file.write_text(text)
     result = sj.simulate(file)
-    told = result.scenario["links"]["air"]["trace"]
-    assert told == {"t_ns": [0, 2_500_000_000], "rate_bps": [4_000_000, 1_000_000],
+    trace = result.scenario["links"]["air"]["trace"]
+    assert trace == {"t_ns": [0, 2_500_000_000], "rate_bps": [4_000_000, 1_000_000],
                     "delay_ns": [12_500_000, 20_000_000]}  # fmt: skip
     sent = result.links["air"].series["departed_bytes"] * 8 / 0.5
     assert np.allclose(sent[1:5], 4e6, rtol=0.01)
@@ -193,17 +193,17 @@ BAD: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_bad_traces(name: str, tmp_path: Path) -> None:
     """One line names the path, or the file and line, of the fault."""
-    given, message = BAD[name]
+    content, message = BAD[name]
     file = tmp_path / "trace"
-    match given:
+    match content:
         case bytes():
-            file.write_bytes(given)
-            given = {"file": str(file), "bin_ms": 9} if "bins" in name else str(file)
+            file.write_bytes(content)
+            content = {"file": str(file), "bin_ms": 9} if "bins" in name else str(file)
         case dict():
             file.write_text("5\n9\n")
-            given = {"file": str(file), **given}
+            content = {"file": str(file), **content}
     tree = case()
-    tree["links"] = {"up": {**LINK, "trace": given}}
+    tree["links"] = {"up": {**LINK, "trace": content}}
     with pytest.raises(sj.InputError, match=message) as refused:
         sj.simulate(tree)
     assert "\n" not in str(refused.value)
@@ -218,8 +218,8 @@ def test_a_link_with_burst_losses() -> None:
         return sj.simulate(sj.Scenario(duration="20s", links={"up": link}, flows=[flow]))
 
     result = lossy({"p": 0.004, "r": 0.5})
-    told = result.scenario["links"]["up"]["loss"]
-    assert told == {"p": 0.004, "r": 0.5, "1-h": 1.0, "1-k": 0.0}
+    parameters = result.scenario["links"]["up"]["loss"]
+    assert parameters == {"p": 0.004, "r": 0.5, "1-h": 1.0, "1-k": 0.0}
     assert describe.link(result.scenario, "up").endswith(
         "loss in bursts (p 0.004, r 0.5, 1-h 1, 1-k 0)"
     )

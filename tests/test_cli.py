@@ -106,7 +106,7 @@ def test_list_as_json(sojourn: Command) -> None:
 
 
 def test_list_shows_classes_in_python(sojourn: Command) -> None:
-    """A class has its parameters and those of its kind; an unknown one has the nearest name."""
+    """A class has its own and the common parameters; an unknown one has the nearest name."""
     for name, own, common in (
         ("examples/my_aqm.py:HeadDrop", "target", "limit"),
         ("examples/my_control.py:DelayTarget", "gain", "compiled"),
@@ -137,8 +137,8 @@ def test_list_shows_metrics(sojourn: Command) -> None:
     assert one.startswith("response_time_s(")
     assert "unit: s;" in one
     assert "paper hred" in one
-    told = json.loads(ok(sojourn("list", "metrics", "afct_s", "--json")))
-    assert (told["kind"], told["unit"]) == ("metrics", "s")
+    summary = json.loads(ok(sojourn("list", "metrics", "afct_s", "--json")))
+    assert (summary["kind"], summary["unit"]) == ("metrics", "s")
 
 
 def test_run_prints_a_table(small: Path, sojourn: Command) -> None:
@@ -151,17 +151,17 @@ def test_run_prints_a_table(small: Path, sojourn: Command) -> None:
 
 def test_run_as_json_is_the_object_of_the_contract(small: Path, sojourn: Command) -> None:
     """JSON output is one object, equal to the library's summary."""
-    told = json.loads(ok(sojourn("run", small, "--json")))
-    assert told == json.loads(json.dumps(sj.simulate(small).summary))
-    assert told["sojourn"] == sj.__version__
+    summary = json.loads(ok(sojourn("run", small, "--json")))
+    assert summary == json.loads(json.dumps(sj.simulate(small).summary))
+    assert summary["sojourn"] == sj.__version__
 
 
 def test_set_and_seed(small: Path, sojourn: Command) -> None:
     """Both appear in the canonical scenario."""
     options = ["--set", "up.qdisc=red", "--set", "up.qdisc.min_th=9p", "--seed", "5"]
-    told = json.loads(ok(sojourn("run", small, "--json", *options)))
-    assert told["scenario"]["seed"] == 5
-    qdisc = told["scenario"]["links"]["up"]["qdisc"]
+    summary = json.loads(ok(sojourn("run", small, "--json", *options)))
+    assert summary["scenario"]["seed"] == 5
+    qdisc = summary["scenario"]["links"]["up"]["qdisc"]
     assert (qdisc["name"], qdisc["min_th"], qdisc["limit"]) == ("red", "9p", "100kB")
 
 
@@ -203,14 +203,14 @@ def test_compare_marks_the_best(sojourn: Command) -> None:
 
 def test_compare_keeps_the_buffer_and_the_seed(small: Path, sojourn: Command) -> None:
     """Only the discipline differs; the original one keeps its parameters."""
-    told = json.loads(ok(sojourn("compare", small, "--qdisc", "fifo,codel", "--json")))
-    assert set(told) == {"sojourn", "table", "runs"}
-    assert list(told["runs"]) == ["droptail", "codel"]
-    for run in told["runs"].values():
+    summary = json.loads(ok(sojourn("compare", small, "--qdisc", "fifo,codel", "--json")))
+    assert set(summary) == {"sojourn", "table", "runs"}
+    assert list(summary["runs"]) == ["droptail", "codel"]
+    for run in summary["runs"].values():
         assert run["scenario"]["links"]["up"]["qdisc"]["limit"] == "100kB"
         assert run["sojourn"] == sj.__version__
-    assert told["runs"]["codel"]["links"] == sj.simulate(small).summary["links"]
-    one, other = (run["scenario"] for run in told["runs"].values())
+    assert summary["runs"]["codel"]["links"] == sj.simulate(small).summary["links"]
+    one, other = (run["scenario"] for run in summary["runs"].values())
     one["links"]["up"]["qdisc"] = other["links"]["up"]["qdisc"]
     assert one == other
 
@@ -218,8 +218,8 @@ def test_compare_keeps_the_buffer_and_the_seed(small: Path, sojourn: Command) ->
 def test_compare_over_seeds(small: Path, sojourn: Command) -> None:
     """JSON has a list per discipline, from the scenario's seed on; the table names the seeds."""
     options = ["--qdisc", "red,codel", "--seeds", "3", "--seed", "7"]
-    told = json.loads(ok(sojourn("compare", small, *options, "--json")))
-    assert [run["scenario"]["seed"] for run in told["runs"]["red"]] == [7, 8, 9]
+    summary = json.loads(ok(sojourn("compare", small, *options, "--json")))
+    assert [run["scenario"]["seed"] for run in summary["runs"]["red"]] == [7, 8, 9]
     out = ok(sojourn("compare", small, *options))
     assert "means over 3 seeds from 7, percentiles over all their values" in out
     assert re.search(r"\d ± \d", out)
@@ -236,8 +236,8 @@ def test_compare_on_a_chosen_link(small: Path, sojourn: Command) -> None:
     """`--link` chooses the link."""
     small.write_text(SMALL + '\n[links.down]\nrate = "1mbit"\n')
     options = ["--qdisc", "red", "--link", "down", "--set", "bulk.return_path=['down']", "--json"]
-    told = json.loads(ok(sojourn("compare", small, *options)))
-    links = told["runs"]["red"]["scenario"]["links"]
+    summary = json.loads(ok(sojourn("compare", small, *options)))
+    links = summary["runs"]["red"]["scenario"]["links"]
     assert (links["down"]["qdisc"]["name"], links["up"]["qdisc"]["name"]) == ("red", "codel")
 
 

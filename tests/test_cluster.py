@@ -13,9 +13,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.sweeps.store import Store
-from test_failed_runs import described as failing
-from test_failed_runs import failed_seeds
-from test_sweep import AXES, CASE, command, described, ran
+from support.sweep_cases import AXES, CASE, command, described, failed_seeds, failing, ran
 
 # Among the development packages, so never skipped. It has no types.
 distributed: Any = importlib.import_module("distributed")
@@ -52,11 +50,11 @@ def test_a_cluster_gives_the_same_table(cluster, tmp_path: Path) -> None:  # typ
 def test_an_evaluation_on_a_cluster_gives_the_same_scorecard(cluster, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     """Also of a discipline in Python, which the workers get with its source."""
     own = f"{ROOT / 'examples/my_aqm.py'}:HeadDrop(target=20ms)"
-    given = ("evaluate", "--qdisc", f"codel,{own}", "--rate", "1mbit", "--quick", "--only", "A1,E5")
-    done = ran(*given, "--out", tmp_path / "cluster", "--cluster", cluster.scheduler_address)
+    words = ("evaluate", "--qdisc", f"codel,{own}", "--rate", "1mbit", "--quick", "--only", "A1,E5")
+    done = ran(*words, "--out", tmp_path / "cluster", "--cluster", cluster.scheduler_address)
     assert "24 of 24 runs made" in done.stdout, done.stderr
     assert "24 runs on the cluster" in done.stderr
-    ran(*given, "--out", tmp_path / "threads")
+    ran(*words, "--out", tmp_path / "threads")
     lines = [pl.read_parquet(tmp_path / one / "lines.parquet") for one in ("cluster", "threads")]
     assert lines[0].equals(lines[1])
 
@@ -111,9 +109,9 @@ def test_ctrl_c_leaves_the_cluster_usable(cluster, tmp_path: Path) -> None:  # t
     while not list((folder / "out").glob("*.parquet")):
         time.sleep(0.05)
     running.send_signal(signal.SIGINT)
-    _, said = running.communicate(timeout=60)
-    assert running.returncode == 130, said
-    assert said.splitlines()[-1].startswith("sojourn: interrupted; finished runs are in")
+    _, errors = running.communicate(timeout=60)
+    assert running.returncode == 130, errors
+    assert errors.splitlines()[-1].startswith("sojourn: interrupted; finished runs are in")
     with distributed.Client(cluster) as client:
         assert client.submit(abs, -3).result(timeout=30) == 3
 
@@ -159,11 +157,11 @@ def test_a_lost_scheduler_is_one_line(tmp_path: Path) -> None:
         while not list((folder / "out").glob("*.parquet")):
             time.sleep(0.05)
         scheduler.kill()
-        _, said = running.communicate(timeout=120)
+        _, errors = running.communicate(timeout=120)
     assert running.returncode == 1
     kept = len(Store(folder / "out").rows())
     assert 0 < kept < 18000
-    assert said == (
+    assert errors == (
         f"sojourn: the scheduler of the Dask cluster is lost; {kept} of 18000 runs are in "
         f"{folder / 'out'}, the same command continues\n"
     )

@@ -16,8 +16,8 @@ from sojourn.scenario.variants import labels, split, table, variants
 
 def qdisc_of(result: sj.Result) -> dict[str, Any]:
     """Return the canonical discipline of the compared link."""
-    found: dict[str, Any] = result.scenario["links"]["up"]["qdisc"]
-    return found
+    qdisc: dict[str, Any] = result.scenario["links"]["up"]["qdisc"]
+    return qdisc
 
 
 def test_every_form_is_the_same_discipline(small: Path) -> None:
@@ -34,8 +34,8 @@ def test_every_form_is_the_same_discipline(small: Path) -> None:
     runs.append(sj.simulate(sj.Scenario(**{**tree, "links": {"up": link}})))
     assert all(run.summary == runs[0].summary for run in runs)
     expected = {"name": "codel", **parameters, "limit": "100kB", "variant": "rfc"}
-    found = qdisc_of(runs[0])
-    assert {key: found[key] for key in expected} == expected
+    qdisc = qdisc_of(runs[0])
+    assert {key: qdisc[key] for key in expected} == expected
 
 
 def test_variants_of_one_discipline_are_compared(small: Path) -> None:
@@ -54,8 +54,8 @@ def test_variants_of_one_discipline_are_compared(small: Path) -> None:
 
 def test_the_buffer_is_kept_unless_it_is_named(small: Path) -> None:
     """In all forms, including other names of limit."""
-    given: list[Any] = ["red", "codel(buffer=50p)", sj.Pie(), {"name": "sfq", "limit": "20p"}]
-    runs = sj.compare(small, given)
+    qdiscs: list[Any] = ["red", "codel(buffer=50p)", sj.Pie(), {"name": "sfq", "limit": "20p"}]
+    runs = sj.compare(small, qdiscs)
     limits = [qdisc_of(results[0])["limit"] for results in runs.values()]
     assert limits == ["100kB", "50p", "100kB", "20p"]
     assert list(runs) == ["red", "codel(buffer=50p)", "pie", "sfq(limit=20p)"]
@@ -78,7 +78,7 @@ def test_an_axis_takes_variants(small: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("qdiscs", "expected"),
     [
         ([{"name": "codel"}, {"name": "red"}], ["codel", "red"]),
         ([{"name": "red", "max_p": 0.25, "ecn": True}], ["red(max_p=0.25, ecn=true)"]),
@@ -93,10 +93,10 @@ def test_an_axis_takes_variants(small: Path) -> None:
     ],
 )
 def test_labels_are_the_shortest_unique_ones(
-    given: list[dict[str, Any]], expected: list[str]
+    qdiscs: list[dict[str, Any]], expected: list[str]
 ) -> None:
     """Parameters shared by all variants of a name are left out."""
-    assert labels(given) == expected
+    assert labels(qdiscs) == expected
 
 
 def test_words_of_tc_are_their_own_label(small: Path) -> None:
@@ -194,10 +194,10 @@ def test_labels_can_be_long_and_strange(small: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("case", BAD)
 def test_bad_variants_are_refused(case: str, small: Path) -> None:
     """The message has the path of the parameter, or the option."""
-    given, part = BAD[case]
+    value, part = BAD[case]
     seeds = 10_001 if case == "too many seeds" else 1
     with pytest.raises(sj.InputError) as refused:
-        sj.compare(small, given, seeds=seeds)
+        sj.compare(small, value, seeds=seeds)
     assert part in str(refused.value)
 
 
@@ -206,17 +206,17 @@ def test_the_command_compares_variants(small: Path, sojourn: Command) -> None:
     options = ["--qdisc", "codel(target=15ms, interval=50ms),red", "--qdisc", "slow=pie(target=1s)"]
     code, out, err = sojourn("compare", small, *options, "--json")
     assert (code, err) == (0, "")
-    told = json.loads(out)["runs"]
-    assert list(told) == ["codel(target=15ms, interval=50ms)", "red", "slow"]
-    assert told["slow"]["scenario"]["links"]["up"]["qdisc"]["target"] == "1s"
+    summary = json.loads(out)["runs"]
+    assert list(summary) == ["codel(target=15ms, interval=50ms)", "red", "slow"]
+    assert summary["slow"]["scenario"]["links"]["up"]["qdisc"]["target"] == "1s"
 
 
 def test_run_and_replay_take_a_discipline(small: Path, tmp_path: Path, sojourn: Command) -> None:
     """`run --qdisc` sets the compared link's; `--set` changes replay's discipline."""
-    told = json.loads(sojourn("run", small, "--qdisc", "codel(target=15ms)", "--json")[1])
+    summary = json.loads(sojourn("run", small, "--qdisc", "codel(target=15ms)", "--json")[1])
     by_set = sojourn("run", small, "--set", "up.qdisc=codel(target=15ms)", "--json")[1]
-    assert told == json.loads(by_set)
-    assert told["scenario"]["links"]["up"]["qdisc"]["limit"] == "100kB"
+    assert summary == json.loads(by_set)
+    assert summary["scenario"]["links"]["up"]["qdisc"]["limit"] == "100kB"
     more = ["--set", "up.qdisc=red(max_p=5%)", "--set", "up.qdisc.min_th=9p", "--json"]
     qdisc = json.loads(sojourn("run", small, *more)[1])["scenario"]["links"]["up"]["qdisc"]
     assert (qdisc["max_p"], qdisc["min_th"], qdisc["limit"]) == (0.05, "9p", "100kB")
@@ -224,8 +224,8 @@ def test_run_and_replay_take_a_discipline(small: Path, tmp_path: Path, sojourn: 
     arrivals = tmp_path / "in.csv"
     arrivals.write_text("i,t_us,flow,size_B\n0,0,0,1500\n")
     out = ["--rate", "1mbit", "--out", tmp_path / "out.csv", "--json", "--set", "interval=1s"]
-    told = json.loads(sojourn("replay", arrivals, "--qdisc", "codel(target=15ms)", *out)[1])
-    assert told["qdisc"] == {"name": "codel", "target": "15ms", "interval": "1s"}
+    summary = json.loads(sojourn("replay", arrivals, "--qdisc", "codel(target=15ms)", *out)[1])
+    assert summary["qdisc"] == {"name": "codel", "target": "15ms", "interval": "1s"}
 
 
 def test_link_takes_a_discipline(sojourn: Command) -> None:

@@ -17,10 +17,10 @@ ROOT = Path(__file__).parent.parent
 def offered(line: str) -> list[str]:
     """Return the completions of the last word of a command line, as bash asks for them."""
     words = line.split(" ")
-    asked = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    variables = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
     environment = {
         **os.environ,
-        **asked,
+        **variables,
         "_SOJOURN_COMPLETE": "complete_bash",
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }

@@ -389,12 +389,14 @@ def test_comparisons_and_labels() -> None:
 def test_evaluations_take_objects(tmp_path: Path) -> None:
     """The test suite of RFC 7928 runs on a class; stored runs of it are reused."""
     one = my_aqm.HeadDrop(target="20ms")
-    made = [sj.evaluate({"mine": one}, quick=True, only=["A1"], out=tmp_path) for _ in range(2)]
-    assert [found.made for found in made] == [8, 0]
-    rust, python = (made[0].lines[0].answers[name].values for name in ("droptail", "mine"))
+    evaluations = [
+        sj.evaluate({"mine": one}, quick=True, only=["A1"], out=tmp_path) for _ in range(2)
+    ]
+    assert [evaluation.made for evaluation in evaluations] == [8, 0]
+    rust, python = (evaluations[0].lines[0].answers[name].values for name in ("droptail", "mine"))
     assert rust.keys() == python.keys()
     assert all(python[seed] < 0.2 * rust[seed] for seed in rust)
-    assert made[0].rows.equals(made[1].rows)
+    assert evaluations[0].rows.equals(evaluations[1].rows)
 
 
 def test_other_processes_get_the_class_with_the_scenario(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_state_that_cannot_be_compared_keeps_parameters_fixed() -> None:
 
 
 def test_an_environment_tunes_a_discipline_in_python() -> None:
-    """Its durations are set in seconds, like those of other disciplines."""
+    """Its durations are set in seconds, as for other disciplines."""
     gym = pytest.importorskip("sojourn.gym")
     case = sj.dumbbell(3, rate="10mbit", qdisc=Changeable(), duration="5s")
     env = gym.AqmEnv(case, parameters={"target": (0.001, 0.05), "share": (0.1, 1.0)})

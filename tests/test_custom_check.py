@@ -1,4 +1,4 @@
-"""Property tests of congestion controls and sources in Python; those of disciplines are elsewhere.
+"""Property tests of congestion controls and sources in Python.
 
 `test_custom_aqm.py` has the tests of disciplines.
 """
@@ -164,8 +164,8 @@ CONTROLS: dict[Any, tuple[str, str]] = {
 def test_a_misbehaving_control_has_a_clear_answer(kind: Any) -> None:
     """Each kind of misbehaviour fails the test that is meant for it, with a reason."""
     name, text = CONTROLS[kind]
-    given = {"pacing": True} if kind in (PacesAtInfinity, Stalls) else {}
-    checks = sj.check(kind(**given), packets=400)
+    options = {"pacing": True} if kind in (PacesAtInfinity, Stalls) else {}
+    checks = sj.check(kind(**options), packets=400)
     assert not checks
     failures = {one.name: one.failure for one in checks.failed}
     assert text in failures.get(name, ""), checks

@@ -16,7 +16,7 @@ from conftest import Command
 from examples import my_control
 from sojourn import _sojourn
 from sojourn.scenario.draft import parse
-from test_readme import blocks
+from support.pages import blocks
 
 LINK = {"rate": "10mbit", "delay": "5ms", "qdisc": "droptail(limit=30p)"}
 
@@ -195,8 +195,8 @@ def test_compiled_and_plain_give_the_same_bytes() -> None:
     for case in CASES.values():
         links = {"up": {**case["links"]["up"], "qdisc": "red(ecn=true)"}}
         case = {**case, "links": links, "duration": "10s"}
-        given: dict[str, Any] = {"pacing": True, "ecn": True}
-        plain, compiled = Everything(**given), Everything(**given, compiled=True)
+        options: dict[str, Any] = {"pacing": True, "ecn": True}
+        plain, compiled = Everything(**options), Everything(**options, compiled=True)
         whole = raw(with_tcp(case, plain))
         assert whole == raw(with_tcp(case, compiled))
         sim = sj.Simulation(with_tcp(case, compiled))

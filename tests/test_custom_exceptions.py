@@ -52,13 +52,13 @@ EXCEPTIONS = [
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize(("statement", "told", "expected"), EXCEPTIONS)
+@pytest.mark.parametrize(("statement", "message", "expected"), EXCEPTIONS)
 def test_every_exception_is_reported(
     sojourn: Command,
     small: Path,
     tmp_path: Path,
     statement: str,
-    told: str,
+    message: str,
     expected: int,
     place: str,
 ) -> None:
@@ -69,7 +69,7 @@ def test_every_exception_is_reported(
     assert (code, out) == (expected, "")
     assert err.startswith("Traceback")
     assert f'mine.py", line 6, in fail\n    {statement}' in err
-    assert told in err
+    assert message in err
     assert f"in {METHODS[name]} of {file}:{name}, at " in err
     assert "fault in sojourn" not in err
     assert str(Path(sj.__file__).parent) not in err

@@ -16,8 +16,8 @@ import sojourn as sj
 from conftest import Command
 from examples import my_source
 from sojourn.scenario.draft import parse
+from support.pages import blocks
 from test_custom_control import raw, raw_of
-from test_readme import blocks
 
 CASE: dict[str, Any] = {
     "duration": "20s",
@@ -106,7 +106,7 @@ def test_runs_repeat_and_forks_continue(source: Any) -> None:
 
 
 def test_the_scenario_and_a_notebook_show_the_parameters() -> None:
-    """Parameters of the class, and those of every source."""
+    """Parameters of the class, and parameters of every source."""
     source = Random(mean="20ms", start="1s")
     tree = sj.Simulation(with_source(SMALL, source)).scenario["flows"][0]
     assert "tcp" not in tree
@@ -224,10 +224,10 @@ class EverythingElse(Everything):
 
     def next_arrival(self, flow: Any) -> Any:
         self.sent += 1
-        found = None
+        arrival = None
         if self.sent < self.ends:
-            found = (flow.now + self.gap(flow), 10_000)
-        return found
+            arrival = (flow.now + self.gap(flow), 10_000)
+        return arrival
 
 
 @pytest.mark.parametrize("source", [Everything(), Everything(ends=0), EverythingElse()], ids=repr)

@@ -8,7 +8,7 @@ import pytest
 
 from conftest import Command
 from sojourn.scenario.parsing import DEPTH_MAX, PARTS, parse_toml, read_value
-from test_bad_input import one_line
+from support.refusals import one_line
 
 
 def keys(depth: int) -> str:

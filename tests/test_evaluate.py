@@ -38,13 +38,13 @@ def test_every_case_has_valid_scenarios_whose_columns_answer(case: cases.Case) -
             assert canonical(tree)["links"][setup.LINK], variant
     tree = next(iter(case.build(setup.Plan(2e6, quick=True)).values()))
     tree = Draft.read(tree).with_qdisc({"name": "codel", "ecn": case.ecn}, setup.LINK).tree
-    found = measure.Suite(run._changes_of(tree), case.varying)(sj.simulate(tree))
+    values = measure.Suite(run._changes_of(tree), case.varying)(sj.simulate(tree))
     columns = {"rtt_bias": "rtt_ratio"}
     for question in case.questions:
-        assert columns.get(question.column, question.column) in found
+        assert columns.get(question.column, question.column) in values
     if case.varying:
-        assert len(found["series_time_s"]) == len(found["series_delay_s"]) > 10
-        assert found["recovery_s"] is not None
+        assert len(values["series_time_s"]) == len(values["series_delay_s"]) > 10
+        assert values["recovery_s"] is not None
 
 
 @pytest.fixture(scope="module")
@@ -52,46 +52,46 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> tuple[sj.Evaluation, 
     """Return a small evaluation of two disciplines, and its folder."""
     out = tmp_path_factory.mktemp("evaluation") / "out"
     only = ["A1", "A4", "B1", "E5", "H2"]
-    found = sj.evaluate(["codel", "fq_codel"], "2mbit", quick=True, only=only, out=out)
-    return found, out
+    evaluation = sj.evaluate(["codel", "fq_codel"], "2mbit", quick=True, only=only, out=out)
+    return evaluation, out
 
 
 def test_drop_tail_fills_the_buffer_and_codel_does_not(
     evaluated: tuple[sj.Evaluation, Path],
 ) -> None:
     """Differences are paired by seed and judged by their intervals."""
-    found, _ = evaluated
-    delay = next(line for line in found.lines if line.case.id == "A1")
+    evaluation, _ = evaluated
+    delay = next(line for line in evaluation.lines if line.case.id == "A1")
     assert list(delay.answers) == ["droptail", "codel", "fq_codel"]
     assert delay.answers["codel"].stands == "better"
     assert delay.answers["droptail"].stands == ""
     gap = delay.answers["codel"].mean - delay.answers["droptail"].mean
     assert delay.answers["codel"].difference == pytest.approx(gap)
-    frame = found.frame().filter(case="A1", asked="mean queueing delay")
+    frame = evaluation.frame().filter(case="A1", asked="mean queueing delay")
     assert frame["mean"].to_list() == [one.mean for one in delay.answers.values()]
-    share = next(line for line in found.lines if line.case.id == "B1")
+    share = next(line for line in evaluation.lines if line.case.id == "B1")
     assert share.answers["fq_codel"].mean < share.answers["droptail"].mean
 
 
 def test_the_video_of_the_traffic_mix_adapts() -> None:
-    """Alone its rate is the highest, beside five TCP flows less; at a low rate it never stops."""
+    """Alone its rate is the highest, with five TCP flows less; at a low rate it never stops."""
     tree = traffic.mix(PLAN)[""]
     assert [flow["source"]["name"] for flow in tree["flows"]].count("video") == 1
     video = next(flow for flow in tree["flows"] if flow["name"] == "video")
     tree = Draft.read(tree).with_qdisc({"name": "droptail"}, setup.LINK).tree
-    beside = measure.Suite()(sj.simulate(tree))
+    shared = measure.Suite()(sj.simulate(tree))
     alone = measure.Suite()(sj.simulate({**tree, "flows": [video]}))
     assert alone["video_rate_bps"] == pytest.approx(4e6)
     assert alone["video_stalled_s"] == 0
-    assert 0.5e6 <= beside["video_rate_bps"] < 2e6
+    assert 0.5e6 <= shared["video_rate_bps"] < 2e6
 
 
 def test_all_disciplines_have_the_same_buffer_and_seeds(
     evaluated: tuple[sj.Evaluation, Path],
 ) -> None:
     """Also those whose own default differs."""
-    asked = run.prepare("fq_codel,pie", "10mbit", quick=True, only=["E1"])
-    limits = {r.scenario["links"][setup.LINK]["qdisc"]["limit"] for r in asked.runs}  # type: ignore[index]
+    plan = run.prepare("fq_codel,pie", "10mbit", quick=True, only=["E1"])
+    limits = {r.scenario["links"][setup.LINK]["qdisc"]["limit"] for r in plan.runs}  # type: ignore[index]
     assert limits == {"125000B"}
     seeds = evaluated[0].rows.group_by("case", "variant", "qdisc").agg(pl.col("seed").sort())
     assert set(map(tuple, seeds["seed"].to_list())) == {(1, 2, 3, 4)}
@@ -99,15 +99,15 @@ def test_all_disciplines_have_the_same_buffer_and_seeds(
 
 def test_the_ecn_case_sets_ecn_in_flows_and_discipline() -> None:
     """Disciplines that cannot mark do not take part."""
-    asked = run.prepare("codel,sfq", "2mbit", quick=True, only=["H2"])
-    tried = {r.labels["qdisc"]: r.scenario["links"][setup.LINK]["qdisc"] for r in asked.runs}  # type: ignore[index]
+    plan = run.prepare("codel,sfq", "2mbit", quick=True, only=["H2"])
+    tried = {r.labels["qdisc"]: r.scenario["links"][setup.LINK]["qdisc"] for r in plan.runs}  # type: ignore[index]
     assert list(tried) == ["droptail", "codel"]
     assert tried["codel"]["ecn"] is True
 
 
 def test_the_scorecard_is_one_page_without_network(evaluated: tuple[sj.Evaluation, Path]) -> None:
     """Well-formed, figures inside, every answer and every choice on it."""
-    found, out = evaluated
+    evaluation, out = evaluated
     page = (out / "scorecard.html").read_text()
     stack: list[str] = []
 
@@ -130,29 +130,29 @@ def test_the_scorecard_is_one_page_without_network(evaluated: tuple[sj.Evaluatio
     assert "url(http" not in page
     assert scorecard.WIDE_STYLE not in page
     more = {str(n): {"name": "codel"} for n in range(scorecard.WIDE)}
-    many = dataclasses.replace(found, qdiscs={**found.qdiscs, **more})
+    many = dataclasses.replace(evaluation, qdiscs={**evaluation.qdiscs, **more})
     assert scorecard.WIDE_STYLE in scorecard.page(many)
     assert page.count("<figure>") == 5, "trade-off, CDF, fairness, two series"
-    for line in found.lines:
+    for line in evaluation.lines:
         assert line.case.title in page
         assert all(one.text in page for one in line.answers.values())
     for choice in cases.CHOICES:
         assert choice.split(";")[0].split("'")[0] in page
     ids = re.findall(r' id="([^"]+)"', page)
     assert len(ids) == len(set(ids))
-    told = json.loads((out / "summary.json").read_text())["evaluation"]
-    assert len(told["lines"]) == len(found.lines)
-    assert pl.read_parquet(out / "lines.parquet").equals(found.frame())
+    summary = json.loads((out / "summary.json").read_text())["evaluation"]
+    assert len(summary["lines"]) == len(evaluation.lines)
+    assert pl.read_parquet(out / "lines.parquet").equals(evaluation.frame())
 
 
 def test_the_same_evaluation_again_runs_nothing(evaluated: tuple[sj.Evaluation, Path]) -> None:
     """A further discipline runs only its own runs, and the store serves `sojourn results`."""
-    found, out = evaluated
+    evaluation, out = evaluated
     again = sj.evaluate(
         ["codel", "fq_codel"], "2mbit", quick=True, only=["A1", "A4", "B1", "E5", "H2"], out=out
     )
-    assert (found.made > 0, again.made) == (True, 0)
-    assert again.frame().equals(found.frame())
+    assert (evaluation.made > 0, again.made) == (True, 0)
+    assert again.frame().equals(evaluation.frame())
     more = sj.evaluate(["codel", "pie"], "2mbit", quick=True, only=["A1"], out=out)
     assert more.made == 4
     assert set(sj.results(out / "runs")["qdisc"].unique()) >= {"codel", "pie", "droptail"}
@@ -215,12 +215,12 @@ def test_the_goodput_ratio_is_that_of_the_varied_flow_to_the_other(
     """The first flow has 100 ms; the second one, with another time, gets 2 of its 8 Mbit/s."""
     goodputs: dict[str, float] = {"first": 8e6, "second": 2e6}
     monkeypatch.setattr(measure, "of_group", lambda _result, name: {"goodput_bps": goodputs[name]})
-    made = cast(
+    result = cast(
         Result, SimpleNamespace(group_series={"first": {}, "second": {}}, flows={}, links={})
     )
-    assert measure._derived(made)["rtt_ratio"] == 0.25
+    assert measure._derived(result)["rtt_ratio"] == 0.25
     goodputs["first"] = 0.0
-    assert measure._derived(made)["rtt_ratio"] is None
+    assert measure._derived(result)["rtt_ratio"] is None
 
 
 def test_a_discipline_in_python_is_evaluated_by_the_command(
@@ -230,15 +230,15 @@ def test_a_discipline_in_python_is_evaluated_by_the_command(
     path = Path(__file__).parent.parent / "examples/my_aqm.py"
     own, out = f"{path}:HeadDrop", tmp_path / "out"
     options = ("--rate", "1mbit", "--quick", "--out", out)
-    given = ("--qdisc", f"codel,{own}(target=20ms)", *options, "--only", "A1")
-    code, text, err = sojourn("evaluate", *given)
+    words = ("--qdisc", f"codel,{own}(target=20ms)", *options, "--only", "A1")
+    code, text, err = sojourn("evaluate", *words)
     assert (code, err.count("\n")) == (0, 1)
     assert "HeadDrop(target=20ms): " in text
     assert "12 of 12 runs made" in text
-    told = json.loads(sojourn("evaluate", *given, "--processes", "--json")[1])["evaluation"]
-    label = next(one for one in told["lines"][0]["answers"] if "HeadDrop" in one)
-    assert told["lines"][0]["answers"][label]["stands"] == "better"
-    assert "0 of 12 runs made" in sojourn("evaluate", *given)[1]
+    summary = json.loads(sojourn("evaluate", *words, "--processes", "--json")[1])["evaluation"]
+    label = next(one for one in summary["lines"][0]["answers"] if "HeadDrop" in one)
+    assert summary["lines"][0]["answers"][label]["stands"] == "better"
+    assert "0 of 12 runs made" in sojourn("evaluate", *words)[1]
     wrong = ("evaluate", "--qdisc", f"{own}(target=5)", *options)
     code, text, err = sojourn(*wrong)
     assert (code, text, err.count("\n")) == (2, "", 1)
@@ -248,11 +248,11 @@ def test_a_discipline_in_python_is_evaluated_by_the_command(
 
 def test_the_forecast_is_near_the_cpu_time() -> None:
     """Within a factor that allows for other machines and an unoptimised build."""
-    asked = run.prepare("codel", "10mbit", quick=True, only=["A1", "A3", "E2", "F1", "E5"])
+    plan = run.prepare("codel", "10mbit", quick=True, only=["A1", "A3", "E2", "F1", "E5"])
     begun = time.process_time()
-    run.run(asked, jobs=1)
+    run.run(plan, jobs=1)
     used = time.process_time() - begun
-    expected = asked.predicted_s(1) - run.PAGE_S
+    expected = plan.predicted_s(1) - run.PAGE_S
     assert 0.2 < used / expected < 8
     full = run.prepare("codel", "10mbit")
     assert len(full.runs) == 1620
@@ -298,10 +298,10 @@ def test_a_wrong_question_gets_one_line(
 
 def test_the_command_to_repeat_it_keeps_labels_and_parameters() -> None:
     """It is accepted, and gives the same disciplines."""
-    asked = run.prepare(["slow=codel(target=20ms)", "pie"], "2mbit", quick=True, only=["A1"])
-    words = shlex.split(scorecard.command(run.run(asked)))
+    plan = run.prepare(["slow=codel(target=20ms)", "pie"], "2mbit", quick=True, only=["A1"])
+    words = shlex.split(scorecard.command(run.run(plan)))
     again = run.prepare(split(words[words.index("--qdisc") + 1]), "2mbit", quick=True, only=["A1"])
-    assert again.qdiscs == asked.qdiscs
+    assert again.qdiscs == plan.qdiscs
     assert words[words.index("--only") + 1] == "A1"
 
 

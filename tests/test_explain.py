@@ -23,7 +23,7 @@ def run(**changes: Any) -> sj.Result:
     return sj.simulate(tree | changes)
 
 
-def found(result: sj.Result) -> dict[str, sj.Finding]:
+def findings(result: sj.Result) -> dict[str, sj.Finding]:
     """Return the findings by rule."""
     return {one.rule: one for one in sj.explain(result)}
 
@@ -51,11 +51,11 @@ def test_evidence_is_the_metric_of_the_result() -> None:
 
 def test_a_standing_queue_and_its_sender() -> None:
     """Drop-tail with a buffer of 240 ms; the uploads send most."""
-    told = found(sj.simulate("home_uplink"))
-    assert "half of the packets waited" in told["standing queue"].text
-    assert told["sender"].text.startswith("upload sent 9")
-    assert "large buffer" in told
-    assert "standing queue" not in found(sj.simulate(sj.named("home_uplink", qdisc="fq_codel")))
+    by_rule = findings(sj.simulate("home_uplink"))
+    assert "half of the packets waited" in by_rule["standing queue"].text
+    assert by_rule["sender"].text.startswith("upload sent 9")
+    assert "large buffer" in by_rule
+    assert "standing queue" not in findings(sj.simulate(sj.named("home_uplink", qdisc="fq_codel")))
 
 
 def test_the_packet_log_tells_who_caused_the_delay() -> None:
@@ -65,9 +65,9 @@ def test_the_packet_log_tells_who_caused_the_delay() -> None:
         {"name": "burst", "source": {**burst, "packet": "1500B"}, "path": ["up"]},
         {"name": "smooth", "source": "cbr(rate=6mbit, packet=1500B)", "path": ["up"]},
     ]
-    told = found(run(flows=flows, links={"up": {"rate": "10mbit"}}, packet_log=True))
-    assert "burst caused most of it" in told["sender"].text
-    without = found(run(flows=flows, links={"up": {"rate": "10mbit"}}))
+    by_rule = findings(run(flows=flows, links={"up": {"rate": "10mbit"}}, packet_log=True))
+    assert "burst caused most of it" in by_rule["sender"].text
+    without = findings(run(flows=flows, links={"up": {"rate": "10mbit"}}))
     assert "smooth sent" in without["sender"].text
     assert "`packet_log = true` would tell" in without["sender"].text
 
@@ -77,9 +77,9 @@ def test_a_bottleneck_elsewhere_is_noticed() -> None:
     """A flow limited by its window leaves no queue."""
     tcp = {"name": "newreno", "receive_window": "1p"}
     flow = {"name": "slow", "path": ["up"], "rtt": "40ms", "tcp": tcp}
-    told = found(run(flows=[flow]))
-    assert "Link up was not a bottleneck" in told["no queue"].text
-    assert "bottleneck" not in told
+    by_rule = findings(run(flows=[flow]))
+    assert "Link up was not a bottleneck" in by_rule["no queue"].text
+    assert "bottleneck" not in by_rule
 
 
 def test_bursts_are_told_from_a_standing_queue() -> None:
@@ -87,9 +87,9 @@ def test_bursts_are_told_from_a_standing_queue() -> None:
     source = {"name": "onoff", "rate": "15mbit", "on": "60ms", "off": "8s"}
     calm = {"name": "cbr", "rate": "1mbit", "packet": "500B"}
     flows = [{"name": n, "source": s, "path": ["up"]} for n, s in (("b", source), ("c", calm))]
-    told = found(run(flows=flows, links={"up": {"rate": "10mbit"}}))
-    assert "bursts" in told
-    assert "standing queue" not in told
+    by_rule = findings(run(flows=flows, links={"up": {"rate": "10mbit"}}))
+    assert "bursts" in by_rule
+    assert "standing queue" not in by_rule
 
 
 def test_unfair_shares_name_the_round_trip_times() -> None:
@@ -97,23 +97,23 @@ def test_unfair_shares_name_the_round_trip_times() -> None:
     flow = {"name": "mixed", "count": 6, "path": ["up"], "rtt": "exponential(100ms)"}
     flow |= {"tcp": "newreno"}
     links = {"up": {"rate": "10mbit", "qdisc": {"name": "droptail", "limit": "30p"}}}
-    told = found(run(flows=[flow], links=links, duration="40s"))
-    assert "their round-trip times are" in told["unfair"].text
-    assert told["unfair"].evidence["groups.mixed.jain"] < rules.UNFAIR
+    by_rule = findings(run(flows=[flow], links=links, duration="40s"))
+    assert "their round-trip times are" in by_rule["unfair"].text
+    assert by_rule["unfair"].evidence["groups.mixed.jain"] < rules.UNFAIR
 
 
 def test_no_marks_although_ecn_is_on() -> None:
     """A short buffer overflows before the AQM marks."""
     links = {"up": {"rate": "10mbit", "qdisc": {"name": "codel", "ecn": True, "limit": "3p"}}}
     flow = {"name": "bulk", "path": ["up"], "rtt": "5ms", "tcp": {"name": "cubic", "ecn": True}}
-    told = found(run(flows=[flow], links=links))
-    assert told["no marks"].evidence["links.up.marked_packets"] == 0
+    by_rule = findings(run(flows=[flow], links=links))
+    assert by_rule["no marks"].evidence["links.up.marked_packets"] == 0
 
 
 def test_an_overflowing_aqm_is_reported() -> None:
     """Its drops are not its decisions."""
     links = {"up": {"rate": "10mbit", "qdisc": {"name": "pie", "limit": "10p"}}}
-    assert "not decisions of pie" in found(run(links=links))["overflow"].text
+    assert "not decisions of pie" in findings(run(links=links))["overflow"].text
 
 
 def test_a_buffer_that_overflows_is_reported_with_the_use_of_the_link() -> None:
@@ -122,14 +122,14 @@ def test_a_buffer_that_overflows_is_reported_with_the_use_of_the_link() -> None:
     flows = [{**answers, "source": "incast(size=20kB)"}]
     links = {"up": {"rate": "1gbit", "qdisc": {"name": "droptail", "limit": "50p"}}}
     result = run(flows=flows, links=links, duration="2s", warmup="100ms")
-    told = found(result)["overflow"]
+    finding = findings(result)["overflow"]
     up = result.links["up"]
     lost = up.dropped_full_packets / up.arrived_packets
     assert lost > 0.05
-    assert f"overflowed: {share(lost)} of the packets" in told.text
-    assert f"the link sent {share(up.utilisation)} of the time" in told.text
-    assert "would help" in told.text
-    assert "overflow" not in found(run(links={"up": {"rate": "10mbit", "qdisc": "droptail"}}))
+    assert f"overflowed: {share(lost)} of the packets" in finding.text
+    assert f"the link sent {share(up.utilisation)} of the time" in finding.text
+    assert "would help" in finding.text
+    assert "overflow" not in findings(run(links={"up": {"rate": "10mbit", "qdisc": "droptail"}}))
 
 
 @pytest.mark.parametrize(
@@ -144,15 +144,15 @@ def test_a_buffer_that_overflows_is_reported_with_the_use_of_the_link() -> None:
 def test_parameters_that_do_not_fit(qdisc: dict[str, str], rate: str, rtt: str, rule: str) -> None:
     """The line of each rule; not with values that fit."""
     flows = [{"name": "bulk", "path": ["up"], "rtt": rtt}]
-    assert rule in found(run(links={"up": {"rate": rate, "qdisc": qdisc}}, flows=flows))
-    assert rule not in found(run())
+    assert rule in findings(run(links={"up": {"rate": rate, "qdisc": qdisc}}, flows=flows))
+    assert rule not in findings(run())
 
 
 def test_a_missing_or_short_warm_up_is_reported() -> None:
     """Only with endless flows."""
-    assert "no warm-up" in found(run(warmup="0s"))
-    assert "short warm-up" in found(run(warmup="300ms"))
-    assert "short warm-up" not in found(run())
+    assert "no warm-up" in findings(run(warmup="0s"))
+    assert "short warm-up" in findings(run(warmup="300ms"))
+    assert "short warm-up" not in findings(run())
 
 
 def test_a_queue_that_settles_after_the_warm_up_is_reported() -> None:
@@ -162,15 +162,15 @@ def test_a_queue_that_settles_after_the_warm_up_is_reported() -> None:
               "tcp": {"name": "newreno", "receive_window": "1p"}}]  # fmt: skip
     links = {"up": {"rate": "10mbit", "qdisc": {"name": "droptail", "limit": "500p"}}}
     slow = {"flows": flows, "links": links, "duration": "60s", "warmup": "1s", "sample": "20ms"}
-    told = found(run(**slow))["not steady"]
+    finding = findings(run(**slow))["not steady"]
     path = "links.up.series.queue_bytes, MSER-5"
-    assert 1 < told.evidence[path] < 30
-    assert "became steady" in told.text
-    assert "not steady" not in found(run(**slow | {"warmup": "40s"}))
-    assert "not steady" not in found(run(**{k: v for k, v in slow.items() if k != "sample"}))
+    assert 1 < finding.evidence[path] < 30
+    assert "became steady" in finding.text
+    assert "not steady" not in findings(run(**slow | {"warmup": "40s"}))
+    assert "not steady" not in findings(run(**{k: v for k, v in slow.items() if k != "sample"}))
     changes = [{"at": "50s", "links": {"up": {"rate": "11mbit"}}}]
-    assert "not steady" not in found(run(**slow, changes=changes))
-    ramp = found(run(**slow | {"duration": "20s"}))["not steady"]
+    assert "not steady" not in findings(run(**slow, changes=changes))
+    ramp = findings(run(**slow | {"duration": "20s"}))["not steady"]
     assert "did not become steady in the first half" in ramp.text
 
 
@@ -188,8 +188,8 @@ def test_the_command_explains_scenarios_and_folders(sojourn: Command, tmp_path: 
     assert "takes (4.00 ms)" in out
     sojourn("compare", "voip", "--qdisc", "droptail,codel", "--out", tmp_path / "out")
     assert "codel, seed 1" in sojourn("explain", tmp_path / "out")[1]
-    told = json.loads(sojourn("explain", "home_uplink", "--qdisc", "codel", "--json")[1])
-    assert set(told["home-uplink, seed 1"][0]) == {"rule", "kind", "text", "evidence"}
+    summary = json.loads(sojourn("explain", "home_uplink", "--qdisc", "codel", "--json")[1])
+    assert set(summary["home-uplink, seed 1"][0]) == {"rule", "kind", "text", "evidence"}
 
 
 def test_a_wrong_question_gets_one_line(sojourn: Command, tmp_path: Path) -> None:

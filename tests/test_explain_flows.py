@@ -45,29 +45,29 @@ def run_of(groups: dict[str, list[Flow]], **keys: Any) -> Result:
     return cast(Result, SimpleNamespace(**{**parts, "links": {"up": link}, **keys}))
 
 
-def names(found: Any) -> list[str]:
+def names(findings: Any) -> list[str]:
     """Return the rules of findings."""
-    return [one.rule for one in found]
+    return [one.rule for one in findings]
 
 
 def sender(monkeypatch: pytest.MonkeyPatch, groups: dict[str, list[Flow]], **grown: float) -> Any:
     """Return what is said about the sender, with a growth of the queue by group."""
     monkeypatch.setattr(rules, "_grown", lambda _run, _log: grown)
     log = SimpleNamespace(arrived_s=[1.0]) if grown else None
-    made = run_of(groups, links={"up": SimpleNamespace(packet_log=log)})
-    return [*rules._sender(made, "up")]
+    result = run_of(groups, links={"up": SimpleNamespace(packet_log=log)})
+    return [*rules._sender(result, "up")]
 
 
 def test_a_sender_has_more_than_half(monkeypatch: pytest.MonkeyPatch) -> None:
     """51 % is enough, 50 % is not; one group alone is no news, and neither are idle ones."""
     two = {"a": [flow(49.0)], "b": [flow(30.0), flow(21.0)]}
-    (found,) = sender(monkeypatch, two)
-    assert found.evidence == {"groups.b.goodput_bps": 51.0, "links.up payload_bps": 100.0}
+    (finding,) = sender(monkeypatch, two)
+    assert finding.evidence == {"groups.b.goodput_bps": 51.0, "links.up payload_bps": 100.0}
     assert sender(monkeypatch, {"a": [flow(50.0)], "b": [flow(50.0)]}) == []
     assert sender(monkeypatch, {"a": [flow(50.0)]}) == []
     assert sender(monkeypatch, {"a": [flow(0.0)], "b": [flow(0.0)]}) == []
-    (found,) = sender(monkeypatch, two, a=3.0, b=1.0)
-    assert found.evidence == {"links.up.packet_log, share of a while the queue grew": 0.75}
+    (finding,) = sender(monkeypatch, two, a=3.0, b=1.0)
+    assert finding.evidence == {"links.up.packet_log, share of a while the queue grew": 0.75}
     assert sender(monkeypatch, two, a=1.0, b=1.0) == []
 
 
@@ -78,9 +78,9 @@ def test_a_group_is_unfair_below_a_jain_index_of_four_fifths() -> None:
         return [*rules._fairness(run_of({"a": [*flows]}, specs={"a": specs}))]
 
     assert of(flow(1.0), flow(3.0)) == of(flow(1.0)) == []
-    (found,) = of(flow(1.0), flow(3.1))
-    assert found.evidence["groups.a.jain"] == pytest.approx(4.1**2 / (2 * (1 + 3.1**2)))
-    assert "round-trip times" not in found.text
+    (finding,) = of(flow(1.0), flow(3.1))
+    assert finding.evidence["groups.a.jain"] == pytest.approx(4.1**2 / (2 * (1 + 3.1**2)))
+    assert "round-trip times" not in finding.text
     assert of(flow(1.0), flow(9.0), source={"name": "transfers"}) == []
     assert "round-trip" not in of(flow(1.0, 0.02), flow(9.0, 0.03))[0].text
     assert "are 20.0 ms to 31.0 ms" in of(flow(9.0, 0.031), flow(1.0, 0.02))[0].text
@@ -92,32 +92,34 @@ def test_groups_and_links_before_an_odd_one_do_not_hide_it() -> None:
     """One flow, transfers, and equal flows; links without ECN, drops, or endless flows."""
     odd = [flow(1.0, timeouts=2), flow(9.0)]
     groups = {"one": [flow()], "web": [flow(1.0), flow(9.0)], "same": [flow(), flow()], "odd": odd}
-    made = run_of(groups, specs={"web": {"source": {"name": "transfers"}}, "odd": {"ecn": "ect0"}})
-    assert [*next(rules._fairness(made)).evidence] == ["groups.odd.jain"]
-    assert next(iter(next(rules._timeouts(made)).evidence)) == "groups.odd.timeouts"
+    result = run_of(
+        groups, specs={"web": {"source": {"name": "transfers"}}, "odd": {"ecn": "ect0"}}
+    )
+    assert [*next(rules._fairness(result)).evidence] == ["groups.odd.jain"]
+    assert next(iter(next(rules._timeouts(result)).evidence)) == "groups.odd.timeouts"
     ecn = {"qdisc": {"name": "codel", "ecn": True}}
     link = {"utilisation": 0.6, "dropped_packets": 2, "marked_packets": 0, "arrived_packets": 9}
     links = {"up": {**link, "dropped_packets": 0}, "next": link}
     specs = {"odd": {"path": ["up", "next"], "tcp": {"ecn": True}}}
     both = run_of({"odd": odd}, specs=specs, spec={"next": ecn}, links=links)
-    (found,) = rules._marks(both)
-    assert "Link next marked nothing" in found.text
-    (found,) = rules._underused(both)
-    assert found.text.startswith("Link next was idle 40.0 % of the time, although odd always")
-    (found,) = rules._delays(run_of({"a": [flow(rtt_s=0.0)]}))
-    assert found.evidence == {"flows.rtt_s": 0.0}
+    (finding,) = rules._marks(both)
+    assert "Link next marked nothing" in finding.text
+    (finding,) = rules._underused(both)
+    assert finding.text.startswith("Link next was idle 40.0 % of the time, although odd always")
+    (finding,) = rules._delays(run_of({"a": [flow(rtt_s=0.0)]}))
+    assert finding.evidence == {"flows.rtt_s": 0.0}
 
 
 def test_groups_on_one_path_are_compared_by_flow() -> None:
     """Means of 1 and 4 Mbit/s: 25 / 34; other paths, other traffic and UDP are apart."""
     fast = [flow(2e6, 0.02), flow(6e6, 0.03)]
     groups = {"slow": [flow(1e6, 0.05)], "fast": fast}
-    (found,) = rules._groups(run_of(groups))
-    assert found.text.startswith("On up a flow of fast got 4.00 mbit and one of slow 1.00 mbit")
+    (finding,) = rules._groups(run_of(groups))
+    assert finding.text.startswith("On up a flow of fast got 4.00 mbit and one of slow 1.00 mbit")
     assert (
-        "index of the 2 groups is 0.74; their round-trip times are 30.0 ms and 50.0" in found.text
+        "index of the 2 groups is 0.74; their round-trip times are 30.0 ms and 50.0" in finding.text
     )
-    assert [*found.evidence.values()] == [1e6, 4e6]
+    assert [*finding.evidence.values()] == [1e6, 4e6]
     near = run_of({"slow": [flow(1e6, 0.045)], "fast": fast})
     assert "round-trip" not in next(rules._groups(near)).text
     assert not [*rules._groups(run_of({"a": [flow(1e6)], "b": [flow(3e6)]}))], "0.8 is fair"
@@ -126,8 +128,8 @@ def test_groups_on_one_path_are_compared_by_flow() -> None:
     two_paths = {"a": [flow(1e6)], "b": [flow(9e6)], "c": [flow(1e6)], "d": [flow(1e6)],
                  "e": [flow(9e6)]}  # fmt: skip
     apart = {"a": {"path": ["down"]}, "b": {"path": ["x"]}, "c": {"path": ["x", "up"]}}
-    (found,) = rules._groups(run_of(two_paths, specs=apart))
-    assert found.text.startswith("On up a flow of e got")
+    (finding,) = rules._groups(run_of(two_paths, specs=apart))
+    assert finding.text.startswith("On up a flow of e got")
 
 
 def test_timeouts_are_reported_from_two_and_one_in_2000_packets() -> None:
@@ -177,15 +179,15 @@ def test_a_warm_up_takes_ten_round_trip_times() -> None:
 
     def of(warmup: str, **keys: Any) -> list[str]:
         groups = {"a": [flow(rtt_s=0.04), flow(rtt_s=0.05)], "u": [flow(rtt_s=9.0, kind="udp")]}
-        made = run_of(groups, warmup=warmup, sampled=False, **keys)
-        return names(rules._warmup(made))
+        result = run_of(groups, warmup=warmup, sampled=False, **keys)
+        return names(rules._warmup(result))
 
     assert of("500ms") == []
     assert of("499ms") == ["short warm-up"]
     assert of("0s") == ["no warm-up"]
     assert not [*rules._warmup(run_of({"a": []}, sampled=False))], "no flow has started"
-    (found,) = rules._warmup(run_of({"a": [flow(rtt_s=0.05)]}, warmup="499ms", sampled=False))
-    assert "(499 ms) is shorter than ten round-trip times (500 ms)" in found.text
+    (finding,) = rules._warmup(run_of({"a": [flow(rtt_s=0.05)]}, warmup="499ms", sampled=False))
+    assert "(499 ms) is shorter than ten round-trip times (500 ms)" in finding.text
     transfers = {"source": {"name": "transfers"}}
     assert of("0s", specs={"a": transfers, "u": transfers}) == []
 
@@ -198,8 +200,8 @@ def test_the_longest_round_trip_time_judges_parameters() -> None:
     assert names(rules._parameters(run_of(groups, spec=spec))) == ["interval below the RTT"]
     for other in ({"path": ["down"]}, {}):
         flows = [flow(rtt_s=0.15, kind="udp")] if not other else groups["a"]
-        made = run_of({"a": flows}, spec=spec, specs={"a": other})
-        assert not [*rules._parameters(made)]
+        result = run_of({"a": flows}, spec=spec, specs={"a": other})
+        assert not [*rules._parameters(result)]
     still = run_of({"a": [flow(rtt_s=0.0)], "u": [flow(rtt_s=1.0, kind="udp")]})
     assert names(rules._delays(still)) == ["no delay"]
     assert not [*rules._delays(run_of({"a": [flow(rtt_s=0.0), flow(rtt_s=0.1)]}))]
@@ -215,27 +217,30 @@ def settling(
     """
     time_s = np.arange(1, samples + 1) * 10.0 / samples
     queue = np.where(time_s <= 6.0, 2e6, 1e6)
-    found = steady_state.Steady(
+    estimate = steady_state.Steady(
         "up", keys.get("what", "queue"), "bytes", Interval(1e6, keys.get("half", 1e4)),
         keys.get("cut_s", 6.0), 10.0, keys.get("doubtful", False),
     )  # fmt: skip
-    others = [dataclasses.replace(found, what="throughput"), dataclasses.replace(found, cut_s=1.0),
-              dataclasses.replace(found, mean=Interval(1e6, 1e9))]  # fmt: skip
-    monkeypatch.setattr(steady_state, "steady", lambda _run: [*others, found])
+    others = [
+        dataclasses.replace(estimate, what="throughput"),
+        dataclasses.replace(estimate, cut_s=1.0),
+        dataclasses.replace(estimate, mean=Interval(1e6, 1e9)),
+    ]
+    monkeypatch.setattr(steady_state, "steady", lambda _run: [*others, estimate])
     links = {"up": SimpleNamespace(series=SimpleNamespace(queue_bytes=queue))}
     spec = {"up": {"rate": "1mbit", **keys.get("spec", {})}}
-    made = run_of({}, links=links, spec=spec, sampled=keys.get("sampled", True), time_s=time_s)
-    return [*rules._settling(made, warmup)]
+    result = run_of({}, links=links, spec=spec, sampled=keys.get("sampled", True), time_s=time_s)
+    return [*rules._settling(result, warmup)]
 
 
 def test_a_queue_settles_late_if_its_means_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     """1.2 MB, not 1 +- 0.01; 1 +- 0.2, or a cut in the warm-up, says nothing."""
-    (found,) = settling(monkeypatch)
-    assert found.evidence == {
+    (finding,) = settling(monkeypatch)
+    assert finding.evidence == {
         "scenario.warmup": 5.0, "links.up.series.queue_bytes, MSER-5": 6.0
     }  # fmt: skip
-    assert "1200 kB from the warm-up on and 1000 kB in the steady part" in found.text
-    assert "6.00 s after the start" in found.text
+    assert "1200 kB from the warm-up on and 1000 kB in the steady part" in finding.text
+    assert "6.00 s after the start" in finding.text
     late = settling(monkeypatch, doubtful=True)[0].text
     assert "in the first half" in late
     assert "1200 kB from the warm-up on and 1000 kB in the second half" in late
@@ -256,11 +261,11 @@ def test_a_tenth_of_the_mean_is_no_difference(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_warnings_of_a_run_are_repeated() -> None:
-    """Those of real packets, and those about the scenario, with their path."""
+    """Warnings about real packets, and about the scenario with their path."""
     live = run_of({}, summary={"live": {"warnings": ["late packets", "x"]}})
     assert [one.text for one in rules._live(live)] == ["Late packets.", "X."]
     assert not [*rules._live(run_of({}, summary={}))]
-    (found,) = rules._advice(run_of({}, warnings=["links.up: 1: odd"]))
-    assert (found.text, found.evidence) == (
+    (finding,) = rules._advice(run_of({}, warnings=["links.up: 1: odd"]))
+    assert (finding.text, finding.evidence) == (
         "links.up: 1: odd.", {"links.up": "links.up: 1: odd"}
     )  # fmt: skip

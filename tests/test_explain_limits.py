@@ -53,8 +53,8 @@ def test_growth_is_shared_by_what_arrived() -> None:
     a sent 5 of the 20, so a quarter of the growth. In the third all leave: it shrinks.
     """
     log = log_of([(5, 1.0, 5.0, 2), (5, 6.0, 9.0, 0), (15, 6.5, 9.0, 1)])
-    found = rules._grown(run_of("4s"), log)
-    assert found == {"a": 0.25 * 15 * 1500, "b": 0.75 * 15 * 1500, "c": 0.0}
+    growth = rules._grown(run_of("4s"), log)
+    assert growth == {"a": 0.25 * 15 * 1500, "b": 0.75 * 15 * 1500, "c": 0.0}
 
 
 def test_a_single_byte_is_growth() -> None:
@@ -63,7 +63,7 @@ def test_a_single_byte_is_growth() -> None:
     assert rules._grown(run_of("0s"), log) == {"a": 0.0, "b": 1.0, "c": 0.0}
 
 
-def told(rule: Any, qdisc: dict[str, Any], rtt_s: float, rate: str = "12mbit") -> list[str]:
+def rules_of(rule: Any, qdisc: dict[str, Any], rtt_s: float, rate: str = "12mbit") -> list[str]:
     """Return the names of the findings of a rule about parameters."""
     spec = {"rate": rate, "qdisc": {"name": "x", **qdisc}}
     return [one.rule for one in rule("up", spec, rtt_s, RTT)]
@@ -71,58 +71,60 @@ def told(rule: Any, qdisc: dict[str, Any], rtt_s: float, rate: str = "12mbit") -
 
 def test_a_target_is_long_from_the_round_trip_time_on() -> None:
     """A target of 15 ms: not with 15 ms, but with 10 ms."""
-    assert told(parameters._target, {"target": "15ms"}, 0.015) == []
-    assert told(parameters._target, {"target": "15ms"}, 0.010) == ["target above the RTT"]
-    assert told(parameters._target, {}, 0.010) == []
+    assert rules_of(parameters._target, {"target": "15ms"}, 0.015) == []
+    assert rules_of(parameters._target, {"target": "15ms"}, 0.010) == ["target above the RTT"]
+    assert rules_of(parameters._target, {}, 0.010) == []
     # A packet takes 12 ms at 1 Mbit/s; a target up to that is no choice.
-    assert told(parameters._target, {"target": "12ms"}, 0.001, "1mbit") == []
-    assert told(parameters._target, {"target": "13ms"}, 0.001, "1mbit") == ["target above the RTT"]
+    assert rules_of(parameters._target, {"target": "12ms"}, 0.001, "1mbit") == []
+    assert rules_of(parameters._target, {"target": "13ms"}, 0.001, "1mbit") == [
+        "target above the RTT"
+    ]
 
 
 def test_an_interval_fits_from_one_to_ten_round_trip_times() -> None:
     """RFC 8289, 4.3: it is at least the longest one, and 100 ms suits 10 ms and more."""
     both = {"target": "5ms", "interval": "100ms"}
-    assert told(parameters._interval, both, 0.1) == []
-    assert told(parameters._interval, both, 0.101) == ["interval below the RTT"]
-    assert told(parameters._interval, both, 0.01) == []
-    assert told(parameters._interval, both, 0.0099) == ["interval far above the RTT"]
-    assert told(parameters._interval, {"interval": "100ms"}, 0.2) == [], "of another kind"
+    assert rules_of(parameters._interval, both, 0.1) == []
+    assert rules_of(parameters._interval, both, 0.101) == ["interval below the RTT"]
+    assert rules_of(parameters._interval, both, 0.01) == []
+    assert rules_of(parameters._interval, both, 0.0099) == ["interval far above the RTT"]
+    assert rules_of(parameters._interval, {"interval": "100ms"}, 0.2) == [], "of another kind"
 
 
 def test_thresholds_of_red_are_compared_with_the_round_trip_time() -> None:
     """At 12 Mbit/s a packet takes 1 ms: 25 packets are a quarter of 100 ms, 400 four times."""
-    assert told(parameters._thresholds, {"min_th": "5p", "max_th": "25p"}, 0.1) == []
-    assert told(parameters._thresholds, {"min_th": "5p", "max_th": "24p"}, 0.1) == [
+    assert rules_of(parameters._thresholds, {"min_th": "5p", "max_th": "25p"}, 0.1) == []
+    assert rules_of(parameters._thresholds, {"min_th": "5p", "max_th": "24p"}, 0.1) == [
         "low thresholds"
     ]
-    assert told(parameters._thresholds, {"min_th": "400p", "max_th": "900p"}, 0.1) == []
-    assert told(parameters._thresholds, {"min_th": "401p", "max_th": "900p"}, 0.1) == [
+    assert rules_of(parameters._thresholds, {"min_th": "400p", "max_th": "900p"}, 0.1) == []
+    assert rules_of(parameters._thresholds, {"min_th": "401p", "max_th": "900p"}, 0.1) == [
         "high thresholds"
     ]
     # Below a tenth of a second nothing is high.
-    assert told(parameters._thresholds, {"min_th": "100p", "max_th": "900p"}, 0.01) == []
-    assert told(parameters._thresholds, {"min_th": "101p", "max_th": "900p"}, 0.01) == [
+    assert rules_of(parameters._thresholds, {"min_th": "100p", "max_th": "900p"}, 0.01) == []
+    assert rules_of(parameters._thresholds, {"min_th": "101p", "max_th": "900p"}, 0.01) == [
         "high thresholds"
     ]
-    assert told(parameters._thresholds, {"min_th": "5p"}, 0.1) == []
+    assert rules_of(parameters._thresholds, {"min_th": "5p"}, 0.1) == []
 
 
 def test_buffers_are_compared_with_the_round_trip_time() -> None:
     """150,000 bytes are 100 ms at 12 Mbit/s; only drop-tail has a large buffer."""
     tail = {"name": "droptail"}
-    assert told(parameters._buffer, {**tail, "limit": "8p"}, 0.08) == []
-    assert told(parameters._buffer, {"limit": "7p"}, 0.08) == ["small buffer"]
-    assert told(parameters._buffer, {**tail, "limit": "600000B"}, 0.1) == []
-    assert told(parameters._buffer, {**tail, "limit": "601500B"}, 0.1) == ["large buffer"]
-    assert told(parameters._buffer, {**tail, "limit": "150000B"}, 0.001) == []
-    assert told(parameters._buffer, {**tail, "limit": "151500B"}, 0.001) == ["large buffer"]
-    assert told(parameters._buffer, {"name": "codel", "limit": "601500B"}, 0.1) == []
-    assert told(parameters._buffer, {"limit": "automatic"}, 0.1) == []
+    assert rules_of(parameters._buffer, {**tail, "limit": "8p"}, 0.08) == []
+    assert rules_of(parameters._buffer, {"limit": "7p"}, 0.08) == ["small buffer"]
+    assert rules_of(parameters._buffer, {**tail, "limit": "600000B"}, 0.1) == []
+    assert rules_of(parameters._buffer, {**tail, "limit": "601500B"}, 0.1) == ["large buffer"]
+    assert rules_of(parameters._buffer, {**tail, "limit": "150000B"}, 0.001) == []
+    assert rules_of(parameters._buffer, {**tail, "limit": "151500B"}, 0.001) == ["large buffer"]
+    assert rules_of(parameters._buffer, {"name": "codel", "limit": "601500B"}, 0.1) == []
+    assert rules_of(parameters._buffer, {"limit": "automatic"}, 0.1) == []
     spec = {"rate": "12mbit", "qdisc": {"name": "x", "limit": "7p"}}
-    (found,) = parameters._buffer("up", spec, 0.1, RTT)
-    assert found.text.startswith("The buffer of up (7p) holds 7.00 ms at 12.0 mbit, less than a")
-    (found,) = parameters._buffer("up", {**spec, "rate": "1gbit"}, 0.1, RTT)
-    assert "one bandwidth-delay product is 12500 kB" in found.text
+    (finding,) = parameters._buffer("up", spec, 0.1, RTT)
+    assert finding.text.startswith("The buffer of up (7p) holds 7.00 ms at 12.0 mbit, less than a")
+    (finding,) = parameters._buffer("up", {**spec, "rate": "1gbit"}, 0.1, RTT)
+    assert "one bandwidth-delay product is 12500 kB" in finding.text
 
 
 def test_parameters_are_compared_with_a_packet_and_the_buffer() -> None:
@@ -226,9 +228,9 @@ def test_acks_that_cake_removes_are_no_sign_of_congestion() -> None:
 def test_a_queue_of_one_packet_is_none() -> None:
     """1500 bytes take 1 ms at 12 Mbit/s; a trace has no such time."""
     spec = {"rate": "12mbit"}
-    found = [*links.no_queue("up", link_of(sojourn_max_s=0.001), spec, ())]
-    assert [one.rule for one in found] == ["no queue"]
-    assert "look for the limit elsewhere" in found[0].text
+    findings = [*links.no_queue("up", link_of(sojourn_max_s=0.001), spec, ())]
+    assert [one.rule for one in findings] == ["no queue"]
+    assert "look for the limit elsewhere" in findings[0].text
     named = [*links.no_queue("up", link_of(sojourn_max_s=0.0), spec, ("link a", "link b"))]
     assert "the bottleneck was link a and link b" in named[0].text
     for longest in (0.0011, None):
@@ -260,19 +262,21 @@ def test_a_queue_stands_or_comes_in_bursts(
 def test_bursts_and_overflows_have_their_numbers() -> None:
     """A median of less than a microsecond is written as one."""
     for median, text in ((0.0001, "less than 100 us"), (0.0, "less than 1.00 us")):
-        (found,) = links.queue("up", link_of(sojourn_p50_s=median, sojourn_p99_s=0.006), SPEC)
-        assert text in found.text
+        (finding,) = links.queue("up", link_of(sojourn_p50_s=median, sojourn_p99_s=0.006), SPEC)
+        assert text in finding.text
     counts = {"dropped_full_packets": 11, "dropped_packets": 20}
     aqm = {"qdisc": {"name": "codel", "limit": "20p", "target": "5ms"}}
-    (found,) = links.overflow("up", link_of(**counts), aqm)
-    assert found.text.startswith("55.0 % of the drops at up were at its full buffer (20p), not")
+    (finding,) = links.overflow("up", link_of(**counts), aqm)
+    assert finding.text.startswith("55.0 % of the drops at up were at its full buffer (20p), not")
     tail = {"qdisc": {"name": "droptail", "limit": "20p"}}
-    (found,) = links.overflow("up", link_of(**counts), tail)
-    assert "11.0 % of the packets that arrived were dropped, and the link sent 50.0 %" in found.text
-    assert found.evidence["links.up.utilisation"] == 0.5
-    (found,) = links.overflow("up", link_of(**counts, utilisation=None), {"qdisc": {"name": "x"}})
-    assert found.text.startswith("The buffer of up () overflowed")
-    assert "links.up.utilisation" not in found.evidence
+    (finding,) = links.overflow("up", link_of(**counts), tail)
+    assert (
+        "11.0 % of the packets that arrived were dropped, and the link sent 50.0 %" in finding.text
+    )
+    assert finding.evidence["links.up.utilisation"] == 0.5
+    (finding,) = links.overflow("up", link_of(**counts, utilisation=None), {"qdisc": {"name": "x"}})
+    assert finding.text.startswith("The buffer of up () overflowed")
+    assert "links.up.utilisation" not in finding.evidence
 
 
 def test_an_aqm_overflows_if_more_than_half_of_its_drops_are() -> None:
@@ -330,9 +334,9 @@ def test_the_busiest_direction_should_have_had_the_queue() -> None:
     assert reported({**short, "utilisation": 0.95}, short) == full
     nothing = {"arrived_packets": 0}
     assert reported(nothing, nothing) == [("no packets", "links.up.arrived_packets")]
-    (found,) = live_link._outside({"links": {"up": nothing}, "warnings": []})
-    assert found.text == "Nothing crossed the link: 0 packets arrived."
-    assert found.evidence == {"links.up.arrived_packets": 0}
+    (finding,) = live_link._outside({"links": {"up": nothing}, "warnings": []})
+    assert finding.text == "Nothing crossed the link: 0 packets arrived."
+    assert finding.evidence == {"links.up.arrived_packets": 0}
 
 
 def test_parameters_of_a_full_direction_are_compared_with_both_delays() -> None:
@@ -368,13 +372,13 @@ def test_warnings_of_a_link_are_sentences() -> None:
 
 
 def test_the_discipline_of_a_report_has_all_its_parameters() -> None:
-    """Those of a class in Python are as reported, with its limit; the class is not needed."""
+    """A class in Python has the reported parameters and limit; the class is not needed."""
     mine = {"name": "q.py:Mine", "level": 3}
     spec = {"up": {"rate": "10mbit", "qdisc": mine},
             "down": {"rate": "10mbit", "qdisc": {"name": "codel", "target": "7ms"}}}  # fmt: skip
-    found = live_link.canonical_spec(spec)
-    assert found["up"]["qdisc"] == {**mine, "limit": "1000p"}
-    assert found["down"]["qdisc"].items() >= {"target": "7ms", "interval": "100ms"}.items()
+    specs = live_link.canonical_spec(spec)
+    assert specs["up"]["qdisc"] == {**mine, "limit": "1000p"}
+    assert specs["down"]["qdisc"].items() >= {"target": "7ms", "interval": "100ms"}.items()
 
 
 def test_a_report_is_the_last_object_of_a_file(tmp_path: Path) -> None:
@@ -384,9 +388,9 @@ def test_a_report_is_the_last_object_of_a_file(tmp_path: Path) -> None:
     first, last = (json.dumps({**tree, "n": n}, indent=2) for n in (1, 2))
     for text in (last, f"{first}\n{last}", f"x\n{last}", f"x\n{first}\n{last}\n", f"{{ no\n{last}"):
         file.write_text(text)
-        found = live_link.report_in(file)
-        assert found is not None
-        assert found["n"] == 2
+        report = live_link.report_in(file)
+        assert report is not None
+        assert report["n"] == 2
     file.write_text(json.dumps(tree, indent=2))
     assert live_link.report_in(file) == tree
     del tree["trusted"]

@@ -8,9 +8,10 @@ import pytest
 
 import sojourn as sj
 from conftest import Command
-from live_link import link, python, told
+from live_link import link, python, summary_of
 from sojourn.explanation.links import BUSY
 from sojourn.explanation.live_link import report_in
+from support.link_reports import report
 
 GOOD: dict[str, Any] = {
     "duration": "20s",
@@ -136,11 +137,11 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
 def test_a_rule_speaks_with_its_metric(rule: str) -> None:
     """One sentence, with the value that it rests on."""
     changes, path, words = FAULTS[rule]
-    found = [one for one in sj.explain(sj.simulate(GOOD | changes)) if one.rule == rule]
-    assert found
-    assert words in found[0].text
-    assert path in found[0].evidence
-    assert found[0].kind == ("fact" if rule == "sender" else "unusual")
+    findings = [one for one in sj.explain(sj.simulate(GOOD | changes)) if one.rule == rule]
+    assert findings
+    assert words in findings[0].text
+    assert path in findings[0].evidence
+    assert findings[0].kind == ("fact" if rule == "sender" else "unusual")
 
 
 def test_acks_wait_only_in_a_shared_queue() -> None:
@@ -166,25 +167,10 @@ def test_another_bottleneck_is_named() -> None:
     """The expected one had no queue."""
     links = {"bottleneck": {"rate": "50mbit"}, "slow": {"rate": "5mbit", "qdisc": "droptail"}}
     flow = bulk("bulk", path=["slow", "bottleneck"])
-    found = {f.rule: f for f in sj.explain(sj.simulate(GOOD | {"links": links, "flows": [flow]}))}
-    assert "the bottleneck was link slow" in found["no queue"].text
-
-
-def report(**changes: Any) -> dict[str, Any]:
-    """Return what `sojourn link --json` prints after an upload; `changes` are of its uplink."""
-    codel = {"name": "codel", "limit": "1000p", "target": "5ms", "interval": "100ms", "ecn": True}
-    up = {
-        "arrived_packets": 1000, "dropped_packets": 4, "dropped_full_packets": 0,
-        "marked_packets": 20, "utilisation": 0.98, "sojourn_p50_s": 0.004, "sojourn_p99_s": 0.012,
-        "sojourn_max_s": 0.04,
-    }  # fmt: skip
-    idle = {**up, "arrived_packets": 500, "utilisation": 0.02, "marked_packets": 0,
-            "dropped_packets": 0, "sojourn_p50_s": 0.0, "sojourn_p99_s": 0.0}  # fmt: skip
-    spec = {"rate": "5mbit", "delay": "20ms", "loss": 0.0, "qdisc": codel}
-    return {
-        "sojourn": "0.1.0", "command": ["upload"], "exit_code": 0, "trusted": True, "warnings": [],
-        "spec": {"up": spec, "down": spec}, "links": {"up": up | changes, "down": idle},
-    }  # fmt: skip
+    findings = {
+        f.rule: f for f in sj.explain(sj.simulate(GOOD | {"links": links, "flows": [flow]}))
+    }
+    assert "the bottleneck was link slow" in findings["no queue"].text
 
 
 def rules(tree: dict[str, Any]) -> list[str]:
@@ -226,10 +212,10 @@ def test_parameters_and_warnings_of_a_live_link() -> None:
     qdisc = {**tree["spec"]["up"]["qdisc"], "interval": "10ms"}
     tree["spec"]["up"] = {**tree["spec"]["up"], "qdisc": qdisc}
     tree["warnings"] = ["packets were late"]
-    found = {one.rule: one for one in sj.explain(tree)}
-    assert set(found) == {"bottleneck", "interval below the RTT", "accuracy"}
-    assert found["interval below the RTT"].evidence["spec.up.delay + spec.down.delay"] == 0.04
-    assert found["accuracy"].text == "Packets were late."
+    findings = {one.rule: one for one in sj.explain(tree)}
+    assert set(findings) == {"bottleneck", "interval below the RTT", "accuracy"}
+    assert findings["interval below the RTT"].evidence["spec.up.delay + spec.down.delay"] == 0.04
+    assert findings["accuracy"].text == "Packets were late."
 
 
 def test_the_command_reads_the_output_of_a_link(tmp_path: Path, sojourn: Command) -> None:
@@ -267,12 +253,12 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
 @pytest.mark.live
 def test_a_live_link_is_explained() -> None:
     """UDP at 5 Mbit/s makes a standing queue on 1 Mbit/s; a bottleneck, if the start was quick."""
-    tree = told(link(["--rate", "1mbit", "--json"], python(SEND)))
-    found = {one.rule: one.evidence for one in sj.explain(tree)}
-    assert found["standing queue"]["links.up.sojourn_p50_s"] > 0.05
+    tree = summary_of(link(["--rate", "1mbit", "--json"], python(SEND)))
+    findings = {one.rule: one.evidence for one in sj.explain(tree)}
+    assert findings["standing queue"]["links.up.sojourn_p50_s"] > 0.05
     utilisation = tree["links"]["up"]["utilisation"]
-    assert ("bottleneck" in found) == (utilisation >= BUSY)
-    assert utilisation < BUSY or found["bottleneck"]["links.up.utilisation"] == utilisation
+    assert ("bottleneck" in findings) == (utilisation >= BUSY)
+    assert utilisation < BUSY or findings["bottleneck"]["links.up.utilisation"] == utilisation
 
 
 @pytest.mark.live(tun=True)

@@ -17,7 +17,7 @@ from sojourn import _sojourn
 from sojourn._util.units import seconds
 from sojourn.scenario import named
 from sojourn.scenario.draft import Draft, canonical
-from test_readme import ROOT, blocks
+from support.pages import ROOT, blocks
 
 pytestmark = pytest.mark.filterwarnings("ignore::sojourn.ScenarioWarning")
 
@@ -57,8 +57,8 @@ def short(tree: dict[str, Any]) -> dict[str, Any]:
 def explained(tree: Any) -> sj.Result:
     """Run a scenario, and explain the result and the stored result; return the result."""
     result = sj.simulate(tree)
-    found = sj.explain(result)
-    for one in found:
+    findings = sj.explain(result)
+    for one in findings:
         assert one.text.endswith(".")
         assert one.text.isprintable()
         assert one.evidence
@@ -66,7 +66,7 @@ def explained(tree: Any) -> sj.Result:
         result.save(folder)
         again = sj.load_result(folder)
     assert again.summary == result.summary
-    assert sj.explain(again) == found
+    assert sj.explain(again) == findings
     return result
 
 
@@ -118,8 +118,8 @@ def test_the_shortest_scenario_is_in_the_docs() -> None:
 def test_every_discipline_is_explained_without_a_delay(qdisc: str) -> None:
     """A round-trip time of 0 is no reason to divide by it."""
     links = {"up": {"rate": "10mbit", "qdisc": qdisc}}
-    found = {one.rule for one in sj.explain(sj.simulate({**SHORTEST, "links": links}))}
-    assert "no delay" in found
+    findings = {one.rule for one in sj.explain(sj.simulate({**SHORTEST, "links": links}))}
+    assert "no delay" in findings
 
 
 def test_a_scenario_without_a_delay_is_told(sojourn: Command, tmp_path: Path) -> None:

@@ -20,51 +20,13 @@ from sojourn.sweeps.failures import LISTED, Failure, fault_of, listed
 from sojourn.sweeps.runner import Run, campaign
 from sojourn.sweeps.spec import make_sweep, run_sweep
 from sojourn.sweeps.store import FAILED, Store
-from test_sweep import CASE, command, csv, ran
-from test_workers import children, is_alive, wait_until_gone
-
-OWN = """
-import os
-from pathlib import Path
-import sojourn as sj
-
-class Own(sj.Aqm):
-    \"\"\"Fails in some runs while the file `fails` exists.\"\"\"
-    def start(self):
-        self.n = 0
-    def on_enqueue(self, packet, queue):
-        self.n += 1
-        if self.n == 300 and queue.random() < 0.3 and Path({folder!r}, "fails").exists():
-            {fails}
-        return sj.PASS
-"""
-
-RAISES = 'raise ValueError("unlucky")'
-
-SEEDS = 12
-
-
-def described(folder: Path, fails: str = RAISES, seeds: int = SEEDS) -> Path:
-    """Write a sweep over a discipline that fails at some seeds, and drop-tail; return its file."""
-    (folder / "own.py").write_text(OWN.format(folder=str(folder), fails=fails))
-    (folder / "case.json").write_text(json.dumps(CASE))
-    (folder / "fails").touch()
-    values = f'{{ tail = "droptail", own = "{folder}/own.py:Own" }}'
-    (folder / "sweep.toml").write_text(
-        f'scenario = "case.json"\nseeds = {seeds}\n'
-        f'[axes]\nqdisc = {{ set = "up.qdisc", values = {values} }}\n'
-    )
-    return folder / "sweep.toml"
-
-
-def failed_seeds(out: Path) -> list[int]:
-    """Return the seeds of the failed runs in a store."""
-    return sorted(sj.results(out, failed=True)["seed"].to_list())
+from support.processes import children, is_alive, wait_until_gone
+from support.sweep_cases import CASE, RAISES, SEEDS, command, csv, failed_seeds, failing, ran
 
 
 def test_a_failing_run_does_not_end_a_sweep(tmp_path: Path) -> None:
     """Exit code 1, a line for each failure; the next call repeats the failures only."""
-    file, out = described(tmp_path), tmp_path / "out"
+    file, out = failing(tmp_path), tmp_path / "out"
     done = ran("sweep", file, "--trust", "--out", out)
     assert done.returncode == 1, done.stderr
     seeds = failed_seeds(out)
@@ -97,14 +59,14 @@ def test_a_failing_run_does_not_end_a_sweep(tmp_path: Path) -> None:
 
 def test_tables_and_figures_leave_failed_runs_out_and_say_so(tmp_path: Path) -> None:
     """Also other programs that read the parts."""
-    file, out = described(tmp_path), tmp_path / "out"
+    file, out = failing(tmp_path), tmp_path / "out"
     ran("sweep", file, "--trust", "--out", out)
     runs = 2 * SEEDS - len(failed_seeds(out))
-    said = f"sojourn: {out}: {2 * SEEDS - runs} failed runs are left out"
+    message = f"sojourn: {out}: {2 * SEEDS - runs} failed runs are left out"
     shown = ran("results", out, "--by", "qdisc")
-    assert (shown.returncode, shown.stderr.startswith(said)) == (0, True)
+    assert (shown.returncode, shown.stderr.startswith(message)) == (0, True)
     drawn = ran("plot", out, "--y", "utilisation", "--x", "qdisc", "--out", tmp_path / "a.png")
-    assert (drawn.returncode, drawn.stderr.startswith(said)) == (0, True), drawn.stderr
+    assert (drawn.returncode, drawn.stderr.startswith(message)) == (0, True), drawn.stderr
     assert sj.results(out).height == runs
     assert pl.read_parquet(f"{out}/*.parquet").height == runs
     assert len(pd.read_parquet(out)) == runs
@@ -116,7 +78,7 @@ def test_tables_and_figures_leave_failed_runs_out_and_say_so(tmp_path: Path) -> 
 def test_all_runs_may_fail(tmp_path: Path) -> None:
     """One line says so, and --force removes the failures of another scenario."""
     fails = 'pass\n        if Path({!r}, "fails").exists():\n            {}'
-    file, out = described(tmp_path, fails.format(str(tmp_path), RAISES), seeds=2), tmp_path / "out"
+    file, out = failing(tmp_path, fails.format(str(tmp_path), RAISES), seeds=2), tmp_path / "out"
     file.write_text(file.read_text().replace('tail = "droptail", ', ""))
     done = ran("sweep", file, "--trust", "--out", out)
     assert (done.returncode, done.stdout) == (1, "")
@@ -131,24 +93,24 @@ def test_all_runs_may_fail(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fails", "said"),
+    ("fails", "message"),
     [
         ("os._exit(3)", "WorkerDied: the worker process ended with exit code 3"),
         ("os.kill(os.getpid(), 11)", "WorkerDied: the worker process was killed by SIGSEGV"),
     ],
 )
 def test_the_death_of_a_worker_is_a_failure_of_its_run(
-    tmp_path: Path, fails: str, said: str
+    tmp_path: Path, fails: str, message: str
 ) -> None:
     """The same seeds fail as with an exception, and the others have the same rows."""
-    file = described(tmp_path, fails)
+    file = failing(tmp_path, fails)
     done = ran("sweep", file, "--trust", "--out", tmp_path / "out", "--processes", "--jobs", 2)
     assert done.returncode == 1
     seeds = failed_seeds(tmp_path / "out")
-    assert done.stderr.count(said) == len(seeds)
+    assert done.stderr.count(message) == len(seeds)
     raising = tmp_path / "raising"
     raising.mkdir()
-    ran("sweep", described(raising), "--trust", "--out", raising / "out")
+    ran("sweep", failing(raising), "--trust", "--out", raising / "out")
     assert failed_seeds(raising / "out") == seeds
     measured = [sj.results(one / "out").drop("key") for one in (tmp_path, raising)]
     assert measured[0].equals(measured[1])
@@ -156,7 +118,7 @@ def test_the_death_of_a_worker_is_a_failure_of_its_run(
 
 def test_workers_end_with_a_killed_sweep(tmp_path: Path) -> None:
     """Nothing of it remains."""
-    file = described(tmp_path, seeds=5000)
+    file = failing(tmp_path, seeds=5000)
     line = command("sweep", file, "--trust", "--out", tmp_path / "out", "--processes", "--jobs", 2)
     with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
         while not list((tmp_path / "out").glob("*.parquet")):
@@ -170,7 +132,7 @@ def test_workers_end_with_a_killed_sweep(tmp_path: Path) -> None:
 
 def test_ctrl_c_says_that_the_same_command_continues(tmp_path: Path) -> None:
     """With processes, which the terminal interrupts as well."""
-    file, out = described(tmp_path, seeds=5000), tmp_path / "out"
+    file, out = failing(tmp_path, seeds=5000), tmp_path / "out"
     running = subprocess.Popen(
         command("sweep", file, "--trust", "--out", out, "--processes", "--jobs", 2),
         stderr=subprocess.PIPE, text=True, start_new_session=True,
@@ -178,15 +140,15 @@ def test_ctrl_c_says_that_the_same_command_continues(tmp_path: Path) -> None:
     while not list(out.glob("*.parquet")):
         time.sleep(0.05)
     os.killpg(running.pid, signal.SIGINT)
-    _, said = running.communicate(timeout=60)
-    assert running.returncode == 130, said
+    _, errors = running.communicate(timeout=60)
+    assert running.returncode == 130, errors
     kept = f"finished runs are in {out}, the same command continues"
-    assert said == f"sojourn: interrupted; {kept}\n"
+    assert errors == f"sojourn: interrupted; {kept}\n"
 
 
 def test_python_gets_an_exception_with_what_is_computed(tmp_path: Path) -> None:
     """A sweep and a comparison, without a folder."""
-    described(tmp_path)
+    failing(tmp_path)
     own = f"{tmp_path}/own.py:Own"
     with pytest.raises(sj.RunError, match="of 24 runs failed\n") as caught:
         sj.sweep(CASE, {"up.qdisc": ["droptail", own]}, seeds=SEEDS)
@@ -202,7 +164,7 @@ def test_python_gets_an_exception_with_what_is_computed(tmp_path: Path) -> None:
 
 def test_a_comparison_keeps_and_shows_the_other_runs(tmp_path: Path) -> None:
     """The second call repeats the failed runs only."""
-    described(tmp_path)
+    failing(tmp_path)
     own, out = f"{tmp_path}/own.py:Own", tmp_path / "out"
     line: list[Any] = ["compare", tmp_path / "case.json", "--qdisc", f"droptail,own={own}"]
     line += ["--seeds", SEEDS, "--out", out]
@@ -220,15 +182,15 @@ def test_a_comparison_keeps_and_shows_the_other_runs(tmp_path: Path) -> None:
 
 def test_a_stopping_rule_goes_on_without_failed_seeds(tmp_path: Path) -> None:
     """They count as tried, and have no row."""
-    described(tmp_path)
+    failing(tmp_path)
     until = {"metrics": ["sojourn_mean_s"], "relative": 0.0001, "least": 20, "most": 24}
-    asked = make_sweep(CASE, {"up.qdisc": [f"{tmp_path}/own.py:Own", "codel"]}, until=until)
-    made = run_sweep(asked, out=tmp_path / "out")
+    sweep = make_sweep(CASE, {"up.qdisc": [f"{tmp_path}/own.py:Own", "codel"]}, until=until)
+    campaign = run_sweep(sweep, out=tmp_path / "out")
     seeds = {
-        name: sorted(row["seed"] for row in made.rows if ("own.py" in row["up.qdisc"]) == own)
+        name: sorted(row["seed"] for row in campaign.rows if ("own.py" in row["up.qdisc"]) == own)
         for name, own in (("own", True), ("codel", False))
     }
-    failed = sorted(one.seed for one in made.failed.values())
+    failed = sorted(one.seed for one in campaign.failed.values())
     assert failed
     assert sorted(seeds["own"] + failed) == list(range(1, 25))
 
@@ -237,12 +199,12 @@ def test_evaluations_and_recommendations_name_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And keep the others."""
-    described(tmp_path)
+    failing(tmp_path)
     own = tmp_path / "own.py"
     own.write_text(own.read_text().replace("queue.random() < 0.3", "True"))
-    asked = evaluation_run.prepare([f"{tmp_path}/own.py:Own"], "1mbit", quick=True, only=["A1"])
+    plan = evaluation_run.prepare([f"{tmp_path}/own.py:Own"], "1mbit", quick=True, only=["A1"])
     with pytest.raises(sj.RunError, match=r"own\.py:Own, .*seed \d+: ValueError: unlucky"):
-        evaluation_run.run(asked, out=tmp_path / "out")
+        evaluation_run.run(plan, out=tmp_path / "out")
     assert len(Store(tmp_path / "out" / "runs").rows()) > 0
 
     def fails(self: object, result: sj.Result) -> None:
@@ -275,13 +237,13 @@ def test_a_lost_executor_is_one_line_and_loses_nothing(
     """The same call continues."""
     monkeypatch.setattr("sojourn.sweeps.work_queue.CHUNK_S", 0.0)
     axes = {"up.qdisc": ["droptail", "codel"]}
-    said = (
+    message = (
         "the executor Lost executes nothing more: its machine is gone; 2 of 8 runs are in "
         f"{tmp_path}, the same command continues"
     )
     with pytest.raises(sj.RunError) as caught:
         sj.sweep(CASE, axes, seeds=4, executor=Lost(), out=tmp_path)
-    assert str(caught.value) == said
+    assert str(caught.value) == message
     assert run_sweep(make_sweep(CASE, axes, seeds=4), out=tmp_path).executed == 6
 
 
@@ -290,8 +252,8 @@ def test_many_failures_are_grouped() -> None:
     at = "(own.py:1, in on_enqueue of own, at {} s of simulated time)"
     many = [Failure({"q": "own"}, n, "ValueError", f"no {at.format(n)}") for n in range(30)]
     assert len(listed(many[:LISTED])) == LISTED
-    said = f"q=own, seeds 0, 1, 2, 3, 4 and 25 more: ValueError: no {at.format(0)}"
-    assert listed(many) == [said]
+    message = f"q=own, seeds 0, 1, 2, 3, 4 and 25 more: ValueError: no {at.format(0)}"
+    assert listed(many) == [message]
     points = [Failure({"q": n}, 1, "ValueError", "no") for n in range(30)]
     last = ["q=19, seed 1: ValueError: no", "and 10 more failed runs"]
     assert listed(points)[LISTED - 1 :] == last
@@ -299,8 +261,8 @@ def test_many_failures_are_grouped() -> None:
 
 def test_a_fault_has_its_place_in_the_code_of_the_user() -> None:
     """The last frame outside the package; an exception of Rust has none there."""
-    made = campaign([Run({"a": 1}, CASE, _bad)])
-    assert str(made.failed[0]).startswith("a=1, seed 1: KeyError: 'speed' (test_failed_runs.py:")
+    results = campaign([Run({"a": 1}, CASE, _bad)])
+    assert str(results.failed[0]).startswith("a=1, seed 1: KeyError: 'speed' (test_failed_runs.py:")
     assert fault_of(OSError("no more")) == ("OSError", "no more")
 
 

@@ -48,8 +48,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def known(folder: Path) -> dict[str, list[float]]:
     """Return the mean completion times of the runs that have one, by discipline."""
     runs = sj.load_comparison(folder / "out")
-    found = {name: [metrics.afct_s(one, "s") for one in results] for name, results in runs.items()}
-    return {name: [one for one in values if one is not None] for name, values in found.items()}
+    means = {name: [metrics.afct_s(one, "s") for one in results] for name, results in runs.items()}
+    return {name: [one for one in values if one is not None] for name, values in means.items()}
 
 
 def test_an_estimate_says_what_it_lacks() -> None:
@@ -126,8 +126,8 @@ def test_a_comparison_counts_runs_and_unfinished_transfers(folder: Path, sojourn
     assert note in (runs._repr_html_() or "")
     _, out, _ = sojourn(*command, "--json")
     table = {(row["of"], row["what"]): row["estimates"] for row in json.loads(out)["table"]}
-    found = table["s", "completion time, mean"]["droptail"]
-    assert (found["runs"], found["asked"]) == (counts["droptail"], 20)
+    cell = table["s", "completion time, mean"]["droptail"]
+    assert (cell["runs"], cell["asked"]) == (counts["droptail"], 20)
     left = [metrics.unfinished_transfers(one, "s") for one in runs["droptail"]]
     assert sum(left) > 0
     assert table["s", "unfinished transfers"]["droptail"]["value"] == sum(left) / 20

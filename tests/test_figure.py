@@ -158,9 +158,9 @@ def test_fonts_are_embedded(small: Path, tmp_path: Path) -> None:
 )
 def test_labels_are_words_with_units(column: str, text: str, scale: float) -> None:
     """For columns of results and metrics; an axis keeps the name given by the user."""
-    found = label(column)
-    assert found.text == text
-    assert found.scale == pytest.approx(scale)
+    axis = label(column)
+    assert axis.text == text
+    assert axis.scale == pytest.approx(scale)
 
 
 def test_figure_needs_series(small: Path) -> None:

@@ -75,13 +75,13 @@ def boxes(figure: Any) -> list[tuple[str, Any]]:
 def check(figure: Any) -> None:
     """Check that no texts overlap and that all are within the figure."""
     whole = figure.bbox
-    found = boxes(figure)
-    assert len(found) > 10
-    for said, place in found:
+    texts = boxes(figure)
+    assert len(texts) > 10
+    for text, place in texts:
         inside = whole.x0 - 1 <= place.x0 and place.x1 <= whole.x1 + 1
         inside &= whole.y0 - 1 <= place.y0 and place.y1 <= whole.y1 + 1
-        assert inside, f"{said!r} is cut"
-    for (one, a), (other, b) in itertools.combinations(found, 2):
+        assert inside, f"{text!r} is cut"
+    for (one, a), (other, b) in itertools.combinations(texts, 2):
         # Two pixels of a hundred to the inch: boxes have the room of letters that are not there.
         across = min(a.x1, b.x1) - max(a.x0, b.x0)
         along = min(a.y1, b.y1) - max(a.y0, b.y0)

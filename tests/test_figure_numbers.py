@@ -1,4 +1,4 @@
-"""Numbers of the figure of a comparison are those of its table, for the same flows."""
+"""The figure and the table of a comparison show the same numbers for the same flows."""
 
 import copy
 from pathlib import Path
@@ -71,7 +71,7 @@ def scenario(name: str) -> dict[str, Any]:
 
 def drawn_numbers(figure: Any) -> dict[tuple[str, str, str], float]:
     """Return the numbers of the panels by owner, quantity and discipline."""
-    found: dict[tuple[str, str, str], float] = {}
+    numbers: dict[tuple[str, str, str], float] = {}
     for ax in figure.axes:
         label = " ".join(ax.get_xlabel().split())
         if label == "time, s":
@@ -89,13 +89,13 @@ def drawn_numbers(figure: Any) -> dict[tuple[str, str, str], float]:
             values = [word for word in words if word.replace(".", "").isdigit()]
             if values:
                 kind = NOTED[" ".join(word for word in words if word not in values)]
-                found[of, kind, name] = float(values[0])
+                numbers[of, kind, name] = float(values[0])
             here = [t for t in ax.texts if t.xy[1] == row]
             assert len(here) == 1, (of, what, name)
             if here[0].get_text() == TOO_FEW:
                 continue
-            found[of, what, name] = float(here[0].get_text())
-    return found
+            numbers[of, what, name] = float(here[0].get_text())
+    return numbers
 
 
 @pytest.mark.parametrize("seeds", [1, 3])
@@ -107,13 +107,13 @@ def test_equal_names_have_equal_numbers(name: str, seeds: int) -> None:
     drawn = drawn_numbers(sj.draw_comparison(runs))
     assert len(drawn) >= 8
     for row in rows(runs, runs.link):
-        for label, found in zip(runs, row.estimates, strict=True):
+        for label, estimate in zip(runs, row.estimates, strict=True):
             value = drawn.pop((row.like.of, row.like.what, label), None)
             if value is None:
                 continue
             # A cell is rounded to the digits that its interval leaves.
-            assert found.value is not None
-            assert value == float(row.like.text(found.value)), row.like
+            assert estimate.value is not None
+            assert value == float(row.like.text(estimate.value)), row.like
     assert not drawn
 
 

@@ -13,7 +13,7 @@ import sojourn as sj
 from conftest import Command
 from sojourn._util import files
 from sojourn._util.files import OutputError
-from test_sweep import AXES, CASE, command
+from support.sweep_cases import AXES, CASE, command
 
 
 class Full(io.BytesIO):

@@ -55,10 +55,10 @@ def test_every_model_is_public_and_runs() -> None:
         )
         tree = canonical(scenario)
         flow = tree["flows"][0]
-        found = {"qdisc": tree["links"]["up"]["qdisc"], **flow}[base]
+        part = {"qdisc": tree["links"]["up"]["qdisc"], **flow}[base]
         presets = {one["name"]: one["tcp"] for one in json.loads(_sojourn.specs())["presets"]}
         tag = type(model).__struct_config__.tag
-        assert found["name"] == presets.get(tag, tag)
+        assert part["name"] == presets.get(tag, tag)
 
 
 def test_common_classes_are_also_at_the_top_level() -> None:
@@ -114,7 +114,7 @@ def test_headers_of_rust_files_are_read() -> None:
 
 
 def test_an_outdated_figure_is_detected(tmp_path: Path) -> None:
-    """The figure in docs is that of a run made here, not that of another discipline."""
+    """The figure in docs shows the same run as here, and no other discipline."""
     figure = ROOT / "docs/reference/algorithms/disciplines/codel.svg"
     specs = json.loads(_sojourn.specs())["disciplines"]
     runs = step.play([spec for spec in specs if spec["name"] in ("codel", "cobalt")])

@@ -11,7 +11,7 @@ from gymnasium.utils.env_checker import check_env
 import sojourn as sj
 from sojourn._sojourn import InputError
 from sojourn.gym import OBSERVED, TUNED, AqmEnv, RateEnv, ThreadVectorEnv
-from test_readme import blocks
+from support.pages import blocks
 
 SHORT = sj.dumbbell(2, rate="5mbit", qdisc="pie", duration="2s", warmup="500ms")
 

@@ -69,27 +69,27 @@ def public() -> dict[str, Any]:
         for name in getattr(module, "__all__", vars(module))
         if not name.startswith("_")
     ]
-    found: dict[str, Any] = {}
+    objects: dict[str, Any] = {}
     while waiting:
         value = waiting.pop()
         if not own(value):
             continue
         name = f"{value.__module__}.{value.__qualname__}"
-        if name in found:
+        if name in objects:
             continue
-        found[name] = value
+        objects[name] = value
         inner = [value, *(members(value) if isinstance(value, type) else ())]
         waiting += [p for i in inner for hint in hints(i).values() for p in parts(hint)]
-    return found
+    return objects
 
 
 def test_hints_resolve_and_reach_the_types_of_results() -> None:
     """The walk covers the package: each class that a public function returns is in it."""
-    found = public()
+    objects = public()
     for kind in ("Flow", "Link", "Result", "Comparison", "Evaluation", "Recommendation"):
-        assert getattr(sj, kind) in found.values()
-    assert sj.qdisc.Cake in found.values()
-    assert sj.simulate in found.values()
+        assert getattr(sj, kind) in objects.values()
+    assert sj.qdisc.Cake in objects.values()
+    assert sj.simulate in objects.values()
 
 
 @pytest.mark.parametrize("render", [pydoc.render_doc, inspect.signature])

@@ -13,7 +13,7 @@ LONG = "x" * 100_000
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         ("codel", '"codel"'),
         ('a"b\n', '"a\\"b\\n"'),
@@ -28,9 +28,9 @@ LONG = "x" * 100_000
         ("\u202e", '"\\u202e"'),
     ],
 )
-def test_values_are_quoted_as_json_and_cut(value: Any, said: str) -> None:
+def test_values_are_quoted_as_json_and_cut(value: Any, message: str) -> None:
     """Quotes, control characters and right-to-left marks cannot break the line."""
-    assert shown(value) == said
+    assert shown(value) == message
 
 
 def test_brief_is_one_line() -> None:
@@ -44,9 +44,9 @@ def test_near_suggests_and_bounds_what_it_lists() -> None:
     assert near("cdoel", ["red", "codel"]) == ', did you mean "codel"? (known: red, codel)'
     assert near("", ["red"]) == " (known: red)"
     assert near("link7x", [f"link{i}" for i in range(13)]) == ', did you mean "link7"?'
-    told = near("up", [f"link{i}" for i in range(65_000)])
-    assert len(told) < 1100
-    assert told.endswith(" more)")
+    text = near("up", [f"link{i}" for i in range(65_000)])
+    assert len(text) < 1100
+    assert text.endswith(" more)")
 
 
 # Command lines with a long word in them; S stands for the small scenario, X for the word.

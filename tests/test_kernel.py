@@ -22,20 +22,20 @@ def controls(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathF
 def planned(*flows: dict[str, Any]) -> Plan:
     """Return the kernel settings of a scenario with these flows."""
     links = {"up": {"rate": "10mbit"}}
-    given = [{"name": "abc"[i], "path": ["up"]} | flow for i, flow in enumerate(flows)]
-    tree = {"duration": "2s", "links": links, "flows": given}
+    named = [{"name": "abc"[i], "path": ["up"]} | flow for i, flow in enumerate(flows)]
+    tree = {"duration": "2s", "links": links, "flows": named}
     return plan(json.loads(_sojourn.ParsedScenario(json.dumps(tree)).canonical()))
 
 
 def test_defaults_are_those_of_the_kernel() -> None:
     """No route attributes, the MSS of a full packet; timestamps in the profile linux."""
     assert planned({"tcp": "cubic"}).sysctls["ipv4/tcp_timestamps"] == "1"
-    found = planned({"tcp": "cubic(profile=rfc)", "count": 3})
-    assert len(found.hosts) == 3
-    one = found.hosts[0]
+    plan = planned({"tcp": "cubic(profile=rfc)", "count": 3})
+    assert len(plan.hosts) == 3
+    one = plan.hosts[0]
     assert (one.control, one.mss, one.there, one.back) == ("cubic", 1460, "", "")
-    assert (found.sysctls["ipv4/tcp_sack"], found.sysctls["ipv4/tcp_timestamps"]) == ("1", "0")
-    assert found.warnings == []
+    assert (plan.sysctls["ipv4/tcp_sack"], plan.sysctls["ipv4/tcp_timestamps"]) == ("1", "0")
+    assert plan.warnings == []
 
 
 def test_parameters_become_attributes_of_routes() -> None:
@@ -94,7 +94,7 @@ def test_refusals_name_the_flow_and_the_key(flow: dict[str, Any], error: str) ->
 
 
 @pytest.mark.parametrize(
-    ("kernel", "version", "found"),
+    ("kernel", "version", "names"),
     [
         ("reno cubic bbr", None, {"bbr": "bbr"}),
         ("reno cubic bbr", "1", {"bbr": "bbr"}),
@@ -104,15 +104,15 @@ def test_refusals_name_the_flow_and_the_key(flow: dict[str, Any], error: str) ->
     ],
 )
 def test_congestion_controls_are_those_of_the_kernel(
-    kernel: str, version: str | None, found: dict[str, str]
+    kernel: str, version: str | None, names: dict[str, str]
 ) -> None:
     """The bbr of Google's kernel is BBRv3."""
     kernel_config.AVAILABLE.write_text(f"{kernel}\n", encoding="ascii")
     if version is not None:
         kernel_config.BBR_VERSION.write_text(f"{version}\n", encoding="ascii")
     usual = {"reno": "reno", "newreno": "reno", "sack": "reno", "cubic": "cubic"}
-    assert kernel_config.available() == usual | found
-    for name, control in found.items():
+    assert kernel_config.available() == usual | names
+    for name, control in names.items():
         [one] = planned({"tcp": name}).hosts
         assert one.control == control
         assert ("features ecn" in one.there) == (name in ("dctcp", "prague"))
@@ -141,7 +141,7 @@ def test_an_address_identifies_its_row() -> None:
 
 @pytest.mark.parametrize("name", ["linux_bbr", "linux_cubic", "linux_reno"])
 def test_senders_with_settings_of_linux_run_on_linux(name: str) -> None:
-    """The settings of the profile are those of the kernel: none needs an attribute."""
+    """The profile has the kernel's settings: none needs an attribute."""
     one = planned({"tcp": name})
     assert one.hosts[0].there == ""
     [slow] = planned({"tcp": {"name": name, "rto_min": "1s"}}).hosts

@@ -19,7 +19,7 @@ def cycles(graph: Graph) -> list[list[str]]:
     number: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
-    found = []
+    circles = []
 
     def visit(node: str) -> None:
         number[node] = low[node] = len(number)
@@ -33,13 +33,13 @@ def cycles(graph: Graph) -> list[list[str]]:
         if low[node] == number[node]:
             at = stack.index(node)
             if len(stack) - at > 1:
-                found.append(sorted(stack[at:]))
+                circles.append(sorted(stack[at:]))
             del stack[at:]
 
     for node in sorted(graph):
         if node not in number:
             visit(node)
-    return found
+    return circles
 
 
 def without_submodules(uses: Graph, separator: str) -> Graph:
@@ -53,7 +53,7 @@ def circles(uses: Graph, separator: str) -> list[list[str]]:
     The use of a submodule by its parent does not count: it is part of the parent.
     """
     below = without_submodules(uses, separator)
-    found = cycles(below)
+    cyclic = cycles(below)
     children: dict[str, Graph] = defaultdict(lambda: defaultdict(set))
     for a, used in below.items():
         for b in used:
@@ -71,8 +71,8 @@ def circles(uses: Graph, separator: str) -> list[list[str]]:
                 names = [separator.join(p[: depth + 1]) for p in (parts, others)]
                 children[folder][names[0]].add(names[1])
     for graph in children.values():
-        found += [circle for circle in cycles(graph) if circle not in found]
-    return found
+        cyclic += [circle for circle in cycles(graph) if circle not in cyclic]
+    return cyclic
 
 
 def use_paths(tree: str, prefix: str = "") -> list[str]:

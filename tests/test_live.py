@@ -32,7 +32,7 @@ from live_link import (
     link,
     packets,
     python,
-    told,
+    summary_of,
     without_waiting,
 )
 from sojourn.scenario.draft import Draft
@@ -140,7 +140,7 @@ def test_an_upload_is_complete_and_not_faster_than_the_link(host: str, control: 
         client = python(SEND, host, listening.getsockname()[1], SIZE, control)
         done = link(["--rate", "20mbit", "--delay", "5ms", "--qdisc", "fq_codel", "--json"], client)
         thread.join()
-    up = told(done)["links"]["up"]
+    up = summary_of(done)["links"]["up"]
     assert done.stdout.startswith(str(SIZE))
     [(took, data)] = got
     assert data == content()
@@ -167,7 +167,7 @@ def test_a_download_crosses_the_link_that_down_describes(ends: str) -> None:
         options += ["--down", "delay=3ms", "--down", "qdisc.target=10ms"]
         done = link(options, python(FETCH, FAR, listening.getsockname()[1]), ends)
         thread.join()
-    tree = told(done)
+    tree = summary_of(done)
     assert done.stdout.splitlines()[0] == f"{SIZE} {hashlib.sha256(content()).hexdigest()}"
     assert tree["spec"]["up"]["rate"] == "5mbit"
     assert tree["spec"]["down"]["qdisc"]["target"] == "10ms"
@@ -197,7 +197,7 @@ def test_every_packet_of_a_flood_is_accounted_for(
         client = python(FLOOD, host, sink.getsockname()[1], count, size, ecn, WAIT_MS)
         options = ["--rate", "2mbit", "--qdisc", "codel", "--set", "limit=100kB"]
         options += ["--set", "ecn=true", "--pcap", str(pcap), "--json"]
-        up = told(link(options, client, ends))["links"]["up"]
+        up = summary_of(link(options, client, ends))["links"]["up"]
         sink.setblocking(False)
         while True:
             try:
@@ -231,7 +231,9 @@ def test_a_replayed_packet_log_gives_the_same_decisions(
         client = python(FLOOD, FAR, sink.getsockname()[1], 1500, 1000, 2, WAIT_MS)
         parameters = ["--set", "limit=100kB", "--set", "ecn=true"]
         options = ["--rate", "2mbit", "--qdisc", qdisc, *parameters]
-        up = told(link([*options, "--packet-log", str(tmp_path), "--json"], client))["links"]["up"]
+        up = summary_of(link([*options, "--packet-log", str(tmp_path), "--json"], client))["links"][
+            "up"
+        ]
     packet_log, out = tmp_path / "up.csv", tmp_path / "again.csv"
     again = ["--follow", packet_log] if qdisc == "red" else []  # RED is randomised
     code, _, err = sojourn("replay", packet_log, *options, *again, "--out", out)
@@ -253,7 +255,7 @@ def test_a_wire_loses_packets_and_a_trace_changes_the_rate(tmp_path: Path) -> No
         client = python(FLOOD, FAR, sink.getsockname()[1], 400, 500, 0, 2000)
         options = ["--trace", str(trace), "--loss", "0.2", "--log", str(log), "--json"]
         done = link(options, client)
-    tree = told(done)
+    tree = summary_of(done)
     up = tree["links"]["up"]
     assert tree["spec"]["up"]["rate"] == "20mbit"
     assert 40 <= up["lost_on_wire_packets"] <= 120
@@ -276,10 +278,10 @@ def test_a_full_packet_is_one_opportunity_of_a_mahimahi_trace(tmp_path: Path) ->
             sink.bind(("", 0))
             client = python(FLOOD, FAR, sink.getsockname()[1], 800, size, 0, 1500)
             options = ["--trace", str(trace), "--pcap", str(pcap), "--json"]
-            up = told(link(options, client))["links"]["up"]
+            up = summary_of(link(options, client))["links"]["up"]
         assert up["delivered_packets"] == 800
-        found = packets(pcap)
-        left_ns = [ns for ns, packet, comment in found if len(packet) == size and not comment]
+        records = packets(pcap)
+        left_ns = [ns for ns, packet, comment in records if len(packet) == size and not comment]
         # Virtual times of the link, which do not depend on the machine.
         assert {(ns - left_ns[0]) % 1_000_000 for ns in left_ns} == {0}
         assert max(Counter(left_ns).values()) == most
@@ -379,8 +381,8 @@ def test_missing_rights_are_named() -> None:
         pytest.skip("requires root and setpriv, to drop rights")
     done = subprocess.run(line, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    said = without_waiting(done.stderr)
-    assert re.fullmatch(r"sojourn: real packets require root .*\n", said)
+    errors = without_waiting(done.stderr)
+    assert re.fullmatch(r"sojourn: real packets require root .*\n", errors)
 
 
 @pytest.mark.parametrize(
@@ -427,7 +429,7 @@ def test_an_option_named_like_a_missing_feature_names_the_substitute(
 def test_json_is_written_to_a_file_apart_from_the_output_of_the_command(
     tmp_path: Path, sojourn: Command
 ) -> None:
-    """The object is that of --json, and explain reads it."""
+    """The report is the object of --json, and explain reads it."""
     path = tmp_path / "report.json"
     options = ["--rate", "10mbit", "--json-to", str(path)]
     done = link(options, ["sh", "-c", "echo '{ not JSON'; exit 3"])
@@ -446,8 +448,8 @@ def test_quiet_prints_the_output_of_the_command_only() -> None:
     """With -q, standard error has warnings at most."""
     done = link(["--rate", "10mbit", "-q"], ["sh", "-c", "echo out; echo err >&2"])
     assert done.stdout == "out\n"
-    said = [line for line in done.stderr.splitlines() if not line.startswith("not to be trusted")]
-    assert said == ["err"]
+    errors = [line for line in done.stderr.splitlines() if not line.startswith("not to be trusted")]
+    assert errors == ["err"]
 
 
 @pytest.mark.parametrize(

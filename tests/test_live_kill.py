@@ -1,7 +1,7 @@
 """A live link of which any process is killed leaves nothing behind.
 
 Each round starts a link under load and sends SIGKILL to a random process of it at a random moment.
-Then devices, routes, namespaces and processes must be those of before. There are four rounds, or
+Then devices, routes, namespaces and processes must be as before. There are four rounds, or
 `SOJOURN_ROUNDS` times four (`make kill` runs 52).
 """
 

@@ -57,8 +57,8 @@ def descriptors(line: Sequence[str]) -> set[int]:
     """Return the open descriptors that the command of a link prints."""
     done = run(line)
     assert done.returncode == 0, done.stderr
-    found: dict[int, str] = eval(done.stdout.splitlines()[0])
-    return set(found)
+    targets: dict[int, str] = eval(done.stdout.splitlines()[0])
+    return set(targets)
 
 
 @pytest.mark.live("setpriv")
@@ -111,11 +111,11 @@ def test_closed_standard_streams_are_not_taken_by_files_of_the_link(closed: str)
     """They are /dev/null for the command: a device or socket could have their number."""
     line = ["sh", "-c", f'exec "$@" {closed}', "sh", *arguments(["--rate", "10mbit"], python(OPEN))]
     done = subprocess.run(line, env=ENVIRONMENT, capture_output=True, text=True, check=False)
-    found = eval(done.stdout.splitlines()[0])
-    assert found.keys() == {0, 1, 2}
+    targets = eval(done.stdout.splitlines()[0])
+    assert targets.keys() == {0, 1, 2}
     for number, redirection in ((0, "<&-"), (2, "2>&-")):
         if redirection in closed.split():
-            assert found[number] == "/dev/null"
+            assert targets[number] == "/dev/null"
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
@@ -161,10 +161,10 @@ def test_a_malformed_end_is_refused_in_a_line(data: bytes) -> None:
     """The message shows its beginning."""
     with pytest.raises(InputError) as caught:
         leash.parse_ended(data)
-    said = str(caught.value)
-    assert said.startswith("link: the process inside sent a malformed message: ")
-    assert said.isprintable()
-    assert len(said) < 300
+    message = str(caught.value)
+    assert message.startswith("link: the process inside sent a malformed message: ")
+    assert message.isprintable()
+    assert len(message) < 300
 
 
 def test_what_one_side_writes_the_other_reads() -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from live_link import FAR, FAR6, link, packets, python, told
-from test_live_packets import checksum
+from live_link import FAR, FAR6, link, packets, python, summary_of
+from support.packets import checksum
 
 pytestmark = pytest.mark.live(tun=True)
 
@@ -76,7 +76,7 @@ def test_the_link_sees_each_packet_and_the_kernel_gets_many_at_once(host: str, q
         # At this rate, the packets of one read are due at the same time.
         done = link(["--rate", "40gbit", "--qdisc", qdisc, "--json"], client)
         thread.join()
-    up = told(done)["links"]["up"]
+    up = summary_of(done)["links"]["up"]
     assert up["malformed_packets"] == up["refused_packets"] == up["kernel_dropped_packets"] == 0
     payload = 1500 - 32 - (40 if ":" in host else 20)
     assert SIZE / payload <= up["delivered_packets"] <= 1.2 * SIZE / payload + 100

@@ -4,7 +4,8 @@ import socket
 
 import pytest
 
-from live_link import FAR, FAR6, link, python, told
+from live_link import FAR, FAR6, link, python, summary_of
+from support.packets import checksum
 
 pytestmark = pytest.mark.live
 
@@ -21,15 +22,6 @@ import time
 time.sleep(0.5)
 """
 """Program that writes packets, given in hexadecimal, to the device inside."""
-
-
-def checksum(data: bytes) -> bytes:
-    """Return the checksum of RFC 1071."""
-    data += b"\0" * (len(data) % 2)
-    total = sum(int.from_bytes(data[i : i + 2], "big") for i in range(0, len(data), 2))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return (~total & 0xFFFF).to_bytes(2, "big")
 
 
 def v4(payload: bytes, protocol: int = 17, fragment: int = 0, options: bytes = b"") -> bytes:
@@ -65,14 +57,14 @@ def cross(
 ) -> tuple[dict[str, int], list[bytes]]:
     """Write packets inside; return the summary of `up`, and the data that arrived at the sink."""
     client = python(RAW, 0, *(packet.hex() for packet in packets))
-    up = told(link(["--rate", "100mbit", "--json"], client))["links"]["up"]
+    up = summary_of(link(["--rate", "100mbit", "--json"], client))["links"]["up"]
     sink.setblocking(False)
-    found = []
+    payloads = []
     while True:
         try:
-            found.append(sink.recv(65_536))
+            payloads.append(sink.recv(65_536))
         except BlockingIOError:
-            return up, found
+            return up, payloads
 
 
 def sink_of(family: int) -> socket.socket:
@@ -95,8 +87,8 @@ def test_extension_headers_and_fragments_of_ipv6_cross() -> None:
             v6(b"\x11\0\0\x01\0\0\0\x09" + one, 44),
             v6(b"\x11\0" + (1000).to_bytes(2, "big") + b"\0\0\0\x09" + two, 44),
         ]
-        up, found = cross(packets, port, sink)
-    assert found == [b"hop", b"two", b"x" * 1600]
+        up, payloads = cross(packets, port, sink)
+    assert payloads == [b"hop", b"two", b"x" * 1600]
     assert (up["arrived_packets"], up["delivered_packets"], up["malformed_packets"]) == (4, 4, 0)
 
 
@@ -111,8 +103,8 @@ def test_fragments_and_options_of_ipv4_cross() -> None:
             v4(whole[:1000], fragment=0x2000),
             v4(b"z" * 24, fragment=0x2000 | 200),
         ]
-        up, found = cross(packets, port, sink)
-    assert sorted(found) == [b"options", b"y" * 1600]
+        up, payloads = cross(packets, port, sink)
+    assert sorted(payloads) == [b"options", b"y" * 1600]
     assert (up["arrived_packets"], up["delivered_packets"], up["malformed_packets"]) == (4, 4, 0)
 
 
@@ -124,8 +116,8 @@ def test_malformed_packets_are_counted_and_dropped() -> None:
         bad = [good4[:cut] for cut in (1, 19, 20, 27)] + [good6[:cut] for cut in (1, 39, 41)]
         bad += [b"\x50" + good4[1:], b"\x41" + good4[1:], b"\xff" * 64]
         bad += [v6(b"\x11\xff", 0), v6((b"\x00\0" + b"\x01\x04\0\0\0\0") * 9, 0)]
-        up, found = cross([*bad, good4], port, sink)
-    assert found == [b"good"]
+        up, payloads = cross([*bad, good4], port, sink)
+    assert payloads == [b"good"]
     assert up["malformed_packets"] == len(bad)
     assert (up["arrived_packets"], up["delivered_packets"]) == (1, 1)
 
@@ -150,6 +142,6 @@ except ConnectionRefusedError:
     done = link(
         ["--rate", "100mbit", "--delay", "5ms", "--json"], python(client, host, port, int(family))
     )
-    down = told(done)["links"]["down"]
+    down = summary_of(done)["links"]["down"]
     assert done.stdout.startswith("refused\n")
     assert (down["arrived_packets"], down["malformed_packets"]) == (1, 0)

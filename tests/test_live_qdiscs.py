@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from live_link import FAR, FAR6, link, packets, python, told
+from live_link import FAR, FAR6, link, packets, python, summary_of
 
 pytestmark = pytest.mark.live
 
@@ -59,7 +59,7 @@ def order(qdisc: str, tmp_path: Path, *words: str) -> list[int]:
         sink.bind(("::", 0))
         client = python(BURST, sink.getsockname()[1], *words)
         options = ["--rate", "8mbit", "--qdisc", qdisc, "--pcap", str(capture), "--json"]
-        up = told(link(options, client))["links"]["up"]
+        up = summary_of(link(options, client))["links"]["up"]
     assert up["malformed_packets"] == 0
     left = [(ns, packet) for ns, packet, comment in packets(capture) if not comment]
     left = [(ns, packet) for ns, packet in left if len(packet) > 900]
@@ -67,9 +67,9 @@ def order(qdisc: str, tmp_path: Path, *words: str) -> list[int]:
     return [int.from_bytes(packet[-944:-940], "big") for _, packet in left]
 
 
-def last(found: list[int], number: int) -> float:
+def last(numbers: list[int], number: int) -> float:
     """Return the position of the last packet of a word, as a share of all packets."""
-    return max(i for i, one in enumerate(found) if one == number) / len(found)
+    return max(i for i, one in enumerate(numbers) if one == number) / len(numbers)
 
 
 EF, CS1, ECT0, ECT1 = 46 << 2, 8 << 2, 2, 1
@@ -77,7 +77,7 @@ EF, CS1, ECT0, ECT1 = 46 << 2, 8 << 2, 2, 1
 
 @pytest.mark.parametrize("host", [FAR, FAR6])
 def test_cake_reads_the_dscp(host: str, tmp_path: Path) -> None:
-    """Packets with EF overtake those of their own flow with CS0, unless there is one tin."""
+    """Packets with EF overtake CS0 packets of their own flow, unless there is one tin."""
     burst = f"{host}/4000/0/200", f"{host}/4000/{EF}/10", f"{host}/4000/0/10"
     tins = order("cake(tins=diffserv4)", tmp_path, *burst)
     assert last(tins, 1) < 0.7 < last(tins, 2)
@@ -91,8 +91,8 @@ def test_dualpi2_reads_the_ecn_field(host: str, tmp_path: Path) -> None:
     """Packets with ECT(1) join the other queue and overtake; those with ECT(0) do not."""
     for tos, overtakes in ((ECT1, True), (ECT0, False)):
         burst = f"{host}/4000/0/200", f"{host}/4000/{tos}/10", f"{host}/4000/0/10"
-        found = order("dualpi2", tmp_path, *burst)
-        assert (last(found, 1) < 0.7) == overtakes
+        numbers = order("dualpi2", tmp_path, *burst)
+        assert (last(numbers, 1) < 0.7) == overtakes
 
 
 def test_cake_shares_among_hosts_by_their_addresses(tmp_path: Path) -> None:
@@ -100,8 +100,8 @@ def test_cake_shares_among_hosts_by_their_addresses(tmp_path: Path) -> None:
     for isolation, share in (("dual_dsthost", 0.5), ("flows", 0.2)):
         # All flows have packets from the start; one of them has as many as the four others.
         words = [f"{FAR6}/4000/0/150", *(f"{FAR}/{4001 + i}/0/60" for i in range(4))]
-        found = order(f"cake(isolation={isolation}, tins=besteffort)", tmp_path, *words)
-        begin = [one == 0 for one in found[160:260]]
+        numbers = order(f"cake(isolation={isolation}, tins=besteffort)", tmp_path, *words)
+        begin = [one == 0 for one in numbers[160:260]]
         assert sum(begin) / len(begin) == pytest.approx(share, abs=0.1)
 
 
@@ -131,7 +131,7 @@ def test_cubic_of_the_kernel_is_marked_in_place_of_dropped(
         options += ["--packet-log", str(tmp_path)]
         done = link(options, client)
         thread.join()
-    tree = told(done)
+    tree = summary_of(done)
     up = tree["links"]["up"]
     retransmitted, echoed = map(int, done.stdout.splitlines()[0].split())
     assert up["marked_packets"] > 0

@@ -64,12 +64,12 @@ def test_ctrl_c_at_any_moment_of_the_start_ends_it_cleanly(number: int) -> None:
         assert process.stdout.readline() == "begun\n"
         time.sleep(rng.uniform(0, 1.2))
         os.killpg(process.pid, signal.SIGINT)
-        _, said = process.communicate(timeout=120)
-    assert process.returncode == 130, said
-    assert "Traceback" not in said
-    assert "Error" not in said
+        _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert "Error" not in errors
     # Either the command was interrupted, or it had not started yet.
-    assert without_waiting(said) == "sojourn: interrupted\n" or "hidden queues" in said
+    assert without_waiting(errors) == "sojourn: interrupted\n" or "hidden queues" in errors
     nothing_left(token, before)
 
 
@@ -108,12 +108,12 @@ def test_sigterm_and_sighup_are_passed_on_to_the_command(
     with subprocess.Popen(line, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True) as process:
         wait_until(ready)
         process.send_signal(number)
-        _, said = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=60)
     if number == signal.SIGUSR1:
         assert process.returncode == -number
     else:
         assert process.returncode == 5, code
-        assert "the processor kept up" in said or "not to be trusted" in said
+        assert "the processor kept up" in errors or "not to be trusted" in errors
         assert done.exists()
 
 
@@ -142,8 +142,8 @@ def test_ctrl_c_goes_to_the_command(tmp_path: Path) -> None:
     ) as process:
         wait_until(ready)
         os.killpg(process.pid, signal.SIGINT)
-        _, said = process.communicate(timeout=60)
-    assert process.returncode == 3, said
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 3, errors
 
 
 def test_ignored_signals_stay_ignored(tmp_path: Path) -> None:
@@ -155,8 +155,8 @@ def test_ignored_signals_stay_ignored(tmp_path: Path) -> None:
         wait_until(ready)
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGHUP)
-        _, said = process.communicate(timeout=60)
-    assert process.returncode == 4, said
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 4, errors
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 125, 126, 127, 128, 200, 255])

@@ -17,7 +17,7 @@ EXAMPLES = [
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
 def test_examples_mean_the_same_as_objects(file: Path) -> None:
-    """The canonical form of the object is that of the file."""
+    """The object and the file have the same canonical form."""
     case = sj.load(file)
     assert isinstance(case, sj.Scenario)
     assert all(isinstance(link, sj.Link) for link in case.links.values())

@@ -71,7 +71,7 @@ def test_logs_and_series_are_refused_before_the_run(sojourn: Command, tmp_path: 
     source = {"name": "cbr", "rate": "100gbit", "packet": "40B"}
     flows = [{"name": "f", "path": ["a"], "source": source}]
     file = tmp_path / "case.json"
-    for more, told in (
+    for more, message in (
         ({"packet_log": True}, "(312500001 packets in logs: 28"),
         ({"packet_log": True, "sample": "100us"}, "values in time series: 3 MB"),
     ):
@@ -80,4 +80,4 @@ def test_logs_and_series_are_refused_before_the_run(sojourn: Command, tmp_path: 
         code, out, err = sojourn("run", file)
         assert (code, out, err.count("\n")) == (2, "", 1)
         assert "MB of memory, allowed: 4000 MB" in err
-        assert told in err
+        assert message in err

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from hand_made import FLOWS, made
+from hand_made import FLOWS, result_with
 from sojourn import metrics
 from sojourn.metrics import METRICS
 from sojourn.metrics.registry import Metric, metric
@@ -17,7 +17,7 @@ from sojourn.result.result import Array, Result
 
 def test_throughput_and_shares() -> None:
     """50 MB in 100 s; 3 + 1 + 0.5 + 0.5 Mbit/s."""
-    r = made()
+    r = result_with()
     assert metrics.throughput_bps(r, "l") == 4e6
     assert metrics.utilisation(r, "l") == 0.75
     assert metrics.goodput_bps(r) == 5e6
@@ -42,7 +42,7 @@ def test_jain_index() -> None:
 
     One of three 10 % low: 8.41 / 8.43 = 0.9976 (the reference says 0.9977).
     """
-    r = made()
+    r = result_with()
     assert metrics.jain_index(r) == pytest.approx(25 / 42)
     assert metrics.jain_index(r, ["web", "call"]) == pytest.approx(1)
     assert metrics.jain_index(r, ["ftp", "web"], [8, 1]) == pytest.approx(1)
@@ -75,14 +75,14 @@ def media(**first: Any) -> Result:
         for i in (0, 1):
             changed = {key: value for key, value in first.items() if i == 0 and key in values}
             rows.append({"name": f"{group}.{i}", "group": group, **values, **changed})
-    result = made(change={"flows": flows})
+    result = result_with(change={"flows": flows})
     result.flows.clear()
     result.flows.update({row["name"]: row for row in rows})
     return result
 
 
 def test_video_and_calls() -> None:
-    """Two of each: rates and starts are means, stalls are sums, delays those of the worst call."""
+    """Two of each: rates and starts are means, stalls are sums, delays of the worst call."""
     r = media(video_rate_bps=4e6, video_stalls=0, video_stalled_s=0.0, frame_delay_p95_s=0.04,
               lost_frames=0, goodput_bps=3e6)  # fmt: skip
     assert metrics.video_rate_bps(r) == metrics.video_rate_bps(r, "film") == 3e6
@@ -118,7 +118,7 @@ def there(column: Array | None) -> Array:
 
 def test_losses() -> None:
     """300 in 100 s; 5 of 100 datagrams; ten runs of losses: 6 of 1, 2 of 2, 2 of 4."""
-    r = made()
+    r = result_with()
     assert metrics.loss_rate(r, "l") == 0.02
     assert metrics.mark_rate(r, "l") == 0.01
     assert metrics.drop_rate_pps(r, "l") == 3
@@ -141,7 +141,7 @@ def test_independent_losses_come_in_geometric_runs() -> None:
     lost = rng.random(400_000) < 0.3
     edges = np.flatnonzero(np.diff(np.concatenate(([0], lost, [0]))))
     runs = np.bincount(edges[1::2] - edges[::2])[1:]
-    r = made()
+    r = result_with()
     r.links["l"]["consecutive_loss"] = runs.tolist()
     chances = metrics.consecutive_loss(r, "l")
     assert chances is not None
@@ -152,9 +152,9 @@ def test_independent_losses_come_in_geometric_runs() -> None:
 def test_drops_over_time() -> None:
     """Cumulative sums by cause; `aqm` is early plus late drops."""
     by = {"full": [0, 1, 0, 2], "early": [1, 0, 0, 1], "late": [0, 0, 3, 0]}
-    r = made({f"links/l/dropped_{why}_packets": n for why, n in by.items()})
-    told = {name: column.tolist() for name, column in metrics.drops_over_time(r, "l").items()}
-    assert told == {"overflow": [0, 1, 1, 3], "aqm": [1, 1, 4, 5], "early": [1, 1, 1, 2],
+    r = result_with({f"links/l/dropped_{why}_packets": n for why, n in by.items()})
+    drops = {name: column.tolist() for name, column in metrics.drops_over_time(r, "l").items()}
+    assert drops == {"overflow": [0, 1, 1, 3], "aqm": [1, 1, 4, 5], "early": [1, 1, 1, 2],
                     "late": [0, 0, 3, 3]}  # fmt: skip
 
 
@@ -171,7 +171,7 @@ def test_loss_intervals_and_synchronisation() -> None:
     """Loss runs start at 3, 6 and 9 s, two and one accepted packets between; ftp.1 has no loss."""
     arrivals = [(1, 0, 0), (2, 1, 0), (3, 0, 1), (3.05, 2, 2), (4, 0, 0), (5, 1, 0), (6, 2, 1),
                 (7, 0, 0), (9, 0, 1)]  # fmt: skip
-    r = made(packet_log([(t, t, flow, fate) for t, flow, fate in arrivals]))
+    r = result_with(packet_log([(t, t, flow, fate) for t, flow, fate in arrivals]))
     intervals = metrics.loss_interval_packets(r, "l")
     assert intervals is not None
     assert intervals.tolist() == [2, 1]
@@ -180,14 +180,16 @@ def test_loss_intervals_and_synchronisation() -> None:
     assert metrics.loss_synchronisation(r, "l", 0.01) == pytest.approx((1 + 1 + 1 + 1) / 12)
     assert metrics.loss_synchronisation(r, "l") == pytest.approx(4 / 9), "0.1 s is their RTT"
     # A loss at the end of the window is of the event: 0.5 s after the first one, not later.
-    edge = made(packet_log([(1.0, 1.0, 0, 1), (1.5, 1.5, 1, 1), (3.0, 3.0, 2, 1)]))
+    edge = result_with(packet_log([(1.0, 1.0, 0, 1), (1.5, 1.5, 1, 1), (3.0, 3.0, 2, 1)]))
     assert metrics.loss_synchronisation(edge, "l", 0.5) == pytest.approx((2 + 1) / 6)
-    two = made(packet_log([(1.0, 1.0, 0, 1), (2.0, 2.0, 1, 0), (3.0, 3.0, 1, 0), (4.0, 4.0, 0, 1)]))
+    two = result_with(
+        packet_log([(1.0, 1.0, 0, 1), (2.0, 2.0, 1, 0), (3.0, 3.0, 1, 0), (4.0, 4.0, 0, 1)])
+    )
     assert metrics.loss_synchronisation(two, "l") == pytest.approx((1 + 1) / 4)
     assert there(metrics.loss_interval_packets(two, "l")).tolist() == [2]
-    none = made(packet_log([(1.0, 1.0, 0, 0), (2.0, 2.0, 1, 0)]))
+    none = result_with(packet_log([(1.0, 1.0, 0, 0), (2.0, 2.0, 1, 0)]))
     assert metrics.loss_synchronisation(none, "l") is None
-    alone = made(packet_log([(1.0, 1.0, 0, 1), (2.0, 2.0, 0, 0)]))
+    alone = result_with(packet_log([(1.0, 1.0, 0, 1), (2.0, 2.0, 0, 0)]))
     assert metrics.loss_synchronisation(alone, "l") is None
     assert metrics.loss_interval_packets(alone, "l") is None
 
@@ -195,7 +197,7 @@ def test_loss_intervals_and_synchronisation() -> None:
 def test_late_losses_come_in_the_order_of_departures() -> None:
     """A packet of 1 s that is dropped at the head at 5 s is lost after one of 3 s."""
     rows = [(2.0, 2.5, 0, 0), (3.0, 3.0, 1, 1), (4.0, 4.5, 0, 0), (1.0, 5.0, 0, 3)]
-    intervals = metrics.loss_interval_packets(made(packet_log(rows)), "l")
+    intervals = metrics.loss_interval_packets(result_with(packet_log(rows)), "l")
     assert intervals is not None
     assert intervals.tolist() == [1]
 
@@ -204,7 +206,7 @@ def test_delays_and_queues() -> None:
     """From the summary, or from the packet log after the warm-up of 10 s."""
     rows = [(9.0, 9.9, 0, 0), (20.0, 20.01, 0, 0), (21.0, 21.04, 1, 0), (22.0, 22.02, 0, 0),
             (23.0, 29.0, 0, 3)]  # fmt: skip
-    r = made(packet_log(rows))
+    r = result_with(packet_log(rows))
     assert metrics.queueing_delay_mean_s(r, "l") == 0.02
     assert metrics.queueing_delay_std_s(r, "l") == 0.005
     assert metrics.queueing_delay_percentile_s(r, "l") == 0.04
@@ -213,7 +215,7 @@ def test_delays_and_queues() -> None:
     assert metrics.queueing_delay_percentile_s(r, "l", 67) == pytest.approx(0.04)
     assert metrics.queueing_delay_percentile_s(r, "l", 66) == pytest.approx(0.02)
     assert metrics.queueing_delay_range_s(r, "l") == pytest.approx((0.01, 0.04))
-    assert metrics.queueing_delay_range_s(made(packet_log(rows[:1])), "l") is None
+    assert metrics.queueing_delay_range_s(result_with(packet_log(rows[:1])), "l") is None
     assert metrics.queue_mean_normalised(r, "l") == 0.4
     assert metrics.queue_std_normalised(r, "l") == 0.1
     assert metrics.jitter_s(r, "call") == 0.003
@@ -224,22 +226,22 @@ def test_delays_and_queues() -> None:
 def test_utilisation_over_time() -> None:
     """The column of the link's series."""
     columns = {"series/time_s": [1.0, 2, 3], "links/l/utilisation": [1.0, 0.25, np.nan]}
-    told = metrics.utilisation_over_time(made(columns), "l")
-    assert told.tolist() == pytest.approx([1, 0.25, np.nan], nan_ok=True)
+    utilisation = metrics.utilisation_over_time(result_with(columns), "l")
+    assert utilisation.tolist() == pytest.approx([1, 0.25, np.nan], nan_ok=True)
 
 
 def queue(values: np.ndarray[Any, Any], step: float = 0.01) -> Result:
     """Return a Result with these samples of the queue."""
     time = step * np.arange(1, len(values) + 1)
     packets = (values > 0).astype(np.uint64)
-    return made({"series/time_s": time, "links/l/queue_bytes": values,
+    return result_with({"series/time_s": time, "links/l/queue_bytes": values,
                  "links/l/queue_packets": packets})  # fmt: skip
 
 
-def steady(told: tuple[float, bool]) -> float:
+def steady(response: tuple[float, bool]) -> float:
     """Return the time of a response that settled."""
-    assert told[1]
-    return told[0]
+    assert response[1]
+    return response[0]
 
 
 def test_response_time() -> None:
@@ -255,14 +257,14 @@ def test_response_time() -> None:
     assert steady(metrics.response_time_s(r, "l", 60.0)) == pytest.approx(1.3)
     assert steady(metrics.response_time_s(r, "l", 60.0, until_s=90.0)) == pytest.approx(1.3)
     # With windows of 1 s the wave must be over but for 0.41 s of it: 2.9 s.
-    told = metrics.response_time_s(r, "l", 60.0, window_s=1.0)
-    assert steady(told) == pytest.approx(2.9)
+    response = metrics.response_time_s(r, "l", 60.0, window_s=1.0)
+    assert steady(response) == pytest.approx(2.9)
     # Deviations that never come down: the length of the run, and False.
     size[6000:8500] = 2000.0
     size[3500:6000] = 100.0
-    told = metrics.response_time_s(queue(20_000 + wave * size), "l", 60.0, until_s=70.0,
+    response = metrics.response_time_s(queue(20_000 + wave * size), "l", 60.0, until_s=70.0,
                                    before_s=20.0, after_s=-10.0)  # fmt: skip
-    assert told == pytest.approx((10.0, 0))
+    assert response == pytest.approx((10.0, 0))
 
 
 def test_samples_of_a_response() -> None:
@@ -324,11 +326,11 @@ def test_a_buffer_without_a_fixed_size_has_no_share() -> None:
     """The buffer of cake follows the rate of its shaper."""
     flow = {"name": "a", "path": ["up"], "rtt": "20ms"}
     links = {"up": {"rate": "5mbit", "qdisc": "cake"}}
-    found = sj.simulate({"duration": "2s", "sample": "100ms", "links": links, "flows": [flow]})
-    assert metrics.queue_mean_normalised(found, "up") is None
-    assert metrics.queue_std_normalised(found, "up") is None
+    result = sj.simulate({"duration": "2s", "sample": "100ms", "links": links, "flows": [flow]})
+    assert metrics.queue_mean_normalised(result, "up") is None
+    assert metrics.queue_std_normalised(result, "up") is None
     with pytest.raises(sj.InputError, match=r"links\.up\.qdisc\.limit: is auto"):
-        metrics.settling_time_s(found, "up", 1.0)
+        metrics.settling_time_s(result, "up", 1.0)
 
 
 def test_every_metric_is_tested_and_documented() -> None:

@@ -4,22 +4,22 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from hand_made import made, transfers
+from hand_made import result_with, transfers
 from sojourn import metrics
 
 
 def test_completion_times() -> None:
     """Transfers that start in the warm-up of 10 s do not count."""
-    r = made(transfers([(2, 5, 9, 100), (2, 20, 3, 100), (2, 30, 1, 100), (2, 40, 2, 100)]))
+    r = result_with(transfers([(2, 5, 9, 100), (2, 20, 3, 100), (2, 30, 1, 100), (2, 40, 2, 100)]))
     assert metrics.completion_times_s(r).tolist() == [1, 2, 3]
     assert metrics.afct_s(r) == 2
     assert metrics.afct_s(r, "ftp") is None
     assert metrics.fct_percentile_s(r, 50) == 2
     assert metrics.fct_percentile_s(r, 67) == 3
     assert metrics.fct_percentile_s(r, 99, "ftp") is None
-    slow = made(transfers([(2, 20, 5, 100)]))
+    slow = result_with(transfers([(2, 20, 5, 100)]))
     assert metrics.afct_improvement(r, slow) == pytest.approx(0.6)
-    assert metrics.afct_improvement(slow, made()) is None
+    assert metrics.afct_improvement(slow, result_with()) is None
 
 
 def test_slowdown() -> None:
@@ -33,7 +33,7 @@ def test_slowdown() -> None:
         [(2, 50, 0.3, 10_000), (2, 20, 0.260976, 10_000), (2, 30, 0.0608, 10_000),
          (2, 40, 0.0608, 9_001)]
     )  # fmt: skip
-    r = made({**rows, "fct/startup_s": np.array([0.1196, 0.13, 0, 0])})
+    r = result_with({**rows, "fct/startup_s": np.array([0.1196, 0.13, 0, 0])})
     short = 0.02 + (9 * 1040 + 41) * 8 / 8e6
     expected = [2, 2, 0.0608 / short, 0.3 / 0.130488]
     assert np.allclose(metrics.slowdowns(r), expected)
@@ -46,10 +46,10 @@ def test_slowdown() -> None:
 def test_query_completion() -> None:
     """The last answer of each query: by the query table, else by start time."""
     rows = [(0, 20, 1.0, 9), (1, 20, 3.0, 9), (0, 30, 2.0, 9), (1, 30, 0.5, 9)]
-    assert metrics.query_completion_s(made(transfers(rows))).tolist() == [3, 2]
-    told = {"query/flow": [0, 0, 2, 0], "query/start_s": [30, 20, 40, 5.0],
+    assert metrics.query_completion_s(result_with(transfers(rows))).tolist() == [3, 2]
+    queries = {"query/flow": [0, 0, 2, 0], "query/start_s": [30, 20, 40, 5.0],
             "query/duration_s": [2, 3, 4, 5.0]}  # fmt: skip
-    both = made({**transfers(rows), **told})
+    both = result_with({**transfers(rows), **queries})
     assert metrics.query_completion_s(both).tolist() == [3, 2, 4]
     assert metrics.query_completion_s(both, "ftp").tolist() == [3, 2]
 
@@ -61,7 +61,7 @@ def test_timeouts() -> None:
     for group, (stalled, expired) in of.items():
         columns[f"groups/{group}/stalled_flows"] = stalled
         columns[f"groups/{group}/timeouts"] = expired
-    r = made(columns)
+    r = result_with(columns)
     assert metrics.flows_in_timeout(r).tolist() == [1, 3, 1]
     assert metrics.flows_in_timeout(r, "ftp").tolist() == [0, 2, 1]
     assert metrics.timeouts_over_time(r).tolist() == [1, 0, 4]
@@ -73,7 +73,7 @@ def test_startup_times() -> None:
     """Ascending, for flows started after the warm-up; one round trip without loss."""
     columns = {**transfers([(0, 5.0, 1.0, 9), (0, 20.0, 2.0, 9), (0, 30.0, 1.5, 9)]),
                "fct/startup_s": np.array([0.7, 0.2, 0.1])}  # fmt: skip
-    assert metrics.startup_times_s(made(columns)).tolist() == [0.1, 0.2]
+    assert metrics.startup_times_s(result_with(columns)).tolist() == [0.1, 0.2]
     flow = sj.Flow(name="f", path=["up"], rtt="50ms", source=sj.Transfers(size="9kB", number=4))
     links = {"up": sj.Link(rate="1gbit")}
     result = sj.simulate(sj.Scenario(duration="9s", links=links, flows=[flow]))
@@ -91,4 +91,4 @@ def test_unfinished_transfers() -> None:
     assert metrics.unfinished_transfers(sj.simulate(case.replace(flows=[ended]))) == 0
     later = flow.replace(source=source.replace(start="9s"))
     assert metrics.unfinished_transfers(sj.simulate(case.replace(flows=[later]))) == 0
-    assert metrics.unfinished_transfers(made(), "web") == 0
+    assert metrics.unfinished_transfers(result_with(), "web") == 0

@@ -72,5 +72,5 @@ def test_list_missing_shows_them_all(sojourn: Command) -> None:
         assert spec["name"] in out
         assert spec["instead"] in out
     assert "wfq_red" in sojourn("list", "missing", "GRED")[1]
-    told = json.loads(sojourn("list", "missing", "gred", "--json")[1])
-    assert (told["kind"], told["planned"]) == ("missing", False)
+    summary = json.loads(sojourn("list", "missing", "gred", "--json")[1])
+    assert (summary["kind"], summary["planned"]) == ("missing", False)

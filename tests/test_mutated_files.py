@@ -26,18 +26,18 @@ def one_line(path: Path, use: object) -> bool:
     try:
         use(path)
     except sj.InputError as error:
-        said = str(error)
-        assert "\n" not in said
-        assert len(said) < 1200, said
+        message = str(error)
+        assert "\n" not in message
+        assert len(message) < 1200, message
         return True
     return False
 
 
 def replayed(path: Path) -> None:
     """Replay the arrivals, and write the result."""
-    found = replay.replay(path, {"name": "red", "limit": "20p"}, "1mbit")
-    json.dumps(found.summary(), allow_nan=False)
-    replay.write(found, path.with_name("out.csv"))
+    decisions = replay.replay(path, {"name": "red", "limit": "20p"}, "1mbit")
+    json.dumps(decisions.summary(), allow_nan=False)
+    replay.write(decisions, path.with_name("out.csv"))
 
 
 def followed(path: Path) -> None:
@@ -97,7 +97,7 @@ def test_mutated_files_are_refused_in_one_line_or_used(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("t_s,rate_bps\n0,1e999999999\n", '"1e999999999" is not a number'),
         ("t_s,rate_bps\n0,1e300\n", '"1e300" is too large'),
@@ -108,12 +108,12 @@ def test_mutated_files_are_refused_in_one_line_or_used(
         ("5\n²\n", 'line 2: "²": a trace of Mahimahi has one whole number'),
     ],
 )
-def test_numbers_of_recorded_links_are_bounded(text: str, said: str, tmp_path: Path) -> None:
+def test_numbers_of_recorded_links_are_bounded(text: str, message: str, tmp_path: Path) -> None:
     """An exponent must not become an integer of a billion digits."""
     (tmp_path / "trace").write_text(text)
     with pytest.raises(sj.InputError) as refused:
         link_trace.read(tmp_path / "trace")
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_bins_are_bounded(tmp_path: Path) -> None:

@@ -69,14 +69,14 @@ def test_mutated_options_are_refused_in_one_line_or_begin(
     for line in lines(good):
         words = [word.replace("OUT", str(tmp_path)) for word in line]
         code, out, err = sojourn(*words)
-        told = f"{[word[:40] for word in words]}: {code} {out[:200]} {err[:500]}"
-        assert code in (0, *REFUSED, BEGUN), told
-        assert "fault" not in err, told
+        message = f"{[word[:40] for word in words]}: {code} {out[:200]} {err[:500]}"
+        assert code in (0, *REFUSED, BEGUN), message
+        assert "fault" not in err, message
         if code in REFUSED:
             refused += 1
-            assert err.startswith("sojourn: "), told
-            assert err.count("\n") == 1, told
-            assert len(err) < 1700, told
+            assert err.startswith("sojourn: "), message
+            assert err.count("\n") == 1, message
+            assert len(err) < 1700, message
         ran += code == BEGUN
     assert refused > 200
     assert ran > 20

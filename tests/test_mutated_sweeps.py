@@ -96,21 +96,21 @@ def test_mutated_sweep_files_are_refused_in_one_line_or_run(file: Path) -> None:
     for n, (name, tree) in enumerate(mutants()):
         file.write_text(toml(tree))
         try:
-            said = refusal(file)
-            if said is not None:
+            message = refusal(file)
+            if message is not None:
                 refused += 1
-                assert "\n" not in said, said
-                assert len(said) < 2000, said
-                assert said.startswith(f"{file.parent}"), said
+                assert "\n" not in message, message
+                assert len(message) < 2000, message
+                assert message.startswith(f"{file.parent}"), message
             elif n % 5 == 0:
-                asked = read_sweep(file)
-                seeds = asked.seeds[:1] if asked.until is None else asked.seeds
-                few = [*asked.points[:2], *asked.points[-1:]]
-                short = type(asked)(asked.base, asked.names, few, seeds, asked.measure, asked.until)
-                made = run_sweep(short, jobs=1)
+                sweep = read_sweep(file)
+                seeds = sweep.seeds[:1] if sweep.until is None else sweep.seeds
+                few = [*sweep.points[:2], *sweep.points[-1:]]
+                short = type(sweep)(sweep.base, sweep.names, few, seeds, sweep.measure, sweep.until)
+                campaign = run_sweep(short, jobs=1)
                 ran += 1
-                json.dumps(made.rows, allow_nan=False)
-                assert pl.DataFrame(made.rows, infer_schema_length=None).height >= 1
+                json.dumps(campaign.rows, allow_nan=False)
+                assert pl.DataFrame(campaign.rows, infer_schema_length=None).height >= 1
         except Exception as error:
             pytest.fail(
                 f"{name}: {type(error).__name__}: {str(error)[:400]}\n{file.read_text()[:900]}"
@@ -120,7 +120,7 @@ def test_mutated_sweep_files_are_refused_in_one_line_or_run(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"metrics": ["jitter_s"]}, "metrics.0.flow: is missing, jitter_s requires a name"),
         (
@@ -175,7 +175,7 @@ def test_mutated_sweep_files_are_refused_in_one_line_or_run(file: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_refusal_names_the_place_and_what_is_allowed(
-    change: dict[str, Any], said: str, file: Path
+    change: dict[str, Any], message: str, file: Path
 ) -> None:
     """Faults found in a trial, and similar ones."""
     few = {"scenario": "base.json", "seeds": [1, 2], "axes": {"x.count": [1, 2]}}
@@ -183,7 +183,7 @@ def test_a_refusal_names_the_place_and_what_is_allowed(
     refused = refusal(file)
     assert refused is not None
     assert refused.startswith(f"{file}: "), refused
-    assert said in refused
+    assert message in refused
 
 
 @pytest.mark.parametrize("needs", ["sample", "packet_log"])
@@ -193,8 +193,8 @@ def test_a_metric_that_needs_a_record_is_refused_without_it(needs: str) -> None:
     without = {key: value for key, value in SCENARIO.items() if key != needs}
     with pytest.raises(sj.InputError) as refused:
         make_sweep(without, {"x.count": [1, 2]}, metrics=[name])
-    told = f"metrics.0: {name} requires {needs} of the scenario, like {needs} = "
-    assert told in str(refused.value)
+    message = f"metrics.0: {name} requires {needs} of the scenario, like {needs} = "
+    assert message in str(refused.value)
     percentile = {"name": "queueing_delay_percentile_s", "percent": 99.9}
     if needs == "packet_log":
         with pytest.raises(sj.InputError, match="requires packet_log of the scenario"):
@@ -203,9 +203,9 @@ def test_a_metric_that_needs_a_record_is_refused_without_it(needs: str) -> None:
 
 def test_a_metric_of_a_flow_follows_it_into_a_group() -> None:
     """One flow gives its own value, several their mean."""
-    asked = [{"name": "jitter_s", "flow": name} for name in ("x", "x.2")]
+    metrics = [{"name": "jitter_s", "flow": name} for name in ("x", "x.2")]
     longer = {**SCENARIO, "duration": "500ms"}
-    rows = sj.sweep(longer, {"x.count": [1, 3]}, metrics=asked)
+    rows = sj.sweep(longer, {"x.count": [1, 3]}, metrics=metrics)
     x, bulk = SCENARIO["flows"]
     for row, count in zip(rows.iter_rows(named=True), (1, 3), strict=True):
         tree = {**longer, "flows": [{**x, "count": count}, bulk]}

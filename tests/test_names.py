@@ -10,8 +10,8 @@ import sojourn as sj
 from conftest import SMALL, Command
 from sojourn import tc
 from sojourn.display.console import console
-from test_bad_input import one_line
-from test_explain_rules import report
+from support.link_reports import report
+from support.refusals import one_line
 
 EVIL = "A\x1b]0;owned\x07\x1b[31mred\u202egnp.exe\u2066\x9b2J\r\x00\x7f\u200b"
 """Escape sequences, and characters that change the direction of text or that are not seen."""
@@ -33,10 +33,10 @@ def test_a_title_is_printable(char: str, tmp_path: Path, sojourn: Command) -> No
     """Every command that reads a scenario refuses others."""
     path = tmp_path / "evil.json"
     path.write_text(json.dumps({**SHORT, "name": f"a{char}b"}))
-    said = f"{path}: name: has the control character U+{ord(char):04X}, allowed: printable text"
-    one_line(sojourn("run", path), said)
-    one_line(sojourn("explain", path), said)
-    one_line(sojourn("compare", path, "--qdisc", "red"), said)
+    message = f"{path}: name: has the control character U+{ord(char):04X}, allowed: printable text"
+    one_line(sojourn("run", path), message)
+    one_line(sojourn("explain", path), message)
+    one_line(sojourn("compare", path, "--qdisc", "red"), message)
 
 
 def test_a_title_may_have_any_letters(tmp_path: Path, sojourn: Command) -> None:
@@ -144,9 +144,9 @@ def test_names_that_are_no_devices_are_refused(name: str, sojourn: Command) -> N
     line = ("--down", "10mbit", "--up", "1mbit", "--rtt", "20ms")
     for words in (("tc", "export", "codel", "--dev", name), ("recommend", *line, "--dev", name)):
         one_line(sojourn(*words), "dev ", "write the name of a device, like eth0")
-    for given in ("codel", sj.Link(rate="1mbit")):
+    for source in ("codel", sj.Link(rate="1mbit")):
         with pytest.raises(sj.InputError, match="write the name of a device"):
-            tc.export(given, dev=name)
+            tc.export(source, dev=name)
     for devices in ([name], [f"up={name}"]):
         with pytest.raises(sj.InputError, match="write the name of a device"):
             tc.export(SHORT, dev=devices)
@@ -156,7 +156,7 @@ def test_names_that_are_no_devices_are_refused(name: str, sojourn: Command) -> N
 
 @pytest.mark.parametrize("name", GOOD_DEVICES)
 def test_names_of_devices_are_written(name: str, sojourn: Command) -> None:
-    """Also those of VLANs and bridges."""
+    """Names of VLANs and bridges too."""
     code, out, _ = sojourn("tc", "export", "codel", "--dev", name)
     assert code == 0
     assert f"tc qdisc replace dev {name} root" in out

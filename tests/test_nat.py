@@ -22,31 +22,31 @@ TOOLS = pytest.mark.parametrize("tool", ["nft", "iptables"])
 def test_a_command_reaches_other_machines_by_address_and_name(
     tool: str, forward: int, tmp_path: Path
 ) -> None:
-    """They see the address of this machine. Afterwards the state is that of before."""
+    """They see the address of this machine. Afterwards the state is as before."""
     environment = without(other(tool), tmp_path)
     by_address = shlex.join(python(ASK, NEIGHBOUR, PORT))
     by_name = shlex.join(python(ASK, "anything.test", PORT))
     script = f"{by_address}; {by_name}; cat /etc/resolv.conf; nft list tables; iptables -S"
     line = arguments(["--rate", "100mbit", "--nat"], ["sh", "-c", f"{script}; true"])
-    told = in_world(line, environment, f"echo {forward} >/proc/sys/net/ipv4/ip_forward")
-    assert told["code"] == 0, told["err"]
-    out = told["out"].splitlines()
-    assert out[:2] == [HERE, HERE], told["err"]
+    outcome = in_world(line, environment, f"echo {forward} >/proc/sys/net/ipv4/ip_forward")
+    assert outcome["code"] == 0, outcome["err"]
+    out = outcome["out"].splitlines()
+    assert out[:2] == [HERE, HERE], outcome["err"]
     # The resolver of the machine has a loopback address: it is reached through the far end.
     assert out[2:5] == ["search example", "options timeout:5", "nameserver 198.18.0.1"]
-    assert told["before"]["forward"] == str(forward)
-    assert told["after"] == told["before"]
+    assert outcome["before"]["forward"] == str(forward)
+    assert outcome["after"] == outcome["before"]
 
 
 @REAL
 @pytest.mark.live("iptables")
 def test_forwarding_works_if_the_policy_is_drop(tmp_path: Path) -> None:
-    """As Docker sets it. Afterwards the rules are those of before."""
+    """As Docker sets it. Afterwards the rules are as before."""
     line = arguments(["--rate", "100mbit", "--nat"], python(ASK, NEIGHBOUR, PORT))
-    told = in_world(line, before="iptables -P FORWARD DROP")
-    assert (told["code"], told["out"]) == (0, f"{HERE}\n"), told["err"]
-    assert "-P FORWARD DROP" in told["after"]["iptables"]
-    assert told["after"] == told["before"]
+    outcome = in_world(line, before="iptables -P FORWARD DROP")
+    assert (outcome["code"], outcome["out"]) == (0, f"{HERE}\n"), outcome["err"]
+    assert "-P FORWARD DROP" in outcome["after"]["iptables"]
+    assert outcome["after"] == outcome["before"]
     assert tmp_path.exists()
 
 
@@ -54,13 +54,13 @@ def test_forwarding_works_if_the_policy_is_drop(tmp_path: Path) -> None:
 def test_without_nat_the_commands_to_set_it_up_are_printed() -> None:
     """Those commands work."""
     line = arguments(["--rate", "100mbit"], ["timeout", "2", *python(ASK, NEIGHBOUR, PORT)])
-    told = in_world(line)
-    assert told["code"] == 124
-    hint = [text.strip() for text in told["err"].splitlines() if text[:3] in ("  s", "  n")]
+    outcome = in_world(line)
+    assert outcome["code"] == 124
+    hint = [text.strip() for text in outcome["err"].splitlines() if text[:3] in ("  s", "  n")]
     assert tuple(hint) == nat.BY_HAND
     by_hand = "; ".join(hint)
-    told = in_world(["sh", "-c", f'{by_hand}; "$@"', "sh", *line])
-    assert told["out"].splitlines()[-1] == HERE, told["err"]
+    outcome = in_world(["sh", "-c", f'{by_hand}; "$@"', "sh", *line])
+    assert outcome["out"].splitlines()[-1] == HERE, outcome["err"]
 
 
 @REAL
@@ -86,11 +86,11 @@ def test_nothing_is_left_when_it_is_killed(tool: str, victim: str, tmp_path: Pat
         nft list tables; iptables -t nat -S POSTROUTING
         [ {victim} = link ] || {next_one}
     """
-    told = in_world(["sh", "-c", script], environment)
+    outcome = in_world(["sh", "-c", script], environment)
     if victim == "link" or tool == "nft":
-        assert "sojourn" not in told["out"], "a table of a link that has ended"
-    assert ("undid what a killed link left: firewall" in told["err"]) == (victim != "link")
-    assert told["after"] == told["before"], told["err"]
+        assert "sojourn" not in outcome["out"], "a table of a link that has ended"
+    assert ("undid what a killed link left: firewall" in outcome["err"]) == (victim != "link")
+    assert outcome["after"] == outcome["before"], outcome["err"]
 
 
 @REAL
@@ -121,10 +121,10 @@ def test_a_killed_link_does_not_affect_the_rules_of_another(tmp_path: Path) -> N
         iptables -D INPUT -s 192.0.2.1 -j DROP
     """
     environment = without("nft", tmp_path)
-    told = in_world(["sh", "-c", script], environment)
-    assert told["out"].splitlines()[0] == HERE, told["err"]
-    assert "-A INPUT -s 192.0.2.1/32 -j DROP" in told["out"]
-    assert told["after"] == told["before"], told["err"]
+    outcome = in_world(["sh", "-c", script], environment)
+    assert outcome["out"].splitlines()[0] == HERE, outcome["err"]
+    assert "-A INPUT -s 192.0.2.1/32 -j DROP" in outcome["out"]
+    assert outcome["after"] == outcome["before"], outcome["err"]
 
 
 @REAL
@@ -135,9 +135,9 @@ def test_ipv6_is_translated_if_this_machine_forwards_it() -> None:
     v4 = shlex.join(python(ASK, NEIGHBOUR, PORT))
     line = arguments(["--rate", "100mbit", "--nat"], ["sh", "-c", f"{v6}; {v4}"])
     forward = "echo 1 >/proc/sys/net/ipv6/conf/all/forwarding"
-    told = in_world(line, before=forward)
-    assert told["out"].splitlines() == [HERE6, HERE], told["err"]
-    assert told["after"] == told["before"]
+    outcome = in_world(line, before=forward)
+    assert outcome["out"].splitlines() == [HERE6, HERE], outcome["err"]
+    assert outcome["after"] == outcome["before"]
 
 
 @REAL
@@ -157,9 +157,9 @@ def test_two_links_with_nat_share_forwarding(tmp_path: Path) -> None:
         cat <&6
         wait $first
     """
-    told = in_world(["sh", "-c", script])
-    assert told["out"].splitlines() == [HERE, "1", "0", HERE], told["err"]
-    assert told["after"] == told["before"]
+    outcome = in_world(["sh", "-c", script])
+    assert outcome["out"].splitlines() == [HERE, "1", "0", HERE], outcome["err"]
+    assert outcome["after"] == outcome["before"]
 
 
 def test_a_missing_program_is_named(monkeypatch: pytest.MonkeyPatch, sojourn: Command) -> None:
@@ -194,5 +194,5 @@ def test_the_resolver_of_the_inside(
 ) -> None:
     """Reachable servers stay; a resolver on a loopback address is reached through the far end."""
     expected = inside if text != "nameserver\nnameserver what\n" else None
-    found = resolver.resolving(text, "F")
-    assert found == (server, expected)
+    servers = resolver.resolving(text, "F")
+    assert servers == (server, expected)

@@ -1,4 +1,4 @@
-"""The policy of a link with `--nat`, which is that of a home router, tried from both sides.
+"""The policy of a link with `--nat`, like a home router's, tried from both sides.
 
 The inside reaches other machines with its own addresses only. They do not reach the inside. Nothing
 else is forwarded, and services on the loopback addresses of this machine stay out of reach.
@@ -102,12 +102,12 @@ def test_other_machines_do_not_reach_the_inside(tool: str, forward: int, tmp_pat
         cat /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv4/conf/sj-far0/route_localnet
     """
     before = f"echo {forward} >/proc/sys/net/ipv4/ip_forward"
-    told = in_world(during(link, script, tmp_path), without(other(tool), tmp_path), before)
+    outcome = in_world(during(link, script, tmp_path), without(other(tool), tmp_path), before)
     from_here, from_there = ["inside"] * 2, ["nothing"] * 2
     across = NEIGHBOUR if forward else "nothing"
     expected = [*from_here, *from_there, across, str(forward), "0"]
-    assert told["out"].splitlines() == expected, told["err"]
-    assert told["after"] == told["before"]
+    assert outcome["out"].splitlines() == expected, outcome["err"]
+    assert outcome["after"] == outcome["before"]
 
 
 @TOOLS
@@ -120,9 +120,9 @@ def test_other_machines_do_not_reach_the_inside_over_ipv6(tool: str, tmp_path: P
         {probe("STREAM", NEAR6, INSIDE_PORT, where="$NEIGHBOUR_PID")}
     """
     before = "echo 1 >/proc/sys/net/ipv6/conf/all/forwarding"
-    told = in_world(during(link, script, tmp_path), without(other(tool), tmp_path), before)
-    assert told["out"].splitlines() == ["inside", "nothing"], told["err"]
-    assert told["after"] == told["before"]
+    outcome = in_world(during(link, script, tmp_path), without(other(tool), tmp_path), before)
+    assert outcome["out"].splitlines() == ["inside", "nothing"], outcome["err"]
+    assert outcome["after"] == outcome["before"]
 
 
 def test_a_link_with_nat_does_not_open_a_link_without(tmp_path: Path) -> None:
@@ -137,9 +137,9 @@ def test_a_link_with_nat_does_not_open_a_link_without(tmp_path: Path) -> None:
         {probe("STREAM", inside, INSIDE_PORT, where="$NEIGHBOUR_PID")}
     """
     script = shlex.join(during(second, probes, tmp_path / "second"))
-    told = in_world(during(first, f"({script})", tmp_path))
-    assert told["out"].splitlines() == ["inside", "nothing"], told["err"]
-    assert told["after"] == told["before"]
+    outcome = in_world(during(first, f"({script})", tmp_path))
+    assert outcome["out"].splitlines() == ["inside", "nothing"], outcome["err"]
+    assert outcome["after"] == outcome["before"]
 
 
 LOOPBACK = f"""
@@ -173,10 +173,10 @@ def test_the_resolver_is_all_that_the_inside_reaches_on_loopback_addresses(
     """Through the far end, by TCP and UDP; nothing else, whatever routes the inside sets."""
     script = f"{shlex.join(python(DNS, FAR))}; {LOOPBACK}; true"
     link = arguments(["--rate", "100mbit", "--nat"], ["sh", "-c", script])
-    told = in_world(link, without(other(tool), tmp_path))
+    outcome = in_world(link, without(other(tool), tmp_path))
     names = f"{NEIGHBOUR} {NEIGHBOUR}"
-    assert told["out"].splitlines() == [names, *["nothing"] * 3], told["err"]
-    assert told["after"] == told["before"]
+    assert outcome["out"].splitlines() == [names, *["nothing"] * 3], outcome["err"]
+    assert outcome["after"] == outcome["before"]
 
 
 RECORD = """
@@ -214,9 +214,9 @@ def test_the_inside_sends_with_its_own_addresses_only(tool: str, tmp_path: Path)
         wait $recorder
         cat <&6
     """
-    told = in_world(["sh", "-c", script], without(other(tool), tmp_path))
-    assert (told["code"], told["out"]) == (0, ""), told["err"]
-    assert told["after"] == told["before"]
+    outcome = in_world(["sh", "-c", script], without(other(tool), tmp_path))
+    assert (outcome["code"], outcome["out"]) == (0, ""), outcome["err"]
+    assert outcome["after"] == outcome["before"]
 
 
 @TOOLS
@@ -227,12 +227,12 @@ def test_forwarding_that_an_administrator_turns_on_stays_on(tool: str, tmp_path:
         cat /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv4/conf/up0/forwarding
         echo 1 >/proc/sys/net/ipv4/ip_forward
     """
-    told = in_world(during(link, script, tmp_path), without(other(tool), tmp_path))
-    assert told["out"].split() == ["0", "1"], told["err"]
-    assert told["after"]["forward"] == "1"
-    assert set(told["after"]["interfaces"].values()) == {"1"}
+    outcome = in_world(during(link, script, tmp_path), without(other(tool), tmp_path))
+    assert outcome["out"].split() == ["0", "1"], outcome["err"]
+    assert outcome["after"]["forward"] == "1"
+    assert set(outcome["after"]["interfaces"].values()) == {"1"}
     for what in ("nft", "iptables", "ip6tables", "marks"):
-        assert told["after"][what] == told["before"][what]
+        assert outcome["after"][what] == outcome["before"][what]
 
 
 def test_an_interface_that_forwards_already_is_not_touched(tmp_path: Path) -> None:
@@ -244,10 +244,10 @@ def test_an_interface_that_forwards_already_is_not_touched(tmp_path: Path) -> No
     """
     before = f"echo 'echo 1 >{marks.CONF}/up0/forwarding; exec \"$@\"' >{tmp_path}/admin"
     line = ["sh", f"{tmp_path}/admin", *during(link, script, tmp_path)]
-    told = in_world(line, before=before)
-    assert told["out"].splitlines() == ["nothing"], told["err"]
-    assert told["after"]["interfaces"]["up0"] == "1"
-    assert told["after"]["interfaces"]["up1"] == "0"
+    outcome = in_world(line, before=before)
+    assert outcome["out"].splitlines() == ["nothing"], outcome["err"]
+    assert outcome["after"]["interfaces"]["up0"] == "1"
+    assert outcome["after"]["interfaces"]["up1"] == "0"
 
 
 @TOOLS
@@ -265,9 +265,9 @@ def test_rules_of_the_machine_come_before_those_of_the_link(tool: str, tmp_path:
         before = f"nft add table inet mine; nft {chain}; {drop}"
     else:
         before = f"iptables -P FORWARD DROP; iptables -A {rule}"
-    told = in_world(link, environment, before)
-    assert told["out"].splitlines() == ["nothing", "10.8.0.1"], told["err"]
-    assert told["after"] == told["before"]
+    outcome = in_world(link, environment, before)
+    assert outcome["out"].splitlines() == ["nothing", "10.8.0.1"], outcome["err"]
+    assert outcome["after"] == outcome["before"]
 
 
 @pytest.mark.parametrize(
@@ -287,16 +287,16 @@ def test_a_link_without_its_guard_ends(tool: str, victim: str, tmp_path: Path) -
         kill -9 {killed}
         wait $link
     """
-    told = in_world(["sh", "-c", script], without(other(tool), tmp_path))
-    assert told["code"] == 128 + 15, told["err"]
-    assert "sojourn: --nat: the process that guards its firewall rules was killed" in told["err"]
-    assert "Traceback" not in told["err"]
-    assert told["after"] == told["before"]
+    outcome = in_world(["sh", "-c", script], without(other(tool), tmp_path))
+    assert outcome["code"] == 128 + 15, outcome["err"]
+    assert "sojourn: --nat: the process that guards its firewall rules was killed" in outcome["err"]
+    assert "Traceback" not in outcome["err"]
+    assert outcome["after"] == outcome["before"]
 
 
 @TOOLS
 def test_only_the_rules_of_killed_links_are_undone(tool: str, tmp_path: Path) -> None:
-    """Tables and comments of others stay, though their names begin like those of links."""
+    """Tables and comments of others stay, though their names begin like a link's."""
     environment = without(other(tool), tmp_path)
     killed = shlex.join(arguments(["--rate", "1gbit", "--nat"], ["sh", "-c", "echo up; sleep 99"]))
     plain = shlex.join(arguments(["--rate", "1gbit"], ["true"]))
@@ -312,10 +312,10 @@ def test_only_the_rules_of_killed_links_are_undone(tool: str, tmp_path: Path) ->
         "nft": "nft add table inet sojourn_notes; nft add table inet sojourn_sj_far0",
         "iptables": "iptables -A INPUT -s 192.0.2.1 -m comment --comment sojourn-notes -j DROP",
     }[tool]
-    told = in_world(["sh", "-c", script], environment, mine)
-    assert "undid what a killed link left: firewall rules, IPv4 forwarding\n" in told["err"]
-    assert "notes" in told["after"]["nft"] + told["after"]["iptables"]
-    assert told["after"] == told["before"], told["err"]
+    outcome = in_world(["sh", "-c", script], environment, mine)
+    assert "undid what a killed link left: firewall rules, IPv4 forwarding\n" in outcome["err"]
+    assert "notes" in outcome["after"]["nft"] + outcome["after"]["iptables"]
+    assert outcome["after"] == outcome["before"], outcome["err"]
 
 
 KILL_BOTH = """

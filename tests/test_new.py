@@ -21,10 +21,10 @@ def test_without_a_name_they_are_listed(sojourn: Command) -> None:
     """Each with a sentence; also as JSON."""
     code, out, _ = sojourn("new")
     assert code == 0
-    found = json.loads(sojourn("new", "--json")[1])
-    assert [one["name"] for one in found] == list(new.ORDER)
+    templates = json.loads(sojourn("new", "--json")[1])
+    assert [one["name"] for one in templates] == list(new.ORDER)
     assert {path.stem for path in new.FOLDER.iterdir()} == set(new.ORDER)
-    for one in found:
+    for one in templates:
         assert one["name"] in out
         assert one["about"] in out
         assert 20 < len(one["about"]) < 200

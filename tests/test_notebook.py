@@ -50,17 +50,17 @@ class Page(HTMLParser):
 def page(shown: Any) -> Page:
     """Parse a notebook display, and check what holds for all of them."""
     text = shown._repr_html_()
-    found = Page(text)
-    assert not found.open
-    assert not found.tags["script"]
+    parsed = Page(text)
+    assert not parsed.open
+    assert not parsed.tags["script"]
     # Nothing but the colours of the notebook: no page is dark on dark.
     assert not re.search(r"(?<![-\w])(color|background):(?!inherit|transparent)", text)
-    return found
+    return parsed
 
 
 def scenario(**changes: Any) -> sj.Scenario:
     """Return a scenario of two groups of flows over one link."""
-    given: dict[str, Any] = {
+    keys: dict[str, Any] = {
         "duration": "3s",
         "warmup": "1s",
         "links": {"up": sj.Link(rate="5mbit", qdisc=sj.CoDel(limit="100kB"))},
@@ -69,15 +69,15 @@ def scenario(**changes: Any) -> sj.Scenario:
             sj.Flow(name="call", path=["up"], source=sj.Cbr()),
         ],
     }
-    return sj.Scenario(**(given | changes))
+    return sj.Scenario(**(keys | changes))
 
 
 def test_a_scenario_shows_links_and_flows() -> None:
     """With Rust's defaults; an invalid one shows the error."""
-    found = page(scenario())
+    shown = page(scenario())
     for word in ("up", "5mbit, 0s, codel (limit 100kB)", "bulk (2)", "cubic", "UDP", "30ms"):
-        assert word in found.words
-    assert found.tags["table"] == 2
+        assert word in shown.words
+    assert shown.tags["table"] == 2
     changes = [sj.Change(at="2s", leave=["call"])]
     assert "1 change during the run" in page(scenario(changes=changes)).words
     bad = "".join(page(scenario(duration="3")).words)
@@ -88,9 +88,9 @@ def test_a_scenario_shows_links_and_flows() -> None:
 def test_a_result_shows_the_tables_of_run() -> None:
     """The same cells as on the terminal."""
     result = sj.simulate(scenario())
-    found = page(result)
-    assert {"link", "utilisation", "up", "flows", "bulk (2)", "call"} <= set(found.words)
-    assert found.tags["table"] == 2
+    shown = page(result)
+    assert {"link", "utilisation", "up", "flows", "bulk (2)", "call"} <= set(shown.words)
+    assert shown.tags["table"] == 2
     draft = Draft.read(EXAMPLES / "home-uplink.toml")
     with pytest.warns(sj.ScenarioWarning):
         warned = sj.simulate(draft.set(["duration=11s", "bottleneck.qdisc=prio"]))
@@ -100,10 +100,10 @@ def test_a_result_shows_the_tables_of_run() -> None:
 def test_a_comparison_shows_its_table() -> None:
     """Headings, cells, and the meaning of the stars; the best is bold."""
     runs = sj.compare(scenario(), ["droptail", sj.CoDel(target="1ms")], seeds=4)
-    found = page(runs)
-    assert {"droptail", "codel(target=1ms)", "queueing delay, 99 %, ms", "call"} <= set(found.words)
-    assert found.tags["b"] > 1
-    assert "seed by seed" in "".join(found.words)
+    shown = page(runs)
+    assert {"droptail", "codel(target=1ms)", "queueing delay, 99 %, ms", "call"} <= set(shown.words)
+    assert shown.tags["b"] > 1
+    assert "seed by seed" in "".join(shown.words)
     one = page(sj.compare(scenario(), ["droptail", "codel"]))
     assert "one seed cannot rank" in "".join(one.words)
 
@@ -116,9 +116,9 @@ def test_all_text_is_escaped_and_long_tables_are_cut() -> None:
         assert HOSTILE in "".join(page(shown).words)
     links = {f"l{n}": sj.Link(rate="1mbit") for n in range(ROWS + 3)}
     flows = [sj.Flow(name="f", path=["l0"])]
-    found = page(sj.simulate(scenario(links=links, flows=flows)))
-    assert "and 3 more" in found.words
-    assert found.tags["tr"] == 2 + ROWS + 1 + 1
+    parsed = page(sj.simulate(scenario(links=links, flows=flows)))
+    assert "and 3 more" in parsed.words
+    assert parsed.tags["tr"] == 2 + ROWS + 1 + 1
 
 
 def test_one_is_singular(small: Path, tmp_path: Path, sojourn: Command) -> None:
@@ -153,10 +153,10 @@ def test_a_comparison_of_buffers_says_so(small: Path, sojourn: Command) -> None:
 def test_series_are_shown_as_sparklines() -> None:
     """Only with `sample`: the delay of links, the goodput of groups, a line per discipline."""
     sampled = scenario(sample="50ms")
-    found = page(sj.simulate(sampled))
-    assert found.tags["svg"] == found.tags["polyline"] == 3
-    assert {"queueing delay over time", "goodput over time"} <= set(found.words)
-    assert any(re.fullmatch(r"queueing delay of up, 0 to [\d.]+ ms", one) for one in found.words)
+    shown = page(sj.simulate(sampled))
+    assert shown.tags["svg"] == shown.tags["polyline"] == 3
+    assert {"queueing delay over time", "goodput over time"} <= set(shown.words)
+    assert any(re.fullmatch(r"queueing delay of up, 0 to [\d.]+ ms", one) for one in shown.words)
     assert not page(sj.simulate(scenario())).tags["svg"]
     runs = page(sj.compare(sampled, ["droptail", sj.CoDel(target="1ms"), "pie"]))
     assert runs.tags["svg"] == 3
@@ -186,13 +186,13 @@ class Shown(sj.Aqm):
 
 def test_disciplines_tcps_and_sources_show_their_parameters() -> None:
     """Value, default and description with range; values that were given are bold."""
-    found = page(sj.CoDel(target="7ms"))
+    parsed = page(sj.CoDel(target="7ms"))
     for word in ("codel", "target", "7ms", "5ms", "interval", "100ms", "source: RFC 8289"):
-        assert any(word in text for text in found.words), word
+        assert any(word in text for text in parsed.words), word
     assert "Target queueing delay: acceptable minimum over an interval. (duration, 1us to 10s)" in (
-        found.words
+        parsed.words
     )
-    assert found.tags["b"] == 2, "the name and the target"
+    assert parsed.tags["b"] == 2, "the name and the target"
     assert page(sj.CoDel(target="5ms")).tags["b"] == 1
     mine = page(Shown(target="20ms", ecn=True))
     assert {"Shown", "target", "20ms", "50ms", "duration", "limit", "1000p"} <= set(mine.words)
@@ -210,9 +210,9 @@ def test_an_evaluation_shows_its_scorecard() -> None:
     """Counts, and the table of the terminal."""
     evaluation = sj.evaluate("codel", "1mbit", quick=True, only=["A1"])
     assert repr(evaluation) == "Evaluation(codel at 1mbit: 3 lines, 8 runs)"
-    found = page(evaluation)
-    assert {"discipline", "codel", "A1 One TCP flow (5.1.1)", "droptail"} <= set(found.words)
-    assert "RFC 7928, shortened, at 1mbit, 4 seeds" in found.words
+    shown = page(evaluation)
+    assert {"discipline", "codel", "A1 One TCP flow (5.1.1)", "droptail"} <= set(shown.words)
+    assert "RFC 7928, shortened, at 1mbit, 4 seeds" in shown.words
 
 
 def test_figures_show_themselves() -> None:

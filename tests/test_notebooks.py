@@ -31,13 +31,13 @@ def test_a_notebook_runs_and_shows_what_is_stored(name: str) -> None:
     """Every table and number, to the last digit; images are there."""
     path = notebooks.FOLDER / f"{name}.ipynb"
     stored = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
-    made = notebooks.executed(path)
-    kept, shown = notebooks.outputs(stored), notebooks.outputs(made)
+    executed = notebooks.executed(path)
+    kept, shown = notebooks.outputs(stored), notebooks.outputs(executed)
     assert len(kept) == len(shown) > 4
     for number, (old, new) in enumerate(zip(kept, shown, strict=True), start=1):
         assert old == new, f"{name}, cell {number}: make notebooks"
     assert sum(map(len, kept)) > 4
-    assert notebooks.images(stored) == notebooks.images(made) > 0
+    assert notebooks.images(stored) == notebooks.images(executed) > 0
 
 
 BUSY = """

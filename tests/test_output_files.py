@@ -335,9 +335,9 @@ def test_dev_stdout_is_standard_output(redirected: bool, tmp_path: Path) -> None
     done = subprocess.run(line, stdout=write, stderr=-1, env=ENVIRONMENT, check=False)
     os.close(write)
     with os.fdopen(read, "rb") as pipe:
-        found = (tmp_path / "redirected").read_bytes() if redirected else pipe.read()
+        data = (tmp_path / "redirected").read_bytes() if redirected else pipe.read()
     assert done.stderr == b""
-    assert found == b"first\ntext"
+    assert data == b"first\ntext"
     assert Path("/dev/stdout").is_symlink()
 
 
@@ -363,7 +363,7 @@ ALLOWED = {
 
 def _writes(tree: ast.AST) -> set[str]:
     """Return the functions in `tree` that open or change a file by its name."""
-    found = set()
+    calls = set()
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute | ast.Name):
             continue
@@ -374,19 +374,19 @@ def _writes(tree: ast.AST) -> set[str]:
             if isinstance(word, ast.Constant) and isinstance(word.value, str)
         ]
         if name in NAMED and isinstance(node.func, ast.Attribute):
-            found.add(name)
+            calls.add(name)
         if name == "open" and any(set(mode) & set("wax") and len(mode) < 4 for mode in modes):
-            found.add(name)
-    return found
+            calls.add(name)
+    return calls
 
 
 def test_all_files_are_written_through_the_same_functions() -> None:
-    """Those of `_util/files.py`, which do not follow symbolic links."""
+    """The functions of `_util/files.py`, which do not follow symbolic links."""
     package = Path(sojourn.__file__).parent
     for path in package.rglob("*.py"):
         name = path.relative_to(package).as_posix()
         if name == "_util/files.py":
             continue
-        found = _writes(ast.parse(path.read_text(encoding="utf-8")))
-        assert found <= ALLOWED.get(name, set()), name
+        calls = _writes(ast.parse(path.read_text(encoding="utf-8")))
+        assert calls <= ALLOWED.get(name, set()), name
     assert _writes(ast.parse("p.open('w'); open('x', mode='ab'); p.chmod(1)")) == {"open", "chmod"}

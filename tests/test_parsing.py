@@ -74,7 +74,7 @@ def test_other_toml_errors_are_unchanged(text: str) -> None:
 
 def test_every_value_of_the_small_scenario_without_its_quotes(small: Path) -> None:
     """Each is found in any context, and the suggestion is the original."""
-    found = 0
+    count = 0
     for n, line in enumerate(SMALL.splitlines()):
         for word in line.split('"')[1::2]:
             if word.isdecimal():
@@ -84,11 +84,11 @@ def test_every_value_of_the_small_scenario_without_its_quotes(small: Path) -> No
             small.write_text("\n".join(lines))
             with pytest.raises(sj.InputError) as refused:
                 Draft.read(small)
-            told = str(refused.value)
-            assert told.startswith(f"{small}: line {n + 1}: quote it: ")
-            assert told.endswith(f'"{word}"')
-            found += 1
-    assert found > 20
+            message = str(refused.value)
+            assert message.startswith(f"{small}: line {n + 1}: quote it: ")
+            assert message.endswith(f'"{word}"')
+            count += 1
+    assert count > 20
 
 
 def test_the_command_says_quote_it(small: Path, tmp_path: Path, sojourn: Command) -> None:
@@ -153,12 +153,12 @@ def test_axes_are_offered_first(small: Path, tmp_path: Path, sojourn: Command) -
 
 def test_percentages_are_shares_everywhere(small: Path, sojourn: Command) -> None:
     """In a scenario, a setting and a model; elsewhere refused with the expected form."""
-    told = json.loads(sojourn("run", small, "--set", "up.loss=2%", "--json")[1])
-    assert told["scenario"]["links"]["up"]["loss"] == 0.02
+    summary = json.loads(sojourn("run", small, "--set", "up.loss=2%", "--json")[1])
+    assert summary["scenario"]["links"]["up"]["loss"] == 0.02
     link = sj.Link(rate="5mbit", loss="2%", qdisc=sj.Red(max_p="5%", w_q="0.2%"))
     tree = {**Draft.read(small).tree, "links": {"up": link}}
-    found = sj.simulate(tree).scenario["links"]["up"]
-    assert (found["loss"], found["qdisc"]["max_p"], found["qdisc"]["w_q"]) == (0.02, 0.05, 0.002)
+    result = sj.simulate(tree).scenario["links"]["up"]
+    assert (result["loss"], result["qdisc"]["max_p"], result["qdisc"]["w_q"]) == (0.02, 0.05, 0.002)
     err = sojourn("run", small, "--set", "up.qdisc.target=2%")[2]
     assert 'links.up.qdisc.target: "2%" is not a duration' in err
     assert "out of range" in sojourn("run", small, "--set", "up.loss=200%")[2]

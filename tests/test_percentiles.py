@@ -31,15 +31,15 @@ def exponential(runs: int, number: int, mean_s: float = 1.0, seed: int = 1) -> l
 def test_bins_are_those_of_the_simulator() -> None:
     """128 per doubling, nanoseconds below; the form in stored rows is exact."""
     values_s = np.concatenate([np.arange(300) * 1e-9, np.geomspace(1e-6, 1e4, 500)])
-    found = Distribution.of(values_s)
-    assert found.number == 800
-    assert np.abs(middles_s(found.bins)[:128] * 1e9 - np.arange(128)).max() < 1e-6
+    distribution = Distribution.of(values_s)
+    assert distribution.number == 800
+    assert np.abs(middles_s(distribution.bins)[:128] * 1e9 - np.arange(128)).max() < 1e-6
     for value in values_s[128:]:
         (middle,) = middles_s(Distribution.of([value]).bins)
         assert abs(middle / value - 1) <= RESOLUTION * 1.001
-    again = Distribution.parse(found.text())
-    assert np.array_equal(again.bins, found.bins)
-    assert np.array_equal(again.counts, found.counts)
+    again = Distribution.parse(distribution.text())
+    assert np.array_equal(again.bins, distribution.bins)
+    assert np.array_equal(again.counts, distribution.counts)
     for damaged in ("x", "1:2,3", "5:1,-2:1", "1:2,0:1"):
         with pytest.raises(ValueError, match=r"distribution|invalid literal"):
             Distribution.parse(damaged)
@@ -58,15 +58,20 @@ def test_bins_are_those_of_the_simulator() -> None:
 def test_values_of_all_runs_are_pooled() -> None:
     """The 99th percentile of all values, not the mean of each run's largest of 37."""
     runs = exponential(60, 37)
-    found = percentile_of(runs, 99)
-    assert found.value is not None
-    assert found.value == pytest.approx(-math.log(0.01), rel=0.1)
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < -math.log(0.01) < found.high
+    estimate = percentile_of(runs, 99)
+    assert estimate.value is not None
+    assert estimate.value == pytest.approx(-math.log(0.01), rel=0.1)
+    assert estimate.low is not None
+    assert estimate.high is not None
+    assert estimate.low < -math.log(0.01) < estimate.high
     largest = np.mean([middles_s(one.bins[-1:])[0] for one in runs])
-    assert largest < 0.95 * found.value
-    assert (found.runs, found.asked, found.values, found.needed) == (60, 60, 60 * 37, None)
+    assert largest < 0.95 * estimate.value
+    assert (estimate.runs, estimate.asked, estimate.values, estimate.needed) == (
+        60,
+        60,
+        60 * 37,
+        None,
+    )
 
 
 def test_a_percentile_needs_values() -> None:
@@ -92,10 +97,10 @@ def test_runs_are_the_sampled_units() -> None:
     rng = np.random.default_rng(3)
     levels = rng.uniform(1, 2, 11)
     runs = [Distribution.of(level * rng.uniform(0.999, 1.001, 1000)) for level in levels]
-    found = percentile_of(runs, 50)
-    assert found.low is not None
-    assert found.high is not None
-    assert found.high - found.low > 0.2
+    estimate = percentile_of(runs, 50)
+    assert estimate.low is not None
+    assert estimate.high is not None
+    assert estimate.high - estimate.low > 0.2
     mixed = Distribution.of(np.concatenate([levels] * 1000))
     same = percentile_of([mixed] * 10, 50)
     assert same.low is not None
@@ -147,7 +152,7 @@ def test_tables_show_pooled_percentiles(tmp_path: Path, sojourn: Command) -> Non
 
 
 def test_metrics_that_are_percentiles_are_pooled_too() -> None:
-    """With their arguments; those of single runs have no interval."""
+    """With their arguments; percentiles of single runs have no interval."""
     case = Draft.read(EXAMPLES / "home-uplink.toml").tree | {"duration": "20s"}
     chosen = [
         "queueing_delay_percentile_s",

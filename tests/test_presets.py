@@ -26,7 +26,7 @@ PRESETS: dict[str, tuple[type[sj.tcp.Tcp], type[sj.tcp.Tcp]]] = {
     "linux_westwood": (sj.tcp.LinuxWestwood, sj.tcp.Westwood),
     "linux_yeah": (sj.tcp.LinuxYeah, sj.tcp.Yeah),
 }
-"""The class of each alias, and that of its TCP."""
+"""The class of each alias, and the class of its TCP."""
 
 
 def scenario(tcp: Any) -> sj.Scenario:
@@ -54,8 +54,8 @@ def test_parameters_override_those_of_the_profile(name: str) -> None:
     """One that the profile sets, and one that it leaves."""
     kind, _ = PRESETS[name]
     typed = canonical(scenario(kind(rack=False, initial_window="4p")))
-    given = {"name": name, "rack": False, "initial_window": "4p"}
-    assert typed == canonical(scenario(given))
+    parameters = {"name": name, "rack": False, "initial_window": "4p"}
+    assert typed == canonical(scenario(parameters))
     tcp = typed["flows"][0]["tcp"]
     assert (tcp["rack"], tcp["initial_window"], tcp["header"]) == (False, "4p", "52B")
 

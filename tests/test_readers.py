@@ -25,10 +25,10 @@ LONGEST = 2500
 pytestmark = pytest.mark.filterwarnings("ignore::sojourn.ScenarioWarning")
 
 
-def ending(reader: Reader, given: Any, about: str) -> str:
+def ending(reader: Reader, value: Any, about: str) -> str:
     """Use an input; return "used", "refused", or the name of the fault."""
     try:
-        reader.use(given)
+        reader.use(value)
     except sj.InputError as error:
         message = str(error)
         if "\n" in message or len(message) > LONGEST or not message.isprintable():

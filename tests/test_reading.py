@@ -180,8 +180,8 @@ def test_the_limit_can_be_changed(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     """Units of the variable, its default, and values that are no sizes."""
     file = tmp_path / "file"
     file.write_bytes(b"x" * 2500)
-    for given, fits in (("2kB", False), ("3kB", True), ("2MB", True), ("1GB", True), ("", True)):
-        monkeypatch.setenv(FILE_MAX, given)
+    for limit, fits in (("2kB", False), ("3kB", True), ("2MB", True), ("1GB", True), ("", True)):
+        monkeypatch.setenv(FILE_MAX, limit)
         if fits:
             assert bytes_of_file(file) == b"x" * 2500
         else:
@@ -190,9 +190,9 @@ def test_the_limit_can_be_changed(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     monkeypatch.delenv(FILE_MAX)
     with pytest.raises(sj.InputError, match=r"larger than 100 MB"):
         bytes_of_file(Path("/dev/zero"))
-    for given in ("1", "1 GB", "-1GB", "1.5GB", "inf", "1gb", "9999999GB"):
-        monkeypatch.setenv(FILE_MAX, given)
-        with pytest.raises(sj.InputError, match=re.escape(f'{FILE_MAX}: "{given}" is not a size')):
+    for limit in ("1", "1 GB", "-1GB", "1.5GB", "inf", "1gb", "9999999GB"):
+        monkeypatch.setenv(FILE_MAX, limit)
+        with pytest.raises(sj.InputError, match=re.escape(f'{FILE_MAX}: "{limit}" is not a size')):
             bytes_of_file(file)
 
 

@@ -12,22 +12,7 @@ from conftest import Command
 from live_link import link
 from sojourn import _sojourn
 from sojourn.cli.main import main
-
-ROOT = Path(__file__).parent.parent
-
-
-def blocks(language: str, page: str = "README.md") -> list[str]:
-    """Return the code blocks of a page in one language."""
-    found: list[str] = []
-    inside = None
-    for line in (ROOT / page).read_text().splitlines(keepends=True):
-        if line.startswith("```"):
-            inside = line[3:].strip() if inside is None else None
-            found += [""] if inside == language else []
-        elif inside == language:
-            found[-1] += line
-    return found
-
+from support.pages import ROOT, blocks
 
 LANGUAGES = {"text", "sh", "python", "rust", "console"}
 """Languages of the blocks of the README: each is covered by a test here, or (rust) by a doctest of
@@ -51,7 +36,7 @@ def test_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands of `sh` blocks run in order; those of make are targets that CI runs."""
+    """Commands of `sh` blocks run in order; make's targets are targets that CI runs."""
     monkeypatch.chdir(tmp_path)
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     for line in "".join(blocks("sh")).splitlines():
@@ -71,7 +56,7 @@ def test_ping_crosses_the_live_link() -> None:
     options, ping = command.removeprefix(f"{LIVE}link ").split(" -- ")
     done = link(options.split(), ping.split())
     assert done.returncode == 0, done.stderr
-    times = [float(found) for found in re.findall(r"time=([\d.]+) ms", done.stdout)]
+    times = [float(time) for time in re.findall(r"time=([\d.]+) ms", done.stdout)]
     assert len(times) == 3
     assert min(times) == pytest.approx(50, abs=5)
 
@@ -95,9 +80,9 @@ def test_counts_of_validation_are_current() -> None:
     page = (ROOT / "reports/validation.md").read_text()
     numbers = re.findall(r"(?:\| \d+ ){2}\| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", page, re.M)
     total, agree, close, differ = (sum(map(int, column)) for column in zip(*numbers, strict=True))
-    told = f"of {total} metrics {agree + close} agree"
+    line = f"of {total} metrics {agree + close} agree"
     readme = (ROOT / "README.md").read_text()
-    assert told in readme
+    assert line in readme
     assert f"{differ} differ" in readme
 
 
@@ -114,7 +99,7 @@ def test_table_is_that_of_the_demo(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_page_of_sweeps_shows_what_happens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its file is the example, its tables are those of its commands, its Python runs."""
+    """Its file is the example, its commands print its tables, its Python runs."""
     page = "docs/how-to/sweeps.md"
     example = (ROOT / "examples/sweep.toml").read_text()
     assert blocks("toml", page)[0].strip() in example

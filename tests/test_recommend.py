@@ -16,25 +16,27 @@ from sojourn._util.progress import Steps
 from sojourn.recommendation import answer, line, objective, search
 from sojourn.result.statistics import interval
 from sojourn.scenario.draft import canonical
-from test_recommend_parts import HOME, Suggests, facts_of
+from support.searches import HOME, Suggests, facts_of
 
 LINE = ("20mbit", "5mbit", "20ms..60ms", "home")
 
 
 @pytest.fixture(scope="module")
-def found() -> sj.Recommendation:
+def recommendation() -> sj.Recommendation:
     """Return the answer for a home line, from few disciplines and trials."""
     return sj.recommend(*LINE, objective="calls", only="droptail,codel,pie,fq_codel", trials=10)
 
 
-def test_the_answer_beats_the_default_on_other_seeds_and_loads(found: sj.Recommendation) -> None:
+def test_the_answer_beats_the_default_on_other_seeds_and_loads(
+    recommendation: sj.Recommendation,
+) -> None:
     """Seeds and loads that neither the search nor the final test has."""
-    asked = line.make(*LINE)
+    home = line.make(*LINE)
     at = [(load, seed) for load in (0.6, 1.25) for seed in (301, 302, 303)]
     used = [*line.LOADS.values(), *line.HELD_OUT.values()]
     assert not {load for load, _ in at} & set(used)
-    ours = search.run(asked, found.qdisc, at)
-    theirs = search.run(asked, {"name": "droptail", "limit": "1000p"}, at, shaped=False)
+    ours = search.run(home, recommendation.qdisc, at)
+    theirs = search.run(home, {"name": "droptail", "limit": "1000p"}, at, shaped=False)
     gain = interval(
         [objective.calls(b) - objective.calls(a) for a, b in zip(ours, theirs, strict=True)]
     )
@@ -53,8 +55,8 @@ def test_the_answers_of_the_docs_beat_drop_tail(
 ) -> None:
     """On seeds and loads that neither the search nor its final test has."""
     monkeypatch.chdir(Path(__file__).parent.parent)
-    asked = {key: text for key, text in answer["asked"].items() if key != "objective"}
-    question = line.make(**asked)
+    options = {key: text for key, text in answer["asked"].items() if key != "objective"}
+    question = line.make(**options)
     cost = objective.OBJECTIVES[answer["objective"]]
     at = [(load, seed) for load in (0.6, 1.25) for seed in (301, 302, 303)]
     ours = search.run(question, answer["qdisc"], at)
@@ -63,34 +65,36 @@ def test_the_answers_of_the_docs_beat_drop_tail(
     assert interval([cost(b) - cost(a) for a, b in zip(ours, theirs, strict=True)]).low > 0
 
 
-def test_the_answer_says_how_sure_it_is_and_when_it_is_wrong(found: sj.Recommendation) -> None:
+def test_the_answer_says_how_sure_it_is_and_when_it_is_wrong(
+    recommendation: sj.Recommendation,
+) -> None:
     """Gains with intervals; a grid of round-trip times beyond the range, and loads."""
-    assert found.gains["drop-tail today"].low > 0
-    assert {one["load"] for one in found.wins} == set(line.LOADS)
-    times = [one["rtt_s"] for one in found.wins]
+    assert recommendation.gains["drop-tail today"].low > 0
+    assert {one["load"] for one in recommendation.wins} == set(line.LOADS)
+    times = [one["rtt_s"] for one in recommendation.wins]
     assert (min(times), max(times)) == (0.01, 0.12)
-    assert found.frame()["trial"].n_unique() == 10
-    assert found.tried[0].cost <= found.tried[1].cost
+    assert recommendation.frame()["trial"].n_unique() == 10
+    assert recommendation.tried[0].cost <= recommendation.tried[1].cost
 
 
-def test_the_same_seed_gives_the_same_answer(found: sj.Recommendation) -> None:
+def test_the_same_seed_gives_the_same_answer(recommendation: sj.Recommendation) -> None:
     """The search is reproducible."""
     again = sj.recommend(*LINE, objective="calls", only="droptail,codel,pie,fq_codel", trials=10)
-    assert again.summary() == found.summary()
+    assert again.summary() == recommendation.summary()
 
 
-def test_the_commands_have_both_directions(found: sj.Recommendation) -> None:
+def test_the_commands_have_both_directions(recommendation: sj.Recommendation) -> None:
     """With a shaper at 95 %; `sojourn tc` reads them back."""
-    text = found.commands("wan0")
+    text = recommendation.commands("wan0")
     assert "htb rate 4750kbit" in text
     assert "htb rate 19mbit" in text or "htb rate 19000kbit" in text
     assert "mirred egress redirect dev ifb0" in text
     shaped = [one for one in text.splitlines() if one.startswith("tc") and "ffff" not in one]
     back = {one["dev"]: one for one in sj.tc.imported("\n".join(shaped))}
     assert set(back) == {"wan0", "ifb0"}
-    assert back["wan0"]["qdisc"]["name"] == found.qdisc["name"]
-    assert found.links()["up"]["qdisc"] == found.qdisc
-    assert 'rate = "4750kbit"' in found.toml()
+    assert back["wan0"]["qdisc"]["name"] == recommendation.qdisc["name"]
+    assert recommendation.links()["up"]["qdisc"] == recommendation.qdisc
+    assert 'rate = "4750kbit"' in recommendation.toml()
 
 
 def test_a_function_can_be_the_objective() -> None:
@@ -147,19 +151,19 @@ def test_a_rate_can_be_a_trace(text: str, mean_bps: float, period_s: float, tmp_
     """It repeats; its rate is the mean; nothing is shaped; use is a share of what it carries."""
     file = tmp_path / "lte.trace"
     file.write_text(text)
-    asked = line.make(str(file), "5mbit", "40ms", "home")
-    assert asked.down_bps == pytest.approx(mean_bps)
-    assert asked.traces["down"].period_s == period_s
-    assert not asked.shaped
-    facts = search.run(asked, {"name": "codel"}, [(1.0, 1)])[0]
+    access = line.make(str(file), "5mbit", "40ms", "home")
+    assert access.down_bps == pytest.approx(mean_bps)
+    assert access.traces["down"].period_s == period_s
+    assert not access.shaped
+    facts = search.run(access, {"name": "codel"}, [(1.0, 1)])[0]
     assert 0.3 < facts["use"] <= 1
 
 
 def test_a_buffer_can_be_a_time() -> None:
     """Each direction has the bytes of its own rate, at least a packet."""
-    asked = line.make("200mbit", "20mbit", "10ms", "home", buffer="100ms")
-    present = {"name": "droptail", "limit": asked.buffer}
-    tree = line.scenario(asked, present, load=1.0, seed=1, shaped=False)
+    access = line.make("200mbit", "20mbit", "10ms", "home", buffer="100ms")
+    present = {"name": "droptail", "limit": access.buffer}
+    tree = line.scenario(access, present, load=1.0, seed=1, shaped=False)
     limits = {way: link["qdisc"]["limit"] for way, link in tree["links"].items()}
     assert limits == {"down": "2500000B", "up": "250000B"}
 
@@ -171,9 +175,9 @@ def test_an_answer_for_a_trace_has_no_shaper(tmp_path: Path) -> None:
     best = sj.recommend(str(file), "5mbit", "40ms", only="codel", trials=1)
     assert best.links()["down"]["trace"] == {"file": str(file), "repeat": "2000000000ns"}
     tried = line.scenario(best.line, best.qdisc, load=1.0, seed=1, shaped=False)
-    told = {**tried, "links": tomllib.loads(best.toml())["links"]}
-    told, tried = canonical(told), canonical(tried)
-    assert told["links"]["down"]["trace"] == tried["links"]["down"]["trace"]
+    whole = {**tried, "links": tomllib.loads(best.toml())["links"]}
+    whole, tried = canonical(whole), canonical(tried)
+    assert whole["links"]["down"]["trace"] == tried["links"]["down"]["trace"]
     assert "htb" not in best.commands()
     with pytest.raises(sj.InputError, match="--shaper: requires a constant rate"):
         sj.recommend(str(file), "5mbit", "40ms", shaper=True)
@@ -182,8 +186,8 @@ def test_an_answer_for_a_trace_has_no_shaper(tmp_path: Path) -> None:
 @pytest.mark.parametrize("traffic", line.TRAFFICS)
 def test_every_traffic_runs_at_every_load(traffic: str) -> None:
     """At rates from 1 Mbit/s up; the facts are numbers."""
-    asked = line.make("10mbit", "2mbit", "1ms..10ms", traffic)
-    for facts in search.run(asked, {"name": "codel"}, [(0.5, 1), (2.0, 1)]):
+    access = line.make("10mbit", "2mbit", "1ms..10ms", traffic)
+    for facts in search.run(access, {"name": "codel"}, [(0.5, 1), (2.0, 1)]):
         assert 0 < facts["use"] <= 1
         assert 0 <= facts["loss"] < 1
         assert facts["delay_s"] >= 0
@@ -215,9 +219,9 @@ def test_a_wrong_question_gets_one_line(
     options: tuple[str, ...], message: str, sojourn: Command
 ) -> None:
     """With the option, the value and what is allowed."""
-    given = {"--down": "50mbit", "--up": "10mbit", "--rtt": "20ms"}
-    given |= dict(zip(options[::2], options[1::2], strict=True))
-    code, out, err = sojourn("recommend", *(word for pair in given.items() for word in pair))
+    values = {"--down": "50mbit", "--up": "10mbit", "--rtt": "20ms"}
+    values |= dict(zip(options[::2], options[1::2], strict=True))
+    code, out, err = sojourn("recommend", *(word for pair in values.items() for word in pair))
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert message in err
 
@@ -240,8 +244,8 @@ def test_the_command_prints_the_answer(sojourn: Command) -> None:
     assert code == 0
     for text in ("tc qdisc replace dev eth0", "[links.up]", "how sure", "when it would be wrong"):
         assert text in out
-    told = json.loads(sojourn("recommend", *options, "--json")[1])
-    assert told["qdisc"]["name"] == "codel"
+    summary = json.loads(sojourn("recommend", *options, "--json")[1])
+    assert summary["qdisc"]["name"] == "codel"
 
 
 def runs_by_name(
@@ -253,10 +257,10 @@ def runs_by_name(
         return [facts_of(costs[qdisc["name"]]) for _ in at]
 
     monkeypatch.setattr(search, "run", run)
-    found = search.search(
+    trials = search.search(
         HOME, [*costs], lambda facts: facts["delay_s"], trials=len(costs), seed=1, **how
     )
-    return {one.qdisc["name"]: len(one.facts) for one in found}
+    return {one.qdisc["name"]: len(one.facts) for one in trials}
 
 
 def test_the_better_half_goes_on_after_the_first_rung(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,49 +277,49 @@ def steps_of(module: Any, terminal: bool, monkeypatch: pytest.MonkeyPatch) -> li
 
     `terminal` is True if a bar can be seen.
     """
-    made: list[list[Any]] = []
+    bars: list[list[Any]] = []
 
     class Counted(Steps):
         def __init__(self, count: int, noun: str, shown: bool) -> None:
             super().__init__(count, noun, False)
-            made.append([count, noun, shown, 0])
+            bars.append([count, noun, shown, 0])
 
         def step(self) -> None:
-            made[-1][3] += 1
+            bars[-1][3] += 1
 
     monkeypatch.setattr(module, "Steps", Counted)
     monkeypatch.setattr(module, "visible", lambda: terminal)
-    return made
+    return bars
 
 
 @pytest.mark.parametrize(
-    ("asked", "terminal", "shown"),
+    ("options", "terminal", "shown"),
     [({}, True, False), ({"progress": True}, True, True), ({"progress": True}, False, False)],
 )
 def test_the_bar_is_shown_if_it_is_asked_for_and_can_be(
-    asked: dict[str, bool], terminal: bool, shown: bool, monkeypatch: pytest.MonkeyPatch
+    options: dict[str, bool], terminal: bool, shown: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a terminal, one step for each of the two trials."""
-    made = steps_of(search, terminal, monkeypatch)
-    runs_by_name(monkeypatch, {"droptail": 1.0, "wfq": 2.0}, **asked)
-    assert made == [[2, "trials", shown, 2]]
+    bars = steps_of(search, terminal, monkeypatch)
+    runs_by_name(monkeypatch, {"droptail": 1.0, "wfq": 2.0}, **options)
+    assert bars == [[2, "trials", shown, 2]]
 
 
 @pytest.mark.parametrize(
-    ("asked", "terminal", "shown"),
+    ("options", "terminal", "shown"),
     [({}, True, False), ({"progress": True}, True, True), ({"progress": True}, False, False)],
 )
 def test_the_final_tests_are_as_many_as_the_bar_says(
-    asked: dict[str, bool], terminal: bool, shown: bool, monkeypatch: pytest.MonkeyPatch
+    options: dict[str, bool], terminal: bool, shown: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """3 finalists, then 3 labels once, and at each of 5 round-trip times and 3 loads: 51."""
     names = ("pie", "codel", "red", "blue")
     tried = [search.Trial({"name": name}, (), 1.0, False) for name in names]
-    made = steps_of(answer, terminal, monkeypatch)
+    bars = steps_of(answer, terminal, monkeypatch)
     monkeypatch.setattr(answer, "search", lambda *_, **__: tried)
     monkeypatch.setattr(answer, "run", lambda _line, _qdisc, at, **_: [facts_of(1.0) for _ in at])
-    answer.answer(answer.Question(HOME, [*names], "calls", 1, 1), **asked)
-    assert made == [[51, "final tests", shown, 51]]
+    answer.answer(answer.Question(HOME, [*names], "calls", 1, 1), **options)
+    assert bars == [[51, "final tests", shown, 51]]
 
 
 def test_a_question_and_its_bar_have_the_defaults_of_the_page(
@@ -340,16 +344,16 @@ def test_only_times_and_quanta_have_ranges() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "given"),
+    ("value", "parameters"),
     [(1514 * (1 + 0.9e-6), {}), (1514 * (1 - 0.9e-6), {}), (1514.1, {"quantum": "1514B"}),
      (1510.0, {"quantum": "1510B"}), (1513.6, {"quantum": "1514B"})],
 )  # fmt: skip
 def test_a_value_within_a_millionth_of_the_default_is_the_default(
-    value: float, given: dict[str, str]
+    value: float, parameters: dict[str, str]
 ) -> None:
     """1514 bytes: Optuna computes with logarithms, so it does not return the default exactly."""
     assert search._suggested(Suggests(quantum=value, target=0.015), "fq_pie", HOME) == {
-        "name": "fq_pie", **given
+        "name": "fq_pie", **parameters
     }  # fmt: skip
 
 

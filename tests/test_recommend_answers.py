@@ -10,7 +10,7 @@ import pytest
 import sojourn as sj
 from sojourn.recommendation import answer, line, objective, search
 from sojourn.result.statistics import Interval
-from test_recommend_parts import HOME, Suggests, facts_of
+from support.searches import HOME, Suggests, facts_of
 
 
 def test_fq_codel_is_compared_unless_it_is_the_answer() -> None:
@@ -25,14 +25,14 @@ def test_fq_codel_is_compared_unless_it_is_the_answer() -> None:
     assert [*answer._others(there, marks)] == ["drop-tail today"]
 
 
-def answer_of(asked: line.Line, **qdisc: Any) -> answer.Recommendation:
+def answer_of(access: line.Line, **qdisc: Any) -> answer.Recommendation:
     """Return an answer for a line, with two trials."""
     tried = [
         search.Trial({"name": "pie"}, (facts_of(1.0), facts_of(2.0)), 1.5, False),
         search.Trial({"name": "codel"}, (facts_of(3.0),), 3.0, True),
     ]
     return answer.Recommendation(
-        asked, {"name": "pie", **qdisc}, "calls", {"pie": facts_of(1.0)},
+        access, {"name": "pie", **qdisc}, "calls", {"pie": facts_of(1.0)},
         {"fq_codel": Interval(2.0, 0.5)}, [{"rtt_s": 0.1}], tried,
     )  # fmt: skip
 
@@ -51,32 +51,32 @@ def test_everything_tried_is_a_row_per_run() -> None:
 
 def test_an_answer_has_links_commands_and_a_summary() -> None:
     """Shaped to 95 %; the upload first."""
-    found = answer_of(HOME, target="20ms")
+    recommendation = answer_of(HOME, target="20ms")
     qdisc = {"name": "pie", "target": "20ms"}
-    assert found.links() == {
+    assert recommendation.links() == {
         "down": {"rate": "19000kbit", "qdisc": qdisc}, "up": {"rate": "4750kbit", "qdisc": qdisc}
     }  # fmt: skip
-    lines = found.commands("w0", "i0").splitlines()
+    lines = recommendation.commands("w0", "i0").splitlines()
     assert lines[0] == "# upload: egress of w0"
     down = lines.index("# download: ingress of w0, through i0")
     assert [line.split()[4] for line in lines[1:down] if line.startswith("tc")] == ["w0"] * 3
     assert lines[down + 1] == "ip link add i0 type ifb && ip link set i0 up"
     assert "htb rate 4750kbit" in "".join(lines[:down])
     assert "htb rate 19mbit" in "".join(lines[down:]).replace("19000kbit", "19mbit")
-    told = found.summary()
-    assert told["gains"] == {"fq_codel": {"mean": 2.0, "low": 1.5, "high": 2.5}}
-    assert (told["tried"], told["formula"]) == (2, objective.FORMULAS["calls"])
-    assert told["tc"] == found.commands().splitlines()
-    assert told["table"] == {"pie": facts_of(1.0)}
-    assert told["wins"] == [{"rtt_s": 0.1}]
-    assert found.toml().startswith("[links.down]\nrate = ")
-    assert found.toml().endswith("}")
+    summary = recommendation.summary()
+    assert summary["gains"] == {"fq_codel": {"mean": 2.0, "low": 1.5, "high": 2.5}}
+    assert (summary["tried"], summary["formula"]) == (2, objective.FORMULAS["calls"])
+    assert summary["tc"] == recommendation.commands().splitlines()
+    assert summary["table"] == {"pie": facts_of(1.0)}
+    assert summary["wins"] == [{"rtt_s": 0.1}]
+    assert recommendation.toml().startswith("[links.down]\nrate = ")
+    assert recommendation.toml().endswith("}")
 
 
 def test_an_answer_that_linux_lacks_has_no_commands() -> None:
     """The key is there, and empty."""
-    found = answer_of(HOME, name="wfq")
-    assert found.summary()["tc"] is None
+    recommendation = answer_of(HOME, name="wfq")
+    assert recommendation.summary()["tc"] is None
 
 
 def test_an_unshaped_answer_is_one_qdisc() -> None:
@@ -97,16 +97,16 @@ def test_an_unshaped_answer_is_one_qdisc() -> None:
 @pytest.mark.parametrize("trials", [1, 10_000])
 def test_the_size_of_a_search_is_checked(trials: int) -> None:
     """1 to 10,000 trials, seeds from 0 to 2^32 - 1."""
-    given = ("20mbit", "5mbit", "20ms", "home")
+    words = ("20mbit", "5mbit", "20ms", "home")
     for seed in (0, 2**32 - 1):
-        found = answer.prepare(*given, trials=trials, seed=seed, only="pie")
-        assert (found.trials, found.seed, found.names) == (trials, seed, ["pie"])
+        question = answer.prepare(*words, trials=trials, seed=seed, only="pie")
+        assert (question.trials, question.seed, question.names) == (trials, seed, ["pie"])
     for wrong in ({"trials": 0}, {"trials": 10_001}, {"seed": -1}, {"seed": 2**32}):
         with pytest.raises(sj.InputError, match="is out of range, allowed: "):
-            answer.prepare(*given, **wrong)  # type: ignore[arg-type]
+            answer.prepare(*words, **wrong)  # type: ignore[arg-type]
     with pytest.raises(sj.InputError, match='--for: unknown objective "call", did you mean'):
-        answer.prepare(*given, objective="call")
-    mine = answer.prepare(*given, objective=objective.games, only="pie", buffer="5p", shaper=False)
+        answer.prepare(*words, objective="call")
+    mine = answer.prepare(*words, objective=objective.games, only="pie", buffer="5p", shaper=False)
     assert (mine.objective, mine.line.buffer, mine.line.shaped) == (objective.games, "5p", False)
 
 
@@ -150,11 +150,11 @@ def test_the_name_of_an_objective_is_kept(monkeypatch: pytest.MonkeyPatch) -> No
     tried = [search.Trial({"name": "fq_codel"}, (), 1.0, False)]
     monkeypatch.setattr(answer, "run", run)
     monkeypatch.setattr(answer, "search", lambda *_, **__: tried)
-    found = answer.answer(answer.Question(HOME, [], "calls", 1, 1))
-    assert found.objective == "calls"
-    assert found.gains["drop-tail today"].mean == 0.0
+    recommendation = answer.answer(answer.Question(HOME, [], "calls", 1, 1))
+    assert recommendation.objective == "calls"
+    assert recommendation.gains["drop-tail today"].mean == 0.0
     assert times[:3] == [None, None, None]
-    assert set(times[3:]) == {(one["rtt_s"], one["rtt_s"]) for one in found.wins}
+    assert set(times[3:]) == {(one["rtt_s"], one["rtt_s"]) for one in recommendation.wins}
 
 
 def test_a_run_is_shaped_as_the_line_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,7 +193,7 @@ def test_a_trial_can_stop_before_each_rung_but_not_after_the_last(
     """Optuna is told the mean of all runs so far, with the number of rungs."""
     import optuna
 
-    answers, reports, asked = [*prune], list[tuple[float, int]](), dict[str, Any]()
+    answers, reports, calls = [*prune], list[tuple[float, int]](), dict[str, Any]()
 
     class Trial(Suggests):
         def suggest_categorical(self, name: str, names: list[str]) -> str:
@@ -208,31 +208,31 @@ def test_a_trial_can_stop_before_each_rung_but_not_after_the_last(
 
     class Study:
         def enqueue_trial(self, values: Any) -> None:
-            asked.setdefault("queue", []).append(values["qdisc"])
+            calls.setdefault("queue", []).append(values["qdisc"])
 
         def optimize(self, function: Any, **options: Any) -> None:
-            asked.update(options)
+            calls.update(options)
             with contextlib.suppress(optuna.TrialPruned):
-                asked["value"] = function(Trial())
+                calls["value"] = function(Trial())
 
     def create_study(**options: Any) -> Study:
-        asked.update(options)
+        calls.update(options)
         return Study()
 
     monkeypatch.setattr(optuna, "create_study", create_study)
     monkeypatch.setattr(
         search, "run", lambda _line, _qdisc, at, **_: [facts_of(load + seed) for load, seed in at]
     )
-    (found,) = search.search(
+    (trial,) = search.search(
         HOME, ["droptail", "pie"], lambda facts: facts["delay_s"], trials=1, seed=1
     )
     # 2; then 1.5 and 3; then 3, 2.5 and 4.
     means = [(2.0, 1), (6.5 / 3, 2), (16 / 6, 3)]
     assert [step for _, step in reports] == [step for _, step in means[:rungs]]
     assert [mean for mean, _ in reports] == pytest.approx([mean for mean, _ in means[:rungs]])
-    assert (found.stopped, len(found.facts)) == (stopped, (1, 3, 6)[rungs - 1])
-    assert found.cost == pytest.approx(means[rungs - 1][0])
-    assert ("value" in asked) == (not stopped)
-    assert asked["queue"] == ["droptail", "pie"]
-    assert (asked["n_trials"], asked["show_progress_bar"]) == (2, False)
-    assert isinstance(asked["sampler"], optuna.samplers.TPESampler)
+    assert (trial.stopped, len(trial.facts)) == (stopped, (1, 3, 6)[rungs - 1])
+    assert trial.cost == pytest.approx(means[rungs - 1][0])
+    assert ("value" in calls) == (not stopped)
+    assert calls["queue"] == ["droptail", "pie"]
+    assert (calls["n_trials"], calls["show_progress_bar"]) == (2, False)
+    assert isinstance(calls["sampler"], optuna.samplers.TPESampler)

@@ -16,21 +16,21 @@ def line_of(traffic: str = "home", down: str = "20mbit", up: str = "5mbit", **ke
     return line.make(down, up, keys.pop("rtt", "20ms"), traffic, **keys)
 
 
-def flows(asked: Line, load: float, **keys: Any) -> dict[str, Mapping[str, Any]]:
+def flows(access: Line, load: float, **keys: Any) -> dict[str, Mapping[str, Any]]:
     """Return the flows of a run by name."""
-    tree = line.scenario(asked, {"name": "codel"}, load=load, seed=7, shaped=True, **keys)
+    tree = line.scenario(access, {"name": "codel"}, load=load, seed=7, shaped=True, **keys)
     return {flow["name"]: flow for flow in tree["flows"]}
 
 
-def counts(asked: Line, load: float) -> dict[str, int]:
+def counts(access: Line, load: float) -> dict[str, int]:
     """Return the number of flows of each group."""
-    return {name: flow.get("count", 1) for name, flow in flows(asked, load).items()}
+    return {name: flow.get("count", 1) for name, flow in flows(access, load).items()}
 
 
-@pytest.mark.parametrize("given", ["64kbit", "1000gbit"])
-def test_rates_end_at_64_kbit_and_a_terabit(given: str) -> None:
+@pytest.mark.parametrize("text", ["64kbit", "1000gbit"])
+def test_rates_end_at_64_kbit_and_a_terabit(text: str) -> None:
     """Both ends are allowed."""
-    assert line.rate_of("--up", given)[1] is None
+    assert line.rate_of("--up", text)[1] is None
     for outside in ("63kbit", "1001gbit"):
         with pytest.raises(sj.InputError, match=r"--up: .* is out of range, allowed: 64kbit to"):
             line.rate_of("--up", outside)
@@ -38,22 +38,22 @@ def test_rates_end_at_64_kbit_and_a_terabit(given: str) -> None:
 
 def test_a_word_that_looks_like_a_file_is_named_as_one() -> None:
     """With a slash or a suffix."""
-    for given in ("lte.trace", "a/b"):
+    for text in ("lte.trace", "a/b"):
         with pytest.raises(sj.InputError, match=r"; or the file of a trace$"):
-            line.rate_of("--up", given)
+            line.rate_of("--up", text)
     with pytest.raises(sj.InputError) as error:
         line.rate_of("--up", "fast")
     assert "file of a trace" not in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("given", "ends"),
+    ("text", "ends"),
     [("20ms", (0.02, 0.02)), ("20ms..120ms", (0.02, 0.12)), ("20ms .. 20ms", (0.02, 0.02)),
      ("1us..5s", (1e-6, 5.0))],
 )  # fmt: skip
-def test_round_trip_times_are_ranges(given: str, ends: tuple[float, float]) -> None:
+def test_round_trip_times_are_ranges(text: str, ends: tuple[float, float]) -> None:
     """From 1 us to 5 s, both allowed; equal ends are one time."""
-    assert line.rtt_of(given) == pytest.approx(ends)
+    assert line.rtt_of(text) == pytest.approx(ends)
     for outside in ("999ns", "5001ms", "20ms..10ms", "1ms..6s"):
         with pytest.raises(sj.InputError, match=r"--rtt: .* is out of range"):
             line.rtt_of(outside)
@@ -82,8 +82,8 @@ def test_a_run_lasts_for_its_packets_and_round_trips(
 def test_a_run_lasts_for_a_period_of_a_trace(period_s: float, lasts_s: float) -> None:
     """At most 60 s of it."""
     traces = {"down": Trace("x", {}, 20e6, period_s), "up": Trace("y", {}, 5e6, 1.0)}
-    made = Line(20e6, 5e6, (0.02, 0.02), "home", False, "1000p", (), traces)
-    assert made.duration_s == lasts_s
+    access = Line(20e6, 5e6, (0.02, 0.02), "home", False, "1000p", (), traces)
+    assert access.duration_s == lasts_s
 
 
 def test_only_home_and_office_are_shaped() -> None:
@@ -96,8 +96,8 @@ def test_only_home_and_office_are_shaped() -> None:
 
 def test_a_run_has_both_links_and_the_times_of_the_line() -> None:
     """A shaper has 95 % of each rate; 30 % of the run are warm-up."""
-    asked = line_of(rtt="20ms..60ms")
-    tree = line.scenario(asked, {"name": "codel"}, load=1.0, seed=7, shaped=True)
+    access = line_of(rtt="20ms..60ms")
+    tree = line.scenario(access, {"name": "codel"}, load=1.0, seed=7, shaped=True)
     assert {way: link["rate"] for way, link in tree["links"].items()} == {
         "down": "19000000bit", "up": "4750000bit"
     }  # fmt: skip
@@ -108,17 +108,17 @@ def test_a_run_has_both_links_and_the_times_of_the_line() -> None:
     assert slow["duration"] == "200000000000ns"
     one = line.scenario(line_of(rtt="2s"), {"name": "pie"}, load=1.0, seed=7, shaped=True)
     assert one["flows"][0]["rtt"] == "2000000000ns"
-    bare = line.scenario(asked, {"name": "codel"}, load=1.0, seed=7, shaped=False)
+    bare = line.scenario(access, {"name": "codel"}, load=1.0, seed=7, shaped=False)
     assert bare["links"]["down"]["rate"] == "20000000bit"
 
 
 def test_a_run_at_another_round_trip_time_is_long_enough() -> None:
     """100 of 400 ms; for a shorter one the run is not shortened."""
-    asked = line_of()
+    access = line_of()
     make = {"load": 1.0, "seed": 1, "shaped": True}
-    far = line.scenario(asked, {"name": "codel"}, rtt_s=(0.4, 0.4), **make)  # type: ignore[arg-type]
+    far = line.scenario(access, {"name": "codel"}, rtt_s=(0.4, 0.4), **make)  # type: ignore[arg-type]
     assert (far["duration"], far["flows"][0]["rtt"]) == ("40000000000ns", "400000000ns")
-    near = line.scenario(asked, {"name": "codel"}, rtt_s=(0.01, 0.01), **make)  # type: ignore[arg-type]
+    near = line.scenario(access, {"name": "codel"}, rtt_s=(0.01, 0.01), **make)  # type: ignore[arg-type]
     assert near["duration"] == "30000000000ns"
 
 
@@ -139,32 +139,32 @@ def test_home_and_office_have_transfers_pages_and_a_call() -> None:
         "download": 10, "upload": 6, "web": 48, "hear": 1, "speak": 1
     }  # fmt: skip
     assert counts(line_of("office"), 2.0)["web"] == 96
-    found = flows(line_of("office"), 0.5)
-    assert (found["download"]["count"], found["upload"]["count"]) == (5, 3)
-    assert (found["download"]["path"], found["download"]["return_path"]) == (["down"], ["up"])
-    assert (found["upload"]["path"], found["upload"]["return_path"]) == (["up"], ["down"])
-    assert found["web"]["path"] == found["hear"]["path"] == ["down"]
-    assert found["speak"]["path"] == ["up"]
-    assert found["speak"]["source"] == {
+    by_name = flows(line_of("office"), 0.5)
+    assert (by_name["download"]["count"], by_name["upload"]["count"]) == (5, 3)
+    assert (by_name["download"]["path"], by_name["download"]["return_path"]) == (["down"], ["up"])
+    assert (by_name["upload"]["path"], by_name["upload"]["return_path"]) == (["up"], ["down"])
+    assert by_name["web"]["path"] == by_name["hear"]["path"] == ["down"]
+    assert by_name["speak"]["path"] == ["up"]
+    assert by_name["speak"]["source"] == {
         "name": "cbr", "rate": "80000bit", "packet": "200B", "jitter": 0.1
     }  # fmt: skip
-    assert found["hear"]["source"] == found["speak"]["source"]
-    assert found["upload"]["source"] == {"name": "bulk", "start": "uniform(0s, 3000000000ns)"}
-    assert found["upload"]["tcp"] == {"name": "cubic", "profile": "rfc", "ecn": False}
+    assert by_name["hear"]["source"] == by_name["speak"]["source"]
+    assert by_name["upload"]["source"] == {"name": "bulk", "start": "uniform(0s, 3000000000ns)"}
+    assert by_name["upload"]["tcp"] == {"name": "cubic", "profile": "rfc", "ecn": False}
 
 
 def test_servers_have_bulk_and_short_transfers() -> None:
     """Short ones with 40 % of the rate, at most 80 %; DCTCP with ECN in a data centre."""
-    asked = line_of("server", up="1gbit")
-    found = flows(asked, 1.0)
-    assert counts(asked, 1.0) == {"bulk": 4, "short": 8, "probe": 1}
-    assert found["short"]["source"]["load"] == "400000000bit"
-    assert counts(asked, 2.0)["bulk"] == 8
-    assert found["probe"]["source"]["packet"] == "200B"
-    assert flows(asked, 1.5)["short"]["source"]["load"] == "600000000bit"
-    assert flows(asked, 5.0)["short"]["source"]["load"] == "800000000bit"
-    assert {flow["path"][0] for flow in found.values()} == {"up"}
-    assert found["bulk"]["tcp"] == {"name": "cubic", "profile": "rfc", "ecn": False}
+    access = line_of("server", up="1gbit")
+    by_name = flows(access, 1.0)
+    assert counts(access, 1.0) == {"bulk": 4, "short": 8, "probe": 1}
+    assert by_name["short"]["source"]["load"] == "400000000bit"
+    assert counts(access, 2.0)["bulk"] == 8
+    assert by_name["probe"]["source"]["packet"] == "200B"
+    assert flows(access, 1.5)["short"]["source"]["load"] == "600000000bit"
+    assert flows(access, 5.0)["short"]["source"]["load"] == "800000000bit"
+    assert {flow["path"][0] for flow in by_name.values()} == {"up"}
+    assert by_name["bulk"]["tcp"] == {"name": "cubic", "profile": "rfc", "ecn": False}
     there = flows(line_of("datacentre", up="1gbit"), 1.0)
     assert (
         there["bulk"]["tcp"]
@@ -203,11 +203,11 @@ def test_flows_of_a_scenario_follow_the_load(tmp_path: Path) -> None:
     """Endless ones only; they use links called up and down."""
     file = tmp_path / "own.toml"
     file.write_text(OWN)
-    asked = line_of(str(file))
-    assert asked.shaped
-    assert counts(asked, 0.5) == {"a": 2, "b": 4}
-    assert counts(asked, 0.1) == {"a": 1, "b": 4}
-    assert flows(asked, 1.0)["a"]["rtt"] == "20000000ns"
+    access = line_of(str(file))
+    assert access.shaped
+    assert counts(access, 0.5) == {"a": 2, "b": 4}
+    assert counts(access, 0.1) == {"a": 1, "b": 4}
+    assert flows(access, 1.0)["a"]["rtt"] == "20000000ns"
     file.write_text(OWN.replace("down", "side"))
     with pytest.raises(sj.InputError, match="its links must be called up and down, not side, up"):
         line_of(str(file))

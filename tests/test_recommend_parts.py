@@ -13,8 +13,7 @@ from sojourn import metrics
 from sojourn.recommendation import answer, line, objective, search
 from sojourn.recommendation.objective import Measured
 from sojourn.result.result import Result
-
-HOME = line.make("20mbit", "5mbit", "20ms..60ms", "home")
+from support.searches import HOME, Suggests, facts_of
 
 
 def run_of(flows: Sequence[Mapping[str, Any]], **summary: Any) -> Result:
@@ -56,7 +55,7 @@ def udp(group: str, delay_s: float | None, lost: int = 0, got: int = 100) -> dic
 
 @pytest.fixture(autouse=True)
 def transfers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Completion times are those of the run that was made by hand."""
+    """Take completion times from the run that was written by hand."""
     monkeypatch.setattr(metrics, "completion_times_s", lambda run: run.transfers["duration_s"])
 
 
@@ -80,9 +79,9 @@ def test_without_udp_the_delay_is_that_of_the_worst_link() -> None:
 
 def test_use_is_a_share_of_the_line_not_of_the_shaper() -> None:
     """A shaper sends 19 of 20 Mbit/s, so 15.2 Mbit/s are 76 % of the line, 80 % of the shaper."""
-    made = run_of([tcp("a", 10e6), tcp("a", 5.2e6), udp("call", 0.01)])
-    assert Measured(True)(made)["use"] == pytest.approx(15.2 / 20)
-    assert Measured(False)(made)["use"] == pytest.approx(15.2 / 19)
+    result = run_of([tcp("a", 10e6), tcp("a", 5.2e6), udp("call", 0.01)])
+    assert Measured(True)(result)["use"] == pytest.approx(15.2 / 20)
+    assert Measured(False)(result)["use"] == pytest.approx(15.2 / 19)
     assert Measured(True).identity != Measured(False).identity
 
 
@@ -101,11 +100,11 @@ def test_the_capacity_of_a_trace_is_what_it_carried_per_share() -> None:
     }  # fmt: skip
     links = {"l": {"utilisation": 0.75, "departed_bytes": 6_000_000},
              "plain": {"utilisation": 0.5, "departed_bytes": 1}}  # fmt: skip
-    made = cast(Result, SimpleNamespace(scenario=scenario, links=links))
-    assert objective._capacity_bps(made, "l") == 8e6
-    assert objective._capacity_bps(made, "plain") == 3e6
+    result = cast(Result, SimpleNamespace(scenario=scenario, links=links))
+    assert objective._capacity_bps(result, "l") == 8e6
+    assert objective._capacity_bps(result, "plain") == 3e6
     links["l"]["utilisation"] = 0
-    assert objective._capacity_bps(made, "l") == 19e6
+    assert objective._capacity_bps(result, "l") == 19e6
 
 
 def test_fairness_is_that_of_the_worst_group() -> None:
@@ -136,27 +135,14 @@ def test_costs_are_the_formulas_of_the_page() -> None:
     assert objective.fairness(none) == pytest.approx(0.5 * log(4) - 5 * log(0.001))
 
 
-class Suggests:
-    """Trial of Optuna that suggests values by name, and keeps the ranges it was asked for."""
-
-    def __init__(self, **values: float) -> None:
-        self.values, self.ranges = values, dict[str, tuple[float, float]]()
-
-    def suggest_float(self, name: str, low: float, high: float, *, log: bool) -> float:
-        """Return the value of a name."""
-        assert log
-        self.ranges[name] = (low, high)
-        return self.values[name.partition(".")[2]]
-
-
 def test_a_target_is_at_most_half_of_the_interval() -> None:
     """RFC 8289, 4.3: the target is the acceptable minimum over an interval."""
-    found = search._suggested(Suggests(interval=0.04, target=0.03), "codel", HOME)
-    assert found == {"name": "codel", "interval": "40ms", "target": "20ms"}
-    found = search._suggested(Suggests(interval=0.04, target=0.015), "codel", HOME)
-    assert found["target"] == "15ms"
-    found = search._suggested(Suggests(target=0.02), "pie", HOME)
-    assert found == {"name": "pie", "target": "20ms"}, "no interval, no limit"
+    parameters = search._suggested(Suggests(interval=0.04, target=0.03), "codel", HOME)
+    assert parameters == {"name": "codel", "interval": "40ms", "target": "20ms"}
+    parameters = search._suggested(Suggests(interval=0.04, target=0.015), "codel", HOME)
+    assert parameters["target"] == "15ms"
+    parameters = search._suggested(Suggests(target=0.02), "pie", HOME)
+    assert parameters == {"name": "pie", "target": "20ms"}, "no interval, no limit"
 
 
 def test_ranges_follow_the_longest_round_trip_time() -> None:
@@ -168,8 +154,10 @@ def test_ranges_follow_the_longest_round_trip_time() -> None:
         "fq_codel.target": pytest.approx((0.0012, 0.036)),
         "fq_codel.quantum": (300, 6000),
     }
-    given = search._suggested(Suggests(interval=0.1, target=0.005, quantum=300.4), "fq_codel", HOME)
-    assert given == {"name": "fq_codel", "quantum": "300B"}
+    parameters = search._suggested(
+        Suggests(interval=0.1, target=0.005, quantum=300.4), "fq_codel", HOME
+    )
+    assert parameters == {"name": "fq_codel", "quantum": "300B"}
     near = line.make("20mbit", "5mbit", "1us", "home")
     trial = Suggests(interval=0.1, target=0.005)
     search._suggested(trial, "codel", near)
@@ -197,11 +185,6 @@ def test_a_time_has_two_digits_in_the_unit_of_tc(value_s: float, text: str) -> N
     assert search._time(value_s) == text
 
 
-def facts_of(cost: float) -> dict[str, float]:
-    """Return facts whose `delay_s` is the cost."""
-    return {"delay_s": cost, "loss": 0.0, "transfer_s": 0.0, "use": 1.0, "jain": 1.0}
-
-
 def test_a_trial_that_was_stopped_comes_after_those_that_were_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -210,24 +193,24 @@ def test_a_trial_that_was_stopped_comes_after_those_that_were_not(
     Each costs 10 more with seed 1, 20 with seed 2. The mean of drop-tail over its six runs is
     (11 + 220 + 261) / 6 = 82: more than codel's 12, yet it was tried everywhere.
     """
-    asked: list[tuple[str, int]] = []
+    calls: list[tuple[str, int]] = []
 
     def run(line: line.Line, qdisc: Mapping[str, Any], at: Any, **_: Any) -> list[dict[str, float]]:
         name = str(qdisc["name"])
-        asked.append((name, len(at)))
+        calls.append((name, len(at)))
         usual = {"droptail": 1.0, "codel": 2.0}[name]
         return [facts_of((usual if load == 1.0 else 100.0) + 10 * seed) for load, seed in at]
 
     monkeypatch.setattr(search, "run", run)
-    found = search.search(
+    trials = search.search(
         HOME, ["droptail", "codel"], lambda facts: facts["delay_s"], trials=2, seed=1
     )
-    assert asked == [("droptail", 1), ("droptail", 2), ("droptail", 3), ("codel", 1)]
-    assert [(one.qdisc["name"], one.stopped) for one in found] == [
+    assert calls == [("droptail", 1), ("droptail", 2), ("droptail", 3), ("codel", 1)]
+    assert [(one.qdisc["name"], one.stopped) for one in trials] == [
         ("droptail", False), ("codel", True)
     ]  # fmt: skip
-    assert [one.cost for one in found] == [82.0, 12.0]
-    assert [len(one.facts) for one in found] == [6, 1]
+    assert [one.cost for one in trials] == [82.0, 12.0]
+    assert [len(one.facts) for one in trials] == [6, 1]
 
 
 def test_a_linux_name_is_an_alias_or_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,20 +244,22 @@ def test_the_answer_is_judged_on_seeds_it_was_not_chosen_on(
     monkeypatch.setattr(answer, "search", lambda *_, **__: tried)
     monkeypatch.setattr(answer, "_label", lambda qdisc: qdisc["name"])
     question = answer.Question(HOME, [], lambda facts: facts["delay_s"], 1, 1)
-    found = answer.answer(question)
+    recommendation = answer.answer(question)
     first = [one for one in used if len(one[1]) == 3]
     assert first == [
         ("a", (101, 102, 103), True), ("b", (101, 102, 103), True), ("c", (101, 102, 103), True),
         ("b", (104, 105, 106), True), ("droptail", (104, 105, 106), False),
         ("fq_codel", (104, 105, 106), True),
     ]  # fmt: skip
-    assert found.qdisc == {"name": "b"}
-    assert found.gains["drop-tail today"].mean == pytest.approx(4.0), "above 0: ours is better"
-    assert found.gains["fq_codel"].mean == pytest.approx(3.0)
-    assert found.table["b"]["delay_s"] == pytest.approx(1 + 0.1 * (0.75 + 1.5) / 2)
-    assert [one["rtt_s"] for one in found.wins[::3]] == pytest.approx(
+    assert recommendation.qdisc == {"name": "b"}
+    assert recommendation.gains["drop-tail today"].mean == pytest.approx(4.0), (
+        "above 0: ours is better"
+    )
+    assert recommendation.gains["fq_codel"].mean == pytest.approx(3.0)
+    assert recommendation.table["b"]["delay_s"] == pytest.approx(1 + 0.1 * (0.75 + 1.5) / 2)
+    assert [one["rtt_s"] for one in recommendation.wins[::3]] == pytest.approx(
         [0.01, 0.02, math.sqrt(0.02 * 0.06), 0.06, 0.12]
     )
-    assert [one["drop-tail today"] for one in found.wins] == pytest.approx([4.0] * 15)
+    assert [one["drop-tail today"] for one in recommendation.wins] == pytest.approx([4.0] * 15)
     assert used[6][1:] == ((201, 202), True)
-    assert found.objective == "custom"
+    assert recommendation.objective == "custom"

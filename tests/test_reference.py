@@ -17,7 +17,7 @@ from conftest import EXAMPLES, Command
 from sojourn import _sojourn
 from sojourn.cli import reference
 from sojourn.scenario.draft import Draft, canonical
-from test_readme import blocks
+from support.pages import blocks
 
 ROOT = EXAMPLES.parent
 WHOLE = tomllib.loads((EXAMPLES / "every-key.toml").read_text())
@@ -32,18 +32,18 @@ KEYS = [
 
 def places(tree: Any, path: str) -> list[dict[str, Any]]:
     """Return the tables of a scenario that a path like changes.links.NAME leads to."""
-    found = [tree]
+    tables = [tree]
     for word in path.split(".") if path else ():
         inside = []
-        for one in found:
+        for one in tables:
             if word == "NAME":
                 inside += [one[name] for name in sorted(one)]  # as Rust has them
             elif isinstance(one.get(word), list):
                 inside += one[word]
             elif isinstance(one.get(word), dict):
                 inside.append(one[word])
-        found = inside
-    return found
+        tables = inside
+    return tables
 
 
 def test_every_key_is_in_the_example() -> None:
@@ -69,9 +69,9 @@ def test_a_default_is_what_rust_takes(table: Any, key: Any) -> None:
             with pytest.raises(sj.InputError, match=r"is missing|there is no"):
                 canonical(changed)
         elif key["default"] is not None:
-            given = places(canonical(changed), path)[i][name]
-            given = given["name"] if isinstance(given, dict) else given
-            assert str(given) in (key["default"], f"{key['default']}.0", key["default"].title())
+            value = places(canonical(changed), path)[i][name]
+            value = value["name"] if isinstance(value, dict) else value
+            assert str(value) in (key["default"], f"{key['default']}.0", key["default"].title())
 
 
 @pytest.mark.parametrize(("table", "key"), KEYS)
@@ -143,11 +143,11 @@ def test_a_range_holds(table: Any, key: Any) -> None:
 
 
 def test_files_of_the_reference_are_read(tmp_path: Path) -> None:
-    """The examples of the keys that Python reads, beside files that are made here."""
+    """The examples of the keys that Python reads, with files that are written here."""
     (tmp_path / "lte.trace").write_text("1\n3\n3\n8\n")
     (tmp_path / "lte.csv").write_text("t_s,rate_bps\n0,1000000\n2,2000000\n")
     (tmp_path / "packets.csv").write_text("time_s,size_bytes\n0,100\n1,200\n")
-    found = {}
+    scenarios = {}
     for table in reference.FILES:
         for key in table["keys"]:
             line = reference.example(key)
@@ -162,11 +162,11 @@ def test_files_of_the_reference_are_read(tmp_path: Path) -> None:
                 f'duration = "10s"\n[links.up]\nrate = "1mbit"\n{link}\n'
                 f'[[flows]]\nname = "f"\npath = ["up"]\n{source}\n'
             )
-            found[key["name"]] = canonical(Draft.read(file))
-    assert found["file"]["links"]["up"]["trace"] == {"opportunities_ms": [1, 3, 3, 8]}
-    assert found["bin_ms"]["links"]["up"]["trace"]["repeat"] == "100ms"
-    assert found["repeat"]["links"]["up"]["trace"]["repeat"] == "60s"
-    assert found["path"]["flows"][0]["source"]["size_bytes"] == [100, 200]
+            scenarios[key["name"]] = canonical(Draft.read(file))
+    assert scenarios["file"]["links"]["up"]["trace"] == {"opportunities_ms": [1, 3, 3, 8]}
+    assert scenarios["bin_ms"]["links"]["up"]["trace"]["repeat"] == "100ms"
+    assert scenarios["repeat"]["links"]["up"]["trace"]["repeat"] == "60s"
+    assert scenarios["path"]["flows"][0]["source"]["size_bytes"] == [100, 200]
 
 
 def test_the_pages_and_classes_are_those_of_the_tables() -> None:
@@ -213,7 +213,7 @@ def test_list_scenario_shows_all_and_a_part(sojourn: Command) -> None:
     tcp = sojourn("list", "scenario", "flows.tcp")[1]
     assert "default cubic" in tcp
     assert "initial_window" in tcp
-    found = json.loads(sojourn("list", "scenario", "links.rate", "--json")[1])
-    assert found["keys"][0]["range"] == "1bit to 100tbit"
+    summary = json.loads(sojourn("list", "scenario", "links.rate", "--json")[1])
+    assert summary["keys"][0]["range"] == "1bit to 100tbit"
     code, _, err = sojourn("list", "scenario", "flows.rttt")
     assert (code, 'did you mean "rtt"?' in err) == (2, True)

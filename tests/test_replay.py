@@ -65,14 +65,14 @@ def test_followed_red_has_the_average_of_ns2(sojourn: Command, tmp_path: Path) -
         options += ["--set", setting]
     code, out, err = sojourn("replay", ARRIVALS, *options, "--out", tmp_path / "o.csv.gz", "--json")
     assert code == 0
-    told = json.loads(out)
-    assert err.startswith(f"sojourn: {recorded}: {len(told['divergences'])} of 8089 decisions")
-    assert len(told["divergences"]) < 60  # ns-2 takes no decision while one packet or less waits
+    summary = json.loads(out)
+    assert err.startswith(f"sojourn: {recorded}: {len(summary['divergences'])} of 8089 decisions")
+    assert len(summary["divergences"]) < 60  # ns-2 takes no decision while one packet or less waits
     ours, theirs = (
         pl.read_csv(path, infer_schema_length=None) for path in (tmp_path / "o.csv.gz", recorded)
     )
     assert np.allclose(ours["avg"], theirs["ave_"], rtol=1e-5, atol=1e-9)
-    agreed = ~pl.Series(ours["i"].is_in(told["divergences"]))
+    agreed = ~pl.Series(ours["i"].is_in(summary["divergences"]))
     assert ours.filter(agreed)["dropped"].equals(theirs.filter(agreed)["dropped"])
 
 
@@ -112,19 +112,19 @@ def test_small_replay_by_hand(sojourn: Command, tmp_path: Path) -> None:
     file = csv(tmp_path / "a.csv", "i,t_us,flow,size_B\n5,0,1,1000\n6,10,1,1000\n7,20,2,1000\n")
     out = tmp_path / "o.csv"
     options = [file, "--qdisc", "fifo", "--set", "limit=1p", "--rate", "8mbit", "--out", out]
-    code, said, err = sojourn("replay", *options)
+    code, output, err = sojourn("replay", *options)
     assert (code, err) == (0, "")
-    assert "3 packets: 2 sent, 1 dropped, 0 marked" in said
+    assert "3 packets: 2 sent, 1 dropped, 0 marked" in output
     assert out.read_text().splitlines() == [
         f"{HEAD},ecn_out",
         "5,0,1,1000,0,0,-1,0,0",
         "6,10,1,1000,0,0,-1,1000,0",
         "7,20,2,1000,1,0,20,-1,0",
     ]
-    told = json.loads(sojourn("replay", *options, "--json")[1])
-    assert told["qdisc"] == {"limit": "1p", "name": "fifo"}
-    assert told["sojourn_max_s"] == pytest.approx(990e-6)
-    assert told["dropped_packets"] == 1
+    summary = json.loads(sojourn("replay", *options, "--json")[1])
+    assert summary["qdisc"] == {"limit": "1p", "name": "fifo"}
+    assert summary["sojourn_max_s"] == pytest.approx(990e-6)
+    assert summary["dropped_packets"] == 1
 
 
 def test_times_below_a_microsecond_have_three_decimals(sojourn: Command, tmp_path: Path) -> None:
@@ -198,8 +198,8 @@ def test_bad_csv_is_refused_with_its_row(case: str, sojourn: Command, tmp_path: 
 def refused(sojourn: Command, folder: Path, options: list[Any], part: str) -> None:
     """Check a refusal: one line, exit code 2, and no output."""
     out = folder / "out.csv"
-    code, said, err = sojourn("replay", "--qdisc=red", "--rate=8mbit", "--out", out, *options)
-    assert (code, said, err.count("\n")) == (2, "", 1)
+    code, output, err = sojourn("replay", "--qdisc=red", "--rate=8mbit", "--out", out, *options)
+    assert (code, output, err.count("\n")) == (2, "", 1)
     assert part in err
     assert not out.exists()
 
@@ -240,22 +240,22 @@ def test_a_replay_reports_progress_and_can_be_stopped() -> None:
     n = 50_000
     columns = (np.arange(n) * 1_000_000, np.zeros(n, np.uint32), np.full(n, 1000, np.uint32),
                np.zeros(n, np.uint8))  # fmt: skip
-    told: list[tuple[float, int]] = []
+    message: list[tuple[float, int]] = []
 
     def replayed(answer: bool) -> int:
         def ask(share: float, packets: int) -> bool:
-            told.append((share, packets))
+            message.append((share, packets))
             return answer
 
         out = _sojourn.replay(*columns, '"droptail"', "10mbit", None, None, ask)
         return len(out["dropped"])
 
     assert replayed(True) == n
-    assert [packets for _, packets in told] == [16_384, 32_768, 49_152]
-    told.clear()
+    assert [packets for _, packets in message] == [16_384, 32_768, 49_152]
+    message.clear()
     with pytest.raises(KeyboardInterrupt):
         replayed(False)
-    assert told == [(16_384 / n, 16_384)]
+    assert message == [(16_384 / n, 16_384)]
 
 
 def test_times_in_nanoseconds(sojourn: Command, tmp_path: Path) -> None:
@@ -265,11 +265,11 @@ def test_times_in_nanoseconds(sojourn: Command, tmp_path: Path) -> None:
     assert frame["t_us"].to_list() == [0.0, 1.5]
     both = csv(tmp_path / "both.csv", "i,t_us,t_ns,flow,size_B\n0,0,0,1,1000\n")
     none = csv(tmp_path / "none.csv", "i,flow,size_B\n0,1,1000\n")
-    for file, said in ((both, "has both t_us and t_ns"), (none, "column t_us is missing")):
+    for file, message in ((both, "has both t_us and t_ns"), (none, "column t_us is missing")):
         options = ["--rate", "8mbit", "--qdisc", "droptail", "--out", tmp_path / "x.csv"]
         code, _, err = sojourn("replay", file, *options)
         assert code == 2, err
-        assert said in err
+        assert message in err
 
 
 def test_a_token_bucket_lets_a_burst_pass(sojourn: Command, tmp_path: Path) -> None:
@@ -303,7 +303,7 @@ def test_the_generator_of_a_recording(sojourn: Command, tmp_path: Path) -> None:
 
 
 def test_the_ecn_field_that_leaves(sojourn: Command, tmp_path: Path) -> None:
-    """`ecn_out` is that of the packet when it leaves: the same, or 3 (CE) if it was marked."""
+    """`ecn_out` is the field of the leaving packet: the same, or 3 (CE) if it was marked."""
     rows = "".join(f"{i},{i * 500},1,1000,{i % 3}\n" for i in range(400))
     file = csv(tmp_path / "a.csv", "i,t_us,flow,size_B,ecn\n" + rows)
     options = ["--rate", "8mbit", "--qdisc", "codel", "--set", "ecn=true"]

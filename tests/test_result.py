@@ -132,12 +132,12 @@ def test_files_carry_their_provenance(result: Result, tmp_path: Path) -> None:
     assert {p.name for p in out.iterdir()} == {*FILES} - {"queries.parquet"}
     assert json.loads((out / "summary.json").read_text()) == result.summary
     for path in out.glob("*.parquet"):
-        said = pl.read_parquet_metadata(path)
-        assert said["sojourn.version"] == sj.__version__
-        assert said["sojourn.schema"] == "1"
-        assert said["sojourn.seed"] == "1"
-        assert json.loads(said["sojourn.command"]) == ["test"]
-    again = sj.simulate(json.loads(said["sojourn.scenario"]))
+        metadata = pl.read_parquet_metadata(path)
+        assert metadata["sojourn.version"] == sj.__version__
+        assert metadata["sojourn.schema"] == "1"
+        assert metadata["sojourn.seed"] == "1"
+        assert json.loads(metadata["sojourn.command"]) == ["test"]
+    again = sj.simulate(json.loads(metadata["sojourn.scenario"]))
     assert again.summary == result.summary
     assert pl.read_parquet(out / "flows.parquet").equals(result.frame())
 
@@ -182,11 +182,11 @@ def test_result_survives_pickling(result: Result) -> None:
 def test_progress_is_told_and_can_stop(small: Path) -> None:
     """The share grows towards one; False ends the run."""
     long = Draft.read(small).set(["duration=2000s"]).tree
-    told: list[float] = []
-    sj.simulate(long, progress=told.append)
-    assert told
-    assert told == sorted(told)
-    assert 0 < told[0] < told[-1] <= 1
+    shares: list[float] = []
+    sj.simulate(long, progress=shares.append)
+    assert shares
+    assert shares == sorted(shares)
+    assert 0 < shares[0] < shares[-1] <= 1
     with pytest.raises(KeyboardInterrupt):
         sj.simulate(long, progress=lambda share: share < 0.5)
 

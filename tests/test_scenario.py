@@ -72,7 +72,7 @@ def test_structs_keep_their_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         (float("nan"), "nan is not a finite number"),
         (-float("inf"), "-inf is not a finite number"),
@@ -82,8 +82,8 @@ def test_structs_keep_their_values() -> None:
         (-(10**400), f"a number of about 400 digits is out of range, allowed: up to {2**53}"),
     ],
 )
-def test_values_outside_json_are_refused_with_their_path(value: Any, said: str) -> None:
-    """The path is that of Rust; flows are known by their names."""
+def test_values_outside_json_are_refused_with_their_path(value: Any, message: str) -> None:
+    """The path is the same as from Rust; flows are known by their names."""
     flow = {"name": "f", "path": ["up"], "source": {"name": "bulk", "start": [0, value]}}
     for tree, path in (
         ({"name": value}, "name"),
@@ -92,7 +92,7 @@ def test_values_outside_json_are_refused_with_their_path(value: Any, said: str) 
     ):
         with pytest.raises(sj.InputError) as refused:
             Draft.read(tree).to_json()
-        assert str(refused.value) == f"{path}: {said}"
+        assert str(refused.value) == f"{path}: {message}"
 
 
 def test_plain_converts_numpy_and_text() -> None:
@@ -217,7 +217,7 @@ def test_a_token_bucket_sends_its_burst_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("link", "said"),
+    ("link", "message"),
     [
         ({"burst": 1514}, "links.up.burst: "),
         ({"burst": "2GB"}, "links.up.burst: "),
@@ -227,9 +227,9 @@ def test_a_token_bucket_sends_its_burst_at_once() -> None:
         ),
     ],
 )
-def test_a_token_bucket_is_a_size_beside_a_rate(link: dict[str, Any], said: str) -> None:
-    """In bytes up to 1 GB, and not beside a trace of opportunities."""
-    with pytest.raises(sj.InputError, match=said):
+def test_a_token_bucket_is_a_size_with_a_rate(link: dict[str, Any], message: str) -> None:
+    """In bytes up to 1 GB, and not with a trace of opportunities."""
+    with pytest.raises(sj.InputError, match=message):
         sj.simulate(burst_of(**link))
 
 

@@ -20,9 +20,7 @@ from sojourn.sweeps.claims import MERGE, Claims
 from sojourn.sweeps.runner import RUN_COLUMNS
 from sojourn.sweeps.spec import make_sweep, run_sweep
 from sojourn.sweeps.store import Store
-from test_failed_runs import described as failing
-from test_failed_runs import failed_seeds
-from test_sweep import AXES, CASE, command, csv, described, ran
+from support.sweep_cases import AXES, CASE, command, csv, described, failed_seeds, failing, ran
 
 KEYS = ["0" * 63 + "1", "a" * 64, "f" * 64]
 
@@ -105,10 +103,10 @@ def test_two_processes_execute_each_run_once(tmp_path: Path, options: tuple[Any,
     (folder / "sweep.toml").write_text(sweep)
     line = command("sweep", folder / "sweep.toml", "--out", out, "--json", *options)
     both = [subprocess.Popen(line, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    told = [json.loads(one.communicate()[0]) for one in both]
-    assert [one["runs"] for one in told] == [1200, 1200]
-    assert sum(one["made"] for one in told) == 1200
-    assert told[0]["table"] == told[1]["table"]
+    summaries = [json.loads(one.communicate()[0]) for one in both]
+    assert [one["runs"] for one in summaries] == [1200, 1200]
+    assert sum(one["made"] for one in summaries) == 1200
+    assert summaries[0]["table"] == summaries[1]["table"]
     assert counted(out) == 1200
     ran("sweep", folder / "sweep.toml", "--out", tmp_path / "alone")
     assert csv(out) == csv(tmp_path / "alone")
@@ -116,8 +114,8 @@ def test_two_processes_execute_each_run_once(tmp_path: Path, options: tuple[Any,
 
 def test_the_runs_of_a_process_that_ends_are_taken_over(tmp_path: Path) -> None:
     """A sweep waits for the runs of the other one, and executes them after its death."""
-    asked = make_sweep(CASE, AXES, seeds=2)
-    run_sweep(asked, out=tmp_path / "whole")
+    sweep = make_sweep(CASE, AXES, seeds=2)
+    run_sweep(sweep, out=tmp_path / "whole")
     keys = Store(tmp_path / "whole").rows()["key"].to_list()
     out = tmp_path / "out"
     out.mkdir()
@@ -125,8 +123,8 @@ def test_the_runs_of_a_process_that_ends_are_taken_over(tmp_path: Path) -> None:
         assert other.stdout is not None
         assert other.stdout.readline() == "1 1 1\n"
         threading.Timer(1.0, other.kill).start()
-        made = run_sweep(asked, out=out)
-    assert made.executed == 8
+        campaign = run_sweep(sweep, out=out)
+    assert campaign.executed == 8
     assert csv(out) == csv(tmp_path / "whole")
 
 
@@ -153,11 +151,11 @@ def test_failures_of_the_other_process_are_not_repeated(tmp_path: Path) -> None:
             assert all(one.poll() is None for one in both)
             time.sleep(0.05)
         third.kill()
-    told = [json.loads(one.communicate()[0]) for one in both]
+    summaries = [json.loads(one.communicate()[0]) for one in both]
     seeds = failed_seeds(out)
     assert seeds == sorted(rows[1]["seed"])
-    assert sum(one["made"] for one in told) == 60 - len(seeds)
-    assert [sorted(it["seed"] for it in one["failed"]) for one in told] == [seeds, seeds]
+    assert sum(one["made"] for one in summaries) == 60 - len(seeds)
+    assert [sorted(it["seed"] for it in one["failed"]) for one in summaries] == [seeds, seeds]
     assert set(sj.results(out, failed=True)["failure_attempt"]) == {1}
 
 

@@ -27,9 +27,11 @@ def home(path: Path, shell: str, more: str = "") -> dict[str, str]:
     name, text = OWN[shell]
     (path / name).parent.mkdir(parents=True, exist_ok=True)
     (path / name).write_text(text + more, encoding="utf-8")
-    found = {name: text for name, text in ENVIRONMENT.items() if name not in ("ZDOTDIR", "ENV")}
-    found |= {"HOME": str(path), "SHELL": shell, "TERM": "dumb", "SOJOURN_PROMPT": ""}
-    return found | ({"ENV": str(path / name)} if shell == "sh" else {})
+    environment = {
+        name: text for name, text in ENVIRONMENT.items() if name not in ("ZDOTDIR", "ENV")
+    }
+    environment |= {"HOME": str(path), "SHELL": shell, "TERM": "dumb", "SOJOURN_PROMPT": ""}
+    return environment | ({"ENV": str(path / name)} if shell == "sh" else {})
 
 
 def line(*options: str) -> list[str]:

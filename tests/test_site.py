@@ -11,7 +11,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.cli.main import main
-from test_readme import ROOT, blocks
+from support.pages import ROOT, blocks
 
 PAGES = [
     f"docs/{page.relative_to(ROOT / 'docs').as_posix()}"
@@ -24,7 +24,7 @@ WALKS = ("start/first-comparison", "start/first-discipline", "how-to/tc-scripts"
 """Pages whose commands are run in order."""
 
 DIFFERS = "sojourn tc diff"
-"""Command that ends with 1 if two disciplines differ, as those of a page do."""
+"""Command that ends with 1 if two disciplines differ, as on a page."""
 
 
 def line(folder: Path) -> None:

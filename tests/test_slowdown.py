@@ -61,12 +61,12 @@ def case(rng: random.Random, source: dict[str, Any], **link: Any) -> dict[str, A
     header = rng.choice([20, 40, 52, 78])
     packet = header + rng.choice([61, 536, 1000, 1460, 8900])
     path = ["nic-{i}", *(f"hop-{n}" for n in range(hops))][rng.randint(0, 1) :]
-    given = {
+    settings = {
         key: value.replace("{mss}", str(packet - header)) if isinstance(value, str) else value
         for key, value in source.items()
     }
     tcp = {**rng.choice(TCPS), "packet": f"{packet}B", "header": f"{header}B"}
-    flow = {"name": "f", "count": count, "path": path, "source": given, "tcp": tcp}
+    flow = {"name": "f", "count": count, "path": path, "source": settings, "tcp": tcp}
     if "request" in source or rng.random() < 0.5:
         flow["return_path"] = ["back"]
     if rng.random() < 0.5:

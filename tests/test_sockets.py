@@ -37,9 +37,9 @@ def test_setting_the_clock_changes_no_delay(
         select.select([sink], [], [], 60)
         if when == "taken":
             monkeypatch.setattr(time, "time_ns", stepped)
-        found = sockets.take_datagram(sink)
+        datagram = sockets.take_datagram(sink)
         elapsed = time.monotonic_ns() - start
-    assert found is not None
-    _, size, took_ns = found
+    assert datagram is not None
+    _, size, took_ns = datagram
     assert size == 200 - 28
     assert 0 <= took_ns <= elapsed

@@ -21,10 +21,10 @@ def test_interval_is_students() -> None:
     """Tabulated factors: 2.776 for five runs, 2.262 for ten."""
     for n, factor in ((5, 2.776), (10, 2.262), (20, 2.093)):
         x = np.arange(n, dtype=float)
-        found = interval(x)
-        assert found.mean == x.mean()
-        assert found.half == pytest.approx(factor * x.std(ddof=1) / n**0.5, rel=3e-4)
-        assert found.high - found.low == pytest.approx(2 * found.half)
+        estimate = interval(x)
+        assert estimate.mean == x.mean()
+        assert estimate.half == pytest.approx(factor * x.std(ddof=1) / n**0.5, rel=3e-4)
+        assert estimate.high - estimate.low == pytest.approx(2 * estimate.half)
     assert np.isnan(interval([1.0]).half)
 
 
@@ -58,9 +58,9 @@ def test_intervals_have_their_coverage() -> None:
 def test_pairing_removes_the_variance_between_seeds() -> None:
     """A difference of 1 among seeds that differ by tens."""
     seeds = np.array([10.0, 50.0, 90.0, 20.0])
-    found = paired(seeds + 1 + np.array([0.1, -0.1, 0.1, -0.1]), seeds)
-    assert found.mean == pytest.approx(1.0)
-    assert found.half < 0.2
+    estimate = paired(seeds + 1 + np.array([0.1, -0.1, 0.1, -0.1]), seeds)
+    assert estimate.mean == pytest.approx(1.0)
+    assert estimate.half < 0.2
 
 
 def test_samples_that_share_two_seeds_are_compared_by_seed() -> None:
@@ -104,8 +104,8 @@ def test_batch_means_cover_correlated_values() -> None:
         steps = rng.normal(size=4000)
         for i in range(1, 4000):
             x[i] = 0.95 * x[i - 1] + steps[i]
-        found = batch_means(x)
-        batched.append(abs(found.mean) <= found.half)
+        estimate = batch_means(x)
+        batched.append(abs(estimate.mean) <= estimate.half)
         single.append(abs(x.mean()) <= interval(x).half)
     assert np.mean(batched) > 0.85
     assert np.mean(single) < 0.5

@@ -21,7 +21,7 @@ from sojourn.result.statistics import (
 
 @pytest.fixture(autouse=True)
 def fresh() -> None:
-    """Quantiles are computed in each test: those of another test are forgotten."""
+    """Forget the quantiles of other tests, so that each test computes its own."""
     quantile.cache_clear()
 
 
@@ -45,7 +45,7 @@ def test_the_quantiles_of_one_and_two_have_formulas() -> None:
 def test_digits_double_with_each_step_of_newton(
     freedom: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At most 10 steps to the last digit; with another slope than that of t it takes dozens."""
+    """At most 10 steps to the last digit; with another slope than t's it takes dozens."""
     within, steps = statistics._within, list[float]()
 
     def counted(t: float, v: int) -> float:
@@ -59,10 +59,10 @@ def test_digits_double_with_each_step_of_newton(
 
 def test_an_interval_of_two_values_has_one_degree_of_freedom() -> None:
     """1 and 3: deviation sqrt(2), standard error 1."""
-    found = interval([1.0, 3.0])
-    assert found.mean == 2.0
-    assert found.half == pytest.approx(math.tan(0.475 * math.pi))
-    assert (found.low, found.high) == (2.0 - found.half, 2.0 + found.half)
+    estimate = interval([1.0, 3.0])
+    assert estimate.mean == 2.0
+    assert estimate.half == pytest.approx(math.tan(0.475 * math.pi))
+    assert (estimate.low, estimate.high) == (2.0 - estimate.half, 2.0 + estimate.half)
     assert math.isnan(half_width([1.0]))
     assert math.isnan(interval([]).mean)
     assert interval([5.0]).mean == 5.0

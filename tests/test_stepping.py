@@ -8,7 +8,7 @@ import pytest
 
 import sojourn as sj
 from sojourn._sojourn import InputError
-from test_readme import blocks
+from support.pages import blocks
 
 CASE: dict[str, Any] = {
     "name": "home",
@@ -174,8 +174,8 @@ def test_a_limit_changes_or_the_discipline_says_why(name: str) -> None:
     same(sj.simulate(sim.scenario), result)
 
 
-def test_a_result_on_the_way_is_that_of_a_shorter_run() -> None:
-    """The result so far is that of a scenario that ends then."""
+def test_an_early_result_equals_a_shorter_run() -> None:
+    """The result is the same as of a scenario that ends then."""
     sim = sj.Simulation(CASE)
     sim.run_until("1700ms")
     short = {**CASE, "duration": "1700ms", "changes": []}

@@ -21,7 +21,7 @@ from sojourn.sweeps.writer import RowWriter
 
 
 def row(i: int, value: float | None = 0.5) -> dict[str, object]:
-    """Return a row like those of campaigns."""
+    """Return a row as campaigns have."""
     own = {"key": f"{i:04}", "engine": "e", "axes": "[]", "measured": '["value", "series"]'}
     return {**own, "seed": i, "value": value, "series": [1.0, float(i)]}
 
@@ -72,9 +72,9 @@ def test_a_column_without_values_has_the_same_type_in_all_parts(tmp_path: Path) 
     parts = str(tmp_path / "*.parquet")
     assert pl.read_parquet(parts).height == 2
     assert len(pd.read_parquet(tmp_path)) == 2
-    found = duckdb.sql(f"select sum(value) from '{parts}'")
-    assert found is not None
-    assert found.fetchall() == [(0.25,)]
+    query = duckdb.sql(f"select sum(value) from '{parts}'")
+    assert query is not None
+    assert query.fetchall() == [(0.25,)]
 
 
 @pytest.mark.parametrize("harm", ["cut", "flipped", "emptied"])
@@ -192,8 +192,8 @@ def test_a_clock_that_is_set_back_changes_nothing(
     """Each reading of the clock is an hour before the last one; the files are old too."""
     tree = {"duration": "50ms", "links": {"up": {"rate": "1mbit"}},
             "flows": [{"name": "f", "path": ["up"]}]}  # fmt: skip
-    asked = make_sweep(tree, {"f.count": [1, 2]}, seeds=[1, 2])
-    whole = run_sweep(asked, out=tmp_path / "whole", jobs=2)
+    sweep = make_sweep(tree, {"f.count": [1, 2]}, seeds=[1, 2])
+    whole = run_sweep(sweep, out=tmp_path / "whole", jobs=2)
     now = [2e9]
 
     def back() -> float:
@@ -206,7 +206,7 @@ def test_a_clock_that_is_set_back_changes_nothing(
     assert run_sweep(few, out=tmp_path / "back", jobs=2).executed == 2
     for path in (tmp_path / "back").iterdir():
         os.utime(path, (1.0, 1.0))
-    rest = run_sweep(asked, out=tmp_path / "back", jobs=2)
+    rest = run_sweep(sweep, out=tmp_path / "back", jobs=2)
     assert rest.executed == 2
     assert rest.rows == whole.rows
     assert rest.wall_s >= 0

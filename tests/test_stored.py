@@ -15,8 +15,8 @@ from conftest import SMALL, Command
 from mutation import at
 from readers import WHOLE
 from sojourn.sweeps import store
-from test_bad_input import one_line
-from test_explain_rules import report
+from support.link_reports import report
+from support.refusals import one_line
 
 FIELDS: list[tuple[tuple[Any, ...], Any, str]] = [
     (("scenario",), 5, "scenario: expected object, got int"),
@@ -72,22 +72,22 @@ def test_no_value_of_a_summary_is_read_unchecked(folder: Path) -> None:
         assert str(refused.value).endswith(f"{key}: is missing") or key == "kind"
 
 
-@pytest.mark.parametrize(("way", "value", "said"), FIELDS)
+@pytest.mark.parametrize(("way", "value", "message"), FIELDS)
 def test_a_wrong_field_of_a_summary_is_named(
-    way: tuple[Any, ...], value: Any, said: str, folder: Path, sojourn: Command
+    way: tuple[Any, ...], value: Any, message: str, folder: Path, sojourn: Command
 ) -> None:
     """By every command that reads a result."""
     path = folder / "summary.json"
     tree = json.loads(path.read_text())
     at(tree, way[:-1])[way[-1]] = value
     path.write_text(json.dumps(tree))
-    one_line(sojourn("explain", folder), f"{path}: {said}")
-    one_line(sojourn("results", folder), f"{path}: {said}")
-    one_line(sojourn("plot", folder, "--out", folder / "x.png"), f"{path}: {said}")
+    one_line(sojourn("explain", folder), f"{path}: {message}")
+    one_line(sojourn("results", folder), f"{path}: {message}")
+    one_line(sojourn("plot", folder, "--out", folder / "x.png"), f"{path}: {message}")
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"),
+    ("raw", "message"),
     [
         (b'{"sojourn": "\xe5", "links": {}, "scenario": {}}', "holds no run"),
         (b"", "holds no run"),
@@ -95,12 +95,12 @@ def test_a_wrong_field_of_a_summary_is_named(
     ],
 )
 def test_bytes_that_are_not_json_are_refused(
-    raw: bytes, said: str, folder: Path, sojourn: Command
+    raw: bytes, message: str, folder: Path, sojourn: Command
 ) -> None:
     """By the command, which then finds no result, and by the function."""
     path = folder / "summary.json"
     path.write_bytes(raw)
-    one_line(sojourn("explain", folder), said)
+    one_line(sojourn("explain", folder), message)
     with pytest.raises(sj.InputError, match=r"summary\.json: "):
         sj.load_result(folder)
 
@@ -131,20 +131,20 @@ TABLES: list[tuple[str, Callable[[pl.DataFrame], pl.DataFrame], str]] = [
 """Name of a table, a change, and the message about it."""
 
 
-@pytest.mark.parametrize(("table", "change", "said"), TABLES)
+@pytest.mark.parametrize(("table", "change", "message"), TABLES)
 def test_a_wrong_column_is_named(
-    table: str, change: Callable[[pl.DataFrame], pl.DataFrame], said: str, folder: Path,
+    table: str, change: Callable[[pl.DataFrame], pl.DataFrame], message: str, folder: Path,
     sojourn: Command,
 ) -> None:  # fmt: skip
     """Missing columns, types, names of flows, times."""
     path = folder / f"{table}.parquet"
     meta = {k: v for k, v in pl.read_parquet_metadata(path).items() if k.startswith("sojourn.")}
     change(pl.read_parquet(path)).write_parquet(path, metadata=meta)
-    one_line(sojourn("explain", folder), f"{path}: {said}")
+    one_line(sojourn("explain", folder), f"{path}: {message}")
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "said"),
+    ("key", "value", "message"),
     [
         ("sojourn.schema", "2", 'metadata sojourn.schema: "2" is not "1"'),
         ("sojourn.command", "[5]", "metadata sojourn.command.0: expected str, got int"),
@@ -152,17 +152,17 @@ def test_a_wrong_column_is_named(
     ],
 )
 def test_wrong_metadata_is_named(
-    key: str, value: str, said: str, folder: Path, sojourn: Command
+    key: str, value: str, message: str, folder: Path, sojourn: Command
 ) -> None:
     """The schema of another version, and a command line that is none."""
     path = folder / "fct.parquet"
     meta = {k: v for k, v in pl.read_parquet_metadata(path).items() if k.startswith("sojourn.")}
     pl.read_parquet(path).write_parquet(path, metadata={**meta, key: value})
-    one_line(sojourn("explain", folder), f"{path}: {said}")
+    one_line(sojourn("explain", folder), f"{path}: {message}")
 
 
 @pytest.mark.parametrize(
-    ("way", "value", "said"),
+    ("way", "value", "message"),
     [
         (("spec", "up", "rate"), 5, "spec.up.rate: 5 has no unit"),
         (("spec", "up"), [], "spec: expected object, got array"),
@@ -174,13 +174,13 @@ def test_wrong_metadata_is_named(
     ],
 )
 def test_a_wrong_field_of_a_report_is_named(
-    way: tuple[Any, ...], value: Any, said: str, tmp_path: Path, sojourn: Command
+    way: tuple[Any, ...], value: Any, message: str, tmp_path: Path, sojourn: Command
 ) -> None:
     """The report of `link --json`."""
     path, tree = tmp_path / "link.json", json.loads(json.dumps(report()))
     at(tree, way[:-1])[way[-1]] = value
     path.write_text(json.dumps(tree, indent=2))
-    one_line(sojourn("explain", path), f"{path}: {said}")
+    one_line(sojourn("explain", path), f"{path}: {message}")
 
 
 def test_notes_indexes_and_reports_run_no_code(tmp_path: Path, sojourn: Command) -> None:

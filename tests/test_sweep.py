@@ -6,7 +6,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -22,32 +21,10 @@ from sojourn.sweeps import query
 from sojourn.sweeps.axes import points, read_axes
 from sojourn.sweeps.spec import make_sweep, run_sweep
 from sojourn.sweeps.store import Store
+from support.sweep_cases import AXES, CASE, SWEEP, command, csv, described, ran
 
 KILLS = int(os.environ.get("SOJOURN_KILLS", "4"))
 """Number of kills of a sweep; `make faults` uses 50."""
-
-CASE: dict[str, Any] = {
-    "duration": "2s",
-    "warmup": "500ms",
-    "links": {"up": {"rate": "5mbit", "delay": "5ms", "qdisc": {"name": "codel"}}},
-    "flows": [
-        {
-            "name": "bulk",
-            "count": 2,
-            "path": ["up"],
-            "rtt": "uniform(20ms, 40ms)",
-            "source": {"name": "bulk", "start": "uniform(0s, 100ms)"},
-        }
-    ],
-}
-AXES = {"qdisc": {"set": "up.qdisc", "values": ["droptail", "codel"]}, "bulk.count": [1, 3]}
-SWEEP = """
-scenario = "case.json"
-seeds = 5
-[axes]
-qdisc = { set = "up.qdisc", values = ["droptail", "codel"] }
-n = { set = "bulk.count", values = [1, 2, 4] }
-"""
 
 
 def spanned(axes: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
@@ -57,12 +34,12 @@ def spanned(axes: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
 
 def test_axes_span_a_grid() -> None:
     """The last axis varies fastest; the base scenario is unchanged."""
-    found = list(points(CASE, read_axes(AXES)))
-    assert [tuple(labels.values()) for labels, _ in found] == [
+    grid = list(points(CASE, read_axes(AXES)))
+    assert [tuple(labels.values()) for labels, _ in grid] == [
         ("droptail", 1), ("droptail", 3), ("codel", 1), ("codel", 3),
     ]  # fmt: skip
-    assert found[1][1]["flows"][0]["count"] == 3
-    assert found[1][1]["links"]["up"]["qdisc"] == "droptail"
+    assert grid[1][1]["flows"][0]["count"] == 3
+    assert grid[1][1]["links"]["up"]["qdisc"] == "droptail"
     assert CASE["flows"][0]["count"] == 2
 
 
@@ -92,7 +69,7 @@ def test_linked_axes_conditions_and_unset_axes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("axes", "more", "said"),
+    ("axes", "more", "message"),
     [
         ({}, {}, "axes: a sweep requires at least one"),
         ({"qdisc": "codel"}, {}, 'axes.qdisc: "codel" is not a list'),
@@ -124,15 +101,15 @@ def test_linked_axes_conditions_and_unset_axes() -> None:
         ),
     ],
 )
-def test_bad_input_names_its_path(axes: Any, more: dict[str, Any], said: str) -> None:
+def test_bad_input_names_its_path(axes: Any, more: dict[str, Any], message: str) -> None:
     """Before any run."""
     with pytest.raises(sj.InputError) as refused:
         sj.sweep(CASE, axes, **more)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_a_sweep_has_a_row_for_each_run_with_paired_seeds() -> None:
-    """The numbers are those of single runs."""
+    """The numbers are the same as of single runs."""
     rows = sj.sweep(CASE, AXES, seeds=3, metrics=["jain_index", {"name": "goodput_bps"}])
     assert rows.height == 12
     assert rows["seed"].to_list() == [1, 2, 3] * 4
@@ -218,11 +195,11 @@ def test_tables_of_means_pairs_and_columns(tmp_path: Path) -> None:
     assert table.height == 4
     mine = rows.filter((pl.col("qdisc") == "codel") & (pl.col("bulk.count") == 3))
     values = mine["sojourn_mean_s"].to_numpy()
-    told = table.filter((pl.col("qdisc") == "codel") & (pl.col("bulk.count") == 3))
-    assert told["sojourn_mean_s"][0] == pytest.approx(values.mean())
+    row = table.filter((pl.col("qdisc") == "codel") & (pl.col("bulk.count") == 3))
+    assert row["sojourn_mean_s"][0] == pytest.approx(values.mean())
     # t(3, 0.975) = 3.182
     half = 3.182446 * values.std(ddof=1) / 2
-    assert told["sojourn_mean_s_high"][0] == pytest.approx(values.mean() + half, rel=1e-6)
+    assert row["sojourn_mean_s_high"][0] == pytest.approx(values.mean() + half, rel=1e-6)
     pairs = query.differences(
         rows, "qdisc", "droptail", ["qdisc", "bulk.count"], ["sojourn_mean_s"]
     )
@@ -232,13 +209,6 @@ def test_tables_of_means_pairs_and_columns(tmp_path: Path) -> None:
     assert across.columns == ["qdisc", "1", "3"]
     with pytest.raises(sj.InputError, match="varies too"):
         query.means(rows, ["qdisc"], ["sojourn_mean_s"])
-
-
-def described(folder: Path) -> Path:
-    """Return a folder with a sweep file."""
-    (folder / "case.json").write_text(json.dumps(CASE))
-    (folder / "sweep.toml").write_text(SWEEP)
-    return folder
 
 
 @pytest.fixture
@@ -255,30 +225,15 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def command(*arguments: Any) -> list[str]:
-    """Return the command line of sojourn."""
-    return [str(Path(sys.executable).with_name("sojourn")), *map(str, arguments)]
-
-
-def ran(*arguments: Any) -> subprocess.CompletedProcess[str]:
-    """Run the command line."""
-    return subprocess.run(command(*arguments), capture_output=True, text=True, check=False)
-
-
-def csv(directory: Path) -> str:
-    """Return the stored runs as text."""
-    return Store(directory).rows().write_csv()
-
-
 def test_the_commands(swept: Path) -> None:
     """Sweep, results and plot, as on the page."""
     out, figure = swept / "out", swept / "figure.png"
     done = ran("sweep", swept / "sweep.toml", "--out", out)
     assert "30 of 30 runs made" in done.stdout, done.stderr
     assert "0 of 30 runs made" in ran("sweep", swept / "sweep.toml", "--out", out).stdout
-    told = json.loads(ran("sweep", swept / "sweep.toml", "--out", out, "--json").stdout)
-    assert (told["runs"], told["made"], told["axes"]) == (30, 0, ["qdisc", "n"])
-    assert len(told["table"]) == 6
+    summary = json.loads(ran("sweep", swept / "sweep.toml", "--out", out, "--json").stdout)
+    assert (summary["runs"], summary["made"], summary["axes"]) == (30, 0, ["qdisc", "n"])
+    assert len(summary["table"]) == 6
     names = ("--metric", "sojourn_p99", "--metric", "sojourn_mean")
     shown = ran("results", out, *names, "--where", "n=4")
     assert "sojourn_p99_s" in shown.stdout
@@ -299,7 +254,7 @@ def test_the_commands(swept: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["sweep", "nowhere.toml"], "nowhere.toml: no such file"),
         (["results", "{}/none"], "no such directory"),
@@ -311,13 +266,13 @@ def test_the_commands(swept: Path) -> None:
         (["plot", "{}/out", "--y", "utilisation", "--kind", "pie"], 'unknown kind "pie"'),
     ],
 )
-def test_bad_commands_are_one_line(done: Path, arguments: list[str], said: str) -> None:
+def test_bad_commands_are_one_line(done: Path, arguments: list[str], message: str) -> None:
     """Exit code 2, no traceback."""
-    given = [one.format(done) for one in arguments]
-    given += ["--out", str(done / "x.png")] if given[0] != "results" else []
-    refused = ran(*given)
+    words = [one.format(done) for one in arguments]
+    words += ["--out", str(done / "x.png")] if words[0] != "results" else []
+    refused = ran(*words)
     assert refused.returncode == 2
-    assert said in refused.stderr
+    assert message in refused.stderr
     assert refused.stderr.count("\n") == 1
 
 
@@ -365,8 +320,10 @@ def test_a_sweep_says_in_one_line_that_another_one_is_active(swept: Path) -> Non
     """On standard error; the sweep continues."""
     with Store(swept / "shared").writing():
         done = ran("sweep", swept / "sweep.toml", "--out", swept / "shared")
-    told = f"sojourn: warning: {swept / 'shared'}: another process of sojourn writes to this folder"
-    assert [line.startswith(told) for line in done.stderr.splitlines()] == [True]
+    message = (
+        f"sojourn: warning: {swept / 'shared'}: another process of sojourn writes to this folder"
+    )
+    assert [line.startswith(message) for line in done.stderr.splitlines()] == [True]
     assert "runs made" in done.stdout
 
 
@@ -416,10 +373,10 @@ def test_ctrl_c_ends_it_cleanly(swept: Path) -> None:
     while not list((swept / "out").glob("*.parquet")):
         time.sleep(0.05)
     running.send_signal(signal.SIGINT)
-    _, said = running.communicate(timeout=60)
+    _, errors = running.communicate(timeout=60)
     assert running.returncode == 130
     kept = f"finished runs are in {swept / 'out'}, the same command continues"
-    assert said == f"sojourn: interrupted; {kept}\n"
+    assert errors == f"sojourn: interrupted; {kept}\n"
     assert 0 < len(Store(swept / "out").rows()) < 12000
 
 

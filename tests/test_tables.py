@@ -91,10 +91,10 @@ def check_widths(tell: dict[int, str]) -> None:
     """Check for the same words at every width, and lines that fit."""
     whole = words(tell[WIDE])
     for width in WIDTHS:
-        found = words(tell[width])
-        assert found <= whole, f"at {width} columns"
+        shown = words(tell[width])
+        assert shown <= whole, f"at {width} columns"
         # Where records stand in place of a table, names have no header.
-        assert whole - found <= NAMES, f"at {width} columns"
+        assert whole - shown <= NAMES, f"at {width} columns"
         for line in tell[width].splitlines():
             assert cell_len(line.rstrip()) <= width, line
 
@@ -142,12 +142,12 @@ def test_no_command_splits_a_word(
     arguments: list[str], folder: Path, sojourn: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At 60, 80, 100 and 140 columns, with twelve disciplines and names of 34 letters."""
-    told = {}
+    outputs = {}
     for width in (*WIDTHS, WIDE):
         monkeypatch.setenv("COLUMNS", str(width))
-        code, told[width], err = sojourn(*(part.format(folder) for part in arguments))
+        code, outputs[width], err = sojourn(*(part.format(folder) for part in arguments))
         assert (code, err) == (0, "")
-    check_widths(told)
+    check_widths(outputs)
 
 
 def test_a_paper_and_a_link_split_no_word(
@@ -155,10 +155,10 @@ def test_a_paper_and_a_link_split_no_word(
 ) -> None:
     """The table of claims, and the summary at the end of `sojourn link`."""
     one = papers.find("hred")
-    made = CampaignResult([], 0, 0, 0.0, ())
+    campaign = CampaignResult([], 0, 0, 0.0, ())
     parts = [Part("a", "b", "c", True)]
     judged = [Judged(claim, parts) for claim in one.claims]
-    outcome = paper.Outcome(one, False, {}, [], judged, made)
+    outcome = paper.Outcome(one, False, {}, [], judged, campaign)
     link = dict.fromkeys(
         ("sent_bps", "utilisation", "sojourn_mean_s", "sojourn_p50_s", "sojourn_p99_s"), 0.0001234
     )
@@ -197,9 +197,9 @@ def test_cells_are_literal_and_may_have_a_style() -> None:
     """Brackets in a name are not markup."""
     table = Table("name", "value")
     table.add_row("[bold]x[/]", Text("1*", "bold"))
-    with Console(width=40, file=sys.stdout) as console, console.capture() as said:
+    with Console(width=40, file=sys.stdout) as console, console.capture() as capture:
         console.print(table)
-    assert said.get().splitlines() == ["name        value", "─" * 17, "[bold]x[/]     1*"]
+    assert capture.get().splitlines() == ["name        value", "─" * 17, "[bold]x[/]     1*"]
 
 
 def test_a_pipe_has_room_and_a_terminal_has_its_width(
@@ -268,7 +268,7 @@ def test_stars_need_separate_intervals() -> None:
     assert row([1.0], [2.0]).best == [False, False]
     assert row([1.0, 1.1, 0.9], [2.0, 2.1, 2.2]).best == [True, False]
     assert row([1.0, 1.1, 0.9], [2.0, 2.1, 2.2], better="more").best == [False, True]
-    # The spread over seeds is wide, that of the differences is narrow.
+    # The values spread widely over seeds, the differences do not.
     assert row([1.0, 50.0, 100.0], [3.0, 52.1, 101.9]).best == [True, False]
     assert row([1.0, 50.0, 100.0], [30.0, 22.1, 101.9]).best == [False, False]
     # Not separated from the second is not best, whatever the third is.
@@ -317,4 +317,4 @@ def test_rates_of_identical_runs_are_not_starred(small: Path) -> None:
     both = {"one": runs["codel"], "two": runs["codel"]}
     from sojourn.metrics.overview import rows
 
-    assert not any(any(found.best) for found in rows(both, "up"))
+    assert not any(any(row.best) for row in rows(both, "up"))

@@ -112,7 +112,7 @@ def test_links_from_a_script() -> None:
 
 
 def test_import_writes_links(run: Run, tmp_path: Path) -> None:
-    """The TOML is that of a scenario, and loads."""
+    """The TOML is a scenario, and loads."""
     script = tmp_path / "setup.sh"
     script.write_text(
         "#!/bin/sh\nDEV=eth0 # a comment\n"
@@ -141,13 +141,13 @@ def test_import_of_sqm(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "sqm"
     path.write_text(SQM)
     code, out, _ = run("tc", "import", str(path), "--json")
-    found = json.loads(out)
+    links = json.loads(out)
     assert code == 0
-    assert [(one["dev"], one["rate"]) for one in found] == [
+    assert [(one["dev"], one["rate"]) for one in links] == [
         ("eth1", "10mbit"),
         ("ifb4eth1", "85mbit"),
     ]
-    assert found[0]["qdisc"]["ecn"] is False
+    assert links[0]["qdisc"]["ecn"] is False
     path.write_text(SQM.replace("simplest.qos", "simple.qos"))
     code, _, error = run("tc", "import", str(path))
     assert code == 2

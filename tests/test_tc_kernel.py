@@ -57,11 +57,11 @@ DISCIPLINES = [
 def _random(count: int) -> list[str]:
     """Return disciplines with random parameters that tc can express."""
     draw = random.Random(19)
-    made = []
+    lines = []
     for _ in range(count):
         limit = draw.randint(2, 20_000)
         us = draw.randint(1, 900) * 100
-        made += [
+        lines += [
             f"codel(limit={limit}p, target={us}us, interval={10 * us}us)",
             f"fq_codel(limit={limit}p, flows={draw.randint(1, 65_536)}, target={us}us)",
             f"pie(limit={limit}p, target={us}us, alpha={draw.randint(1, 32) / 16})",
@@ -74,7 +74,7 @@ def _random(count: int) -> list[str]:
             f"droptail(limit={limit}B)",
             f"prio(flows={draw.randint(2, 16)})",
         ]
-    return made
+    return lines
 
 
 def _links() -> dict[str, dict[str, Any]]:
@@ -101,11 +101,11 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, int, st
         parts += ["echo exit $worst", "tc -d -j qdisc show </dev/null", "echo"]
         parts.append("tc qdisc del dev dum0 root 2>/dev/null")
     out = user_mode.run("\n".join(parts), tmp_path_factory.mktemp("uml"))
-    found = re.findall(r"^== (\d+)\n(.*?)(?=^== |\Z)", out, re.MULTILINE | re.DOTALL)
-    assert len(found) == len(scripts), out[-2000:]
+    outputs = re.findall(r"^== (\d+)\n(.*?)(?=^== |\Z)", out, re.MULTILINE | re.DOTALL)
+    assert len(outputs) == len(scripts), out[-2000:]
     return [
         (scripts[int(number)], int(re.findall(r"^exit (\d+)", text, re.MULTILINE)[0]), text)
-        for number, text in found
+        for number, text in outputs
     ]
 
 
@@ -162,7 +162,7 @@ def _classes(script: str) -> str:
 
 
 def _as_lines(shown: str) -> str:
-    """Return JSON of tc as lines: of several qdiscs the tree needs the classes beside them."""
+    """Return JSON of tc as lines; a tree of several qdiscs also needs their classes."""
     entries = [entry for entry in json.loads(shown) if entry.get("dev") == "dum0"]
     lines: str = _sojourn.tc_lines(json.dumps(entries))
     return lines

@@ -139,9 +139,9 @@ def test_several_words_are_those_of_tc(text: str, line: str) -> None:
 @pytest.mark.parametrize("start", ["tc qdisc", "sudo tc qdisc", "qdisc", "/sbin/tc qdisc"])
 def test_a_whole_command_is_its_qdisc(start: str) -> None:
     """The place of the qdisc does not matter; one without a queue is refused."""
-    found = tc.described(f"{start} add dev eth0 root codel limit 7")
-    assert isinstance(found, dict)
-    assert (found["name"], found["limit"]) == ("codel", "7p")
+    qdisc = tc.described(f"{start} add dev eth0 root codel limit 7")
+    assert isinstance(qdisc, dict)
+    assert (qdisc["name"], qdisc["limit"]) == ("codel", "7p")
 
 
 def test_differences_are_parameters_of_either() -> None:
@@ -169,8 +169,10 @@ CONFIG = "config queue\n option interface 'e'\n option upload '{up}'\n option do
 
 def commands(*options: str, up: int = 1000, down: int = 0) -> list[str]:
     """Return the commands of a queue with some options, `simplest.qos` by default."""
-    given = ["script simplest.qos", *options]
-    lines = [f" option {one.split(' ', 1)[0]} '{one.split(' ', 1)[1]}'\n" for one in given]
+    options_of_script = ["script simplest.qos", *options]
+    lines = [
+        f" option {one.split(' ', 1)[0]} '{one.split(' ', 1)[1]}'\n" for one in options_of_script
+    ]
     return sqm.to_commands(CONFIG.format(up=up, down=down) + "".join(lines)).splitlines()
 
 
@@ -180,19 +182,19 @@ def commands(*options: str, up: int = 1000, down: int = 0) -> list[str]:
 )
 def test_sqm_gives_ecn_to_the_kinds_that_have_it(kind: str, word: str) -> None:
     """sqm-scripts, get_ecn: tc refuses the word for others."""
-    made = commands(f"qdisc {kind}", "egress_ecn ECN")
-    assert made[-1] == f"tc qdisc add dev e parent 1:10 handle 110: {kind}{word}"
-    assert len(tc.imported("\n".join(made))) == 1
+    lines = commands(f"qdisc {kind}", "egress_ecn ECN")
+    assert lines[-1] == f"tc qdisc add dev e parent 1:10 handle 110: {kind}{word}"
+    assert len(tc.imported("\n".join(lines))) == 1
 
 
 def test_the_directions_of_sqm_have_their_own_words() -> None:
     """`e` is egress and upload, `i` ingress and download; a rate of 0 is no shaper."""
     options = ("egress_ecn NOECN", "ingress_ecn ECN", "elimit 1001", "ilimit 900", "etarget 9ms")
-    made = commands(*options, down=5000)
-    assert made[1].endswith("htb rate 1000kbit ceil 1000kbit")
-    assert made[2].endswith("fq_codel target 9ms limit 1001 noecn")
-    assert made[4].endswith("htb rate 5000kbit ceil 5000kbit")
-    assert made[5].endswith("fq_codel limit 900 ecn")
+    lines = commands(*options, down=5000)
+    assert lines[1].endswith("htb rate 1000kbit ceil 1000kbit")
+    assert lines[2].endswith("fq_codel target 9ms limit 1001 noecn")
+    assert lines[4].endswith("htb rate 5000kbit ceil 5000kbit")
+    assert lines[5].endswith("fq_codel limit 900 ecn")
     assert len(commands(up=0, down=5)) == 3
     cake = commands("script piece_of_cake.qos", "qdisc fq_codel", "eqdisc_opts nat")
     assert cake == ["tc qdisc add dev e root cake bandwidth 1000kbit nat"]
@@ -301,7 +303,7 @@ def test_a_command_without_a_queue_is_no_discipline() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ("cake bandwidth 8bit", "e0: qdisc.bandwidth: 8bit is out of range, allowed: "),
         ("cake bandwidth 1", "e0: qdisc.bandwidth: 0bit is out of range, allowed: "),
@@ -309,9 +311,9 @@ def test_a_command_without_a_queue_is_no_discipline() -> None:
     ],
 )
 def test_a_link_that_no_scenario_accepts_is_refused(
-    words: str, said: str, sojourn: Command
+    words: str, message: str, sojourn: Command
 ) -> None:
     """Values that tc accepts: the printed link could not be run."""
     code, out, error = sojourn("tc", "import", f"tc qdisc add dev e0 root {words}")
     assert (code, out) == (2, "")
-    assert error.startswith(f"sojourn: {said}")
+    assert error.startswith(f"sojourn: {message}")

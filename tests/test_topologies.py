@@ -10,7 +10,7 @@ import sojourn as sj
 from sojourn._sojourn import InputError
 from sojourn._util.base import Qdisc
 from sojourn.scenario.draft import Draft, canonical
-from test_readme import blocks
+from support.pages import blocks
 
 
 def untyped(value: Any) -> Any:
@@ -53,7 +53,7 @@ def test_any_name_survives_a_file(tmp_path: Path) -> None:
 
 
 def test_a_parking_lot_has_cross_traffic_at_each_hop() -> None:
-    """The round trip is that of the links crossed; `rtt` replaces it for all."""
+    """The round trip is the sum of the links crossed; `rtt` replaces it for all."""
     case = canonical(sj.parking_lot(2, delay="5ms"))
     assert {flow["name"]: (flow["path"], flow["rtt"]) for flow in case["flows"]} == {
         "long": (["hop-0", "hop-1"], "20ms"),
@@ -155,7 +155,7 @@ def test_errors_name_the_value(call: Any, message: str) -> None:
 
 
 def test_unknown_keys_have_the_nearest_name() -> None:
-    """Other keys are those of a scenario."""
+    """Other keys are keys of a scenario."""
     with pytest.raises(TypeError, match='did you mean "warmup"'):
         sj.star(warmpu="1s")
 

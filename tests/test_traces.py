@@ -21,7 +21,7 @@ def scenario(source: sj.source.Trace, **more: Any) -> sj.Scenario:
 
 
 def test_packets_leave_as_recorded(tmp_path: Path) -> None:
-    """Times and sizes on the link are those of the file, gzipped or plain."""
+    """Times and sizes on the link equal the file's, gzipped or plain."""
     plain, zipped = tmp_path / "t.csv", tmp_path / "t.csv.gz"
     plain.write_text(ROWS)
     zipped.write_bytes(gzip.compress(ROWS.encode()))
@@ -42,7 +42,7 @@ def test_flows_start_as_recorded(tmp_path: Path) -> None:
     assert result.flows["t.1"]["started"] == 1
 
 
-def test_a_scenario_file_names_a_file_beside_it(tmp_path: Path, sojourn: Command) -> None:
+def test_a_scenario_file_names_a_file_next_to_it(tmp_path: Path, sojourn: Command) -> None:
     """The path is relative to the scenario; a bad one is refused with its key."""
     (tmp_path / "t.csv").write_text(ROWS)
     text = SMALL.replace(
@@ -59,7 +59,7 @@ def test_a_scenario_file_names_a_file_beside_it(tmp_path: Path, sojourn: Command
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         ("time_s,size\n1,2\n", "column size_bytes is missing"),
         ("time_s,size_bytes\n-1,2\n", "row 1, column time_s"),
@@ -75,13 +75,13 @@ def test_a_scenario_file_names_a_file_beside_it(tmp_path: Path, sojourn: Command
         ),
     ],
 )
-def test_bad_traces_are_refused(rows: str, said: str, tmp_path: Path) -> None:
+def test_bad_traces_are_refused(rows: str, message: str, tmp_path: Path) -> None:
     """The message names the row."""
     path = tmp_path / "t.csv"
     path.write_text(rows)
     with pytest.raises(sj.InputError) as error:
         sj.simulate(scenario(sj.load_trace(path)))
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_path_and_columns_contradict_each_other() -> None:

@@ -62,10 +62,10 @@ class Evil:
 
     def tree(self, **named: Any) -> dict[str, Any]:
         """Return a scenario with links up and down, with `named` in place of `PLAIN`."""
-        given = {**PLAIN, **named}
+        parts = {**PLAIN, **named}
         flow = {"path": ["up"], "return_path": ["down"], "rtt": "20ms"}
-        flow |= {"tcp": given["tcp"], "source": given["source"]}
-        links = {"up": {"rate": "1mbit", "qdisc": given["qdisc"]}, "down": {"rate": "9mbit"}}
+        flow |= {"tcp": parts["tcp"], "source": parts["source"]}
+        links = {"up": {"rate": "1mbit", "qdisc": parts["qdisc"]}, "down": {"rate": "9mbit"}}
         return {"duration": "1s", "links": links, "flows": [{"name": "f", **flow}]}
 
     def write(self, tree: Any, name: str = "evil.json") -> Path:
@@ -104,9 +104,9 @@ def form(request: pytest.FixtureRequest) -> Callable[[str], Any]:
 def refused(result: tuple[int, str, str], evil: Evil, key: str, file: Path) -> None:
     """Check that a command refused code in one line, which names file and code, and ran nothing."""
     code, _, err = result
-    told = f"{json.dumps(evil.name(key))} is Python code that {file} names; {REFUSED}"
+    message = f"{json.dumps(evil.name(key))} is Python code that {file} names; {REFUSED}"
     assert (code, err.count("\n")) == (2, 1), err
-    assert told in err
+    assert message in err
     assert str(file) in err
     assert not evil.ran()
 
@@ -219,8 +219,8 @@ def test_trust_of_a_name_is_of_this_name() -> None:
 def test_options_name_code(sojourn: Command, evil: Evil, option: str) -> None:
     """A class in an option runs."""
     plain, named = evil.write(evil.tree(), "plain.json"), evil.name("qdisc")
-    given = ("--set", f"up.qdisc={named}") if option == "--set" else ("--qdisc", named)
-    code, _, err = sojourn("run", plain, *given)
+    words = ("--set", f"up.qdisc={named}") if option == "--set" else ("--qdisc", named)
+    code, _, err = sojourn("run", plain, *words)
     assert (code, err) == (0, "")
     assert evil.ran()
 

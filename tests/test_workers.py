@@ -7,13 +7,13 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sojourn._util.workers import PR_SET_PDEATHSIG, WorkerDiedError, Workers
+from support.processes import is_alive, wait_until_gone
 
 
 def double(x: int) -> int:
@@ -43,21 +43,21 @@ def fail(kind: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "message"),
     [
         (3, "ended with exit code 3"),
         (-signal.SIGSEGV, "killed by SIGSEGV"),
         (-signal.SIGKILL, "killed by SIGKILL, perhaps for lack of memory"),
     ],
 )
-def test_a_death_fails_one_call_only(code: int, said: str) -> None:
-    """The calls before, beside and after it have their results."""
+def test_a_death_fails_one_call_only(code: int, message: str) -> None:
+    """The calls before, during and after it have their results."""
     with Workers(2) as pool:
         before = [pool.submit(double, n) for n in range(5)]
         death = pool.submit(die, code)
         after = [pool.submit(double, n) for n in range(5, 10)]
         assert [one.result(60) for one in before + after] == [2 * n for n in range(10)]
-        with pytest.raises(WorkerDiedError, match=said):
+        with pytest.raises(WorkerDiedError, match=message):
             death.result(60)
 
 
@@ -131,28 +131,3 @@ def test_workers_end_when_the_parent_is_killed(tmp_path: Path, initial: str) -> 
         assert all(is_alive(pid) for pid in workers)
         parent.kill()
     wait_until_gone(workers)
-
-
-def children(pid: int) -> list[int]:
-    """Return the child processes of a process, of all its threads."""
-    found: list[int] = []
-    for path in Path(f"/proc/{pid}/task").glob("*/children"):
-        with suppress(OSError):  # the thread or process has ended
-            found += map(int, path.read_text().split())
-    return found
-
-
-def is_alive(pid: int) -> bool:
-    """Return True if a process exists and is not a zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def wait_until_gone(pids: list[int]) -> None:
-    """Wait until all processes have ended; a test that hangs fails by the limit of a minute."""
-    end_s = time.monotonic() + 60
-    while any(is_alive(pid) for pid in pids):
-        assert time.monotonic() < end_s, "a worker outlives its parent"
-        time.sleep(0.05)

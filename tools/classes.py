@@ -102,14 +102,14 @@ def type_of(row: Spec) -> str:
         choices = [*words[0].split("|"), *["auto"] * bool(or_auto)]
         return f"Literal[{', '.join(map(json.dumps, choices))}]"
     kind, *forms = kind.split(", or ")
-    found = TYPES[kind]
+    kind_type = TYPES[kind]
     low, _, high = (row["range"] or "").partition(" to ")
     share = kind == "number" and high and float(low) >= 0 and float(high) <= 1
-    if share or (forms and found != "str"):
-        found += " | str"  # a percentage, or a distribution
-    elif or_auto and found != "str":
-        found += ' | Literal["auto"]'
-    return found
+    if share or (forms and kind_type != "str"):
+        kind_type += " | str"  # a percentage, or a distribution
+    elif or_auto and kind_type != "str":
+        kind_type += ' | Literal["auto"]'
+    return kind_type
 
 
 def default(row: Spec) -> str:

@@ -73,8 +73,8 @@ def head(spec: Spec, kind: str) -> list[str]:
     known = f" Also known as {', '.join(f'`{a}`' for a in spec['aliases'])}." * bool(
         spec["aliases"]
     )
-    given, argument = example(spec["params"])
-    toml = f'{MODULES[kind]} = {{ name = "{name}"{", " if given else ""}{given} }}'
+    settings, argument = example(spec["params"])
+    toml = f'{MODULES[kind]} = {{ name = "{name}"{", " if settings else ""}{settings} }}'
     call = f"sj.{public_name(spec, kind)}({argument})"
     how = f"In a scenario file: `{toml}`; in Python: `{call}`."
     return [f"# `{name}`", "", f"{sentence(spec['about'])}{known}", "", how, ""]
@@ -127,9 +127,9 @@ def page(spec: Spec, kind: str) -> str:
         lines += [*parameters(spec["params"]), *tcp_departures(spec, control)]
         return "\n".join([*lines, FOOT, ""])
     lines += parameters(spec["params"])
-    said = [line for file in MODELS.get(spec["name"], ()) for line in header.departures(file)]
-    lines += ["## Departures from its source", "", *said] if said else []
-    return "\n".join([*lines, *[""] * bool(said), FOOT, ""])
+    departures = [line for file in MODELS.get(spec["name"], ()) for line in header.departures(file)]
+    lines += ["## Departures from its source", "", *departures] if departures else []
+    return "\n".join([*lines, *[""] * bool(departures), FOOT, ""])
 
 
 def tcp_departures(spec: Spec, control: Path) -> list[str]:
@@ -149,18 +149,18 @@ def tcp_departures(spec: Spec, control: Path) -> list[str]:
 def discipline(spec: Spec, run: step.Step) -> str:
     """Return the page of a discipline."""
     name = spec["name"]
-    said, gauges = header.sections(name), header.gauges(name, run.gauges)
+    texts, gauges = header.sections(name), header.gauges(name, run.gauges)
     lines = [*head(spec, "disciplines"), *step.section(run, f"{name}.svg")]
     lines += ["## Decision", "", sentence(spec["decides"])]
-    when = said["Decides"].rstrip(".")
+    when = texts["Decides"].rstrip(".")
     lines += [] if spec["decides"].startswith(when[:10]) else [f"It decides {when}."]
-    lines += [f"It measures {said['Measures'].rstrip('.')}.", ""]
-    lines += ["## Algorithm", "", header.sentence(said["Algorithm"]), ""]
+    lines += [f"It measures {texts['Measures'].rstrip('.')}.", ""]
+    lines += ["## Algorithm", "", header.sentence(texts["Algorithm"]), ""]
     law = header.law_inside(name)
     if law:
         lines += [f"In each queue: [`{law}`]({law}.md).", ""]
-    if "Symbols" in said:
-        lines += [f"Symbols: {said['Symbols'].rstrip('.')}.", ""]
+    if "Symbols" in texts:
+        lines += [f"Symbols: {texts['Symbols'].rstrip('.')}.", ""]
     lines += ["## Parameters", "", *parameters(spec["params"])]
     if gauges:
         lines += [
@@ -170,15 +170,15 @@ def discipline(spec: Spec, run: step.Step) -> str:
         ]
         rows = [[f"`{gauge}`", sentence(about)] for gauge, about in gauges.items()]
         lines += ["", *pages.table("variable | description", rows)]
-    departures = header.numbered(said["Departures"])
+    departures = header.numbered(texts["Departures"])
     lines += ["## Departures from its source", "", *departures, ""]
-    if "Linux" in said:
-        lines += ["## In Linux", "", *header.numbered(said["Linux"]), ""]
-    lines += ["## Source", "", header.sentence(said["Source"]), ""]
+    if "Linux" in texts:
+        lines += ["## In Linux", "", *header.numbered(texts["Linux"]), ""]
+    lines += ["## Source", "", header.sentence(texts["Source"]), ""]
     with_law = (
         f"{spec['state_bytes']} bytes of state with `{law}` in every queue. Without: " * bool(law)
     )
-    cost = header.sentence(said["Cost"])
+    cost = header.sentence(texts["Cost"])
     lines += ["## Cost", "", f"{with_law}{cost} Queued packets are not included.", ""]
     return "\n".join([*lines, FOOT, ""])
 

@@ -58,11 +58,11 @@ def sections(name: str) -> dict[str, str]:
     lines = [line for line in text(name).split("\n") if line.startswith("//!")]
     words = " ".join(line.removeprefix("//!").strip() for line in lines)
     parts = re.split(rf"\*\*({'|'.join(HEADINGS)})\*\*", words)
-    found = {title: plain(body) for title, body in zip(parts[1::2], parts[2::2], strict=True)}
+    bodies = {title: plain(body) for title, body in zip(parts[1::2], parts[2::2], strict=True)}
     for title in HEADINGS:
-        if title not in found and title not in ("Symbols", "Linux"):
+        if title not in bodies and title not in ("Symbols", "Linux"):
             raise SystemExit(f"gen: the file of {name} has no {title}")
-    return found
+    return bodies
 
 
 def plain(words: str) -> str:
@@ -91,17 +91,17 @@ def numbered(words: str) -> list[str]:
 def gauges(name: str, shown: Sequence[str]) -> dict[str, str]:
     """Return the description of each variable in `shown`."""
     files = [text(name), *(text(base) for base in BASES)]
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for gauge in shown:
         about = next((words for file in files for words in _about(file, gauge)), "")
         if not about:
             raise SystemExit(f"gen: {gauge} of {name} has no description")
-        found[gauge] = about
-    return found
+        texts[gauge] = about
+    return texts
 
 
 def _about(file: str, gauge: str) -> Iterator[str]:
-    """Yield the comment above the `visit` call, then those of the fields in it."""
+    """Yield the comment above the `visit` call, then the comments of its fields."""
     shows = re.search(rf'((?: *// .*\n)*) *visit\("{gauge}", (.*)\);', file)
     if not shows:
         return

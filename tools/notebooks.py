@@ -38,7 +38,7 @@ def executed(path: Path) -> Any:
 
 def outputs(notebook: Any) -> list[list[str]]:
     """Return the texts that each cell of code shows, without images and progress bars."""
-    found = []
+    shown = []
     for cell in notebook.cells:
         if cell.cell_type != "code":
             continue
@@ -47,8 +47,8 @@ def outputs(notebook: Any) -> list[list[str]]:
             data = output.get("data", {})
             texts += [data[kind] for kind in COMPARED if kind in data]
             texts += [output.text] if "text" in output else []
-        found.append([text for text in texts if text and "core.display.HTML" not in text])
-    return found
+        shown.append([text for text in texts if text and "core.display.HTML" not in text])
+    return shown
 
 
 def images(notebook: Any) -> int:

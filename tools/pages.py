@@ -36,7 +36,7 @@ path = ["up"]
 """Scenario with required keys only."""
 
 ORDER = ("name", *(key["name"] for part in reference.tables() for key in part["keys"]))
-"""Keys in the usual order of writing, before those of disciplines."""
+"""Keys in the usual order of writing, before keys of disciplines."""
 
 
 def pages() -> dict[Path, str]:
@@ -243,7 +243,7 @@ def named_page() -> str:
         "```",
         "",
         "`--flent` writes the series of flent's tests `rrul`, `rrul_be`, `tcp_nup`, `tcp_ndown`.",
-        "Round-trip times are those of the probes in both directions, at the queues of the links,",
+        "Round-trip times are the probes' in both directions, at the queues of the links,",
         "and the propagation time. `--mahimahi` writes arrivals, departures and delivery",
         "opportunities of the bottleneck (`+`, `-`, `#`). Drops are comments (`# TIME d PACKETS",
         "BYTES`), since mm-throughput-graph refuses lines with `d`. In Python:",

@@ -17,10 +17,10 @@ NAME = "sojourn-py.cyclonedx.json"
 def components(wheel: Path) -> dict[str, str]:
     """Return the version of each crate that the bill of materials of `wheel` names."""
     with zipfile.ZipFile(wheel) as archive:
-        found = [name for name in archive.namelist() if name.endswith(f".dist-info/sboms/{NAME}")]
-        if not found:
+        names = [name for name in archive.namelist() if name.endswith(f".dist-info/sboms/{NAME}")]
+        if not names:
             raise SystemExit(f"{wheel.name}: no {NAME} in .dist-info/sboms")
-        bill = json.loads(archive.read(found[0]))
+        bill = json.loads(archive.read(names[0]))
     return {part["name"]: part["version"] for part in bill["components"]}
 
 

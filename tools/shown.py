@@ -23,11 +23,11 @@ PROMPT = "$ sojourn "
 
 def output(command: str) -> list[str]:
     """Run a command line and return its output."""
-    told = io.StringIO()
-    with contextlib.redirect_stdout(told):
+    buffer = io.StringIO()
+    with contextlib.redirect_stdout(buffer):
         code = sojourn(shlex.split(command)[2:])
     assert code == 0, f"{command}: exit code {code}"
-    return [line.rstrip() for line in told.getvalue().splitlines()]
+    return [line.rstrip() for line in buffer.getvalue().splitlines()]
 
 
 def renewed(text: str) -> Iterator[str]:

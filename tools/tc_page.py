@@ -33,8 +33,8 @@ print(sj.tc.parse("fq_codel limit 1000 target 20ms"))
 print(sj.tc.export(sj.CoDel(limit="500p", ecn=True), dev="eth0"))
 ```
 
-Words that are not given have the defaults of Linux, which the tables below compare with those of
-sojourn. Where a discipline has `variant = "linux"`, a tc line sets it. `codel` without `tc:` has
+Words that are not given have the defaults of Linux, which the tables below compare with
+sojourn's. Where a discipline has `variant = "linux"`, a tc line sets it. `codel` without `tc:` has
 sojourn's defaults.
 
 ## Units

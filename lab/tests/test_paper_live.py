@@ -24,7 +24,7 @@ from sojourn_lab.reproduction import live as reproduction_live
 from sojourn_lab.reproduction import paper, report
 from sojourn_lab.reproduction import run as reproduction_run
 from sojourn_lab.reproduction.paper import Experiment, Paper, Point
-from test_workers import children
+from support.processes import children
 
 
 def short(full: bool) -> dict[str, Experiment]:

@@ -196,7 +196,7 @@ def export(
 
 
 def notes(subject: "Described | Mapping[str, Any]") -> list[str]:
-    """Return a comment for each discipline whose simulated variant is not that of Linux.
+    """Return a comment for each discipline whose simulated variant differs from Linux's.
 
     Parameters
     ----------
@@ -229,8 +229,8 @@ def translate(given: Described, rate: str | None = None) -> Table:
     The table has `kind`, `line`, `shown` and `options` (as `tc qdisc show` prints them), `lost`
     (what Linux cannot do) and `differs` (other differences).
     """
-    found: Table = json.loads(_sojourn.tc_export(json.dumps(table(given)), rate))
-    return found
+    nearest: Table = json.loads(_sojourn.tc_export(json.dumps(table(given)), rate))
+    return nearest
 
 
 def diff(a: Described, b: Described) -> list[tuple[str, str, str]]:

@@ -192,16 +192,18 @@ def _queued(runs: Runs, link: str) -> bool:
     return any(high is not None and high >= QUEUE_MIN_S for high in every)
 
 
-def _chosen(found: Sequence[Group]) -> tuple[list[Group], int]:
+def _chosen(all_groups: Sequence[Group]) -> tuple[list[Group], int]:
     """Return the groups that have panels, at least one of each source, and how many are left."""
     count: Counter[tuple[str, bool]] = Counter()
     place = {}
-    for group in found:
+    for group in all_groups:
         kind = (group.source, group.udp)
         place[group.title] = count[kind]
         count[kind] += 1
-    kept = {one.title for one in sorted(found, key=lambda one: place[one.title])[:GROUPS]}
-    return in_sections([one for one in found if one.title in kept]), len(found) - len(kept)
+    kept = {one.title for one in sorted(all_groups, key=lambda one: place[one.title])[:GROUPS]}
+    return in_sections([one for one in all_groups if one.title in kept]), len(all_groups) - len(
+        kept
+    )
 
 
 def _fit(axes: "Sequence[Axes]", inches: float) -> None:
@@ -368,9 +370,9 @@ def _link(table: Table, link: str, ax: "Axes") -> None:
     _range(ax, f"link {link}", f"queueing delay, ms, {SPREAD}", spans, used)
 
 
-def _number(found: Estimate) -> float:
+def _number(estimate: Estimate) -> float:
     """Return the value of an estimate; NaN without one."""
-    return float("nan") if found.value is None else found.value
+    return float("nan") if estimate.value is None else estimate.value
 
 
 def _ms(value_s: float | None) -> float | None:

@@ -53,12 +53,12 @@ def lines(
         if not len(rows):
             continue
         xs = in_order(sorted(rows[x].unique().to_list()))
-        found = [interval(rows.filter(pl.col(x) == one)[y].to_numpy() * scale) for one in xs]
+        means = [interval(rows.filter(pl.col(x) == one)[y].to_numpy() * scale) for one in xs]
         label = names[value] if isinstance(names, Mapping) else str(value)
         ax.errorbar(
             [one * x_scale for one in xs] if not isinstance(xs[0], str) else xs,
-            [one.mean for one in found],
-            yerr=[0.0 if one.half != one.half else one.half for one in found],
+            [one.mean for one in means],
+            yerr=[0.0 if one.half != one.half else one.half for one in means],
             label=label or None,
             capsize=2,
             elinewidth=0.8,

@@ -121,7 +121,7 @@ def draw(
         for n, name in enumerate(names)
     }
     links = list(result.links)[:GROUPS]
-    # A legend beside each panel takes a line for each of its entries.
+    # A legend next to each panel takes a line for each of its entries.
     entries = [len(links) + 1, 0, min(len(carried), GROUPS), 0, *([len(shown)] if shown else [])]
     heights = [max(1.75, 0.4 + 0.19 * count) for count in entries]
     with styled(look.get("style")):
@@ -236,7 +236,7 @@ def binned(values: Array, bins: int) -> Array:
 
 
 def legend(ax: "Axes") -> None:
-    """Place the legend beside the axes, or inside them in a narrow figure."""
+    """Place the legend next to the axes, or inside them in a narrow figure."""
     if not ax.get_legend_handles_labels()[1]:
         return
     if ax.figure is not None and ax.figure.bbox.width / ax.figure.dpi < NARROW:

@@ -21,18 +21,18 @@ NAMES_MAX = 26
 """Longest name that a legend shows in full, in characters."""
 
 
-def size_of(given: str | tuple[float, float]) -> tuple[float, float]:
+def size_of(size_text: str | tuple[float, float]) -> tuple[float, float]:
     """Return a size in inches. Raises InputError if it is invalid or out of range."""
-    if isinstance(given, str):
+    if isinstance(size_text, str):
         number = r"(\d+(?:\.\d+)?)"
-        match = re.fullmatch(rf"{number}\s*x\s*{number}\s*(in|cm|mm|pt)?", given.strip())
+        match = re.fullmatch(rf"{number}\s*x\s*{number}\s*(in|cm|mm|pt)?", size_text.strip())
         if not match:
             example = "write it as 6.5x4in or 16x10cm"
-            raise InputError(f'--size: "{brief(given)}" is not a size: {example}')
+            raise InputError(f'--size: "{brief(size_text)}" is not a size: {example}')
         unit = INCHES[match[3] or "in"]
         size = float(match[1]) * unit, float(match[2]) * unit
     else:
-        size = float(given[0]), float(given[1])
+        size = float(size_text[0]), float(size_text[1])
     if not all(SIZE_MIN <= side <= SIZE_MAX for side in size):
         raise InputError(
             f"--size: {size[0]:.4g} by {size[1]:.4g} inches is out of range, allowed: "

@@ -122,9 +122,9 @@ def plot(
     if log and kind in ("heat", "box"):
         raise InputError(f"--log: a figure of kind {kind} has an axis of labels")
     draw = {"line": _line, "heat": _heat, "ecdf": _ecdf, "box": _box}[kind]
-    given = {} if about is None else about["axes"]
+    axes_values = {} if about is None else about["axes"]
     rows, words = rows.drop_nulls(y), label(y)
-    order = Order(*(() if a is None else _labels_of(rows, a, given) for a in (x, by)))
+    order = Order(*(() if a is None else _labels_of(rows, a, axes_values) for a in (x, by)))
     if kind in ("ecdf", "box"):  # single runs, in the unit of the label
         rows = rows.with_columns(rows[y].cast(float) * words.scale)
     with styled(look.get("style")):
@@ -140,10 +140,10 @@ def plot(
 
 
 def _labels_of(
-    rows: "pl.DataFrame", axis: str, given: Mapping[str, Sequence[Any]]
+    rows: "pl.DataFrame", axis: str, values: Mapping[str, Sequence[Any]]
 ) -> Sequence[Any]:
-    """Return the labels of an axis in order, without those of rows to which it does not apply."""
-    return [one for one in labels_in_order(rows[axis], given.get(axis, ())) if one is not None]
+    """Return the labels of an axis in order, without rows to which it does not apply."""
+    return [one for one in labels_in_order(rows[axis], values.get(axis, ())) if one is not None]
 
 
 def _labels(figure: "mpl.Figure", ax: "Axes", look: Look) -> None:
@@ -184,10 +184,10 @@ def _line(
     places = _places(ax, x, order.across)
     for n, (name, group) in enumerate(_groups(rows, by, order)):
         here = [one for one in order.across if one in set(group[x])]
-        found = [_estimate(group.filter(group[x] == one), y) for one in here]
+        points = [_estimate(group.filter(group[x] == one), y) for one in here]
         look, at = style(n), [places[one] for one in here]
-        ax.plot(at, [one[0] for one in found], label=name, **look)
-        low, high = ([one[side] for one in found] for side in (1, 2))
+        ax.plot(at, [one[0] for one in points], label=name, **look)
+        low, high = ([one[side] for one in points] for side in (1, 2))
         ax.fill_between(at, low, high, color=look["color"], alpha=0.2, lw=0)
     ax.set(xlabel=x, ylabel=y)
     legend(ax)
@@ -198,9 +198,10 @@ def _estimate(rows: "pl.DataFrame", y: str) -> tuple[float, float, float]:
 
     They are NaN if there are too few values.
     """
-    found = estimates.of(rows, y).times(label(y).scale)
+    estimate = estimates.of(rows, y).times(label(y).scale)
     value, low, high = (
-        float("nan") if one is None else one for one in (found.value, found.low, found.high)
+        float("nan") if one is None else one
+        for one in (estimate.value, estimate.low, estimate.high)
     )
     return value, low, high
 

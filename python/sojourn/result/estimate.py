@@ -28,7 +28,7 @@ class Estimate:
     runs : int
         Number of runs (or pairs of runs) with a value.
     asked : int
-        Number of runs (or pairs of runs) of which it was asked.
+        Number of runs (or pairs of runs) in all, with and without a value.
     noun : str
         What is counted: "run" or "pair".
     values : int or None
@@ -90,17 +90,17 @@ def mean_of(values: Values, events: Values | None = None) -> Estimate:
     no interval below `EVENTS` of them, unless all values are equal.
     """
     known = [value for value in values if value is not None]
-    found = _estimate(interval(known), len(known), len(values), "run")
+    estimate = _estimate(interval(known), len(known), len(values), "run")
     if events is None or len(set(known)) < 2:
-        return found
+        return estimate
     if sum(value for value in events if value is not None) < EVENTS:
-        return without_interval(found)
-    return found
+        return without_interval(estimate)
+    return estimate
 
 
-def without_interval(found: Estimate) -> Estimate:
+def without_interval(estimate: Estimate) -> Estimate:
     """Return an estimate without its interval."""
-    return replace(found, low=None, high=None)
+    return replace(estimate, low=None, high=None)
 
 
 def difference_of(ours: Values, theirs: Values) -> Estimate:
@@ -113,9 +113,9 @@ def difference_of(ours: Values, theirs: Values) -> Estimate:
     return _estimate(paired(pairs[:, 0], pairs[:, 1]), len(both), len(ours), "pair")
 
 
-def _estimate(found: Interval, runs: int, asked: int, noun: str) -> Estimate:
+def _estimate(mean: Interval, runs: int, total: int, noun: str) -> Estimate:
     if not runs:
-        return Estimate(None, None, None, 0, asked, noun)
+        return Estimate(None, None, None, 0, total, noun)
     if runs < 2:
-        return Estimate(found.mean, None, None, runs, asked, noun)
-    return Estimate(found.mean, found.low, found.high, runs, asked, noun)
+        return Estimate(mean.mean, None, None, runs, total, noun)
+    return Estimate(mean.mean, mean.low, mean.high, runs, total, noun)

@@ -189,10 +189,10 @@ def _waited(result: Result, link: str, flow: int) -> Array:
     mine = (log["flow"] == flow) & (log["fate"] == 0)
     at, waited = log["left_s"][mine], (log["left_s"] - log["arrived_s"])[mine]
     index = np.searchsorted(at, result.time_s, side="right") - 1
-    found: Array = np.where(
+    waits: Array = np.where(
         index >= 0, waited[np.maximum(index, 0)] if len(waited) else 0.0, np.nan
     )
-    return found
+    return waits
 
 
 def _rounded(values: Any) -> list[float | None]:
@@ -243,23 +243,23 @@ def _events(result: Result, name: str) -> Iterator[str]:
     """Yield the lines of a link in order of time."""
     log = result.links[name].packet_log
     pieces = _pieces(result, name)
-    found: list[tuple[int, int, str]] = []
+    events: list[tuple[int, int, str]] = []
     for arrived, left, size, fate in zip(
         log["arrived_s"], log["left_s"], log["size_bytes"], log["fate"], strict=True
     ):
         came = int(arrived * 1e3)
-        found.append((came, 0, f"{came} + {size}"))
+        events.append((came, 0, f"{came} + {size}"))
         if fate == 0:
             bps = next((rate for start, rate in reversed(pieces) if start <= left), 0.0)
             gone = int((left + (size * 8 / bps if bps else 0.0)) * 1e3)
-            found.append((gone, 2, f"{gone} - {size} {gone - came}"))
+            events.append((gone, 2, f"{gone} - {size} {gone - came}"))
         else:
             at = int((left if fate == 3 else arrived) * 1e3)
-            found.append((at, 3, f"# {at} d 1 {size}"))
+            events.append((at, 3, f"# {at} d 1 {size}"))
     times = _opportunities(result, name, pieces)
-    found += [(at, 1, f"{at} # {OPPORTUNITY_BYTES}") for at in times]
-    found.sort(key=lambda one: one[:2])
-    return (line for _, _, line in found)
+    events += [(at, 1, f"{at} # {OPPORTUNITY_BYTES}") for at in times]
+    events.sort(key=lambda one: one[:2])
+    return (line for _, _, line in events)
 
 
 def _pieces(result: Result, name: str) -> list[tuple[float, float]]:

@@ -106,21 +106,21 @@ def claim(directory: Path, kind: Kind, identity: Mapping[str, Any], *, force: bo
     """
     check_directory(directory)
     names = _visible(directory)
-    found = kind_of(directory)
+    present = kind_of(directory)
     refused = ""
-    if found is None and names:
+    if present is None and names:
         refused = f"holds {_listed(names)}, not written by sojourn"
-    elif found == "run" and (foreign := [n for n in names if _is_foreign(directory / n)]):
+    elif present == "run" and (foreign := [n for n in names if _is_foreign(directory / n)]):
         refused = f"holds {_listed(foreign)}, not written by sojourn"
-    elif found not in (kind, None):
-        refused = f"holds {KIND_WORDS[found]}"
+    elif present not in (kind, None):
+        refused = f"holds {KIND_WORDS[present]}"
     if refused:
         if force:
             return False
         advice = "choose another folder, or add --force to write there anyway"
         raise InputError(f"{directory}: {refused}; {advice}")
     try:
-        known = [] if found is None else _identities(directory, kind)
+        known = [] if present is None else _identities(directory, kind)
     except (KeyError, TypeError, ValueError, AttributeError):  # a marker that was edited
         known = [{}]
     differs = [difference(there, identity) for there in known]
@@ -182,14 +182,14 @@ def difference(there: Any, here: Any, path: str = "") -> str | None:
             where = f"{path}.{key}" if path else str(key)
             if key not in there or key not in here:
                 return f"{where} is only {'here' if key in here else 'there'}"
-            if found := difference(there[key], here[key], where):
-                return found
+            if text := difference(there[key], here[key], where):
+                return text
         return None
     if isinstance(there, list) and isinstance(here, list) and len(there) == len(here):
         for n, (old, new) in enumerate(zip(there, here, strict=True)):
             name = new.get("name", n) if isinstance(new, Mapping) else n
-            if found := difference(old, new, f"{path}.{name}"):
-                return found
+            if text := difference(old, new, f"{path}.{name}"):
+                return text
         return None
     return None if there == here else f"{path} is {_short(there)} there, {_short(here)} here"
 

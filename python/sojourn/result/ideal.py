@@ -1,4 +1,4 @@
-"""Ideal completion times of transfers: those of a lone transfer that no window limits."""
+"""Ideal completion times of transfers: of a lone transfer that no window limits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from sojourn.result.result import Array, Record, Result
 from sojourn.result.select import declared
 
 SYN_OPTIONS = 8
-"""Bytes of the options of a SYN beyond those of data, with `linux_syn`."""
+"""Bytes of options that a SYN has in addition to a data segment, with `linux_syn`."""
 
 ROUNDING_S = 1e-9
 """The simulator rounds the end of a transmission down to a nanosecond, at each link."""

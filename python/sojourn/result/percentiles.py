@@ -52,9 +52,9 @@ def percentile_of(runs: Runs, percent: float) -> Estimate:
         return Estimate(None, None, None, len(known), len(runs), values=number, needed=least)
     bins, counts = cumulated(known)
     value = float(middles_s(bins)[_rank(counts, percent)])
-    found = Estimate(value, None, None, len(known), len(runs), values=number)
+    estimate = Estimate(value, None, None, len(known), len(runs), values=number)
     if enough is None or len(runs) < RUNS:
-        return found
+        return estimate
     ends = _ends(bins, counts, percent) if number >= enough and len(known) >= RUNS else None
     low, high = ends or (None, None)
     needed = enough if number < enough else None
@@ -64,18 +64,18 @@ def percentile_of(runs: Runs, percent: float) -> Estimate:
 def percentile_difference_of(ours: Runs, theirs: Runs, percent: float) -> Estimate:
     """Return the difference of two percentiles over the pairs of runs in which both have values.
 
-    The interval combines those of both, with the correlation of the pairs. Zou and Donner,
+    The interval combines both intervals, with the correlation of the pairs. Zou and Donner,
     "Construction of confidence limits about effect measures", Statistics in Medicine 27, 2008.
     """
     both = [(a, b) for a, b in zip(ours, theirs, strict=True) if a and b and a.number and b.number]
     a, b = (percentile_of([pair[side] for pair in both], percent) for side in (0, 1))
     fewer = a if (a.values or 0) <= (b.values or 0) else b
-    found = replace(fewer, value=None, low=None, high=None, asked=len(ours), noun="pair")
+    estimate = replace(fewer, value=None, low=None, high=None, asked=len(ours), noun="pair")
     if a.value is None or b.value is None:
-        return found
+        return estimate
     gap = a.value - b.value
     if a.low is None or a.high is None or b.low is None or b.high is None:
-        return replace(found, value=gap)
+        return replace(estimate, value=gap)
     shared = _correlation([pair[0] for pair in both], [pair[1] for pair in both], percent)
 
     def reach(mine: float, other: float) -> float:
@@ -83,7 +83,7 @@ def percentile_difference_of(ours: Runs, theirs: Runs, percent: float) -> Estima
 
     low = gap - reach(a.value - a.low, b.high - b.value)
     high = gap + reach(a.high - a.value, b.value - b.low)
-    return replace(found, value=gap, low=low, high=high)
+    return replace(estimate, value=gap, low=low, high=high)
 
 
 def _rank(counts: Array, percent: float) -> int:

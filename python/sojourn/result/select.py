@@ -30,7 +30,7 @@ def jain(shares: Sequence[float] | Array) -> float:
 def nearest_rank(ascending: Array, share: float) -> float | None:
     """Return the quantile `share` (0 to 1) of sorted values by nearest rank; None without values.
 
-    The definition is that of the percentiles in summaries.
+    Percentiles in summaries have the same definition.
     """
     n = len(ascending)
     return float(ascending[max(1, int(np.ceil(share * n))) - 1]) if n else None
@@ -52,8 +52,8 @@ def declared(result: Result, group: str) -> dict[str, Any]:
     """Return the table of a group in the scenario. Raises KeyError for an unknown group."""
     for flow in result.scenario["flows"]:
         if flow["name"] == group:
-            found: dict[str, Any] = flow
-            return found
+            declaration: dict[str, Any] = flow
+            return declaration
     raise KeyError(f"no group of flows {group!r} (known: {', '.join(result.group_series)})")
 
 

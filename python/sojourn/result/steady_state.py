@@ -1,8 +1,8 @@
 """Steady-state means of one long run: MSER-5 removes the warm-up, batch means give intervals.
 
-The warm-up of a link is that of its queue. A cut that MSER-5 chooses in the throughput itself is
-late after random dips, so that the intervals of its mean would cover 0.87 in place of 0.95
-(`make coverage`).
+The warm-up of a link is the warm-up of its queue. A cut that MSER-5 chooses in the throughput
+itself is late after random dips, so that the intervals of its mean would cover 0.87 in place of
+0.95 (`make coverage`).
 """
 
 from dataclasses import dataclass
@@ -52,13 +52,13 @@ def steady(result: Result) -> list[Steady]:
             f"allowed: {LEAST} or more"
         )
     interval_s = float(result.time_s[1] - result.time_s[0])
-    found = []
+    estimates = []
     for name, link in result.links.items():
         queue: Array = link.series.queue_bytes
         sent: Array = link.series.departed_bytes * 8e-6 / interval_s
         cut = mser5(queue)
         for what, unit, series in (("queue", "bytes", queue), ("throughput", "Mbit/s", sent)):
-            found.append(
+            estimates.append(
                 Steady(
                     name,
                     what,
@@ -69,4 +69,4 @@ def steady(result: Result) -> list[Steady]:
                     cut >= len(series) // 2 - 5,
                 )
             )
-    return found
+    return estimates

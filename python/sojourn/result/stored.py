@@ -187,8 +187,8 @@ def canonical_of(scenario: Table) -> Table:
     except InputError as error:
         raise InputError(f"scenario.{error}") from None
     for (kind, place, key), table in own:
-        given = whole[kind][place][key]
-        whole[kind][place][key] = table | {k: v for k, v in given.items() if k in COMMON}
+        stored = whole[kind][place][key]
+        whole[kind][place][key] = table | {k: v for k, v in stored.items() if k in COMMON}
     return whole if changes is None else {**whole, "changes": changes}
 
 
@@ -225,7 +225,7 @@ def _check_links(tree: Table) -> None:
 
 
 def _check_flows(tree: Table, flows: list[StoredTcp | StoredUdp]) -> None:
-    """Check that the flows are those of the scenario, in order. A group may have none."""
+    """Check that the scenario has these flows, in this order. A group may have none."""
     checked(tree["flows"], list[dict[str, Scalar]], "flows")
     there = {flow.group for flow in flows}
     groups = {flow["name"]: flow for flow in tree["scenario"]["flows"]}
@@ -250,10 +250,10 @@ def names_of(groups: Mapping[str, Table], there: set[str]) -> list[str]:
     ]
 
 
-def _same(key: str, found: list[str], expected: list[str]) -> None:
+def _same(key: str, names: list[str], expected: list[str]) -> None:
     """Raise InputError unless two lists of names are equal."""
-    if found != expected:
-        pairs = enumerate(zip(found, expected, strict=False))
+    if names != expected:
+        pairs = enumerate(zip(names, expected, strict=False))
         differ = next((i for i, (a, b) in pairs if a != b), None)
-        n = min(len(found), len(expected)) if differ is None else differ
+        n = min(len(names), len(expected)) if differ is None else differ
         raise InputError(f"{key}.{n}: does not belong to the scenario")

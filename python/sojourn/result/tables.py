@@ -67,11 +67,11 @@ def metadata(path: Path) -> dict[str, str]:
     Raises InputError if the file cannot be read, or its columns have the meaning of another schema.
     """
     with _reading(path):
-        found = pl.read_parquet_metadata(path)
-    if (schema := found.get("sojourn.schema")) != SCHEMA:
+        entries = pl.read_parquet_metadata(path)
+    if (schema := entries.get("sojourn.schema")) != SCHEMA:
         what = "is missing" if schema is None else f"{shown(schema)} is not {shown(SCHEMA)}"
         raise InputError(f"{path}: metadata sojourn.schema: {what}")
-    return found
+    return entries
 
 
 def transfers(
@@ -127,11 +127,11 @@ def series(path: Path, names: Mapping[str, Sequence[str]]) -> dict[str, Array]:
         if not frame[name].dtype.is_numeric() and len(frame):
             raise InputError(f"{path}: column {brief(name)}: is not a column of numbers")
     columns: dict[str, Array] = {}
-    found: dict[str, list[str]] = {kind: [] for kind in names}
+    names_by_kind: dict[str, list[str]] = {kind: [] for kind in names}
     for kind, name in frame.select("kind", "name").unique(maintain_order=True).iter_rows():
         if kind not in names:
             raise InputError(f"{path}: column kind: {shown(kind)} does not belong to the result")
-        found[kind].append(name)
+        names_by_kind[kind].append(name)
         rows = frame.filter((pl.col("kind") == kind) & (pl.col("name") == name))
         time_s = rows["time_s"].to_numpy().copy()
         if not np.array_equal(columns.setdefault("series/time_s", time_s), time_s):
@@ -139,8 +139,8 @@ def series(path: Path, names: Mapping[str, Sequence[str]]) -> dict[str, Array]:
         for what, column in _values(path, rows, kind):
             columns[f"{kind}s/{name}/{what}"] = column
     for kind, expected in names.items():
-        if len(frame) and sorted(found[kind]) != sorted(expected):
-            raise InputError(f"{path}: column name: the {kind}s are not those of the result")
+        if len(frame) and sorted(names_by_kind[kind]) != sorted(expected):
+            raise InputError(f"{path}: column name: the result has other {kind}s")
     if not (np.diff(columns.get("series/time_s", np.empty(0))) > 0).all():
         raise InputError(f"{path}: column time_s: does not ascend")
     return columns
@@ -209,8 +209,8 @@ def _reading(path: Path) -> Iterator[None]:
     except OSError as error:
         raise InputError(f"{path}: {why(error)}") from None
     except read_faults() as error:
-        said = brief(str(error).partition("\n")[0])
-        raise InputError(f"{path}: is not a table of a result: {said}") from None
+        reason = brief(str(error).partition("\n")[0])
+        raise InputError(f"{path}: is not a table of a result: {reason}") from None
 
 
 def _column(

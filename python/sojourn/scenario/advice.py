@@ -51,7 +51,7 @@ class StoreWarning(UserWarning):
 
 def warnings_of(scenario: Tree) -> list[str]:
     """Return the warnings about a canonical scenario: links first, then flows."""
-    found: list[str] = []
+    messages: list[str] = []
     flows, links = scenario["flows"], scenario["links"]
     ahead = [links_of(flow) for flow in flows]
     back = [links_of(flow, "return_path") for flow in flows]
@@ -67,16 +67,16 @@ def warnings_of(scenario: Tree) -> list[str]:
             continue
         about = (_classes(link, crossing[name]), _marks(link, forward[name]))
         for texts in (*about, _limit(link, forward[name]), _shaper(link), _target(link)):
-            found += [f"links.{name}.qdisc{text}" for text in texts]
+            messages += [f"links.{name}.qdisc{text}" for text in texts]
         texts = _packets(link, forward[name], seconds(scenario["duration"]))
-        found += [f"links.{name}.rate{text}" for text in texts]
+        messages += [f"links.{name}.rate{text}" for text in texts]
     for flow, there in zip(flows, ahead, strict=True):
         about_flow = (*_ecn(flow, [links[name] for name in there]), *traps(flow, scenario))
-        found += [f"flows.{flow['name']}{text}" for text in about_flow]
+        messages += [f"flows.{flow['name']}{text}" for text in about_flow]
     absent = {flow["name"]: list(_times(flow, scenario)) for flow in flows}
     if not all(absent.values()):  # if nothing is measured at all, every table shows it
-        found += [f"flows.{name}{text}" for name, texts in absent.items() for text in texts]
-    return found
+        messages += [f"flows.{name}{text}" for name, texts in absent.items() for text in texts]
+    return messages
 
 
 def warn_of_other_links(scenario: Tree, link: str) -> None:
@@ -202,8 +202,8 @@ def _mapped(qdisc: Tree, classes: set[int], used: set[int], several: bool) -> It
 def _marks(link: Tree, flows: list[Tree]) -> Iterator[str]:
     """Warn if a discipline marks on request, but no flow is ECN-capable."""
     qdisc = link["qdisc"]
-    asked = qdisc.get("ecn") is True and not _marks_by_default(qdisc["name"])
-    if asked and flows and not any(_has_ecn(flow) for flow in flows):
+    enabled = qdisc.get("ecn") is True and not _marks_by_default(qdisc["name"])
+    if enabled and flows and not any(_has_ecn(flow) for flow in flows):
         yield (
             ".ecn: no flow is ECN-capable, so packets are dropped, not marked; set "
             "`ecn = true` of their tcp"

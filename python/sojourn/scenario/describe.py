@@ -90,7 +90,7 @@ def varied(base: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> list
 
     All are canonical scenarios. A list is compared as a whole.
     """
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
 
     def walk(path: str, left: Mapping[str, Any], right: Mapping[str, Any]) -> None:
         for key in {**left, **right}:
@@ -98,11 +98,11 @@ def varied(base: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> list
             if isinstance(a, dict) and isinstance(b, dict):
                 walk(f"{path}{key}.", a, b)
             elif a != b:
-                found[f"{path}{key}"] = None
+                paths[f"{path}{key}"] = None
 
     for other in others:
         walk("", base, other)
-    return list(found)
+    return list(paths)
 
 
 def qdisc(spec: Mapping[str, Any], *, buffer: bool = True) -> str:

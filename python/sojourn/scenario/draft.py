@@ -140,7 +140,7 @@ class Draft:
         return replace(self, tree={**self.tree, **values})
 
     def with_qdisc(self, qdisc: Any, *links: str) -> "Draft":
-        """Set the discipline of `links`. A discipline without a buffer keeps that of the link.
+        """Set the discipline of `links`. A discipline without a buffer keeps the link's.
 
         By default, the links are those under test of a named scenario, or else the one of
         `compared_link`.
@@ -223,7 +223,7 @@ def set_at(tree: Table, key: str, value: Any, *, keep_buffer: bool = True) -> No
 
 @contextmanager
 def _about(subject: Path | str | None) -> Iterator[None]:
-    """Begin messages of InputError with `subject`, except those of a user's class."""
+    """Begin messages of InputError with `subject`, except messages of a user's class."""
     try:
         yield
     except InputError as error:

@@ -124,9 +124,9 @@ def groups() -> dict[str, list[Spec]]:
         }
         for one in FEATURES
     ]
-    found: dict[str, list[Spec]] = json.loads(_sojourn.specs())["missing"]
-    found["features"] = features
-    return {group: found[group] for group in TITLES}
+    groups_by_name: dict[str, list[Spec]] = json.loads(_sojourn.specs())["missing"]
+    groups_by_name["features"] = features
+    return {group: groups_by_name[group] for group in TITLES}
 
 
 def find(name: str) -> Spec | None:

@@ -40,7 +40,7 @@ ORDER = (
     "wifi_suspension",
     "home_uplink",
 )
-"""Names, those of flent first, then those of picoquic_ns."""
+"""Names: flent's first, then picoquic_ns's."""
 
 OPTIONS = ("rate", "up", "down", "rtt", "buffer", "flows")
 """Options of named scenarios; `rate` sets `up` and `down`.
@@ -60,9 +60,9 @@ def folded(name: str) -> str:
     return name.lower().replace("-", "_")
 
 
-def is_name(given: object) -> bool:
-    """Return True if `given` is written like a name, not a file: short, without dot or slash."""
-    return isinstance(given, str | Path) and re.fullmatch(r"[\w-]{1,64}", str(given)) is not None
+def is_name(value: object) -> bool:
+    """Return True if `value` is written like a name, not a file: short, without dot or slash."""
+    return isinstance(value, str | Path) and re.fullmatch(r"[\w-]{1,64}", str(value)) is not None
 
 
 def spec(name: str) -> Table:
@@ -105,17 +105,17 @@ def tree(name: str, options: Mapping[str, Any] = {}) -> Table:
     """
     about = spec(name)
     values = _values(about, options)
-    made: Table = _filled(_file(about["name"])["scenario"], values)
+    filled: Table = _filled(_file(about["name"])["scenario"], values)
     if options.get("buffer") is not None and "buffer" not in about["options"]:
         size = of_link("--buffer", "delay", options["buffer"])
         for link in about["links"]:
-            made["links"][link]["qdisc"] = {"name": "droptail", "limit": size}
-    return made
+            filled["links"][link]["qdisc"] = {"name": "droptail", "limit": size}
+    return filled
 
 
 def _file(name: str) -> Table:
-    found: Table = json.loads(_text(name))
-    return found
+    content: Table = json.loads(_text(name))
+    return content
 
 
 @cache
@@ -124,13 +124,13 @@ def _text(name: str) -> str:
     return json.dumps(parse_toml((FOLDER / f"{name}.toml").read_text(encoding="utf-8")))
 
 
-def _values(about: Table, given: Mapping[str, Any]) -> dict[str, Any]:
+def _values(about: Table, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of all places: rates in bit/s, times in s, sizes in bytes, counts."""
     defaults: Table = about["options"]
     chosen = dict(defaults)
-    if (both := given.get("rate")) is not None:
+    if (both := arguments.get("rate")) is not None:
         chosen |= {key: both for key in ("up", "down") if key in defaults}
-    for key, value in given.items():
+    for key, value in arguments.items():
         if key not in OPTIONS:
             raise InputError(f"--{key}: unknown option{near(key, OPTIONS)}")
         if value is None or key == "rate" or (key == "buffer" and key not in defaults):
@@ -141,7 +141,7 @@ def _values(about: Table, given: Mapping[str, Any]) -> dict[str, Any]:
         chosen[key] = value
     values: dict[str, Any] = {}
     for key, value in chosen.items():
-        where = "rate" if key not in given or given[key] is None else key
+        where = "rate" if key not in arguments or arguments[key] is None else key
         if key == "flows":
             values[key] = _count(value)
         elif key in ("up", "down"):

@@ -77,12 +77,12 @@ def parse_toml(text: str) -> Any:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        told = " ".join(str(error).split())
-        match = re.search(r"line (\d+), column (\d+)", told)
+        message = " ".join(str(error).split())
+        match = re.search(r"line (\d+), column (\d+)", message)
         if match is None:
-            raise InputError(told) from None
+            raise InputError(message) from None
         line, column = int(match[1]), int(match[2])
-        raise InputError(_hint(text, line, column, "{} = {}", tomllib.loads) or told) from None
+        raise InputError(_hint(text, line, column, "{} = {}", tomllib.loads) or message) from None
     except ValueError as error:  # an integer with thousands of digits
         raise InputError(" ".join(str(error).split())) from None
 
@@ -92,9 +92,9 @@ def parse_json(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
-        told = f"line {error.lineno}: {error.msg} (column {error.colno})"
+        message = f"line {error.lineno}: {error.msg} (column {error.colno})"
         hint = _hint(text, error.lineno, error.colno, "{}: {}", json.loads)
-        raise InputError(hint or told) from None
+        raise InputError(hint or message) from None
     except InputError:
         raise
     except ValueError as error:

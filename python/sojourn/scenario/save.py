@@ -77,5 +77,5 @@ def inline(value: Any) -> str:
         return "{ " + ", ".join(f"{_key(key)} = {inline(v)}" for key, v in value.items()) + " }"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(inline, value))}]"
-    # Strings of JSON in UTF-8 are those of TOML, except for DEL.
+    # JSON and TOML write strings alike in UTF-8, except for DEL.
     return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")

@@ -2,7 +2,7 @@
 
 Each function returns a plain `Scenario`, which can be changed with `replace`, saved with
 `save_scenario`, and used wherever a scenario can. Delays of links are one-way. Keys that a function
-does not have (`warmup`, `seed`, `sample`, ...) are given by keyword and are those of `Scenario`.
+does not have (`warmup`, `seed`, `sample`, ...) are given by keyword, as for `Scenario`.
 """
 
 import random

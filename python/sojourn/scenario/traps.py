@@ -1,4 +1,4 @@
-"""Warnings about settings of a TCP that make its results differ from those of real hosts."""
+"""Warnings about settings of a TCP that make its results differ from results of real hosts."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -56,7 +56,7 @@ def _recovery(tcp: Tree, flow: Tree, scenario: Tree) -> Iterator[str]:
             yield (
                 f".tcp.rack: {tcp['name']} without RACK waits for a timeout when a retransmission "
                 f"is lost, and link {name} loses {loss:.1%} at random, so its goodput is far below "
-                'that of hosts; set `profile = "linux"`'
+                'the goodput of hosts; set `profile = "linux"`'
             )
             return
 

@@ -134,25 +134,25 @@ def _flow(flow: Table) -> Flow:
 
 
 def _struct(kind: type[S], values: Mapping[str, Any]) -> S:
-    """Return an object of the class `kind` with `values`, whose keys are those of a file."""
+    """Return an object of the class `kind` with `values`, whose keys are written as in a file."""
     fields = dict(zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True))
     return kind(**{fields[key]: value for key, value in values.items()})
 
 
-def _model(module: str, given: Any) -> Any:
+def _model(module: str, entry: Any) -> Any:
     """Return a valid discipline, TCP or source, in any form, as an object of its class.
 
     A table that sets one parameter under two names is returned as it is, and so is a discipline
     that is written in Python.
     """
-    tree = table(given)
+    tree = table(entry)
     if ":" in tree["name"]:
-        return given
+        return entry
     kind, names = _classes(module)[_folded(tree.pop("name"))]
-    if isinstance(given, str):
+    if isinstance(entry, str):
         tree = {key: read_value(value) for key, value in tree.items()}
     values = {names[key.replace("-", "_")]: value for key, value in tree.items()}
-    return _struct(kind, values) if len(values) == len(tree) else given
+    return _struct(kind, values) if len(values) == len(tree) else entry
 
 
 def _folded(name: str) -> str:
@@ -167,10 +167,10 @@ def _classes(module: str) -> dict[str, tuple[type[Model], dict[str, str]]]:
     by_tag = {
         c.__struct_config__.tag: c for c in (getattr(public, name) for name in public.__all__)
     }
-    found: dict[str, tuple[type[Model], dict[str, str]]] = {}
+    classes: dict[str, tuple[type[Model], dict[str, str]]] = {}
     tables = json.loads(_sojourn.specs())
     presets = tables["presets"] if module == "tcp" else []
     for spec in [*tables[MODULES[module]], *presets]:
         names = {one: p["name"] for p in spec["params"] for one in (p["name"], *p["aliases"])}
-        found |= dict.fromkeys((spec["name"], *spec["aliases"]), (by_tag[spec["name"]], names))
-    return found
+        classes |= dict.fromkeys((spec["name"], *spec["aliases"]), (by_tag[spec["name"]], names))
+    return classes

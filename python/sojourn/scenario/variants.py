@@ -33,19 +33,19 @@ LABEL_MAX = 60
 """Longest label in characters: labels head columns and name folders."""
 
 
-def table(given: Any) -> Table:
+def table(qdisc: Any) -> Table:
     """Return a discipline (or a TCP or source) in any notation as a table with a name.
 
     Values are not validated. Raises InputError for any other type.
     """
-    if isinstance(given, str):
-        name, settings = _sojourn.call(given)
+    if isinstance(qdisc, str):
+        name, settings = _sojourn.call(qdisc)
         if "name" in dict(settings):
-            raise InputError(f'name: {shown(given)} has its name before "("')
+            raise InputError(f'name: {shown(qdisc)} has its name before "("')
         return {"name": name, **dict(settings)}
-    tree = plain(given)
+    tree = plain(qdisc)
     if not isinstance(tree, dict):
-        raise InputError(f"{shown(given)} is not a name, NAME(KEY=VALUE, ...), a table or a model")
+        raise InputError(f"{shown(qdisc)} is not a name, NAME(KEY=VALUE, ...), a table or a model")
     if not isinstance(tree.get("name"), str):
         raise InputError("name: is missing" if "name" not in tree else "name: is not text")
     return tree
@@ -68,48 +68,48 @@ def split(text: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def with_buffer(given: Any, old: Any) -> Any:
-    """Return the discipline `given` with the buffer of `old`, unless it has its own.
+def with_buffer(new: Any, old: Any) -> Any:
+    """Return the discipline `new` with the buffer of `old`, unless it has its own.
 
     An invalid discipline is returned unchanged; Rust reports it with its path.
     """
     try:
-        before, after = table(old), table(given)
+        before, after = table(old), table(new)
     except InputError:
-        return given
+        return new
     kept = [value for key, value in before.items() if key.replace("-", "_") in LIMITS]
     if not kept or any(key.replace("-", "_") in LIMITS for key in after):
-        return given
+        return new
     return after | {"limit": kept[-1]}
 
 
-def variants(given: Variants) -> list[tuple[str | None, Table]]:
+def variants(choice: Variants) -> list[tuple[str | None, Table]]:
     """Return the disciplines of a comparison, each with its label or None.
 
     A label may precede a discipline: `slow=codel(target=100ms)`. In words of tc, the label is the
     text, since the table also has the defaults of Linux.
     """
-    if isinstance(given, str):
-        given = split(given)
-    if not isinstance(given, Mapping | Sequence):
-        if not (isinstance(given, Qdisc) or hasattr(given, "_table")):
-            raise InputError(f"{shown(given)} is not a list of disciplines")
-        given = [given]
-    listed = [] if isinstance(given, Mapping) else given
+    if isinstance(choice, str):
+        choice = split(choice)
+    if not isinstance(choice, Mapping | Sequence):
+        if not (isinstance(choice, Qdisc) or hasattr(choice, "_table")):
+            raise InputError(f"{shown(choice)} is not a list of disciplines")
+        choice = [choice]
+    listed = [] if isinstance(choice, Mapping) else choice
     if any(isinstance(one, str) and not one.strip() for one in listed):
         text = ",".join(one if isinstance(one, str) else "..." for one in listed)
         raise InputError(f"{shown(text)} is not a list of names like droptail,codel")
-    found: list[tuple[str | None, Table]]
-    if isinstance(given, Mapping):
-        found = [(_label(label), table(one)) for label, one in given.items()]
+    named: list[tuple[str | None, Table]]
+    if isinstance(choice, Mapping):
+        named = [(_label(label), table(one)) for label, one in choice.items()]
     else:
-        found = [_labelled(one) for one in given]
-    if not found:
+        named = [_labelled(one) for one in choice]
+    if not named:
         raise InputError("there is no discipline to compare")
-    labels = Counter(label for label, _ in found if label is not None)
+    labels = Counter(label for label, _ in named if label is not None)
     if twice := [label for label, count in labels.items() if count > 1]:
         raise InputError(f"{shown(twice[0])} is given twice")
-    return found
+    return named
 
 
 def labels(tables: Sequence[Table]) -> list[str]:
@@ -117,7 +117,7 @@ def labels(tables: Sequence[Table]) -> list[str]:
 
     It has the given parameters, except those with equal values in all disciplines of the name.
     """
-    found = []
+    texts = []
     for one in tables:
         alike = [other for other in tables if other["name"] == one["name"]]
         settings = [
@@ -127,8 +127,8 @@ def labels(tables: Sequence[Table]) -> list[str]:
             and (key != "source" or len({other.get(key) for other in alike}) > 1)
             and (len(alike) == 1 or any(other.get(key) != value for other in alike))
         ]
-        found.append(f"{one['name']}({', '.join(settings)})" if settings else str(one["name"]))
-    return found
+        texts.append(f"{one['name']}({', '.join(settings)})" if settings else str(one["name"]))
+    return texts
 
 
 def _labelled(one: Described) -> tuple[str | None, Table]:

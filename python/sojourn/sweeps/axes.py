@@ -1,6 +1,6 @@
 """Axes of a sweep, and the points that they span.
 
-An axis has a name and values, and sets one or more keys of the scenario, with paths like those of
+An axis has a name and values, and sets one or more keys of the scenario, with paths as in
 `--set`. Its values are one of
 
 - a list: `[10, 20, 40]`, `["codel", "pie"]`, or models;
@@ -64,7 +64,7 @@ def read_axes(axes: Mapping[str, Any]) -> list[Axis]:
     """
     if not isinstance(axes, Mapping) or not axes:
         raise InputError('axes: a sweep requires at least one, like qdisc = ["codel", "pie"]')
-    return [_axis(str(name), given) for name, given in axes.items()]
+    return [_axis(str(name), axis) for name, axis in axes.items()]
 
 
 def points(
@@ -150,32 +150,32 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
-def _axis(name: str, given: Any) -> Axis:
+def _axis(name: str, spec: Any) -> Axis:
     where = f"axes.{brief(name)}"
-    if _is_list(given):
-        return Axis(name, (name,), _list(where, given, ""), {})
-    if not isinstance(given, Mapping):
-        raise InputError(f"{where}: {shown(given)} is not a list of values, nor a table")
-    for key in given:
+    if _is_list(spec):
+        return Axis(name, (name,), _list(where, spec, ""), {})
+    if not isinstance(spec, Mapping):
+        raise InputError(f"{where}: {shown(spec)} is not a list of values, nor a table")
+    for key in spec:
         if key not in KEYS:
             raise InputError(f"{where}: unknown key {shown(key)}{near(key, KEYS)}")
-    places = given.get("set", name)
+    places = spec.get("set", name)
     places = (places,) if isinstance(places, str) else places
     if not _is_list(places) or not places or not all(isinstance(one, str) for one in places):
         message = "is not a path like bottleneck.rate, nor a list of paths"
-        raise InputError(f"{where}.set: {shown(given['set'])} {message}")
-    unit, when = given.get("unit", ""), given.get("when", {})
+        raise InputError(f"{where}.set: {shown(spec['set'])} {message}")
+    unit, when = spec.get("unit", ""), spec.get("when", {})
     if not isinstance(unit, str) or not re.fullmatch(r"[A-Za-zµ/%]*", unit):
         raise InputError(f'{where}.unit: {shown(unit)} is not a unit, like "mbit"')
     if not isinstance(when, Mapping):
         raise InputError(f"{where}.when: {shown(when)} is not a table of labels")
-    values = given.get("values")
-    if (values is None) == ("from" not in given):
+    values = spec.get("values")
+    if (values is None) == ("from" not in spec):
         raise InputError(f"{where}: give it either values or from and to")
     if values is None:
-        return Axis(name, tuple(places), _list(where, _range(where, given), unit), when)
+        return Axis(name, tuple(places), _list(where, _range(where, spec), unit), when)
     for key in ("to", "step", "points", "log"):
-        if key in given:
+        if key in spec:
             raise InputError(f"{where}.{key}: requires from, and excludes values")
     if isinstance(values, Mapping):
         return Axis(name, tuple(places), _table(f"{where}.values", values, unit), when)
@@ -262,9 +262,9 @@ def _name(tree: Any) -> Label:
     return json.dumps(tree)
 
 
-def _range(where: str, given: Mapping[str, Any]) -> list[float]:
-    first, last = (_finite(f"{where}.{key}", given.get(key)) for key in ("from", "to"))
-    log, step, count = given.get("log", False), given.get("step"), given.get("points")
+def _range(where: str, spec: Mapping[str, Any]) -> list[float]:
+    first, last = (_finite(f"{where}.{key}", spec.get(key)) for key in ("from", "to"))
+    log, step, count = spec.get("log", False), spec.get("step"), spec.get("points")
     if not isinstance(log, bool):
         raise InputError(f"{where}.log: {shown(log)} is not true or false")
     if (step is None) == (count is None):
@@ -276,15 +276,15 @@ def _range(where: str, given: Mapping[str, Any]) -> list[float]:
         if step <= 0 or last < first:
             raise InputError(f"{where}.step: must lead from {first:g} up to {last:g}")
         count = 1 + int(min((last - first) / step + 1e-9, POINTS_MAX))
-        found = [first + step * k for k in range(count)]
+        numbers = [first + step * k for k in range(count)]
     else:
         if not isinstance(count, int) or isinstance(count, bool) or count < 2:
             raise InputError(f"{where}.points: {shown(count)} is out of range, allowed: 2 or more")
         count = min(count, POINTS_MAX + 1)
         spaced = np.geomspace(first, last, count) if log else np.linspace(first, last, count)
-        found = spaced.tolist()
+        numbers = spaced.tolist()
     # Ten digits remove rounding errors such as 3 * 0.1 = 0.30000000000000004.
-    tidy = [float(f"{value:.10g}") for value in found]
+    tidy = [float(f"{value:.10g}") for value in numbers]
     return [int(value) if value == int(value) else value for value in tidy]
 
 

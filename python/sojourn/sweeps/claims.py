@@ -23,7 +23,7 @@ DIGITS = 15
 """Hexadecimal digits of a key that give its position: 60 bits of the 63 of a file offset."""
 
 MERGE = 0
-"""Position of the claim to merge parts; those of runs are above."""
+"""Position of the claim to merge parts; claims of runs have higher positions."""
 
 TAKEN = (errno.EAGAIN, errno.EACCES)
 """Errors of a lock that another process has."""
@@ -112,8 +112,8 @@ def _open(path: Path) -> tuple[int, int] | None:
         import fcntl
 
         assert fcntl  # missing on Windows
-        found = path.lstat() if path.exists() else None
-        identity = None if found is None else (found.st_dev, found.st_ino)
+        status = path.lstat() if path.exists() else None
+        identity = None if status is None else (status.st_dev, status.st_ino)
         if identity not in _files:
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
             opened = os.fstat(fd)

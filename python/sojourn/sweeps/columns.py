@@ -91,7 +91,7 @@ class Standard:
     """The measure of sweeps (see `sojourn.sweeps.runner.Measure`).
 
     Columns of `link` have no prefix (`utilisation`, `sojourn_p99_s`). Columns of other links are
-    called `LINK.name`, those of a group of flows `GROUP.name`. `chosen` are metrics with their
+    called `LINK.name`, columns of a group of flows `GROUP.name`. `chosen` are metrics with their
     arguments, each with a single number as its value; their default `link` is `link`. A metric of a
     flow, called with a group of several flows, is the mean over the flows. The value is None if the
     run does not have the link, flow or group.
@@ -143,31 +143,31 @@ class Standard:
         InputError
             If a metric cannot be measured for another reason, such as a missing `sample`.
         """
-        found = []
+        faults = []
         groups = {flow["name"]: flow["count"] for flow in canonical["flows"]}
         flows = [f"{name}.{i}" for name, n in groups.items() if n > 1 for i in range(min(n, 20))]
         for n, (name, arguments) in enumerate(self.chosen):
-            given = dict(arguments)
-            if (needs := _needs(name, given)) and not canonical.get(needs):
+            options = dict(arguments)
+            if (needs := _needs(name, options)) and not canonical.get(needs):
                 value = '"100ms"' if needs == "sample" else "true"
                 advice = f"{name} requires {needs} of the scenario, like {needs} = {value}"
                 raise InputError(f"metrics.{n}: {advice}")
             for key, known in (("link", list(canonical["links"])), ("group", list(groups))):
-                if key in given and given[key] not in known:
-                    found.append((f"metrics.{n}.{key}", _unknown(key, given[key], known)))
-            for i, group in enumerate(given.get("groups", ())):
+                if key in options and options[key] not in known:
+                    faults.append((f"metrics.{n}.{key}", _unknown(key, options[key], known)))
+            for i, group in enumerate(options.get("groups", ())):
                 if group not in groups:
                     message = _unknown("group", group, list(groups))
-                    found.append((f"metrics.{n}.groups.{i}", message))
-            if "flow" in given and not _has_flow(groups, given["flow"]):
-                message = _unknown("flow", given["flow"], [*groups, *flows])
-                found.append((f"metrics.{n}.flow", message))
-            among = len(given["groups"]) if "groups" in given else sum(groups.values())
-            if "weights" in given and len(given["weights"]) != among:
-                what = "groups" if "groups" in given else "flows"
-                message = f"{len(given['weights'])} weights for {among} {what}"
+                    faults.append((f"metrics.{n}.groups.{i}", message))
+            if "flow" in options and not _has_flow(groups, options["flow"]):
+                message = _unknown("flow", options["flow"], [*groups, *flows])
+                faults.append((f"metrics.{n}.flow", message))
+            among = len(options["groups"]) if "groups" in options else sum(groups.values())
+            if "weights" in options and len(options["weights"]) != among:
+                what = "groups" if "groups" in options else "flows"
+                message = f"{len(options['weights'])} weights for {among} {what}"
                 raise InputError(f"metrics.{n}.weights: {message}")
-        return found
+        return faults
 
     def _metric(self, result: Result, name: str, arguments: dict[str, Any]) -> float | None:
         function = metrics.METRICS[name].function
@@ -187,7 +187,7 @@ class Standard:
         return fmean(numbers) if numbers else None
 
 
-def read_metrics(given: Any) -> Chosen:
+def read_metrics(spec: Any) -> Chosen:
     """Read a list of metrics: names, or tables with a name and arguments.
 
     Raises
@@ -196,10 +196,10 @@ def read_metrics(given: Any) -> Chosen:
         If an entry is not a metric with a single number as its value, or an argument is invalid.
         The message begins with the path of the entry.
     """
-    if not isinstance(given, Sequence) or isinstance(given, str):
-        raise InputError(f'metrics: {shown(given)} is not a list of names, like ["jain_index"]')
-    found: list[tuple[str, Arguments]] = []
-    for n, one in enumerate(given):
+    if not isinstance(spec, Sequence) or isinstance(spec, str):
+        raise InputError(f'metrics: {shown(spec)} is not a list of names, like ["jain_index"]')
+    metrics: list[tuple[str, Arguments]] = []
+    for n, one in enumerate(spec):
         where = f"metrics.{n}"
         tree = {"name": one} if isinstance(one, str) else one
         if not isinstance(tree, Mapping) or not isinstance(tree.get("name"), str):
@@ -207,10 +207,10 @@ def read_metrics(given: Any) -> Chosen:
         arguments = {key: value for key, value in tree.items() if key != "name"}
         _check_metric(where, tree["name"], arguments)
         chosen = (tree["name"], tuple(sorted(arguments.items())))
-        if chosen in found:
+        if chosen in metrics:
             raise InputError(f"{where}: {column(*chosen)} is given twice")
-        found.append(chosen)
-    return tuple(found)
+        metrics.append(chosen)
+    return tuple(metrics)
 
 
 def _check_metric(where: str, name: str, arguments: Mapping[str, Any]) -> None:
@@ -263,15 +263,15 @@ def _finite(value: float | None) -> float | None:
 def _template() -> dict[str, list[str]]:
     """Return the names of the columns of a link, of a TCP group and of a UDP group."""
     result = Result(*ParsedScenario(TEMPLATE).simulate())
-    found = {group: list(of_group(result, group)) for group in ("tcp", "udp")}
+    columns = {group: list(of_group(result, group)) for group in ("tcp", "udp")}
     link = [name for name, _ in _numbers(result.links["l"])]
-    return found | {"link": [*link, "sojourn_values"]}
+    return columns | {"link": [*link, "sojourn_values"]}
 
 
 def column(name: str, arguments: Sequence[tuple[str, Any]]) -> str:
     """Return the column name of a metric with its arguments, like `jain_index(weights=[1, 2])`."""
-    given = ",".join(f"{key}={value}" for key, value in arguments)
-    return f"{name}({given})" if given else name
+    text = ",".join(f"{key}={value}" for key, value in arguments)
+    return f"{name}({text})" if text else name
 
 
 def of_group(result: Result, name: str) -> dict[str, Any]:
@@ -315,9 +315,9 @@ def _of_single(result: Result, flows: Sequence[Record], key: str) -> str | None:
     return _text(result.distributions.get(key)) if len(flows) == 1 else None
 
 
-def _text(found: Distribution | None) -> str | None:
+def _text(distribution: Distribution | None) -> str | None:
     """Return a distribution as text; None without values."""
-    return found.text() if found is not None and found.number else None
+    return distribution.text() if distribution is not None and distribution.number else None
 
 
 def _numbers(record: Record) -> list[tuple[str, float | None]]:

@@ -268,10 +268,10 @@ def compare(
             for label, results in by_label.items()
         }
     )
-    found = Comparison(by_label, where)
+    comparison = Comparison(by_label, where)
     if failures:
-        raise error_of(failures, len(runs), out, found)
-    return found
+        raise error_of(failures, len(runs), out, comparison)
+    return comparison
 
 
 def _execute(
@@ -298,8 +298,8 @@ def _execute(
     lasting = [seconds(runs[place]["duration"]) for place in todo]
     parsed = [scenarios[place] for place in todo]
     run_parsed(parsed, lasting, progress, command, finished=finish, failed=fail)
-    found = {place: results[place] for place in runs if place in results}
-    return found, [failures[k] for k in sorted(failures)]
+    finished = {place: results[place] for place in runs if place in results}
+    return finished, [failures[k] for k in sorted(failures)]
 
 
 @public

@@ -86,9 +86,9 @@ def difference(rows: "pl.DataFrame", name: str, suffix: str) -> Estimate:
     if (pooled := _pooled(rows, name)) is not None:
         ours, theirs = (_distributions(rows, pooled.column + end) for end in ("", suffix))
         return percentile_difference_of(ours, theirs, pooled.percent)
-    found = difference_of(_values(rows, name), _values(rows, name + suffix))
+    estimate = difference_of(_values(rows, name), _values(rows, name + suffix))
     no_interval = PERCENTILE.fullmatch(name) or SKEWED.fullmatch(name)
-    return without_interval(found) if no_interval else found
+    return without_interval(estimate) if no_interval else estimate
 
 
 def _values(rows: "pl.DataFrame", name: str) -> Values:
@@ -110,19 +110,19 @@ def _over_runs(values: Values, percent: float) -> Estimate:
 
 def _pooled(rows: "pl.DataFrame", name: str) -> Pooled | None:
     """Return the percentile that a column is; None for others, and without distributions."""
-    if found := PERCENTILE.fullmatch(name):
-        pooled = Pooled(f"{found[1]}_values", float(found[2]))
+    if match := PERCENTILE.fullmatch(name):
+        pooled = Pooled(f"{match[1]}_values", float(match[2]))
     else:
         called = CALLED.fullmatch(name)
         metric, text = (called[1], called[2]) if called else (name, "")
         if metric not in METRICS:
             return None
         owner, what, usual = METRICS[metric]
-        given = dict(part.partition("=")[::2] for part in text.split(","))
-        if "percent" not in given and usual is None:
+        options = dict(part.partition("=")[::2] for part in text.split(","))
+        if "percent" not in options and usual is None:
             return None
-        prefix = f"{given[owner]}." if owner in given else ""
-        pooled = Pooled(f"{prefix}{what}_values", float(given.get("percent", usual or 0)))
+        prefix = f"{options[owner]}." if owner in options else ""
+        pooled = Pooled(f"{prefix}{what}_values", float(options.get("percent", usual or 0)))
     known = pooled.column in rows.columns and rows[pooled.column].count()
     # A run with a value but without a distribution: on real packets, or of an earlier version.
     lacks = known and (rows[name].is_not_null() & rows[pooled.column].is_null()).any()

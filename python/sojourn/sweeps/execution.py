@@ -73,7 +73,7 @@ def over_threads(
     return run_each(
         [job.scenario for job in pending],
         lambda n, result: dict(pending[n].measure(result)),
-        lambda n, found: finished(pending[n], found),
+        lambda n, row: finished(pending[n], row),
         meter,
         jobs,
         failed=lambda n, error: failed(pending[n], fault_of(error)),
@@ -115,8 +115,8 @@ class OverExecutor:
                     if isinstance(outcome, Fault):
                         self._failed(job, outcome)
                     else:
-                        found, packets = outcome
-                        self._finished(job, found)
+                        row, packets = outcome
+                        self._finished(job, row)
                     total += packets
                     self._meter.update(place[job.index], 1.0, packets)
         finally:

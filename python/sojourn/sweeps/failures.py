@@ -76,7 +76,7 @@ class RunError(Exception):
 def fault_of(error: BaseException) -> Fault:
     """Return the reason of a failure: exception, place in the user's file, notes.
 
-    An exception may have no place, as those of Rust.
+    An exception of Rust, for example, has no place.
     """
     frames = traceback.extract_tb(error.__traceback__)
     foreign = [frame for frame in frames if not frame.filename.startswith(PACKAGE)]

@@ -78,10 +78,10 @@ def results(
     chosen = engine or (engines[0] if len(engines) == 1 else _sojourn.engine())
     if chosen not in engines:
         raise InputError(f"{directory}: no runs of engine {shown(chosen)}{near(chosen, engines)}")
-    found = rows.filter(rows["engine"] == chosen)
-    if len(found) < len(rows):
+    selected = rows.filter(rows["engine"] == chosen)
+    if len(selected) < len(rows):
         left = counted(
-            len(rows) - len(found), "row of other engines is", "rows of other engines are"
+            len(rows) - len(selected), "row of other engines is", "rows of other engines are"
         )
         print(f"sojourn: {directory}: {left} left out", file=sys.stderr)
     if not failed and len(failures):
@@ -89,7 +89,7 @@ def results(
         left = counted(count, "failed run is", "failed runs are")
         advice = f"sojourn results {directory} --failed shows why"
         print(f"sojourn: {directory}: {left} left out; {advice}", file=sys.stderr)
-    return ordered(found, _given(directory))
+    return ordered(selected, _given(directory))
 
 
 def _given(directory: Path) -> dict[str, list[Any]]:
@@ -179,11 +179,11 @@ def where(rows: "pl.DataFrame", settings: Sequence[str]) -> "pl.DataFrame":
         known = labels_in_order(rows[name])
         values = []
         for text in texts:
-            found = [one for one in known if str(one) == text or one == read_value(text)]
-            if not found:
+            matches = [one for one in known if str(one) == text or one == read_value(text)]
+            if not matches:
                 hint = near(text, [str(one) for one in known])
                 raise InputError(f"--where {name}: no runs with {shown(text)}{hint}")
-            values += found
+            values += matches
         rows = rows.filter(pl.col(name).is_in(values))
     return rows
 
@@ -402,8 +402,8 @@ def as_text(frame: "pl.DataFrame", name: str) -> "pl.DataFrame":
     """Return a table of `means` with the cells of `name` as text, see `Estimate.text`."""
     import polars as pl
 
-    found = (estimate_in(row, name) for row in frame.iter_rows(named=True))
-    cells = [without_interval(one).text() for one in found]
+    estimates = (estimate_in(row, name) for row in frame.iter_rows(named=True))
+    cells = [without_interval(one).text() for one in estimates]
     return frame.with_columns(pl.Series(name, cells, dtype=pl.String))
 
 
@@ -442,7 +442,7 @@ def _notes(directory: Path) -> list[dict[str, Any]]:
             each = [{"links": {link: {**base, "qdisc": v["qdisc"]}}} for v in variants.values()]
             varied = describe.varied({"links": {link: base}}, each)
             return [{"scenario": scenario, "axes": {"qdisc": list(variants)}, "varied": varied}]
-    found = []
+    trees = []
     for path in sorted(directory.glob("_sweep-*.json")):
         try:
             note = checked(read_json(path), _Note)
@@ -450,5 +450,5 @@ def _notes(directory: Path) -> list[dict[str, Any]]:
             tree = {"scenario": canonical_of(note.scenario), "axes": note.axes}
         except InputError:
             continue
-        found.append(tree if note.varied is None else {**tree, "varied": note.varied})
-    return found
+        trees.append(tree if note.varied is None else {**tree, "varied": note.varied})
+    return trees

@@ -27,11 +27,11 @@ def arranged(rows: Sequence[Mapping[str, Any]]) -> "pl.DataFrame":
 def row_of(result: "Result", link: str, labels: Mapping[str, Any]) -> dict[str, Any]:
     """Return the row of a run in the format of a sweep; columns of `link` have no prefix."""
     measure = Standard(link)
-    found = measure(result)
+    measured = measure(result)
     key = key_of(json.dumps(result.scenario), measure)
-    own = (key, result.version, json.dumps([*labels]), json.dumps([*found]))
+    own = (key, result.version, json.dumps([*labels]), json.dumps([*measured]))
     seed = result.scenario["seed"]
-    return {**labels, **dict(zip(RUN_COLUMNS, (*own, seed), strict=True)), **found}
+    return {**labels, **dict(zip(RUN_COLUMNS, (*own, seed), strict=True)), **measured}
 
 
 def check_seeds(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
@@ -52,27 +52,27 @@ def axes_of(rows: "pl.DataFrame") -> list[str]:
     return list(names)
 
 
-def ordered(found: "pl.DataFrame", given: Mapping[str, Sequence[Any]] = {}) -> "pl.DataFrame":
+def ordered(rows: "pl.DataFrame", values: Mapping[str, Sequence[Any]] = {}) -> "pl.DataFrame":
     """Return a frame with its columns in order: axes, seed, measured, engine, key, axes.
 
     Rows are sorted by the axes, then the seed. Quantities are in the order of their values, names
-    in the order of `given`, by axis; names that are not there keep their order in the frame.
+    in the order of `values`, by axis; names that are not there keep their order in the frame.
     """
-    axes = axes_of(found)
-    rest = [name for name in found.columns if name not in axes and name not in RUN_COLUMNS]
+    axes = axes_of(rows)
+    rest = [name for name in rows.columns if name not in axes and name not in RUN_COLUMNS]
     columns = [*axes, "seed", *rest, "engine", "key", "axes"]
-    order = [places(found[axis], given.get(axis, ())) for axis in axes]
-    return found.select(columns).sort(*order, "seed", maintain_order=True)
+    order = [places(rows[axis], values.get(axis, ())) for axis in axes]
+    return rows.select(columns).sort(*order, "seed", maintain_order=True)
 
 
-def places(column: "pl.Series", given: Sequence[Any] = ()) -> "pl.Series":
+def places(column: "pl.Series", values: Sequence[Any] = ()) -> "pl.Series":
     """Return for each label of an axis its place in the order of the axis."""
     import polars as pl
 
-    place = {label: n for n, label in enumerate(labels_in_order(column, given))}
+    place = {label: n for n, label in enumerate(labels_in_order(column, values))}
     return pl.Series(f"//{column.name}", [place[label] for label in column.to_list()])
 
 
-def labels_in_order(column: "pl.Series", given: Sequence[Any] = ()) -> list[Any]:
+def labels_in_order(column: "pl.Series", values: Sequence[Any] = ()) -> list[Any]:
     """Return the distinct labels of an axis in order: see `ordered`."""
-    return in_order(column.unique(maintain_order=True).to_list(), given, UNSET)
+    return in_order(column.unique(maintain_order=True).to_list(), values, UNSET)

@@ -1,4 +1,4 @@
-"""Execution of many runs (a campaign): those of a sweep, a paper or an evaluation.
+"""Execution of a campaign: the runs of a sweep, a paper or an evaluation.
 
 Each run is measured when it completes, and a store keeps the rows of finished runs.
 
@@ -255,10 +255,10 @@ class _Campaign:
         kept = f"{done} of {counted(len(self._keys), 'run')} are in {self._store.directory}"
         return RunError(f"{error.args[0]}; {kept}, the same command continues")
 
-    def _finished(self, job: Job, found: Mapping[str, Any]) -> None:
+    def _finished(self, job: Job, measured: Mapping[str, Any]) -> None:
         i = job.index
-        self._memory.known[job.key] = [(dict(self._runs[i].labels), dict(found))]
-        self.rows[i] = row = self._row(i, found)
+        self._memory.known[job.key] = [(dict(self._runs[i].labels), dict(measured))]
+        self.rows[i] = row = self._row(i, measured)
         self.executed += 1
         self._writer.append(row)
 
@@ -280,9 +280,9 @@ class _Campaign:
                 _, fault = self._memory.failed[key]
                 self.failures[i] = Failure(labels, self._outlines[i].seed, *fault)
                 continue
-            found = next((f for names, f in known[key] if names == labels), None)
-            self.rows[i] = row = self._row(i, known[key][0][1] if found is None else found)
-            if found is None:  # the same run with other labels
+            measured = next((f for names, f in known[key] if names == labels), None)
+            self.rows[i] = row = self._row(i, known[key][0][1] if measured is None else measured)
+            if measured is None:  # the same run with other labels
                 known[key].append((labels, known[key][0][1]))
                 self._writer.append(row)
 

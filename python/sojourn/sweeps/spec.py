@@ -104,8 +104,8 @@ def read_sweep(path: str | Path, *, trust: bool = False) -> Sweep:
         return make_sweep(base, **tree)
     except InputError as error:
         text = str(error)
-        told = text if text.startswith(f"{path}: ") else f"{path}: {text}"
-        raise InputError(printable(told)) from None
+        message = text if text.startswith(f"{path}: ") else f"{path}: {text}"
+        raise InputError(printable(message)) from None
 
 
 def _base(path: Path, scenario: Any, trust: bool) -> Draft:
@@ -136,7 +136,7 @@ def make_sweep(
     until: Mapping[str, Any] | None = None,
     trust: bool = False,
 ) -> Sweep:
-    """Return a validated sweep; the parameters are those of `sweep`.
+    """Return a validated sweep. `sweep` has the same parameters.
 
     Raises InputError if a scenario is invalid at any point, or cannot be measured there.
     """
@@ -172,37 +172,37 @@ def _at(labels: Mapping[str, Label]) -> Iterator[None]:
         raise InputError(f"{error} (at {at})") from None
 
 
-def _check(asked: Sweep) -> list[Table]:
+def _check(spec: Sweep) -> list[Table]:
     """Raise InputError if the sweep would fail at some point, before any run.
 
     Returns canonical scenarios of points that together have every value of every axis.
     """
-    if not asked.points:
+    if not spec.points:
         raise InputError("skip: no point is left to run")
     unset: dict[str, str] = {}
     anywhere: set[str] = set()
     everywhere: set[str] | None = None
     seen: set[tuple[str, Any]] = set()
     examples: list[Table] = []
-    for n, (labels, parsed) in enumerate(asked.points):
+    for n, (labels, parsed) in enumerate(spec.points):
         checked = canonical(parsed)
         with _at(labels):
-            missing = dict(asked.measure.missing(checked))
+            missing = dict(spec.measure.missing(checked))
         if not seen.issuperset(labels.items()):
             seen.update(labels.items())
             examples.append(checked)
         # The link or group of a metric must exist at some point; elsewhere there is no value.
         unset = missing if n == 0 else {k: v for k, v in unset.items() if k in missing}
-        columns = set(asked.measure.columns(checked))
+        columns = set(spec.measure.columns(checked))
         anywhere |= columns
         everywhere = columns if everywhere is None else everywhere & columns
     for place, message in unset.items():
         raise InputError(f"{place}: {message}")
-    for name in asked.names:
+    for name in spec.names:
         if name in anywhere or name in (*RUN_COLUMNS, *FAILURE_COLUMNS):
             advice = "rename the axis, and give its path as set"
             raise InputError(f"axes.{brief(name)}: is the name of a column of results: {advice}")
-    for n, name in enumerate(asked.until.metrics if asked.until else ()):
+    for n, name in enumerate(spec.until.metrics if spec.until else ()):
         if everywhere is not None and name not in everywhere:
             fault = f"no column {shown(name)}" if name not in anywhere else "not at every point"
             raise InputError(f"until.metrics.{n}: {fault}{near(name, sorted(everywhere))}")
@@ -304,7 +304,7 @@ def sweep(
     """
     import polars as pl
 
-    made = run_sweep(
+    outcome = run_sweep(
         make_sweep(
             scenario,
             axes,
@@ -322,14 +322,14 @@ def sweep(
         progress=progress,
         force=force,
     )
-    table = pl.DataFrame(made.rows, infer_schema_length=None)
-    if (error := made.error(table)) is not None:
+    table = pl.DataFrame(outcome.rows, infer_schema_length=None)
+    if (error := outcome.error(table)) is not None:
         raise error
     return table
 
 
 def run_sweep(
-    asked: Sweep,
+    spec: Sweep,
     *,
     out: str | Path | None = None,
     executor: Executor | None = None,
@@ -339,45 +339,45 @@ def run_sweep(
 ) -> CampaignResult:
     """Run a validated sweep, without the runs that `out` already has.
 
-    The parameters are those of `sweep`. Raises InputError if `out` holds other files, unless
+    The parameters are the same as of `sweep`. Raises InputError if `out` holds other files, unless
     `force` is True: the runs of another scenario are then replaced.
     """
     if out is None:
-        warn(asked.examples)
-        return _make(asked, None, executor, jobs, progress)
-    identity = folders.identity_of(asked.base)
+        warn(spec.examples)
+        return _make(spec, None, executor, jobs, progress)
+    identity = folders.identity_of(spec.base)
     is_other = folders.claim(Path(out), "sweep", identity, force=force)
-    warn(asked.examples)
+    warn(spec.examples)
     store = Store(out)
     with store.writing():
         if is_other:
             store.clear()
-        _note(store.directory, asked)
-        return _make(asked, store, executor, jobs, progress)
+        _note(store.directory, spec)
+        return _make(spec, store, executor, jobs, progress)
 
 
 def _make(
-    asked: Sweep, store: Store | None, executor: Executor | None, jobs: int | None, progress: bool
+    spec: Sweep, store: Store | None, executor: Executor | None, jobs: int | None, progress: bool
 ) -> CampaignResult:
     """Run a sweep without the runs that `store` already has."""
 
     def go(runs: Sequence[Run]) -> CampaignResult:
-        made = campaign(runs, store=store, executor=executor, jobs=jobs, progress=progress)
-        check_seeds(asked.names, made.rows)
-        return made
+        outcome = campaign(runs, store=store, executor=executor, jobs=jobs, progress=progress)
+        check_seeds(spec.names, outcome.rows)
+        return outcome
 
     def some(at: Sequence[int], seeds: Sequence[int]) -> list[Run]:
         runs = []
         for k in at:
-            labels, parsed = asked.points[k]
-            runs += [Run(labels, parsed.with_seed(seed), asked.measure) for seed in seeds]
+            labels, parsed = spec.points[k]
+            runs += [Run(labels, parsed.with_seed(seed), spec.measure) for seed in seeds]
         return runs
 
-    every = list(range(len(asked.points)))
-    if asked.until is None:
-        return go(some(every, asked.seeds))
+    every = list(range(len(spec.points)))
+    if spec.until is None:
+        return go(some(every, spec.seeds))
     # In each round, half as many seeds again at the points whose intervals are too wide.
-    until, first = asked.until, asked.seeds[0]
+    until, first = spec.until, spec.seeds[0]
     rows: dict[int, list[Row]] = {k: [] for k in every}
     failed: dict[int, list[Failure]] = {k: [] for k in every}
     executed, packets, wall_s, begun_seeds, count, wide = 0, 0, 0.0, 0, until.least, every
@@ -389,14 +389,14 @@ def _make(
             packets + part.packets,
             wall_s + part.wall_s,
         )
-        found = iter(part.rows)
+        part_rows = iter(part.rows)
         place = 0
         for k, seeds in zip(wide, begun, strict=True):
             for n in range(place, place + len(seeds)):
                 if n in part.failed:
                     failed[k].append(part.failed[n])
                 else:
-                    rows[k].append(next(found))
+                    rows[k].append(next(part_rows))
             place += len(seeds)
         wide = [k for k in wide if not _narrow(rows[k], until)]
         if not wide or count >= until.most:
@@ -413,20 +413,20 @@ def _make(
         count = min(until.most, count + max(1, count // 2))
 
 
-def _note(directory: Path, asked: Sweep) -> None:
+def _note(directory: Path, spec: Sweep) -> None:
     """Write the scenario, axes and seeds to a file in the store, one file per sweep."""
     note = {
         "sojourn": _sojourn.version(),
         "engine": _sojourn.engine(),
-        "scenario": asked.base,
+        "scenario": spec.base,
         "axes": {
-            name: list(dict.fromkeys(labels[name] for labels, _ in asked.points))
-            for name in asked.names
+            name: list(dict.fromkeys(labels[name] for labels, _ in spec.points))
+            for name in spec.names
         },
-        "varied": describe.varied(asked.base, asked.examples),
-        "seeds": None if asked.until else [min(asked.seeds), max(asked.seeds)],
-        "until": None if asked.until is None else asdict(asked.until),
-        "measured": asked.measure.identity,
+        "varied": describe.varied(spec.base, spec.examples),
+        "seeds": None if spec.until else [min(spec.seeds), max(spec.seeds)],
+        "until": None if spec.until is None else asdict(spec.until),
+        "measured": spec.measure.identity,
     }
     text = json.dumps(note, indent=2) + "\n"
     with naming(directory):
@@ -441,44 +441,44 @@ def _narrow(rows: Sequence[Mapping[str, Any]], until: Until) -> bool:
         return False
     frame = pl.DataFrame(rows, infer_schema_length=None)
     for name in until.metrics:
-        found = estimates.of(frame, name)
-        if found.value is None or found.low is None or found.high is None:
+        estimate = estimates.of(frame, name)
+        if estimate.value is None or estimate.low is None or estimate.high is None:
             return False
-        half = max(found.value - found.low, found.high - found.value)
-        if not half <= until.relative * abs(found.value):
+        half = max(estimate.value - estimate.low, estimate.high - estimate.value)
+        if not half <= until.relative * abs(estimate.value):
             return False
     return True
 
 
-def _seeds(given: Any, first: int, adaptive: bool) -> Sequence[int]:
+def _seeds(value: Any, first: int, adaptive: bool) -> Sequence[int]:
     """Return the seeds of a sweep; with `until` (`adaptive`), only the first one is used."""
-    if adaptive and given != 1:
+    if adaptive and value != 1:
         advice = "until adds seeds itself (from least to most): omit seeds"
-        raise InputError(f"seeds: {shown(given)} cannot be combined with until; {advice}")
-    if isinstance(given, int) and not isinstance(given, bool):
-        if not 1 <= given <= SEEDS_MAX:
-            raise InputError(f"seeds: {shown(given)} is out of range, allowed: 1 to {SEEDS_MAX}")
-        if first + given - 1 > SEED_MAX:
-            raise InputError(f"seeds: {given} seeds from {first} on exceed {SEED_MAX}")
-        return range(first, first + given)
-    if not isinstance(given, Sequence) or isinstance(given, str) or not given:
-        raise InputError(f"seeds: {shown(given)} is not a number of seeds, nor a list of them")
-    for n, seed in enumerate(given):
+        raise InputError(f"seeds: {shown(value)} cannot be combined with until; {advice}")
+    if isinstance(value, int) and not isinstance(value, bool):
+        if not 1 <= value <= SEEDS_MAX:
+            raise InputError(f"seeds: {shown(value)} is out of range, allowed: 1 to {SEEDS_MAX}")
+        if first + value - 1 > SEED_MAX:
+            raise InputError(f"seeds: {value} seeds from {first} on exceed {SEED_MAX}")
+        return range(first, first + value)
+    if not isinstance(value, Sequence) or isinstance(value, str) or not value:
+        raise InputError(f"seeds: {shown(value)} is not a number of seeds, nor a list of them")
+    for n, seed in enumerate(value):
         if type(seed) is not int or not 0 <= seed <= SEED_MAX:
             allowed = f"allowed: whole numbers from 0 to {SEED_MAX}"
             raise InputError(f"seeds.{n}: {shown(seed)} is not a seed, {allowed}")
-    if len(set(given)) < len(given):
+    if len(set(value)) < len(value):
         raise InputError("seeds: a seed is given twice")
-    return list(given)
+    return list(value)
 
 
-def _until(given: Any) -> Until:
-    if not isinstance(given, Mapping):
-        raise InputError(f"until: {shown(given)} is not a table")
-    for key in given:
+def _until(table: Any) -> Until:
+    if not isinstance(table, Mapping):
+        raise InputError(f"until: {shown(table)} is not a table")
+    for key in table:
         if key not in UNTIL:
             raise InputError(f"until: unknown key {shown(key)}{near(key, UNTIL)}")
-    names, relative = given.get("metrics"), given.get("relative")
+    names, relative = table.get("metrics"), table.get("relative")
     if not isinstance(names, Sequence) or isinstance(names, str) or not names:
         raise InputError('until.metrics: requires a list of columns, like ["sojourn_p99_s"]')
     for n, name in enumerate(names):
@@ -487,7 +487,7 @@ def _until(given: Any) -> Until:
     if isinstance(relative, bool) or not isinstance(relative, int | float) or not 0 < relative < 1:
         message = f"{shown(relative)} is out of range, allowed: between 0 and 1"
         raise InputError(f"until.relative: {message}")
-    least, most = given.get("least", Until.least), given.get("most", Until.most)
+    least, most = table.get("least", Until.least), table.get("most", Until.most)
     if type(least) is not int or type(most) is not int or not LEAST <= least <= most <= SEEDS_MAX:
         allowed = f"allowed: {LEAST} <= least <= most <= {SEEDS_MAX}"
         raise InputError(f"until: least {shown(least)} and most {shown(most)}; {allowed}")

@@ -219,8 +219,8 @@ class Store:
 
     def _parts(self) -> list[Path]:
         """Return the parts; Parquet files with other names are ignored."""
-        found = self.directory.glob("*.parquet")
-        return sorted(path for path in found if PART.fullmatch(path.name))
+        files = self.directory.glob("*.parquet")
+        return sorted(path for path in files if PART.fullmatch(path.name))
 
     def _read(self, path: Path) -> "pl.DataFrame | None":
         """Read a part. A damaged part is moved to the folder `ASIDE`, and the result is None.

@@ -45,7 +45,7 @@ class Job:
 
 
 class Memory:
-    """Results and failures in a store; without a store, those of this campaign.
+    """Results and failures in a store; without a store, in this campaign.
 
     `known` has the labels and measured columns of each run by key, `failed` the attempt and reason
     of the last failure.
@@ -62,8 +62,8 @@ class Memory:
         """Add what others have written since the last call."""
         if self.store is None or self.failures is None:
             return
-        for key, found in known_runs(self.store.news()).items():
-            self.known.setdefault(key, []).extend(found)
+        for key, rows in known_runs(self.store.news()).items():
+            self.known.setdefault(key, []).extend(rows)
         for row in self.failures.news().iter_rows(named=True):
             attempt, key = row["failure_attempt"], row["key"]
             if attempt > self.failed.get(key, (0, None))[0]:
@@ -81,7 +81,7 @@ class WorkQueue:
         The results.
     claims : Claims, optional
         Claims in the store.
-    found : callable
+    on_found : callable
         Called with each job whose result or failure another process has written meanwhile.
     """
 
@@ -90,10 +90,10 @@ class WorkQueue:
         jobs: Sequence[Job],
         memory: Memory,
         claims: Claims | None,
-        found: Callable[[Job], object],
+        on_found: Callable[[Job], object],
     ) -> None:
         self._jobs = deque(sorted(jobs, key=lambda job: (-job.predicted_s, job.index)))
-        self._memory, self._claims, self._found = memory, claims, found
+        self._memory, self._claims, self._on_found = memory, claims, on_found
         self._elsewhere: list[Job] = []
         self._before = {key: attempt for key, (attempt, _) in memory.failed.items()}
 
@@ -147,7 +147,7 @@ class WorkQueue:
         for job in jobs:
             attempt = memory.failed.get(job.key, (0, None))[0]
             if job.key in memory.known or attempt > self._before.get(job.key, 0):
-                self._found(job)
+                self._on_found(job)
                 if self._claims is not None:
                     self._claims.release([job.key])
             else:
@@ -160,6 +160,6 @@ def known_runs(frame: "pl.DataFrame") -> dict[str, list[tuple[Row, Row]]]:
     known: dict[str, list[tuple[Row, Row]]] = {}
     for row in frame.iter_rows(named=True):
         labels = {name: row[name] for name in json.loads(row["axes"])}
-        found = {name: row[name] for name in json.loads(row["measured"])}
-        known.setdefault(row["key"], []).append((labels, found))
+        measured = {name: row[name] for name in json.loads(row["measured"])}
+        known.setdefault(row["key"], []).append((labels, measured))
     return known

@@ -1,4 +1,4 @@
-"""Dependencies come from where we say, at versions that cannot change."""
+"""Dependencies come from named sources, at pinned versions."""
 
 import json
 import re
@@ -35,7 +35,7 @@ def test_one_action_has_one_version() -> None:
         for use in uses(path.read_text()):
             action, _, commit = use.partition("@")
             commits.setdefault(action, set()).add(commit)
-    assert {action: found for action, found in commits.items() if len(found) > 1} == {}
+    assert {action: hashes for action, hashes in commits.items() if len(hashes) > 1} == {}
 
 
 @pytest.mark.parametrize("folder", [".", "fuzz"])

@@ -43,13 +43,13 @@ def text_of(page: Path) -> str:
 @cache
 def anchors(page: Path) -> set[str]:
     """Return the possible link targets of a page: its headings, as GitHub spells them."""
-    found: set[str] = set()
+    anchors: set[str] = set()
     for heading in re.findall(r"^#+ (.+)$", text_of(page), re.MULTILINE):
         words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower().replace("`", "")
         anchor = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
-        again = sum(one == anchor or one.startswith(f"{anchor}-") for one in found)
-        found.add(f"{anchor}-{again}" if anchor in found else anchor)
-    return found
+        again = sum(one == anchor or one.startswith(f"{anchor}-") for one in anchors)
+        anchors.add(f"{anchor}-{again}" if anchor in anchors else anchor)
+    return anchors
 
 
 def links(page: Path) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Requirements of `make demo` are declared, and few."""
+"""Requirements of the package, of the laboratory and of `make demo`; the targets of make."""
 
 import ast
 import re
@@ -13,19 +13,19 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 def names(requirements: list[str]) -> set[str]:
     """Return the packages of a list of requirements."""
-    found = (re.match(r"[\w-]+", one) for one in requirements)
-    return {one[0] for one in found if one}
+    matches = (re.match(r"[\w-]+", one) for one in requirements)
+    return {one[0] for one in matches if one}
 
 
 def imported(path: Path) -> set[str]:
     """Return the top-level modules that a file imports, wherever in it."""
-    found = set()
+    modules = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[0] for alias in node.names}
+            modules |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-            found.add(node.module.split(".")[0])
-    return found
+            modules.add(node.module.split(".")[0])
+    return modules
 
 
 def test_the_package_imports_what_it_declares() -> None:
@@ -39,7 +39,7 @@ def test_the_package_imports_what_it_declares() -> None:
 
 
 def test_help_lists_every_target() -> None:
-    """Each with its text, the targets of the laboratory after those of the product."""
+    """Each with its text; targets of the laboratory come last."""
     command = ["make", "--silent", "help"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     listed = re.findall(r"^  ([\w-]+) +\S", done.stdout, re.MULTILINE)

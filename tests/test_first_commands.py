@@ -1,4 +1,4 @@
-"""First commands that used to stop at a door: each works, or says what to write instead."""
+"""Commands that beginners try first: each works, or says what to write instead."""
 
 import io
 import json
@@ -220,25 +220,25 @@ def test_recommend_counts_its_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     from sojourn._util import progress
     from sojourn.recommendation import answer, search
 
-    told: list[str] = []
+    texts: list[str] = []
 
     class Recorded(progress.Steps):
         def step(self) -> None:
             super().step()
-            told.append(self.text())
+            texts.append(self.text())
 
     for module in (answer, search):
         monkeypatch.setattr(module, "Steps", Recorded)
         monkeypatch.setattr(module, "visible", lambda: True)
     monkeypatch.setattr(progress, "PATIENCE_S", 1e9)
     sj.recommend("2mbit", "1mbit", "20ms", only="codel,pie", trials=3, progress=True)
-    trials = [text for text in told if text.endswith(" trials")]
+    trials = [text for text in texts if text.endswith(" trials")]
     assert trials == ["1 of 3 trials", "2 of 3 trials", "3 of 3 trials"]
-    tests = [text for text in told if text.endswith(" final tests")]
+    tests = [text for text in texts if text.endswith(" final tests")]
     assert len(tests) > 10
     done, _, count = tests[-1].split()[:3]
     assert int(done) <= int(count)
-    assert len(trials) + len(tests) == len(told)
+    assert len(trials) + len(tests) == len(texts)
 
 
 def test_demo_says_what_it_does() -> None:

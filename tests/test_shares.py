@@ -1,4 +1,4 @@
-"""Every share that sojourn tells lies between 0 and 1."""
+"""Every share in metrics, sweeps and comparisons lies between 0 and 1."""
 
 import inspect
 from typing import Any
@@ -41,24 +41,24 @@ def overload(qdisc: str, seed: int) -> dict[str, Any]:
 @pytest.mark.parametrize("qdisc", ["droptail", "red", "codel", "pie", "fq_codel", "sfq", "cobalt"])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_share_lies_between_0_and_1(qdisc: str, seed: int) -> None:
-    """Metrics of every kind, with every group, and what a sweep and a comparison tell."""
+    """Metrics of every kind, with every group, and the columns of sweeps and comparisons."""
     result = sj.simulate(overload(qdisc, seed))
     for name, metric in SHARES.items():
         if name in GAINS:
             continue
         takes = inspect.signature(metric.function).parameters
         for group in ("flood", "few", "web") if "group" in takes else (None,):
-            given = {"link": "l"} if "link" in takes else {}
-            given |= {"group": group} if group else {}
-            value = metric.function(result, **given)
+            arguments = {"link": "l"} if "link" in takes else {}
+            arguments |= {"group": group} if group else {}
+            value = metric.function(result, **arguments)
             values = np.atleast_1d(np.asarray(value if value is not None else [], dtype=float))
             values = values[~np.isnan(values)]
-            assert np.all((values >= 0) & (values <= 1 + 1e-12)), (name, given, values)
+            assert np.all((values >= 0) & (values <= 1 + 1e-12)), (name, arguments, values)
     row = Standard("l")(result)
-    told = [value for key, value in row.items() if key.endswith(("_rate", "utilisation", "jain"))]
-    told += [group.loss_rate() for group in groups(result) if group.udp]
-    assert len(told) > 5
-    assert all(value is None or 0 <= value <= 1 + 1e-12 for value in told), row
+    shares = [value for key, value in row.items() if key.endswith(("_rate", "utilisation", "jain"))]
+    shares += [group.loss_rate() for group in groups(result) if group.udp]
+    assert len(shares) > 5
+    assert all(value is None or 0 <= value <= 1 + 1e-12 for value in shares), row
 
 
 def test_shares_are_of_the_packets_that_arrive_after_the_warm_up() -> None:

@@ -1,4 +1,4 @@
-"""A scenario's way from the command to Rust: how often it is parsed, and which files it passes."""
+"""Number of times that a scenario is parsed on its way to Rust, and the files that it passes."""
 
 import sys
 from collections.abc import Callable

@@ -226,7 +226,7 @@ def test_links_change_and_flows_come_and_go() -> None:
 
 
 def test_many_links_on_a_path_and_a_queue_on_the_way_back() -> None:
-    """Packets cross all links of the path, ACKs those of the return path."""
+    """Packets cross all links of the path, ACKs all links of the return path."""
     links = {name: {"rate": rate, "delay": "4ms"} for name, rate in
              (("one", "20mbit"), ("two", "5mbit"), ("back", "1mbit"))}  # fmt: skip
     flow = {"name": "x", "tcp": "cubic", "path": ["one", "two"], "return_path": ["back"]}
@@ -288,19 +288,19 @@ def test_metrics_are_those_of_any_result() -> None:
         {"name": "call", "source": {"name": "cbr", "rate": "100kbit", "packet": "200B"}},
     )
     tree = case(*flows, packet_log=True)
-    told: list[set[str]] = []
+    names_by_engine: list[set[str]] = []
     for result in (sj.emulate(tree), sj.simulate(tree)):
         answered = set()
         for name, metric in metrics.METRICS.items():
-            asked = inspect.signature(metric.function).parameters
-            given = {"link": "up", "group": "short"}
-            arguments = {key: value for key, value in given.items() if key in asked}
+            parameters = inspect.signature(metric.function).parameters
+            values = {"link": "up", "group": "short"}
+            arguments = {key: value for key, value in values.items() if key in parameters}
             with suppress(KeyError, TypeError, ValueError, sj.InputError):
                 metric.function(result, **arguments)
                 answered.add(name)
-        told.append(answered)
-    assert told[0] == told[1]
-    assert len(told[0]) > 20
+        names_by_engine.append(answered)
+    assert names_by_engine[0] == names_by_engine[1]
+    assert len(names_by_engine[0]) > 20
 
 
 @pytest.mark.parametrize(
@@ -328,7 +328,7 @@ def descriptors() -> int:
 
 
 def test_a_run_that_is_stopped_leaves_nothing_behind() -> None:
-    """The numbers of descriptors and threads are those of before."""
+    """The numbers of descriptors and threads are as before."""
     before = descriptors(), threading.active_count()
     shares: list[float] = []
 
@@ -349,9 +349,9 @@ def test_the_command_runs_a_file_on_real_packets(sojourn: Command, tmp_path: Pat
     file = tmp_path / "case.json"
     file.write_text(json.dumps(case({"name": "x", "tcp": "cubic"})), encoding="utf-8")
     code, out, _ = sojourn("run", file, "--engine", "live", "--json", "--out", tmp_path / "out")
-    told = json.loads(out)
+    summary = json.loads(out)
     assert code == 0
-    assert told["live"]["delivered_packets"] > 100
+    assert summary["live"]["delivered_packets"] > 100
     assert sj.load_result(tmp_path / "out").flows["x"].goodput_bps > 0
     code, _, error = sojourn("run", file, "--engine", "live", "--set", "x.tcp=vegas")
     assert code == 2

@@ -35,24 +35,24 @@ ALL = list(parameters())
 
 def values(row: dict[str, Any]) -> list[Any]:
     """Return values at, below and above the bounds, and of the wrong kind."""
-    found: list[Any] = []
+    values: list[Any] = []
     for bound in re.split(r" to | or more", row["range"] or ""):
         if match := re.fullmatch(r"(-?[\d.]+(?:e-?\d+)?)(\D*)", bound):
             number, unit = float(match[1]), match[2]
             near = [number, number - 1, number + 1, number / 10, number * 10]
-            found += [bound, *(f"{x:.17g}{unit}" for x in near)]
-            found += [] if unit else near
-    return [*found, row["value"], *WRONG]
+            values += [bound, *(f"{x:.17g}{unit}" for x in near)]
+            values += [] if unit else near
+    return [*values, row["value"], *WRONG]
 
 
-def refusal(key: str, given: Any) -> str | None:
-    """Return what a scenario says of a parameter of the part `given`, without its place.
+def refusal(key: str, part: Any) -> str | None:
+    """Return what a scenario says of a parameter of the part `part`, without its place.
 
     None if it says nothing, or something of a whole: a trace without columns, too many flows.
     """
     flow = {"name": "f", "path": ["up"], "return_path": ["down"], "rtt": "10ms", "source": "bulk"}
     link = {"rate": "10mbit"}
-    (link if key == "qdisc" else flow)[key] = given
+    (link if key == "qdisc" else flow)[key] = part
     tree = {"duration": "1s", "links": {"up": link, "down": {"rate": "10mbit"}}, "flows": [flow]}
     try:
         _sojourn.ParsedScenario(Draft.read(tree).to_json()).canonical()
@@ -62,7 +62,7 @@ def refusal(key: str, given: Any) -> str | None:
     return None
 
 
-def said(make: Any, name: str) -> str | None:
+def error_of(make: Any, name: str) -> str | None:
     """Return what `make` raises, without the name of the class."""
     try:
         make()
@@ -81,15 +81,17 @@ def test_classes_refuse_what_the_scenario_refuses(key: str, kind: Any, row: dict
     columns = {"time_s": [0.5], "size_bytes": [100]} if kind is sj.source.Trace else {}
     refused = 0
     for value in values(row):
-        given = columns | {row["name"]: value}
-        due = refusal(key, {"name": tag, **given})
-        typed = {fields[name]: one for name, one in given.items()}
-        found = said(lambda typed=typed: kind(**typed), kind.__name__)
-        if found is None and due is not None and key == "qdisc":
+        parameters = columns | {row["name"]: value}
+        due = refusal(key, {"name": tag, **parameters})
+        typed = {fields[name]: one for name, one in parameters.items()}
+        error = error_of(lambda typed=typed: kind(**typed), kind.__name__)
+        if error is None and due is not None and key == "qdisc":
             # Parameters that depend on each other and on the link: checked with the link.
-            found = said(lambda typed=typed: sj.Link(rate="10mbit", qdisc=kind(**typed)), "Link")
-            found = found and found.removeprefix("qdisc.")
-        assert found == due, value
+            error = error_of(
+                lambda typed=typed: sj.Link(rate="10mbit", qdisc=kind(**typed)), "Link"
+            )
+            error = error and error.removeprefix("qdisc.")
+        assert error == due, value
         refused += due is not None
     assert refused > 1
 
@@ -134,9 +136,11 @@ def test_a_misspelt_keyword_is_answered_with_the_nearest(kind: Any) -> None:
         if len(name) < 4:
             continue
         wrong = name[1] + name[0] + name[2:] + "x" * (name[0] == name[1])
-        with pytest.raises(TypeError, match=f'^{kind.__name__} has no parameter "{wrong}"') as told:
+        with pytest.raises(
+            TypeError, match=f'^{kind.__name__} has no parameter "{wrong}"'
+        ) as caught:
             kind(**{wrong: "1"})
-        assert f'did you mean "{name}"?' in str(told.value)
+        assert f'did you mean "{name}"?' in str(caught.value)
 
 
 def test_a_misspelt_keyword_of_replace_is_answered_with_the_nearest() -> None:
