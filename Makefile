@@ -22,13 +22,13 @@ help:  ## list the targets
 
 test: test-rust test-python test-live  ## all tests of Rust and Python
 
-test-rust:
+test-rust:  ## unit, property, golden and theory tests of the crates
 	cargo test $(CRATES)
 
-test-python: dev
+test-python: dev  ## tests of the package, the command and the laboratory
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not live"
 
-test-live: dev
+test-live: dev  ## tests of real packets: as root, on Linux
 	$(BIN)/python -m pytest -m live
 
 check: dev site  ## format, lints, types, prose, generated files, the site

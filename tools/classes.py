@@ -87,7 +87,7 @@ def facts(row: Spec) -> str:
     """Describe kind, default, range, symbol and aliases of a parameter in one sentence."""
     words = re.fullmatch(r"\w+(\|\w+)+", row["kind"])
     kind = "one of " + row["kind"].replace("|", ", ") if words else row["kind"]
-    kept = "in comparisons that of the link, else " * (row["name"] in LIMITS)
+    kept = "in comparisons as on the link, else " * (row["name"] in LIMITS)
     parts = [kind, f"default {kept}{row['value']}"]
     parts += [row["range"]] if row["range"] else []
     parts += [f"the paper's {row['symbol']}"] if row["symbol"] not in ("", row["name"]) else []
@@ -163,7 +163,7 @@ def parameters(params: list[Spec]) -> list[str]:
 
 
 def model(spec: Spec, base: str, params: list[Spec]) -> str:
-    """Return the class of one algorithm; `params` excludes those of its base class."""
+    """Return the class of one algorithm; `params` excludes parameters of its base class."""
     options = f'kw_only=True, frozen=True, tag="{spec["name"]}"'
     head = f"class {class_name(spec['name'])}({base}, {options}):"
     about = [f'    """{sentence(spec["about"])}', ""]

@@ -200,10 +200,10 @@ class Checker:
                     if begun := first.match(text.line):
                         message = f'begins with "{begun[0].strip()}": write {instead}'
                         yield Fault("openings", path, text.number, message)
-            if path.suffix == ".md" and not GENERATED.search(source) and is_long(text.line):
+            if path.suffix == ".md" and not is_generated(path, source) and is_long(text.line):
                 message = f"{len(text.line)} columns: break it, or keep one sentence per line"
                 yield Fault("lines", path, text.number, message)
-        if not GENERATED.search(source):
+        if not is_generated(path, source):
             yield from self.phrase_faults(path, source)
         if path.suffix in FUNCTIONS:
             yield from self.code_faults(path, source)
@@ -253,6 +253,11 @@ def stale_names(sources: dict[Path, str], foreign: Sequence[str]) -> Iterator[Fa
                 if not any(fnmatch.fnmatchcase(name, pattern) for pattern in foreign):
                     number = source.count("\n", 0, comment.start(1)) + 1
                     yield Fault("names", path, number, f"`{name}` is in no code")
+
+
+def is_generated(path: Path, source: str) -> bool:
+    """Return True if a page, or the head of a source file, says that it is generated."""
+    return GENERATED.search(source if path.suffix == ".md" else source[:400]) is not None
 
 
 def is_long(line: str) -> bool:

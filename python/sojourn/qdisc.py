@@ -68,7 +68,7 @@ class DropTail(Qdisc, kw_only=True, frozen=True, tag="droptail"):
     ----------
     limit : str
         Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
-        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        in comparisons as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     policy : str
         Packet to drop when the buffer is full: the arriving one, those at the head, or a random
         one. One of tail, head, random; default tail; also called drop.
@@ -87,7 +87,7 @@ class Red(Qdisc, kw_only=True, frozen=True, tag="red"):
     ----------
     limit : str
         Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
-        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        in comparisons as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     min_th : str
@@ -157,7 +157,7 @@ class Ared(Qdisc, kw_only=True, frozen=True, tag="ared"):
     ----------
     limit : str
         Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
-        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        in comparisons as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     min_th : str
@@ -252,7 +252,7 @@ class FengRed(Qdisc, kw_only=True, frozen=True, tag="feng_red"):
     ----------
     limit : str
         Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
-        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        in comparisons as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     alpha : float
@@ -334,7 +334,7 @@ class RedOpt(Qdisc, kw_only=True, frozen=True, tag="red_opt"):
     ----------
     limit : str
         Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
-        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        in comparisons as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     rtt : str
@@ -389,7 +389,7 @@ class SaRed(Qdisc, kw_only=True, frozen=True, tag="sa_red"):
     ----------
     limit : str
         Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
-        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        in comparisons as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     interval : str
@@ -478,7 +478,7 @@ class Hred(Qdisc, kw_only=True, frozen=True, tag="hred"):
     ----------
     limit : str
         Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
-        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        in comparisons as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     min_th : str
@@ -533,7 +533,7 @@ class Blue(Qdisc, kw_only=True, frozen=True, tag="blue"):
     ----------
     limit : str
         Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
-        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        in comparisons as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     d1 : float | str
@@ -571,7 +571,7 @@ class Pi(Qdisc, kw_only=True, frozen=True, tag="pi"):
     ----------
     limit : str
         Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
-        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        in comparisons as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     a : float | str
@@ -626,7 +626,7 @@ class Api(Qdisc, kw_only=True, frozen=True, tag="api"):
     ----------
     limit : str
         Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
-        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        in comparisons as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     m_max : float | str
@@ -685,7 +685,7 @@ class Rem(Qdisc, kw_only=True, frozen=True, tag="rem"):
     ----------
     limit : str
         Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
-        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        in comparisons as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     gamma : float | str
@@ -736,7 +736,7 @@ class Avq(Qdisc, kw_only=True, frozen=True, tag="avq"):
     ----------
     limit : str
         Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
-        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        in comparisons as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     gamma : float | str
@@ -772,7 +772,7 @@ class CoDel(Qdisc, kw_only=True, frozen=True, tag="codel"):
     ----------
     limit : str
         Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
-        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        in comparisons as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     target : str
@@ -815,7 +815,7 @@ class Choke(Qdisc, kw_only=True, frozen=True, tag="choke"):
     ----------
     limit : str
         Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
-        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        in comparisons as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     candidates : int
@@ -889,7 +889,7 @@ class Cobalt(Qdisc, kw_only=True, frozen=True, tag="cobalt"):
     ----------
     limit : str
         Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
-        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        in comparisons as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     target : str
@@ -930,7 +930,7 @@ class Fred(Qdisc, kw_only=True, frozen=True, tag="fred"):
     ----------
     limit : str
         Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
-        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        in comparisons as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     minq : int
@@ -1008,7 +1008,7 @@ class Sfb(Qdisc, kw_only=True, frozen=True, tag="sfb"):
     ----------
     limit : str
         Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
-        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        in comparisons as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     levels : int
@@ -1070,7 +1070,7 @@ class Sred(Qdisc, kw_only=True, frozen=True, tag="sred"):
     ----------
     limit : str
         Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
-        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        in comparisons as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     m : int
@@ -1108,7 +1108,7 @@ class Afd(Qdisc, kw_only=True, frozen=True, tag="afd"):
     ----------
     limit : str
         Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
-        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        in comparisons as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     b : int
@@ -1158,7 +1158,7 @@ class AfQcn(Qdisc, kw_only=True, frozen=True, tag="af_qcn"):
     ----------
     limit : str
         Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
-        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        in comparisons as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     q_eq : str
@@ -1207,7 +1207,7 @@ class Pie(Qdisc, kw_only=True, frozen=True, tag="pie"):
     ----------
     limit : str
         Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
-        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        in comparisons as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     target : str
@@ -1285,7 +1285,7 @@ class Pi2(Qdisc, kw_only=True, frozen=True, tag="pi2"):
     ----------
     limit : str
         Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
-        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        in comparisons as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     target : str
@@ -1322,7 +1322,7 @@ class DualPi2(Qdisc, kw_only=True, frozen=True, tag="dualpi2"):
     limit : str
         Size of the buffer that both queues share, in packets or bytes. In bytes, space for one
         packet of size `link_mtu` stays free. RFC 9332 suggests 250ms at the highest link rate.
-        Size; default in comparisons that of the link, else 10000p; 1p or more; also called buffer.
+        Size; default in comparisons as on the link, else 10000p; 1p or more; also called buffer.
     ecn : bool
         If false, L4S is switched off: all packets join the queue C and none is marked. Flag;
         default true.
@@ -1423,7 +1423,7 @@ class CurvyRed(Qdisc, kw_only=True, frozen=True, tag="curvy_red"):
     limit : str
         Size of the buffer that both queues share, in packets or bytes. In bytes, space for one
         packet of size `link_mtu` stays free. RFC 9332 suggests 250ms at the highest link rate.
-        Size; default in comparisons that of the link, else 10000p; 1p or more; also called buffer.
+        Size; default in comparisons as on the link, else 10000p; 1p or more; also called buffer.
     ecn : bool
         If false, L4S is switched off: all packets join the queue C and none is marked. Flag;
         default true.
@@ -1488,7 +1488,7 @@ class Drr(Qdisc, kw_only=True, frozen=True, tag="drr"):
     ----------
     limit : str
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
-        that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
         Buffer sizes of the queues in order; the last one applies to all further queues; none for
         the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
@@ -1535,7 +1535,7 @@ class Wfq(Qdisc, kw_only=True, frozen=True, tag="wfq"):
     ----------
     limit : str
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
-        that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
         Buffer sizes of the queues in order; the last one applies to all further queues; none for
         the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
@@ -1578,7 +1578,7 @@ class Wf2q(Qdisc, kw_only=True, frozen=True, tag="wf2q"):
     ----------
     limit : str
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
-        that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
         Buffer sizes of the queues in order; the last one applies to all further queues; none for
         the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
@@ -1621,7 +1621,7 @@ class Scfq(Qdisc, kw_only=True, frozen=True, tag="scfq"):
     ----------
     limit : str
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
-        that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
         Buffer sizes of the queues in order; the last one applies to all further queues; none for
         the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
@@ -1664,7 +1664,7 @@ class Stfq(Qdisc, kw_only=True, frozen=True, tag="stfq"):
     ----------
     limit : str
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
-        that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
         Buffer sizes of the queues in order; the last one applies to all further queues; none for
         the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
@@ -1707,7 +1707,7 @@ class Prio(Qdisc, kw_only=True, frozen=True, tag="prio"):
     ----------
     limit : str
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
-        that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
         Buffer sizes of the queues in order; the last one applies to all further queues; none for
         the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
@@ -1758,7 +1758,7 @@ class PfifoFast(Qdisc, kw_only=True, frozen=True, tag="pfifo_fast"):
         List of size; default 1000p; 1p or more.
     limit : str
         Buffer size of all bands together; auto: no other than theirs. Size or auto; default in
-        comparisons that of the link, else auto; 1p or more; also called buffer.
+        comparisons as on the link, else auto; 1p or more; also called buffer.
     """
 
     limits: Sequence[str] | str = "1000p"
@@ -1774,7 +1774,7 @@ class Ets(Qdisc, kw_only=True, frozen=True, tag="ets"):
     ----------
     limit : str
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
-        that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
         Buffer sizes of the queues in order; the last one applies to all further queues; none for
         the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
@@ -1834,7 +1834,7 @@ class Tbf(Qdisc, kw_only=True, frozen=True, tag="tbf"):
         Size of the bucket, and the largest packet that is sent. Bytes; default 15140B; 1B to
         1000GB; the paper's b; also called buffer, maxburst.
     limit : str
-        Buffer size, in bytes or packets. Size; default in comparisons that of the link, else 1000p;
+        Buffer size, in bytes or packets. Size; default in comparisons as on the link, else 1000p;
         1p or more; the paper's B.
     peakrate : str
         Highest rate of a burst; auto: the rate of the link. Rate or auto; default auto; 8bit to
@@ -1887,7 +1887,7 @@ class Htb(Qdisc, kw_only=True, frozen=True, tag="htb"):
         default 1000p; 1p or more.
     limit : str
         Size of the buffer of all classes together; auto: no other than theirs. Size or auto;
-        default in comparisons that of the link, else auto; 1p or more; also called buffer.
+        default in comparisons as on the link, else auto; 1p or more; also called buffer.
     """
 
     rates: Sequence[str] | str = ()
@@ -1909,7 +1909,7 @@ class Hhf(Qdisc, kw_only=True, frozen=True, tag="hhf"):
     Parameters
     ----------
     limit : str
-        Size of the buffer, in packets or bytes. Size; default in comparisons that of the link, else
+        Size of the buffer, in packets or bytes. Size; default in comparisons as on the link, else
         1000p; 1p or more; also called buffer.
     quantum : str
         Bytes of the heavy hitters per round. Bytes; default 1514B; 1B to 1GB.
@@ -1944,7 +1944,7 @@ class Fq(Qdisc, kw_only=True, frozen=True, tag="fq"):
     Parameters
     ----------
     limit : str
-        Size of the buffer, in packets or bytes. Size; default in comparisons that of the link, else
+        Size of the buffer, in packets or bytes. Size; default in comparisons as on the link, else
         10000p; 1p or more; also called buffer.
     flow_limit : int
         Largest number of packets of a flow. Integer; default 100; 1 to 4294967295.
@@ -2001,7 +2001,7 @@ class DrrCoDel(Qdisc, kw_only=True, frozen=True, tag="drr_codel"):
     ----------
     limit : str
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
-        that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
         Buffer sizes of the queues in order; the last one applies to all further queues; none for
         the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
@@ -2073,7 +2073,7 @@ class WfqCoDel(Qdisc, kw_only=True, frozen=True, tag="wfq_codel"):
     ----------
     limit : str
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
-        that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
         Buffer sizes of the queues in order; the last one applies to all further queues; none for
         the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
@@ -2141,7 +2141,7 @@ class WfqRed(Qdisc, kw_only=True, frozen=True, tag="wfq_red"):
     ----------
     limit : str
         Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
-        that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     limits : Sequence[str] | str
         Buffer sizes of the queues in order; the last one applies to all further queues; none for
         the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
@@ -2236,7 +2236,7 @@ class FqRed(Qdisc, kw_only=True, frozen=True, tag="fq_red"):
     ----------
     limit : str
         Size of the buffer that all flows share, in bytes or packets. Size; default in comparisons
-        that of the link, else 10240p; 1p or more; also called buffer, memory_limit.
+        as on the link, else 10240p; 1p or more; also called buffer, memory_limit.
     flows : int
         Number of hash queues. Integer; default 1024; 1 to 65536.
     quantum : str
@@ -2315,8 +2315,8 @@ class Ewfq(Qdisc, kw_only=True, frozen=True, tag="ewfq"):
     Parameters
     ----------
     limit : str
-        Size of the buffer that all classes share. Size; default in comparisons that of the link,
-        else 30kB; 100B to 1000GB; the paper's B; also called buffer.
+        Size of the buffer that all classes share. Size; default in comparisons as on the link, else
+        30kB; 100B to 1000GB; the paper's B; also called buffer.
     flows : int
         Number of classes; the class identifier is taken modulo this number. Integer; default 1024;
         1 to 1048576; the paper's n; also called queues, classes.
@@ -2395,7 +2395,7 @@ class Sfq(Qdisc, kw_only=True, frozen=True, tag="sfq"):
     Parameters
     ----------
     limit : str
-        Buffer size of all queues together, packets. Size; default in comparisons that of the link,
+        Buffer size of all queues together, packets. Size; default in comparisons as on the link,
         else 127p; 1p or more; also called buffer.
     depth : int
         Largest number of packets in one queue. Integer; default 127; 1 to 1000000000.
@@ -2430,7 +2430,7 @@ class FqCoDel(Qdisc, kw_only=True, frozen=True, tag="fq_codel"):
     ----------
     limit : str
         Size of the buffer that all flows share, in bytes or packets. Size; default in comparisons
-        that of the link, else 10240p; 1p or more; also called buffer, memory_limit.
+        as on the link, else 10240p; 1p or more; also called buffer, memory_limit.
     flows : int
         Number of hash queues. Integer; default 1024; 1 to 65536.
     quantum : str
@@ -2518,8 +2518,8 @@ class Cake(Qdisc, kw_only=True, frozen=True, tag="cake"):
         default false.
     limit : str
         Size of the buffer; auto for four intervals at the rate of the shaper, at least 4 MiB. Size
-        or auto; default in comparisons that of the link, else auto; 1p or more; also called
-        memlimit, buffer, memory_limit.
+        or auto; default in comparisons as on the link, else auto; 1p or more; also called memlimit,
+        buffer, memory_limit.
     memory : str
         Bytes that a packet counts against a limit in bytes. One of wire, truesize; default wire.
     ecn : bool
@@ -2561,7 +2561,7 @@ class FqPie(Qdisc, kw_only=True, frozen=True, tag="fq_pie"):
     ----------
     limit : str
         Size of the buffer that all flows share, in bytes or packets. Size; default in comparisons
-        that of the link, else 10240p; 1p or more; also called buffer, memory_limit.
+        as on the link, else 10240p; 1p or more; also called buffer, memory_limit.
     flows : int
         Number of hash queues. Integer; default 1024; 1 to 65536.
     quantum : str

@@ -367,7 +367,7 @@ class Video(Source, kw_only=True, frozen=True, tag="video"):
         100.
     buffer : str
         Largest buffer of the player: no segment is requested that would not fit. Duration; default
-        in comparisons that of the link, else 240s; 100ms to 3600s; the paper's B_max.
+        in comparisons as on the link, else 240s; 100ms to 3600s; the paper's B_max.
     reservoir : str
         Buffer up to which the lowest rate is chosen, once the start-up phase is over. Duration;
         default 90s; 100ms to 3600s; the paper's r.

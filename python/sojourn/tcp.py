@@ -459,8 +459,8 @@ class Cubic(TcpParameters, kw_only=True, frozen=True, tag="cubic"):
         `cwnd_prior` is reached (RFC 9438 §4.3); in RFC 8312 and Linux 6.18 it stays constant. Flag;
         default true.
     variant : str
-        Variant of the growth; alpha_rises has no effect in that of Linux. One of rfc, linux;
-        default linux, in the profile rfc rfc.
+        Variant of the growth; alpha_rises has no effect in linux. One of rfc, linux; default linux,
+        in the profile rfc rfc.
     """
 
     c: float = 0.4

@@ -210,15 +210,15 @@ mod tests {
     /// Blocks of a file: type and body.
     fn blocks(mut bytes: &[u8]) -> Vec<(u32, Vec<u8>)> {
         let word = |b: &[u8]| u32::from_le_bytes(b[..4].try_into().unwrap());
-        let mut found = Vec::new();
+        let mut blocks = Vec::new();
         while !bytes.is_empty() {
             let length = word(&bytes[4..]) as usize;
             assert_eq!(word(&bytes[length - 4..]), length as u32, "length repeated");
             assert_eq!(length % 4, 0);
-            found.push((word(bytes), bytes[8..length - 4].to_vec()));
+            blocks.push((word(bytes), bytes[8..length - 4].to_vec()));
             bytes = &bytes[length..];
         }
-        found
+        blocks
     }
 
     #[test]
@@ -230,17 +230,21 @@ mod tests {
         up.flush();
         drop((up, down));
         writer.join().unwrap().unwrap();
-        let found = blocks(&file.0.lock().unwrap());
-        let kinds: Vec<u32> = found.iter().map(|b| b.0).collect();
+        let blocks_read = blocks(&file.0.lock().unwrap());
+        let kinds: Vec<u32> = blocks_read.iter().map(|b| b.0).collect();
         assert_eq!(kinds, [SECTION, INTERFACE, PACKET, PACKET]);
-        let lost = &found[2].1;
+        let lost = &blocks_read[2].1;
         let ns = (5_000_000_007u64).to_le_bytes();
         assert_eq!((&lost[4..8], &lost[8..12]), (&ns[4..], &ns[..4]));
         assert_eq!(lost[12..20], [21, 0, 0, 0, 21, 0, 0, 0]);
         assert_eq!(lost[20..44], [&[0x45; 21][..], &[0; 3]].concat());
         assert_eq!(lost[44..52], [2, 0, 4, 0, 1, 0, 0, 0], "inbound");
         assert_eq!(lost[52..56], [1, 0, 30, 0], "a comment of 30 letters");
-        assert_eq!(found[3].1[60..], [2, 0, 4, 0, 2, 0, 0, 0, 0, 0, 0, 0], "outbound, no comment");
+        assert_eq!(
+            blocks_read[3].1[60..],
+            [2, 0, 4, 0, 2, 0, 0, 0, 0, 0, 0, 0],
+            "outbound, no comment"
+        );
     }
 
     #[test]

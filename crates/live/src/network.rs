@@ -328,8 +328,8 @@ impl Transport for Network {
             return;
         }
         let between = ip::parse_between_hosts(&self.pool.get_mut(self.next)[..len]);
-        let found = between.and_then(|between| Some((between, self.host_pair_of(end, &between)?)));
-        let Some((between, pair)) = found else {
+        let route = between.and_then(|between| Some((between, self.host_pair_of(end, &between)?)));
+        let Some((between, pair)) = route else {
             self.counts.malformed += 1;
             return;
         };

@@ -55,7 +55,7 @@ fn set_field(bytes: &mut [u8], at: usize, value: usize) {
     bytes[at..at + 2].copy_from_slice(&low16(value).to_ne_bytes());
 }
 
-/// Lower 16 bits.
+/// Low 16 bits.
 fn low16(n: usize) -> u16 {
     let [low, high, ..] = n.to_le_bytes();
     u16::from_le_bytes([low, high])

@@ -21,13 +21,13 @@ impl BufferPool {
     /// Takes a free buffer; None if [`BUFFERS_MAX`] are in use.
     pub fn allocate(&mut self) -> Option<u32> {
         if self.free.is_empty() {
-            let made = cast::number(self.chunks.len()) * BUFFERS_PER_CHUNK;
-            if made == BUFFERS_MAX {
+            let buffers = cast::number(self.chunks.len()) * BUFFERS_PER_CHUNK;
+            if buffers == BUFFERS_MAX {
                 return None;
             }
             self.chunks.push(vec![0; BUFFERS_PER_CHUNK as usize * BUFFER_BYTES].into());
-            self.free.reserve((made + BUFFERS_PER_CHUNK) as usize);
-            self.free.extend((made..made + BUFFERS_PER_CHUNK).rev());
+            self.free.reserve((buffers + BUFFERS_PER_CHUNK) as usize);
+            self.free.extend((buffers..buffers + BUFFERS_PER_CHUNK).rev());
         }
         self.free.pop()
     }

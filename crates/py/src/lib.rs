@@ -225,8 +225,8 @@ mod _sojourn {
     #[pyfunction]
     fn call(text: &str) -> PyResult<(String, Vec<(String, String)>)> {
         if let Some(line) = sojourn_aqm::tc::without_prefix(text) {
-            let found = sojourn_aqm::tc::parse(line).map_err(refused)?;
-            return Ok((found.name.into(), found.settings));
+            let discipline = sojourn_aqm::tc::parse(line).map_err(refused)?;
+            return Ok((discipline.name.into(), discipline.settings));
         }
         let (name, settings) = sojourn_sim::internals::parse_call(text).map_err(refused)?;
         let settings = settings.into_iter().map(|(key, value)| (key.into(), value.into()));
@@ -325,7 +325,7 @@ mod _sojourn {
         let (departures, updates) = (departures_ns.map(times), updates_ns.map(times));
         let follow = follow_dropped.map(|dropped| decisions(&dropped, follow_marked.as_ref()));
         let registry = super::custom::registries().qdiscs;
-        let asked = interruptible(py, progress.as_ref(), false, false, |ask| {
+        let result = interruptible(py, progress.as_ref(), false, false, |ask| {
             let follow = follow.as_deref();
             let departures = departures.as_deref();
             let updates = updates.as_deref();
@@ -341,7 +341,7 @@ mod _sojourn {
             };
             sojourn_sim::replay(&arrivals, &qdisc, rate, options, ask).transpose()
         })?;
-        let out = asked.map_err(refused)?;
+        let out = result.map_err(refused)?;
 
         let columns = PyDict::new(py);
         let decided =

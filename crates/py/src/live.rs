@@ -180,8 +180,8 @@ impl Pump {
         let defs = links(links_json)?;
         custom::refuse_live(&defs)?;
         let find = |name: &str| {
-            let found = defs.iter().find(|def| def.name() == name);
-            found.ok_or_else(|| InputError::new_err(format!("{name}: is missing")))
+            let def = defs.iter().find(|def| def.name() == name);
+            def.ok_or_else(|| InputError::new_err(format!("{name}: is missing")))
         };
         let defs = [find("up")?, find("down")?];
         let sample = sample.map(interval).transpose()?;
@@ -273,8 +273,8 @@ fn packet_log_columns<'py>(py: Python<'py>, hop: &mut Direction) -> PyResult<Bou
     let mut fates: Vec<_> = rows.map(|row| (key(&row.packet), *row)).collect();
     fates.sort_unstable_by_key(|(key, _)| *key);
     let fate = |packet: &Packet| {
-        let found = fates.binary_search_by_key(&key(packet), |(key, _)| *key);
-        found.ok().map(|i| fates[i].1)
+        let place = fates.binary_search_by_key(&key(packet), |(key, _)| *key);
+        place.ok().map(|i| fates[i].1)
     };
     let (mut dropped, mut marked) = (Vec::new(), Vec::new());
     for packet in hop.arrivals() {

@@ -205,10 +205,10 @@ impl Network {
         let pump::Report { ran, cpu, failed, .. } = report;
         let live = fidelity(net.counts(), ran, cpu, failed);
         let report = json!({ "links": links, "sent": sent, "live": live });
-        let found = PyDict::new(py);
+        let columns_of_report = PyDict::new(py);
         for (name, column) in columns {
-            found.set_item(name, array(py, column))?;
+            columns_of_report.set_item(name, array(py, column))?;
         }
-        Ok((report.to_string(), found))
+        Ok((report.to_string(), columns_of_report))
     }
 }

@@ -113,12 +113,12 @@ impl Script {
     fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<(String, Bound<'py, PyDict>)> {
         let script = self.script.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         let script = script.ok_or_else(|| super::InputError::new_err("the script is finished"))?;
-        let (rows, found) = script.finish();
-        let columns = PyDict::new(py);
-        for (name, column) in found {
-            columns.set_item(name, array(py, column))?;
+        let (rows, columns) = script.finish();
+        let by_name = PyDict::new(py);
+        for (name, column) in columns {
+            by_name.set_item(name, array(py, column))?;
         }
         let rows: Json = json!(rows);
-        Ok((rows.to_string(), columns))
+        Ok((rows.to_string(), by_name))
     }
 }

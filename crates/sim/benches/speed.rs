@@ -106,8 +106,8 @@ fn read(scenario: &Value) -> Scenario {
 /// other load; wall-clock time elsewhere.
 fn clock() -> f64 {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let ns = told.and_then(|t| t.split(' ').next()?.parse::<f64>().ok());
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let ns = text.and_then(|t| t.split(' ').next()?.parse::<f64>().ok());
     ns.map_or_else(|| START.elapsed().as_secs_f64(), |ns| ns / 1e9)
 }
 

@@ -42,7 +42,7 @@ fn dumbbell(n: u64, tcp: &Value, link: &Value, rtt: &str) -> Outcome {
     }))
 }
 
-/// Switch that marks every packet that finds more than `k` packets in the queue.
+/// Discipline that marks every packet that finds more than `k` packets in the queue.
 fn marks_above(k: u64) -> Value {
     json!({"name": "red", "limit": "1000p", "min_th": format!("{}p", k - 1),
            "max_th": format!("{k}p"), "w_q": 1.0, "max_p": 1.0, "ecn": true})
@@ -246,12 +246,12 @@ fn hystart_overshoots_by_a_quarter() {
     let link = json!({"rate": "100mbit", "delay": "1ms",
         "qdisc": {"name": "droptail", "limit": "1250kB"}});
     for tcp in ["newreno", "sack", "cubic"] {
-        let told = |hystart: bool| {
+        let outcome = |hystart: bool| {
             let out = run(&json!({"duration": "10s", "links": {"l": link}, "flows": [{"name": "f",
                 "path": ["l"], "rtt": "50ms", "tcp": {"name": tcp, "hystart": hystart}}]}));
             num(&out.summary["links"]["l"], "dropped_packets")
         };
-        let (lost, saved) = (told(false), told(true));
+        let (lost, saved) = (outcome(false), outcome(true));
         println!("{tcp}: {lost} lost, with HyStart++ {saved}");
         assert!(lost > 500.0 && saved < 0.35 * lost, "{tcp}: {saved} lost, without it {lost}");
     }

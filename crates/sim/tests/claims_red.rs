@@ -156,13 +156,13 @@ fn max_p_of_feng_and_of_ared_follows_the_load() {
 #[test]
 fn the_queue_of_redopt_matches_its_model() {
     for (n, b) in [(16, 2), (32, 2), (64, 2), (128, 2), (16, 1), (64, 1)] {
-        let given = RedOptParams {
+        let params = RedOptParams {
             flows: n,
             udp_rate: Rate(1_000_000),
             delayed_acks: b == 2,
             ..RedOptParams::default()
         };
-        let Model { min_th, max_th, buffer, p0, .. } = model(&given, Rate(10_000_000)).unwrap();
+        let Model { min_th, max_th, buffer, p0, .. } = model(&params, Rate(10_000_000)).unwrap();
         let out = run(&json!({
             "duration": "250s", "warmup": "100s",
             "links": {"l": {"rate": "10mbit", "delay": "50ms", "qdisc": {

@@ -160,7 +160,7 @@ fn sources_match_the_table() {
         took.sort_by(f64::total_cmp);
         let mean = took.iter().fold(0.0, |a, b| a + b) / took.len().max(1) as f64;
         let p99 = took.get(took.len() * 99 / 100).copied().unwrap_or(0.0);
-        let said: Vec<String> = source
+        let values: Vec<String> = source
             .as_object()
             .expect("a table")
             .values()
@@ -169,7 +169,7 @@ fn sources_match_the_table() {
         writeln!(
             table,
             "{:<40} {:>6.4} {:>8.5} {:>9.3} {:>7} {mean:>9.2} {p99:>9.2}",
-            said.join(" "),
+            values.join(" "),
             num(link, "utilisation"),
             num(link, "loss_rate"),
             num(link, "sojourn_mean_s") * 1e3,

@@ -181,7 +181,7 @@ fn transfers_repeat_on_new_connections() {
     }));
     let web = flow(&out, "web");
     // With 0.832 ms a packet and 0.032 ms a SYN: the SYN's ack arrives at 50.03 ms, the acks of the
-    // first two packets at 100.86 and 101.70, those of the next four at 151.70, 152.53, ...; the
+    // first two packets at 100.86 and 101.70, the acks of the next four at 151.70, 152.53, ...; the
     // last four are sent back to back from 151.70 and the last of them is received at 165.02 ms.
     // Its ack arrives at 205.02, so the next transfer starts 655.02 ms after this one.
     let fct = num(web, "fct_mean_s");

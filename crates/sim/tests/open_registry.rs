@@ -173,15 +173,15 @@ fn controls(
     _settings: &[(&str, Setting<'_>)],
 ) -> Option<Result<ExternalParams, Error>> {
     let (recovery, maker) = (LossRecovery::Sack, Arc::new(Constant::default()));
-    let found = ExternalParams { name: "constant", recovery, rows: Vec::new(), maker };
-    (name == "constant").then_some(Ok(found))
+    let params = ExternalParams { name: "constant", recovery, rows: Vec::new(), maker };
+    (name == "constant").then_some(Ok(params))
 }
 
 fn sources(name: &str, _settings: &[(&str, Setting<'_>)]) -> Option<Result<ExternalSource, Error>> {
     let (times, maker) = (ExternalTimes::default(), Arc::new(Ticks));
     let (connections, rows) = (false, Vec::new());
-    let found = ExternalSource { name: "ticks", times, connections, rows, maker };
-    (name == "ticks").then_some(Ok(found))
+    let source = ExternalSource { name: "ticks", times, connections, rows, maker };
+    (name == "ticks").then_some(Ok(source))
 }
 
 #[test]
@@ -214,11 +214,11 @@ fn a_control_and_a_source_are_simulated_by_name() {
     }
     assert!(!outcome.columns.iter().any(|(key, _)| key.starts_with("flows/ticks/gauge")));
 
-    for (given, path) in [
+    for (registries, path) in [
         (Registries::standard().with_controls(controls), "flows.ticks.source"),
         (Registries::standard().with_sources(sources), "flows.upload.tcp"),
     ] {
-        let error = Scenario::from_json_with(&given, &text).unwrap_err().to_string();
+        let error = Scenario::from_json_with(&registries, &text).unwrap_err().to_string();
         assert!(error.starts_with(path), "a name is in its own registry only: {error}");
     }
 }

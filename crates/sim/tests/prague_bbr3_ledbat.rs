@@ -151,7 +151,7 @@ fn prague_alone_keeps_the_queue_short_and_the_link_busy() {
 #[test]
 fn prague_and_cubic_get_shares_as_measured_with_linux() {
     // Kernel's Prague : CUBIC at 40 Mbit/s: 1.42 at 10 ms, 2.0 to 2.2 at 20 ms, 2.0 at 30 ms. The
-    // band is that of RFC 9332's rough equality.
+    // band is RFC 9332's rough equality.
     for rtt in [10, 20, 30] {
         let qdisc = json!({"name": "dualpi2", "variant": "linux"});
         let tcps = [json!("prague"), json!({"name": "cubic", "rack": true, "prr": true})];

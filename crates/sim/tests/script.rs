@@ -60,8 +60,8 @@ fn play(scenario: &Scenario) -> (Vec<serde_json::Value>, Transfers, Vec<(Time, A
             None => {}
         }
     }
-    let (told, columns) = script.finish();
-    (told, transfers(&columns), actions)
+    let (summaries, columns) = script.finish();
+    (summaries, transfers(&columns), actions)
 }
 
 #[test]
@@ -73,14 +73,14 @@ fn independent_arrivals_match_the_simulator() {
          "source": {"name": "trace", "time_s": [0.5, 3, 3.25], "size_bytes": [10, 2000, 7],
                     "flow": [1, 0, 1]}}]"#;
     let scenario = scenario(flows);
-    let (told, played, _) = play(&scenario);
+    let (summaries, played, _) = play(&scenario);
     let outcome = run(&scenario);
     let simulated = transfers(&outcome.columns);
     assert!(simulated.len() > 1000, "{}", simulated.len());
     // The last one or two of a run may still be in flight in the simulator.
     assert!(simulated.iter().all(|row| played.contains(row)));
     assert!(played.len() - simulated.len() < 3);
-    for (ours, theirs) in told.iter().zip(outcome.summary["flows"].as_array().unwrap()) {
+    for (ours, theirs) in summaries.iter().zip(outcome.summary["flows"].as_array().unwrap()) {
         for key in ["name", "group", "rtt_s", "started"] {
             assert_eq!(ours[key], theirs[key]);
         }
@@ -105,11 +105,11 @@ fn sequential_transfers_match_the_simulator() {
          "source": {"name": "video", "segment": "500ms", "buffer": "2s", "reservoir": "500ms",
                     "cushion": "1s", "resume": "1s"}}]"#;
     let scenario = scenario(flows);
-    let (told, played, _) = play(&scenario);
+    let (summaries, played, _) = play(&scenario);
     let outcome = run(&scenario);
     let simulated = transfers(&outcome.columns);
-    assert_eq!(told[10]["video_rate_bps"], 5e6);
-    assert_eq!(told[10]["video_stalls"], outcome.summary["flows"][10]["video_stalls"]);
+    assert_eq!(summaries[10]["video_rate_bps"], 5e6);
+    assert_eq!(summaries[10]["video_stalls"], outcome.summary["flows"][10]["video_stalls"]);
     for row in 0..11 {
         let of = |all: &Transfers| all.iter().filter(|t| t.0 == row).copied().collect::<Vec<_>>();
         let (ours, theirs) = (of(&played), of(&simulated));

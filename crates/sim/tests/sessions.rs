@@ -150,10 +150,10 @@ fn users_load_every_page_with_overlapping_objects() {
     let took = column(&out, "fct/duration_s");
     assert!(took.iter().all(|t| close(*t, 0.02)), "{took:?}");
     // A request is a SYN and a packet, acknowledged after 40 ms, and it crosses `back`.
-    let asked = web(json!({"request": true}));
-    assert!(column(&asked, "fct/duration_s").iter().all(|t| close(*t, 0.06)));
+    let requests = web(json!({"request": true}));
+    assert!(column(&requests, "fct/duration_s").iter().all(|t| close(*t, 0.06)));
     let bytes = |out: &Outcome| num(&out.summary["links"]["back"], "departed_bytes");
-    assert_eq!(bytes(&asked) - bytes(&out), 60.0 * 1040.0);
+    assert_eq!(bytes(&requests) - bytes(&out), 60.0 * 1040.0);
     let no_wait = web(json!({"overlap": true}));
     assert!(column(&no_wait, "fct/start_s").iter().any(|t| close(*t, 2.0)), "from the start");
 }
@@ -338,16 +338,19 @@ fn errors_name_the_field() {
         (json!({"name": "trace", "time_s": [2], "size_bytes": [1], "flow": [2]}), "flow.0: 2 must"),
     ];
     for (source, expected) in cases {
-        let said = refusal(source.clone());
+        let message = refusal(source.clone());
         let expected = format!("flows.x.source.{expected}");
         let named =
             format!("flows.x.source.name: {}", expected.trim_start_matches("flows.x.source."));
-        assert!(said.starts_with(&expected) || said.starts_with(&named), "{source}: {said}");
+        assert!(
+            message.starts_with(&expected) || message.starts_with(&named),
+            "{source}: {message}"
+        );
     }
     let mut numbered = fast("10s", 2, "20ms", &json!("bulk"));
     numbered["flows"][0]["path"] = json!(["l{i}"]);
-    let said = Scenario::from_json(&numbered.to_string()).unwrap_err().to_string();
-    assert!(said.starts_with("flows.x.path.0: unknown link \"l0\""), "{said}");
+    let message = Scenario::from_json(&numbered.to_string()).unwrap_err().to_string();
+    assert!(message.starts_with("flows.x.path.0: unknown link \"l0\""), "{message}");
 }
 
 #[test]

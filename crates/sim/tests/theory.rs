@@ -20,9 +20,9 @@ use sojourn_aqm::{Link, LinkSpec, Packet};
 
 fn link(rate: u64, qdisc: &str, settings: &[(&str, &str)]) -> Link {
     let settings: Vec<_> = settings.iter().map(|(k, v)| (*k, Setting::Text(v))).collect();
-    let made = sojourn_aqm::build(qdisc, &settings, Rate(rate)).expect("the settings are valid");
+    let built = sojourn_aqm::build(qdisc, &settings, Rate(rate)).expect("the settings are valid");
     let spec = LinkSpec::new(Rate(rate), Span::ZERO);
-    Link::new(spec, made.qdisc, Pcg64Mcg::seed_from_u64(1)).unwrap()
+    Link::new(spec, built.qdisc, Pcg64Mcg::seed_from_u64(1)).unwrap()
 }
 
 fn exponential(mean: f64, rng: &mut impl Rng) -> f64 {
@@ -174,8 +174,8 @@ fn littles_law_holds() {
         let link = &out.summary["links"]["l"];
         let held = num(link, "queue_mean_packets") * 300.0;
         let waited = num(link, "departed_packets") * num(link, "sojourn_mean_s");
-        // Little's law, exactly: the packet-seconds of sent packets account for all, except those
-        // of packets still queued at the end and of dropped ones.
+        // Little's law, exactly: the packet-seconds of sent packets account for all, except
+        // packets still queued at the end, and dropped packets.
         let others = 100.0 + if pushes { num(link, "dropped_packets") } else { 0.0 };
         let most = others * num(link, "sojourn_max_s");
         assert!((0.0..=most).contains(&(held - waited)), "{qdisc}: {held} and {waited} ({most})");

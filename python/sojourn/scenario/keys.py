@@ -95,7 +95,7 @@ class Flow(Table, kw_only=True, frozen=True):
         Integer; 0 to 65535; default 0.
     dscp : int | str
         DSCP of the packets, 0 to 63, or one of the names CS0 to CS7, AF11 to AF43, EF, VA, LE:
-        another way to write class. Integer or name; if not given: that of class.
+        another way to write class. Integer or name; if not given: from class.
     ecn : str
         ECN field of the packets of a UDP source, ECT(0) or ECT(1), so that disciplines mark them
         instead of dropping them. The source does not react to marks. TCP has the parameters ecn and

@@ -56,12 +56,12 @@ fn pseudo(p: &[u8], v4: bool) -> u16 {
 
 fn split(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut segments = Segments::of(bytes).unwrap();
-    let mut found = Vec::new();
+    let mut frames = Vec::new();
     let mut into = [0xee; BUFFER_BYTES];
     while let Some(len) = segments.next(&mut into) {
-        found.push(into[..len].to_vec());
+        frames.push(into[..len].to_vec());
     }
-    found
+    frames
 }
 
 /// Joins consecutive packets and returns the bytes of one write.

@@ -3,7 +3,7 @@
 //! One link with gentle RED, NewReno in whole packets with one ACK per packet, three events per
 //! packet: end of transmission, arrival at the receiver, arrival of the ACK. Nothing is general:
 //! no other discipline, TCP, path or packet length, no statistics but two counters. The event queue
-//! is that of the engine, with two slots per flow.
+//! is the engine's, with two slots per flow.
 
 use sojourn_aqm::units::Time;
 use sojourn_sim::internals::EventQueue;

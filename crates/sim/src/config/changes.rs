@@ -257,19 +257,19 @@ fn parse_groups(json: &Json, names: &Names<'_>) -> Result<Vec<usize>> {
 }
 
 fn parse_link_change(fields: &KeyReader<'_>, link: &LinkConfig) -> Result<Option<LinkChange>> {
-    let given = |key: &str| fields.get(key).is_some();
-    if !given("rate") && !given("delay") {
-        return match given("qdisc") {
+    let has = |key: &str| fields.get(key).is_some();
+    if !has("rate") && !has("delay") {
+        return match has("qdisc") {
             true => Ok(None),
             false => Err(Error::new("changes nothing: give rate, delay or qdisc")),
         };
     }
     let trace = link.trace.as_ref();
     let rated = trace.is_some_and(|t| t.rate.is_some()) || link.opportunities.is_some();
-    if given("rate") && rated {
+    if has("rate") && rated {
         return Err(Error::new("is set by the trace of the link").at("rate"));
     }
-    if given("delay") && trace.is_some_and(|t| t.delay.is_some()) {
+    if has("delay") && trace.is_some_and(|t| t.delay.is_some()) {
         return Err(Error::new("is set by the trace of the link").at("delay"));
     }
     Ok(Some(LinkChange { rate: fields.read("rate")?, delay: fields.read("delay")? }))

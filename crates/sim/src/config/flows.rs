@@ -73,7 +73,7 @@ table! {
 
     /// DSCP of the packets, 0 to 63, or one of the names CS0 to CS7, AF11 to AF43, EF, VA, LE:
     /// another way to write class.
-    dscp: "integer or name", optional "that of class", [], "\"EF\"";
+    dscp: "integer or name", optional "from class", [], "\"EF\"";
 
     /// ECN field of the packets of a UDP source, ECT(0) or ECT(1), so that disciplines mark them
     /// instead of dropping them. The source does not react to marks. TCP has the parameters ecn and
@@ -310,8 +310,8 @@ impl FlowConfig {
     /// have the same key.
     pub fn host_keys(&self, i: u64) -> [u32; 2] {
         let own = ["sender", "receiver"].map(|end| format!("{}.{end}", self.flow_name(i)));
-        let name = |(given, own): (&Option<String>, String)| match given {
-            Some(given) => given.replace(NUMBER, &i.to_string()),
+        let name = |(text, own): (&Option<String>, String)| match text {
+            Some(text) => text.replace(NUMBER, &i.to_string()),
             None => own,
         };
         let [sender, receiver] = own;

@@ -183,7 +183,7 @@ impl LinkTrace {
         Some((begins + self.at[row], self.link_change(row)))
     }
 
-    /// Change made by row `i`.
+    /// Returns the change made by row `i`.
     pub fn link_change(&self, i: usize) -> LinkChange {
         LinkChange {
             rate: self.rate.as_ref().map(|r| r[i]),

@@ -92,17 +92,17 @@ impl LinkConfig {
             let text = "cannot be combined with delivery opportunities, which replace the rate";
             return Err(Error::new(text).at("burst"));
         }
-        let (entry, made) =
+        let (entry, built) =
             parse::build_qdisc(&fields.get_or_default("qdisc"), &Env::new(keys.rate), registry)
                 .map_err(|e| e.at("qdisc"))?;
-        let state = made.qdisc.state_bytes();
+        let state = built.qdisc.state_bytes();
         let mut gauges = 0;
-        made.qdisc.inspect(&mut |_, _| gauges += 1);
+        built.qdisc.inspect(&mut |_, _| gauges += 1);
         Ok(LinkConfig {
             name: name.to_string(),
             keys,
             qdisc: entry.name,
-            params: made.params.into(),
+            params: built.params.into(),
             loss,
             trace: trace.map(Arc::new),
             opportunities: opportunities.map(Box::new),
@@ -246,9 +246,9 @@ fn parse_trace(json: &Json) -> Result<(Option<LinkTrace>, Option<Opportunities>)
     let ms = link_trace::column(&fields, key, MOMENT_MAX)?.unwrap_or_default();
     link_trace::check_row_count(ms.len()).map_err(|e| e.at(key))?;
     let moments = ms.into_iter().map(Span::ms).collect();
-    let made = Opportunities::new(moments, OPPORTUNITY_BYTES, OPPORTUNITY_HEADER_BYTES)
+    let opportunities = Opportunities::new(moments, OPPORTUNITY_BYTES, OPPORTUNITY_HEADER_BYTES)
         .map_err(|e| e.at(key))?;
-    Ok((None, Some(made)))
+    Ok((None, Some(opportunities)))
 }
 
 /// Bytes of an idle link without the state of its discipline. The link, its definition and its part

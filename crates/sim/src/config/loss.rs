@@ -117,9 +117,9 @@ impl LossProcess {
         let chance = match self.loss {
             LossModel::Random(chance) => chance,
             LossModel::Bursts { p, r, bad_loss: bad, good_loss: good } => {
-                let (found, transition) = if self.in_bad_state { (bad, r) } else { (good, p) };
+                let (loss, transition) = if self.in_bad_state { (bad, r) } else { (good, p) };
                 self.in_bad_state ^= self.rng.bernoulli(transition);
-                found
+                loss
             }
         };
         self.rng.bernoulli(chance)
@@ -147,8 +147,8 @@ mod tests {
         (all / PACKETS as f64, all / runs)
     }
 
-    fn close(said: f64, expected: f64, share: f64) {
-        assert!((said / expected - 1.0).abs() < share, "{said}, not {expected}");
+    fn close(value: f64, expected: f64, share: f64) {
+        assert!((value / expected - 1.0).abs() < share, "{value}, not {expected}");
     }
 
     #[test]

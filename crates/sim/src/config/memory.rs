@@ -233,7 +233,7 @@ mod tests {
             (json!(["a", "b"]), json!(["c"])),
             (json!(["b"]), json!(["a", "c"])),
         ];
-        let mut made = Vec::new();
+        let mut scenarios = Vec::new();
         for qdisc in ["droptail", "codel", "fq_codel", "cake", "htb", "dualpi2"] {
             for (k, (path, back)) in paths.iter().enumerate() {
                 for n in 1..=flows.len() {
@@ -257,11 +257,11 @@ mod tests {
                         },
                         "flows": flows.iter().take(n).enumerate().map(group).collect::<Vec<_>>(),
                     });
-                    made.push(Scenario::from_json(&scenario.to_string()).expect("valid"));
+                    scenarios.push(Scenario::from_json(&scenario.to_string()).expect("valid"));
                 }
             }
         }
-        made
+        scenarios
     }
 
     #[test]
@@ -289,9 +289,12 @@ mod tests {
             );
             assert!(logged <= 6 * rows, "{rows} rows, predicted {logged}: {text}");
             let series = ["series/", "links/", "groups/", "flows/"];
-            let found = sum(&|name| series.iter().any(|kind| name.starts_with(kind))) as u64;
-            assert!(found > 0 && found <= values, "{found} values, predicted {values}: {text}");
-            assert!(values <= 2 * found, "{found} values, predicted {values}: {text}");
+            let recorded = sum(&|name| series.iter().any(|kind| name.starts_with(kind))) as u64;
+            assert!(
+                recorded > 0 && recorded <= values,
+                "{recorded} values, predicted {values}: {text}"
+            );
+            assert!(values <= 2 * recorded, "{recorded} values, predicted {values}: {text}");
         }
     }
 

@@ -7,7 +7,7 @@
 //! **Departures**: the detector compares the estimate times the number of groups seen, at most 60,
 //! as the implementation in WebRTC does: a group every 11 ms on a link that is overloaded by a
 //! tenth moves the plain estimate by 1 ms, which never reaches the smallest threshold of 6 ms. The
-//! filter's `f_max` is that of the last 60 groups. The floor of the additive increase, 1 kbit/s per
+//! filter's `f_max` covers the last 60 groups. The floor of the additive increase, 1 kbit/s per
 //! update in the draft, is 1 kbit/s per second, since there is an update per group.
 
 use sojourn_aqm::units::{Span, Time};

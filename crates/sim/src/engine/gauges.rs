@@ -68,7 +68,7 @@ mod tests {
         columns.push(0, vec![("a", 1.0)]);
         columns.push(1, vec![]);
         columns.push(2, vec![("b", 2.0), ("a", 3.0)]);
-        let found: Vec<_> = columns.columns().map(|(n, v)| format!("{n} {v:?}")).collect();
-        assert_eq!(found, ["gauge/a [1.0, NaN, 3.0]", "gauge/b [NaN, NaN, 2.0]"]);
+        let texts: Vec<_> = columns.columns().map(|(n, v)| format!("{n} {v:?}")).collect();
+        assert_eq!(texts, ["gauge/a [1.0, NaN, 3.0]", "gauge/b [NaN, NaN, 2.0]"]);
     }
 }

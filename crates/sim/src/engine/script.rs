@@ -323,7 +323,7 @@ impl Script {
         let (end, warm) = (Time::ZERO + scenario.duration(), Time::ZERO + scenario.warmup());
         for SessionRows { sessions, .. } in &mut self.groups {
             sessions.done.retain(|d| d.start + d.took < end);
-            sessions.queries.retain(|(made, took)| *made + *took < end);
+            sessions.queries.retain(|(start, took)| *start + *took < end);
         }
         let mut summaries = Vec::new();
         for (i, row) in (0u32..).zip(&self.rows) {

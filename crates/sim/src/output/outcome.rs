@@ -264,9 +264,9 @@ impl Completions {
 
     /// Adds queries of the group whose first flow is `flow`: start time and duration of each.
     pub(crate) fn add_queries(&mut self, flow: u32, queries: &[(Time, Span)]) {
-        for (made, took) in queries {
+        for (start, took) in queries {
             self.queries.0.push(flow);
-            self.queries.1.push(made.0 as f64 / 1e9);
+            self.queries.1.push(start.0 as f64 / 1e9);
             self.queries.2.push(took.as_secs());
         }
     }

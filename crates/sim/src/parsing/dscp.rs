@@ -44,8 +44,8 @@ pub(crate) fn read(setting: Setting<'_>) -> Result<u16> {
         }
     };
     let known = NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
-    let found = known.map(|(_, number)| *number);
-    found.ok_or_else(|| Error::unknown("DSCP", name, NAMES.iter().map(|(name, _)| *name)))
+    let number_of_name = known.map(|(_, number)| *number);
+    number_of_name.ok_or_else(|| Error::unknown("DSCP", name, NAMES.iter().map(|(name, _)| *name)))
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ impl<'a> KeyReader<'a> {
     /// If the key has no default.
     pub(crate) fn get_or_default(&self, key: &str) -> Cow<'a, Json> {
         match (self.get(key), self.table.key(key).default) {
-            (Some(given), _) => Cow::Borrowed(given),
+            (Some(value), _) => Cow::Borrowed(value),
             (None, DefaultValue::Is(text)) => Cow::Owned(Json::from(text)),
             (None, _) => panic!("{key} has no default"),
         }
@@ -187,13 +187,13 @@ pub(crate) fn with_qdisc<T>(
     then: impl FnOnce(&QdiscEntry, &[(&str, Setting<'_>)]) -> Result<T>,
 ) -> Result<T> {
     if let Some(line) = json.as_str().and_then(tc::without_prefix) {
-        let found = tc::parse(line)?;
-        let settings: Vec<_> = found
+        let discipline = tc::parse(line)?;
+        let settings: Vec<_> = discipline
             .settings
             .iter()
             .map(|(key, value)| (key.as_str(), Setting::Text(value)))
             .collect();
-        return then(registry.find(found.name)?, &settings);
+        return then(registry.find(discipline.name)?, &settings);
     }
     let named = NamedParams::with_lists(json)?;
     let entry =

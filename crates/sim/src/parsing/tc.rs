@@ -17,15 +17,15 @@ use sojourn_aqm::{Built, Env, tc};
 /// # Errors
 /// As [`tc::parse`].
 pub fn parse(text: &str) -> Result<Json> {
-    let found = tc::parse(text)?;
-    let lost = found.lost.clone();
-    Ok(json!({ "qdisc": qdisc(&found), "lost": lost }))
+    let discipline = tc::parse(text)?;
+    let lost = discipline.lost.clone();
+    Ok(json!({ "qdisc": qdisc(&discipline), "lost": lost }))
 }
 
-fn qdisc(found: &Discipline) -> Json {
+fn qdisc(discipline: &Discipline) -> Json {
     let mut map = Map::new();
-    map.insert("name".into(), found.name.into());
-    for (name, value) in &found.settings {
+    map.insert("name".into(), discipline.name.into());
+    for (name, value) in &discipline.settings {
         map.insert(name.clone(), plain(value));
     }
     Json::Object(map)
@@ -60,18 +60,18 @@ pub fn import(text: &str, class: Option<&str>) -> Result<Json> {
     Ok(links.iter().map(link).collect())
 }
 
-fn link(found: &ImportedLink) -> Json {
-    let loss = found.loss.map(|loss| match loss {
+fn link(imported: &ImportedLink) -> Json {
+    let loss = imported.loss.map(|loss| match loss {
         Loss::Random(share) => share.into(),
         Loss::Bursts([p, r, bad, good]) => json!({ "p": p, "r": r, "1-h": bad, "1-k": good }),
     });
     json!({
-        "dev": found.dev,
-        "rate": found.rate.map(|rate| rate.write()),
-        "delay": found.delay.map(|delay| delay.write()),
+        "dev": imported.dev,
+        "rate": imported.rate.map(|rate| rate.write()),
+        "delay": imported.delay.map(|delay| delay.write()),
         "loss": loss,
-        "qdisc": found.qdisc.as_ref().map(qdisc),
-        "lost": found.lost,
+        "qdisc": imported.qdisc.as_ref().map(qdisc),
+        "lost": imported.lost,
     })
 }
 
@@ -197,8 +197,8 @@ pub fn export(json: &Json, rate: Option<&str>) -> Result<Json> {
         Ok((entry.name, entry.build(settings, &env)?))
     };
     let (name, Built { params, .. }) = with_qdisc(json, env.rate, &Registry::default(), build)?;
-    let found = tc::export(name, &params, known)?;
-    let line: &Line = &found.line;
+    let exported = tc::export(name, &params, known)?;
+    let line: &Line = &exported.line;
     // As tc completes it: thresholds of RED and others.
     let whole = Line::parse(&line.write(), Form::Command)?;
     let options: Json = serde_json::from_str(&whole.shown_json())
@@ -208,7 +208,7 @@ pub fn export(json: &Json, rate: Option<&str>) -> Result<Json> {
         "line": line.write(),
         "shown": whole.shown(),
         "options": options,
-        "lost": found.lost,
+        "lost": exported.lost,
         "differs": line.kind.differs,
     }))
 }

@@ -358,8 +358,8 @@ mod tests {
         let follow = |rows| ReplayOptions { follow: Some(rows), ..ReplayOptions::default() };
         let out = replay(&arrivals, &red, Rate(8_000_000), follow(&recorded), &mut |_| true);
         let out = out.unwrap().expect("nobody stops it");
-        let told: Vec<_> = (0..8).filter(|i| out.diverged[*i]).collect();
-        assert_eq!(told, [1]);
+        let diverged: Vec<_> = (0..8).filter(|i| out.diverged[*i]).collect();
+        assert_eq!(diverged, [1]);
         assert!(out.decisions[5].dropped && !out.decisions[1].dropped);
         let short = replay(&arrivals, &red, Rate(8_000_000), follow(&recorded[1..]), &mut |_| true);
         assert_eq!(short.unwrap_err().to_string(), "follow: has 7 rows for 8 arrivals");
@@ -389,13 +389,13 @@ mod tests {
 
     #[test]
     fn progress_can_stop_a_replay() {
-        let (mut told, droptail) = (vec![], json!("droptail"));
+        let (mut reports, droptail) = (vec![], json!("droptail"));
         let options = ReplayOptions::default();
         let out = replay(&every_ms(50_000), &droptail, Rate(8_000_000), options, &mut |so_far| {
-            told.push((so_far.packets, so_far.share));
-            told.len() < 2
+            reports.push((so_far.packets, so_far.share));
+            reports.len() < 2
         });
         assert_eq!(out.unwrap().map(|r| r.decisions.len()), None);
-        assert_eq!(told, [(16_384, 0.32768), (32_768, 0.65536)]);
+        assert_eq!(reports, [(16_384, 0.32768), (32_768, 0.65536)]);
     }
 }

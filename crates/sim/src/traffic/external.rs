@@ -88,8 +88,8 @@ pub(crate) fn parse_external(
     let is_shared = |key: &str| shared.iter().any(|row| answers(row, key));
     let (of_all, own): (Vec<_>, Vec<_>) =
         named.settings.iter().partition(|(key, _)| is_shared(key));
-    let found = find(named.name, &own)?;
-    Some(found.and_then(|source| {
+    let result = find(named.name, &own)?;
+    Some(result.and_then(|source| {
         if let Some((key, _)) = named.lists.first() {
             return Err(Error::new("is a list").at(key));
         }

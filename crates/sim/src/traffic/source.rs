@@ -244,8 +244,8 @@ impl Source {
         named: &NamedParams<'_>,
     ) -> Result<Source> {
         let name = named.name;
-        if let Some(found) = find.and_then(|find| external::parse_external(find, named)) {
-            return found.map(Source::External);
+        if let Some(result) = find.and_then(|find| external::parse_external(find, named)) {
+            return result.map(Source::External);
         }
         let entry = SOURCES.iter().find(|e| e.name == name).ok_or_else(|| {
             let unknown = || Error::unknown("source", name, SOURCES.iter().map(|e| e.name));
@@ -296,7 +296,7 @@ impl Source {
         each!(self, p => &p.start)
     }
 
-    /// Stop time; None means never.
+    /// Time of the stop; None means never.
     pub fn stop(&self) -> Option<Span> {
         each!(self, p => p.stop)
     }

@@ -5,7 +5,7 @@
 //! (section 4, algorithm 1) and the start-up phase of BBA-2 (section 6).
 //!
 //! **Departures**: all segments of a rate have the same size, so the chunk map of BBA-1 and its
-//! variable reservoir are those of BBA-0. A request has no packet: it reaches the server together
+//! variable reservoir are as in BBA-0. A request has no packet: it reaches the server together
 //! with the acknowledgement of the last byte of the segment before. The rates form a geometric
 //! ladder.
 
@@ -220,7 +220,7 @@ impl VideoPlayer {
         }
     }
 
-    /// Request time and size in bytes of the last segment.
+    /// Time of the request for the last segment, and its size in bytes.
     pub(crate) fn last_request(&self) -> (Time, u64) {
         let last = self.segments.last();
         last.map_or((Time::ZERO, 0), |s| (s.requested, self.params.segment_bytes(s.level)))
@@ -403,8 +403,8 @@ mod tests {
     #[test]
     fn stalls_are_those_of_the_arrivals() {
         let mut player = VideoPlayer::new(video());
-        for (asked, got) in [(0.0, 0.5), (0.5, 3.0), (3.0, 10.0)] {
-            player.request(at(asked));
+        for (level, got) in [(0.0, 0.5), (0.5, 3.0), (3.0, 10.0)] {
+            player.request(at(level));
             player.on_received(at(got));
         }
         let stats = |warm, end, stop| {

@@ -24,8 +24,11 @@ fn check_text(text: &str) {
 pub fn read_back(text: &str) -> Option<Scenario> {
     match Scenario::from_json(text) {
         Err(e) => {
-            let said = e.to_string();
-            assert!(!said.is_empty() && !said.contains(char::is_control), "not one line: {said:?}");
+            let message = e.to_string();
+            assert!(
+                !message.is_empty() && !message.contains(char::is_control),
+                "not one line: {message:?}"
+            );
             None
         }
         Ok(scenario) => {

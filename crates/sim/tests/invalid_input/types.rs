@@ -179,11 +179,11 @@ fn every_key_rejects_the_wrong_type() {
     for table in TABLES {
         let places = places(table);
         for row in table.keys {
-            let given = |(place, _): &&(&str, &str)| {
+            let holds = |(place, _): &&(&str, &str)| {
                 good.pointer(&format!("{place}/{}", row.name)).is_some()
             };
             let before = all.len();
-            all.extend(places.iter().filter(given).map(|(place, path)| {
+            all.extend(places.iter().filter(holds).map(|(place, path)| {
                 // A flow without a valid name is identified by its index.
                 let path = match *path {
                     "flows.bulk" if row.name == "name" => "flows.0",
@@ -252,11 +252,11 @@ fn a_seed_is_exact_or_rejected_with_its_digits() {
     assert_eq!(with("9007199254740992"), Ok(1 << 53));
     for seed in ["9007199254740993", "18446744073709551615", "\"9007199254740993\""] {
         let bare = seed.trim_matches('"');
-        let said = format!("seed: {bare} is out of range, allowed: 0 to 9007199254740992");
-        assert_eq!(with(seed), Err(said));
+        let message = format!("seed: {bare} is out of range, allowed: 0 to 9007199254740992");
+        assert_eq!(with(seed), Err(message));
     }
-    let said = "seed: -9007199254740993 is not a whole number from 0 up";
-    assert_eq!(with("-9007199254740993"), Err(said.to_string()));
-    let said = "seed: \"18446744073709551616\" is too large";
-    assert_eq!(with("\"18446744073709551616\""), Err(said.to_string()));
+    let message = "seed: -9007199254740993 is not a whole number from 0 up";
+    assert_eq!(with("-9007199254740993"), Err(message.to_string()));
+    let message = "seed: \"18446744073709551616\" is too large";
+    assert_eq!(with("\"18446744073709551616\""), Err(message.to_string()));
 }

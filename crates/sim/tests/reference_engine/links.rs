@@ -127,11 +127,11 @@ impl Plain {
     fn loses(&mut self, l: usize, packet: Packet) -> bool {
         let link = &mut self.links[l];
         let (state, rng, count) = &mut link.wire;
-        let found = *state;
-        if link.turns != [0.0; 2] && rng.uniform() < link.turns[found] {
-            *state = 1 - found;
+        let before = *state;
+        if link.turns != [0.0; 2] && rng.uniform() < link.turns[before] {
+            *state = 1 - before;
         }
-        let lost = rng.uniform() < link.loss[found];
+        let lost = rng.uniform() < link.loss[before];
         *count += u64::from(lost && packet.arrived >= link.warm);
         let body = self.bodies[packet.body as usize];
         if let (true, Load::Datagram(datagram)) = (lost, &body.load) {

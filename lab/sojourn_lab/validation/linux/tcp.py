@@ -1,7 +1,7 @@
 """TCP flows of Linux through its qdiscs, compared with ours: drops and marks.
 
-`make validate-linux` writes reports/validation-linux-tcp.md. The recordings and scenarios are those
-of `sojourn_lab.validation.senders`, whose page has shares and delays.
+`make validate-linux` writes reports/validation-linux-tcp.md. The recordings and scenarios are from
+`sojourn_lab.validation.senders`, whose page has shares and delays.
 """
 
 from collections.abc import Mapping, Sequence
@@ -71,8 +71,8 @@ Found by experiment: one setting of the simulator was changed at a time.
 
 ## Runs
 
-Kernel / sojourn; goodputs are means of the flows of a group, drops, marks and queueing delays those
-of the discipline after the warm-up.
+Kernel / sojourn; goodputs are means of the flows of a group; drops, marks and queueing delays are
+counted at the discipline after the warm-up.
 
 | run | tc | A, Mbit/s | B, Mbit/s | drops | marks | delay, ms |
 | --- | --- | --- | --- | --- | --- | --- |

@@ -3,7 +3,7 @@
 //!
 //! **Source**: N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson, "BBR:
 //! Congestion-Based Congestion Control", ACM Queue 14(5), 2016;
-//! draft-cardwell-iccrg-bbr-congestion-control-00. Constants are those of Linux (tcp_bbr).
+//! draft-cardwell-iccrg-bbr-congestion-control-00. Constants are Linux's (tcp_bbr).
 //!
 //! **Symbols** `BtlBw` (`bw`), `RTprop`, `pacing_gain`, `cwnd_gain`, `full_bw`, `prior_cwnd`.
 //!

@@ -198,7 +198,7 @@ impl Bbr3 {
         self.path.min_rtt
     }
 
-    /// Bound on the data in flight from past probes (inflight_longterm), bytes; infinite before the
+    /// Upper bound of the data in flight from past probes (inflight_longterm), bytes; infinite before the
     /// first loss.
     pub fn inflight_longterm(&self) -> f64 {
         self.path.inflight_long

@@ -155,13 +155,13 @@ mod tests {
 
     #[test]
     fn samples_that_differ_by_more_than_an_eighth_are_none() {
-        for (second, found) in [(1_125, true), (1_130, false)] {
+        for (second, expected) in [(1_125, true), (1_130, false)] {
             let mut path = Path::new();
             path.round(1_000, 0, LOSS);
             path.interval(4, 1_000, 900);
             path.interval(4, second, 1_000);
-            assert_eq!(path.detector.rate().is_some(), found, "{second}");
-            if !found {
+            assert_eq!(path.detector.rate().is_some(), expected, "{second}");
+            if !expected {
                 path.interval(4, second, 1_000);
                 assert!(path.detector.rate().is_some(), "the second and third agree");
             }
@@ -170,19 +170,19 @@ mod tests {
 
     #[test]
     fn differences_of_four_kilobits_per_second_are_small() {
-        for (second, found) in [(150, true), (151, false)] {
+        for (second, expected) in [(150, true), (151, false)] {
             let mut path = Path::new();
             path.round(100, 0, LOSS);
             path.interval(4, 100, 200);
             path.interval(4, second, 200);
-            assert_eq!(path.detector.rate().is_some(), found, "{second} B per round trip");
+            assert_eq!(path.detector.rate().is_some(), expected, "{second} B per round trip");
         }
     }
 
     #[test]
     fn intervals_with_few_losses_or_of_another_length_give_no_sample() {
         // 50/256 of 3000 delivered bytes are 585.9. The round trip of the first loss counts.
-        for (rounds, lost, found) in [
+        for (rounds, lost, expected) in [
             (3, 585, false),
             (3, 586, true),
             (2, 900, false),
@@ -192,7 +192,7 @@ mod tests {
             let mut path = Path::new();
             path.round(1_000, 0, LOSS);
             path.interval(rounds, 1_000, lost);
-            assert_eq!(path.detector.last > 0.0, found, "{rounds} {lost}");
+            assert_eq!(path.detector.last > 0.0, expected, "{rounds} {lost}");
         }
     }
 

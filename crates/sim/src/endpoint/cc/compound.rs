@@ -6,8 +6,8 @@
 //!
 //! **Symbols** `win = cwnd + dwnd`, `alpha`, `beta`, `k`, `gamma`, `zeta`, `baseRTT`, `diff`.
 //!
-//! **Departures**: gamma is constant (the draft adapts it). The round-trip time is that of the
-//! timed segment, not a smoothed value. A timeout resets the delay window. Neither component grows
+//! **Departures**: gamma is constant (the draft adapts it). The round-trip time is a
+//! sample, of the timed segment, not a smoothed value. A timeout resets the delay window. Neither component grows
 //! while the window is not full.
 
 use super::{
@@ -51,7 +51,7 @@ pub(super) const TCP: TcpEntry = TcpEntry {
 pub struct Compound {
     params: CompoundParams,
     slow_start: Reno,
-    /// Delay window `dwnd`, segments.
+    /// Returns the delay window `dwnd`, segments.
     dwnd: f64,
     /// Fraction of a byte by which the total window exceeds `cwnd`.
     rest: f64,

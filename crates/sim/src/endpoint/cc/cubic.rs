@@ -7,7 +7,7 @@
 //! **Symbols** as in the RFC, in segments and seconds: `C`, `W_max`, `K`, `W_est`, `cwnd_epoch`,
 //! `cwnd_prior`, `t`.
 //!
-//! **Departures**: slow start is that of HyStart++ (§4.10) unless disabled. The minimum window
+//! **Departures**: slow start follows HyStart++ (§4.10) unless disabled. The minimum window
 //! after a reduction is two segments, for marks and losses alike. The window grows only if it was
 //! full when the ack arrived (application-limited flows, §4.2). `variant = "linux"` grows as Linux
 //! does: by whole segments, so that the Reno estimate acts up to a round trip later, with a slope
@@ -57,7 +57,7 @@ params! {
         /// If true, the slope of the Reno estimate rises to one segment per round trip once
         /// `cwnd_prior` is reached (RFC 9438 §4.3); in RFC 8312 and Linux 6.18 it stays constant.
         alpha_rises: bool = true, [], "", [];
-        /// Variant of the growth; alpha_rises has no effect in that of Linux.
+        /// Variant of the growth; alpha_rises has no effect in linux.
         variant: CubicVariant = CubicVariant::Rfc, [], "", [];
     }
 }

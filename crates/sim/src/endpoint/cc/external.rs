@@ -241,8 +241,8 @@ mod tests {
         control.on_ack(&mut window, &acked());
         assert_eq!(window.cwnd, 2001);
         assert_eq!(control.on_congestion(Time(7), &window, 2468, CongestionSignal::Mark), 1234);
-        let told = calls.taken();
-        assert_eq!(without_random(&told), ["on_ack 1000", "on_congestion 7 Mark"]);
+        let record = calls.taken();
+        assert_eq!(without_random(&record), ["on_ack 1000", "on_congestion 7 Mark"]);
         assert_eq!(control.own_pacing_rate(), Some(125.0));
         let mut seen = vec![];
         control.inspect(&mut |name, value| seen.push((name, value)));

@@ -7,7 +7,7 @@
 //! as in the RFC.
 //!
 //! **Departures**: the delay is the round-trip time less its minimum, not the one-way delay; they
-//! are the same unless acks queue. The initial window is that of all TCPs, not two segments. There
+//! are the same unless acks queue. The initial window is as in all TCPs, not two segments. There
 //! is no slow start. The window is not updated during fast recovery.
 //!
 //! **Cost**: one record per segment in flight.

@@ -18,8 +18,8 @@
 //!    the duration of this one.
 //! 5. A loss halves the window.
 //!
-//! **Departures**: the rules are those of version 01 of the draft. The initial window is that of
-//! all TCPs. The window is not updated during fast recovery.
+//! **Departures**: the rules are from version 01 of the draft. The initial window is as in all
+//! TCPs. The window is not updated during fast recovery.
 //!
 //! **Cost**: one record per segment in flight.
 

@@ -185,7 +185,7 @@ impl Prague {
         self.fraction
     }
 
-    /// Lower bound of R, bytes per second.
+    /// Smallest R, bytes per second.
     fn min_rate(&self) -> f64 {
         self.params.min_rate.0 as f64 / 8.0
     }

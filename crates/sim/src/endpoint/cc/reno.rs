@@ -103,7 +103,7 @@ impl Reno {
         Reno { bytes_acked: 0, limit, beta_ecn: 0.5, variant: RenoVariant::Rfc }
     }
 
-    /// Limit on the growth per ack in slow start, segments.
+    /// Largest growth per ack in slow start, segments.
     pub fn limit(&self) -> u64 {
         u64::from(self.limit)
     }

@@ -3,7 +3,7 @@
 //!
 //! **Source**: L. Brakmo, L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global
 //! Internet", IEEE JSAC 13(8), 1995, §3.2 (congestion avoidance) and §3.3 (slow start). As in the
-//! paper, the round-trip time is that of one timed segment at a time.
+//! paper, the round-trip time comes from one timed segment at a time.
 //!
 //! **Symbols** `alpha`, `beta`, `gamma`, `BaseRTT`, `Diff` (here in segments: multiplied by
 //! `BaseRTT`).

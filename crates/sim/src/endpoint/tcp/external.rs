@@ -49,8 +49,8 @@ fn parse_external(
     let shared = chosen.table();
     let is_shared = |key: &str| shared.iter().any(|row| answers(row, key));
     let (common, own): (Vec<_>, Vec<_>) = settings.iter().partition(|(key, _)| is_shared(key));
-    let found = find(name, &own)?;
-    Some(found.and_then(|control| {
+    let control = find(name, &own)?;
+    Some(control.and_then(|control| {
         let profile = profile_in(settings)?.unwrap_or(chosen.profile);
         if let Some(row) = control.rows.iter().find(|row| is_shared(row.name)) {
             let text = "every TCP has a parameter of this name; choose another one";

@@ -120,8 +120,8 @@ pub(super) const PRESETS: &[(&str, &str)] = &[
 
 /// Returns the TCP and the setting for which `name` stands, if it is one of [`PRESETS`].
 pub(super) fn preset(name: &str) -> (&str, Option<(&'static str, Setting<'static>)>) {
-    let found = PRESETS.iter().find(|(preset, _)| *preset == name);
-    found.map_or((name, None), |(_, tcp)| (*tcp, Some(("profile", Setting::Text("linux")))))
+    let entry = PRESETS.iter().find(|(preset, _)| *preset == name);
+    entry.map_or((name, None), |(_, tcp)| (*tcp, Some(("profile", Setting::Text("linux")))))
 }
 
 /// Alias with its values, for lists.

@@ -69,7 +69,7 @@ pub struct Receiver {
     /// data before it has arrived.
     fin: u64,
     /// Last ack: written in place and returned by reference, because it is large. Its count of
-    /// marked packets is that of the connection so far.
+    /// marked packets covers the connection so far.
     last: Ack,
     /// Payload bytes delivered in previous connections, less one for a FIN that was received in
     /// order in this connection, modulo 2^64.

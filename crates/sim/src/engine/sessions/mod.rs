@@ -152,7 +152,7 @@ impl SessionGroup {
         self.stop = self.stop.min(now);
         self.events.clear();
         self.done.retain(|d| d.start + d.took < now);
-        self.queries.retain(|(made, took)| *made + *took < now);
+        self.queries.retain(|(start, took)| *start + *took < now);
     }
 
     /// Takes an idle pooled flow for this connection; None if a new one must be created.

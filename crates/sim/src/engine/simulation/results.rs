@@ -80,7 +80,7 @@ impl Simulation {
         }
         for sessions in &mut self.sessions {
             sessions.done.retain(|d| d.start + d.took < end);
-            sessions.queries.retain(|(made, took)| *made + *took < end);
+            sessions.queries.retain(|(start, took)| *start + *took < end);
         }
         let window_s = scenario.duration().as_secs() - scenario.warmup().as_secs();
         let bps = |bytes: u64| bytes as f64 * 8.0 / window_s;

@@ -50,7 +50,7 @@ pub(super) struct LinuxHyStart {
 }
 
 impl LinuxHyStart {
-    /// Stop: a loss or a mark has ended slow start.
+    /// Stops: a loss or a mark has ended slow start.
     pub(super) fn end(&mut self) {
         *self = LinuxHyStart { found: true, ..LinuxHyStart::default() };
     }
@@ -99,12 +99,12 @@ impl LinuxHyStart {
         if window.cwnd < LOW_WINDOW * window.mss {
             return false;
         }
-        let mut found = false;
+        let mut ends = false;
         if now - self.last_ack <= ACK_DELTA {
             self.last_ack = now;
             let whole = delay_min + added(window, srtt);
             let threshold = if paced { whole } else { Span(whole.0 / 2) };
-            found = now - self.round_start > threshold;
+            ends = now - self.round_start > threshold;
         }
         let curr_rtt = self.curr_rtt.map_or(delay, |least| least.min(delay));
         self.curr_rtt = Some(curr_rtt);
@@ -112,12 +112,12 @@ impl LinuxHyStart {
             self.sample_cnt += 1;
         } else {
             let growth = Span(delay_min.0 / 8).clamp(DELAY_THRESH.0, DELAY_THRESH.1);
-            found |= curr_rtt > delay_min + growth;
+            ends |= curr_rtt > delay_min + growth;
         }
-        if found {
+        if ends {
             self.end();
         }
-        found
+        ends
     }
 }
 
@@ -195,8 +195,8 @@ mod tests {
             trace.send(Span::ZERO, 16);
             assert_eq!(trace.acks(RTT, Span::ZERO, 16, false), None);
             trace.send(RTT, 16);
-            let found = trace.acks(RTT + Span::ms(rtt), Span::ZERO, 16, false);
-            assert_eq!(found, ends, "{rtt}");
+            let ended = trace.acks(RTT + Span::ms(rtt), Span::ZERO, 16, false);
+            assert_eq!(ended, ends, "{rtt}");
         }
     }
 
@@ -215,8 +215,8 @@ mod tests {
                 trace.send(Span::ZERO, 16);
                 trace.acks(Span::ms(base), Span::ZERO, 16, false);
                 trace.send(Span::ms(base), 16);
-                let found = trace.acks(Span::ms(2 * base + more), Span::ZERO, 16, false);
-                assert_eq!(found.is_some(), ends, "{base} {more}");
+                let ended = trace.acks(Span::ms(2 * base + more), Span::ZERO, 16, false);
+                assert_eq!(ended.is_some(), ends, "{base} {more}");
             }
         }
     }

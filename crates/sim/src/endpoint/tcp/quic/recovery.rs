@@ -176,7 +176,8 @@ impl QuicSender {
         }
     }
 
-    /// Probe timeout with backoff (§6.2.1); before the handshake is complete, acks are not delayed.
+    /// Returns the probe timeout with backoff (§6.2.1). Before the handshake is complete, acks are
+    /// not delayed.
     fn probe_timeout(&self) -> Span {
         let base = if self.una == 0 { self.rtt.pto_base() } else { self.rtt.pto() };
         Span(base.0.saturating_mul(1 << self.pto_count.min(20)))

@@ -68,12 +68,12 @@ impl QuicRtt {
         self.first_sample
     }
 
-    /// Probe timeout without the delay of acks and without backoff.
+    /// Returns the probe timeout without the delay of acks and without backoff.
     pub(super) fn pto_base(&self) -> Span {
         self.smoothed.unwrap_or(INITIAL_RTT) + Span(4 * self.variation.0).max(GRANULARITY)
     }
 
-    /// Probe timeout without backoff.
+    /// Returns the probe timeout without backoff.
     pub(super) fn pto(&self) -> Span {
         self.pto_base() + self.max_ack_delay
     }

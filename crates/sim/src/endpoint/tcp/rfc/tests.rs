@@ -361,12 +361,12 @@ fn a_control_is_told_the_bytes_in_the_network() {
         t.calls();
         t.ack(200, 1_001, &[(2_001, 3_001)]);
         let calls = t.calls();
-        let told = calls.iter().find_map(|c| match c {
+        let ack = calls.iter().find_map(|c| match c {
             Call::Processed(delivered, flight, _) => Some((*delivered, *flight)),
             _ => None,
         });
         // RACK: 1001 is lost, and sent again before the flight is computed.
-        assert_eq!(told, Some(expected), "{name} {rack}");
+        assert_eq!(ack, Some(expected), "{name} {rack}");
     }
 }
 

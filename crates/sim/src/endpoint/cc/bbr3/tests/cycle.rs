@@ -54,8 +54,8 @@ fn the_window_to_restore_is_the_larger_in_recovery_and_probe_rtt() {
     }
     let mut b = bbr(Cruise);
     for (cwnd, threshold) in [(1, 2), (2, 2), (10, 10)] {
-        let told = b.on_congestion(Time::ZERO, &window(cwnd), 0, CongestionSignal::Loss);
-        assert_eq!((told, b.was), (threshold * MSS, Open));
+        let ssthresh = b.on_congestion(Time::ZERO, &window(cwnd), 0, CongestionSignal::Loss);
+        assert_eq!((ssthresh, b.was), (threshold * MSS, Open));
     }
 }
 
@@ -308,9 +308,9 @@ fn latest_signals_are_those_of_the_loss_round() {
     let mut see = |rate, volume: u64, prior, delivered| {
         let s = RateSample { delivered: volume, ..sample(rate, prior) };
         path.note_delivery(&s, delivered);
-        let told = (path.loss_round_start, path.bw_latest, path.inflight_latest);
+        let state = (path.loss_round_start, path.bw_latest, path.inflight_latest);
         path.advance_latest(&s);
-        told
+        state
     };
     assert_eq!(see(1e6, 10, 0, 1_000), (true, 1e6, 10.0));
     assert_eq!(see(3e6, 30, 999, 2_000), (false, 3e6, 30.0));
