@@ -198,8 +198,8 @@ impl Bbr3 {
         self.path.min_rtt
     }
 
-    /// Upper bound of the data in flight from past probes (inflight_longterm), bytes; infinite before the
-    /// first loss.
+    /// Upper bound of the data in flight from past probes (inflight_longterm), bytes; infinite
+    /// before the first loss.
     pub fn inflight_longterm(&self) -> f64 {
         self.path.inflight_long
     }

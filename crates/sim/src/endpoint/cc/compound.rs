@@ -7,8 +7,8 @@
 //! **Symbols** `win = cwnd + dwnd`, `alpha`, `beta`, `k`, `gamma`, `zeta`, `baseRTT`, `diff`.
 //!
 //! **Departures**: gamma is constant (the draft adapts it). The round-trip time is a
-//! sample, of the timed segment, not a smoothed value. A timeout resets the delay window. Neither component grows
-//! while the window is not full.
+//! sample, of the timed segment, not a smoothed value. A timeout resets the delay window. Neither
+//! component grows while the window is not full.
 
 use super::{
     CongestionControl, CongestionSignal, ControlParams, NewDataAck, Reno, TcpEntry, Window,

@@ -18,7 +18,8 @@
 //! | `tcp_is_cwnd_limited` | [`Acked::full`] |
 //!
 //! **Departures**: a jiffy is a millisecond. The state Disorder counts as Open. If a reduction is
-//! undone, the window returns, but the state of the control does not (in Linux, the state of H-TCP does).
+//! undone, the window returns, but the state of the control does not (in Linux, the state of H-TCP
+//! does).
 //!
 //! **Cost**: one record per segment in flight.
 

@@ -83,8 +83,8 @@ mod tests {
 
     const RTT: Span = Span::ms(50);
 
-    /// Two round trips, of 10 and 20 segments of 1000 bytes. After the second the bound is 40 kB and 16
-    /// segments, 56 kB, and twice as much again, since the data has doubled: 168 kB.
+    /// Two round trips, of 10 and 20 segments of 1000 bytes. After the second the bound is 40 kB
+    /// and 16 segments, 56 kB, and twice as much again, since the data has doubled: 168 kB.
     #[test]
     fn the_window_grows_when_a_round_trip_has_more_data_than_the_last_one() {
         let mut window = LinuxWindow::new();
