@@ -98,6 +98,7 @@ def test_figure_of_a_run_overlaps_nowhere(groups: int, two_way: bool) -> None:
     check(sj.draw(result, title="", size="3.5x10in"))
 
 
+@pytest.mark.filterwarnings("ignore:seed. .* identical results:sojourn.ScenarioWarning")
 @pytest.mark.parametrize("two_way", [False, True], ids=["one way", "two ways"])
 @pytest.mark.parametrize(
     ("groups", "disciplines", "seeds"),
