@@ -158,8 +158,8 @@ def _check_hooks(cls: type[Custom]) -> None:
 def _untyped(cls: type[Custom], name: str) -> str:
     """Return how to declare a constant of a class as a parameter; empty for other names."""
     value = getattr(cls, name, None)
-    package = __name__.rpartition(".")[0]
-    bases = (base for base in cls.__mro__ if base.__module__.startswith(package))
+    package = __name__.partition(".")[0]
+    bases = (base for base in cls.__mro__ if base.__module__.partition(".")[0] == package)
     is_ours = any(name in vars(base) for base in bases)
     if is_ours or not isinstance(value, str | int | float):
         return ""
