@@ -65,6 +65,9 @@ ENTRIES = {
          "    gentle::{Gentle, GentleParams}: Gentle, [TCP];\n"),
     ],
     "source": [
+        (f"{SIM}/traffic/application.rs",
+         "            Source::Bulk(_) => App::Bulk { open: false },\n",
+         "            Source::Steady(_) => App::Bulk { open: false },\n"),
         (f"{SIM}/traffic/source.rs", "use sojourn_aqm::units::{Bytes, Rate, Span};\n", SOURCE),
         (f"{SIM}/traffic/source.rs", "    /// [`Bulk`].\n    Bulk(Bulk),\n",
          "    /// [`Steady`].\n    Steady(Steady),\n"),
@@ -91,7 +94,7 @@ NEW = {
 BY_HAND = {
     "aqm": [f"{AQM}/aqm/mod.rs", f"{AQM}/aqm/toy.rs", f"{AQM}/registry.rs", COVERAGE],
     "control": [f"{SIM}/endpoint/cc/gentle.rs", f"{SIM}/endpoint/cc/mod.rs"],
-    "source": [f"{SIM}/traffic/source.rs"],
+    "source": [f"{SIM}/traffic/application.rs", f"{SIM}/traffic/source.rs"],
     "metric": ["python/sojourn/metrics/throughput.py"],
     "key": [f"{SIM}/config/links.rs"],
 }

@@ -44,7 +44,7 @@ BUSY = """
 import sojourn as sj
 from sojourn._util import progress
 progress.PATIENCE_S = progress.NOTEBOOK_S = 0.0
-runs = sj.compare(sj.named("tcp_nup"), ["codel", "pie"], progress=True)
+runs = sj.compare(sj.named("tcp_nup"), ["codel", "pie"], link="up", progress=True)
 """
 
 

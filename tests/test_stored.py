@@ -111,7 +111,11 @@ TABLES: list[tuple[str, Callable[[pl.DataFrame], pl.DataFrame], str]] = [
     ("fct", lambda frame: frame.with_columns(start_s=-1.0), "column start_s: has a value that is"),
     ("fct", lambda frame: frame.with_columns(flow=pl.lit("no")), 'column flow: "no" does not be'),
     ("queries", lambda frame: frame.drop("flow"), "column flow: is missing"),
-    ("series", lambda frame: frame.filter(pl.col("kind") != "link"), "column name: the links are"),
+    (
+        "series",
+        lambda frame: frame.filter(pl.col("kind") != "link"),
+        "column name: the result has other links",
+    ),
     ("series", lambda frame: frame[::-1], "column time_s: does not ascend"),
     (
         "series",
