@@ -1,6 +1,6 @@
 """Train a small agent that tunes PIE, and compare it with PIE on lines that it has not seen.
 
-    pip install 'sojourn[gym]' cmaes
+    pip install gymnasium cmaes
     python examples/train_aqm.py [--iterations N]
 
 The agent is a linear policy: each action is tanh of a weighted sum of the observation. Its 30

@@ -5,7 +5,7 @@
     >>> observation, info = env.reset(seed=1)
     >>> observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
 
-Needs Gymnasium: ``pip install 'sojourn[gym]'``. The simulator releases the GIL, so that
+Needs Gymnasium: ``pip install gymnasium``. The simulator releases the GIL, so that
 `ThreadVectorEnv` runs environments on several cores without further processes.
 """
 
@@ -35,7 +35,7 @@ try:
     from gymnasium.vector.utils import batch_space
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        "sojourn.gym needs Gymnasium: pip install 'sojourn[gym]'", name=error.name
+        "sojourn.gym needs Gymnasium: pip install gymnasium", name=error.name
     ) from None
 
 Vector = npt.NDArray[np.float32]

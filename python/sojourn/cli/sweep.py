@@ -261,7 +261,7 @@ def executor_for(
         try:
             from distributed import Client
         except ImportError:
-            raise InputError('--cluster: Dask is missing: pip install "sojourn[cluster]"') from None
+            raise InputError("--cluster: Dask is missing: pip install dask distributed") from None
         for name in (
             "distributed",
             "distributed.client",

@@ -143,7 +143,7 @@ def _compile(cls: type[Custom], layout: np.dtype[Any]) -> tuple[list[int], Owner
     try:
         import numba
     except ImportError:
-        raise InputError("compiled: needs Numba: pip install 'sojourn[compiled]'") from None
+        raise InputError("compiled: needs Numba: pip install numba") from None
     draw = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_size_t)(_sojourn.draw_address())
 
     kind = kind_of(cls)

@@ -98,7 +98,7 @@ def search(
     try:
         import optuna
     except ImportError:
-        raise InputError('recommend requires Optuna: pip install "sojourn[recommend]"') from None
+        raise InputError("recommend requires Optuna: pip install optuna") from None
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=len(names))
     pruner = optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=2)
