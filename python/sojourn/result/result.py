@@ -1,16 +1,14 @@
 """Result of a run: summaries, NumPy columns, polars frames, Parquet files."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from sojourn import _sojourn
 from sojourn._util.files import filling, parquet
@@ -23,6 +21,11 @@ from sojourn._util.units import counted
 from sojourn.result import folders
 from sojourn.result.distribution import Distribution, middles_s
 from sojourn.result.folders import FILES, TABLES
+from sojourn.result.values import Array as Array
+from sojourn.result.values import Columns as Columns
+from sojourn.result.values import Flows
+from sojourn.result.values import Record as Record
+from sojourn.result.values import Values as Values
 
 if TYPE_CHECKING:
     import matplotlib.figure as mpl
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
 else:
     mpl, pl = Lazy("matplotlib.figure"), Lazy("polars")
 
-Array: TypeAlias = npt.NDArray[Any]
 DELAYS = ("sojourn", "delay", "frame_delay")
 """Kinds of distributions of a result."""
 
@@ -52,92 +54,6 @@ SCHEMA = "1"
 FATES = ("sent", "full", "early", "late")
 """Fate of a packet: sent, dropped at enqueue because the buffer was full, dropped at enqueue by the
 AQM algorithm, or dropped after enqueue."""
-
-
-class Columns(Mapping[str, Array]):
-    """Columns of equal length by name, as items or attributes.
-
-    Names end with the unit: ``series["queue_bytes"]`` is ``series.queue_bytes``.
-    """
-
-    def __init__(self, columns: Mapping[str, Array], missing: str = "") -> None:
-        self._columns = dict(columns)
-        self._missing = missing
-
-    def __getitem__(self, name: str) -> Array:
-        if name not in self._columns:
-            raise KeyError(self._absent(name))
-        return self._columns[name]
-
-    def __getattr__(self, name: str) -> Array:
-        if name.startswith("_") or name not in self._columns:
-            raise AttributeError(name if name.startswith("_") else self._absent(name))
-        return self._columns[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self._columns]
-
-    def __repr__(self) -> str:
-        rows = max((len(column) for column in self._columns.values()), default=0)
-        return f"Columns({', '.join(self._columns)}; {counted(rows, 'row')})"
-
-    def _absent(self, name: str) -> str:
-        return f"no column {name!r}: {self._missing if not self._columns else repr(self)}"
-
-
-class Values(dict[str, Any]):
-    """Values by name, as items or attributes."""
-
-    __slots__ = ()
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(f"no value {name!r} (known: {', '.join(self)})") from None
-
-
-class Record(Values):
-    """Summary of a link, a flow or a group of flows: values by name, as items or attributes.
-
-    Attributes
-    ----------
-    series : Columns
-        Values over time, one per sample; empty if the scenario has no `sample`.
-    `packet_log` : Columns
-        Packet log of a link, one row per packet; empty if the scenario has no `packet_log`.
-    """
-
-    __slots__ = ("packet_log", "series")
-
-    def __init__(self, summary: Mapping[str, Any], series: Columns, packet_log: Columns) -> None:
-        super().__init__(summary)
-        self.series = series
-        self.packet_log = packet_log
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Record, (dict(self), self.series, self.packet_log)
-
-
-class _Flows(dict[str, Record]):
-    """Summaries of flows by name. The name of a group of several flows has a message of its own."""
-
-    members: Mapping[str, Sequence[str]] = MappingProxyType({})
-
-    def __missing__(self, name: str) -> Record:
-        names = self.members.get(name, ())
-        if names:
-            raise KeyError(
-                f"{name} is a group of {counted(len(names), 'flow')}, {names[0]} to {names[-1]}: "
-                f"use result.groups[{name!r}]"
-            )
-        raise KeyError(name)
 
 
 @public
@@ -219,7 +135,7 @@ class Result:
             )
             for name, s in tree["links"].items()
         }
-        self.flows = _Flows(
+        self.flows = Flows(
             (flow["name"], Record(flow, under(f"flows/{flow['name']}", no_series), none))
             for flow in tree["flows"]
         )

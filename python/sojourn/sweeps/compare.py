@@ -6,30 +6,26 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Unpack
-
-import msgspec
+from typing import TYPE_CHECKING, Any, Unpack
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError, ParsedScenario
 from sojourn._util.files import naming, write_text
 from sojourn._util.html import html
-from sojourn._util.inputs import brief, shown
+from sojourn._util.inputs import shown
 from sojourn._util.lazy import Lazy
 from sojourn._util.look import Look
 from sojourn._util.paths import compared_link
 from sojourn._util.public import public
-from sojourn._util.typed_json import checked, read_json
 from sojourn._util.units import counted, seconds
-from sojourn.custom import trust as trusting
 from sojourn.engines.simulate import run_parsed
 from sojourn.result import folders
 from sojourn.result.result import Result
-from sojourn.result.stored import canonical_of
 from sojourn.scenario import named, variants
 from sojourn.scenario.advice import warn, warn_of_equal_seeds, warn_of_other_links
 from sojourn.scenario.draft import Described, Draft, Table, canonical
 from sojourn.scenario.variants import Variants
+from sojourn.sweeps.comparison_index import INDEX, folders_of, read_index
 from sojourn.sweeps.failures import Failure, error_of, fault_of
 
 if TYPE_CHECKING:
@@ -43,9 +39,6 @@ SEEDS_MAX = 10_000
 
 FOLDER_MAX = 80
 """Longest part of a label in the name of a folder, in characters."""
-
-INDEX = "comparison.json"
-"""Name of the index file, which maps labels and seeds to folders."""
 
 
 @public
@@ -455,47 +448,3 @@ def _variants(
 
 def _qdisc_name(scenario: ParsedScenario, link: str) -> str:
     return str(canonical(scenario)["links"][link]["qdisc"]["name"])
-
-
-class _Variant(msgspec.Struct):
-    """Entry of the index: the subfolders of a discipline are FOLDER-SEED."""
-
-    qdisc: Table
-    folder: Annotated[str, msgspec.Meta(pattern=r"^[\w+=-][\w.+=-]*\Z")]
-    seeds: list[Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]]
-
-
-class _Index(msgspec.Struct):
-    """Index of a comparison."""
-
-    sojourn: str
-    link: str
-    scenario: Table
-    variants: dict[str, Table]
-
-
-def folders_of(variant: Table) -> list[str]:
-    """Return the names of the subfolders of an entry of the index, one per seed."""
-    return [f"{variant['folder']}-{seed}" for seed in variant["seeds"]]
-
-
-def read_index(directory: Path) -> Table:
-    """Read the index of a comparison; empty without one. Raises InputError if it is damaged."""
-    if folders.kind_of(directory) != "comparison":
-        return {}
-    path = directory / INDEX
-    index: Table = read_json(path)
-    trusting.read(index, path)
-    try:
-        whole = checked(index, _Index)
-        for label, one in whole.variants.items():
-            checked(one, _Variant, f"variants.{brief(label)}")
-        index["scenario"] = canonical_of(whole.scenario)
-        for name, link in index["scenario"]["links"].items():
-            if "qdisc" not in whole.scenario["links"][name]:
-                del link["qdisc"]  # it varies with the compared one
-        if whole.link not in index["scenario"]["links"]:
-            raise InputError(f"link: {shown(whole.link)} is not a link of the scenario")
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-    return index

@@ -21,7 +21,8 @@ from sojourn.result.stored import canonical_of, read_summary
 from sojourn.scenario import describe
 from sojourn.scenario.parsing import read_value, split_setting
 from sojourn.sweeps import estimates
-from sojourn.sweeps.compare import load_comparison, read_index
+from sojourn.sweeps.compare import load_comparison
+from sojourn.sweeps.comparison_index import read_index
 from sojourn.sweeps.failures import unresolved
 from sojourn.sweeps.rows import arranged, axes_of, labels_in_order, ordered, places, row_of
 from sojourn.sweeps.runner import RUN_COLUMNS
