@@ -25,7 +25,7 @@ fn run(k: u64, share: f64) -> (f64, f64) {
             for i in 0..PACKETS {
                 let large = f64::from(rng.next_u32()) < share * f64::from(u32::MAX);
                 let id = if large { 0 } else { 1 + i + interval * PACKETS };
-                hold.visit(&mut rng, id, LEN, 0.1, f64::from(LEN));
+                hold.record(&mut rng, id, LEN, 0.1, f64::from(LEN));
             }
             if interval < BEFORE {
                 hold.end_interval(|_, _| false);

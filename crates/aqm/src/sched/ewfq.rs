@@ -289,7 +289,7 @@ impl Qdisc for Ewfq {
         self.advance(context.now);
         let i = self.queue.index(&packet);
         self.s += 0.01 * (f64::from(packet.len) - self.s);
-        self.hold.visit(context.rng, i, packet.len, self.params.p_c, self.s);
+        self.hold.record(context.rng, i, packet.len, self.params.p_c, self.s);
         let d = self.probability(i);
         if d > 0.0 && context.rng.bernoulli(d) {
             return context.drop(packet, DropReason::AtEnqueue);

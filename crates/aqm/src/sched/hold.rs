@@ -72,7 +72,7 @@ impl Hold {
     }
 
     /// Records a packet of `len` bytes of `id`; `s` is the mean packet size of all flows.
-    pub fn visit(&mut self, rng: &mut dyn Random, id: u32, len: u32, p_c: f64, s: f64) {
+    pub fn record(&mut self, rng: &mut dyn Random, id: u32, len: u32, p_c: f64, s: f64) {
         let bytes = f64::from(len);
         if let Some(place) = self.draw(rng, p_c) {
             self.cache[place] = id;
@@ -164,7 +164,7 @@ mod tests {
     /// Records packets of 1000 bytes of the flows `of(i)`.
     fn feed(hold: &mut Hold, seed: u64, n: u32, p_c: f64, of: impl Fn(u32) -> u32) {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
-        (0..n).for_each(|i| hold.visit(&mut rng, of(i), 1000, p_c, 1000.0));
+        (0..n).for_each(|i| hold.record(&mut rng, of(i), 1000, p_c, 1000.0));
     }
 
     #[test]
@@ -240,11 +240,11 @@ mod tests {
     fn a_flow_that_was_found_has_its_bytes_and_its_packet_size_measured() {
         let mut hold = Hold::new(8, 10, 0, 0.01);
         let rng = &mut Always(0.0);
-        hold.visit(rng, 7, 1000, 0.0, 800.0);
+        hold.record(rng, 7, 1000, 0.0, 800.0);
         // 1 / p bytes are missed on average before the first sample.
         let seen = *hold.get(7).unwrap();
         assert_eq!((seen.bytes, seen.s), (1100.0, 800.0));
-        hold.visit(rng, 7, 500, 0.0, 0.0);
+        hold.record(rng, 7, 500, 0.0, 0.0);
         let seen = *hold.get(7).unwrap();
         assert_eq!((seen.bytes, seen.s), (1600.0, 785.0), "0.95 * 800 + 0.05 * 500");
     }
@@ -254,7 +254,7 @@ mod tests {
         let mut hold = Hold::new(8, 10, 2, 1.0);
         let rng = &mut Always(0.0);
         for id in [1, 9, 1] {
-            hold.visit(rng, id, 1000, 1.0, 1000.0); // each is cached, sampled, and hits
+            hold.record(rng, id, 1000, 1.0, 1000.0); // each is cached, sampled, and hits
         }
         assert!(hold.get(1).is_some(), "flow 9 has not replaced it between its two hits");
     }
