@@ -17,7 +17,10 @@
 //! the excess. One that finds less than min_th lowers it by K_beta p times the deficit. Between the
 //! thresholds p_min stays. K = 2 S / (C T)^2 (14, 15), so that the response to a change of load
 //! takes T. Configuration: T_beta is the largest round-trip time (conservative), T_alpha twice
-//! that, and B - max_th is twice min_th (asymmetric); both are the defaults.
+//! that, and B - max_th is twice min_th (asymmetric); both are the defaults. With `overflow = "step"`
+//! every overflow of the buffer raises p_min by `d1`. With `overflow = "reset"` p_min is multiplied,
+//! at the end of each T_beta with an overflow, by the measured drop probability over the mean p of
+//! that time, if this ratio is above `excess` (section III.D).
 //!
 //! **Departures** The paper does not say: (1) p_min stays between `floor` and 1, since from 0 it
 //! would never rise, and starts at 0.01. (2) A step is at most half of p_min. (3) The drop
@@ -25,7 +28,10 @@
 //! too. (4) `fixed_point` represents probabilities in units of 2^-bits, rounded towards 0, like the
 //! kernel of the paper's testbed; its number of bits is not known. (5) p_min does not change while
 //! no packet arrives: the first packet after an idle time is dropped with the p_min that the last
-//! one left, and p is above 0 even if the queue is empty.
+//! one left, and p is above 0 even if the queue is empty. (6) The paper proposes both corrections
+//! of an overflow without a formula. `d1` is the step of Blue. The measured drop probability counts
+//! early drops and overflows over T_beta, and only raises p_min, since p_min is lowered as soon as
+//! the queue is below min_th.
 //!
 //! **Cost** 144 bytes of state; a random number and a few multiplications per arrival.
 
@@ -38,7 +44,7 @@ use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::units::{Bytes, Rate, Size, Span};
+use crate::units::{Bytes, Rate, Size, Span, Time};
 use alloc::format;
 
 /// Entry in the registry.
@@ -48,6 +54,18 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<SingleQueue<Hred>>(
 )
 .decides("on arrival: a drop probability that grows with the queue, by an adaptive map")
 .source("Joo, Bahk and Lumetta, Journal of Communications and Networks");
+
+crate::choice! {
+    /// Correction of p_min when the buffer overflows.
+    pub enum Overflow {
+        /// None: p_min rises by the excess of the queue only.
+        None = "none" | "off",
+        /// Each overflow raises p_min by `d1`.
+        Step = "step",
+        /// p_min is reset to the measured drop probability.
+        Reset = "reset",
+    }
+}
 
 crate::params! {
     /// Parameters of [`Hred`]; `auto` is computed from the others.
@@ -81,6 +99,14 @@ crate::params! {
         floor: f64 = 1e-5, [1e-9 => 0.1], "", ["p_floor"];
         /// Fractional bits of the probabilities, 0 for floating point.
         fixed_point: u64 = 0, [0 => 50], "", [];
+        /// Correction of p_min when the buffer overflows: none, by a step of d1 at each overflow
+        /// (step), or to the drop probability measured over t_beta (reset).
+        overflow: Overflow = Overflow::None, [], "", [];
+        /// Increase of p_min at an overflow, with overflow step.
+        d1: f64 = 0.0002, [0.0 => 1.0], "", [];
+        /// Ratio of the measured drop probability to p above which p_min is reset, with overflow
+        /// reset.
+        excess: f64 = 1.5, [1.0 => 1000.0], "", [];
     }
 }
 
@@ -128,8 +154,52 @@ pub struct Hred {
     units: f64,
     /// Drop probability at a queue of min_th.
     p_min: f64,
-    /// Drop probability at the last arrival, for inspection.
+    /// Drop probability at the last arrival.
     p: f64,
+    overflow: Overflow,
+    d1: f64,
+    excess: f64,
+    measured: Measured,
+}
+
+/// Drops since the start of an interval of T_beta, for `overflow = "reset"`.
+#[derive(Clone, Debug, Default)]
+struct Measured {
+    /// T_beta.
+    interval: Span,
+    /// End of the interval.
+    end: Time,
+    drops: u32,
+    overflows: u32,
+    /// Sum of p over the arrivals.
+    sum_p: f64,
+    /// True if the last arrival was dropped early.
+    early: bool,
+}
+
+impl Measured {
+    /// Ends the interval if it is over at `now`. Returns the ratio of the measured drop probability
+    /// to the mean of p if the buffer overflowed in it.
+    fn ratio(&mut self, now: Time) -> Option<f64> {
+        if now < self.end {
+            return None;
+        }
+        let past = core::mem::take(self);
+        (self.interval, self.end) = (past.interval, now + past.interval);
+        (past.overflows > 0).then(|| f64::from(past.drops) / past.sum_p)
+    }
+
+    fn count_arrival(&mut self, p: f64, early: bool) {
+        self.sum_p += p;
+        self.early = early;
+        self.drops += u32::from(early);
+    }
+
+    /// Counts an overflow by the last arrival, which is one drop even if it was dropped early.
+    fn count_overflow(&mut self) {
+        self.overflows += 1;
+        self.drops += u32::from(!self.early);
+    }
 }
 
 /// Computes the thresholds; B - max_th = 2 min_th if one or both are not given.
@@ -204,6 +274,10 @@ impl Aqm for Hred {
             units,
             p_min: 0.0,
             p: 0.0,
+            overflow: params.overflow,
+            d1: params.d1,
+            excess: params.excess,
+            measured: Measured { interval: t_beta, ..Measured::default() },
         };
         hred.p_min = hred.cut(p_min).max(floor);
         Ok(hred)
@@ -215,10 +289,28 @@ impl Aqm for Hred {
         queue: &mut QueueView<'_>,
         _packet: &Packet,
     ) -> Verdict {
+        if self.overflow == Overflow::Reset
+            && let Some(ratio) = self.measured.ratio(context.now)
+            && ratio > self.excess
+        {
+            self.p_min = self.cut((self.p_min * ratio).min(1.0));
+        }
         let q = if self.in_bytes { queue.bytes() as f64 } else { f64::from(queue.packets()) };
         self.p = self.probability(q);
         self.adjust(q, self.p);
-        if context.rng.bernoulli(self.p) { Verdict::Mark } else { Verdict::Pass }
+        let early = context.rng.bernoulli(self.p);
+        if self.overflow == Overflow::Reset {
+            self.measured.count_arrival(self.p, early);
+        }
+        if early { Verdict::Mark } else { Verdict::Pass }
+    }
+
+    fn on_overflow(&mut self, _now: Time) {
+        match self.overflow {
+            Overflow::None => {}
+            Overflow::Step => self.p_min = (self.p_min + self.cut(self.d1)).min(1.0),
+            Overflow::Reset => self.measured.count_overflow(),
+        }
     }
 
     fn decides_at_enqueue(&self) -> bool {
@@ -236,175 +328,4 @@ impl Aqm for Hred {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::Bench;
-    use std::prelude::v1::*;
-
-    /// HRED on a link of 45 mbit with a buffer of 300 kB, as in the paper's simulations.
-    fn aqm(params: HredParams) -> Hred {
-        let env = Env { limit: Size::Bytes(300_000), ..Env::new(Rate(45_000_000)) };
-        Hred::build(&params, &env).unwrap()
-    }
-
-    fn near(got: f64, expected: f64) -> bool {
-        (got / expected - 1.0).abs() < 1e-4
-    }
-
-    #[test]
-    fn the_configuration_follows_from_the_round_trip_time() {
-        // Simulation and testbed of the paper, gains per byte.
-        let h = aqm(HredParams::default());
-        assert_eq!((h.min_th, h.max_th), (75_000.0, 150_000.0));
-        assert!(near(h.k_alpha, 1.9753e-10) && near(h.k_beta, 7.9012e-10), "{}", h.k_alpha);
-        let (slow, s) = (Rate(10_000_000), Bytes(500));
-        assert!(near(gain(slow, s, Span::ms(200), true), 1.6e-8));
-        assert!(near(gain(slow, s, Span::ms(100), true), 6.4e-8));
-        // In packets: 2 / (11250 per second times 0.2 s)^2.
-        assert!(near(gain(Rate(45_000_000), s, Span::ms(200), false), 2.0 / 2250.0 / 2250.0));
-        let rtt = HredParams { rtt: Span::ms(100), ..HredParams::default() };
-        assert_eq!(aqm(rtt).k_alpha, gain(Rate(45_000_000), s, Span::ms(200), true));
-        let t_beta = HredParams { t_beta: Some(Span::ms(50)), ..HredParams::default() };
-        assert_eq!(aqm(t_beta).k_alpha, gain(Rate(45_000_000), s, Span::ms(100), true));
-    }
-
-    #[test]
-    fn thresholds_leave_twice_as_much_above_as_below() {
-        let th = |min_th: Option<u64>, max_th: Option<u64>| {
-            let [min_th, max_th] = [min_th, max_th].map(|th| th.map(Size::Bytes));
-            let params = HredParams { min_th, max_th, ..HredParams::default() };
-            let th = thresholds(&params, Size::Bytes(300_000));
-            th.map_err(|e| e.to_string())
-        };
-        assert_eq!(th(Some(60_000), None), Ok([60_000.0, 180_000.0]));
-        assert_eq!(th(None, Some(200_000)), Ok([50_000.0, 200_000.0]));
-        assert_eq!(th(Some(10_000), Some(290_000)), Ok([10_000.0, 290_000.0]));
-        assert!(th(Some(100_000), None).unwrap_err().starts_with("min_th:"));
-        assert!(th(Some(10_000), Some(300_001)).unwrap_err().starts_with("max_th:"));
-        assert!(th(None, Some(300_000)).unwrap_err().starts_with("max_th:"));
-        let packets = HredParams { min_th: Some(Size::Packets(9)), ..HredParams::default() };
-        let refusal = thresholds(&packets, Size::Bytes(300_000)).unwrap_err().to_string();
-        assert_eq!(refusal, "min_th: 9p is in another unit than limit (300kB)");
-    }
-
-    #[test]
-    fn the_map_runs_through_all_queues() {
-        // From 0.75 p_min when empty to 1.75 p_min at twice max_th, p_max = 1.25 p_min (10).
-        let h = aqm(HredParams::default());
-        let relative = [0.0, 75e3, 150e3, 300e3].map(|q| h.probability(q) / 0.01);
-        for (got, expected) in relative.into_iter().zip([0.75, 1.0, 1.25, 1.75]) {
-            assert!((got - expected).abs() < 1e-12, "{got}");
-        }
-        let certain = aqm(HredParams { p_min: 0.8, ..HredParams::default() });
-        assert_eq!(certain.probability(300e3), 1.0);
-        let steep = aqm(HredParams { kappa: 0.1, ..HredParams::default() });
-        assert_eq!(steep.probability(0.0), 0.0, "p_min (1 - 75/15) is below 0");
-    }
-
-    /// p_min after an arrival at `q`, from 0.01.
-    fn after(params: HredParams, q: f64) -> f64 {
-        let mut h = aqm(params);
-        let p = h.probability(q);
-        h.adjust(q, p);
-        h.p_min
-    }
-
-    #[test]
-    fn p_min_moves_outside_the_band_only() {
-        let moved = |q| after(HredParams::default(), q) - 0.01;
-        assert_eq!([75e3, 100e3, 150e3].map(moved), [0.0; 3]);
-        // 1.9753e-10 of (0.01 * 1.4166) times 50,000; 7.9012e-10 of (0.01 * 0.8333) times 50,000.
-        assert!(near(moved(200e3), 1.9753e-10 * 0.01 * (1.0 + 125.0 / 300.0) * 50e3));
-        assert!(near(moved(25e3), -7.9012e-10 * 0.01 * (1.0 - 50.0 / 300.0) * 50e3));
-    }
-
-    #[test]
-    fn steps_are_at_most_half_and_end_at_floor_and_one() {
-        let fast = || HredParams { rtt: Span::us(100), ..HredParams::default() };
-        assert_eq!(after(fast(), 300e3), 0.015);
-        assert_eq!(after(fast(), 0.0), 0.005);
-        let mut h = aqm(fast());
-        for (q, end) in [(300e3, 1.0), (0.0, 1e-5), (300e3, 1.0)] {
-            for _ in 0..50 {
-                let p = h.probability(q);
-                h.adjust(q, p);
-            }
-            assert_eq!(h.p_min, end, "from the floor it rises again");
-        }
-    }
-
-    #[test]
-    fn fixed_point_cuts_probabilities_and_steps() {
-        let bits = |fixed_point| HredParams { fixed_point, ..HredParams::default() };
-        // 0.01 in units of 2^-16 is 655, 0.75 of it 491; a step of 3.5e-8 is less than a unit.
-        let unit = 1.0 / 65_536.0;
-        assert_eq!(aqm(bits(16)).p_min, 655.0 * unit);
-        assert_eq!(aqm(bits(16)).probability(0.0), 491.0 * unit);
-        assert_eq!(after(bits(16), 300e3), 655.0 * unit, "a small step is lost");
-        assert!(near(after(bits(40), 300e3), after(bits(0), 300e3)));
-        // The floor is at least one unit.
-        assert_eq!(aqm(HredParams { p_min: 1e-9, ..bits(16) }).p_min, unit);
-    }
-
-    #[test]
-    fn stability_as_in_the_theory() {
-        // 45 mbit and 120 ms are a bandwidth-delay product of 675 kB.
-        let th = |buffer: f64| [buffer / 4.0, buffer / 2.0];
-        assert!((deviation_gain(112.5, 675.0, th(300.0), 2.0) - 1.1667).abs() < 1e-4);
-        // (11) at B = 300 kB: from 225 kB on.
-        assert!((deviation_gain(225.0, 675.0, th(300.0), 2.0) - 1.0).abs() < 1e-12);
-        assert!(deviation_gain(0.0, 675.0, th(500.0), 2.0) < 1.0, "500 kB: always");
-        let least = stable_buffer(675.0, 2.0);
-        assert!((least / 675.0 - 0.571).abs() < 1e-3);
-        assert!((deviation_gain(least / 4.0, 675.0, th(least), 2.0) - 1.0).abs() < 1e-12);
-        assert!((largest_change(300.0, 675.0, th(300.0)) - 0.1).abs() < 1e-12);
-    }
-
-    #[test]
-    fn a_deviation_grows_or_shrinks_by_the_gain() {
-        // (5): one round trip later the queue is what N flows send at the previous drop
-        // probability, K N / sqrt(p) - CR. K N is such that `rest` is the fixed point; the start is
-        // 1 % off.
-        for (cr, rest, kappa) in [(675e3, 112.5e3, 2.0), (675e3, 112.5e3, 4.0), (300e3, 80e3, 2.0)]
-        {
-            let h = aqm(HredParams { kappa, ..HredParams::default() });
-            let kn = (rest + cr) * libm::sqrt(h.probability(rest));
-            let next = |q: f64| kn / libm::sqrt(h.probability(q)) - cr;
-            let gain = deviation_gain(rest, cr, [h.min_th, h.max_th], kappa);
-            let growth = (next(rest * 1.0001) - rest) / (rest * 0.0001);
-            assert!((growth + gain).abs() < 1e-3 * gain, "{growth}, not {}", -gain);
-            let after = (0..40).fold(rest * 1.01, |q, _| next(q));
-            let settled = (after - rest).abs() < 0.01 * rest;
-            assert_eq!(settled, gain < 1.0, "{gain}: {after}");
-        }
-    }
-
-    #[test]
-    fn time_alone_changes_nothing() {
-        let mut q = Bench::new("hred", &[("limit", "8p"), ("rtt", "1ms"), ("packet", "1000B")]);
-        for i in 0..12 {
-            q.put(i, 1000);
-        }
-        let before = q.gauge("p_min");
-        assert!(before > 0.01, "more than 4 wait: {before}");
-        q.drain();
-        q.at_ms(86_400_000);
-        assert_eq!(q.gauge("p_min"), before);
-        // The first packet after the idle time finds an empty queue, two less than min_th, and p =
-        // 0.75 p_min.
-        q.put(20, 1000);
-        let k_beta = gain(Rate(8_000_000), Bytes(1000), Span::ms(1), false);
-        assert_eq!(k_beta, 2.0);
-        assert_eq!(q.gauge("p_min"), before / 2.0, "3 p_min would be more than half");
-        assert!((q.gauge("p_max") / q.gauge("p_min") - 1.25).abs() < 1e-12);
-    }
-
-    // Equation 16.
-    #[test]
-    fn the_largest_change_of_the_load_is_bounded_on_both_sides() {
-        // With a buffer of 300: 150 / 250 until it overflows, 75 / 175 until the queue is empty.
-        assert!(near(largest_change(300.0, 100.0, [75.0, 150.0]), 75.0 / 175.0));
-        // With a buffer of 200, 50 / 250 until it overflows.
-        assert!(near(largest_change(200.0, 100.0, [75.0, 150.0]), 0.2));
-    }
-}
+mod tests;

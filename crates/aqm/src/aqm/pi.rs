@@ -71,6 +71,8 @@ crate::params! {
             [Bytes(1) => Bytes(1_000_000)], "s", ["mean_packet", "mean_pktsize"];
         /// True if the drop probability is scaled by packet length / packet.
         byte_mode: bool = false, [], "", ["bytes"];
+        /// Initial drop probability.
+        p_init: f64 = 0.0, [0.0 => 1.0], "", ["initial_p"];
     }
 }
 
@@ -186,12 +188,12 @@ impl Aqm for Pi {
 
     fn new(params: Checked<'_, PiParams>, env: &Env) -> Result<Self> {
         let (Gains { a, b, .. }, _) = gains(&params, env)?;
-        let PiParams { w, q_ref, packet, byte_mode, .. } = *params;
+        let PiParams { w, q_ref, packet, byte_mode, p_init: p, .. } = *params;
         let (in_bytes, packet) = (q_ref.in_bytes(), packet.0 as f64);
         let unit = if in_bytes { packet } else { 1.0 };
         let q_ref = q_ref.number() as f64 / unit;
         let samples = Timer::new(env, Period::PerSecond(w));
-        Ok(Pi { a, b, q_ref, in_bytes, packet, byte_mode, p: 0.0, q_old: 0.0, samples })
+        Ok(Pi { a, b, q_ref, in_bytes, packet, byte_mode, p, q_old: 0.0, samples })
     }
 
     // The times of the samples follow from w: it stays.
@@ -326,6 +328,18 @@ mod tests {
         q.get();
         assert!((q.gauge("p") - 0.026).abs() < 1e-15);
         assert_eq!(q.gauge("q_old"), 9.0);
+    }
+
+    #[test]
+    fn the_controller_starts_at_the_initial_probability() {
+        let mut q = Bench::new("pi", &[&SLOW[..], &[("p_init", "0.15")]].concat());
+        (0..10).for_each(|i| drop(q.put(i, 1000)));
+        assert_eq!(q.gauge("p"), 0.15);
+        let queued = f64::from(q.backlog());
+        q.at_ms(100);
+        q.get();
+        let p = 0.15 + 0.002 * (queued - 4.0) + 0.001 * 4.0;
+        assert!((q.gauge("p") - p).abs() < 1e-15, "{} {p}", q.gauge("p"));
     }
 
     #[test]
