@@ -19,13 +19,13 @@ fn run(k: u64, share: f64) -> (f64, f64) {
     let (mut missed, mut small) = (0, 0);
     for seed in 0..RUNS {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
-        let mut hold = Hold::new(4096, 100, k, P);
+        let mut hold = Hold::new(4096, 100, k, P, true);
         // Fill the cache with previous intervals and discard what was found in them.
         for interval in 0..=BEFORE {
             for i in 0..PACKETS {
                 let large = f64::from(rng.next_u32()) < share * f64::from(u32::MAX);
                 let id = if large { 0 } else { 1 + i + interval * PACKETS };
-                hold.record(&mut rng, id, LEN, 0.1, f64::from(LEN));
+                hold.record(&mut rng, (id, 1.0), LEN, 0.1, f64::from(LEN));
             }
             if interval < BEFORE {
                 hold.end_interval(|_, _| false);

@@ -22,16 +22,19 @@
 //!
 //! **Departures** The paper does not say: (1) m_fair is controlled as in AFD, with q and m in
 //! bytes; `mfair_gain` scales its step. (2) `p` is such that a class at its fair share is missed
-//! with probability 0.1; `T` is half the share. (3) The cache has 100 entries. (4) m_fair starts at
-//! an even split of the link. It stays between a packet and the link's bytes of an interval, and
-//! below the largest `m_i / w_i` found: above that no class is dropped, and m_fair would only wind
-//! up. (5) RTT_o is 0.25 s by default. (6) Within an interval the m_i of the last one apply; a
-//! class found in this interval is not dropped before its end. (7) S is a running mean of the
-//! class's packet sizes. (8) n_i is 1 by default; gamma includes it. (9) gamma is at most 64. (10)
-//! `responsive` lists the responsive classes. (11) On overflow the tail of the longest class for
-//! its weight is dropped; with plain tail drop EWFQ settles in a bad state. (12) Weights are scaled
-//! to a minimum of 1. (13) mbar is at least S. (14) Samples and intervals count from the first
-//! arrival.
+//! with probability 0.1, whatever its weight, since bytes are sampled with probability p / w_i; `T`
+//! is half the share. (3) The cache has 100 entries. (4) m_fair starts at an even split of the
+//! link. It stays between a packet and the link's bytes of an interval, and below the largest `m_i
+//! / w_i` found: above that no class is dropped, and m_fair would only wind up. (5) RTT_o is 0.25 s
+//! by default. (6) Within an interval the m_i of the last one apply; a class found in this interval
+//! is not dropped before its end. (7) S is a running mean of the class's packet sizes. (8) n_i is 1
+//! by default; gamma includes it. (9) gamma is at most 64. (10) `responsive` lists the responsive
+//! classes. (11) On overflow the tail of the longest class for its weight is dropped; with plain
+//! tail drop EWFQ settles in a bad state. (12) Weights are scaled to a minimum of 1. (13) mbar is
+//! at least S. (14) Samples and intervals count from the first arrival. (15) A class that is found
+//! is credited the mean number of bytes before its first sample, w_i / p, unless `credit` is false;
+//! the paper counts the bytes after it. (16) A packet that was put into the cache can match its own
+//! entry.
 //!
 //! **Cost** 189576 bytes of state: WFQ's, plus 48 per class found. The number of classes found is
 //! bounded by `table`: a full set of eight evicts the class with the fewest bytes.
@@ -94,8 +97,11 @@ crate::params! {
         p_c: f64 = 0.1, [0.0 => 1.0], "p_c", [];
         /// Hits in the cache after which a class counts as found.
         k: u64 = 1, [0 => 16], "k", ["stages"];
-        /// Probability that a byte is sampled; auto is computed from expected.
+        /// Probability that a byte of a class of weight 1 is sampled; auto is computed from
+        /// expected.
         p: Option<f64> = None, [Some(0.0) => Some(1.0)], "p", [];
+        /// True if a class that is found is credited the bytes missed before its first sample.
+        credit: bool = true, [], "", [];
         /// Entries of the cache.
         cache: u64 = 100, [1 => 65_536], "K", [];
         /// Largest number of classes that can be measured at once.
@@ -176,7 +182,13 @@ impl Build for Ewfq {
         let least = params.weights.iter().copied().fold(f64::INFINITY, f64::min);
         Ok(Ewfq {
             queue: Fair::build(&queue, env)?,
-            hold: Hold::new(params.table, params.cache, params.k, params.p.unwrap_or(p.min(1.0))),
+            hold: Hold::new(
+                params.table,
+                params.cache,
+                params.k,
+                params.p.unwrap_or(p.min(1.0)),
+                params.credit,
+            ),
             m_fair: fair.clamp(1000.0, capacity.max(1000.0)),
             sum: (0.0, 0.0),
             mbar: fair,
@@ -289,7 +301,7 @@ impl Qdisc for Ewfq {
         self.advance(context.now);
         let i = self.queue.index(&packet);
         self.s += 0.01 * (f64::from(packet.len) - self.s);
-        self.hold.record(context.rng, i, packet.len, self.params.p_c, self.s);
+        self.hold.record(context.rng, (i, self.weight(i)), packet.len, self.params.p_c, self.s);
         let d = self.probability(i);
         if d > 0.0 && context.rng.bernoulli(d) {
             return context.drop(packet, DropReason::AtEnqueue);

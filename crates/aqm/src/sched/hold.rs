@@ -32,10 +32,10 @@ pub struct Hold {
     sets: Vec<[Option<Seen>; WAYS]>,
     cache: Vec<u32>,
     k: u32,
-    /// Probability that a byte is sampled.
+    /// Probability that a byte of a flow of weight 1 is sampled.
     p: f64,
-    /// ln(1 - p).
-    log_not_sampled: f64,
+    /// True if a flow that was found is credited the bytes missed before.
+    credit: bool,
     found: usize,
 }
 
@@ -43,15 +43,16 @@ const NOBODY: u32 = u32::MAX;
 
 impl Hold {
     /// Creates a table of at most `table` entries, a cache of `cache` packets, with `k` hits and a
-    /// sampling probability of `p` per byte.
-    pub fn new(table: u64, cache: u64, k: u64, p: f64) -> Hold {
+    /// sampling probability of `p` per byte of a flow of weight 1. With `credit`, a flow that was
+    /// found is credited 1/p bytes, the mean number of bytes before its first sample.
+    pub fn new(table: u64, cache: u64, k: u64, p: f64, credit: bool) -> Hold {
         let p = p.clamp(0.0, 1.0 - 1e-9);
         Hold {
             sets: vec![[None; WAYS]; cast::index(table).div_ceil(WAYS)],
             cache: vec![NOBODY; cast::index(cache)],
             k: cast::low32(k),
             p,
-            log_not_sampled: libm::log1p(-p),
+            credit,
             found: 0,
         }
     }
@@ -71,19 +72,27 @@ impl Hold {
         held.into_iter().find(|seen| seen.id == id && seen.hits >= self.k)
     }
 
-    /// Records a packet of `len` bytes of `id`; `s` is the mean packet size of all flows.
-    pub fn record(&mut self, rng: &mut dyn Random, id: u32, len: u32, p_c: f64, s: f64) {
+    /// Records a packet of `len` bytes of `id`, which has a weight of at least 1; `s` is the mean
+    /// packet size of all flows. Bytes are sampled with probability p / weight.
+    pub fn record(
+        &mut self,
+        rng: &mut dyn Random,
+        (id, weight): (u32, f64),
+        len: u32,
+        p_c: f64,
+        s: f64,
+    ) {
         let bytes = f64::from(len);
         if let Some(place) = self.draw(rng, p_c) {
             self.cache[place] = id;
         }
-        let (p, k) = (self.p, self.k);
+        let (p, k) = (self.p / weight, self.k);
         if let Some(seen) = self.find(id).filter(|seen| seen.hits >= k) {
             seen.bytes += bytes;
             seen.s += 0.05 * (bytes - seen.s);
             return;
         }
-        let sampled = -libm::expm1(bytes * self.log_not_sampled);
+        let sampled = -libm::expm1(bytes * libm::log1p(-p));
         let Some(place) = self.draw(rng, sampled) else { return };
         if k > 0 && self.cache[place] != id {
             return;
@@ -91,10 +100,11 @@ impl Hold {
         if self.find(id).is_none() {
             self.insert(Seen { id, hits: 0, bytes: 0.0, m: 0.0, gamma: 1.0, s });
         }
+        let missed = if self.credit { 1.0 / p } else { 0.0 };
         let Some(seen) = self.find(id) else { return };
         seen.hits += 1;
         if seen.hits >= k {
-            seen.bytes = bytes + 1.0 / p;
+            seen.bytes = bytes + missed;
             self.found += 1;
         }
     }
@@ -164,7 +174,7 @@ mod tests {
     /// Records packets of 1000 bytes of the flows `of(i)`.
     fn feed(hold: &mut Hold, seed: u64, n: u32, p_c: f64, of: impl Fn(u32) -> u32) {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
-        (0..n).for_each(|i| hold.record(&mut rng, of(i), 1000, p_c, 1000.0));
+        (0..n).for_each(|i| hold.record(&mut rng, (of(i), 1.0), 1000, p_c, 1000.0));
     }
 
     #[test]
@@ -175,7 +185,7 @@ mod tests {
         let mut missed = [0; 3];
         for seed in 0..50 {
             for k in 0..3 {
-                let mut hold = Hold::new(4096, 100, k, 1e-5);
+                let mut hold = Hold::new(4096, 100, k, 1e-5, true);
                 feed(&mut hold, seed, 2000, 0.1, of);
                 missed[k as usize] += usize::from(hold.get(0).is_none());
                 mice[k as usize] += hold.found() - usize::from(hold.get(0).is_some());
@@ -189,7 +199,7 @@ mod tests {
 
     #[test]
     fn what_was_found_is_counted_and_forgotten_when_it_gets_small() {
-        let mut hold = Hold::new(8, 10, 0, 1.0);
+        let mut hold = Hold::new(8, 10, 0, 1.0, true);
         feed(&mut hold, 1, 10, 0.0, |_| 7);
         // Every byte is sampled: found at the first packet, plus one byte for those missed.
         assert!((hold.get(7).unwrap().bytes - 10_001.0).abs() < 1e-3);
@@ -204,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_million_flows_take_the_same_room() {
-        let mut hold = Hold::new(64, 10, 0, 1.0);
+        let mut hold = Hold::new(64, 10, 0, 1.0, true);
         let before = hold.state_bytes();
         feed(&mut hold, 1, 1_000_000, 0.1, |i| i);
         assert_eq!((hold.state_bytes(), hold.found()), (before, 64));
@@ -221,7 +231,7 @@ mod tests {
 
     #[test]
     fn one_random_number_decides_whether_and_where() {
-        let hold = Hold::new(8, 10, 0, 1.0);
+        let hold = Hold::new(8, 10, 0, 1.0, true);
         for (u, p, place) in
             [(0.0, 0.5, Some(0)), (0.25, 0.5, Some(5)), (0.499, 0.5, Some(9)), (0.5, 0.5, None)]
         {
@@ -238,30 +248,46 @@ mod tests {
 
     #[test]
     fn a_flow_that_was_found_has_its_bytes_and_its_packet_size_measured() {
-        let mut hold = Hold::new(8, 10, 0, 0.01);
+        let mut hold = Hold::new(8, 10, 0, 0.01, true);
         let rng = &mut Always(0.0);
-        hold.record(rng, 7, 1000, 0.0, 800.0);
+        hold.record(rng, (7, 1.0), 1000, 0.0, 800.0);
         // 1 / p bytes are missed on average before the first sample.
         let seen = *hold.get(7).unwrap();
         assert_eq!((seen.bytes, seen.s), (1100.0, 800.0));
-        hold.record(rng, 7, 500, 0.0, 0.0);
+        hold.record(rng, (7, 1.0), 500, 0.0, 0.0);
         let seen = *hold.get(7).unwrap();
         assert_eq!((seen.bytes, seen.s), (1600.0, 785.0), "0.95 * 800 + 0.05 * 500");
     }
 
     #[test]
+    fn a_flow_is_sampled_in_proportion_to_its_size_per_weight() {
+        // 1 - (1 - 0.001 / 4)^1000 = 0.2212: the number 0.22 samples, 0.23 does not.
+        for (u, found) in [(0.22, true), (0.23, false)] {
+            let mut hold = Hold::new(8, 10, 0, 0.001, true);
+            hold.record(&mut Always(u), (7, 4.0), 1000, 0.0, 1000.0);
+            assert_eq!(hold.get(7).is_some(), found, "{u}");
+        }
+        let bytes = |credit| {
+            let mut hold = Hold::new(8, 10, 0, 0.001, credit);
+            hold.record(&mut Always(0.0), (7, 4.0), 1000, 0.0, 1000.0);
+            hold.get(7).unwrap().bytes
+        };
+        assert_eq!((bytes(true), bytes(false)), (5000.0, 1000.0), "4 / 0.001 bytes are credited");
+    }
+
+    #[test]
     fn a_new_flow_takes_an_empty_entry() {
-        let mut hold = Hold::new(8, 10, 2, 1.0);
+        let mut hold = Hold::new(8, 10, 2, 1.0, true);
         let rng = &mut Always(0.0);
         for id in [1, 9, 1] {
-            hold.record(rng, id, 1000, 1.0, 1000.0); // each is cached, sampled, and hits
+            hold.record(rng, (id, 1.0), 1000, 1.0, 1000.0); // each is cached, sampled, and hits
         }
         assert!(hold.get(1).is_some(), "flow 9 has not replaced it between its two hits");
     }
 
     #[test]
     fn the_largest_flow_is_one_of_a_whole_interval() {
-        let mut hold = Hold::new(8, 10, 0, 1.0);
+        let mut hold = Hold::new(8, 10, 0, 1.0, true);
         feed(&mut hold, 1, 10, 0.0, |_| 7);
         assert_eq!((hold.found(), hold.largest(|_| 1.0)), (1, None), "m is not known yet");
     }

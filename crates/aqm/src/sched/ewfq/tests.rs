@@ -16,7 +16,7 @@ fn ewfq(change: impl FnOnce(&mut EwfqParams)) -> Ewfq {
 /// Sets the bytes of class 0 in the last interval to `m`.
 fn found(q: &mut Ewfq, m: f64) {
     let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
-    q.hold.record(&mut rng, 0, 1000, 0.0, 1000.0);
+    q.hold.record(&mut rng, (0, 1.0), 1000, 0.0, 1000.0);
     q.hold.end_interval(|_, seen| {
         seen.m = m;
         true
@@ -100,7 +100,7 @@ fn near(x: f64, y: f64) -> bool {
 
 /// Lets class `i` be found, if it is not yet, and records `n` packets of 1000 bytes.
 fn record(q: &mut Ewfq, i: u32, n: u32) {
-    (0..n).for_each(|_| q.hold.record(&mut Always(0.0), i, 1000, 0.0, 1000.0));
+    (0..n).for_each(|_| q.hold.record(&mut Always(0.0), (i, 1.0), 1000, 0.0, 1000.0));
 }
 
 #[test]
