@@ -55,6 +55,7 @@ SETTINGS: dict[str, dict[str, str]] = {
     "feng_red": RED | {"gentle": "two_max_th"},
     "red_opt": {"rtt": "100ms", "flows": "20", "packet": "1kB", "delayed_acks": "false"},
     "sa_red": RED | {"gentle": "two_max_th"},
+    "rio": {"min_th": "30p", "max_th": "100p", "in_min_th": "50p", "in_max_th": "150p"},
     "hred": {"packet": "1kB"},
     "pi": {"q_ref": "100p", "flows": "20", "rtt": "180ms", "packet": "1kB"},
     "api": {"q_ref": "100p", "flows": "20", "rtt": "180ms", "packet": "1kB"},
@@ -79,6 +80,10 @@ SETTINGS: dict[str, dict[str, str]] = {
 """Parameters besides the buffer size; disciplines that are not listed have their defaults."""
 
 
+CLASSES: dict[str, int] = {"rio": 1}
+"""Traffic class of the first 20 flows; that of all other flows is 0."""
+
+
 @dataclass(frozen=True)
 class Gauge:
     """A variable to draw, with the label of its axis and a scale factor."""
@@ -94,6 +99,7 @@ DRAWN: dict[str, tuple[Gauge, ...]] = {
     "feng_red": (Gauge("avg", "avg, packets"), Gauge("max_p", "max_p")),
     "red_opt": (Gauge("avg", "avg, packets"), Gauge("pb", "p_b")),
     "sa_red": (Gauge("avg", "avg, packets"), Gauge("max_p", "max_p")),
+    "rio": (Gauge("avg", "avg, packets"), Gauge("avg_in", "avg of packets in profile")),
     "hred": (Gauge("p", "p"), Gauge("p_min", "p_min")),
     "blue": (Gauge("pm", "p_m"),),
     "pi": (Gauge("p", "p"),),
@@ -146,7 +152,8 @@ def scenario(name: str) -> dict[str, Any]:
         },
         "flows": [
             {"name": "call", "path": ["bottleneck"], "rtt": "100ms", "source": call},
-            {"name": "first", "count": 20, "source": {"name": "bulk"}, **flow},
+            {"name": "first", "count": 20, "source": {"name": "bulk"}, **flow}
+            | {"class": CLASSES.get(name, 0)},
             {"name": "more", "count": 40, "source": more, **flow},
         ],
     }
@@ -227,9 +234,10 @@ def play(specs: Sequence[Mapping[str, Any]]) -> dict[str, Step]:
 
 
 def given(name: str) -> str:
-    """Return the parameters of the discipline as text."""
+    """Return the parameters of the discipline, and the class of the first flows, as text."""
     settings = SETTINGS.get(name, {})
-    return ", ".join(f"{k} {v}" for k, v in settings.items()) or "defaults otherwise"
+    text = ", ".join(f"{k} {v}" for k, v in settings.items()) or "defaults otherwise"
+    return f"{text}; the first 20 flows have class {CLASSES[name]}" if name in CLASSES else text
 
 
 def is_drawn(step: Step, path: Path) -> bool:

@@ -50,7 +50,7 @@ pub static DISCIPLINES: &[Missing] = &[
         about: "RED with thresholds per class in one queue",
         planned: false,
         why: "a queue per class does the same and isolates the classes",
-        instead: "wfq_red with by = \"class\"",
+        instead: "rio (two curves), or wfq_red with by = \"class\"",
     },
     Missing {
         names: &["netem"],
@@ -98,7 +98,7 @@ mod tests {
     fn the_refusal_says_what_it_is_and_what_to_use() {
         let error = registry::find("GRED").unwrap_err().to_string();
         assert!(error.starts_with("\"GRED\" (RED with thresholds per class "), "{error}");
-        assert!(error.contains(") is not available; use wfq_red "), "{error}");
+        assert!(error.contains(") is not available; use rio "), "{error}");
         let never = registry::find("netem").unwrap_err().to_string();
         assert!(never.contains("is not available; use the keys delay"), "{never}");
     }

@@ -23,6 +23,7 @@ pub static REGISTRY: &[QdiscEntry] = &[
     aqm::feng_red::ENTRY,
     aqm::red_opt::ENTRY,
     aqm::sa_red::ENTRY,
+    aqm::rio::ENTRY,
     aqm::hred::ENTRY,
     aqm::blue::ENTRY,
     aqm::pi::ENTRY,

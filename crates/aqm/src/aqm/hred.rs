@@ -33,7 +33,7 @@
 //! early drops and overflows over T_beta, and only raises p_min, since p_min is lowered as soon as
 //! the queue is below min_th.
 //!
-//! **Cost** 144 bytes of state; a random number and a few multiplications per arrival.
+//! **Cost** 200 bytes of state; a random number and a few multiplications per arrival.
 
 use super::{Aqm, SingleQueue, Verdict};
 use crate::build::Env;

@@ -18,6 +18,7 @@ pub mod pie;
 pub mod red;
 pub mod red_opt;
 pub mod rem;
+pub mod rio;
 pub mod sa_red;
 pub mod sfb;
 pub mod sred;

@@ -291,18 +291,26 @@ impl Red {
     // Inlining is forced here and for the two functions below; without it a packet costs 7 % more.
     #[inline(always)]
     pub(super) fn average(&mut self, now: Time, queue: &QueueView<'_>) {
-        let w_q = self.w_q;
         if let Some(linux) = &mut self.linux {
             linux.average(now, if self.in_bytes { queue.bytes() } else { queue.packets().into() });
             self.avg = linux.avg();
             return;
         }
+        self.sample(
+            now,
+            if self.in_bytes { queue.bytes() as f64 } else { f64::from(queue.packets()) },
+        );
+    }
+
+    /// Updates the average with a queue of `q`, except in the variant of Linux.
+    #[inline(always)]
+    pub(super) fn sample(&mut self, now: Time, q: f64) {
+        let w_q = self.w_q;
         if let Some(since) = self.idle_since {
             let m = crate::cast::trunc(now.since(since).0 as f64 * self.packets_per_ns);
             self.avg *= power(1.0 - w_q, m);
             self.idle_since = Some(now);
         }
-        let q = if self.in_bytes { queue.bytes() as f64 } else { f64::from(queue.packets()) };
         self.avg = (1.0 - w_q) * self.avg + w_q * q;
         self.short = self.spare_short && q <= 1.0;
     }
@@ -375,6 +383,16 @@ impl Red {
 }
 
 impl Red {
+    /// Drop probability of the last packet that was decided about.
+    pub(super) fn last_pa(&self) -> f64 {
+        self.pa
+    }
+
+    /// Ends an idle time, in which the average decays: the link has taken a packet.
+    pub(super) fn end_idle_time(&mut self) {
+        self.idle_since = None;
+    }
+
     /// Size of the state outside the struct, bytes.
     pub(super) fn beyond(&self) -> usize {
         self.linux.as_ref().map_or(0, |linux| size_of_val(&**linux))

@@ -36,7 +36,7 @@
 //! the paper counts the bytes after it. (16) A packet that was put into the cache can match its own
 //! entry.
 //!
-//! **Cost** 189576 bytes of state: WFQ's, plus 48 per class found. The number of classes found is
+//! **Cost** 189568 bytes of state: WFQ's, plus 48 per class found. The number of classes found is
 //! bounded by `table`: a full set of eight evicts the class with the fewest bytes.
 
 use crate::build::{Build, Env};

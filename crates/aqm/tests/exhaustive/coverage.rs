@@ -41,6 +41,7 @@ const WITHOUT: &[(&str, &str)] = &[
     ("feng_red", ADAPTED),
     ("red_opt", ADAPTED),
     ("sa_red", ADAPTED),
+    ("rio", TWICE),
     ("wfq", FLUID),
     ("wf2q", FLUID),
     ("scfq", FLUID),
@@ -58,6 +59,7 @@ const WITHOUT: &[(&str, &str)] = &[
 
 /// The decisions are made by red, which has a model.
 const ADAPTED: &str = "RED, whose parameters an algorithm adapts that has unit tests";
+const TWICE: &str = "two curves of RED, which has a model; unit tests say which one decides";
 const FLUID: &str = "compared with a fluid server in gps.rs";
 const PARTS: &str = "a scheduler and an AQM algorithm that have models";
 const OPEN: &str = "nobody has written one";
