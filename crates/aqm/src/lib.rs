@@ -109,7 +109,7 @@ pub use entry::{Built, External, QdiscEntry};
 pub use error::{Error, ErrorKind, Result};
 pub use fifo::{QueueView, SingleFifo};
 pub use link::{LEN_MAX, Link, LinkSpec, Opportunities, Served, TokenBucket};
-pub use packet::{Ecn, Packet, TcpFlags};
+pub use packet::{Ecn, Packet, TcpFlags, XcpHeader};
 pub use packet_log::{LogEntry, PacketLog};
 pub use params::Setting;
 pub use qdisc::{Backlog, Qdisc};

@@ -51,6 +51,8 @@ impl TcpFlags {
     pub const TIMED: TcpFlags = TcpFlags(128);
     /// It has as many SACK blocks as its sender puts in a header, so that more may be unreported.
     pub const SACK_FULL: TcpFlags = TcpFlags(64);
+    /// The packet has a [congestion header of XCP](Packet::xcp), and no acknowledgement number.
+    pub const XCP: TcpFlags = TcpFlags(128 | 64);
 
     /// Returns the flags of both.
     #[must_use]
@@ -74,6 +76,17 @@ impl TcpFlags {
     pub const fn only(self, other: TcpFlags) -> TcpFlags {
         TcpFlags(self.0 & other.0)
     }
+}
+
+/// Congestion header of XCP (draft-falk-xcp-spec-03 §2), which routers change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct XcpHeader {
+    /// Round-trip time that the sender has measured, in whole microseconds; 0 if it has not yet.
+    pub rtt: Span,
+    /// Time between two packets of the sender: `rtt` divided by its window in packets. At most 4 s.
+    pub x: Span,
+    /// Change of throughput in bytes per second: the sender's wish, reduced by each router.
+    pub delta_throughput: i32,
 }
 
 /// A packet as a discipline sees it. The owner finds the payload by `body`; descriptors of dropped
@@ -115,7 +128,8 @@ impl Packet {
     /// Time before which the packet is not to be sent, if its sender has set one. Only fq holds it
     /// back until then.
     pub fn departure(&self) -> Option<Time> {
-        self.tcp.has(TcpFlags::TIMED).then(|| self.arrived + Span::us(self.ack.into()))
+        let timed = self.tcp.has(TcpFlags::TIMED) && !self.tcp.has(TcpFlags::XCP);
+        timed.then(|| self.arrived + Span::us(self.ack.into()))
     }
 
     /// Sets the departure time, which is kept in whole microseconds, rounded up, and at most 71
@@ -126,6 +140,28 @@ impl Packet {
         let tcp = TcpFlags::TIMED;
         Packet { ack: u32::try_from(us).unwrap_or(u32::MAX), tcp, ..self }
     }
+
+    /// Congestion header of XCP, if the packet has one.
+    pub fn xcp(&self) -> Option<XcpHeader> {
+        self.tcp.has(TcpFlags::XCP).then(|| XcpHeader {
+            rtt: Span::us(self.source.into()),
+            x: Span(self.destination.into()),
+            delta_throughput: self.ack.cast_signed(),
+        })
+    }
+
+    /// Sets the congestion header of XCP. It takes the place of the host keys and of an
+    /// acknowledgement number.
+    #[must_use]
+    pub fn with_xcp(self, header: XcpHeader) -> Packet {
+        Packet {
+            source: u32::try_from(header.rtt.0 / 1000).unwrap_or(u32::MAX),
+            destination: u32::try_from(header.x.0).unwrap_or(u32::MAX),
+            ack: header.delta_throughput.cast_unsigned(),
+            tcp: TcpFlags::XCP,
+            ..self
+        }
+    }
 }
 
 // A descriptor and the two links of its list fit in 48 bytes, within a cache line.
@@ -134,6 +170,16 @@ const _: () = assert!(size_of::<Packet>() <= 40);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_packet_of_xcp_has_its_header_and_no_departure_time() {
+        let header = XcpHeader { rtt: Span::ms(80), x: Span(1_600_001), delta_throughput: -7 };
+        let packet = Packet::default().with_xcp(header);
+        assert_eq!((packet.xcp(), packet.departure()), (Some(header), None));
+        let timed = Packet::default().with_departure(Time(2_000));
+        assert_eq!((timed.xcp(), timed.departure()), (None, Some(Time(2_000))));
+        assert_eq!(Packet::default().xcp(), None);
+    }
 
     #[test]
     fn a_flag_that_is_set_twice_is_set() {

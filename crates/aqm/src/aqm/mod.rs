@@ -22,6 +22,7 @@ pub mod rio;
 pub mod sa_red;
 pub mod sfb;
 pub mod sred;
+pub mod xcp;
 
 use crate::build::{Build, Builder, Env};
 use crate::context::{Context, DropReason};
