@@ -55,6 +55,7 @@ const WITHOUT: &[(&str, &str)] = &[
     ("sfb", OPEN),
     ("af_qcn", OPEN),
     ("ewfq", OPEN),
+    ("xcp", OPEN),
 ];
 
 /// The decisions are made by red, which has a model.

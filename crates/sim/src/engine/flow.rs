@@ -12,7 +12,7 @@ use crate::config::flows::FlowConfig;
 use crate::endpoint::ack_queue::AckQueue;
 use crate::endpoint::call::Report;
 use crate::endpoint::cc::ControlParams;
-use crate::endpoint::tcp::{Ack, Receiver, Segment, SenderStats, Tcp, UNLIMITED};
+use crate::endpoint::tcp::{Ack, Receiver, Segment, SenderStats, Tcp, TcpParams, UNLIMITED};
 use crate::endpoint::udp::{Datagram, UdpEndpoints};
 use crate::random_stream::random_stream;
 use crate::traffic::application::{Amount, App, AppAction};
@@ -20,10 +20,10 @@ use crate::traffic::source::Source;
 use crate::traffic::transfer::Completion;
 use crate::traffic::video::VideoStats;
 use rand_pcg::Pcg64Mcg;
-use sojourn_aqm::Ecn;
 use sojourn_aqm::cast;
 use sojourn_aqm::random;
 use sojourn_aqm::units::{Span, Time};
+use sojourn_aqm::{Ecn, Packet};
 use std::collections::VecDeque;
 
 /// Flow with both of its endpoints.
@@ -47,6 +47,8 @@ pub struct Flow {
     pub hosts: [u32; 2],
     /// ECN field of acks: ECT(1) if all packets of the flow are L4S packets, otherwise Not-ECT.
     pub ack_ecn: Ecn,
+    /// True if segments carry a congestion header of XCP.
+    pub xcp: bool,
     /// Round-trip propagation delay.
     pub rtt: Span,
     /// Part of `rtt` that the links do not account for; added to the delay of every ack.
@@ -170,6 +172,7 @@ impl Flow {
                 Some(ControlParams::Prague(_)) => Ecn::Ect1, // RFC 9331 §4.1
                 _ => Ecn::NotEct,
             },
+            xcp: def.tcp.as_ref().is_some_and(TcpParams::is_xcp),
             rtt,
             extra_delay,
             delayed_ack_lag: if processes_early { extra_delay } else { Span::ZERO },
@@ -193,7 +196,13 @@ impl Flow {
     /// its packets and acks return with a pure delay.
     pub fn set_route(&mut self, route: u32, direct: Option<u32>) {
         self.route = route;
-        self.direct_link = direct.filter(|_| self.processes_early);
+        self.direct_link = direct.filter(|_| self.processes_early && !self.xcp);
+    }
+
+    /// Adds the congestion header of XCP to a packet with data of this flow.
+    pub fn add_xcp_header(&self, packet: Packet) -> Packet {
+        let Endpoints::Tcp(tcp) = &self.ends else { return packet };
+        tcp.sender.xcp_header().map_or(packet, |header| packet.with_xcp(header))
     }
 
     /// True if it sends nothing but segments: acks return with a constant delay.

@@ -239,11 +239,14 @@ impl Simulation {
         &self.routes.all[route as usize][usize::from(payload.returns())]
     }
 
-    /// Processes a packet of `flow` that crosses its last link at `at`.
+    /// Processes a packet of `flow` that crosses its last link at `at`, with the `feedback` of XCP.
     #[inline]
-    fn deliver(&mut self, at: Time, flow: u32, body: u32, ce: bool) {
-        let PacketState { connection, payload, .. } = self.bodies.remove(body);
+    fn deliver(&mut self, at: Time, flow: u32, body: u32, ce: bool, feedback: u32) {
         let f = flow as usize;
+        if self.flows[f].xcp {
+            self.bodies.get_mut(body).payload.set_feedback(feedback);
+        }
+        let PacketState { connection, payload, .. } = self.bodies.remove(body);
         let (flow, connection) = (&mut self.flows[f], *connection);
         let next = match payload {
             Payload::Segment(segment) => {
@@ -346,6 +349,9 @@ impl Simulation {
         self.work += outbox.segments.len();
         let (flow, link) = (cast::index32(f), &mut links[l]);
         let mut packet = Packet { flow, hash, source, destination, class, ..Packet::default() };
+        if flows[f].xcp {
+            packet = flows[f].add_xcp_header(packet);
+        }
         for segment in &outbox.segments {
             let (body, state) = bodies.vacant();
             (state.flow, state.connection, state.left) = (flow, connection, left);
@@ -415,7 +421,7 @@ impl Simulation {
             // Read single fields only: moving a whole struct that was just written causes a
             // store-forwarding stall.
             let (at, body, ce) = (*at, packet.body, packet.ecn == Ecn::Ce);
-            let (flow, arrived) = (packet.flow, packet.arrived);
+            let (flow, arrived, feedback) = (packet.flow, packet.arrived, packet.ack);
             if !self.losses.is_empty() && self.lose_at_random(l, body, arrived) {
                 self.links[l].pop_in_flight();
                 continue;
@@ -424,7 +430,7 @@ impl Simulation {
             *left -= 1;
             if *left == 0 {
                 self.links[l].pop_in_flight();
-                self.deliver(at, flow, body, ce);
+                self.deliver(at, flow, body, ce, feedback);
             } else {
                 self.forwarding[l].extend(self.links[l].pop_in_flight());
             }

@@ -142,6 +142,14 @@ impl CongestionControl for AnyControl {
         }
     }
 
+    fn uses_explicit_feedback(&self) -> bool {
+        dispatch_to!(&self.algorithm, c => c.uses_explicit_feedback())
+    }
+
+    fn on_explicit_feedback(&mut self, window: &mut Window, feedback: i32, srtt: Span) {
+        dispatch_to!(&mut self.algorithm, c => c.on_explicit_feedback(window, feedback, srtt));
+    }
+
     fn uses_delivery_hooks(&self) -> bool {
         let own = dispatch_to!(&self.algorithm, c => c.uses_delivery_hooks());
         own || self.pacer.is_some() || self.prr.is_some()

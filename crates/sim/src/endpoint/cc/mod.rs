@@ -44,6 +44,7 @@ mod vegas;
 mod veno;
 mod westwood;
 mod window_usage;
+mod xcp;
 mod yeah;
 
 pub use controls::TcpEntry;
@@ -87,6 +88,7 @@ controls::controls! {
     vegas::{Vegas, VegasParams}: Vegas, [TCP];
     veno::{Veno, VenoParams}: Linux<Veno>, [TCP];
     westwood::{Westwood, WestwoodParams}: Linux<Westwood>, [TCP];
+    xcp::{Xcp, XcpParams}: Xcp, [TCP];
     yeah::{Yeah, YeahParams}: Linux<Yeah>, [TCP];
 }
 
@@ -283,6 +285,15 @@ pub trait CongestionControl {
     /// newly marked (with accurate feedback, full segments for each marked packet); `next` is the
     /// next sequence number to send. Called before any other processing of the ack.
     fn on_ecn_feedback(&mut self, _ack: u64, _bytes: u64, _marked: u64, _next: u64) {}
+
+    /// True if segments carry a congestion header of XCP, and acks its feedback.
+    fn uses_explicit_feedback(&self) -> bool {
+        false
+    }
+
+    /// Handle the change of throughput that the routers of the path allow, in bytes per second
+    /// (XCP); `srtt` is the smoothed round-trip time.
+    fn on_explicit_feedback(&mut self, _window: &mut Window, _feedback: i32, _srtt: Span) {}
 
     /// True if the control uses [`CongestionControl::on_delivered`] and
     /// [`CongestionControl::on_ack_processed`], whose arguments are costly to compute.

@@ -64,9 +64,10 @@ use crate::endpoint::cc::{self, CongestionControl, ControlParams, Reno};
 use ns2::Ns2Sender;
 use quic::QuicSender;
 use rfc::RfcSender;
-use sojourn_aqm::TcpFlags;
+use sojourn_aqm::cast;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
+use sojourn_aqm::{TcpFlags, XcpHeader};
 
 /// Duplicate acks that indicate a loss (RFC 5681 §3.2).
 pub const DUP_THRESH: u32 = 3;
@@ -89,7 +90,8 @@ pub struct Segment {
     /// Size on the wire with header, bytes.
     pub wire_bytes: u16,
     /// Time of transmission in ms, modulo 2^32 (TSval of RFC 7323); 0 without timestamps. In the
-    /// profile `quic` the packet number, modulo 2^32.
+    /// profile `quic` the packet number, modulo 2^32. With XCP the feedback at the receiver, bytes
+    /// per second, as the bits of an `i32`.
     pub timestamp: u32,
     /// True for a SYN.
     pub syn: bool,
@@ -125,7 +127,8 @@ pub struct Ack {
     /// Accurate ECN feedback: number of marked packets received in this connection, modulo 2^16.
     pub ce_packets: u16,
     /// Echo of a timestamp (TSecr of RFC 7323); 0 without timestamps. In the profile `quic` the
-    /// time for which the receiver delayed the ack, us.
+    /// time for which the receiver delayed the ack, us. With XCP the sum of the feedback since the
+    /// last ack, bytes per second, as the bits of an `i32`.
     pub echo: u32,
     /// True in the profile `quic`: on the path, it is no ack of TCP.
     pub quic: bool,
@@ -292,6 +295,18 @@ impl Tcp {
             Tcp::Any(sender) => sender.srtt(),
             Tcp::Quic(sender) => sender.srtt(),
         }
+    }
+
+    /// Congestion header of the next segments, if the sender uses XCP.
+    pub(crate) fn xcp_header(&self) -> Option<XcpHeader> {
+        let Tcp::Any(sender) = self else { return None };
+        let rtt = sender.srtt().unwrap_or(Span::ZERO);
+        let x = Span(cast::trunc(rtt.0 as f64 / sender.cwnd_packets().max(1.0)));
+        sender.control().uses_explicit_feedback().then_some(XcpHeader {
+            rtt,
+            x,
+            delta_throughput: i32::MAX,
+        })
     }
 
     /// Slow-start threshold in packets.

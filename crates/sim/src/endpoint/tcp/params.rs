@@ -206,6 +206,9 @@ impl TcpParams {
             let text = format!("{} has no SACK, which Linux has; use reno", self.name);
             return refuse("profile", text);
         }
+        if self.is_xcp() && (self.settings.profile != Profile::Rfc || self.settings.timestamps) {
+            return refuse("profile", "xcp is available in profile rfc without timestamps".into());
+        }
         self.resolve_ecn()?;
         let sets_rate = bbr || matches!(self.control, ControlParams::Prague(_));
         if sets_rate && self.settings.pacing == Some(false) {
@@ -245,6 +248,11 @@ impl TcpParams {
             return refuse("hystart", text);
         }
         Ok(self)
+    }
+
+    /// True if segments carry a congestion header of XCP.
+    pub(crate) fn is_xcp(&self) -> bool {
+        matches!(self.control, ControlParams::Xcp(_))
     }
 
     /// True if the profile `quic` has the congestion control.

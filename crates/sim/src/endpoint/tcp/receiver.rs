@@ -63,7 +63,9 @@ pub struct Receiver {
     linux: Option<Box<LinuxAcks>>,
     /// State of the profile `quic`.
     quic: Option<Box<QuicAcks>>,
-    /// True if neither of these two is used.
+    /// True if segments carry the feedback of XCP, which acks return.
+    explicit_feedback: bool,
+    /// True if none of these three is used.
     plain: bool,
     /// Sequence number of the FIN of this connection; 0 before it arrives, [`u64::MAX`] once all
     /// data before it has arrived.
@@ -109,7 +111,8 @@ impl Receiver {
             duplicate: (0, 0),
             linux: linux_acks.then(|| Box::new(LinuxAcks::new(resolved(s.delayed_ack_timeout)))),
             quic: quic.then(|| Box::new(QuicAcks::new(delay))),
-            plain: !linux_acks && !quic && !s.timestamps && !s.fin,
+            explicit_feedback: params.is_xcp(),
+            plain: !linux_acks && !quic && !s.timestamps && !s.fin && !params.is_xcp(),
             fin: 0,
             last: Ack { wire: ack_bytes, ..Ack::default() },
             before: 0,
@@ -209,7 +212,11 @@ impl Receiver {
             if self.quic.is_some() {
                 return self.acknowledge_as_quic(now, seg, ce && seg.ect);
             }
-            self.note_timestamp(seg);
+            if self.explicit_feedback {
+                self.add_feedback(seg);
+            } else {
+                self.note_timestamp(seg);
+            }
             self.note_fin(seg);
             if self.linux.is_some() {
                 let at_once = seg.syn || changed;
@@ -238,6 +245,13 @@ impl Receiver {
         if newer && seg.seq <= self.last.ack {
             self.last.echo = seg.timestamp;
         }
+    }
+
+    /// Adds the feedback of XCP to the sum for the next ack, which starts anew after each ack.
+    fn add_feedback(&mut self, seg: &Segment) {
+        let sum = if self.due == Time::NEVER { 0 } else { self.last.echo.cast_signed() };
+        let feedback = seg.timestamp.cast_signed();
+        self.last.echo = sum.saturating_add(feedback).cast_unsigned();
     }
 
     /// Notes a FIN, and does not count it as payload once it is received in order.

@@ -45,6 +45,14 @@ impl Payload {
         }
     }
 
+    /// Stores the feedback of XCP in a segment that has arrived.
+    #[cold]
+    pub fn set_feedback(&mut self, feedback: u32) {
+        if let Payload::Segment(segment) = self {
+            segment.timestamp = feedback;
+        }
+    }
+
     /// True if it crosses the return path.
     pub(super) fn returns(&self) -> bool {
         matches!(self, Payload::Ack(_) | Payload::Report(_))

@@ -33,6 +33,12 @@ impl<C: CongestionControl> RfcSender<C> {
             (false, _) => bytes,
         };
         self.control.on_ecn_feedback(ack.ack, bytes, marked, self.snd_nxt);
+        if self.control.uses_explicit_feedback()
+            && let Some(srtt) = self.rtt.srtt()
+        {
+            let feedback = ack.echo.cast_signed();
+            self.control.on_explicit_feedback(&mut self.window, feedback, srtt);
+        }
         if !self.control.uses_delivery_hooks() {
             return;
         }
