@@ -40,7 +40,7 @@ BIN = 15
 """Samples of 20 ms per point of a line."""
 
 WORDS = (
-    "20 long NewReno flows with round-trip times of 60 to 140 ms share a link of 20 mbit. 40 more "
+    "20 long {tcp} flows with round-trip times of 60 to 140 ms share a link of 20 mbit. 40 more "
     "join at 20 s and stop at 40 s. A voice call sends 64 kbit throughout. Packets have 1000 B "
     "(the call's: 200 B), the buffer holds 500 packets; {given}. The line is the mean over 0.3 s, "
     "the band spans minimum to maximum."
@@ -84,6 +84,12 @@ CLASSES: dict[str, int] = {"rio": 1}
 """Traffic class of the first 20 flows; that of all other flows is 0."""
 
 
+NEWRENO: tuple[str, str] = ("newreno", "NewReno")
+
+TCPS: dict[str, tuple[str, str]] = {"xcp": ("xcp", "XCP")}
+"""TCP of the long flows, and its name in text, if it is not NewReno."""
+
+
 @dataclass(frozen=True)
 class Gauge:
     """A variable to draw, with the label of its axis and a scale factor."""
@@ -117,6 +123,7 @@ DRAWN: dict[str, tuple[Gauge, ...]] = {
     "pie": (Gauge("p", "p"),),
     "ewfq": (Gauge("m_fair", "m_fair, kB", 1e-3),),
     "cake": (Gauge("bulk_flows", "bulk queues"), Gauge("count", "largest count")),
+    "xcp": (Gauge("avg_rtt", "mean RTT, ms", 1e3), Gauge("q", "persistent queue, kB", 1e-3)),
     "pi2": (Gauge("p_prime", "p'"), Gauge("p", "p'^2")),
     "dualpi2": (Gauge("p_prime", "p'"), Gauge("p_c", "p_C")),
     "curvy_red": (Gauge("q_c", "Q_C, ms", 1e3), Gauge("s", "s")),
@@ -132,7 +139,7 @@ def scenario(name: str) -> dict[str, Any]:
     """Return the scenario with discipline `name`."""
     flow = {
         "path": ["bottleneck"],
-        "tcp": {"name": "newreno", "packet": "1000B"},
+        "tcp": {"name": TCPS.get(name, NEWRENO)[0], "packet": "1000B"},
         "rtt": "uniform(60ms, 140ms)",
     }
     call = {"name": "cbr", "rate": "64kbit", "packet": "200B"}
@@ -319,7 +326,7 @@ def section(step: Step, figure: str) -> list[str]:
     return [
         f"![{step.name} under a step in load]({figure})",
         "",
-        WORDS.format(given=given(step.name)),
+        WORDS.format(tcp=TCPS.get(step.name, NEWRENO)[1], given=given(step.name)),
         "",
         "| | queue, packets | sojourn time, ms | sojourn time of the call, ms | dropped, % | "
         "utilisation, % |",

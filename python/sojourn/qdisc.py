@@ -45,6 +45,7 @@ __all__ = [
     "Red",
     "RedOpt",
     "Rem",
+    "Rio",
     "SaRed",
     "Scfq",
     "Sfb",
@@ -56,6 +57,7 @@ __all__ = [
     "Wfq",
     "WfqCoDel",
     "WfqRed",
+    "Xcp",
 ]
 
 
@@ -469,6 +471,91 @@ class SaRed(Qdisc, kw_only=True, frozen=True, tag="sa_red"):
     bandwidth: str = "auto"
 
 
+class Rio(Qdisc, kw_only=True, frozen=True, tag="rio"):
+    """RED with two curves: packets out of their profile are dropped earlier.
+
+    Source: Clark and Fang, IEEE/ACM ToN 6(4), 1998.
+
+    Parameters
+    ----------
+    limit : str
+        Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
+        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    in_min_th : str
+        Average queue of packets in profile below which none of them is dropped. Size; default 10p;
+        0p or more; the paper's min_in; also called min_in.
+    in_max_th : str
+        Average queue of packets in profile above which each of them is dropped, unless gentle is
+        set. Size; default 30p; 1p or more; the paper's max_in; also called max_in.
+    in_max_p : float | str
+        Drop probability of packets in profile, before spreading, at in_max_th. Number; default
+        0.02; 0 to 1; the paper's P_max_in; also called maxp_in.
+    in_class : int
+        Class of the packets in profile. Integer; default 1; 0 to 65535.
+    min_th : str
+        Average queue below which no packet is dropped. Its unit, packets or bytes, is also that of
+        the average. Size; default 5p; 0p or more; also called minth, min, thresh.
+    max_th : str
+        Average queue above which every packet is dropped, unless gentle is set. Size; default 15p;
+        1p or more; also called maxth, max, maxthresh.
+    max_p : float | str
+        Drop probability, before spreading, when the average reaches max_th. Number; default 0.1; 0
+        to 1; also called maxp, probability.
+    w_q : float | str
+        Weight of one arrival in the average. Number; default 0.002; 1e-9 to 1; also called wq,
+        weight, q_weight.
+    gentle : str
+        Drop probability above max_th: 1 (none), or rising to 1 at twice max_th or at the buffer
+        size. One of none, two_max_th, buffer; default none.
+    wait : str
+        Spreading of the drops: gaps of 1 to 1/pb - 1 packets (no), of 1/pb to 2/pb - 1 (yes), or
+        independent drops (bernoulli). One of no, yes, bernoulli; default no; the paper's count.
+    byte_mode : str
+        Scaling of the drop probability by the packet length: off, after spreading (mean), or before
+        it (max). One of off, mean, max; default off; also called bytes.
+    packet : str
+        Mean packet size, for the decay of the average in idle times and for byte_mode mean. Bytes;
+        default 500B; 1B to 1MB; the paper's s; also called mean_packet, mean_pktsize, avpkt.
+    max_packet : str
+        Largest packet size, for byte_mode max. Bytes; default 1500B; 1B to 1MB; the paper's
+        MaximumPacketSize.
+    hard_drop : bool
+        True if ECN-capable packets are dropped, not marked, where the drop probability is 1. Flag;
+        default false; also called harddrop.
+    spare_short : bool
+        True if nothing is dropped while at most one packet is queued (no byte, where bytes are
+        averaged), nor at the first arrival after that or below min_th, as in ns-2. Flag; default
+        false.
+    variant : str
+        Variant of the algorithm, in red, ared and choke. One of paper, linux; default paper.
+    bandwidth : str
+        Linux: rate from which the decay of the average in idle times is computed; auto is the rate
+        of the link. Rate or auto; default auto; 1bit to 1000000gbit.
+    """
+
+    limit: str | None = None
+    ecn: bool = False
+    in_min_th: str = "10p"
+    in_max_th: str = "30p"
+    in_max_p: float | str = 0.02
+    in_class: int = 1
+    min_th: str = "5p"
+    max_th: str = "15p"
+    max_p: float | str = 0.1
+    w_q: float | str = 0.002
+    gentle: Literal["none", "two_max_th", "buffer"] = "none"
+    wait: Literal["no", "yes", "bernoulli"] = "no"
+    byte_mode: Literal["off", "mean", "max"] = "off"
+    packet: str = "500B"
+    max_packet: str = "1500B"
+    hard_drop: bool = False
+    spare_short: bool = False
+    variant: Literal["paper", "linux"] = "paper"
+    bandwidth: str = "auto"
+
+
 class Hred(Qdisc, kw_only=True, frozen=True, tag="hred"):
     """Hybrid RED: maps the queue to a drop probability, and adapts the map outside a band.
 
@@ -508,6 +595,15 @@ class Hred(Qdisc, kw_only=True, frozen=True, tag="hred"):
         Smallest p_min. Number; default 0.00001; 1e-9 to 0.1; also called p_floor.
     fixed_point : int
         Fractional bits of the probabilities, 0 for floating point. Integer; default 0; 0 to 50.
+    overflow : str
+        Correction of p_min when the buffer overflows: none, by a step of d1 at each overflow
+        (step), or to the drop probability measured over t_beta (reset). One of none, step, reset;
+        default none.
+    d1 : float | str
+        Increase of p_min at an overflow, with overflow step. Number; default 0.0002; 0 to 1.
+    excess : float
+        Ratio of the measured drop probability to p above which p_min is reset, with overflow reset.
+        Number; default 1.5; 1 to 1000.
     """
 
     limit: str | None = None
@@ -522,6 +618,9 @@ class Hred(Qdisc, kw_only=True, frozen=True, tag="hred"):
     p_min: float | str = 0.01
     floor: float | str = 0.00001
     fixed_point: int = 0
+    overflow: Literal["none", "step", "reset"] = "none"
+    d1: float | str = 0.0002
+    excess: float = 1.5
 
 
 class Blue(Qdisc, kw_only=True, frozen=True, tag="blue"):
@@ -602,6 +701,8 @@ class Pi(Qdisc, kw_only=True, frozen=True, tag="pi"):
     byte_mode : bool
         True if the drop probability is scaled by packet length / packet. Flag; default false; also
         called bytes.
+    p_init : float | str
+        Initial drop probability. Number; default 0; 0 to 1; also called initial_p.
     """
 
     limit: str | None = None
@@ -615,6 +716,7 @@ class Pi(Qdisc, kw_only=True, frozen=True, tag="pi"):
     beta: float | str = "auto"
     packet: str = "500B"
     byte_mode: bool = False
+    p_init: float | str = 0
 
 
 class Api(Qdisc, kw_only=True, frozen=True, tag="api"):
@@ -660,6 +762,8 @@ class Api(Qdisc, kw_only=True, frozen=True, tag="api"):
     byte_mode : bool
         True if the drop probability is scaled by packet length / packet. Flag; default false; also
         called bytes.
+    p_init : float | str
+        Initial drop probability. Number; default 0; 0 to 1; also called initial_p.
     """
 
     limit: str | None = None
@@ -674,6 +778,7 @@ class Api(Qdisc, kw_only=True, frozen=True, tag="api"):
     beta: float | str = "auto"
     packet: str = "500B"
     byte_mode: bool = False
+    p_init: float | str = 0
 
 
 class Rem(Qdisc, kw_only=True, frozen=True, tag="rem"):
@@ -1310,6 +1415,39 @@ class Pi2(Qdisc, kw_only=True, frozen=True, tag="pi2"):
     alpha: float = 0.3125
     beta: float = 3.125
     k: float = 2
+
+
+class Xcp(Qdisc, kw_only=True, frozen=True, tag="xcp"):
+    """Explicit control protocol: tells senders of TCP xcp how to change their rate.
+
+    Source: Katabi, Handley and Rohrs, SIGCOMM 2002; draft-falk-xcp-spec-03.
+
+    Parameters
+    ----------
+    limit : str
+        Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
+        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    alpha : float | str
+        Part of the spare rate that is given out in a round-trip time. Number; default 0.4; 0 to 1.
+    beta : float | str
+        Part of the persistent queue that is drained in a round-trip time. Number; default 0.226; 0
+        to 1.
+    gamma : float | str
+        Part of the traffic that is shuffled between flows in a round-trip time. Number; default
+        0.1; 0 to 1.
+    interval : str
+        Length of the first control interval, before a round-trip time is known. Duration; default
+        50ms; 1ms to 1s; the paper's Te.
+    """
+
+    limit: str | None = None
+    ecn: bool = False
+    alpha: float | str = 0.4
+    beta: float | str = 0.226
+    gamma: float | str = 0.1
+    interval: str = "50ms"
 
 
 class DualPi2(Qdisc, kw_only=True, frozen=True, tag="dualpi2"):
@@ -2355,8 +2493,11 @@ class Ewfq(Qdisc, kw_only=True, frozen=True, tag="ewfq"):
         Hits in the cache after which a class counts as found. Integer; default 1; 0 to 16; also
         called stages.
     p : float | str
-        Probability that a byte is sampled; auto is computed from expected. Number or auto; default
-        auto; 0 to 1.
+        Probability that a byte of a class of weight 1 is sampled; auto is computed from expected.
+        Number or auto; default auto; 0 to 1.
+    credit : bool
+        True if a class that is found is credited the bytes missed before its first sample. Flag;
+        default true.
     cache : int
         Entries of the cache. Integer; default 100; 1 to 65536; the paper's K.
     table : int
@@ -2382,6 +2523,7 @@ class Ewfq(Qdisc, kw_only=True, frozen=True, tag="ewfq"):
     p_c: float | str = 0.1
     k: int = 1
     p: float | str = "auto"
+    credit: bool = True
     cache: int = 100
     table: int = 1024
     rtt: str = "250ms"

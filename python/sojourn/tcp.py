@@ -48,6 +48,7 @@ __all__ = [
     "Vegas",
     "Veno",
     "Westwood",
+    "Xcp",
     "Yeah",
 ]
 
@@ -863,6 +864,15 @@ class Westwood(TcpParameters, kw_only=True, frozen=True, tag="westwood"):
     """
 
     interval_min: str = "50ms"
+
+
+class Xcp(TcpParameters, kw_only=True, frozen=True, tag="xcp"):
+    """Follows the feedback of routers with the discipline xcp; profile rfc only.
+
+    Source: draft-falk-xcp-spec-03.
+
+    `TcpParameters` has the parameters of every TCP.
+    """
 
 
 class Yeah(TcpParameters, kw_only=True, frozen=True, tag="yeah"):

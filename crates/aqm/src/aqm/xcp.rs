@@ -28,7 +28,7 @@
 //! none. (3) Other packets, as of TCP or UDP, count in y and in Q only. (4) C is the rate of the link
 //! when the discipline was built: it does not follow changes of the rate.
 //!
-//! **Cost** 264 bytes of state; a few floating-point operations per packet.
+//! **Cost** 208 bytes of state; a few floating-point operations per packet.
 
 use super::{Aqm, SingleQueue, Verdict};
 use crate::build::Env;

