@@ -81,7 +81,7 @@ SETTINGS: dict[str, dict[str, str]] = {
 
 
 CLASSES: dict[str, int] = {"rio": 1}
-"""Traffic class of the first 20 flows; that of all other flows is 0."""
+"""Traffic class of the first 20 flows; all other flows have class 0."""
 
 
 NEWRENO: tuple[str, str] = ("newreno", "NewReno")

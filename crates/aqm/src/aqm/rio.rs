@@ -8,7 +8,7 @@
 //! **Measures** two averages, each as RED: of all queued packets, and of the queued packets that
 //! are in profile.
 //!
-//! **Symbols** those of RED; `in_min_th`, `in_max_th` and `in_max_p` are `min_in`, `max_in` and
+//! **Symbols** as in RED; `in_min_th`, `in_max_th` and `in_max_p` are `min_in`, `max_in` and
 //! `P_max_in` of the paper, RED's own parameters the ones for packets out of profile.
 //!
 //! **Algorithm** A packet is in profile if its class is `in_class`. Its arrival updates both

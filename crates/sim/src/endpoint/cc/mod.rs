@@ -291,7 +291,7 @@ pub trait CongestionControl {
         false
     }
 
-    /// Handle the change of throughput that the routers of the path allow, in bytes per second
+    /// Handles the change of throughput that the routers of the path allow, in bytes per second
     /// (XCP); `srtt` is the smoothed round-trip time.
     fn on_explicit_feedback(&mut self, _window: &mut Window, _feedback: i32, _srtt: Span) {}
 

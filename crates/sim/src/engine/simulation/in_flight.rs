@@ -47,7 +47,7 @@ impl Payload {
 
     /// Stores the feedback of XCP in a segment that has arrived.
     #[cold]
-    pub fn set_feedback(&mut self, feedback: u32) {
+    pub(super) fn set_feedback(&mut self, feedback: u32) {
         if let Payload::Segment(segment) = self {
             segment.timestamp = feedback;
         }
