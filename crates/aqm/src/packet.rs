@@ -89,6 +89,11 @@ pub struct XcpHeader {
     pub delta_throughput: i32,
 }
 
+impl XcpHeader {
+    /// Wish for an unlimited throughput, which every router reduces.
+    pub const UNLIMITED: i32 = i32::MAX;
+}
+
 /// A packet as a discipline sees it. The owner finds the payload by `body`; descriptors of dropped
 /// packets are always returned to the owner.
 ///

@@ -58,12 +58,13 @@ fn new_flows_get_their_share_within_seconds_without_a_drop() {
 }
 
 #[test]
-fn a_link_without_a_router_of_xcp_is_overloaded() {
+fn a_path_without_a_router_of_xcp_is_used_as_by_reno() {
     let scenario = r#"{"duration": "20s", "warmup": "5s", "links": {"b": {"rate": "45mbit",
         "delay": "10ms", "qdisc": "droptail"}}, "flows": [{"name": "a", "path": ["b"],
         "rtt": "100ms", "tcp": "xcp"}]}"#;
     let outcome = run(&Scenario::from_json(scenario).unwrap());
-    assert!(link(&outcome, "dropped_packets") > 1000.0);
+    let drops = link(&outcome, "dropped_packets");
+    assert!(link(&outcome, "utilisation") > 0.7 && drops < 100.0, "{drops}");
 }
 
 #[test]

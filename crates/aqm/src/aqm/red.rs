@@ -383,7 +383,7 @@ impl Red {
 }
 
 impl Red {
-    /// Drop probability of the last packet that was decided about.
+    /// Returns the drop probability of the last packet that was decided about.
     pub(super) fn last_pa(&self) -> f64 {
         self.pa
     }

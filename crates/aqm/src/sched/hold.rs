@@ -262,10 +262,10 @@ mod tests {
     #[test]
     fn a_flow_is_sampled_in_proportion_to_its_size_per_weight() {
         // 1 - (1 - 0.001 / 4)^1000 = 0.2212: the number 0.22 samples, 0.23 does not.
-        for (u, found) in [(0.22, true), (0.23, false)] {
+        for (u, is_sampled) in [(0.22, true), (0.23, false)] {
             let mut hold = Hold::new(8, 10, 0, 0.001, true);
             hold.record(&mut Always(u), (7, 4.0), 1000, 0.0, 1000.0);
-            assert_eq!(hold.get(7).is_some(), found, "{u}");
+            assert_eq!(hold.get(7).is_some(), is_sampled, "{u}");
         }
         let bytes = |credit| {
             let mut hold = Hold::new(8, 10, 0, 0.001, credit);

@@ -9,14 +9,20 @@
 //! the sum of what is left in its acks. An ack with the feedback F changes the window by F RTT. Acks
 //! do not increase it otherwise.
 //!
-//! **Departures**: a path without a router of XCP grants the wish, so that the sender overloads it:
-//! all routers must have the discipline. After a loss the sender recovers with SACK and half of the window, and goes on with
-//! XCP. The header of 20 bytes is part of `header`, not added to it.
+//! **Departures**: where no router has reduced the wish, no link of the path has the discipline: the
+//! window then grows as Reno's, as section 7 of the paper proposes. A path with the discipline on
+//! some links only is overloaded if another one is the bottleneck. After a loss the sender recovers
+//! with SACK and half of the window, and goes on with XCP. The header of 20 bytes is part of
+//! `header`, not added to it. It takes the place of the host addresses, by which disciplines such as
+//! cake isolate hosts.
 //!
 //! **Cost**: constant work per ack.
 
-use super::{CongestionControl, CongestionSignal, ControlParams, NewDataAck, TcpEntry, Window};
+use super::{
+    CongestionControl, CongestionSignal, ControlParams, NewDataAck, Reno, TcpEntry, Window,
+};
 use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
+use sojourn_aqm::XcpHeader;
 use sojourn_aqm::cast;
 pub use sojourn_aqm::params::Nothing as XcpParams;
 use sojourn_aqm::random::Random;
@@ -33,9 +39,6 @@ pub(super) const TCP: TcpEntry = TcpEntry {
     control: || ControlParams::Xcp(XcpParams),
 };
 
-/// Smallest window after a loss, segments.
-const LEAST: u64 = 2;
-
 /// XCP state.
 #[derive(Clone, Debug)]
 pub struct Xcp {
@@ -43,24 +46,44 @@ pub struct Xcp {
     payload: f64,
     /// Fraction of a byte by which the window exceeds `cwnd`.
     rest: f64,
+    /// True if no router has changed the header.
+    without_router: bool,
+    /// Growth without a router, and the reduction after a loss.
+    reno: Reno,
 }
 
 impl CongestionControl for Xcp {
     type Params = XcpParams;
 
     fn new(_: &XcpParams, common: &CommonParams, _: &mut dyn Random) -> Xcp {
-        Xcp { payload: common.payload() as f64 / common.packet.0 as f64, rest: 0.0 }
+        Xcp {
+            payload: common.payload() as f64 / common.packet.0 as f64,
+            rest: 0.0,
+            without_router: false,
+            reno: Reno::with_params(common.abc_limit),
+        }
     }
 
     fn reset(&mut self) {
         self.rest = 0.0;
+        self.reno.reset();
     }
 
-    fn on_ack(&mut self, _: &mut Window, _: &NewDataAck) {}
+    fn on_ack(&mut self, window: &mut Window, acked: &NewDataAck) {
+        if self.without_router {
+            self.reno.on_ack(window, acked);
+        }
+    }
 
-    fn on_congestion(&mut self, _: Time, window: &Window, flight: u64, _: CongestionSignal) -> u64 {
+    fn on_congestion(
+        &mut self,
+        now: Time,
+        window: &Window,
+        flight: u64,
+        cause: CongestionSignal,
+    ) -> u64 {
         self.rest = 0.0;
-        (flight / 2).max(LEAST * window.mss)
+        self.reno.on_congestion(now, window, flight, cause)
     }
 
     fn uses_explicit_feedback(&self) -> bool {
@@ -68,6 +91,10 @@ impl CongestionControl for Xcp {
     }
 
     fn on_explicit_feedback(&mut self, window: &mut Window, feedback: i32, srtt: Span) {
+        self.without_router = feedback == XcpHeader::UNLIMITED;
+        if self.without_router {
+            return;
+        }
         let change = f64::from(feedback) * srtt.as_secs() * self.payload;
         let next = (window.cwnd as f64 + self.rest + change).max(window.mss as f64);
         window.cwnd = cast::trunc(next);
@@ -81,7 +108,8 @@ mod tests {
 
     #[test]
     fn feedback_changes_the_window_by_its_rate_times_the_round_trip_time() {
-        let mut xcp = Xcp { payload: 0.96, rest: 0.0 };
+        let (rest, reno) = (0.0, Reno::with_params(1));
+        let mut xcp = Xcp { payload: 0.96, rest, without_router: false, reno };
         let mut window = Window { cwnd: 10_000, ssthresh: u64::MAX, mss: 1_000 };
         // 12,345 B/s for 100 ms are 1234.5 bytes on the wire, 1185.12 of payload.
         xcp.on_explicit_feedback(&mut window, 12_345, Span::ms(100));
@@ -91,5 +119,8 @@ mod tests {
         assert_eq!((window.cwnd, xcp.rest), (1_000, 0.0), "at least one segment");
         assert_eq!(xcp.on_congestion(Time::ZERO, &window, 9_000, CongestionSignal::Loss), 4_500);
         assert_eq!(xcp.on_congestion(Time::ZERO, &window, 900, CongestionSignal::Timeout), 2_000);
+        assert!(!xcp.without_router);
+        xcp.on_explicit_feedback(&mut window, XcpHeader::UNLIMITED, Span::ms(100));
+        assert_eq!((window.cwnd, xcp.without_router), (1_000, true), "the window grows with acks");
     }
 }

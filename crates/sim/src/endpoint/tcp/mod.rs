@@ -305,7 +305,7 @@ impl Tcp {
         sender.control().uses_explicit_feedback().then_some(XcpHeader {
             rtt,
             x,
-            delta_throughput: i32::MAX,
+            delta_throughput: XcpHeader::UNLIMITED,
         })
     }
 
