@@ -480,7 +480,7 @@ class Rio(Qdisc, kw_only=True, frozen=True, tag="rio"):
     ----------
     limit : str
         Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
-        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        in comparisons as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     in_min_th : str
@@ -495,8 +495,8 @@ class Rio(Qdisc, kw_only=True, frozen=True, tag="rio"):
     in_class : int
         Class of the packets in profile. Integer; default 1; 0 to 65535.
     min_th : str
-        Average queue below which no packet is dropped. Its unit, packets or bytes, is also that of
-        the average. Size; default 5p; 0p or more; also called minth, min, thresh.
+        Average queue below which no packet is dropped. The average has the same unit, packets or
+        bytes. Size; default 5p; 0p or more; also called minth, min, thresh.
     max_th : str
         Average queue above which every packet is dropped, unless gentle is set. Size; default 15p;
         1p or more; also called maxth, max, maxthresh.
@@ -1426,7 +1426,7 @@ class Xcp(Qdisc, kw_only=True, frozen=True, tag="xcp"):
     ----------
     limit : str
         Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
-        in comparisons that of the link, else 1000p; 1p or more; the paper's B; also called buffer.
+        in comparisons as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     alpha : float | str

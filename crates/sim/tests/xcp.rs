@@ -10,7 +10,7 @@ fn outcome(warmup: &str, flows: &str) -> Outcome {
         r#"{{"duration": "40s", "warmup": "{warmup}", "links": {{"b": {{"rate": "45mbit",
             "delay": "10ms", "qdisc": {{"name": "xcp", "limit": "450p"}}}}}}, "flows": [{flows}]}}"#
     ));
-    run(&scenario.unwrap())
+    run(scenario.unwrap())
 }
 
 fn group(name: &str, rtt: &str, count: u32, start: &str) -> String {
@@ -62,7 +62,7 @@ fn a_path_without_a_router_of_xcp_is_used_as_by_reno() {
     let scenario = r#"{"duration": "20s", "warmup": "5s", "links": {"b": {"rate": "45mbit",
         "delay": "10ms", "qdisc": "droptail"}}, "flows": [{"name": "a", "path": ["b"],
         "rtt": "100ms", "tcp": "xcp"}]}"#;
-    let outcome = run(&Scenario::from_json(scenario).unwrap());
+    let outcome = run(Scenario::from_json(scenario).unwrap());
     let drops = link(&outcome, "dropped_packets");
     assert!(link(&outcome, "utilisation") > 0.7 && drops < 100.0, "{drops}");
 }

@@ -17,10 +17,10 @@
 //! the excess. One that finds less than min_th lowers it by K_beta p times the deficit. Between the
 //! thresholds p_min stays. K = 2 S / (C T)^2 (14, 15), so that the response to a change of load
 //! takes T. Configuration: T_beta is the largest round-trip time (conservative), T_alpha twice
-//! that, and B - max_th is twice min_th (asymmetric); both are the defaults. With `overflow = "step"`
-//! every overflow of the buffer raises p_min by `d1`. With `overflow = "reset"` p_min is multiplied,
-//! at the end of each T_beta with an overflow, by the measured drop probability over the mean p of
-//! that time, if this ratio is above `excess` (section III.D).
+//! that, and B - max_th is twice min_th (asymmetric); both are the defaults. With `overflow =
+//! "step"` every overflow of the buffer raises p_min by `d1`. With `overflow = "reset"` p_min is
+//! multiplied, at the end of each T_beta with an overflow, by the measured drop probability over
+//! the mean p of that time, if this ratio is above `excess` (section III.D).
 //!
 //! **Departures** The paper does not say: (1) p_min stays between `floor` and 1, since from 0 it
 //! would never rise, and starts at 0.01. (2) A step is at most half of p_min. (3) The drop

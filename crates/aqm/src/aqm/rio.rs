@@ -13,9 +13,9 @@
 //!
 //! **Algorithm** A packet is in profile if its class is `in_class`. Its arrival updates both
 //! averages, and RED decides by the average of the packets in profile and its thresholds. The
-//! arrival of another packet updates the average of all packets, and RED decides by that. So packets
-//! out of profile are dropped earlier, and all of them before the first packet in profile, if their
-//! thresholds are lower.
+//! arrival of another packet updates the average of all packets, and RED decides by that. So
+//! packets out of profile are dropped earlier, and all of them before the first packet in profile,
+//! if their thresholds are lower.
 //!
 //! **Departures** (1) Each curve has its own `count` of packets since the last drop. (2) Both
 //! averages decay in the idle times of the link. (3) A packet that overflows the buffer is dropped,

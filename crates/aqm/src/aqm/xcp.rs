@@ -14,19 +14,19 @@
 //! `delta_throughput`.
 //!
 //! **Algorithm** Every `Te`, which is the mean round-trip time, `phi = alpha (C - y) - beta Q /
-//! Te`: the spare rate less the rate that drains the persistent queue. `gamma y - |phi|` is added to
-//! both the positive and the negative feedback, which shuffles rate between flows even if phi is 0.
-//! Each packet gets a share of the positive feedback in proportion to its `x`, so that all flows
-//! gain equally per time, and of the negative feedback in proportion to its size, so that fast flows
-//! lose more: rates converge to equal shares, whatever the round-trip times. A router only lowers
-//! the `delta_throughput` of a packet. What another router has taken from a packet is deducted from
-//! the feedback of this one. Q is the smallest queue in `Tq`, half of the round-trip time that is not
-//! spent in the queue.
+//! Te`: the spare rate less the rate that drains the persistent queue. `gamma y - |phi|` is added
+//! to both the positive and the negative feedback, which shuffles rate between flows even if phi is
+//! 0. Each packet gets a share of the positive feedback in proportion to its `x`, so that all flows
+//! gain equally per time, and of the negative feedback in proportion to its size, so that fast
+//! flows lose more: rates converge to equal shares, whatever the round-trip times. A router only
+//! lowers the `delta_throughput` of a packet. What another router has taken from a packet is
+//! deducted from the feedback of this one. Q is the smallest queue in `Tq`, half of the round-trip
+//! time that is not spent in the queue.
 //!
 //! **Departures** (1) The first `Te` counts from the first arrival, and is randomised by 20 %. (2)
 //! Only packets with a round-trip time above 0 share the feedback; a sender's first packets have
-//! none. (3) Other packets, as of TCP or UDP, count in y and in Q only. (4) C is the rate of the link
-//! when the discipline was built: it does not follow changes of the rate.
+//! none. (3) Other packets, as of TCP or UDP, count in y and in Q only. (4) C is the rate of the
+//! link when the discipline was built: it does not follow changes of the rate.
 //!
 //! **Cost** 208 bytes of state; a few floating-point operations per packet.
 

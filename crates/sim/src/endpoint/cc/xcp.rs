@@ -6,15 +6,15 @@
 //!
 //! Each packet carries the smoothed round-trip time, the interval `X` = RTT / cwnd between two
 //! packets, and the wish for an unlimited throughput, which routers reduce. The receiver returns
-//! the sum of what is left in its acks. An ack with the feedback F changes the window by F RTT. Acks
-//! do not increase it otherwise.
+//! the sum of what is left in its acks. An ack with the feedback F changes the window by F RTT.
+//! Acks do not increase it otherwise.
 //!
-//! **Departures**: where no router has reduced the wish, no link of the path has the discipline: the
-//! window then grows as Reno's, as section 7 of the paper proposes. A path with the discipline on
-//! some links only is overloaded if another one is the bottleneck. After a loss the sender recovers
-//! with SACK and half of the window, and goes on with XCP. The header of 20 bytes is part of
-//! `header`, not added to it. It takes the place of the host addresses, by which disciplines such as
-//! cake isolate hosts.
+//! **Departures**: where no router has reduced the wish, no link of the path has the discipline:
+//! the window then grows as Reno's, as section 7 of the paper proposes. A path with the discipline
+//! on some links only is overloaded if another one is the bottleneck. After a loss the sender
+//! recovers with SACK and half of the window, and goes on with XCP. The header of 20 bytes is part
+//! of `header`, not added to it. It takes the place of the host addresses, by which disciplines
+//! such as cake isolate hosts.
 //!
 //! **Cost**: constant work per ack.
 
