@@ -84,12 +84,13 @@ def _public(module: ModuleType) -> list[str]:
 def test_every_parameter_of_the_tables_is_a_field() -> None:
     """Each field accepts its default as documented."""
     tables = json.loads(_sojourn.specs())
-    by_name = {kind.__struct_config__.tag: kind for _, kind in CLASSES}
-    for spec in [*tables["disciplines"], *tables["tcp"], *tables["sources"]]:
-        fields = by_name[spec["name"]].__struct_encode_fields__
-        assert list(fields) == [row["name"] for row in spec["params"]]
+    by_name = {(module, kind.__struct_config__.tag): kind for module, kind in CLASSES}
+    for module, table in {"qdisc": "disciplines", "tcp": "tcp", "source": "sources"}.items():
+        for spec in tables[table]:
+            fields = by_name[module, spec["name"]].__struct_encode_fields__
+            assert list(fields) == [row["name"] for row in spec["params"]]
     for spec in tables["presets"]:
-        fields = by_name[spec["name"]].__struct_encode_fields__
+        fields = by_name["tcp", spec["name"]].__struct_encode_fields__
         assert set(fields) == {row["name"] for row in spec["params"]}
 
 

@@ -59,7 +59,7 @@ def test_a_scenario_with_one_gets_the_alternative(
 
 def test_python_says_so_as_well() -> None:
     """For classes that users look for; other names raise AttributeError as usual."""
-    with pytest.raises(AttributeError, match="not available; use wfq_red"):
+    with pytest.raises(AttributeError, match="not available; use rio"):
         _ = sj.Gred  # type: ignore[attr-defined]
     with pytest.raises(AttributeError, match=r"has no attribute 'Greds'$"):
         _ = sj.Greds  # type: ignore[attr-defined]

@@ -146,7 +146,7 @@ impl Packet {
         Packet { ack: u32::try_from(us).unwrap_or(u32::MAX), tcp, ..self }
     }
 
-    /// Congestion header of XCP, if the packet has one.
+    /// Returns the congestion header of XCP, if the packet has one.
     pub fn xcp(&self) -> Option<XcpHeader> {
         self.tcp.has(TcpFlags::XCP).then(|| XcpHeader {
             rtt: Span::us(self.source.into()),

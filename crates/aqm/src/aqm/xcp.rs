@@ -25,7 +25,8 @@
 //!
 //! **Departures** (1) The first `Te` counts from the first arrival, and is randomised by 20 %. (2)
 //! Only packets with a round-trip time above 0 share the feedback; a sender's first packets have
-//! none. (3) Other packets, as of TCP or UDP, count in y and in Q only. (4) C is the rate of the
+//! none. (3) Other packets, as of TCP or UDP, count in y and in Q only: for them the discipline is
+//! a drop-tail buffer, and TCPs that fill it take rate from XCP's senders. (4) C is the rate of the
 //! link when the discipline was built: it does not follow changes of the rate.
 //!
 //! **Cost** 208 bytes of state; a few floating-point operations per packet.

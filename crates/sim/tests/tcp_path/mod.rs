@@ -256,7 +256,11 @@ impl<F: FnMut(u64, &Segment) -> Fate> Path<F> {
 
     fn deliver(&mut self, cargo: Cargo) {
         match cargo {
-            Cargo::Segment(seg, ce) => {
+            Cargo::Segment(mut seg, ce) => {
+                // No router of the path changes the header of XCP.
+                if let Some(header) = self.sender.xcp_header() {
+                    seg.timestamp = header.delta_throughput.cast_unsigned();
+                }
                 let held = self.receiver.before_segment(&seg, ce).copied();
                 self.reply(held);
                 let ack = self.receiver.on_segment(self.now, &seg, ce).copied();

@@ -65,7 +65,7 @@ impl CongestionControl for Xcp {
     }
 
     fn reset(&mut self) {
-        self.rest = 0.0;
+        (self.rest, self.without_router) = (0.0, false);
         self.reno.reset();
     }
 
@@ -122,5 +122,7 @@ mod tests {
         assert!(!xcp.without_router);
         xcp.on_explicit_feedback(&mut window, XcpHeader::UNLIMITED, Span::ms(100));
         assert_eq!((window.cwnd, xcp.without_router), (1_000, true), "the window grows with acks");
+        xcp.reset();
+        assert!(!xcp.without_router);
     }
 }

@@ -297,8 +297,8 @@ impl Tcp {
         }
     }
 
-    /// Congestion header of the next segments, if the sender uses XCP.
-    pub(crate) fn xcp_header(&self) -> Option<XcpHeader> {
+    /// Returns the congestion header of the next segments, if the sender uses XCP.
+    pub fn xcp_header(&self) -> Option<XcpHeader> {
         let Tcp::Any(sender) = self else { return None };
         let rtt = sender.srtt().unwrap_or(Span::ZERO);
         let x = Span(cast::trunc(rtt.0 as f64 / sender.cwnd_packets().max(1.0)));
