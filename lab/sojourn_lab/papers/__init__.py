@@ -1,7 +1,7 @@
 """Reproduced papers, one package each; `sojourn_lab.reproduction.paper` says what each holds.
 
 The entry point `sojourn.papers` names this module. `sojourn paper` uses `ids`, `find`, `run`,
-`write_report`, `as_json` and `print_verdicts`.
+`write_report`, `as_json`, `print_verdicts`, `described` and `print_paper`.
 """
 
 import importlib
@@ -12,7 +12,14 @@ from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
 from sojourn_lab.reproduction.paper import Paper
 
-_LATER = {"run": "run", "write_report": "report", "as_json": "report", "print_verdicts": "verdicts"}
+_LATER = {
+    "run": "run",
+    "write_report": "report",
+    "as_json": "report",
+    "print_verdicts": "verdicts",
+    "described": "listing",
+    "print_paper": "listing",
+}
 """Functions that are slow to import, with their modules in `sojourn_lab.reproduction`."""
 
 

@@ -89,13 +89,35 @@ def set_up(outcome: Outcome) -> list[str]:
     return [live.about.strip(), simulated] if outcome.emulated and live else [simulated]
 
 
+CONSTANTS = ("constant", "value", "default", "meaning")
+"""Columns of the table of constants."""
+
+CONSTANTS_TEXT = "Constants, which `--set constant=value` changes:"
+
+
+def constant_rows(outcome: Outcome) -> list[list[str]]:
+    """Return the rows of the table of constants; the default is listed where it was changed."""
+    one = outcome.set_up
+    if one is None and outcome.paper.constants is not None and not outcome.emulated:
+        one = outcome.paper.constants()
+    rows = [] if one is None else one.rows()
+    return [[name, value, "" if value == base else base, doc] for name, value, base, doc in rows]
+
+
+def options(outcome: Outcome) -> str:
+    """Return the options of the command that are not its defaults."""
+    words = ["--full" if outcome.full else "--quick", *(["--engine live"] * bool(outcome.emulated))]
+    words += [f"--figure {number}" for number in outcome.requested]
+    words += outcome.set_up.options if outcome.set_up else []
+    return " ".join(words)
+
+
 def repeat(outcome: Outcome) -> str:
     """Return the command that repeats the runs, their number, and the versions."""
-    mode = ("full" if outcome.full else "quick") + (" --engine live" if outcome.emulated else "")
     rows = outcome.campaign.rows
     seeds = len({row["seed"] for row in rows})
     return (
-        f"sojourn paper run {outcome.paper.id} --{mode} --out DIR\n"
+        f"sojourn paper run {outcome.paper.id} {options(outcome)} --out DIR\n"
         f"{len(rows)} runs, up to {seeds} seeds each; sojourn {_sojourn.version()}, "
         f"engine {outcome.engine}"
     )

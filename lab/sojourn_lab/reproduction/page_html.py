@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from sojourn._util.html import escape
 from sojourn_lab.reproduction.claims import kind
 from sojourn_lab.reproduction.contents import (
+    CONSTANTS,
+    CONSTANTS_TEXT,
     HEADS,
     LEFT_OUT,
     PARTS,
@@ -15,6 +17,7 @@ from sojourn_lab.reproduction.contents import (
     YES,
     cell,
     claim_rows,
+    constant_rows,
     file_name,
     filled,
     part_rows,
@@ -73,6 +76,8 @@ def as_html(outcome: Outcome, places: Path) -> str:
     if left_out := outcome.paper.left_out:
         parts += ["<h3>Figures left out</h3>", _table_html(LEFT_OUT, list(left_out.items()))]
     parts += ["<h2>Set-up</h2>", *(f"<pre>{e(text)}</pre>" for text in set_up(outcome))]
+    if constants := constant_rows(outcome):
+        parts += [_paragraphs(CONSTANTS_TEXT), _table_html(CONSTANTS, constants)]
     parts += ["<h2>Reproduce it</h2>", f"<pre>{e(repeat(outcome))}</pre>", "</html>\n"]
     return "\n".join(parts)
 

@@ -3,12 +3,15 @@
 from collections.abc import Iterator, Sequence
 
 from sojourn_lab.reproduction.contents import (
+    CONSTANTS,
+    CONSTANTS_TEXT,
     HEADS,
     LEFT_OUT,
     PARTS,
     VARIED,
     cell,
     claim_rows,
+    constant_rows,
     file_name,
     filled,
     part_rows,
@@ -70,6 +73,8 @@ def as_data(outcome: Outcome) -> str:
     lines += ["## Set-up", ""]
     for text in set_up(outcome):
         lines += ["```text", text, "```", ""]
+    if constants := constant_rows(outcome):
+        lines += [CONSTANTS_TEXT, "", *table(CONSTANTS, constants), ""]
     return "\n".join([*lines, FOOT, ""])
 
 

@@ -8,6 +8,8 @@ A paper is a package in `sojourn_lab.papers`. Its `__init__.py` holds:
   `full`;
 - functions decorated with `@figure` or `@table`, which draw or tabulate the rows of experiments;
 - `CLAIMS`: a list of Claim, each with the settings that the paper leaves open;
+- `SetUp` (optional): the constants of the set-up, which `--set KEY=VALUE` changes (see
+  `reproduction/constants.py`). `scenarios(full, set_up=SetUp())` then takes them;
 - `FACTS` (optional): functions of the runs that return a text, for numbers of the findings that
   are not parts of claims;
 - `LEFT_OUT` (optional): figures of the paper that are not reproduced, with the reason;
@@ -29,6 +31,7 @@ from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
 from sojourn.sweeps.runner import CampaignResult, Labels, Measure, Row, Run
 from sojourn_lab.reproduction.claims import Claim, Judged, Runs
+from sojourn_lab.reproduction.constants import Constants
 
 if TYPE_CHECKING:
     import polars as pl
@@ -175,9 +178,34 @@ class Paper:
         omitted: Mapping[str, str] = getattr(self.module, "LEFT_OUT", {})
         return omitted
 
-    def experiments(self, full: bool) -> dict[str, Experiment]:
-        """Return the experiments by name."""
-        return dict(self.module.scenarios(full))
+    @property
+    def constants(self) -> type[Constants] | None:
+        """The class of its constants, if it has constants that can be changed."""
+        constants: type[Constants] | None = getattr(self.module, "SetUp", None)
+        return constants
+
+    def set_up(self, **changes: Any) -> Constants:
+        """Return its constants with some changed, for `run` and `experiments`.
+
+        Raises InputError for an unknown name or a value that is not allowed.
+        """
+        return self._constants().of(changes)
+
+    def changed(self, settings: Sequence[str]) -> Constants | None:
+        """Return its constants with the changes of settings KEY=VALUE; None without settings.
+
+        Raises InputError, which names the option `--set`.
+        """
+        return self._constants().replaced(settings) if settings else None
+
+    def _constants(self) -> type[Constants]:
+        if self.constants is None:
+            raise InputError(f"--set: {self.id} has no constants that can be changed")
+        return self.constants
+
+    def experiments(self, full: bool, set_up: Constants | None = None) -> dict[str, Experiment]:
+        """Return the experiments by name, with other constants if `set_up` is given."""
+        return dict(self.module.scenarios(full, *([] if set_up is None else [set_up])))
 
     def live_experiments(self, full: bool) -> dict[str, Experiment]:
         """Return the experiments on real packets, by the names of their simulated counterparts."""
@@ -206,6 +234,9 @@ class Outcome:
     """Result of a paper's runs: rows by experiment, judged claims, number and cost of the runs.
 
     `engine` is the name of the engine that made them; `emulated` is set for runs on real packets.
+    `in_part` are the claims that were not judged, because they are about further figures.
+    `requested` are the figures requested by number; none means all. `set_up` has the
+    constants, unless they are the paper's.
     """
 
     paper: Paper
@@ -216,6 +247,9 @@ class Outcome:
     campaign: CampaignResult
     engine: str = field(default_factory=_sojourn.engine)
     emulated: Emulated | None = None
+    requested: Sequence[str] = ()
+    in_part: Sequence[Claim] = ()
+    set_up: Constants | None = None
 
 
 def by_experiment(
@@ -233,17 +267,52 @@ def by_experiment(
 
 
 def chosen(paper: Paper, there_are: Sequence[Figure], numbers: Sequence[str]) -> list[Figure]:
-    """Return the figures with these numbers, or all without numbers. Raises InputError."""
+    """Return the figures with these numbers, or all without numbers. Raises InputError.
+
+    A number without letter stands for all panels: "7" for 7a to 7d, "4" for 4.1 to 4.4.
+    """
     known = [one.number for one in there_are]
+    wanted: set[str] = set()
     for number in numbers:
-        if number not in known:
+        panels = {one for one in known if panel_of(one, number)}
+        if not panels:
             raise InputError(
                 f"--figure: no figure {shown(number)} in {paper.id}{near(number, known)}"
             )
-    return [one for one in there_are if not numbers or one.number in numbers]
+        wanted |= {number} if number in known else panels
+    return [one for one in there_are if not numbers or one.number in wanted]
+
+
+def panel_of(figure: str, number: str) -> bool:
+    """Return True for the figure itself, and for its panels: 7a and "7 goodput" for 7, not 70."""
+    rest = figure.removeprefix(number)
+    is_panel = number[-1:].isdigit() and rest != figure and not rest[:1].isdigit()
+    return figure == number or is_panel
 
 
 def claims_about(paper: Paper, shown: Sequence[Figure]) -> list[Claim]:
     """Return the claims that are about no other figures than these."""
+    return [c for c in paper.claims if not missing_figures(c, shown)]
+
+
+def claims_in_part(paper: Paper, shown: Sequence[Figure]) -> list[Claim]:
+    """Return the claims that are about some of these figures and about others."""
     numbers = {one.number for one in shown}
-    return [c for c in paper.claims if set(c.figure.split(", ")) <= numbers]
+    each = ((c, missing_figures(c, shown)) for c in paper.claims)
+    return [c for c, lacks in each if lacks and numbers & set(figures_of(c))]
+
+
+def figures_of(claim: Claim) -> list[str]:
+    """Return the numbers of the figures that a claim is about."""
+    return claim.figure.split(", ")
+
+
+def missing_figures(claim: Claim, shown: Sequence[Figure]) -> list[str]:
+    """Return the numbers of the claim's figures that are not among these."""
+    numbers = {one.number for one in shown}
+    return [one for one in figures_of(claim) if one not in numbers]
+
+
+def needs_figures(claim: Claim) -> str:
+    """Return the text of a claim that was not judged, because not all its figures were chosen."""
+    return f"needs figures {claim.figure}"

@@ -13,7 +13,7 @@ from sojourn_lab.reproduction.claims import Part, verdict
 from sojourn_lab.reproduction.contents import file_name, reason
 from sojourn_lab.reproduction.page_html import as_html
 from sojourn_lab.reproduction.page_markdown import as_data, as_markdown
-from sojourn_lab.reproduction.paper import Figure, Outcome
+from sojourn_lab.reproduction.paper import Figure, Outcome, needs_figures
 
 
 def write_report(outcome: Outcome, directory: Path) -> None:
@@ -41,6 +41,7 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
         "paper": outcome.paper.id,
         "mode": "full" if outcome.full else "quick",
         "runs": len(outcome.campaign.rows),
+        **({"set": outcome.set_up.changed} if outcome.set_up else {}),
         **({"live": dict(outcome.emulated.numbers)} if outcome.emulated else {}),
         "claims": [
             {
@@ -65,7 +66,12 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
             }
             for one in outcome.claims
         ],
+        **({"not_judged": _not_judged(outcome)} if outcome.in_part else {}),
     }
+
+
+def _not_judged(outcome: Outcome) -> list[dict[str, str]]:
+    return [{"id": one.id, "why": needs_figures(one)} for one in outcome.in_part]
 
 
 def _draw(one: Figure, outcome: Outcome, places: Path) -> None:

@@ -1,14 +1,24 @@
 """The runs of a paper, simulated or on real packets, and the verdicts that follow from them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Literal
 
-from sojourn.sweeps.runner import campaign
+from sojourn._sojourn import InputError
+from sojourn.scenario.draft import parse
+from sojourn.sweeps.runner import Run, campaign
 from sojourn_lab.reproduction import live
 from sojourn_lab.reproduction.claims import judge
-from sojourn_lab.reproduction.paper import Outcome, Paper, by_experiment, chosen, claims_about
+from sojourn_lab.reproduction.constants import Constants
+from sojourn_lab.reproduction.paper import (
+    Outcome,
+    Paper,
+    by_experiment,
+    chosen,
+    claims_about,
+    claims_in_part,
+)
 
 
 def run(
@@ -21,15 +31,19 @@ def run(
     executor: Executor | None = None,
     progress: bool = False,
     engine: Literal["sim", "live"] = "sim",
+    set_up: Constants | None = None,
 ) -> Outcome:
     """Run the scenarios missing in `store`, and judge the claims.
 
-    With `figures`, only the runs that those figures (by number) and the claims about no others
-    need. The `engine` is the simulator or, with "live", the kernel's TCP and UDP. Live runs take
-    their duration in real time; `jobs` of them (default: 6) run at once, each in its own process.
+    `set_up` has other constants (see `Paper.set_up`), for the simulator only. With `figures`, only
+    the runs that those figures (by number) and the claims about no others need. The `engine` is the
+    simulator or, with "live", the kernel's TCP and UDP. Live runs take their duration in real time;
+    `jobs` of them (default: 6) run at once, each in its own process.
     """
     if engine == "live":
         assert executor is None, "runs on real packets take place on this machine"
+        if set_up is not None:
+            raise InputError("--set: runs on real packets have no constants that can be changed")
         return live.run(
             paper, full=full, store=store, figures=figures, jobs=jobs, progress=progress
         )
@@ -37,12 +51,41 @@ def run(
     about = claims_about(paper, shown) if figures else paper.claims
     needed = {name for one in shown for name in one.needs}
     needed |= {name for one in about for name in one.every_need}
-    experiments = paper.experiments(full)
-    assert needed <= set(experiments), needed - set(experiments)
-    runs = {name: one.runs() for name, one in experiments.items() if name in needed}
+    runs = _runs(paper, full, needed, set_up)
     every = [one for group in runs.values() for one in group]
     result = campaign(
         every, store=store, jobs=jobs, executor=executor, progress=progress
     ).complete()
     frames = by_experiment(runs, result.rows)
-    return Outcome(paper, full, frames, shown, [judge(one, frames) for one in about], result)
+    judged = [judge(one, frames) for one in about]
+    changed = set_up if set_up is not None and set_up.changed else None
+    return Outcome(
+        paper,
+        full,
+        frames,
+        shown,
+        judged,
+        result,
+        requested=tuple(figures),
+        in_part=claims_in_part(paper, shown) if figures else (),
+        set_up=changed,
+    )
+
+
+def _runs(
+    paper: Paper, full: bool, needed: Collection[str], set_up: Constants | None
+) -> dict[str, list[Run]]:
+    """Return the runs of the needed experiments. Raises InputError if a constant breaks them."""
+    try:
+        experiments = paper.experiments(full, set_up)
+        assert set(needed) <= set(experiments), set(needed) - set(experiments)
+        runs = {name: one.runs() for name, one in experiments.items() if name in needed}
+        if set_up is not None and set_up.changed:
+            for group in runs.values():
+                for one in group:
+                    parse(one.scenario)
+    except (InputError, ArithmeticError, ValueError) as error:
+        if set_up is None or not set_up.changed:
+            raise
+        raise InputError(f"{', '.join(set_up.options)}: {error}") from None
+    return runs

@@ -9,7 +9,7 @@ from sojourn.display.console import console
 from sojourn.display.table import Table
 from sojourn_lab.reproduction.claims import kind
 from sojourn_lab.reproduction.contents import took
-from sojourn_lab.reproduction.paper import Outcome
+from sojourn_lab.reproduction.paper import Outcome, needs_figures
 
 SHADES = {
     "holds": "green",
@@ -32,7 +32,9 @@ def print_verdicts(outcome: Outcome, directory: Path) -> None:
     for one in outcome.claims:
         claim, verdict = one.claim, Text(one.verdict, SHADES[kind(one.verdict)])
         table.add_row(claim.id, verdict, one.count, claim.figure, claim.says)
-    if outcome.claims:
+    for claim in outcome.in_part:
+        table.add_row(claim.id, "not judged", needs_figures(claim), claim.figure, claim.says)
+    if outcome.claims or outcome.in_part:
         out.print(table, soft_wrap=True)
     if outcome.emulated:
         out.print(f"{escape(outcome.emulated.intro)}\n")

@@ -18,13 +18,25 @@ app = typer.Typer(
 )
 
 
+OnePaper = Annotated[
+    str | None, typer.Argument(metavar="[ID]", help="one paper", autocompletion=suggest.papers)
+]
+
+
 @app.command("list")
-def list_command(as_json: Json = False) -> None:
-    """List the papers."""
+def list_command(paper_id: OnePaper = None, as_json: Json = False) -> None:
+    """List the papers, or the figures, experiments and constants of one."""
     from sojourn.display.console import console
     from sojourn.display.table import Table
 
     papers = collection()
+    if paper_id is not None:
+        paper = papers.find(paper_id)
+        if as_json:
+            print(json.dumps(papers.described(paper), indent=2))
+        else:
+            papers.print_paper(paper)
+        return
     entries = [papers.find(name) for name in papers.ids()]
     if as_json:
         listed = [{"id": p.id, "title": p.title, "reference": p.reference} for p in entries]
@@ -55,6 +67,14 @@ def run(
     engine: Annotated[
         str, typer.Option(metavar="sim|live", help="simulator (default), or real packets")
     ] = "sim",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="change a constant of the set-up (see sojourn paper list ID)",
+        ),
+    ] = None,
     jobs: Annotated[
         int | None, typer.Option(min=1, help="parallel runs (default: cores; 6 with real packets)")
     ] = None,
@@ -78,6 +98,7 @@ def run(
         raise InputError(
             f"--engine: {paper.id} has no runs on real packets, allowed: {', '.join(there_are)}"
         )
+    set_up = paper.changed(settings or ())
     directory = out / (f"{paper.id}-live" if real else paper.id)
     folders.claim(directory, "paper", {"paper": paper.id}, force=force)
     try:
@@ -90,6 +111,7 @@ def run(
                 jobs=jobs,
                 progress=True,
                 engine="live" if real else "sim",
+                set_up=set_up,
             )
     except netdev.NoRightError:
         link.enter_own_network(sys.argv[1:])

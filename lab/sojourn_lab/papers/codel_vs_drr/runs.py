@@ -1,9 +1,11 @@
 """Scenarios and the measure of `codel_vs_drr`."""
 
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sojourn._util.units import bps_of, seconds
+from sojourn._util.units import bps_of, bytes_of, seconds
 from sojourn.result.result import Result
+from sojourn_lab.reproduction.constants import Constants
 from sojourn_lab.reproduction.paper import Experiment, Point
 
 RATES = (2, 4, 10, 100)
@@ -13,63 +15,102 @@ NAMES = {"codel": "CoDel", "drr": "DRR"}
 
 CODEL: dict[str, Any] = {"name": "codel", "variant": "ns2_v1", "limit": "1000p"}
 DRR: dict[str, Any] = {"name": "drr", "limit": "25kB", "quantum": "250B", "flows": 10}
-WIDE_DRR: dict[str, Any] = {**DRR, "limit": "1000p"}
-NS2_DRR: dict[str, Any] = {**DRR, "limit": "100kB"}
 FQ_CODEL: dict[str, Any] = {"name": "fq_codel", "limit": "1000p"}
 
 CHANGES: dict[str, dict[str, Any]] = {
-    "1 FTP each way": {"flows": 1},
-    "2 FTPs each way": {"flows": 2},
-    "8 FTPs each way": {"flows": 8},
-    "2 FTPs, RTT 10 ms": {"flows": 2, "rtt_ms": 10},
-    "RTT 2 ms": {"rtt_ms": 2},
-    "window of 20": {"window": 20},
+    "1 FTP each way": {"ftps": 1},
+    "2 FTPs each way": {"ftps": 2},
+    "8 FTPs each way": {"ftps": 8},
+    "2 FTPs, RTT 10 ms": {"ftps": 2, "rtt": "10ms"},
+    "RTT 2 ms": {"rtt": "2ms"},
+    "window of 20": {"window": "20p"},
     "no CBR": {"cbr": 0.0},
 }
-"""Settings that the paper does not state, other than ours, as keywords of `dumbbell`."""
+"""Settings that the paper does not state, other than ours, as changes of the set-up."""
+
+
+@dataclass(frozen=True)
+class SetUp(Constants):
+    """Constants of the dumbbell, except for the rate and the MTU, which the figures vary."""
+
+    ftps: int = 4
+    """FTPs in each direction."""
+    packet: str = "1000B"
+    """Size of the FTPs' packets, where the MTU is not varied."""
+    window: str = "10000p"
+    """Receiver's window of the FTPs."""
+    rtt: str = "40ms"
+    """Base round-trip time: a quarter is the delay of the bottleneck in each direction."""
+    cbr: float = 0.1
+    """Rate of the CBR flow in each direction, as a share of the bottleneck's; 0 for none."""
+    cbr_packet: str = "500B"
+    """Size of the CBR flow's packets, if the MTU is not smaller."""
+    mtu_rate: int = 2
+    """Rate of the bottleneck in the MTU scenario, in Mbit/s."""
+    duration: str = "100s"
+    """Duration of a run."""
+    warmup: str = "10s"
+    """Time at the start of a run that is not counted."""
+    codel_target: str = "5ms"
+    """Target of CoDel."""
+    codel_interval: str = "100ms"
+    """Interval of CoDel."""
+    codel_limit: str = "1000p"
+    """Buffer of CoDel."""
+    drr_limit: str = "25kB"
+    """Buffer of DRR, for all flows."""
+    drr_quantum: str = "250B"
+    """Quantum of DRR."""
+    drr_buckets: int = 10
+    """Hash buckets of DRR."""
+
+    @property
+    def codel(self) -> dict[str, Any]:
+        """CoDel of the figures."""
+        times = {"target": self.codel_target, "interval": self.codel_interval}
+        return {**CODEL, **times, "limit": self.codel_limit}
+
+    @property
+    def drr(self) -> dict[str, Any]:
+        """DRR of the figures."""
+        own = {"limit": self.drr_limit, "quantum": self.drr_quantum, "flows": self.drr_buckets}
+        return {**DRR, **own}
 
 
 def dumbbell(
-    qdisc: dict[str, Any],
-    rate: int,
-    mtu: int = 1000,
-    flows: int = 4,
-    window: int = 10_000,
-    rtt_ms: int = 40,
-    cbr: float = 0.1,
+    qdisc: dict[str, Any], rate: int, mtu: int | None = None, set_up: SetUp = SetUp()
 ) -> dict[str, Any]:
-    """Return the scenario: FTPs and a CBR flow in each direction over `rate` Mbit/s.
-
-    `cbr` is the share of the rate that the CBR flow sends.
-    """
+    """Return the scenario: FTPs and a CBR flow in each direction over `rate` Mbit/s."""
+    mtu = bytes_of(set_up.packet) if mtu is None else mtu
+    delay_us = seconds(set_up.rtt) * 1e6 / 4
     links, declared = {}, []
     for way, other in (("forward", "backward"), ("backward", "forward")):
-        links[way] = {"rate": f"{rate}mbit", "delay": f"{rtt_ms * 250}us", "qdisc": qdisc}
+        links[way] = {"rate": f"{rate}mbit", "delay": f"{delay_us:.0f}us", "qdisc": qdisc}
         declared.append(
             {
                 "name": f"ftp-{way}",
-                "count": flows,
+                "count": set_up.ftps,
                 "path": [way],
                 "return_path": [other],
-                "rtt": f"{rtt_ms}ms",
+                "rtt": set_up.rtt,
                 "source": {"name": "bulk", "start": "uniform(0s, 1s)"},
                 "tcp": {
                     "name": "newreno",
                     "profile": "ns2",
                     "packet": f"{mtu}B",
-                    "receive_window": f"{window}p",
+                    "receive_window": set_up.window,
                 },
             }
         )
         udp: dict[str, Any] = {
             "name": "cbr",
-            "rate": f"{rate * cbr * 1000:g}kbit",
-            "packet": f"{min(500, mtu)}B",
+            "rate": f"{rate * set_up.cbr * 1000:g}kbit",
+            "packet": f"{min(bytes_of(set_up.cbr_packet), mtu)}B",
         }
         udp |= {"jitter": 0.5, "start": "uniform(0s, 1s)"}
-        if cbr:
+        if set_up.cbr:
             declared.append({"name": f"cbr-{way}", "path": [way], "source": udp})
-    times = {"duration": "100s", "warmup": "10s"}
+    times = {"duration": set_up.duration, "warmup": set_up.warmup}
     return {**times, "links": links, "flows": declared, "packet_log": True}
 
 
@@ -83,7 +124,8 @@ def measure(result: Result) -> dict[str, Any]:
 
     link, described = result.links["forward"], result.scenario["links"]["forward"]
     log = link.packet_log
-    sent = (log.fate == 0) & (log.arrived_s >= 10)
+    warmup_s, end_s = (seconds(result.scenario[key]) for key in ("warmup", "duration"))
+    sent = (log.fate == 0) & (log.arrived_s >= warmup_s)
     waited = (log.left_s - log.arrived_s)[sent]
     node = (
         waited + log.size_bytes[sent] * 8 / bps_of(described["rate"]) + seconds(described["delay"])
@@ -104,44 +146,53 @@ def measure(result: Result) -> dict[str, Any]:
         "data_most_s": float(node[data].max()),
         "data_wait_s": float(waited[data].mean()),
         "data_std_s": float(node[data].std()),
-        "drops_per_s": link.dropped_packets / 90,
+        "drops_per_s": link.dropped_packets / (end_s - warmup_s),
         "utilisation": link.utilisation,
     }
 
 
-def scenarios(full: bool) -> dict[str, Experiment]:
+def scenarios(full: bool, set_up: SetUp = SetUp()) -> dict[str, Experiment]:
     """Return the two scenarios of the paper, the settings varied, and other disciplines."""
     seeds, some = (10, 3) if full else (3, 2)
-    both = (("codel", CODEL), ("drr", DRR))
-    extra = (*both, ("drr1000p", WIDE_DRR), ("drr100kB", NS2_DRR), ("fq_codel", FQ_CODEL))
-    counts = COUNTS if full else COUNTS[::2]
+    both = (("codel", set_up.codel), ("drr", set_up.drr))
+    extra = (
+        *both,
+        ("drr1000p", {**set_up.drr, "limit": "1000p"}),
+        ("drr100kB", {**set_up.drr, "limit": "100kB"}),
+        ("fq_codel", FQ_CODEL),
+    )
+    counts, slow = COUNTS if full else COUNTS[::2], set_up.mtu_rate
+    changes = {what: replace(set_up, **how) for what, how in CHANGES.items()}
     rates: list[Point] = [
-        ({"qdisc": name, "rate": rate}, dumbbell(qdisc, rate))
+        ({"qdisc": name, "rate": rate}, dumbbell(qdisc, rate, set_up=set_up))
         for name, qdisc in both
         for rate in RATES
     ]
     sizes: list[Point] = [
-        ({"qdisc": name, "mtu": mtu}, dumbbell(qdisc, 2, mtu))
+        ({"qdisc": name, "mtu": mtu}, dumbbell(qdisc, slow, mtu, set_up))
         for name, qdisc in both
         for mtu in MTUS
     ]
     changed: list[Point] = [
-        ({"what": what, "qdisc": name, "rate": rate}, dumbbell(qdisc, rate, **how))
+        ({"what": what, "qdisc": name, "rate": rate}, dumbbell(qdisc, rate, set_up=how))
         for what, how, chosen in (
-            *((what, how, both) for what, how in CHANGES.items()),
-            ("other queues", {}, extra[2:]),
+            *((what, how, both) for what, how in changes.items()),
+            ("other queues", set_up, extra[2:]),
         )
         for name, qdisc in chosen
         for rate in RATES
     ]
     changed_sizes: list[Point] = [
-        ({"what": what, "qdisc": name, "mtu": mtu}, dumbbell(qdisc, rate, mtu, **how))
-        for what, rate, how in (*((w, 2, h) for w, h in CHANGES.items()), ("4 Mbit/s", 4, {}))
+        ({"what": what, "qdisc": name, "mtu": mtu}, dumbbell(qdisc, rate, mtu, how))
+        for what, rate, how in (
+            *((w, slow, h) for w, h in changes.items()),
+            ("4 Mbit/s", 4, set_up),
+        )
         for name, qdisc in both
         for mtu in MTUS
     ]
     many: list[Point] = [
-        ({"qdisc": name, "flows": n}, dumbbell(qdisc, 10, flows=n))
+        ({"qdisc": name, "flows": n}, dumbbell(qdisc, 10, set_up=replace(set_up, ftps=n)))
         for name, qdisc in extra
         for n in counts
     ]
