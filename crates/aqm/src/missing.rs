@@ -36,7 +36,7 @@ impl Missing {
     }
 }
 
-/// Disciplines and class trees of Linux and of RFCs that are not in the registry.
+/// Disciplines of Linux, of RFCs and of papers that are not in the registry.
 pub static DISCIPLINES: &[Missing] = &[
     Missing {
         names: &["hfsc", "cbq"],
@@ -72,6 +72,34 @@ pub static DISCIPLINES: &[Missing] = &[
         planned: false,
         why: "they need a clock that all senders share",
         instead: "prio, with a trace of rates on the link for its time slots",
+    },
+    Missing {
+        names: &["smvs"],
+        about: "AQM by sliding mode, variable structure control (Ren and others)",
+        planned: false,
+        why: "only abstracts of its papers were available, without the control rule",
+        instead: "pi, with which its authors compare it",
+    },
+    Missing {
+        names: &["threshold_policy"],
+        about: "the threshold policy for small buffers (Patil and Raina)",
+        planned: false,
+        why: "only the abstract of its paper was available, without the rule",
+        instead: "droptail with a small limit",
+    },
+    Missing {
+        names: &["kim_yoon_yeom"],
+        about: "AQM for fair flows (Kim, Yoon and Yeom)",
+        planned: false,
+        why: "only the first page of its paper was available",
+        instead: "afd or ewfq",
+    },
+    Missing {
+        names: &["load_based_aqm", "load_based"],
+        about: "AQM by the load (in a survey by Ramkrishna and others)",
+        planned: false,
+        why: "it is a class of algorithms, not one",
+        instead: "avq, whose virtual queue follows the load",
     },
 ];
 

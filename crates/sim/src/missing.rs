@@ -40,6 +40,34 @@ pub(crate) static SENDERS: &[Missing] = &[
         why: "few hosts use them",
         instead: "sack or newreno",
     },
+    Missing {
+        names: &["d2tcp"],
+        about: "DCTCP whose flows yield by their deadlines",
+        planned: false,
+        why: "flows have no deadlines",
+        instead: "dctcp",
+    },
+    Missing {
+        names: &["d3"],
+        about: "rates for deadlines, which hosts request and routers grant",
+        planned: false,
+        why: "flows have no deadlines",
+        instead: "xcp, in which routers set the rates",
+    },
+    Missing {
+        names: &["l2dct"],
+        about: "DCTCP whose flows yield as they send more",
+        planned: false,
+        why: "no reproduced paper measures it",
+        instead: "dctcp",
+    },
+    Missing {
+        names: &["ictcp"],
+        about: "receivers that limit their windows against incast",
+        planned: false,
+        why: "a receiver sees one flow, not the load of its interface",
+        instead: "dctcp",
+    },
 ];
 
 /// Traffic sources that are not in [`crate::traffic::source::SOURCES`].
