@@ -23,7 +23,8 @@ from sojourn.scenario.draft import Draft
 from sojourn.sweeps.runner import CampaignResult
 from sojourn_lab import papers
 from sojourn_lab.reproduction import paper
-from sojourn_lab.reproduction.claims import Judged, Part
+from sojourn_lab.reproduction.judging import Judged
+from sojourn_lab.reproduction.parts import Part
 from sojourn_lab.reproduction.verdicts import print_verdicts
 
 WIDTHS = (60, 80, 100, 140)
@@ -156,7 +157,7 @@ def test_a_paper_and_a_link_split_no_word(
     """The table of claims, and the summary at the end of `sojourn link`."""
     one = papers.find("hred")
     campaign = CampaignResult([], 0, 0, 0.0, ())
-    parts = [Part("a", "b", "c", True)]
+    parts = [Part("a", "b", "c", "holds")]
     judged = [Judged(claim, parts) for claim in one.claims]
     outcome = paper.Outcome(one, False, {}, [], judged, campaign)
     link = dict.fromkeys(

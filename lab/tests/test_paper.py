@@ -1,6 +1,5 @@
 """Papers: the harness, the rules for verdicts, and the consistency of each paper."""
 
-import dataclasses
 import functools
 import json
 import re
@@ -18,153 +17,18 @@ from sojourn.plotting.run import new_figure, styled
 from sojourn.scenario.draft import parse
 from sojourn.sweeps.runner import CampaignResult, Run, campaign
 from sojourn_lab import papers
-from sojourn_lab.reproduction import claims, contents, page_markdown, paper, report, side_by_side
+from sojourn_lab.reproduction import (
+    claims,
+    contents,
+    judging,
+    page_markdown,
+    paper,
+    report,
+    side_by_side,
+)
 from sojourn_lab.reproduction import run as reproduction_run
-from sojourn_lab.reproduction.claims import Claim, NoRunsError, Part
-
-HELD = Part("a", "b", "c", True)
-FAILED = Part("a", "b", "c", False)
-UNTESTED = Part("a", "b", "c", None)
-
-
-@pytest.mark.parametrize(
-    ("parts", "judged", "kind"),
-    [
-        ([HELD, HELD], "holds", "holds"),
-        ([HELD, FAILED, HELD], "holds in 2 of 3", "holds in"),
-        ([HELD, FAILED, FAILED, HELD], "holds in 2 of 4", "holds in"),
-        ([HELD, FAILED, FAILED], "does not hold", "does not hold"),
-        ([FAILED], "does not hold", "does not hold"),
-        ([UNTESTED, UNTESTED], "not testable (one seed)", "not testable"),
-        ([HELD, UNTESTED], "holds in 1 of 2", "holds in"),
-        ([], "not testable", "not testable"),
-    ],
-)
-def test_verdict_follows_from_parts(parts: list[Part], judged: str, kind: str) -> None:
-    """A claim's verdict has k of n; a part with one seed never counts as one that holds."""
-    assert claims.verdict(parts) == judged
-    assert claims.kind(judged) == kind
-
-
-def test_a_setting_decides_only_if_more_holds_with_it() -> None:
-    """`depends on` names the setting; fewer seeds alone do not make a claim depend on it."""
-    claim = Claim("x", "", "", "", "")
-
-    def judged(varied: list[Part], control: list[Part]) -> tuple[str, str]:
-        one = claims.Judged(claim, [FAILED, FAILED], {"a pause": varied}, {"a pause": control})
-        return one.verdict, one.count
-
-    depends, no = "depends on a pause", ("does not hold", "0 of 2")
-    assert judged([HELD, HELD], [FAILED, FAILED]) == (depends, "0 of 2; with it 2 of 2")
-    assert judged([HELD, FAILED], [FAILED, FAILED]) == (depends, "0 of 2; with it 1 of 2")
-    assert judged([HELD, HELD], [HELD, HELD]) == no
-    assert judged([FAILED, FAILED], [FAILED, FAILED]) == no
-    assert claims.kind(depends) == "depends on"
-
-
-def test_a_claim_holds_except_with_the_cases_in_which_it_does_not() -> None:
-    """A case is a part of the claim itself, such as a sender; none may hold wholly."""
-    cases = [claims.Setting(name, dict, case=True) for name in ("A", "B", "C")]
-    claim = Claim("x", "", "", "", "", settings=cases)
-    parts = [HELD, FAILED, FAILED]
-
-    def judged(**varied: list[Part]) -> str:
-        return claims.Judged(claim, parts, varied, dict.fromkeys(varied, parts)).verdict
-
-    assert judged(A=[HELD] * 3, B=[FAILED] * 3, C=[HELD] * 3) == "holds except with B"
-    assert judged(A=[FAILED] * 3, B=[HELD] * 3, C=[FAILED] * 3) == "holds except with A and C"
-    assert judged(A=[HELD, HELD, FAILED], B=[FAILED] * 3) == "depends on A"
-    assert judged(A=[FAILED] * 3, B=[FAILED] * 3) == "does not hold"
-    assert claims.kind("holds except with A and C") == "holds except with"
-
-
-def test_a_setting_replaces_rows_and_keeps_pairs() -> None:
-    """Rows of a setting replace those with the same labels; only common seeds and places remain."""
-    axes = {"axes": '["q", "x"]', "measured": '["y"]'}
-    base = [
-        {"q": q, "x": x, "seed": n, "y": 1.0, **axes}
-        for q in ("a", "b") for x in (1, 2) for n in (1, 2, 3)
-    ]  # fmt: skip
-    other = [{"q": "a", "x": 1, "seed": n, "y": 5.0, "s": "on", **axes} for n in (1, 2)]
-    runs = {"e": pl.DataFrame(base), "more": pl.DataFrame(other)}
-    merged = claims.overlay("e", "more", only=("x",), s="on")(runs)["e"].sort("q", "x", "seed")
-    assert merged.select("q", "x", "seed", "y").rows() == [
-        ("a", 1, 1, 5.0), ("a", 1, 2, 5.0), ("b", 1, 1, 1.0), ("b", 1, 2, 1.0),
-    ]  # fmt: skip
-    claim = Claim(
-        "x", "", "", "", "",
-        lambda frames: [claims.order("a below b", *(
-            claims.values(frames["e"], "y", q=q, x=1) for q in ("b", "a")
-        ))],
-        ("e",),
-        (claims.Setting("s on", claims.overlay("e", "more", only=("x",), s="on"), ("more",)),),
-    )  # fmt: skip
-    one = claims.judge(claim, runs)
-    assert (one.verdict, one.count) == ("depends on s on", "0 of 1; with it 1 of 1")
-    missing = claims.Setting("s off", claims.overlay("e", "more", s="off"), ("more",))
-    both = claims.judge(dataclasses.replace(claim, settings=(missing, *claim.settings)), runs)
-    assert list(both.varied) == ["s on"], "quick mode omits the runs of some settings"
-    assert claim.every_need == ("e", "more")
-
-
-def test_a_number_holds_within_a_fifth() -> None:
-    """The default tolerance is 20 %; the measured text has the unit and the interval."""
-    part = claims.number("x", [0.0115, 0.012, 0.0125], 10.0, unit="ms", scale=1e3)
-    assert part.holds
-    assert part.stated == "10 ms"
-    # t(2, 0.975) = 4.303, std = 0.5, so half = 4.303 * 0.5 / sqrt(3) = 1.242.
-    assert part.measured == "12.0 ± 1.2 ms"
-    assert not claims.number("x", [12.1, 12.1], 10.0).holds
-    assert claims.number("x", [0.97, 0.97], 1.0, points=0.03).holds
-    assert not claims.number("x", [0.96, 0.96], 1.0, points=0.03).holds
-
-
-def test_an_uncertain_number_does_not_agree_by_luck() -> None:
-    """A mean within the tolerance fails if its interval is wider than the tolerance."""
-    assert not claims.number("x", [5.0, 10.0, 15.0], 10.0).holds
-
-
-@pytest.mark.parametrize(
-    "part",
-    [
-        claims.number("x", [10.0], 10.0),
-        claims.bound("x", [1.0], "<", 2.0),
-        claims.order("x", [1.0], [2.0]),
-        claims.equal("x", [1.0], [1.0], within=0.1),
-        claims.monotone("x", [[1.0], [2.0]]),
-    ],
-)
-def test_one_seed_is_not_testable(part: Part) -> None:
-    """A single run has no interval, so it neither holds nor fails."""
-    assert part.holds is None
-
-
-def test_an_exact_value_needs_no_seeds() -> None:
-    """A formula has no random error."""
-    assert claims.exact("x", 1.0005, 1.0, within=0.001).holds
-    assert not claims.exact("x", 1.002, 1.0, within=0.001).holds
-
-
-def test_an_order_holds_if_the_paired_interval_excludes_zero() -> None:
-    """The seeds differ far more than the disciplines: only the paired difference is significant."""
-    seeds = np.array([1.0, 50.0, 100.0])
-    assert claims.order("x", seeds, seeds + np.array([1.0, 1.1, 0.9])).holds
-    assert not claims.order("x", seeds, seeds + np.array([1.0, -1.0, 0.5])).holds
-    assert not claims.order("x", seeds + 1, seeds).holds
-    assert claims.monotone("x", [seeds, seeds + 1, seeds + 3]).holds
-    assert not claims.monotone("x", [seeds, seeds + 1, seeds + 1]).holds
-    assert claims.monotone("x", [seeds, seeds - 1], -1).holds
-
-
-def test_equal_and_bound_look_at_intervals() -> None:
-    """The whole interval of a difference, or of a value, must be within the limit."""
-    assert claims.equal("x", [9.9, 10.0], [10.0, 10.1], within=0.011).holds
-    assert not claims.equal("x", [9.0, 11.0], [10.0, 10.0], within=0.01).holds
-    assert not claims.equal("x", [9.5, 9.5], [10.0, 10.0], within=0.01).holds
-    assert claims.equal("x", [0.0, 0.0], [0.1, 0.1], points=1).holds
-    assert claims.bound("x", [1.0, 1.01], "<", 1.6).holds
-    assert not claims.bound("x", [1.0, 2.0], "<", 1.6).holds
-    assert not claims.bound("x", [1.0, 2.0], ">", 1.4).holds
+from sojourn_lab.reproduction.claims import Claim, NoRunsError
+from sojourn_lab.reproduction.parts import Part
 
 
 def test_values_are_ordered_by_seed_and_never_empty() -> None:
@@ -194,6 +58,11 @@ def test_paper_is_consistent(name: str) -> None:
     for claim in one.claims:
         assert set(claim.figure.split(", ")) <= numbers | {""}, claim.id
         assert claim.check is None or claim.needs, claim.id
+        names = [setting.name for setting in claim.settings]
+        assert len(set(names)) == len(names), claim.id
+    for setting in one.settings:
+        assert any(setting.concerns(claim) for claim in one.claims), setting.name
+        assert set(setting.claims) <= set(ids), setting.name
     known = re.findall(r"\{([\w-]+?)(?:\.\d+)?(?:\.brief)?\}", one.findings)
     assert set(known) <= set(ids) | set(one.facts)
     assert one.findings
@@ -244,7 +113,7 @@ def test_the_runs_of_a_mode_suffice_for_its_report(name: str, full: bool) -> Non
     """
     one = papers.find(name)
     runs = synthetic(one, full)
-    judged = [claims.judge(claim, runs) for claim in one.claims]
+    judged = [judging.judge(claim, runs) for claim in one.claims]
     no_runs = CampaignResult([], 0, 0, 0.0, ())
     outcome = paper.Outcome(one, full, runs, one.figures, judged, no_runs)
     json.dumps(report.as_json(outcome), allow_nan=False)
@@ -296,7 +165,7 @@ def test_a_figure_runs_only_its_experiments_and_only_once(tmp_path: Path) -> Non
     assert "<svg" in html
     assert "004-C10" in html
     written = json.loads((tmp_path / "claims.json").read_text())
-    assert {claims.kind(claim["verdict"]) for claim in written["claims"]} <= {*claims.KINDS} - {
+    assert {judging.kind(claim["verdict"]) for claim in written["claims"]} <= {*judging.KINDS} - {
         "not testable"
     }
 
@@ -304,8 +173,8 @@ def test_a_figure_runs_only_its_experiments_and_only_once(tmp_path: Path) -> Non
 def test_prose_contains_the_measured_text() -> None:
     """Numbers in the findings come from the runs, so they cannot become outdated."""
     one = papers.find("codel-vs-drr")
-    claim = Claim("004-C1", "", "", "", "")
-    judged = claims.Judged(claim, [HELD, HELD])
+    claim, held = Claim("004-C1", "", "", "", ""), Part("a", "b", "c", "holds")
+    judged = judging.Judged(claim, [held, held])
     outcome = paper.Outcome(one, False, {}, [], [judged], CampaignResult([], 0, 0, 0.0, ()))
     assert "CoDel's at 10 Mbit/s c to c (C1)" in contents.filled(outcome)
 
@@ -339,7 +208,7 @@ def test_findings_have_no_typed_results(name: str) -> None:
     """A number with a unit in the findings is a placeholder, or one that the set-up states."""
     one = papers.find(name)
     stated = [one.about, *(text for c in one.claims for text in (c.says, c.stated, c.how))]
-    stated += [setting.name for c in one.claims for setting in c.settings]
+    stated += [setting.name for setting in one.settings]
     stated += [figure.title for figure in one.figures]
     known = " ".join(" ".join(stated).split())
     prose = re.sub(r"\{[^{}\n]+\}", "", one.findings)

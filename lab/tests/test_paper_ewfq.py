@@ -10,7 +10,8 @@ import pytest
 import sojourn as sj
 from sojourn_lab import papers
 from sojourn_lab.papers.ewfq import runs as ewfq
-from sojourn_lab.reproduction.claims import Part, verdict
+from sojourn_lab.reproduction.judging import verdict
+from sojourn_lab.reproduction.parts import Part
 from sojourn_lab.studies import fairness
 
 SHORT = {"duration": "8s", "warmup": "2s"}
@@ -60,9 +61,9 @@ def test_five_times_the_buffer_is_found() -> None:
     """C10 holds, and half of C7, if WFQ's unfairness is five times EWFQ's at every size."""
     rows = _sweep({"ewfq": 0.0999, "wfq": 0.4994}, {"ewfq": 9.9, "wfq": 9.9})
     assert verdict(_judged("002-C10", rows)) == "holds"
-    assert [part.holds for part in _judged("002-C7", rows)] == [False, True]
+    assert [part.result for part in _judged("002-C7", rows)] == ["fails", "holds"]
     never = _judged("002-C10", _sweep({"ewfq": 0.1, "wfq": 0.1}, {"ewfq": 9.9, "wfq": 9.8}))
-    assert [part.holds for part in never] == [True, True, False]
+    assert [part.result for part in never] == ["holds", "holds", "fails"]
     assert never[2].value is not None
     assert math.isnan(never[2].value.mean)
 
@@ -71,7 +72,7 @@ def test_indices_have_four_digits() -> None:
     """All of them are near 1, and the tolerance is 0.005."""
     rows = [{"network": "Uniform", "qdisc": "ewfq", "seed": n, "jain": 0.9949} for n in (1, 2)]
     (part,) = _judged("002-C1", rows)
-    assert (part.stated, part.measured, part.holds) == ("0.9999", "0.9949 ± 0.0000", False)
+    assert (part.stated, part.measured, part.result) == ("0.9999", "0.9949 ± 0.0000", "fails")
     assert np.isclose(part.value.mean if part.value else 0, 0.9949)
 
 
@@ -86,4 +87,4 @@ def test_unfairness_is_compared_as_a_ratio(even: float, uneven: float, holds: bo
         for qdisc, jain in (("wfq", even), ("wfq_varied", uneven))
         for n in (1, 2)
     ]
-    assert all(part.holds for part in _judged("002-C2", rows)) == holds
+    assert all(part.result == "holds" for part in _judged("002-C2", rows)) == holds

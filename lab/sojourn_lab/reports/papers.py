@@ -14,7 +14,7 @@ from sojourn.live import netdev
 from sojourn_lab import ROOT, papers
 from sojourn_lab.reproduction import contents, page_markdown, report, run
 from sojourn_lab.reproduction import live as live_runs
-from sojourn_lab.reproduction.claims import KINDS, Kind, kind
+from sojourn_lab.reproduction.judging import KINDS, Kind, kind
 from sojourn_lab.reproduction.paper import Paper
 
 PAGES = ROOT / "reports/papers"

@@ -7,18 +7,24 @@ from typing import Any
 
 from sojourn import _sojourn
 from sojourn._util.progress import amount
-from sojourn_lab.reproduction.claims import Judged, Kind, Runs, kind, verdict
+from sojourn_lab.reproduction.claims import Runs
+from sojourn_lab.reproduction.judging import OURS, Judged, Kind, count, kind, verdict
 from sojourn_lab.reproduction.paper import Figure, Outcome
+from sojourn_lab.reproduction.parts import Result
 
-HEADS = ("claim", "verdict", "parts that hold", "paper", "ours", "reason")
+HEADS = ("claim", "verdict", "numbers", "relations", "paper", "ours", "reason")
 """Columns of the table of claims at the top of a page."""
 
 PARTS = ("claim", "figure", "stated", "part", "measured (95 % interval)", "ns-2", "verdict")
 """Columns of the table of all parts."""
 
-VARIED = ("claim", "setting", "parts that hold", "verdict with it alone")
+VARIED = ("claim", "setting", "parts that hold", "control", "verdict with it")
+"""Columns of the table of settings. The control is our set-up at the setting's seeds and points."""
+
+RESULTS: tuple[Result, ...] = ("fails", "undecided", "not testable", "holds")
+"""Results of parts, those to show first."""
+
 LEFT_OUT = ("figure of the paper", "reason")
-YES = {True: "yes", False: "no", None: "untestable"}
 
 NOT_RUN = "(not run)"
 """Text of a fact whose runs do not exist."""
@@ -31,6 +37,7 @@ COUNTED: dict[Kind, tuple[str, str]] = {
     "holds in": ("holds in part", "hold in part"),
     "holds except with": ("holds except with some senders", "hold except with some senders"),
     "depends on": ("depends on a setting", "depend on a setting"),
+    "undecided": ("is undecided", "are undecided"),
     "does not hold": ("does not hold", "do not hold"),
     "not testable": ("is not testable", "are not testable"),
 }
@@ -138,7 +145,15 @@ def file_name(one: Figure) -> str:
 def claim_rows(outcome: Outcome) -> list[list[str]]:
     """Return the rows of the table of claims, in the columns of `HEADS`."""
     return [
-        [_named(one), one.verdict, one.count, one.claim.stated, _ours(one), reason(one)]
+        [
+            _named(one),
+            one.verdict,
+            one.shown(is_number=True),
+            one.shown(is_number=False),
+            one.claim.stated,
+            _ours(one),
+            reason(one),
+        ]
         for one in outcome.claims
     ]
 
@@ -151,14 +166,13 @@ def _ours(one: Judged) -> str:
     """Return the measurement, briefly: all of few parts, otherwise the first that does not hold."""
     if len(one.parts) <= BRIEF:
         return "; ".join(part.brief or part.measured for part in one.parts)
-    bad = [part for part in one.parts if not part.holds]
-    first = (bad or list(one.parts))[0]
+    first = min(one.parts, key=lambda part: RESULTS.index(part.result))
     return f"{first.what}: {first.brief or first.measured}"
 
 
 def reason(one: Judged) -> str:
     """Return the reason of a verdict other than `holds`."""
-    return "" if one.verdict == "holds" else one.claim.why
+    return "" if kind(one.verdict) == "holds" else one.claim.why
 
 
 def part_rows(one: Judged) -> list[list[str]]:
@@ -167,7 +181,7 @@ def part_rows(one: Judged) -> list[list[str]]:
     head = [_named(one), claim.figure, claim.stated]
     if not parts:
         return [[*head, "", claim.how, "", one.verdict]]
-    rows = [[*head, p.what, p.measured, p.ns2, YES[p.holds]] for p in parts]
+    rows = [[*head, p.what, p.measured, p.ns2, p.result] for p in parts]
     if len(parts) == 1:
         rows[0][6] = one.verdict
     else:
@@ -179,10 +193,26 @@ def setting_rows(outcome: Outcome) -> list[list[str]]:
     """Return a row for each claim and setting that was varied, in the columns of `VARIED`."""
     rows = []
     for one in outcome.claims:
-        for name, parts in [("as chosen", one.parts), *one.varied.items()] if one.varied else []:
-            held = sum(part.holds is True for part in parts)
-            rows.append([one.claim.id, name, f"{held} of {len(parts)}", verdict(parts)])
+        if one.tried:
+            rows.append([one.claim.id, OURS, str(count(one.parts)), "", verdict(one.parts)])
+        for name, it in one.tried.items():
+            there = verdict(it.parts)
+            if name not in (*one.settings, *one.cases):
+                there = f"tried on {len(it.parts)} of {len(one.parts)} parts"
+            rows.append([one.claim.id, name, str(count(it.parts)), str(count(it.control)), there])
     return rows
+
+
+def numbers_and_relations(outcome: Outcome) -> str:
+    """Return how many numbers and how many relations hold, in a sentence."""
+    parts = [part for one in outcome.claims for part in one.parts]
+    numbers, relations = (count([p for p in parts if p.is_number is it]) for it in (True, False))
+    each = [
+        f"{one.hold} of {one.of} {what} hold ({one.undecided} undecided)"
+        for what, one in (("numbers", numbers), ("relations", relations))
+        if one.of
+    ]
+    return f"Of the parts of the claims, {listing(each)}."
 
 
 def cell(value: Any) -> str:

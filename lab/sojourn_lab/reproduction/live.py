@@ -19,7 +19,8 @@ from sojourn.plotting.run import new_figure, styled
 from sojourn.scenario.draft import canonical
 from sojourn.sweeps.runner import CampaignResult, Run, campaign
 from sojourn_lab.reproduction import paper, side_by_side
-from sojourn_lab.reproduction.claims import Claim, Judged, NoRunsError, Runs, judge
+from sojourn_lab.reproduction.claims import Claim, NoRunsError, Runs
+from sojourn_lab.reproduction.judging import Judged, judge
 from sojourn_lab.reproduction.paper import Emulated, Figure, Outcome, Paper
 
 _LATE = re.compile(r"more than [\d.]+ ms")

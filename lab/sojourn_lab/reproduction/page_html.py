@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sojourn._util.html import escape
-from sojourn_lab.reproduction.claims import kind
 from sojourn_lab.reproduction.contents import (
     CONSTANTS,
     CONSTANTS_TEXT,
@@ -14,12 +13,12 @@ from sojourn_lab.reproduction.contents import (
     LEFT_OUT,
     PARTS,
     VARIED,
-    YES,
     cell,
     claim_rows,
     constant_rows,
     file_name,
     filled,
+    numbers_and_relations,
     part_rows,
     repeat,
     set_up,
@@ -27,6 +26,7 @@ from sojourn_lab.reproduction.contents import (
     summary,
     title,
 )
+from sojourn_lab.reproduction.judging import kind
 from sojourn_lab.reproduction.paper import Outcome
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ table{border-collapse:collapse;font-size:13px;margin:1rem 0}
 td,th{border:1px solid #ccc;padding:.25rem .5rem;text-align:left;vertical-align:top}
 th{background:#f3f3f3} pre{background:#f6f6f6;padding:.7rem;overflow:auto;font-size:13px}
 figure{margin:1.5rem 0} figcaption{font-size:13px;color:#555} svg{max-width:100%;height:auto}
-.yes,.holds{color:#006b3c;font-weight:600}
+.holds{color:#006b3c;font-weight:600}
 .holds-in,.holds-except-with,.depends-on{color:#8a5a00;font-weight:600}
-.untestable{color:#555}.no,.does-not-hold{color:#b00020;font-weight:600}.not-testable{color:#555;font-weight:600}
+.undecided{color:#0a5c8a;font-weight:600}.fails,.does-not-hold{color:#b00020;font-weight:600}.not-testable{color:#555;font-weight:600}
 """
 
 
@@ -53,6 +53,7 @@ def as_html(outcome: Outcome, places: Path) -> str:
     ]
     if outcome.claims:
         parts.append(f"<p><b>{e(summary([one.verdict for one in outcome.claims]))}</b></p>")
+        parts.append(f"<p>{e(numbers_and_relations(outcome))}</p>")
     if outcome.emulated:
         parts.append(_paragraphs(outcome.emulated.intro))
     if outcome.claims:
@@ -100,8 +101,8 @@ def _claims_html(outcome: Outcome) -> str:
 
 
 def _css_class(judged: str) -> str:
-    """Return the CSS class of a verdict on a claim, or of the yes or no of a part."""
-    return judged if judged in YES.values() else kind(judged).replace(" ", "-")
+    """Return the CSS class of a verdict on a claim, or of the result of a part."""
+    return judged if judged == "fails" else kind(judged).replace(" ", "-")
 
 
 def _table_html(

@@ -7,7 +7,8 @@ A paper is a package in `sojourn_lab.papers`. Its `__init__.py` holds:
 - `scenarios(full)`: the experiments by name, each an Experiment; few seeds and points unless
   `full`;
 - functions decorated with `@figure` or `@table`, which draw or tabulate the rows of experiments;
-- `CLAIMS`: a list of Claim, each with the settings that the paper leaves open;
+- `CLAIMS`: a list of Claim;
+- `SETTINGS` (optional): a list of Setting, other values of what the paper leaves open;
 - `SetUp` (optional): the constants of the set-up, which `--set KEY=VALUE` changes (see
   `reproduction/constants.py`). `scenarios(full, set_up=SetUp())` then takes them;
 - `FACTS` (optional): functions of the runs that return a text, for numbers of the findings that
@@ -21,7 +22,7 @@ the findings on real packets. A long paper has more modules in its package.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -30,8 +31,9 @@ from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
 from sojourn.sweeps.runner import CampaignResult, Labels, Measure, Row, Run
-from sojourn_lab.reproduction.claims import Claim, Judged, Runs
+from sojourn_lab.reproduction.claims import Claim, Runs, Setting
 from sojourn_lab.reproduction.constants import Constants
+from sojourn_lab.reproduction.judging import Judged
 
 if TYPE_CHECKING:
     import polars as pl
@@ -141,8 +143,16 @@ class Paper:
 
     @property
     def claims(self) -> list[Claim]:
-        """The claims of the paper."""
-        return list(self.module.CLAIMS)
+        """The claims of the paper, each with the settings that concern it."""
+        return [
+            replace(claim, settings=[one for one in self.settings if one.concerns(claim)])
+            for claim in self.module.CLAIMS
+        ]
+
+    @property
+    def settings(self) -> list[Setting]:
+        """Other values of what the paper leaves open."""
+        return list(getattr(self.module, "SETTINGS", ()))
 
     @property
     def figures(self) -> list[Figure]:

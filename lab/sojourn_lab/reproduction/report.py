@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,12 @@ from sojourn import _sojourn
 from sojourn._util.files import naming, write_text
 from sojourn.plotting.run import new_figure, styled, write
 from sojourn_lab.reproduction import side_by_side
-from sojourn_lab.reproduction.claims import Part, verdict
 from sojourn_lab.reproduction.contents import file_name, reason
+from sojourn_lab.reproduction.judging import count, verdict
 from sojourn_lab.reproduction.page_html import as_html
 from sojourn_lab.reproduction.page_markdown import as_data, as_markdown
 from sojourn_lab.reproduction.paper import Figure, Outcome, needs_figures
+from sojourn_lab.reproduction.parts import Part
 
 
 def write_report(outcome: Outcome, directory: Path) -> None:
@@ -51,17 +53,16 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
                 "stated": one.claim.stated,
                 "how": one.claim.how,
                 "verdict": one.verdict,
-                "holds": sum(part.holds is True for part in one.parts),
-                "of": len(one.parts),
+                **_counts(one.parts),
                 "why": reason(one) or None,
                 "parts": [_part(part) for part in one.parts],
                 "settings": {
                     name: {
-                        "verdict": verdict(parts),
-                        "holds": sum(part.holds is True for part in parts),
-                        "of": len(parts),
+                        "verdict": verdict(it.parts),
+                        **_counts(it.parts),
+                        "control": {"verdict": verdict(it.control), **_counts(it.control)},
                     }
-                    for name, parts in one.varied.items()
+                    for name, it in one.tried.items()
                 },
             }
             for one in outcome.claims
@@ -88,6 +89,17 @@ def _draw(one: Figure, outcome: Outcome, places: Path) -> None:
             write(figure, places / f"{file_name(one)}.{end}")
 
 
+def _counts(parts: Sequence[Part]) -> dict[str, Any]:
+    """Return the numbers of parts that hold or are undecided: all, numbers, relations."""
+
+    def counts(some: Sequence[Part]) -> dict[str, int]:
+        counted = count(some)
+        return {"holds": counted.hold, "undecided": counted.undecided, "of": counted.of}
+
+    numbers, relations = ([p for p in parts if p.is_number is it] for it in (True, False))
+    return {**counts(parts), "numbers": counts(numbers), "relations": counts(relations)}
+
+
 def _part(part: Part) -> dict[str, Any]:
     value = part.value
     low_high = value is not None and not math.isnan(value.half)
@@ -99,5 +111,6 @@ def _part(part: Part) -> dict[str, Any]:
         "low": value.low if value is not None and low_high else None,
         "high": value.high if value is not None and low_high else None,
         "ns2": part.ns2 or None,
-        "holds": part.holds,
+        "number": part.is_number,
+        "result": part.result,
     }

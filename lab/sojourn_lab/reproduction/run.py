@@ -9,8 +9,8 @@ from sojourn._sojourn import InputError
 from sojourn.scenario.draft import parse
 from sojourn.sweeps.runner import Run, campaign
 from sojourn_lab.reproduction import live
-from sojourn_lab.reproduction.claims import judge
 from sojourn_lab.reproduction.constants import Constants
+from sojourn_lab.reproduction.judging import judge
 from sojourn_lab.reproduction.paper import (
     Outcome,
     Paper,

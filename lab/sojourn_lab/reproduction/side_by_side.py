@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sojourn.plotting.run import legend
-from sojourn_lab.reproduction.claims import NoRunsError, Runs, short
+from sojourn_lab.reproduction.claims import NoRunsError, Runs
 from sojourn_lab.reproduction.paper import Figure, Live, Outcome
+from sojourn_lab.reproduction.parts import short
 
 if TYPE_CHECKING:
     import polars as pl

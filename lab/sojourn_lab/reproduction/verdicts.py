@@ -7,8 +7,8 @@ from rich.text import Text
 
 from sojourn.display.console import console
 from sojourn.display.table import Table
-from sojourn_lab.reproduction.claims import kind
 from sojourn_lab.reproduction.contents import took
+from sojourn_lab.reproduction.judging import kind
 from sojourn_lab.reproduction.paper import Outcome, needs_figures
 
 SHADES = {
@@ -16,6 +16,7 @@ SHADES = {
     "holds in": "yellow",
     "holds except with": "yellow",
     "depends on": "yellow",
+    "undecided": "cyan",
     "does not hold": "red",
     "not testable": "dim",
 }
@@ -31,7 +32,7 @@ def print_verdicts(outcome: Outcome, directory: Path) -> None:
     table = Table(*heads, left=2, prose=[3, 4])
     for one in outcome.claims:
         claim, verdict = one.claim, Text(one.verdict, SHADES[kind(one.verdict)])
-        table.add_row(claim.id, verdict, one.count, claim.figure, claim.says)
+        table.add_row(claim.id, verdict, one.shown(), claim.figure, claim.says)
     for claim in outcome.in_part:
         table.add_row(claim.id, "not judged", needs_figures(claim), claim.figure, claim.says)
     if outcome.claims or outcome.in_part:

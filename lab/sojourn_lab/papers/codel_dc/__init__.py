@@ -55,7 +55,7 @@ from sojourn_lab.papers.codel_dc.changed import (
     compared_by_load,
     known_mean,
 )
-from sojourn_lab.papers.codel_dc.claims import CLAIMS, FACTS
+from sojourn_lab.papers.codel_dc.claims import CLAIMS, FACTS, SETTINGS
 from sojourn_lab.papers.codel_dc.experiments import COUNTS, LOADS, SIZES, scenarios
 from sojourn_lab.papers.codel_dc.ns2 import (
     COMPARED,
@@ -80,7 +80,7 @@ from sojourn_lab.reproduction.theirs import ns2, points
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["CLAIMS", "FACTS", "LEFT_OUT", "REFERENCE", "TITLE", "scenarios"]
+__all__ = ["CLAIMS", "FACTS", "LEFT_OUT", "REFERENCE", "SETTINGS", "TITLE", "scenarios"]
 
 LEFT_OUT = {
     "1, 2a": "pictures were not available to us, and the text does not describe them",

@@ -15,19 +15,8 @@ from sojourn_lab.papers.codel_dc.ns2 import (
     util,
 )
 from sojourn_lab.papers.codel_dc.runs import best, columns, model, times
-from sojourn_lab.reproduction.claims import (
-    Part,
-    Runs,
-    bound,
-    equal,
-    exact,
-    mean,
-    monotone,
-    number,
-    order,
-    shape,
-    values,
-)
+from sojourn_lab.reproduction.claims import Runs, mean, values
+from sojourn_lab.reproduction.parts import Part, bound, equal, exact, monotone, number, order, shape
 
 NAMES = {"droptail": "DropTail", "red": "RED", "codel": "CoDel"}
 

@@ -35,17 +35,18 @@ import polars as pl
 
 from sojourn.plotting.lines import lines, style
 from sojourn.plotting.run import legend
-from sojourn_lab.papers.codel_vs_drr.claims import CLAIMS
+from sojourn_lab.papers.codel_vs_drr.claims import CLAIMS, SETTINGS
 from sojourn_lab.papers.codel_vs_drr.runs import CHANGES, COUNTS, NAMES, RATES, SetUp, scenarios
-from sojourn_lab.reproduction.claims import Runs, mean, short
+from sojourn_lab.reproduction.claims import Runs, mean
 from sojourn_lab.reproduction.drawings import topology
 from sojourn_lab.reproduction.paper import figure, table
+from sojourn_lab.reproduction.parts import short
 from sojourn_lab.reproduction.theirs import boxes, points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["CLAIMS", "REFERENCE", "TITLE", "SetUp", "scenarios"]
+__all__ = ["CLAIMS", "REFERENCE", "SETTINGS", "TITLE", "SetUp", "scenarios"]
 
 TITLE = "CoDel against DRR"
 REFERENCE = "Ali, Khan and Quaid, IJCET 2015"

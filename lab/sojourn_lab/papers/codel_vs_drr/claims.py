@@ -8,50 +8,8 @@ from typing import Any
 import polars as pl
 
 from sojourn_lab.papers.codel_vs_drr.runs import CHANGES, MTUS, NAMES, RATES
-from sojourn_lab.reproduction.claims import (
-    Claim,
-    Part,
-    Runs,
-    Setting,
-    bound,
-    number,
-    order,
-    overlay,
-    values,
-)
-
-
-def _all_packets(name: str) -> Setting:
-    """Return the setting that takes percentiles over all packets instead of FTP data alone."""
-
-    def apply(runs: Runs) -> Runs:
-        columns = {f"data_{end}_s": pl.col(f"node_{end}_s") for end in ("low", "high", "std")}
-        return {**runs, name: runs[name].with_columns(**columns)}
-
-    return Setting("delays over all packets", apply)
-
-
-def _extremes(name: str) -> Setting:
-    """Return the setting that takes the smallest and largest delay as the range."""
-
-    def apply(runs: Runs) -> Runs:
-        ends = {"data_low_s": pl.col("data_least_s"), "data_high_s": pl.col("data_most_s")}
-        return {**runs, name: runs[name].with_columns(**ends)}
-
-    return Setting("range from minimum to maximum", apply)
-
-
-def _varied(name: str, changed: str, *more: str) -> tuple[Setting, ...]:
-    """Return the settings of `CHANGES` for an experiment; `more` are further labels."""
-    return tuple(
-        Setting(what, overlay(name, changed, what=what), (changed,)) for what in (*CHANGES, *more)
-    )
-
-
-BY_RATE = (*_varied("bandwidth", "changed"),)
-BY_MTU = (*_varied("mtu", "changed mtu", "4 Mbit/s"),)
-RANGES = (*BY_RATE, _all_packets("bandwidth"), _extremes("bandwidth"))
-MTU_RANGES = (*BY_MTU, _all_packets("mtu"), _extremes("mtu"))
+from sojourn_lab.reproduction.claims import Claim, Runs, Setting, overlay, values
+from sojourn_lab.reproduction.parts import Part, bound, number, order
 
 
 def _range(
@@ -201,75 +159,100 @@ BANDWIDTH, MTU = ("bandwidth",), ("mtu",)
 CLAIMS = [
     Claim(
         "004-C1", "CoDel's range of delays at 10 Mbit/s.", "4.1", "10 to 30 ms", RANGE,
-        partial(_range, stated=(10, 30), qdisc="codel", rate=10), BANDWIDTH, RANGES,
+        partial(_range, stated=(10, 30), qdisc="codel", rate=10), BANDWIDTH,
     ),
     Claim(
         "004-C2", "CoDel's range at 2 Mbit/s.", "4.1", "20 to 50 ms", RANGE,
-        partial(_range, stated=(20, 50), qdisc="codel", rate=2), BANDWIDTH, RANGES,
+        partial(_range, stated=(20, 50), qdisc="codel", rate=2), BANDWIDTH,
     ),
     Claim(
         "004-C3", "DRR's range at 10 Mbit/s.", "4.1", "10 to 40 ms", RANGE,
-        partial(_range, stated=(10, 40), qdisc="drr", rate=10), BANDWIDTH, RANGES,
+        partial(_range, stated=(10, 40), qdisc="drr", rate=10), BANDWIDTH,
     ),
     Claim(
         "004-C4", "DRR's range at 2 Mbit/s.", "4.1", "50 to 120 ms", RANGE,
-        partial(_range, stated=(50, 120), qdisc="drr", rate=2), BANDWIDTH, RANGES,
+        partial(_range, stated=(50, 120), qdisc="drr", rate=2), BANDWIDTH,
     ),
     Claim(
         "004-C5", "The queueing delay is smaller with CoDel than with DRR up to 10 Mbit/s.", "4.1",
         "less at 2, 4 and 10 Mbit/s", f"Mean sojourn time of all packets. {PAIRS}",
         partial(_less, less="codel", more="drr", what="wait_mean_s", at=(2, 4, 10)),
-        BANDWIDTH, BY_RATE,
+        BANDWIDTH,
     ),
     Claim(
         "004-C6", "At 100 Mbit/s the queueing delay is smaller with DRR.", "4.1", "less",
         f"Mean sojourn time of all packets. {PAIRS}",
         partial(_less, less="drr", more="codel", what="wait_mean_s", at=(100,)),
-        BANDWIDTH, BY_RATE,
+        BANDWIDTH,
     ),
     Claim(
         "004-C7", "CoDel's drops per second rise with the rate.", "4.2",
         "12 at 2, 16 at 100 Mbit/s", f"Within 20 %; and the order. {PAIRS}", _codel_drops,
-        BANDWIDTH, BY_RATE,
+        BANDWIDTH,
     ),
     Claim(
         "004-C8", "DRR's drops per second; most at the lowest rate.", "4.2",
         "7 at 2, 4 at 100 Mbit/s", f"Within 20 %; and the order. {PAIRS}", _drr_drops, BANDWIDTH,
-        BY_RATE,
     ),
     Claim(
         "004-C9", "DRR drops less than CoDel at every rate.", "4.2", "less", PAIRS,
         partial(_less, less="drr", more="codel", what="drops_per_s", at=RATES),
-        BANDWIDTH, BY_RATE,
+        BANDWIDTH,
     ),
     Claim(
         "004-C10", "CoDel's range grows with the MTU.", "4.3",
         "10 to 30 ms (500 bytes), 20 to 50 ms (1500)", RANGE,
         partial(_grows, qdisc="codel", small=(10, 30), wide=(20, 50)),
-        MTU, MTU_RANGES,
+        MTU,
     ),
     Claim(
         "004-C11", "DRR's range grows with the MTU.", "4.3",
         "50 to 110 ms (500 bytes), 50 to 150 ms (1500)", RANGE,
         partial(_grows, qdisc="drr", small=(50, 110), wide=(50, 150)),
-        MTU, MTU_RANGES,
+        MTU,
     ),
     Claim(
         "004-C12", "Drops per second rise with the MTU.", "4.4",
         "CoDel 11 (500 bytes) to 14 (1500), DRR 4 to 6", f"Within 20 %; and the order. {PAIRS}",
-        _drops_by_mtu, MTU, BY_MTU,
+        _drops_by_mtu, MTU,
     ),
     Claim(
         "004-C13", "With CoDel no packet stays in the queue for more than 5 ms.", "4.1", "< 5 ms",
-        "The longest sojourn time, at each rate.", _longest, BANDWIDTH, BY_RATE,
+        "The longest sojourn time, at each rate.", _longest, BANDWIDTH,
     ),
     Claim(
         "004-C14", "CoDel's delays vary less than DRR's in each scenario.", "4.1, 4.3", "less",
         f"Standard deviation of the delay of the FTPs' data packets. {PAIRS}",
         _varies_less,
-        ("bandwidth", "mtu"), RANGES,
+        ("bandwidth", "mtu"),
     ),
 ]  # fmt: skip
+
+
+def _all_packets(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows with percentiles over all packets instead of FTP data alone."""
+    columns = {f"data_{end}_s": pl.col(f"node_{end}_s") for end in ("low", "high", "std")}
+    return frame.with_columns(**columns)
+
+
+def _extremes(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows with the smallest and largest delay as the range."""
+    return frame.with_columns(data_low_s="data_least_s", data_high_s="data_most_s")
+
+
+SETTINGS = [
+    *(
+        Setting(
+            what,
+            {"bandwidth": overlay("changed", what=what), "mtu": overlay("changed mtu", what=what)},
+        )
+        for what in CHANGES
+    ),
+    Setting("4 Mbit/s", {"mtu": overlay("changed mtu", what="4 Mbit/s")}),
+    Setting("delays over all packets", {"bandwidth": _all_packets, "mtu": _all_packets}),
+    Setting("range from minimum to maximum", {"bandwidth": _extremes, "mtu": _extremes}),
+]
+"""Other values of what the paper leaves open."""
 
 WHY = {
     "004-C2": "CoDel's queue runs empty, so low delays are the path's",

@@ -33,7 +33,7 @@ import polars as pl
 from sojourn.plotting.lines import MARKERS, lines, style
 from sojourn.plotting.run import DASHES, legend
 from sojourn.result.statistics import interval
-from sojourn_lab.papers.ewfq.claims import CLAIMS
+from sojourn_lab.papers.ewfq.claims import CLAIMS, SETTINGS
 from sojourn_lab.papers.ewfq.runs import (
     AS_CHOSEN,
     CASES,
@@ -45,7 +45,7 @@ from sojourn_lab.papers.ewfq.runs import (
     OTHERS,
     QUICK_CHANGES,
     QUICK_SETTINGS,
-    SETTINGS,
+    SWEEP_CHANGES,
     changed,
     measure,
     measure_lone,
@@ -60,7 +60,7 @@ from sojourn_lab.reproduction.drawings import topology
 from sojourn_lab.reproduction.paper import Experiment, Point, figure, table
 from sojourn_lab.reproduction.theirs import level, ns2, points
 
-__all__ = ["CLAIMS", "REFERENCE", "TITLE", "scenarios"]
+__all__ = ["CLAIMS", "REFERENCE", "SETTINGS", "TITLE", "scenarios"]
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -101,7 +101,7 @@ def scenarios(full: bool) -> dict[str, Experiment]:
     varied: list[Point] = [
         ({"qdisc": scheme}, network("Varied", scheme, 30)) for scheme in (*OTHERS, "ns2_fq")
     ]
-    chosen = {what: one for what, one in SETTINGS.items() if full or what in QUICK_SETTINGS}
+    chosen = {what: one for what, one in SWEEP_CHANGES.items() if full or what in QUICK_SETTINGS}
     settings: list[Point] = [
         ({"setting": what, "qdisc": scheme, "kb": kb}, changed("Five", scheme, kb, change))
         for what, change in chosen.items()
@@ -316,7 +316,7 @@ def by_setting(runs: Runs) -> pl.DataFrame:
     rows: list[list[str]] = [["the paper", *paper]]
     frame = _by_settings(runs)
     ran = set(frame["setting"])
-    for what in (one for one in (AS_CHOSEN, *SETTINGS) if one in ran):
+    for what in (one for one in (AS_CHOSEN, *SWEEP_CHANGES) if one in ran):
 
         def of(column: str, scheme: str, kb: int, what: str = what) -> npt.NDArray[Any]:
             return values(frame, column, setting=what, qdisc=scheme, kb=kb)

@@ -126,7 +126,7 @@ OTHERS = ("wfq_shared", "drr", "fq_codel", "afd")
 FLOWS = {"s1": "s1, RTT 8 ms", "s2": "s2, 44 ms", "s3": "s3, 204 ms", "s4": "s4, 404 ms",
          "s5": "s5, UDP"}  # fmt: skip
 
-SETTINGS: dict[str, dict[str, Any]] = {
+SWEEP_CHANGES: dict[str, dict[str, Any]] = {
     "5 TCPs per source": {"members": 5},
     "10 TCPs per source": {"members": 10},
     "step of m_fair / 1000": {"law": {"mfair_gain": 0.001}},
@@ -144,13 +144,13 @@ CHANGES: dict[str, dict[str, Any]] = {
     "Reno": {"tcp": {"name": "reno"}},
     "Tahoe": {"tcp": {"name": "tahoe"}},
     "TCP of the RFCs (delayed acks, bytes)": {"tcp": {"profile": "rfc"}},
-    "packets of 500 B": SETTINGS["packets of 500 B"],
+    "packets of 500 B": SWEEP_CHANGES["packets of 500 B"],
     "access links of 50 packets": {"access": "50p"},
     "UDP evenly spaced": {"udp": {"jitter": 0.0}},
     "limited transmit off": {"tcp": {"limited_transmit": False}},
     "600 s, the first 200 not counted": {"times": {"duration": "600s", "warmup": "200s"}},
-    "150 s, all counted": SETTINGS["150 s, all counted"],
-    "step of m_fair / 1000": SETTINGS["step of m_fair / 1000"],
+    "150 s, all counted": SWEEP_CHANGES["150 s, all counted"],
+    "step of m_fair / 1000": SWEEP_CHANGES["step of m_fair / 1000"],
     "every byte counted (k = 0, p = 1)": {"law": {"k": 0, "p": 1.0}},
     "RTT_o of 1 s": {"law": {"rtt": "1s"}},
     "q_target a tenth of the buffer": {"law": {"q_target": "1kB"}},

@@ -53,7 +53,7 @@ from sojourn.plotting.lines import lines, style
 from sojourn.plotting.run import legend
 from sojourn.result.statistics import interval
 from sojourn_lab.papers.hred.checks import BUFFERS, NS2, RESPONDING, RULES, STATED_SHARES
-from sojourn_lab.papers.hred.claims import CLAIMS
+from sojourn_lab.papers.hred.claims import CLAIMS, SETTINGS
 from sojourn_lab.papers.hred.common import (
     NAMES,
     fluid_limit,
@@ -72,15 +72,26 @@ from sojourn_lab.papers.hred.runs import (
     TCPS,
     scenarios,
 )
-from sojourn_lab.reproduction.claims import Runs, mean, values, with_interval
+from sojourn_lab.reproduction.claims import Runs, mean, values
 from sojourn_lab.reproduction.drawings import drop_curve
 from sojourn_lab.reproduction.paper import figure, table
+from sojourn_lab.reproduction.parts import with_interval
 from sojourn_lab.reproduction.theirs import level, ns2, points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["CLAIMS", "FACTS", "LEFT_OUT", "LIVE", "REFERENCE", "TITLE", "live", "scenarios"]
+__all__ = [
+    "CLAIMS",
+    "FACTS",
+    "LEFT_OUT",
+    "LIVE",
+    "REFERENCE",
+    "SETTINGS",
+    "TITLE",
+    "live",
+    "scenarios",
+]
 
 LEFT_OUT = {
     "1, 2, 12": "pictures were not available to us, and the text does not describe them",

@@ -9,19 +9,16 @@ import numpy.typing as npt
 
 from sojourn.result.statistics import paired
 from sojourn_lab.papers.hred.common import NAMES
-from sojourn_lab.reproduction.claims import (
+from sojourn_lab.reproduction.claims import NoRunsError, Runs, mean, values
+from sojourn_lab.reproduction.parts import (
     POINTS,
-    NoRunsError,
     Part,
-    Runs,
     bound,
     equal,
-    mean,
     monotone,
     number,
     order,
     shape,
-    values,
     with_interval,
 )
 
@@ -112,7 +109,7 @@ def below(
     if not against:
         return part
     text = f"{part.measured}; above it at {x} {', '.join(str(one) for one in against)}"
-    return replace(part, holds=False, measured=text)
+    return replace(part, result="fails", measured=text)
 
 
 def farthest(

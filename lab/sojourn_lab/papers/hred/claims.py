@@ -38,49 +38,8 @@ from sojourn_lab.papers.hred.runs import (
     WIDE,
     WIDE_AND_50,
 )
-from sojourn_lab.reproduction.claims import Claim, Runs, Setting, overlay
+from sojourn_lab.reproduction.claims import Claim, Setting, overlay
 
-
-def _sweep(*names: str) -> tuple[Setting, ...]:
-    """Return settings of the sweep, at the traffic that ran with them."""
-    own = "sweep settings"
-    return tuple(
-        Setting(one, overlay("sweep", own, only=("T", "buffer"), setting=one), (own,))
-        for one in names
-    )
-
-
-def _other(base: str, *names: str) -> tuple[Setting, ...]:
-    """Return settings of another experiment."""
-    own = f"{base} settings"
-    return tuple(Setting(one, overlay(base, own, setting=one), (own,)) for one in names)
-
-
-def _as_utilisation(runs: Runs) -> Runs:
-    """Return the runs of table 2 with the utilisation in place of the goodput."""
-    return {**runs, "shares": runs["shares"].with_columns(goodput=pl.col("utilisation"))}
-
-
-def _from_300(runs: Runs) -> Runs:
-    """Return the sweep without the buffers below 300 kB."""
-    return {**runs, "sweep": runs["sweep"].filter(pl.col("buffer") >= 300)}
-
-
-def _in_bytes(runs: Runs) -> Runs:
-    """Return the sweep with deviations in units of 300 kB instead of shares of the buffer."""
-    wide = pl.col("std") * pl.col("buffer") / 300
-    return {**runs, "sweep": runs["sweep"].with_columns(std=wide)}
-
-
-def _later(runs: Runs) -> Runs:
-    """Return the sweep with PIC after a longer warm-up."""
-    late = runs["late"].with_columns(qdisc=pl.lit("pi"))
-    return overlay("sweep", "late", only=("T", "buffer"))({**runs, "late": late})
-
-
-LATER = Setting("350 s of warm-up", _later, ("late",))
-LATER_STEP = Setting("steps at 300 s", overlay("step", "late_step", only=("size",)), ("late_step",))
-BUFFER = (*_other("shares", WIDE, WIDE_AND_50, SIZES),)
 PAIRED = "Paired by seed; the 95 % interval of the difference is above 0."
 AND_NOWHERE = f"Mean over all points. {PAIRED} At no point is the order significantly reversed."
 NORMALISED = "Of the queue over time, as a share of the buffer."
@@ -89,7 +48,7 @@ CLAIMS = [
     Claim(
         "003-C1", "HRED holds the mean queue at three eighths of the buffer for every T and B.",
         "3a", "0.375", f"{NORMALISED} For each B, the T with the largest error within 3 points.",
-        hred_holds_the_middle, ("sweep",), _sweep(SIZES),
+        hred_holds_the_middle, ("sweep",),
     ),
     Claim(
         "003-C2", "HRED's deviation is small, and smaller with more traffic and more buffer.",
@@ -97,31 +56,29 @@ CLAIMS = [
         f"{NORMALISED} Small: below half the width of the band, 0.125. Falls: T 600 against 100 "
         f"and the largest B against the smallest. {PAIRED}",
         hred_varies_little, ("sweep",),
-        (Setting("buffers of 300 kB and more", _from_300), *_sweep(SIZES)),
     ),
     Claim(
         "003-C3", "RED's mean queue grows linearly with the traffic.", "4a, 4b", "linear",
         f"A straight line through the means over T has R² > 0.95. Rises at every step: {PAIRED}",
         red_grows, ("sweep",),
-        _sweep(INDEPENDENT, SIZES),
     ),
     Claim(
         "003-C4", "RED's deviation is smaller than Blue's, PIC's and REM's.", "5a, 5b", "less",
-        AND_NOWHERE, red_varies_less, ("sweep",), (*_sweep(*PIC, INDEPENDENT, SIZES), LATER),
+        AND_NOWHERE, red_varies_less, ("sweep",),
     ),
     Claim(
         "003-C5", "Blue's mean queue is arbitrary, its deviation large.", "4a, 4b, 5a, 5b",
         "arbitrary; large",
         "Arbitrary: the means over T differ by more than the band (0.25). Large: above HRED's. "
         + AND_NOWHERE,
-        blue_is_arbitrary, ("sweep",), _sweep(SIZES),
+        blue_is_arbitrary, ("sweep",),
     ),
     Claim(
         "003-C6", "PIC and REM hold their target; their deviation is at least Blue's.",
         "4a, 4b, 5a, 5b", "0.375; not less than Blue's",
         "The T with the largest error within 3 points. The 95 % interval of the deviation minus "
         "Blue's, mean over T, is not entirely below 0.",
-        integrators_hold_the_mean, ("sweep",), (*_sweep(*PIC, SIZES), LATER),
+        integrators_hold_the_mean, ("sweep",),
     ),
     Claim(
         "003-C7", "REM's deviation is largest at mid load, where the queue oscillates over the "
@@ -129,24 +86,23 @@ CLAIMS = [
         "largest at T 300",
         f"{PAIRED} Whole: minimum below 0.05 and maximum above 0.95 of the buffer. Mostly: 75 % "
         "of the time.",
-        rem_swings, ("rem",), _other("rem", FASTER_REM),
+        rem_swings, ("rem",),
     ),
     Claim(
         "003-C8", "With a smaller gamma REM's deviation is like PIC's.", "gamma", "equal",
         "At one of the smaller gammas within 20 % of PIC's, 500 kB.", small_gamma,
-        ("gamma", "sweep"), _sweep(*PIC),
+        ("gamma", "sweep"),
     ),
     Claim(
         "003-C9", "AVQ has the smallest queue; at light load its deviation is large, and more "
         "buffer does not reduce it.", "4a, 4b, 5a, 5b", "smallest; large at T 100",
         f"{AND_NOWHERE} Not reduced: the 95 % interval of the normalised deviation with 500 kB "
         "minus that with 300 kB is not entirely below 0.",
-        avq_is_short, ("sweep",), (Setting("deviations in bytes", _in_bytes), *_sweep(SIZES)),
+        avq_is_short, ("sweep",),
     ),
     Claim(
         "003-C10", "Loss rates of the sweep.", "4a, 4b", "0.005 to above 0.1",
         "The smallest of all points within 20 %, the largest above 0.1.", losses, ("sweep",),
-        _sweep(SIZES),
     ),
     Claim(
         "003-C11", "Without web traffic all normalised deviations are below 0.11.", "8", "< 0.11",
@@ -161,18 +117,17 @@ CLAIMS = [
         "003-C13", "After the web traffic starts Blue and PIC oscillate, HRED is mostly within its "
         "thresholds.", "7a, 7b, 7c, 7d", "mostly within; oscillate",
         f"Mostly: 75 % of the time. Oscillate: a deviation above 1.5 times HRED's. {PAIRED}",
-        after_web_starts, ("web_on",), _other("web_on", *PIC, NO_PAUSES, SIZES),
+        after_web_starts, ("web_on",),
     ),
     Claim(
         "003-C14", "The share of the goodput that 150 flows of 20 ms take from 150 of 200 ms.",
         "Table 2", "RED 76.9, Blue 73.8, PIC 76.2, AVQ 89.7, HRED 76.0, tail drop 91.6 %",
         f"Within 3 points; and AVQ and tail drop above the others. {PAIRED}",
-        short_paths_get_more, ("shares",), BUFFER,
+        short_paths_get_more, ("shares",),
     ),
     Claim(
         "003-C15", "In table 2 the goodput is above 99 % of the bandwidth.", "Table 2", "> 99 %",
         "Packets delivered in order, 500 bytes each, over the rate.", full_use, ("shares",),
-        (Setting("goodput read as utilisation", _as_utilisation), *BUFFER),
     ),
     Claim(
         "003-C16", "When the traffic rises by 30 %, Blue's queue grows until it overflows, PIC's "
@@ -180,14 +135,14 @@ CLAIMS = [
         "shape",
         "Overflow: above 0.98 of the buffer. Of the seconds of higher load with a mean queue 0.1 B "
         "or more from the one before: some time is more than 5 s, at once is fewer than 2 s.",
-        answers_to_a_rise, ("step",), (*_other("step", *PIC), LATER_STEP),
+        answers_to_a_rise, ("step",),
     ),
     Claim(
         "003-C17", "When the traffic falls again the utilisation falls with Blue and PIC, and not "
         "with AVQ and HRED.", "10a, 10b, 10c, 10d", "less; full",
         f"Over all the time after the fall; by more than 0.1 points. {PAIRED} Full: above 97 %.",
         use_after_a_fall,
-        ("step",), (*_other("step", *PIC), LATER_STEP),
+        ("step",),
     ),
     Claim(
         "003-C18", "AVQ and HRED respond fast to every step; PIC's time grows with its size, "
@@ -195,13 +150,12 @@ CLAIMS = [
         "Time until the deviation over 5 s, about the mean before the change, is below 1.5 times "
         f"that before it. {AND_NOWHERE} Flat: the slope over the size of the step is below 1 s per "
         "10 %; grows: it is above 0; irregular: means rise and fall.",
-        response_times, ("step",), (*_other("step", *PIC), LATER_STEP),
+        response_times, ("step",),
     ),
     Claim(
         "003-C19", "On the testbed all have full utilisation except RED with 50 and 60 flows; RED "
         "and AVQ have the highest loss.", "13c, 13d", "order",
         f"Full: above 97 % at every number of flows. {PAIRED}", gateway_use, ("testbed",),
-        _other("testbed", LINUX_TCP),
     ),
     Claim(
         "003-C20", "The stability bounds, and the reduction of the largest change of load by a "
@@ -211,6 +165,56 @@ CLAIMS = [
         stability, ("bound",),
     ),
 ]  # fmt: skip
+
+
+def _as_utilisation(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the runs of table 2 with the utilisation in place of the goodput."""
+    return frame.with_columns(goodput="utilisation")
+
+
+def _from_300(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the sweep without the buffers below 300 kB."""
+    return frame.filter(pl.col("buffer") >= 300)
+
+
+def _in_bytes(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the sweep with deviations in units of 300 kB instead of shares of the buffer."""
+    return frame.with_columns(std=pl.col("std") * pl.col("buffer") / 300)
+
+
+def _of_pic(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the runs with a longer warm-up, which are of PIC, with its label."""
+    return frame.with_columns(qdisc=pl.lit("pi"))
+
+
+def _varied(what: str, *names: str) -> Setting:
+    """Return the setting of these experiments; the sweep has the traffic that ran with it."""
+    only = {"sweep": ("T", "buffer")}
+    return Setting(
+        what,
+        {
+            name: overlay(f"{name} settings", only=only.get(name, ()), setting=what)
+            for name in names
+        },
+    )
+
+
+SETTINGS = [
+    *(_varied(one, "sweep", "web_on", "step") for one in PIC),
+    _varied(INDEPENDENT, "sweep"),
+    _varied(SIZES, "sweep", "web_on", "shares"),
+    _varied(FASTER_REM, "rem"),
+    _varied(NO_PAUSES, "web_on"),
+    _varied(WIDE, "shares"),
+    _varied(WIDE_AND_50, "shares"),
+    _varied(LINUX_TCP, "testbed"),
+    Setting("350 s of warm-up", {"sweep": overlay("late", only=("T", "buffer"), prepare=_of_pic)}),
+    Setting("steps at 300 s", {"step": overlay("late_step", only=("size",))}),
+    Setting("buffers of 300 kB and more", {"sweep": _from_300}, ("003-C2",)),
+    Setting("deviations in bytes", {"sweep": _in_bytes}, ("003-C9",)),
+    Setting("goodput read as utilisation", {"shares": _as_utilisation}, ("003-C15",)),
+]
+"""Other values of what the paper leaves open."""
 
 WHY = {
     "003-C1": "the mean stays in the band, but above its middle",

@@ -7,7 +7,8 @@ from typing import Any
 from sojourn_lab.papers.hred.checks import STATED_SHARES, places
 from sojourn_lab.papers.hred.common import NAMES
 from sojourn_lab.papers.hred.runs import PATHS, PIC, SIZES, WIDE, WIDE_AND_50
-from sojourn_lab.reproduction.claims import Runs, mean, short
+from sojourn_lab.reproduction.claims import Runs, mean
+from sojourn_lab.reproduction.parts import short
 from sojourn_lab.reproduction.side_by_side import largest_difference, ratio_text
 
 

@@ -16,7 +16,8 @@ from sojourn_lab.papers.hred.checks import (
     places,
 )
 from sojourn_lab.papers.hred.common import NAMES, largest_change, smallest_stable_buffer
-from sojourn_lab.reproduction.claims import Part, Runs, bound, exact, mean, order, shape, values
+from sojourn_lab.reproduction.claims import Runs, mean, values
+from sojourn_lab.reproduction.parts import Part, bound, exact, order, shape
 
 
 def answers_to_a_rise(runs: Runs) -> list[Part]:

@@ -51,7 +51,7 @@ import polars as pl
 
 from sojourn.plotting.lines import lines, style
 from sojourn_lab.papers.red_vs_taildrop import rules as rules
-from sojourn_lab.papers.red_vs_taildrop.claims import CLAIMS
+from sojourn_lab.papers.red_vs_taildrop.claims import CLAIMS, SETTINGS
 from sojourn_lab.papers.red_vs_taildrop.facts import FACTS
 from sojourn_lab.papers.red_vs_taildrop.live_runs import LIVE, live
 from sojourn_lab.papers.red_vs_taildrop.rules import NS2, RED, STD, max_p
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
-__all__ = ["CLAIMS", "FACTS", "LIVE", "REFERENCE", "TITLE", "live", "scenarios"]
+__all__ = ["CLAIMS", "FACTS", "LIVE", "REFERENCE", "SETTINGS", "TITLE", "live", "scenarios"]
 
 TITLE = "Tail Drop against RED for bulk and web traffic"
 REFERENCE = "Ziegler, Brandauer, Fdida and others, ISCC 2001 (as far as known)"

@@ -5,7 +5,8 @@ from functools import partial
 
 from sojourn_lab.papers.red_vs_taildrop.rules import NS2, max_p
 from sojourn_lab.papers.red_vs_taildrop.runs import SESSIONS
-from sojourn_lab.reproduction.claims import Runs, mean, short
+from sojourn_lab.reproduction.claims import Runs, mean
+from sojourn_lab.reproduction.parts import short
 from sojourn_lab.reproduction.side_by_side import largest_difference, ratio_text
 
 

@@ -15,17 +15,8 @@ from sojourn_lab.papers.red_vs_taildrop.runs import (
     gap,
     room,
 )
-from sojourn_lab.reproduction.claims import (
-    Part,
-    Runs,
-    bound,
-    equal,
-    mean,
-    monotone,
-    number,
-    order,
-    values,
-)
+from sojourn_lab.reproduction.claims import Runs, mean, values
+from sojourn_lab.reproduction.parts import Part, bound, equal, monotone, number, order
 
 RED, STD = ("red", "gred", "opt"), ("red", "gred")
 CAPACITY_MBPS, POINTS_MBPS = 10.0, 0.3

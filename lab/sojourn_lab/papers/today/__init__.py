@@ -14,7 +14,7 @@ those pages for our choices). Two things change.
 The paper's own TCP also runs at every point (column "the paper's TCP" of table `survives`). It is
 not part of the verdicts, which are about today's senders. `holds`: the conclusion survives with
 every sender at every point. `holds except with`: it survives with all senders but the named ones.
-`depends on`: it survives with no sender wholly, and more of it with the named one. Claims marked
+Claims marked
 "not in the paper" are ours, about today's disciplines.
 
 - Tail Drop against RED: 16 and 64 FTPs, and 1000 web sessions, for 200 s, the first 60 s not
@@ -44,6 +44,7 @@ __all__ = [
     "CLAIMS",
     "FACTS",
     "REFERENCE",
+    "SETTINGS",
     "TITLE",
     "dc_drawn",
     "drr_drawn",
@@ -60,6 +61,7 @@ PARTS = {"drr": drr, "red": red, "dc": dc, "ewfq": ewfq, "hred": hred}
 """Modules by the name of their experiment."""
 
 CLAIMS: list[Claim] = [claim for module in PARTS.values() for claim in module.CLAIMS]
+SETTINGS = [setting for module in PARTS.values() for setting in module.SETTINGS]
 FACTS = {name: fact for module in PARTS.values() for name, fact in module.FACTS.items()}
 
 
@@ -84,4 +86,4 @@ def _count(claim: Claim, runs: Runs, sender: str) -> str:
         parts = check(runs, who=(sender,))
     except NoRunsError:
         return "left out"
-    return f"{sum(part.holds is True for part in parts)} of {len(parts)}"
+    return f"{sum(part.result == 'holds' for part in parts)} of {len(parts)}"

@@ -9,15 +9,8 @@ import numpy.typing as npt
 from sojourn.plotting.lines import style
 from sojourn.plotting.run import legend
 from sojourn.result.statistics import interval, paired
-from sojourn_lab.reproduction.claims import (
-    NoRunsError,
-    Part,
-    Runs,
-    Setting,
-    short,
-    values,
-    with_interval,
-)
+from sojourn_lab.reproduction.claims import NoRunsError, Runs, Setting, values
+from sojourn_lab.reproduction.parts import Part, result_of, short, with_interval
 
 if TYPE_CHECKING:
     import polars as pl
@@ -72,17 +65,16 @@ def only(experiment: str) -> tuple[Setting, ...]:
     """
 
     def of(sender: str) -> Setting:
-        def apply(runs: Runs) -> Runs:
+        def alone(whole: "pl.DataFrame") -> "pl.DataFrame":
             import polars as pl
 
-            whole = runs[experiment]
             rows = whole.filter(pl.col("sender") == sender)
             if not len(rows):
                 raise NoRunsError(f"no runs with {sender}")
             each = [rows.with_columns(sender=pl.lit(one)) for one in there(whole, TODAY)]
-            return {**runs, experiment: pl.concat(each)}
+            return pl.concat(each)
 
-        return Setting(NAMES[sender], apply, case=True)
+        return Setting(NAMES[sender], {experiment: alone}, case=True)
 
     return tuple(of(sender) for sender in TODAY)
 
@@ -103,27 +95,29 @@ def not_worse(
     """
     a, b = np.asarray(ours, dtype=float) * scale, np.asarray(theirs, dtype=float) * scale
     gap = paired(sign * a, sign * b)
-    holds = None if gap.half != gap.half else bool(gap.low >= -slack)
+    result = result_of(gap, gap.low >= -slack, gap.high < -slack)
     end = f" {unit}" if unit else ""
     both = f"{short(float(a.mean()))} against {short(float(b.mean()))}{end}"
     side = "below" if sign > 0 else "above"
     measured = f"{both}; difference {with_interval(paired(a, b), unit)}"
     return Part(
-        what, f"at most {short(slack)}{end} {side}", measured, holds, paired(a, b), brief=both
+        what, f"at most {short(slack)}{end} {side}", measured, result, paired(a, b), brief=both
     )
 
 
 def inside(what: str, samples: npt.ArrayLike, low: float, high: float, *, unit: str = "") -> Part:
     """Return the part: the whole interval of a mean is within two bounds, both in `unit`."""
     mine = interval(samples)
-    holds = None if mine.half != mine.half else bool(mine.low >= low and mine.high <= high)
+    result = result_of(
+        mine, mine.low >= low and mine.high <= high, mine.high < low or mine.low > high
+    )
     end = f" {unit}" if unit else ""
     brief = f"{short(mine.mean)}{end}"
     return Part(
         what,
         f"{short(low)} to {short(high)}{end}",
         with_interval(mine, unit),
-        holds,
+        result,
         mine,
         brief=brief,
     )

@@ -22,8 +22,9 @@ from sojourn_lab.papers.today.common import (
     senders,
     there,
 )
-from sojourn_lab.reproduction.claims import Claim, NoRunsError, Part, Runs, Setting, order, values
+from sojourn_lab.reproduction.claims import Claim, NoRunsError, Runs, Setting, values
 from sojourn_lab.reproduction.paper import Experiment, Point, figure
+from sojourn_lab.reproduction.parts import Part, order
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,13 +94,13 @@ def _base(runs: Runs) -> pl.DataFrame:
 def _with(case: str) -> Setting:
     """Return the setting with the runs of another case."""
 
-    def apply(runs: Runs) -> Runs:
-        rows = runs["dc"].filter(pl.col("case") == case)
+    def other(whole: pl.DataFrame) -> pl.DataFrame:
+        rows = whole.filter(pl.col("case") == case)
         if not len(rows):
             raise NoRunsError(f"no runs with {case}")
-        return {**runs, "dc": rows.with_columns(case=pl.lit("base"))}
+        return rows.with_columns(case=pl.lit("base"))
 
-    return Setting(case, apply)
+    return Setting(case, {"dc": other})
 
 
 def _finished(frame: pl.DataFrame, one: str, other: str, **at: Any) -> tuple[Any, Any]:
@@ -134,7 +135,7 @@ CLAIMS = [
         "005-C7", "CoDel in data centres: answers arrive sooner with CoDel than with DropTail and "
         "RED.", "dc", "up to 65 and 35 % sooner",
         f"Mean time of an answer of 10 and 100 kB, 40 servers. {ALL} {PAIRS}",
-        partial(_faster), ("dc",), SETTINGS,
+        partial(_faster), ("dc",),
         why="DropTail is as fast with these senders; cause open",
     ),
     Claim(
@@ -142,7 +143,6 @@ CLAIMS = [
         "(not in the paper)",
         f"As C7. {ALL} {PAIRS}",
         partial(_faster, one="fq_codel", others=("codel",)), ("dc",),
-        SETTINGS,
         why="with 100 kB the answers compete with each other",
     ),
 ]  # fmt: skip

@@ -23,8 +23,9 @@ from sojourn_lab.papers.today.common import (
     tcp,
     there,
 )
-from sojourn_lab.reproduction.claims import Claim, Part, Runs, order, values
+from sojourn_lab.reproduction.claims import Claim, Runs, values
 from sojourn_lab.reproduction.paper import Experiment, Point, figure
+from sojourn_lab.reproduction.parts import Part, order
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -135,13 +136,13 @@ CLAIMS = [
     Claim(
         "005-C1", "CoDel against DRR: CoDel's queueing delay is smaller, up to 10 Mbit/s.", "drr",
         "less at 2, 4 and 10 Mbit/s", f"Mean sojourn time of all packets. {ALL} {PAIRS}",
-        partial(_less_delay), ("drr",), only("drr"),
+        partial(_less_delay), ("drr",),
         why="BBR ignores drops; DRR's 25 kB bound its queue",
     ),
     Claim(
         "005-C2", "CoDel against DRR: DRR drops less.", "drr",
         "less at every rate", f"Drops per second one way. {ALL} {PAIRS}",
-        partial(_less_drops), ("drr",), only("drr"),
+        partial(_less_drops), ("drr",),
         why="with BBRv3 both drop little, and seeds differ",
     ),
     Claim(
@@ -149,10 +150,12 @@ CLAIMS = [
         "(not in the paper)",
         f"Mean sojourn time. {PAIRS} Jain's index of four FTPs: the whole interval of the "
         f"difference is at most 0.01 below DRR's. {ALL}",
-        partial(_both), ("drr",), only("drr"),
+        partial(_both), ("drr",),
         why="the FTPs of this sender differ",
     ),
 ]  # fmt: skip
+
+SETTINGS = only("drr")
 
 FACTS = {
     "drr-codel": by_sender("drr", "wait_s", "ms", 1e3, qdisc="codel", rate=10),

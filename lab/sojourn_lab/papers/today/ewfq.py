@@ -22,8 +22,9 @@ from sojourn_lab.papers.today.common import (
     tcp,
     there,
 )
-from sojourn_lab.reproduction.claims import Claim, Part, Runs, order, values
+from sojourn_lab.reproduction.claims import Claim, Runs, values
 from sojourn_lab.reproduction.paper import Experiment, Point, figure
+from sojourn_lab.reproduction.parts import Part, order
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -119,14 +120,14 @@ CLAIMS = [
     Claim(
         "005-C9", "EWFQ: it is fairer than WFQ when round-trip times differ.", "ewfq",
         "0.9978 against 0.9733 and 0.9765", f"Jain's index, Varied network, 30 kB. {ALL} {PAIRS}",
-        partial(_fairer), ("ewfq",), only("ewfq"),
+        partial(_fairer), ("ewfq",),
         why="with these senders WFQ is nearly fair as well",
     ),
     Claim(
         "005-C10", "EWFQ: WFQ needs five times its buffer.", "ewfq", "150 kB for 30 kB",
         "Five sources. EWFQ's index with 30 kB is at most 0.005 below WFQ's with 150 kB, its total "
         f"at most 0.1 Mbit/s. {ALL}",
-        partial(_fifth), ("ewfq",), only("ewfq"),
+        partial(_fifth), ("ewfq",),
         why="with 150 kB WFQ is fair and full with all",
     ),
     Claim(
@@ -134,10 +135,12 @@ CLAIMS = [
         "ewfq", "(not in the paper)",
         "Both networks, 30 kB, CAKE with one tin. Jain's index is at most 0.005 below EWFQ's. "
         f"{ALL}",
-        partial(_without_weights), ("ewfq",), only("ewfq"),
+        partial(_without_weights), ("ewfq",),
         why="EWFQ is nearly fair; FQ-CoDel and CAKE less so",
     ),
 ]  # fmt: skip
+
+SETTINGS = only("ewfq")
 
 FACTS = {
     f"ewfq-{q}": by_sender("ewfq", "jain", "", qdisc=q, network="Varied")
