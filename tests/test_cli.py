@@ -56,6 +56,10 @@ def test_list_shows_all_and_one(sojourn: Command) -> None:
             assert word in out
     assert ok(sojourn("list", "FQ-CoDel")).startswith("fq_codel")
     assert ok(sojourn("list", "taildrop")).startswith("droptail")
+    both = ok(sojourn("list", "xcp"))
+    assert both.startswith("xcp: explicit control protocol")
+    assert both.endswith("sojourn list tcp xcp shows the entry of tcp.\n")
+    assert json.loads(ok(sojourn("list", "xcp", "--json")))["also"] == ["tcp"]
     assert "codel-vs-drr" in ok(sojourn("list", "papers"))
     assert "004-C13" in ok(sojourn("list", "codel-vs-drr"))
 

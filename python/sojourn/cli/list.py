@@ -75,12 +75,16 @@ def find(kind: str | None, name: str | None) -> Any:
     if kind == "missing" and absent:
         return {"kind": kind, **absent}
     known: list[str] = []
+    entries: list[Spec] = []
     folded = name.lower().replace("-", "_")
     for one in TABLES if kind is None else (kind,):
         for spec in _specs(one):
             if folded in (spec["name"], *spec["aliases"]):
-                return {"kind": one, **spec}
+                entries.append({"kind": one, **spec})
             known.append(spec["name"])
+    if entries:
+        others = [entry["kind"] for entry in entries[1:]]
+        return entries[0] | ({"also": others} if others else {})
     if absent:
         raise InputError(f"list: {missing.refusal(absent, name)}")
     if owners := _owners(folded, kind):
@@ -305,6 +309,8 @@ def _one(spec: Spec) -> None:
         about = Text(row["about"] + "\n").append("; ".join(filter(None, facts)), style="dim")
         table.add_row(row["name"], _short(row), about)
     out.print(table, soft_wrap=True)
+    for kind in spec.get("also", ()):
+        out.print(f"\nsojourn list {kind} {spec['name']} shows the entry of {kind}.")
 
 
 def _short(row: Spec) -> str:

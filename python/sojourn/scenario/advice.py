@@ -65,7 +65,10 @@ def warnings_of(scenario: Tree) -> list[str]:
     for name, link in links.items():
         if not crossing[name]:
             continue
-        about = (_classes(link, crossing[name]), _marks(link, forward[name]))
+        about = (
+            _classes(link, crossing[name]),
+            *(f(link, forward[name]) for f in (_marks, _labels)),
+        )
         for texts in (*about, _limit(link, forward[name]), _shaper(link), _target(link)):
             messages += [f"links.{name}.qdisc{text}" for text in texts]
         texts = _packets(link, forward[name], seconds(scenario["duration"]))
@@ -210,6 +213,18 @@ def _marks(link: Tree, flows: list[Tree]) -> Iterator[str]:
         )
 
 
+def _labels(link: Tree, flows: list[Tree]) -> Iterator[str]:
+    """Warn if no flow has the header or the class by which a discipline works."""
+    qdisc = link["qdisc"]
+    if qdisc["name"] == "xcp" and flows and not any(_is_xcp(flow) for flow in flows):
+        yield ': no flow has TCP xcp, so it is a drop-tail buffer; set `tcp = "xcp"` of the flows'
+    if qdisc["name"] == "rio" and flows and qdisc["in_class"] not in {f["class"] for f in flows}:
+        yield (
+            f".in_class: no flow has class {qdisc['in_class']}, so it is red with min_th and "
+            "max_th; set `class` of the flows in profile"
+        )
+
+
 def _limit(link: Tree, flows: list[Tree]) -> Iterator[str]:
     """Warn if the buffer is smaller than a packet of a flow."""
     limit = link["qdisc"].get("limit", "")
@@ -293,6 +308,10 @@ def _times(flow: Tree, scenario: Tree) -> Iterator[str]:
 
 def _has_ecn(flow: Tree) -> bool:
     return "ecn" in flow or bool(flow.get("tcp", {}).get("ecn", False))
+
+
+def _is_xcp(flow: Tree) -> bool:
+    return bool(flow.get("tcp", {}).get("name") == "xcp")
 
 
 def _least(duration: str) -> float | None:

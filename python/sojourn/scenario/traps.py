@@ -32,6 +32,7 @@ def traps(flow: Tree, scenario: Tree) -> Iterator[str]:
     yield from _recovery(tcp, flow, scenario)
     yield from _window(tcp, flow, scenario)
     yield from _tick(tcp, flow, scenario)
+    yield from _routers(tcp, flow, scenario)
 
 
 def _timeout(tcp: Tree) -> Iterator[str]:
@@ -59,6 +60,27 @@ def _recovery(tcp: Tree, flow: Tree, scenario: Tree) -> Iterator[str]:
                 'the goodput of hosts; set `profile = "linux"`'
             )
             return
+
+
+def _routers(tcp: Tree, flow: Tree, scenario: Tree) -> Iterator[str]:
+    """Warn if a sender of XCP has no router of it at its bottleneck."""
+    if tcp["name"] != "xcp":
+        return
+    links = {name: scenario["links"][name] for name in path_of(flow, 0)}
+    remedy = 'set `qdisc = "xcp"` of the links'
+    if all(link["qdisc"]["name"] != "xcp" for link in links.values()):
+        yield (
+            ".tcp: no link of its path has the discipline xcp, so its window grows as the window "
+            f"of reno; {remedy}"
+        )
+        return
+    rates = {name: bps_of(link["rate"]) for name, link in links.items() if "rate" in link}
+    slowest = min(rates, key=lambda name: rates[name], default=None)
+    if slowest is not None and links[slowest]["qdisc"]["name"] != "xcp":
+        yield (
+            f".tcp: link {slowest}, the slowest of its path, has no discipline xcp, so routers of "
+            f"other links let xcp fill its buffer; {remedy}"
+        )
 
 
 def _window(tcp: Tree, flow: Tree, scenario: Tree) -> Iterator[str]:
