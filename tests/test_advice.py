@@ -124,6 +124,14 @@ CASES: dict[str, tuple[list[str], str]] = {
         ],
         "flows.bulk.tcp: link up, the slowest of its path, has no discipline xcp, so routers of",
     ),
+    "XCP's routers at another rate": (
+        [
+            "up.qdisc=xcp",
+            "bulk.tcp=xcp",
+            "changes=[{ at = '2s', links = { up = { rate = '1mbit' } } }]",
+        ],
+        "links.up.qdisc: xcp computes its feedback with the rate that the link has at the start",
+    ),
     "RIO without packets in profile": (
         ["up.qdisc=rio(in_class=3)"],
         "links.up.qdisc.in_class: no flow has class 3, so it is red with min_th and max_th",

@@ -36,6 +36,12 @@ TARGET_MIN_BPS = 1e9
 """Rate from which such a target makes sense: a packet of 1500 bytes takes 12 us."""
 
 
+OLD_RATE = (
+    ": xcp computes its feedback with the rate that the link has at the start, and that rate "
+    "changes; compare runs at constant rates"
+)
+
+
 @public
 class ScenarioWarning(UserWarning):
     """Warning about a scenario that is valid but probably not what was intended.
@@ -62,6 +68,8 @@ def warnings_of(scenario: Tree) -> list[str]:
             forward[name].append(flow)
         for name in dict.fromkeys([*there, *home]):
             crossing[name].append(flow)
+    changed = [change.get("links", {}) for change in scenario.get("changes", ())]
+    varying = {name for change in changed for name, new in change.items() if "rate" in new}
     for name, link in links.items():
         if not crossing[name]:
             continue
@@ -71,6 +79,8 @@ def warnings_of(scenario: Tree) -> list[str]:
         )
         for texts in (*about, _limit(link, forward[name]), _shaper(link), _target(link)):
             messages += [f"links.{name}.qdisc{text}" for text in texts]
+        if link["qdisc"]["name"] == "xcp" and ("trace" in link or name in varying):
+            messages.append(f"links.{name}.qdisc{OLD_RATE}")
         texts = _packets(link, forward[name], seconds(scenario["duration"]))
         messages += [f"links.{name}.rate{text}" for text in texts]
     for flow, there in zip(flows, ahead, strict=True):
