@@ -1,5 +1,6 @@
 """Papers: the harness, the rules for verdicts, and the consistency of each paper."""
 
+import dataclasses
 import functools
 import json
 import re
@@ -16,10 +17,12 @@ from sojourn import InputError
 from sojourn.plotting.run import new_figure, styled
 from sojourn.scenario.draft import parse
 from sojourn.sweeps.runner import CampaignResult, Run, campaign
-from sojourn_lab import papers
+from sojourn_lab import ROOT, papers
+from sojourn_lab.reports import papers as index
 from sojourn_lab.reproduction import (
     claims,
     contents,
+    findings,
     judging,
     page_markdown,
     paper,
@@ -29,6 +32,7 @@ from sojourn_lab.reproduction import (
 from sojourn_lab.reproduction import run as reproduction_run
 from sojourn_lab.reproduction.claims import Claim, NoRunsError
 from sojourn_lab.reproduction.parts import Part
+from sojourn_lab.reproduction.verdicts import print_verdicts
 
 
 def test_values_are_ordered_by_seed_and_never_empty() -> None:
@@ -118,7 +122,7 @@ def test_the_runs_of_a_mode_suffice_for_its_report(name: str, full: bool) -> Non
     outcome = paper.Outcome(one, full, runs, one.figures, judged, no_runs)
     json.dumps(report.as_json(outcome), allow_nan=False)
     pages = page_markdown.as_markdown(outcome) + page_markdown.as_data(outcome)
-    assert not full or contents.NOT_RUN not in pages
+    assert not full or findings.LEFT_OUT not in pages
     with styled():
         for figure in () if full else one.figures:
             if figure.draw is not None:
@@ -126,16 +130,21 @@ def test_the_runs_of_a_mode_suffice_for_its_report(name: str, full: bool) -> Non
 
 
 @pytest.mark.parametrize("name", papers.ids())
-def test_facts_of_omitted_runs_say_so(name: str) -> None:
+def test_findings_that_did_not_run_are_left_out(name: str) -> None:
     """Without the experiment, as with `--figure`, and without its rows, as in quick mode."""
     one = papers.find(name)
     assert one.facts
     without_rows = {key: frame.clear() for key, frame in synthetic(one, full=False).items()}
     for runs in ({}, without_rows):
         outcome = paper.Outcome(one, False, runs, [], [], CampaignResult([], 0, 0, 0.0, ()))
-        prose = contents.filled(outcome)
-        assert contents.NOT_RUN in prose
-        assert not [fact for fact in one.facts if f"{{{fact}}}" in prose]
+        prose = findings.filled(outcome)
+        assert findings.LEFT_OUT in prose
+        assert "{" not in prose
+    shown = [figure for figure in one.figures if figure.draw is not None]
+    requested = paper.Outcome(
+        one, False, {}, shown, [], CampaignResult([], 0, 0, 0.0, ()), requested=["4"]
+    )
+    assert findings.filled(requested).startswith(findings.LEFT_OUT), "nothing is judged"
 
 
 @pytest.mark.parametrize("name", papers.ids())
@@ -173,10 +182,13 @@ def test_a_figure_runs_only_its_experiments_and_only_once(tmp_path: Path) -> Non
 def test_prose_contains_the_measured_text() -> None:
     """Numbers in the findings come from the runs, so they cannot become outdated."""
     one = papers.find("codel-vs-drr")
-    claim, held = Claim("004-C1", "", "", "", ""), Part("a", "b", "c", "holds")
-    judged = judging.Judged(claim, [held, held])
-    outcome = paper.Outcome(one, False, {}, [], [judged], CampaignResult([], 0, 0, 0.0, ()))
-    assert "CoDel's at 10 Mbit/s c to c (C1)" in contents.filled(outcome)
+    held = Part("a", "b", "c", "holds")
+    ids = ("004-C1", "004-C2", "004-C4")
+    judged = [judging.Judged(Claim(name, "", "", "", ""), [held, held]) for name in ids]
+    outcome = paper.Outcome(one, False, {}, [], judged, CampaignResult([], 0, 0, 0.0, ()))
+    prose = findings.filled(outcome)
+    assert "CoDel's at 10 Mbit/s c to c (C1)" in prose
+    assert "CoDel drops" not in prose, "C7 was not judged"
 
 
 @pytest.mark.parametrize(
@@ -242,3 +254,48 @@ def test_live_runs_are_compared_with_their_simulated_counterparts() -> None:
     idle = runs | {side_by_side.name("testbed"): frame({4: [0.0], 8: [0.0], 16: [0.0]})}
     with pytest.raises(NoRunsError):
         side_by_side.ratios(idle, "testbed", "loss")
+
+
+def test_the_overview_and_the_readme_have_the_counts_of_the_pages() -> None:
+    """`python -m sojourn_lab.reports.papers --index` writes both."""
+    assert (index.PAGES / "README.md").read_text(encoding="utf-8") == index.overview()
+    rows = (ROOT / "README.md").read_text(encoding="utf-8").split("\n")
+    assert [row for row in rows if row.startswith(index.ROW)] == [index.readme_row()]
+
+
+@pytest.mark.parametrize("folder", [*papers.ids(), "hred-live", "red-vs-taildrop-live"])
+def test_verdicts_of_a_page_follow_from_its_parts(folder: str) -> None:
+    """The committed data obey the rules, whichever build wrote them."""
+    for claim in index.page(folder)["claims"]:
+        parts = [Part("", "", "", part["result"]) for part in claim["parts"]]
+        base = judging.kind(judging.verdict(parts, claim["how"]))
+        assert claim["of"] == len(parts)
+        assert claim["of"] == claim["numbers"]["of"] + claim["relations"]["of"]
+        by_setting = judging.kind(claim["verdict"]) in ("depends on", "holds except with")
+        assert by_setting or judging.kind(claim["verdict"]) == base, claim["id"]
+
+
+def test_a_quick_run_shows_the_verdicts_of_the_page(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """In the terminal and in the report; with a wheel there is no page, and a line says so."""
+    monkeypatch.setattr(contents, "ROOT", tmp_path)
+    one = papers.find("codel-vs-drr")
+    held = Part("a", "b", "c", "holds")
+    judged = [judging.Judged(one.claims[0], [held], quick=True)]
+    no_runs = CampaignResult([], 0, 0, 0.0, ())
+    quick = paper.Outcome(one, False, {}, [], judged, no_runs)
+    print_verdicts(quick, tmp_path)
+    assert "in the repository" in capsys.readouterr().out
+    assert contents.OF_PAGE not in contents.heads(quick)
+    page = tmp_path / "reports/papers/codel-vs-drr/claims.json"
+    page.parent.mkdir(parents=True)
+    page.write_text(json.dumps({"claims": [{"id": "004-C1", "verdict": "depends on the page"}]}))
+    print_verdicts(quick, tmp_path)
+    out = capsys.readouterr().out
+    assert "in the repository" not in out
+    assert "depends on the page" in " ".join(out.split())
+    assert "depends on the page" in page_markdown.as_markdown(quick)
+    full = dataclasses.replace(quick, full=True)
+    assert "depends on the page" not in page_markdown.as_markdown(full)
+    assert contents.page_verdicts(dataclasses.replace(full, requested=["4.1"]))

@@ -117,6 +117,55 @@ def test_a_claim_holds_except_with_the_cases_in_which_it_does_not() -> None:
     assert judging.kind("holds except with A and C") == "holds except with"
 
 
+@pytest.mark.parametrize(
+    ("of", "verdict"),
+    [
+        ([OPEN], "not judged by a quick run"),
+        ([HELD, HELD, OPEN], "not judged by a quick run"),
+        ([OPEN, FAILED, FAILED], "not judged by a quick run"),
+        ([UNTESTED], "not judged by a quick run"),
+        ([UNTESTED, FAILED, FAILED], "not judged by a quick run"),
+        (
+            [parts.number("no value in some run", [float("nan"), 1.0], 1.0)],
+            "not judged by a quick run",
+        ),
+        ([FAILED, FAILED, HELD], "does not hold"),
+        ([HELD, HELD, OPEN, FAILED], "holds in 2 of 4"),
+        ([HELD], "holds"),
+    ],
+)
+def test_a_quick_run_judges_only_what_its_intervals_decide(of: list[Part], verdict: str) -> None:
+    """The full run, with more seeds, is undecided, or does not hold."""
+    assert Judged(CLAIM, of, quick=True).verdict == verdict
+    assert judging.kind(verdict) in judging.KINDS
+    assert Judged(CLAIM, of).verdict != "not judged by a quick run"
+    assert Judged(Claim("x", "", "", "", "why"), [], quick=True).verdict == "not testable (why)"
+
+
+def test_the_best_single_set_up_holds_at_once() -> None:
+    """A claim that a setting does not cover, or judges as its control, counts as in our set-up."""
+    claims_of = [
+        judged([HELD], other=([FAILED], [HELD])),  # lost with other
+        judged([FAILED], other=([HELD], [FAILED]), more=([HELD], [FAILED])),
+        judged([FAILED], other=([HELD], [FAILED]), more=([HELD], [HELD])),  # more: by few seeds
+        judged([HELD, FAILED], more=([HELD, HELD], [HELD, FAILED])),
+        judged([FAILED, FAILED], more=([HELD], [FAILED])),  # fewer parts
+        judged([HELD]),
+    ]
+    counts = {one.name: (one.hold, one.in_part, one.judged) for one in judging.set_ups(claims_of)}
+    assert counts == {"more": (4, 0, 3), "other": (3, 1, 3), "our set-up": (2, 1, 6)}
+    assert list(counts) == ["more", "other", "our set-up"], "the best is first"
+
+
+def test_ours_is_the_best_set_up_if_no_setting_is_better() -> None:
+    """Ties do not favour a setting; a case of the claim is no set-up."""
+    tie = judged([HELD], other=([HELD, FAILED], [HELD]), same=([HELD], [HELD]))
+    assert [one.name for one in judging.set_ups([tie])] == ["our set-up", "same", "other"]
+    sender = Claim("x", "", "", "", "", settings=[Setting("A", {}, case=True)])
+    case = Judged(sender, [FAILED], {"A": Tried([HELD], [FAILED])})
+    assert [one.name for one in judging.set_ups([case])] == ["our set-up"]
+
+
 def runs() -> dict[str, pl.DataFrame]:
     """Return rows of an experiment, and rows of one of its points with a setting."""
     axes = {"axes": '["q", "x"]', "measured": '["y"]'}

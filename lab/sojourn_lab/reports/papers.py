@@ -2,22 +2,27 @@
 
 With --live, make the runs on real packets, and write them into reports/papers/ID-live; this
 requires root. Finished runs are stored in out/papers/ID/runs (ID-live/runs), so an interrupted
-campaign continues where it stopped.
+campaign continues where it stopped. With --index, only write the overview and the row of the
+README from the pages that exist.
 """
 
 import json
 import shutil
 import sys
 from itertools import product
+from typing import Any
 
 from sojourn.live import netdev
 from sojourn_lab import ROOT, papers
 from sojourn_lab.reproduction import contents, page_markdown, report, run
 from sojourn_lab.reproduction import live as live_runs
-from sojourn_lab.reproduction.judging import KINDS, Kind, kind
+from sojourn_lab.reproduction.judging import KINDS, OURS, Kind, kind
 from sojourn_lab.reproduction.paper import Paper
 
 PAGES = ROOT / "reports/papers"
+
+ROW = "| five papers"
+"""Start of the row of the README on the papers."""
 
 HEADS: dict[Kind, str] = {
     "holds in": "holds in k of n",
@@ -49,23 +54,23 @@ def main(names: list[str], live: bool) -> None:
                 "papers.py: --live requires the right to create network namespaces: run as root"
             )
         report.write_report(outcome, place)
-        page = PAGES / folder
-        (page / "figures").mkdir(parents=True, exist_ok=True)
-        for old in (page / "figures").glob("*.svg"):
+        directory = PAGES / folder
+        (directory / "figures").mkdir(parents=True, exist_ok=True)
+        for old in (directory / "figures").glob("*.svg"):
             old.unlink()
-        shutil.copy(place / "report.md", page / "README.md")
+        shutil.copy(place / "report.md", directory / "README.md")
         data = (place / "data.md").read_text(encoding="utf-8")
         data = data.replace(f"({page_markdown.PAGE})", "(README.md)")
-        (page / "data.md").write_text(data, encoding="utf-8")
-        shutil.copy(place / "claims.json", page / "claims.json")
+        (directory / "data.md").write_text(data, encoding="utf-8")
+        shutil.copy(place / "claims.json", directory / "claims.json")
         for figure in outcome.figures:
             if figure.draw is not None:
                 drawn = f"{contents.file_name(figure)}.svg"
-                shutil.copy(place / "figures" / drawn, page / "figures" / drawn)
+                shutil.copy(place / "figures" / drawn, directory / "figures" / drawn)
         judged = [kind(one.verdict) for one in outcome.claims]
         counts = ", ".join(f"{judged.count(v)} {v}" for v in KINDS if v in judged)
         print(f"{folder}: {counts}; {contents.took(outcome)}")
-    (PAGES / "README.md").write_text(overview(), encoding="utf-8")
+    write_index()
 
 
 def _announce(every: list[Paper]) -> None:
@@ -82,54 +87,92 @@ def _announce(every: list[Paper]) -> None:
     )
 
 
+def page(folder: str) -> dict[str, Any]:
+    """Return the claims of a page with their verdicts and set-ups, and the number of its runs."""
+    tree: dict[str, Any] = json.loads((PAGES / folder / "claims.json").read_text(encoding="utf-8"))
+    return tree
+
+
 def verdicts(folder: str) -> list[str]:
     """Return the verdicts on the claims of a page."""
-    tree = json.loads((PAGES / folder / "claims.json").read_text(encoding="utf-8"))
-    return [claim["verdict"] for claim in tree["claims"]]
+    return [claim["verdict"] for claim in page(folder)["claims"]]
 
 
-def claimed() -> list[str]:
-    """Return the verdicts on the claims of the papers by others, simulated."""
-    return [one for name in papers.ids() if name != "today" for one in verdicts(name)]
+def held(folder: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the counts of our set-up, and of the best single one."""
+    counted = page(folder)["set_ups"]
+    return next(one for one in counted if one["name"] == OURS), counted[0]
+
+
+def papers_by_others() -> list[str]:
+    """Return the ids of the papers; `today` is our own."""
+    return [name for name in papers.ids() if name != "today"]
+
+
+def readme_row() -> str:
+    """Return the row of the README on the papers."""
+    names = papers_by_others()
+    judged = [one for name in names for one in verdicts(name)]
+    ours, best = (sum(held(name)[n]["hold"] for name in names) for n in (0, 1))
+    result = (
+        f"every figure redrawn; each of {len(judged)} claims judged by rules that the page states: "
+        f"{ours} hold in our set-up, {best} with the best single set-up of each paper. "
+        f"{contents.summary(judged)}"
+    )
+    return f"{ROW} | {result} | [papers](reports/papers/README.md) |"
+
+
+def write_index() -> None:
+    """Write the overview of the papers, and the row of the README on them."""
+    (PAGES / "README.md").write_text(overview(), encoding="utf-8")
+    readme = ROOT / "README.md"
+    lines = readme.read_text(encoding="utf-8").split("\n")
+    rows = [readme_row() if line.startswith(ROW) else line for line in lines]
+    readme.write_text("\n".join(rows), encoding="utf-8")
 
 
 def overview() -> str:
     """Return the overview page, from the claims of all pages that exist."""
-    heads = [HEADS.get(one, one) for one in KINDS]
+    names = papers_by_others()
+    judged = [one for name in names for one in verdicts(name)]
+    shown = [one for one in KINDS if one not in ("holds", "not judged")]
+    columns = [HEADS.get(one, one) for one in shown]
+    heads = ["paper", "ID", "claims", "hold in our set-up", "hold in the best single set-up"]
+    heads += [*columns, "runs"]
     lines = [
         "# Papers",
         "",
-        f"**{contents.summary(claimed(), ' of five papers')}**",
+        f"**{contents.summary(judged, ' of five papers')}**",
         "The page of each paper has its claims with a verdict each, the findings, and its figures,",
         "redrawn.",
         "",
-        f"| paper | ID | {' | '.join(heads)} | runs |",
-        "| --- | --- |" + " --- |" * (len(KINDS) + 1),
+        f"| {' | '.join(heads)} |",
+        "| --- | --- |" + " --- |" * (len(heads) - 2),
     ]
+    totals = [0] * (len(heads) - 2)
     for name, live in product(papers.ids(), (False, True)):
         folder = f"{name}-live" if live else name
-        data = PAGES / folder / "claims.json"
-        if data.exists():
-            kinds = [kind(verdict) for verdict in verdicts(folder)]
-            counts = " | ".join(str(kinds.count(v)) for v in KINDS)
-            runs = json.loads(data.read_text(encoding="utf-8"))["runs"]
-            title = papers.find(name).title + (", on real packets" if live else "")
-            link = f"[{title}]({folder}/README.md)"
-            lines.append(f"| {link} | {name} | {counts} | {runs} |")
+        if not (PAGES / folder / "claims.json").exists():
+            continue
+        kinds = [kind(verdict) for verdict in verdicts(folder)]
+        ours, best = held(folder)
+        numbers = [len(kinds), ours["hold"], best["hold"], *map(kinds.count, shown)]
+        numbers.append(page(folder)["runs"])
+        if name in names and not live:
+            totals = [a + b for a, b in zip(totals, numbers, strict=True)]
+        title = papers.find(name).title + (", on real packets" if live else "")
+        cells = [f"[{title}]({folder}/README.md)", name, *map(str, numbers)]
+        cells[4] += f" ({best['name']})" if best["name"] != OURS else ""
+        lines.append(f"| {' | '.join(cells)} |")
+    cells = ["**the five papers**", "", *map(str, totals)]
     lines += [
+        f"| {' | '.join(cells)} |",
         "",
-        "Every claim of a paper has a verdict by a rule that the page of the paper states. Unless",
-        "the rule says otherwise, a number holds if it is within 20 % of the paper's, and an order",
-        "if the 95 % interval of the paired difference excludes 0. A claim has n parts, of which k",
-        "hold:",
+        "## Rules",
         "",
-        "- **holds**: all parts hold.",
-        "- **holds in k of n**: at least half of the parts hold.",
-        "- **holds except with X**: all parts hold with the other senders.",
-        "- **depends on X**: more of it holds with X, another value of something that the paper",
-        "  does not state.",
-        "- **does not hold**: fewer than half of the parts hold, with every setting tried.",
-        "- **not testable**: the page gives the reason.",
+        contents.rules(),
+        "",
+        "## More",
         "",
         "The page [today](today/README.md) is no paper: it asks the questions of the five again,",
         "with CUBIC, BBR and BBRv3 as senders and with FQ-CoDel, PIE, COBALT, CAKE and DualPI2.",
@@ -146,4 +189,7 @@ def overview() -> str:
 
 
 if __name__ == "__main__":
-    main([name for name in sys.argv[1:] if name != "--live"], "--live" in sys.argv[1:])
+    if sys.argv[1:] == ["--index"]:
+        write_index()
+    else:
+        main([name for name in sys.argv[1:] if name != "--live"], "--live" in sys.argv[1:])

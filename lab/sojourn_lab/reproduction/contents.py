@@ -1,19 +1,27 @@
 """Contents of the report of a paper, for all formats: title, summary, findings, rows of tables."""
 
+import json
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from sojourn import _sojourn
 from sojourn._util.progress import amount
-from sojourn_lab.reproduction.claims import Runs
-from sojourn_lab.reproduction.judging import OURS, Judged, Kind, count, kind, verdict
+from sojourn_lab import ROOT
+from sojourn_lab.reproduction.judging import OURS, Judged, Kind, count, kind, set_ups, verdict
 from sojourn_lab.reproduction.paper import Figure, Outcome
 from sojourn_lab.reproduction.parts import Result
 
 HEADS = ("claim", "verdict", "numbers", "relations", "paper", "ours", "reason")
 """Columns of the table of claims at the top of a page."""
+
+OF_PAGE = "verdict of the page"
+"""Column of the verdicts of the full runs."""
+
+SET_UPS = ("set-up", "claims that hold", "hold in part", "claims judged with it")
+"""Columns of the table of set-ups."""
 
 PARTS = ("claim", "figure", "stated", "part", "measured (95 % interval)", "ns-2", "verdict")
 """Columns of the table of all parts."""
@@ -26,9 +34,6 @@ RESULTS: tuple[Result, ...] = ("fails", "undecided", "not testable", "holds")
 
 LEFT_OUT = ("figure of the paper", "reason")
 
-NOT_RUN = "(not run)"
-"""Text of a fact whose runs do not exist."""
-
 BRIEF = 3
 """Largest number of parts of a claim that the table at the top shows."""
 
@@ -40,6 +45,7 @@ COUNTED: dict[Kind, tuple[str, str]] = {
     "undecided": ("is undecided", "are undecided"),
     "does not hold": ("does not hold", "do not hold"),
     "not testable": ("is not testable", "are not testable"),
+    "not judged": ("is not judged by a quick run", "are not judged by a quick run"),
 }
 """Words of the summary for one claim, and for several."""
 
@@ -60,34 +66,6 @@ def summary(verdicts: Sequence[str], whose: str = "") -> str:
 def listing(words: list[str]) -> str:
     """Join words with commas, and the last one with "and"."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
-def filled(outcome: Outcome) -> str:
-    """Return the findings with a measured text in place of each name in braces.
-
-    {ID.n} is the measured text of part n of a claim, {ID.n.brief} the same without the interval.
-    {ID} is the verdict on a claim. Other names are the FACTS of the paper. Unknown names are kept.
-    """
-    known: dict[str, str] = {}
-    for one in outcome.claims:
-        known[one.claim.id] = one.verdict
-        for n, part in enumerate(one.parts, 1):
-            known[f"{one.claim.id}.{n}"] = part.measured
-            known[f"{one.claim.id}.{n}.brief"] = part.brief or part.measured
-    paper = outcome.paper
-    findings = paper.live_findings if outcome.emulated else paper.findings
-    for name, fact in paper.facts.items():
-        if f"{{{name}}}" in findings:
-            known[name] = _fact(fact, outcome)
-    return re.sub(r"\{([^{}\n]+)\}", lambda m: known.get(m[1], m[0]), findings)
-
-
-def _fact(fact: Callable[[Runs], str], outcome: Outcome) -> str:
-    """Evaluate a fact; runs that quick mode omits give a text that says so."""
-    try:
-        return fact(outcome.runs)
-    except KeyError:
-        return NOT_RUN
 
 
 def set_up(outcome: Outcome) -> list[str]:
@@ -142,12 +120,20 @@ def file_name(one: Figure) -> str:
     return "figure-" + re.sub(r"[^\w-]+", "-", one.number.lower())
 
 
+def heads(outcome: Outcome) -> list[str]:
+    """Return the columns of the table of claims; quick runs have the page's verdict too."""
+    of_page = [] if page_verdicts(outcome) is None else [OF_PAGE]
+    return [*HEADS[:2], *of_page, *HEADS[2:]]
+
+
 def claim_rows(outcome: Outcome) -> list[list[str]]:
-    """Return the rows of the table of claims, in the columns of `HEADS`."""
+    """Return the rows of the table of claims, in the columns of `heads`."""
+    of_page = page_verdicts(outcome)
     return [
         [
             _named(one),
             one.verdict,
+            *([] if of_page is None else [of_page.get(one.claim.id, "")]),
             one.shown(is_number=True),
             one.shown(is_number=False),
             one.claim.stated,
@@ -156,6 +142,49 @@ def claim_rows(outcome: Outcome) -> list[list[str]]:
         ]
         for one in outcome.claims
     ]
+
+
+def is_page(outcome: Outcome) -> bool:
+    """Return True if all runs of the page were made, with the constants of the page."""
+    return outcome.full and not outcome.requested and outcome.set_up is None
+
+
+def page_verdicts(outcome: Outcome) -> dict[str, str] | None:
+    """Return the verdicts of the paper's page by claim, for runs that are not the page's.
+
+    None for the runs of the page, and without the file, which only the repository has.
+    """
+    folder = outcome.paper.id + ("-live" if outcome.emulated else "")
+    path = ROOT / "reports/papers" / folder / "claims.json"
+    if is_page(outcome) or not path.exists():
+        return None
+    tree = json.loads(path.read_text(encoding="utf-8"))
+    return {claim["id"]: claim["verdict"] for claim in tree["claims"]}
+
+
+def set_up_rows(outcome: Outcome) -> list[list[str]]:
+    """Return the rows of the table of set-ups, best first; none if there is only ours."""
+    rows = [[one.name, str(one.hold), str(one.in_part), str(one.judged)]
+            for one in set_ups(outcome.claims)]  # fmt: skip
+    return rows if len(rows) > 1 else []
+
+
+def best_set_up(outcome: Outcome) -> str:
+    """Return in a sentence how many claims hold at once in the best single set-up."""
+    counts = set_ups(outcome.claims)
+    best, ours = counts[0], next(one for one in counts if one.name == OURS)
+    of = len(outcome.claims)
+    if best is ours:
+        return f"In our set-up {ours.hold} of {of} claims hold, with no single setting more."
+    return (
+        f"In our set-up {ours.hold} of {of} claims hold, with the setting "
+        f'"{best.name}" alone {best.hold}.'
+    )
+
+
+def rules() -> str:
+    """Return the rules of judging, in Markdown."""
+    return Path(__file__).with_name("rules.md").read_text(encoding="utf-8").strip()
 
 
 def _named(one: Judged) -> str:
@@ -171,8 +200,8 @@ def _ours(one: Judged) -> str:
 
 
 def reason(one: Judged) -> str:
-    """Return the reason of a verdict other than `holds`."""
-    return "" if kind(one.verdict) == "holds" else one.claim.why
+    """Return the reason of a verdict other than `holds`, if the claim was judged."""
+    return "" if kind(one.verdict) in ("holds", "not judged") else one.claim.why
 
 
 def part_rows(one: Judged) -> list[list[str]]:

@@ -1,27 +1,7 @@
-"""Rules of the verdicts on claims, in our set-up and with each setting. Fixed before the runs.
-
-A claim has n parts, k of which hold. Its verdict in one set-up:
-
-- `holds`: all parts hold.
-- `holds in k of n`: at least half of the parts hold, and at least one fails.
-- `does not hold`: fewer than half of the parts hold, even if all undecided ones did.
-- `undecided`: the undecided parts decide between two of these verdicts.
-- `not testable (why)`: no part could be judged, for example because there is a single seed.
-
-Every claim is also judged with each setting that concerns it, and in our set-up at the seeds and
-points of the setting (the control): with fewer of them a claim may hold, or not, by chance. A
-setting that judges fewer parts than the claim has decides nothing.
-
-- `holds (in k of n settings)`: the claim holds in our set-up, which is one of the n. Settings
-  with the same verdict as their control, other than `holds`, are not counted: they have too few
-  seeds.
-- `depends on SETTING`: with SETTING more parts hold than in our set-up and in the control, and at
-  least half.
-- `holds except with CASE`: all parts hold in some of the cases that the claim covers, such as the
-  senders. CASE names the others.
-"""
+"""Verdicts on claims, in our set-up and with each setting, by the rules of `rules.md`."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
@@ -37,13 +17,17 @@ Kind: TypeAlias = Literal[
     "undecided",
     "does not hold",
     "not testable",
+    "not judged",
 ]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """Kinds of verdict: the verdict without its numbers and names."""
 
-OURS = "as chosen"
+OURS = "our set-up"
 """Name of our set-up."""
+
+NOT_JUDGED = "not judged by a quick run"
+"""Verdict of a quick run whose intervals are too wide."""
 
 
 @dataclass(frozen=True)
@@ -87,16 +71,22 @@ class Tried:
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim with its measured parts, in our set-up and with each setting by name."""
+    """A claim with its measured parts, in our set-up and with each setting by name.
+
+    `quick` is True for few seeds and short runs.
+    """
 
     claim: Claim
     parts: Sequence[Part]
     tried: Mapping[str, Tried] = field(default_factory=dict)
+    quick: bool = False
 
     @property
     def verdict(self) -> str:
         """The verdict, such as `holds in 5 of 6`."""
         base = verdict(self.parts, self.claim.how)
+        if self.quick and self._unsure(kind(base)):
+            return NOT_JUDGED
         if base == "holds":
             counted = [name for name in self.settings if self._tells(name)]
             held = sum(verdict(self.tried[name].parts) == "holds" for name in counted)
@@ -106,6 +96,15 @@ class Judged:
         if failing and len(failing) < len(cases):
             return f"holds except with {' and '.join(failing)}"
         return f"depends on {self.best}" if self.best else base
+
+    def _unsure(self, base: Kind) -> bool:
+        """Return True if longer runs with more seeds may give another verdict than `base`."""
+        unsure = any(
+            part.result in ("undecided", "not testable")
+            or (part.value is not None and math.isnan(part.value.mean))
+            for part in self.parts
+        )
+        return unsure and base in ("undecided", "not testable", "does not hold")
 
     def shown(self, is_number: bool | None = None) -> str:
         """Return the number of parts that hold, and with the setting that the verdict names.
@@ -168,10 +167,35 @@ class Judged:
         return kind(verdict(self.parts))
 
 
-def judge(claim: Claim, runs: Runs) -> Judged:
+@dataclass(frozen=True)
+class SetUpCount:
+    """Numbers of claims that hold, wholly and in part, in one set-up.
+
+    `judged` of the claims are judged with it; the others count as in our set-up.
+    """
+
+    name: str
+    hold: int
+    in_part: int
+    judged: int
+
+
+def set_ups(claims: Sequence[Judged]) -> list[SetUpCount]:
+    """Return the counts of our set-up and of each setting applied to all claims, best first."""
+
+    def counts(name: str) -> SetUpCount:
+        kinds = [one.kind_with(name) for one in claims]
+        judged = [one for one in claims if name in (OURS, *one.settings)]
+        return SetUpCount(name, kinds.count("holds"), kinds.count("holds in"), len(judged))
+
+    names = dict.fromkeys([OURS, *(name for one in claims for name in one.settings)])
+    return sorted(map(counts, names), key=lambda one: (-one.hold, -one.in_part))
+
+
+def judge(claim: Claim, runs: Runs, *, quick: bool = False) -> Judged:
     """Measure the parts of a claim in our set-up, and with each setting."""
     if claim.check is None:
-        return Judged(claim, [])
+        return Judged(claim, [], quick=quick)
     parts = list(claim.check(runs))
     tried: dict[str, Tried] = {}
     for one in claim.settings:
@@ -183,7 +207,7 @@ def judge(claim: Claim, runs: Runs) -> Judged:
             continue
         if _texts(there) != _texts(control):  # it affects the claim
             tried[one.name] = Tried(there, control)
-    return Judged(claim, parts, tried)
+    return Judged(claim, parts, tried, quick)
 
 
 def _texts(parts: Sequence[Part]) -> list[tuple[str, str, str]]:

@@ -106,7 +106,7 @@ def _named(figure: Figure) -> Figure:
 def _judged(claim: Claim, runs: Runs, full: bool) -> Judged | None:
     """Judge a claim; None if it needs runs that the quick mode omits."""
     try:
-        return judge(claim, runs)
+        return judge(claim, runs, quick=not full)
     except NoRunsError:
         if full:
             raise

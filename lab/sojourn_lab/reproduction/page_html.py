@@ -9,23 +9,27 @@ from sojourn._util.html import escape
 from sojourn_lab.reproduction.contents import (
     CONSTANTS,
     CONSTANTS_TEXT,
-    HEADS,
     LEFT_OUT,
     PARTS,
+    SET_UPS,
     VARIED,
+    best_set_up,
     cell,
     claim_rows,
     constant_rows,
     file_name,
-    filled,
+    heads,
     numbers_and_relations,
     part_rows,
     repeat,
+    rules,
     set_up,
+    set_up_rows,
     setting_rows,
     summary,
     title,
 )
+from sojourn_lab.reproduction.findings import filled
 from sojourn_lab.reproduction.judging import kind
 from sojourn_lab.reproduction.paper import Outcome
 
@@ -40,7 +44,7 @@ th{background:#f3f3f3} pre{background:#f6f6f6;padding:.7rem;overflow:auto;font-s
 figure{margin:1.5rem 0} figcaption{font-size:13px;color:#555} svg{max-width:100%;height:auto}
 .holds{color:#006b3c;font-weight:600}
 .holds-in,.holds-except-with,.depends-on{color:#8a5a00;font-weight:600}
-.undecided{color:#0a5c8a;font-weight:600}.fails,.does-not-hold{color:#b00020;font-weight:600}.not-testable{color:#555;font-weight:600}
+.undecided{color:#0a5c8a;font-weight:600}.fails,.does-not-hold{color:#b00020;font-weight:600}.not-testable,.not-judged{color:#555;font-weight:600}
 """
 
 
@@ -57,13 +61,18 @@ def as_html(outcome: Outcome, places: Path) -> str:
     if outcome.emulated:
         parts.append(_paragraphs(outcome.emulated.intro))
     if outcome.claims:
-        parts += ["<h2>Result</h2>", _table_html(HEADS, claim_rows(outcome), shade=1)]
+        parts += ["<h2>Result</h2>", _table_html(heads(outcome), claim_rows(outcome), shade=1)]
+    if counted := set_up_rows(outcome):
+        parts += ["<h2>The best single set-up</h2>", f"<p>{e(best_set_up(outcome))}</p>"]
+        parts.append(_table_html(SET_UPS, counted))
     if findings := filled(outcome):
         parts.append("<h2>Findings</h2>" + _paragraphs(findings))
     if outcome.claims:
         parts += ["<h2>Claims</h2>", _claims_html(outcome)]
     if varied := setting_rows(outcome):
         parts += ["<h2>Settings varied</h2>", _table_html(VARIED, varied)]
+    if outcome.claims:
+        parts += ["<h2>Rules</h2>", _paragraphs(rules())]
     parts.append("<h2>Figures and tables</h2>")
     for one in outcome.figures:
         if one.tabulate is not None:
@@ -129,12 +138,13 @@ def _frame_html(frame: "pl.DataFrame") -> str:
 
 
 def _paragraphs(text: str) -> str:
-    """Convert the Markdown of the prose to HTML: paragraphs, lists, `code`, **bold**."""
+    """Convert the Markdown of the prose to HTML: paragraphs, lists, `code`, **bold**, *italic*."""
     blocks = []
     for block in re.split(r"\n\s*\n", text.strip()):
         text = escape(block)
         text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
         text = re.sub(r"\*\*([^*]+)\*\*", r"<b>\1</b>", text)
+        text = re.sub(r"\*([^*]+)\*", r"<i>\1</i>", text)
         if text.startswith("- "):
             items = re.split(r"\n- ", text[2:])
             blocks.append("<ul>" + "".join(f"<li>{item}</li>" for item in items) + "</ul>")

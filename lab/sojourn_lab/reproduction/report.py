@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from sojourn._util.files import naming, write_text
 from sojourn.plotting.run import new_figure, styled, write
 from sojourn_lab.reproduction import side_by_side
 from sojourn_lab.reproduction.contents import file_name, reason
-from sojourn_lab.reproduction.judging import count, verdict
+from sojourn_lab.reproduction.judging import count, set_ups, verdict
 from sojourn_lab.reproduction.page_html import as_html
 from sojourn_lab.reproduction.page_markdown import as_data, as_markdown
 from sojourn_lab.reproduction.paper import Figure, Outcome, needs_figures
@@ -45,6 +46,7 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
         "runs": len(outcome.campaign.rows),
         **({"set": outcome.set_up.changed} if outcome.set_up else {}),
         **({"live": dict(outcome.emulated.numbers)} if outcome.emulated else {}),
+        "set_ups": [asdict(one) for one in set_ups(outcome.claims)],
         "claims": [
             {
                 "id": one.claim.id,

@@ -57,7 +57,7 @@ def run(
         every, store=store, jobs=jobs, executor=executor, progress=progress
     ).complete()
     frames = by_experiment(runs, result.rows)
-    judged = [judge(one, frames) for one in about]
+    judged = [judge(one, frames, quick=not full) for one in about]
     changed = set_up if set_up is not None and set_up.changed else None
     return Outcome(
         paper,
