@@ -1,6 +1,7 @@
 """Scenarios as data: Structs, TOML and JSON are stored unchanged and are equivalent."""
 
 import doctest
+import json
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 
 import sojourn as sj
-from conftest import SMALL
+from conftest import EXAMPLES, SMALL
+from sojourn import _sojourn
 from sojourn._util.paths import compared_link
 from sojourn._util.plain import plain
 from sojourn.scenario import describe
@@ -261,3 +263,13 @@ def test_common_slips_have_a_message_of_their_own() -> None:
             slip()
     assert sj.qdisc.FqPie(flows=512)
     assert sj.qdisc.Ets(flows=3)
+
+
+def test_only_the_buffer_of_a_default_discipline_is_described() -> None:
+    """Small numbers, too, are compared as numbers."""
+    for spec in json.loads(_sojourn.specs())["disciplines"]:
+        tree = canonical(
+            Draft.read(EXAMPLES / "home-uplink.toml").set(["bottleneck.qdisc=" + spec["name"]])
+        )
+        text = describe.qdisc(tree["links"]["bottleneck"]["qdisc"])
+        assert text == f"{spec['name']} (limit 300kB)"

@@ -113,7 +113,11 @@ def qdisc(spec: Mapping[str, Any], *, buffer: bool = True) -> str:
         f"{key} {_word(value)}"
         for key, value in spec.items()
         if key != "source"
-        and (buffer if key == "limit" else key != "name" and _word(value) != usual.get(key))
+        and (
+            buffer
+            if key == "limit"
+            else key != "name" and not _is_default(value, usual.get(key, ""))
+        )
     ]
     name = str(spec["name"]).removeprefix("__main__:")
     return f"{name} ({', '.join(settings)})" if settings else name
@@ -129,6 +133,13 @@ def window(scenario: Mapping[str, Any], varied: Collection[str] = ()) -> str:
 def seeds(first: int, count: int) -> str:
     """Describe `count` seeds from `first`."""
     return f"seed {first}" if count == 1 else f"{count} seeds from {first}"
+
+
+def _is_default(value: Any, usual: str) -> bool:
+    """Return True if a value is the default `usual`. Numbers are compared as numbers."""
+    if isinstance(value, float) and usual[:1].isdigit():
+        return value == float(usual)
+    return _word(value) == usual
 
 
 def _word(value: Any) -> str:
