@@ -1,7 +1,8 @@
 """Reproduced papers, one package each; `sojourn_lab.reproduction.paper` says what each holds.
 
 The entry point `sojourn.papers` names this module. `sojourn paper` uses `ids`, `find`, `run`,
-`write_report`, `as_json`, `print_verdicts`, `described` and `print_paper`.
+`write_report`, `as_json`, `print_verdicts`, `described`, `print_paper` and
+the module `check`.
 """
 
 import importlib
@@ -26,6 +27,8 @@ _LATER = {
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return getattr(importlib.import_module(f"sojourn_lab.reproduction.{_LATER[name]}"), name)
+    if name == "check":
+        return importlib.import_module("sojourn_lab.reproduction.check")
     raise AttributeError(name)
 
 

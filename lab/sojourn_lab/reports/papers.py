@@ -2,8 +2,8 @@
 
 With --live, make the runs on real packets, and write them into reports/papers/ID-live; this
 requires root. Finished runs are stored in out/papers/ID/runs (ID-live/runs), so an interrupted
-campaign continues where it stopped. With --index, only write the overview and the row of the
-README from the pages that exist.
+campaign continues where it stopped. With --index, only write the overview, the times and the row
+of the README from the pages that exist.
 """
 
 import json
@@ -14,9 +14,10 @@ from typing import Any
 
 from sojourn.live import netdev
 from sojourn_lab import ROOT, papers
-from sojourn_lab.reproduction import contents, page_markdown, report, run
+from sojourn_lab.reproduction import checksums, contents, costs, page_markdown, report, run
 from sojourn_lab.reproduction import live as live_runs
 from sojourn_lab.reproduction.judging import KINDS, OURS, Kind, kind
+from sojourn_lab.reproduction.pages import measured_times
 from sojourn_lab.reproduction.paper import Paper
 
 PAGES = ROOT / "reports/papers"
@@ -55,8 +56,9 @@ def main(names: list[str], live: bool) -> None:
             )
         report.write_report(outcome, place)
         directory = PAGES / folder
-        (directory / "figures").mkdir(parents=True, exist_ok=True)
-        for old in (directory / "figures").glob("*.svg"):
+        for name in ("figures", report.DATA):
+            (directory / name).mkdir(parents=True, exist_ok=True)
+        for old in (*directory.glob("figures/*.svg"), *directory.glob(f"{report.DATA}/*.csv")):
             old.unlink()
         shutil.copy(place / "report.md", directory / "README.md")
         data = (place / "data.md").read_text(encoding="utf-8")
@@ -67,6 +69,10 @@ def main(names: list[str], live: bool) -> None:
             if figure.draw is not None:
                 drawn = f"{contents.file_name(figure)}.svg"
                 shutil.copy(place / "figures" / drawn, directory / "figures" / drawn)
+            if (data_file := contents.data_file(figure)) is not None:
+                shutil.copy(place / data_file, directory / data_file)
+        if outcome.checksums:
+            shutil.copy(place / checksums.FILE, directory / checksums.FILE)
         judged = [kind(one.verdict) for one in outcome.claims]
         counts = ", ".join(f"{judged.count(v)} {v}" for v in KINDS if v in judged)
         print(f"{folder}: {counts}; {contents.took(outcome)}")
@@ -125,6 +131,7 @@ def readme_row() -> str:
 def write_index() -> None:
     """Write the overview of the papers, and the row of the README on them."""
     (PAGES / "README.md").write_text(overview(), encoding="utf-8")
+    (PAGES / "times.md").write_text(times(), encoding="utf-8")
     readme = ROOT / "README.md"
     lines = readme.read_text(encoding="utf-8").split("\n")
     rows = [readme_row() if line.startswith(ROW) else line for line in lines]
@@ -186,6 +193,29 @@ def overview() -> str:
         page_markdown.FOOT,
     ]
     return "\n".join(lines) + "\n"
+
+
+def times() -> str:
+    """Return the page with the processor time of each figure, from the pages that have it."""
+    lines = [
+        "# Processor time of each figure",
+        "",
+        "In seconds of one core of the machine that made the pages: all runs that a figure and the",
+        "claims about it need, as `sojourn paper run ID --figure N` makes them. The time with",
+        "`--full` is measured, the time with `--quick` is estimated from the simulated work.",
+        "Figures share runs, so a paper takes less than the sum.",
+        "",
+    ]
+    for name in papers.ids():
+        one = papers.find(name)
+        core_s = measured_times(one)
+        each = costs.expected(one, core_s)
+        if not each:
+            continue
+        lines += [f"## {name}: {costs.written(sum(core_s.values()))} for all", ""]
+        rows = [[at, f"{it.quick_s:.1f}", f"{it.full_s:.1f}"] for at, it in each.items()]
+        lines += [*page_markdown.table(("figure", "`--quick`, s", "`--full`, s"), rows), ""]
+    return "\n".join([*lines, page_markdown.FOOT]) + "\n"
 
 
 if __name__ == "__main__":

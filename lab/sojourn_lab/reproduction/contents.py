@@ -120,6 +120,11 @@ def file_name(one: Figure) -> str:
     return "figure-" + re.sub(r"[^\w-]+", "-", one.number.lower())
 
 
+def data_file(one: Figure) -> str | None:
+    """Return the file with the numbers behind a figure; None for a drawing or a table."""
+    return f"data/{file_name(one)}.csv" if one.draw is not None and one.needs else None
+
+
 def heads(outcome: Outcome) -> list[str]:
     """Return the columns of the table of claims; quick runs have the page's verdict too."""
     of_page = [] if page_verdicts(outcome) is None else [OF_PAGE]

@@ -6,7 +6,9 @@ from rich.markup import escape
 
 from sojourn.display.console import console
 from sojourn.display.table import Table
+from sojourn_lab.reproduction import costs
 from sojourn_lab.reproduction.contents import CONSTANTS
+from sojourn_lab.reproduction.pages import measured_times
 from sojourn_lab.reproduction.paper import Figure, Paper, figures_of
 
 
@@ -14,6 +16,7 @@ def described(paper: Paper) -> dict[str, Any]:
     """Return the figures, claims, experiments and constants of a paper, as data for JSON."""
     quick, full = paper.experiments(False), paper.experiments(True)
     constants = [] if paper.constants is None else paper.constants().rows()
+    times = costs.expected(paper, measured_times(paper))
     return {
         "id": paper.id,
         "title": paper.title,
@@ -24,6 +27,10 @@ def described(paper: Paper) -> dict[str, Any]:
                 "title": one.title,
                 "claims": claims_of(paper, one),
                 "experiments": list(one.needs),
+                "core_s": round(times[one.number].full_s, 1) if one.number in times else None,
+                "quick_core_s": round(times[one.number].quick_s, 1)
+                if one.number in times
+                else None,
             }
             for one in paper.figures
         ],
@@ -51,11 +58,14 @@ def print_paper(paper: Paper) -> None:
     """Print the figures, experiments and constants of a paper."""
     out, tree = console(), described(paper)
     out.print(f"[bold]{escape(paper.title)}[/]\n{escape(paper.reference)}\n")
-    figures = Table("figure", "title", "claims", "experiments", prose=[1, 2, 3])
+    figures = Table("figure", "title", "claims", "quick", "full", left=3, prose=[1, 2])
     for one in tree["figures"]:
-        texts = one["title"], ", ".join(one["claims"]), ", ".join(one["experiments"])
-        figures.add_row(one["number"], *texts)
+        each = (one["quick_core_s"], one["core_s"])
+        times = ("" if it is None else costs.written(it) for it in each)
+        figures.add_row(one["number"], one["title"], ", ".join(one["claims"]), *times)
     out.print(figures, soft_wrap=True)
+    if any(one["core_s"] is not None for one in tree["figures"]):
+        out.print("quick, full: processor time of one core, as measured for the page\n")
     experiments = Table("experiment", "runs", "runs with --quick")
     for one in tree["experiments"]:
         experiments.add_row(one["name"], str(one["runs"]), str(one["quick_runs"]))

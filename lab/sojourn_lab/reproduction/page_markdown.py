@@ -13,6 +13,7 @@ from sojourn_lab.reproduction.contents import (
     cell,
     claim_rows,
     constant_rows,
+    data_file,
     file_name,
     heads,
     numbers_and_relations,
@@ -63,6 +64,8 @@ def as_markdown(outcome: Outcome) -> str:
         for one in drawn:
             lines += [f"### {one.number}: {one.title}", ""]
             lines += [f"![{one.number}](figures/{file_name(one)}.svg)", ""]
+            if (numbers := data_file(one)) is not None:
+                lines += [f"[Numbers]({numbers})", ""]
     lines += ["## Reproduce it", "", "```text", repeat(outcome), "```", "", FOOT, ""]
     return "\n".join(lines)
 

@@ -246,7 +246,8 @@ class Outcome:
     `engine` is the name of the engine that made them; `emulated` is set for runs on real packets.
     `in_part` are the claims that were not judged, because they are about further figures.
     `requested` are the figures requested by number; none means all. `set_up` has the
-    constants, unless they are the paper's.
+    constants, unless they are the paper's. `core_s` is the processor time of each experiment, as
+    far as it was measured, and `checksums` the contents of `checksums.txt`.
     """
 
     paper: Paper
@@ -260,6 +261,8 @@ class Outcome:
     requested: Sequence[str] = ()
     in_part: Sequence[Claim] = ()
     set_up: Constants | None = None
+    core_s: Mapping[str, float] = field(default_factory=dict)
+    checksums: str = ""
 
 
 def by_experiment(

@@ -1,4 +1,7 @@
-"""Report of a paper: report.html (self-contained), claims.json, report.md, data.md, figures."""
+"""Report of a paper: report.html (self-contained), report.md, data.md, claims.json, figures.
+
+`data` has the numbers behind each figure, and `checksums.txt` a checksum of each run.
+"""
 
 import json
 import math
@@ -10,13 +13,16 @@ from typing import Any
 from sojourn import _sojourn
 from sojourn._util.files import naming, write_text
 from sojourn.plotting.run import new_figure, styled, write
-from sojourn_lab.reproduction import side_by_side
-from sojourn_lab.reproduction.contents import file_name, reason
+from sojourn_lab.reproduction import checksums, figure_data, side_by_side
+from sojourn_lab.reproduction.contents import data_file, file_name, reason
 from sojourn_lab.reproduction.judging import count, set_ups, verdict
 from sojourn_lab.reproduction.page_html import as_html
 from sojourn_lab.reproduction.page_markdown import as_data, as_markdown
 from sojourn_lab.reproduction.paper import Figure, Outcome, needs_figures
 from sojourn_lab.reproduction.parts import Part
+
+DATA = "data"
+"""Folder of the numbers behind the figures, one CSV file each."""
 
 
 def write_report(outcome: Outcome, directory: Path) -> None:
@@ -27,6 +33,8 @@ def write_report(outcome: Outcome, directory: Path) -> None:
     for one in outcome.figures:
         if one.draw is not None:
             _draw(one, outcome, places)
+    if outcome.checksums:
+        write_text(directory / checksums.FILE, outcome.checksums)
     for name, text in (
         ("report.html", as_html(outcome, places)),
         ("report.md", as_markdown(outcome)),
@@ -44,6 +52,7 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
         "paper": outcome.paper.id,
         "mode": "full" if outcome.full else "quick",
         "runs": len(outcome.campaign.rows),
+        "core_s": dict(outcome.core_s),
         **({"set": outcome.set_up.changed} if outcome.set_up else {}),
         **({"live": dict(outcome.emulated.numbers)} if outcome.emulated else {}),
         "set_ups": [asdict(one) for one in set_ups(outcome.claims)],
@@ -87,6 +96,10 @@ def _draw(one: Figure, outcome: Outcome, places: Path) -> None:
             side_by_side.draw(one, outcome, ax)
         if not ax.get_title():
             ax.set_title(one.title)
+        if (data := data_file(one)) is not None:
+            with naming(places.with_name(DATA)):
+                places.with_name(DATA).mkdir(exist_ok=True)
+            write_text(places.parent / data, figure_data.as_csv(figure.axes))
         for end in ("svg", "png"):
             write(figure, places / f"{file_name(one)}.{end}")
 
@@ -111,6 +124,7 @@ def _part(part: Part) -> dict[str, Any]:
         "measured": part.measured,
         "mean": None if value is None or math.isnan(value.mean) else value.mean,
         "low": value.low if value is not None and low_high else None,
+        "half": value.half if value is not None and low_high else None,
         "high": value.high if value is not None and low_high else None,
         "ns2": part.ns2 or None,
         "number": part.is_number,

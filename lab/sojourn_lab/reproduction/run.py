@@ -8,7 +8,7 @@ from typing import Literal
 from sojourn._sojourn import InputError
 from sojourn.scenario.draft import parse
 from sojourn.sweeps.runner import Run, campaign
-from sojourn_lab.reproduction import live
+from sojourn_lab.reproduction import checksums, costs, live
 from sojourn_lab.reproduction.constants import Constants
 from sojourn_lab.reproduction.judging import judge
 from sojourn_lab.reproduction.paper import (
@@ -27,6 +27,7 @@ def run(
     full: bool,
     store: Path,
     figures: Sequence[str] = (),
+    claims: Sequence[str] = (),
     jobs: int | None = None,
     executor: Executor | None = None,
     progress: bool = False,
@@ -36,9 +37,10 @@ def run(
     """Run the scenarios missing in `store`, and judge the claims.
 
     `set_up` has other constants (see `Paper.set_up`), for the simulator only. With `figures`, only
-    the runs that those figures (by number) and the claims about no others need. The `engine` is the
-    simulator or, with "live", the kernel's TCP and UDP. Live runs take their duration in real time;
-    `jobs` of them (default: 6) run at once, each in its own process.
+    the runs that those figures (by number) and the claims about no others need; with `claims`,
+    only the runs that these (by id) need. The `engine` is the simulator or, with "live", the
+    kernel's TCP and UDP. Live runs take their duration in real time; `jobs` of them (default: 6)
+    run at once, each in its own process.
     """
     if engine == "live":
         assert executor is None, "runs on real packets take place on this machine"
@@ -47,15 +49,17 @@ def run(
         return live.run(
             paper, full=full, store=store, figures=figures, jobs=jobs, progress=progress
         )
-    shown = chosen(paper, paper.figures, figures)
+    shown = [] if claims and not figures else chosen(paper, paper.figures, figures)
     about = claims_about(paper, shown) if figures else paper.claims
+    about = [one for one in about if not claims or one.id in claims]
     needed = {name for one in shown for name in one.needs}
     needed |= {name for one in about for name in one.every_need}
     runs = _runs(paper, full, needed, set_up)
-    every = [one for group in runs.values() for one in group]
+    every = costs.timed([one for group in runs.values() for one in group])
     result = campaign(
         every, store=store, jobs=jobs, executor=executor, progress=progress
     ).complete()
+    times = costs.by_key(store, every, result.rows)
     frames = by_experiment(runs, result.rows)
     judged = [judge(one, frames, quick=not full) for one in about]
     changed = set_up if set_up is not None and set_up.changed else None
@@ -69,6 +73,8 @@ def run(
         requested=tuple(figures),
         in_part=claims_in_part(paper, shown) if figures else (),
         set_up=changed,
+        core_s=costs.by_experiment(runs, result.rows, times),
+        checksums=checksums.as_text(runs, result.rows),
     )
 
 

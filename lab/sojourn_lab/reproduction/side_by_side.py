@@ -100,10 +100,10 @@ def draw(figure: Figure, outcome: Outcome, ax: "Axes") -> None:
     ax.set_autoscaley_on(True)
     figure.draw(outcome.emulated.simulated, ax)
     for container in ax.containers[containers:]:
-        container.set_label("_nolegend_")
+        container.set_label("_simulated")
     for artist in set(ax.get_children()) - there:
         if isinstance(artist, Line2D) and artist.get_linestyle() != "None":
-            artist.set(linestyle=":", linewidth=0.8, mfc="none", ms=5, label="_nolegend_")
+            artist.set(linestyle=":", linewidth=0.8, mfc="none", ms=5, label="_simulated")
         elif isinstance(artist, Line2D | LineCollection):
             artist.remove()  # an interval, or the caps of one
     ax.set_ylim(bottom=min(bottom, ax.get_ylim()[0]))

@@ -25,13 +25,14 @@ def points(
     """
     look = {"color": "#000000", "marker": "o"} if n is None else style(n)
     ax.plot(xs, ys, ls="", marker=look["marker"], ms=8, mfc="none", mec=look["color"], mew=1.4,
-            zorder=4)  # fmt: skip
+            label=f"_{label}", zorder=4)  # fmt: skip
     _name(ax, label, marker="o", ms=8, mfc="none", mec="#555555", mew=1.4)
 
 
 def ns2(ax: "Axes", xs: Sequence[Any], ys: Sequence[float], n: int, label: str = "ns-2") -> None:
     """Draw results of ns-2 as plus signs, in the colour of line `n`."""
-    ax.plot(xs, ys, ls="", marker="+", ms=8, mew=1.6, color=style(n)["color"], zorder=4)
+    ax.plot(xs, ys, ls="", marker="+", ms=8, mew=1.6, color=style(n)["color"], zorder=4,
+            label=f"_{label}")  # fmt: skip
     _name(ax, label, marker="+", ms=8, mew=1.6, color="#555555")
 
 
@@ -57,7 +58,7 @@ def boxes(ax: "Axes", xs: Sequence[float], ends: Sequence[tuple[float, float]]) 
 
 def _new(ax: "Axes", label: str) -> str:
     """Return the label, or one that the legend leaves out if it is there already."""
-    return "_nolegend_" if label in ax.get_legend_handles_labels()[1] else label
+    return f"_{label}" if label in ax.get_legend_handles_labels()[1] else label
 
 
 def _name(ax: "Axes", label: str, **look: Any) -> None:

@@ -1,6 +1,7 @@
-"""The commands `sojourn paper list` and `sojourn paper run`."""
+"""The commands `sojourn paper list`, `sojourn paper run` and `sojourn paper check`."""
 
 import json
+import secrets
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,7 @@ import typer
 from sojourn._sojourn import InputError
 from sojourn.cli import suggest
 from sojourn.cli.collection import collection
-from sojourn.cli.options import Force, Json, continuing
+from sojourn.cli.options import Force, Jobs, Json, continuing
 
 app = typer.Typer(
     help="Reproduce a paper: draw its figures and test its claims.",
@@ -123,3 +124,78 @@ def run(
         print(json.dumps(papers.as_json(outcome), indent=2, allow_nan=False))
         return
     papers.print_verdicts(outcome, directory)
+
+
+@app.command()
+def check(
+    paper_ids: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ID]...", help="papers (default: all)", autocompletion=suggest.papers
+        ),
+    ] = None,
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="compare the checksums of N random runs of each paper")
+    ] = None,
+    draw: Annotated[
+        int | None, typer.Option(min=0, metavar="SEED", help="choose the same random runs again")
+    ] = None,
+    claim: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="only this claim, like 003-C1")
+    ] = None,
+    figure: Annotated[
+        list[str] | None, typer.Option(help="only this figure and its claims")
+    ] = None,
+    pages: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="committed pages (default: reports/papers of the clone)"),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="keep finished runs in DIR/ID/runs")
+    ] = None,
+    jobs: Jobs = None,
+    as_json: Json = False,
+) -> None:
+    """Make the runs of papers again, and compare them with the committed pages digit by digit.
+
+    All claims, the data behind all figures, and a checksum of each run are compared. The exit code
+    is 1 if anything differs. Without --out, no stored run is used.
+    """
+    papers = collection()
+    every = [papers.find(name) for name in paper_ids or papers.ids()]
+    if sample is not None and (claim or figure or out):
+        raise InputError("--sample: not together with --claim, --figure or --out")
+    if draw is not None and sample is None:
+        raise InputError("--draw: only with --sample")
+    if figure and len(every) != 1:
+        raise InputError("--figure: name the paper, like sojourn paper check hred --figure 7")
+    if claim:
+        every = papers.check.of_claims(claim, every)
+    for one in every:
+        papers.check.page(one, pages)
+    results = []
+    for one in every:
+        if sample is not None:
+            chosen = secrets.randbelow(10**6) if draw is None else draw
+            result = papers.check.sample(
+                one, sample, pages=pages, draw=chosen, jobs=jobs, progress=True
+            )
+        else:
+            store = None if out is None else out / one.id / "runs"
+            with continuing(out):
+                result = papers.check.full(
+                    one,
+                    claims=claim or (),
+                    figures=figure or (),
+                    pages=pages,
+                    store=store,
+                    jobs=jobs,
+                    progress=True,
+                )
+        results.append(result)
+        if not as_json:
+            papers.check.print_check(result)
+    if as_json:
+        print(json.dumps([papers.check.as_data(one) for one in results], indent=2))
+    if any(one.differences for one in results):
+        raise typer.Exit(1)
