@@ -189,6 +189,12 @@ def test_prose_contains_the_measured_text() -> None:
     prose = findings.filled(outcome)
     assert "CoDel's at 10 Mbit/s c to c (C1)" in prose
     assert "CoDel drops" not in prose, "C7 was not judged"
+    assert prose.startswith(findings.OF_FULL_RUNS)
+    assert findings.OF_FULL_RUNS not in findings.filled(dataclasses.replace(outcome, full=True))
+    fewer = dataclasses.replace(outcome, requested=["4.1"], claims=judged[:1])
+    assert findings.filled(fewer).startswith(findings.LEFT_OUT), "C2 and C4 were not judged"
+    varied = dataclasses.replace(outcome, set_up=one.set_up(ftps=8))
+    assert findings.filled(varied).startswith(findings.LEFT_OUT), "findings on other constants"
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ NAME = re.compile(r"\{([^{}\n]+)\}")
 LEFT_OUT = "Left out"
 """Start of the line about paragraphs that are left out."""
 
+OF_FULL_RUNS = "The findings are from the full runs, the numbers in them from these quick ones."
+
 CLAIM = re.compile(r"(?<![\w-])C\d+(?!\w)")
 """Number of a claim in the prose."""
 
@@ -30,6 +32,8 @@ def filled(outcome: Outcome) -> str:
     known = _measured(outcome, prose)
     kept = [one for one in paragraphs if _ran(one, outcome, known)]
     texts = [NAME.sub(lambda match: known[match[1]], one) for one in kept]
+    if texts and not outcome.full:
+        texts.insert(0, OF_FULL_RUNS)
     if left_out := len(paragraphs) - len(kept):
         several = "s" * (left_out > 1)
         texts.append(f"{LEFT_OUT}: {left_out} paragraph{several} that these runs do not measure.")
