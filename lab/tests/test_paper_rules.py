@@ -1,5 +1,6 @@
 """Rules of judging: results of parts, verdicts, settings and their controls."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -102,18 +103,18 @@ def test_numbers_and_relations_are_counted_apart() -> None:
 
 
 def test_a_claim_holds_except_with_the_cases_in_which_it_does_not() -> None:
-    """A case is a part of the claim itself, such as a sender; the claim never depends on one."""
-    cases = [Setting(name, {}, case=True) for name in ("A", "B", "C")]
-    claim = Claim("x", "", "", "", "", settings=cases)
-    ours = [HELD, FAILED, FAILED]
+    """A case is what a part is about, such as a sender; each part counts once."""
 
-    def verdict(**with_it: list[Part]) -> str:
-        return Judged(claim, ours, {key: Tried(it, ours) for key, it in with_it.items()}).verdict
+    def judged(**cases: list[Part]) -> Judged:
+        ours = [dataclasses.replace(part, case=name) for name, it in cases.items() for part in it]
+        return Judged(Claim("x", "", "", "", ""), ours)
 
-    assert verdict(A=[HELD], B=[FAILED], C=[HELD]) == "holds except with B"
-    assert verdict(A=[FAILED] * 3, B=[HELD] * 3, C=[FAILED] * 3) == "holds except with A and C"
-    assert verdict(A=[HELD, HELD, FAILED], B=[FAILED] * 3) == "does not hold"
-    assert verdict(A=[FAILED] * 3, B=[FAILED] * 3) == "does not hold"
+    one = judged(A=[HELD, HELD], B=[HELD, FAILED], C=[HELD])
+    assert (one.verdict, one.shown()) == ("holds except with B", "4 of 5")
+    assert judged(A=[HELD], B=[HELD], C=[FAILED], D=[OPEN]).verdict == "holds except with C and D"
+    assert judged(A=[HELD], B=[FAILED, HELD], C=[FAILED, HELD]).verdict == "holds in 3 of 5"
+    assert judged(A=[HELD], B=[HELD]).verdict == "holds"
+    assert judged(A=[HELD, FAILED]).verdict == "holds in 1 of 2"
     assert judging.kind("holds except with A and C") == "holds except with"
 
 
@@ -158,12 +159,9 @@ def test_the_best_single_set_up_holds_at_once() -> None:
 
 
 def test_ours_is_the_best_set_up_if_no_setting_is_better() -> None:
-    """Ties do not favour a setting; a case of the claim is no set-up."""
+    """Ties do not favour a setting."""
     tie = judged([HELD], other=([HELD, FAILED], [HELD]), same=([HELD], [HELD]))
     assert [one.name for one in judging.set_ups([tie])] == ["our set-up", "same", "other"]
-    sender = Claim("x", "", "", "", "", settings=[Setting("A", {}, case=True)])
-    case = Judged(sender, [FAILED], {"A": Tried([HELD], [FAILED])})
-    assert [one.name for one in judging.set_ups([case])] == ["our set-up"]
 
 
 def runs() -> dict[str, pl.DataFrame]:

@@ -78,14 +78,12 @@ class Setting:
 
     `replaces` maps the name of an experiment to an overlay of its rows, or to a function of them,
     such as one that reads a measure differently. Every claim that needs one of these experiments is
-    judged with the setting, or only `claims` (by id) if there are any. `case` is True if the
-    setting is one of the cases that the claim itself covers, such as a sender.
+    judged with the setting, or only `claims` (by id) if there are any.
     """
 
     name: str
     replaces: Mapping[str, Overlay | Change]
     claims: Sequence[str] = ()
-    case: bool = False
 
     def concerns(self, claim: "Claim") -> bool:
         """Return True if the claim is judged with this setting."""

@@ -91,10 +91,10 @@ class Judged:
             counted = [name for name in self.settings if self._tells(name)]
             held = sum(verdict(self.tried[name].parts) == "holds" for name in counted)
             return f"holds (in {held + 1} of {len(counted) + 1} settings)" if counted else base
-        cases = {name: verdict(self.tried[name].parts) for name in self.cases}
-        failing = [name for name, with_it in cases.items() if with_it != "holds"]
-        if failing and len(failing) < len(cases):
-            return f"holds except with {' and '.join(failing)}"
+        cases = self.cases
+        others = [name for name, parts in cases.items() if verdict(parts) != "holds"]
+        if cases and 2 * len(others) <= len(cases):
+            return f"holds except with {' and '.join(others)}"
         return f"depends on {self.best}" if self.best else base
 
     def _unsure(self, base: Kind) -> bool:
@@ -135,19 +135,17 @@ class Judged:
         return there.share >= 0.5 and there.share > max(ours.share, control.share)
 
     @property
-    def cases(self) -> list[str]:
-        """Names of the tried settings that are cases of the claim."""
-        return [one.name for one in self.claim.settings if one.case and one.name in self.tried]
+    def cases(self) -> dict[str, list[Part]]:
+        """Parts by the case that they are about; empty if the claim has no cases."""
+        cases: dict[str, list[Part]] = {}
+        for part in self.parts:
+            cases.setdefault(part.case, []).append(part)
+        return cases if "" not in cases else {}
 
     @property
     def settings(self) -> list[str]:
-        """Names of the settings that can decide: not cases, and judged on all parts."""
-        cases = self.cases
-        return [
-            name
-            for name, one in self.tried.items()
-            if name not in cases and len(one.parts) >= len(self.parts)
-        ]
+        """Names of the settings that can decide: judged on all parts."""
+        return [name for name, one in self.tried.items() if len(one.parts) >= len(self.parts)]
 
     def _tells(self, name: str) -> bool:
         """Return True if a setting tells whether a claim that holds also holds with it."""

@@ -60,6 +60,9 @@ def as_html(outcome: Outcome, places: Path) -> str:
         parts.append(f"<p>{e(numbers_and_relations(outcome))}</p>")
     if outcome.emulated:
         parts.append(_paragraphs(outcome.emulated.intro))
+    for one in outcome.figures:
+        if one.tabulate is not None and one.front:
+            parts += [f"<h2>{e(one.title)}</h2>", _frame_html(one.tabulate(outcome.runs))]
     if outcome.claims:
         parts += ["<h2>Result</h2>", _table_html(heads(outcome), claim_rows(outcome), shade=1)]
     if counted := set_up_rows(outcome):
@@ -75,6 +78,8 @@ def as_html(outcome: Outcome, places: Path) -> str:
         parts += ["<h2>Rules</h2>", _paragraphs(rules())]
     parts.append("<h2>Figures and tables</h2>")
     for one in outcome.figures:
+        if one.front:
+            continue
         if one.tabulate is not None:
             parts.append(f"<h3>{e(one.number)}: {e(one.title)}</h3>")
             parts.append(_frame_html(one.tabulate(outcome.runs)))

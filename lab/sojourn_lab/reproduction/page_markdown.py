@@ -52,6 +52,7 @@ def as_markdown(outcome: Outcome) -> str:
         "[Data](data.md): every part of each claim, settings varied, rules, tables, set-up.",
         "",
     ]
+    lines += _tables(outcome, front=True)
     if outcome.claims:
         lines += ["## Result", "", *table(heads(outcome), claim_rows(outcome)), ""]
     if counted := set_up_rows(outcome):
@@ -83,11 +84,7 @@ def as_data(outcome: Outcome) -> str:
         lines += [*table(VARIED, varied), ""]
     if outcome.claims:
         lines += ["## Rules", "", rules(), ""]
-    for one in outcome.figures:
-        if one.tabulate is not None:
-            frame = one.tabulate(outcome.runs)
-            rows = [[cell(value) for value in row] for row in frame.iter_rows()]
-            lines += [f"## {one.number}: {one.title}", "", *table(frame.columns, rows), ""]
+    lines += _tables(outcome, front=False)
     if left_out := outcome.paper.left_out:
         lines += ["## Figures left out", "", *table(LEFT_OUT, list(left_out.items())), ""]
     lines += ["## Set-up", ""]
@@ -96,6 +93,16 @@ def as_data(outcome: Outcome) -> str:
     if constants := constant_rows(outcome):
         lines += [CONSTANTS_TEXT, "", *table(CONSTANTS, constants), ""]
     return "\n".join([*lines, FOOT, ""])
+
+
+def _tables(outcome: Outcome, *, front: bool) -> Iterator[str]:
+    """Yield the lines of the tables at the top of the page, or of the others."""
+    for one in outcome.figures:
+        if one.tabulate is not None and one.front is front:
+            frame = one.tabulate(outcome.runs)
+            rows = [[cell(value) for value in row] for row in frame.iter_rows()]
+            head = one.title if front else f"{one.number}: {one.title}"
+            yield from (f"## {head}", "", *table(frame.columns, rows), "")
 
 
 def _parts(outcome: Outcome) -> Iterator[str]:

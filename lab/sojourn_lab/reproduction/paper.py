@@ -68,7 +68,10 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure or table of a paper: its number there, its title, the experiments that it needs."""
+    """A figure or table of a paper: its number there, its title, the experiments that it needs.
+
+    A table with `front` is at the top of the page, the others are on the page with the data.
+    """
 
     number: str
     title: str
@@ -76,6 +79,7 @@ class Figure:
     draw: Draw | None = None
     tabulate: Tabulate | None = None
     size: tuple[float, float] = (5.6, 3.4)
+    front: bool = False
 
 
 def figure(
@@ -90,11 +94,13 @@ def figure(
     return note
 
 
-def table(number: str, title: str, *, needs: Sequence[str]) -> Callable[[Tabulate], Tabulate]:
+def table(
+    number: str, title: str, *, needs: Sequence[str], front: bool = False
+) -> Callable[[Tabulate], Tabulate]:
     """Mark a function as the one that returns this table; its cells are printed unchanged."""
 
     def note(tabulate: Tabulate) -> Tabulate:
-        marked = Figure(number, title, tuple(needs), tabulate=tabulate)
+        marked = Figure(number, title, tuple(needs), tabulate=tabulate, front=front)
         tabulate.sojourn_figure = marked  # type: ignore[attr-defined]
         return tabulate
 

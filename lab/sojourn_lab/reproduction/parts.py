@@ -42,7 +42,8 @@ class Part:
 
     `value` is the measured mean, or the difference that decides, with its interval. `ns2` is the
     result of ns-2 in the same experiment, if known. `brief` is `measured` without the interval, for
-    the table at the top of a page.
+    the table at the top of a page. `case` is the case of the claim, such as a sender, that the part
+    is about.
     """
 
     what: str
@@ -53,6 +54,7 @@ class Part:
     ns2: str = ""
     brief: str = ""
     is_number: bool = False
+    case: str = ""
 
     def with_ns2(self, ns2: str) -> "Part":
         """Return this part with the result of ns-2."""

@@ -3,103 +3,160 @@
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from sojourn.result.result import Result
+from sojourn.result.statistics import paired
 from sojourn_lab.papers.ewfq import runs as old
-from sojourn_lab.papers.today.common import (
-    ALL,
+from sojourn_lab.papers.today.drawing import dots, stated_values
+from sojourn_lab.papers.today.rules import ALL, PAIRS, At, Compared, by_sender, more, not_worse, one
+from sojourn_lab.papers.today.senders import (
     DISCIPLINES,
+    EVERY,
     NAMES,
-    PAIRS,
     TODAY,
     Table,
-    by_sender,
-    dots,
-    not_worse,
-    only,
-    senders,
-    tcp,
+    assigned,
     there,
 )
 from sojourn_lab.reproduction.claims import Claim, Runs, values
-from sojourn_lab.reproduction.paper import Experiment, Point, figure
-from sojourn_lab.reproduction.parts import Part, order
+from sojourn_lab.reproduction.paper import Experiment, Point, figure, table
+from sojourn_lab.reproduction.parts import shape
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-OLD = {"ewfq": "EWFQ", "wfq": "WFQ", "wfq_varied": "WFQ 15/5/10 kB"}
-LABELS = {**OLD, **DISCIPLINES}
+OLD = {"ewfq": "EWFQ", "wfq": "WFQ, even buffers", "wfq_varied": "WFQ, 15/5/10 kB"}
+LABELS = {**OLD, **{name: DISCIPLINES[name] for name in ("fq_codel", "cake", "pie")}}
+"""Disciplines; PIE stands for today's with one queue."""
+
 NEAR = 0.005
 """Tolerance of Jain's index, as on the paper's page."""
 
-LARGE = {"ewfq": 30, "wfq": 150, "fq_codel": 30, "cake": 30}
-"""Buffers of the network with five sources, kB."""
+SLACK_MBPS = 0.1
+"""Tolerance of the total bandwidth, Mbit/s."""
+
+BUFFERS = (30, 45, 60, 90, 150)
+"""Buffers of WFQ in the network with five sources, kB; the paper needs the last one."""
+
+SMALL_KB = 30
+FAIR = ("fq_codel", "cake")
+
+CAKES: dict[str, tuple[str, Table, Table]] = {
+    "FQ-CoDel": ("fq_codel", {}, {}),
+    "CAKE": ("cake", {}, {}),
+    "CAKE, 9.9 Mbit/s": ("cake", {"bandwidth": "9.9mbit"}, {}),
+    "CAKE, packets of 1514 B": ("cake", {}, {"packet": "1514B"}),
+}
+"""Disciplines, their parameters, and changes of all flows: the UDP source under CAKE."""
 
 
-def _scenario(sender: str, qdisc: str, where: str, kb: float, seconds: int) -> Table:
-    """Return one of the paper's networks with other senders; today's disciplines have `kb` too."""
-    tree = old.network(where, qdisc if qdisc in OLD else "wfq", kb)
+def _scenario(
+    sender: str, qdisc: str, where: str, kb: float, seconds: int, own: Table | None = None,
+    flows: Table | None = None,
+) -> Table:  # fmt: skip
+    """Return one of the paper's networks with other senders; today's disciplines have `kb` too.
+
+    `own` are parameters of the discipline, `flows` of the TCPs and of the UDP source.
+    """
+    changes = flows or {}
+    scheme = qdisc if qdisc in OLD else "wfq"
+    tree = old.network(where, scheme, kb, tcp=changes, udp=changes)
     if qdisc not in OLD:
         # The flows have classes, which CAKE would sort into tins.
         cake: Table = {"isolation": "flows", "tins": "besteffort"}
-        own = cake if qdisc == "cake" else {}
-        tree["links"]["bottleneck"]["qdisc"] = {"name": qdisc, "limit": f"{kb:g}kB", **own}
-    for flow in tree["flows"]:
-        if "tcp" in flow:
-            flow["tcp"] = tcp(sender, old.TCP)
+        law = {**(cake if qdisc == "cake" else {}), **(own or {})}
+        tree["links"]["bottleneck"]["qdisc"] = {"name": qdisc, "limit": f"{kb:g}kB", **law}
+    tree["flows"] = assigned(tree["flows"], sender)
     return {**tree, "duration": f"{seconds}s", "warmup": f"{seconds // 4}s"}
 
 
 def measure(result: Result) -> dict[str, Any]:
-    """Keep Jain's index of the sources and the total bandwidth in Mbit/s."""
-    every = old.measure(result)
-    return {"jain": every["jain"], "total": every["total"], "s1": every["s1"], "s2": every["s2"]}
+    """Keep Jain's index of the sources, and the bandwidth of each and the total in Mbit/s."""
+    each = old.measure(result)
+    return {**{f"s{n}": each.get(f"s{n}") for n in range(1, 6)},
+            "jain": each["jain"], "total": each["total"], "unfair": 1 - each["jain"]}  # fmt: skip
 
 
-def experiment(full: bool) -> Experiment:
-    """Return the runs: sender, network, discipline, buffer in kB."""
-    seconds = 200 if full else 40
-    cases = [("Varied", q, 30) for q in LABELS] + [("Five", q, kb) for q, kb in LARGE.items()]
+def experiments(full: bool) -> dict[str, Experiment]:
+    """Return the runs: sender, network, discipline, buffer in kB; and CAKE's UDP source."""
+    seconds, seeds = (200, 5) if full else (40, 2)
+    cases = [("Varied", q, SMALL_KB) for q in LABELS]
+    cases += [("Five", q, SMALL_KB) for q in ("ewfq", *FAIR)]
+    cases += [("Five", "wfq", kb) for kb in BUFFERS]
     points: list[Point] = [
-        ({"sender": s, "network": where, "qdisc": q}, _scenario(s, q, where, kb, seconds))
-        for s in senders(full)
+        ({"sender": s, "network": where, "qdisc": q, "kB": kb}, _scenario(s, q, where, kb, seconds))
+        for s in EVERY
         for where, q, kb in cases
     ]
-    return Experiment(points, measure, 5 if full else 2)
+    cakes: list[Point] = [
+        ({"case": name}, _scenario("cubic", q, "Five", SMALL_KB, seconds, own, flows))
+        for name, (q, own, flows) in CAKES.items()
+    ]
+    return {
+        "ewfq": Experiment(points, measure, seeds),
+        "cake": Experiment(cakes, measure, seeds),
+    }
 
 
-def _fairer(runs: Runs, who: tuple[str, ...] = TODAY) -> list[Part]:
+def _fairer(runs: Runs, who: tuple[str, ...] = TODAY) -> list[Compared]:
     """C9: EWFQ's index in the Varied network above both forms of WFQ, by sender.
 
     Fails wrongly: if both are near 1, a difference of 0.001 decides. Passes wrongly: as well.
     """
     frame = runs["ewfq"].filter(pl.col("network") == "Varied")
     return [
-        order(f"{NAMES[s]}: {OLD[q]} less fair", values(frame, "jain", sender=s, qdisc=q),
-              values(frame, "jain", sender=s, qdisc="ewfq"))
+        more(At(s, OLD[q], "Jain's index"), values(frame, "jain", sender=s, qdisc="ewfq"),
+             values(frame, "jain", sender=s, qdisc=q))
         for s in there(frame, who)
         for q in ("wfq", "wfq_varied")
     ]  # fmt: skip
 
 
-def _fifth(runs: Runs, who: tuple[str, ...] = TODAY) -> list[Part]:
-    """C10: EWFQ's index and total with 30 kB not below WFQ's with 150 kB, by sender.
+def _five(runs: Runs, sender: str, qdisc: str, kb: int, what: str) -> npt.NDArray[np.float64]:
+    frame = runs["ewfq"].filter(pl.col("network") == "Five")
+    return values(frame, what, sender=sender, qdisc=qdisc, kB=kb).astype(float)
 
-    Fails wrongly: if the paper's equality is looser than 0.005 or 1 %. Passes wrongly: the UDP
-    source fills the link, so totals differ little.
+
+def enough(runs: Runs, sender: str, kb: int) -> bool | None:
+    """Return True if WFQ with `kb` is as fair and as full as EWFQ, None if it is undecided."""
+    each = []
+    for what, slack in (("jain", NEAR), ("total", SLACK_MBPS)):
+        gap = paired(_five(runs, sender, "wfq", kb, what),
+                     _five(runs, sender, "ewfq", SMALL_KB, what))  # fmt: skip
+        each.append(True if gap.low >= -slack else False if gap.high < -slack else None)
+    return False if False in each else None if None in each else True
+
+
+def _fifth(runs: Runs, who: tuple[str, ...] = TODAY) -> list[Compared]:
+    """C10: EWFQ with 30 kB is as fair and full as WFQ with 150 kB; WFQ with less is not.
+
+    The last part holds if WFQ is surely worse than EWFQ with each smaller buffer, and fails if it
+    is surely as good with one. Fails wrongly: if the paper's equality is stricter than 0.005 or
+    0.1 Mbit/s. Passes wrongly: the UDP source fills the link, so totals differ little.
     """
-    frame, parts = runs["ewfq"].filter(pl.col("network") == "Five"), []
-    for s in there(frame, who):
-        for what, slack, unit in (("jain", NEAR, ""), ("total", 0.1, "Mbit/s")):
-            ours, theirs = (values(frame, what, sender=s, qdisc=q) for q in ("ewfq", "wfq"))
-            name = "Jain's index" if what == "jain" else "total"
-            parts.append(not_worse(f"{NAMES[s]}: {name}", ours, theirs, slack, unit=unit))
+    parts: list[Compared] = []
+    for s in there(runs["ewfq"], who):
+        for what, slack, name, unit in (
+            ("jain", NEAR, "Jain's index", ""),
+            ("total", SLACK_MBPS, "total", "Mbit/s"),
+        ):
+            pair = _five(runs, s, "ewfq", SMALL_KB, what), _five(runs, s, "wfq", 150, what)
+            parts.append(not_worse(At(s, f"{name}, WFQ with 150 kB", name, unit), *pair, slack))
+        by_size = {kb: enough(runs, s, kb) for kb in BUFFERS}
+        least = next((kb for kb, good in by_size.items() if good), None)
+        smaller = [by_size[kb] for kb in BUFFERS[:-1]]
+        holds = None if None in smaller and True not in smaller else True not in smaller
+        text = f"{least} kB" if least else f"more than {BUFFERS[-1]} kB"
+        at = At(s, "smallest buffer of WFQ that is enough", "buffer of WFQ", "kB")
+        part = shape(at.name, holds, text, "150 kB", undecided=True)
+        parts.append(at.part(part, least or np.nan, "value"))
     return parts
 
 
-def _without_weights(runs: Runs, who: tuple[str, ...] = TODAY) -> list[Part]:
+def _without_weights(runs: Runs, who: tuple[str, ...] = TODAY) -> list[Compared]:
     """C11: FQ-CoDel's and CAKE's index at most 0.005 below EWFQ's, in both networks.
 
     Fails wrongly: 0.005 is strict where both are unfair. Passes wrongly: if EWFQ itself is unfair
@@ -107,12 +164,12 @@ def _without_weights(runs: Runs, who: tuple[str, ...] = TODAY) -> list[Part]:
     """
     frame = runs["ewfq"]
     return [
-        not_worse(f"{NAMES[s]}, {where}: {LABELS[q]}",
-                  values(frame, "jain", sender=s, qdisc=q, network=where),
-                  values(frame, "jain", sender=s, qdisc="ewfq", network=where), NEAR)
+        not_worse(At(s, f"{where}: {LABELS[q]}", "Jain's index"),
+                  values(frame, "jain", sender=s, qdisc=q, network=where, kB=SMALL_KB),
+                  values(frame, "jain", sender=s, qdisc="ewfq", network=where, kB=SMALL_KB), NEAR)
         for s in there(frame, who)
         for where in ("Varied", "Five")
-        for q in ("fq_codel", "cake")
+        for q in FAIR
     ]  # fmt: skip
 
 
@@ -124,11 +181,12 @@ CLAIMS = [
         why="with these senders WFQ is nearly fair as well",
     ),
     Claim(
-        "005-C10", "EWFQ: WFQ needs five times its buffer.", "ewfq", "150 kB for 30 kB",
+        "005-C10", "EWFQ: WFQ needs five times its buffer.", "ewfq buffers", "150 kB for 30 kB",
         "Five sources. EWFQ's index with 30 kB is at most 0.005 below WFQ's with 150 kB, its total "
-        f"at most 0.1 Mbit/s. {ALL}",
+        "at most 0.1 Mbit/s; and WFQ with 30, 45, 60 and 90 kB is not as good by the same "
+        f"tolerances. {ALL}",
         partial(_fifth), ("ewfq",),
-        why="with 150 kB WFQ is fair and full with all",
+        why="WFQ is as good with a smaller buffer",
     ),
     Claim(
         "005-C11", "Today: FQ-CoDel and CAKE are as fair as EWFQ, without its model of TCP.",
@@ -140,19 +198,64 @@ CLAIMS = [
     ),
 ]  # fmt: skip
 
-SETTINGS = only("ewfq")
 
+def _smallest(runs: Runs) -> str:
+    """Return the smallest buffer of WFQ that is enough, by sender."""
+    last = (one for one in _fifth(runs) if one.quantity == "buffer of WFQ")
+    return ", ".join(f"{part.brief} with {NAMES[part.sender]}" for part in last)
+
+
+FEW = ("cubic", "bbr", "bbr3", "cubic+prague")
 FACTS = {
-    f"ewfq-{q}": by_sender("ewfq", "jain", "", qdisc=q, network="Varied")
-    for q in ("ewfq", "wfq", "fq_codel", "cake", "pie")
+    f"unfair-{q}": by_sender("ewfq", "unfair", "", who=FEW, qdisc=q, network="Varied")
+    for q in LABELS
 } | {
-    f"ewfq-five-{q}": by_sender("ewfq", "jain", "", qdisc=q, network="Five")
-    for q in ("ewfq", "wfq", "fq_codel")
+    "smallest": _smallest
+} | {
+    f"cake-udp-{n}": one("cake", "s5", "Mbit/s", case=case) for n, case in enumerate(CAKES)
 }  # fmt: skip
 
+STATED = {"ewfq": 1 - 0.9978, "wfq": 1 - 0.9733, "wfq_varied": 1 - 0.9765}
+"""The paper's indices, as 1 - J."""
 
-@figure("ewfq", "EWFQ, Varied network, 30 kB: Jain's index", needs=["ewfq"], size=(7.4, 3.6))
+
+@figure("ewfq", "EWFQ, Varied network, 30 kB: unfairness, 1 - J", needs=["ewfq"], size=(9, 4.4))
 def drawn(runs: Runs, ax: "Axes") -> None:
-    """Draw the fairness under each discipline; today's on a grey ground."""
-    dots(ax, runs["ewfq"].filter(pl.col("network") == "Varied"), "jain", LABELS)
-    ax.set(ylabel="Jain's index")
+    """Draw 1 - J under each discipline; today's on a grey ground."""
+    stated_values(ax, list(LABELS), STATED, "paper")
+    frame = runs["ewfq"].filter(pl.col("network") == "Varied")
+    dots(ax, frame, "unfair", LABELS, log=True, new=3)
+    ax.set(ylabel="1 - Jain's index")
+
+
+@figure("ewfq buffers", "EWFQ, five sources: unfairness, 1 - J, of WFQ by its buffer",
+        needs=["ewfq"], size=(9, 4.4))  # fmt: skip
+def buffers_drawn(runs: Runs, ax: "Axes") -> None:
+    """Draw 1 - J of EWFQ with 30 kB and of WFQ with each buffer."""
+    frame = runs["ewfq"].filter(
+        (pl.col("network") == "Five") & pl.col("qdisc").is_in(["ewfq", "wfq"])
+    )
+    name = pl.col("qdisc") + " " + pl.col("kB").cast(pl.String)
+    names = {
+        f"ewfq {SMALL_KB}": f"EWFQ {SMALL_KB} kB",
+        **{f"wfq {kb}": f"WFQ {kb} kB" for kb in BUFFERS},
+    }
+    dots(ax, frame.with_columns(qdisc=name), "unfair", names, log=True, new=0)
+    ax.set(ylabel="1 - Jain's index")
+
+
+SOURCES = {"s1": "RTT 8 ms", "s2": "44 ms", "s3": "204 ms", "s4": "404 ms", "s5": "UDP"}
+
+
+@table("cake", "CAKE with CUBIC, five sources, 30 kB: bandwidth of each, Mbit/s", needs=["cake"])
+def cake_table(runs: Runs) -> pl.DataFrame:
+    """Tabulate the bandwidth of each source: under CAKE the UDP source gets nothing."""
+    frame = runs["cake"]
+    rows = [
+        [name, *(f"{values(frame, s, case=name).astype(float).mean():.2f}" for s in SOURCES),
+         f"{values(frame, 'jain', case=name).mean():.4f}"]
+        for name in CAKES
+    ]  # fmt: skip
+    return pl.DataFrame(
+        rows, schema=["discipline", *SOURCES.values(), "Jain's index"], orient="row"
+    )
