@@ -175,6 +175,14 @@ def test_a_value_that_breaks_a_scenario_names_the_option(tmp_path: Path) -> None
         run.run(one, full=False, store=tmp_path, set_up=one.set_up(drr_buckets=0))
 
 
+def test_a_constant_without_effect_is_refused(tmp_path: Path) -> None:
+    """The packets of the FTPs have the size of the MTU in figure 4.4."""
+    one = papers.find("codel-vs-drr")
+    set_up = one.set_up(packet="500B", duration="12s")
+    with pytest.raises(InputError, match="--set packet=500B: no run of these figures"):
+        run.run(one, full=False, store=tmp_path, figures=["4.4"], set_up=set_up)
+
+
 def test_a_number_stands_for_its_panels() -> None:
     """Figure 7 is 7a to 7d, and 1 is not 10a."""
     one = papers.find("hred")

@@ -49,18 +49,20 @@ def timed(runs: Sequence[Run]) -> list[Run]:
     return [Run(one.labels, one.scenario, Timed(one.measure)) for one in runs]
 
 
-def by_key(store: Path, runs: Sequence[Run], rows: Sequence[Row]) -> dict[str, float]:
+def by_key(store: Path | None, runs: Sequence[Run], rows: Sequence[Row]) -> dict[str, float]:
     """Return the time of each run by its key, and add the new ones to the file next to `store`."""
-    path = store.with_name(FILE)
-    try:
-        known = {str(key): float(value) for key, value in json.loads(path.read_text()).items()}
-    except (OSError, ValueError, AttributeError):
-        known = {}
     new = {
         str(row["key"]): round(run.measure.core_s, 4)
         for run, row in zip(runs, rows, strict=True)
         if isinstance(run.measure, Timed) and run.measure.core_s is not None
     }
+    if store is None:
+        return new
+    path = store.with_name(FILE)
+    try:
+        known = {str(key): float(value) for key, value in json.loads(path.read_text()).items()}
+    except (OSError, ValueError, AttributeError):
+        known = {}
     if new:
         write_text(path, json.dumps(known | new, indent=0) + "\n")
     return known | new

@@ -1,6 +1,6 @@
 """The runs of a paper, simulated or on real packets, and the verdicts that follow from them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Literal
@@ -25,7 +25,7 @@ def run(
     paper: Paper,
     *,
     full: bool,
-    store: Path,
+    store: Path | None = None,
     figures: Sequence[str] = (),
     claims: Sequence[str] = (),
     jobs: int | None = None,
@@ -34,7 +34,7 @@ def run(
     engine: Literal["sim", "live"] = "sim",
     set_up: Constants | None = None,
 ) -> Outcome:
-    """Run the scenarios missing in `store`, and judge the claims.
+    """Run the scenarios missing in `store`, if there is one, and judge the claims.
 
     `set_up` has other constants (see `Paper.set_up`), for the simulator only. With `figures`, only
     the runs that those figures (by number) and the claims about no others need; with `claims`,
@@ -44,6 +44,7 @@ def run(
     """
     if engine == "live":
         assert executor is None, "runs on real packets take place on this machine"
+        assert store is not None, "runs on real packets are stored"
         if set_up is not None:
             raise InputError("--set: runs on real packets have no constants that can be changed")
         return live.run(
@@ -81,17 +82,33 @@ def run(
 def _runs(
     paper: Paper, full: bool, needed: Collection[str], set_up: Constants | None
 ) -> dict[str, list[Run]]:
-    """Return the runs of the needed experiments. Raises InputError if a constant breaks them."""
+    """Return the runs of the needed experiments.
+
+    Raises InputError if a changed constant makes a scenario invalid, or changes none.
+    """
+    if set_up is None or not set_up.changed:
+        return _of_experiments(paper, full, needed, None)
     try:
-        experiments = paper.experiments(full, set_up)
-        assert set(needed) <= set(experiments), set(needed) - set(experiments)
-        runs = {name: one.runs() for name, one in experiments.items() if name in needed}
-        if set_up is not None and set_up.changed:
-            for group in runs.values():
-                for one in group:
-                    parse(one.scenario)
+        runs = _of_experiments(paper, full, needed, set_up)
+        texts = _canonical(runs)
     except (InputError, ArithmeticError, ValueError) as error:
-        if set_up is None or not set_up.changed:
-            raise
         raise InputError(f"{', '.join(set_up.options)}: {error}") from None
+    for name, option in zip(set_up.changed, set_up.options, strict=True):
+        others = {key: value for key, value in set_up.changed.items() if key != name}
+        without = _of_experiments(paper, full, needed, type(set_up).of(others))
+        if _canonical(without) == texts:
+            raise InputError(f"{option}: no run of these figures and claims depends on it")
     return runs
+
+
+def _of_experiments(
+    paper: Paper, full: bool, needed: Collection[str], set_up: Constants | None
+) -> dict[str, list[Run]]:
+    experiments = paper.experiments(full, set_up)
+    assert set(needed) <= set(experiments), set(needed) - set(experiments)
+    return {name: one.runs() for name, one in experiments.items() if name in needed}
+
+
+def _canonical(runs: Mapping[str, Sequence[Run]]) -> list[str]:
+    """Return the scenarios of runs in canonical form. Raises InputError."""
+    return [parse(one.scenario).canonical() for group in runs.values() for one in group]
