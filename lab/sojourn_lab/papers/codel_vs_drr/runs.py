@@ -77,8 +77,12 @@ class SetUp(Constants):
         return {**DRR, **own}
 
 
+OURS = SetUp()
+"""Our set-up."""
+
+
 def dumbbell(
-    qdisc: dict[str, Any], rate: int, mtu: int | None = None, set_up: SetUp = SetUp()
+    qdisc: dict[str, Any], rate: int, mtu: int | None = None, set_up: SetUp = OURS
 ) -> dict[str, Any]:
     """Return the scenario: FTPs and a CBR flow in each direction over `rate` Mbit/s."""
     mtu = bytes_of(set_up.packet) if mtu is None else mtu
@@ -134,6 +138,7 @@ def measure(result: Result) -> dict[str, Any]:
     data = np.isin(log.flow[sent], ftps)
     low, high = np.percentile(node, [5, 95])
     data_low, data_high = np.percentile(node[data], [5, 95])
+    wait_low, wait_high = np.percentile(waited[data], [5, 95])
     return {
         "wait_mean_s": float(waited.mean()),
         "wait_max_s": float(waited.max()),
@@ -145,13 +150,15 @@ def measure(result: Result) -> dict[str, Any]:
         "data_least_s": float(node[data].min()),
         "data_most_s": float(node[data].max()),
         "data_wait_s": float(waited[data].mean()),
+        "data_wait_low_s": float(wait_low),
+        "data_wait_high_s": float(wait_high),
         "data_std_s": float(node[data].std()),
         "drops_per_s": link.dropped_packets / (end_s - warmup_s),
         "utilisation": link.utilisation,
     }
 
 
-def scenarios(full: bool, set_up: SetUp = SetUp()) -> dict[str, Experiment]:
+def scenarios(full: bool, set_up: SetUp = OURS) -> dict[str, Experiment]:
     """Return the two scenarios of the paper, the settings varied, and other disciplines."""
     seeds, some = (10, 3) if full else (3, 2)
     both = (("codel", set_up.codel), ("drr", set_up.drr))

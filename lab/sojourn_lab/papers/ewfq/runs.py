@@ -1,116 +1,170 @@
-"""Networks and queues of the paper on EWFQ; the docstring of `ewfq` has our choices."""
+"""Set-up, networks and queues of the paper on EWFQ; the docstring of `ewfq` has our choices."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sojourn._util.units import bytes_of, seconds
 from sojourn.metrics import goodput_bps, tcp_goodput_bps
 from sojourn.result.result import FATES, Result
+from sojourn_lab.reproduction.constants import Constants
 
 Tree = dict[str, Any]
 
 UDP_HEADER_BYTES = 28
 
-TCP: Tree = {"name": "newreno", "profile": "ns2", "packet": "1000B", "receive_window": "10000p"}
-TIMES: Tree = {"duration": "200s", "warmup": "50s"}
-NETWORKS: dict[str, tuple[list[int], str, str, str]] = {
-    "Uniform": ([10, 10, 1], "5mbit", "10mbit", "3330kbit"),
-    "Varied": ([50, 100, 1], "5mbit", "10mbit", "3330kbit"),
-    "Five": ([2, 20, 100, 200, 50], "10mbit", "2500kbit", "2500kbit"),
+NETWORKS: dict[str, tuple[list[int], int, str]] = {
+    "Uniform": ([10, 10, 1], 5, "10mbit"),
+    "Varied": ([50, 100, 1], 5, "10mbit"),
+    "Five": ([2, 20, 100, 200, 50], 10, "2500kbit"),
 }
-"""Access delays in ms (the last is the UDP source's); rates of bottleneck, access links, UDP."""
+"""Access delays in ms (the last is the UDP source's); rate of the bottleneck in Mbit/s; rate of the
+access links."""
 
 
-def ewfq(name: str, kb: float) -> Tree:
-    """Return EWFQ with `kb` kB for all classes; the last class is unresponsive."""
-    n = len(NETWORKS[name][0])
-    own = {"flows": n, "by": "class", "expected": n, "responsive": [1] * (n - 1) + [0]}
-    rtt = "500ms" if name == "Five" else "250ms"
-    return {"name": "ewfq", **own, "rtt": rtt, "limit": f"{kb * 1000:.0f}B"}
+@dataclass(frozen=True)
+class SetUp(Constants):
+    """Constants of the networks: what the paper does not state, and EWFQ's parameters."""
+
+    tcp: str = "newreno"
+    """Congestion control of the TCPs."""
+    profile: str = "ns2"
+    """Details of the TCPs: ns2 (an ack per packet) or rfc (delayed acks, bytes)."""
+    limited_transmit: bool = True
+    """Limited transmit of the TCPs."""
+    window: str = "10000p"
+    """Receiver's window of the TCPs."""
+    packet: str = "1000B"
+    """Size of all packets, headers included."""
+    tcps: int = 1
+    """TCPs of each source."""
+    udp_rate: str = "3330kbit"
+    """Rate of the UDP source in the networks with three sources."""
+    five_udp_rate: str = "2500kbit"
+    """Rate of the UDP source in the network with five sources."""
+    udp_jitter: float = 0.5
+    """Jitter of the gaps between UDP packets, as a share of the gap."""
+    access_buffer: str = "100000p"
+    """Buffer of the access links."""
+    duration: str = "200s"
+    """Duration of a run."""
+    warmup: str = "50s"
+    """Time at the start of a run that is not counted."""
+    node_kb: float = 30.0
+    """Buffer of the networks with three sources, in kB."""
+    wfq: str = "wfq"
+    """Scheduler with separate buffers."""
+    head_counts: bool = True
+    """True if the packet at the head of a class counts towards the buffer of its class."""
+    rtt_o: str = "250ms"
+    """EWFQ's RTT_o in the networks with three sources."""
+    five_rtt_o: str = "500ms"
+    """EWFQ's RTT_o in the network with five sources."""
+    mfair_gain: float = 1.0
+    """Scale of the step of EWFQ's m_fair."""
+    k: int = 1
+    """Hits in the cache after which EWFQ measures a class."""
+    every_byte: bool = False
+    """True if EWFQ samples every byte."""
+    q_target: float = 0.5
+    """EWFQ's target of the queue, as a share of the buffer."""
+    udp_responsive: bool = False
+    """True if EWFQ takes the UDP class for responsive."""
+    credit: bool = True
+    """True if EWFQ credits a class that it finds the bytes before its first sample."""
+
+    @property
+    def agent(self) -> Tree:
+        """The TCPs."""
+        own: Tree = {"name": self.tcp, "profile": self.profile, "packet": self.packet}
+        more = {} if self.limited_transmit else {"limited_transmit": False}
+        return own | {"receive_window": self.window} | more
 
 
-def wfq(name: str, kb: float, shares: tuple[float, ...] = (), more: int = 0) -> Tree:
-    """Return WFQ with a buffer per class: even parts of `kb`, or `shares` (both in kB).
+OURS = SetUp()
+"""Our set-up."""
 
-    Each buffer has `more` additional bytes.
-    """
-    n = len(NETWORKS[name][0])
-    limits = [f"{share * 1000 + more:.0f}B" for share in shares or [kb / n] * n]
-    own = {"flows": n, "by": "class", "limits": limits, "full": "arrival"}
-    return {"name": "wfq", **own, "limit": f"{2 * kb * 1000 + n * more:.0f}B"}
+TCP = OURS.agent
 
 
-def shared(name: str, kb: float, qdisc: str) -> Tree:
-    """Return another scheduler with a queue per class and one buffer; the longest queue drops."""
-    own = {"flows": len(NETWORKS[name][0]), "by": "class", "limit": f"{kb * 1000:.0f}B"}
-    return {"name": qdisc, **own} | ({"quantum": "1000B"} if qdisc == "drr" else {})
+def ewfq(name: str, kb: float, set_up: SetUp, n: int) -> Tree:
+    """Return EWFQ with `kb` kB for `n` classes; the class of the UDP source is unresponsive."""
+    udp = len(NETWORKS[name][0]) - 1
+    responsive = [int(i != udp or set_up.udp_responsive) for i in range(n)]
+    own: Tree = {"flows": n, "by": "class", "expected": n, "responsive": responsive}
+    own |= {"limit": f"{kb * 1000:.0f}B", "mfair_gain": set_up.mfair_gain, "k": set_up.k}
+    own["rtt"] = set_up.five_rtt_o if name == "Five" else set_up.rtt_o
+    if set_up.every_byte:
+        own |= {"k": 0, "p": 1.0}
+    if set_up.q_target != 0.5:
+        own["q_target"] = f"{max(1, set_up.q_target * kb * 1000):.0f}B"
+    if not set_up.credit:
+        own["credit"] = False
+    return {"name": "ewfq", **own}
 
 
-SCHEMES: dict[str, Callable[[str, float], Tree]] = {
-    "ewfq": ewfq,
-    "wfq": wfq,
-    "wfq_varied": lambda name, kb: wfq(name, kb, (15, 5, 10)),
-    "wfq_shared": lambda name, kb: shared(name, kb, "wfq"),
-    "drr": lambda name, kb: shared(name, kb, "drr"),
-    "fq_codel": lambda name, kb: {"name": "fq_codel", "limit": f"{kb * 1000:.0f}B"},
-    "afd": lambda name, kb: {"name": "afd", "flows": 64, "limit": f"{kb * 1000:.0f}B"},
-    "scfq": lambda name, kb: wfq(name, kb) | {"name": "scfq"},
-    "ns2_fq": lambda name, kb: wfq(name, kb, more=1000) | {"name": "scfq"},
-}
-"""Functions that return the discipline of the bottleneck for a network and a buffer in kB.
+def wfq(kb: float, set_up: SetUp, shares: Sequence[float]) -> Tree:
+    """Return WFQ with a buffer per class: `kb` kB in parts that are proportional to `shares`."""
+    more = 0 if set_up.head_counts else bytes_of(set_up.packet)
+    limits = [f"{kb * 1000 * one / sum(shares) + more:.0f}B" for one in shares]
+    own: Tree = {"flows": len(shares), "by": "class", "limits": limits, "full": "arrival"}
+    return {"name": set_up.wfq, **own, "limit": f"{2 * kb * 1000 + len(shares) * more:.0f}B"}
 
-`ns2_fq` is equivalent to ns-2's Queue/FQ: self-clocked, and the packet at the head of each queue
-does not count towards its buffer."""
+
+def queue(
+    scheme: str, name: str, kb: float, set_up: SetUp, n: int, weights: Sequence[float] = ()
+) -> Tree:
+    """Return the discipline of the bottleneck for `n` classes and a buffer of `kb` kB."""
+    limit = f"{kb * 1000:.0f}B"
+    shared = {"flows": n, "by": "class", "limit": limit}
+    weighted = {"weights": list(weights)} if weights else {}
+    match scheme:
+        case "ewfq":
+            return ewfq(name, kb, set_up, n) | weighted
+        case "wfq":
+            return wfq(kb, set_up, list(weights) or [1] * n) | weighted
+        case "wfq_varied":
+            return wfq(kb, set_up, (15, 5, 10)) | weighted
+        case "wfq_shared":
+            return {"name": "wfq", **shared} | weighted
+        case "drr":
+            return {"name": "drr", **shared, "quantum": set_up.packet}
+        case "afd":
+            return {"name": "afd", "flows": 64, "limit": limit}
+        case _:
+            return {"name": scheme, "limit": limit}
 
 
 def network(
     name: str,
     scheme: str,
     kb: float,
-    *,
-    tcp: Mapping[str, Any] = {},
-    udp: Mapping[str, Any] = {},
-    law: Mapping[str, Any] = {},
-    times: Mapping[str, Any] = TIMES,
-    access: str = "100000p",
-    members: int = 1,
+    set_up: SetUp = OURS,
+    weights: Sequence[float] = (),
+    more: int = 0,
 ) -> Tree:
     """Return the scenario of a network with `scheme` and `kb` kB at its bottleneck.
 
-    The keywords change parameters of the TCPs, of the UDP source and of the discipline (`law`), the
-    times, the buffer of the access links, and the number of TCPs per source.
+    The classes have `weights`; the discipline has room for `more` further classes.
     """
-    delays, rate, speed, udp_rate = NETWORKS[name]
-    qdisc = SCHEMES[scheme](name, kb) | dict(law)
-    links: Tree = {"bottleneck": {"rate": rate, "delay": "1ms", "qdisc": qdisc}}
+    delays, rate, speed = NETWORKS[name]
+    qdisc = queue(scheme, name, kb, set_up, len(delays) + more, weights)
+    links: Tree = {"bottleneck": {"rate": f"{rate}mbit", "delay": "1ms", "qdisc": qdisc}}
     flows = []
     for i, delay in enumerate(delays):
-        wide = {"name": "droptail", "limit": access}
+        wide = {"name": "droptail", "limit": set_up.access_buffer}
         links[f"access-{i}"] = {"rate": speed, "delay": f"{delay}ms", "qdisc": wide}
         flow: Tree = {"name": f"s{i + 1}", "class": i, "path": [f"access-{i}", "bottleneck"]}
         if i == len(delays) - 1:
-            cbr = {"name": "cbr", "rate": udp_rate, "packet": "1000B", "jitter": 0.5}
-            flow["source"] = cbr | dict(udp)
+            sends = set_up.five_udp_rate if name == "Five" else set_up.udp_rate
+            flow["source"] = {"name": "cbr", "rate": sends, "packet": set_up.packet,
+                              "jitter": set_up.udp_jitter}  # fmt: skip
         else:
-            flow |= {"tcp": TCP | dict(tcp), "rtt": f"{2 * (delay + 2)}ms", "count": members}
+            flow |= {"tcp": set_up.agent, "rtt": f"{2 * (delay + 2)}ms", "count": set_up.tcps}
             flow["source"] = {"name": "bulk", "start": "uniform(0s, 1s)"}
         flows.append(flow)
+    times = {"duration": set_up.duration, "warmup": set_up.warmup}
     return {**times, "links": links, "flows": flows}
-
-
-def changed(name: str, scheme: str, kb: float, change: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a network with a change applied; a change of EWFQ's parameters does not affect WFQ."""
-    own = {what: value for what, value in change.items() if what not in ("scheme", "law")}
-    if scheme == "ewfq" and "law" in change:
-        own["law"] = change["law"]
-    return network(name, change.get("scheme", scheme), kb, **own)
-
-
-def touches(scheme: str, change: Mapping[str, Any]) -> bool:
-    """Return True if a change affects `scheme`: some affect only EWFQ, some only WFQ."""
-    if scheme == "ewfq":
-        return "scheme" not in change
-    return "law" not in change and (scheme == "wfq" or "scheme" not in change)
 
 
 NAMES = {
@@ -126,76 +180,63 @@ OTHERS = ("wfq_shared", "drr", "fq_codel", "afd")
 FLOWS = {"s1": "s1, RTT 8 ms", "s2": "s2, 44 ms", "s3": "s3, 204 ms", "s4": "s4, 404 ms",
          "s5": "s5, UDP"}  # fmt: skip
 
-SWEEP_CHANGES: dict[str, dict[str, Any]] = {
-    "5 TCPs per source": {"members": 5},
-    "10 TCPs per source": {"members": 10},
-    "step of m_fair / 1000": {"law": {"mfair_gain": 0.001}},
-    "UDP of 2 Mbit/s, evenly spaced": {"udp": {"rate": "2mbit", "jitter": 0.0}},
-    "packets of 500 B": {"tcp": {"packet": "500B"}, "udp": {"packet": "500B"}},
-    "receiver's window of 20": {"tcp": {"receive_window": "20p"}},
-    "150 s, all counted": {"times": {"duration": "150s", "warmup": "0s"}},
-}
-"""Settings that the paper may have used instead, for the whole sweep."""
-
 AS_CHOSEN = "as chosen"
+LOW_UDP = {f"UDP of {kbits} kbit/s": kbits for kbits in (250, 500)}
 CHANGES: dict[str, dict[str, Any]] = {
-    AS_CHOSEN: {},
-    "SACK": {"tcp": {"name": "sack"}},
-    "Reno": {"tcp": {"name": "reno"}},
-    "Tahoe": {"tcp": {"name": "tahoe"}},
-    "TCP of the RFCs (delayed acks, bytes)": {"tcp": {"profile": "rfc"}},
-    "packets of 500 B": SWEEP_CHANGES["packets of 500 B"],
-    "access links of 50 packets": {"access": "50p"},
-    "UDP evenly spaced": {"udp": {"jitter": 0.0}},
-    "limited transmit off": {"tcp": {"limited_transmit": False}},
-    "600 s, the first 200 not counted": {"times": {"duration": "600s", "warmup": "200s"}},
-    "150 s, all counted": SWEEP_CHANGES["150 s, all counted"],
-    "step of m_fair / 1000": SWEEP_CHANGES["step of m_fair / 1000"],
-    "every byte counted (k = 0, p = 1)": {"law": {"k": 0, "p": 1.0}},
-    "RTT_o of 1 s": {"law": {"rtt": "1s"}},
-    "q_target a tenth of the buffer": {"law": {"q_target": "1kB"}},
-    "UDP taken for responsive": {"law": {"responsive": [1]}},
-    "self-clocked fair queueing": {"scheme": "scfq"},
-    "ns-2's FQ (self-clocked, a packet more each)": {"scheme": "ns2_fq"},
-}
-"""One change at a time; `scheme` replaces WFQ."""
+    "SACK": {"tcp": "sack"},
+    "Reno": {"tcp": "reno"},
+    "Tahoe": {"tcp": "tahoe"},
+    "TCP of the RFCs (delayed acks, bytes)": {"profile": "rfc"},
+    "receiver's window of 20": {"window": "20p"},
+    "packets of 500 B": {"packet": "500B"},
+    "5 TCPs per source": {"tcps": 5},
+    "10 TCPs per source": {"tcps": 10},
+    **{
+        what: {"udp_rate": f"{kbits}kbit", "five_udp_rate": f"{kbits}kbit"}
+        for what, kbits in LOW_UDP.items()
+    },
+    "UDP of its share, evenly spaced": {
+        "udp_rate": "1667kbit", "five_udp_rate": "2mbit", "udp_jitter": 0.0
+    },
+    "150 s, all counted": {"duration": "150s", "warmup": "0s"},
+    "ns-2's FQ (self-clocked, a packet more each)": {"wfq": "scfq", "head_counts": False},
+    "step of m_fair / 1000": {"mfair_gain": 0.001},
+    "every byte counted (k = 0, p = 1)": {"every_byte": True},
+    "no credit for missed bytes": {"credit": False},
+    "RTT_o four times as long": {"rtt_o": "1s", "five_rtt_o": "2s"},
+    "q_target a tenth of the buffer": {"q_target": 0.1},
+    "UDP taken for responsive": {"udp_responsive": True},
+}  # fmt: skip
+"""Other values of what the paper does not state, as changes of the set-up."""
 
-QUICK_SETTINGS = (
-    "5 TCPs per source",
-    "10 TCPs per source",
-    "UDP of 2 Mbit/s, evenly spaced",
-    "150 s, all counted",
-)
 QUICK_CHANGES = (
-    AS_CHOSEN,
-    "SACK",
-    "Reno",
-    "packets of 500 B",
+    "10 TCPs per source",
+    "UDP of 250 kbit/s",
     "150 s, all counted",
-    "step of m_fair / 1000",
-    "UDP taken for responsive",
     "ns-2's FQ (self-clocked, a packet more each)",
+    "step of m_fair / 1000",
 )
 """The changes in quick mode."""
 
-NODE_CHANGES = QUICK_CHANGES[1:-1]
-"""Settings of the claims on the networks with three sources."""
+EWFQ_ONLY = {"mfair_gain", "every_byte", "credit", "rtt_o", "q_target", "udp_responsive"}
+WFQ_ONLY = {"wfq", "head_counts"}
 
-CASES: dict[str, tuple[str, str, float]] = {
-    "Varied, EWFQ 30 kB": ("Varied", "ewfq", 30),
-    "Varied, WFQ 30 kB": ("Varied", "wfq", 30),
-    "Varied, WFQ 15/5/10 kB": ("Varied", "wfq_varied", 30),
-    "Five, EWFQ 10 kB": ("Five", "ewfq", 10),
-    "Five, WFQ 5 kB": ("Five", "wfq", 5),
-}
-"""The cases of claims C3, C4 (two), C7 and C5."""
+
+def touches(scheme: str, change: str) -> bool:
+    """Return True if a change affects `scheme`: some affect only EWFQ, some only WFQ."""
+    other = WFQ_ONLY if scheme == "ewfq" else EWFQ_ONLY
+    return not set(CHANGES[change]) & other
+
 
 MEMBERS = (1, 2, 4, 8)
 """TCPs in a class, for C12."""
 
 
 def measure(result: Result) -> dict[str, Any]:
-    """Keep the goodput of each source in Mbit/s, with headers, their total, and Jain's index."""
+    """Keep the goodput of each source in Mbit/s, with headers, their total, and Jain's index.
+
+    With weights, the index is over the goodputs divided by the weights.
+    """
     each: dict[str, Any] = {}
     for flow in result.scenario["flows"]:
         name = flow["name"]
@@ -204,9 +245,11 @@ def measure(result: Result) -> dict[str, Any]:
         else:
             size = bytes_of(flow["source"]["packet"])
             each[name] = goodput_bps(result, name) * size / (size - UDP_HEADER_BYTES) / 1e6
-    x = list(each.values())
+    listed = str(result.scenario["links"]["bottleneck"]["qdisc"].get("weights", "1")).split()
+    weights = [float(one) for one in (*listed, *listed[-1:] * len(each))]
+    x = [one / weight for one, weight in zip(each.values(), weights, strict=False)]
     jain = sum(x) ** 2 / (len(x) * sum(one * one for one in x))
-    return {**each, "jain": jain, "total": sum(x)}
+    return {**each, "jain": jain, "total": sum(each.values())}
 
 
 def measure_losses(result: Result) -> dict[str, Any]:
@@ -217,29 +260,31 @@ def measure_losses(result: Result) -> dict[str, Any]:
     return {why: float((fate == FATES.index(why)).mean()) for why in ("full", "early")}
 
 
-def one_class(n: int, window: int, probability: float) -> Tree:
+def one_class(n: int, window: int, probability: float, set_up: SetUp = OURS) -> Tree:
     """Return `n` TCPs over a fast link that loses packets with a `probability`; RTT 100 ms.
 
     `window` is the fair share of the class in packets per round trip.
     """
     link = {"rate": f"{window * 4}mbit", "delay": "10ms", "loss": min(1.0, probability)}
-    wide = {"name": "droptail", "limit": "100000p"}
-    return _lone(link | {"qdisc": wide}, n)
+    return _lone(link | {"qdisc": {"name": "droptail", "limit": "100000p"}}, n, set_up)
 
 
-def tiny_queue(window: int) -> Tree:
+def tiny_queue(window: int, set_up: SetUp = OURS) -> Tree:
     """Return one TCP over a link of `window` packets per round trip, with a 1-packet buffer."""
-    link = {"rate": f"{window * 80}kbit", "delay": "10ms"}
-    return _lone(link | {"qdisc": {"name": "droptail", "limit": "1p"}}, 1)
+    rate = window * bytes_of(set_up.packet) * 8 * 10 // 1000
+    link = {"rate": f"{rate}kbit", "delay": "10ms"}
+    return _lone(link | {"qdisc": {"name": "droptail", "limit": "1p"}}, 1, set_up)
 
 
-def _lone(link: Tree, n: int) -> Tree:
-    flow: Tree = {"name": "tcp", "count": n, "path": ["link"], "rtt": "100ms", "tcp": TCP}
+def _lone(link: Tree, n: int, set_up: SetUp) -> Tree:
+    flow: Tree = {"name": "tcp", "count": n, "path": ["link"], "rtt": "100ms", "tcp": set_up.agent}
     flow["source"] = {"name": "bulk", "start": "uniform(0s, 1s)"}
-    return {**TIMES, "links": {"link": link}, "flows": [flow]}
+    times = {"duration": set_up.duration, "warmup": set_up.warmup}
+    return {**times, "links": {"link": link}, "flows": [flow]}
 
 
 def measure_lone(result: Result) -> dict[str, Any]:
     """Keep the goodput of the TCPs in packets per round trip of 100 ms, and the loss rate."""
     rate = tcp_goodput_bps(result, "tcp", wire=True)
-    return {"window": rate * 0.1 / 8000, "loss": result.links["link"].loss_rate}
+    bits = 8 * bytes_of(result.scenario["flows"][0]["tcp"]["packet"])
+    return {"window": rate * 0.1 / bits, "loss": result.links["link"].loss_rate}

@@ -59,11 +59,10 @@ def _scenario(
 ) -> Table:  # fmt: skip
     """Return one of the paper's networks with other senders; today's disciplines have `kb` too.
 
-    `own` are parameters of the discipline, `flows` of the TCPs and of the UDP source.
+    `own` are parameters of the discipline, `flows` changes of the set-up.
     """
-    changes = flows or {}
     scheme = qdisc if qdisc in OLD else "wfq"
-    tree = old.network(where, scheme, kb, tcp=changes, udp=changes)
+    tree = old.network(where, scheme, kb, old.SetUp(**(flows or {})))
     if qdisc not in OLD:
         # The flows have classes, which CAKE would sort into tins.
         cake: Table = {"isolation": "flows", "tins": "besteffort"}
