@@ -1,4 +1,4 @@
-"""Mutated options of `sojourn paper run` and `sojourn link`: refused in one line, or started."""
+"""Mutated options of `sojourn paper` and `sojourn link`: refused in one line, or started."""
 
 import random
 from collections.abc import Iterator
@@ -26,7 +26,9 @@ WORDS = (
 )  # fmt: skip
 
 PAPER = ["paper", "run", "codel-vs-drr", "--out", "OUT", "--figure", "4.1", "--quick", "--jobs",
-         "1", "--engine", "sim"]  # fmt: skip
+         "1", "--engine", "sim", "--set", "rtt=20ms"]  # fmt: skip
+CHECK = ["paper", "check", "hred", "--sample", "3", "--draw", "1", "--pages", "OUT/pages", "--jobs",
+         "1"]  # fmt: skip
 LINK = ["link", "--rate", "10mbit", "--delay", "25ms", "--qdisc", "codel", "--set", "target=5ms",
         "--loss", "0.01", "--up", "rate=1mbit", "--down", "delay=5ms", "--sample", "100ms",
         "--seed", "1", "--log", "OUT/log.jsonl", "--", "true"]  # fmt: skip
@@ -52,7 +54,7 @@ def begun(*_: Any, **__: Any) -> NoReturn:
     raise typer.Exit(BEGUN)
 
 
-@pytest.mark.parametrize("good", [PAPER, LINK], ids=["paper", "link"])
+@pytest.mark.parametrize("good", [PAPER, CHECK, LINK], ids=["run", "check", "link"])
 def test_mutated_options_are_refused_in_one_line_or_begin(
     good: list[str], tmp_path: Path, sojourn: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -60,11 +62,16 @@ def test_mutated_options_are_refused_in_one_line_or_begin(
     monkeypatch.chdir(tmp_path)
     for name in (
         "sojourn_lab.reproduction.run.run",
+        "sojourn_lab.reproduction.check.sample",
+        "sojourn_lab.reproduction.check.full",
         "sojourn.live.link.run",
         "sojourn.live.link.enter_own_network",
     ):
         monkeypatch.setattr(name, begun)
     monkeypatch.setenv("SHELL", "/bin/sh")
+    page = tmp_path / "pages/hred/claims.json"
+    page.parent.mkdir(parents=True)
+    page.write_text('{"claims": []}')
     refused = ran = 0
     for line in lines(good):
         words = [word.replace("OUT", str(tmp_path)) for word in line]
@@ -79,4 +86,4 @@ def test_mutated_options_are_refused_in_one_line_or_begin(
             assert len(err) < 1700, message
         ran += code == BEGUN
     assert refused > 200
-    assert ran > 20
+    assert ran > 5

@@ -140,6 +140,7 @@ def write_index() -> None:
 
 def overview() -> str:
     """Return the overview page, from the claims of all pages that exist."""
+    core_s = sum(sum(measured_times(papers.find(one)).values()) for one in papers.ids())
     names = papers_by_others()
     judged = [one for name in names for one in verdicts(name)]
     shown = [one for one in KINDS if one not in ("holds", "not judged")]
@@ -186,8 +187,9 @@ def overview() -> str:
         "COBALT, CAKE and DualPI2.",
         "",
         "`sojourn paper run ID --quick --out DIR` repeats a paper with few runs in about a minute,",
-        "`--full` with the runs of its page. `make papers-full` writes all pages; the five papers",
-        "take 13 minutes on two idle cores.",
+        "`--full` with the runs of its page. `sojourn paper check ID` makes the runs again, and",
+        "compares them with the page ([steps](../../docs/how-to/repeat-a-paper.md)).",
+        f"`make papers-full` writes all pages, which takes {costs.written(core_s)} of one core ([by figure](times.md)).",
         "`make papers-live` (`sojourn paper run ID --engine live`) repeats the testbeds of two",
         "papers on real packets, with the kernel's TCP and UDP, next to the same runs simulated.",
         "",
