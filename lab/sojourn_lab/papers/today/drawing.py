@@ -103,7 +103,7 @@ def _places(ax: "Axes", labels: Sequence[str], new: int) -> None:
     """Name the places of the disciplines; the last `new` have a grey ground."""
     count = len(labels)
     if new:
-        ax.axvspan(count - new - 0.5, count - 0.5, color="#eeeeee", lw=0, zorder=0)
+        ax.axvspan(count - new - 0.5, count - 0.5, color="#eeeeee", lw=0, zorder=-1)
     for x in range(1, count):
         ax.axvline(x - 0.5, color=GREY, lw=0.6, zorder=0)
     ax.set_xticks(range(count), [label.replace(" ", "\n", 1) for label in labels])

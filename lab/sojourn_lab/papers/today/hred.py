@@ -175,7 +175,7 @@ CLAIMS = [
         "300 FTPs and web sessions, 300 kB, over the 10 s before the step. The interval of the "
         f"mean is inside the band; deviation below half its width. {ALL}",
         partial(_stable), ("hred",),
-        why="this sender hardly responds to drops",
+        why="BBR hardly responds to drops",
     ),
     Claim(
         "005-C13", "HRED: it adapts at once to 30 % more load.", "hred",
@@ -184,7 +184,7 @@ CLAIMS = [
         "more from the mean before it: fewer than 2. Seconds in which it is outside the band: "
         f"fewer than PIC's. {ALL} {PAIRS}",
         partial(_quick), ("hred",),
-        why="seconds vary between seeds",
+        why="it takes longer with BBR; seconds vary between seeds",
     ),
     Claim(
         "005-C14", "Today: PIE is as stable and as quick as HRED.", "hred", "(not in the paper)",

@@ -185,7 +185,7 @@ CLAIMS = [
         "The whole interval of the difference, paired by seed, is within 3 % of the link's rate. "
         f"{ALL}",
         partial(_same_goodput), ("red",),
-        why="early drops change the goodput of some senders",
+        why="web goodput of these mixtures varies between seeds",
     ),
     Claim(
         "005-C5", "Tail Drop against RED: with web traffic UDP loses no more under Tail Drop.",

@@ -51,7 +51,7 @@ def of(claim: Claim, runs: Runs, who: Sequence[str] = tuple(NAMES)) -> Survival:
             parts[one] = list(check(runs, who=(one,)))
         except NoRunsError:
             continue
-    return Survival(claim, parts)
+    return Survival(claim, {one: own for one, own in parts.items() if own})
 
 
 def _all(parts: Sequence[Compared]) -> bool | None:
@@ -133,4 +133,4 @@ def _named(claim: Claim, holds: bool | None, runs: Runs) -> str:
 
 
 def _with_then(claim: Claim, runs: Runs) -> str:
-    return count(of(claim, runs, (THEN,)).parts[THEN])
+    return count(of(claim, runs, (THEN,)).parts.get(THEN, []))
