@@ -1,32 +1,15 @@
 """Sensitivities of `codel_dc`: one parameter changed at a time, in four kinds of query."""
 
-from collections.abc import Sequence
-from itertools import product
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from sojourn_lab.papers.codel_dc.runs import (
-    CODEL,
-    LAWS,
-    RED,
-    SPREAD_NS,
-    WIDE,
-    Table,
-    of_answers,
-    of_flows,
-    poisson,
-    queries,
-    switch,
-)
+from sojourn_lab.papers.codel_dc.runs import of_answers, queries, switch
+from sojourn_lab.papers.codel_dc.series import known_mean
+from sojourn_lab.papers.codel_dc.set_up import SCHEMES, SetUp, Table
 from sojourn_lab.reproduction.claims import values
 from sojourn_lab.reproduction.paper import Experiment, Point
 
 if TYPE_CHECKING:
     import polars as pl
-
-SCHEMES = ("droptail", "red", "codel")
-"""Disciplines compared in all experiments."""
 
 CASES = {
     "40 x 10 kB": (40, 10.0),
@@ -54,68 +37,23 @@ LINKS: dict[str, dict[str, Any]] = {
 }
 """Changes for all three disciplines, as keywords of `switch`."""
 
-Way: TypeAlias = tuple[str, dict[str, Any], dict[str, Any]]
 
-WIDE_NIC: Table = {"nic": {"qdisc": WIDE}}
-FAST_NIC: Table = {"nic": {"rate": "10gbit"}}
-COARSE: Table = {"tcp": {"tick": "10ms"}}
-
-WAYS: dict[str, Way] = {
-    "a pause of 100 ms": ("2100ms", {"gap": "100ms"}, {}),
-    "a pause of 1 s": ("4100ms", {"gap": "1s"}, {}),
-    "a pause of 100 ms and servers' links of 10 Gbit/s": ("2100ms", {"gap": "100ms"}, FAST_NIC),
-    "a pause of 100 ms and a clock of 10 ms": ("2100ms", {"gap": "100ms"}, COARSE),
-    "a pause of 100 ms and servers' links that never drop": (
-        "2100ms", {"gap": "100ms"}, WIDE_NIC,
-    ),
-    "a clock of 10 ms": ("600ms", {}, COARSE),
-    "servers' links that never drop": ("600ms", {}, WIDE_NIC),
-    "links that differ by 137 ns": (
-        "600ms", {}, {"spread_ns": SPREAD_NS, "long_ns": SPREAD_NS // 2},
-    ),
-}  # fmt: skip
-"""Settings of the queries that the paper does not state: duration of a run, changes of the source,
-keywords of `switch`. Between queries there is a pause of 300 us otherwise."""
-
-SERVER_WAYS = ("a pause of 100 ms", "a pause of 1 s", "a clock of 10 ms")
-"""Those that are also varied with the number of servers."""
-
-SAMPLED: Table = {"sample": "1ms", "sample_flows": False}
-
-
-TUNED: dict[str, tuple[str, Table]] = {
-    "RED: wq automatic": ("red", {**RED, "w_q": "auto"}),
-    "RED: wq 0.02": ("red", {**RED, "w_q": 0.02}),
-    "RED: wq 1": ("red", {**RED, "w_q": 1.0}),
-    "RED: not gentle": ("red", {**RED, "gentle": "none"}),
-    "RED: slope follows max_p": ("red", {**RED, "stale_gentle": False}),
-    "RED: also drops from short queues": ("red", {**RED, "spare_short": False}),
-    "CoDel: ns-2 of 2013": ("codel", {**CODEL, "variant": "ns2_v2"}),
-    "CoDel: RFC 8289": ("codel", {**CODEL, "variant": "rfc"}),
-}
-"""Changes in one discipline only."""
-
-
-def varied(full: bool, sizes: Sequence[int], counts: Sequence[int]) -> dict[str, Experiment]:
-    """Return the queries of figures 5 and 9 with each setting of `WAYS`; quick mode has three."""
-    sweeps = {
-        "incast settings": [({"kB": kb}, 40, float(kb)) for kb in sizes],
-        "servers settings": [({"servers": n}, n, 1000 / n) for n in counts],
+def tuned(set_up: SetUp) -> dict[str, tuple[str, Table]]:
+    """Return changes in one discipline only, by name."""
+    red, codel = set_up.red, set_up.codel
+    return {
+        "RED: weight automatic": ("red", {**red, "w_q": "auto"}),
+        "RED: weight 0.02": ("red", {**red, "w_q": 0.02}),
+        "RED: weight 1": ("red", {**red, "w_q": 1.0}),
+        "RED: not gentle": ("red", {**red, "gentle": "none"}),
+        "RED: slope follows max_p": ("red", {**red, "stale_gentle": False}),
+        "RED: also drops from short queues": ("red", {**red, "spare_short": False}),
+        "CoDel: ns-2 of 2013": ("codel", {**codel, "variant": "ns2_v2"}),
+        "CoDel: RFC 8289": ("codel", {**codel, "variant": "rfc"}),
     }
-    experiments = {}
-    for name, places in sweeps.items():
-        points: list[Point] = []
-        ways = SERVER_WAYS if name == "servers settings" or not full else tuple(WAYS)
-        for way in ways:
-            end, how, keywords = WAYS[way]
-            for (at, n, kb), s in product(places, SCHEMES):
-                tree = switch(LAWS[s], n, queries(kb, **how), end if full else "600ms", **keywords)
-                points.append(({"setting": way, "scheme": s, **at}, tree | SAMPLED))
-        experiments[name] = Experiment(points, of_answers, 3 if full else 2)
-    return experiments
 
 
-def sensitivities(full: bool) -> dict[str, Experiment]:
+def sensitivities(full: bool, set_up: SetUp) -> dict[str, Experiment]:
     """Return the experiments that change one parameter."""
     seeds, end = (2, "600ms") if full else (1, "300ms")
     changed: list[Point] = []
@@ -123,30 +61,20 @@ def sensitivities(full: bool) -> dict[str, Experiment]:
     slow = {"rto_initial": "3s"}
     for case, (n, kb) in CASES.items():
         for s in SCHEMES:
-            own = {"case": case, "scheme": s}
+            own, law = {"case": case, "scheme": s}, set_up.laws[s]
             for what, how in LINKS.items():
                 rest = {key: value for key, value in how.items() if key != "source"}
-                source = queries(kb, **how.get("source", {}))
-                tree = switch(LAWS[s], n, source, end, **rest)
+                source = queries(kb, set_up, **how.get("source", {}))
+                tree = switch(law, n, source, end, set_up=set_up, **rest)
                 changed.append(({"what": what, **own}, tree))
             if full or n > 40:
-                tree = switch(LAWS[s], n, queries(kb), "3600ms", tcp=slow)
+                tree = switch(law, n, queries(kb, set_up), "3600ms", set_up=set_up, tcp=slow)
                 lost_syns.append((own, tree))
-        for what, (s, law) in TUNED.items():
+        for what, (s, law) in tuned(set_up).items():
             labels = {"what": what, "case": case, "scheme": s}
-            changed.append((labels, switch(law, n, queries(kb), end)))
-    short: list[Point] = [
-        (
-            {"what": what, "scheme": s, "load": x},
-            switch(law, 40, poisson(x), "3100ms" if full else "1100ms"),
-        )
-        for what, (s, law) in TUNED.items()
-        if s == "red"
-        for x in (10, 50, 90)
-    ]
+            changed.append((labels, switch(law, n, queries(kb, set_up), end, set_up=set_up)))
     return {
         "changed": Experiment(changed, of_answers, seeds),
-        "RED by load": Experiment(short, of_flows, 3 if full else 2),
         "lost SYNs": Experiment(lost_syns, of_answers, 2 if full else 1),
     }
 
@@ -188,13 +116,14 @@ def compared_by_load(frame: "pl.DataFrame", chosen: "pl.DataFrame") -> "pl.DataF
     """Return a row per RED setting and load of short flows, with CoDel of `chosen` (same seeds)."""
     import polars as pl
 
+    frame = frame.filter(pl.col("setting").str.starts_with("RED"))
     chosen = chosen.filter(pl.col("seed").is_in(frame["seed"].unique().to_list()))
     rows = []
-    for what in (BASE, *frame["what"].unique(maintain_order=True)):
+    for what in (BASE, *frame["setting"].unique(maintain_order=True)):
         for load in frame["load"].unique(maintain_order=True):
             place = {"load": load}
             red = chosen if what == BASE else frame
-            label = {"scheme": "red"} if what == BASE else {"what": what}
+            label = {"scheme": "red"} if what == BASE else {"setting": what}
             took, used, lost = (float(values(red, x, **label, **place).mean()) for x in SHOWN[:3])
             ours, busy = (
                 float(values(chosen, x, scheme="codel", **place).mean()) for x in SHOWN[:2]
@@ -207,10 +136,3 @@ def compared_by_load(frame: "pl.DataFrame", chosen: "pl.DataFrame") -> "pl.DataF
 
 
 SHOWN = ("afct_s", "utilisation", "loss", "queue_packets")
-
-
-def known_mean(column: Any) -> float | None:
-    """Return the mean over the seeds that have a value; None if none has."""
-    known = np.asarray(column, dtype=float)
-    known = known[np.isfinite(known)]
-    return float(known.mean()) if len(known) else None

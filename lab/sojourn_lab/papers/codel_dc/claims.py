@@ -1,14 +1,16 @@
-"""Claims of `codel_dc`, and the settings that the paper leaves open."""
+"""Claims of `codel_dc`, and numbers of its findings."""
 
 from collections.abc import Callable
 from dataclasses import replace
 
 import polars as pl
 
-from sojourn_lab.papers.codel_dc import rules
-from sojourn_lab.papers.codel_dc.changed import SERVER_WAYS, TUNED, WAYS
-from sojourn_lab.papers.codel_dc.runs import gain
-from sojourn_lab.reproduction.claims import Claim, Runs, Setting, mean, overlay
+from sojourn_lab.papers.codel_dc import open_facts, rules, rules_flows
+from sojourn_lab.papers.codel_dc.model import DRAWN, formulas
+from sojourn_lab.papers.codel_dc.series import gain, known_mean
+from sojourn_lab.papers.codel_dc.settings import FAST
+from sojourn_lab.reproduction.claims import Claim, Runs, mean, values
+from sojourn_lab.reproduction.parts import short
 
 PAIRS = "Paired by seed; the 95 % interval of the difference is above 0."
 PERCENT = "Within 20 % of the number."
@@ -30,7 +32,7 @@ CLAIMS = [
     Claim(
         "000-C2",
         "The model: utilisation at a target of one round trip and of half a round trip.",
-        "2b",
+        "model",
         "1 and 23/24",
         "Equation 7 evaluated; within 0.01 %.",
         rules.model_values,
@@ -108,7 +110,7 @@ CLAIMS = [
         "equal from 150 ms",
         f"Drops by the AQM. At least twice as many in the first 10 ms. {PAIRS} From 150 ms on "
         "within 2 % of RED's drops in the first 10 ms.",
-        rules.after_burst,
+        rules_flows.after_burst,
         ("burst",),
     ),
     Claim(
@@ -117,13 +119,13 @@ CLAIMS = [
         "7",
         "order",
         f"Means over 1 ms samples. {PAIRS} At 150 ms within 2 flows.",
-        rules.in_timeout,
+        rules_flows.in_timeout,
         ("burst",),
     ),
     Claim(
         "000-C12",
         "1 MB from n servers: CoDel is faster than RED and DropTail.",
-        "9b",
+        "9-gain",
         "up to 65 % over RED, 85 % over DropTail",
         f"{PAIRS} {MOST}",
         rules.by_servers,
@@ -144,7 +146,7 @@ CLAIMS = [
         "11a",
         "up to 6 % more; about 100 %",
         f"Within 3 % absolute; the order at each load. {PAIRS}",
-        rules.spare_capacity,
+        rules_flows.spare_capacity,
         ("loads",),
     ),
     Claim(
@@ -153,7 +155,7 @@ CLAIMS = [
         "11b",
         "up to 63 % over DropTail, 7 % over RED",
         f"{MOST} The order at 90 %. {PAIRS}",
-        rules.short_flows,
+        rules_flows.short_flows,
         ("loads",),
     ),
     Claim(
@@ -162,8 +164,36 @@ CLAIMS = [
         "8b",
         "order",
         f"Drops by the AQM at 50 % load. {PAIRS} Mean gap after each quarter.",
-        rules.gap_grows,
+        rules_flows.gap_grows,
         ("half load",),
+    ),
+    Claim(
+        "000-C17",
+        "RED does not handle bursty traffic as well as CoDel or DropTail.",
+        "9b",
+        "not as well",
+        f"1 MB from n servers: mean times with RED above DropTail's (above CoDel's: C12). {PAIRS}",
+        rules.handles_bursts,
+        ("servers",),
+    ),
+    Claim(
+        "000-C18",
+        "Short flows are faster with CoDel due to lower loss rates.",
+        "11d",
+        "lower",
+        f"Loss at the port at each load below 90 %, at which RED is to be faster. {PAIRS}",
+        rules_flows.loses_less,
+        ("loads",),
+    ),
+    Claim(
+        "000-C19",
+        "Short flows: RED starts to drop at a queue of 25 packets, CoDel at 38 or more.",
+        "8b",
+        "25 packets; 38 or more",
+        "The smallest queue that a packet dropped by the AQM had found on arrival, at 50 % load; "
+        f"for RED also its smallest average. {PERCENT}",
+        rules_flows.starts_at,
+        ("queue at drops",),
     ),
 ]
 
@@ -185,27 +215,42 @@ def _busy(runs: Runs) -> str:
     return ", ".join(f"{one:.1f} %" for one in each)
 
 
-SETTINGS = [
-    *(
-        Setting(way, {name: overlay(f"{name} settings", setting=way) for name in names})
-        for way in WAYS
-        for names in [("incast", "servers") if way in SERVER_WAYS else ("incast",)]
-    ),
-    *(
-        Setting(what, {"loads": overlay("RED by load", only=("load",), what=what)})
-        for what, (scheme, _) in TUNED.items()
-        if scheme == "red"
-    ),
-]
-"""Other values of what the paper leaves open."""
+def _measured(what: str, digits: str, scale: float = 1.0) -> Callable[[Runs], str]:
+    """Return the fact: a measured value of the window and its formula, at half a round trip."""
+
+    def fact(runs: Runs) -> str:
+        ours = scale * mean(runs["window"], what, target_us=DRAWN)
+        return f"{ours:{digits}} (formula: {scale * formulas(DRAWN).get(what, 0):{digits}})"
+
+    return fact
+
+
+def _first(kb: int) -> Callable[[Runs], str]:
+    """Return the fact: automatic RED's mean time in the first 20 queries, and in all."""
+
+    def fact(runs: Runs) -> str:
+        each = [
+            known_mean(1e3 * values(runs["incast"], x, scheme="red-auto", kB=kb).astype(float))
+            for x in ("first_afct_s", "afct_s")
+        ]
+        queries = mean(runs["incast"], "queries", scheme="red-auto", kB=kb)
+        first, every = (short(one or 0.0) for one in each)
+        return f"{first} ms in the first 20 queries, {every} ms in all {queries:.0f}"
+
+    return fact
+
 
 FACTS = {
     "busy": _busy,
     "clock": _gain_with("a clock of 10 ms", "droptail", "incast", "kB", 10),
-    "nic": _gain_with(
-        "a pause of 100 ms and servers' links of 10 Gbit/s", "droptail", "incast", "kB", 10
-    ),
+    "nic": _gain_with(FAST, "droptail", "incast", "kB", 10),
     "servers": _gain_with("a pause of 1 s", "droptail", "servers", "servers", 64),
+    "largest": _measured("largest", ".1f"),
+    "smallest": _measured("smallest", ".1f"),
+    "below": _measured("below", ".1f"),
+    "above": _measured("above", ".1f"),
+    "first-10": _first(10),
+    **open_facts.FACTS,
 }
 
 WHY = {
@@ -214,10 +259,13 @@ WHY = {
     "000-C7": "depends on DropTail's lock-outs and on the pause",
     "000-C8": "servers' own links drop first, before the port",
     "000-C9": "back-to-back queries keep the port's queue filled",
-    "000-C12": "size of the gain depends on lock-outs under DropTail",
+    "000-C12": "both gains are smaller than stated",
     "000-C14": "at 90 % load no capacity is spare",
-    "000-C11": "a few flows still wait under RED, none under CoDel",
+    "000-C11": "some seeds have flows that still wait under RED",
     "000-C15": "RED's weight sets the gain over RED",
+    "000-C17": "DropTail is the faster one with 128 servers only",
+    "000-C18": "at high load CoDel drops more than RED",
+    "000-C19": "RED compares its average, not the queue",
 }
 """Reasons, in at most ten words, of verdicts other than `holds`."""
 
