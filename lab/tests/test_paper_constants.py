@@ -125,6 +125,8 @@ def other(value: Any) -> Any:
     if isinstance(value, str):
         parts = re.fullmatch(r"(\d+)(\w+)", value)
         return f"{2 * int(parts[1])}{parts[2]}" if parts else None
+    if isinstance(value, float) and value:
+        return value / 2  # a share stays one
     return value * 2 if value else 1
 
 

@@ -14,15 +14,18 @@ runs of 500 s, the first 100 s not counted. Web traffic (figure 4) is ns-2: 800 
 runs of 5000 s, the first 100 s not counted. REDopt's N is the mean number of active flows of a
 first run.
 
+Missing from our copy of the paper: Table 1 (the web users) and the values of tables 3a and 4a (the
+parameters by load). The constants c1, c2 and c3 of REDopt's model are unverified: its paper could
+not be read, and `red_opt` has them from memory. They set the buffer of every discipline.
+
 Our choices where the paper (or our copy of it) states nothing:
 
 - Bulk data: N = 16, 32, 64, 128, 256, with N/4 FTPs per host. Linux of 2001: SACK, delayed acks,
   1514-byte packets, an initial window of two packets, a minimum RTO of 200 ms (profile `rfc`).
-  Experiment `simulated` has ns-2's Sack1, an ack per packet and packets of 1400 to 1628 bytes.
-- REDopt's model is the discipline `red_opt`, whose constants are from memory; not gentle.
+  Experiment `each-ack` has ns-2's Sack1, an ack per packet and packets of 1400 to 1628 bytes.
 - RED's drops are independent (`wait` bernoulli) in all three RED variants. The paper says that
   REDopt's queue settles in the middle between the thresholds. With an ack per packet, only this one
-  of the three variants in use gives that (table `spread`).
+  of the three variants in use gives that (table `spacing`).
 - Web: Feldmann's users as in ns-2's webtraf before November 2001; a page does not wait for the end
   of the previous one. Pages are Pareto (50 s, shape 2) apart, with Pareto (4, 1.2) objects that are
   Pareto (0.5 s, 1.5) apart, of Pareto (12 kB, 1.2) size. Each object has its own connection (ns-2's
@@ -33,122 +36,101 @@ Our choices where the paper (or our copy of it) states nothing:
   can form behind the bottleneck, so the simulated path ends there, and acks return as a pure delay.
 - CBR sources start at random in the first 10 s. Goodput counts headers of 40 bytes.
 
-Settings varied: an ack per packet, the spacing of RED's drops, goodput of payload, losses of all
-packets, REDopt's w_q, other web users.
+Experiments that the paper names or cites, and does not show:
+
+- Two-way traffic (figure `two-way`): N FTPs in each direction. The link back has 10 Mbit/s, no
+  delay, and the same discipline and buffer, so the acks of each direction queue behind the data of
+  the other. UDP goes forward only.
+- Half-duplex Ethernet (table `half-duplex`): the acks share the bottleneck of 10 Mbit/s, and its
+  queue, with the data. The simulator lets both directions share a link. It has no queue per station
+  in front of a shared medium (no discipline tells the acks of a flow from its data), no
+  collisions and no backoff. So acks wait behind data as they would not on Ethernet; the
+  capacity that they take is the same. Preamble and gaps between frames are not counted.
+- RIO (figure `profile`): every second FTP of each host, and every second CBR source, is in profile.
+  This is a property of the flow; there is no meter. Packets out of profile have REDstd's curve over
+  the average of all packets. Packets in profile have its thresholds over the average of packets in
+  profile, and in_max_p 0.02. Tail Drop and REDstd ignore the profile.
+
+Settings varied: an ack per packet, the spacing of RED's drops, acks that share the bottleneck,
+goodput of payload, losses of all packets, REDopt's w_q, parameters made for fewer sessions, other
+web users.
 
 Scale: bulk data is run as in the testbed, 6 times 500 s (the paper 10). Web has 4 runs of 5000 s
-(the paper 50); the settings have 3 runs of 300 to 5000 s. Quick mode has 2 or 3 runs of 200 to
-500 s, too short for the sessions of an overload to accumulate. All simulations
-of the paper (4 disciplines, 5 loads, 50 runs of 5000 s) would send 13 G packets in 45 minutes on
-one core: 2.3 to 3 s and 11 to 15 M packets per run.
+(the paper 50). The settings have as long runs of 3 seeds (4 with the parameters for fewer sessions;
+other web users 2000 s). Quick mode has 2 or 3 runs of 200 to 500 s, too short for the sessions of
+an overload to accumulate. All simulations of the paper (4 disciplines, 5 loads, 50 runs of 5000 s)
+would send 13 G packets in 45 minutes on one core: 2.3 to 3 s and 11 to 15 M packets per run.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
 
 from sojourn.plotting.lines import lines, style
-from sojourn_lab.papers.red_vs_taildrop import rules as rules
-from sojourn_lab.papers.red_vs_taildrop.claims import CLAIMS, SETTINGS
+from sojourn_lab.papers.red_vs_taildrop.claims import CLAIMS
+from sojourn_lab.papers.red_vs_taildrop.drawing import (
+    BASE,
+    ftp_axis,
+    over_ftps,
+    over_sessions,
+    plain_ticks,
+    relative,
+    run_lengths,
+    with_ns2_values,
+)
+from sojourn_lab.papers.red_vs_taildrop.experiments import THREE, scenarios
 from sojourn_lab.papers.red_vs_taildrop.facts import FACTS
 from sojourn_lab.papers.red_vs_taildrop.live_runs import LIVE, live
-from sojourn_lab.papers.red_vs_taildrop.rules import NS2, RED, STD, max_p
-from sojourn_lab.papers.red_vs_taildrop.runs import (
-    ACTIVE,
-    FTPS,
-    MORE_WEB,
-    NAMES,
-    SESSIONS,
-    room,
-    scenarios,
+from sojourn_lab.papers.red_vs_taildrop.rules import RED, STD
+from sojourn_lab.papers.red_vs_taildrop.runs import NAMES, SetUp
+from sojourn_lab.papers.red_vs_taildrop.settings import SETTINGS
+from sojourn_lab.papers.red_vs_taildrop.tables import (
+    bulk_losses,
+    bulk_parameters,
+    drop_spacing,
+    each_ack,
+    half_duplex,
+    in_profile,
+    open_connections,
+    other_parameters,
+    over_two_ways,
+    same_seeds,
+    web_parameters,
+    with_ns2,
 )
-from sojourn_lab.reproduction.claims import Runs, mean, values
+from sojourn_lab.reproduction.claims import Runs, mean
 from sojourn_lab.reproduction.drawings import drop_curve, topology
-from sojourn_lab.reproduction.paper import figure, table
-from sojourn_lab.reproduction.theirs import level, ns2
+from sojourn_lab.reproduction.paper import figure
+from sojourn_lab.reproduction.theirs import level
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
 
-__all__ = ["CLAIMS", "FACTS", "LIVE", "REFERENCE", "SETTINGS", "TITLE", "live", "scenarios"]
+__all__ = [
+    "CLAIMS",
+    "FACTS",
+    "LIVE",
+    "REFERENCE",
+    "SETTINGS",
+    "TITLE",
+    "SetUp",
+    "bulk_losses",
+    "bulk_parameters",
+    "drop_spacing",
+    "each_ack",
+    "half_duplex",
+    "in_profile",
+    "live",
+    "open_connections",
+    "other_parameters",
+    "over_two_ways",
+    "scenarios",
+    "web_parameters",
+    "with_ns2",
+]
 
 TITLE = "Tail Drop against RED for bulk and web traffic"
-REFERENCE = "Ziegler, Brandauer, Fdida and others, ISCC 2001 (as far as known)"
-
-
-def _ftps(ax: "Axes") -> None:
-    ax.set(xlabel="FTP flows", xscale="log", ylim=(0, None))
-    _plain(ax.xaxis, FTPS)
-
-
-def _over_ftps(runs: Runs, ax: "Axes", what: str, label: str, scale: float = 1.0) -> None:
-    """Draw a column over the number of FTPs."""
-    lines(ax, runs["ftp"], "flows", what, by="q", names=NAMES, scale=scale)
-    column = {"udp_loss": 0, "delay_s": 1, "delay_std_s": 2}.get(what)
-    for n, q in enumerate(NAMES):
-        theirs = {
-            flows: row[column]
-            for (name, flows), row in NS2.items()
-            if name == q and column is not None
-        }
-        if theirs:
-            ns2(ax, list(theirs), list(theirs.values()), n, "ns-2, 300 packets")
-    _ftps(ax)
-    ax.set_ylabel(label)
-
-
-def _over_sessions(runs: Runs, ax: "Axes", what: str, label: str, scale: float = 1.0) -> None:
-    """Draw a column over the number of web sessions."""
-    lines(ax, runs["web"], "sessions", what, by="q", names=NAMES, scale=scale)
-    ax.set(xlabel="web sessions", xticks=list(SESSIONS), ylabel=label, ylim=(0, None))
-
-
-def _run_lengths(frame: pl.DataFrame, ax: "Axes", **labels: Any) -> None:
-    """Draw the share of loss runs of length n: mean over seeds with 95 % intervals."""
-    from sojourn.plotting.run import legend
-    from sojourn.result.statistics import interval
-
-    longest = 1
-    for k, (q, name) in enumerate(NAMES.items()):
-        counts = [np.asarray(one) for one in values(frame, "runs", q=q, **labels)]
-        most = max(len(one) for one in counts)
-        shares = np.array([np.pad(one, (0, most - len(one))) / one.sum() for one in counts])
-        seen = [n for n in range(most) if shares[:, n].mean() > 0]
-        means = [interval(shares[:, n]) for n in seen]
-        # A logarithmic axis cannot show an interval that includes zero.
-        bars = [one.half if one.low > 0 else 0.0 for one in means]
-        look = style(k) | {"ls": "-" if most < 20 else "", "label": name, "alpha": 0.8}
-        look["ms"] = 4 if q == "opt" else 6 if q == "gred" else 3
-        ax.errorbar([n + 1 for n in seen], [one.mean for one in means], yerr=bars, capsize=2,
-                    elinewidth=0.8, mfc="none", **look)  # fmt: skip
-        longest = max(longest, most)
-    ax.set(xlabel="losses in a row, n", ylabel="P(N = n)", xscale="log", yscale="log")
-    _plain(ax.xaxis, [n for n in (1, 2, 5, 10, 20, 50, 100, 200, 500) if n <= 2 * longest])
-    low = int(np.floor(np.log10(ax.get_ylim()[0])))
-    _plain(ax.yaxis, [10.0**n for n in range(low + 1, 1)])
-    legend(ax)
-
-
-def _plain(axis: "Axis", places: Sequence[float]) -> None:
-    """Set plain numbers as the only ticks of a logarithmic axis."""
-    axis.set_ticks(list(places), [f"{one:g}" for one in places])
-    axis.set_ticks([], minor=True)
-
-
-def _parameters(frame: pl.DataFrame, x: str, places: Sequence[int], used: Any) -> pl.DataFrame:
-    """Tabulate the parameters of the disciplines."""
-    rows = []
-    for one in places:
-        opt = [mean(frame, k, q="opt", **{x: one}) for k in ("min_th", "max_th", "max_p", "w_q")]
-        n = used(one)
-        rows.append([one, n, room(n), *opt[:2], f"{opt[2]:.3f}", f"{opt[3]:.2g}",
-                     round(room(n) * 3 / 20), round(room(n) * 13 / 20)])  # fmt: skip
-    names = [x, "N", "buffer, packets", "REDopt min_th", "max_th", "max_p", "w_q",
-             "(G)REDstd min_th", "(G)REDstd max_th"]  # fmt: skip
-    return pl.DataFrame(rows, schema=names, orient="row")
+REFERENCE = "Brandauer, Iannaccone, Diot, Ziegler, Fdida, May, ISCC 2001"
 
 
 @figure("curves", "Own drawing of drop probability over the average queue", needs=())
@@ -172,16 +154,10 @@ def network_drawn(_: Runs, ax: "Axes") -> None:
     topology(ax, nodes, links, [("router 1", "router 2")])
 
 
-@table("3a", "Parameters for bulk data", needs=["ftp"])
-def bulk_parameters(runs: Runs) -> pl.DataFrame:
-    """Tabulate table 3a."""
-    return _parameters(runs["ftp"], "flows", FTPS, lambda n: n)
-
-
 @figure("3 goodput", "FTP: goodput of TCP", needs=["ftp"])
 def bulk_goodput(runs: Runs, ax: "Axes") -> None:
     """Draw the goodput of FTPs, which the paper states only in text."""
-    _over_ftps(runs, ax, "goodput_mbps", "goodput, Mbit/s")
+    over_ftps(runs["ftp"], ax, "goodput_mbps", "goodput, Mbit/s")
     level(ax, 8.4)
     ax.set_ylim(8, 10)
 
@@ -189,80 +165,80 @@ def bulk_goodput(runs: Runs, ax: "Axes") -> None:
 @figure("3b", "FTP: loss of UDP", needs=["ftp"])
 def bulk_udp_loss(runs: Runs, ax: "Axes") -> None:
     """Draw figure 3b."""
-    _over_ftps(runs, ax, "udp_loss", "UDP packets lost, %", 100)
-
-
-@table("losses", "FTP: loss of UDP, and of all packets, in %", needs=["ftp"])
-def bulk_losses(runs: Runs) -> pl.DataFrame:
-    """Compare the losses of the evenly spaced UDP with the losses of all packets."""
-    columns = [(q, what) for what in ("udp_loss", "loss") for q in NAMES]
-    rows = [
-        [n, *(round(100 * mean(runs["ftp"], what, q=q, flows=n), 2) for q, what in columns)]
-        for n in FTPS
-    ]
-    heads = [f"{'UDP' if what == 'udp_loss' else 'all'}: {NAMES[q]}" for q, what in columns]
-    return pl.DataFrame(rows, schema=["flows", *heads], orient="row")
+    over_ftps(runs["ftp"], ax, "udp_loss", "UDP packets lost, %", 100)
 
 
 @figure("3c", "FTP: mean queueing delay", needs=["ftp"])
 def bulk_delay(runs: Runs, ax: "Axes") -> None:
     """Draw figure 3c."""
-    _over_ftps(runs, ax, "delay_s", "mean queueing delay, ms", 1e3)
+    over_ftps(runs["ftp"], ax, "delay_s", "mean queueing delay, ms", 1e3)
 
 
 @figure("3d", "FTP, N = 256: runs of losses", needs=["ftp"])
 def bulk_runs(runs: Runs, ax: "Axes") -> None:
     """Draw figure 3d."""
-    _run_lengths(runs["ftp"], ax, flows=256)
+    run_lengths(runs["ftp"], ax, flows=256)
 
 
 @figure("3d light", "FTP, N = 32: runs of losses", needs=["ftp"])
 def bulk_runs_light(runs: Runs, ax: "Axes") -> None:
     """Draw the loss runs for fewer than 64 flows, which the paper states only in text."""
-    _run_lengths(runs["ftp"], ax, flows=32)
+    run_lengths(runs["ftp"], ax, flows=32)
 
 
 @figure("3e", "FTP: standard deviation of the queueing delay", needs=["ftp"])
 def bulk_deviation(runs: Runs, ax: "Axes") -> None:
     """Draw figure 3e."""
-    _over_ftps(runs, ax, "delay_std_s", "standard deviation, ms", 1e3)
-
-
-@table("4a", "Parameters for web traffic", needs=["web"])
-def web_parameters(runs: Runs) -> pl.DataFrame:
-    """Tabulate table 4a."""
-    return _parameters(runs["web"], "sessions", SESSIONS, lambda s: ACTIVE[s])
+    over_ftps(runs["ftp"], ax, "delay_std_s", "standard deviation, ms", 1e3)
 
 
 @figure("4 goodput", "Web: goodput of TCP", needs=["web"])
 def web_goodput(runs: Runs, ax: "Axes") -> None:
     """Draw the goodput of web traffic, which the paper states only in text."""
-    _over_sessions(runs, ax, "goodput_mbps", "goodput, Mbit/s")
+    over_sessions(runs, ax, "goodput_mbps", "goodput, Mbit/s")
     level(ax, 8.7, "paper, maximum")
 
 
-@figure("4b", "Web: loss of UDP", needs=["web"])
+@figure("4b", "Web: loss of UDP (means)", needs=["web"])
 def web_udp_loss(runs: Runs, ax: "Axes") -> None:
     """Draw figure 4b."""
-    _over_sessions(runs, ax, "udp_loss", "UDP packets lost, %", 100)
+    over_sessions(runs, ax, "udp_loss", "UDP packets lost, %", 100)
 
 
-@figure("4c", "Web: mean queueing delay", needs=["web"])
+@figure("4b paired", "Web: loss of UDP, compared with Tail Drop by seed", needs=["web"])
+def web_udp_loss_paired(runs: Runs, ax: "Axes") -> None:
+    """Draw figure 4b as paired differences."""
+    relative(runs, ax, "udp_loss", "UDP packets lost, % more\nthan with Tail Drop")
+
+
+@figure("4c", "Web: mean queueing delay (means)", needs=["web"])
 def web_delay(runs: Runs, ax: "Axes") -> None:
     """Draw figure 4c."""
-    _over_sessions(runs, ax, "delay_s", "mean queueing delay, ms", 1e3)
+    over_sessions(runs, ax, "delay_s", "mean queueing delay, ms", 1e3)
 
 
-@figure("4 std", "Web: standard deviation of the queueing delay", needs=["web"])
+@figure("4c paired", "Web: mean queueing delay, compared with Tail Drop by seed", needs=["web"])
+def web_delay_paired(runs: Runs, ax: "Axes") -> None:
+    """Draw figure 4c as paired differences."""
+    relative(runs, ax, "delay_s", "mean queueing delay, % more\nthan with Tail Drop")
+
+
+@figure("4 std", "Web: standard deviation of the queueing delay (means)", needs=["web"])
 def web_deviation(runs: Runs, ax: "Axes") -> None:
     """Draw the panel of figure 4 with the deviations."""
-    _over_sessions(runs, ax, "delay_std_s", "standard deviation, ms", 1e3)
+    over_sessions(runs, ax, "delay_std_s", "standard deviation, ms", 1e3)
+
+
+@figure("4 std paired", "Web: standard deviation, compared with Tail Drop by seed", needs=["web"])
+def web_deviation_paired(runs: Runs, ax: "Axes") -> None:
+    """Draw the deviations as paired differences."""
+    relative(runs, ax, "delay_std_s", "standard deviation, % more\nthan with Tail Drop")
 
 
 @figure("4d", "Web, 1400 sessions: runs of losses", needs=["web"])
 def web_runs(runs: Runs, ax: "Axes") -> None:
     """Draw figure 4d."""
-    _run_lengths(runs["web"], ax, sessions=1400)
+    run_lengths(runs["web"], ax, sessions=1400)
 
 
 @figure("buffers", "Goodput against delay: Tail Drop with other buffers", needs=["ftp", "buffers"])
@@ -291,110 +267,60 @@ def smaller_buffers(runs: Runs, ax: "Axes") -> None:
     legend(ax)
 
 
-@figure("wq", "Web, 1400 sessions: runs of losses against w_q", needs=["weights"])
+@figure("wq", "Web, 1400 sessions: runs of losses against w_q, paired by seed",
+        needs=["web", "weights"])  # fmt: skip
 def runs_by_weight(runs: Runs, ax: "Axes") -> None:
-    """Draw the mean length of loss runs against the weight, at the highest load."""
-    _weights(runs, ax, 1400)
+    """Draw the mean length of loss runs against the weight, relative to the weight of figure 4."""
+    columns = ["q", "seed", "run_mean"]
+    own = same_seeds(runs["web"], runs["weights"]).filter(pl.col("q").is_in(STD), sessions=1400)
+    base = own.select("q", "seed", base="run_mean")
+    every = pl.concat(
+        [runs["weights"].select(*columns, "w_q"), own.select(*columns, w_q=pl.lit(SetUp().w_q))]
+    )
+    paired = every.join(base, on=["q", "seed"])
+    paired = paired.with_columns(more=100 * (pl.col("run_mean") / pl.col("base") - 1))
+    lines(ax, paired, "w_q", "more", by="q", names={q: NAMES[q] for q in STD}, begin=1)
+    ax.axhline(0, **BASE)
+    ax.set(xlabel="w_q", ylabel="mean run of losses, % longer\nthan with 0.002", xscale="log")
+    plain_ticks(ax.xaxis, sorted(set(every["w_q"])))
 
 
-@figure("wq light", "Web, 800 sessions: runs of losses against w_q", needs=["weights"])
-def runs_by_weight_light(runs: Runs, ax: "Axes") -> None:
-    """Draw the mean length of loss runs against the weight, at the lowest load."""
-    _weights(runs, ax, 800)
+@figure("ns-2 loss", "FTP, 300 packets for every N: loss of UDP, with ns-2", needs=["ns-2"])
+def ns2_loss(runs: Runs, ax: "Axes") -> None:
+    """Draw figure 3b for one buffer, with ns-2's values."""
+    with_ns2_values(runs, ax, "udp_loss", 0, "UDP packets lost, %", 100)
 
 
-def _weights(runs: Runs, ax: "Axes", sessions: int) -> None:
-    frame, names = runs["weights"].filter(sessions=sessions), {q: NAMES[q] for q in STD}
-    lines(ax, frame, "w_q", "run_mean", by="q", names=names, begin=1)
-    ax.set(xlabel="w_q", ylabel="mean run of losses", xscale="log", ylim=(1, None))
-    _plain(ax.xaxis, sorted(set(frame["w_q"])))
+@figure("ns-2 delay", "FTP, 300 packets for every N: mean queueing delay, with ns-2",
+        needs=["ns-2"])  # fmt: skip
+def ns2_delay(runs: Runs, ax: "Axes") -> None:
+    """Draw figure 3c for one buffer, with ns-2's values."""
+    with_ns2_values(runs, ax, "delay_s", 1, "mean queueing delay, ms", 1e3)
 
 
-@table("flows", "Open connections under Tail Drop, and REDopt's max_p for that number",
-       needs=["first", "users", "model"])  # fmt: skip
-def open_connections(runs: Runs) -> pl.DataFrame:
-    """Compare the chosen web users with others."""
-    rows = []
-    own = runs["first"].with_columns(users=pl.lit("as chosen, long runs"))
-    for users, frame in [(None, own), *((one, runs["users"]) for one in MORE_WEB)]:
-        chosen = frame if users is None else frame.filter(users=users)
-        for s in sorted(set(chosen["sessions"]) & set(SESSIONS)):
-            n = mean(chosen, "active", sessions=s)
-            cells = [mean(chosen, k, sessions=s) for k in ("goodput_mbps", "utilisation")]
-            rows.append([users or "as chosen, long runs", s, n, max_p(runs, n), *cells])
-    names = ["users", "sessions", "open connections", "REDopt's max_p", "goodput, Mbit/s",
-             "utilisation"]  # fmt: skip
-    return pl.DataFrame(rows, schema=names, orient="row")
+@figure("ns-2 deviation", "FTP, 300 packets for every N: deviation of the delay, with ns-2",
+        needs=["ns-2"])  # fmt: skip
+def ns2_deviation(runs: Runs, ax: "Axes") -> None:
+    """Draw figure 3e for one buffer, with ns-2's values."""
+    with_ns2_values(runs, ax, "delay_std_s", 2, "standard deviation, ms", 1e3)
 
 
-@table(
-    "spread",
-    "Spacing of RED's drops",
-    needs=["ftp", "web", "simulated", "spread"],
-)
-def spread_signals(runs: Runs) -> pl.DataFrame:
-    """Compare the three ways in which RED spaces its drops."""
-    rows, spread = [], runs["spread"]
-    for load, q in spread.select("load", "q").unique(maintain_order=True).iter_rows():
-        name, x = "ftp", "flows"
-        if load.endswith("sessions"):
-            name, x = "web", "sessions"
-        elif load.endswith("TCP"):
-            name = "simulated"
-        count, other = int(load.split()[0]), spread.filter(load=load, q=q)
-        own = _same_seeds(runs[name].filter(pl.col(x) == count, q=q), other)
-        for wait, frame in (
-            ("bernoulli", own),
-            *((one, other.filter(wait=one)) for one in ("no", "yes")),
-        ):
-            place = float(rules.place(frame, q, ACTIVE.get(count, count)).mean())
-            rows.append([load, NAMES[q], wait, place, *(mean(frame, k) for k in SEEN)])
-    names = ["load", "discipline", "wait", "mean queue from min_th (0) to max_th (1)"]
-    return pl.DataFrame(rows, schema=[*names, *SEEN], orient="row")
+@figure("two-way", "FTPs in both directions: goodput of both", needs=["two-way"])
+def both_directions(runs: Runs, ax: "Axes") -> None:
+    """Draw the sum of the goodputs of two-way traffic."""
+    both = pl.col("goodput_mbps") + pl.col("goodput_back_mbps")
+    over_ftps(runs["two-way"].with_columns(both=both), ax, "both", "goodput, Mbit/s")
+    plain_ticks(ax.xaxis, THREE)
+    ax.set(xlabel="FTP flows in each direction", ylim=(12, 20))
 
 
-def _same_seeds(frame: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """Return the runs with the seeds of `other`."""
-    return frame.filter(pl.col("seed").is_in(other["seed"].unique().implode()))
-
-
-SEEN = ("goodput_mbps", "udp_loss", "delay_s", "delay_std_s", "run_mean", "runs_of_2", "runs_of_10")
-
-
-@table("simulated", "FTP with ns-2's TCP, an ack per packet", needs=["simulated"])
-def ftp_simulated(runs: Runs) -> pl.DataFrame:
-    """Tabulate the simulation that the paper mentions but does not show."""
-    frame = runs["simulated"]
-    rows = [
-        [n, NAMES[q], *(mean(frame, k, q=q, flows=n) for k in SEEN)]
-        for n in sorted(set(frame["flows"]))
-        for q in NAMES
-    ]
-    return pl.DataFrame(rows, schema=["flows", "discipline", *SEEN], orient="row")
-
-
-@table("ns-2", "FTP, 300 packets for every N, compared with ns-2", needs=["ns-2"])
-def beside_ns2(runs: Runs) -> pl.DataFrame:
-    """Compare runs with ns-2's."""
-    measures = ("udp_loss", "delay_s", "delay_std_s", "run_mean")
-    rows = []
-    for (q, n), theirs in NS2.items():
-        ours = [mean(runs["ns-2"], k, q=q, flows=n) for k in measures]
-        both = zip(theirs, ours, (100, 1e3, 1e3, 1), strict=True)
-        rows.append([NAMES[q], n, *(cell for a, b, c in both for cell in (float(a), c * b))])
-    names = ["UDP loss, %", "delay, ms", "deviation, ms", "mean loss run"]
-    heads = [head for name in names for head in (f"ns-2: {name}", f"ours: {name}")]
-    return pl.DataFrame(rows, schema=["discipline", "flows", *heads], orient="row")
-
-
-@table("misjudged", "1400 sessions with parameters for 1200; REDopt with a faster average",
-       needs=["web", "misjudged"])  # fmt: skip
-def other_parameters(runs: Runs) -> pl.DataFrame:
-    """Compare disciplines with other parameters than in figure 4."""
-    rows = []
-    web, other = _same_seeds(runs["web"], runs["misjudged"]), runs["misjudged"]
-    for what, q, s in other.select("what", "q", "sessions").unique(maintain_order=True).iter_rows():
-        for label, frame in (("figure 4", web), (what, other.filter(what=what))):
-            cells = [mean(frame, k, q=q, sessions=s) for k in SEEN]
-            rows.append([s, NAMES[q], label, *cells])
-    return pl.DataFrame(rows, schema=["sessions", "discipline", "parameters", *SEEN], orient="row")
+@figure("profile", "Half of the FTPs in profile: their share of the goodput", needs=["profile"])
+def profile_share(runs: Runs, ax: "Axes") -> None:
+    """Draw the share of the goodput that the flows in profile have."""
+    share = 100 * pl.col("goodput_in_mbps") / pl.col("goodput_mbps")
+    frame = runs["profile"].with_columns(share=share)
+    for begin, names in ((0, {q: NAMES[q] for q in ("td", "red")}), (len(NAMES), {"rio": "RIO"})):
+        lines(ax, frame, "flows", "share", by="q", names=names, begin=begin)
+    ftp_axis(ax)
+    plain_ticks(ax.xaxis, THREE)
+    ax.set(ylabel="goodput of flows in profile, %", ylim=(40, 100))

@@ -1,14 +1,14 @@
 """FTPs of Tail Drop against RED on real packets: runs, and notes for the report."""
 
+from sojourn_lab.papers.red_vs_taildrop.measure import measure
 from sojourn_lab.papers.red_vs_taildrop.runs import (
+    DEFAULT,
     FTPS,
-    HOSTS,
     NAMES,
     TESTBED,
     Table,
     ftp,
     law,
-    measure,
     network,
 )
 from sojourn_lab.reproduction.paper import Experiment, Live, Point
@@ -71,7 +71,8 @@ def live(full: bool) -> dict[str, Experiment]:
     points: list[Point] = []
     for q in schemes:
         for n in loads:
-            flows = [ftp(f"ftp-{host}", host, n // len(HOSTS), LINUX) for host in HOSTS]
+            each = n // len(DEFAULT.hosts)
+            flows = [ftp(f"ftp-{host}", host, each, LINUX) for host in DEFAULT.hosts]
             tree = network(law(q, n, acks=2), flows, end) | {"warmup": f"{cut}s"}
             points.append(({"q": q, "flows": n}, tree))
     return {"ftp": Experiment(points, measure, 2 if full else 1)}

@@ -1,26 +1,18 @@
-"""Rules of the claims of `red_vs_taildrop`: each public function returns the parts of a claim."""
+"""Rules of the claims about bulk data: each function of `runs` returns the parts of a claim."""
 
-from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
-from sojourn_lab.papers.red_vs_taildrop.runs import (
-    FTPS,
-    LIGHT,
-    NAMES,
-    SATURATED,
-    SESSIONS,
-    gap,
-    room,
-)
-from sojourn_lab.reproduction.claims import Runs, mean, values
+from sojourn_lab.papers.red_vs_taildrop.experiments import THREE
+from sojourn_lab.papers.red_vs_taildrop.runs import NAMES
+from sojourn_lab.reproduction.claims import Runs, values
 from sojourn_lab.reproduction.parts import Part, bound, equal, monotone, number, order
 
 RED, STD = ("red", "gred", "opt"), ("red", "gred")
-CAPACITY_MBPS, POINTS_MBPS = 10.0, 0.3
-"""Rate of the link, and three points of it."""
+POINTS_MBPS = 0.3
+"""Three points of the link's rate of 10 Mbit/s."""
 
 NS2: dict[tuple[str, int], tuple[float, float, float, float]] = {
     ("td", 16): (0.72, 260, 39.4, 1.29), ("td", 64): (4.33, 298, 16.8, 1.42),
@@ -31,12 +23,6 @@ NS2: dict[tuple[str, int], tuple[float, float, float, float]] = {
 }  # fmt: skip
 """By discipline and FTPs: UDP loss (%), mean and standard deviation of the delay (ms), mean loss
 run; ns-2 with 300 packets for every N, mean of three runs."""
-
-
-def max_p(runs: Runs, n: float) -> float:
-    """Return REDopt's max_p for `n` flows, interpolated between the numbers in `MODEL_FLOWS`."""
-    model = runs["model"].sort("flows")
-    return float(np.exp(np.interp(np.log(n), np.log(model["flows"]), np.log(model["max_p"]))))
 
 
 def best_and_worst(frame: pl.DataFrame, x: str) -> list[Part]:
@@ -69,12 +55,18 @@ def less(frame: pl.DataFrame, what: str, less: str, more: str, **at: int) -> Par
                  scale=1e3 if ms else 100 if percent else 1)  # fmt: skip
 
 
-def _rises(frame: pl.DataFrame, what: str, q: str, x: str, low: int, high: int) -> Part:
-    """Return the part: a column is smaller at a low load than at a high one."""
-    a, b = (values(frame, what, q=q, **{x: one}) for one in (low, high))
-    ms = what.startswith("delay")
-    return order(f"{NAMES[q]}: less at {low} than at {high} {x}", a, b,
-                 unit="ms" if ms else "Mbit/s", scale=1e3 if ms else 1)  # fmt: skip
+def spread(frame: pl.DataFrame, x: str, load: str) -> list[Part]:
+    """Return the parts: the deviation's range over the loads is larger with Tail Drop."""
+    ran = sorted(set(frame[x]))
+    ranges = {}
+    for q in NAMES:
+        each = np.array([values(frame, "delay_std_s", q=q, **{x: one}) for one in ran])
+        ranges[q] = each.max(axis=0) - each.min(axis=0)
+    return [
+        order(f"{load}: range of {NAMES[q]}'s deviation below Tail Drop's", ranges[q],
+              ranges["td"], unit="ms", scale=1e3)
+        for q in RED
+    ]  # fmt: skip
 
 
 def _along(frame: pl.DataFrame, what: str, q: str, sign: Literal[1, -1]) -> Part:
@@ -85,22 +77,20 @@ def _along(frame: pl.DataFrame, what: str, q: str, sign: Literal[1, -1]) -> Part
                     scale=1e3)  # fmt: skip
 
 
-def _band(q: str, n: int) -> tuple[float, float]:
-    """Return the thresholds (packets) of a RED variant for `n` flows."""
-    ends = (0.3, 1.3) if q == "opt" else (3 / 20, 13 / 20)
-    whole = gap(n) if q == "opt" else room(n)
-    return ends[0] * whole, ends[1] * whole
-
-
-def place(frame: pl.DataFrame, q: str, n: int) -> Any:
-    """Return the mean queues relative to the thresholds for `n`: 0 at min_th, 1 at max_th."""
-    low, high = _band(q, n)
+def place(frame: pl.DataFrame) -> Any:
+    """Return the mean queues relative to the thresholds: 0 at min_th, 1 at max_th; by seed."""
+    low, high = values(frame, "min_th"), values(frame, "max_th")
     return (values(frame, "queue_packets") - low) / (high - low)
 
 
 def _place(frame: pl.DataFrame, q: str, n: int) -> Any:
-    """Return `place` for the runs of a discipline with `n` flows, by seed."""
-    return place(frame.filter(q=q, flows=n), q, n)
+    """Return `place` for the runs of a discipline with `n` flows."""
+    return place(frame.filter(q=q, flows=n))
+
+
+def _share(frame: pl.DataFrame, what: str, of: str, **labels: Any) -> Any:
+    """Return a column as a share of another one, by seed."""
+    return values(frame, what, **labels) / values(frame, of, **labels)
 
 
 def goodput(runs: Runs) -> list[Part]:
@@ -116,15 +106,10 @@ def goodput(runs: Runs) -> list[Part]:
         number(f"{NAMES[q]}, {n} flows", values(frame, "goodput_mbps", q=q, flows=n), 8.4,
                unit="Mbit/s", points=POINTS_MBPS)
         .with_ns2("9.0 with headers" if (q, n) in NS2 else "")
-        for q in NAMES for n in (16, 64, 256)
+        for q in NAMES for n in THREE if n in ran
     ]  # fmt: skip
     for q in NAMES:
-        share = [
-            values(frame, "goodput_mbps", q=q, flows=n)
-            / (CAPACITY_MBPS - 1 + values(frame, "udp_loss", q=q, flows=n))
-            for n in FTPS
-            if n in ran
-        ]
+        share = [_share(frame, "goodput_mbps", "left_mbps", q=q, flows=n) for n in sorted(ran)]
         worst = min(share, key=lambda one: float(one.mean()))
         parts.append(
             bound(f"{NAMES[q]}: share of the rate left by UDP, lowest N", worst, ">", 95,
@@ -180,10 +165,10 @@ def delays(runs: Runs) -> list[Part]:
     """
     frame = runs["ftp"]
     ran = sorted(set(frame["flows"]))
-    full = [values(frame, "queue_packets", q="td", flows=n) / room(n) for n in ran]
+    full = [_share(frame, "queue_packets", "buffer_packets", q="td", flows=n) for n in ran]
     least = min(full, key=lambda one: float(one.mean()))
     tops = {
-        q: max((values(frame, "queue_packets", q=q, flows=n) / _band(q, n)[1] for n in ran),
+        q: max((_share(frame, "queue_packets", "max_th", q=q, flows=n) for n in ran),
                key=lambda one: float(one.mean()))
         for q in RED
     }  # fmt: skip
@@ -267,7 +252,7 @@ def many_runs(runs: Runs) -> list[Part]:
     Passes wrongly: P(N >= 10) of both may be 0; then the order fails, as it must.
     """
     frame = runs["ftp"]
-    average = values(frame, "average_packets", q="red", flows=256) / _band("red", 256)[1]
+    average = _share(frame, "average_packets", "max_th", q="red", flows=256)
     tail = [values(frame, "runs_of_10", q=q, flows=256) for q in ("td", "opt")]
     return [
         bound("REDstd: average as a share of max_th", average, ">", 1),
@@ -284,14 +269,15 @@ def same_delay(runs: Runs) -> list[Part]:
     Fails wrongly: outside of the buffers run, the nearest one is used. Passes wrongly: at an
     overload goodput does not depend on the buffer.
     """
-    parts, seeds = [], runs["buffers"]["seed"].n_unique()
+    parts = []
     shares = sorted(set(runs["buffers"]["share"]))
-    for n in (16, 64, 256):
+    seeds = min(runs[name]["seed"].n_unique() for name in ("buffers", "ftp"))
+    for n in THREE:
         own = [
             values(runs["ftp"], k, q="opt", flows=n)[:seeds] for k in ("delay_s", "goodput_mbps")
         ]
         tail = [
-            np.array([values(runs["buffers"], k, share=one, flows=n) for one in shares])
+            np.array([values(runs["buffers"], k, share=one, flows=n)[:seeds] for one in shares])
             for k in ("delay_s", "goodput_mbps")
         ]
         read = [np.interp(own[0][i], tail[0][:, i], tail[1][:, i]) for i in range(seeds)]
@@ -300,133 +286,3 @@ def same_delay(runs: Runs) -> list[Part]:
                   points=POINTS_MBPS, unit="Mbit/s")
         )  # fmt: skip
     return parts
-
-
-def most_goodput(runs: Runs) -> list[Part]:
-    """C10: growth with the sessions, and the maximum.
-
-    Fails wrongly: 8.7 may be payload, and ours counts headers (a setting). Passes wrongly: a
-    maximum at the last load run is no maximum; the load is printed.
-    """
-    frame, parts = runs["web"], []
-    for q in NAMES:
-        parts += [_rises(frame, "goodput_mbps", q, "sessions", a, b)
-                  for a, b in ((800, 1000), (1000, 1200))]  # fmt: skip
-        most = max(SESSIONS, key=lambda s: mean(frame, "goodput_mbps", q=q, sessions=s))
-        parts.append(number(f"{NAMES[q]}: maximum, at {most} sessions",
-                            values(frame, "goodput_mbps", q=q, sessions=most), 8.7,
-                            unit="Mbit/s", points=POINTS_MBPS))  # fmt: skip
-    return parts
-
-
-def estimate(runs: Runs) -> list[Part]:
-    """C12: the model at the number of flows of each first run.
-
-    Fails wrongly: the web users of the paper's Table 1 are missing in our copy (settings). Passes
-    wrongly: a ratio of two noisy numbers; its interval must be within 20 % too.
-    """
-    by_sessions = {
-        s: np.array([max_p(runs, n) for n in values(runs["first"], "active", sessions=s)])
-        for s in SESSIONS
-    }
-    return [
-        number(f"max_p at {b} sessions over that at {a}", by_sessions[b] / by_sessions[a], stated)
-        for a, b, stated in ((800, 1000, 2.6), (1200, 1400, 16.7))
-    ]
-
-
-def web_losses(runs: Runs) -> list[Part]:
-    """C13: the order at each load, and the load of the largest ratio.
-
-    Fails wrongly: "mainly at 1200" may be of differences, not of ratios. Passes wrongly: the
-    largest of four noisy ratios is at 1200 by chance in one of four.
-    """
-    frame = runs["web"]
-    parts = [less(frame, "udp_loss", "td", q, sessions=s) for s in SESSIONS for q in RED]
-    more = {
-        s: np.mean([values(frame, "udp_loss", q=q, sessions=s) for q in RED], axis=0)
-        / values(frame, "udp_loss", q="td", sessions=s)
-        for s in SESSIONS
-    }
-    second = max((s for s in SESSIONS if s != 1200), key=lambda s: float(more[s].mean()))
-    what = f"ratio RED (mean) to Tail Drop: {second} sessions below 1200"
-    return [*parts, order(what, more[second], more[1200])]
-
-
-def web_delays(runs: Runs) -> list[Part]:
-    """C14: growth with the sessions, and the order at each load.
-
-    Fails wrongly: REDopt's w_q at light load follows from a model whose constants are from memory
-    (a setting). Passes wrongly: as `less`.
-    """
-    frame = runs["web"]
-    ran = sorted(set(frame["sessions"]))
-    pairs = [("opt", "red"), ("opt", "gred"), ("red", "td"), ("gred", "td")]
-    return [
-        *(_rises(frame, "delay_s", q, "sessions", a, b)
-          for q in NAMES for a, b in pairwise(ran)),
-        *(less(frame, "delay_s", a, b, sessions=s) for s in ran for a, b in pairs),
-    ]  # fmt: skip
-
-
-def weights_matter(runs: Runs) -> list[Part]:
-    """C17: the largest weight against the smallest.
-
-    Fails wrongly: at a load that has not accumulated (runs of 5000 s avoid this). Passes wrongly: a
-    shorter mean run with a heavier tail.
-    """
-    frame = runs["weights"].filter(sessions=1400)
-    return [
-        order(f"{NAMES[q]}: mean run with w_q 0.02 below that with 0.0005",
-              *(values(frame, "run_mean", q=q, w_q=w_q) for w_q in (0.02, 0.0005)))
-        for q in STD
-    ]  # fmt: skip
-
-
-def beyond(runs: Runs) -> list[Part]:
-    """C18: fewer sessions than the paper's, and more.
-
-    Fails wrongly: the limits of 85 and 80 % are choices. Passes wrongly: 600 and 1600 sessions are
-    choices too; nothing is said about loads in between.
-    """
-    first = runs["first"]
-    rate, bulk = (
-        values(first, "goodput_mbps", sessions=SATURATED),
-        values(runs["ftp"], "goodput_mbps", q="td", flows=256),
-    )
-    return [
-        bound(f"{LIGHT} sessions: utilisation", values(first, "utilisation", sessions=LIGHT), "<",
-              85, unit="%", scale=100),
-        bound(f"{SATURATED} sessions: mean queue of Tail Drop, as a share of 300 packets",
-              values(first, "queue_packets", sessions=SATURATED) / 300, ">", 80, unit="%",
-              scale=100),
-        equal(f"{SATURATED} sessions: goodput equals 256 FTPs'", rate, bulk,
-              points=POINTS_MBPS, unit="Mbit/s"),
-    ]  # fmt: skip
-
-
-def same_web_goodput(runs: Runs) -> list[Part]:
-    """C11: goodputs of all disciplines at each number of sessions.
-
-    Fails and passes wrongly: as `best_and_worst`.
-    """
-    return best_and_worst(runs["web"], "sessions")
-
-
-def web_deviations(runs: Runs) -> list[Part]:
-    """C15: REDopt's deviation above (G)REDstd's at each number of sessions.
-
-    Fails wrongly: where REDopt's queue is much shorter, its deviation is too (as `less`). Passes
-    wrongly: as `less`.
-    """
-    frame = runs["web"]
-    ran = sorted(set(frame["sessions"]))
-    return [less(frame, "delay_std_s", q, "opt", sessions=s) for s in ran for q in STD]
-
-
-def web_runs(runs: Runs) -> list[Part]:
-    """C16: mean run of losses of the RED variants above Tail Drop's at 1400 sessions.
-
-    Fails wrongly: "worse" may be meant for the tail, not the mean. Passes wrongly: as `less`.
-    """
-    return [less(runs["web"], "run_mean", "td", q, sessions=1400) for q in RED]
