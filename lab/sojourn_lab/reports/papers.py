@@ -140,7 +140,6 @@ def write_index() -> None:
 
 def overview() -> str:
     """Return the overview page, from the claims of all pages that exist."""
-    core_s = sum(sum(measured_times(papers.find(one)).values()) for one in papers.ids())
     names = papers_by_others()
     judged = [one for name in names for one in verdicts(name)]
     shown = [one for one in KINDS if one not in ("holds", "not judged")]
@@ -189,14 +188,21 @@ def overview() -> str:
         "`sojourn paper run ID --quick --out DIR` repeats a paper with few runs in about a minute,",
         "`--full` with the runs of its page. `sojourn paper check ID` makes the runs again, and",
         "compares them with the page ([steps](../../docs/how-to/repeat-a-paper.md)).",
-        f"`make papers-full` writes all pages, which takes {costs.written(core_s)} of one core",
-        "([by figure](times.md)).",
+        f"`make papers-full` writes all pages{_time_of_all()} ([times](times.md)).",
         "`make papers-live` (`sojourn paper run ID --engine live`) repeats the testbeds of two",
         "papers on real packets, with the kernel's TCP and UDP, next to the same runs simulated.",
         "",
         page_markdown.FOOT,
     ]
     return "\n".join(lines) + "\n"
+
+
+def _time_of_all() -> str:
+    """Return the processor time of all papers as part of a sentence, if it is measured."""
+    each = [measured_times(papers.find(name)) for name in papers.ids()]
+    if not all(each):
+        return ""
+    return f", which takes {costs.written(sum(sum(one.values()) for one in each))} of one core"
 
 
 def times() -> str:
