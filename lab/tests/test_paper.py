@@ -82,9 +82,13 @@ def kind(experiment: str, run: Run) -> tuple[str, ...]:
 
 @functools.cache
 def measured(name: str) -> dict[tuple[str, ...], dict[str, Any]]:
-    """Return the values that one run of each kind measures in a paper's quick mode."""
-    every = papers.find(name).experiments(full=False)
-    runs = {kind(key, run): run for key, one in every.items() for run in one.runs()}
+    """Return the values that one run of each kind measures, of quick mode if it has the kind."""
+    runs = {
+        kind(key, run): run
+        for full in (True, False)
+        for key, one in papers.find(name).experiments(full).items()
+        for run in one.runs()
+    }
     rows = campaign(list(runs.values())).rows
     values = ({key: row[key] for key in json.loads(row["measured"])} for row in rows)
     return dict(zip(runs, values, strict=True))
