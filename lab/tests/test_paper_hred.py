@@ -2,13 +2,15 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from sojourn import _sojourn
 from sojourn.scenario.draft import Draft
 from sojourn_lab import papers
 from sojourn_lab.papers import hred
-from sojourn_lab.papers.hred.common import fluid_limit, gain, largest_change, smallest_stable_buffer
+from sojourn_lab.papers.hred.measures import settled_s
+from sojourn_lab.papers.hred.theory import fluid_limit, gain, largest_change, smallest_stable_buffer
 
 
 @pytest.mark.parametrize("kappa", [1, 2, 4])
@@ -33,6 +35,30 @@ def test_fluid_limit_is_above_one_and_grows_with_the_window() -> None:
     assert 1 < fluid_limit(2) < fluid_limit(5) < fluid_limit(15)
 
 
+def test_a_queue_has_settled_when_its_mean_stays_in_the_band() -> None:
+    """The mean of 5 s counts, from its last time outside; a queue that never stays takes all."""
+    time = np.arange(1, 1201) * 0.05
+    late = np.where(time <= 20, 1.0, 0.375)
+    # The mean of the last 5 s is at most 0.5 when at most a fifth of them is at 1.
+    assert settled_s(time, late, 0, 60) == pytest.approx(19, abs=0.1)
+    assert settled_s(time, late, 30, 60) == 0
+    assert settled_s(time, np.full(1200, 0.9), 0, 60) == 60
+
+
+def test_each_setting_replaces_runs_of_its_claims() -> None:
+    """Claims of a setting exist, and read what it replaces; all its points exist in the base."""
+    paper = papers.find("hred")
+    claims = {one.id: one for one in paper.claims}
+    experiments = paper.experiments(full=True)
+    for setting in hred.SETTINGS:
+        assert setting.claims
+        assert all(setting.concerns(claims[one]) for one in setting.claims), setting.name
+    for base in ("sweep", "step", "testbed", "shares", "web", "web_on", "rem"):
+        axes = [labels for labels, _ in experiments[base].points]
+        for labels, _ in experiments[f"{base} settings"].points:
+            assert {k: v for k, v in labels.items() if k != "setting"} in axes
+
+
 @pytest.mark.parametrize("full", [False, True])
 def test_every_point_is_a_scenario(full: bool) -> None:
     """Rust accepts every point of every experiment."""
@@ -50,7 +76,7 @@ def test_claims_and_figures_refer_to_existing_ones() -> None:
     numbers = {one.number for one in paper.figures}
     for one in paper.figures:
         assert set(one.needs) <= names
-    assert [claim.id for claim in paper.claims] == [f"003-C{n}" for n in range(1, 21)]
+    assert [claim.id for claim in paper.claims] == [f"003-C{n}" for n in range(1, 26)]
     for claim in paper.claims:
         assert set(claim.needs) <= names
         assert set(claim.figure.split(", ")) <= numbers

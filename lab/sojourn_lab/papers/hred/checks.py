@@ -137,8 +137,7 @@ def hred_holds_the_middle(runs: Runs) -> list[Part]:
     """C1: one part for each buffer.
 
     Fails wrongly: if the paper measured the mean over a time in which the queue had not settled.
-    Passes wrongly: a fifth of 37.5 % would accept 44.7 %, so the tolerance is 3 points of the
-    buffer.
+    Passes wrongly: a fifth of 37.5 % would accept 44.7 %, so the tolerance is 3 points of B.
     """
     frame = runs["sweep"]
     return [
@@ -238,7 +237,8 @@ def integrators_hold_the_mean(runs: Runs) -> list[Part]:
             gap = paired(100 * averaged(frame, "std", qdisc=one, buffer=b), 100 * blue)
             text = f"minus Blue's: {with_interval(gap, '% of B')}"
             holds = None if gap.half != gap.half else gap.high >= 0
-            parts.append(shape(f"deviation of {what}", holds, text, "not below Blue's"))
+            part = shape(f"deviation of {what}", holds, text, "not below Blue's")
+            parts.append(replace(part, value=gap))
     return parts
 
 

@@ -1,15 +1,12 @@
-"""Disciplines, dumbbell, testbed and measures of the paper on HRED."""
+"""Constants, disciplines, dumbbell and testbed of the paper on HRED."""
 
 import random
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from sojourn import metrics
-from sojourn._util.units import seconds
-from sojourn.result.result import Result
-from sojourn.result.select import buffer_of
+from sojourn._util.units import bytes_of, seconds
+from sojourn_lab.reproduction.constants import Constants
 
 Table = dict[str, Any]
 
@@ -24,12 +21,136 @@ NAMES = {
 }
 """Disciplines, in the order of the paper's table 1; each has one colour in all figures."""
 
-NEWRENO: Table = {
-    "name": "newreno",
-    "profile": "ns2",
-    "packet": "500B",
-    "receive_window": "10000p",
-}
+FIXED = 45
+"""Seed of the base round-trip times, which all runs share."""
+
+
+@dataclass(frozen=True)
+class SetUp(Constants):
+    """Constants of the dumbbell, the testbed and the disciplines (table 1)."""
+
+    rate: str = "45mbit"
+    """Rate of the bottleneck."""
+    buffer: str = "300kB"
+    """Buffer where the paper names none."""
+    rtt_min: str = "40ms"
+    """Smallest base round-trip time of the FTPs."""
+    rtt_max: str = "200ms"
+    """Largest base round-trip time of the FTPs."""
+    tcp: str = "newreno"
+    """TCP of all flows, as ns-2's agent."""
+    packet: str = "500B"
+    """Size of full packets on the wire."""
+    window: str = "10000p"
+    """Receiver's window."""
+    warmup: str = "150s"
+    """Time that is not counted (quick mode: an eighth)."""
+    measured: str = "50s"
+    """Measured time (quick mode: a quarter)."""
+    step_up: str = "100s"
+    """Time of the first change of the load; the second is half as much later (quick mode: 40 %)."""
+    ftps: int = 300
+    """FTPs where the paper names no traffic T."""
+    web_rate: int = 25
+    """Web sessions per second with these FTPs."""
+    transfers: int = 10
+    """Transfers of a web session."""
+    transfer: str = "4600B"
+    """Mean length of a transfer: ten packets of data."""
+    shape: float = 1.2
+    """Shape of the Pareto length of a transfer."""
+    gap: str = "1s"
+    """Mean pause between the transfers of a session."""
+    hosts: int = 50
+    """Hosts of the web sessions."""
+    short_rtt: int = 20
+    """Base round-trip time of one half of the flows of table 2, in ms."""
+    long_rtt: int = 200
+    """Base round-trip time of the other half, in ms."""
+    access: str = "100mbit"
+    """Rate of the access links of table 2."""
+    min_th: float = 0.25
+    """min_th of RED and HRED, as a share of the buffer."""
+    max_th: float = 0.5
+    """max_th of RED and HRED, as a share of the buffer."""
+    target: float = 0.375
+    """Reference queue of PIC and REM, as a share of the buffer."""
+    w_q: float = 0.002
+    """Weight of RED's average."""
+    max_p: float = 0.1
+    """max_p of RED."""
+    gentle: str = "two_max_th"
+    """Form of RED's gentle mode."""
+    wait: str = "yes"
+    """Spacing of RED's drops."""
+    blue_d1: float = 0.0002
+    """Increase of Blue's drop probability."""
+    blue_d2: float = 0.00002
+    """Decrease of Blue's drop probability."""
+    freeze: str = "10ms"
+    """Shortest time between two changes of Blue's drop probability."""
+    pic_flows: int = 100
+    """N- of PIC."""
+    pic_rtt: str = "200ms"
+    """R+ of PIC."""
+    pic_hz: int = 160
+    """Samples per second of PIC."""
+    p_init: float = 0.0
+    """Initial drop probability of PIC."""
+    rem_period: str = "1ms"
+    """Time between two changes of REM's price."""
+    rem_gamma: float = 0.001
+    """gamma of REM."""
+    rem_alpha: float = 0.1
+    """alpha of REM."""
+    phi: float = 1.001
+    """phi of REM."""
+    avq_alpha: float = 0.15
+    """alpha of AVQ."""
+    avq_gamma: float = 1.0
+    """gamma of AVQ: the utilisation that it aims at."""
+    kappa: float = 2.0
+    """kappa of HRED."""
+    t_alpha: str = "400ms"
+    """T_alpha of HRED."""
+    t_beta: str = "200ms"
+    """T_beta of HRED."""
+    bed_rate: str = "10mbit"
+    """Rate of the testbed."""
+    bed_rtt: str = "100ms"
+    """Base round-trip time of the testbed."""
+    bed_buffer: str = "50kB"
+    """Buffer of the testbed."""
+
+    @property
+    def newreno(self) -> Table:
+        """TCP of all flows."""
+        return {
+            "name": self.tcp,
+            "profile": "ns2",
+            "packet": self.packet,
+            "receive_window": self.window,
+        }
+
+    @property
+    def kb(self) -> int:
+        """Buffer where the paper names none, in kB."""
+        return bytes_of(self.buffer) // 1000
+
+    @property
+    def bed_kb(self) -> int:
+        """Buffer of the testbed, in kB."""
+        return bytes_of(self.bed_buffer) // 1000
+
+    def rtts(self, flows: int) -> list[str]:
+        """Return the base round-trip times of the first FTPs."""
+        few, many = (1000 * seconds(one) for one in (self.rtt_min, self.rtt_max))
+        drawn = random.Random(FIXED)
+        return [f"{drawn.uniform(few, many):.6f}ms" for _ in range(flows)]
+
+
+PAPER = SetUp()
+NEWRENO = PAPER.newreno
 
 TESTBED: Table = {
     "pi": {"flows": 30, "rtt": "100ms", "w": 100},
@@ -39,45 +160,59 @@ TESTBED: Table = {
 }
 """Parameters that differ on the testbed."""
 
-_FIXED = random.Random(45)
-RTTS = [f"{_FIXED.uniform(40, 200):.6f}ms" for _ in range(1000)]
-"""Base round-trip times, shared by all runs; a run with n flows uses the first n."""
 
-
-def scheme(name: str, kb: int, **other: Any) -> Table:
+def scheme(name: str, kb: int, set_up: SetUp = PAPER, **other: Any) -> Table:
     """Return a discipline with the parameters of the paper's table 1, for a buffer of `kb` kB."""
-    b = kb * 1000
-    reference = f"{3 * b // 8}B"
+    b, packet = kb * 1000, set_up.packet
+    thresholds = {
+        "min_th": f"{round(set_up.min_th * b)}B",
+        "max_th": f"{round(set_up.max_th * b)}B",
+    }
+    reference = f"{round(set_up.target * b)}B"
     of: dict[str, Table] = {
         "red": {
-            "min_th": f"{b // 4}B",
-            "max_th": f"{b // 2}B",
-            "w_q": 0.002,
-            "max_p": 0.1,
-            "gentle": "two_max_th",
-            "wait": "yes",
+            **thresholds,
+            "w_q": set_up.w_q,
+            "max_p": set_up.max_p,
+            "gentle": set_up.gentle,
+            "wait": set_up.wait,
             "byte_mode": "mean",
-            "packet": "500B",
+            "packet": packet,
         },
-        "blue": {"d1": 0.0002, "d2": 0.00002, "freeze": "10ms"},
-        "pi": {"q_ref": reference, "flows": 100, "rtt": "200ms", "w": 160, "byte_mode": True},
+        "blue": {"d1": set_up.blue_d1, "d2": set_up.blue_d2, "freeze": set_up.freeze},
+        "pi": {
+            "q_ref": reference,
+            "flows": set_up.pic_flows,
+            "rtt": set_up.pic_rtt,
+            "w": set_up.pic_hz,
+            "packet": packet,
+            "byte_mode": True,
+            "p_init": set_up.p_init,
+        },
         "rem": {
             "b_star": reference,
-            "period": "1ms",
-            "gamma": 0.001,
-            "phi": 1.001,
-            "alpha": 0.1,
-            "packet": "500B",
+            "period": set_up.rem_period,
+            "gamma": set_up.rem_gamma,
+            "phi": set_up.phi,
+            "alpha": set_up.rem_alpha,
+            "packet": packet,
             "byte_mode": True,
         },
-        "avq": {"alpha": 0.15, "gamma": 1, "packet": "500B"},
-        "hred": {"kappa": 2, "t_alpha": "400ms", "t_beta": "200ms"},
+        "avq": {"alpha": set_up.avq_alpha, "gamma": set_up.avq_gamma, "packet": packet},
+        "hred": {
+            **thresholds,
+            "kappa": set_up.kappa,
+            "t_alpha": set_up.t_alpha,
+            "t_beta": set_up.t_beta,
+            "packet": packet,
+        },
         "droptail": {},
+        "xcp": {},
     }
     return {"name": name, "limit": f"{b}B", **of[name], **other}
 
 
-def ftp(name: str, rtt: str, start: str = "uniform(0s, 10s)", tcp: Table = NEWRENO) -> Table:
+def ftp(name: str, rtt: str, tcp: Table, start: str = "uniform(0s, 10s)") -> Table:
     """Return a flow with unlimited data."""
     source = {"name": "bulk", "start": start}
     return {"name": name, "path": ["bottleneck"], "rtt": rtt, "source": source, "tcp": tcp}
@@ -87,21 +222,24 @@ def web(
     rate: float,
     name: str = "web",
     start: str = "0s",
-    size: str = "lomax(mean=4600B, shape=1.2)",
-    gap: str = "exponential(1s)",
-    tcp: Table = NEWRENO,
+    *,
+    set_up: SetUp = PAPER,
+    tcp: Table | None = None,
+    **other: Any,
 ) -> Table:
-    """Return `rate` sessions per second of ten transfers each, from 50 hosts."""
+    """Return `rate` sessions per second, from several hosts; `other` are options of the source."""
     source = {
         "name": "sessions",
         "start": start,
         "interval": f"exponential({1e9 / rate:.0f}ns)",
-        "transfers": 10,
-        "size": size,
-        "gap": gap,
+        "transfers": set_up.transfers,
+        "size": f"lomax(mean={set_up.transfer}, shape={set_up.shape:g})",
+        "gap": f"exponential({set_up.gap})",
+        **other,
     }
-    base = {"name": name, "count": 50, "path": ["bottleneck"], "tcp": tcp}
-    return {**base, "rtt": "uniform(40ms, 200ms)", "source": source}
+    hosts = {"name": name, "count": set_up.hosts, "path": ["bottleneck"]}
+    rtt = f"uniform({set_up.rtt_min}, {set_up.rtt_max})"
+    return {**hosts, "tcp": tcp or set_up.newreno, "rtt": rtt, "source": source}
 
 
 def dumbbell(
@@ -109,37 +247,53 @@ def dumbbell(
     flows: int,
     sessions: Table | None,
     *,
-    rtts: Sequence[str] = RTTS,
-    tcp: Table = NEWRENO,
     end: float = 200,
     warmup: float = 150,
+    rtts: Sequence[str] = (),
+    tcp: Table | None = None,
+    set_up: SetUp = PAPER,
     **more: Any,
 ) -> Table:
-    """Return `flows` FTPs and web sessions over 45 Mbit/s."""
-    declared = [ftp(f"ftp-{i}", rtts[i], tcp=tcp) for i in range(flows)]
+    """Return `flows` FTPs and web sessions over the bottleneck."""
+    own, times = tcp or set_up.newreno, rtts or set_up.rtts(flows)
+    declared = [ftp(f"ftp-{i}", times[i], own) for i in range(flows)]
     return {
         "duration": f"{end:g}s",
         "warmup": f"{warmup:g}s",
-        "links": {"bottleneck": {"rate": "45mbit", "delay": "10ms", "qdisc": qdisc}},
+        "links": {"bottleneck": {"rate": set_up.rate, "delay": "10ms", "qdisc": qdisc}},
         "flows": declared + ([sessions] if sessions else []),
         "sample_flows": False,
         **more,
     }
 
 
-def step(qdisc: Table, percent: int, up: float, down: float, end: float, **more: Any) -> Table:
-    """Return 300 FTPs and 25 sessions/s, and `percent` more of both from `up` to `down` (s)."""
-    count = 3 * percent
-    base = dumbbell(qdisc, 300, web(25), end=end, warmup=up / 2, sample="10ms", **more)
-    extra = [ftp(f"more-{i}", RTTS[300 + i], "0s") for i in range(count)]
-    extra.append(web(25 * percent / 100, "more-web"))
-    base["flows"] += extra
+def step(
+    qdisc: Table,
+    percent: int,
+    up: float,
+    down: float,
+    end: float,
+    set_up: SetUp = PAPER,
+    **more: Any,
+) -> Table:
+    """Return FTPs and web sessions, and `percent` more of both from `up` to `down` (s)."""
+    few, count = set_up.ftps, set_up.ftps * percent // 100
+    rate = set_up.web_rate
+    options: Table = {"warmup": up / 2, "sample": "50ms", **more}
+    base = dumbbell(qdisc, few, web(rate, set_up=set_up), end=end, set_up=set_up, **options)
+    rtts = set_up.rtts(few + count)
+    extra = [ftp(f"more-{i}", rtts[few + i], set_up.newreno, "0s") for i in range(count)]
+    extra.append(web(rate * percent / 100, "more-web", set_up=set_up))
+    return joining(base, extra, up, down)
+
+
+def joining(base: Table, extra: list[Table], up: float, down: float | None = None) -> Table:
+    """Return the scenario with flows that join at `up` and, if given, leave at `down` (s)."""
     names = [one["name"] for one in extra]
-    base["changes"] = [
-        {"at": f"{up:g}s", "join": names},
-        {"at": f"{down:g}s", "leave": names},
-    ]
-    return base
+    changes: list[Table] = [{"at": f"{up:g}s", "join": names}]
+    if down is not None:
+        changes.append({"at": f"{down:g}s", "leave": names})
+    return {**base, "flows": [*base["flows"], *extra], "changes": changes}
 
 
 def two_groups(
@@ -147,178 +301,54 @@ def two_groups(
     end: float,
     warmup: float,
     *,
-    tcp: Table = NEWRENO,
-    access: str = "100mbit",
+    each: int = 150,
+    tcp: Table | None = None,
+    access: str | None = None,
     spread: float = 0,
+    set_up: SetUp = PAPER,
 ) -> Table:
-    """Return 150 FTPs of 20 ms and 150 of 200 ms, each with its own access link.
+    """Return `each` FTPs with a short and with a long round-trip time, with own access links.
 
     With equal round-trip times the interleaving of packets matters, so the access links are
     modelled; an empty `access` omits them. With `spread`, round-trip times are uniform within that
     share to either side.
     """
-    table = dumbbell(qdisc, 0, None, end=end, warmup=warmup)
+    table = dumbbell(qdisc, 0, None, end=end, warmup=warmup, set_up=set_up)
     table["links"]["bottleneck"]["delay"] = "5ms"
-    for name, ms in (("short", 20), ("long", 200)):
+    rate = set_up.access if access is None else access
+    for name, ms in (("short", set_up.short_rtt), ("long", set_up.long_rtt)):
         rtt = f"uniform({ms * (1 - spread):g}ms, {ms * (1 + spread):g}ms)"
-        flow = ftp(name, rtt if spread else f"{ms}ms", tcp=tcp) | {"count": 150}
-        if access:
-            line = {"rate": access, "qdisc": {"name": "droptail", "limit": "10000p"}}
-            table["links"] |= {f"{name}-{i}": line for i in range(150)}
+        flow = ftp(name, rtt if spread else f"{ms}ms", tcp or set_up.newreno) | {"count": each}
+        if rate:
+            line = {"rate": rate, "qdisc": {"name": "droptail", "limit": "10000p"}}
+            table["links"] |= {f"{name}-{i}": line for i in range(each)}
             flow["path"] = [name + "-{i}", "bottleneck"]
         table["flows"].append(flow)
     return table
 
 
-def gateway(qdisc: Table, flows: int, end: float, warmup: float, tcp: Table = NEWRENO) -> Table:
-    """Return `flows` FTPs and half as many 10-packet flows per second over 10 Mbit/s, 100 ms."""
+def gateway(
+    qdisc: Table,
+    flows: int,
+    end: float,
+    warmup: float,
+    tcp: Table | None = None,
+    set_up: SetUp = PAPER,
+) -> Table:
+    """Return `flows` FTPs and half as many 10-packet flows per second over the testbed."""
     short = {
         "name": "poisson",
         "interval": f"exponential({2e9 / flows:.0f}ns)",
-        "size": "4600B",
+        "size": set_up.transfer,
     }
-    path = {"path": ["bottleneck"], "rtt": "100ms", "tcp": tcp}
+    own = tcp or set_up.newreno
+    path = {"path": ["bottleneck"], "rtt": set_up.bed_rtt, "tcp": own}
     return {
         "duration": f"{end:g}s",
         "warmup": f"{warmup:g}s",
-        "links": {"bottleneck": {"rate": "10mbit", "delay": "10ms", "qdisc": qdisc}},
+        "links": {"bottleneck": {"rate": set_up.bed_rate, "delay": "10ms", "qdisc": qdisc}},
         "flows": [
-            ftp("long", "100ms", tcp=tcp) | {"count": flows},
+            ftp("long", set_up.bed_rtt, own) | {"count": flows},
             {"name": "short", "source": short, **path},
         ],
     }
-
-
-def steady(result: Result) -> Table:
-    """Keep mean and deviation of the queue, loss, utilisation and overflows after the warm-up."""
-    link = result.links["bottleneck"]
-    return {
-        "mean": metrics.queue_mean_normalised(result, "bottleneck"),
-        "std": metrics.queue_std_normalised(result, "bottleneck"),
-        "loss": link.loss_rate,
-        "utilisation": link.utilisation,
-        "overflows": link.dropped_full_packets,
-    }
-
-
-def shares(result: Result) -> Table:
-    """Keep the share of the 20 ms flows in the goodput, goodput over rate, and the utilisation.
-
-    The 20 ms flows are one group, or one group per flow if their packets have different sizes.
-    Goodput counts packets delivered in order with their headers: 500 bytes each on average.
-    """
-    short = [metrics.goodput_share(result, name) for name in result.group_series if "short" in name]
-    return {
-        "share": None if None in short else sum(filter(None, short)),
-        "goodput": metrics.tcp_goodput_bps(result, wire=True) / 45e6,
-        "utilisation": result.links["bottleneck"].utilisation,
-    }
-
-
-def over_time(result: Result) -> Table:
-    """Keep the queue every 0.1 s, as a share of the buffer, and its statistics after warm-up."""
-    buffer, _ = buffer_of(result, "bottleneck")
-    time, queue = result.time_s, result.links["bottleneck"].series["queue_bytes"] / buffer
-    late = queue[time > seconds(result.scenario["warmup"])]
-    tenth = round(0.1 / float(time[0]))
-    return {
-        "queue": queue[tenth - 1 :: tenth].tolist(),
-        "std": float(late.std()),
-        "least": float(late.min()),
-        "most": float(late.max()),
-        "in_band": float(np.mean((late >= 0.25) & (late <= 0.5))),
-        "below_60": float(np.mean(late < 0.6)),
-    }
-
-
-def response(result: Result) -> Table:
-    """Keep queue and utilisation over time around a step of the load, and the response to it.
-
-    `away`: number of seconds after a change in which the mean queue differs by a tenth of the
-    buffer or more from the mean before the first change. `about`: another reading of the response
-    time. The deviation over 5 s is taken about the mean before the first change, and compared with
-    1.5 times the deviation before it; the whole time after the change if it is never smaller.
-    """
-    up, down = (seconds(change["at"]) for change in result.scenario["changes"])
-    stay = down - up
-    end, link = seconds(result.scenario["duration"]), result.links["bottleneck"]
-    buffer, _ = buffer_of(result, "bottleneck")
-    time, queue = result.time_s, link.series["queue_bytes"] / buffer
-    each = metrics.utilisation_over_time(result, "bottleneck")
-    used = each.reshape(-1, round(1 / float(time[0]))).mean(axis=1)
-    means = queue.reshape(-1, round(1 / float(time[0]))).mean(axis=1)
-    before = means[int(up - stay / 2) : int(up)].mean()
-
-    old = queue[(time > up - stay) & (time <= up)]
-    wide = round(5 / float(time[0]))
-
-    def about(begin: float) -> float:
-        off = np.cumsum((queue[(time > begin) & (time <= begin + stay)] - old.mean()) ** 2)
-        calm = off[wide:] - off[:-wide] < wide * (1.5 * old.std()) ** 2
-        return float(time[0] * np.argmax(calm)) if calm.any() else stay
-
-    def away(begin: float) -> int:
-        return int(np.sum(abs(means[int(begin) : int(begin + stay)] - before) >= 0.1))
-
-    later = {"after_s": stay / 2}
-    rise, risen = metrics.response_time_s(
-        result, "bottleneck", up, until_s=down, before_s=min(50, up / 2), **later
-    )
-    fall, fallen = metrics.response_time_s(
-        result, "bottleneck", down, until_s=end, before_s=stay / 2, **later
-    )
-    full = link.series["dropped_full_packets"]
-    return {
-        "queue": queue[9::10].tolist(),
-        "used": used.tolist(),
-        "rise_s": rise,
-        "risen": risen,
-        "fall_s": fall,
-        "fallen": fallen,
-        "rise_about_s": about(up),
-        "fall_about_s": about(down),
-        "away_up_s": away(up),
-        "away_down_s": away(down),
-        "most": float(queue[(time > up) & (time <= down)].max()),
-        "overflows": int(full[(time > up) & (time <= down)].sum()),
-        "used_before": float(used[int(up - stay / 2) : int(up)].mean()),
-        "used_high": float(used[int(up) : int(down)].mean()),
-        "used_after": float(used[int(down) : int(down + stay)].mean()),
-    }
-
-
-def gain(queue: float, cr: float, low: float, high: float, kappa: float) -> float:
-    """Return |G| of (9) with (10): the factor on a deviation of the queue per round trip.
-
-    All in one unit; `cr` is the rate times the propagation time, `low` and `high` the thresholds.
-    """
-    return (queue + cr) / (2 * (kappa * high + queue - low))
-
-
-def smallest_stable_buffer(high: float, kappa: float) -> float:
-    """Return the smallest B / CR with |G| < 1 above min_th = B/4, for max_th = `high` B: (11)."""
-    few, many = 1e-3, 1e3
-    for _ in range(100):
-        middle = (few * many) ** 0.5
-        stable = gain(middle / 4, 1, middle / 4, high * middle, kappa) < 1
-        few, many = (few, middle) if stable else (middle, many)
-    return many
-
-
-def largest_change(cr: float, high: float) -> float:
-    """Return sigma of (16), the largest step of load, for B = 1, min_th = 1/4, max_th = `high`."""
-    return min((1 - high) / (high + cr), 0.25 / (0.25 + cr))
-
-
-def fluid_limit(window: float) -> float:
-    """Return the |G| at which the fluid model of TCP with windows of `window` becomes unstable.
-
-    The loop gain is |G| e^-jx / ((1 + jx W/2)(1 + jx)), x the frequency times the round-trip time;
-    at the limit its magnitude is 1 at a phase of -180 degrees (Hollot et al. 2001, with HRED's
-    proportional controller).
-    """
-    few, many = 0.0, np.pi
-    for _ in range(100):
-        x = (few + many) / 2
-        few, many = (x, many) if x + np.arctan(x * window / 2) + np.arctan(x) < np.pi else (few, x)
-    return float(np.hypot(1, few * window / 2) * np.hypot(1, few))

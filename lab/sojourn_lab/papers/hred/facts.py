@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from sojourn_lab.papers.hred.checks import STATED_SHARES, places
+from sojourn_lab.papers.hred.checks import RULES, STATED_SHARES, places
 from sojourn_lab.papers.hred.common import NAMES
-from sojourn_lab.papers.hred.runs import PATHS, PIC, SIZES, WIDE, WIDE_AND_50
-from sojourn_lab.reproduction.claims import Runs, mean
+from sojourn_lab.papers.hred.extras import CORRECTIONS, GROUPS, P_INITS, PATHS, RATIOS
+from sojourn_lab.papers.hred.runs import FEW
+from sojourn_lab.papers.hred.settings import FASTER_PIC, PIC, SIZES, STARTED_PIC, WIDE, WIDE_AND_50
+from sojourn_lab.reproduction.claims import Runs, mean, values
 from sojourn_lab.reproduction.parts import short
 from sojourn_lab.reproduction.side_by_side import largest_difference, ratio_text
 
@@ -22,7 +24,7 @@ def pic_later(runs: Runs) -> str:
 
 
 def pic_faster(runs: Runs) -> str:
-    """Return PIC's mean queue at T 600 with 300 kB for each faster PIC."""
+    """Return PIC's mean queue at T 600 with 300 kB with each of PIC's settings."""
     own: dict[str, Any] = {"qdisc": "pi", "buffer": 300, "T": 600}
     texts = (_percent(runs, "sweep settings", "mean", setting=one, **own) for one in PIC)
     return " and ".join(texts)
@@ -40,13 +42,13 @@ def _responses(runs: Runs, of: str, **labels: Any) -> str:
 
 
 def pic_faster_response(runs: Runs) -> str:
-    """Return the response times of the fastest PIC."""
-    return _responses(runs, "step settings", setting=list(PIC)[-1])
+    """Return the response times of the faster PIC."""
+    return _responses(runs, "step settings", setting=FASTER_PIC)
 
 
-def pic_later_response(runs: Runs) -> str:
-    """Return PIC's response times with the step at 300 s."""
-    return _responses(runs, "late_step")
+def pic_started_response(runs: Runs) -> str:
+    """Return the response times of PIC from another initial probability."""
+    return _responses(runs, "step settings", setting=STARTED_PIC)
 
 
 def _shares(runs: Runs, column: str, setting: str) -> str:
@@ -96,6 +98,80 @@ def rem_faster(runs: Runs) -> str:
     return f"{', '.join(texts)} % of B"
 
 
+def hred_by_ratio(runs: Runs) -> str:
+    """Return HRED's mean queue with 200 kB and T 100 by K_beta over K_alpha."""
+    texts = []
+    for up, down in ((400, 200), (200, 200), (200, 400)):
+        own = {"buffer": 200, "T": 100, "t_alpha": up, "t_beta": down}
+        texts.append(f"{_percent(runs, 'ratio', 'mean', **own)} with {up}/{down} ms")
+    return ", ".join(texts)
+
+
+def hred_heavy_by_ratio(runs: Runs) -> str:
+    """Return the range of HRED's mean queue with 1000 kB and T 600 over all ratios."""
+    means = [
+        100 * mean(runs["ratio"], "mean", buffer=1000, T=600, t_alpha=up, t_beta=down)
+        for up, down in RATIOS
+    ]
+    return f"{short(min(means))} to {short(max(means))} %"
+
+
+def _by_correction(runs: Runs, column: str, band: str, unit: str) -> str:
+    each = (short(mean(runs["overflow"], column, band=band, correction=one)) for one in CORRECTIONS)
+    return f"{', '.join(each)}{unit}"
+
+
+def overflows_asymmetric(runs: Runs) -> str:
+    """Return HRED's overflows without correction, with a step, and with a reset."""
+    return _by_correction(runs, "drops", "asymmetric", "")
+
+
+def overflows_symmetric(runs: Runs) -> str:
+    """Return the same for symmetric thresholds."""
+    return _by_correction(runs, "drops", "symmetric", "")
+
+
+def full_asymmetric(runs: Runs) -> str:
+    """Return the time at 0.95 B or more without correction, with a step, and with a reset."""
+    return _by_correction(runs, "full_s", "asymmetric", " s")
+
+
+def pic_by_start(runs: Runs) -> str:
+    """Return PIC's mean queue by its initial drop probability."""
+    texts = []
+    for t in FEW:
+        each = (short(100 * mean(runs["p_init"], "mean", T=t, p_init=p)) for p in P_INITS)
+        texts.append(f"{', '.join(each)} % at T {t}")
+    return "; ".join(texts)
+
+
+def ecn_loss(runs: Runs) -> str:
+    """Return the loss with marks at T 600."""
+    texts = (
+        f"{NAMES[one]} {short(100 * mean(runs['ecn'], 'loss', signal='marks', qdisc=one, T=600))}"
+        for one in RULES
+    )
+    return f"{', '.join(texts)} %"
+
+
+def xcp_share(runs: Runs) -> str:
+    """Return the shares of the short paths in table 2's network under XCP and HRED."""
+    texts = (_percent(runs, "xcp", "share", qdisc=one, each=150) for one in ("xcp", "hred"))
+    return " and ".join(texts)
+
+
+def xcp_queue(runs: Runs) -> str:
+    """Return XCP's mean queue by the number of flows of each round-trip time."""
+    each = [(n, _percent(runs, "xcp", "mean", qdisc="xcp", each=n)) for n in GROUPS]
+    return ", ".join(f"{text} with {2 * n} flows" for n, text in each)
+
+
+def xcp_loss(runs: Runs) -> str:
+    """Return the largest loss of any run with XCP."""
+    each = (values(runs["xcp"], "loss", qdisc="xcp"), values(runs["xcp sweep"], "loss"))
+    return f"{short(100 * max(float(one.max()) for one in each))} %"
+
+
 def live_queue(runs: Runs) -> str:
     """Return the largest difference of the mean queue on real packets from the simulated one."""
     return f"{short(50 * largest_difference(runs, 'testbed', 'mean'))} kB"
@@ -110,7 +186,7 @@ FACTS: Mapping[str, Callable[[Runs], str]] = {
     "pic-later": pic_later,
     "pic-faster": pic_faster,
     "pic-faster-response": pic_faster_response,
-    "pic-later-response": pic_later_response,
+    "pic-started-response": pic_started_response,
     "shares-500": shares_500,
     "goodput-500": goodput_500,
     "shares-sizes": shares_sizes,
@@ -118,6 +194,16 @@ FACTS: Mapping[str, Callable[[Runs], str]] = {
     "shares-by-path": shares_by_path,
     "red-slower": red_slower,
     "rem-faster": rem_faster,
+    "hred-by-ratio": hred_by_ratio,
+    "hred-heavy-by-ratio": hred_heavy_by_ratio,
+    "overflows-asymmetric": overflows_asymmetric,
+    "overflows-symmetric": overflows_symmetric,
+    "full-asymmetric": full_asymmetric,
+    "pic-by-start": pic_by_start,
+    "ecn-loss": ecn_loss,
+    "xcp-share": xcp_share,
+    "xcp-queue": xcp_queue,
+    "xcp-loss": xcp_loss,
     "live-queue": live_queue,
     "live-utilisation": live_utilisation,
     "live-loss": partial(ratio_text, of="testbed", column="loss"),

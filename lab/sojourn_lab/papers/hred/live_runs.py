@@ -3,7 +3,8 @@
 from itertools import product
 
 from sojourn_lab.papers.hred.checks import RULES
-from sojourn_lab.papers.hred.common import NAMES, TESTBED, Table, gateway, scheme, steady
+from sojourn_lab.papers.hred.common import NAMES, TESTBED, Table, gateway, scheme
+from sojourn_lab.papers.hred.measures import steady
 from sojourn_lab.reproduction.paper import Experiment, Live, Point
 
 LINUX: Table = {

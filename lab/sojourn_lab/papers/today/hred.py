@@ -9,7 +9,8 @@ import numpy.typing as npt
 from sojourn._util.units import seconds
 from sojourn.result.result import Result
 from sojourn.result.select import buffer_of
-from sojourn_lab.papers.hred.common import NEWRENO, response, scheme, step
+from sojourn_lab.papers.hred.common import NEWRENO, scheme, step
+from sojourn_lab.papers.hred.measures import response
 from sojourn_lab.papers.today.drawing import dots, stated_values
 from sojourn_lab.papers.today.rules import (
     ALL,
