@@ -121,9 +121,9 @@ def readme_row() -> str:
     judged = [one for name in names for one in verdicts(name)]
     ours, best = (sum(held(name)[n]["hold"] for name in names) for n in (0, 1))
     result = (
-        f"every figure redrawn; each of {len(judged)} claims judged by rules that the page states: "
-        f"{ours} hold in our set-up, {best} with the best single set-up of each paper. "
-        f"{contents.summary(judged)}"
+        "figures redrawn, claims judged by rules that the page states, in our set-up and in "
+        f"others. {contents.summary(judged)} With the best single set-up of each paper "
+        f"{best} hold, with ours {ours}."
     )
     return f"{ROW} | {result} | [papers](reports/papers/README.md) |"
 

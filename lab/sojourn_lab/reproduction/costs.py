@@ -82,7 +82,7 @@ def by_experiment(
         first += len(group)
         each = [times[key] for key in keys if key in times]
         if each:
-            sums[name] = round(sum(each) * len(keys) / len(each), 2)
+            sums[name] = round(sum(each) * len(keys) / len(each), 4)
     return sums
 
 
