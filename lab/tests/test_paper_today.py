@@ -93,9 +93,13 @@ def test_survival_names_senders_and_effects() -> None:
     table = survives.verdicts([claim], runs).row(0, named=True)
     assert table["survives with"] == "CUBIC"
     facts = survives.facts([claim])
-    assert [facts[f"005-C1-{name}"](runs) for name in ("with", "not", "open", "then")] == [
-        "CUBIC", "BBR (0 of 1)", "none", "1 of 1",
+    assert [facts[f"005-C1-{name}"](runs) for name in ("senders", "then")] == [
+        "with CUBIC; not with BBR (0 of 1)", "1 of 1",
     ]  # fmt: skip
+    worse = waits(cubic=(0.015, 0.010), bbr=(0.015, 0.010), then=(0.004, 0.008))
+    assert facts["005-C1-senders"](worse) == (
+        "with none of the senders; not with CUBIC (0 of 1), BBR (0 of 1)"
+    )
 
 
 def test_effects_have_a_range_for_each_quantity() -> None:

@@ -117,19 +117,23 @@ def by_sender(claims: Sequence[Claim], runs: Runs) -> pl.DataFrame:
 
 
 def facts(claims: Sequence[Claim]) -> dict[str, Callable[[Runs], str]]:
-    """Return the facts ID-with, ID-open, ID-not (senders) and ID-then (parts) for each claim."""
+    """Return the facts ID-senders and ID-then (parts with the paper's TCP) for each claim."""
     every: dict[str, Callable[[Runs], str]] = {}
     for claim in claims:
-        every |= {f"{claim.id}-{name}": partial(_named, claim, holds) for name, holds in FACTS}
+        every[f"{claim.id}-senders"] = partial(_senders, claim)
         every[f"{claim.id}-then"] = partial(_with_then, claim)
     return every
 
 
-FACTS: tuple[tuple[str, bool | None], ...] = (("with", True), ("open", None), ("not", False))
-
-
-def _named(claim: Claim, holds: bool | None, runs: Runs) -> str:
-    return of(claim, runs, TODAY).named(holds)
+def _senders(claim: Claim, runs: Runs) -> str:
+    """Return the senders with which a conclusion survives, and the others if there are any."""
+    one = of(claim, runs, TODAY)
+    if not one.senders(holds=True):
+        text = "with none of the senders"
+    else:
+        text = f"with {one.named(True).replace('all', 'all senders')}"
+    others = (("undecided with", None), ("not with", False))
+    return "; ".join([text, *(f"{w} {one.named(h)}" for w, h in others if one.senders(h))])
 
 
 def _with_then(claim: Claim, runs: Runs) -> str:
