@@ -239,3 +239,12 @@ def test_claims_in_part_are_listed(tmp_path: Path, sojourn: Command) -> None:
     assert "needs figures 4.1, 4.3" in out
     tree = json.loads((tmp_path / "codel-vs-drr/claims.json").read_text())
     assert tree["not_judged"] == [{"id": "004-C14", "why": "needs figures 4.1, 4.3"}]
+
+
+@pytest.mark.parametrize("name", WITH)
+def test_times_rates_and_bytes_have_units(name: str) -> None:
+    """A number without unit is a count, a share or a gain."""
+    for constant, _, default, text in papers.find(name).set_up().rows():
+        is_bare = default.replace(".", "", 1).isdigit()
+        unit = re.search(r", in (ns|us|ms|s|[kMG]bit/s|[kM]?B|bytes)\b", text)
+        assert not (is_bare and unit), constant

@@ -132,7 +132,7 @@ def test_detection_grows_with_the_square_of_the_size() -> None:
 
 def test_found_classes_bound_the_missed_ones() -> None:
     """All classes of the Uniform network are found in large buffers: none is missed."""
-    set_up = replace(SET_UP, node_kb=60.0)
+    set_up = replace(SET_UP, node_buffer="60kB")
     tree = ewfq.network("Uniform", "ewfq", 60, replace(set_up, every_byte=True))
     sampled = {"packet_log": True, "sample": "10ms", "sample_flows": False, "seed": 1}
     measured = measurement.measure_intervals(sj.simulate(tree | sampled))

@@ -60,11 +60,11 @@ class SetUp(Constants):
     tick: str = "100us"
     """Granularity of TCP's clock. The paper does not state it."""
 
-    initial_window: int = 2
-    """Initial window, in packets. The paper does not state it."""
+    initial_window: str = "2p"
+    """Initial window. The paper does not state it."""
 
-    receive_window: int = 10_000
-    """Receive window, in packets. The paper does not state it."""
+    receive_window: str = "10000p"
+    """Receive window. The paper does not state it."""
 
     gap: str = "300us"
     """Pause between two queries. The paper does not state it."""
@@ -135,8 +135,8 @@ class SetUp(Constants):
             "name": "sack",
             "profile": "ns2",
             "packet": self.packet,
-            "receive_window": f"{self.receive_window}p",
-            "initial_window": f"{self.initial_window}p",
+            "receive_window": self.receive_window,
+            "initial_window": self.initial_window,
             "rto_min": self.rto_min,
             "rto_initial": self.rto_min,
             "tick": self.tick,

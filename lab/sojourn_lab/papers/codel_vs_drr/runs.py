@@ -45,8 +45,8 @@ class SetUp(Constants):
     """Rate of the CBR flow in each direction, as a share of the bottleneck's; 0 for none."""
     cbr_packet: str = "500B"
     """Size of the CBR flow's packets, if the MTU is not smaller."""
-    mtu_rate: int = 2
-    """Rate of the bottleneck in the MTU scenario, in Mbit/s."""
+    mtu_rate: str = "2mbit"
+    """Rate of the bottleneck in the MTU scenario."""
     duration: str = "100s"
     """Duration of a run."""
     warmup: str = "10s"
@@ -63,6 +63,12 @@ class SetUp(Constants):
     """Quantum of DRR."""
     drr_buckets: int = 10
     """Hash buckets of DRR."""
+
+    @property
+    def mtu_mbps(self) -> int | float:
+        """Rate of the bottleneck in the MTU scenario, in Mbit/s."""
+        mbps = bps_of(self.mtu_rate) / 1e6
+        return int(mbps) if mbps.is_integer() else mbps
 
     @property
     def codel(self) -> dict[str, Any]:
@@ -82,7 +88,7 @@ OURS = SetUp()
 
 
 def dumbbell(
-    qdisc: dict[str, Any], rate: int, mtu: int | None = None, set_up: SetUp = OURS
+    qdisc: dict[str, Any], rate: float, mtu: int | None = None, set_up: SetUp = OURS
 ) -> dict[str, Any]:
     """Return the scenario: FTPs and a CBR flow in each direction over `rate` Mbit/s."""
     mtu = bytes_of(set_up.packet) if mtu is None else mtu
@@ -168,7 +174,7 @@ def scenarios(full: bool, set_up: SetUp = OURS) -> dict[str, Experiment]:
         ("drr100kB", {**set_up.drr, "limit": "100kB"}),
         ("fq_codel", FQ_CODEL),
     )
-    counts, slow = COUNTS if full else COUNTS[::2], set_up.mtu_rate
+    counts, slow = COUNTS if full else COUNTS[::2], set_up.mtu_mbps
     changes = {what: replace(set_up, **how) for what, how in CHANGES.items()}
     rates: list[Point] = [
         ({"qdisc": name, "rate": rate}, dumbbell(qdisc, rate, set_up=set_up))

@@ -50,8 +50,8 @@ class SetUp(Constants):
     """Duration of a run."""
     warmup: str = "50s"
     """Time at the start of a run that is not counted."""
-    node_kb: float = 30.0
-    """Buffer of the networks with three sources, in kB."""
+    node_buffer: str = "30kB"
+    """Buffer of the networks with three sources."""
     wfq: str = "wfq"
     """Scheduler with separate buffers."""
     head_counts: bool = True
@@ -72,6 +72,11 @@ class SetUp(Constants):
     """True if EWFQ takes the UDP class for responsive."""
     credit: bool = True
     """True if EWFQ credits a class that it finds the bytes before its first sample."""
+
+    @property
+    def node_kb(self) -> float:
+        """Buffer of the networks with three sources, in kB."""
+        return bytes_of(self.node_buffer) / 1000
 
     @property
     def agent(self) -> Tree:

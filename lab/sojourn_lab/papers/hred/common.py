@@ -63,10 +63,10 @@ class SetUp(Constants):
     """Mean pause between the transfers of a session."""
     hosts: int = 50
     """Hosts of the web sessions."""
-    short_rtt: int = 20
-    """Base round-trip time of one half of the flows of table 2, in ms."""
-    long_rtt: int = 200
-    """Base round-trip time of the other half, in ms."""
+    short_rtt: str = "20ms"
+    """Base round-trip time of one half of the flows of table 2."""
+    long_rtt: str = "200ms"
+    """Base round-trip time of the other half."""
     access: str = "100mbit"
     """Rate of the access links of table 2."""
     min_th: float = 0.25
@@ -316,9 +316,10 @@ def two_groups(
     table = dumbbell(qdisc, 0, None, end=end, warmup=warmup, set_up=set_up)
     table["links"]["bottleneck"]["delay"] = "5ms"
     rate = set_up.access if access is None else access
-    for name, ms in (("short", set_up.short_rtt), ("long", set_up.long_rtt)):
-        rtt = f"uniform({ms * (1 - spread):g}ms, {ms * (1 + spread):g}ms)"
-        flow = ftp(name, rtt if spread else f"{ms}ms", tcp or set_up.newreno) | {"count": each}
+    for name, rtt in (("short", set_up.short_rtt), ("long", set_up.long_rtt)):
+        ms = 1000 * seconds(rtt)
+        around = f"uniform({ms * (1 - spread):g}ms, {ms * (1 + spread):g}ms)"
+        flow = ftp(name, around if spread else rtt, tcp or set_up.newreno) | {"count": each}
         if rate:
             line = {"rate": rate, "qdisc": {"name": "droptail", "limit": "10000p"}}
             table["links"] |= {f"{name}-{i}": line for i in range(each)}
