@@ -1,10 +1,10 @@
-//! Event queue: one slot per source of events (a link, a flow), each with at most one pending time,
-//! in a tournament tree. Changing a time updates the path to the root; cancelled events are never
-//! stored.
+//! Event queue: one slot per source of events (a group of sessions, a flow), each with at most one
+//! pending time, in a tournament tree. Changing a time updates the path to the root; cancelled
+//! events are never stored.
 //!
-//! Ties go to the lower slot, unless the simulation chooses otherwise among
-//! [`EventQueue::for_each_tied`]. Slots are assigned by name, so neither declaration order nor the
-//! number of previous events affects how ties are broken.
+//! Ties go to the lower slot. Slots are assigned by name, so neither declaration order nor the
+//! number of previous events affects how ties are broken. Links have a queue of their own, with
+//! other ties: [`LinkQueue`](super::link_queue::LinkQueue).
 
 use crate::collections::prefetch::prefetch;
 use sojourn_aqm::cast;
@@ -124,24 +124,6 @@ impl EventQueue {
     pub fn at(&self, slot: usize) -> Time {
         Time(self.keys[self.leaves + slot] >> self.bits)
     }
-
-    /// Calls `each` with every slot below `end` that is due at `at`, in ascending order; `at` must
-    /// not be later than the earliest time. Visits only subtrees that hold such slots.
-    pub fn for_each_tied(&self, at: Time, end: usize, each: &mut impl FnMut(usize)) {
-        self.visit_tied(1, at, end, each);
-    }
-
-    fn visit_tied(&self, node: usize, at: Time, end: usize, each: &mut impl FnMut(usize)) {
-        let key = self.keys[node];
-        if key >> self.bits != at.0 || cast::index(key & (self.leaves as u64 - 1)) >= end {
-            return;
-        }
-        if node >= self.leaves {
-            return each(node - self.leaves);
-        }
-        self.visit_tied(2 * node, at, end, each);
-        self.visit_tied(2 * node + 1, at, end, each);
-    }
 }
 
 #[cfg(test)]
@@ -208,11 +190,6 @@ mod tests {
                 } else {
                     assert_eq!(slots.earliest(), (first, *least));
                 }
-                let end = rng.below(n as u32 + 1) as usize;
-                let mut tied = vec![];
-                slots.for_each_tied(*least, end, &mut |slot| tied.push(slot));
-                let all: Vec<_> = (0..end).filter(|s| times[*s] == *least).collect();
-                assert!(*least == Time::NEVER || tied == all);
             }
         }
     }

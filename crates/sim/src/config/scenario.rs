@@ -5,6 +5,7 @@ use super::flows::{FlowConfig, parse_flows};
 use super::links::{LinkConfig, parse_links_with};
 use super::registries::Registries;
 use crate::collections::event_queue::EventQueue;
+use crate::collections::link_queue::LinkQueue;
 use crate::config::changes::{self, Change};
 use crate::config::memory;
 use crate::parsing::keys::table;
@@ -161,7 +162,9 @@ impl Scenario {
             return Err(Error::new(text).at("sample"));
         }
         memory::fits(&self.contents())?;
-        let longest = Span(EventQueue::max_time(cast::index(flows) + self.links.len()).0 - 1);
+        let of_links = LinkQueue::max_time(self.links.len());
+        let horizon = EventQueue::max_time(cast::index(flows) + self.links.len()).min(of_links);
+        let longest = Span(horizon.0 - 1);
         if self.duration() > longest {
             let text = format!(
                 "{} is too long for {flows} flows, allowed: {} s",

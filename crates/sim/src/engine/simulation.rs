@@ -1,6 +1,7 @@
 //! Simulation of a scenario: links, flows, packets in flight, and the event loop.
 
 use crate::collections::event_queue::EventQueue;
+use crate::collections::link_queue::LinkQueue;
 use crate::collections::prefetch::prefetch;
 use crate::collections::slab::Slab;
 use crate::config::links::LinkConfig;
@@ -28,7 +29,6 @@ mod pooled_flows;
 mod results;
 mod state;
 mod stepping;
-mod ties;
 
 pub use state::{FlowState, LinkState};
 pub use stepping::{run, run_with_progress};
@@ -37,7 +37,6 @@ use in_flight::{PacketState, Payload, free_packet};
 use interruptions::Interruptions;
 use pooled_flows::{PooledFlowOwner, Routes};
 use stepping::LinkChanges;
-use ties::Ties;
 
 /// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -115,16 +114,14 @@ pub struct Simulation {
     routes: Routes,
     bodies: Slab<PacketState>,
     acks: Slab<Ack>,
-    /// Slots of links, then groups of sessions, then flows.
+    /// Slots of groups of sessions, then flows.
     events: EventQueue,
     /// Slot of the first flow.
     first_flow_slot: usize,
-    /// Per link, the sequence number of its last arrival at another link. If packets reach links at
-    /// the same time, the least recently served link goes first.
-    last_served: Vec<u64>,
-    ties: Ties,
-    /// Arrivals at links from other links so far.
-    forwarded: u64,
+    /// Events of links, which precede all other events of the same time. If packets reach links at
+    /// the same time, the least recently served link goes first: the link whose last packet reached
+    /// another link earliest.
+    link_events: LinkQueue,
     outbox: Outbox,
     series: Option<Series>,
     /// Time of the next interruption: change, sample, end of the warm-up, or end of the run.
@@ -135,15 +132,14 @@ pub struct Simulation {
     work: usize,
 }
 
-/// Event queue with a slot per link, group of sessions and flow, in this order. Links have no event
-/// before their first packet.
-fn first_events(links: usize, sessions: &[SessionGroup], flows: &[Flow]) -> EventQueue {
-    let mut events = EventQueue::new(links + sessions.len() + flows.len());
+/// Event queue with a slot per group of sessions and per flow, in this order.
+fn first_events(sessions: &[SessionGroup], flows: &[Flow]) -> EventQueue {
+    let mut events = EventQueue::new(sessions.len() + flows.len());
     for (i, group) in sessions.iter().enumerate() {
-        events.schedule(links + i, group.next());
+        events.schedule(i, group.next());
     }
     for (i, flow) in flows.iter().enumerate() {
-        events.schedule(links + sessions.len() + i, flow.next_event_time());
+        events.schedule(sessions.len() + i, flow.next_event_time());
     }
     events
 }
@@ -185,8 +181,8 @@ impl Simulation {
                 }
             }
         }
-        let first = links.len() + sessions.len();
-        let events = first_events(links.len(), &sessions, &flows);
+        let first_flow_slot = sessions.len();
+        let events = first_events(&sessions, &flows);
         let hosts: usize = sessions.iter().map(|c| c.hosts.len()).sum();
         let interruptions = Interruptions::new(scenario);
         Some(Simulation {
@@ -199,10 +195,8 @@ impl Simulation {
             bodies: Slab::new(),
             acks: Slab::new(),
             events,
-            first_flow_slot: first,
-            last_served: vec![0; links.len()],
-            ties: Ties::default(),
-            forwarded: 0,
+            first_flow_slot,
+            link_events: LinkQueue::new(links.len()),
             outbox: Outbox::default(),
             series: scenario.sample().map(|_| Series::new(scenario, flows.len() + hosts)),
             links,
@@ -224,14 +218,13 @@ impl Simulation {
         if self.forwarding[l].front().is_some_and(|(at, _)| *at <= now)
             && let Some((_, packet)) = self.forwarding[l].pop_front()
         {
-            self.forwarded += 1;
-            self.last_served[l] = self.forwarded;
+            self.link_events.serve(l);
             let PacketState { flow, left, payload, .. } = *self.bodies.get_mut(packet.body);
             let route = self.route(flow, &payload);
             self.push(route[route.len() - left as usize], now, packet);
         }
-        self.events.schedule(l, Time::NEVER);
-        self.collect_from_link(l);
+        let next = self.collect(l);
+        self.link_events.schedule(l, next);
     }
 
     fn route(&self, flow: u32, payload: &Payload) -> &[usize] {
@@ -416,6 +409,13 @@ impl Simulation {
     /// Collects sent and dropped packets from the link, and schedules its next event. A call that
     /// comes early is harmless, so the event is only ever moved to an earlier time here.
     fn collect_from_link(&mut self, l: usize) {
+        let next = self.collect(l);
+        self.link_events.schedule_earlier(l, next);
+    }
+
+    /// Collects sent and dropped packets from the link, and returns the time of its next event.
+    #[inline(always)]
+    fn collect(&mut self, l: usize) -> Time {
         self.free_dropped(l);
         while let Some((at, packet)) = self.links[l].first_in_flight() {
             // Read single fields only: moving a whole struct that was just written causes a
@@ -436,9 +436,7 @@ impl Simulation {
             }
         }
         let onward = self.forwarding[l].front().map(|(at, _)| *at);
-        let next = onward.or_else(|| self.links[l].next_event()).unwrap_or(Time::NEVER);
-        self.events.schedule_earlier(l, next);
-        self.note_tie(l, next);
+        onward.or_else(|| self.links[l].next_event()).unwrap_or(Time::NEVER)
     }
 
     /// Frees the state of packets dropped by the link.

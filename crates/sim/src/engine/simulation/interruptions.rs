@@ -90,7 +90,7 @@ impl Simulation {
                         self.leave(self.sessions[c].flows[i] as usize, now);
                     }
                     self.sessions[c].leave(now);
-                    self.events.schedule(self.links.len() + c, self.sessions[c].next());
+                    self.events.schedule(c, self.sessions[c].next());
                 }
             }
         }

@@ -82,7 +82,7 @@ impl Simulation {
             self.flows[f].start_transfer(now, open, &mut self.outbox);
             self.send_and_schedule(f, now);
         }
-        self.events.schedule(self.links.len() + c, self.sessions[c].next());
+        self.events.schedule(c, self.sessions[c].next());
     }
 
     /// Creates a pooled flow for the host of `open`, whose other flows are all busy.
@@ -110,7 +110,7 @@ impl Simulation {
     pub(super) fn notify_sessions(&mut self, f: usize, now: Time) {
         let Some(transfer) = self.flows[f].pending_transfer() else { return };
         let PooledFlowOwner { sessions, host } = self.pooled_owners[f - self.unpooled_flows];
-        let slot = self.links.len() + sessions as usize;
+        let slot = sessions as usize;
         let (received, acked) = (transfer.received.take(), std::mem::take(&mut transfer.acked));
         let (transfer, sessions) = (*transfer, &mut self.sessions[sessions as usize]);
         let mut next = Time::NEVER;

@@ -130,7 +130,9 @@ impl Simulation {
         // Totals of flows are exact at each interruption, so the end of a step is one.
         self.next_interruption = self.interruptions.next().min(until);
         loop {
-            let (slot, at) = self.events.earliest();
+            let (slot, other) = self.events.earliest();
+            let of_links = self.link_events.earliest();
+            let at = of_links.min(other);
             // Changes, samples and the end of the warm-up precede events at the same time.
             if self.next_interruption <= at {
                 let now = self.next_interruption;
@@ -144,13 +146,12 @@ impl Simulation {
                     return progress(Progress { share: 1.0, packets });
                 }
                 self.next_interruption = self.interruptions.next().min(until);
-            } else if slot < self.links.len() {
-                let l = self.least_recently_served(at);
-                self.link_event(l, at);
+            } else if of_links <= other {
+                self.link_event(self.link_events.first(), at);
             } else if slot >= self.first_flow_slot {
                 self.flow_event(slot - self.first_flow_slot, at);
             } else {
-                self.sessions_event(slot - self.links.len(), at);
+                self.sessions_event(slot, at);
             }
             self.work += 1;
             if self.work >= WORK_BETWEEN_CALLS {

@@ -1,0 +1,187 @@
+//! Event queue of links. Ties go to the least recently served link: a key is a time with the turn
+//! of its link in the low bits, so the root of the tree is the answer and no search is needed.
+
+use sojourn_aqm::cast;
+use sojourn_aqm::units::Time;
+
+/// Tournament tree over links, laid out as an [`EventQueue`](super::event_queue::EventQueue).
+///
+/// Each link has a turn of its own: a link served later has a greater one. Before their first
+/// service links have turns in ascending order of their indices. When the turns run out, they are
+/// renumbered from zero; their order stays.
+#[derive(Clone, Debug)]
+pub(crate) struct LinkQueue {
+    keys: Box<[u64]>,
+    leaves: usize,
+    /// Number of low bits of a key that hold the turn.
+    bits: u32,
+    /// Time in the key of a link with nothing pending; see [`LinkQueue::max_time`].
+    horizon: Time,
+    /// Turn of each link.
+    turns: Box<[u32]>,
+    /// For each turn, the link that has it or had it last.
+    links: Box<[u32]>,
+    next_turn: u32,
+}
+
+/// Number of bits of a turn for `n` links. There are at least four times as many turns as links,
+/// so that a renumbering, which visits all turns, costs one or two steps per service.
+fn turn_bits(n: usize) -> u32 {
+    if n < 2 { 1 } else { n.next_power_of_two().trailing_zeros() + 2 }
+}
+
+impl LinkQueue {
+    /// Creates `n` links with nothing pending, none of which was served.
+    pub(crate) fn new(n: usize) -> LinkQueue {
+        let (leaves, bits) = (n.max(2).next_power_of_two(), turn_bits(n));
+        let turns: Box<[u32]> = (0..cast::index32(n)).collect();
+        let mut links = vec![0; 1 << bits].into_boxed_slice();
+        links[..n].copy_from_slice(&turns);
+        LinkQueue {
+            keys: vec![u64::MAX; 2 * leaves].into(),
+            leaves,
+            bits,
+            horizon: LinkQueue::max_time(n),
+            turns,
+            links,
+            next_turn: cast::index32(n),
+        }
+    }
+
+    /// Earliest time that cannot be told from never with `n` links.
+    pub(crate) fn max_time(n: usize) -> Time {
+        Time(u64::MAX >> turn_bits(n))
+    }
+
+    #[inline]
+    fn key(&self, l: usize, at: Time) -> u64 {
+        at.min(self.horizon).0 << self.bits | u64::from(self.turns[l])
+    }
+
+    /// Makes link `l` the most recently served one. Its pending time must be set next.
+    #[inline]
+    pub(crate) fn serve(&mut self, l: usize) {
+        if self.turns.len() == 1 {
+            return;
+        }
+        if self.next_turn as usize == self.links.len() {
+            self.renumber();
+        }
+        self.turns[l] = self.next_turn;
+        self.links[self.next_turn as usize] = cast::index32(l);
+        self.next_turn += 1;
+    }
+
+    /// Renumbers the turns from zero in their order, and writes them into the keys.
+    #[cold]
+    #[inline(never)]
+    fn renumber(&mut self) {
+        let mut next = 0;
+        for turn in 0..self.next_turn {
+            let l = self.links[turn as usize];
+            if self.turns[l as usize] == turn {
+                self.turns[l as usize] = next;
+                self.links[next as usize] = l;
+                next += 1;
+            }
+        }
+        self.next_turn = next;
+        for (key, turn) in self.keys[self.leaves..].iter_mut().zip(&self.turns) {
+            *key = *key >> self.bits << self.bits | u64::from(*turn);
+        }
+        for k in (1..self.leaves).rev() {
+            self.keys[k] = self.keys[2 * k].min(self.keys[2 * k + 1]);
+        }
+    }
+
+    /// Sets the pending time of link `l` to `at`; [`Time::NEVER`] clears it.
+    #[inline]
+    pub(crate) fn schedule(&mut self, l: usize, at: Time) {
+        let mut first = self.key(l, at);
+        let mut k = self.leaves + l;
+        self.keys[k] = first;
+        // The mask changes no index. It shows the compiler that each is in bounds, because the
+        // number of keys is a power of two.
+        let keys = &mut *self.keys;
+        let mask = keys.len() - 1;
+        while k > 1 {
+            first = first.min(keys[(k ^ 1) & mask]);
+            k = (k / 2) & mask;
+            keys[k] = first;
+        }
+    }
+
+    /// Sets the pending time of link `l` to `at` if that is earlier. Stops at the first node whose
+    /// minimum does not change.
+    #[inline]
+    pub(crate) fn schedule_earlier(&mut self, l: usize, at: Time) {
+        let key = self.key(l, at);
+        let mut k = self.leaves + l;
+        while k > 0 && key < self.keys[k] {
+            self.keys[k] = key;
+            k /= 2;
+        }
+    }
+
+    /// Earliest pending time; if nothing is pending, [`LinkQueue::max_time`].
+    #[inline]
+    pub(crate) fn earliest(&self) -> Time {
+        Time(self.keys[1] >> self.bits)
+    }
+
+    /// Link with the earliest pending time; of several, the least recently served one.
+    #[inline]
+    pub(crate) fn first(&self) -> usize {
+        self.links[cast::index(self.keys[1] & ((1 << self.bits) - 1))] as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_core::SeedableRng;
+    use sojourn_aqm::random::Random;
+
+    #[test]
+    fn time_at_the_horizon_is_never() {
+        for n in [1, 2, 300] {
+            let horizon = LinkQueue::max_time(n);
+            let mut links = LinkQueue::new(n);
+            assert_eq!(links.earliest(), horizon);
+            links.schedule(n - 1, Time(horizon.0 - 1));
+            assert_eq!((links.first(), links.earliest()), (n - 1, Time(horizon.0 - 1)));
+            links.schedule(n - 1, Time::NEVER);
+            assert_eq!(links.earliest(), horizon);
+        }
+    }
+
+    #[test]
+    fn agrees_with_a_linear_search_for_the_least_recently_served() {
+        let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+        for n in [1, 2, 3, 7, 64, 65] {
+            let mut links = LinkQueue::new(n);
+            let (mut times, mut served) = (vec![Time::NEVER; n], vec![0; n]);
+            for turn in 1..5000 {
+                let l = rng.below(n as u32) as usize;
+                let at = if rng.below(5) == 0 { Time::NEVER } else { Time(rng.below(9).into()) };
+                if rng.below(3) == 0 {
+                    links.schedule_earlier(l, at);
+                    times[l] = times[l].min(at);
+                } else {
+                    if rng.below(2) == 0 {
+                        links.serve(l);
+                        served[l] = turn;
+                    }
+                    links.schedule(l, at);
+                    times[l] = at;
+                }
+                let first = (0..n).min_by_key(|l| (times[*l], served[*l], *l)).unwrap();
+                if times[first] == Time::NEVER {
+                    assert_eq!(links.earliest(), LinkQueue::max_time(n));
+                } else {
+                    assert_eq!((links.first(), links.earliest()), (first, times[first]));
+                }
+            }
+        }
+    }
+}
