@@ -23,19 +23,23 @@ use std::ops::Range;
 use std::sync::Arc;
 
 mod changing;
+mod forwarding;
 mod in_flight;
 mod interruptions;
 mod pooled_flows;
 mod results;
+mod routes;
 mod state;
 mod stepping;
 
 pub use state::{FlowState, LinkState};
 pub use stepping::{run, run_with_progress};
 
-use in_flight::{PacketState, Payload, free_packet};
+use forwarding::Forwarded;
+use in_flight::{PacketState, Payload};
 use interruptions::Interruptions;
-use pooled_flows::{PooledFlowOwner, Routes};
+use pooled_flows::PooledFlowOwner;
+use routes::Routes;
 use stepping::LinkChanges;
 
 /// Progress of a run.
@@ -98,8 +102,10 @@ pub struct Simulation {
     params: Vec<Arc<[ParamRow]>>,
     /// Random loss, per link; empty if no link has any.
     losses: Vec<Option<LossProcess>>,
-    /// Per link, packets that go on to another link, with their arrival times there.
-    forwarding: Vec<VecDeque<(Time, Packet)>>,
+    /// Per link, true if it computes departures at enqueue.
+    computes_departures: Vec<bool>,
+    /// Per link, packets that go on to another link, in the order of their arrivals there.
+    forwarding: Vec<VecDeque<Forwarded>>,
     /// Flows sorted by name, so that declaration order has no effect; then pooled flows,
     /// in order of creation.
     flows: Vec<Flow>,
@@ -191,6 +197,7 @@ impl Simulation {
             interruptions,
             params: scenario.links.iter().map(|def| Arc::clone(&def.params)).collect(),
             routes,
+            computes_departures: links.iter().map(Link::computes_departures).collect(),
             forwarding: vec![VecDeque::new(); links.len()],
             bodies: Slab::new(),
             acks: Slab::new(),
@@ -210,26 +217,6 @@ impl Simulation {
             members,
             scenario: shared,
         })
-    }
-
-    /// Processes the event of link `l`: a packet that reaches it, or one that leaves it.
-    fn link_event(&mut self, l: usize, now: Time) {
-        self.links[l].advance(now);
-        if self.forwarding[l].front().is_some_and(|(at, _)| *at <= now)
-            && let Some((_, packet)) = self.forwarding[l].pop_front()
-        {
-            self.link_events.serve(l);
-            let PacketState { flow, left, payload, .. } = *self.bodies.get_mut(packet.body);
-            let route = self.route(flow, &payload);
-            self.push(route[route.len() - left as usize], now, packet);
-        }
-        let next = self.collect(l);
-        self.link_events.schedule(l, next);
-    }
-
-    fn route(&self, flow: u32, payload: &Payload) -> &[usize] {
-        let route = self.flows[flow as usize].route;
-        &self.routes.all[route as usize][usize::from(payload.returns())]
     }
 
     /// Processes a packet of `flow` that crosses its last link at `at`, with the `feedback` of XCP.
@@ -332,14 +319,15 @@ impl Simulation {
     /// Sends the segments in the outbox of flow `f`, which has no [`Flow::direct_link`].
     #[inline(never)]
     fn send_segments(&mut self, f: usize, now: Time) {
-        let Simulation { flows, links, routes, outbox, bodies, .. } = self;
+        let Simulation { flows, links, routes, outbox, bodies, forwarding, .. } = self;
         if outbox.segments.is_empty() {
             return;
         }
         let Flow { route, connection, hash, class, hosts, ect, .. } = flows[f];
-        let (path, [source, destination]) = (&routes.all[route as usize][0], hosts);
-        let (l, left) = (path[0], cast::index32(path.len()));
+        let ([cursor, _], [source, destination]) = (routes.starts(route), hosts);
+        let l = routes.link(cursor);
         self.work += outbox.segments.len();
+        let hands_over = self.computes_departures[l] && !routes.is_last(cursor);
         let (flow, link) = (cast::index32(f), &mut links[l]);
         let mut packet = Packet { flow, hash, source, destination, class, ..Packet::default() };
         if flows[f].xcp {
@@ -347,15 +335,26 @@ impl Simulation {
         }
         for segment in &outbox.segments {
             let (body, state) = bodies.vacant();
-            (state.flow, state.connection, state.left) = (flow, connection, left);
+            (state.flow, state.connection, state.cursor) = (flow, connection, cursor);
             state.payload.set_segment(segment);
             packet.body = body;
             packet.len = segment.wire_bytes.into();
             packet.ecn = if segment.ect { ect } else { Ecn::NotEct };
-            link.push_copy(now, &mut packet);
+            if !hands_over {
+                link.push_copy(now, &mut packet);
+            } else if let Some((arrived, ecn)) = link.send(now, &mut packet) {
+                let packet = Packet { arrived, ecn, ..packet };
+                forwarding[l].push_back(Forwarded { packet, cursor: cursor + 1 });
+            } else {
+                bodies.remove(body);
+            }
         }
         outbox.segments.clear();
-        self.collect_from_link(l);
+        if hands_over {
+            self.link_events.schedule_earlier(l, self.next_forwarded(l));
+        } else {
+            self.collect_from_link(l);
+        }
     }
 
     /// Sends the packets in the outbox of flow `f`, which has no [`Flow::direct_link`].
@@ -363,13 +362,11 @@ impl Simulation {
         let Flow { route, hash, class, hosts, ect, ack_ecn, connection, .. } = self.flows[f];
         let [source, destination] = hosts;
         let flow = cast::index32(f);
-        let [path, back] = &self.routes.all[route as usize];
-        let (first, hops) = (path[0], [cast::index32(path.len()), cast::index32(back.len())]);
-        let back = back.first().copied();
+        let [first, back] = self.routes.starts(route);
         self.send_segments(f, now);
         let ticket = |payload: Payload, len, ecn, bodies: &mut Slab<PacketState>| {
-            let left = hops[usize::from(payload.returns())];
-            let body = bodies.insert(PacketState { flow, connection, left, payload });
+            let cursor = if payload.returns() { back } else { first };
+            let body = bodies.insert(PacketState { flow, connection, cursor, payload });
             let (ack, tcp) = (0, TcpFlags::default());
             let arrived = now;
             Packet { arrived, len, flow, hash, body, source, destination, ack, class, ecn, tcp }
@@ -381,7 +378,6 @@ impl Simulation {
         }
         for i in 0..self.outbox.acks.len() {
             let ack = self.outbox.acks[i];
-            let back = back.expect("only flows with a return path send acks");
             // Acks hash differently from data, as the 5-tuple of the opposite direction does.
             let payload = Payload::Ack(self.acks.insert(ack));
             let packet = ticket(payload, ack.wire.into(), ack_ecn, &mut self.bodies);
@@ -392,73 +388,12 @@ impl Simulation {
         }
         self.outbox.acks.clear();
         for i in 0..self.outbox.reports.len() {
-            let back = back.expect("only flows with a return path send reports");
             let payload = Payload::Report(self.outbox.reports[i]);
             let packet = ticket(payload, Report::BYTES, Ecn::NotEct, &mut self.bodies);
             let (source, destination) = (destination, source);
             self.push(back, now, Packet { hash: !hash, source, destination, ..packet });
         }
         self.outbox.reports.clear();
-    }
-
-    fn push(&mut self, l: usize, now: Time, packet: Packet) {
-        self.links[l].push(now, packet);
-        self.collect_from_link(l);
-    }
-
-    /// Collects sent and dropped packets from the link, and schedules its next event. A call that
-    /// comes early is harmless, so the event is only ever moved to an earlier time here.
-    fn collect_from_link(&mut self, l: usize) {
-        let next = self.collect(l);
-        self.link_events.schedule_earlier(l, next);
-    }
-
-    /// Collects sent and dropped packets from the link, and returns the time of its next event.
-    #[inline(always)]
-    fn collect(&mut self, l: usize) -> Time {
-        self.free_dropped(l);
-        while let Some((at, packet)) = self.links[l].first_in_flight() {
-            // Read single fields only: moving a whole struct that was just written causes a
-            // store-forwarding stall.
-            let (at, body, ce) = (*at, packet.body, packet.ecn == Ecn::Ce);
-            let (flow, arrived, feedback) = (packet.flow, packet.arrived, packet.ack);
-            if !self.losses.is_empty() && self.lose_at_random(l, body, arrived) {
-                self.links[l].pop_in_flight();
-                continue;
-            }
-            let left = &mut self.bodies.get_mut(body).left;
-            *left -= 1;
-            if *left == 0 {
-                self.links[l].pop_in_flight();
-                self.deliver(at, flow, body, ce, feedback);
-            } else {
-                self.forwarding[l].extend(self.links[l].pop_in_flight());
-            }
-        }
-        let onward = self.forwarding[l].front().map(|(at, _)| *at);
-        onward.or_else(|| self.links[l].next_event()).unwrap_or(Time::NEVER)
-    }
-
-    /// Frees the state of packets dropped by the link.
-    fn free_dropped(&mut self, l: usize) {
-        if !self.links[l].has_dropped() {
-            return;
-        }
-        let Simulation { links, bodies, acks, flows, .. } = self;
-        links[l].take_dropped().for_each(|lost| free_packet(lost.packet.body, bodies, acks, flows));
-    }
-
-    /// Draws the random loss of the packet with this body on link `l`. Returns true if it is lost.
-    #[cold]
-    fn lose_at_random(&mut self, l: usize, body: u32, arrived: Time) -> bool {
-        let Simulation { scenario, losses, bodies, acks, flows, .. } = self;
-        let Some(process) = &mut losses[l] else { return false };
-        let lost = process.next_is_lost();
-        if lost {
-            process.lost += u64::from(arrived >= Time::ZERO + scenario.warmup());
-            free_packet(body, bodies, acks, flows);
-        }
-        lost
     }
 }
 

@@ -11,8 +11,9 @@ use crate::engine::flow::Flow;
 pub(super) struct PacketState {
     pub flow: u32,
     pub connection: u32,
-    /// Number of links still to cross, including the current one.
-    pub left: u32,
+    /// Cursor of the current link; up to date only on links that do not compute departures at
+    /// enqueue.
+    pub cursor: u32,
     pub payload: Payload,
 }
 

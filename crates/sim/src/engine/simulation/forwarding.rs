@@ -1,0 +1,124 @@
+//! Packets on their way over links: from the queue of a link to the next link, or to the flow.
+
+use super::Simulation;
+use super::in_flight::free_packet;
+use sojourn_aqm::units::Time;
+use sojourn_aqm::{Ecn, Packet};
+
+/// A packet between two links. [`Packet::arrived`] is the time of its arrival at the next one.
+#[derive(Clone, Copy)]
+pub(super) struct Forwarded {
+    pub packet: Packet,
+    /// Cursor of the next link.
+    pub cursor: u32,
+}
+
+impl Simulation {
+    /// Processes the event of link `l`: a packet of this link that reaches the next one, or one
+    /// that leaves the queue of this link.
+    #[inline(always)]
+    pub(super) fn link_event(&mut self, l: usize, now: Time) {
+        // Nothing can happen on a link that has computed all departures.
+        let computed = self.computes_departures[l];
+        if !computed {
+            self.links[l].advance(now);
+        }
+        if self.next_forwarded(l) <= now
+            && let Some(Forwarded { packet, cursor }) = self.forwarding[l].pop_front()
+        {
+            self.link_events.serve(l);
+            self.push(cursor, now, packet);
+        }
+        let next = if computed { self.next_forwarded(l) } else { self.collect(l) };
+        self.link_events.schedule(l, next);
+    }
+
+    /// Time at which the first packet in [`Simulation::forwarding`] of link `l` reaches the next
+    /// link; [`Time::NEVER`] if there is none.
+    #[inline]
+    pub(super) fn next_forwarded(&self, l: usize) -> Time {
+        self.forwarding[l].front().map_or(Time::NEVER, |next| next.packet.arrived)
+    }
+
+    /// Enqueues `packet` at the link at `cursor`. If that link computes departures at enqueue, the
+    /// packet is handed over at once: to the next link, or to its flow.
+    #[inline(always)]
+    pub(super) fn push(&mut self, cursor: u32, now: Time, mut packet: Packet) {
+        let l = self.routes.link(cursor);
+        if !self.computes_departures[l] {
+            self.bodies.get_mut(packet.body).cursor = cursor;
+            self.links[l].push(now, packet);
+            return self.collect_from_link(l);
+        }
+        let Some((at, ecn)) = self.links[l].send(now, &mut packet) else {
+            return free_packet(packet.body, &mut self.bodies, &mut self.acks, &mut self.flows);
+        };
+        if self.routes.is_last(cursor) {
+            return self.deliver(at, packet.flow, packet.body, ecn == Ecn::Ce, packet.ack);
+        }
+        let queue = &mut self.forwarding[l];
+        let is_first = queue.is_empty();
+        let packet = Packet { arrived: at, ecn, ..packet };
+        queue.push_back(Forwarded { packet, cursor: cursor + 1 });
+        // Later packets of the queue do not move its event.
+        if is_first {
+            self.link_events.schedule_earlier(l, at);
+        }
+    }
+
+    /// Collects sent and dropped packets from the link, and schedules its next event. A call that
+    /// comes early is harmless, so the event is only ever moved to an earlier time here.
+    pub(super) fn collect_from_link(&mut self, l: usize) {
+        let next = self.collect(l);
+        self.link_events.schedule_earlier(l, next);
+    }
+
+    /// Collects sent and dropped packets from the link, and returns the time of its next event.
+    fn collect(&mut self, l: usize) -> Time {
+        self.free_dropped(l);
+        while let Some((at, packet)) = self.links[l].first_in_flight() {
+            // Read single fields only: moving a whole struct that was just written causes a
+            // store-forwarding stall.
+            let (at, body, ce) = (*at, packet.body, packet.ecn == Ecn::Ce);
+            let (flow, arrived, feedback) = (packet.flow, packet.arrived, packet.ack);
+            if !self.losses.is_empty() && self.lose_at_random(l, body, arrived) {
+                self.links[l].pop_in_flight();
+                continue;
+            }
+            let cursor = self.bodies.get_mut(body).cursor;
+            let sent = self.links[l].pop_in_flight();
+            if self.routes.is_last(cursor) {
+                self.deliver(at, flow, body, ce, feedback);
+            } else if let Some((arrived, packet)) = sent {
+                let packet = Packet { arrived, ..packet };
+                self.forwarding[l].push_back(Forwarded { packet, cursor: cursor + 1 });
+            }
+        }
+        match self.next_forwarded(l) {
+            Time::NEVER => self.links[l].next_event().unwrap_or(Time::NEVER),
+            next => next,
+        }
+    }
+
+    /// Frees the state of packets dropped by the link.
+    fn free_dropped(&mut self, l: usize) {
+        if !self.links[l].has_dropped() {
+            return;
+        }
+        let Simulation { links, bodies, acks, flows, .. } = self;
+        links[l].take_dropped().for_each(|lost| free_packet(lost.packet.body, bodies, acks, flows));
+    }
+
+    /// Draws the random loss of the packet with this body on link `l`. Returns true if it is lost.
+    #[cold]
+    fn lose_at_random(&mut self, l: usize, body: u32, arrived: Time) -> bool {
+        let Simulation { scenario, losses, bodies, acks, flows, .. } = self;
+        let Some(process) = &mut losses[l] else { return false };
+        let lost = process.next_is_lost();
+        if lost {
+            process.lost += u64::from(arrived >= Time::ZERO + scenario.warmup());
+            free_packet(body, bodies, acks, flows);
+        }
+        lost
+    }
+}

@@ -1,0 +1,116 @@
+//! Routes of all groups of flows.
+
+use crate::config::flows::{RoutePair, delay_of};
+use crate::config::scenario::Scenario;
+use crate::traffic::source::Source;
+use sojourn_aqm::Link;
+use sojourn_aqm::cast;
+use sojourn_aqm::units::Span;
+
+/// End of a direction in [`Routes::hops`].
+const END: u32 = u32::MAX;
+
+/// Routes of all groups.
+///
+/// The links of all routes are in one list. A packet has the index of its current link there, its
+/// cursor, so that the next link is found without its flow.
+#[derive(Clone, Debug)]
+pub(super) struct Routes {
+    /// Routes of all groups, one group after the other.
+    pub all: Vec<RoutePair>,
+    /// Links of all routes; each direction ends with [`END`].
+    hops: Vec<u32>,
+    /// For each route, the index in `hops` of its first link, there and back.
+    starts: Vec<[u32; 2]>,
+    /// Index of the first route of each group.
+    first_route: Vec<usize>,
+    /// Propagation delay of each route, there and back.
+    delays: Vec<Span>,
+    /// Number of routes of each group in one direction: 1, or one per flow.
+    routes_per_direction: Vec<usize>,
+}
+
+impl Routes {
+    /// Collects the routes of every group; groups with requests also have the reversed routes.
+    pub(super) fn of(scenario: &Scenario) -> Routes {
+        let (mut all, mut first_route, mut routes_per_direction) =
+            (Vec::new(), Vec::new(), Vec::new());
+        for def in &scenario.flows {
+            first_route.push(all.len());
+            routes_per_direction.push(def.routes.len());
+            all.extend(def.routes.iter().cloned());
+            if matches!(&def.source, Source::Web(w) if w.request) {
+                all.extend(def.routes.iter().map(|[path, back]| [back.clone(), path.clone()]));
+            }
+        }
+        let delays = all.iter().map(|route| delay_of(route, &scenario.links)).collect();
+        let (hops, starts) = flatten(&all);
+        Routes { all, hops, starts, first_route, delays, routes_per_direction }
+    }
+
+    /// Propagation delay of all links of route `number`, there and back.
+    pub(super) fn delay(&self, number: u32) -> Span {
+        self.delays[number as usize]
+    }
+
+    /// The only link of route `number`, if nothing can observe its packets between sender and
+    /// receiver: acks return with a pure delay, and the link computes departures at enqueue.
+    pub(super) fn direct_link(&self, number: u32, links: &[Link]) -> Option<u32> {
+        let [path, back] = &self.all[number as usize];
+        let direct = path.len() == 1 && back.is_empty() && links[path[0]].computes_departures();
+        direct.then(|| cast::number(path[0]))
+    }
+
+    /// Index of the route of flow `i` of a group, or of its requests.
+    pub(super) fn index(&self, group: usize, i: u64, request: bool) -> u32 {
+        let of_flow = if self.routes_per_direction[group] == 1 { 0 } else { cast::index(i) };
+        let of_way = if request { self.routes_per_direction[group] } else { 0 };
+        cast::number(self.first_route[group] + of_way + of_flow)
+    }
+
+    /// Cursors of the first links of route `number`, there and back. The second is valid only if
+    /// the route has links on the way back.
+    #[inline]
+    pub(super) fn starts(&self, number: u32) -> [u32; 2] {
+        self.starts[number as usize]
+    }
+
+    /// Link at `cursor`.
+    #[inline]
+    pub(super) fn link(&self, cursor: u32) -> usize {
+        self.hops[cursor as usize] as usize
+    }
+
+    /// True if the link at `cursor` is the last one of its direction.
+    #[inline]
+    pub(super) fn is_last(&self, cursor: u32) -> bool {
+        self.hops[cursor as usize + 1] == END
+    }
+}
+
+/// Puts the links of all routes into one list, and returns it with the index of the first link of
+/// both directions of each route.
+fn flatten(routes: &[RoutePair]) -> (Vec<u32>, Vec<[u32; 2]>) {
+    let mut hops = Vec::new();
+    let mut add = |direction: &[usize]| {
+        let start = cast::number(hops.len());
+        hops.extend(direction.iter().map(|l| cast::index32(*l)));
+        hops.push(END);
+        start
+    };
+    let starts = routes.iter().map(|[path, back]| [add(path), add(back)]).collect();
+    (hops, starts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flat_routes_have_the_links_of_both_directions() {
+        let routes = [[vec![3, 1, 2], vec![]], [vec![0], vec![2, 3]]];
+        let (hops, starts) = flatten(&routes);
+        assert_eq!(hops, [3, 1, 2, END, END, 0, END, 2, 3, END]);
+        assert_eq!(starts, [[0, 4], [5, 7]]);
+    }
+}
