@@ -26,6 +26,10 @@ impl Simulation {
         if self.next_forwarded(l) <= now
             && let Some(Forwarded { packet, cursor }) = self.forwarding[l].pop_front()
         {
+            if self.forwarding[l].is_empty() {
+                // Restart at the first entry, so that short queues use few cache lines.
+                self.forwarding[l].clear();
+            }
             self.link_events.serve(l);
             self.push(cursor, now, packet);
         }
