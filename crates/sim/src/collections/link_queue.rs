@@ -123,6 +123,28 @@ impl LinkQueue {
         }
     }
 
+    /// True if there are so many links that the state of the next one is rarely in the first-level
+    /// cache.
+    #[inline]
+    pub(crate) fn exceeds_cache(&self) -> bool {
+        self.leaves >= 64
+    }
+
+    /// Link that is due first in the subtree that contains link `l` and holds one in 2^`depth` of
+    /// all links; any link if nothing is pending there. If `l` was just set, the link is typically
+    /// due about 2^`depth` events from now.
+    #[inline]
+    pub(crate) fn earliest_near(&self, l: usize, depth: u32) -> usize {
+        let node = (self.leaves + l) >> (self.leaves.trailing_zeros() - depth);
+        self.link_of(self.keys[node])
+    }
+
+    /// Link with the turn in `key`.
+    #[inline]
+    fn link_of(&self, key: u64) -> usize {
+        self.links[cast::index(key & ((1 << self.bits) - 1))] as usize
+    }
+
     /// Earliest pending time; if nothing is pending, [`LinkQueue::max_time`].
     #[inline]
     pub(crate) fn earliest(&self) -> Time {
@@ -132,7 +154,7 @@ impl LinkQueue {
     /// Link with the earliest pending time; of several, the least recently served one.
     #[inline]
     pub(crate) fn first(&self) -> usize {
-        self.links[cast::index(self.keys[1] & ((1 << self.bits) - 1))] as usize
+        self.link_of(self.keys[1])
     }
 }
 
@@ -152,6 +174,21 @@ mod tests {
             assert_eq!((links.first(), links.earliest()), (n - 1, Time(horizon.0 - 1)));
             links.schedule(n - 1, Time::NEVER);
             assert_eq!(links.earliest(), horizon);
+        }
+    }
+
+    #[test]
+    fn earliest_near_is_the_first_link_of_a_subtree() {
+        let mut links = LinkQueue::new(100);
+        assert!(links.exceeds_cache() && !LinkQueue::new(32).exceeds_cache());
+        assert!(links.earliest_near(99, 3) < 100, "nothing is pending");
+        let at = |l: usize| Time((l as u64 * 1009) % 100);
+        (0..100).for_each(|l| links.schedule(l, at(l)));
+        for (l, depth) in [(0, 3), (50, 3), (99, 3), (77, 0), (77, 7)] {
+            let part = 128 >> depth;
+            let from = l / part * part;
+            let first = (from..100.min(from + part)).min_by_key(|l| at(*l));
+            assert_eq!(Some(links.earliest_near(l, depth)), first, "{l} {depth}");
         }
     }
 

@@ -4,11 +4,11 @@
 /// x86-64.
 #[inline]
 #[allow(unsafe_code)]
-pub(crate) fn prefetch<T>(thing: &T) {
+pub(crate) fn prefetch<T: ?Sized>(thing: &T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        for offset in (0..size_of::<T>()).step_by(64) {
+        for offset in (0..size_of_val(thing)).step_by(64) {
             let at = std::ptr::from_ref(thing).cast::<i8>().wrapping_add(offset);
             // SAFETY: a prefetch has no architectural effect and cannot fault, whatever the
             // address; SSE is part of every x86-64.

@@ -2,8 +2,12 @@
 
 use super::Simulation;
 use super::in_flight::free_packet;
+use crate::collections::prefetch::prefetch;
 use sojourn_aqm::units::Time;
 use sojourn_aqm::{Ecn, Packet};
+
+/// log2 of the prefetch look-ahead for a link, in events.
+const PREFETCH_LINK_LOG2: u32 = 3;
 
 /// A packet between two links. [`Packet::arrived`] is the time of its arrival at the next one.
 #[derive(Clone, Copy)]
@@ -35,6 +39,22 @@ impl Simulation {
         }
         let next = if computed { self.next_forwarded(l) } else { self.collect(l) };
         self.link_events.schedule(l, next);
+        if self.link_events.exceeds_cache() {
+            self.prefetch_upcoming_link(l);
+        }
+    }
+
+    /// Prefetch the link that a packet reaches which is due soon. Link `l` was just served.
+    #[inline]
+    fn prefetch_upcoming_link(&self, l: usize) {
+        let due = self.link_events.earliest_near(l, PREFETCH_LINK_LOG2);
+        if let Some(packet) = self.forwarding[due].front() {
+            let next = self.routes.link(packet.cursor);
+            let link = &self.links[next];
+            prefetch(link);
+            prefetch(link.qdisc());
+            prefetch(&self.forwarding[next]);
+        }
     }
 
     /// Time at which the first packet in [`Simulation::forwarding`] of link `l` reaches the next
