@@ -10,17 +10,23 @@ use core::fmt;
 /// A histogram of durations: 128 bins per doubling, so that a percentile is right to 0.8 %; sums
 /// and extremes are exact.
 ///
-/// No memory is allocated before the first duration. From then on it is 28 kB, enough for 17 s.
-/// Longer durations take 1 kB more per doubling, up to 58 kB. See [`Histogram::bytes_up_to`].
+/// No memory is allocated before the first duration above zero. From then on it is 28 kB,
+/// enough for 17 s. Longer durations take 1 kB more per doubling, up to 58 kB. See
+/// [`Histogram::bytes_up_to`].
 #[derive(Clone)]
 pub struct Histogram {
-    /// Number of durations in each bin; empty before the first duration.
-    bins: Vec<u64>,
-    count: u64,
-    sum: u128,
-    sum_of_squares: u128,
+    /// Number of durations of zero, which are in no bin: most packets of a link that is rarely busy
+    /// do not wait.
+    zeros: u64,
+    /// Number of longer durations.
+    longer: u64,
+    /// Shortest and longest duration above zero.
     min: u64,
     max: u64,
+    sum: u128,
+    sum_of_squares: u128,
+    /// Number of durations in each bin; empty before the first duration above zero.
+    bins: Vec<u64>,
 }
 
 const FINE: u32 = 7;
@@ -28,13 +34,11 @@ const FINE: u32 = 7;
 /// Durations up to this one need no further allocation after the first: 17 s.
 const COVERED_NS: u64 = (1 << 34) - 1;
 
+/// Bin of a duration. Bins are 1 ns wide below 2^8 ns, and twice as wide from each power of two on.
+#[inline]
 fn bin(ns: u64) -> usize {
-    if ns < 1 << FINE {
-        return cast::index(ns);
-    }
-    let e = 63 - ns.leading_zeros();
-    let step = ns >> (e - FINE) & ((1 << FINE) - 1);
-    ((e - FINE + 1) << FINE) as usize + cast::index(step)
+    let doublings = 63 - FINE - (ns | 1 << FINE).leading_zeros();
+    cast::index((u64::from(doublings) << FINE) + (ns >> doublings))
 }
 
 /// The middle of a bin.
@@ -48,7 +52,15 @@ fn middle(bin: usize) -> u64 {
 
 impl Default for Histogram {
     fn default() -> Self {
-        Histogram { bins: Vec::new(), count: 0, sum: 0, sum_of_squares: 0, min: u64::MAX, max: 0 }
+        Histogram {
+            zeros: 0,
+            longer: 0,
+            min: u64::MAX,
+            max: 0,
+            sum: 0,
+            sum_of_squares: 0,
+            bins: Vec::new(),
+        }
     }
 }
 
@@ -56,10 +68,10 @@ impl Default for Histogram {
 impl fmt::Debug for Histogram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Histogram");
-        shown.field("count", &self.count);
+        shown.field("count", &self.count());
         if let Some(mean) = self.mean_s() {
             shown
-                .field("min_s", &(self.min as f64 / 1e9))
+                .field("min_s", &(self.min() as f64 / 1e9))
                 .field("mean_s", &mean)
                 .field("max_s", &(self.max as f64 / 1e9));
         }
@@ -72,11 +84,15 @@ impl Histogram {
     #[inline]
     pub fn add(&mut self, span: Span) {
         let ns = span.0;
+        if ns == 0 {
+            self.zeros += 1;
+            return;
+        }
         match self.bins.get_mut(bin(ns)) {
             Some(n) => *n += 1,
             None => self.add_longer(ns),
         }
-        self.count += 1;
+        self.longer += 1;
         self.sum += u128::from(ns);
         self.sum_of_squares += u128::from(ns) * u128::from(ns);
         // A new extreme is rare: no store otherwise.
@@ -88,8 +104,8 @@ impl Histogram {
         }
     }
 
-    /// Counts `ns`, for which there is no bin yet: the first duration, or one above 17 s that is
-    /// longer than all before.
+    /// Counts `ns`, for which there is no bin yet: the first duration above zero, or one above 17 s
+    /// that is longer than all before.
     #[cold]
     #[inline(never)]
     fn add_longer(&mut self, ns: u64) {
@@ -111,8 +127,9 @@ impl Histogram {
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.bins.fill(0);
-        (self.count, self.sum, self.sum_of_squares, self.min, self.max) = (0, 0, 0, u64::MAX, 0);
+        let mut bins = core::mem::take(&mut self.bins);
+        bins.fill(0);
+        *self = Histogram { bins, ..Histogram::default() };
     }
 
     /// Counts since `earlier`, an older copy of this histogram; the extremes are exact to a bin.
@@ -122,24 +139,37 @@ impl Histogram {
         let first = bins.iter().position(|n| *n > 0).map_or(u64::MAX, middle);
         let last = bins.iter().rposition(|n| *n > 0).map_or(0, middle);
         Histogram {
-            bins,
-            count: self.count - earlier.count,
+            zeros: self.zeros - earlier.zeros,
+            longer: self.longer - earlier.longer,
+            min: first.max(self.min()),
+            max: last.min(self.max),
             sum: self.sum - earlier.sum,
             sum_of_squares: self.sum_of_squares - earlier.sum_of_squares,
-            min: first.max(self.min),
-            max: last.min(self.max),
+            bins,
         }
     }
 
     /// Durations counted.
     pub fn count(&self) -> u64 {
-        self.count
+        self.zeros + self.longer
+    }
+
+    /// The shortest duration; `u64::MAX` without a sample.
+    fn min(&self) -> u64 {
+        if self.zeros > 0 { 0 } else { self.min }
     }
 
     /// Distinct durations in ascending order, to the accuracy of a bin, with the number of each.
     pub fn values(&self) -> impl Iterator<Item = (Span, u64)> + '_ {
+        let zeros = (self.zeros > 0).then_some((Span::ZERO, self.zeros));
         let counted = self.bins.iter().enumerate().filter(|(_, n)| **n > 0);
-        counted.map(|(bin, n)| (Span(middle(bin).clamp(self.min, self.max)), *n))
+        let longer = counted.map(|(bin, n)| (Span(self.value(bin)), *n));
+        zeros.into_iter().chain(longer)
+    }
+
+    /// Value of the durations in `bin`, in nanoseconds.
+    fn value(&self, bin: usize) -> u64 {
+        middle(bin).clamp(self.min(), self.max)
     }
 
     /// The sum of all, in nanoseconds.
@@ -149,32 +179,36 @@ impl Histogram {
 
     /// The mean in seconds; none without a sample.
     pub fn mean_s(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum as f64 / self.count as f64 / 1e9)
+        (self.count() > 0).then(|| self.sum as f64 / self.count() as f64 / 1e9)
     }
 
     /// The standard deviation in seconds (dividing by n); none without a sample.
     pub fn std_s(&self) -> Option<f64> {
-        let n = u128::from(self.count);
+        let n = u128::from(self.count());
         (n > 0).then(|| spread(self.sum, self.sum_of_squares, n) / 1e9)
     }
 
     /// The largest in seconds; none without a sample.
     pub fn max_s(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.max as f64 / 1e9)
+        (self.count() > 0).then(|| self.max as f64 / 1e9)
     }
 
     /// The duration, in seconds, that a fraction `q` of all do not exceed (nearest rank).
     pub fn quantile_s(&self, q: f64) -> Option<f64> {
-        let rank = cast::trunc(libm::ceil(q * self.count as f64)).clamp(1, self.count.max(1));
-        if rank >= self.count {
+        let count = self.count();
+        let rank = cast::trunc(libm::ceil(q * count as f64)).clamp(1, count.max(1));
+        if rank >= count {
             return self.max_s();
         }
-        let mut seen = 0;
+        let mut seen = self.zeros;
+        if seen >= rank {
+            return Some(0.0);
+        }
         let hit = self.bins.iter().position(|n| {
             seen += n;
             seen >= rank
         });
-        Some(middle(hit?).clamp(self.min, self.max) as f64 / 1e9)
+        Some(self.value(hit?) as f64 / 1e9)
     }
 }
 

@@ -80,14 +80,14 @@ fn memory_follows_the_longest_duration() {
     let mut h = Histogram::default();
     assert_eq!(bytes(&h), 0);
     let day = Span::s(86_400);
-    let steps = [(Span::ZERO, 28), (Span::s(17), 28), (day, 41), (Span::ms(1), 41)];
+    let steps = [(Span::ZERO, 0), (Span(1), 28), (Span::s(17), 28), (day, 41), (Span::ms(1), 41)];
     for (span, kib) in steps {
         h.add(span);
         assert_eq!(bytes(&h), kib << 10, "{span}");
     }
     assert_eq!(Histogram::bytes_up_to(day), 41 << 10);
     h.add(Span(u64::MAX >> 1));
-    assert_eq!((bytes(&h), h.count()), (57 << 10, 5));
+    assert_eq!((bytes(&h), h.count()), (57 << 10, 6));
     h.clear();
     assert_eq!((bytes(&h), h.quantile_s(0.5)), (57 << 10, None));
 }
@@ -131,6 +131,41 @@ fn values_are_the_distinct_durations() {
     for (value, ms) in values.iter().zip([1.0, 3.0, 100.0]) {
         assert!((value.0.as_secs() * 1e3 / ms - 1.0).abs() < 0.005, "{ms} ms");
     }
+}
+
+/// A histogram of durations in nanoseconds.
+fn histogram_of(durations: &[u64]) -> Histogram {
+    let mut h = Histogram::default();
+    durations.iter().for_each(|ns| h.add(Span(*ns)));
+    h
+}
+
+#[test]
+fn zeros_count_as_all_durations_do() {
+    let h = histogram_of(&[0, 0, 0]);
+    assert_eq!((h.count(), h.mean_s(), h.std_s(), h.max_s()), (3, Some(0.0), Some(0.0), Some(0.0)));
+    assert_eq!((h.quantile_s(0.3), h.quantile_s(1.0)), (Some(0.0), Some(0.0)));
+    assert!(h.values().eq([(Span(0), 3)]) && h.bins.is_empty());
+
+    let mut h = histogram_of(&[8, 0, 4, 0]);
+    assert_eq!((h.count(), h.mean_s(), h.max_s()), (4, Some(3e-9), Some(8e-9)));
+    assert_eq!(h.std_s(), Some(libm::sqrt(11.0) / 1e9));
+    for (q, ns) in [(0.0, 0), (0.5, 0), (0.51, 4), (0.75, 4), (0.76, 8)] {
+        assert_eq!(h.quantile_s(q), Some(f64::from(ns) / 1e9), "{q}");
+    }
+    assert!(h.values().eq([(Span(0), 2), (Span(4), 1), (Span(8), 1)]));
+    assert_eq!(h.min(), 0);
+
+    let earlier = h.clone();
+    h.add(Span(6));
+    let later = h.since(&earlier);
+    assert!(later.values().eq([(Span(6), 1)]) && later.min() == 6);
+    h.add(Span(0));
+    let later = h.since(&earlier);
+    assert!(later.values().eq([(Span(0), 1), (Span(6), 1)]) && later.min() == 0);
+    assert_eq!(h.since(&h).values().count(), 0);
+    h.clear();
+    assert_eq!((h.count(), h.min()), (0, u64::MAX));
 }
 
 #[test]
