@@ -76,20 +76,20 @@ fn later_extremes_are_those_of_later_bins() {
 
 #[test]
 fn memory_follows_the_longest_duration() {
-    let bytes = |h: &Histogram| h.bins.capacity() * size_of::<u64>();
+    let bytes = |h: &Histogram| size_of_val(&*h.bins);
     let mut h = Histogram::default();
     assert_eq!(bytes(&h), 0);
     let day = Span::s(86_400);
     let steps = [(Span::ZERO, 0), (Span(1), 28), (Span::s(17), 28), (day, 41), (Span::ms(1), 41)];
-    for (span, kib) in steps {
+    for (span, octaves) in steps {
         h.add(span);
-        assert_eq!(bytes(&h), kib << 10, "{span}");
+        assert_eq!(bytes(&h), octaves * 512, "{span}");
     }
-    assert_eq!(Histogram::bytes_up_to(day), 41 << 10);
+    assert_eq!(Histogram::bytes_up_to(day), 41 * 512);
     h.add(Span(u64::MAX >> 1));
-    assert_eq!((bytes(&h), h.count()), (57 << 10, 6));
+    assert_eq!((bytes(&h), h.count()), (57 * 512, 6));
     h.clear();
-    assert_eq!((bytes(&h), h.quantile_s(0.5)), (57 << 10, None));
+    assert_eq!((bytes(&h), h.quantile_s(0.5)), (57 * 512, None));
 }
 
 #[test]
@@ -166,6 +166,45 @@ fn zeros_count_as_all_durations_do() {
     assert_eq!(h.since(&h).values().count(), 0);
     h.clear();
     assert_eq!((h.count(), h.min()), (0, u64::MAX));
+}
+
+/// Counts `n` further durations of `ns`, of which there is one already, without a call for each.
+fn add_many(h: &mut Histogram, ns: u64, n: u32) {
+    h.bins[bin(ns)] += n;
+    h.longer += u64::from(n);
+    h.sum += u128::from(n) * u128::from(ns);
+    h.sum_of_squares += u128::from(n) * u128::from(ns * ns);
+}
+
+#[test]
+fn a_bin_counts_beyond_32_bits() {
+    const ALL: u64 = 1 << 32;
+    let mut h = histogram_of(&[2, 5]);
+    add_many(&mut h, 2, u32::MAX - 1);
+    assert!(h.high.is_empty() && h.values().eq([(Span(2), ALL - 1), (Span(5), 1)]));
+    let earlier = h.clone();
+    h.add(Span(2));
+    assert!(h.values().eq([(Span(2), ALL), (Span(5), 1)]), "{:?}", h.values().last());
+    h.add(Span(2));
+    assert_eq!((h.count(), h.sum_ns()), (ALL + 2, u128::from(ALL + 1) * 2 + 5));
+    assert_eq!((h.quantile_s(0.0), h.quantile_s(0.999)), (Some(2e-9), Some(2e-9)));
+    assert_eq!((h.quantile_s(1.0), h.max_s()), (Some(5e-9), Some(5e-9)));
+
+    // A difference is exact, below and above 2^32.
+    assert!(h.since(&earlier).values().eq([(Span(2), 2)]));
+    let all = h.since(&Histogram::default());
+    assert!(all.values().eq(h.values()) && !all.high.is_empty());
+
+    // Longer durations can follow, and they can carry as well.
+    let long = Span::s(3600);
+    h.add(long);
+    let n = &mut h.bins[bin(long.0)];
+    (*n, h.longer) = (u32::MAX, h.longer + u64::from(u32::MAX - 1));
+    h.add(long);
+    let counts: Vec<u64> = h.values().map(|(_, n)| n).collect();
+    assert_eq!((counts, h.count()), (vec![ALL + 1, 1, ALL], 2 * ALL + 2));
+    h.clear();
+    assert_eq!((h.values().count(), h.count()), (0, 0));
 }
 
 #[test]
