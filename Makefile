@@ -43,8 +43,9 @@ check: dev site  ## format, lints, types, prose, generated files, the site
 	$(BIN)/python -m mypy.stubtest sojourn._sojourn
 	$(BIN)/python tools/gen.py --check
 
-bench:  ## benchmarks, as ratios within one run
+bench: build  ## benchmarks, as ratios within one run
 	cargo bench $(CRATES)
+	$(BIN)/python -m sojourn_lab.speed.topologies
 
 gen: dev  ## rewrite the files generated from Rust: classes, pages, figures
 	$(BIN)/python tools/gen.py

@@ -1,7 +1,7 @@
 ##@ Laboratory: evidence for sojourn, written into reports/
 # Included by the Makefile. The package sojourn_lab is installed into .venv by `make demo`.
 
-.PHONY: bench-live bench-emulate bench-sweep bench-custom kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-random validate-bbr3 validate-slow validate-quic studies papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links
+.PHONY: bench-live bench-emulate bench-sweep bench-custom bench-topologies kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-random validate-bbr3 validate-slow validate-quic studies papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links cachegrind
 
 bench-live: release  ## minutes: accuracy of a live link on this machine, written to docs/concepts/live-accuracy.md
 	$(BIN)/python -m sojourn_lab.speed.live
@@ -14,6 +14,9 @@ bench-sweep: release  ## under a minute: overhead of a sweep, and its speed on t
 
 bench-custom: release  ## seconds: cost of a discipline in Python, compared with the same in Rust
 	$(BIN)/python -m sojourn_lab.speed.custom
+
+bench-topologies: build  ## minutes: packet-hops/s of topologies, as ratios to S1 (part of `make bench`)
+	$(BIN)/python -m sojourn_lab.speed.topologies
 
 kernel-tcp: release  ## 15 minutes: the kernel's TCP compared with the simulated one, written to docs/concepts/live-accuracy.md
 	$(BIN)/python -m sojourn_lab.reports.kernel_tcp
@@ -76,8 +79,11 @@ mutants-python: .venv/dev .venv/lab  ## minutes: mutation testing in Python, MOD
 	$(BIN)/python -c "import mutmut" 2>/dev/null || $(BIN)/python -m pip install --quiet "mutmut>=3.8,<4"
 	$(BIN)/python -m sojourn_lab.mutation.python $(MODULE)
 
-instructions:  ## CPU instructions per packet (valgrind's callgrind), compared with the recorded number
-	PYTHONPATH=lab $(PYTHON) -m sojourn_lab.speed.instructions
+instructions: build  ## CPU instructions per packet and per packet-hop (callgrind), compared with those recorded
+	$(BIN)/python -m sojourn_lab.speed.instructions
 
 instructions-links:  ## minutes: CPU instructions of a packet through a link, for every discipline
 	PYTHONPATH=lab $(PYTHON) -m sojourn_lab.speed.instructions --links
+
+cachegrind: build  ## cache misses and mispredicted branches per packet-hop of small topologies
+	$(BIN)/python -m sojourn_lab.speed.instructions --cache
