@@ -1,7 +1,7 @@
 ##@ Laboratory: evidence for sojourn, written into reports/
 # Included by the Makefile. The package sojourn_lab is installed into .venv by `make demo`.
 
-.PHONY: bench-live bench-emulate bench-sweep bench-custom bench-topologies kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-random validate-bbr3 validate-slow validate-quic studies papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links cachegrind
+.PHONY: bench-live bench-emulate bench-sweep bench-custom bench-topologies bench-cost kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-random validate-bbr3 validate-slow validate-quic studies papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links cachegrind
 
 bench-live: release  ## minutes: accuracy of a live link on this machine, written to docs/concepts/live-accuracy.md
 	$(BIN)/python -m sojourn_lab.speed.live
@@ -17,6 +17,9 @@ bench-custom: release  ## seconds: cost of a discipline in Python, compared with
 
 bench-topologies: build  ## minutes: packet-hops/s of topologies, as ratios to S1 (part of `make bench`)
 	$(BIN)/python -m sojourn_lab.speed.topologies
+
+bench-cost: build  ## minutes: cost by links, flows, hops, load and samples, written to reports/cost-growth.md
+	$(BIN)/python -m sojourn_lab.reports.cost_growth $(if $(QUICK),--quick)
 
 kernel-tcp: release  ## 15 minutes: the kernel's TCP compared with the simulated one, written to docs/concepts/live-accuracy.md
 	$(BIN)/python -m sojourn_lab.reports.kernel_tcp
