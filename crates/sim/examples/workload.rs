@@ -13,6 +13,7 @@ use std::time::Instant;
 /// Processor time of this thread in seconds where Linux reports it; wall-clock time elsewhere.
 fn clock() -> f64 {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    std::thread::yield_now(); // Linux updates the time at ticks of some ms and at switches only.
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let ns = text.and_then(|t| t.split(' ').next()?.parse::<f64>().ok());
     ns.map_or_else(|| START.elapsed().as_secs_f64(), |ns| ns / 1e9)
