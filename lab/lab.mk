@@ -1,7 +1,7 @@
 ##@ Laboratory: evidence for sojourn, written into reports/
 # Included by the Makefile. The package sojourn_lab is installed into .venv by `make demo`.
 
-.PHONY: bench-live bench-emulate bench-sweep bench-custom bench-topologies bench-cost kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-random validate-bbr3 validate-slow validate-quic studies papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links cachegrind
+.PHONY: bench-live bench-emulate bench-sweep bench-custom bench-topologies bench-cost bench-peers kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-random validate-bbr3 validate-slow validate-quic studies papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links cachegrind
 
 bench-live: release  ## minutes: accuracy of a live link on this machine, written to docs/concepts/live-accuracy.md
 	$(BIN)/python -m sojourn_lab.speed.live
@@ -20,6 +20,9 @@ bench-topologies: build  ## minutes: packet-hops/s of topologies, as ratios to S
 
 bench-cost: build  ## minutes: cost by links, flows, hops, load and samples, written to reports/cost-growth.md
 	$(BIN)/python -m sojourn_lab.reports.cost_growth $(if $(QUICK),--quick)
+
+bench-peers: build  ## minutes: csg-htsim and ns-3 on the same work, to reports/peers.md; QUICK=1, HTSIM=/path, NS3=/path
+	$(BIN)/python -m sojourn_lab.speed.peers $(if $(QUICK),--quick) $(if $(HTSIM),--htsim $(HTSIM)) $(if $(NS3),--ns3 $(NS3))
 
 kernel-tcp: release  ## 15 minutes: the kernel's TCP compared with the simulated one, written to docs/concepts/live-accuracy.md
 	$(BIN)/python -m sojourn_lab.reports.kernel_tcp

@@ -5,8 +5,6 @@ runs of a series take turns, and the fastest of TURNS counts. `--quick` measures
 once, and writes out/cost-growth.md.
 """
 
-import os
-import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -161,21 +159,9 @@ def table(
     return rows
 
 
-def machine() -> str:
-    """Return the processor, its cores, and the load of the machine now."""
-    info = Path("/proc/cpuinfo")
-    name = (
-        re.search(r"^model name\s*: (.*)", info.read_text(), re.MULTILINE)
-        if info.exists()
-        else None
-    )
-    load = os.getloadavg()[0]
-    return f"{name[1] if name else 'unknown processor'}, {os.cpu_count()} cores, load {load:.1f}"
-
-
 def write(page: Path, turns: int, *, quick: bool) -> None:
     """Measure all series, and write the page."""
-    answers, sections, on = [], [], machine()
+    answers, sections, on = [], [], workloads.machine()
     for one in series():
         costs, sizes = measure(one.quick if quick else one.full, turns)
         values = list(costs)

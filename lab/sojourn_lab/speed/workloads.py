@@ -6,7 +6,9 @@ runs one in a process of its own.
 """
 
 import json
+import os
 import random
+import re
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -159,6 +161,18 @@ class Cost:
     def ns(self) -> float:
         """Processor time in ns per packet-hop, with set-up and outcome."""
         return 1e9 * self.run_s / self.hops
+
+
+def machine() -> str:
+    """Return the processor, its cores, and the load of the machine now."""
+    info = Path("/proc/cpuinfo")
+    name = (
+        re.search(r"^model name\s*: (.*)", info.read_text(), re.MULTILINE)
+        if info.exists()
+        else None
+    )
+    load = os.getloadavg()[0]
+    return f"{name[1] if name else 'unknown processor'}, {os.cpu_count()} cores, load {load:.1f}"
 
 
 def build() -> None:

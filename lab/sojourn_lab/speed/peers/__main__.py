@@ -1,0 +1,5 @@
+"""Run the comparison."""
+
+from sojourn_lab.speed.peers.page import main
+
+main()
