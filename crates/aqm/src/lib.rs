@@ -115,5 +115,5 @@ pub use params::Setting;
 pub use qdisc::{Backlog, Qdisc};
 pub use random::{CloneRandom, Random};
 pub use registry::build;
-pub use stats::{Histogram, Level, LinkStats, RUN_MAX};
+pub use stats::{Histogram, LinkStats, RUN_MAX};
 pub use units::{Bytes, Rate, Size, Span, Threshold, Time};

@@ -10,8 +10,9 @@ use crate::random::CloneRandom;
 use crate::stats::LinkStats;
 use crate::units::{Rate, Span, Time};
 use alloc::boxed::Box;
-use alloc::vec::Drain;
+use alloc::vec::{Drain, Vec};
 use core::fmt;
+use core::mem::offset_of;
 
 mod bucket;
 mod changes;
@@ -61,7 +62,9 @@ impl LinkSpec {
 /// packet of the call arrives.
 ///
 /// A copy (`Clone`) has the same packets, state and random numbers, and continues in the same way.
+// The layout is fixed, and the alignment is a cache line: see `Transmitter`.
 #[derive(Clone)]
+#[repr(C, align(64))]
 pub struct Link {
     qdisc: Box<dyn Served + Send>,
     transmitter: Transmitter,
@@ -83,6 +86,12 @@ impl fmt::Debug for Link {
 }
 
 impl Link {
+    /// Number of bytes, from the first one on, that a packet can touch on a link that [computes its
+    /// departures](Link::computes_departures), unless it is dropped.
+    #[doc(hidden)]
+    pub const HOT_BYTES: usize =
+        offset_of!(Link, transmitter) + offset_of!(Transmitter, stats) + LinkStats::HOT_BYTES;
+
     /// Creates an idle link at time zero.
     ///
     /// # Errors
@@ -256,7 +265,7 @@ impl Link {
 
     /// Packet log so far.
     pub fn packet_log(&self) -> &[LogEntry] {
-        self.transmitter.log.as_deref().unwrap_or_default()
+        self.transmitter.log.as_deref().map_or(&[], Vec::as_slice)
     }
 
     /// Time of the last call.

@@ -1,248 +1,15 @@
 //! Counters of a link: packets, bytes, moments of the queue over time, sojourn times and runs of
 //! losses. All counters are integers until they are read, so that sums never drift.
 
-use crate::cast;
 use crate::context::{DropReason, Dropped, Marks};
 use crate::units::{Span, Time};
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::fmt;
 
-/// A histogram of durations: 128 bins per doubling, so that a percentile is right to 0.8 %; sums
-/// and extremes are exact.
-///
-/// No memory is allocated before the first duration above zero. From then on it is 14 kB,
-/// enough for 17 s. Longer durations take 512 bytes more per doubling, up to 29 kB. See
-/// [`Histogram::bytes_up_to`].
-#[derive(Clone)]
-pub struct Histogram {
-    /// Number of durations of zero, which are in no bin: most packets of a link that is rarely busy
-    /// do not wait.
-    zeros: u64,
-    /// Number of longer durations.
-    longer: u64,
-    /// Shortest and longest duration above zero.
-    min: u64,
-    max: u64,
-    sum: u128,
-    sum_of_squares: u128,
-    /// Low words of the number of durations in each bin; empty before the first duration above zero.
-    bins: Box<[u32]>,
-    /// High words of these numbers; empty before the first bin has 2^32 durations.
-    high: Box<[u32]>,
-}
+mod histogram;
 
-const FINE: u32 = 7;
-
-/// Durations up to this one need no further allocation after the first: 17 s.
-const COVERED_NS: u64 = (1 << 34) - 1;
-
-/// Bin of a duration. Bins are 1 ns wide below 2^8 ns, and twice as wide from each power of two on.
-#[inline]
-fn bin(ns: u64) -> usize {
-    let doublings = 63 - FINE - (ns | 1 << FINE).leading_zeros();
-    cast::index((u64::from(doublings) << FINE) + (ns >> doublings))
-}
-
-/// The middle of a bin.
-fn middle(bin: usize) -> u64 {
-    let (octave, step) = (bin >> FINE, (bin & ((1 << FINE) - 1)) as u64);
-    match octave {
-        0 => step,
-        _ => (((1 << FINE) + step) << (octave - 1)) + ((1u64 << (octave - 1)) >> 1),
-    }
-}
-
-impl Default for Histogram {
-    fn default() -> Self {
-        Histogram {
-            zeros: 0,
-            longer: 0,
-            min: u64::MAX,
-            max: 0,
-            sum: 0,
-            sum_of_squares: 0,
-            bins: Box::default(),
-            high: Box::default(),
-        }
-    }
-}
-
-/// Shows number, extremes and mean in place of thousands of bins.
-impl fmt::Debug for Histogram {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Histogram");
-        shown.field("count", &self.count());
-        if let Some(mean) = self.mean_s() {
-            shown
-                .field("min_s", &(self.min() as f64 / 1e9))
-                .field("mean_s", &mean)
-                .field("max_s", &(self.max as f64 / 1e9));
-        }
-        shown.finish_non_exhaustive()
-    }
-}
-
-impl Histogram {
-    /// Counts one duration.
-    #[inline]
-    pub fn add(&mut self, span: Span) {
-        let ns = span.0;
-        if ns == 0 {
-            self.zeros += 1;
-            return;
-        }
-        match self.bins.get_mut(bin(ns)) {
-            Some(n) => {
-                *n = n.wrapping_add(1);
-                if *n == 0 {
-                    self.carry(bin(ns));
-                }
-            }
-            None => self.add_longer(ns),
-        }
-        self.longer += 1;
-        self.sum += u128::from(ns);
-        self.sum_of_squares += u128::from(ns) * u128::from(ns);
-        // A new extreme is rare: no store otherwise.
-        if ns < self.min {
-            self.min = ns;
-        }
-        if ns > self.max {
-            self.max = ns;
-        }
-    }
-
-    /// Counts `ns`, for which there is no bin yet: the first duration above zero, or one above 17 s
-    /// that is longer than all before.
-    #[cold]
-    #[inline(never)]
-    fn add_longer(&mut self, ns: u64) {
-        // Memory that is zero from the start is not touched, so a new histogram is in few pages.
-        let mut bins = vec![0; Histogram::bins_up_to(ns)].into_boxed_slice();
-        bins[..self.bins.len()].copy_from_slice(&self.bins);
-        bins[bin(ns)] = 1;
-        self.bins = bins;
-    }
-
-    /// Counts 2^32 durations in `bin`, whose low word has become zero.
-    #[cold]
-    #[inline(never)]
-    fn carry(&mut self, bin: usize) {
-        if bin >= self.high.len() {
-            let mut high = vec![0; self.bins.len()].into_boxed_slice();
-            high[..self.high.len()].copy_from_slice(&self.high);
-            self.high = high;
-        }
-        self.high[bin] += 1;
-    }
-
-    /// Number of durations in each bin.
-    fn counts(&self) -> impl Iterator<Item = u64> + '_ {
-        let high = self.high.iter().copied().chain(core::iter::repeat(0));
-        self.bins.iter().zip(high).map(|(low, high)| u64::from(high) << 32 | u64::from(*low))
-    }
-
-    /// Number of bins to allocate for durations up to `ns`: whole octaves.
-    fn bins_up_to(ns: u64) -> usize {
-        ((bin(ns.max(COVERED_NS)) >> FINE) + 1) << FINE
-    }
-
-    /// Bytes that the bins take after a duration of `span`, if that is the longest.
-    pub fn bytes_up_to(span: Span) -> usize {
-        Histogram::bins_up_to(span.0) * size_of::<u32>()
-    }
-
-    /// Forgets everything.
-    pub fn clear(&mut self) {
-        let mut bins = core::mem::take(&mut self.bins);
-        bins.fill(0);
-        *self = Histogram { bins, ..Histogram::default() };
-    }
-
-    /// Counts since `earlier`, an older copy of this histogram; the extremes are exact to a bin.
-    pub fn since(&self, earlier: &Histogram) -> Histogram {
-        let before = earlier.counts().chain(core::iter::repeat(0));
-        let counts: Vec<u64> = self.counts().zip(before).map(|(a, b)| a - b).collect();
-        let first = counts.iter().position(|n| *n > 0).map_or(u64::MAX, middle);
-        let last = counts.iter().rposition(|n| *n > 0).map_or(0, middle);
-        let high = |n: &u64| cast::low32(n >> 32);
-        let carried = counts.iter().any(|n| high(n) > 0);
-        Histogram {
-            zeros: self.zeros - earlier.zeros,
-            longer: self.longer - earlier.longer,
-            min: first.max(self.min()),
-            max: last.min(self.max),
-            sum: self.sum - earlier.sum,
-            sum_of_squares: self.sum_of_squares - earlier.sum_of_squares,
-            bins: counts.iter().map(|n| cast::low32(*n)).collect(),
-            high: counts.iter().filter(|_| carried).map(high).collect(),
-        }
-    }
-
-    /// Durations counted.
-    pub fn count(&self) -> u64 {
-        self.zeros + self.longer
-    }
-
-    /// The shortest duration; `u64::MAX` without a sample.
-    fn min(&self) -> u64 {
-        if self.zeros > 0 { 0 } else { self.min }
-    }
-
-    /// Distinct durations in ascending order, to the accuracy of a bin, with the number of each.
-    pub fn values(&self) -> impl Iterator<Item = (Span, u64)> + '_ {
-        let zeros = (self.zeros > 0).then_some((Span::ZERO, self.zeros));
-        let counted = self.counts().enumerate().filter(|(_, n)| *n > 0);
-        let longer = counted.map(|(bin, n)| (Span(self.value(bin)), n));
-        zeros.into_iter().chain(longer)
-    }
-
-    /// Value of the durations in `bin`, in nanoseconds.
-    fn value(&self, bin: usize) -> u64 {
-        middle(bin).clamp(self.min(), self.max)
-    }
-
-    /// The sum of all, in nanoseconds.
-    pub fn sum_ns(&self) -> u128 {
-        self.sum
-    }
-
-    /// The mean in seconds; none without a sample.
-    pub fn mean_s(&self) -> Option<f64> {
-        (self.count() > 0).then(|| self.sum as f64 / self.count() as f64 / 1e9)
-    }
-
-    /// The standard deviation in seconds (dividing by n); none without a sample.
-    pub fn std_s(&self) -> Option<f64> {
-        let n = u128::from(self.count());
-        (n > 0).then(|| spread(self.sum, self.sum_of_squares, n) / 1e9)
-    }
-
-    /// The largest in seconds; none without a sample.
-    pub fn max_s(&self) -> Option<f64> {
-        (self.count() > 0).then(|| self.max as f64 / 1e9)
-    }
-
-    /// The duration, in seconds, that a fraction `q` of all do not exceed (nearest rank).
-    pub fn quantile_s(&self, q: f64) -> Option<f64> {
-        let count = self.count();
-        let rank = cast::trunc(libm::ceil(q * count as f64)).clamp(1, count.max(1));
-        if rank >= count {
-            return self.max_s();
-        }
-        let mut seen = self.zeros;
-        if seen >= rank {
-            return Some(0.0);
-        }
-        let hit = self.counts().position(|n| {
-            seen += n;
-            seen >= rank
-        });
-        Some(self.value(hit?) as f64 / 1e9)
-    }
-}
+pub use histogram::Histogram;
 
 /// The standard deviation of values with these sums and total weight, the difference taken in
 /// whole numbers where they fit.
@@ -255,25 +22,20 @@ fn spread(sum: u128, sum_of_squares: u128, weight: u128) -> f64 {
     libm::sqrt(variance)
 }
 
-/// A quantity that is constant between changes, weighted by how long it lasted.
+/// Integrals over time of a queue length and of its square.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Level {
-    now: u64,
-    area: u128,
-    area_of_squares: u128,
+struct Integrals {
+    first: u128,
+    second: u128,
 }
 
-impl Level {
+impl Integrals {
+    /// Adds `ns` nanoseconds of a queue of length `n`.
     #[inline]
-    fn pass(&mut self, ns: u64) {
-        let slice = u128::from(self.now) * u128::from(ns);
-        self.area += slice;
-        self.area_of_squares += slice * u128::from(self.now);
-    }
-
-    /// The value now.
-    pub fn now(&self) -> u64 {
-        self.now
+    fn add(&mut self, n: u64, ns: u64) {
+        let area = u128::from(n) * u128::from(ns);
+        self.first += area;
+        self.second += area * u128::from(n);
     }
 }
 
@@ -286,9 +48,12 @@ pub const RUN_MAX: usize = 1024;
 /// [`LinkStats::dropped`] were dropped so far and `marks.packets` marked. Packets that waited when
 /// the interval began are counted apart. A departure is counted when it happens, whenever the
 /// packet arrived: departures per second are a throughput.
+// The layout is fixed, in lines of 64 bytes: a packet that finds an idle link touches the first
+// line and a half, any other packet four lines.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct LinkStats {
-    since: Time,
+    /// Time up to which the queue is weighed.
     last: Time,
     /// Packets that arrived.
     pub arrived_packets: u64,
@@ -298,50 +63,64 @@ pub struct LinkStats {
     pub arrived_bytes: u64,
     /// Bytes of packets whose transmission started.
     pub departed_bytes: u64,
+    busy_ns: u64,
+    /// Lengths of the current runs of losses, of arrivals and of departures.
+    run: u32,
+    run_at_head: u32,
+    /// Packets and bytes in the queue.
+    queued_packets: u64,
+
+    queued_bytes: u64,
+    /// Packets marked with CE.
+    pub marks: Marks,
+    /// Time in the queue, of packets whose transmission started.
+    pub sojourn: Histogram,
+
+    packets: Integrals,
+    bytes: Integrals,
+
+    /// Start of the measured interval.
+    since: Time,
     /// Packets dropped of those that arrived in the interval, by [`DropReason`] in its order.
     pub dropped_packets: [u64; 3],
     /// Their bytes.
     pub dropped_bytes: u64,
     /// Packets dropped in the interval that had arrived before it, by [`DropReason`] in its order.
     pub dropped_earlier: [u64; 3],
-    /// Packets marked with CE.
-    pub marks: Marks,
-    /// Time in the queue, of packets whose transmission started.
-    pub sojourn: Histogram,
-    packets: Level,
-    bytes: Level,
-    busy_ns: u64,
     /// Number of runs of losses by length; allocated at the end of the first run.
-    runs: Vec<u64>,
-    run: usize,
-    run_at_head: usize,
+    runs: Box<[u64]>,
 }
 
 impl Default for LinkStats {
     fn default() -> Self {
         LinkStats {
-            since: Time::ZERO,
             last: Time::ZERO,
             arrived_packets: 0,
-            arrived_bytes: 0,
             departed_packets: 0,
+            arrived_bytes: 0,
             departed_bytes: 0,
+            busy_ns: 0,
+            run: 0,
+            run_at_head: 0,
+            queued_packets: 0,
+            queued_bytes: 0,
+            marks: Marks::default(),
+            sojourn: Histogram::default(),
+            packets: Integrals::default(),
+            bytes: Integrals::default(),
+            since: Time::ZERO,
             dropped_packets: [0; 3],
             dropped_bytes: 0,
             dropped_earlier: [0; 3],
-            marks: Marks::default(),
-            sojourn: Histogram::default(),
-            packets: Level::default(),
-            bytes: Level::default(),
-            busy_ns: 0,
-            runs: Vec::new(),
-            run: 0,
-            run_at_head: 0,
+            runs: Box::default(),
         }
     }
 }
 
 impl LinkStats {
+    /// See [`Link::HOT_BYTES`](crate::Link::HOT_BYTES).
+    pub(crate) const HOT_BYTES: usize = core::mem::offset_of!(LinkStats, since);
+
     /// Starts the measured interval at `now`; the queue stays as it is. `sending` is the rest of
     /// the transmission under way. Arrivals at `now` itself come after this call.
     pub fn reset(&mut self, now: Time, sending: Span) {
@@ -352,8 +131,8 @@ impl LinkStats {
             last: now,
             sojourn: core::mem::take(&mut self.sojourn),
             runs: core::mem::take(&mut self.runs),
-            packets: Level { now: self.packets.now, ..Level::default() },
-            bytes: Level { now: self.bytes.now, ..Level::default() },
+            queued_packets: self.queued_packets,
+            queued_bytes: self.queued_bytes,
             marks: Marks { since: now, ..Marks::default() },
             busy_ns: sending.0,
             ..LinkStats::default()
@@ -365,8 +144,11 @@ impl LinkStats {
     pub fn pass(&mut self, now: Time) {
         let ns = now.since(self.last).0;
         if ns > 0 {
-            self.packets.pass(ns);
-            self.bytes.pass(ns);
+            // The integrals of an idle link are not touched.
+            if self.queued_packets > 0 {
+                self.packets.add(self.queued_packets, ns);
+                self.bytes.add(self.queued_bytes, ns);
+            }
             self.last = now;
         }
     }
@@ -376,8 +158,8 @@ impl LinkStats {
         self.pass(now);
         self.arrived_packets += 1;
         self.arrived_bytes += u64::from(len);
-        self.packets.now += 1;
-        self.bytes.now += u64::from(len);
+        self.queued_packets += 1;
+        self.queued_bytes += u64::from(len);
     }
 
     #[inline(always)]
@@ -385,8 +167,8 @@ impl LinkStats {
         self.pass(now);
         self.departed_packets += 1;
         self.departed_bytes += u64::from(len);
-        self.packets.now -= 1;
-        self.bytes.now -= u64::from(len);
+        self.queued_packets -= 1;
+        self.queued_bytes -= u64::from(len);
         self.sojourn.add(sojourn);
         self.busy_ns += sending.0;
         Self::end_run(&mut self.runs, &mut self.run_at_head);
@@ -401,12 +183,13 @@ impl LinkStats {
             self.dropped_packets[*why as usize - 1] += 1;
             self.dropped_bytes += len;
         }
-        self.packets.now -= 1;
-        self.bytes.now -= len;
-        match why {
-            DropReason::AfterEnqueue => self.run_at_head += 1,
-            DropReason::Full | DropReason::AtEnqueue => self.run += 1,
-        }
+        self.queued_packets -= 1;
+        self.queued_bytes -= len;
+        let run = match why {
+            DropReason::AfterEnqueue => &mut self.run_at_head,
+            DropReason::Full | DropReason::AtEnqueue => &mut self.run,
+        };
+        *run = run.saturating_add(1);
     }
 
     /// An arrival was accepted: a run of losses ends.
@@ -416,12 +199,12 @@ impl LinkStats {
     }
 
     #[inline]
-    fn end_run(runs: &mut Vec<u64>, run: &mut usize) {
+    fn end_run(runs: &mut Box<[u64]>, run: &mut u32) {
         if *run > 0 {
             if runs.is_empty() {
-                runs.resize(RUN_MAX, 0);
+                *runs = vec![0; RUN_MAX].into();
             }
-            runs[(*run).min(RUN_MAX) - 1] += 1;
+            runs[(*run as usize).min(RUN_MAX) - 1] += 1;
             *run = 0;
         }
     }
@@ -448,29 +231,27 @@ impl LinkStats {
         let (mut runs, mut open) = (self.runs.clone(), [self.run, self.run_at_head]);
         open.iter_mut().for_each(|run| Self::end_run(&mut runs, run));
         let len = runs.iter().rposition(|n| *n > 0).map_or(0, |i| i + 1);
-        runs.truncate(len);
-        runs
+        runs[..len].to_vec()
     }
 
     /// Mean and standard deviation over time of the packets waiting.
     pub fn queue_packets(&self) -> Option<(f64, f64)> {
-        self.moments(&self.packets)
+        self.moments(self.packets)
     }
 
     /// Mean and standard deviation over time of the bytes waiting.
     pub fn queue_bytes(&self) -> Option<(f64, f64)> {
-        self.moments(&self.bytes)
+        self.moments(self.bytes)
     }
 
-    fn moments(&self, level: &Level) -> Option<(f64, f64)> {
+    fn moments(&self, Integrals { first, second }: Integrals) -> Option<(f64, f64)> {
         let time = u128::from(self.last.since(self.since).0);
-        let mean = level.area as f64 / time as f64;
-        (time > 0).then(|| (mean, spread(level.area, level.area_of_squares, time)))
+        (time > 0).then(|| (first as f64 / time as f64, spread(first, second, time)))
     }
 
     /// Number of packets and bytes in the queue.
     pub fn backlog(&self) -> (u64, u64) {
-        (self.packets.now, self.bytes.now)
+        (self.queued_packets, self.queued_bytes)
     }
 
     /// Busy time of the link so far, given `sending`, the remaining time of the current

@@ -207,14 +207,16 @@ crate::params! {
 }
 
 /// One FIFO queue managed by the AQM algorithm `A`, with tail drop at its limit.
+// The layout is fixed: the fields here are a line of 64 bytes, those of the algorithm follow.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct SingleQueue<A> {
-    aqm: A,
     fifo: SingleFifo,
     limit: Size,
     ecn: bool,
     /// True once a packet has arrived.
     started: bool,
+    aqm: A,
 }
 
 impl<A> SingleQueue<A> {

@@ -157,45 +157,50 @@ crate::params! {
 }
 
 /// State of RED.
+// The layout is fixed: a packet below min_th touches the first line of 64 bytes, and half of the
+// second.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Red {
-    /// Thresholds and buffer size, in the unit of the average.
-    pub(super) min_th: f64,
-    pub(super) max_th: f64,
-    buffer: f64,
-    /// True if that unit is the byte.
-    pub(super) in_bytes: bool,
-    /// Drop probability when the average reaches max_th from below, and from where it rises on
-    /// above it. Algorithms that adapt max_p change one or both.
-    pub(super) max_p: f64,
-    pub(super) gentle_max_p: f64,
+    /// Average queue, packets or bytes.
+    pub(super) avg: f64,
     /// Weight of one arrival in the average.
     pub(super) w_q: f64,
+    /// Time at which the link became idle.
+    idle_since: Option<Time>,
+    /// Thresholds, in the unit of the average.
+    pub(super) min_th: f64,
+    pub(super) max_th: f64,
+    /// State of Linux's RED, which replaces the fields of the average.
+    pub(super) linux: Option<Box<LinuxRed>>,
+    /// True if the unit of the average is the byte.
+    pub(super) in_bytes: bool,
+    spare_short: bool,
+    /// True if `spare_short` is set and the queue was short at the last update of the average.
+    short: bool,
     gentle: Gentle,
     wait: Wait,
     byte_mode: ByteMode,
     hard_drop: bool,
-    spare_short: bool,
-    /// True if `spare_short` is set and the queue was short at the last update of the average.
-    short: bool,
-    /// Mean and largest packet size, bytes.
-    pub(super) packet: u64,
-    max_packet: f64,
-    /// Packets of the mean size that the link sends in a nanosecond.
-    packets_per_ns: f64,
-    /// Average queue, packets or bytes.
-    pub(super) avg: f64,
+
+    /// Drop probability before and after spreading, for inspection.
+    pb: f64,
+    pa: f64,
     /// Packets since the last drop or mark; -1 while the average is below min_th.
     pub(super) count: i64,
     /// Bytes since the last drop or mark.
     pub(super) count_bytes: u64,
-    /// Drop probability before and after spreading, for inspection.
-    pb: f64,
-    pa: f64,
-    /// Time at which the link became idle.
-    idle_since: Option<Time>,
-    /// State of Linux's RED, which replaces the fields above.
-    pub(super) linux: Option<Box<LinuxRed>>,
+    /// Packets of the mean size that the link sends in a nanosecond.
+    packets_per_ns: f64,
+    /// Drop probability when the average reaches max_th from below, and from where it rises on
+    /// above it. Algorithms that adapt max_p change one or both.
+    pub(super) max_p: f64,
+    pub(super) gentle_max_p: f64,
+    /// Mean and largest packet size, bytes.
+    pub(super) packet: u64,
+    max_packet: f64,
+    /// Buffer size, in the unit of the average.
+    buffer: f64,
 }
 
 /// Checks that `params` do not ask for Linux's variant of `name`, which Linux does not have.
@@ -307,8 +312,11 @@ impl Red {
     pub(super) fn sample(&mut self, now: Time, q: f64) {
         let w_q = self.w_q;
         if let Some(since) = self.idle_since {
-            let m = crate::cast::trunc(now.since(since).0 as f64 * self.packets_per_ns);
-            self.avg *= power(1.0 - w_q, m);
+            // With a weight of 1 the sample below replaces the average.
+            if w_q < 1.0 {
+                let m = crate::cast::trunc(now.since(since).0 as f64 * self.packets_per_ns);
+                self.avg *= power(1.0 - w_q, m);
+            }
             self.idle_since = Some(now);
         }
         self.avg = (1.0 - w_q) * self.avg + w_q * q;

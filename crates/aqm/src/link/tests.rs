@@ -20,6 +20,17 @@ fn packet(body: u32, len: u32) -> Packet {
 }
 
 #[test]
+#[cfg(target_pointer_width = "64")]
+fn the_state_that_a_packet_touches_is_in_six_cache_lines() {
+    let line = |field: usize| (offset_of!(Link, transmitter) + field) as f64 / 64.0;
+    assert_eq!(align_of::<Link>(), 64);
+    assert_eq!(line(offset_of!(Transmitter, now)), 1.0);
+    assert_eq!(line(offset_of!(Transmitter, stats)), 2.0);
+    assert_eq!(offset_of!(LinkStats, sojourn), 64 + 32);
+    assert_eq!(Link::HOT_BYTES, 6 * 64);
+}
+
+#[test]
 fn sends_one_after_the_other_and_delivers_in_order() {
     let mut l = link(8_000_000, Span::ms(10), "2p");
     for body in 0..4 {

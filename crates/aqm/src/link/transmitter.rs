@@ -14,42 +14,49 @@ use alloc::vec::Vec;
 use core::fmt;
 
 /// State of a link without its discipline.
+// The layout is fixed: after the pointer to the discipline in `Link`, each group is a line of 64
+// bytes. A packet touches the first two, and those of `stats` that it needs.
 #[derive(Clone)]
+#[repr(C)]
 pub struct Transmitter {
-    pub(super) spec: LinkSpec,
     rng: Box<dyn CloneRandom + Send>,
+    /// Dropped packets that the owner has not taken yet.
+    pub(super) dropped: Vec<Dropped>,
+    pub(super) log: Option<Box<PacketLog>>,
+
     /// Time of the last call.
     pub(super) now: Time,
     /// End of the current transmission, or the time at which the discipline is asked again while
     /// `delayed`; [`Time::NEVER`] while idle.
     pub(super) free_at: Time,
-    /// True while nothing is being sent and a shaper in the discipline delays the queued packets.
-    delayed: bool,
     /// Fraction of a nanosecond carried over from the last transmissions that started, in units of
     /// 1/rate nanoseconds.
     pub(super) carry: u64,
-    /// Packets sent or in transmission, with their arrival times at the far end. If departures are
-    /// computed at enqueue, queued packets as well.
-    pub(super) in_flight: VecDeque<(Time, Packet)>,
-    /// True if departures are computed at enqueue.
-    pub(super) computes_departures: bool,
-    /// True once [`super::Link::may_change`] was called.
-    pub(super) may_change: bool,
     /// End of the transmission of the packet enqueued last, if departures are computed at enqueue.
     last_end: Time,
     /// As `carry`, at `last_end`.
     last_carry: u64,
+    pub(super) spec: LinkSpec,
+    /// True if departures are computed at enqueue.
+    pub(super) computes_departures: bool,
+    /// True while nothing is being sent and a shaper in the discipline delays the queued packets.
+    delayed: bool,
+    /// True once [`super::Link::may_change`] was called.
+    pub(super) may_change: bool,
+
+    pub(super) stats: LinkStats,
+
+    /// Packets sent or in transmission, with their arrival times at the far end. If departures are
+    /// computed at enqueue, queued packets as well.
+    pub(super) in_flight: VecDeque<(Time, Packet)>,
     /// Arrival time of the last packet sent. No later packet arrives earlier, even if the delay
     /// changes.
     last_arrival: Time,
-    /// Delivery opportunities of a trace-driven link, which replace the rate.
+    /// Delivery opportunities of a trace-driven link, which replace the rate. Such a link does not
+    /// compute departures at enqueue.
     pub(super) opportunities: Option<Box<Opportunities>>,
     /// Token bucket, in place of transmissions that take time.
     pub(super) bucket: Option<Box<TokenBucket>>,
-    /// Dropped packets that the owner has not taken yet.
-    pub(super) dropped: Vec<Dropped>,
-    pub(super) stats: LinkStats,
-    pub(super) log: Option<PacketLog>,
 }
 
 impl fmt::Debug for Transmitter {
@@ -85,23 +92,23 @@ impl Transmitter {
         rng: Box<dyn CloneRandom + Send>,
     ) -> Transmitter {
         Transmitter {
-            spec,
             rng,
+            dropped: Vec::new(),
+            log: None,
             now: Time::ZERO,
             free_at: Time::NEVER,
-            delayed: false,
             carry: 0,
-            in_flight: VecDeque::new(),
-            computes_departures,
-            may_change: false,
             last_end: Time::ZERO,
             last_carry: 0,
+            spec,
+            computes_departures,
+            delayed: false,
+            may_change: false,
+            stats: LinkStats::default(),
+            in_flight: VecDeque::new(),
             last_arrival: Time::ZERO,
             opportunities: None,
             bucket: None,
-            dropped: Vec::new(),
-            stats: LinkStats::default(),
-            log: None,
         }
     }
 
@@ -141,14 +148,21 @@ impl Transmitter {
         }
         if self.free_at == Time::NEVER || self.delayed {
             self.delayed = false;
-            self.free_at = match &mut self.opportunities {
-                None => now,
-                Some(_) if qdisc.backlog().packets == 0 => Time::NEVER,
-                Some(opportunities) => opportunities.seek(now),
-            };
+            self.free_at =
+                if self.computes_departures { now } else { self.first_start(qdisc, now) };
             self.catch_up(qdisc, now);
         }
         arrival
+    }
+
+    /// Time at which an idle link can start to send a packet that arrives at `now`.
+    #[inline]
+    fn first_start<Q: Qdisc + ?Sized>(&mut self, qdisc: &Q, now: Time) -> Time {
+        match &mut self.opportunities {
+            None => now,
+            Some(_) if qdisc.backlog().packets == 0 => Time::NEVER,
+            Some(opportunities) => opportunities.seek(now),
+        }
     }
 
     /// Executes everything that is due up to `now`.

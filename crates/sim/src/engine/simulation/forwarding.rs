@@ -2,9 +2,9 @@
 
 use super::Simulation;
 use super::in_flight::free_packet;
-use crate::collections::prefetch::prefetch;
+use crate::collections::prefetch::{prefetch, prefetch_start};
 use sojourn_aqm::units::Time;
-use sojourn_aqm::{Ecn, Packet};
+use sojourn_aqm::{Ecn, Link, Packet};
 
 /// log2 of the prefetch look-ahead for a link, in events.
 const PREFETCH_LINK_LOG2: u32 = 3;
@@ -51,7 +51,7 @@ impl Simulation {
         if let Some(packet) = self.forwarding[due].front() {
             let next = self.routes.link(packet.cursor);
             let link = &self.links[next];
-            prefetch(link);
+            prefetch_start(link, Link::HOT_BYTES);
             prefetch(link.qdisc());
             prefetch(&self.forwarding[next]);
         }
