@@ -142,13 +142,21 @@ impl LinkStats {
     /// Weighs the queue as it stands up to `now`.
     #[inline]
     pub fn pass(&mut self, now: Time) {
-        let ns = now.since(self.last).0;
-        if ns > 0 {
-            // The integrals of an idle link are not touched.
-            if self.queued_packets > 0 {
-                self.packets.add(self.queued_packets, ns);
-                self.bytes.add(self.queued_bytes, ns);
-            }
+        // The integrals of an idle link are not touched.
+        if self.queued_packets > 0 {
+            self.pass_busy(now);
+        } else {
+            self.last = self.last.max(now);
+        }
+    }
+
+    /// As [`LinkStats::pass`], with packets in the queue.
+    #[inline(always)]
+    fn pass_busy(&mut self, now: Time) {
+        if now > self.last {
+            let ns = now.0 - self.last.0;
+            self.packets.add(self.queued_packets, ns);
+            self.bytes.add(self.queued_bytes, ns);
             self.last = now;
         }
     }
@@ -164,7 +172,7 @@ impl LinkStats {
 
     #[inline(always)]
     pub(crate) fn on_departure(&mut self, now: Time, len: u32, sojourn: Span, sending: Span) {
-        self.pass(now);
+        self.pass_busy(now);
         self.departed_packets += 1;
         self.departed_bytes += u64::from(len);
         self.queued_packets -= 1;

@@ -190,16 +190,24 @@ impl Transmitter {
     /// Starts every transmission that is due up to `now`. Not inlined: one copy per discipline.
     #[inline(never)]
     fn catch_up<Q: Qdisc + ?Sized>(&mut self, qdisc: &mut Q, now: Time) {
-        while self.free_at <= now && self.free_at < Time::NEVER {
-            self.start(qdisc, self.free_at);
+        // The first term is a constant for most disciplines.
+        if qdisc.decides_at_enqueue() && self.computes_departures && self.log.is_none() {
+            while self.free_at <= now && self.free_at < Time::NEVER {
+                self.start::<_, true>(qdisc, self.free_at);
+            }
+        } else {
+            while self.free_at <= now && self.free_at < Time::NEVER {
+                self.start::<_, false>(qdisc, self.free_at);
+            }
         }
     }
 
-    /// Dequeues and sends the next packet; the link is free at `at`.
+    /// Dequeues and sends the next packet; the link is free at `at`. `COUNTS` is true if the packet
+    /// is only counted: departures are computed at enqueue, and there is no packet log.
     #[inline(always)]
-    fn start<Q: Qdisc + ?Sized>(&mut self, qdisc: &mut Q, at: Time) {
+    fn start<Q: Qdisc + ?Sized, const COUNTS: bool>(&mut self, qdisc: &mut Q, at: Time) {
         self.delayed = false;
-        if self.spec.rate.0 == 0 && has_packets(qdisc) {
+        if !COUNTS && self.spec.rate.0 == 0 && has_packets(qdisc) {
             return self.stop();
         }
         let before = self.dropped.len();
@@ -208,10 +216,10 @@ impl Transmitter {
             self.count_dropped(before);
         }
         let Some(packet) = next else { return self.stop_until(qdisc.ready_at(), at) };
-        if let Some(log) = &mut self.log {
+        if !COUNTS && let Some(log) = &mut self.log {
             log.push(LogEntry { packet, left: at, why: None });
         }
-        self.free_at = if self.computes_departures {
+        self.free_at = if COUNTS || self.computes_departures {
             transmission_end(at, packet.len, self.spec.rate, &mut self.carry)
         } else {
             self.put_in_flight(at, packet)
@@ -222,7 +230,7 @@ impl Transmitter {
     /// Starts to send at `now` if packets wait at an idle link: only if its rate was 0.
     pub(super) fn resume(&mut self, qdisc: &mut dyn Qdisc, now: Time) {
         if self.free_at == Time::NEVER && self.stats.backlog().0 > 0 {
-            self.start(qdisc, now);
+            self.start::<_, false>(qdisc, now);
             self.now = now;
         }
     }
