@@ -139,6 +139,11 @@ impl QdiscEntry {
         QdiscEntry { name, aliases: &[], about, decides: "", source: "", preset: &[], kind }
     }
 
+    /// True if the discipline is built by the rules of an [`External`].
+    pub const fn is_external(&self) -> bool {
+        matches!(self.kind, Kind::External(_))
+    }
+
     /// Returns the parameters with their defaults; empty if an [`External`] refuses its defaults.
     pub fn params(&self) -> Vec<ParamRow> {
         self.with_defaults().map(|built| built.params).unwrap_or_default()

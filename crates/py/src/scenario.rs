@@ -72,7 +72,7 @@ impl ParsedScenario {
 
     /// Returns the scenario as canonical JSON: all defaults explicit, all names canonical.
     fn canonical(&self) -> String {
-        self.scenario.canonical().to_string()
+        self.scenario.canonical_text()
     }
 
     /// Returns the scenario with another seed, from 0 to 2^53.

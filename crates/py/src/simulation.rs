@@ -172,7 +172,7 @@ impl Simulation {
 
     /// Returns the scenario with all changes made so far as canonical JSON.
     fn scenario(&self) -> PyResult<String> {
-        Ok(self.get()?.scenario().canonical().to_string())
+        Ok(self.get()?.scenario().canonical_text())
     }
 
     /// Returns the result so far: its summary as JSON, and its columns.

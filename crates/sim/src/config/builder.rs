@@ -239,7 +239,7 @@ impl FlowBuilder {
     /// Sets the TCP; the default depends on the source.
     #[must_use]
     pub fn tcp(self, tcp: &TcpParams) -> Self {
-        self.set("tcp", parse::canonical(tcp.name(), &tcp.table()))
+        self.set("tcp", tcp.canonical())
     }
 
     /// Sets the links that acknowledgements and requests cross in order; by default none.

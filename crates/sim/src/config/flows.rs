@@ -1,28 +1,25 @@
 //! Groups of flows of a scenario, and the links that they cross.
 
+use super::flow_routes::{HOPS_MAX, Links, NUMBER, RoutePair, delay_of, routes};
 use super::links::LinkConfig;
 use super::registries::Registries;
-use crate::endpoint::tcp::{self, TcpParams};
+use super::senders::{FlowText, Senders};
+use crate::endpoint::tcp::TcpParams;
 use crate::parsing::distribution::Distribution;
 use crate::parsing::dscp;
 use crate::parsing::keys::table;
-use crate::parsing::parse::{self, KeyReader, NamedParams};
+use crate::parsing::parse::{self, KeyReader};
 use crate::random_stream::random_stream;
 use crate::traffic::session_params::Poisson;
 use crate::traffic::source::Source;
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::Value;
 use sojourn_aqm::random::hash;
 use sojourn_aqm::units::{Span, Time};
 use sojourn_aqm::{Ecn, cast, choice};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// Links crossed by the data of a flow, and those crossed on the return path.
-pub type RoutePair = [Vec<usize>; 2];
-
-/// Placeholder for the number of a flow in the names of its links.
-const NUMBER: &str = "{i}";
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 choice! {
     /// ECN field of packets that can be marked.
@@ -95,10 +92,10 @@ pub struct FlowConfig {
     pub(crate) name: String,
     /// Values of the keys with a type.
     pub(crate) keys: FlowKeys,
-    /// Traffic source.
-    pub(crate) source: Source,
-    /// TCP; None means UDP.
-    pub(crate) tcp: Option<TcpParams>,
+    /// Traffic source; groups whose sources are written alike share it.
+    pub(crate) source: Arc<Source>,
+    /// TCP; None means UDP. Groups whose TCPs are written alike share it.
+    pub(crate) tcp: Option<Arc<TcpParams>>,
     /// Links crossed by each flow, by index, in order: path and return path, the latter empty for a
     /// pure delay. A single entry if all flows cross the same links.
     pub(crate) routes: Vec<RoutePair>,
@@ -119,14 +116,11 @@ pub struct FlowConfig {
     pub(crate) leaves: Option<Span>,
 }
 
-/// Maximum number of links on all paths together. A path per flow counts per flow.
-const HOPS_MAX: u64 = 50_000_000;
-
 /// Values of a group of flows that do not depend on links.
 struct Own {
     keys: FlowKeys,
-    source: Source,
-    tcp: Option<TcpParams>,
+    source: Arc<Source>,
+    tcp: Option<Arc<TcpParams>>,
     rtt: Option<Distribution<Span>>,
     class: u16,
     ecn: Option<Capable>,
@@ -134,27 +128,22 @@ struct Own {
 }
 
 impl Own {
-    fn parse(fields: &KeyReader<'_>, registries: &Registries) -> Result<Own> {
+    fn parse<'a>(
+        text: &FlowText<'a>,
+        fields: &KeyReader<'_>,
+        senders: &mut Senders<'a>,
+    ) -> Result<Own> {
         let keys = FlowKeys::read(fields)?;
-        let source = fields.get_or_default("source");
-        let source = NamedParams::with_lists(&source);
-        let source = source.and_then(|n| Source::for_source_with(registries.sources, &n));
-        let source = source.map_err(|e| e.at("source"))?;
-        let tcp = match fields.get("tcp") {
+        let source = senders.source(text.source).map_err(|e| e.at("source"))?;
+        let tcp = match text.tcp {
             None if source.defaults_to_udp() => None,
-            _ => {
-                let tcp = fields.get_or_default("tcp");
-                let named = NamedParams::of(&tcp).map_err(|e| e.at("tcp"))?;
-                let settings = named.settings.iter().copied();
-                let parsed = tcp::parse_with(registries.controls, named.name, settings);
-                Some(parsed.map_err(|e| e.at("tcp"))?)
-            }
+            written => Some(senders.tcp(written).map_err(|e| e.at("tcp"))?),
         };
-        if let (Source::Call(_), Some(_)) = (&source, &tcp) {
+        if let (Source::Call(_), Some(_)) = (&*source, &tcp) {
             let text = "does not go with the source call, which sends over UDP: leave it out";
             return Err(Error::new(text).at("tcp"));
         }
-        if let (Source::Trace(trace), 1..) = (&source, keys.count) {
+        if let (Source::Trace(trace), 1..) = (&*source, keys.count) {
             trace.validate(keys.count, tcp.is_none()).map_err(|e| e.at("source"))?;
         }
         let ecn = fields.read("ecn")?;
@@ -175,18 +164,19 @@ impl FlowConfig {
     /// # Errors
     /// As for a scenario, except for the name and the links.
     pub(crate) fn check(json: &Json, registries: &Registries) -> Result<()> {
-        Own::parse(&KeyReader::new(json, &FLOW)?, registries).map(drop)
+        let fields = KeyReader::new(json, &FLOW)?;
+        Own::parse(&FlowText::of(json), &fields, &mut Senders::new(registries)).map(drop)
     }
 
-    fn parse(
+    fn parse<'a>(
         name: &str,
-        json: &Json,
+        text: &FlowText<'a>,
+        fields: &KeyReader<'_>,
         links: &Links<'_>,
-        registries: &Registries,
+        senders: &mut Senders<'a>,
         hops_left: &mut u64,
     ) -> Result<FlowConfig> {
-        let fields = KeyReader::new(json, &FLOW)?;
-        let Own { keys, source, tcp, rtt, class, ecn, hosts } = Own::parse(&fields, registries)?;
+        let Own { keys, source, tcp, rtt, class, ecn, hosts } = Own::parse(text, fields, senders)?;
         let path = names(fields.require("path")?).map_err(|e| e.at("path"))?;
         if path.is_empty() {
             return Err(Error::new("names no link").at("path"));
@@ -195,7 +185,7 @@ impl FlowConfig {
         let back = fields.get("return_path").unwrap_or(&none);
         let written = [path, names(back).map_err(|e| e.at("return_path"))?];
         let routes = routes(&written, keys.count, links, hops_left)?;
-        if matches!(&source, Source::Web(w) if w.request) && written[1].is_empty() {
+        if matches!(&*source, Source::Web(w) if w.request) && written[1].is_empty() {
             let text = "needs a return_path, which requests cross; name one or leave request out";
             return Err(Error::new(text).at("request").at("source"));
         }
@@ -234,7 +224,7 @@ impl FlowConfig {
 
     /// TCP; None means UDP.
     pub fn tcp(&self) -> Option<&TcpParams> {
-        self.tcp.as_ref()
+        self.tcp.as_deref()
     }
 
     /// Round-trip propagation delay; None for the delay of the links.
@@ -258,28 +248,38 @@ impl FlowConfig {
 
     /// Canonical JSON form.
     pub(crate) fn canonical(&self) -> Json {
-        let mut flow = json!({
-            "name": self.name,
-            "source": self.source.canonical(),
-            "path": self.written[0],
-            "return_path": self.written[1],
-            "class": self.class,
-        });
-        self.keys.write(flow.as_object_mut().expect("an object"));
+        let mut flow = self.canonical_keys();
+        flow.insert("source".into(), self.source.canonical());
         if let Some(tcp) = &self.tcp {
-            flow["tcp"] = parse::canonical(tcp.name(), &tcp.table());
+            flow.insert("tcp".into(), tcp.canonical());
+        }
+        flow.into()
+    }
+
+    /// Canonical JSON form with null in place of the source and the TCP.
+    pub(super) fn canonical_keys(&self) -> Map<String, Json> {
+        let mut flow = Map::new();
+        let mut set = |key: &str, value: Json| flow.insert(key.into(), value);
+        set("name", self.name.as_str().into());
+        set("source", Json::Null);
+        set("path", self.written[0].as_slice().into());
+        set("return_path", self.written[1].as_slice().into());
+        set("class", self.class.into());
+        if self.tcp.is_some() {
+            set("tcp", Json::Null);
         }
         if let Some(rtt) = &self.rtt {
-            flow["rtt"] = rtt.write().into();
+            set("rtt", rtt.write().into());
         }
         if let Some(ecn) = &self.ecn {
-            flow["ecn"] = ecn.write().into();
+            set("ecn", ecn.write().into());
         }
         for (key, name) in ["sender", "receiver"].into_iter().zip(&self.hosts) {
             if let Some(name) = name {
-                flow[key] = name.as_str().into();
+                set(key, name.as_str().into());
             }
         }
+        self.keys.write(&mut flow);
         flow
     }
 
@@ -342,7 +342,7 @@ impl FlowConfig {
 
     /// True if the group is a session group.
     pub fn uses_sessions(&self) -> bool {
-        match &self.source {
+        match &*self.source {
             Source::Poisson(_) | Source::Incast(_) | Source::Sessions(_) | Source::Web(_) => true,
             Source::Trace(_) => self.tcp.is_some(),
             Source::External(external) => external.connections,
@@ -352,7 +352,7 @@ impl FlowConfig {
 
     /// Maximum number of pooled flows of the group.
     pub(crate) fn max_pooled_flows(&self) -> u64 {
-        match &self.source {
+        match &*self.source {
             Source::Poisson(p) => p.most,
             Source::Incast(p) => p.most,
             Source::Sessions(p) => p.most,
@@ -387,28 +387,19 @@ fn host(fields: &KeyReader<'_>, key: &str) -> Result<Option<String>> {
     fields.get(key).map(name).transpose().map_err(|e: Error| e.at(key))
 }
 
-/// Propagation delay of all links of `route`, there and back.
-pub(crate) fn delay_of(route: &RoutePair, links: &[LinkConfig]) -> Span {
-    route.iter().flatten().fold(Span::ZERO, |sum, l| sum + links[*l].delay())
-}
-
-/// The links of a scenario, and their indices by name.
-struct Links<'a> {
-    all: &'a [LinkConfig],
-    by_name: BTreeMap<&'a str, usize>,
-}
-
-pub(super) fn parse_flows(
-    json: &Json,
+pub(super) fn parse_flows<'a>(
+    texts: impl IntoIterator<Item = FlowText<'a>>,
     links: &[LinkConfig],
-    registries: &Registries,
+    registries: &'a Registries,
 ) -> Result<Vec<FlowConfig>> {
     let mut flows: Vec<FlowConfig> = Vec::new();
     let by_name = links.iter().enumerate().map(|(i, l)| (l.name.as_str(), i)).collect();
     let links = Links { all: links, by_name };
     let mut known = BTreeSet::new();
     let mut hops_left = HOPS_MAX;
-    for (i, json) in parse::list(json)?.iter().enumerate() {
+    let mut senders = Senders::new(registries);
+    for (i, text) in texts.into_iter().enumerate() {
+        let json = text.keys;
         let fields = KeyReader::new(json, &FLOW).map_err(|e| {
             // Name the flow in the path if its name is known.
             match json.get("name").and_then(Json::as_str) {
@@ -422,7 +413,7 @@ pub(super) fn parse_flows(
         if !known.insert(name) {
             return Err(Error::new(format!("{name:?} names two flows")).at("name").at(i));
         }
-        let flow = FlowConfig::parse(name, json, &links, registries, &mut hops_left);
+        let flow = FlowConfig::parse(name, &text, &fields, &links, &mut senders, &mut hops_left);
         flows.push(flow.map_err(|e| e.at(name))?);
     }
     if flows.is_empty() {
@@ -434,43 +425,4 @@ pub(super) fn parse_flows(
 fn names(json: &Json) -> Result<Vec<String>> {
     let name = |(i, json)| parse::text(json).map(str::to_string).map_err(|e| e.at(i));
     parse::list(json)?.iter().enumerate().map(name).collect()
-}
-
-/// The routes of the flows of a group: one for all, or where a name has the flow's number in it,
-/// one for each.
-///
-/// Their links are taken from `hops_left`, the number of hops that the scenario may still have.
-fn routes(
-    written: &[Vec<String>; 2],
-    count: u64,
-    links: &Links<'_>,
-    hops_left: &mut u64,
-) -> Result<Vec<RoutePair>> {
-    let numbered = written.iter().flatten().any(|name| name.contains(NUMBER));
-    let routes = if numbered { count } else { 1 };
-    let hops = routes.saturating_mul(written.iter().map(|names| names.len() as u64).sum());
-    *hops_left = hops_left.checked_sub(hops).ok_or_else(|| {
-        let text = format!("{routes} paths have {hops} links, allowed for all flows: {HOPS_MAX}");
-        Error::new(text).at("path")
-    })?;
-    let each = |i: u64| -> Result<RoutePair> {
-        let way = |w: usize, key: &str| path(&written[w], i, &links.by_name).map_err(|e| e.at(key));
-        Ok([way(0, "path")?, way(1, "return_path")?])
-    };
-    (0..routes).map(each).collect()
-}
-
-fn path(names: &[String], number: u64, links: &BTreeMap<&str, usize>) -> Result<Vec<usize>> {
-    let mut path = Vec::with_capacity(names.len());
-    let mut crossed = BTreeSet::new();
-    for (i, name) in names.iter().enumerate() {
-        let name = name.replace(NUMBER, &number.to_string());
-        let at = links.get(name.as_str());
-        let at = *at.ok_or_else(|| Error::unknown("link", &name, links.keys().copied()).at(i))?;
-        if !crossed.insert(at) {
-            return Err(Error::new(format!("link {name:?} is crossed twice")).at(i));
-        }
-        path.push(at);
-    }
-    Ok(path)
 }

@@ -1,5 +1,6 @@
 //! Definition of a link in a scenario.
 
+use super::disciplines::{Discipline, Disciplines};
 use super::link_trace::{self, LinkTrace, TRACE};
 use crate::config::loss::LossModel;
 use crate::parsing::keys::table;
@@ -12,7 +13,7 @@ use sojourn_aqm::params::{self, ParamRow, Setting};
 use sojourn_aqm::registry::{QdiscEntry, Registry};
 use sojourn_aqm::units::{Bytes, Rate, Span, Time};
 use sojourn_aqm::{Built, Env, Link, LinkSpec, Opportunities};
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 table! {
@@ -67,7 +68,8 @@ pub struct LinkConfig {
     pub(crate) state: usize,
     /// Number of variables that the discipline shows.
     pub(crate) gauges: usize,
-    entry: Arc<QdiscEntry>,
+    /// Entry of the discipline in the registry.
+    pub(super) entry: Arc<QdiscEntry>,
 }
 
 /// Capacity of a delivery opportunity in mahimahi's mm-link, bytes: an IP packet of 1500 bytes and
@@ -80,6 +82,14 @@ const MOMENT_MAX: u64 = 10_000_000_000;
 
 impl LinkConfig {
     pub(crate) fn parse(name: &str, json: &Json, registry: &Registry) -> Result<LinkConfig> {
+        LinkConfig::parse_one(name, json, &mut Disciplines::new(registry))
+    }
+
+    fn parse_one<'a>(
+        name: &str,
+        json: &'a Json,
+        disciplines: &mut Disciplines<'a>,
+    ) -> Result<LinkConfig> {
         let fields = KeyReader::new(json, &LINK)?;
         let keys = LinkKeys::read(&fields)?;
         let loss = fields.get_or_default("loss");
@@ -92,23 +102,19 @@ impl LinkConfig {
             let text = "cannot be combined with delivery opportunities, which replace the rate";
             return Err(Error::new(text).at("burst"));
         }
-        let (entry, built) =
-            parse::build_qdisc(&fields.get_or_default("qdisc"), &Env::new(keys.rate), registry)
-                .map_err(|e| e.at("qdisc"))?;
-        let state = built.qdisc.state_bytes();
-        let mut gauges = 0;
-        built.qdisc.inspect(&mut |_, _| gauges += 1);
+        let discipline = disciplines.parse(fields.get("qdisc"), keys.rate);
+        let Discipline { entry, params, state, gauges } = discipline.map_err(|e| e.at("qdisc"))?;
         Ok(LinkConfig {
             name: name.to_string(),
             keys,
             qdisc: entry.name,
-            params: built.params.into(),
+            params,
             loss,
             trace: trace.map(Arc::new),
             opportunities: opportunities.map(Box::new),
             state,
             gauges,
-            entry: entry.into(),
+            entry,
         })
     }
 
@@ -185,17 +191,28 @@ impl LinkConfig {
 
     /// Canonical JSON form with all parameters.
     pub fn canonical(&self) -> Json {
-        let mut link = json!({
-            "qdisc": parse::canonical(self.qdisc, &self.params),
-            "loss": self.loss.canonical(),
-        });
-        self.keys.write(link.as_object_mut().expect("an object"));
+        let mut link = self.canonical_keys();
+        link.insert("qdisc".into(), self.canonical_qdisc());
+        link.into()
+    }
+
+    /// Canonical JSON form of the discipline.
+    pub(super) fn canonical_qdisc(&self) -> Json {
+        parse::canonical(self.qdisc, &self.params)
+    }
+
+    /// Canonical JSON form with null in place of the discipline.
+    pub(super) fn canonical_keys(&self) -> Map<String, Json> {
+        let mut link = Map::new();
+        link.insert("qdisc".into(), Json::Null);
+        link.insert("loss".into(), self.loss.canonical());
+        self.keys.write(&mut link);
         if let Some(trace) = &self.trace {
-            link["trace"] = trace.canonical();
+            link.insert("trace".into(), trace.canonical());
         }
         if let Some(opportunities) = &self.opportunities {
             let ms = opportunities.times().iter().map(|moment| moment.0 / 1_000_000);
-            link["trace"] = json!({ "opportunities_ms": ms.collect::<Vec<_>>() });
+            link.insert("trace".into(), json!({ "opportunities_ms": ms.collect::<Vec<_>>() }));
         }
         link
     }
@@ -274,23 +291,23 @@ pub(super) fn links_fit(count: usize, bytes: usize) -> Result<()> {
 }
 
 /// Numbers of links with the same rate and discipline, as they are written.
-struct Alike(BTreeMap<String, usize>);
+struct Alike<'a>(HashMap<[Option<&'a Json>; 2], usize>);
 
-impl Alike {
-    fn of(links: &Map<String, Json>) -> Alike {
-        let mut counts = BTreeMap::new();
+impl<'a> Alike<'a> {
+    fn of(links: &'a Map<String, Json>) -> Alike<'a> {
+        let mut counts = HashMap::new();
         for link in links.values() {
             *counts.entry(Alike::key(link)).or_default() += 1;
         }
         Alike(counts)
     }
 
-    fn key(link: &Json) -> String {
-        ["rate", "qdisc"].map(|key| link.get(key).map(Json::to_string).unwrap_or_default()).concat()
+    fn key(link: &Json) -> [Option<&Json>; 2] {
+        ["rate", "qdisc"].map(|key| link.get(key))
     }
 
     /// The number of links like `link`, which is 0 from the second call for one of them on.
-    fn take(&mut self, link: &Json) -> usize {
+    fn take(&mut self, link: &'a Json) -> usize {
         self.0.remove(&Alike::key(link)).unwrap_or_default()
     }
 }
@@ -327,16 +344,11 @@ pub fn parse_links_with(json: &Json, registry: &Registry) -> Result<Vec<LinkConf
     let mut links: Vec<LinkConfig> = Vec::with_capacity(map.len());
     let mut bytes = 0usize;
     let mut alike = Alike::of(map);
-    // The last link with each discipline.
-    let mut last: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut disciplines = Disciplines::new(registry);
     for (name, json) in map {
-        let mut link = parse::check_name(name)
-            .and_then(|()| LinkConfig::parse(name, json, registry))
+        let link = parse::check_name(name)
+            .and_then(|()| LinkConfig::parse_one(name, json, &mut disciplines))
             .map_err(|e| e.at(name))?;
-        let same = last.insert(link.qdisc, links.len()).map(|i| &links[i]);
-        if let Some(same) = same.filter(|same| same.params == link.params) {
-            (link.params, link.entry) = (same.params.clone(), same.entry.clone());
-        }
         // Links like this one take the same memory, and need not be built to be refused.
         bytes = bytes.saturating_add(link_bytes(&link).saturating_mul(alike.take(json)));
         links_fit(map.len(), bytes)?;

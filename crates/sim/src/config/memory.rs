@@ -90,7 +90,7 @@ pub(crate) fn log_fits(packets: u64) -> Result<()> {
 pub(crate) fn values(scenario: &Contents<'_>) -> u64 {
     let Some(sample) = scenario.sample else { return 0 };
     let of_links: usize = scenario.links.iter().map(|link| 12 + link.gauges).sum();
-    let gauges = |flow: &FlowConfig| match &flow.tcp {
+    let gauges = |flow: &FlowConfig| match flow.tcp.as_deref() {
         Some(tcp) if matches!(tcp.control(), ControlParams::External(_)) => EXTERNAL_GAUGES,
         _ => 0,
     };
@@ -117,7 +117,7 @@ fn forecast(scenario: &Contents<'_>) -> Vec<Part> {
     };
     let count = members(&mut flows.iter());
     let udp = members(&mut flows.iter().filter(|f| f.tcp.is_none()));
-    let calls = members(&mut flows.iter().filter(|f| matches!(f.source, Source::Call(_))));
+    let calls = members(&mut flows.iter().filter(|f| matches!(*f.source, Source::Call(_))));
     let values = cast::index(values(scenario));
     let logged = if scenario.packet_log { logged_packets(scenario) } else { 0 };
     vec![
@@ -143,7 +143,7 @@ fn logged_packets(scenario: &Contents<'_>) -> usize {
     let mut logged = 0u64;
     for flow in scenario.flows {
         let active = active(flow, scenario.duration);
-        let own = match (&flow.source, &flow.tcp) {
+        let own = match (&*flow.source, &flow.tcp) {
             (Source::Cbr(cbr), None) => packets(cbr.rate, active, cbr.packet),
             (Source::OnOff(on_off), None) => packets(on_off.rate, active, on_off.packet),
             _ => 0,

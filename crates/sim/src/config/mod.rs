@@ -26,8 +26,11 @@
 //! ```
 
 pub(crate) mod builder;
+pub(crate) mod canonical;
 pub(crate) mod changes;
 pub(crate) mod check;
+pub(crate) mod disciplines;
+pub(crate) mod flow_routes;
 pub(crate) mod flows;
 pub(crate) mod link_trace;
 pub(crate) mod links;
@@ -36,11 +39,14 @@ pub(crate) mod memory;
 pub(crate) mod registries;
 pub(crate) mod sampling;
 pub(crate) mod scenario;
+mod senders;
+mod shared;
 
 pub use crate::parsing::distribution::{Cdf, Countable, Distribution};
 pub use builder::{FlowBuilder, LinkBuilder, ScenarioBuilder};
 pub use changes::Change;
-pub use flows::{Capable, FlowConfig, RoutePair};
+pub use flow_routes::RoutePair;
+pub use flows::{Capable, FlowConfig};
 pub use link_trace::{LinkChange, LinkTrace};
 pub use links::{LinkConfig, NewParam, parse_links, parse_links_with};
 pub use loss::LossModel;

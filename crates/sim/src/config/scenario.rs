@@ -4,18 +4,18 @@
 use super::flows::{FlowConfig, parse_flows};
 use super::links::{LinkConfig, parse_links_with};
 use super::registries::Registries;
+use super::senders::FlowText;
 use crate::collections::event_queue::EventQueue;
 use crate::collections::link_queue::LinkQueue;
 use crate::config::changes::{self, Change};
 use crate::config::memory;
 use crate::parsing::keys::table;
 use crate::parsing::parse::{self, KeyReader};
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::Value;
 use sojourn_aqm::units::Span;
-use std::fmt;
 use std::sync::Arc;
 
 table! {
@@ -62,9 +62,9 @@ pub struct Scenario {
     /// Duration, seed and recording.
     pub(crate) keys: ScenarioKeys,
     /// Links, sorted by name.
-    pub(crate) links: Vec<LinkConfig>,
+    pub(crate) links: Arc<[LinkConfig]>,
     /// Groups of flows, as declared.
-    pub(crate) flows: Vec<FlowConfig>,
+    pub(crate) flows: Arc<[FlowConfig]>,
     /// Scheduled changes, as declared.
     pub(crate) changes: Vec<Change>,
 }
@@ -113,7 +113,9 @@ impl Scenario {
                 link.trace.as_ref().map_or(Ok(()), |trace| trace.check_repetitions(duration));
             bounded.map_err(|e| e.at("trace").at(&link.name).at("links"))?;
         }
-        let flows = parse_flows(fields.require("flows")?, &links, registries);
+        let texts = parse::list(fields.require("flows")?);
+        let flows =
+            texts.and_then(|texts| parse_flows(texts.iter().map(FlowText::of), &links, registries));
         let mut flows = flows.map_err(|e| e.at("flows"))?;
         let changes = match fields.get("changes") {
             Some(json) => changes::read(json, duration, &links, &mut flows),
@@ -124,7 +126,8 @@ impl Scenario {
         if flows.is_empty() {
             return Err(Error::new("there is no flow: every count is 0").at("flows"));
         }
-        let scenario = Scenario { name: title(&fields)?, keys, links, flows, changes };
+        let (name, links, flows) = (title(&fields)?, links.into(), flows.into());
+        let scenario = Scenario { name, keys, links, flows, changes };
         scenario.check_memory()?;
         Ok(scenario)
     }
@@ -216,49 +219,6 @@ impl Scenario {
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
-
-    /// Canonical JSON form: canonical names, all defaults explicit.
-    pub fn canonical(&self) -> Json {
-        let mut all = self.canonical_without_links();
-        all["links"] = self.links.iter().map(|l| (l.name.clone(), l.canonical())).collect();
-        all
-    }
-
-    /// Writes the canonical form as text. Links are converted one by one: their trees together
-    /// would take twice the memory of the links.
-    pub(crate) fn write_canonical(&self, text: &mut impl fmt::Write) -> fmt::Result {
-        let Json::Object(all) = self.canonical_without_links() else { return Ok(()) };
-        let links = || self.links.iter().map(|l| (&*l.name, l.canonical()));
-        for (i, (key, value)) in all.iter().enumerate() {
-            write!(text, "{}\"{key}\":", if i > 0 { ',' } else { '{' })?;
-            match key.as_str() {
-                "links" => write_object(text, links())?,
-                _ => write!(text, "{value}")?,
-            }
-        }
-        text.write_char('}')
-    }
-
-    /// Canonical JSON form with null in place of the links.
-    fn canonical_without_links(&self) -> Json {
-        let flows = self.flows.iter().filter(|f| f.takes_part(self.duration()));
-        let mut all = json!({
-            "name": self.name,
-            "links": null,
-            "flows": flows.map(FlowConfig::canonical).collect::<Vec<_>>(),
-        });
-        let map = all.as_object_mut().expect("an object");
-        self.keys.write(map);
-        if self.sample().is_none() {
-            map.remove("sample_flows");
-        }
-        let changes = self.changes.iter().filter(|c| c.at < self.duration());
-        let changes: Vec<Json> = changes.map(|c| c.canonical(&self.links, &self.flows)).collect();
-        if !changes.is_empty() {
-            all["changes"] = changes.into();
-        }
-        all
-    }
 }
 
 /// A copy, for functions that take a scenario by reference, by value or in an `Arc`.
@@ -266,17 +226,6 @@ impl From<&Scenario> for Arc<Scenario> {
     fn from(scenario: &Scenario) -> Arc<Scenario> {
         Arc::new(scenario.clone())
     }
-}
-
-/// Writes a JSON object with at least one of `members`.
-pub(crate) fn write_object<'a>(
-    text: &mut impl fmt::Write,
-    members: impl Iterator<Item = (&'a str, Json)>,
-) -> fmt::Result {
-    for (i, (name, value)) in members.enumerate() {
-        write!(text, "{}{}:{value}", if i > 0 { ',' } else { '{' }, json!(name))?;
-    }
-    text.write_char('}')
 }
 
 /// Name of the scenario.

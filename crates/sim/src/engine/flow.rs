@@ -153,7 +153,7 @@ impl Flow {
         let rtt = Flow::rtt_of(def, i, of_links, seed);
         let hash = random::stream_key(seed, &format!("flows.{name}.hash"));
         let tcp = def.tcp.is_some();
-        let call = matches!(def.source, Source::Call(_));
+        let call = matches!(*def.source, Source::Call(_));
         let back = &def.routes[def.route_index(i)][1];
         let (extra_delay, processes_early) = (Span(rtt.0 - of_links.0), tcp && back.is_empty());
         Flow {
@@ -172,7 +172,7 @@ impl Flow {
                 Some(ControlParams::Prague(_)) => Ecn::Ect1, // RFC 9331 §4.1
                 _ => Ecn::NotEct,
             },
-            xcp: def.tcp.as_ref().is_some_and(TcpParams::is_xcp),
+            xcp: def.tcp.as_deref().is_some_and(TcpParams::is_xcp),
             rtt,
             extra_delay,
             delayed_ack_lag: if processes_early { extra_delay } else { Span::ZERO },

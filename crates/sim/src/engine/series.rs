@@ -280,12 +280,12 @@ impl Series {
     ) {
         let takes_part = |group: &FlowConfig| group.takes_part(scenario.duration());
         columns.push(("series/time_s".into(), Column::F64(self.time_s)));
-        for (of, link) in self.links.into_iter().zip(&scenario.links) {
+        for (of, link) in self.links.into_iter().zip(scenario.links.iter()) {
             of.columns(&mut |what, column| {
                 columns.push((format!("links/{}/{what}", link.name), column));
             });
         }
-        let groups = self.groups.into_iter().zip(&scenario.flows);
+        let groups = self.groups.into_iter().zip(scenario.flows.iter());
         for (of, group) in groups.filter(|(_, group)| takes_part(group)) {
             of.columns(&mut |what, column| {
                 columns.push((format!("groups/{}/{what}", group.name), column));

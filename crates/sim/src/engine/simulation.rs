@@ -4,6 +4,7 @@ use crate::collections::event_queue::EventQueue;
 use crate::collections::link_queue::LinkQueue;
 use crate::collections::prefetch::prefetch;
 use crate::collections::slab::Slab;
+use crate::config::disciplines::DisciplineBuilder;
 use crate::config::links::LinkConfig;
 use crate::config::loss::LossProcess;
 use crate::config::scenario::Scenario;
@@ -161,8 +162,12 @@ impl Simulation {
         let begin = Progress { share: 0.0, packets: 0 };
         let may_change = link_may_change(scenario).into_iter().enumerate();
         let any = changes == LinkChanges::Any;
+        let mut disciplines = DisciplineBuilder::default();
         let links = may_change
-            .map(|(l, may)| may_continue(l, begin, progress).then(|| link(scenario, l, may || any)))
+            .map(|(l, may)| {
+                let goes_on = may_continue(l, begin, progress);
+                goes_on.then(|| link(scenario, l, may || any, &mut disciplines))
+            })
             .collect::<Option<Vec<Link>>>()?;
         let mut groups: Vec<usize> = (0..scenario.flows.len()).collect();
         groups.sort_by_key(|g| &scenario.flows[*g].name);
@@ -408,10 +413,16 @@ fn loss_processes(scenario: &Scenario) -> Vec<Option<LossProcess>> {
 }
 
 /// The link `l` with nothing on it. `may_change` is true if the scenario changes its rate or delay.
-fn link(scenario: &Scenario, l: usize, may_change: bool) -> Link {
+fn link(
+    scenario: &Scenario,
+    l: usize,
+    may_change: bool,
+    disciplines: &mut DisciplineBuilder,
+) -> Link {
     let def = &scenario.links[l];
     let rng = random_stream(scenario.seed(), &format!("links.{}", def.name));
-    let mut link = Link::new(def.spec(), def.build().qdisc, rng).expect("its rate was checked");
+    let mut link =
+        Link::new(def.spec(), disciplines.build(def), rng).expect("its rate was checked");
     // Random losses are drawn when a transmission starts, so that they are counted then.
     if !def.loss.is_lossless() || may_change {
         link.may_change();

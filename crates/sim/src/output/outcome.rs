@@ -1,6 +1,7 @@
 //! Result of a run: one JSON object of summaries, and columns of numbers.
 
-use crate::config::scenario::{Scenario, write_object};
+use crate::config::canonical::write_members;
+use crate::config::scenario::Scenario;
 use crate::endpoint::call::CallEndpoints;
 use crate::traffic::video::VideoStats;
 use serde_json::{Map, Value as Json, json};
@@ -60,7 +61,7 @@ impl Summary {
                 write!(text, "{}{row}", if i > 0 { "," } else { "" })?;
             }
             text.write_str("],\"links\":")?;
-            write_object(&mut text, links)?;
+            write_members(&mut text, links, |text, row| write!(text, "{row}"))?;
             text.write_str(",\"scenario\":")?;
             scenario.write_canonical(&mut text)?;
             text.write_char('}')

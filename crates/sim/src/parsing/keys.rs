@@ -55,6 +55,17 @@ impl Table {
         let key = self.keys.iter().find(|key| key.name == name);
         key.unwrap_or_else(|| panic!("{} has no key {name}", self.path))
     }
+
+    /// Default of the key called `name`.
+    ///
+    /// # Panics
+    /// If it has no default.
+    pub fn default_of(&self, name: &str) -> Json {
+        match self.key(name).default {
+            DefaultValue::Is(text) => Json::from(text),
+            _ => panic!("{name} has no default"),
+        }
+    }
 }
 
 /// Type of a key whose value stands alone.

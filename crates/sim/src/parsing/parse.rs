@@ -45,11 +45,7 @@ impl<'a> KeyReader<'a> {
     /// # Panics
     /// If the key has no default.
     pub(crate) fn get_or_default(&self, key: &str) -> Cow<'a, Json> {
-        match (self.get(key), self.table.key(key).default) {
-            (Some(value), _) => Cow::Borrowed(value),
-            (None, DefaultValue::Is(text)) => Cow::Owned(Json::from(text)),
-            (None, _) => panic!("{key} has no default"),
-        }
+        self.get(key).map_or_else(|| Cow::Owned(self.table.default_of(key)), Cow::Borrowed)
     }
 
     /// Value of the required `key`.

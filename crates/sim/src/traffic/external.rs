@@ -6,7 +6,7 @@ use rand_pcg::Pcg64Mcg;
 use serde_json::Value as Json;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params;
-use sojourn_aqm::params::{ParamRows, Params, Setting, answers};
+use sojourn_aqm::params::{ParamRows, Params, Setting};
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 use std::fmt;
@@ -84,10 +84,8 @@ pub(crate) fn parse_external(
     named: &NamedParams<'_>,
 ) -> Option<Result<ExternalSource>> {
     let mut times = ExternalTimes::default();
-    let shared = times.table();
-    let is_shared = |key: &str| shared.iter().any(|row| answers(row, key));
     let (of_all, own): (Vec<_>, Vec<_>) =
-        named.settings.iter().partition(|(key, _)| is_shared(key));
+        named.settings.iter().partition(|(key, _)| times.knows(key));
     let result = find(named.name, &own)?;
     Some(result.and_then(|source| {
         if let Some((key, _)) = named.lists.first() {

@@ -82,6 +82,11 @@ macro_rules! controls {
                 match self { $(ControlParams::$name(p) => p.set(name, value),)* }
             }
 
+            /// True if the control has a parameter of that name or alias.
+            pub(crate) fn knows(&self, name: &str) -> bool {
+                match self { $(ControlParams::$name(p) => p.knows(name),)* }
+            }
+
             /// Checks the range of every parameter of the control.
             ///
             /// # Errors

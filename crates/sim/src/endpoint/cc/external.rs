@@ -5,7 +5,7 @@ use crate::endpoint::common_params::{CommonParams, LossRecovery};
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::error::Result;
-use sojourn_aqm::params::{ParamRows, Setting, unknown};
+use sojourn_aqm::params::{ParamRows, Setting, answers, unknown};
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 use std::fmt;
@@ -95,6 +95,11 @@ impl ExternalParams {
     #[cfg(test)]
     pub(super) fn assign(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
         self.set(name, value)
+    }
+
+    /// True if the control has a parameter of that name.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.rows.iter().any(|row| answers(row, name))
     }
 
     /// Accepts the values, which were checked when they were read.

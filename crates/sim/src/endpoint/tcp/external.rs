@@ -5,7 +5,7 @@ use super::presets::{apply, profile_in};
 use crate::endpoint::cc::{ControlParams, FindExternalControl};
 use crate::endpoint::common_params::CommonParams;
 use sojourn_aqm::error::{Error, Result};
-use sojourn_aqm::params::{Params, Setting, answers};
+use sojourn_aqm::params::{Params, Setting};
 
 /// Creates the parameters of the named TCP with these settings; resolves every `auto`. The setting
 /// `profile`, or else the profile of the name, sets the defaults of all others: `linux` means the
@@ -46,13 +46,11 @@ fn parse_external(
     settings: &[(&str, Setting<'_>)],
 ) -> Option<Result<TcpParams>> {
     let mut chosen = CommonParams::default();
-    let shared = chosen.table();
-    let is_shared = |key: &str| shared.iter().any(|row| answers(row, key));
-    let (common, own): (Vec<_>, Vec<_>) = settings.iter().partition(|(key, _)| is_shared(key));
+    let (common, own): (Vec<_>, Vec<_>) = settings.iter().partition(|(key, _)| chosen.knows(key));
     let control = find(name, &own)?;
     Some(control.and_then(|control| {
         let profile = profile_in(settings)?.unwrap_or(chosen.profile);
-        if let Some(row) = control.rows.iter().find(|row| is_shared(row.name)) {
+        if let Some(row) = control.rows.iter().find(|row| chosen.knows(row.name)) {
             let text = "every TCP has a parameter of this name; choose another one";
             return Err(Error::new(text).at(row.name));
         }

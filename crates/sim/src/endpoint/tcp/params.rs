@@ -4,10 +4,12 @@ use super::presets::{PRESETS, preset, profile_in};
 use crate::endpoint::cc::{ControlParams, TCPS, TcpEntry};
 pub use crate::endpoint::common_params::{CommonParams, EcnFeedback, LossRecovery, Profile};
 use crate::missing::SENDERS;
+use crate::parsing::parse;
+use serde_json::Value as Json;
 use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::missing::Missing;
-use sojourn_aqm::params::{ParamRows, Params, Setting, answers, unknown};
+use sojourn_aqm::params::{ParamRows, Params, Setting, unknown};
 use sojourn_aqm::units::{Size, Span};
 use std::mem::discriminant;
 
@@ -46,10 +48,9 @@ pub(super) fn parse<'a>(
     let profile = profile_in(&settings)?.unwrap_or(entry.profile);
     let (mut chosen, mut control) = entry.defaults(profile);
     for (key, value) in settings {
-        let is_in = |rows: &[_]| rows.iter().any(|r| answers(r, key));
-        if is_in(&control.table()) {
+        if control.knows(key) {
             control.set(key, value)?;
-        } else if is_in(&chosen.table()) {
+        } else if chosen.knows(key) {
             chosen.set(key, value)?;
         } else {
             return Err(unknown(&entry.table(), key));
@@ -313,6 +314,11 @@ impl TcpParams {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Canonical JSON form with all parameters.
+    pub(crate) fn canonical(&self) -> Json {
+        parse::canonical(self.name, &self.table())
     }
 
     /// All parameters with their current values.

@@ -73,14 +73,9 @@ pub(super) fn apply(profile: Profile, common: &mut CommonParams, control: &mut C
     if profile != Profile::Linux {
         return;
     }
-    let shared = common.table();
     for (key, value) in settings_of(control) {
         let value = Setting::Text(value);
-        let set = if shared.iter().any(|row| row.name == key) {
-            common.set(key, value)
-        } else {
-            control.set(key, value)
-        };
+        let set = if common.knows(key) { common.set(key, value) } else { control.set(key, value) };
         set.expect("the settings of Linux are valid");
     }
 }

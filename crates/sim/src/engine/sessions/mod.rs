@@ -93,7 +93,7 @@ impl SessionGroup {
         let mut rng = own_stream("source");
         let mut events = EventHeap::default();
         let kind = SessionSource::new(&def.source, [joins, start], &mut events, &mut rng);
-        let until = match &def.source {
+        let until = match &*def.source {
             Source::Poisson(p) => p.until,
             Source::Incast(p) => p.until,
             Source::Sessions(p) => p.until,
@@ -112,7 +112,7 @@ impl SessionGroup {
             rng,
             stop: def.source.stop().map_or(Time::NEVER, |s| joins + s),
             until,
-            reuse_connection: matches!(&def.source, Source::Incast(p) if p.persistent),
+            reuse_connection: matches!(&*def.source, Source::Incast(p) if p.persistent),
             max_open: def.max_pooled_flows(),
             open_connections: 0,
         }

@@ -22,7 +22,7 @@ impl Simulation {
     /// [changeable](Simulation::changeable), or if the run is over. Nothing is changed then.
     pub fn change(&mut self, change: &Json) -> Result<()> {
         self.check_running()?;
-        let mut flows = self.scenario.flows.clone();
+        let mut flows = self.scenario.flows.to_vec();
         let times = [self.now - Time::ZERO, self.scenario.duration()];
         let change = Change::while_running(change, times, &self.scenario.links, &mut flows)?;
         for (l, _) in &change.links {
@@ -46,7 +46,7 @@ impl Simulation {
             self.apply_change(self.now, DueChange::Leave(*group));
         }
         let scenario = Arc::make_mut(&mut self.scenario);
-        scenario.flows = flows;
+        scenario.flows = flows.into();
         scenario.changes.push(change);
         Ok(())
     }

@@ -269,7 +269,7 @@ impl Simulation {
             series.columns(&self.scenario, &names, &mut columns);
         }
         if self.scenario.packet_log() {
-            for (link, def) in self.links.iter().zip(&self.scenario.links) {
+            for (link, def) in self.links.iter().zip(self.scenario.links.iter()) {
                 outcome::packet_log_columns(&def.name, link, &of_flow, &mut columns);
             }
         }

@@ -1,6 +1,6 @@
 //! Routes of all groups of flows.
 
-use crate::config::flows::{RoutePair, delay_of};
+use crate::config::flow_routes::{RoutePair, delay_of};
 use crate::config::scenario::Scenario;
 use crate::traffic::source::Source;
 use sojourn_aqm::Link;
@@ -35,11 +35,11 @@ impl Routes {
     pub(super) fn of(scenario: &Scenario) -> Routes {
         let (mut all, mut first_route, mut routes_per_direction) =
             (Vec::new(), Vec::new(), Vec::new());
-        for def in &scenario.flows {
+        for def in scenario.flows.iter() {
             first_route.push(all.len());
             routes_per_direction.push(def.routes.len());
             all.extend(def.routes.iter().cloned());
-            if matches!(&def.source, Source::Web(w) if w.request) {
+            if matches!(&*def.source, Source::Web(w) if w.request) {
                 all.extend(def.routes.iter().map(|[path, back]| [back.clone(), path.clone()]));
             }
         }

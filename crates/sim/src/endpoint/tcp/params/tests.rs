@@ -1,4 +1,5 @@
 use super::*;
+use sojourn_aqm::params::answers;
 
 #[test]
 fn auto_values_depend_on_the_profile() {
