@@ -53,7 +53,7 @@ COMPARISONS = (
     ),
     Comparison(
         "permutation, acks over links, short",
-        lambda: permutation(ms=4, acks="links"),
+        lambda: permutation(ms=2, acks="links"),
         lambda: permutation(ms=0.5, acks="links"),
         simulators=3,
     ),
@@ -76,7 +76,7 @@ The network is a fat tree of switches with 8 ports: 128 hosts, links of 10 Gbit/
 simulators get the same flows, with the same paths, start times and numbers of packets.
 
 - **Permutation**: each host sends to one other without end, with NewReno. Every queue holds 100
-  packets and drops at the tail. The simulated time is 20 ms. It is 4 ms in the short form, since
+  packets and drops at the tail. The simulated time is 20 ms. It is 2 ms in the short form, since
   ns-3 takes long.
 - **Web search**: 2,000 transfers of DCTCP at random times, with sizes of the web-search
   distribution, at half of the capacity of the hosts' links. Queues mark above 90 kB and hold 400
