@@ -68,7 +68,7 @@ def copy_htsim(source: Path | None, folder: Path) -> None:
         return
     git = FOLDER / "csg-htsim.git"
     try:
-        if source is None and not (git / HTSIM_COMMIT).exists():
+        if source is None:
             git.mkdir(parents=True, exist_ok=True)
             call("git", "init", "--quiet", "--bare", git)
             call("git", f"--git-dir={git}", "fetch", "--depth=1", HTSIM_URL, HTSIM_COMMIT)
@@ -82,7 +82,7 @@ def copy_htsim(source: Path | None, folder: Path) -> None:
 
 
 def build_htsim(source: Path | None) -> Path:
-    """Build the program for csg-htsim; it takes a minute for the first time.
+    """Build the program for csg-htsim; its library is built once, in target/peers.
 
     Raises
     ------
