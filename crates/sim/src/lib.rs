@@ -63,7 +63,9 @@ pub mod traffic;
 pub use config::check::{check, check_with};
 pub use config::registries::Registries;
 pub use config::scenario::Scenario;
-pub use engine::simulation::{FlowState, LinkState, Progress, Simulation, run, run_with_progress};
+pub use engine::simulation::{
+    FlowState, LinkState, Progress, Simulation, Threads, run, run_on_threads, run_with_progress,
+};
 pub use output::outcome::{Column, Outcome, Summary};
 pub use output::specs::registry_json;
 pub use replay::{Arrival, Decision, Replay, ReplayOptions, replay};

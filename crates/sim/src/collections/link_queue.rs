@@ -48,6 +48,23 @@ impl LinkQueue {
         }
     }
 
+    /// Creates links with nothing pending that were last served in this order.
+    pub(crate) fn with_order(order: &[u32]) -> LinkQueue {
+        let mut links = LinkQueue::new(order.len());
+        links.links[..order.len()].copy_from_slice(order);
+        for (turn, l) in (0..).zip(order) {
+            links.turns[*l as usize] = turn;
+        }
+        links
+    }
+
+    /// Links in the order in which they were last served.
+    pub(crate) fn order(&self) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..cast::index32(self.turns.len())).collect();
+        order.sort_unstable_by_key(|l| self.turns[*l as usize]);
+        order
+    }
+
     /// Earliest time that cannot be told from never with `n` links.
     pub(crate) fn max_time(n: usize) -> Time {
         Time(u64::MAX >> turn_bits(n))
@@ -220,5 +237,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn an_order_is_kept() {
+        let order = [3, 0, 4, 1, 2];
+        let mut links = LinkQueue::with_order(&order);
+        assert_eq!(links.order(), order);
+        order.iter().for_each(|l| links.schedule(*l as usize, Time(7)));
+        assert_eq!(links.first(), 3);
+        for _ in 0..40 {
+            links.serve(3);
+            links.serve(4);
+        }
+        assert_eq!(links.order(), [0, 1, 2, 3, 4]);
     }
 }

@@ -4,3 +4,4 @@ pub(crate) mod event_queue;
 pub(crate) mod link_queue;
 pub(crate) mod prefetch;
 pub(crate) mod slab;
+pub(crate) mod slab_parts;

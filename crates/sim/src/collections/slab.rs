@@ -7,17 +7,29 @@ use sojourn_aqm::cast;
 pub(crate) struct Slab<T> {
     all: Vec<T>,
     free: Vec<u32>,
+    /// New entries have indices that differ from the first of these numbers by a multiple of the
+    /// second.
+    new_entries: [usize; 2],
+}
+
+impl<T: Copy> Default for Slab<T> {
+    fn default() -> Self {
+        Slab::new()
+    }
 }
 
 impl<T: Copy> Slab<T> {
     /// Creates an empty slab.
     pub(crate) fn new() -> Slab<T> {
-        Slab { all: Vec::new(), free: Vec::new() }
+        Slab { all: Vec::new(), free: Vec::new(), new_entries: [0, 1] }
     }
 
     /// Stores `thing` in a free entry, or a new one, and returns its index.
     #[inline]
-    pub(crate) fn insert(&mut self, thing: T) -> u32 {
+    pub(crate) fn insert(&mut self, thing: T) -> u32
+    where
+        T: Default,
+    {
         if let Some(i) = self.free.pop() {
             self.all[i as usize] = thing;
             return i;
@@ -38,7 +50,13 @@ impl<T: Copy> Slab<T> {
 
     /// Appends `thing` and returns its index.
     #[cold]
-    fn push(&mut self, thing: T) -> u32 {
+    fn push(&mut self, thing: T) -> u32
+    where
+        T: Default,
+    {
+        let [first, step] = self.new_entries;
+        let skipped = (first + step - self.all.len() % step) % step;
+        self.all.resize(self.all.len() + skipped, T::default());
         self.all.push(thing);
         self.free.reserve(self.all.len());
         cast::number(self.all.len()) - 1
@@ -53,14 +71,42 @@ impl<T: Copy> Slab<T> {
 
     /// Value of entry `i`.
     #[inline]
+    pub(crate) fn get(&self, i: u32) -> &T {
+        &self.all[i as usize]
+    }
+
+    /// Value of entry `i`.
+    #[inline]
     pub(crate) fn get_mut(&mut self, i: u32) -> &mut T {
         &mut self.all[i as usize]
     }
 
     /// Iterates over the entries in use.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        let mut held = vec![true; self.all.len()];
-        self.free.iter().for_each(|i| held[*i as usize] = false);
-        self.all.iter().zip(held).filter_map(|(thing, held)| held.then_some(thing))
+        self.all.iter().zip(self.used()).filter_map(|(thing, used)| used.then_some(thing))
+    }
+
+    /// For each entry, true if it is in use.
+    pub(super) fn used(&self) -> Vec<bool> {
+        let mut used = vec![true; self.all.len()];
+        self.free.iter().for_each(|i| used[*i as usize] = false);
+        used
+    }
+
+    /// All entries, free ones included.
+    pub(super) fn entries(&self) -> &[T] {
+        &self.all
+    }
+
+    /// Number of entries, free ones included.
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Creates a slab with these entries, of which `free` are free; see [`Slab::new_entries`].
+    pub(super) fn with_entries(all: Vec<T>, free: Vec<u32>, new_entries: [usize; 2]) -> Slab<T> {
+        let mut slab = Slab { all, free, new_entries };
+        slab.free.reserve(slab.all.len());
+        slab
     }
 }

@@ -2,6 +2,7 @@
 //! drives them.
 
 mod arrivals;
+mod halves;
 mod leave;
 mod outbox;
 mod pooled;
@@ -93,6 +94,8 @@ pub enum Endpoints {
     Tcp(TcpEndpoints),
     /// UDP.
     Udp(Box<UdpEndpoints>),
+    /// None: both are in other parts of the simulation.
+    Absent,
 }
 
 /// TCP sender and receiver with their application.
@@ -220,6 +223,7 @@ impl Flow {
                 inbox.min(self.next_ack_time()).min(self.next_action).min(tcp.sender.next_timer())
             }
             Endpoints::Udp(udp) => inbox.min(self.next_action).min(udp.next_report()),
+            Endpoints::Absent => Time::NEVER,
         }
     }
 
@@ -292,6 +296,7 @@ impl Flow {
     fn run_application(&mut self, now: Time, out: &mut Outbox) {
         self.next_action = Time::NEVER;
         match &mut self.ends {
+            Endpoints::Absent => {}
             Endpoints::Udp(udp) => {
                 if now < self.stop {
                     let (datagram, due) = udp.send_datagram(now);
@@ -359,6 +364,7 @@ impl Flow {
         match &mut self.ends {
             Endpoints::Tcp(tcp) => tcp.base = (*tcp.sender.stats(), delivered),
             Endpoints::Udp(udp) => udp.start_measuring(now),
+            Endpoints::Absent => {}
         }
     }
 
@@ -377,6 +383,7 @@ impl Flow {
         match &self.ends {
             Endpoints::Tcp(tcp) => self.delivered_bytes() - tcp.base.1,
             Endpoints::Udp(udp) => udp.goodput_bytes(),
+            Endpoints::Absent => 0,
         }
     }
 }

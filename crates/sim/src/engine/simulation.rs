@@ -27,18 +27,21 @@ mod changing;
 mod forwarding;
 mod in_flight;
 mod interruptions;
+mod parallel;
 mod pooled_flows;
 mod results;
 mod routes;
 mod state;
 mod stepping;
 
+pub use parallel::Threads;
 pub use state::{FlowState, LinkState};
-pub use stepping::{run, run_with_progress};
+pub use stepping::{run, run_on_threads, run_with_progress};
 
 use forwarding::Forwarded;
 use in_flight::{PacketState, Payload};
 use interruptions::Interruptions;
+use parallel::{Delivery, Exchange, Parcel};
 use pooled_flows::PooledFlowOwner;
 use routes::Routes;
 use stepping::LinkChanges;
@@ -137,6 +140,13 @@ pub struct Simulation {
     departed_in_warmup: u64,
     /// Work since the last call of `progress`: see [`run_with_progress`].
     work: usize,
+    /// Number of threads.
+    threads: Threads,
+    /// Number of packets per nanosecond in the last span on several threads; `None` before the
+    /// first one.
+    packet_rate: Option<f64>,
+    /// Messages to other parts, if this is a part of a simulation on several threads.
+    exchange: Option<Box<Exchange>>,
 }
 
 /// Event queue with a slot per group of sessions and per flow, in this order.
@@ -219,14 +229,31 @@ impl Simulation {
             flows,
             departed_in_warmup: 0,
             work: 0,
+            threads: Threads::default(),
+            packet_rate: None,
+            exchange: None,
             members,
             scenario: shared,
         })
     }
 
-    /// Processes a packet of `flow` that crosses its last link at `at`, with the `feedback` of XCP.
+    /// Delivers packet `body`, which crosses its last link, at `cursor`: to its flow, or to the part
+    /// of the simulation that has it.
     #[inline]
-    fn deliver(&mut self, at: Time, flow: u32, body: u32, ce: bool, feedback: u32) {
+    fn deliver(&mut self, cursor: u32, delivery: Delivery, body: u32) {
+        if let Some(exchange) = &mut self.exchange
+            && let Some(to) = exchange.leaves_to(cursor + 1)
+        {
+            let parcel = Parcel::take(body, &mut self.bodies, &mut self.acks);
+            return exchange.deliver(to, delivery, parcel);
+        }
+        self.deliver_here(delivery, body);
+    }
+
+    /// Delivers packet `body` to its flow.
+    #[inline]
+    fn deliver_here(&mut self, delivery: Delivery, body: u32) {
+        let Delivery { at, flow, ce, feedback } = delivery;
         let f = flow as usize;
         if self.flows[f].xcp {
             self.bodies.get_mut(body).payload.set_feedback(feedback);
@@ -324,7 +351,7 @@ impl Simulation {
     /// Sends the segments in the outbox of flow `f`, which has no [`Flow::direct_link`].
     #[inline(never)]
     fn send_segments(&mut self, f: usize, now: Time) {
-        let Simulation { flows, links, routes, outbox, bodies, forwarding, .. } = self;
+        let Simulation { flows, links, routes, outbox, bodies, acks, forwarding, .. } = self;
         if outbox.segments.is_empty() {
             return;
         }
@@ -348,8 +375,14 @@ impl Simulation {
             if !hands_over {
                 link.push_copy(now, &mut packet);
             } else if let Some((arrived, ecn)) = link.send(now, &mut packet) {
-                let packet = Packet { arrived, ecn, ..packet };
-                forwarding[l].push_back(Forwarded { packet, cursor: cursor + 1 });
+                let next =
+                    Forwarded { packet: Packet { arrived, ecn, ..packet }, cursor: cursor + 1 };
+                match &mut self.exchange {
+                    Some(exchange) if let Some(to) = exchange.leaves_to(cursor + 1) => {
+                        exchange.forward(to, l, next, Parcel::take(body, bodies, acks));
+                    }
+                    _ => forwarding[l].push_back(next),
+                }
             } else {
                 bodies.remove(body);
             }

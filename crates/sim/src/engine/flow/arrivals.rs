@@ -116,6 +116,7 @@ impl Flow {
             Endpoints::Tcp(_) if self.processes_early => self.delivered,
             Endpoints::Tcp(tcp) => tcp.receiver.delivered_bytes(),
             Endpoints::Udp(udp) => udp.delivered_bytes,
+            Endpoints::Absent => 0,
         }
     }
 

@@ -30,6 +30,8 @@ pub(super) enum SessionSource {
     Trace { trace: PacketTrace, start: Time, next: usize },
     /// Arrivals of an external source.
     External(ArrivalSchedule),
+    /// None: the group is in another part of the simulation.
+    Absent,
 }
 
 /// State of partition/aggregate queries.
@@ -198,6 +200,7 @@ impl SessionSource {
                 None
             }
             SessionSource::Web(users) => users.act(now, what, stop, hosts, events, rng),
+            SessionSource::Absent => None,
         }
     }
 
@@ -223,7 +226,8 @@ impl SessionSource {
             SessionSource::Poisson(..)
             | SessionSource::Incast(_)
             | SessionSource::Trace { .. }
-            | SessionSource::External(_) => {}
+            | SessionSource::External(_)
+            | SessionSource::Absent => {}
         }
     }
 

@@ -118,6 +118,26 @@ impl SessionGroup {
         }
     }
 
+    /// Group in place of one in another part of the simulation; it has no events. `group`
+    /// is the index of its group of flows.
+    pub fn absent(group: usize) -> SessionGroup {
+        SessionGroup {
+            group,
+            hosts: Vec::new(),
+            flows: Vec::new(),
+            done: Vec::new(),
+            queries: Vec::new(),
+            kind: SessionSource::Absent,
+            events: EventHeap::default(),
+            rng: Pcg64Mcg::new(0),
+            stop: Time::NEVER,
+            until: CompletionRule::Received,
+            reuse_connection: false,
+            max_open: 0,
+            open_connections: 0,
+        }
+    }
+
     /// Time at which [`SessionGroup::process_next_event`] is next due.
     pub fn next(&self) -> Time {
         self.events.next()
@@ -158,6 +178,11 @@ impl SessionGroup {
     /// Takes an idle pooled flow for this connection; None if a new one must be created.
     pub fn take_idle_flow(&mut self, open: &OpenRequest) -> Option<u32> {
         self.hosts[open.host as usize].idle[usize::from(open.request)].pop()
+    }
+
+    /// Number of pooled flows that the host of `open` has for the same purpose.
+    pub fn number_of_next_flow(&self, open: &OpenRequest) -> u32 {
+        self.hosts[open.host as usize].pooled[usize::from(open.request)]
     }
 
     /// Handles the reception of the last byte of `transfer` at `at`, possibly in the future.

@@ -2,6 +2,7 @@
 
 use super::Simulation;
 use super::in_flight::free_packet;
+use super::parallel::{Delivery, Parcel};
 use crate::collections::prefetch::{prefetch, prefetch_start};
 use sojourn_aqm::units::Time;
 use sojourn_aqm::{Ecn, Link, Packet};
@@ -69,16 +70,28 @@ impl Simulation {
     #[inline(always)]
     pub(super) fn push(&mut self, cursor: u32, now: Time, mut packet: Packet) {
         let l = self.routes.link(cursor);
+        debug_assert!(
+            self.exchange.as_ref().is_none_or(|x| x.leaves_to(cursor).is_none()),
+            "link {l} is in another part"
+        );
         if !self.computes_departures[l] {
             self.bodies.get_mut(packet.body).cursor = cursor;
             self.links[l].push(now, packet);
             return self.collect_from_link(l);
         }
         let Some((at, ecn)) = self.links[l].send(now, &mut packet) else {
-            return free_packet(packet.body, &mut self.bodies, &mut self.acks, &mut self.flows);
+            let Simulation { bodies, acks, flows, exchange, .. } = self;
+            return free_packet(packet.body, bodies, acks, flows, exchange.as_deref_mut());
         };
         if self.routes.is_last(cursor) {
-            return self.deliver(at, packet.flow, packet.body, ecn == Ecn::Ce, packet.ack);
+            let Packet { flow, body, ack: feedback, .. } = packet;
+            let delivery = Delivery { at, flow, ce: ecn == Ecn::Ce, feedback };
+            return self.deliver(cursor, delivery, body);
+        }
+        if self.exchange.is_some()
+            && self.forward_elsewhere(l, cursor + 1, Packet { arrived: at, ecn, ..packet })
+        {
+            return;
         }
         let queue = &mut self.forwarding[l];
         let is_first = queue.is_empty();
@@ -103,8 +116,8 @@ impl Simulation {
         while let Some((at, packet)) = self.links[l].first_in_flight() {
             // Read single fields only: moving a whole struct that was just written causes a
             // store-forwarding stall.
-            let (at, body, ce) = (*at, packet.body, packet.ecn == Ecn::Ce);
-            let (flow, arrived, feedback) = (packet.flow, packet.arrived, packet.ack);
+            let (at, body, arrived, ce) = (*at, packet.body, packet.arrived, packet.ecn == Ecn::Ce);
+            let delivery = Delivery { at, flow: packet.flow, ce, feedback: packet.ack };
             if !self.losses.is_empty() && self.lose_at_random(l, body, arrived) {
                 self.links[l].pop_in_flight();
                 continue;
@@ -112,16 +125,42 @@ impl Simulation {
             let cursor = self.bodies.get_mut(body).cursor;
             let sent = self.links[l].pop_in_flight();
             if self.routes.is_last(cursor) {
-                self.deliver(at, flow, body, ce, feedback);
+                self.deliver(cursor, delivery, body);
             } else if let Some((arrived, packet)) = sent {
                 let packet = Packet { arrived, ..packet };
+                if self.exchange.is_some() && self.forward_elsewhere(l, cursor + 1, packet) {
+                    continue;
+                }
                 self.forwarding[l].push_back(Forwarded { packet, cursor: cursor + 1 });
             }
         }
-        match self.next_forwarded(l) {
-            Time::NEVER => self.links[l].next_event().unwrap_or(Time::NEVER),
+        self.next_link_event(l)
+    }
+
+    /// Time of the next event of link `l`, which does not compute departures.
+    #[inline]
+    pub(super) fn next_link_event(&self, l: usize) -> Time {
+        let (forwarded, link) = (self.next_forwarded(l), &self.links[l]);
+        if self.exchange.is_some() {
+            // Other parts need a packet when its transmission starts, not when it arrives.
+            let start = link.next_event().map(|at| Time(at.0 - link.spec().delay.0));
+            return forwarded.min(start.unwrap_or(Time::NEVER));
+        }
+        // Until a packet reaches the next link nothing needs this one, which makes up for it then.
+        match forwarded {
+            Time::NEVER => link.next_event().unwrap_or(Time::NEVER),
             next => next,
         }
+    }
+
+    /// In a part: sends `packet`, which goes on from link `l` to the link at `cursor`, to the part
+    /// that owns that link. Returns false if this part does.
+    fn forward_elsewhere(&mut self, l: usize, cursor: u32, packet: Packet) -> bool {
+        let Simulation { exchange: Some(exchange), bodies, acks, .. } = self else { return false };
+        let Some(to) = exchange.leaves_to(cursor) else { return false };
+        let parcel = Parcel::take(packet.body, bodies, acks);
+        exchange.forward(to, l, Forwarded { packet, cursor }, parcel);
+        true
     }
 
     /// Frees the state of packets dropped by the link.
@@ -129,19 +168,21 @@ impl Simulation {
         if !self.links[l].has_dropped() {
             return;
         }
-        let Simulation { links, bodies, acks, flows, .. } = self;
-        links[l].take_dropped().for_each(|lost| free_packet(lost.packet.body, bodies, acks, flows));
+        let Simulation { links, bodies, acks, flows, exchange, .. } = self;
+        for lost in links[l].take_dropped() {
+            free_packet(lost.packet.body, bodies, acks, flows, exchange.as_deref_mut());
+        }
     }
 
     /// Draws the random loss of the packet with this body on link `l`. Returns true if it is lost.
     #[cold]
     fn lose_at_random(&mut self, l: usize, body: u32, arrived: Time) -> bool {
-        let Simulation { scenario, losses, bodies, acks, flows, .. } = self;
+        let Simulation { scenario, losses, bodies, acks, flows, exchange, .. } = self;
         let Some(process) = &mut losses[l] else { return false };
         let lost = process.next_is_lost();
         if lost {
             process.lost += u64::from(arrived >= Time::ZERO + scenario.warmup());
-            free_packet(body, bodies, acks, flows);
+            free_packet(body, bodies, acks, flows, exchange.as_deref_mut());
         }
         lost
     }

@@ -5,6 +5,7 @@ use crate::endpoint::call::Report;
 use crate::endpoint::tcp::{Ack, Segment};
 use crate::endpoint::udp::Datagram;
 use crate::engine::flow::Flow;
+use crate::engine::simulation::parallel::Exchange;
 
 /// State of a packet in flight.
 #[derive(Clone, Copy, Default)]
@@ -60,16 +61,23 @@ impl Payload {
     }
 }
 
-/// Frees the state of a dropped packet; a lost datagram is reported to its flow.
+/// Frees the state of a dropped packet; a lost datagram is reported to its flow, by `exchange` if
+/// the flow is in another part.
 pub(super) fn free_packet(
     body: u32,
     bodies: &mut Slab<PacketState>,
     acks: &mut Slab<Ack>,
     flows: &mut [Flow],
+    exchange: Option<&mut Exchange>,
 ) {
     let PacketState { flow, payload, .. } = *bodies.remove(body);
     match payload {
-        Payload::Datagram(datagram) => flows[flow as usize].on_datagram_lost(&datagram),
+        Payload::Datagram(datagram) => match exchange {
+            Some(exchange) if exchange.is_elsewhere(flow, flows) => {
+                exchange.lost.push((flow, datagram));
+            }
+            _ => flows[flow as usize].on_datagram_lost(&datagram),
+        },
         Payload::Ack(ack) => _ = acks.remove(ack),
         Payload::Segment(_) | Payload::Report(_) => {}
     }

@@ -39,7 +39,7 @@ impl Simulation {
                     (Some(tcp.sender.cwnd_packets()), gauges_of(&tcp.sender))
                 }
                 Endpoints::Tcp(tcp) => (Some(tcp.sender.cwnd_packets()), Gauges::new()),
-                Endpoints::Udp(_) => (None, Gauges::new()),
+                Endpoints::Udp(_) | Endpoints::Absent => (None, Gauges::new()),
             };
             let (delivered, received) = (flow.delivered_bytes(), flow.received_bytes());
             FlowSample { delivered, received, cwnd_packets, gauges }
@@ -288,6 +288,7 @@ fn insert_tcp_stats(stats: &SenderStats, map: &mut Map<String, Json>) {
 fn summary(flow: &Flow, group: &str, goodput_bps: f64, [warm, end]: [Time; 2]) -> Json {
     let mut map = flow_summary_head(&flow.name, group, goodput_bps, flow.rtt.as_secs());
     match &flow.ends {
+        Endpoints::Absent => {}
         Endpoints::Tcp(tcp) => {
             insert_tcp_stats(&tcp.stats(), &mut map);
             let since = tcp.completions.iter().filter(|c| c.start >= warm);

@@ -6,6 +6,7 @@ use crate::traffic::source::Source;
 use sojourn_aqm::Link;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::Span;
+use std::ops::Range;
 
 /// End of a direction in [`Routes::hops`].
 const END: u32 = u32::MAX;
@@ -46,6 +47,17 @@ impl Routes {
         let delays = all.iter().map(|route| delay_of(route, &scenario.links)).collect();
         let (hops, starts) = flatten(&all);
         Routes { all, hops, starts, first_route, delays, routes_per_direction }
+    }
+
+    /// Indices of the routes of a group, those of its requests included.
+    pub(super) fn range_of_group(&self, group: usize) -> Range<usize> {
+        let end = self.first_route.get(group + 1).copied().unwrap_or(self.all.len());
+        self.first_route[group]..end
+    }
+
+    /// Routes of a group, those of its requests included.
+    pub(super) fn of_group(&self, group: usize) -> &[RoutePair] {
+        &self.all[self.range_of_group(group)]
     }
 
     /// Propagation delay of all links of route `number`, there and back.

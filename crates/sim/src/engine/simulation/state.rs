@@ -162,5 +162,6 @@ fn add(flow: &Flow, state: &mut FlowState, windows: &mut (f64, u64), times: &mut
             }
         }
         Endpoints::Udp(udp) => state.sent_packets += udp.sent,
+        Endpoints::Absent => {}
     }
 }

@@ -1,6 +1,6 @@
 //! Simulation in steps: the event loop up to a time, and the result so far.
 
-use super::{Progress, Simulation, WORK_BETWEEN_CALLS};
+use super::{Progress, Simulation, Threads, WORK_BETWEEN_CALLS};
 use crate::config::scenario::Scenario;
 use crate::output::outcome::Outcome;
 use sojourn_aqm::error::{Error, Result};
@@ -24,9 +24,23 @@ pub fn run_with_progress(
     scenario: impl Into<Arc<Scenario>>,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Option<Outcome> {
+    run_on_threads(scenario, Threads::One, progress)
+}
+
+/// As [`run_with_progress`], on several threads. The result is the same for every number of
+/// threads, byte for byte.
+///
+/// On more than one thread `progress` is called at other times, and counts the packets of the other
+/// threads late.
+pub fn run_on_threads(
+    scenario: impl Into<Arc<Scenario>>,
+    threads: Threads,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Option<Outcome> {
     let scenario = scenario.into();
     let end = Time::ZERO + scenario.duration();
     let mut simulation = Simulation::set_up(scenario, LinkChanges::Scheduled, progress)?;
+    simulation.set_threads(threads);
     simulation.advance_to(end, progress).then(|| simulation.outcome(progress))?
 }
 
@@ -127,26 +141,45 @@ impl Simulation {
         if self.has_ended() {
             return true;
         }
-        // Totals of flows are exact at each interruption, so the end of a step is one.
-        self.next_interruption = self.interruptions.next().min(until);
+        loop {
+            // Totals of flows are exact at each interruption, so the end of a step is one.
+            let next = self.interruptions.next().min(until);
+            self.next_interruption = next;
+            let reached = match self.threads {
+                Threads::One => self.run_events(next, progress),
+                _ => self.run_on_threads(next, progress),
+            };
+            if !reached {
+                return false;
+            }
+            self.now = next;
+            // Changes, samples and the end of the warm-up precede events at the same time.
+            if next == until && until < end {
+                return true;
+            }
+            if self.process_interruption(next) {
+                let packets = self.packets();
+                return progress(Progress { share: 1.0, packets });
+            }
+            self.work += 1;
+        }
+    }
+
+    /// Simulates everything before `until`, at most the next interruption, on this thread; returns
+    /// false if stopped by `progress`, with [`Simulation::now`] at the time that was reached.
+    pub(super) fn run_events(
+        &mut self,
+        until: Time,
+        progress: &mut dyn FnMut(Progress) -> bool,
+    ) -> bool {
         loop {
             let (slot, other) = self.events.earliest();
             let of_links = self.link_events.earliest();
             let at = of_links.min(other);
-            // Changes, samples and the end of the warm-up precede events at the same time.
-            if self.next_interruption <= at {
-                let now = self.next_interruption;
-                if now == until && until < end {
-                    self.now = until;
-                    return true;
-                }
-                if self.process_interruption(now) {
-                    self.now = end;
-                    let packets = self.packets();
-                    return progress(Progress { share: 1.0, packets });
-                }
-                self.next_interruption = self.interruptions.next().min(until);
-            } else if of_links <= other {
+            if until <= at {
+                return true;
+            }
+            if of_links <= other {
                 self.link_event(self.link_events.first(), at);
             } else if slot >= self.first_flow_slot {
                 self.flow_event(slot - self.first_flow_slot, at);
@@ -156,11 +189,10 @@ impl Simulation {
             self.work += 1;
             if self.work >= WORK_BETWEEN_CALLS {
                 self.work = 0;
-                let reached = at.min(self.next_interruption);
-                let share = reached.0 as f64 / end.0 as f64;
+                let share = at.0 as f64 / self.end().0 as f64;
                 let packets = self.packets();
                 if !progress(Progress { share, packets }) {
-                    self.now = reached;
+                    self.now = at;
                     return false;
                 }
             }

@@ -1,0 +1,179 @@
+//! A run on several threads gives the bytes of a run on one, whatever the topology, the
+//! disciplines, the senders and the sources are, and however it is changed, stepped and copied.
+
+mod topology;
+
+#[path = "../reference_engine/scenarios.rs"]
+mod scenarios;
+#[path = "../reference_engine/topologies.rs"]
+mod topologies;
+
+use serde_json::Value;
+use sojourn_aqm::registry::REGISTRY;
+use sojourn_aqm::units::{Span, Time};
+use sojourn_sim::tcp::TCPS;
+use sojourn_sim::{Column, Outcome, Progress, Scenario, Simulation, Threads, run_on_threads};
+use std::num::NonZero;
+use topology::Topology;
+
+/// Everything that a run returns, as text.
+fn bytes(outcome: &Outcome) -> String {
+    let hex = |column: &Column| match column {
+        Column::F64(values) => {
+            let bits: Vec<u64> = values.iter().map(|value| value.to_bits()).collect();
+            format!("{bits:x?}")
+        }
+        other => format!("{other:?}"),
+    };
+    let columns: Vec<String> =
+        outcome.columns.iter().map(|(name, column)| format!("{name}: {}", hex(column))).collect();
+    format!("{}\n{}", outcome.summary, columns.join("\n"))
+}
+
+/// Asserts that two results are equal, and shows the first difference.
+fn assert_same(one: &str, other: &str, what: &str) {
+    let at = one.bytes().zip(other.bytes()).position(|(a, b)| a != b);
+    let at = at.unwrap_or(one.len().min(other.len()));
+    let near = |text: &str| text[at.saturating_sub(300)..(at + 100).min(text.len())].to_string();
+    assert!(one == other, "{what}\n{}\n--\n{}", near(one), near(other));
+}
+
+fn parsed(scenario: &Value) -> Scenario {
+    Scenario::from_json(&scenario.to_string()).unwrap_or_else(|e| panic!("{e}: {scenario}"))
+}
+
+fn threads(count: usize) -> Threads {
+    Threads::Exactly(NonZero::new(count).unwrap())
+}
+
+fn run(scenario: &Scenario, threads: Threads) -> String {
+    bytes(&run_on_threads(scenario, threads, &mut |_| true).expect("it is not stopped"))
+}
+
+/// Number of parts into which the scenario is divided at its start.
+fn parts(scenario: &Scenario, count: usize) -> usize {
+    let mut simulation = Simulation::new(scenario.clone());
+    simulation.set_threads(threads(count));
+    simulation.parts()
+}
+
+/// Compares runs on several threads with one on a single thread; returns true if there was more
+/// than one part.
+fn agrees(scenario: &Value, counts: &[usize], what: &str) -> bool {
+    let scenario = parsed(scenario);
+    let expected = run(&scenario, Threads::One);
+    for count in counts {
+        let result = run(&scenario, threads(*count));
+        assert_same(&expected, &result, &format!("{what}, {count} threads"));
+    }
+    counts.iter().any(|count| parts(&scenario, *count) > 1)
+}
+
+#[test]
+fn small_scenarios_of_all_kinds() {
+    let divided = (20..100).filter(|seed| {
+        let what = format!("random {seed}");
+        agrees(&scenarios::random(*seed), &[3], &what)
+    });
+    let count = divided.count();
+    assert!(count > 15, "{count} of 80 were divided");
+}
+
+#[test]
+fn scenarios_that_change() {
+    let divided = (0..100).filter(|seed| {
+        let what = format!("unsteady {seed}");
+        agrees(&scenarios::unsteady(*seed), &[2, 4], &what)
+    });
+    let count = divided.count();
+    assert!(count > 25, "{count} of 100 were divided");
+}
+
+#[test]
+fn topologies_with_ties() {
+    let divided = (0..16).filter(|seed| {
+        let what = format!("tied {seed}");
+        agrees(&topologies::tied(*seed), &[2, 3], &what)
+    });
+    let count = divided.count();
+    assert!(count > 8, "{count} of 16 were divided");
+}
+
+#[test]
+fn random_networks_with_every_discipline() {
+    let mut divided = 0;
+    for (seed, entry) in (0..).zip(REGISTRY) {
+        let scenario = Topology::new(seed).with_qdisc(entry.name).scenario();
+        divided += usize::from(agrees(&scenario, &[2, 4], &format!("{} {seed}", entry.name)));
+    }
+    assert!(2 * divided > REGISTRY.len(), "{divided} of {} were divided", REGISTRY.len());
+}
+
+#[test]
+fn random_networks_with_every_tcp() {
+    let mut divided = 0;
+    for (seed, entry) in (100..).zip(TCPS) {
+        let scenario = Topology::new(seed).with_tcp(entry.name).scenario();
+        divided += usize::from(agrees(&scenario, &[2, 3], &format!("{} {seed}", entry.name)));
+    }
+    assert!(2 * divided > TCPS.len(), "{divided} of {} were divided", TCPS.len());
+}
+
+#[test]
+fn random_networks_in_steps_and_copies() {
+    for seed in 200..220 {
+        let scenario = parsed(&Topology::new(seed).scenario());
+        let expected = run(&scenario, Threads::One);
+        let mut simulation = Simulation::changeable(scenario.clone());
+        simulation.set_threads(threads(3));
+        let end = scenario.duration();
+        let mut at = Span::ZERO;
+        while at < end {
+            at = Span((at.0 + 7_000_003 * (1 + seed % 5)).min(end.0));
+            assert_eq!(simulation.run_until(Time::ZERO + at, &mut |_| true), Ok(true));
+            let copy = simulation.clone();
+            simulation = if seed % 2 == 0 { copy } else { simulation };
+            // The number of threads may change at any time.
+            simulation.set_threads(threads(1 + cast(at.0) % 4));
+            for link in scenario.links() {
+                simulation.link(link.name()).unwrap();
+            }
+        }
+        assert_same(&expected, &bytes(&simulation.result().unwrap()), &format!("steps {seed}"));
+    }
+}
+
+fn cast(n: u64) -> usize {
+    usize::try_from(n).unwrap()
+}
+
+#[test]
+fn a_stopped_run_continues() {
+    let mut scenario = Topology::new(300).with_rates(["200mbit", "400mbit"]).scenario();
+    for flow in scenario["flows"].as_array_mut().unwrap() {
+        flow.as_object_mut().unwrap().remove("source");
+    }
+    let scenario = parsed(&scenario);
+    let expected = run(&scenario, Threads::One);
+    let mut simulation = Simulation::new(scenario.clone());
+    simulation.set_threads(threads(2));
+    let mut stops = 0;
+    let mut once = |progress: Progress| {
+        assert!(progress.share <= 1.0 && progress.packets > 0);
+        stops += 1;
+        stops != 1
+    };
+    let end = Time::ZERO + scenario.duration();
+    assert_eq!(simulation.run_until(end, &mut once), Ok(false));
+    assert!(simulation.now() > Time::ZERO && simulation.now() < end);
+    assert_eq!(simulation.run_until(end, &mut |_| true), Ok(true));
+    assert_same(&expected, &bytes(&simulation.result().unwrap()), "stopped");
+}
+
+#[test]
+fn a_scenario_with_one_link_is_not_divided() {
+    let one = serde_json::json!({"duration": "1s", "links": {"up": {"rate": "1mbit"}},
+        "flows": [{"name": "a", "path": ["up"], "rtt": "20ms"}]});
+    assert_eq!(parts(&parsed(&one), 4), 1);
+    agrees(&one, &[4], "one link");
+}
