@@ -41,7 +41,7 @@ pub use stepping::{run, run_on_threads, run_with_progress};
 use forwarding::Forwarded;
 use in_flight::{PacketState, Payload};
 use interruptions::Interruptions;
-use parallel::{Delivery, Exchange, Parcel};
+use parallel::{Delivery, Exchange};
 use pooled_flows::PooledFlowOwner;
 use routes::Routes;
 use stepping::LinkChanges;
@@ -244,8 +244,7 @@ impl Simulation {
         if let Some(exchange) = &mut self.exchange
             && let Some(to) = exchange.leaves_to(cursor + 1)
         {
-            let parcel = Parcel::take(body, &mut self.bodies, &mut self.acks);
-            return exchange.deliver(to, delivery, parcel);
+            return exchange.deliver(to, delivery, body, &mut self.bodies, &mut self.acks);
         }
         self.deliver_here(delivery, body);
     }
@@ -379,7 +378,7 @@ impl Simulation {
                     Forwarded { packet: Packet { arrived, ecn, ..packet }, cursor: cursor + 1 };
                 match &mut self.exchange {
                     Some(exchange) if let Some(to) = exchange.leaves_to(cursor + 1) => {
-                        exchange.forward(to, l, next, Parcel::take(body, bodies, acks));
+                        exchange.forward(to, l, next, bodies, acks);
                     }
                     _ => forwarding[l].push_back(next),
                 }

@@ -2,7 +2,7 @@
 
 use super::Simulation;
 use super::in_flight::free_packet;
-use super::parallel::{Delivery, Parcel};
+use super::parallel::Delivery;
 use crate::collections::prefetch::{prefetch, prefetch_start};
 use sojourn_aqm::units::Time;
 use sojourn_aqm::{Ecn, Link, Packet};
@@ -158,8 +158,7 @@ impl Simulation {
     fn forward_elsewhere(&mut self, l: usize, cursor: u32, packet: Packet) -> bool {
         let Simulation { exchange: Some(exchange), bodies, acks, .. } = self else { return false };
         let Some(to) = exchange.leaves_to(cursor) else { return false };
-        let parcel = Parcel::take(packet.body, bodies, acks);
-        exchange.forward(to, l, Forwarded { packet, cursor }, parcel);
+        exchange.forward(to, l, Forwarded { packet, cursor }, bodies, acks);
         true
     }
 

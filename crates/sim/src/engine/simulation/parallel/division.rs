@@ -1,6 +1,6 @@
 //! Division of a simulation into parts, and back.
 
-use super::exchange::{Exchange, Parcel};
+use super::exchange::{Exchange, move_ack};
 use super::layout::Layout;
 use super::part::find_startup;
 use crate::collections::event_queue::EventQueue;
@@ -189,7 +189,7 @@ impl Simulation {
         let place = |state: &PacketState| layout.destinations[state.cursor as usize];
         let mut acks = vec![Slab::new(); layout.parts];
         let bodies = self.bodies.divide(layout.parts, place, |part, state| {
-            Parcel::copy(state, &self.acks).unpack(&mut acks[part])
+            move_ack(state, |i| *self.acks.get(i), |ack| acks[part].insert(ack))
         });
         (bodies, acks)
     }
@@ -218,8 +218,10 @@ impl Simulation {
         let bodies = parts.iter_mut().map(|part| take(&mut part.bodies)).collect();
         let bodies = DividedSlab { parts: bodies, owners: owners_of_bodies };
         self.acks = Slab::new();
-        self.bodies = bodies
-            .unite(|part, state| Parcel::copy(state, &parts[part].acks).unpack(&mut self.acks));
+        self.bodies = bodies.unite(|part, state| {
+            let ack = |i| *parts[part].acks.get(i);
+            move_ack(state, ack, |ack| self.acks.insert(ack))
+        });
         self.unite_flows(parts.iter_mut().map(|part| take(&mut part.flows)).collect(), &layout);
         self.events = EventQueue::new(self.first_flow_slot + self.flows.len());
         self.apply_news(exchanges, &layout);

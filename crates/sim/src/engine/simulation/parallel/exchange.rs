@@ -12,44 +12,18 @@ use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
 use std::sync::Arc;
 
-/// State of a packet with its ack, without references to the slabs of a part.
-#[derive(Clone, Copy)]
-pub(in super::super) struct Parcel {
-    pub state: PacketState,
-    pub ack: Option<Ack>,
-}
-
-impl Parcel {
-    /// Copies the packet with this state, whose ack is in `acks`.
-    pub(super) fn copy(state: &PacketState, acks: &Slab<Ack>) -> Parcel {
-        let ack = match state.payload {
-            Payload::Ack(ack) => Some(*acks.get(ack)),
-            _ => None,
-        };
-        Parcel { state: *state, ack }
-    }
-
-    /// Takes the packet `body` out of the slabs of a part.
-    pub(in super::super) fn take(
-        body: u32,
-        bodies: &mut Slab<PacketState>,
-        acks: &mut Slab<Ack>,
-    ) -> Parcel {
-        let parcel = Parcel::copy(bodies.remove(body), acks);
-        if let Payload::Ack(ack) = parcel.state.payload {
-            acks.remove(ack);
-        }
-        parcel
-    }
-
-    /// State of the packet, with its ack in the slab of the part that now has it.
-    pub(super) fn unpack(self, acks: &mut Slab<Ack>) -> PacketState {
-        let Parcel { mut state, ack } = self;
-        if let Some(ack) = ack {
-            state.payload = Payload::Ack(acks.insert(ack));
-        }
-        state
-    }
+/// Copies the ack of the packet with this state, if it carries one, to another list of acks.
+/// Returns the state with the index there.
+pub(super) fn move_ack(
+    state: &PacketState,
+    ack: impl FnOnce(u32) -> Ack,
+    insert: impl FnOnce(Ack) -> u32,
+) -> PacketState {
+    let payload = match state.payload {
+        Payload::Ack(i) => Payload::Ack(insert(ack(i))),
+        other => other,
+    };
+    PacketState { payload, ..*state }
 }
 
 /// Delivery of a packet that has crossed its last link.
@@ -90,13 +64,37 @@ pub(super) struct Opening {
 #[derive(Clone, Copy)]
 pub(super) enum Message {
     /// A packet on its way from a link to the next one, in another part.
-    Packet(u32, Forwarded, Parcel),
+    Packet(u32, Forwarded, PacketState),
     /// A packet on its way to an endpoint in another part.
-    Delivery(Delivery, Parcel),
+    Delivery(Delivery, PacketState),
     /// A sender opened a connection whose receiver is in another part.
     Opened(Opening),
     /// A pooled flow was created whose receiver is in another part.
     Created(Creation),
+}
+
+/// Messages to one part.
+#[derive(Clone, Default)]
+pub(super) struct Mail {
+    pub messages: Vec<Message>,
+    /// Acks of the packets in `messages`. They are apart because they are large.
+    pub acks: Vec<Ack>,
+}
+
+impl Mail {
+    /// Takes the packet `body` out of the slabs of a part.
+    fn take(
+        &mut self,
+        body: u32,
+        bodies: &mut Slab<PacketState>,
+        acks: &mut Slab<Ack>,
+    ) -> PacketState {
+        let insert = |ack| {
+            self.acks.push(ack);
+            cast::index32(self.acks.len()) - 1
+        };
+        move_ack(bodies.remove(body), |i| *acks.remove(i), insert)
+    }
 }
 
 /// Complete transfer of a pooled flow, as its receiver knows it.
@@ -123,9 +121,9 @@ pub(in super::super) struct Exchange {
     pub(super) part: u32,
     pub(super) layout: Arc<Layout>,
     /// Messages since the last meeting, for each part.
-    pub(super) outboxes: Vec<Vec<Message>>,
+    pub(super) outboxes: Vec<Mail>,
     /// Empty buffer for messages of others.
-    pub(super) inbox: Vec<Message>,
+    pub(super) inbox: Mail,
     /// Earliest effect of the messages in `outboxes`.
     pub(super) earliest_sent: Time,
     /// Transfers received in this part, in order.
@@ -153,8 +151,8 @@ impl Exchange {
     pub(super) fn new(part: u32, layout: &Arc<Layout>, flows: usize) -> Exchange {
         Exchange {
             part,
-            outboxes: (0..layout.parts).map(|_| Vec::new()).collect(),
-            inbox: Vec::new(),
+            outboxes: vec![Mail::default(); layout.parts],
+            inbox: Mail::default(),
             layout: Arc::clone(layout),
             earliest_sent: Time::NEVER,
             received: Vec::new(),
@@ -176,22 +174,41 @@ impl Exchange {
         (to != self.part).then_some(to as usize)
     }
 
-    /// Sends a packet that leaves link `l` to the part `to`, which owns its next link.
+    /// Sends a packet of these slabs that leaves link `l` to the part `to`, which owns its next
+    /// link.
     pub(in super::super) fn forward(
         &mut self,
         to: usize,
         l: usize,
         next: Forwarded,
-        parcel: Parcel,
+        bodies: &mut Slab<PacketState>,
+        acks: &mut Slab<Ack>,
     ) {
         self.earliest_sent = self.earliest_sent.min(next.packet.arrived);
-        self.outboxes[to].push(Message::Packet(cast::index32(l), next, parcel));
+        let mail = &mut self.outboxes[to];
+        let state = mail.take(next.packet.body, bodies, acks);
+        mail.messages.push(Message::Packet(cast::index32(l), next, state));
     }
 
-    /// Sends a packet that has crossed its last link to the part `to` of its endpoint.
-    pub(in super::super) fn deliver(&mut self, to: usize, delivery: Delivery, parcel: Parcel) {
+    /// Sends packet `body` of these slabs, which has crossed its last link, to the part `to` of its
+    /// endpoint.
+    pub(in super::super) fn deliver(
+        &mut self,
+        to: usize,
+        delivery: Delivery,
+        body: u32,
+        bodies: &mut Slab<PacketState>,
+        acks: &mut Slab<Ack>,
+    ) {
         self.earliest_sent = self.earliest_sent.min(delivery.at);
-        self.outboxes[to].push(Message::Delivery(delivery, parcel));
+        let mail = &mut self.outboxes[to];
+        let state = mail.take(body, bodies, acks);
+        mail.messages.push(Message::Delivery(delivery, state));
+    }
+
+    /// Sends another message to the part `to`.
+    pub(super) fn send(&mut self, to: u32, message: Message) {
+        self.outboxes[to as usize].messages.push(message);
     }
 
     /// True if `flow`, of a packet in this part, is in another one.

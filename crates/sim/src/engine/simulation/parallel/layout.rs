@@ -19,7 +19,7 @@ const NONE: u32 = u32::MAX;
 const BALANCED_PERCENT: u64 = 140;
 /// Costs of a packet on the first link of a route, in those of a packet on another one: it is sent,
 /// and about as many are received by the endpoint there.
-const ENDPOINT_COSTS: u64 = 3;
+const ENDPOINT_COSTS: u64 = 2;
 /// Greatest number of look-aheads that are tried.
 const LOOKAHEADS: usize = 16;
 

@@ -1,6 +1,6 @@
 //! Meetings of the threads that simulate parts: a barrier, letter boxes, and what each has to say.
 
-use super::exchange::Message;
+use super::exchange::Mail;
 use sojourn_aqm::units::Time;
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -58,7 +58,7 @@ pub(super) struct MeetingPlace {
     broken: AtomicBool,
     status: [Vec<Status>; 2],
     /// For each part that sends, a box for each part that receives.
-    boxes: [Vec<Mutex<Vec<Message>>>; 2],
+    boxes: [Vec<Mutex<Mail>>; 2],
 }
 
 impl MeetingPlace {
@@ -93,10 +93,10 @@ impl MeetingPlace {
         status.stops.store(stops, Ordering::Relaxed);
     }
 
-    /// Exchanges the contents of the box of `from` for `to` with `messages`.
-    pub(super) fn swap(&self, parity: usize, from: usize, to: usize, messages: &mut Vec<Message>) {
+    /// Exchanges the contents of the box of `from` for `to` with `mail`.
+    pub(super) fn swap(&self, parity: usize, from: usize, to: usize, mail: &mut Mail) {
         let held = &self.boxes[parity][from * self.parts + to];
-        std::mem::swap(&mut *held.lock().unwrap_or_else(PoisonError::into_inner), messages);
+        std::mem::swap(&mut *held.lock().unwrap_or_else(PoisonError::into_inner), mail);
     }
 
     /// Waits until all threads have arrived. What they wrote before is visible afterwards.
@@ -151,7 +151,7 @@ impl MeetingPlace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::simulation::parallel::exchange::Opening;
+    use crate::engine::simulation::parallel::exchange::{Message, Opening};
 
     #[test]
     fn flows_are_created_in_the_order_of_one_thread() {
@@ -184,10 +184,10 @@ mod tests {
                 let place = &place;
                 threads.spawn(move || {
                     let _guard = place.guard();
-                    let (mut received, mut inbox) = (0, Vec::new());
+                    let (mut received, mut inbox) = (0, Mail::default());
                     for round in 0..2000 {
                         let parity = round % 2;
-                        let mut outbox: Vec<Message> = Vec::new();
+                        let mut outbox = Mail::default();
                         for _ in 0..round % 3 {
                             let opening = Opening {
                                 at: Time(round as u64),
@@ -196,12 +196,12 @@ mod tests {
                                 hash: 0,
                                 transfer: None,
                             };
-                            outbox.push(Message::Opened(opening));
+                            outbox.messages.push(Message::Opened(opening));
                         }
                         place.swap(parity, me, 1 - me, &mut outbox);
                         place.wait();
                         place.swap(parity, 1 - me, me, &mut inbox);
-                        for message in inbox.drain(..) {
+                        for message in inbox.messages.drain(..) {
                             let Message::Opened(opening) = message else { panic!("not sent") };
                             assert_eq!(opening.at, Time(round as u64));
                             received += 1;

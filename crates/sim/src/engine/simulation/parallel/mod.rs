@@ -22,7 +22,7 @@ mod part;
 #[cfg(test)]
 mod tests;
 
-pub(super) use exchange::{Delivery, Exchange, Parcel};
+pub(super) use exchange::{Delivery, Exchange};
 
 use super::{Progress, Simulation};
 use layout::Layout;
@@ -50,7 +50,7 @@ pub enum Threads {
 }
 
 /// Number of spans of a run, after the first, that are simulated between copies.
-const SPANS: u64 = 8;
+const SPANS: u64 = 4;
 /// Share of the run in the first span, in which [`Threads::Auto`] measures.
 const FIRST_SPAN: u64 = 64;
 /// Size of a full packet, bits.

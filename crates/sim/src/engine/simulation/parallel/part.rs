@@ -1,12 +1,15 @@
 //! One part of a simulation: windows of events, and messages from and to the other parts.
 
-use super::exchange::{Creation, Exchange, Message, Opening, ReceivedTransfer, Waiting};
+use super::exchange::{Creation, Exchange, Message, Opening, ReceivedTransfer, Waiting, move_ack};
 use super::meeting::{Decision, MeetingPlace};
+use crate::endpoint::tcp::Ack;
 use crate::engine::flow::Flow;
 use crate::engine::simulation::forwarding::Forwarded;
+use crate::engine::simulation::in_flight::PacketState;
 use crate::engine::simulation::pooled_flows::PooledFlowOwner;
 use crate::engine::simulation::{Simulation, WORK_BETWEEN_CALLS};
 use crate::traffic::transfer::OpenRequest;
+use sojourn_aqm::Packet;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
 
@@ -139,7 +142,7 @@ impl Simulation {
         let [sender, receiver] = exchange.ends(route);
         if sender != receiver {
             let opening = Opening { at, flow: cast::index32(f), connection, hash, transfer };
-            exchange.outboxes[receiver as usize].push(Message::Opened(opening));
+            exchange.send(receiver, Message::Opened(opening));
         }
     }
 
@@ -150,9 +153,9 @@ impl Simulation {
         let exchange = self.exchange_mut();
         let earliest = earliest.min(exchange.earliest_sent);
         exchange.earliest_sent = Time::NEVER;
-        for (to, messages) in exchange.outboxes.iter_mut().enumerate() {
+        for (to, mail) in exchange.outboxes.iter_mut().enumerate() {
             if to != me {
-                place.swap(parity, me, to, messages);
+                place.swap(parity, me, to, mail);
             }
         }
         let waiting = exchange.waiting.map(|waiting| (waiting.at, exchange.latest.1));
@@ -162,36 +165,46 @@ impl Simulation {
     /// Processes the messages from the other parts.
     fn receive(&mut self, place: &MeetingPlace, parity: usize) {
         let me = self.part();
-        let mut messages = std::mem::take(&mut self.exchange_mut().inbox);
+        let mut mail = std::mem::take(&mut self.exchange_mut().inbox);
         for from in (0..self.exchange().layout.parts).filter(|from| *from != me) {
-            place.swap(parity, from, me, &mut messages);
-            for message in messages.drain(..) {
-                self.process_message(message);
+            place.swap(parity, from, me, &mut mail);
+            for message in &mail.messages {
+                self.process_message(message, &mail.acks);
             }
+            mail.messages.clear();
+            mail.acks.clear();
         }
-        self.exchange_mut().inbox = messages;
+        self.exchange_mut().inbox = mail;
     }
 
-    fn process_message(&mut self, message: Message) {
+    /// Processes a message; acks of packets are in `acks`.
+    fn process_message(&mut self, message: &Message, acks: &[Ack]) {
         match message {
-            Message::Packet(link, Forwarded { packet, cursor }, parcel) => {
-                let (l, body) = (link as usize, self.bodies.insert(parcel.unpack(&mut self.acks)));
+            Message::Packet(l, next, state) => {
+                debug_assert!(next.packet.arrived >= self.now, "a packet arrives in the past");
+                let (l, body) = (*l as usize, self.unpack(state, acks));
                 let is_first = self.forwarding[l].is_empty();
-                debug_assert!(packet.arrived >= self.now, "a packet arrives in the past");
-                let packet = sojourn_aqm::Packet { body, ..packet };
-                self.forwarding[l].push_back(Forwarded { packet, cursor });
+                let packet = Packet { body, ..next.packet };
+                self.forwarding[l].push_back(Forwarded { packet, ..*next });
                 if is_first {
                     self.link_events.schedule_earlier(l, packet.arrived);
                 }
             }
-            Message::Delivery(delivery, parcel) => {
+            Message::Delivery(delivery, state) => {
                 debug_assert!(delivery.at >= self.now, "a packet arrives in the past");
-                let body = self.bodies.insert(parcel.unpack(&mut self.acks));
-                self.deliver_here(delivery, body);
+                let body = self.unpack(state, acks);
+                self.deliver_here(*delivery, body);
             }
-            Message::Opened(opening) => self.open_receiver(&opening),
-            Message::Created(creation) => self.create_receiver(&creation),
+            Message::Opened(opening) => self.open_receiver(opening),
+            Message::Created(creation) => self.create_receiver(creation),
         }
+    }
+
+    /// Puts a packet, whose ack is in `acks`, into the slabs of this part; returns its body.
+    fn unpack(&mut self, state: &PacketState, acks: &[Ack]) -> u32 {
+        let insert = |ack| self.acks.insert(ack);
+        let state = move_ack(state, |i| acks[i as usize], insert);
+        self.bodies.insert(state)
     }
 
     /// The sender of a flow, in another part, has opened a connection.
@@ -243,7 +256,7 @@ impl Simulation {
         let [sender, receiver] = self.exchange().ends(self.flows[f].route);
         if sender != receiver {
             let creation = Creation { flow, sessions, open, number };
-            self.exchange_mut().outboxes[receiver as usize].push(Message::Created(creation));
+            self.exchange_mut().send(receiver, Message::Created(creation));
         }
         self.open_connection(c, f, open, at);
     }
