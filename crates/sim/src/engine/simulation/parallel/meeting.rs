@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::yield_now;
 
 /// Number of looks at the barrier before a thread lets others run.
-const SPINS: u32 = 1 << 12;
+const SPINS: u32 = 1 << 9;
 
 /// State of a part at a meeting.
 #[derive(Default)]
