@@ -207,7 +207,7 @@ crate::params! {
 }
 
 /// One FIFO queue managed by the AQM algorithm `A`, with tail drop at its limit.
-// The layout is fixed: the fields here are a line of 64 bytes, those of the algorithm follow.
+// The layout is fixed: the fields here are a line of 64 bytes; the algorithm follows.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct SingleQueue<A> {

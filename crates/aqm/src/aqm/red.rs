@@ -303,7 +303,13 @@ impl Red {
         }
         self.sample(
             now,
-            if self.in_bytes { queue.bytes() as f64 } else { f64::from(queue.packets()) },
+            // The mask changes nothing: it shows the compiler that the sign bit is zero, so that
+            // the conversion is one instruction.
+            if self.in_bytes {
+                (queue.bytes() & (u64::MAX >> 1)) as f64
+            } else {
+                f64::from(queue.packets())
+            },
         );
     }
 
@@ -320,7 +326,9 @@ impl Red {
             self.idle_since = Some(now);
         }
         self.avg = (1.0 - w_q) * self.avg + w_q * q;
-        self.short = self.spare_short && q <= 1.0;
+        if self.spare_short {
+            self.short = q <= 1.0;
+        }
     }
 
     /// Returns the drop probability at the current average, before spreading.
@@ -423,6 +431,7 @@ impl Aqm for Red {
         let same = !linux && fresh.in_bytes == self.in_bytes;
         if same {
             let Red { avg, count, count_bytes, short, pb, pa, idle_since, .. } = *self;
+            let short = short && fresh.spare_short;
             *self = Red { avg, count, count_bytes, short, pb, pa, idle_since, ..fresh };
         }
         same

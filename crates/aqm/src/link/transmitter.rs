@@ -15,7 +15,7 @@ use core::fmt;
 
 /// State of a link without its discipline.
 // The layout is fixed: after the pointer to the discipline in `Link`, each group is a line of 64
-// bytes. A packet touches the first two, and those of `stats` that it needs.
+// bytes. A packet touches the first two, and the lines of `stats` that it needs.
 #[derive(Clone)]
 #[repr(C)]
 pub struct Transmitter {
@@ -144,6 +144,10 @@ impl Transmitter {
             if self.computes_departures {
                 let ecn = if self.stats.marks.packets > marked { Ecn::Ce } else { ecn };
                 arrival = (self.schedule_departure(now, len), Some(ecn));
+                // Such a discipline delays no packet, so a busy link is not `delayed`.
+                if self.free_at < Time::NEVER {
+                    return arrival;
+                }
             }
         }
         if self.free_at == Time::NEVER || self.delayed {
