@@ -350,8 +350,8 @@ impl FlowConfig {
         }
     }
 
-    /// Maximum number of pooled flows of the group.
-    pub(crate) fn max_pooled_flows(&self) -> u64 {
+    /// Maximum number of connections of the group that sessions have open.
+    pub(crate) fn max_open_connections(&self) -> u64 {
         match &*self.source {
             Source::Poisson(p) => p.most,
             Source::Incast(p) => p.most,

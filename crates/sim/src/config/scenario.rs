@@ -69,7 +69,7 @@ pub struct Scenario {
     pub(crate) changes: Vec<Change>,
 }
 
-/// Maximum number of flows.
+/// Maximum number of flows; beyond it, flows of sources that open connections must fit into memory.
 const FLOWS_MAX: u64 = 1_000_000;
 /// Maximum seed: the largest integer up to which JSON numbers are exact.
 const SEED_MAX: u64 = 1 << 53;
@@ -147,15 +147,21 @@ impl Scenario {
     /// Checks that the scenario fits into memory.
     pub(super) fn check_memory(&self) -> Result<()> {
         let declared: u64 = self.flows.iter().map(FlowConfig::count).sum();
-        let pooled: u64 = self.flows.iter().map(FlowConfig::max_pooled_flows).sum();
-        let flows = declared + pooled;
-        if flows > FLOWS_MAX {
-            let most = format!(
-                ": {declared} and {pooled} that sources may have open at a time (the sum of `most` \
-                 of the groups; set a smaller one)"
+        if declared > FLOWS_MAX {
+            let text = format!("{declared} flows in all, allowed: {FLOWS_MAX}");
+            return Err(Error::new(text).at("flows"));
+        }
+        let pooled = memory::pooled_flows(&self.contents());
+        let flows = declared.saturating_add(pooled);
+        let bytes = memory::with_pooled_flows(&self.contents(), pooled);
+        if flows > FLOWS_MAX && bytes > memory::MEMORY_MAX {
+            let text = format!(
+                "{flows} flows can take {} MB of memory with the rest of the scenario, allowed: {} \
+                 MB: {declared} and {pooled} that sources may have open at a time (the sum over \
+                 the groups of `most`, or of arrivals where these are fewer; set a smaller `most`)",
+                memory::mb(bytes),
+                memory::mb(memory::MEMORY_MAX)
             );
-            let most = if pooled > 0 { most } else { String::new() };
-            let text = format!("{flows} flows in all, allowed: {FLOWS_MAX}{most}");
             return Err(Error::new(text).at("flows"));
         }
         let values = memory::values(&self.contents());

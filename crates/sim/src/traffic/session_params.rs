@@ -162,6 +162,20 @@ impl Poisson {
         })
     }
 
+    /// Maximum number of arrivals within `time`. The number of a Poisson process exceeds it with a
+    /// probability below e^-50 (Chernoff's bound at ten standard deviations and 100).
+    pub(crate) fn max_arrivals(&self, time: Span) -> u64 {
+        let gap = self.arrivals();
+        let arrivals = match gap {
+            Distribution::Exponential(_) => {
+                let mean = time.0 as f64 / gap.mean();
+                cast::trunc(libm::ceil(mean + 10.0 * libm::sqrt(mean))).saturating_add(100)
+            }
+            _ => time.0.checked_div(gap.min().0).map_or(u64::MAX, |n| n.saturating_add(1)),
+        };
+        arrivals.min(self.number.unwrap_or(u64::MAX))
+    }
+
     /// Checks that not both `interval` and `load` are given.
     ///
     /// # Errors

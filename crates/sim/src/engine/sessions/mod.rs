@@ -113,7 +113,7 @@ impl SessionGroup {
             stop: def.source.stop().map_or(Time::NEVER, |s| joins + s),
             until,
             reuse_connection: matches!(&*def.source, Source::Incast(p) if p.persistent),
-            max_open: def.max_pooled_flows(),
+            max_open: def.max_open_connections(),
             open_connections: 0,
         }
     }
