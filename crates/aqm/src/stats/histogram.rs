@@ -28,7 +28,8 @@ pub struct Histogram {
     max: u64,
     sum: u128,
     sum_of_squares: u128,
-    /// Low words of the number of durations in each bin; empty before the first duration above zero.
+    /// Low words of the number of durations in each bin; empty before the first duration above
+    /// zero.
     bins: Box<[u32]>,
     /// High words of these numbers; empty before the first bin has 2^32 durations.
     high: Box<[u32]>,

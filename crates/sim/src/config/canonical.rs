@@ -7,7 +7,7 @@ use crate::endpoint::tcp::TcpParams;
 use crate::traffic::source::Source;
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::params::ParamRow;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -80,9 +80,9 @@ impl Scenario {
 /// Texts of the values that links and groups share.
 #[derive(Default)]
 struct PartTexts {
-    qdiscs: HashMap<(&'static str, *const ParamRow), String>,
-    sources: HashMap<*const Source, String>,
-    tcps: HashMap<*const TcpParams, String>,
+    qdiscs: BTreeMap<(&'static str, *const ParamRow), String>,
+    sources: BTreeMap<*const Source, String>,
+    tcps: BTreeMap<*const TcpParams, String>,
 }
 
 impl PartTexts {

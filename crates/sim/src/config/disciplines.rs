@@ -11,7 +11,7 @@ use sojourn_aqm::params::ParamRow;
 use sojourn_aqm::registry::{QdiscEntry, Registry};
 use sojourn_aqm::units::Rate;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Parsed definition of a discipline for links of one rate.
@@ -32,12 +32,12 @@ pub(super) struct Disciplines<'a> {
     registry: &'a Registry,
     known: Shared<(Option<&'a Json>, Rate), Discipline>,
     /// The last one of each name.
-    last: HashMap<&'static str, Discipline>,
+    last: BTreeMap<&'static str, Discipline>,
 }
 
 impl<'a> Disciplines<'a> {
     pub(super) fn new(registry: &'a Registry) -> Disciplines<'a> {
-        Disciplines { registry, known: Shared::default(), last: HashMap::new() }
+        Disciplines { registry, known: Shared::default(), last: BTreeMap::new() }
     }
 
     /// Parses the discipline `json`, or the default, for a link of rate `rate`.
@@ -72,7 +72,7 @@ fn build(json: Option<&Json>, rate: Rate, registry: &Registry) -> Result<Discipl
 /// discipline, since to parse the parameters takes longer.
 #[derive(Default)]
 pub(crate) struct DisciplineBuilder {
-    built: HashMap<(&'static str, *const ParamRow, Rate), Box<dyn Served + Send>>,
+    built: BTreeMap<(&'static str, *const ParamRow, Rate), Box<dyn Served + Send>>,
 }
 
 impl DisciplineBuilder {

@@ -2,6 +2,7 @@
 
 use super::disciplines::{Discipline, Disciplines};
 use super::link_trace::{self, LinkTrace, TRACE};
+use super::shared::Alike;
 use crate::config::loss::LossModel;
 use crate::parsing::keys::table;
 use crate::parsing::parse::{self, KeyReader};
@@ -13,7 +14,6 @@ use sojourn_aqm::params::{self, ParamRow, Setting};
 use sojourn_aqm::registry::{QdiscEntry, Registry};
 use sojourn_aqm::units::{Bytes, Rate, Span, Time};
 use sojourn_aqm::{Built, Env, Link, LinkSpec, Opportunities};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 table! {
@@ -288,28 +288,6 @@ pub(super) fn links_fit(count: usize, bytes: usize) -> Result<()> {
         mb(MEMORY_MAX)
     );
     Err(Error::new(text))
-}
-
-/// Numbers of links with the same rate and discipline, as they are written.
-struct Alike<'a>(HashMap<[Option<&'a Json>; 2], usize>);
-
-impl<'a> Alike<'a> {
-    fn of(links: &'a Map<String, Json>) -> Alike<'a> {
-        let mut counts = HashMap::new();
-        for link in links.values() {
-            *counts.entry(Alike::key(link)).or_default() += 1;
-        }
-        Alike(counts)
-    }
-
-    fn key(link: &Json) -> [Option<&Json>; 2] {
-        ["rate", "qdisc"].map(|key| link.get(key))
-    }
-
-    /// The number of links like `link`, which is 0 from the second call for one of them on.
-    fn take(&mut self, link: &'a Json) -> usize {
-        self.0.remove(&Alike::key(link)).unwrap_or_default()
-    }
 }
 
 /// Bytes that `link` takes while no packet crosses it.

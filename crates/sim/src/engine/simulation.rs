@@ -161,6 +161,34 @@ fn first_events(sessions: &[SessionGroup], flows: &[Flow]) -> EventQueue {
     events
 }
 
+/// The flows of `groups`, and for each group of the scenario the range of its flows; `None` if
+/// `progress` returned `false`.
+fn first_flows(
+    scenario: &Scenario,
+    groups: Vec<usize>,
+    routes: &Routes,
+    links: &[Link],
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Option<(Vec<Flow>, Vec<Range<usize>>)> {
+    let count = groups.iter().map(|g| cast::index(scenario.flows[*g].count())).sum();
+    let mut flows = Vec::with_capacity(count);
+    let mut members = vec![0..0; scenario.flows.len()];
+    for g in groups {
+        let def = &scenario.flows[g];
+        members[g] = flows.len()..flows.len() + cast::index(def.count());
+        for i in 0..def.count() {
+            let route = routes.index(g, i, false);
+            let mut flow = Flow::new(def, g, i, routes.delay(route), scenario.seed());
+            flow.set_route(route, routes.direct_link(route, links));
+            flows.push(flow);
+            if !may_continue(flows.len(), Progress { share: 0.0, packets: 0 }, progress) {
+                return None;
+            }
+        }
+    }
+    Some((flows, members))
+}
+
 impl Simulation {
     /// The state at time zero; `None` if `progress` returned `false`.
     fn set_up(
@@ -186,22 +214,7 @@ impl Simulation {
         let sessions: Vec<SessionGroup> =
             sessions.into_iter().map(|g| SessionGroup::new(scenario, g)).collect();
         let routes = Routes::of(scenario);
-        let count = groups.iter().map(|g| cast::index(scenario.flows[*g].count())).sum();
-        let mut flows = Vec::with_capacity(count);
-        let mut members = vec![0..0; scenario.flows.len()];
-        for g in groups {
-            let def = &scenario.flows[g];
-            members[g] = flows.len()..flows.len() + cast::index(def.count());
-            for i in 0..def.count() {
-                let route = routes.index(g, i, false);
-                let mut flow = Flow::new(def, g, i, routes.delay(route), scenario.seed());
-                flow.set_route(route, routes.direct_link(route, &links));
-                flows.push(flow);
-                if !may_continue(flows.len(), begin, progress) {
-                    return None;
-                }
-            }
-        }
+        let (flows, members) = first_flows(scenario, groups, &routes, &links, progress)?;
         let first_flow_slot = sessions.len();
         let events = first_events(&sessions, &flows);
         let hosts: usize = sessions.iter().map(|c| c.hosts.len()).sum();
@@ -237,8 +250,8 @@ impl Simulation {
         })
     }
 
-    /// Delivers packet `body`, which crosses its last link, at `cursor`: to its flow, or to the part
-    /// of the simulation that has it.
+    /// Delivers packet `body`, which crosses its last link, at `cursor`: to its flow, or to the
+    /// part of the simulation that has it.
     #[inline]
     fn deliver(&mut self, cursor: u32, delivery: Delivery, body: u32) {
         if let Some(exchange) = &mut self.exchange

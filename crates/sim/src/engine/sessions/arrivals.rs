@@ -25,7 +25,7 @@ pub(super) enum SessionSource {
     /// Sessions: number still to arrive, and transfers left in each active session.
     Sessions { params: Sessions, left: u64, here: Slab<u64> },
     /// Web users.
-    Web(WebUsers),
+    Web(Box<WebUsers>),
     /// Recorded flows, with the index of the next row.
     Trace { trace: PacketTrace, start: Time, next: usize },
     /// Arrivals of an external source.
@@ -91,7 +91,8 @@ impl SessionSource {
     ) -> SessionSource {
         match source {
             Source::Web(p) => {
-                SessionSource::Web(WebUsers::new(p.clone(), [joins, start], events, rng))
+                let users = WebUsers::new(p.clone(), [joins, start], events, rng);
+                SessionSource::Web(Box::new(users))
             }
             Source::Poisson(p) => {
                 events.push(start + p.arrivals().sample(rng), SessionEvent::Arrive);

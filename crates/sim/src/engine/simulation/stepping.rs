@@ -162,7 +162,21 @@ impl Simulation {
                 return progress(Progress { share: 1.0, packets });
             }
             self.work += 1;
+            if self.work >= WORK_BETWEEN_CALLS && !self.call(progress, next) {
+                return false;
+            }
         }
+    }
+
+    /// Calls `progress` at `now`; if it returns false, sets [`Simulation::now`] to that time.
+    fn call(&mut self, progress: &mut dyn FnMut(Progress) -> bool, now: Time) -> bool {
+        self.work = 0;
+        let share = now.0 as f64 / self.end().0 as f64;
+        let goes_on = progress(Progress { share, packets: self.packets() });
+        if !goes_on {
+            self.now = now;
+        }
+        goes_on
     }
 
     /// Simulates everything before `until`, at most the next interruption, on this thread; returns
@@ -187,14 +201,8 @@ impl Simulation {
                 self.sessions_event(slot, at);
             }
             self.work += 1;
-            if self.work >= WORK_BETWEEN_CALLS {
-                self.work = 0;
-                let share = at.0 as f64 / self.end().0 as f64;
-                let packets = self.packets();
-                if !progress(Progress { share, packets }) {
-                    self.now = at;
-                    return false;
-                }
+            if self.work >= WORK_BETWEEN_CALLS && !self.call(progress, at) {
+                return false;
             }
         }
     }

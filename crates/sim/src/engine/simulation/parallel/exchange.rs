@@ -229,3 +229,28 @@ impl Exchange {
         self.latest = (at, if at == last { greatest.max(slot) } else { slot });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_greatest_slot_of_a_time_is_kept() {
+        let layout = Layout {
+            parts: 1,
+            lookahead: Span::ZERO,
+            destinations: Vec::new(),
+            owners: Vec::new(),
+            next_owners: Vec::new(),
+            ends: Vec::new(),
+            whole_groups: Vec::new(),
+            may_fail: false,
+        };
+        let mut exchange = Exchange::new(0, &Arc::new(layout), 0);
+        // At one time, a thread processes the lowest slot first: 2 was added by the event of 5.
+        for (at, slot, greatest) in [(1, 5, 5), (1, 2, 5), (1, 7, 7), (2, 3, 3)] {
+            exchange.note_event(Time(at), slot);
+            assert_eq!(exchange.latest, (Time(at), greatest));
+        }
+    }
+}

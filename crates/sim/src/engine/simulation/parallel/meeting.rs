@@ -3,11 +3,12 @@
 use super::exchange::Mail;
 use sojourn_aqm::units::Time;
 use std::hint::spin_loop;
+use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::thread::yield_now;
+use std::thread::{available_parallelism, yield_now};
 
-/// Number of looks at the barrier before a thread lets others run.
+/// Number of looks at the barrier before a thread lets others run, if each can have a core.
 const SPINS: u32 = 1 << 9;
 
 /// State of a part at a meeting.
@@ -52,6 +53,8 @@ pub(super) enum Decision {
 /// others still read.
 pub(super) struct MeetingPlace {
     parts: usize,
+    /// Number of looks at the barrier before a thread lets others run.
+    spins: u32,
     arrived: AtomicUsize,
     round: AtomicUsize,
     /// True after a panic in one of the threads.
@@ -65,8 +68,10 @@ impl MeetingPlace {
     pub(super) fn new(parts: usize) -> MeetingPlace {
         let status = || (0..parts).map(|_| Status::default()).collect();
         let boxes = || (0..parts * parts).map(|_| Mutex::default()).collect();
+        let cores = available_parallelism().map_or(1, NonZero::get);
         MeetingPlace {
             parts,
+            spins: if parts <= cores { SPINS } else { 0 },
             arrived: AtomicUsize::new(0),
             round: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
@@ -117,7 +122,7 @@ impl MeetingPlace {
                 "another part of the simulation panicked"
             );
             spins += 1;
-            if spins < SPINS { spin_loop() } else { yield_now() }
+            if spins < self.spins { spin_loop() } else { yield_now() }
         }
     }
 

@@ -13,6 +13,9 @@ use sojourn_aqm::Packet;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
 
+/// Work that a window counts for, so that a part without events calls `watch` as well.
+const WORK_PER_WINDOW: usize = 16;
+
 /// How the run of a part ended; the same for all parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PartResult {
@@ -30,7 +33,7 @@ pub(super) struct Work {
     pub result: PartResult,
     /// Time up to which everything was simulated.
     pub reached: Time,
-    /// Number of events in this part since the last call of `watch`.
+    /// Work in this part since the last call of `watch`.
     pub since_call: usize,
 }
 
@@ -68,7 +71,7 @@ impl Simulation {
                     work.reached = until.min(start + lookahead);
                     self.run_window(work.reached);
                     self.now = work.reached;
-                    work.since_call += std::mem::take(&mut self.work);
+                    work.since_call += std::mem::take(&mut self.work) + WORK_PER_WINDOW;
                     if work.since_call >= WORK_BETWEEN_CALLS {
                         work.since_call = 0;
                         stops |= !watch(self, start);
