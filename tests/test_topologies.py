@@ -130,9 +130,10 @@ def test_spread_paths_use_all_core_switches_equally() -> None:
             "pairs: 1000000 pairs are too many, allowed: up to 100000",
         ),
         (
-            lambda: sj.fat_tree(12, source="poisson"),
-            "flows: 4320432 flows in all, allowed: 1000000: 432 and 4320000 that sources may have "
-            "open at a time (the sum of `most` of the groups; set a smaller one)",
+            lambda: sj.fat_tree(12, source="sessions"),
+            "flows: 4320432 flows can take 10847 MB of memory with the rest of the scenario, "
+            "allowed: 4000 MB: 432 and 4320000 that sources may have open at a time (the sum over "
+            "the groups of `most`, or of arrivals where these are fewer; set a smaller `most`)",
         ),
         (lambda: sj.fat_tree(3), "k: 3 is not an even number from 2 to 16"),
         (

@@ -112,7 +112,7 @@ class _LinkEnv(gymnasium.Env[Vector, Vector]):
         """Start an episode; `info` has the scenario."""
         super().reset(seed=seed)
         rng = random.Random(int(self.np_random.integers(1 << 31)))
-        self.sim = Simulation(self._make(rng))
+        self.sim = Simulation(self._make(rng), threads=1)
         if self._link not in self.sim.links:
             links = list(self.sim.links)
             raise InputError(f"link: unknown link {shown(self._link)}{near(self._link, links)}")

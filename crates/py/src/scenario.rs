@@ -7,7 +7,8 @@ use pyo3::types::PyDict;
 use sojourn_aqm::params::ParamRow;
 use sojourn_sim::tcp::TcpParams;
 use sojourn_sim::traffic::Source;
-use sojourn_sim::{Outcome, Scenario};
+use sojourn_sim::{Outcome, Scenario, Threads};
+use std::num::NonZero;
 use std::sync::Arc;
 
 /// Valid scenario. Everything that runs one takes this type, so a scenario is parsed once.
@@ -28,6 +29,21 @@ impl ParsedScenario {
         links.any(|link| is_plain(link.params()))
             || self.controls().any(|tcp| is_plain(&tcp.table()))
             || self.sources().any(|source| is_plain(&source.param_rows()))
+    }
+
+    /// Threads for a requested number; 0 leaves the number to the engine. One if the scenario has a
+    /// class in Python: calls and exceptions of such classes belong to the thread of the run.
+    pub fn threads(&self, count: usize) -> Threads {
+        let mut links = self.scenario.links().iter();
+        let custom = links.any(|link| custom::is_custom(link.qdisc()))
+            || self.controls().next().is_some()
+            || self.sources().next().is_some();
+        match NonZero::new(count) {
+            _ if custom => Threads::One,
+            None => Threads::Auto,
+            Some(NonZero::<usize>::MIN) => Threads::One,
+            Some(count) => Threads::Exactly(count),
+        }
     }
 
     /// TCPs whose congestion control is written in Python.
@@ -103,15 +119,18 @@ impl ParsedScenario {
     ///
     /// `progress` is called with the fraction of the simulated time that has passed and the number
     /// of packets sent by links. If it returns False, or a signal has arrived, the run is stopped
-    /// with KeyboardInterrupt.
-    #[pyo3(signature = (progress=None))]
+    /// with KeyboardInterrupt. `threads` is the number of threads; 0 leaves it to
+    /// the engine.
+    #[pyo3(signature = (progress=None, threads=1))]
     fn simulate<'py>(
         &self,
         py: Python<'py>,
         progress: Option<Py<PyAny>>,
+        threads: usize,
     ) -> PyResult<(String, Bound<'py, PyDict>)> {
-        let scenario = Arc::clone(&self.scenario);
-        let run = |ask: &mut dyn FnMut(_) -> bool| sojourn_sim::run_with_progress(scenario, ask);
+        let (scenario, threads) = (Arc::clone(&self.scenario), self.threads(threads));
+        let run =
+            |ask: &mut dyn FnMut(_) -> bool| sojourn_sim::run_on_threads(scenario, threads, ask);
         let logs = self.scenario.packet_log();
         outcome(py, interruptible(py, progress.as_ref(), self.calls_python(), logs, run)?)
     }

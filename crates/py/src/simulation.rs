@@ -74,12 +74,16 @@ fn span(text: &str, name: &str) -> PyResult<Span> {
 
 #[pymethods]
 impl Simulation {
-    /// Creates a simulation of a scenario at time zero.
+    /// Creates a simulation of a scenario at time zero. `threads` is the number of threads; 0
+    /// leaves it to the engine.
     #[new]
-    fn new(py: Python<'_>, parsed: &ParsedScenario) -> PyResult<Simulation> {
+    #[pyo3(signature = (parsed, threads=1))]
+    fn new(py: Python<'_>, parsed: &ParsedScenario, threads: usize) -> PyResult<Simulation> {
         let scenario = Arc::clone(&parsed.scenario);
         let new = || py.detach(|| sojourn_sim::Simulation::changeable(scenario));
-        Ok(Simulation::of(custom::watched(new)?, parsed.calls_python()))
+        let mut simulation = custom::watched(new)?;
+        simulation.set_threads(parsed.threads(threads));
+        Ok(Simulation::of(simulation, parsed.calls_python()))
     }
 
     /// Current time, nanoseconds.
@@ -98,6 +102,12 @@ impl Simulation {
     #[getter]
     fn packets(&self) -> PyResult<u64> {
         Ok(self.get()?.packets())
+    }
+
+    /// Number of parts, each on a thread of its own, in which the simulation continues.
+    #[getter]
+    fn parts(&self) -> PyResult<usize> {
+        Ok(self.get()?.parts())
     }
 
     /// Simulates everything before the time `until`.

@@ -50,7 +50,8 @@ def one(case: Case, live: bool) -> Row:
     from sojourn.engines.simulate import simulate
     from sojourn.live.emulate import emulate
 
-    result = (emulate if live else simulate)(scenario(*case))
+    tree = scenario(*case)
+    result = emulate(tree) if live else simulate(tree, threads=1)
     link = result.links["up"]
     keys = ("utilisation", "sojourn_mean_s", "sojourn_p99_s", "loss_rate")
     row: Row = {key: link[key] for key in keys}

@@ -9,6 +9,7 @@ import typer
 
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
+from sojourn.engines.threads import Threads, count_of
 from sojourn.plotting.style import Look, check
 
 Json = Annotated[bool, typer.Option("--json", help="print a JSON object")]
@@ -17,6 +18,14 @@ Force = Annotated[
 ]
 Trust = Annotated[bool, typer.Option("--trust", help="run Python code that the file names")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="parallel runs (default: cores)")]
+ThreadsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--threads",
+        metavar="N|auto",
+        help="threads of the run, with equal results (default: auto, several if they are faster)",
+    ),
+]
 Processes = Annotated[bool, typer.Option("--processes", help="run in processes instead of threads")]
 Cluster = Annotated[
     str | None, typer.Option(metavar="ADDRESS", help="Dask scheduler, tcp://host:8786")
@@ -52,6 +61,9 @@ Set = Annotated[
 ENGINES = ("sim", "live")
 """Engines: the simulator, and real packets of the kernel's TCP and UDP."""
 
+DIGITS_MAX = 18
+"""Digits of a number of threads that is read as a number for the message that refuses it."""
+
 
 class Interrupted(Exception):  # noqa: N818
     """Ctrl-C, with a message that names the finished runs."""
@@ -76,6 +88,13 @@ def check_look(look: Look, plot: Path | None) -> None:
             raise InputError(f"--{name}: there is no figure, give --plot FIG.png")
     if plot is not None:
         check(look)
+
+
+def threads_of(text: str) -> Threads:
+    """Return the value of `--threads`. Raises InputError for an invalid one."""
+    is_number = text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX
+    count_of(int(text) if is_number else text, "--threads")
+    return int(text) if is_number else "auto"
 
 
 def is_live(engine: str) -> bool:

@@ -31,6 +31,7 @@ from sojourn.cli.options import (
     Set,
     Size,
     Style,
+    ThreadsOption,
     Title,
     Trust,
     Up,
@@ -38,6 +39,7 @@ from sojourn.cli.options import (
     check_look,
     continuing,
     is_live,
+    threads_of,
 )
 from sojourn.cli.recommend import recommend
 from sojourn.cli.replay import replay
@@ -177,6 +179,7 @@ def run(
     engine: Annotated[
         str, typer.Option(help="sim, or live: real packets of the kernel, in real time")
     ] = "sim",
+    threads: ThreadsOption = None,
     tc_stats: Annotated[
         bool,
         typer.Option("--tc-stats", help="print the final state like tc -s [-j, with --json]"),
@@ -196,6 +199,9 @@ def run(
     if link and qdisc is None:
         raise InputError(f"{file}: --link: has no effect without --qdisc")
     real = is_live(engine)
+    if threads is not None and real:
+        raise InputError("--threads: has no effect with --engine live")
+    count = "auto" if threads is None else threads_of(threads)
     look: Look = {"title": title, "xlabel": xlabel, "size": size, "style": style}
     check_look(look, plot)
     options = {"rate": rate, "up": up, "down": down, "rtt": rtt, "buffer": buffer, "flows": flows}
@@ -239,7 +245,8 @@ def run(
         else:
             from sojourn.engines.simulate import simulate
 
-            result = simulate(parsed, progress=True, command=_command_line())
+            command = _command_line()
+            result = simulate(parsed, progress=True, command=command, threads=count)
     if out is not None:
         result.save(out, force=force)
     if flent is not None:

@@ -10,6 +10,7 @@ from sojourn._sojourn import ParsedScenario
 from sojourn._util.progress import Meter, visible
 from sojourn._util.public import public
 from sojourn._util.units import seconds
+from sojourn.engines.threads import Threads, count_of
 from sojourn.result.result import Result
 from sojourn.scenario.advice import warn
 from sojourn.scenario.draft import Described, canonical, parse
@@ -24,10 +25,12 @@ def simulate(
     progress: bool | Callable[[float], bool | None] = False,
     command: Sequence[str] = (),
     trust: bool = False,
+    threads: Threads = "auto",
 ) -> Result:
     """Simulate a scenario.
 
-    Runs are deterministic: the same scenario and seed give the same result, byte for byte.
+    Runs are deterministic: the same scenario and seed give the same result, byte for byte, for
+    every number of threads.
 
     Parameters
     ----------
@@ -41,6 +44,10 @@ def simulate(
         Command line to record in the files that `Result.save` writes.
     trust : bool, optional
         True if Python code that the file of the scenario names may run. The default refuses it.
+    threads : int or "auto", optional
+        Number of threads of the run, 1 to 1024; fewer are used if the scenario cannot be divided
+        into as many parts. With "auto" it is the number of cores if several threads are faster,
+        else 1. A scenario with a class in Python is simulated on one thread.
 
     Returns
     -------
@@ -50,7 +57,7 @@ def simulate(
     Raises
     ------
     InputError
-        If the scenario is invalid. The message names the path of the key.
+        If the scenario or `threads` is invalid. The message names the path of the key.
 
     Warns
     -----
@@ -70,6 +77,7 @@ def simulate(
     >>> list(result.links), list(result.flows)
     (['up'], ['bulk'])
     """
+    count = count_of(threads)
     parsed = parse(scenario, trust=trust)
     tree = canonical(parsed)
     warn([tree])
@@ -80,7 +88,7 @@ def simulate(
             meter.update(0, share, sent)
             return progress(share) if callable(progress) else None
 
-        return Result(*parsed.simulate(go_on), command)
+        return Result(*parsed.simulate(go_on, count), command)
 
 
 @public
@@ -95,8 +103,8 @@ def simulate_many(
 ) -> list[Result]:
     """Simulate several scenarios in parallel threads.
 
-    All scenarios are validated before the first run starts. An exception in one run, or Ctrl-C,
-    stops all of them.
+    Each run uses one thread. All scenarios are validated before the first run starts. An exception
+    in one run, or Ctrl-C, stops all of them.
 
     Parameters
     ----------

@@ -12,6 +12,7 @@ from sojourn._util.inputs import near, shown
 from sojourn._util.lazy import Lazy
 from sojourn._util.plain import plain
 from sojourn._util.public import public
+from sojourn.engines.threads import Threads, count_of
 from sojourn.result.result import Result, Values
 from sojourn.scenario.advice import warn
 from sojourn.scenario.draft import Described, parse
@@ -70,6 +71,8 @@ class Simulation:
         The scenario, or the path of a .toml or .json file.
     trust : bool, optional
         True if Python code that the file of the scenario names may run. The default refuses it.
+    threads : int or "auto", optional
+        Number of threads of each step, as in `simulate`. Forks use the same number.
 
     Attributes
     ----------
@@ -86,7 +89,7 @@ class Simulation:
     Raises
     ------
     InputError
-        If the scenario is invalid. The message names the path of the key.
+        If the scenario or `threads` is invalid. The message names the path of the key.
 
     Warns
     -----
@@ -108,12 +111,16 @@ class Simulation:
     True
     """
 
-    def __init__(self, scenario: Described, *, trust: bool = False) -> None:
+    def __init__(
+        self, scenario: Described, *, trust: bool = False, threads: Threads = "auto"
+    ) -> None:
+        count = count_of(threads)
         parsed = parse(scenario, trust=trust)
         warn([json.loads(parsed.canonical())])
-        self._start(_sojourn.Simulation(parsed))
+        self._start(_sojourn.Simulation(parsed, count), count)
 
-    def _start(self, compiled: _sojourn.Simulation) -> None:
+    def _start(self, compiled: _sojourn.Simulation, count: int) -> None:
+        self._threads = count
         self._use(compiled)
         self._samples: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
 
@@ -257,7 +264,7 @@ class Simulation:
         tree = self.scenario
         tree["flows"] = [*tree["flows"], group]
         tree["changes"] = [*tree.get("changes", ()), {"at": now, "join": [name]}]
-        longer = _sojourn.Simulation(parse(tree))
+        longer = _sojourn.Simulation(parse(tree), self._threads)
         longer.run_until(now, progress)
         self._use(longer)
 
@@ -274,7 +281,7 @@ class Simulation:
     def fork(self) -> "Simulation":
         """Return an independent copy, with its samples, that continues in the same way."""
         copy = Simulation.__new__(Simulation)
-        copy._start(self._compiled.fork())
+        copy._start(self._compiled.fork(), self._threads)
         copy._samples = {kind: rows.copy() for kind, rows in self._samples.items()}
         return copy
 

@@ -1,4 +1,5 @@
-//! Disciplines of links. Those of the same text and rate are parsed once, and built once per run.
+//! Disciplines of links. Disciplines of the same text and rate are parsed once, and built once per
+//! run.
 
 use super::links::{LINK, LinkConfig};
 use super::shared::Shared;

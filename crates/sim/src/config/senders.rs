@@ -1,4 +1,4 @@
-//! Traffic sources and TCPs of groups of flows. Those of the same text are parsed once.
+//! Traffic sources and TCPs of groups of flows. Equal texts are parsed once.
 
 use super::flows::FLOW;
 use super::registries::Registries;
@@ -39,7 +39,7 @@ impl<'a> Senders<'a> {
         Senders { registries, sources: Shared::default(), tcps: Shared::default() }
     }
 
-    /// The source that is written, or the default.
+    /// Returns the source in `json`, or the default.
     pub(super) fn source(&mut self, json: Option<&'a Json>) -> Result<Arc<Source>> {
         self.sources.get(json, || {
             let json = json.map_or_else(|| Cow::Owned(FLOW.default_of("source")), Cow::Borrowed);
@@ -48,7 +48,7 @@ impl<'a> Senders<'a> {
         })
     }
 
-    /// The TCP that is written, or the default.
+    /// Returns the TCP in `json`, or the default.
     pub(super) fn tcp(&mut self, json: Option<&'a Json>) -> Result<Arc<TcpParams>> {
         self.tcps.get(json, || {
             let json = json.map_or_else(|| Cow::Owned(FLOW.default_of("tcp")), Cow::Borrowed);

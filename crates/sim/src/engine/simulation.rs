@@ -145,6 +145,8 @@ pub struct Simulation {
     /// Number of packets per nanosecond in the last span on several threads; `None` before the
     /// first one.
     packet_rate: Option<f64>,
+    /// Number of spans that were repeated on one thread.
+    repeated_spans: u32,
     /// Messages to other parts, if this is a part of a simulation on several threads.
     exchange: Option<Box<Exchange>>,
 }
@@ -244,6 +246,7 @@ impl Simulation {
             work: 0,
             threads: Threads::default(),
             packet_rate: None,
+            repeated_spans: 0,
             exchange: None,
             members,
             scenario: shared,

@@ -1,5 +1,6 @@
 //! A run on several threads gives the bytes of a run on one, whatever the topology, the
 //! disciplines, the senders and the sources are, and however it is changed, stepped and copied.
+#![allow(clippy::cast_possible_truncation, reason = "tests use small numbers")]
 
 mod topology;
 
@@ -134,17 +135,13 @@ fn random_networks_in_steps_and_copies() {
             let copy = simulation.clone();
             simulation = if seed % 2 == 0 { copy } else { simulation };
             // The number of threads may change at any time.
-            simulation.set_threads(threads(1 + cast(at.0) % 4));
+            simulation.set_threads(threads(1 + at.0 as usize % 4));
             for link in scenario.links() {
                 simulation.link(link.name()).unwrap();
             }
         }
         assert_same(&expected, &bytes(&simulation.result().unwrap()), &format!("steps {seed}"));
     }
-}
-
-fn cast(n: u64) -> usize {
-    usize::try_from(n).unwrap()
 }
 
 #[test]

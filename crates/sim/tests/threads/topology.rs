@@ -126,8 +126,8 @@ impl Topology {
             Some(name) => json!(name),
             None => json!(["codel", "fq_codel", "red", "droptail", "pie", "drr"][self.pick(6)]),
         };
-        for a in 0..self.switches {
-            for b in near[a].iter().filter(|b| **b > a) {
+        for (a, near) in near.iter().enumerate() {
+            for b in near.iter().filter(|b| **b > a) {
                 self.add(&mut links, &format!("s{a}"), &format!("s{b}"), &qdisc);
             }
         }

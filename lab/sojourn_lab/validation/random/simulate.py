@@ -18,7 +18,7 @@ def one(scenario: Scenario) -> Numbers:
     """Simulate a scenario once, and return its numbers."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # traps that the draw does not avoid, such as ecn in vain
-        return measure(sj.simulate(scenario).summary)
+        return measure(sj.simulate(scenario, threads=1).summary)
 
 
 def _begin() -> None:

@@ -73,7 +73,8 @@ impl Simulation {
         f
     }
 
-    /// Returns a new pooled flow: `number` counts those of the host for the same purpose.
+    /// Returns a new pooled flow: `number` counts the flows of the host for the
+    /// same purpose.
     pub(super) fn pooled_flow(&self, c: usize, open: &OpenRequest, number: u32) -> Flow {
         let group = self.sessions[c].group;
         let (def, host) = (&self.scenario.flows[group], u64::from(open.host));

@@ -49,13 +49,13 @@ impl Routes {
         Routes { all, hops, starts, first_route, delays, routes_per_direction }
     }
 
-    /// Indices of the routes of a group, those of its requests included.
+    /// Indices of the routes of a group, requests included.
     pub(super) fn range_of_group(&self, group: usize) -> Range<usize> {
         let end = self.first_route.get(group + 1).copied().unwrap_or(self.all.len());
         self.first_route[group]..end
     }
 
-    /// Routes of a group, those of its requests included.
+    /// Routes of a group, requests included.
     pub(super) fn of_group(&self, group: usize) -> &[RoutePair] {
         &self.all[self.range_of_group(group)]
     }

@@ -121,6 +121,7 @@ impl Simulation {
                 work: if part == 0 { self.work } else { 0 },
                 threads: Threads::default(),
                 packet_rate: None,
+                repeated_spans: 0,
                 exchange: Some(Box::new(Exchange::new(part, layout, flows.len()))),
                 links,
                 sessions,

@@ -1,4 +1,4 @@
-//! What one part of a simulation sends to the others, and what it keeps for the whole.
+//! Messages from one part of a simulation to the others, and news that it keeps for the whole.
 
 use super::layout::Layout;
 use crate::collections::slab::Slab;

@@ -1,4 +1,4 @@
-//! Which part of a simulation has which links and endpoints.
+//! Division of links and endpoints among the parts of a simulation.
 //!
 //! A link transmits in the part that owns it. Its packets wait for their arrival at the next link
 //! in the part that owns that one, so all links to which a link forwards are in one part. Ties
@@ -17,9 +17,11 @@ use sojourn_aqm::units::Span;
 const NONE: u32 = u32::MAX;
 /// Greatest weight of a part in per cent of the mean; otherwise a shorter look-ahead is tried.
 const BALANCED_PERCENT: u64 = 140;
-/// Costs of a packet on the first link of a route, in those of a packet on another one: it is sent,
-/// and about as many are received by the endpoint there.
+/// Costs of a packet on the first link of a route, in units of a packet on another link: an
+/// endpoint sends it there, and receives about as many.
 const ENDPOINT_COSTS: u64 = 2;
+/// Packets per link from which the numbers of packets so far replace the numbers of routes.
+const KNOWN_PACKETS: u64 = 1000;
 /// Greatest number of look-aheads that are tried.
 const LOOKAHEADS: usize = 16;
 
@@ -47,14 +49,14 @@ pub(in super::super) struct Layout {
 }
 
 impl Layout {
-    /// Divides the scenario, whose links now have these delays and weights, into `parts` parts, or
-    /// fewer if these would not have about equal weights. Of several look-aheads the longest is
-    /// taken. `None` if there is no division.
+    /// Divides the scenario, whose links now have these delays and sent these packets so far, into
+    /// `parts` parts, or fewer if these would not have about equal weights. Of several look-aheads
+    /// the longest is taken. `None` if there is no division.
     pub(in super::super) fn of(
         scenario: &Scenario,
         routes: &Routes,
         delays: &[Span],
-        weights: &[u64],
+        packets: &[u64],
         parts: usize,
     ) -> Option<Layout> {
         let mut lookaheads: Vec<Span> = delays.iter().copied().filter(|d| d.0 > 0).collect();
@@ -72,7 +74,7 @@ impl Layout {
         let fewer = |parts: &usize| Some(parts - (parts / 4).max(1)).filter(|parts| *parts > 1);
         std::iter::successors(Some(parts), fewer).find_map(|parts| {
             let divided = |places: &mut Places<'_>| {
-                let owners = places.divide(weights, parts)?;
+                let owners = places.divide(packets, parts)?;
                 Some(Layout::new(scenario, routes, places, owners))
             };
             all.iter_mut().find_map(divided)
@@ -214,10 +216,10 @@ impl Places<'_> {
         self.connect(a, b);
     }
 
-    /// Part of each link; `None` if the parts are not balanced. Weights of zero are replaced by the
-    /// number of routes.
-    fn divide(&mut self, weights: &[u64], parts: usize) -> Option<Vec<u32>> {
-        let known = weights.iter().any(|w| *w > 0);
+    /// Part of each link; `None` if the parts are not balanced. `packets` are the packets of each
+    /// link so far. If they are few, the number of routes counts instead.
+    fn divide(&mut self, packets: &[u64], parts: usize) -> Option<Vec<u32>> {
+        let known = packets.iter().sum::<u64>() >= KNOWN_PACKETS * packets.len() as u64;
         let roots: Vec<usize> = (0..self.delays.len()).map(|l| self.root(l)).collect();
         let mut number = vec![NONE; roots.len()];
         let mut sizes = Vec::new();
@@ -226,9 +228,9 @@ impl Places<'_> {
                 number[*root] = cast::index32(sizes.len());
                 sizes.push(0);
             }
-            let packets = if known { weights[l] } else { self.visits[l] };
+            let traffic = if known { packets[l] } else { self.visits[l] };
             let costs = if self.starts[l] { ENDPOINT_COSTS } else { 1 };
-            sizes[number[*root] as usize] += costs * packets;
+            sizes[number[*root] as usize] += costs * traffic;
         }
         if sizes.len() < 2 {
             return None;

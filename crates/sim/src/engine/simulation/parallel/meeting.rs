@@ -1,4 +1,4 @@
-//! Meetings of the threads that simulate parts: a barrier, letter boxes, and what each has to say.
+//! Meetings of the threads that simulate parts: a barrier, letter boxes, and the state of parts.
 
 use super::exchange::Mail;
 use sojourn_aqm::units::Time;
@@ -36,16 +36,16 @@ impl Drop for Guard<'_> {
     }
 }
 
-/// What all parts have said at a meeting.
+/// Decision of a meeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// Simulate everything before a window that starts at this time.
+    /// All parts simulate a window that starts at this time.
     Window(Time),
     /// The part may create its flow.
     Create(usize),
-    /// Give up: the state is not exact.
+    /// The state is not exact.
     Fail,
-    /// Stop here.
+    /// A part wants to stop.
     Stop,
 }
 
@@ -131,7 +131,7 @@ impl MeetingPlace {
         Guard(self)
     }
 
-    /// What follows from the state of all parts; the same in every thread.
+    /// Decision that follows from the state of all parts; the same in every thread.
     pub(super) fn decide(&self, parity: usize) -> Decision {
         let all = &self.status[parity];
         let read = |value: &AtomicU64| value.load(Ordering::Relaxed);

@@ -49,19 +49,23 @@ pub enum Threads {
     Exactly(NonZero<usize>),
 }
 
-/// Number of spans of a run, after the first, that are simulated between copies.
-const SPANS: u64 = 4;
-/// Share of the run in the first span, in which [`Threads::Auto`] measures.
-const FIRST_SPAN: u64 = 64;
+/// Number of spans of a run that are simulated between copies. Each span that must be repeated
+/// makes it greater by this factor, up to the greatest number.
+const SPANS: u64 = 2;
+const MORE_SPANS: u64 = 4;
+const SPANS_MAX: u64 = 128;
+/// Number of spans in which [`Threads::Auto`] counts packets: the first one, and spans on one
+/// thread.
+const LOOKS: u64 = 32;
 /// Size of a full packet, bits.
 const FULL_PACKET_BITS: f64 = 12_000.0;
 /// Least number of packets per window and part for [`Threads::Auto`].
 const PACKETS_PER_WINDOW: usize = 30;
-/// Costs of dividing and uniting, in those of a packet: per link, and per flow.
+/// Costs of dividing and uniting, in units of a packet: per link, and per flow.
 const PACKETS_PER_LINK: usize = 50;
 const PACKETS_PER_FLOW: usize = 5;
 /// Least number of packets in a span for [`Threads::Auto`], in multiples of these costs.
-const SPAN_PER_COSTS: usize = 5;
+const SPAN_PER_COSTS: usize = 3;
 
 impl Simulation {
     /// Sets the number of threads of the steps from now on.
@@ -85,19 +89,23 @@ impl Simulation {
         let length = self.end() - Time::ZERO;
         while self.now < until {
             let first = self.now == Time::ZERO && self.threads == Threads::Auto;
-            let span = Span(length.0 / if first { FIRST_SPAN } else { SPANS });
-            let end = until.min(self.now + span.max(Span::us(1)));
+            let spans = SPANS.saturating_mul(MORE_SPANS.saturating_pow(self.repeated_spans));
+            let span = |spans: u64| Span((length.0 / spans).max(1000));
+            let end = until.min(self.now + span(if first { LOOKS } else { spans.min(SPANS_MAX) }));
             let (from, packets) = (self.now, self.packets());
-            let goes_on = match self.layout(end) {
-                Some(layout) => self.run_span(end, &Arc::new(layout), progress),
-                None if self.threads == Threads::Auto => self.run_events(end, progress),
+            let (goes_on, reached) = match self.layout(end) {
+                Some(layout) => (self.run_span(end, &Arc::new(layout), progress), end),
+                None if self.threads == Threads::Auto => {
+                    let end = end.min(self.now + span(LOOKS));
+                    (self.run_events(end, progress), end)
+                }
                 None => return self.run_events(until, progress),
             };
             if !goes_on {
                 return false;
             }
-            self.now = end;
-            self.packet_rate = Some((self.packets() - packets) as f64 / (end - from).0 as f64);
+            self.now = reached;
+            self.packet_rate = Some((self.packets() - packets) as f64 / (reached - from).0 as f64);
         }
         true
     }
@@ -118,9 +126,9 @@ impl Simulation {
         if auto && !self.may_pay(longest, 2, until) {
             return None;
         }
-        let weights: Vec<u64> =
+        let packets: Vec<u64> =
             self.links.iter_mut().map(|link| link.stats().departed_packets).collect();
-        let layout = Layout::of(&self.scenario, &self.routes, &delays, &weights, threads)?;
+        let layout = Layout::of(&self.scenario, &self.routes, &delays, &packets, threads)?;
         let pays = !auto || self.may_pay(layout.lookahead, layout.parts, until);
         pays.then_some(layout)
     }
@@ -169,7 +177,8 @@ impl Simulation {
         });
         let conflict = parts.all.iter().any(|part| part.exchange().conflict);
         if conflict || work.result == PartResult::Inexact {
-            *self = copy.expect("only parts that may fail do");
+            let repeated_spans = self.repeated_spans + 1;
+            *self = Simulation { repeated_spans, ..copy.expect("only parts that may fail do") };
             return self.run_events(end, progress);
         }
         self.unite(parts, work.reached);

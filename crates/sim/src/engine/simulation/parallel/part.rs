@@ -16,14 +16,14 @@ use sojourn_aqm::units::{Span, Time};
 /// Work that a window counts for, so that a part without events calls `watch` as well.
 const WORK_PER_WINDOW: usize = 16;
 
-/// How the run of a part ended; the same for all parts.
+/// Result of the run of a part; the same for all parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PartResult {
     /// Everything was simulated.
     Complete,
     /// `watch` returned false in a part.
     Stopped,
-    /// The order that two events have in one thread is not known: the state is of no use.
+    /// Events are in another order than on one thread, or may be: the state is of no use.
     Inexact,
 }
 
@@ -137,7 +137,7 @@ impl Simulation {
         }
     }
 
-    /// Tells the receiver of flow `f`, if it is in another part, that a connection was opened.
+    /// Announces an opened connection to the receiver of flow `f`, if it is in another part.
     pub(in super::super) fn announce_opening(&mut self, f: usize, at: Time) {
         let Flow { route, connection, hash, .. } = self.flows[f];
         let transfer = self.flows[f].transfer().map(|t| (t.open, t.target));
@@ -228,7 +228,7 @@ impl Simulation {
         self.flows[f] = flow;
     }
 
-    /// Makes room for `count` flows, those of other parts included.
+    /// Makes room for `count` flows, flows of other parts included.
     pub(super) fn make_room(&mut self, count: usize) {
         if self.flows.len() < count {
             self.flows.resize_with(count, Flow::absent);
