@@ -1,17 +1,13 @@
-//! Disciplines of links. Disciplines of the same text and rate are parsed once, and built once per
-//! run.
+//! Disciplines of links. Disciplines of the same text and rate are parsed once.
 
-use super::links::{LINK, LinkConfig};
 use super::shared::Shared;
 use crate::parsing::parse;
 use serde_json::Value as Json;
+use sojourn_aqm::Env;
 use sojourn_aqm::error::Result;
-use sojourn_aqm::{Env, Served};
-
 use sojourn_aqm::params::ParamRow;
 use sojourn_aqm::registry::{QdiscEntry, Registry};
 use sojourn_aqm::units::Rate;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -31,14 +27,16 @@ pub(super) struct Discipline {
 /// Parser of the disciplines of links.
 pub(super) struct Disciplines<'a> {
     registry: &'a Registry,
+    default: Json,
     known: Shared<(Option<&'a Json>, Rate), Discipline>,
     /// The last one of each name.
     last: BTreeMap<&'static str, Discipline>,
 }
 
 impl<'a> Disciplines<'a> {
-    pub(super) fn new(registry: &'a Registry) -> Disciplines<'a> {
-        Disciplines { registry, known: Shared::default(), last: BTreeMap::new() }
+    /// Creates a parser with this default.
+    pub(super) fn new(registry: &'a Registry, default: Json) -> Disciplines<'a> {
+        Disciplines { registry, default, known: Shared::default(), last: BTreeMap::new() }
     }
 
     /// Parses the discipline `json`, or the default, for a link of rate `rate`.
@@ -46,9 +44,9 @@ impl<'a> Disciplines<'a> {
     /// # Errors
     /// If it or a parameter is unknown, or a value is invalid.
     pub(super) fn parse(&mut self, json: Option<&'a Json>, rate: Rate) -> Result<Discipline> {
-        let Disciplines { registry, known, last } = self;
+        let Disciplines { registry, default, known, last } = self;
         known.get((json, rate), || {
-            let mut discipline = build(json, rate, registry)?;
+            let mut discipline = build(json.unwrap_or(default), rate, registry)?;
             let same = last.get(discipline.entry.name);
             if let Some(same) = same.filter(|same| same.params == discipline.params) {
                 discipline.params = Arc::clone(&same.params);
@@ -60,29 +58,10 @@ impl<'a> Disciplines<'a> {
     }
 }
 
-fn build(json: Option<&Json>, rate: Rate, registry: &Registry) -> Result<Discipline> {
-    let json = json.map_or_else(|| Cow::Owned(LINK.default_of("qdisc")), Cow::Borrowed);
-    let (entry, built) = parse::build_qdisc(&json, &Env::new(rate), registry)?;
+fn build(json: &Json, rate: Rate, registry: &Registry) -> Result<Discipline> {
+    let (entry, built) = parse::build_qdisc(json, &Env::new(rate), registry)?;
     let mut gauges = 0;
     built.qdisc.inspect(&mut |_, _| gauges += 1);
     let state = built.qdisc.state_bytes();
     Ok(Discipline { entry: entry.into(), params: built.params.into(), state, gauges })
-}
-
-/// Builder of the disciplines of a run. Links with the same rate and parameters have copies of one
-/// discipline, since to parse the parameters takes longer.
-#[derive(Default)]
-pub(crate) struct DisciplineBuilder {
-    built: BTreeMap<(&'static str, *const ParamRow, Rate), Box<dyn Served + Send>>,
-}
-
-impl DisciplineBuilder {
-    /// Builds the discipline of a link.
-    pub(crate) fn build(&mut self, link: &LinkConfig) -> Box<dyn Served + Send> {
-        if link.entry.is_external() {
-            return link.build().qdisc;
-        }
-        let key = (link.qdisc, link.params.as_ptr(), link.rate());
-        self.built.entry(key).or_insert_with(|| link.build().qdisc).clone()
-    }
 }

@@ -158,6 +158,11 @@ impl Own {
     }
 }
 
+/// Default source and TCP.
+fn defaults() -> [Json; 2] {
+    ["source", "tcp"].map(|key| FLOW.default_of(key))
+}
+
 impl FlowConfig {
     /// Checks the values of a group of flows that do not depend on links.
     ///
@@ -165,7 +170,8 @@ impl FlowConfig {
     /// As for a scenario, except for the name and the links.
     pub(crate) fn check(json: &Json, registries: &Registries) -> Result<()> {
         let fields = KeyReader::new(json, &FLOW)?;
-        Own::parse(&FlowText::of(json), &fields, &mut Senders::new(registries)).map(drop)
+        Own::parse(&FlowText::of(json), &fields, &mut Senders::new(registries, defaults()))
+            .map(drop)
     }
 
     fn parse<'a>(
@@ -397,7 +403,7 @@ pub(super) fn parse_flows<'a>(
     let links = Links { all: links, by_name };
     let mut known = BTreeSet::new();
     let mut hops_left = HOPS_MAX;
-    let mut senders = Senders::new(registries);
+    let mut senders = Senders::new(registries, defaults());
     for (i, text) in texts.into_iter().enumerate() {
         let json = text.keys;
         let fields = KeyReader::new(json, &FLOW).map_err(|e| {

@@ -82,7 +82,7 @@ const MOMENT_MAX: u64 = 10_000_000_000;
 
 impl LinkConfig {
     pub(crate) fn parse(name: &str, json: &Json, registry: &Registry) -> Result<LinkConfig> {
-        LinkConfig::parse_one(name, json, &mut Disciplines::new(registry))
+        LinkConfig::parse_one(name, json, &mut Disciplines::new(registry, LINK.default_of("qdisc")))
     }
 
     fn parse_one<'a>(
@@ -322,7 +322,7 @@ pub fn parse_links_with(json: &Json, registry: &Registry) -> Result<Vec<LinkConf
     let mut links: Vec<LinkConfig> = Vec::with_capacity(map.len());
     let mut bytes = 0usize;
     let mut alike = Alike::of(map);
-    let mut disciplines = Disciplines::new(registry);
+    let mut disciplines = Disciplines::new(registry, LINK.default_of("qdisc"));
     for (name, json) in map {
         let link = parse::check_name(name)
             .and_then(|()| LinkConfig::parse_one(name, json, &mut disciplines))

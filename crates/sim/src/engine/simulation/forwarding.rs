@@ -1,22 +1,17 @@
 //! Packets on their way over links: from the queue of a link to the next link, or to the flow.
 
 use super::Simulation;
-use super::in_flight::free_packet;
-use super::parallel::Delivery;
+use super::in_flight::{Delivery, Forwarded, PacketState, Payload};
+use super::parallel::Exchange;
 use crate::collections::prefetch::{prefetch, prefetch_start};
+use crate::collections::slab::Slab;
+use crate::endpoint::tcp::Ack;
+use crate::engine::flow::Flow;
 use sojourn_aqm::units::Time;
 use sojourn_aqm::{Ecn, Link, Packet};
 
 /// log2 of the prefetch look-ahead for a link, in events.
 const PREFETCH_LINK_LOG2: u32 = 3;
-
-/// A packet between two links. [`Packet::arrived`] is the time of its arrival at the next one.
-#[derive(Clone, Copy)]
-pub(super) struct Forwarded {
-    pub packet: Packet,
-    /// Cursor of the next link.
-    pub cursor: u32,
-}
 
 impl Simulation {
     /// Processes the event of link `l`: a packet of this link that reaches the next one, or one
@@ -184,5 +179,27 @@ impl Simulation {
             free_packet(body, bodies, acks, flows, exchange.as_deref_mut());
         }
         lost
+    }
+}
+
+/// Frees the state of a dropped packet; a lost datagram is reported to its flow, by `exchange` if
+/// the flow is in another part.
+fn free_packet(
+    body: u32,
+    bodies: &mut Slab<PacketState>,
+    acks: &mut Slab<Ack>,
+    flows: &mut [Flow],
+    exchange: Option<&mut Exchange>,
+) {
+    let PacketState { flow, payload, .. } = *bodies.remove(body);
+    match payload {
+        Payload::Datagram(datagram) => match exchange {
+            Some(exchange) if exchange.is_elsewhere(flow, flows) => {
+                exchange.lost.push((flow, datagram));
+            }
+            _ => flows[flow as usize].on_datagram_lost(&datagram),
+        },
+        Payload::Ack(ack) => _ = acks.remove(ack),
+        Payload::Segment(_) | Payload::Report(_) => {}
     }
 }

@@ -1,11 +1,29 @@
 //! Packets in flight: what the engine knows of each, besides its descriptor.
 
-use crate::collections::slab::Slab;
 use crate::endpoint::call::Report;
-use crate::endpoint::tcp::{Ack, Segment};
+use crate::endpoint::tcp::Segment;
 use crate::endpoint::udp::Datagram;
-use crate::engine::flow::Flow;
-use crate::engine::simulation::parallel::Exchange;
+use sojourn_aqm::Packet;
+use sojourn_aqm::units::Time;
+
+/// A packet between two links. [`Packet::arrived`] is the time of its arrival at the next one.
+#[derive(Clone, Copy)]
+pub(super) struct Forwarded {
+    pub packet: Packet,
+    /// Cursor of the next link.
+    pub cursor: u32,
+}
+
+/// Delivery of a packet that has crossed its last link.
+#[derive(Clone, Copy)]
+pub(super) struct Delivery {
+    /// Time of arrival at the endpoint.
+    pub at: Time,
+    pub flow: u32,
+    pub ce: bool,
+    /// Feedback of XCP.
+    pub feedback: u32,
+}
 
 /// State of a packet in flight.
 #[derive(Clone, Copy, Default)]
@@ -58,27 +76,5 @@ impl Payload {
     /// True if it crosses the return path.
     pub(super) fn returns(&self) -> bool {
         matches!(self, Payload::Ack(_) | Payload::Report(_))
-    }
-}
-
-/// Frees the state of a dropped packet; a lost datagram is reported to its flow, by `exchange` if
-/// the flow is in another part.
-pub(super) fn free_packet(
-    body: u32,
-    bodies: &mut Slab<PacketState>,
-    acks: &mut Slab<Ack>,
-    flows: &mut [Flow],
-    exchange: Option<&mut Exchange>,
-) {
-    let PacketState { flow, payload, .. } = *bodies.remove(body);
-    match payload {
-        Payload::Datagram(datagram) => match exchange {
-            Some(exchange) if exchange.is_elsewhere(flow, flows) => {
-                exchange.lost.push((flow, datagram));
-            }
-            _ => flows[flow as usize].on_datagram_lost(&datagram),
-        },
-        Payload::Ack(ack) => _ = acks.remove(ack),
-        Payload::Segment(_) | Payload::Report(_) => {}
     }
 }

@@ -5,8 +5,7 @@ use crate::collections::slab::Slab;
 use crate::endpoint::tcp::Ack;
 use crate::endpoint::udp::Datagram;
 use crate::engine::flow::Flow;
-use crate::engine::simulation::forwarding::Forwarded;
-use crate::engine::simulation::in_flight::{PacketState, Payload};
+use crate::engine::simulation::in_flight::{Delivery, Forwarded, PacketState, Payload};
 use crate::traffic::transfer::{OpenRequest, Transfer};
 use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
@@ -24,17 +23,6 @@ pub(super) fn move_ack(
         other => other,
     };
     PacketState { payload, ..*state }
-}
-
-/// Delivery of a packet that has crossed its last link.
-#[derive(Clone, Copy)]
-pub(in super::super) struct Delivery {
-    /// Time of arrival at the endpoint.
-    pub at: Time,
-    pub flow: u32,
-    pub ce: bool,
-    /// Feedback of XCP.
-    pub feedback: u32,
 }
 
 /// Pooled flow that was created.

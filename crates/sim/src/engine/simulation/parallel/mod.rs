@@ -22,7 +22,7 @@ mod part;
 #[cfg(test)]
 mod tests;
 
-pub(super) use exchange::{Delivery, Exchange};
+pub(super) use exchange::Exchange;
 
 use super::{Progress, Simulation};
 use layout::Layout;

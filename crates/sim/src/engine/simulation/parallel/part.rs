@@ -4,8 +4,7 @@ use super::exchange::{Creation, Exchange, Message, Opening, ReceivedTransfer, Wa
 use super::meeting::{Decision, MeetingPlace};
 use crate::endpoint::tcp::Ack;
 use crate::engine::flow::Flow;
-use crate::engine::simulation::forwarding::Forwarded;
-use crate::engine::simulation::in_flight::PacketState;
+use crate::engine::simulation::in_flight::{Forwarded, PacketState};
 use crate::engine::simulation::pooled_flows::PooledFlowOwner;
 use crate::engine::simulation::{Simulation, WORK_BETWEEN_CALLS};
 use crate::traffic::transfer::OpenRequest;
