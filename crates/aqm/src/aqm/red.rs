@@ -41,23 +41,23 @@
 //! **Cost** 208 bytes of state; one multiplication and at most one random number per arrival; after
 //! an idle time O(log m), where m is the number of packets that could have been sent.
 
+mod construction;
 mod linux;
 mod tuned;
 
+pub(super) use construction::{not_in_linux, one_unit};
 pub use tuned::{Tune, Tuned};
 
 use super::{Aqm, SingleQueue, Verdict};
 use crate::build::Env;
-use crate::cast;
 use crate::context::Context;
 use crate::entry::QdiscEntry;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
 use crate::units::{Bytes, Rate, Size, Time};
 use alloc::boxed::Box;
-use alloc::format;
 use linux::{Level, LinuxRed};
 
 /// Entry in the registry.
@@ -203,23 +203,6 @@ pub struct Red {
     buffer: f64,
 }
 
-/// Checks that `params` do not ask for Linux's variant of `name`, which Linux does not have.
-pub(super) fn not_in_linux(params: &RedParams, name: &str) -> Result<()> {
-    if params.variant == Variant::Paper {
-        return Ok(());
-    }
-    let text = format!("linux is not allowed: Linux has no {name}; red, ared and choke have it");
-    Err(Error::new(text).at("variant"))
-}
-
-/// Checks that both thresholds have the same unit.
-pub(super) fn one_unit(min_th: Size, max_th: Size) -> Result<()> {
-    if min_th.in_bytes() == max_th.in_bytes() {
-        return Ok(());
-    }
-    Err(Error::new(format!("{max_th} is in another unit than min_th ({min_th})")).at("max_th"))
-}
-
 /// Computes `x` to the power `n` by squaring, with the same bits on every machine.
 pub(super) fn power(mut x: f64, mut n: u64) -> f64 {
     let mut y = 1.0;
@@ -234,64 +217,6 @@ pub(super) fn power(mut x: f64, mut n: u64) -> f64 {
 }
 
 impl Red {
-    /// Builds RED from `params`, except for the thresholds, which are `[min_th, max_th]` in bytes
-    /// or packets, not necessarily whole. For algorithms that compute them.
-    pub(super) fn with(
-        params: &RedParams,
-        [min_th, max_th]: [f64; 2],
-        in_bytes: bool,
-        env: &Env,
-    ) -> Result<Red> {
-        let RedParams { gentle, wait, byte_mode, hard_drop, max_p, w_q, .. } = *params;
-        let unit = if in_bytes { "B" } else { "p" };
-        if max_th <= min_th {
-            let text = format!("{max_th}{unit} is not above min_th ({min_th}{unit})");
-            return Err(Error::new(text).at("max_th"));
-        }
-        if gentle == Gentle::Buffer {
-            let limit = env.limit;
-            if limit.in_bytes() != in_bytes {
-                let text =
-                    format!("buffer needs limit ({limit}) in the unit of max_th ({max_th}{unit})");
-                return Err(Error::new(text).at("gentle"));
-            }
-            if limit.number() as f64 <= max_th {
-                let text = format!("buffer needs limit ({limit}) above max_th ({max_th}{unit})");
-                return Err(Error::new(text).at("gentle"));
-            }
-        }
-        Ok(Red {
-            min_th,
-            max_th,
-            buffer: env.limit.number() as f64,
-            in_bytes,
-            max_p,
-            gentle_max_p: max_p,
-            w_q,
-            gentle,
-            wait,
-            byte_mode,
-            hard_drop,
-            spare_short: params.spare_short,
-            short: false,
-            packet: params.packet.0,
-            max_packet: params.max_packet.0 as f64,
-            packets_per_ns: env.rate.packets_per_sec(params.packet) / 1e9,
-            avg: 0.0,
-            count: -1,
-            count_bytes: 0,
-            pb: 0.0,
-            pa: 0.0,
-            idle_since: Some(Time::ZERO),
-            linux: match params.variant {
-                Variant::Paper => None,
-                Variant::Linux => {
-                    Some(LinuxRed::new(params, [min_th, max_th].map(cast::trunc), env.rate)?)
-                }
-            },
-        })
-    }
-
     /// Updates the average at an arrival, before the packet is enqueued (section 4).
     // Inlining is forced here and for the two functions below; without it a packet costs 7 % more.
     #[inline(always)]

@@ -7,16 +7,15 @@
 //! other ties: [`LinkQueue`](super::link_queue::LinkQueue).
 
 use crate::collections::prefetch::prefetch;
+use crate::collections::tournament::Tournament;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::Time;
 
-/// Tournament tree. Node 1 is the root, the children of node k are 2k and 2k + 1, and each node
-/// holds the least key below it; the leaves are the slots. A key is a time with its slot in the low
-/// bits, so that one branch-free comparison orders by both.
+/// Tournament tree whose leaves are the slots. A key is a time with its slot in the low bits, so
+/// that one branch-free comparison orders by both.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
-    keys: Box<[u64]>,
-    leaves: usize,
+    tree: Tournament,
     /// Number of low bits of a key that hold the slot.
     bits: u32,
     /// Time in the key of a slot with nothing pending; see [`EventQueue::max_time`].
@@ -26,23 +25,19 @@ pub struct EventQueue {
 impl EventQueue {
     /// Creates `n` slots with nothing pending.
     pub fn new(n: usize) -> EventQueue {
-        let leaves = n.max(2).next_power_of_two();
-        EventQueue {
-            keys: vec![u64::MAX; 2 * leaves].into(),
-            leaves,
-            bits: leaves.trailing_zeros(),
-            horizon: EventQueue::max_time(n),
-        }
+        let tree = Tournament::new(n);
+        let bits = tree.leaves().trailing_zeros();
+        EventQueue { tree, bits, horizon: EventQueue::max_time(n) }
     }
 
     /// Enlarges to `n` slots; pending times are kept.
     #[cold]
     pub fn reserve(&mut self, n: usize) {
-        if n <= self.leaves {
+        if n <= self.tree.leaves() {
             return;
         }
         let mut grown = EventQueue::new(n);
-        for slot in 0..self.leaves {
+        for slot in 0..self.tree.leaves() {
             let at = self.at(slot);
             if at < self.horizon {
                 grown.schedule(slot, at);
@@ -54,7 +49,7 @@ impl EventQueue {
     /// Earliest time that cannot be told from never with `n` slots: later ones, and
     /// [`Time::NEVER`], are returned as this one.
     pub fn max_time(n: usize) -> Time {
-        Time(u64::MAX >> n.max(2).next_power_of_two().trailing_zeros())
+        Time(u64::MAX >> Tournament::leaves_for(n).trailing_zeros())
     }
 
     #[inline]
@@ -62,33 +57,22 @@ impl EventQueue {
         at.min(self.horizon).0 << self.bits | slot as u64
     }
 
+    /// Slot in `key`.
+    #[inline]
+    fn slot_of(&self, key: u64) -> usize {
+        cast::index(key & (self.tree.leaves() as u64 - 1))
+    }
+
     /// Sets the pending time of `slot` to `at`; [`Time::NEVER`] clears it.
     #[inline]
     pub fn schedule(&mut self, slot: usize, at: Time) {
-        let mut first = self.key(slot, at);
-        let mut k = self.leaves + slot;
-        self.keys[k] = first;
-        // The mask changes no index. It shows the compiler that each is in bounds, because the
-        // number of keys is a power of two.
-        let keys = &mut *self.keys;
-        let mask = keys.len() - 1;
-        while k > 1 {
-            first = first.min(keys[(k ^ 1) & mask]);
-            k = (k / 2) & mask;
-            keys[k] = first;
-        }
+        self.tree.set(slot, self.key(slot, at));
     }
 
-    /// Sets the pending time of `slot` to `at` if that is earlier. Stops at the first node whose
-    /// minimum does not change.
+    /// Sets the pending time of `slot` to `at` if that is earlier.
     #[inline]
     pub fn schedule_earlier(&mut self, slot: usize, at: Time) {
-        let key = self.key(slot, at);
-        let mut k = self.leaves + slot;
-        while k > 0 && key < self.keys[k] {
-            self.keys[k] = key;
-            k /= 2;
-        }
+        self.tree.lower(slot, self.key(slot, at));
     }
 
     /// True if there are so many slots that the state of the next one is rarely in the cache.
@@ -102,27 +86,26 @@ impl EventQueue {
     /// events from now.
     #[inline]
     pub fn earliest_near(&self, slot: usize, depth: u32) -> usize {
-        let node = (self.leaves + slot) >> (self.bits - depth);
-        cast::index(self.keys[node] & (self.leaves as u64 - 1))
+        self.slot_of(self.tree.least_near(slot, depth))
     }
 
     /// Prefetch the leaf of `slot` and its nearest ancestors; nodes nearer to the root stay cached.
     #[inline]
     pub fn prefetch(&self, slot: usize) {
-        (0..5).for_each(|up| prefetch(&self.keys[(self.leaves + slot) >> up]));
+        self.tree.path(slot).for_each(prefetch);
     }
 
     /// Earliest slot and its time; if nothing is pending, any slot and [`EventQueue::max_time`].
     #[inline]
     pub fn earliest(&self) -> (usize, Time) {
-        let key = self.keys[1];
-        (cast::index(key & (self.leaves as u64 - 1)), Time(key >> self.bits))
+        let key = self.tree.least();
+        (self.slot_of(key), Time(key >> self.bits))
     }
 
     /// The pending time of `slot`; [`EventQueue::max_time`] if nothing is pending.
     #[inline]
     pub fn at(&self, slot: usize) -> Time {
-        Time(self.keys[self.leaves + slot] >> self.bits)
+        Time(self.tree.leaf(slot) >> self.bits)
     }
 }
 

@@ -1,18 +1,18 @@
 //! Event queue of links. Ties go to the least recently served link: a key is a time with the turn
 //! of its link in the low bits, so the root of the tree is the answer and no search is needed.
 
+use super::tournament::Tournament;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::Time;
 
-/// Tournament tree over links, laid out as an [`EventQueue`](super::event_queue::EventQueue).
+/// Tournament tree whose leaves are the links.
 ///
 /// Each link has a turn of its own: a link served later has a greater one. Before their first
 /// service links have turns in ascending order of their indices. When the turns run out, they are
 /// renumbered from zero; their order stays.
 #[derive(Clone, Debug)]
 pub(crate) struct LinkQueue {
-    keys: Box<[u64]>,
-    leaves: usize,
+    tree: Tournament,
     /// Number of low bits of a key that hold the turn.
     bits: u32,
     /// Time in the key of a link with nothing pending; see [`LinkQueue::max_time`].
@@ -33,13 +33,12 @@ fn turn_bits(n: usize) -> u32 {
 impl LinkQueue {
     /// Creates `n` links with nothing pending, none of which was served.
     pub(crate) fn new(n: usize) -> LinkQueue {
-        let (leaves, bits) = (n.max(2).next_power_of_two(), turn_bits(n));
+        let bits = turn_bits(n);
         let turns: Box<[u32]> = (0..cast::index32(n)).collect();
         let mut links = vec![0; 1 << bits].into_boxed_slice();
         links[..n].copy_from_slice(&turns);
         LinkQueue {
-            keys: vec![u64::MAX; 2 * leaves].into(),
-            leaves,
+            tree: Tournament::new(n),
             bits,
             horizon: LinkQueue::max_time(n),
             turns,
@@ -103,48 +102,28 @@ impl LinkQueue {
             }
         }
         self.next_turn = next;
-        for (key, turn) in self.keys[self.leaves..].iter_mut().zip(&self.turns) {
-            *key = *key >> self.bits << self.bits | u64::from(*turn);
-        }
-        for k in (1..self.leaves).rev() {
-            self.keys[k] = self.keys[2 * k].min(self.keys[2 * k + 1]);
-        }
+        let (bits, turns) = (self.bits, &self.turns);
+        let with_turn = |turn: &u32, key| key >> bits << bits | u64::from(*turn);
+        self.tree.change_all(|l, key| turns.get(l).map_or(key, |turn| with_turn(turn, key)));
     }
 
     /// Sets the pending time of link `l` to `at`; [`Time::NEVER`] clears it.
     #[inline]
     pub(crate) fn schedule(&mut self, l: usize, at: Time) {
-        let mut first = self.key(l, at);
-        let mut k = self.leaves + l;
-        self.keys[k] = first;
-        // The mask changes no index. It shows the compiler that each is in bounds, because the
-        // number of keys is a power of two.
-        let keys = &mut *self.keys;
-        let mask = keys.len() - 1;
-        while k > 1 {
-            first = first.min(keys[(k ^ 1) & mask]);
-            k = (k / 2) & mask;
-            keys[k] = first;
-        }
+        self.tree.set(l, self.key(l, at));
     }
 
-    /// Sets the pending time of link `l` to `at` if that is earlier. Stops at the first node whose
-    /// minimum does not change.
+    /// Sets the pending time of link `l` to `at` if that is earlier.
     #[inline]
     pub(crate) fn schedule_earlier(&mut self, l: usize, at: Time) {
-        let key = self.key(l, at);
-        let mut k = self.leaves + l;
-        while k > 0 && key < self.keys[k] {
-            self.keys[k] = key;
-            k /= 2;
-        }
+        self.tree.lower(l, self.key(l, at));
     }
 
     /// True if there are so many links that the state of the next one is rarely in the first-level
     /// cache.
     #[inline]
     pub(crate) fn exceeds_cache(&self) -> bool {
-        self.leaves >= 64
+        self.tree.leaves() >= 64
     }
 
     /// Link that is due first in the subtree that contains link `l` and holds one in 2^`depth` of
@@ -152,8 +131,7 @@ impl LinkQueue {
     /// due about 2^`depth` events from now.
     #[inline]
     pub(crate) fn earliest_near(&self, l: usize, depth: u32) -> usize {
-        let node = (self.leaves + l) >> (self.leaves.trailing_zeros() - depth);
-        self.link_of(self.keys[node])
+        self.link_of(self.tree.least_near(l, depth))
     }
 
     /// Link with the turn in `key`.
@@ -165,13 +143,13 @@ impl LinkQueue {
     /// Earliest pending time; if nothing is pending, [`LinkQueue::max_time`].
     #[inline]
     pub(crate) fn earliest(&self) -> Time {
-        Time(self.keys[1] >> self.bits)
+        Time(self.tree.least() >> self.bits)
     }
 
     /// Link with the earliest pending time; of several, the least recently served one.
     #[inline]
     pub(crate) fn first(&self) -> usize {
-        self.link_of(self.keys[1])
+        self.link_of(self.tree.least())
     }
 }
 

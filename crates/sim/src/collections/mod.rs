@@ -5,3 +5,4 @@ pub(crate) mod link_queue;
 pub(crate) mod prefetch;
 pub(crate) mod slab;
 pub(crate) mod slab_parts;
+mod tournament;

@@ -161,8 +161,6 @@ impl Flow {
         let (extra_delay, processes_early) = (Span(rtt.0 - of_links.0), tcp && back.is_empty());
         Flow {
             group: cast::number(group),
-            route: 0,
-            direct_link: None,
             hash: u32::from_le_bytes([hash[0], hash[1], hash[2], hash[3]]),
             class: def.class,
             ect: match &def.tcp {
@@ -181,17 +179,11 @@ impl Flow {
             delayed_ack_lag: if processes_early { extra_delay } else { Span::ZERO },
             acks_cross_links: (tcp || call) && !back.is_empty(),
             processes_early,
-            inbox: VecDeque::new(),
-            delivered: 0,
-            received: 0,
-            received_known: 0,
-            later_totals: VecDeque::new(),
-            acks: AckQueue::default(),
-            connection: 0,
             next_action: due,
             stop: def.source_stop(),
             name,
             ends,
+            ..Flow::absent()
         }
     }
 

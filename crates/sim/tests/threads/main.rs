@@ -15,6 +15,7 @@ use sojourn_aqm::units::{Span, Time};
 use sojourn_sim::tcp::TCPS;
 use sojourn_sim::{Column, Outcome, Progress, Scenario, Simulation, Threads, run_on_threads};
 use std::num::NonZero;
+use std::ops::Range;
 use topology::Topology;
 
 /// Everything that a run returns, as text.
@@ -70,34 +71,26 @@ fn agrees(scenario: &Value, counts: &[usize], what: &str) -> bool {
     counts.iter().any(|count| parts(&scenario, *count) > 1)
 }
 
+/// As [`agrees`] for the scenarios of all `seeds`, of which more than `least` are divided.
+fn all_agree(scenario: fn(u64) -> Value, seeds: Range<u64>, counts: &[usize], least: usize) {
+    let divided = seeds.filter(|seed| agrees(&scenario(*seed), counts, &format!("seed {seed}")));
+    let count = divided.count();
+    assert!(count > least, "{count} were divided");
+}
+
 #[test]
 fn small_scenarios_of_all_kinds() {
-    let divided = (20..100).filter(|seed| {
-        let what = format!("random {seed}");
-        agrees(&scenarios::random(*seed), &[3], &what)
-    });
-    let count = divided.count();
-    assert!(count > 15, "{count} of 80 were divided");
+    all_agree(scenarios::random, 20..100, &[3], 15);
 }
 
 #[test]
 fn scenarios_that_change() {
-    let divided = (0..100).filter(|seed| {
-        let what = format!("unsteady {seed}");
-        agrees(&scenarios::unsteady(*seed), &[2, 4], &what)
-    });
-    let count = divided.count();
-    assert!(count > 25, "{count} of 100 were divided");
+    all_agree(scenarios::unsteady, 0..100, &[2, 4], 25);
 }
 
 #[test]
 fn topologies_with_ties() {
-    let divided = (0..16).filter(|seed| {
-        let what = format!("tied {seed}");
-        agrees(&topologies::tied(*seed), &[2, 3], &what)
-    });
-    let count = divided.count();
-    assert!(count > 8, "{count} of 16 were divided");
+    all_agree(topologies::tied, 0..16, &[2, 3], 8);
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use super::exchange::{Exchange, move_ack};
 use super::layout::Layout;
-use super::part::find_startup;
 use crate::collections::event_queue::EventQueue;
 use crate::collections::link_queue::LinkQueue;
 use crate::collections::slab::Slab;
@@ -288,4 +287,11 @@ fn unite_orders(parts: &[Simulation], layout: &Layout) -> Vec<u32> {
         order.filter(move |l| layout.next_owners[*l as usize] == part)
     };
     (0..).zip(parts).flat_map(of_part).collect()
+}
+
+/// Span of a transfer before its first byte could be sent, by flow and connection.
+fn find_startup(startups: &[(u32, u32, Span)], flow: u32, connection: u32) -> Option<Span> {
+    let key = |entry: &(u32, u32, Span)| (entry.0, entry.1);
+    let at = startups.binary_search_by_key(&(flow, connection), key).ok()?;
+    Some(startups[at].2)
 }

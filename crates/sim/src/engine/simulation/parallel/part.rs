@@ -272,36 +272,21 @@ impl Simulation {
         if exchange.layout.whole_groups[group as usize] {
             return false;
         }
-        let [sender, receiver] = exchange.ends(route);
-        let flow = cast::index32(f);
-        let startup = self.flows[f].startup_of_transfer();
+        let ([sender, receiver], flow) = (exchange.ends(route), cast::index32(f));
         let Some(pending) = self.flows[f].pending_transfer() else { return true };
         let (received, acked) = (pending.received.take(), std::mem::take(&mut pending.acked));
+        let mut transfer = *pending;
         if acked && sender != receiver {
-            pending.startup = startup;
+            transfer.startup = self.flows[f].startup_of_transfer();
+            self.exchange_mut().startups.push((flow, connection, transfer.startup));
         }
-        let transfer = *pending;
         if let Some(at) = received {
             let received = ReceivedTransfer { at, flow, connection, transfer };
             self.exchange_mut().received.push(received);
         }
         if acked {
-            if sender != receiver {
-                self.exchange_mut().startups.push((flow, connection, startup));
-            }
             self.notify_acked(f, &transfer, now);
         }
         true
     }
-}
-
-/// Span of a transfer before its first byte could be sent, by flow and connection.
-pub(super) fn find_startup(
-    startups: &[(u32, u32, Span)],
-    flow: u32,
-    connection: u32,
-) -> Option<Span> {
-    let key = |entry: &(u32, u32, Span)| (entry.0, entry.1);
-    let at = startups.binary_search_by_key(&(flow, connection), key).ok()?;
-    Some(startups[at].2)
 }
