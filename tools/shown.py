@@ -1,7 +1,7 @@
-"""Rewrite the outputs of commands in docs/how-to/sweeps.md by running the commands.
+"""Rewrite the outputs of commands in pages of docs/how-to by running the commands.
 
-`--check` only compares. For a sweep the page shows as many of the last lines as before, and keeps
-the time in the very last one.
+The pages are those in `PAGES`. `--check` only compares. For a sweep the page shows as many of the
+last lines as before, and keeps the time in the very last one.
 """
 
 import contextlib
@@ -17,7 +17,10 @@ from pathlib import Path
 from sojourn.cli.main import main as sojourn
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs/how-to/sweeps.md"
+PAGES = {"sweeps": {"load.png": "sweep.png"}, "capacity": {"capacity.png": "capacity.png"}}
+"""Pages of docs/how-to, with the figures that their commands draw and their names there."""
+
+FOLDER = ROOT / "docs/how-to"
 PROMPT = "$ sojourn "
 
 
@@ -50,23 +53,27 @@ def renewed(text: str) -> Iterator[str]:
 
 
 def main(check: bool) -> int:
-    """Rewrite the page, or check that it would not change."""
-    text = PAGE.read_text(encoding="utf-8")
-    here = Path.cwd()
-    with tempfile.TemporaryDirectory() as room:
-        (Path(room) / "examples").symlink_to(ROOT / "examples")
-        os.chdir(room)
-        try:
-            new = "\n".join(renewed(text)) + "\n"
-        finally:
-            os.chdir(here)
-        if not check:
-            PAGE.write_text(new, encoding="utf-8")
-            (ROOT / "docs/how-to/sweep.png").write_bytes((Path(room) / "load.png").read_bytes())
-    if check and new != text:
-        print("docs/how-to/sweeps.md is not up to date: run make gen")
-        return 1
-    return 0
+    """Rewrite the pages, or check that they would not change."""
+    stale = 0
+    for name, figures in PAGES.items():
+        page = FOLDER / f"{name}.md"
+        text = page.read_text(encoding="utf-8")
+        here = Path.cwd()
+        with tempfile.TemporaryDirectory() as room:
+            (Path(room) / "examples").symlink_to(ROOT / "examples")
+            os.chdir(room)
+            try:
+                new = "\n".join(renewed(text)) + "\n"
+            finally:
+                os.chdir(here)
+            if not check:
+                page.write_text(new, encoding="utf-8")
+                for drawn, kept in figures.items():
+                    (FOLDER / kept).write_bytes((Path(room) / drawn).read_bytes())
+        if check and new != text:
+            print(f"docs/how-to/{name}.md is not up to date: run make gen")
+            stale = 1
+    return stale
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from sojourn.evaluation.run import evaluate as evaluate
 from sojourn.explanation.finding import Finding as Finding
 from sojourn.explanation.rules import explain as explain
 from sojourn.live.emulate import emulate as emulate
+from sojourn.plotting.capacity import draw_capacity as draw_capacity
 from sojourn.plotting.comparison import draw_comparison as draw_comparison
 from sojourn.plotting.run import draw as draw
 from sojourn.plotting.sweep import plot as plot
@@ -57,6 +58,9 @@ from sojourn.scenario.typed import named as named
 from sojourn.source import Bulk as Bulk
 from sojourn.source import Cbr as Cbr
 from sojourn.source import Transfers as Transfers
+from sojourn.sweeps.capacity import capacity as capacity
+from sojourn.sweeps.capacity_result import Capacity as Capacity
+from sojourn.sweeps.capacity_result import CapacityAnswer as CapacityAnswer
 from sojourn.sweeps.compare import Comparison as Comparison
 from sojourn.sweeps.compare import compare as compare
 from sojourn.sweeps.compare import load_comparison as load_comparison
@@ -78,6 +82,8 @@ __all__ = [
     "Bbr",
     "Bulk",
     "Bytes",
+    "Capacity",
+    "CapacityAnswer",
     "Cbr",
     "Change",
     "Checks",
@@ -106,10 +112,12 @@ __all__ = [
     "StoreWarning",
     "TrafficSource",
     "Transfers",
+    "capacity",
     "check",
     "compare",
     "differences",
     "draw",
+    "draw_capacity",
     "draw_comparison",
     "dumbbell",
     "emulate",

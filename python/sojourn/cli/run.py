@@ -15,6 +15,7 @@ import typer
 from sojourn._sojourn import InputError
 from sojourn._util.plain import indented
 from sojourn.cli import paper, suggest, sweep, tc
+from sojourn.cli.capacity import capacity
 from sojourn.cli.commands import Commands
 from sojourn.cli.evaluate import evaluate
 from sojourn.cli.explain import explain
@@ -58,6 +59,7 @@ app.command()(new)
 app.add_typer(paper.app, name="paper")
 app.add_typer(tc.app, name="tc")
 sweep.add_to(app)
+app.command()(capacity)
 app.command()(evaluate)
 app.command()(recommend)
 app.command()(explain)

@@ -221,6 +221,20 @@ def set_at(tree: Table, key: str, value: Any, *, keep_buffer: bool = True) -> No
     node[last] = with_buffer(value, node.get(last)) if kept else value
 
 
+def value_at(tree: Table, key: str) -> Any:
+    """Return the value at the path `key` of a canonical scenario, or None if there is none.
+
+    Raises InputError if the path begins with an unknown name.
+    """
+    node: Any = tree
+    for part in _full_path(tree, key.split(".")):
+        if isinstance(node, list):
+            node = _element(node, part)
+        else:
+            node = node.get(part) if isinstance(node, dict) else None
+    return node
+
+
 @contextmanager
 def _about(subject: Path | str | None) -> Iterator[None]:
     """Begin messages of InputError with `subject`, except messages of a user's class."""

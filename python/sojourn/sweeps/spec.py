@@ -1,7 +1,5 @@
 """Sweeps: run a scenario at every combination of axes and seeds."""
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -9,9 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sojourn import _sojourn
 from sojourn._sojourn import InputError, ParsedScenario
-from sojourn._util.files import naming, write_text
 from sojourn._util.inputs import brief, near, printable, shown
 from sojourn._util.lazy import Lazy
 from sojourn._util.paths import compared_link
@@ -27,6 +23,7 @@ from sojourn.sweeps.axes import Label, points, read_axes
 from sojourn.sweeps.columns import Standard, read_metrics
 from sojourn.sweeps.failures import COLUMNS as FAILURE_COLUMNS
 from sojourn.sweeps.failures import Failure
+from sojourn.sweeps.notes import write_note
 from sojourn.sweeps.rows import check_seeds
 from sojourn.sweeps.runner import RUN_COLUMNS, CampaignResult, Row, Run, campaign
 from sojourn.sweeps.store import Store
@@ -414,25 +411,19 @@ def _make(
 
 
 def _note(directory: Path, spec: Sweep) -> None:
-    """Write the scenario, axes and seeds to a file in the store, one file per sweep."""
-    note = {
-        "sojourn": _sojourn.version(),
-        "engine": _sojourn.engine(),
-        "scenario": spec.base,
-        "axes": {
+    """Write the scenario, axes and seeds to a file in the store."""
+    write_note(
+        directory,
+        scenario=spec.base,
+        axes={
             name: list(dict.fromkeys(labels[name] for labels, _ in spec.points))
             for name in spec.names
         },
-        "varied": describe.varied(spec.base, spec.examples),
-        "seeds": None if spec.until else [min(spec.seeds), max(spec.seeds)],
-        "until": None if spec.until is None else asdict(spec.until),
-        "measured": spec.measure.identity,
-    }
-    text = json.dumps(note, indent=2) + "\n"
-    with naming(directory):
-        directory.mkdir(parents=True, exist_ok=True)
-    name = f"_sweep-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
-    write_text(directory / name, text)
+        varied=describe.varied(spec.base, spec.examples),
+        seeds=None if spec.until else [min(spec.seeds), max(spec.seeds)],
+        until=None if spec.until is None else asdict(spec.until),
+        measured=spec.measure.identity,
+    )
 
 
 def _narrow(rows: Sequence[Mapping[str, Any]], until: Until) -> bool:
