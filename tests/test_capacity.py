@@ -1,4 +1,4 @@
-"""`sojourn capacity`: the search, its answers beside a full sweep, needs, stores, bad input."""
+"""`sojourn capacity`: the search, a full sweep for comparison, needs, stores, bad input."""
 
 import json
 import random

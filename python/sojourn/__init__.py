@@ -44,7 +44,7 @@ _PUBLIC = {
     "scenario.typed": "load named",
     "source": "Bulk Cbr Transfers",
     "sweeps.capacity": "capacity",
-    "sweeps.capacity_result": "Capacity CapacityAnswer",
+    "sweeps.capacity_result": "CapacityResult",
     "sweeps.compare": "Comparison compare load_comparison",
     "sweeps.failures": "RunError",
     "sweeps.query": "differences means results",

@@ -59,8 +59,7 @@ from sojourn.source import Bulk as Bulk
 from sojourn.source import Cbr as Cbr
 from sojourn.source import Transfers as Transfers
 from sojourn.sweeps.capacity import capacity as capacity
-from sojourn.sweeps.capacity_result import Capacity as Capacity
-from sojourn.sweeps.capacity_result import CapacityAnswer as CapacityAnswer
+from sojourn.sweeps.capacity_result import CapacityResult as CapacityResult
 from sojourn.sweeps.compare import Comparison as Comparison
 from sojourn.sweeps.compare import compare as compare
 from sojourn.sweeps.compare import load_comparison as load_comparison
@@ -82,8 +81,7 @@ __all__ = [
     "Bbr",
     "Bulk",
     "Bytes",
-    "Capacity",
-    "CapacityAnswer",
+    "CapacityResult",
     "Cbr",
     "Change",
     "Checks",

@@ -31,7 +31,7 @@ from sojourn.cli.options import (
 from sojourn.plotting.style import Look
 
 if TYPE_CHECKING:
-    from sojourn.sweeps.capacity_result import Capacity, CapacityAnswer
+    from sojourn.sweeps.capacity_result import CapacityAnswer, CapacityResult
 
 
 def capacity(
@@ -152,7 +152,7 @@ def capacity(
         _show(result)
 
 
-def _show(result: "Capacity") -> None:
+def _show(result: "CapacityResult") -> None:
     """Print the answers, a table, and what it does not say."""
     from sojourn._util.units import counted
     from sojourn.display.console import console
@@ -183,11 +183,11 @@ def _show(result: "Capacity") -> None:
         for remark in answer.remarks:
             say(f"{answer.label}: {remark}" if answer.label else remark)
     seeds = describe.seeds(int(result.scenario["seed"]), result.seeds)
-    made = f", {result.executed} made" if result.executed < result.runs else ""
-    say(f"{seeds} per value, {counted(result.runs, 'run')}{made}")
+    executed = f", {result.executed} made" if result.executed < result.runs else ""
+    say(f"{seeds} per value, {counted(result.runs, 'run')}{executed}")
 
 
-def _estimates(result: "Capacity", answer: "CapacityAnswer") -> list[str]:
+def _estimates(result: "CapacityResult", answer: "CapacityAnswer") -> list[str]:
     """Return the estimates of the needs at the answer, and what limits it.
 
     For a single need this is its estimate at the next value, otherwise the names of the needs that

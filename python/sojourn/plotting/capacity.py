@@ -13,7 +13,7 @@ from sojourn.plotting.lines import style
 from sojourn.plotting.run import heading, legend, new_figure, styled, write
 from sojourn.plotting.style import Look, wrapped
 from sojourn.scenario import describe
-from sojourn.sweeps.capacity_result import Capacity, CapacityAnswer
+from sojourn.sweeps.capacity_result import CapacityAnswer, CapacityResult
 from sojourn.sweeps.grid import UNITS, kind_of
 from sojourn.sweeps.needs import Need
 
@@ -29,7 +29,7 @@ LOG_FROM = 10.0
 
 @public
 def draw_capacity(
-    result: Capacity, path: str | Path | None = None, **look: Unpack[Look]
+    result: CapacityResult, path: str | Path | None = None, **look: Unpack[Look]
 ) -> "mpl.Figure":
     """Draw what `sojourn.capacity` simulated: one panel per need, one line per answer.
 
@@ -38,7 +38,7 @@ def draw_capacity(
 
     Parameters
     ----------
-    result : Capacity
+    result : CapacityResult
         The result to draw.
     path : str or Path, optional
         File to write, .png, .pdf or .svg.
@@ -76,7 +76,7 @@ def draw_capacity(
     return figure
 
 
-def _frontier(result: Capacity, path: str | Path | None, look: Look) -> "mpl.Figure":
+def _frontier(result: CapacityResult, path: str | Path | None, look: Look) -> "mpl.Figure":
     """Draw the answers against the second key: one line per discipline."""
     figure = new_figure(6.4, 4.0, look.get("size"))
     ax = figure.subplots()
@@ -155,7 +155,7 @@ def _logarithmic(ax: "Axes", which: Literal["x", "y"]) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def _unit(result: Capacity) -> tuple[str, float]:
+def _unit(result: CapacityResult) -> tuple[str, float]:
     """Return the unit of the horizontal axis, and its multiple of the unit of the grid."""
     probes = [one for answer in result.answers for one in answer.probes]
     middle = sorted(probes, key=lambda one: one.number)[len(probes) // 2]
@@ -166,7 +166,7 @@ def _unit(result: Capacity) -> tuple[str, float]:
     return {"p": "packets"}.get(unit, unit), float(scale)
 
 
-def _heading(figure: "mpl.Figure", result: Capacity, look: Any) -> None:
+def _heading(figure: "mpl.Figure", result: CapacityResult, look: Any) -> None:
     """Write the question and the conditions above the figure, and the runs below it."""
     scenario = result.scenario
     find = {one.find for one in result.answers}

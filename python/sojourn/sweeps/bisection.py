@@ -14,7 +14,7 @@ from sojourn.sweeps.grid import Grid
 
 
 class Find(Enum):
-    """Which value is the answer: the largest or the smallest that meets the requirement."""
+    """Direction of the answer: the largest or the smallest value that meets the requirement."""
 
     LARGEST = 1
     SMALLEST = -1

@@ -14,7 +14,7 @@ from sojourn.scenario.draft import Described, canonical
 from sojourn.sweeps import estimates
 from sojourn.sweeps.bisection import Find, Limits, Search, search
 from sojourn.sweeps.capacity_plan import Plan, make_plan
-from sojourn.sweeps.capacity_result import Capacity, CapacityAnswer, Probe, Value
+from sojourn.sweeps.capacity_result import CapacityAnswer, CapacityResult, Probe, Value
 from sojourn.sweeps.needs import together
 from sojourn.sweeps.notes import write_note
 from sojourn.sweeps.runner import Run, campaign
@@ -44,7 +44,7 @@ def capacity(
     jobs: int | None = None,
     progress: bool = False,
     trust: bool = False,
-) -> Capacity:
+) -> CapacityResult:
     """Find the largest or smallest value of a key at which a scenario meets requirements.
 
     The value is found by doubling and bisection, with several seeds at each value. A value meets a
@@ -93,7 +93,7 @@ def capacity(
 
     Returns
     -------
-    Capacity
+    CapacityResult
         The answers with their intervals, and all simulated values.
 
     Raises
@@ -128,8 +128,8 @@ def run_capacity(
     force: bool = False,
     jobs: int | None = None,
     progress: bool = False,
-) -> Capacity:
-    """Answer a validated question. The parameters are those of `capacity`."""
+) -> CapacityResult:
+    """Answer a validated question. `capacity` has the same parameters."""
     warn([canonical(one.draft) for one in plan.variants])
     if out is None:
         return _Searching(plan, None, jobs, progress).run()
@@ -170,7 +170,7 @@ class _Searching:
         self._probes: list[dict[int, Probe]] = [{} for _ in plan.variants]
         self._runs = self._executed = 0
 
-    def run(self) -> Capacity:
+    def run(self) -> CapacityResult:
         """Run all searches to their end."""
         plan = self._plan
         searches: dict[int, Search] = {
@@ -191,7 +191,7 @@ class _Searching:
                     limits[n] = end.value
             due = following
         answers = [self._answer(n, limits[n]) for n in range(len(plan.variants))]
-        return Capacity(
+        return CapacityResult(
             plan.key, plan.over_key, plan.needs, answers, len(plan.seeds), self._runs,
             self._executed, plan.base, plan.measure.link,
         )  # fmt: skip
@@ -216,10 +216,10 @@ class _Searching:
         count = len(plan.seeds)
         for k, (n, place) in enumerate(due.items()):
             rows = pl.DataFrame(done.rows[k * count : (k + 1) * count], infer_schema_length=None)
-            found = tuple(need.estimate(rows) for need in plan.needs)
-            verdicts = [need.verdict(one) for need, one in zip(plan.needs, found, strict=True)]
+            results = tuple(need.estimate(rows) for need in plan.needs)
+            verdicts = [need.verdict(one) for need, one in zip(plan.needs, results, strict=True)]
             value = plan.grid.value(place)
-            probe = Probe(value, plan.grid.number(place), found, together(verdicts))
+            probe = Probe(value, plan.grid.number(place), results, together(verdicts))
             self._probes[n][place] = probe
 
     def _answer(self, n: int, limits: Limits) -> CapacityAnswer:

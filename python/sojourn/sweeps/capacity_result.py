@@ -30,7 +30,6 @@ class Probe:
     verdict: Verdict
 
 
-@public
 @dataclass(frozen=True)
 class CapacityAnswer:
     """Answer for one discipline, or one value of the second key.
@@ -111,7 +110,7 @@ class CapacityAnswer:
 
 @public
 @dataclass(frozen=True)
-class Capacity:
+class CapacityResult:
     """Result of `sojourn.capacity`.
 
     Attributes

@@ -48,7 +48,7 @@ class Grid:
         if whole < dense:
             return whole
         tens = len(str(whole)) - self.digits
-        leading = whole // 10**tens
+        leading: int = whole // 10**tens
         return dense + (tens - 1) * (dense - dense // 10) + leading - dense // 10
 
     def text(self, place: int) -> str:

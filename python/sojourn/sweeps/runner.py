@@ -354,7 +354,7 @@ def _job(
     duration_s = seconds(outline.duration)
     if engine.realtime:
         return Job(i, key, parsed, measure, duration_s, duration_s)
-    # Capacity of the slowest link in packets of 1000 bytes, and 2 ms of overhead.
+    # CapacityResult of the slowest link in packets of 1000 bytes, and 2 ms of overhead.
     slowest = min(bps_of(link.rate) for link in outline.links.values())
     predicted_s = duration_s * slowest / 8000 * PACKET_S + 0.002
     return Job(i, key, parsed, measure, duration_s, predicted_s)
