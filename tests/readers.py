@@ -29,6 +29,7 @@ from sojourn.sweeps import query
 from sojourn.sweeps.rows import axes_of
 from sojourn.sweeps.spec import read_sweep
 from sojourn.sweeps.store import Store
+from support import captures
 from support.link_reports import report
 from test_mutated_files import (
     ARRIVALS,
@@ -146,6 +147,17 @@ def written(name: str, text: str) -> Callable[[Path], list[Path]]:
         path = folder / name
         path.write_text(text)
         return [path]
+
+    return make
+
+
+def captured(form: str) -> Callable[[Path], list[Path]]:
+    """Return a function that writes a capture, as pcap or pcapng."""
+
+    def make(folder: Path) -> list[Path]:
+        path = folder / f"packets.{form}"
+        write = captures.pcapng if form == "pcapng" else captures.one_way
+        return [write(path)]
 
     return make
 
@@ -440,6 +452,9 @@ READERS: dict[str, Reader] = {
     ),
     "packet trace": Reader(written("packets.csv", PACKETS), sent),
     "replay": Reader(written("arrivals.csv", ARRIVALS), replayed),
+    "replay pcap": Reader(captured("pcap"), replayed),
+    "replay pcapng": Reader(captured("pcapng"), replayed),
+    "packet trace pcap": Reader(captured("pcap"), sent),
     "replay --follow": Reader(written("decisions.csv", DECISIONS), followed),
     "tc commands": Reader(written("shape.sh", TC_COMMANDS), imported),
     "tc qdisc show": Reader(written("shown.txt", TC_SHOWN), imported),

@@ -22,6 +22,7 @@ __all__ = [
     "draw_address",
     "engine",
     "nearest",
+    "read_capture",
     "replay",
     "specs",
     "tc_export",
@@ -164,6 +165,12 @@ class Script:
     def acked(self, flow: int, at: int) -> None: ...
     def finish(self) -> tuple[str, dict[str, npt.NDArray[Any]]]: ...
 
+def read_capture(
+    file: Any,
+    direction: str | None = None,
+    source: tuple[bytes, int] | None = None,
+    destination: tuple[bytes, int] | None = None,
+) -> dict[str, Any]: ...
 def replay(
     t_ns: npt.NDArray[np.int64],
     flow: npt.NDArray[np.uint32],

@@ -2,6 +2,7 @@
 //! and arrays. The GIL is released while Rust works.
 #![deny(unsafe_code)]
 
+mod captures;
 mod custom;
 
 #[cfg(target_os = "linux")]
@@ -172,6 +173,9 @@ mod _sojourn {
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::network::{Network, enter_network};
+
+    #[pymodule_export]
+    use super::captures::read_capture;
 
     #[pymodule_export]
     use super::custom::{ArrivalsView, ConnectionView, PacketView, QueueStateView, draw_address};

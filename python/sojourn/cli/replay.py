@@ -16,8 +16,8 @@ def replay(
     arrivals: Annotated[
         Path,
         typer.Argument(
-            help="CSV with i,t_us,flow,size_B[,ecn,dscp,sender,receiver,ack], or t_ns in place of "
-            "t_us",
+            help="packet capture (pcap or pcapng), or CSV with "
+            "i,t_us,flow,size_B[,ecn,dscp,sender,receiver,ack], or t_ns in place of t_us",
             show_default=False,
         ),
     ],
@@ -31,6 +31,25 @@ def replay(
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="K=V", help="set a parameter of the discipline"),
+    ] = None,
+    direction: Annotated[
+        str | None,
+        typer.Option(
+            metavar="in|out|both",
+            help="read the packets of a capture that came in or went out; both are one queue",
+        ),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="ADDRESS", help="read the packets of a capture from this host or /net"
+        ),
+    ] = None,
+    destination: Annotated[
+        str | None,
+        typer.Option(
+            "--to", metavar="ADDRESS", help="read the packets of a capture to this host or /net"
+        ),
     ] = None,
     follow: Annotated[
         Path | None, typer.Option(help="CSV with decisions (dropped, marked) to repeat")
@@ -60,6 +79,7 @@ def replay(
     as_json: Json = False,
 ) -> None:
     """Send recorded arrivals through a link, and write the decisions."""
+    from sojourn._util.captures import Selection
     from sojourn.engines import replay as replays
     from sojourn.result.folders import claim_table
     from sojourn.scenario.parsing import split_setting
@@ -80,6 +100,7 @@ def replay(
         arrivals,
         qdisc_table,
         rate,
+        select=Selection(direction, source, destination),
         follow=follow,
         timer_phase=timer_phase,
         rng=rng,
@@ -87,6 +108,8 @@ def replay(
         progress=True,
     )
     replays.write(replayed, out)
+    if replayed.note is not None:
+        print(f"sojourn: {arrivals}: {replayed.note}", file=sys.stderr)
     summary = replayed.summary()
     if follow is not None:
         _print_divergences(follow, summary["divergences"], len(replayed.columns["i"]))

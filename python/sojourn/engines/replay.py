@@ -1,8 +1,8 @@
 """Replay recorded arrivals through one link: arrivals in, one decision per packet out.
 
-The input is a CSV file with the columns `i,t_us,flow,size_B[,ecn]` in time order; `t_ns` may stand
-in place of `t_us`. `ecn` is the ECN field of the IP header (0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE).
-The columns `HEADERS` are optional as well. Files may be gzipped.
+The input is a packet capture, or a CSV file with the columns `i,t_us,flow,size_B[,ecn]` in time
+order; `t_ns` may stand in place of `t_us`. `ecn` is the ECN field of the IP header (0 Not-ECT, 1
+ECT(1), 2 ECT(0), 3 CE). The columns `HEADERS` are optional as well. Files may be gzipped.
 """
 
 import gzip
@@ -16,6 +16,7 @@ import numpy as np
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
+from sojourn._util import captures
 from sojourn._util.csv_table import numbers, read_table
 from sojourn._util.files import replacing
 from sojourn._util.inputs import brief
@@ -23,7 +24,6 @@ from sojourn._util.lazy import Lazy
 from sojourn._util.plain import plain
 from sojourn._util.progress import Meter, visible
 from sojourn._util.units import counted
-from sojourn.engines import captures
 from sojourn.result.result import Array
 
 if TYPE_CHECKING:
@@ -53,6 +53,26 @@ acknowledgement number of a TCP ACK without payload (-1 for other packets)."""
 
 
 @dataclass(frozen=True)
+class Arrivals:
+    """Recorded arrivals in order of time, one row each."""
+
+    i: Array
+    """Numbers of the packets."""
+    t_ns: Array
+    """Times in nanoseconds."""
+    flow: Array
+    """Numbers of the flows."""
+    size: Array
+    """Lengths in bytes."""
+    ecn: Array
+    """ECN fields."""
+    headers: Array | None
+    """The columns `HEADERS` as rows; None if the file has none of them."""
+    note: str | None = None
+    """What was left out; None if nothing was."""
+
+
+@dataclass(frozen=True)
 class Replayed:
     """Result of a replay: one row per arrival."""
 
@@ -61,6 +81,8 @@ class Replayed:
     left or was dropped), then the gauges of the discipline."""
     diverged: Array | None
     """Mask of the arrivals whose decision differs from the recorded one; None without `follow`."""
+    note: str | None = None
+    """What of a capture was left out; None if nothing was."""
 
     def summary(self) -> dict[str, Any]:
         """Return packet counts, queueing delays (s) and the `i` of each diverging arrival."""
@@ -85,6 +107,7 @@ def replay(
     qdisc: Mapping[str, Any],
     rate: str,
     *,
+    select: captures.Selection | None = None,
     follow: str | Path | None = None,
     timer_phase: str | None = None,
     rng: str | None = None,
@@ -96,13 +119,16 @@ def replay(
     Parameters
     ----------
     arrivals : str or Path
-        CSV file with the columns `i,t_us,flow,size_B[,ecn]`, or `t_ns` in place of `t_us`. Further
-        columns, for disciplines that read them: `dscp`, `sender` and `receiver` (numbers of the
-        hosts), `ack` (the acknowledgement number of a TCP ACK without payload, -1 for others).
+        Packet capture (pcap or pcapng), or CSV file with the columns `i,t_us,flow,size_B[,ecn]`,
+        or `t_ns` in place of `t_us`. Further columns, for disciplines that read them: `dscp`,
+        `sender` and `receiver` (numbers of the hosts), `ack` (the acknowledgement number of a TCP
+        ACK without payload, -1 for others).
     qdisc : mapping
         The discipline: its `name` and parameters.
     rate : str
         Rate of the link, like "800kbit".
+    select : Selection, optional
+        Packets of a capture to read: those of one direction, or between some hosts.
     follow : str or Path, optional
         CSV file with a column `dropped` and optionally `marked`, one row per arrival. The random
         numbers are then chosen such that the discipline repeats the recorded decisions.
@@ -131,31 +157,18 @@ def replay(
     InputError
         If a file cannot be read, or a value is invalid.
     """
-    arrivals = Path(arrivals)
-    captures.check(arrivals)
-    table = read_table(arrivals, ("i", "flow", "size_B"), ("t_us", "t_ns", "ecn", *HEADERS))
-    i = numbers(arrivals, table, "i", -(2.0**53), 2.0**53)
-    clock, t_ns = _times(arrivals, table)
-    flow = numbers(arrivals, table, "flow", 0, UINT32_MAX)
-    size = numbers(arrivals, table, "size_B", 1, UINT32_MAX)
-    ecn = numbers(arrivals, table, "ecn", 0, 3) if "ecn" in table.columns else np.zeros(len(i))
-    back = np.flatnonzero(np.diff(t_ns) < 0)
-    if len(back):
-        row = int(back[0]) + 1
-        raise InputError(
-            f"{arrivals}: row {row + 1}, column {clock}: {brief(table[clock][row])} "
-            "is before the row above"
-        )
+    recorded = read(Path(arrivals), select)
+    t_ns = recorded.t_ns
     seed = None if rng is None else _seed(rng)
-    dropped, marked = _decisions(Path(follow), len(i)) if follow is not None else (None, None)
+    dropped, marked = _decisions(Path(follow), len(t_ns)) if follow is not None else (None, None)
     lasts_s = float(t_ns[-1]) / 1e9 if len(t_ns) else 0.0
     try:
         with Meter([lasts_s], progress and visible()) as meter:
             out = _sojourn.replay(
                 t_ns,
-                flow.astype(np.uint32),
-                size.astype(np.uint32),
-                ecn.astype(np.uint8),
+                recorded.flow.astype(np.uint32),
+                recorded.size.astype(np.uint32),
+                recorded.ecn.astype(np.uint8),
                 json.dumps(plain(qdisc)),
                 rate,
                 dropped,
@@ -164,7 +177,7 @@ def replay(
                 timer_phase,
                 seed,
                 htb_burst,
-                _headers(arrivals, table),
+                recorded.headers,
             )
     except InputError as error:
         path, _, rest = str(error).partition(": ")
@@ -173,10 +186,10 @@ def replay(
         refused = f"{option}: {rest}" if option else f"--qdisc {qdisc.get('name')}: {error}"
         raise InputError(refused) from None
     columns: dict[str, Array] = {
-        "i": i.astype(np.int64),
+        "i": recorded.i.astype(np.int64),
         "t_us": t_ns / 1000,
-        "flow": flow.astype(np.int64),
-        "size_B": size.astype(np.int64),
+        "flow": recorded.flow.astype(np.int64),
+        "size_B": recorded.size.astype(np.int64),
         "dropped": out["dropped"].astype(np.uint8),
         "marked": out["marked"].astype(np.uint8),
         "t_drop_us": _us(out["t_drop_ns"]),
@@ -184,7 +197,45 @@ def replay(
         "ecn_out": out["ecn_out"],
     }
     gauges = {k.removeprefix("gauge:"): v for k, v in out.items() if k.startswith("gauge:")}
-    return Replayed({**columns, **gauges}, out.get("diverged"))
+    return Replayed({**columns, **gauges}, out.get("diverged"), recorded.note)
+
+
+def read(path: Path, select: captures.Selection | None = None) -> Arrivals:
+    """Read recorded arrivals from a packet capture or a CSV file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    select : Selection, optional
+        Packets of a capture to read. The default is all of them.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or is invalid, or `select` is given for a CSV file.
+    """
+    if captures.is_capture(path):
+        capture = captures.read(path, select)
+        i = np.arange(len(capture.t_ns))
+        columns = (capture.t_ns, capture.flow, capture.size, capture.ecn, capture.headers)
+        return Arrivals(i, *columns, captures.note(capture))
+    if select is not None and select != captures.Selection():
+        raise InputError(f"{path}: is a CSV file; only packets of a capture can be selected")
+    table = read_table(path, ("i", "flow", "size_B"), ("t_us", "t_ns", "ecn", *HEADERS))
+    i = numbers(path, table, "i", -(2.0**53), 2.0**53)
+    clock, t_ns = _times(path, table)
+    flow = numbers(path, table, "flow", 0, UINT32_MAX)
+    size = numbers(path, table, "size_B", 1, UINT32_MAX)
+    ecn = numbers(path, table, "ecn", 0, 3) if "ecn" in table.columns else np.zeros(len(i))
+    back = np.flatnonzero(np.diff(t_ns) < 0)
+    if len(back):
+        row = int(back[0]) + 1
+        raise InputError(
+            f"{path}: row {row + 1}, column {clock}: {brief(table[clock][row])} "
+            "is before the row above"
+        )
+    return Arrivals(i, t_ns, flow, size, ecn, _headers(path, table))
 
 
 def write(replayed: Replayed, path: str | Path) -> None:

@@ -1,7 +1,7 @@
-"""Traffic traces: CSV files of packets or flows, read into columns for Rust.
+"""Traffic traces: CSV files of packets or flows, read into columns for Rust; packet captures.
 
 Files have the columns `time_s,size_bytes[,flow]` in time order and may be gzipped. `flow` is the
-index of the sender in its group.
+index of the sender in its group. All packets of a capture have one sender.
 """
 
 from collections.abc import Mapping
@@ -29,8 +29,8 @@ def load_trace(path: str | Path, **more: Any) -> Trace:
     Parameters
     ----------
     path : str or Path
-        CSV file with the columns `time_s`, `size_bytes` and, for a group of several flows, `flow`.
-        It may be gzipped.
+        CSV file with the columns `time_s`, `size_bytes` and, for a group of several flows, `flow`;
+        or a packet capture (pcap or pcapng), whose packets have one sender. It may be gzipped.
     **more : optional
         Further parameters of `sojourn.source.Trace`.
 
@@ -60,8 +60,15 @@ def load_trace(path: str | Path, **more: Any) -> Trace:
 
 def columns(path: Path) -> dict[str, Any]:
     """Read the columns of a trace file."""
+    from sojourn._util import captures
     from sojourn._util.csv_table import numbers, read_table
 
+    if captures.is_capture(path):
+        capture = captures.read(path)
+        return {
+            "time_s": (capture.t_ns / 1e9).tolist(),
+            "size_bytes": capture.size.astype(int).tolist(),
+        }
     table = read_table(path, ("time_s", "size_bytes"), ("flow",))
     read = {
         "time_s": numbers(path, table, "time_s", 0, LATEST_S, whole=False).tolist(),
