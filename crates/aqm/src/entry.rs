@@ -51,12 +51,12 @@ pub struct QdiscEntry {
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     /// From the parameters of a type.
-    Typed { make: Make, check: Check, type_id: fn() -> TypeId },
+    Typed { make: Make, table: Table, type_id: fn() -> TypeId },
     /// By its own rules.
     External(&'static dyn External),
 }
 
-type Check = fn(&QdiscEntry, &[(&str, Setting<'_>)]) -> Result<()>;
+type Table = fn(&QdiscEntry, &[(&str, Setting<'_>)]) -> Result<Vec<ParamRow>>;
 
 type Make = fn(&QdiscEntry, &[(&str, Setting<'_>)], &Env, Set) -> Result<Built>;
 
@@ -99,7 +99,7 @@ impl QdiscEntry {
             preset: &[],
             kind: Kind::Typed {
                 make: make::<Q>,
-                check: check_settings::<Q::Params>,
+                table: table::<Q::Params>,
                 type_id: TypeId::of::<Q>,
             },
         }
@@ -192,8 +192,20 @@ impl QdiscEntry {
     /// An unknown parameter, or an invalid value.
     pub fn check(&self, settings: &[(&str, Setting<'_>)]) -> Result<()> {
         match self.kind {
-            Kind::Typed { check, .. } => check(self, settings),
+            Kind::Typed { table, .. } => table(self, settings).map(drop),
             Kind::External(external) => external.check(settings),
+        }
+    }
+
+    /// Returns every parameter with its value under `settings`, which are checked one by one; none
+    /// for an [`External`].
+    ///
+    /// # Errors
+    /// As [`QdiscEntry::check`].
+    pub(crate) fn table(&self, settings: &[(&str, Setting<'_>)]) -> Result<Vec<ParamRow>> {
+        match self.kind {
+            Kind::Typed { table, .. } => table(self, settings),
+            Kind::External(external) => external.check(settings).map(|()| Vec::new()),
         }
     }
 
@@ -221,11 +233,11 @@ fn make<Q: Build<Params: Default> + Clone + Send>(
     Ok(Built { qdisc: Box::new(Q::build(&params, env)?), params: params.table() })
 }
 
-fn check_settings<P: Params + Default>(
+fn table<P: Params + Default>(
     entry: &QdiscEntry,
     settings: &[(&str, Setting<'_>)],
-) -> Result<()> {
-    parse::<P>(entry, settings, Set::Text).map(drop)
+) -> Result<Vec<ParamRow>> {
+    parse::<P>(entry, settings, Set::Text).map(|params| params.table())
 }
 
 /// Returns the defaults of `entry` with `settings` applied.

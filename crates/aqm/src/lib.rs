@@ -79,6 +79,8 @@ mod build;
 pub mod cast;
 mod ce_threshold;
 mod context;
+#[doc(hidden)]
+pub mod dscp;
 mod entry;
 pub mod error;
 mod fifo;
@@ -115,5 +117,7 @@ pub use params::Setting;
 pub use qdisc::{Backlog, Qdisc};
 pub use random::{CloneRandom, Random};
 pub use registry::build;
+// For disciplines that contain disciplines, which the registry lists.
+pub(crate) use registry::find as find_discipline;
 pub use stats::{Histogram, LinkStats, RUN_MAX};
 pub use units::{Bytes, Rate, Size, Span, Threshold, Time};

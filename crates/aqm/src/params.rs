@@ -22,9 +22,12 @@
 //! ```
 
 mod both;
+mod call;
 mod value;
 
 pub use both::{Combined, Nothing};
+#[doc(hidden)]
+pub use call::{call_text, parse_call};
 pub use value::Value;
 
 use crate::error::{Error, ErrorKind, Result};

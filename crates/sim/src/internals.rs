@@ -20,7 +20,7 @@ pub use crate::engine::series::LinkSeries;
 pub use crate::engine::sessions::SessionGroup;
 pub use crate::output::outcome;
 pub use crate::parsing::keys::Table;
-pub use crate::parsing::parse::parse_call;
 pub use crate::parsing::tc;
 pub use crate::random_stream::random_stream;
 pub use crate::traffic::application::Amount;
+pub use sojourn_aqm::params::parse_call;

@@ -1,6 +1,7 @@
 //! Types of parameters: parsing, formatting and range checks.
 
 use super::Setting;
+use super::call::split_words;
 use crate::cast;
 use crate::error::{Error, Result};
 use crate::units::{Bytes, Rate, Size, Span, Threshold};
@@ -214,6 +215,9 @@ impl<T: Value> Value for Vec<T> {
             return T::read_for(setting, inner).map(|one| [one].into());
         };
         let bare = text.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        if text.contains('(') {
+            return calls(bare.unwrap_or(text), bare.is_some(), |one| T::read_for(one, inner));
+        }
         let words =
             bare.unwrap_or(text).split(|c: char| c.is_whitespace() || (bare.is_some() && c == ','));
         let words =
@@ -227,4 +231,12 @@ impl<T: Value> Value for Vec<T> {
         let bounds = lo.first().zip(hi.first());
         bounds.is_none_or(|(lo, hi)| self.iter().all(|x| x.is_within(lo, hi)))
     }
+}
+
+/// Reads a list whose entries may have parameters of their own, like `codel(target=5ms) sfq`.
+fn calls<T>(text: &str, commas: bool, read: impl Fn(Setting<'_>) -> Result<T>) -> Result<Vec<T>> {
+    let words = split_words(text, commas)
+        .ok_or_else(|| Error::new(format!("{text:?} has an unmatched quote or bracket")))?;
+    let one = |(i, word): (usize, &str)| read(Setting::Text(word)).map_err(|e| e.at(i));
+    words.into_iter().enumerate().map(one).collect()
 }

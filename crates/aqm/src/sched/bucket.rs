@@ -31,6 +31,13 @@ impl Bucket {
         (self.tokens + i128::from(now.since(self.at).0) * self.rate).min(self.burst)
     }
 
+    /// Takes the rate and the burst of `fresh`, and keeps the tokens that fit. The rate holds from
+    /// the last [`Bucket::take`] on.
+    pub fn change(&mut self, fresh: Bucket) {
+        self.tokens = self.tokens.min(fresh.burst);
+        (self.rate, self.burst) = (fresh.rate, fresh.burst);
+    }
+
     /// Takes `bytes` at `now`.
     pub fn take(&mut self, now: Time, bytes: u32) {
         self.tokens = self.tokens(now) - i128::from(bytes) * BYTE;

@@ -22,13 +22,13 @@
 //! **Cost** 90416 bytes of state: 88 per queue. O(1) per packet if `quantum` is at least the
 //! largest packet, otherwise a few passes over the busy queues.
 
-use crate::aqm::NoAqm;
 use crate::aqm::codel::CoDel;
 use crate::build::Env;
 use crate::cast;
 use crate::entry::QdiscEntry;
 use crate::error::Result;
 use crate::params::Checked;
+use crate::sched::classful::Classful;
 use crate::sched::fair::Fair;
 use crate::sched::ring::Ring;
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
@@ -37,12 +37,12 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 /// Entry in the registry.
-pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<Fair<Drr, NoAqm>>(
-    "drr",
-    "deficit round robin over a queue per flow or class",
-)
-.decides("on departure: the next queue; on overflow: drops from the flow with the most bytes")
-.source("Shreedhar and Varghese, SIGCOMM 1995");
+pub(crate) const ENTRY: QdiscEntry =
+    QdiscEntry::new::<Classful<Drr>>("drr", "deficit round robin over a queue per flow or class")
+        .decides(
+            "on departure: the next queue; on overflow: drops from the flow with the most bytes",
+        )
+        .source("Shreedhar and Varghese, SIGCOMM 1995");
 
 /// Entry of `drr_codel` in the registry.
 pub(crate) const DRR_CODEL: QdiscEntry = QdiscEntry::new::<Fair<Drr, CoDel>>(
@@ -118,6 +118,7 @@ impl Drr {
 
 impl Scheduler for Drr {
     type Params = DrrParams;
+    const HAS_DEFAULT: bool = false;
 
     fn new(params: Checked<'_, DrrParams>, _env: &Env, weights: &[f64]) -> Result<Self> {
         // At most 1e9 bytes times 1e6: fits easily into the deficit.

@@ -20,14 +20,13 @@
 //! **Cost** 1144 bytes of state for eight queues; O(log n) per packet of a strict queue, O(1) per
 //! packet of another if its quantum is at least the largest packet.
 
-use crate::aqm::NoAqm;
 use crate::build::Env;
 use crate::cast;
 use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
 use crate::params::{Checked, nth};
+use crate::sched::classful::Classful;
 use crate::sched::drr::Drr;
-use crate::sched::fair::Fair;
 use crate::sched::prio::Priority;
 use crate::sched::priority_map::PriorityMap;
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
@@ -36,7 +35,7 @@ use alloc::format;
 use alloc::vec::Vec;
 
 /// Entry in the registry.
-pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<Fair<Ets, NoAqm>>(
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<Classful<Ets>>(
     "ets",
     "strict priority for the first classes, deficit round robin for the others",
 )

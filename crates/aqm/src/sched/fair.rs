@@ -41,6 +41,19 @@ crate::choice! {
     }
 }
 
+impl By {
+    /// Returns the queue of `packet`, of `n`.
+    #[inline]
+    pub(super) fn index<S: Scheduler>(self, packet: &Packet, scheduler: &S, n: usize) -> u32 {
+        let number = match self {
+            By::Flow => packet.flow,
+            By::Hash => packet.hash,
+            By::Class => scheduler.queue_of(packet.class).unwrap_or(packet.class.into()),
+        };
+        number % cast::index32(n)
+    }
+}
+
 crate::choice! {
     /// Queue that drops a packet when the shared buffer is full.
     pub enum Full {
@@ -185,14 +198,14 @@ impl<S: Scheduler, A: Aqm> Build for Fair<S, A> {
 }
 
 impl<S: Scheduler, A: Aqm> Fair<S, A> {
+    /// Returns the scheduler.
+    pub(super) fn into_scheduler(self) -> S {
+        self.scheduler
+    }
+
     /// Returns the queue of `packet`.
     pub(super) fn index(&self, packet: &Packet) -> u32 {
-        let number = match self.params.by {
-            By::Flow => packet.flow,
-            By::Hash => packet.hash,
-            By::Class => self.scheduler.queue_of(packet.class).unwrap_or(packet.class.into()),
-        };
-        number % cast::index32(self.queues.len())
+        self.params.by.index(packet, &self.scheduler, self.queues.len())
     }
 
     /// True if `packet` can be enqueued in queue `i`, if necessary by dropping others.
@@ -277,16 +290,15 @@ impl<S: Scheduler, A: Aqm> Fair<S, A> {
         self.backlog.bytes -= u64::from(victim.len);
         context.drop(victim, DropReason::Full);
     }
-}
 
-impl<S: Scheduler, A: Aqm> Qdisc for Fair<S, A> {
-    fn enqueue(&mut self, context: &mut Context<'_>, mut packet: Packet) {
+    /// Enqueues or drops `packet`, which belongs to queue `i`.
+    #[inline]
+    pub(super) fn enqueue_in(&mut self, context: &mut Context<'_>, i: u32, mut packet: Packet) {
         context.check_arrival(&packet);
         if !self.started {
             self.started = true;
             self.queues.iter_mut().for_each(|queue| queue.aqm.on_first_packet(context.now));
         }
-        let i = self.index(&packet);
         let own = self.queues[i as usize].limit;
         if exceeds(self.params.limit, &packet) || own.is_some_and(|l| exceeds(l, &packet)) {
             return context.drop(packet, DropReason::Full);
@@ -316,6 +328,12 @@ impl<S: Scheduler, A: Aqm> Qdisc for Fair<S, A> {
         while !self.params.limit.holds(self.backlog.packets, self.backlog.bytes) {
             self.shed(context);
         }
+    }
+}
+
+impl<S: Scheduler, A: Aqm> Qdisc for Fair<S, A> {
+    fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
+        self.enqueue_in(context, self.index(&packet), packet);
     }
 
     fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {

@@ -2,6 +2,8 @@
 
 pub(crate) mod bucket;
 pub mod cake;
+pub mod child;
+pub mod classful;
 pub(crate) mod clocked;
 pub mod curvy_red;
 pub mod drop_tail;
@@ -11,6 +13,7 @@ pub mod dualpi2;
 pub mod ets;
 pub mod ewfq;
 pub mod fair;
+pub mod filter;
 pub mod fq;
 pub mod fq_paced;
 pub mod hhf;

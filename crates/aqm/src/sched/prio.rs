@@ -23,12 +23,11 @@
 //! **Cost** 544 bytes of state for three queues; O(log n) per packet; an overflow with `full =
 //! "lowest"` examines every queue.
 
-use crate::aqm::NoAqm;
 use crate::build::Env;
 use crate::entry::QdiscEntry;
 use crate::error::Result;
 use crate::params::Checked;
-use crate::sched::fair::Fair;
+use crate::sched::classful::Classful;
 use crate::sched::priority_map::{PRIOMAP, PriorityMap};
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::sched::tree::{OUT, Tree};
@@ -36,7 +35,7 @@ use crate::units::Time;
 use alloc::vec::Vec;
 
 /// Entry in the registry.
-pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<Fair<Priority, NoAqm>>(
+pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<Classful<Priority>>(
     "prio",
     "strict priority: serves the first band with packets; the band follows from the DSCP",
 )

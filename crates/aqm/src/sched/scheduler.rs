@@ -29,6 +29,9 @@ pub trait Scheduler: Clone + Send + 'static {
     /// Parameters of the scheduler.
     type Params: Params + Default;
 
+    /// True if packets that no filter matches have a class nevertheless.
+    const HAS_DEFAULT: bool = true;
+
     /// Creates a scheduler for queues of these weights.
     ///
     /// # Errors

@@ -86,6 +86,25 @@ impl Tree {
         Some((cast::index32(k - self.leaves), least))
     }
 
+    /// Smallest of the values of all slots, where the value of a slot is at least its key; [`OUT`]
+    /// if the tree is empty. Skips slots whose key is not below the smallest value so far.
+    pub fn least_value(&self, value: &impl Fn(u32) -> u64) -> u64 {
+        self.least_below(1, OUT, value)
+    }
+
+    /// Smallest of `least` and the values of the slots below node `k`.
+    fn least_below(&self, k: usize, least: u64, value: &impl Fn(u32) -> u64) -> u64 {
+        if self.keys[k] >= least {
+            return least;
+        }
+        if k >= self.leaves {
+            return least.min(value(cast::index32(k - self.leaves)));
+        }
+        let first = 2 * k + usize::from(self.keys[2 * k + 1] < self.keys[2 * k]);
+        let least = self.least_below(first, least, value);
+        self.least_below(first ^ 1, least, value)
+    }
+
     /// True if no other slot has the key of `i`, which is the first.
     pub fn alone(&self, i: u32) -> bool {
         let mut k = self.leaves + i as usize;
@@ -139,6 +158,9 @@ mod tests {
                 let least = *keys.iter().min().unwrap();
                 let place = keys.iter().position(|k| *k == least).unwrap() as u32;
                 assert_eq!(tree.first(), (least != OUT).then_some((place, least)));
+                let value = |i: u32| keys[i as usize].saturating_add(u64::from(i * i % 7) << 50);
+                let smallest = (0..n).map(value).min().unwrap();
+                assert_eq!(tree.least_value(&value), smallest);
                 let same = keys.iter().filter(|k| **k == least).count();
                 assert!(least == OUT || tree.alone(place) == (same == 1));
             }

@@ -132,6 +132,35 @@ fn of(entry: &'static QdiscEntry, random: usize, seed: u64) -> Vec<Case> {
     cases
 }
 
+/// Disciplines of classes: FIFO queues, AQMs, schedulers, shapers, and trees.
+const CHILDREN: &[&str] = &[
+    "droptail",
+    "droptail(limit=3p)",
+    "codel(target=1ms, interval=5ms, ecn=true)",
+    "pie(limit=30p)",
+    "red(limit=30p, w_q=0.5, min_th=2p, max_th=6p)",
+    "fq_codel(flows=3, quantum=300B)",
+    "sfq(limit=20p)",
+    "fq",
+    "dualpi2",
+    "cake(bandwidth=7mbit)",
+    "tbf(rate=7mbit, burst=3000B, limit=20p)",
+    "prio(children=fq_codel(flows=2) tbf(rate=9mbit) droptail)",
+    "htb(rates=8mbit 3mbit 5mbit, children=codel sfq, filters=2(dscp=EF) 3(class=0-40))",
+    "drr(flows=2, children=tbf(rate=7mbit) fq_codel(flows=2))",
+];
+
+/// Filters with classes that most disciplines have.
+const FILTERS: &[&str] = &[
+    "0",
+    "1",
+    "1(class=0-30)",
+    "2(dscp=EF)",
+    "0(max_length=500B)",
+    "1(pure_ack=true)",
+    "2(ecn=ce)",
+];
+
 /// Draws values in range for about half of the parameters.
 pub fn draw(rows: &[ParamRow], rng: &mut Pcg64Mcg) -> Vec<(String, String)> {
     let mut settings = Vec::new();
@@ -146,6 +175,11 @@ pub fn draw(rows: &[ParamRow], rng: &mut Pcg64Mcg) -> Vec<(String, String)> {
             let rates = ["7mbit", "9mbit 5mbit", "8mbit 3mbit 6mbit"];
             let rates = rates[rng.next_u32() as usize % rates.len()];
             settings.push((row.name.to_string(), rates.to_string()));
+        } else if matches!(row.name, "children" | "filters") {
+            let all = if row.name == "children" { CHILDREN } else { FILTERS };
+            let draws = (0..rng.next_u32() % 4).map(|_| all[rng.next_u32() as usize % all.len()]);
+            let list = draws.collect::<Vec<_>>().join(" ");
+            settings.extend((!list.is_empty()).then_some((row.name.to_string(), list)));
         } else if matches!(row.name, "memory" | "autorate_ingress") {
             continue;
         } else if row.name == "limit" || rng.next_u32().is_multiple_of(2) {

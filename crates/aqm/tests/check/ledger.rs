@@ -80,14 +80,19 @@ impl Ledger {
         // CHOKe draws this many packets from the queue, on Linux with up to three numbers for each.
         let candidates: u64 = value(&built, "candidates").map_or(0, |n| n.parse().unwrap());
         let numbers = if value(&built, "variant") == Some("linux") { 3 } else { 1 };
+        let given = |name| value(&built, name).is_some_and(|value| !value.is_empty());
+        // The disciplines of several classes may be asked for one packet.
+        let (children, filters) = (given("children"), given("filters"));
         Ledger {
-            throws: 4 + numbers * candidates,
+            throws: 4 + numbers * candidates + if children { 50 } else { 0 },
             limit: limit(&built),
             may_mark: value(&built, "ecn") == Some("true")
-                || value(&built, "ce_threshold").is_some_and(|value| value != "auto"),
+                || value(&built, "ce_threshold").is_some_and(|value| value != "auto")
+                || children,
             by_ecn: value(&built, "any_ect").is_some(),
-            // HHF: when a flow becomes a heavy hitter.
-            moves_flows: value(&built, "admit_bytes").is_some(),
+            // HHF: when a flow becomes a heavy hitter. Filters may separate packets of a flow, and
+            // so may the discipline of a class.
+            moves_flows: value(&built, "admit_bytes").is_some() || children || filters,
             washes: value(&built, "wash") == Some("true"),
             settles_on_arrival: built.qdisc.decides_at_enqueue(),
             decided_later: false,

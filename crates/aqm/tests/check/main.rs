@@ -155,6 +155,11 @@ fn floods_of_every_kind_of_packet_are_handled() {
 /// decays at a rate set by its parameters.
 const NEVER_SURE: [&str; 5] = ["hred", "pi", "api", "pi2", "rem"];
 
+/// True if packets that no filter matches are dropped.
+fn drops_unmatched(case: &Case) -> bool {
+    case.entry.name == "drr" && case.settings.iter().any(|(name, _)| name == "filters")
+}
+
 #[test]
 fn after_a_day_of_idle_the_first_packet_is_accepted() {
     each(10, |case, rng| {
@@ -166,7 +171,7 @@ fn after_a_day_of_idle_the_first_packet_is_accepted() {
         let before = ledger.losses();
         ledger.put(packet(1, 3, Ecn::NotEct));
         let dropped = ledger.losses() - before;
-        let sure = !NEVER_SURE.contains(&case.entry.name);
+        let sure = !NEVER_SURE.contains(&case.entry.name) && !drops_unmatched(case);
         assert!(dropped == 0 || !sure, "an empty queue accepts packets after a day");
         assert_eq!(ledger.get().is_none(), dropped == 1);
         ledger.drain();
@@ -212,6 +217,7 @@ fn a_greedy_flow_does_not_reorder_other_flows() {
         }
         ledger.drain();
         let sent = ledger.trace.iter().any(|e| matches!(e, Event::Sent(..)));
+        let sent = sent || drops_unmatched(case);
         assert!(sent || !cases::limit(&case.build()).holds(1, 1500), "something passes");
     });
 }

@@ -6,7 +6,6 @@ use super::registries::Registries;
 use super::senders::{FlowText, Senders};
 use crate::endpoint::tcp::TcpParams;
 use crate::parsing::distribution::Distribution;
-use crate::parsing::dscp;
 use crate::parsing::keys::table;
 use crate::parsing::parse::{self, KeyReader};
 use crate::random_stream::random_stream;
@@ -17,7 +16,7 @@ use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::Value;
 use sojourn_aqm::random::hash;
 use sojourn_aqm::units::{Span, Time};
-use sojourn_aqm::{Ecn, cast, choice};
+use sojourn_aqm::{Ecn, cast, choice, dscp};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -237,7 +237,13 @@ pub(super) fn new_params(json: &Json, link: &LinkConfig) -> Result<Arc<[NewParam
         return Err(Error::new("changes nothing: give parameters with their new values"));
     }
     let new = |(key, json): (&String, &Json)| {
-        let setting = parse::to_setting(json).map_err(|e| e.at(key))?;
+        let list = (json.is_array() || json.is_object())
+            .then(|| parse::list_to_text(key, json, &link.params))
+            .transpose()?;
+        let setting = match &list {
+            Some(text) => Setting::Text(text),
+            None => parse::to_setting(json).map_err(|e| e.at(key))?,
+        };
         link.entry.check(&[(key, setting)])?;
         let row = link.params.iter().find(|row| params::answers(row, key));
         let name = row.ok_or_else(|| params::unknown(&link.params, key))?.name;

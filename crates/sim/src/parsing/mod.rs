@@ -1,7 +1,6 @@
 //! Parsing of scenario files: keys, values and distributions.
 
 pub(crate) mod distribution;
-pub(crate) mod dscp;
 pub(crate) mod keys;
 pub(crate) mod parse;
 pub mod tc;

@@ -4,8 +4,11 @@
 use crate::parsing::keys::{DefaultValue, Key, Table};
 use serde_json::{Map, Value as Json};
 use sojourn_aqm::error::{Error, ErrorKind, Result};
-use sojourn_aqm::params::{ParamRow, Params, Setting, Value, answers, read_checked, unknown};
+use sojourn_aqm::params::{
+    ParamRow, Params, Setting, Value, answers, call_text, parse_call, read_checked, unknown,
+};
 use sojourn_aqm::registry::{QdiscEntry, Registry};
+use sojourn_aqm::sched::{child::Child, filter::Filter};
 use sojourn_aqm::units::{Rate, Span};
 use sojourn_aqm::{Built, Env, tc};
 use std::borrow::Cow;
@@ -222,9 +225,12 @@ fn bytes_of_time(value: Setting<'_>, rate: Rate) -> Option<String> {
 
 /// Converts the list given for parameter `key` of `rows` to the text that [`sojourn_aqm::params`]
 /// parses: `[1, 2]` becomes `"1 2"`. Rejects a list for any other parameter.
-fn list_to_text(key: &str, list: &Json, rows: &[ParamRow]) -> Result<String> {
+pub(crate) fn list_to_text(key: &str, list: &Json, rows: &[ParamRow]) -> Result<String> {
     let row = rows.iter().find(|row| answers(row, key)).ok_or_else(|| unknown(rows, key))?;
     let not_one = |json: &Json| Error::new(format!("{} is not a single value", display(json)));
+    if let Some(kind) = row.kind.strip_prefix("list of ").and_then(TableKind::of) {
+        return kind.list_to_text(list).map_err(|e| e.at(key));
+    }
     if !row.kind.starts_with("list of") {
         return Err(not_one(list).at(key));
     }
@@ -235,6 +241,87 @@ fn list_to_text(key: &str, list: &Json, rows: &[ParamRow]) -> Result<String> {
     };
     let words = self::list(list)?.iter().enumerate().map(word).collect::<Result<Vec<String>>>()?;
     Ok(words.join(" "))
+}
+
+/// Kind of a parameter whose values are tables.
+#[derive(Clone, Copy)]
+enum TableKind {
+    /// A discipline, with its name.
+    Discipline,
+    /// A filter, with its class.
+    Filter,
+}
+
+impl TableKind {
+    fn of(kind: &str) -> Option<TableKind> {
+        match kind {
+            "discipline" => Some(TableKind::Discipline),
+            "filter" => Some(TableKind::Filter),
+            _ => None,
+        }
+    }
+
+    /// Converts a list of tables or texts, or a single table, to text.
+    fn list_to_text(self, list: &Json) -> Result<String> {
+        let one = std::slice::from_ref(list);
+        let items = list.as_array().map_or(one, Vec::as_slice);
+        let text = |(i, item): (usize, &Json)| self.text(item).map_err(|e| e.at(i));
+        Ok(items.iter().enumerate().map(text).collect::<Result<Vec<_>>>()?.join(" "))
+    }
+
+    /// Converts a table or a text, checks it, and returns its canonical text.
+    fn text(self, json: &Json) -> Result<String> {
+        let text = match (self, json) {
+            (TableKind::Discipline, Json::String(text)) => match tc::without_prefix(text) {
+                Some(line) => {
+                    let tc::Discipline { name, settings, .. } = tc::parse(line)?;
+                    let settings =
+                        settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+                    call_text(name, settings)
+                }
+                None => text.clone(),
+            },
+            (TableKind::Filter, Json::Number(class)) => class.to_string(),
+            (_, Json::String(text)) => text.clone(),
+            (_, Json::Object(map)) => self.table_to_text(map)?,
+            (_, other) => return Err(Error::new(format!("{} is not a table", display(other)))),
+        };
+        let text = Setting::Text(&text);
+        match self {
+            TableKind::Discipline => Child::read(text).map(|child| child.write()),
+            TableKind::Filter => Filter::read(text).map(|filter| filter.write()),
+        }
+    }
+
+    fn table_to_text(self, map: &Map<String, Json>) -> Result<String> {
+        let key = if matches!(self, TableKind::Discipline) { "name" } else { "to" };
+        let head = map.get(key).ok_or_else(|| missing(key))?;
+        let head = match head {
+            Json::String(text) => text.clone(),
+            Json::Number(number) => number.to_string(),
+            other => {
+                return Err(Error::new(format!("{} is not a name", display(other))).at(key));
+            }
+        };
+        let rows = match self {
+            TableKind::Discipline => {
+                sojourn_aqm::registry::find(&head).map_err(|e| e.at(key))?.params()
+            }
+            TableKind::Filter => Filter::default().table(),
+        };
+        let argument = |(key, json): (&String, &Json)| {
+            let text = match json {
+                Json::Array(_) | Json::Object(_) => list_to_text(key, json, &rows)?,
+                Json::String(text) => text.clone(),
+                Json::Bool(_) | Json::Number(_) => json.to_string(),
+                Json::Null => to_setting(json).map(|s| s.to_string()).map_err(|e| e.at(key))?,
+            };
+            Ok((key.clone(), text))
+        };
+        let rest = map.iter().filter(|(name, _)| *name != key);
+        let arguments = rest.map(argument).collect::<Result<Vec<_>>>()?;
+        Ok(call_text(&head, arguments.iter().map(|(key, text)| (key.as_str(), text.as_str()))))
+    }
 }
 
 /// Name with parameters: `"codel"`, `"codel(target=5ms)"` or
@@ -275,7 +362,7 @@ impl<'a> NamedParams<'a> {
         let name = text(name).map_err(|e| e.at("name"))?;
         let (mut settings, mut lists) = (Vec::new(), Vec::new());
         for (key, json) in map.iter().filter(|(key, _)| *key != "name") {
-            if json.is_array() {
+            if json.is_array() || json.is_object() {
                 lists.push((key.as_str(), json));
             } else {
                 settings.push((key.as_str(), to_setting(json).map_err(|e| e.at(key))?));
@@ -301,68 +388,6 @@ impl<'a> NamedParams<'a> {
         self.settings.iter().try_for_each(|(key, value)| params.set(key, *value))?;
         Ok(params)
     }
-}
-
-/// Name and parameters as written.
-pub(crate) type NameAndSettings<'a> = (&'a str, Vec<(&'a str, &'a str)>);
-
-/// Parses the text form of a name with parameters: `codel`, or `codel(target=15ms, ecn=true)`.
-/// Values may be quoted; commas inside quotes, parentheses or brackets belong to the value.
-///
-/// # Errors
-/// If the form is wrong, or a parameter is given twice.
-pub fn parse_call(text: &str) -> Result<NameAndSettings<'_>> {
-    let Some((name, rest)) = text.split_once('(') else { return Ok((text.trim(), Vec::new())) };
-    let form = "write it as NAME or NAME(KEY=VALUE, ...)";
-    let bad = |why: &str| Error::new(format!("{} {why}; {form}", display(&text.into())));
-    let inside = rest.trim_end().strip_suffix(')').ok_or_else(|| bad("does not end with \")\""))?;
-    if name.trim().is_empty() {
-        return Err(bad("has no name before \"(\""));
-    }
-    let mut settings: Vec<(&str, &str)> = Vec::new();
-    for part in split_arguments(inside).ok_or_else(|| bad("has an unmatched quote or bracket"))? {
-        let pair = part.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
-        let Some((key, value)) = pair.filter(|(key, _)| !key.is_empty()) else {
-            return Err(bad(&format!("has {}, which is not KEY=VALUE", display(&part.into()))));
-        };
-        if settings.iter().any(|(known, _)| *known == key) {
-            return Err(Error::new("is given twice").at(key));
-        }
-        settings.push((key, strip_quotes(value)));
-    }
-    Ok((name.trim(), settings))
-}
-
-/// Splits `text` at commas outside of quotes and brackets. An empty last part is dropped. Returns
-/// None if a quote or bracket is not closed.
-fn split_arguments(text: &str) -> Option<Vec<&str>> {
-    let (mut parts, mut start) = (Vec::new(), 0);
-    let (mut open, mut quote) = (Vec::new(), None);
-    for (i, c) in text.char_indices() {
-        match c {
-            _ if quote.is_some() => quote = quote.filter(|q| *q != c),
-            '"' | '\'' => quote = Some(c),
-            '(' => open.push(')'),
-            '[' => open.push(']'),
-            ')' | ']' if open.pop() != Some(c) => return None,
-            ',' if open.is_empty() => {
-                parts.push(text[start..i].trim());
-                start = i + 1;
-            }
-            _ => {}
-        }
-    }
-    let last = text[start..].trim();
-    if !last.is_empty() {
-        parts.push(last);
-    }
-    (open.is_empty() && quote.is_none()).then_some(parts)
-}
-
-/// Removes the pair of quotes around `text`, if there is one.
-fn strip_quotes(text: &str) -> &str {
-    let without = |q| text.strip_prefix(q).and_then(|rest| rest.strip_suffix(q));
-    without('"').or_else(|| without('\'')).unwrap_or(text)
 }
 
 /// Canonical JSON form of a name with parameters.
@@ -424,49 +449,59 @@ pub(crate) fn check_title(title: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
-    #[test]
-    fn text_form_is_parsed_into_name_and_parameters() {
-        let cases = [
-            ("codel", "codel", vec![]),
-            (" codel() ", "codel", vec![]),
-            ("codel(target=15ms)", "codel", vec![("target", "15ms")]),
-            (
-                " codel ( target = 15ms , ecn = true ) ",
-                "codel",
-                vec![("target", "15ms"), ("ecn", "true")],
-            ),
-            ("CoDel(target='15ms',)", "CoDel", vec![("target", "15ms")]),
-            (
-                "bulk(start=uniform(0s, 2s), stop=\"9s\")",
-                "bulk",
-                vec![("start", "uniform(0s, 2s)"), ("stop", "9s")],
-            ),
-            ("drr(weights=[3, 1])", "drr", vec![("weights", "[3, 1]")]),
-            ("x(a='1,=(2')", "x", vec![("a", "1,=(2")]),
-        ];
-        for (text, name, settings) in cases {
-            assert_eq!(parse_call(text).unwrap(), (name, settings), "{text}");
-        }
+    fn texts(key: &str, json: &Json) -> Result<String> {
+        list_to_text(key, json, &sojourn_aqm::registry::find("htb")?.params())
     }
 
     #[test]
-    fn malformed_text_is_rejected() {
+    fn children_and_filters_are_tables_or_text() {
+        let children = json!([
+            "fq_codel",
+            "sfq(perturb=10s)",
+            "tc: pfifo limit 7",
+            { "name": "prio", "flows": 2, "children": [{ "name": "codel", "ecn": true }, "pie"] },
+        ]);
+        let text = "fq_codel sfq(perturb=10s) droptail(limit=7p) \
+                    prio(flows=2, children=codel(ecn=true) pie)";
+        assert_eq!(texts("children", &children).unwrap(), text);
+        let again = sojourn_aqm::Env::new(Rate(8_000_000));
+        let named = json!({ "name": "htb", "rates": ["8mbit", "1mbit"], "children": text });
+        let refused = build_qdisc(&named, &again, &Registry::standard()).unwrap_err();
+        assert_eq!(refused.to_string(), "children: 4 values for 2 classes");
+        assert_eq!(texts("children", &json!({ "name": "codel" })).unwrap(), "codel");
+        let filters = json!([{ "to": 2, "dscp": "EF" }, { "to": 3, "source": "tv" }, 2, "3()"]);
+        assert_eq!(texts("filters", &filters).unwrap(), "2(dscp=46) 3(source=tv) 2 3");
+    }
+
+    #[test]
+    fn faults_of_children_and_filters_have_a_path() {
+        let error = |key, json| texts(key, &json).unwrap_err().to_string();
         let cases = [
-            ("codel(target=15ms", "does not end with"),
-            ("codel(target=15ms) x", "does not end with"),
-            ("codel(15ms)", "has \"15ms\", which is not KEY=VALUE"),
-            ("codel(=15ms)", "is not KEY=VALUE"),
-            ("codel(,)", "is not KEY=VALUE"),
-            ("codel(target=15ms))", "has an unmatched"),
-            ("codel(target='15ms)", "has an unmatched"),
-            ("codel(a=[1, 2)", "has an unmatched"),
-            ("(target=15ms)", "has no name"),
-            ("codel(ecn=true, ecn=false)", "ecn: is given twice"),
+            (error("children", json!(["codle"])), "children.0: unknown discipline \"codle\""),
+            (
+                error("children", json!([{ "name": "codle" }])),
+                "children.0.name: unknown discipline",
+            ),
+            (
+                error("children", json!(["sfq", { "name": "codel", "target": 5 }])),
+                "children.1.target:",
+            ),
+            (error("children", json!([{ "target": "5ms" }])), "children.0.name: is missing"),
+            (error("children", json!([7])), "children.0: 7 is not a table"),
+            (
+                error("children", json!([{ "name": "prio", "children": [{ "name": "x" }] }])),
+                "children.0.children.0.name: unknown discipline \"x\"",
+            ),
+            (error("filters", json!([{ "dscp": "EF" }])), "filters.0.to: is missing"),
+            (
+                error("filters", json!([{ "to": 1, "port": 80 }])),
+                "filters.0.port: unknown parameter",
+            ),
         ];
-        for (text, why) in cases {
-            let error = parse_call(text).unwrap_err().to_string();
-            assert!(error.contains(why), "{error:?} for {text:?}");
+        for (message, start) in cases {
+            assert!(message.starts_with(start), "{message}");
         }
     }
 

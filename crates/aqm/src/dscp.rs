@@ -1,7 +1,7 @@
 //! Differentiated services code points, by number or name.
 
-use sojourn_aqm::error::{Error, Result};
-use sojourn_aqm::params::{Setting, Value, checked};
+use crate::error::{Error, Result};
+use crate::params::{Setting, Value, checked};
 
 /// Names of code points: class selectors (RFC 2474 §4.2.2), assured forwarding (RFC 2597),
 /// expedited forwarding (RFC 3246), voice admit (RFC 5865), lower effort (RFC 8622).
@@ -35,7 +35,7 @@ const NAMES: [(&str, u16); 23] = [
 ///
 /// # Errors
 /// An unknown name, or a number that is out of range.
-pub(crate) fn read(setting: Setting<'_>) -> Result<u16> {
+pub fn read(setting: Setting<'_>) -> Result<u16> {
     let name = match setting {
         Setting::Text(text) if !text.trim().bytes().all(|c| c.is_ascii_digit()) => text.trim(),
         _ => {
@@ -51,6 +51,7 @@ pub(crate) fn read(setting: Setting<'_>) -> Result<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
 
     #[test]
     fn code_points_have_numbers_and_names() {
