@@ -39,6 +39,8 @@ TYPES = {
     "list of number": "Sequence[float | str] | float | str",
     "list of numbers": "Sequence[float]",
     "list of bytes": "Sequence[str] | str",
+    "list of discipline": "Sequence[Qdisc | str] | Qdisc | str",
+    "list of filter": "Sequence[Mapping[str, int | str | bool] | str] | str",
     "list of integer": "Sequence[int] | int",
     "list of rate": "Sequence[str] | str",
     "list of size": "Sequence[str] | str",
@@ -232,7 +234,11 @@ def module(specs: list[Spec], kind: str, presets: list[Spec], common: list[Spec]
     models = [*(tcp_models(specs, common) if common else own), *map(preset_model, presets)]
     body = "".join(f"\n\n{text}\n" for text in models)
     imports = [
-        "from collections.abc import Sequence\n" * ("Sequence[" in body),
+        "".join(
+            f"from collections.abc import {', '.join(names)}\n"
+            for names in [[name for name in ("Mapping", "Sequence") if f"{name}[" in body]]
+            if names
+        ),
         "from typing import Literal\n" * ("Literal[" in body),
     ]
     outer = ["from msgspec import field\n" * ("= field(" in body)]

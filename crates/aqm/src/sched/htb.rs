@@ -33,7 +33,7 @@
 //! part in one round per level and priority; Linux has a round for each lender. (4) An overdraft is
 //! not limited to a minute. (5) Packets of no class are not sent past the tree.
 //!
-//! **Cost** 1440 bytes of state for three classes; O(log n) per packet for n classes, and one bit per
+//! **Cost** 1568 bytes of state for three classes; O(log n) per packet for n classes, and one bit per
 //! leaf below each class of the packet that changes between lending, borrowing and waiting.
 
 mod borrowing;

@@ -3,8 +3,7 @@
 use crate::naive::{Losses, Naive, Real, bytes};
 use crate::{Op, every, long, real};
 use sojourn_aqm::Packet;
-use sojourn_aqm::aqm::NoAqm;
-use sojourn_aqm::sched::{ets::Ets, fair::Fair, prio::Priority};
+use sojourn_aqm::sched::{classful::Classful, ets::Ets, prio::Priority};
 
 /// Queues with an endless buffer.
 #[derive(Clone)]
@@ -76,25 +75,36 @@ impl Naive for PlainEts {
     }
 }
 
-fn ets(strict: usize, quanta: &[u64]) -> impl Fn() -> (Real, Box<dyn Naive>) {
+/// Disciplines of the classes: none, or FIFO queues as disciplines, which must make no difference.
+const CHILDREN: [&str; 2] = ["", "droptail(limit=100000p)"];
+
+fn ets(
+    strict: usize,
+    quanta: &[u64],
+    children: &str,
+) -> impl Fn() -> (Real, Box<dyn Naive>) + use<> {
     let n = strict + quanta.len();
     let words: Vec<String> = quanta.iter().map(|quantum| format!("{quantum}B")).collect();
     let words = if words.is_empty() { "1B".to_string() } else { words.join(" ") };
-    let build = real::<Fair<Ets, NoAqm>>(&[
+    let build = real::<Classful<Ets>>(&[
         ("by", "flow"),
         ("flows", &n.to_string()),
         ("strict", &strict.to_string()),
         ("quanta", &words),
         ("limit", "100000p"),
+        ("children", children),
     ]);
     let plain = PlainEts::new(strict, quanta);
     move || (build(), Box::new(plain.clone()))
 }
 
-fn prio(n: usize) -> impl Fn() -> (Real, Box<dyn Naive>) {
-    let flows = n.to_string();
-    let build =
-        real::<Fair<Priority, NoAqm>>(&[("by", "flow"), ("flows", &flows), ("limit", "100000p")]);
+fn prio(n: usize, children: &str) -> impl Fn() -> (Real, Box<dyn Naive>) + use<> {
+    let build = real::<Classful<Priority>>(&[
+        ("by", "flow"),
+        ("flows", &n.to_string()),
+        ("limit", "100000p"),
+        ("children", children),
+    ]);
     let plain = PlainEts::new(n, &[]);
     move || (build(), Box::new(plain.clone()))
 }
@@ -110,9 +120,10 @@ fn every_short_sequence_and_long_ones() {
         (3, &[]),
         (1, &[1500, 1500, 500]),
     ] {
-        every(8, &OPS, &[], false, ets(strict, quanta));
-        for seed in 0..5 {
-            let (real, naive) = ets(strict, quanta)();
+        every(8, &OPS, &[], false, ets(strict, quanta, CHILDREN[0]));
+        every(7, &OPS, &[], false, ets(strict, quanta, CHILDREN[1]));
+        for (seed, children) in (0..6).zip(CHILDREN.iter().cycle()) {
+            let (real, naive) = ets(strict, quanta, children)();
             long(seed, 2000, real, naive);
         }
     }
@@ -121,9 +132,10 @@ fn every_short_sequence_and_long_ones() {
 #[test]
 fn prio_in_every_short_sequence_and_long_ones() {
     for n in [1, 2, 3, 5] {
-        every(8, &OPS, &[], false, prio(n));
-        for seed in 0..5 {
-            let (real, naive) = prio(n)();
+        every(8, &OPS, &[], false, prio(n, CHILDREN[0]));
+        every(7, &OPS, &[], false, prio(n, CHILDREN[1]));
+        for (seed, children) in (0..6).zip(CHILDREN.iter().cycle()) {
+            let (real, naive) = prio(n, children)();
             long(seed, 2000, real, naive);
         }
     }

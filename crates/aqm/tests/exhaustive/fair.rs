@@ -2,8 +2,7 @@
 
 use crate::naive::{Losses, Naive, Real, bytes};
 use crate::{Op, every, long, real};
-use sojourn_aqm::aqm::NoAqm;
-use sojourn_aqm::sched::{drr::Drr, fair::Fair, sfq::Sfq};
+use sojourn_aqm::sched::{classful::Classful, drr::Drr, sfq::Sfq};
 use sojourn_aqm::{DropReason, Packet, Size, Span};
 
 /// Queue: its packets and its remaining credit.
@@ -169,7 +168,7 @@ fn drrs(
     quantum: &'static str,
     drop: &'static str,
 ) -> impl Fn() -> (Real, Box<dyn Naive>) {
-    let build = real::<Fair<Drr, NoAqm>>(&[
+    let build = real::<Classful<Drr>>(&[
         ("flows", n),
         ("limit", limit),
         ("quantum", quantum),
@@ -220,6 +219,26 @@ fn drr() {
                     long(seed, 3000, real, naive);
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn drr_with_a_discipline_in_each_class() {
+    for (n, quantum) in [("8", "500B"), ("2", "300B"), ("8", "1500B"), ("1", "64B")] {
+        let both = || {
+            let real = real::<Classful<Drr>>(&[
+                ("flows", n),
+                ("limit", "9999p"),
+                ("quantum", quantum),
+                ("children", "droptail droptail(limit=999kB)"),
+            ])();
+            (real, drrs(n, "9999p", quantum, "head")().1)
+        };
+        every(7, &OPS, &[], false, both);
+        for seed in 0..5 {
+            let (real, naive) = both();
+            long(seed, 2000, real, naive);
         }
     }
 }

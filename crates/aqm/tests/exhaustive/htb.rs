@@ -146,7 +146,9 @@ fn units(words: &str, unit: &str) -> String {
 }
 
 impl Tree {
-    fn both(&self) -> impl Fn() -> (Real, Box<dyn Naive>) + use<> {
+    fn both(&self, children: bool) -> impl Fn() -> (Real, Box<dyn Naive>) + use<> {
+        let child = format!("droptail(limit={})", self.limit);
+        let queues = if children { ("children", &*child) } else { ("limits", self.limit) };
         let build = real::<Htb>(&[
             ("rates", &units(self.rates, "kbit")),
             ("ceils", &units(self.ceils, "kbit")),
@@ -155,7 +157,7 @@ impl Tree {
             ("bursts", &units(self.bursts, "B")),
             ("quanta", &units(self.quanta, "B")),
             ("default", self.default),
-            ("limits", self.limit),
+            queues,
         ]);
         let columns = [self.ceils, self.parents, self.prios, self.bursts, self.quanta].map(numbers);
         let class = |(i, kbit): (usize, u64)| {
@@ -256,9 +258,13 @@ fn htb_in_every_short_interleaving() {
     let busy = [2, 3, 4, 5, 3, 2, 5, 4, 6, 7].map(|class| Op::Put(class, 100 + 100 * class, 0.0));
     let busy = [&busy[..], &[Op::Get, waits[0], Op::Get, waits[1], Op::Get]].concat();
     for tree in TREES {
-        every(6, &ops, &[], false, tree.both());
-        every(6, &low, &[], false, tree.both());
-        every(7, &[Op::Get, waits[0], waits[1], Op::Put(3, 400, 0.0)], &busy, false, tree.both());
+        every(6, &ops, &[], false, tree.both(false));
+        every(6, &low, &[], false, tree.both(false));
+        every(5, &ops, &[], false, tree.both(true));
+        let get = [Op::Get, waits[0], waits[1], Op::Put(3, 400, 0.0)];
+        for children in [false, true] {
+            every(7, &get, &busy, false, tree.both(children));
+        }
     }
 }
 
@@ -266,8 +272,10 @@ fn htb_in_every_short_interleaving() {
 fn htb_over_long_random_arrivals() {
     for seed in 0..10 {
         for tree in TREES {
-            let (real, naive) = tree.both()();
-            long(seed, 500, real, naive);
+            for children in [false, true] {
+                let (real, naive) = tree.both(children)();
+                long(seed, 500, real, naive);
+            }
         }
     }
 }

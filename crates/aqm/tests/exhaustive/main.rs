@@ -26,6 +26,7 @@ mod pfifo_fast;
 mod red;
 mod single;
 mod tbf;
+mod trees;
 
 use naive::{Naive, Real};
 use sojourn_aqm::{Build, Ecn, Env, Packet, Random, Rate, Setting, Span, Time};
