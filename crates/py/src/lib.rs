@@ -245,11 +245,17 @@ mod _sojourn {
 
     /// Reads commands or output of tc; returns the links as JSON.
     #[pyfunction]
-    #[pyo3(signature = (text, class=None))]
-    fn tc_import(text: &str, class: Option<&str>) -> PyResult<String> {
-        sojourn_sim::internals::tc::import(text, class)
+    #[pyo3(signature = (text, class=None, speed=None))]
+    fn tc_import(text: &str, class: Option<&str>, speed: Option<&str>) -> PyResult<String> {
+        sojourn_sim::internals::tc::import(text, class, speed)
             .map(|json| json.to_string())
             .map_err(refused)
+    }
+
+    /// Executes commands, or reads output of tc; returns the qdiscs and classes as JSON.
+    #[pyfunction]
+    fn tc_state(text: &str) -> PyResult<String> {
+        sojourn_sim::internals::tc::state(text).map(|json| json.to_string()).map_err(refused)
     }
 
     /// Translates the output of `tc -j qdisc show` to lines of `tc qdisc show`.

@@ -1,206 +1,406 @@
-//! Whole commands, `tc qdisc add dev eth0 root fq_codel`, and lines of `tc qdisc show`.
+//! Whole commands: `tc -n NS qdisc add dev eth0 root fq_codel`.
 
-use super::line::{Form, parse_class};
+use super::line::Form;
+use super::output::{self, Shown};
+use super::script::Statement;
 use super::table::Line;
 use super::units;
 use crate::error::{Error, Result};
+use crate::units::Rate;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// Major and minor number of a qdisc or class.
+/// Major and minor number of a class.
 pub type Handle = (u16, u16);
 
 /// Action of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// Adds, or replaces.
+    /// Creates; refused if it exists.
     Add,
-    /// Changes the words that are given.
+    /// Changes the words that are given; refused if it does not exist.
     Change,
+    /// Changes, or creates if it does not exist or is of another kind.
+    Replace,
+    /// Changes an existing qdisc.
+    Link,
     /// Deletes.
     Delete,
 }
 
-/// Command of tc for a qdisc or a class.
-#[derive(Clone, Debug)]
-pub struct Command {
-    /// Action.
-    pub verb: Verb,
+/// Object of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Object {
+    /// A qdisc.
+    Qdisc,
+    /// A class.
+    Class,
+    /// A filter.
+    Filter,
+}
+
+/// Place of a qdisc, class or filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The root of the device.
+    Root,
+    /// The ingress of the device.
+    Ingress,
+    /// A class, or the qdisc if the minor number is 0.
+    Class(Handle),
+}
+
+/// Device, and the network namespace or host that it is in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Site {
+    /// Network namespace or host; empty for the one of the script.
+    pub space: String,
     /// Device; empty if none is named.
     pub dev: String,
-    /// Class that it is attached to; none for the root.
-    pub parent: Option<Handle>,
-    /// Handle of the qdisc, or identifier of the class.
+}
+
+/// Command of tc for a qdisc, a class or a filter.
+#[derive(Clone, Debug)]
+pub struct Command {
+    /// Device.
+    pub site: Site,
+    /// Action.
+    pub verb: Verb,
+    /// Object.
+    pub object: Object,
+    /// Place, if named.
+    pub place: Option<Place>,
+    /// Handle of the qdisc, with minor number 0, or identifier of the class.
     pub handle: Option<Handle>,
-    /// True for a class.
-    pub is_class: bool,
-    /// Qdisc or class; none if the command names none.
+    /// Qdisc or class with the words that are given; none if the command names none.
     pub line: Option<Line>,
+    /// True if words follow the name of the qdisc.
+    pub has_words: bool,
+    /// Size table, `stab` with its words.
+    pub stab: Option<String>,
+    /// Other words without a counterpart; for a filter all of its words.
+    pub other: Vec<String>,
 }
 
-/// Splits a script into commands: at ends of lines, `;`, `&&` and `||`. Comments are removed, and
-/// lines that end in a backslash are joined. Returns each command with its line number.
-pub fn statements(script: &str) -> Vec<(usize, String)> {
-    let mut statements: Vec<(usize, String)> = Vec::new();
-    let mut joins = false;
-    for (i, raw) in script.lines().enumerate() {
-        let raw = raw.trim_end_matches('\r');
-        let text = raw.split(" #").next().unwrap_or(raw);
-        let text = if text.trim_start().starts_with('#') { "" } else { text };
-        let (text, more) = match text.strip_suffix('\\') {
-            Some(text) => (text, true),
-            None => (text, false),
-        };
-        for (k, part) in text.replace("&&", ";").replace("||", ";").split(';').enumerate() {
-            match statements.last_mut().filter(|_| joins && k == 0) {
-                Some((_, before)) => *before = format!("{before} {part}"),
-                None => statements.push((i + 1, part.to_string())),
-            }
-        }
-        joins = more;
-    }
-    statements.retain(|(_, text)| !text.trim().is_empty());
-    statements
+/// Meaning of a statement.
+#[derive(Clone, Debug)]
+pub enum Item {
+    /// A command.
+    Command(Command),
+    /// A line of output.
+    Shown(Shown),
+    /// A command of tc that is not modelled.
+    Lost(String),
+    /// Nothing that concerns queues.
+    Nothing,
 }
 
-/// Reads one command, or one line of `tc qdisc show`. Returns none if it concerns neither a qdisc
-/// nor a class: filters, other programs, statistics.
+/// Programs that only print, search or explain the words after them.
+const PRINTERS: [&str; 10] =
+    ["echo", "printf", "logger", "grep", "which", "man", "cat", "type", "apt", "opkg"];
+
+/// Words before a command that do not change where it runs.
+const TRANSPARENT: [&str; 18] = [
+    "sudo", "doas", "exec", "command", "time", "nice", "env", "if", "!", "then", "do", "else",
+    "elif", "while", "{", "(", "busybox", "eval",
+];
+
+/// Reads one statement. `speed` is the rate of which `rate 10%` is a share.
 ///
 /// # Errors
 /// A command that tc would refuse.
-pub fn parse(text: &str) -> Result<Option<Command>> {
-    let mut words: Vec<&str> = text.split_whitespace().collect();
-    // `2>/dev/null`, `> file`, `| grep x`
-    let redirected = |w: &&str| w.contains('>') || *w == "|" || *w == "&";
-    if let Some(end) = words.iter().position(redirected) {
-        words.truncate(end);
-    }
-    let is_tc = |w: &&str| {
-        let name = w.rsplit('/').next().unwrap_or(w).trim_matches('"');
-        matches!(name, "tc" | "$TC" | "${TC}" | "$tc" | "tc_d")
+pub fn parse(statement: &Statement, speed: Option<Rate>) -> Result<Item> {
+    let words: Vec<&str> = statement.words.iter().map(String::as_str).collect();
+    let Some((space, mut rest)) = after_tc(&words) else {
+        return match words.first() {
+            Some(&("qdisc" | "class" | "filter")) => object("", &words, speed),
+            Some(_) => Ok(output::continuation(&words).map_or(Item::Nothing, Item::Shown)),
+            None => Ok(Item::Nothing),
+        };
     };
-    let start = match words.iter().position(is_tc) {
-        Some(at) => at + 1,
-        None if matches!(words.first(), Some(&("qdisc" | "class"))) => 0,
-        None => return Ok(None),
-    };
-    let words: Vec<&str> =
-        words[start..].iter().copied().skip_while(|w| w.starts_with('-')).collect();
-    let (object, rest) = match words.split_first() {
-        Some((object, rest)) => (*object, rest),
-        None => return Ok(None),
-    };
-    let is_class = match object {
-        "qdisc" | "qd" | "q" => false,
-        "class" | "cl" | "c" => true,
-        _ => return Ok(None),
-    };
-    let verb = match rest.first().copied() {
-        Some("add" | "replace" | "link" | "a" | "r") => Verb::Add,
-        Some("change" | "c") => Verb::Change,
-        Some("del" | "delete" | "d") => Verb::Delete,
-        Some("show" | "list" | "ls" | "lst" | "get" | "help" | "s") | None => return Ok(None),
-        Some(_) => return shown(is_class, rest).map(Some),
-    };
-    if let Some(word) = rest.iter().find(|w| w.contains('$') || w.contains('`')) {
-        // The device may be a variable: its name does not matter.
-        let device =
-            rest.iter().position(|w| *w == "dev").is_some_and(|i| rest.get(i + 1) == Some(word));
-        if !device {
-            return Err(Error::new(format!(
-                "{word:?} is a variable of the shell: write its value"
-            )));
+    let mut space = space;
+    while let Some(option) = rest.first().and_then(|w| w.strip_prefix('-')) {
+        let option = option.trim_start_matches('-');
+        rest = &rest[1..];
+        let takes = |name: &str| !option.is_empty() && name.starts_with(option);
+        if takes("netns") {
+            let (name, after) = rest.split_first().ok_or_else(|| no_value("-netns"))?;
+            (space, rest) = (name.to_string(), after);
+        } else if takes("batch") {
+            let file = rest.first().copied().unwrap_or("-");
+            return Ok(Item::Lost(format!("tc -batch {file}: import the commands of that file")));
+        } else if takes("conf") && option.len() > 1 {
+            rest = rest.get(1..).unwrap_or_default();
         }
     }
-    command(verb, is_class, &rest[1..]).map(Some)
+    object(&space, rest, speed)
+}
+
+fn no_value(key: &str) -> Error {
+    Error::new("has no value").at(key)
+}
+
+/// Namespace of a command, and the words after `tc`; none if it is no command of tc.
+fn after_tc<'a>(words: &'a [&'a str]) -> Option<(String, &'a [&'a str])> {
+    let is_tc = |w: &&str| {
+        let name = w.rsplit('/').next().unwrap_or(w);
+        matches!(name, "tc" | "$TC" | "${TC}" | "$tc" | "tc_d")
+    };
+    let at = words.iter().position(is_tc)?;
+    let mut before: Vec<&str> = Vec::new();
+    let mut passed = words[..at].iter().copied();
+    while let Some(word) = passed.next() {
+        match word {
+            "-u" => drop(passed.next()),
+            _ if word.starts_with('-') || TRANSPARENT.contains(&word) || is_assignment(word) => {}
+            _ => before.push(word),
+        }
+    }
+    if before.first().is_some_and(|w| PRINTERS.contains(w)) {
+        return None;
+    }
+    let space = match before.as_slice() {
+        ["ip", "netns", "exec", name, ..] => (*name).to_string(),
+        // A prompt.
+        [.., last] if last.ends_with(['#', '$', '%', '>']) => String::new(),
+        // A function of the script.
+        [_] | [] => String::new(),
+        _ => before.join(" "),
+    };
+    Some((space, &words[at + 1..]))
+}
+
+fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    })
+}
+
+/// Reads the words from the object on.
+fn object(space: &str, words: &[&str], speed: Option<Rate>) -> Result<Item> {
+    let Some((name, rest)) = words.split_first() else { return Ok(Item::Nothing) };
+    let starts = |whole: &str| !name.is_empty() && whole.starts_with(name);
+    let object = match *name {
+        _ if starts("qdisc") => Object::Qdisc,
+        _ if starts("class") => Object::Class,
+        _ if starts("filter") => Object::Filter,
+        "actions" | "action" | "chain" => {
+            return Ok(Item::Lost(format!("{}: sojourn has no actions", words.join(" "))));
+        }
+        _ => return Ok(Item::Nothing),
+    };
+    let Some((word, rest)) = rest.split_first() else { return Ok(Item::Nothing) };
+    if let Some(shown) = output::line(object, word, rest)? {
+        return Ok(Item::Shown(Shown { site: Site { space: space.into(), ..shown.site }, ..shown }));
+    }
+    let verbs = [
+        ("add", Some(Verb::Add)),
+        ("change", Some(Verb::Change)),
+        ("replace", Some(Verb::Replace)),
+        ("link", Some(Verb::Link)),
+        ("delete", Some(Verb::Delete)),
+        ("get", None),
+        ("list", None),
+        ("show", None),
+        ("lst", None),
+        ("help", None),
+    ];
+    let verb = match verbs.iter().find(|(name, _)| !word.is_empty() && name.starts_with(word)) {
+        Some((_, Some(verb))) => *verb,
+        Some((_, None)) => return Ok(Item::Nothing),
+        None => {
+            let names = verbs.iter().map(|(name, _)| *name);
+            return Err(Error::unknown("command", word, names));
+        }
+    };
+    without_variables(rest)?;
+    let site = Site { space: space.to_string(), dev: String::new() };
+    let mut command = Command {
+        site,
+        verb,
+        object,
+        place: None,
+        handle: None,
+        line: None,
+        has_words: false,
+        stab: None,
+        other: Vec::new(),
+    };
+    let rest = shares(rest, speed)?;
+    let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
+    match object {
+        Object::Filter => filter(&mut command, &rest)?,
+        _ => qdisc_or_class(&mut command, &rest)?,
+    }
+    if command.site.dev.is_empty() {
+        return Err(Error::new("there is no device: write dev eth0"));
+    }
+    if command.site.dev.starts_with('$') {
+        command.site.dev = command.site.dev.trim_matches(['$', '{', '}']).to_string();
+    }
+    Ok(Item::Command(command))
+}
+
+/// Returns an error for a variable of the shell, except as the name of the device.
+fn without_variables(words: &[&str]) -> Result<()> {
+    for (i, word) in words.iter().enumerate() {
+        let device = i > 0 && words[i - 1] == "dev" && !word.contains(['(', '`']);
+        if word.contains(['$', '`']) && !device {
+            let text = format!("{word:?} is a variable of the shell: write its value");
+            return Err(Error::new(format!("{text}, or import the output of bash -x SCRIPT")));
+        }
+    }
+    Ok(())
+}
+
+/// Replaces rates like `10%` by that share of `speed`.
+fn shares(words: &[&str], speed: Option<Rate>) -> Result<Vec<String>> {
+    let keys = ["rate", "ceil", "peakrate", "bandwidth", "maxrate", "m1", "m2"];
+    let mut out: Vec<String> = Vec::new();
+    for (i, word) in words.iter().enumerate() {
+        let rate = i > 0 && keys.contains(&words[i - 1]) && word.ends_with('%');
+        match (rate, speed) {
+            (false, _) => out.push((*word).to_string()),
+            (true, Some(speed)) => {
+                let share = units::percent(word).map_err(|e| e.at(words[i - 1]))?;
+                let bits = crate::cast::trunc(share * speed.0 as f64);
+                out.push(format!("{bits}bit"));
+            }
+            (true, None) => {
+                let text = format!("{word} is a share of the speed of the device");
+                return Err(Error::new(format!("{text}: give it with --rate")).at(words[i - 1]));
+            }
+        }
+    }
+    Ok(out)
 }
 
 /// Takes the word after a keyword.
 fn value<'a>(words: &mut core::slice::Iter<'_, &'a str>, key: &str) -> Result<&'a str> {
-    words.next().copied().ok_or_else(|| Error::new("has no value").at(key))
+    words.next().copied().ok_or_else(|| no_value(key))
 }
 
-/// Reads what follows the verb.
-fn command(verb: Verb, is_class: bool, rest: &[&str]) -> Result<Command> {
-    let mut command =
-        Command { verb, dev: String::new(), parent: None, handle: None, is_class, line: None };
+/// Reads a place after `parent`.
+pub(super) fn place(text: &str) -> Result<Option<Place>> {
+    Ok(match text {
+        "root" => Some(Place::Root),
+        "none" => None,
+        _ => match units::class_id(text)? {
+            (0xffff, 0xfff1) => Some(Place::Ingress),
+            (0, 0) => None,
+            class => Some(Place::Class(class)),
+        },
+    })
+}
+
+impl Command {
+    fn set_place(&mut self, place: Option<Place>) -> Result<()> {
+        if self.place.is_some() {
+            return Err(Error::new("there are two places: write root or a parent, not both"));
+        }
+        self.place = place;
+        Ok(())
+    }
+}
+
+/// Reads what follows the verb of a qdisc or class.
+fn qdisc_or_class(command: &mut Command, rest: &[&str]) -> Result<()> {
+    let is_class = command.object == Object::Class;
     let mut words = rest.iter();
     while let Some(&word) = words.next() {
         let at = |e: Error| e.at(word);
         match word {
-            "dev" => command.dev = value(&mut words, word)?.trim_matches(['"', '\'']).to_string(),
-            "root" => command.parent = None,
-            "parent" => command.parent = Some(units::handle(value(&mut words, word)?).map_err(at)?),
-            "handle" | "classid" => {
-                command.handle = Some(units::handle(value(&mut words, word)?).map_err(at)?);
+            "dev" => command.site.dev = value(&mut words, word)?.to_string(),
+            "root" => command.set_place(Some(Place::Root))?,
+            "parent" => {
+                let place = place(value(&mut words, word)?).map_err(at)?;
+                command.set_place(place)?;
             }
-            "estimator" => {
-                value(&mut words, word)?;
-                value(&mut words, word)?;
+            "classid" if is_class => {
+                let id = units::class_id(value(&mut words, word)?).map_err(at)?;
+                command.handle = Some(id).filter(|id| *id != (0, 0));
             }
-            "ingress_block" | "egress_block" => {
-                value(&mut words, word)?;
+            "handle" if is_class => {
+                return Err(Error::new("a class has a classid: write classid").at(word));
             }
-            // Size tables change the counted length; they end at the name of the qdisc.
-            "stab" => {
-                let known = ["overhead", "linklayer", "mtu", "mpu", "tsize"];
-                while words.as_slice().first().is_some_and(|w| known.contains(w)) {
-                    words.next();
-                    value(&mut words, word)?;
+            "handle" => {
+                let text = value(&mut words, word)?;
+                let major = if text == "none" { 0 } else { units::handle(text).map_err(at)? };
+                command.handle = Some((major, 0)).filter(|_| major != 0);
+            }
+            "ingress" | "clsact" if !is_class => {
+                command.set_place(Some(Place::Ingress))?;
+                command.handle = Some((0xffff, 0));
+                command.line = Some(Line::read(word, &[], Form::Command)?);
+                if let Some(extra) = words.next() {
+                    return Err(Error::new(format!("unknown word {extra:?}; it takes none")));
                 }
             }
+            "ingress_block" | "egress_block" if !is_class => {
+                let block = value(&mut words, word)?;
+                command.other.push(format!("{word} {block}: sojourn has no shared filters"));
+            }
+            _ if "estimator".starts_with(word) => {
+                let times = [value(&mut words, word)?, value(&mut words, word)?];
+                for time in times {
+                    units::time(time).map_err(at)?; // statistics only
+                }
+            }
+            _ if !is_class && "stab".starts_with(word) => command.read_stab(&mut words)?,
             _ => {
-                let line = read(is_class, word, words.as_slice(), Form::Command)?;
-                command.line = Some(line);
+                command.line = Some(if is_class {
+                    Line::read_class(word, words.as_slice(), Form::Command)?
+                } else {
+                    Line::read(word, words.as_slice(), Form::Command)?
+                });
+                command.has_words = !words.as_slice().is_empty();
                 break;
             }
         }
     }
-    if command.dev.is_empty() && verb != Verb::Delete {
-        return Err(Error::new("there is no device: write dev eth0"));
-    }
-    if command.line.is_none() && verb == Verb::Add {
+    let named = command.line.is_some() || is_class;
+    if !named && matches!(command.verb, Verb::Add | Verb::Replace) && command.handle.is_none() {
         return Err(Error::new("there is no qdisc after the device and its place"));
     }
-    Ok(command)
+    Ok(())
 }
 
-fn read(is_class: bool, name: &str, words: &[&str], form: Form) -> Result<Line> {
-    if is_class { parse_class(name, words, form) } else { Line::parse_words(name, words, form) }
-}
-
-/// Reads a line of `tc qdisc show` or `tc class show`, from the name of the qdisc on.
-fn shown(is_class: bool, rest: &[&str]) -> Result<Command> {
-    let (kind, rest) = (rest[0], &rest[1..]);
-    let mut command = Command {
-        verb: Verb::Add,
-        dev: String::new(),
-        parent: None,
-        handle: None,
-        is_class,
-        line: None,
-    };
-    let mut words = rest.iter();
-    command.handle = words.next().and_then(|w| units::handle(w).ok());
-    if command.handle.is_none() {
-        let verbs = ["add", "change", "replace", "del", "show"];
-        return Err(Error::unknown("command", kind, verbs));
+impl Command {
+    /// Reads the words of a size table, which end at the name of the qdisc.
+    fn read_stab(&mut self, words: &mut core::slice::Iter<'_, &str>) -> Result<()> {
+        let known = ["overhead", "linklayer", "mtu", "mpu", "tsize"];
+        let mut stab = String::from("stab");
+        while let Some(word) = words.as_slice().first().filter(|w| known.contains(w)) {
+            words.next();
+            stab += &format!(" {word} {}", value(words, word)?);
+        }
+        self.stab = Some(stab);
+        Ok(())
     }
-    loop {
-        let after = words.clone();
-        match words.next().copied() {
-            Some("dev") => command.dev = value(&mut words, "dev")?.to_string(),
-            Some("parent") => command.parent = units::handle(value(&mut words, "parent")?).ok(),
-            Some("leaf" | "refcnt") => drop(value(&mut words, "refcnt")?),
-            Some("root" | "offloaded" | "[Unknown") => {}
+}
+
+/// Reads what follows the verb of a filter.
+fn filter(command: &mut Command, rest: &[&str]) -> Result<()> {
+    let mut words = rest.iter();
+    while let Some(&word) = words.next() {
+        match word {
+            "dev" => command.site.dev = value(&mut words, word)?.to_string(),
+            "root" => command.place = Some(Place::Root),
+            "ingress" | "egress" => {
+                command.place = Some(Place::Ingress);
+                command.other.push(word.to_string());
+            }
+            "parent" => {
+                let text = value(&mut words, word)?;
+                command.place = place(text).map_err(|e| e.at(word))?;
+            }
             _ => {
-                words = after;
+                command.other.push(word.to_string());
+                command.other.extend(words.map(|w| (*w).to_string()));
                 break;
             }
         }
     }
-    let line = read(is_class, kind, words.as_slice(), Form::Shown)?;
-    command.line = Some(line);
-    Ok(command)
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! Reading of a qdisc: `fq_codel limit 1000 target 5ms`.
 
 use super::kinds::{self, CLASSES, KINDS};
-use super::table::{Arg, Becomes, Kind, Line, Unit, Word};
+use super::table::{Arg, Becomes, Change, Kind, Line, Unit, Word};
 use crate::error::{Error, Result};
 use crate::registry;
 use alloc::format;
@@ -33,21 +33,68 @@ impl Line {
     /// # Errors
     /// As [`Line::parse`].
     pub fn parse_words(name: &str, words: &[&str], form: Form) -> Result<Line> {
+        Line::read(name, words, form)?.completed(form)
+    }
+
+    /// Reads the words of a qdisc, without those that tc computes from them.
+    ///
+    /// # Errors
+    /// An unknown qdisc or word, or a value that tc would refuse.
+    pub fn read(name: &str, words: &[&str], form: Form) -> Result<Line> {
         let kind = find(name)?;
-        let line = Line::new(kind);
+        let mut line = Line::new(kind);
         if let (Becomes::Nothing(_), []) = (kind.becomes, kind.words) {
+            line.unread = words.join(" ");
             return Ok(line);
         }
         line.read_all(words, form)
     }
 
-    /// Reads all words and completes the line.
+    /// Reads the words of a class, `htb rate 20mbit`, as [`Line::read`].
+    ///
+    /// # Errors
+    /// A qdisc that has no classes here, or as [`Line::read`].
+    pub fn read_class(name: &str, words: &[&str], form: Form) -> Result<Line> {
+        let kind = CLASSES.iter().copied().find(|kind| kind.name == name);
+        let Some(kind) = kind else {
+            return Err(Error::unknown("class", name, CLASSES.iter().map(|kind| kind.name)));
+        };
+        Line::new(kind).read_all(words, form)
+    }
+
+    /// True if the qdisc called `name` has classes with words.
+    pub fn has_classes(name: &str) -> bool {
+        CLASSES.iter().any(|kind| kind.name == name)
+    }
+
     fn read_all(mut self, words: &[&str], form: Form) -> Result<Line> {
+        let shown;
         let mut rest = words;
+        let text: Vec<&str>;
+        if form == Form::Shown {
+            shown = (self.kind.rules.shown)(words);
+            text = shown.iter().map(String::as_str).collect();
+            rest = &text;
+        }
         while !rest.is_empty() {
             let used = self.read_word(rest, form).map_err(|e| e.at(self.kind.name))?;
             rest = &rest[used..];
         }
+        Ok(self)
+    }
+
+    /// Completes the line as tc and the kernel do, and checks words that depend on each other.
+    ///
+    /// # Errors
+    /// Words that tc or the kernel would refuse.
+    pub fn completed(self, form: Form) -> Result<Line> {
+        if form == Form::Command {
+            (self.kind.rules.check)(&self).map_err(|e| e.at(self.kind.name))?;
+        }
+        self.finished(form)
+    }
+
+    fn finished(mut self, form: Form) -> Result<Line> {
         if form == Form::Shown {
             // The output names ecn if it is on, and nothing if it is off.
             for (word, arg) in self.kind.words.iter().zip(&mut self.args) {
@@ -62,10 +109,51 @@ impl Line {
         Ok(self)
     }
 
+    /// The line after a change to the words of `new`, as the kernel keeps the others.
+    ///
+    /// # Errors
+    /// A change that tc or the kernel would refuse.
+    pub fn changed(&self, new: Line) -> Result<Line> {
+        let name = self.kind.name;
+        let reset: &[&str] = match self.kind.rules.change {
+            Change::Refused => {
+                let text = "cannot be changed while it runs: delete it first";
+                return Err(Error::new(text).at(name));
+            }
+            Change::All => return new.completed(Form::Command),
+            Change::Named(reset, fixed) => {
+                if let Some(word) = fixed.iter().find(|word| new.given(word).is_some()) {
+                    let text = "cannot be changed while it runs: delete the qdisc first";
+                    return Err(Error::new(text).at(word).at(name));
+                }
+                reset
+            }
+        };
+        (self.kind.rules.check)(&new).map_err(|e| e.at(name))?;
+        let new = (self.kind.rules.merge)(self, new).map_err(|e| e.at(name))?;
+        let words = self.kind.words.iter().zip(&new.args).filter(|(_, arg)| arg.is_some());
+        let named: Vec<&str> = words.map(|(word, _)| word.name).collect();
+        let mut line = Line { kind: self.kind, ..new };
+        for ((word, arg), old) in self.kind.words.iter().zip(&mut line.args).zip(&self.args) {
+            let ended = |by: &&str| self.kind.ended_by(by).contains(&word.name);
+            let replaced = named.iter().any(ended);
+            if arg.is_none() && !reset.contains(&word.name) && !replaced {
+                arg.clone_from(old);
+            }
+        }
+        line.finished(Form::Command)
+    }
+
     /// Reads one word with its argument; returns how many words of `rest` it takes.
     fn read_word(&mut self, rest: &[&str], form: Form) -> Result<usize> {
         let (index, taken) = self.find_word(rest, form)?;
         let word = &self.kind.words[index];
+        if self.kind.rules.once && form == Form::Command && self.args[index].is_some() {
+            return Err(Error::new("is given twice").at(word.name));
+        }
+        for other in self.kind.ended_by(word.name) {
+            self.unset(other);
+        }
         if let Unit::Choice(_) = word.unit {
             let (arg, used) = word.unit.read(rest)?;
             self.args[index] = Some(arg);
@@ -93,6 +181,7 @@ impl Line {
         // The output has units where the command takes milliseconds without one.
         let unit = match (word.unit, form) {
             (Unit::Millis, Form::Shown) => Unit::Time,
+            (Unit::PlainBytes, Form::Shown) => Unit::Bytes,
             (unit, _) => unit,
         };
         let (arg, used) = unit.read(values).map_err(|e| e.at(word.name))?;
@@ -112,6 +201,13 @@ impl Line {
             if let Some(index) = self.kind.words.iter().position(called) {
                 return Ok((index, taken));
             }
+        }
+        // tc reads abbreviations of some qdiscs: the first word in the order of its source.
+        let starts = |w: &Word| !w.output_only && w.begins_with(rest[0]);
+        if self.kind.rules.abbreviates
+            && let Some(index) = self.kind.words.iter().position(starts)
+        {
+            return Ok((index, 1));
         }
         Err(self.unknown(rest[0]))
     }
@@ -180,6 +276,13 @@ pub fn find(name: &str) -> Result<&'static Kind> {
     }
 }
 
+impl Kind {
+    /// Words whose effect the word `name` ends.
+    fn ended_by(&self, name: &str) -> &'static [&'static str] {
+        self.rules.ends.iter().find(|(by, _)| *by == name).map_or(&[], |(_, ended)| *ended)
+    }
+}
+
 impl Word {
     /// True if the word, or a word of its choice, is written as `name`.
     fn is_called(&self, name: &str) -> bool {
@@ -188,6 +291,15 @@ impl Word {
             Unit::Words(words) => words.iter().any(|(w, _)| *w == name),
             _ => self.name == name || self.also.contains(&name),
         }
+    }
+
+    /// True if `start` abbreviates the word.
+    fn begins_with(&self, start: &str) -> bool {
+        let choices: Vec<&str> = match self.unit {
+            Unit::Choice(choices) => choices.iter().map(|(w, _)| *w).collect(),
+            _ => [self.name].into_iter().chain(self.also.iter().copied()).collect(),
+        };
+        !start.is_empty() && choices.iter().any(|w| w.starts_with(start))
     }
 
     /// Checks that a whole quantity is in the range of the word.
@@ -209,7 +321,6 @@ impl Word {
 fn without_shown_unit(unit: Unit, word: &str) -> &str {
     let suffixes: &[&str] = match unit {
         Unit::Packets | Unit::Integer | Unit::Count => &["pps", "p"],
-        Unit::PlainBytes => &["b"],
         Unit::Seconds => &["sec", "s"],
         Unit::Hundredths => &["%"],
         _ => return word,
@@ -218,18 +329,6 @@ fn without_shown_unit(unit: Unit, word: &str) -> &str {
     let word = if unit == Unit::Integer { word.split('/').next().unwrap_or(word) } else { word };
     let digits = |w: &&str| w.ends_with(|c: char| c.is_ascii_digit());
     suffixes.iter().find_map(|s| word.strip_suffix(s)).filter(digits).unwrap_or(word)
-}
-
-/// Reads the words of a class, `htb rate 20mbit`.
-///
-/// # Errors
-/// A qdisc that has no classes here, or as [`Line::parse`].
-pub fn parse_class(name: &str, words: &[&str], form: Form) -> Result<Line> {
-    let kind = CLASSES.iter().copied().find(|kind| kind.name == name);
-    let Some(kind) = kind else {
-        return Err(Error::unknown("class", name, CLASSES.iter().map(|kind| kind.name)));
-    };
-    Line::new(kind).read_all(words, form)
 }
 
 /// Returns `text` without `tc:` at its start, if it has that.

@@ -21,10 +21,20 @@
 //! follows. [`table::Line`] is a qdisc as its words say it, [`convert`] translates it, [`command`]
 //! reads whole commands, [`tree`] makes links of them, and [`shown`] prints as `tc qdisc show`.
 
+mod argument;
 pub mod command;
 pub mod convert;
+mod curve;
+pub mod device;
+mod classes;
+mod kernel;
 pub mod kinds;
+mod load;
 pub mod line;
+pub mod link;
+mod netem;
+pub mod output;
+pub mod script;
 pub mod shown;
 pub mod table;
 pub mod tree;
@@ -33,7 +43,8 @@ pub mod units;
 pub use convert::{Discipline, Exported, export};
 pub use line::{Form, find, without_prefix};
 pub use table::Line;
-pub use tree::{ImportedLink, Loss, import};
+pub use link::{ImportedLink, Loss};
+pub use tree::{Options, import};
 
 use crate::error::Result;
 

@@ -1,6 +1,5 @@
 //! Types of the tables of tc's words, and a qdisc as its words say it.
 
-use super::units;
 use crate::error::{Error, Result};
 use crate::params::ParamRow;
 use crate::units::{Rate, Size, Span};
@@ -53,6 +52,9 @@ pub enum Unit {
     Words(&'static [(&'static str, usize)]),
     /// The first argument, and further ones as long as numbers follow.
     Several(&'static [Unit]),
+    /// Service curve of hfsc: rate of the first slope in bit/s, its length in nanoseconds, and rate
+    /// of the second slope, as a list.
+    Curve,
 }
 
 /// Argument of a word; quantities in packets, bytes, bit/s or nanoseconds.
@@ -164,6 +166,17 @@ pub enum Becomes {
     Nothing(&'static str),
 }
 
+/// Effect of a change on the words of a qdisc that it does not name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Change {
+    /// The qdisc cannot be changed.
+    Refused,
+    /// tc sends all words: those that are not named return to their defaults.
+    All,
+    /// They are kept, except these; the words of the second list cannot be changed.
+    Named(&'static [&'static str], &'static [&'static str]),
+}
+
 /// Functions of a qdisc whose words are not translated one by one.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
@@ -177,6 +190,20 @@ pub struct Rules {
     pub words: fn(&Params<'_>, &mut Line) -> Vec<String>,
     /// True if this qdisc is the one to export a discipline with these parameters to.
     pub fits: fn(&Params<'_>) -> bool,
+    /// Effect of a change.
+    pub change: Change,
+    /// Checks that tc makes on the words of one command.
+    pub check: fn(&Line) -> Result<()>,
+    /// Prepares the new words of a change that depend on the old line.
+    pub merge: fn(&Line, Line) -> Result<Line>,
+    /// Rewrites words of `tc qdisc show` to words of a command.
+    pub shown: fn(&[&str]) -> Vec<String>,
+    /// Words that end the effect of others, given before them.
+    pub ends: &'static [(&'static str, &'static [&'static str])],
+    /// True if tc refuses a word that is given twice.
+    pub once: bool,
+    /// True if tc reads abbreviations of the words.
+    pub abbreviates: bool,
 }
 
 impl Rules {
@@ -187,7 +214,20 @@ impl Rules {
         settings: |_| Vec::new(),
         words: |_, _| Vec::new(),
         fits: |_| true,
+        change: Change::Named(&[], &[]),
+        check: |_| Ok(()),
+        merge: |_, new| Ok(new),
+        shown: |words| words.iter().map(|w| (*w).to_string()).collect(),
+        ends: &[],
+        once: false,
+        abbreviates: false,
     };
+
+    /// Rules of a qdisc of which tc sends all words with every change.
+    pub const ALL: Rules = Rules { change: Change::All, ..Rules::NONE };
+
+    /// Rules of a qdisc that cannot be changed.
+    pub const FIXED: Rules = Rules { change: Change::Refused, ..Rules::NONE };
 }
 
 /// Qdisc of Linux.
@@ -245,11 +285,15 @@ pub struct Line {
     pub kind: &'static Kind,
     /// Argument of each word of the kind, if given.
     pub args: Vec<Option<Arg>>,
+    /// Words of a qdisc that is known by its name only.
+    pub unread: String,
 }
 
 impl PartialEq for Line {
     fn eq(&self, other: &Line) -> bool {
-        core::ptr::eq(self.kind, other.kind) && self.args == other.args
+        core::ptr::eq(self.kind, other.kind)
+            && self.args == other.args
+            && self.unread == other.unread
     }
 }
 
@@ -262,7 +306,8 @@ impl core::fmt::Debug for Line {
 impl Line {
     /// Qdisc without any word.
     pub fn new(kind: &'static Kind) -> Line {
-        Line { kind, args: kind.words.iter().map(|_| None).collect() }
+        let args = kind.words.iter().map(|_| None).collect();
+        Line { kind, args, unread: String::new() }
     }
 
     /// Index of word `name`.
@@ -348,6 +393,9 @@ impl Line {
                 text += &word.write(arg);
             }
         }
+        if !self.unread.is_empty() {
+            text = format!("{text} {}", self.unread);
+        }
         text
     }
 }
@@ -360,124 +408,6 @@ impl Word {
             Arg::Word(word) => format!(" {word}"),
             Arg::Text(text) if matches!(self.unit, Unit::Words(_)) => format!(" {text}"),
             _ => format!(" {} {}", self.name, self.unit.write(arg)),
-        }
-    }
-}
-
-impl Unit {
-    /// Formats `arg` as [`Unit::read`] reads it.
-    pub fn write(self, arg: &Arg) -> String {
-        match (arg, self) {
-            (Arg::Whole(n), Unit::Time | Unit::Nanos) => units::write_time(*n),
-            (Arg::Whole(n), Unit::Millis) => (n / 1_000_000).to_string(),
-            (Arg::Whole(n), Unit::Seconds) => (n / 1_000_000_000).to_string(),
-            (Arg::Whole(n), Unit::Rate) => units::write_rate(*n),
-            (Arg::Whole(n), _) => n.to_string(),
-            (Arg::Number(x), Unit::Percent) => units::write_percent(*x),
-            (Arg::Number(x), Unit::Hundredths) => units::write_percent(*x).replace('%', ""),
-            (Arg::Number(x), _) => x.to_string(),
-            (Arg::Word(word), _) => (*word).to_string(),
-            (Arg::Text(text), _) => text.clone(),
-            (Arg::List(list), _) => list.iter().map(u64::to_string).collect::<Vec<_>>().join(" "),
-            (Arg::Several(args), Unit::Several(kinds)) => {
-                let words = args.iter().zip(kinds).map(|(arg, kind)| kind.write(arg));
-                words.collect::<Vec<_>>().join(" ")
-            }
-            (Arg::Several(_), _) => String::new(),
-        }
-    }
-
-    /// Reads the argument at the start of `words`; returns it and the number of words it takes.
-    ///
-    /// # Errors
-    /// No argument, or one of another kind.
-    pub fn read(self, words: &[&str]) -> Result<(Arg, usize)> {
-        if let Unit::Choice(choices) = self {
-            // `bandwidth unlimited` is one choice.
-            let matches = |c: &&(&str, &str)| {
-                c.0.split(' ').count() <= words.len()
-                    && c.0.split(' ').zip(words).all(|(c, w)| c == *w)
-            };
-            let choice = choices.iter().find(matches);
-            let choice = choice.map(|(c, _)| (Arg::Word(c), c.split(' ').count()));
-            return choice.ok_or_else(|| Error::new("is no choice"));
-        }
-        if let Unit::Words(_) = self {
-            return Ok((Arg::Text(words.join(" ")), words.len()));
-        }
-        let numeric = |w: &&&str| w.starts_with(|c: char| c.is_ascii_digit() || c == '.');
-        if let Unit::Several(kinds) = self {
-            let count = words.iter().take(kinds.len()).take_while(numeric).count().max(1);
-            let parts = kinds.iter().take(count).enumerate();
-            let args =
-                parts.map(|(i, kind)| kind.read(words.get(i..).unwrap_or(&[])).map(|(arg, _)| arg));
-            return Ok((Arg::Several(args.collect::<Result<_>>()?), count));
-        }
-        if self == Unit::Numbers {
-            let list = words.iter().map_while(|w| units::integer(w).ok()).collect::<Vec<u64>>();
-            let count = list.len();
-            return if count == 0 {
-                Err(Error::new("has no number"))
-            } else {
-                Ok((Arg::List(list), count))
-            };
-        }
-        let word = words.first().ok_or_else(|| Error::new("has no value"))?;
-        self.read_one(word).map(|arg| (arg, 1))
-    }
-
-    fn read_one(self, word: &str) -> Result<Arg> {
-        Ok(match self {
-            Unit::Packets | Unit::Integer | Unit::PlainBytes => Arg::Whole(units::integer(word)?),
-            Unit::Count => Arg::Whole(units::bytes(word)?),
-            Unit::Bytes => {
-                // A bucket may have the size of a cell after a slash.
-                let cell = |c: &str| !c.is_empty() && c.bytes().all(|b| b.is_ascii_digit());
-                let size = word.split_once('/').filter(|(_, rest)| cell(rest));
-                Arg::Whole(units::bytes(size.map_or(word, |(size, _)| size))?)
-            }
-            Unit::Time => Arg::Whole(units::time(word)?),
-            Unit::Nanos => Arg::Whole(units::nanos(word)?),
-            Unit::Millis => Arg::Whole(units::integer(word)? * 1_000_000),
-            Unit::Seconds => Arg::Whole(units::integer(word)? * 1_000_000_000),
-            Unit::Rate => Arg::Whole(units::rate(word)?),
-            Unit::Number => Arg::Number(units::number(word)?),
-            Unit::Probability => Arg::Number(units::probability(word)?),
-            Unit::Percent => Arg::Number(units::percent(word)?),
-            Unit::Hundredths => {
-                units::integer(word)?;
-                Arg::Number(units::percent(word)?)
-            }
-            Unit::Threshold => Arg::Text(units::threshold(word)?),
-            Unit::Text | Unit::Choice(_) | Unit::Numbers | Unit::Several(_) | Unit::Words(_) => {
-                Arg::Text(word.into())
-            }
-        })
-    }
-
-    /// Name of the kind of argument, for a page.
-    pub fn name(self) -> &'static str {
-        match self {
-            Unit::Packets => "packets",
-            Unit::Count => "packets (k is 1024)",
-            Unit::Integer => "integer",
-            Unit::Bytes => "size",
-            Unit::PlainBytes => "bytes",
-            Unit::Time => "time",
-            Unit::Nanos => "time (bare: ns)",
-            Unit::Millis => "milliseconds",
-            Unit::Seconds => "seconds",
-            Unit::Rate => "rate",
-            Unit::Number => "number",
-            Unit::Probability => "probability",
-            Unit::Percent => "percentage",
-            Unit::Hundredths => "percent",
-            Unit::Choice(_) => "word",
-            Unit::Numbers => "integers",
-            Unit::Threshold => "time or packets",
-            Unit::Text => "text",
-            Unit::Words(_) => "words",
-            Unit::Several(_) => "values",
         }
     }
 }

@@ -207,20 +207,37 @@ pub fn percent(text: &str) -> Result<f64> {
     }
 }
 
-/// Reads a handle or class identifier, `MAJOR:` or `MAJOR:MINOR`, both hexadecimal.
+/// Reads the handle of a qdisc, `MAJOR:`, in hexadecimal. A minor number is ignored, as by tc.
+///
+/// # Errors
+/// A text of another form, or a number above `ffff`.
+pub fn handle(text: &str) -> Result<u16> {
+    let digits = text.split(':').next().unwrap_or(text);
+    part(digits).filter(|_| !digits.is_empty()).ok_or_else(|| no_handle(text))
+}
+
+/// Reads the identifier of a class, `MAJOR:MINOR`, both in hexadecimal; without a colon the number
+/// is the minor one.
 ///
 /// # Errors
 /// A text of another form, or a part above `ffff`.
-pub fn handle(text: &str) -> Result<(u16, u16)> {
-    let part = |p: &str| if p.is_empty() { Ok(0) } else { u16::from_str_radix(p, 16) };
+pub fn class_id(text: &str) -> Result<(u16, u16)> {
     let parsed = match text.split_once(':') {
         Some((major, minor)) => part(major).and_then(|a| part(minor).map(|b| (a, b))),
-        None => u16::from_str_radix(text, 16).map(|a| (a, 0)),
+        None => part(text).filter(|_| !text.is_empty()).map(|minor| (0, minor)),
     };
-    parsed.map_err(|_| {
-        let form = "write it like 1: or 1:10, in hexadecimal up to ffff";
-        Error::new(format!("{text:?} is not a handle; {form}"))
-    })
+    parsed.ok_or_else(|| no_handle(text))
+}
+
+/// A part of a handle; 0 if it is empty.
+fn part(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("0x").or(text.strip_prefix("0X")).unwrap_or(text);
+    if digits.is_empty() { Some(0) } else { u16::from_str_radix(digits, 16).ok() }
+}
+
+fn no_handle(text: &str) -> Error {
+    let form = "write it like 1: or 1:10, in hexadecimal up to ffff";
+    Error::new(format!("{text:?} is not a handle; {form}"))
 }
 
 /// Formats nanoseconds so that [`time`] and [`nanos`] read the same: in the largest unit that is
@@ -326,10 +343,17 @@ mod tests {
     #[test]
     fn handles_are_hexadecimal() {
         assert_eq!(
-            (handle("10:"), handle("1:1a"), handle("8001")),
-            (Ok((16, 0)), Ok((1, 26)), Ok((0x8001, 0)))
+            (handle("10:"), handle("0x1a:5"), handle("8001")),
+            (Ok(16), Ok(26), Ok(0x8001))
         );
-        assert!(handle("1:2:3").is_err() && handle("fffff:").is_err() && handle("x:").is_err());
+        assert_eq!(
+            (class_id("1:1a"), class_id("0x1:0x1"), class_id(":3"), class_id("10")),
+            (Ok((1, 26)), Ok((1, 1)), Ok((0, 3)), Ok((0, 16)))
+        );
+        for text in ["1:2:3", "fffff:", "x:", ""] {
+            assert!(class_id(text).is_err(), "{text}");
+        }
+        assert!(handle("fffff:").is_err() && handle(":").is_err());
     }
 
     #[test]

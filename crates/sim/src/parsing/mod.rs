@@ -4,3 +4,5 @@ pub(crate) mod distribution;
 pub(crate) mod keys;
 pub(crate) mod parse;
 pub mod tc;
+pub(crate) mod tc_json;
+pub(crate) mod tc_state;

@@ -1,6 +1,7 @@
 //! Disciplines and links in the language of Linux's `tc`, as JSON.
 
 use crate::parsing::parse::with_qdisc;
+use crate::parsing::tc_json;
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{Setting, Value};
@@ -10,6 +11,9 @@ use sojourn_aqm::tc::table::{Becomes, Kind, Ours, Unit, Word};
 use sojourn_aqm::tc::{Discipline, Form, ImportedLink, Line, Loss, units};
 use sojourn_aqm::units::Rate;
 use sojourn_aqm::{Built, Env, tc};
+
+pub use super::tc_json::lines;
+pub use super::tc_state::state;
 
 /// Parses a qdisc with its words, with or without `tc:` before it; returns name, settings, and the
 /// words that are lost.
@@ -44,20 +48,24 @@ fn plain(value: &str) -> Json {
 }
 
 /// Reads commands, the output of `tc qdisc show` or of `tc -j qdisc show`; returns a list of
-/// links. `class` (like `1:10`) chooses one of several classes.
+/// links. `class` (like `1:10`) chooses one of several classes, `speed` is the rate of devices of
+/// which `rate 10%` is a share.
 ///
 /// # Errors
 /// As [`tc::import`]; or JSON that is not of tc.
-pub fn import(text: &str, class: Option<&str>) -> Result<Json> {
-    let class = class.map(units::handle).transpose().map_err(|e| e.at("--class"))?;
-    let links = if text.trim_start().starts_with(['[', '{']) {
-        let json: Json =
-            serde_json::from_str(text).map_err(|e| Error::new(format!("not valid JSON: {e}")))?;
-        tc::import(&script(&json)?, class)?
-    } else {
-        tc::import(text, class)?
-    };
+pub fn import(text: &str, class: Option<&str>, speed: Option<&str>) -> Result<Json> {
+    let class = class.map(units::class_id).transpose().map_err(|e| e.at("--class"))?;
+    let options = tc::Options { class, speed: read_speed(speed)?, ..tc::Options::default() };
+    let (text, mut lost) = tc_json::as_text(text)?;
+    let mut links = tc::import(&text, &options)?;
+    if let Some(first) = links.first_mut() {
+        first.lost.append(&mut lost);
+    }
     Ok(links.iter().map(link).collect())
+}
+
+fn read_speed(speed: Option<&str>) -> Result<Option<Rate>> {
+    speed.map(str::parse::<Rate>).transpose().map_err(|e| e.at("rate"))
 }
 
 fn link(imported: &ImportedLink) -> Json {
@@ -68,121 +76,12 @@ fn link(imported: &ImportedLink) -> Json {
     json!({
         "dev": imported.dev,
         "rate": imported.rate.map(|rate| rate.write()),
+        "burst": imported.burst.map(|burst| burst.write()),
         "delay": imported.delay.map(|delay| delay.write()),
         "loss": loss,
         "qdisc": imported.qdisc.as_ref().map(qdisc),
         "lost": imported.lost,
     })
-}
-
-/// Translates the text of `tc -j qdisc show` to lines of `tc qdisc show`, without rounding.
-///
-/// # Errors
-/// Text that is not JSON, or not of tc.
-pub fn lines(text: &str) -> Result<String> {
-    let json =
-        serde_json::from_str(text).map_err(|e| Error::new(format!("not valid JSON: {e}")))?;
-    script(&json)
-}
-
-fn script(json: &Json) -> Result<String> {
-    let one = [json.clone()];
-    let list = json.as_array().map_or(&one[..], Vec::as_slice);
-    let lines = list.iter().enumerate().map(|(i, entry)| shown_line(entry).map_err(|e| e.at(i)));
-    Ok(lines.collect::<Result<Vec<String>>>()?.join("\n"))
-}
-
-fn shown_line(entry: &Json) -> Result<String> {
-    let text = |key: &str| entry.get(key).and_then(Json::as_str);
-    let name = text("kind").ok_or_else(|| Error::new("is missing").at("kind"))?;
-    let mut line = format!("qdisc {name} {}", text("handle").unwrap_or("0:"));
-    if let Some(dev) = text("dev") {
-        line += &format!(" dev {dev}");
-    }
-    match text("parent") {
-        Some(parent) => line += &format!(" parent {parent}"),
-        None => line += " root",
-    }
-    let kind = tc::find(name)?;
-    for (key, value) in entry.get("options").and_then(Json::as_object).into_iter().flatten() {
-        line += &shown_word(kind, key.trim(), value);
-    }
-    Ok(line)
-}
-
-/// Text of one option with a space before it; empty if it is off, or not a word of the qdisc.
-fn shown_word(kind: &Kind, key: &str, value: &Json) -> String {
-    let named = |word: &&Word| word.name == key || word.also.contains(&key);
-    let percent = |part: &str| {
-        let share = value.get(part).and_then(Json::as_f64).unwrap_or(0.0);
-        format!(" {}", units::write_percent(share))
-    };
-    let seconds = |part: &str| value.get(part).and_then(Json::as_f64).unwrap_or(0.0);
-    match (key, value) {
-        ("delay", Json::Object(_)) => {
-            let jitter = seconds("jitter");
-            let varies = if jitter > 0.0 { format!(" {jitter}s") } else { String::new() };
-            format!(" delay {}s{varies}", seconds("delay"))
-        }
-        ("loss-random", _) => format!(" loss{}", percent("loss")),
-        ("loss-gemodel", _) => {
-            format!(
-                " loss gemodel{}{}{}{}",
-                percent("p"),
-                percent("r"),
-                percent("1-h"),
-                percent("1-k")
-            )
-        }
-        ("rate", Json::Object(rate)) => {
-            let bytes = rate.get("rate").and_then(Json::as_u64).unwrap_or(0);
-            format!(" rate {bytes}bps")
-        }
-        ("split_gso", Json::Bool(split)) => {
-            if *split {
-                " split-gso".to_string()
-            } else {
-                " no-split-gso".to_string()
-            }
-        }
-        ("fwmark", Json::String(mask)) if mask == "0" => String::new(), // none
-        (_, Json::Bool(true) | Json::Null) => format!(" {key}"),
-        ("ack-filter", Json::String(mode)) => match mode.as_str() {
-            "enabled" => " ack-filter".to_string(),
-            "aggressive" => " ack-filter-aggressive".to_string(),
-            _ => String::new(),
-        },
-        (_, Json::Number(n)) => match (kind.words.iter().find(named).map(|w| w.unit), n.as_u64()) {
-            (Some(Unit::Rate), Some(bytes)) => format!(" {key} {bytes}bps"),
-            (Some(Unit::Time), Some(us)) if kind.name.ends_with("codel") => {
-                format!(" {key} {}", before_codel_clock(us))
-            }
-            (Some(_), _) => format!(" {key} {n}"),
-            (None, _) if tc::line::words_of_name(kind.name).contains(&key) => format!(" {key} {n}"),
-            (None, _) => String::new(),
-        },
-        (_, Json::String(text)) => {
-            let is_word = tc::line::words_of_name(kind.name).contains(&text.as_str());
-            let text = text.split('/').next().unwrap_or(text);
-            match (is_word, kind.words.iter().any(|word| named(&word))) {
-                (true, _) => format!(" {text}"),
-                (_, true) => format!(" {key} {text}"),
-                _ => String::new(),
-            }
-        }
-        (_, Json::Array(items)) if kind.words.iter().any(|word| named(&word)) => {
-            let items = items.iter().map(|item| format!(" {item}"));
-            format!(" {key}{}", items.collect::<String>())
-        }
-        _ => String::new(),
-    }
-}
-
-/// Time in microseconds that the kernel's `CoDel`, whose clock ticks every 1.024 us, shows as
-/// `us`: 5000 for 4999.
-fn before_codel_clock(us: u64) -> u64 {
-    let shown = |us: u64| (((us * 1000) >> 10) << 10) / 1000;
-    if (us + 1).is_multiple_of(10) && shown(us + 1) == us { us + 1 } else { us }
 }
 
 /// Translates a discipline to the nearest qdisc of Linux, with its text in commands and in the
@@ -277,7 +176,7 @@ mod tests {
 
     #[test]
     fn output_of_tc_as_json_becomes_links() {
-        let links = import(SHOWN, None).unwrap();
+        let links = import(SHOWN, None, None).unwrap();
         assert_eq!(
             links[0]["qdisc"],
             json!({"name": "fq_codel", "limit": "1000p", "variant": "linux"})

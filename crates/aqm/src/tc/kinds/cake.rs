@@ -133,6 +133,13 @@ pub static CAKE: Kind = Kind {
         complete,
         settings,
         words,
+        merge,
+        ends: &[
+            ("rate", &["bandwidth"]),
+            ("bandwidth", &["rate"]),
+            ("preset", &["rtt"]),
+            ("rtt", &["preset"]),
+        ],
         ..Rules::NONE
     },
     differs: "Linux counts the Ethernet header of 14 bytes in a packet, unless an overhead is \
@@ -152,6 +159,32 @@ fn complete(line: &mut Line) -> Result<()> {
         line.set("framing", Arg::Text(shown(overhead)));
     }
     Ok(())
+}
+
+/// Of the overhead, tc sends bytes, framing and smallest packet apart: those that are not named are
+/// kept.
+fn merge(old: &Line, mut new: Line) -> Result<Line> {
+    let Some(Arg::Text(text)) = new.given("framing").cloned() else { return Ok(new) };
+    let read = |text: &str| Overhead::read(Setting::Text(text)).map_err(|e| e.at("overhead"));
+    let before = match old.get("framing") {
+        Some(Arg::Text(text)) => read(&text)?,
+        _ => Overhead::RAW,
+    };
+    let mut after = read(&text)?;
+    let words: Vec<&str> = text.split_whitespace().collect();
+    if after.bytes.is_none() && !words.contains(&"raw") {
+        after.bytes = before.bytes;
+    }
+    // Read over two framings: a word of framing gives the same with both.
+    let framed = [read(&format!("atm {text}"))?, read(&format!("ptm {text}"))?];
+    if framed[0].framing != framed[1].framing {
+        after.framing = before.framing;
+    }
+    if after.mpu == 0 {
+        after.mpu = before.mpu;
+    }
+    new.set("framing", Arg::Text(shown(after)));
+    Ok(new)
 }
 
 /// The overhead in the words of `tc qdisc show`.

@@ -1,7 +1,7 @@
 //! CoDel and FQ-CoDel.
 
 use super::super::table::Ours::{Lost, To};
-use super::super::table::{Becomes, Fixed, Kind, Rules, Unit, Word};
+use super::super::table::{Becomes, Change, Fixed, Kind, Rules, Unit, Word};
 
 const RFC: Fixed =
     Fixed { name: "variant", linux: "rfc", why: "Linux has the rules of RFC 8289 only" };
@@ -42,7 +42,7 @@ pub static FQ_CODEL: Kind = Kind {
         Word::new("ce_threshold_selector", Unit::Text, "0x0/0x0", To("ce_threshold_selector")),
     ],
     fixed: &[RFC],
-    rules: Rules::NONE,
+    rules: Rules { change: Change::Named(&[], &["flows"]), ..Rules::NONE },
     differs: CLOCK,
 };
 

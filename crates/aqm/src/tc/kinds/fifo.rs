@@ -2,6 +2,7 @@
 
 use super::super::table::Ours::{Computed, Harmless, To};
 use super::super::table::{Arg, Becomes, Fixed, Kind, Line, Params, Rules, Unit, Word};
+use crate::error::{Error, ErrorKind, Result};
 use crate::sched::priority_map::PRIOMAP;
 use crate::units::Size;
 use alloc::format;
@@ -17,6 +18,33 @@ fn in_bytes(params: &Params<'_>) -> bool {
     params.size("limit").is_some_and(Size::in_bytes)
 }
 
+/// Refuses a limit beyond 32 bits, which tc sends.
+fn complete_fifo(line: &mut Line) -> Result<()> {
+    let (limit, most) = (line.whole("limit"), u64::from(u32::MAX));
+    if limit > most {
+        let text = format!("{limit} is out of range, allowed: 1 to {most}");
+        return Err(Error::new(text).of_kind(ErrorKind::OutOfRange).at("limit"));
+    }
+    Ok(())
+}
+
+/// Refuses a priomap with more than 16 entries, or with a band that does not exist.
+pub(super) fn check_priomap(line: &Line, bands: u64) -> Result<()> {
+    let Some(Arg::List(list)) = line.get("priomap") else { return Ok(()) };
+    if list.len() > 16 {
+        let text = format!("has {} entries, but there are 16 priorities", list.len());
+        return Err(Error::new(text).at("priomap"));
+    }
+    match list.iter().find(|band| **band >= bands) {
+        Some(band) => {
+            let last = bands.saturating_sub(1);
+            let text = format!("{band} is no band: with bands {bands} they are 0 to {last}");
+            Err(Error::new(text).at("priomap"))
+        }
+        None => Ok(()),
+    }
+}
+
 /// `pfifo`: tail drop by packets.
 pub static PFIFO: Kind = Kind {
     name: "pfifo",
@@ -25,7 +53,8 @@ pub static PFIFO: Kind = Kind {
     fixed: &[TAIL],
     rules: Rules {
         fits: |params| params.text("policy") != "head" && !in_bytes(params),
-        ..Rules::NONE
+        complete: complete_fifo,
+        ..Rules::ALL
     },
     differs: "",
 };
@@ -36,7 +65,7 @@ pub static BFIFO: Kind = Kind {
     becomes: Becomes::Discipline("droptail"),
     words: &[Word::new("limit", Unit::Bytes, "1514000", To("limit"))],
     fixed: &[TAIL],
-    rules: Rules { fits: |params| in_bytes(params), ..Rules::NONE },
+    rules: Rules { fits: |params| in_bytes(params), complete: complete_fifo, ..Rules::ALL },
     differs: "Linux counts the Ethernet header of 14 bytes per packet; the default is the queue \
               length of the device, 1000, times 1514 bytes",
 };
@@ -47,7 +76,7 @@ pub static PFIFO_HEAD_DROP: Kind = Kind {
     becomes: Becomes::Discipline("droptail"),
     words: &[Word::new("limit", Unit::Count, "1000", To("limit"))],
     fixed: &[HEAD],
-    rules: Rules::NONE,
+    rules: Rules { complete: complete_fifo, ..Rules::ALL },
     differs: "",
 };
 
@@ -135,7 +164,15 @@ pub static PRIO: Kind = Kind {
             let lost = lost_limits(params, bands);
             [lost, priomap_words(params, line, PRIOMAP, bands)].concat()
         },
-        ..Rules::NONE
+        complete: |line| {
+            let bands = line.whole("bands");
+            if let Some(Arg::List(list)) = line.given("priomap").cloned() {
+                let rest = PRIOMAP.iter().skip(list.len());
+                line.set("priomap", Arg::List(list.iter().chain(rest).copied().collect()));
+            }
+            check_priomap(line, bands)
+        },
+        ..Rules::ALL
     },
     differs: "Linux takes the band from the priority of a packet, which follows the DSCP if no \
               application sets it",
@@ -166,7 +203,7 @@ pub static PFIFO_FAST: Kind = Kind {
             }
             lost
         },
-        ..Rules::NONE
+        ..Rules::FIXED
     },
     differs: "the limit of each band is the queue length of the device, 1000 packets; Linux takes \
               the band from the priority of a packet, which follows the DSCP if no application \
@@ -186,7 +223,7 @@ pub static DRR: Kind = Kind {
     rules: Rules {
         parameters: &["flows", "full", "limit", "limits"],
         words: drr_words,
-        ..Rules::NONE
+        ..Rules::FIXED
     },
     differs: "Linux has a class per queue, each with its quantum and its own qdisc, and drops \
               packets that no filter assigns to a class",

@@ -3,8 +3,9 @@
 use super::super::table::Ours::{Computed, Harmless, Lost, To};
 use super::super::table::{Arg, Becomes, Kind, Line, Params, Rules, Unit, Word};
 use super::fifo::{
-    BY_CLASS, LEAF_TAIL, MAP, leaf_limits, lost_limits, priomap_setting, priomap_words,
+    BY_CLASS, LEAF_TAIL, MAP, check_priomap, leaf_limits, lost_limits, priomap_setting, priomap_words,
 };
+use crate::error::{Error, Result};
 use crate::units::Bytes;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -102,12 +103,7 @@ pub static ETS: Kind = Kind {
     fixed: &[BY_CLASS, LEAF_TAIL],
     rules: Rules {
         parameters: &["flows", "quanta", "priomap", "full", "limit", "limits"],
-        complete: |line| {
-            if line.whole("strict") > 0 || !given_quanta(line).is_empty() {
-                return Ok(());
-            }
-            line.require("bands", "bands 3")
-        },
+        complete: complete_ets,
         settings: |line| {
             let bands = bands(line);
             let strict = line.whole("strict").min(bands);
@@ -118,7 +114,7 @@ pub static ETS: Kind = Kind {
             [vec![flows, ("quanta", sizes(&quanta)), map], leaf_limits(bands)].concat()
         },
         words: ets_words,
-        ..Rules::NONE
+        ..Rules::ALL
     },
     differs: "Linux takes the band from the priority of a packet, which follows the DSCP if no \
               application sets it; without priomap all packets are in the last band",
@@ -134,8 +130,65 @@ fn given_quanta(line: &Line) -> Vec<u64> {
     }
 }
 
+/// Checks the bands as tc and the kernel do.
+fn complete_ets(line: &mut Line) -> Result<()> {
+    let (strict, quanta) = (line.whole("strict"), given_quanta(line));
+    if strict == 0 && quanta.is_empty() {
+        line.require("bands", "bands 3")?;
+    }
+    let named = strict + quanta.len() as u64;
+    if named > MOST_BANDS {
+        let text = format!("{named} bands with strict and quanta, but there are up to 16");
+        return Err(Error::new(text).at("quanta"));
+    }
+    if line.given("bands").is_some() && line.whole("bands") < named {
+        let text = format!("{} is fewer than strict and quanta, {named}", line.whole("bands"));
+        return Err(Error::new(text).at("bands"));
+    }
+    if quanta.contains(&0) {
+        return Err(Error::new("0 is out of range: a band needs a quantum").at("quanta"));
+    }
+    check_priomap(line, bands(line))
+}
+
+/// Sets the quantum of the band `minor`, as `tc class change ... ets quantum Q`.
+///
+/// # Errors
+/// A strict band, or no quantum.
+pub(in super::super) fn set_quantum(line: &mut Line, minor: u16, quantum: u64) -> Result<()> {
+    let strict = line.whole("strict");
+    let Some(place) = u64::from(minor).checked_sub(strict + 1) else {
+        return Err(Error::new("a strict band has no quantum").at("quantum").at("ets"));
+    };
+    if quantum == 0 {
+        return Err(Error::new("is required, like quantum 1514").at("quantum").at("ets"));
+    }
+    let mut quanta = given_quanta(line);
+    let weighted = crate::cast::index(bands(line) - strict);
+    line.set("bands", Arg::Whole(bands(line)));
+    quanta.resize(weighted, MTU);
+    if let Some(old) = quanta.get_mut(crate::cast::index(place)) {
+        *old = quantum;
+    }
+    line.set("quanta", Arg::List(quanta));
+    Ok(())
+}
+
+/// Class of [`ETS`]: a band.
+pub static ETS_CLASS: Kind = Kind {
+    name: "ets",
+    becomes: Becomes::Nothing("is a class"),
+    words: &[Word::new("quantum", Unit::Bytes, "", Computed)],
+    fixed: &[],
+    rules: Rules::NONE,
+    differs: "",
+};
+
+/// Most bands of ets.
+const MOST_BANDS: u64 = 16;
+
 /// Number of bands: as given, or the strict bands and the bands with a quantum.
-fn bands(line: &Line) -> u64 {
+pub(in super::super) fn bands(line: &Line) -> u64 {
     let named = line.whole("strict") + given_quanta(line).len() as u64;
     line.whole("bands").max(named).clamp(1, 16)
 }
@@ -168,7 +221,7 @@ pub static HHF: Kind = Kind {
         Word::new("quantum", Unit::Bytes, "1514", To("quantum")).within(256, i32::MAX as u64),
         Word::new("hh_limit", Unit::Integer, "2048", To("hh_limit")).within(1, 2048),
         Word::new("reset_timeout", Unit::Time, "40ms", To("reset_timeout")),
-        Word::new("admit_bytes", Unit::Bytes, "131072", To("admit_bytes")),
+        Word::new("admit_bytes", Unit::PlainBytes, "131072", To("admit_bytes")),
         Word::new("evict_timeout", Unit::Time, "1s", To("evict_timeout")),
         Word::new("non_hh_weight", Unit::Integer, "2", To("non_hh_weight")).within(1, 1_000_000),
     ],

@@ -61,7 +61,8 @@ pub static KINDS: &[&Kind] = &[
 ];
 
 /// Classes of classful qdiscs.
-pub static CLASSES: &[&Kind] = &[&shaper::HTB_CLASS, &shaper::HFSC_CLASS, &fifo::DRR_CLASS];
+pub static CLASSES: &[&Kind] =
+    &[&shaper::HTB_CLASS, &shaper::HFSC_CLASS, &fifo::DRR_CLASS, &flows::ETS_CLASS];
 
 /// Disciplines of this library that have another name in tc.
 pub static NATIVE: &[(&str, &str)] = &[

@@ -1,7 +1,7 @@
 //! PIE and FQ-PIE.
 
 use super::super::table::Ours::{Lost, Scaled, To};
-use super::super::table::{Becomes, Fixed, Kind, Rules, Unit, Word};
+use super::super::table::{Becomes, Change, Fixed, Kind, Rules, Unit, Word};
 use super::codel::MEMORY;
 
 /// Gains are whole sixteenths.
@@ -72,6 +72,10 @@ pub static FQ_PIE: Kind = Kind {
     ],
     fixed: FQ_FIXED,
     // One packet is dropped on overflow.
-    rules: Rules { parameters: &["drop_batch"], ..Rules::NONE },
+    rules: Rules {
+        parameters: &["drop_batch"],
+        change: Change::Named(&[], &["flows"]),
+        ..Rules::NONE
+    },
     differs: JIFFIES,
 };

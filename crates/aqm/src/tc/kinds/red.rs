@@ -54,7 +54,14 @@ pub static RED: Kind = Kind {
     becomes: Becomes::Discipline("red"),
     words: WORDS,
     fixed: &[GENTLE, WAIT, BYTE_MODE, SPARE],
-    rules: Rules { parameters: PARAMETERS, complete, settings, words: red_words, ..Rules::NONE },
+    rules: Rules {
+        parameters: PARAMETERS,
+        check,
+        complete,
+        settings,
+        words: red_words,
+        ..Rules::ALL
+    },
     differs: "Linux averages in whole numbers, and the gap between two drops is 1 to 1/p packets; \
               so does `variant = \"linux\"`, which a tc line sets",
 };
@@ -92,7 +99,7 @@ pub static ADAPTIVE: Kind = Kind {
         complete,
         settings,
         words: adaptive_words,
-        ..Rules::NONE
+        ..Rules::ALL
     },
     differs: "kernels since 5.11 ignore the flag as iproute2 sends it",
 };
@@ -121,7 +128,14 @@ pub static CHOKE: Kind = Kind {
         SPARE,
         Fixed { name: "candidates", linux: "1", why: "Linux compares with one packet" },
     ],
-    rules: Rules { parameters: PARAMETERS, complete, settings, words: choke_words, ..Rules::NONE },
+    rules: Rules {
+        parameters: PARAMETERS,
+        check,
+        complete,
+        settings,
+        words: choke_words,
+        ..Rules::ALL
+    },
     differs: "as red",
 };
 
@@ -130,22 +144,27 @@ fn counts_packets(line: &Line) -> bool {
     line.kind.name == "choke"
 }
 
+/// Words that tc needs, and its output does not have.
+fn check(line: &Line) -> Result<()> {
+    if counts_packets(line) {
+        line.require("limit", "limit 1000")?;
+        if line.given("bandwidth").is_none() {
+            return Err(Error::new("is required, like bandwidth 10mbit").at("bandwidth"));
+        }
+        return Ok(());
+    }
+    line.require("limit", "limit 400000")?;
+    line.require("avpkt", "avpkt 1000")
+}
+
 /// Fills in what tc computes: min, max, burst, and the weight of the average.
 fn complete(line: &mut Line) -> Result<()> {
     let packets = counts_packets(line);
     line.require("limit", if packets { "limit 1000" } else { "limit 400000" })?;
-    let shown = line.given("ewma").is_some()
-        || (line.given("max").is_some() && line.given("min").is_some());
-    if packets && !shown {
-        line.require("bandwidth", "bandwidth 10mbit")?;
-    }
     if line.given("bandwidth").is_none() {
         line.set("bandwidth", Arg::Whole(10_000_000)); // `tc qdisc show` leaves it out
     }
     if !packets {
-        if line.given("avpkt").is_none() && !shown {
-            line.require("avpkt", "avpkt 1000")?;
-        }
         if line.says("adaptive", "adaptive") || line.says("adaptive", "adaptative") {
             line.set("adaptive", Arg::Word("adaptive"));
             line.kind = &ADAPTIVE;
@@ -156,8 +175,12 @@ fn complete(line: &mut Line) -> Result<()> {
     }
     let (limit, avpkt) = (line.whole("limit"), line.whole("avpkt"));
     let unit = if packets { 1 } else { avpkt };
+    if !packets && line.says("nodrop", "nodrop") && !line.says("ecn", "ecn") {
+        return Err(Error::new("requires ecn: it marks in place of drops").at("nodrop"));
+    }
     let (min, max) = match (line.whole("min"), line.whole("max")) {
         (0, 0) => (limit / 4 / 3, limit / 4),
+        (min, 0) if packets => (min, limit / 4),
         (0, max) => (max / 3, max),
         (min, 0) => (min, min * 3),
         both => both,

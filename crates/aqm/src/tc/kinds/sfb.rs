@@ -31,7 +31,7 @@ pub static SFB: Kind = Kind {
         complete,
         settings,
         words,
-        ..Rules::NONE
+        ..Rules::ALL
     },
     differs: "tc sends 0.0005 and 0.00005, not the kernel's own defaults, which are sojourn's; the \
               kernel rounds both to multiples of 1/65535, as does `variant = \"linux\"`, which a \

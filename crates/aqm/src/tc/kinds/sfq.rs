@@ -39,7 +39,7 @@ pub static SFQ: Kind = Kind {
         complete,
         settings: |line| [("flows", format!("{}", line.whole("divisor")))].into(),
         words,
-        ..Rules::NONE
+        ..Rules::FIXED
     },
     differs: "",
 };

@@ -1,8 +1,9 @@
 //! Shapers and emulation, which become rate, delay and loss of a link.
 
 use super::super::table::Ours::{Computed, Harmless, Lost, To};
-use super::super::table::{Arg, Becomes, Kind, Line, Params, Rules, Unit, Word};
+use super::super::table::{Arg, Becomes, Change, Kind, Line, Params, Rules, Unit, Word};
 use crate::error::{Error, Result};
+use crate::tc::units;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -27,9 +28,24 @@ pub static TBF: Kind = Kind {
         Word::new("linklayer", Unit::Text, "ethernet", Lost(FRAMING)),
     ],
     fixed: &[],
-    rules: Rules { complete: complete_tbf, words: tbf_words, ..Rules::NONE },
+    rules: Rules {
+        complete: complete_tbf,
+        check: check_tbf,
+        words: tbf_words,
+        once: true,
+        abbreviates: true,
+        ..Rules::ALL
+    },
     differs: "Linux can have another qdisc below it; tc import uses its rate for the link",
 };
+
+fn check_tbf(line: &Line) -> Result<()> {
+    if line.given("limit").is_some() && line.given("latency").is_some() {
+        let text = "and latency exclude each other: latency is the longest delay at this limit";
+        return Err(Error::new(text).at("limit"));
+    }
+    Ok(())
+}
 
 fn complete_tbf(line: &mut Line) -> Result<()> {
     line.require("rate", "rate 1mbit")?;
@@ -87,14 +103,19 @@ pub static NETEM: Kind = Kind {
         Word::new("corrupt", SHARE, "", Lost(NO)),
         Word::new("duplicate", SHARE, "", Lost(NO)),
         Word::new("reorder", SHARE, "", Lost(NO)),
-        Word::new("gap", Unit::Integer, "", Lost(NO)),
+        Word::new("gap", Unit::Integer, "0", Lost(NO)),
         Word::new(
             "rate",
             Unit::Several(&[Unit::Rate, Unit::Integer, Unit::Integer, Unit::Integer]),
             "",
             Computed,
         ),
-        Word::new("slot distribution", Unit::Text, "", Lost(NO)),
+        Word::new(
+            "slot distribution",
+            Unit::Several(&[Unit::Text, Unit::Nanos, Unit::Nanos]),
+            "",
+            Lost(NO),
+        ),
         Word::new("slot", Unit::Several(&[Unit::Nanos, Unit::Nanos]), "", Lost(NO)),
         Word::new("packets", Unit::Integer, "", Lost(NO)),
         Word::new("bytes", Unit::Bytes, "", Lost(NO)),
@@ -102,23 +123,106 @@ pub static NETEM: Kind = Kind {
         Word::new("ecn", Unit::Choice(&[("", ""), ("ecn", "")]), "", Lost("a link drops")),
     ],
     fixed: &[],
-    rules: Rules { complete: complete_netem, ..Rules::NONE },
+    rules: Rules {
+        complete: complete_netem,
+        check: check_netem,
+        shown: netem_shown,
+        change: Change::Named(
+            &["limit", "delay", "loss random", "loss state", "loss gemodel", "loss", "duplicate",
+              "gap"],
+            &[],
+        ),
+        ends: &[
+            ("slot", &["slot distribution"]),
+            ("slot distribution", &["slot"]),
+            ("loss", &["loss random", "loss state", "loss gemodel"]),
+            ("loss random", &["loss", "loss state", "loss gemodel"]),
+            ("loss state", &["loss", "loss random", "loss gemodel"]),
+            ("loss gemodel", &["loss", "loss random", "loss state"]),
+        ],
+        abbreviates: true,
+        ..Rules::NONE
+    },
     differs: "jitter, reordering, duplication and corruption do not exist; the packets in flight \
               do not count towards limit",
 };
 
-fn complete_netem(line: &mut Line) -> Result<()> {
-    let unlike = |other: &str| Error::new(format!("requires delay: {other}")).at("reorder");
-    if line.given("reorder").is_some() && line.given("delay").is_none() {
-        return Err(unlike("write delay 10ms reorder 25%"));
+/// Checks of tc: what each word needs.
+fn check_netem(line: &Line) -> Result<()> {
+    let given = |word: &str| line.given(word).is_some();
+    let needs = |word: &str, text: &str| Err(Error::new(text).at(word));
+    let delay = match line.given("delay") {
+        Some(Arg::Several(parts)) => parts.len(),
+        _ => 0,
+    };
+    if given("reorder") && delay == 0 {
+        return needs("reorder", "requires delay: write delay 10ms reorder 25%");
     }
-    if line.given("loss random").is_some() && line.given("loss").is_none() {
-        let random = line.get("loss random");
-        if let Some(arg) = random {
-            line.set("loss", arg);
-        }
+    if line.whole("gap") > 0 && !given("reorder") {
+        return needs("gap", "requires reorder: write reorder 25% gap 5");
+    }
+    if given("distribution") && delay < 2 {
+        return needs("distribution", "requires jitter: write delay 10ms 2ms distribution normal");
+    }
+    let loses = ["loss", "loss random", "loss state", "loss gemodel"].into_iter().any(given);
+    if line.says("ecn", "ecn") && !loses {
+        return needs("ecn", "requires loss: write loss 1% ecn");
     }
     Ok(())
+}
+
+/// Adds the shares that tc sends if only the first ones are given.
+fn fill(line: &mut Line, word: &str, whole: fn(f64) -> Vec<f64>) {
+    let Some(Arg::Several(parts)) = line.given(word) else { return };
+    let Some(Arg::Number(first)) = parts.first() else { return };
+    let all = whole(*first).into_iter().map(Arg::Number).skip(parts.len());
+    let parts = parts.iter().cloned().chain(all).collect();
+    line.set(word, Arg::Several(parts));
+}
+
+/// Has one word for random losses, and the gap that reordering implies.
+fn complete_netem(line: &mut Line) -> Result<()> {
+    if let Some(arg) = line.given("loss random").cloned() {
+        line.set("loss", arg);
+        line.unset("loss random");
+    }
+    fill(line, "loss gemodel", |p| [p, 1.0 - p, 1.0, 0.0].into());
+    fill(line, "loss state", |p| [p, 1.0 - p, 0.0, 1.0, 0.0].into());
+    if line.given("reorder").is_some() && line.whole("gap") == 0 {
+        line.set("gap", Arg::Whole(1));
+    }
+    Ok(())
+}
+
+/// Rewrites the labels that `tc qdisc show` prints between the numbers of netem.
+fn netem_shown(words: &[&str]) -> Vec<String> {
+    let labels = ["p", "r", "1-h", "1-k", "p13", "p31", "p32", "p23", "p14"];
+    let cells = ["packetoverhead", "cellsize", "celloverhead"];
+    let mut out: Vec<String> = Vec::new();
+    let mut framing = [0u64; 3];
+    let mut words = words.iter().peekable();
+    while let Some(word) = words.next() {
+        if let Some(place) = cells.iter().position(|cell| cell == word) {
+            framing[place] = words.next().and_then(|n| n.parse().ok()).unwrap_or(0);
+            continue;
+        }
+        if labels.contains(word) && words.peek().is_some_and(|next| next.ends_with('%')) {
+            continue;
+        }
+        out.push((*word).to_string());
+        // The name of the table is not printed.
+        if *word == "distribution" && out.iter().rev().nth(1).is_some_and(|w| w == "slot") {
+            out.push("custom".to_string());
+        }
+    }
+    if framing != [0; 3]
+        && let Some(rate) = out.iter().position(|word| word == "rate")
+    {
+        let numbers = framing.iter().map(u64::to_string);
+        let at = (rate + 2).min(out.len());
+        out.splice(at..at, numbers);
+    }
+    out
 }
 
 /// `htb`: hierarchical token buckets.
@@ -135,9 +239,19 @@ pub static HTB: Kind = Kind {
         Word::new("debug", Unit::Integer, "", Harmless),
     ],
     fixed: &[],
-    rules: Rules::NONE,
+    rules: Rules { complete: complete_default, abbreviates: true, ..Rules::FIXED },
     differs: "a tree with one class that carries traffic becomes the rate of a link",
 };
+
+/// Writes the default class in hexadecimal, as `tc qdisc show` does.
+fn complete_default(line: &mut Line) -> Result<()> {
+    if let Some(Arg::Text(text)) = line.given("default") {
+        let class = units::class_id(text).map_err(|e| e.at("default"))?.1;
+        let text = if class == 0 { "0".to_string() } else { format!("{class:#x}") };
+        line.set("default", Arg::Text(text));
+    }
+    Ok(())
+}
 
 /// Class of [`HTB`].
 pub static HTB_CLASS: Kind = Kind {
@@ -157,9 +271,18 @@ pub static HTB_CLASS: Kind = Kind {
         Word::new("level", Unit::Integer, "", Harmless),
     ],
     fixed: &[],
-    rules: Rules { complete: |line| line.require("rate", "rate 20mbit"), ..Rules::NONE },
+    rules: Rules { complete: complete_class, abbreviates: true, ..Rules::ALL },
     differs: "",
 };
+
+/// Sets the ceiling that tc sends: the rate.
+fn complete_class(line: &mut Line) -> Result<()> {
+    line.require("rate", "rate 20mbit")?;
+    if line.given("ceil").is_none() {
+        line.set("ceil", Arg::Whole(line.whole("rate")));
+    }
+    Ok(())
+}
 
 /// `hfsc`: hierarchical fair service curve.
 pub static HFSC: Kind = Kind {
@@ -167,8 +290,8 @@ pub static HFSC: Kind = Kind {
     becomes: Becomes::Link,
     words: &[Word::new("default", Unit::Text, "0", Computed)],
     fixed: &[],
-    rules: Rules::NONE,
-    differs: "as htb; the curves are read only as single rates",
+    rules: Rules { complete: complete_default, once: true, abbreviates: true, ..Rules::ALL },
+    differs: "as htb; of the curves, the second slope of ul is the rate, if there is one",
 };
 
 /// Class of [`HFSC`].
@@ -176,12 +299,61 @@ pub static HFSC_CLASS: Kind = Kind {
     name: "hfsc",
     becomes: Becomes::Link,
     words: &[
-        Word::new("ul rate", Unit::Rate, "", Computed).also(&["ul m2"]),
-        Word::new("sc rate", Unit::Rate, "", Computed).also(&["sc m2"]),
-        Word::new("ls rate", Unit::Rate, "", Computed).also(&["ls m2"]),
-        Word::new("rt rate", Unit::Rate, "", Computed).also(&["rt m2"]),
+        Word::new("rt", Unit::Curve, "", Computed),
+        Word::new("ls", Unit::Curve, "", Computed),
+        Word::new("sc", Unit::Curve, "", Computed),
+        Word::new("ul", Unit::Curve, "", Computed),
     ],
     fixed: &[],
-    rules: Rules::NONE,
+    rules: Rules {
+        complete: complete_curves,
+        check: check_curves,
+        merge: merge_curves,
+        ends: &[("sc", &["rt", "ls"])],
+        abbreviates: true,
+        ..Rules::NONE
+    },
     differs: "",
 };
+
+/// Checks of tc: a curve, and `ul` with a curve that it limits.
+fn check_curves(line: &Line) -> Result<()> {
+    let given = |word: &str| line.given(word).is_some();
+    if given("ul") && !given("ls") && !given("sc") {
+        return Err(Error::new("requires ls or sc: write ls m2 5mbit").at("ul"));
+    }
+    if !given("rt") && !given("ls") && !given("sc") {
+        return Err(Error::new("has no curve: write ls m2 5mbit"));
+    }
+    Ok(())
+}
+
+/// Writes equal curves `rt` and `ls` as `sc`, as `tc class show` does.
+fn complete_curves(line: &mut Line) -> Result<()> {
+    if let Some(both) = line.given("sc").cloned() {
+        line.unset("sc");
+        for word in ["rt", "ls"] {
+            if line.given(word).is_none() {
+                line.set(word, both.clone());
+            }
+        }
+    }
+    if let Some(curve) = line.given("rt").cloned()
+        && line.given("ls") == Some(&curve)
+    {
+        line.unset("rt");
+        line.unset("ls");
+        line.set("sc", curve);
+    }
+    Ok(())
+}
+
+/// A new `sc` replaces both curves.
+fn merge_curves(_: &Line, mut new: Line) -> Result<Line> {
+    if let Some(curve) = new.given("sc").cloned() {
+        new.unset("sc");
+        new.set("rt", curve.clone());
+        new.set("ls", curve);
+    }
+    Ok(new)
+}

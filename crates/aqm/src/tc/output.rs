@@ -1,0 +1,94 @@
+//! Lines of `tc qdisc show`, `tc class show` and `tc filter show`.
+
+use super::command::{Handle, Object, Place, Site, place};
+use super::line::Form;
+use super::table::Line;
+use super::units;
+use crate::error::{Error, Result};
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+/// Line of output.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// Device; empty if the line names none.
+    pub site: Site,
+    /// Object.
+    pub object: Object,
+    /// Place.
+    pub place: Option<Place>,
+    /// Handle of the qdisc, with minor number 0, or identifier of the class.
+    pub handle: Handle,
+    /// Qdisc or class; none for a continuation or a filter.
+    pub line: Option<Line>,
+    /// Words of a filter, or of the line after a qdisc.
+    pub words: Vec<String>,
+}
+
+/// Reads a line of output, whose second word is `kind`. Returns none for a command.
+///
+/// # Errors
+/// An unknown qdisc or word.
+pub fn line(object: Object, kind: &str, rest: &[&str]) -> Result<Option<Shown>> {
+    let site = Site::default();
+    let words = Vec::new();
+    let mut shown = Shown { site, object, place: None, handle: (0, 0), line: None, words };
+    if object == Object::Filter {
+        if !matches!(kind, "parent" | "protocol" | "ingress" | "egress" | "dev" | "root" | "[") {
+            return Ok(None);
+        }
+        shown.words.push(kind.to_string());
+        shown.words.extend(rest.iter().map(|w| (*w).to_string()));
+        if kind == "parent" {
+            shown.place = place(rest.first().copied().unwrap_or_default()).ok().flatten();
+        }
+        return Ok(Some(shown));
+    }
+    let mut words = rest.iter();
+    let first = words.next().copied().unwrap_or_default();
+    let is_handle = first.contains(':') && units::class_id(first).is_ok();
+    if !is_handle {
+        return Ok(None);
+    }
+    shown.handle = units::class_id(first)?;
+    loop {
+        let after = words.clone();
+        let mut value =
+            |key: &str| words.next().copied().ok_or_else(|| Error::new("has no value").at(key));
+        match value("line") {
+            Ok("dev") => shown.site.dev = value("dev")?.to_string(),
+            Ok("parent") => shown.place = place(value("parent")?)?,
+            Ok("root") => shown.place = Some(Place::Root),
+            Ok("leaf" | "refcnt") => drop(value("refcnt")?),
+            Ok("offloaded" | "[Unknown" | "----------------" | "deleted") => {}
+            Ok("ingress_block" | "egress_block") => drop(value("block")?),
+            _ => {
+                words = after;
+                break;
+            }
+        }
+    }
+    let words = words.as_slice();
+    shown.line = Some(match object {
+        // The class of a fair queue is one of its flows: statistics.
+        Object::Class if !Line::has_classes(kind) => return Ok(Some(shown)),
+        Object::Class => Line::read_class(kind, words, Form::Shown)?.completed(Form::Shown)?,
+        _ => Line::read(kind, words, Form::Shown)?.completed(Form::Shown)?,
+    });
+    Ok(Some(shown))
+}
+
+/// Reads a line after that of a qdisc that is not one of statistics: a size table, or the RED of
+/// sfq.
+pub fn continuation(words: &[&str]) -> Option<Shown> {
+    let more = matches!(words, ["linklayer", ..] | ["ewma", _, "min", ..])
+        || matches!(words, ["overhead" | "mpu" | "mtu", n, ..] if n.parse::<i64>().is_ok());
+    more.then(|| Shown {
+        site: Site::default(),
+        object: Object::Qdisc,
+        place: None,
+        handle: (0, 0),
+        line: None,
+        words: words.iter().map(|w| (*w).to_string()).collect(),
+    })
+}

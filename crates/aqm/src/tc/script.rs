@@ -1,0 +1,241 @@
+//! A script, a batch file, a pasted terminal or the output of `set -x`, divided into commands.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+/// Condition under which a shell runs a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Always.
+    Always,
+    /// After `&&`: if the command before it was accepted.
+    Accepted,
+    /// After `||`: if the command before it was refused.
+    Refused,
+}
+
+/// Command of a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statement {
+    /// Number of its line, from 1.
+    pub line: usize,
+    /// Its words, without quotes, redirections and comments.
+    pub words: Vec<String>,
+    /// Condition under which it runs.
+    pub when: When,
+}
+
+impl Statement {
+    /// Words with a space between two.
+    pub fn text(&self) -> String {
+        self.words.join(" ")
+    }
+}
+
+/// Splits a script into commands: at ends of lines, `;`, `&`, `|`, `&&` and `||`. Removes comments,
+/// joins lines that end in a backslash, and replaces variables that are assigned once, as a
+/// literal.
+pub fn statements(script: &str) -> Vec<Statement> {
+    let mut statements = Vec::new();
+    let mut joined: Option<(usize, String)> = None;
+    for (i, raw) in script.lines().enumerate() {
+        let raw = raw.trim_end_matches('\r');
+        let (line, text) = match joined.take() {
+            Some((line, before)) => (line, format!("{before} {raw}")),
+            None => (i + 1, raw.to_string()),
+        };
+        match text.strip_suffix('\\') {
+            Some(text) => joined = Some((line, text.to_string())),
+            None => split(line, &text, &mut statements),
+        }
+    }
+    if let Some((line, text)) = joined {
+        split(line, &text, &mut statements);
+    }
+    let known = variables(&statements);
+    for statement in &mut statements {
+        for word in &mut statement.words {
+            if word.contains('$') {
+                *word = expanded(word, &known);
+            }
+        }
+        // A variable may hold several words.
+        statement.words = statement.text().split_whitespace().map(str::to_string).collect();
+    }
+    statements
+}
+
+/// State of the division of a line.
+struct Splitter<'a> {
+    line: usize,
+    statements: &'a mut Vec<Statement>,
+    words: Vec<String>,
+    word: Option<String>,
+    when: When,
+    /// True after `>` or `<`: the next word is a file.
+    redirects: bool,
+}
+
+impl Splitter<'_> {
+    fn end_word(&mut self) {
+        if let Some(word) = self.word.take() {
+            if !core::mem::take(&mut self.redirects) {
+                self.words.push(word);
+            }
+        }
+    }
+
+    fn end_statement(&mut self, next: When) {
+        self.end_word();
+        self.redirects = false;
+        let words = core::mem::take(&mut self.words);
+        if !words.is_empty() {
+            self.statements.push(Statement { line: self.line, words, when: self.when });
+        }
+        self.when = next;
+    }
+
+    /// Begins a redirection; the number or `&` directly before it belongs to it.
+    fn redirect(&mut self) {
+        let numbered = |word: &String| word.bytes().all(|b| b.is_ascii_digit());
+        if self.word.as_ref().is_some_and(numbered) {
+            self.word = None;
+        }
+        self.end_word();
+        self.redirects = true;
+    }
+}
+
+/// Divides one line.
+fn split(line: usize, text: &str, statements: &mut Vec<Statement>) {
+    // `set -x` marks commands by one `+` per level.
+    let traced = text.trim_start().trim_start_matches('+');
+    let text = if traced.starts_with(' ') { traced } else { text };
+    let mut out = Splitter {
+        line,
+        statements,
+        words: Vec::new(),
+        word: None,
+        when: When::Always,
+        redirects: false,
+    };
+    let mut chars = text.chars().peekable();
+    let mut quote = None;
+    while let Some(c) = chars.next() {
+        match (c, quote) {
+            (c, Some(q)) if c == q => quote = None,
+            (c, Some(_)) => out.word.get_or_insert_default().push(c),
+            ('\'' | '"', None) => {
+                quote = Some(c);
+                out.word.get_or_insert_default();
+            }
+            ('\\', None) => out.word.get_or_insert_default().extend(chars.next()),
+            ('#', None) if out.word.is_none() => break,
+            ('>' | '<', None) => {
+                out.redirect();
+                while chars.next_if(|c| matches!(c, '>' | '&' | '|')).is_some() {}
+            }
+            ('&', None) if chars.peek() == Some(&'>') => {}
+            ('&', None) if chars.next_if_eq(&'&').is_some() => out.end_statement(When::Accepted),
+            ('|', None) if chars.next_if_eq(&'|').is_some() => out.end_statement(When::Refused),
+            (';' | '&' | '|', None) => out.end_statement(When::Always),
+            (c, None) if c.is_whitespace() => out.end_word(),
+            (c, None) => out.word.get_or_insert_default().push(c),
+        }
+    }
+    out.end_statement(When::Always);
+}
+
+/// Variables that are assigned once, as a literal, with their values.
+fn variables(statements: &[Statement]) -> Vec<(String, Option<String>)> {
+    let mut known: Vec<(String, Option<String>)> = Vec::new();
+    let mut assign = |name: &str, value: Option<&str>| {
+        let value = value.filter(|v| !v.contains(['$', '`', '*', '?'])).map(str::to_string);
+        match known.iter_mut().find(|(n, _)| n == name) {
+            Some((_, before)) if *before != value => *before = None,
+            Some(_) => {}
+            None => known.push((name.to_string(), value)),
+        }
+    };
+    for statement in statements {
+        let words = statement.words.iter().map(String::as_str);
+        let declares = |w: &&str| matches!(*w, "export" | "local" | "readonly" | "declare");
+        for word in words.clone().skip_while(declares) {
+            match word.split_once('=') {
+                Some((name, value)) if is_name(name) => assign(name, Some(value)),
+                _ => break,
+            }
+        }
+        if let ["for" | "read", name, ..] = words.collect::<Vec<_>>().as_slice() {
+            assign(name, None);
+        }
+    }
+    known
+}
+
+/// True if `name` is the name of a variable.
+fn is_name(name: &str) -> bool {
+    let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    name.chars().all(letter) && name.starts_with(|c: char| !c.is_ascii_digit())
+}
+
+/// Replaces the known variables in `word`.
+fn expanded(word: &str, known: &[(String, Option<String>)]) -> String {
+    let mut text = String::new();
+    let mut rest = word;
+    while let Some(at) = rest.find('$') {
+        text += &rest[..at];
+        let after = &rest[at + 1..];
+        let (name, end) = match after.strip_prefix('{').and_then(|a| a.split_once('}')) {
+            Some((name, _)) => (name, name.len() + 2),
+            None => {
+                let letter = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
+                let end = after.find(letter).unwrap_or(after.len());
+                (&after[..end], end)
+            }
+        };
+        let value = known.iter().find(|(n, _)| n == name).and_then(|(_, v)| v.as_deref());
+        match value.filter(|_| is_name(name)) {
+            Some(value) => text += value,
+            None => text += &rest[at..=at + end],
+        }
+        rest = &after[end..];
+    }
+    text + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(script: &str) -> Vec<String> {
+        statements(script).iter().map(Statement::text).collect()
+    }
+
+    #[test]
+    fn quotes_redirections_and_comments_are_removed() {
+        let script = "tc 'a b' \"c\" 2>/dev/null >x 2>&1 &>y # z\n  # tc d\necho a;b&&c||d|e &";
+        assert_eq!(texts(script), ["tc a b c", "echo a", "b", "c", "d", "e"]);
+        let whens: Vec<When> = statements(script).iter().map(|s| s.when).collect();
+        assert_eq!(whens[2..5], [When::Always, When::Accepted, When::Refused]);
+    }
+
+    #[test]
+    fn lines_are_joined_and_numbered() {
+        let statements = statements("a\nb \\\n c\nd");
+        let lines: Vec<usize> = statements.iter().map(|s| s.line).collect();
+        assert_eq!((lines, statements[1].text()), (Vec::from([1, 2, 4]), "b c".to_string()));
+    }
+
+    #[test]
+    fn traced_commands_lose_their_mark() {
+        assert_eq!(texts("+ tc a\n++ date\n+x"), ["tc a", "date", "+x"]);
+    }
+
+    #[test]
+    fn variables_with_one_value_are_replaced() {
+        let script = "A=eth0 B='x y'\nexport C=1\nC=2\nfor D in 1; do\ntc $A ${B}z $C $D $1 $";
+        assert_eq!(texts(script).last().unwrap(), "tc eth0 x yz $C $D $1 $");
+    }
+}
