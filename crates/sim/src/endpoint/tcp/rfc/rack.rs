@@ -115,6 +115,26 @@ impl ReceivedData<'_> {
     }
 }
 
+/// Number of transmissions, from the first one on, for which `holds` returns true. Searches near
+/// the first one, because an ack as a rule resolves the first transmissions, and the cache rarely
+/// holds those in the middle.
+fn count_first(list: &VecDeque<SentRange>, holds: impl Fn(&SentRange) -> bool) -> usize {
+    let mut end = 1;
+    while end <= list.len() && holds(&list[end - 1]) {
+        end *= 2;
+    }
+    let (mut low, mut high) = (end / 2, list.len().min(end - 1));
+    while low < high {
+        let middle = low.midpoint(high);
+        if holds(&list[middle]) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
 impl RackState {
     /// Returns a state without entries, with the optional parts of `s`. Draws one random number
     /// with `jiffies`.
@@ -254,7 +274,7 @@ impl RackState {
     fn report(&self, from: u64, to: u64, edges: (u64, u64, u64), delivery: &mut Delivery) {
         let (una, highest, recover) = edges;
         delivery.sacked |= to > una;
-        let first = self.fresh.partition_point(|sent| sent.start < from);
+        let first = count_first(&self.fresh, |sent| sent.start < from);
         let fresh = self.fresh.range(first..).take_while(|sent| sent.end <= to);
         let lost = self.lost.iter().filter(|lost| !lost.again).map(|lost| &lost.sent);
         let lost = lost.filter(|sent| from <= sent.start && sent.end <= to);
@@ -313,7 +333,7 @@ impl RackState {
         }
         // The last delivered first transmission, and the last delivered retransmission.
         let top = una.max(board.highest_sacked());
-        let fresh = self.fresh.partition_point(|sent| sent.end <= top).checked_sub(1);
+        let fresh = count_first(&self.fresh, |sent| sent.end <= top).checked_sub(1);
         let fresh = fresh.map(|i| self.fresh[i]).filter(|s| known.contains(s.start, s.end));
         // After less than a round trip it is the first transmission that was delivered (§6.2 step
         // 2), and if a cumulative ack has an older timestamp. As in Linux, timestamps do not decide

@@ -180,3 +180,15 @@ fn late_deliveries_after_a_timeout_are_not_retransmitted() {
     receive(&mut board, &mut order, 21, &[]);
     assert_eq!((order.lost_bytes(), order.take_lost()), (30, Some((21, 31))));
 }
+
+#[test]
+fn a_search_from_the_first_transmission_agrees_with_a_binary_search() {
+    for len in 0..70 {
+        let range = |i| SentRange { start: i, end: i + 1, number: i, at: Time(i), repairs: false };
+        let list: VecDeque<SentRange> = (0..len).map(range).collect();
+        for limit in 0..=len + 1 {
+            let holds = |sent: &SentRange| sent.start < limit;
+            assert_eq!(count_first(&list, holds), list.partition_point(holds), "{limit} of {len}");
+        }
+    }
+}
