@@ -19,12 +19,12 @@ use sojourn_aqm::cast;
 use sojourn_aqm::params::ParamRow;
 use sojourn_aqm::units::Time;
 use sojourn_aqm::{Ecn, Link, Packet, TcpFlags, TokenBucket};
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
 mod changing;
 mod forwarding;
+mod forwarding_queue;
 mod in_flight;
 mod interruptions;
 mod parallel;
@@ -38,6 +38,7 @@ pub use parallel::Threads;
 pub use state::{FlowState, LinkState};
 pub use stepping::{run, run_on_threads, run_with_progress};
 
+use forwarding_queue::ForwardingQueue;
 use in_flight::{Delivery, Forwarded, PacketState, Payload};
 use interruptions::Interruptions;
 use parallel::Exchange;
@@ -108,7 +109,7 @@ pub struct Simulation {
     /// Per link, true if it computes departures at enqueue.
     computes_departures: Vec<bool>,
     /// Per link, packets that go on to another link, in the order of their arrivals there.
-    forwarding: Vec<VecDeque<Forwarded>>,
+    forwarding: Vec<ForwardingQueue>,
     /// Flows sorted by name, so that declaration order has no effect; then pooled flows,
     /// in order of creation.
     flows: Vec<Flow>,
@@ -227,7 +228,7 @@ impl Simulation {
             params: scenario.links.iter().map(|def| Arc::clone(&def.params)).collect(),
             routes,
             computes_departures: links.iter().map(Link::computes_departures).collect(),
-            forwarding: vec![VecDeque::new(); links.len()],
+            forwarding: vec![ForwardingQueue::default(); links.len()],
             bodies: Slab::new(),
             acks: Slab::new(),
             events,
@@ -373,7 +374,7 @@ impl Simulation {
         let ([cursor, _], [source, destination]) = (routes.starts(route), hosts);
         let l = routes.link(cursor);
         self.work += outbox.segments.len();
-        let hands_over = self.computes_departures[l] && !routes.is_last(cursor);
+        let onward = routes.next_link(cursor).filter(|_| self.computes_departures[l]);
         let (flow, link) = (cast::index32(f), &mut links[l]);
         let mut packet = Packet { flow, hash, source, destination, class, ..Packet::default() };
         if flows[f].xcp {
@@ -386,23 +387,25 @@ impl Simulation {
             packet.body = body;
             packet.len = segment.wire_bytes.into();
             packet.ecn = if segment.ect { ect } else { Ecn::NotEct };
-            if !hands_over {
+            let Some(next) = onward else {
                 link.push_copy(now, &mut packet);
-            } else if let Some((arrived, ecn)) = link.send(now, &mut packet) {
-                let next =
-                    Forwarded { packet: Packet { arrived, ecn, ..packet }, cursor: cursor + 1 };
+                continue;
+            };
+            if let Some(sent) = link.send(now, &mut packet) {
                 match &mut self.exchange {
                     Some(exchange) if let Some(to) = exchange.leaves_to(cursor + 1) => {
+                        let packet = Packet { arrived: sent.0, ecn: sent.1, ..packet };
+                        let next = Forwarded { link: next, cursor: cursor + 1, packet };
                         exchange.forward(to, l, next, bodies, acks);
                     }
-                    _ => forwarding[l].push_back(next),
+                    _ => _ = forwarding[l].push(next, cursor + 1, &packet, sent),
                 }
             } else {
                 bodies.remove(body);
             }
         }
         outbox.segments.clear();
-        if hands_over {
+        if onward.is_some() {
             self.link_events.schedule_earlier(l, self.next_forwarded(l));
         } else {
             self.collect_from_link(l);

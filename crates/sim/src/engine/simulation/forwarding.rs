@@ -7,11 +7,14 @@ use crate::collections::prefetch::{prefetch, prefetch_start};
 use crate::collections::slab::Slab;
 use crate::endpoint::tcp::Ack;
 use crate::engine::flow::Flow;
+use sojourn_aqm::cast;
 use sojourn_aqm::units::Time;
 use sojourn_aqm::{Ecn, Link, Packet};
 
 /// log2 of the prefetch look-ahead for a link, in events.
 const PREFETCH_LINK_LOG2: u32 = 3;
+/// log2 of the prefetch look-ahead for what a link, or a packet, points to.
+const PREFETCH_NEXT_LOG2: u32 = 2;
 
 impl Simulation {
     /// Processes the event of link `l`: a packet of this link that reaches the next one, or one
@@ -23,15 +26,9 @@ impl Simulation {
         if !computed {
             self.links[l].advance(now);
         }
-        if self.next_forwarded(l) <= now
-            && let Some(Forwarded { packet, cursor }) = self.forwarding[l].pop_front()
-        {
-            if self.forwarding[l].is_empty() {
-                // Restart at the first entry, so that short queues use few cache lines.
-                self.forwarding[l].clear();
-            }
+        if self.next_forwarded(l) <= now {
             self.link_events.serve(l);
-            self.push(cursor, now, packet);
+            self.forward_first(l, now);
         }
         let next = if computed { self.next_forwarded(l) } else { self.collect(l) };
         self.link_events.schedule(l, next);
@@ -40,16 +37,18 @@ impl Simulation {
         }
     }
 
-    /// Prefetch the link that a packet reaches which is due soon. Link `l` was just served.
+    /// Prefetch the link that a packet reaches which is due soon, in two steps, because some
+    /// addresses are in what the first step prefetches. Link `l` was just served.
     #[inline]
     fn prefetch_upcoming_link(&self, l: usize) {
-        let due = self.link_events.earliest_near(l, PREFETCH_LINK_LOG2);
-        if let Some(packet) = self.forwarding[due].front() {
-            let next = self.routes.link(packet.cursor);
-            let link = &self.links[next];
-            prefetch_start(link, Link::HOT_BYTES);
-            prefetch(link.qdisc());
-            prefetch(&self.forwarding[next]);
+        let far = &self.forwarding[self.link_events.earliest_near(l, PREFETCH_LINK_LOG2)];
+        far.prefetch();
+        prefetch_start(&self.links[far.first_link()], Link::HOT_BYTES);
+        let near = &self.forwarding[self.link_events.earliest_near(l, PREFETCH_NEXT_LOG2)];
+        prefetch(self.links[near.first_link()].qdisc());
+        prefetch(&self.forwarding[near.first_link()]);
+        if let Some(first) = near.front() {
+            prefetch(self.bodies.get(first.packet.body));
         }
     }
 
@@ -57,12 +56,73 @@ impl Simulation {
     /// link; [`Time::NEVER`] if there is none.
     #[inline]
     pub(super) fn next_forwarded(&self, l: usize) -> Time {
-        self.forwarding[l].front().map_or(Time::NEVER, |next| next.packet.arrived)
+        self.forwarding[l].next()
+    }
+
+    /// The first packet of the forwarding queue of link `from` reaches its next link. It is moved
+    /// from queue to queue without a copy in between, which would be slow.
+    #[inline(always)]
+    fn forward_first(&mut self, from: usize, now: Time) {
+        let Simulation { forwarding, links, .. } = self;
+        let Some(first) = forwarding[from].front_mut() else { return };
+        let (l, cursor, packet) = (first.link as usize, first.cursor, &mut first.packet);
+        if !self.computes_departures[l] {
+            let packet = *packet;
+            self.forwarding[from].remove_front();
+            return self.push(cursor, now, packet);
+        }
+        let sent = links[l].send(now, packet);
+        let Packet { flow, body, ack: feedback, .. } = *packet;
+        if let Some((next, sent)) = self.send_on(cursor, sent, [flow, body, feedback])
+            && !self.first_leaves(from, l, cursor + 1, sent)
+            && self.move_first([from, l], next, cursor + 1, sent)
+        {
+            // Later packets of the queue do not move its event.
+            self.link_events.schedule_earlier(l, sent.0);
+        }
+        self.forwarding[from].remove_front();
+    }
+
+    /// Copies the first packet of the forwarding queue of the first link to the end of that of the
+    /// second link. Returns true if it is the first one there.
+    #[inline(always)]
+    fn move_first(
+        &mut self,
+        [from, to]: [usize; 2],
+        link: u32,
+        cursor: u32,
+        sent: (Time, Ecn),
+    ) -> bool {
+        let queues = self.forwarding.get_disjoint_mut([from, to]);
+        let [from, to] = queues.expect("a path crosses a link once");
+        from.front().is_some_and(|first| to.push(link, cursor, &first.packet, sent))
+    }
+
+    /// Processes `sent`, the result of [`Link::send`] on the link at `cursor`, for a packet with
+    /// this flow, body and feedback in `ids`. Drops the packet, delivers it, or returns the link to
+    /// which it goes on, with the time of its arrival there and its ECN field.
+    #[inline(always)]
+    fn send_on(
+        &mut self,
+        cursor: u32,
+        sent: Option<(Time, Ecn)>,
+        ids: [u32; 3],
+    ) -> Option<(u32, (Time, Ecn))> {
+        let [flow, body, feedback] = ids;
+        let Some((at, ecn)) = sent else {
+            let Simulation { bodies, acks, flows, exchange, .. } = self;
+            free_packet(body, bodies, acks, flows, exchange.as_deref_mut());
+            return None;
+        };
+        let next = self.routes.next_link(cursor);
+        if next.is_none() {
+            self.deliver(cursor, Delivery { at, flow, ce: ecn == Ecn::Ce, feedback }, body);
+        }
+        next.map(|next| (next, (at, ecn)))
     }
 
     /// Enqueues `packet` at the link at `cursor`. If that link computes departures at enqueue, the
     /// packet is handed over at once: to the next link, or to its flow.
-    #[inline(always)]
     pub(super) fn push(&mut self, cursor: u32, now: Time, mut packet: Packet) {
         let l = self.routes.link(cursor);
         debug_assert!(
@@ -74,27 +134,13 @@ impl Simulation {
             self.links[l].push(now, packet);
             return self.collect_from_link(l);
         }
-        let Some((at, ecn)) = self.links[l].send(now, &mut packet) else {
-            let Simulation { bodies, acks, flows, exchange, .. } = self;
-            return free_packet(packet.body, bodies, acks, flows, exchange.as_deref_mut());
-        };
-        if self.routes.is_last(cursor) {
-            let Packet { flow, body, ack: feedback, .. } = packet;
-            let delivery = Delivery { at, flow, ce: ecn == Ecn::Ce, feedback };
-            return self.deliver(cursor, delivery, body);
-        }
-        if self.exchange.is_some()
-            && self.forward_elsewhere(l, cursor + 1, Packet { arrived: at, ecn, ..packet })
+        let sent = self.links[l].send(now, &mut packet);
+        let Packet { flow, body, ack: feedback, .. } = packet;
+        if let Some((next, sent)) = self.send_on(cursor, sent, [flow, body, feedback])
+            && !self.leaves(l, cursor + 1, &packet, sent)
+            && self.forwarding[l].push(next, cursor + 1, &packet, sent)
         {
-            return;
-        }
-        let queue = &mut self.forwarding[l];
-        let is_first = queue.is_empty();
-        let packet = Packet { arrived: at, ecn, ..packet };
-        queue.push_back(Forwarded { packet, cursor: cursor + 1 });
-        // Later packets of the queue do not move its event.
-        if is_first {
-            self.link_events.schedule_earlier(l, at);
+            self.link_events.schedule_earlier(l, sent.0);
         }
     }
 
@@ -119,14 +165,14 @@ impl Simulation {
             }
             let cursor = self.bodies.get_mut(body).cursor;
             let sent = self.links[l].pop_in_flight();
-            if self.routes.is_last(cursor) {
+            let Some(next) = self.routes.next_link(cursor) else {
                 self.deliver(cursor, delivery, body);
-            } else if let Some((arrived, packet)) = sent {
-                let packet = Packet { arrived, ..packet };
-                if self.exchange.is_some() && self.forward_elsewhere(l, cursor + 1, packet) {
-                    continue;
-                }
-                self.forwarding[l].push_back(Forwarded { packet, cursor: cursor + 1 });
+                continue;
+            };
+            if let Some((arrived, packet)) = sent
+                && !self.leaves(l, cursor + 1, &packet, (arrived, packet.ecn))
+            {
+                self.forwarding[l].push(next, cursor + 1, &packet, (arrived, packet.ecn));
             }
         }
         self.next_link_event(l)
@@ -149,12 +195,31 @@ impl Simulation {
     }
 
     /// In a part: sends `packet`, which goes on from link `l` to the link at `cursor`, to the part
-    /// that owns that link. Returns false if this part does.
-    fn forward_elsewhere(&mut self, l: usize, cursor: u32, packet: Packet) -> bool {
-        let Simulation { exchange: Some(exchange), bodies, acks, .. } = self else { return false };
+    /// that owns that link. It arrives there at the time in `sent`, with its ECN field. Returns
+    /// false if this part owns it.
+    #[inline]
+    fn leaves(&mut self, l: usize, cursor: u32, packet: &Packet, sent: (Time, Ecn)) -> bool {
+        let Simulation { exchange: Some(exchange), bodies, acks, routes, .. } = self else {
+            return false;
+        };
         let Some(to) = exchange.leaves_to(cursor) else { return false };
-        exchange.forward(to, l, Forwarded { packet, cursor }, bodies, acks);
+        let packet = Packet { arrived: sent.0, ecn: sent.1, ..*packet };
+        let next = Forwarded { link: cast::index32(routes.link(cursor)), cursor, packet };
+        exchange.forward(to, l, next, bodies, acks);
         true
+    }
+
+    /// As [`Simulation::leaves`], for the first packet of the forwarding queue of link `from`,
+    /// which goes on from link `l`.
+    #[inline]
+    fn first_leaves(&mut self, from: usize, l: usize, cursor: u32, sent: (Time, Ecn)) -> bool {
+        let packet = match &self.exchange {
+            Some(exchange) if exchange.leaves_to(cursor).is_some() => {
+                self.forwarding[from].front().map(|first| first.packet)
+            }
+            _ => None,
+        };
+        packet.is_some_and(|packet| self.leaves(l, cursor, &packet, sent))
     }
 
     /// Frees the state of packets dropped by the link.

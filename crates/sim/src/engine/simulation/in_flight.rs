@@ -7,11 +7,15 @@ use sojourn_aqm::Packet;
 use sojourn_aqm::units::Time;
 
 /// A packet between two links. [`Packet::arrived`] is the time of its arrival at the next one.
-#[derive(Clone, Copy)]
+// The layout is fixed: the first 16 bytes, which are in one cache line, say where and when the
+// packet arrives.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
 pub(super) struct Forwarded {
-    pub packet: Packet,
-    /// Cursor of the next link.
+    /// The next link, and its cursor.
+    pub link: u32,
     pub cursor: u32,
+    pub packet: Packet,
 }
 
 /// Delivery of a packet that has crossed its last link.

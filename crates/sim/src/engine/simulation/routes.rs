@@ -93,10 +93,11 @@ impl Routes {
         self.hops[cursor as usize] as usize
     }
 
-    /// True if the link at `cursor` is the last one of its direction.
+    /// Link after the one at `cursor`; `None` if that is the last one of its direction.
     #[inline]
-    pub(super) fn is_last(&self, cursor: u32) -> bool {
-        self.hops[cursor as usize + 1] == END
+    pub(super) fn next_link(&self, cursor: u32) -> Option<u32> {
+        let next = self.hops[cursor as usize + 1];
+        (next != END).then_some(next)
     }
 }
 

@@ -9,13 +9,13 @@ use crate::collections::slab_parts::DividedSlab;
 use crate::endpoint::tcp::Ack;
 use crate::engine::flow::{Flow, Outbox};
 use crate::engine::sessions::SessionGroup;
+use crate::engine::simulation::forwarding_queue::ForwardingQueue;
 use crate::engine::simulation::in_flight::{Forwarded, PacketState};
 use crate::engine::simulation::pooled_flows::PooledFlowOwner;
 use crate::engine::simulation::{Simulation, Threads};
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::units::{Rate, Span, Time};
 use sojourn_aqm::{Link, LinkSpec, build};
-use std::collections::VecDeque;
 use std::mem::take;
 use std::sync::Arc;
 
@@ -80,7 +80,8 @@ impl Simulation {
         let absent = absent_link();
         let links = deal(take(&mut self.links), n, |l, _| own(l), |_| absent.clone());
         let losses = deal(take(&mut self.losses), n, |l, _| own(l), |_| None);
-        let forwarding = deal(take(&mut self.forwarding), n, |l, _| next(l), |_| VecDeque::new());
+        let queues = take(&mut self.forwarding);
+        let forwarding = deal(queues, n, |l, _| next(l), |_| ForwardingQueue::default());
         let owner = |group: usize| layout.owner_of_group(group, &self.routes);
         let groups: Vec<usize> = self.sessions.iter().map(|s| s.group).collect();
         let sessions = take(&mut self.sessions);
@@ -181,7 +182,7 @@ impl Simulation {
     fn divide_packets(&mut self, layout: &Layout) -> (DividedSlab<PacketState>, Vec<Slab<Ack>>) {
         // The cursor of a packet is not kept up to date on links that compute departures.
         for queue in &self.forwarding {
-            for Forwarded { packet, cursor } in queue {
+            for Forwarded { packet, cursor, .. } in queue.iter() {
                 self.bodies.get_mut(packet.body).cursor = *cursor;
             }
         }

@@ -185,10 +185,9 @@ impl Simulation {
             Message::Packet(l, next, state) => {
                 debug_assert!(next.packet.arrived >= self.now, "a packet arrives in the past");
                 let (l, body) = (*l as usize, self.unpack(state, acks));
-                let is_first = self.forwarding[l].is_empty();
-                let packet = Packet { body, ..next.packet };
-                self.forwarding[l].push_back(Forwarded { packet, ..*next });
-                if is_first {
+                let Forwarded { link, cursor, packet } = *next;
+                let (packet, sent) = (Packet { body, ..packet }, (packet.arrived, packet.ecn));
+                if self.forwarding[l].push(link, cursor, &packet, sent) {
                     self.link_events.schedule_earlier(l, packet.arrived);
                 }
             }
