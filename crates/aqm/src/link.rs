@@ -111,6 +111,13 @@ impl Link {
         self.transmitter.log.get_or_insert_default();
     }
 
+    /// Counts sojourn times in batches from now on. The results are the same. Faster if the links
+    /// of a simulation are so many that their statistics do not fit into the cache.
+    #[doc(hidden)]
+    pub fn count_in_batches(&mut self) {
+        self.transmitter.stats.count_in_batches();
+    }
+
     /// Enqueues `packet`, which arrives at `now`.
     ///
     /// # Panics

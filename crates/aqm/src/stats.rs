@@ -8,8 +8,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 mod histogram;
+mod recent;
 
 pub use histogram::Histogram;
+use recent::RecentDurations;
 
 /// The standard deviation of values with these sums and total weight, the difference taken in
 /// whole numbers where they fit.
@@ -73,12 +75,14 @@ pub struct LinkStats {
     queued_bytes: u64,
     /// Packets marked with CE.
     pub marks: Marks,
-    /// Time in the queue, of packets whose transmission started.
-    pub sojourn: Histogram,
+    /// Sojourn times that are not yet in `sojourn`.
+    recent: RecentDurations,
 
     packets: Integrals,
     bytes: Integrals,
 
+    /// Time in the queue, of packets whose transmission started.
+    pub sojourn: Histogram,
     /// Start of the measured interval.
     since: Time,
     /// Packets dropped of those that arrived in the interval, by [`DropReason`] in its order.
@@ -105,9 +109,10 @@ impl Default for LinkStats {
             queued_packets: 0,
             queued_bytes: 0,
             marks: Marks::default(),
-            sojourn: Histogram::default(),
+            recent: RecentDurations::default(),
             packets: Integrals::default(),
             bytes: Integrals::default(),
+            sojourn: Histogram::default(),
             since: Time::ZERO,
             dropped_packets: [0; 3],
             dropped_bytes: 0,
@@ -119,7 +124,7 @@ impl Default for LinkStats {
 
 impl LinkStats {
     /// See [`Link::HOT_BYTES`](crate::Link::HOT_BYTES).
-    pub(crate) const HOT_BYTES: usize = core::mem::offset_of!(LinkStats, since);
+    pub(crate) const HOT_BYTES: usize = core::mem::offset_of!(LinkStats, sojourn);
 
     /// Starts the measured interval at `now`; the queue stays as it is. `sending` is the rest of
     /// the transmission under way. Arrivals at `now` itself come after this call.
@@ -134,6 +139,7 @@ impl LinkStats {
             queued_packets: self.queued_packets,
             queued_bytes: self.queued_bytes,
             marks: Marks { since: now, ..Marks::default() },
+            recent: self.recent.cleared(),
             busy_ns: sending.0,
             ..LinkStats::default()
         };
@@ -161,6 +167,16 @@ impl LinkStats {
         }
     }
 
+    /// See [`Link::count_in_batches`](crate::Link::count_in_batches).
+    pub(crate) fn count_in_batches(&mut self) {
+        self.recent.start();
+    }
+
+    /// Counts the recent sojourn times, as a reader of `sojourn` expects.
+    pub(crate) fn count_recent(&mut self) {
+        self.recent.count(&mut self.sojourn);
+    }
+
     #[inline]
     pub(crate) fn on_enqueue(&mut self, now: Time, len: u32) {
         self.pass(now);
@@ -177,7 +193,7 @@ impl LinkStats {
         self.departed_bytes += u64::from(len);
         self.queued_packets -= 1;
         self.queued_bytes -= u64::from(len);
-        self.sojourn.add(sojourn);
+        self.recent.add(sojourn, &mut self.sojourn);
         self.busy_ns += sending.0;
         Self::end_run(&mut self.runs, &mut self.run_at_head);
     }

@@ -116,6 +116,36 @@ impl Histogram {
         }
     }
 
+    /// Counts `n` durations of zero.
+    pub(super) fn add_zeros(&mut self, n: u64) {
+        self.zeros += n;
+    }
+
+    /// Counts durations above zero, in nanoseconds.
+    pub(super) fn add_all(&mut self, durations: &[u32]) {
+        let (mut sum, mut squares) = (0, 0);
+        let (mut min, mut max) = (self.min, self.max);
+        for &ns in durations {
+            let ns = u64::from(ns);
+            match self.bins.get_mut(bin(ns)) {
+                Some(n) => {
+                    *n = n.wrapping_add(1);
+                    if *n == 0 {
+                        self.carry(bin(ns));
+                    }
+                }
+                None => self.add_longer(ns),
+            }
+            sum += ns;
+            squares += u128::from(ns * ns);
+            (min, max) = (min.min(ns), max.max(ns));
+        }
+        self.longer += durations.len() as u64;
+        self.sum += u128::from(sum);
+        self.sum_of_squares += squares;
+        (self.min, self.max) = (min, max);
+    }
+
     /// Counts `ns`, for which there is no bin yet: the first duration above zero, or one above 17 s
     /// that is longer than all before.
     #[cold]

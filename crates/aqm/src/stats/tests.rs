@@ -106,3 +106,31 @@ fn drops_are_counted_by_reason() {
     let others = t.dropped() - t.dropped_for(DropReason::Full);
     assert_eq!((t.dropped_for(DropReason::Full), others), (1, 0));
 }
+
+#[test]
+fn sojourn_times_counted_in_batches_give_the_same_histogram() {
+    let (mut at_once, mut in_batches) = (LinkStats::default(), LinkStats::default());
+    in_batches.count_in_batches();
+    // Zeros, short and long times, one longer than those of a batch and one longer than all bins.
+    let times =
+        (0..200).map(|i| [0, 3, 1 << 20, 77_777 * i, 5_000_000_000, 1 << 36][i as usize % 6]);
+    for (i, ns) in (0..).zip(times) {
+        for stats in [&mut at_once, &mut in_batches] {
+            stats.on_enqueue(Time(0), 1000);
+            stats.on_departure(Time(ns), 1000, Span(ns), Span(1));
+        }
+        if i == 100 {
+            at_once.reset(Time(i), Span(0));
+            in_batches.reset(Time(i), Span(0));
+        }
+        if i % 7 == 0 {
+            in_batches.count_recent();
+            at_once.count_recent();
+            let [a, b] = [&at_once.sojourn, &in_batches.sojourn];
+            assert!(a.values().eq(b.values()), "{i}");
+            let sums = |h: &Histogram| (h.count(), h.sum_ns(), h.std_s(), h.max_s());
+            assert_eq!(sums(a), sums(b), "{i}");
+        }
+    }
+    assert_eq!(at_once.sojourn.count(), 99, "since the reset");
+}

@@ -203,12 +203,16 @@ impl Simulation {
         let may_change = link_may_change(scenario).into_iter().enumerate();
         let any = changes == LinkChanges::Any;
         let mut disciplines = DisciplineBuilder::default();
-        let links = may_change
+        let mut links = may_change
             .map(|(l, may)| {
                 let goes_on = may_continue(l, begin, progress);
                 goes_on.then(|| link(scenario, l, may || any, &mut disciplines))
             })
             .collect::<Option<Vec<Link>>>()?;
+        let link_events = LinkQueue::new(links.len());
+        if link_events.exceeds_cache() {
+            links.iter_mut().for_each(Link::count_in_batches);
+        }
         let mut groups: Vec<usize> = (0..scenario.flows.len()).collect();
         groups.sort_by_key(|g| &scenario.flows[*g].name);
         let (sessions, groups): (Vec<usize>, Vec<usize>) =
@@ -233,7 +237,7 @@ impl Simulation {
             acks: Slab::new(),
             events,
             first_flow_slot,
-            link_events: LinkQueue::new(links.len()),
+            link_events,
             outbox: Outbox::default(),
             series: scenario.sample().map(|_| Series::new(scenario, flows.len() + hosts)),
             links,
