@@ -1,10 +1,12 @@
-//! Layouts of small networks.
+//! Layouts of small networks, and the check after the last meeting.
 
 use super::layout::Layout;
 use crate::config::scenario::Scenario;
 use crate::engine::simulation::routes::Routes;
+use crate::engine::simulation::{Simulation, Threads};
 use serde_json::{Value, json};
-use sojourn_aqm::units::Span;
+use sojourn_aqm::units::{Span, Time};
+use std::num::NonZero;
 
 /// Divides `flows` over two sites of two hosts each, with a switch each and a long line between.
 fn sites(flows: Value, parts: usize) -> (Scenario, Option<Layout>) {
@@ -101,4 +103,27 @@ fn sessions_may_fail_and_have_one_part_for_their_senders() {
     let (_, layout) =
         sites(json!([flow("1", [A, C], poisson), flow("2", [D, B], json!("bulk"))]), 2);
     assert!(layout.expect("two sites").may_fail);
+}
+
+#[test]
+fn a_conflict_in_the_last_window_of_a_step_is_noticed() {
+    // The timeout is shorter than the round trip. When the ack arrives, the next connection may be
+    // opened before a retransmission of the previous one reaches the receiver.
+    let source = json!({"name": "poisson", "size": "1kB", "load": "4mbit", "most": 1});
+    let mut short = flow("1", [A, C], source);
+    short["tcp"] = json!({"name": "newreno", "rto_initial": "12ms", "rto_min": "12ms",
+        "rto_max": "12ms"});
+    let (scenario, _) = sites(json!([short, flow("2", [D, B], json!("bulk"))]), 2);
+    let mut one = Simulation::new(scenario);
+    let mut two = one.clone();
+    two.set_threads(Threads::Exactly(NonZero::new(2).unwrap()));
+    for step in 1..=200 {
+        // Shorter than a window, so that every window is the last one.
+        let until = Time::ZERO + Span::ms(5 * step);
+        assert!(one.run_until(until, &mut |_| true).unwrap());
+        assert!(two.run_until(until, &mut |_| true).unwrap());
+    }
+    assert!(two.repeated_spans > 0, "no conflict");
+    let summary = |s: &Simulation| s.result().unwrap().summary.to_string();
+    assert_eq!(summary(&one), summary(&two));
 }
