@@ -123,6 +123,10 @@ fn sojourn_times_counted_in_batches_give_the_same_histogram() {
             at_once.reset(Time(i), Span(0));
             in_batches.reset(Time(i), Span(0));
         }
+        if i == 3 {
+            let counts = [&at_once, &in_batches].map(|stats| stats.sojourn.count());
+            assert_eq!(counts, [4, 1], "three wait for the next look, or for more");
+        }
         if i % 7 == 0 {
             in_batches.count_recent();
             at_once.count_recent();
