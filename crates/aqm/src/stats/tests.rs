@@ -111,7 +111,7 @@ fn drops_are_counted_by_reason() {
 fn sojourn_times_counted_in_batches_give_the_same_histogram() {
     let (mut at_once, mut in_batches) = (LinkStats::default(), LinkStats::default());
     in_batches.count_in_batches();
-    // Zeros, short and long times, one longer than those of a batch and one longer than all bins.
+    // Zeros, short and long times, one too long for a batch and one longer than all bins.
     let times =
         (0..200).map(|i| [0, 3, 1 << 20, 77_777 * i, 5_000_000_000, 1 << 36][i as usize % 6]);
     for (i, ns) in (0..).zip(times) {

@@ -83,8 +83,8 @@ impl Simulation {
         self.forwarding[from].remove_front();
     }
 
-    /// Copies the first packet of the forwarding queue of the first link to the end of that of the
-    /// second link. Returns true if it is the first one there.
+    /// Copies the first packet in the forwarding queue of link `from` to the end of the forwarding
+    /// queue of link `to`. Returns true if it is the first one there.
     #[inline(always)]
     fn move_first(
         &mut self,
