@@ -19,8 +19,8 @@ const AT_ONCE: u32 = u32::MAX;
 pub(super) struct RecentDurations {
     /// Number of durations of zero.
     zeros: u64,
-    /// Number of the others, and their values in nanoseconds. Durations of 2^32 ns or more are counted
-    /// at once.
+    /// Number of the others, and their values in nanoseconds. Durations of 2^32 ns or more are
+    /// counted at once.
     len: u32,
     longer: [u32; KEPT],
 }
