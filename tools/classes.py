@@ -43,6 +43,7 @@ TYPES = {
     "list of filter": "Sequence[Mapping[str, int | str | bool] | str] | str",
     "list of integer": "Sequence[int] | int",
     "list of rate": "Sequence[str] | str",
+    "list of service curve": "Sequence[str] | str",
     "list of size": "Sequence[str] | str",
     "number": "float",
     "overhead": "int | str",

@@ -33,6 +33,7 @@ __all__ = [
     "FqPie",
     "FqRed",
     "Fred",
+    "Hfsc",
     "Hhf",
     "Hred",
     "Htb",
@@ -2067,6 +2068,53 @@ class Htb(Qdisc, kw_only=True, frozen=True, tag="htb"):
     quanta: Sequence[str] | str = ()
     default: int = 0
     limits: Sequence[str] | str = "1000p"
+    limit: str | None = None
+    children: Sequence[Qdisc | str] | Qdisc | str = ()
+    filters: Sequence[Mapping[str, int | str | bool] | str] | str = ()
+
+
+class Hfsc(Qdisc, kw_only=True, frozen=True, tag="hfsc"):
+    """A tree of classes with service curves: guaranteed delays and rates, and shares of the rest.
+
+    Source: Stoica, Zhang and Ng, SIGCOMM 1997; Linux sch_hfsc.
+
+    Parameters
+    ----------
+    ls : Sequence[str] | str
+        Link-share curve of each class, none for a class without; empty for a class with the rate of
+        the link and two below it with half of that. List of service curve; default ; the paper's F;
+        also called linkshare.
+    rt : Sequence[str] | str
+        Real-time curve of each leaf, none for a class without. List of service curve; default ; the
+        paper's R; also called realtime.
+    ul : Sequence[str] | str
+        Upper limit of each class, none for a class without. List of service curve; default ; the
+        paper's U; also called upperlimit.
+    parents : Sequence[int] | int
+        Parent of each class, 0 for the root, the last one applying to all further classes; none for
+        the first class as parent of all others. List of integer; default ; 0 to 65535; also called
+        parent.
+    default : int
+        Class of packets whose own class is not a leaf, or that no filter matches; 0 for the first
+        leaf. Integer; default 0; 0 to 65535.
+    limit : str
+        Size of the buffer of all classes together; auto: no other than theirs. Size or auto;
+        default in comparisons as on the link, else auto; 1p or more; also called buffer.
+    children : Sequence[Qdisc | str] | Qdisc | str
+        Discipline of each leaf in the order of the classes, the last one applying to all further
+        leaves; none for FIFO queues of 1000 packets. List of discipline; default ; also called
+        child.
+    filters : Sequence[Mapping[str, int | str | bool] | str] | str
+        Filters in order. The first one that matches a packet states its class; other packets go to
+        the default class. None: the class of a packet is its own. List of filter; default ; also
+        called filter.
+    """
+
+    ls: Sequence[str] | str = ()
+    rt: Sequence[str] | str = ()
+    ul: Sequence[str] | str = ()
+    parents: Sequence[int] | int = ()
+    default: int = 0
     limit: str | None = None
     children: Sequence[Qdisc | str] | Qdisc | str = ()
     filters: Sequence[Mapping[str, int | str | bool] | str] | str = ()

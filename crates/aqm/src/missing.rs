@@ -39,10 +39,10 @@ impl Missing {
 /// Disciplines of Linux, of RFCs and of papers that are not in the registry.
 pub static DISCIPLINES: &[Missing] = &[
     Missing {
-        names: &["hfsc", "cbq"],
-        about: "a tree of classes with service curves or weights",
+        names: &["cbq"],
+        about: "a tree of classes with weights and estimated rates",
         planned: false,
-        why: "htb serves the same purpose",
+        why: "htb serves the same purpose, and Linux has removed it",
         instead: "htb",
     },
     Missing {

@@ -53,6 +53,7 @@ pub static REGISTRY: &[QdiscEntry] = &[
     sched::ets::ENTRY,
     sched::tbf::ENTRY,
     sched::htb::ENTRY,
+    sched::hfsc::ENTRY,
     sched::hhf::ENTRY,
     sched::fq_paced::ENTRY,
     sched::drr::DRR_CODEL,

@@ -45,6 +45,10 @@ impl Bench {
         self.now = Time(ms * 1_000_000);
     }
 
+    pub fn at_ns(&mut self, ns: u64) {
+        self.now = Time(ns);
+    }
+
     /// Changes the parameters to `settings` of the discipline `name`, if that is possible.
     pub fn reconfigure(&mut self, name: &str, settings: &[(&str, &str)]) -> bool {
         let fresh = Bench::new(name, settings).qdisc;

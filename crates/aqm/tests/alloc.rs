@@ -80,6 +80,12 @@ fn bounded() -> Vec<Case> {
     cases
 }
 
+/// The same without children: the discipline of a class allocates when its first packet arrives.
+fn without_children() -> impl Iterator<Item = Case> {
+    let has = |case: &Case| case.settings.iter().any(|(name, _)| name == "children");
+    bounded().into_iter().filter(move |case| !has(case) && case.entry.name != "hfsc")
+}
+
 #[test]
 fn packets_cost_no_allocation() {
     for case in bounded() {
@@ -99,7 +105,7 @@ fn packets_cost_no_allocation() {
 
 #[test]
 fn new_flows_cost_no_allocation() {
-    for case in bounded() {
+    for case in without_children() {
         let mut feed = Feed::new(&case);
         feed.flood(4000);
         feed.day(8000);
@@ -119,7 +125,7 @@ fn new_flows_cost_no_allocation() {
 
 #[test]
 fn emptying_a_queue_costs_no_allocation_even_the_first_time() {
-    for case in bounded() {
+    for case in without_children() {
         let mut qdisc = case.build().qdisc;
         let mut rng = Pcg64Mcg::seed_from_u64(1);
         // The list of dropped packets may grow: it belongs to the link, not to the queue.

@@ -136,7 +136,9 @@ fn functions_are_short() {
 }
 
 /// Files in the folder of the schedulers that are parts of several schedulers.
-const PARTS: [&str; 12] = [
+const PARTS: [&str; 14] = [
+    "child",
+    "filter",
     "bucket",
     "clocked",
     "dual",

@@ -179,6 +179,11 @@ impl Pump {
     ) -> PyResult<Pump> {
         let defs = links(links_json)?;
         custom::refuse_live(&defs)?;
+        if let Some(def) = defs.iter().find(|def| def.names_hosts()) {
+            let text = "filters by source or destination name hosts of a scenario; packets of a \
+                        real link have addresses: use class, dscp, ecn, max_length or pure_ack";
+            return Err(InputError::new_err(format!("{}.qdisc: {text}", def.name())));
+        }
         let find = |name: &str| {
             let def = defs.iter().find(|def| def.name() == name);
             def.ok_or_else(|| InputError::new_err(format!("{name}: is missing")))

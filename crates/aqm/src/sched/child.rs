@@ -135,7 +135,7 @@ impl<'a> Leaves<'a> {
 }
 
 /// Queue of a class that has a discipline. Its head can be read before it is sent: it is then
-/// dequeued and kept, as by Linux's `qdisc_peek_dequeued`.
+/// dequeued and kept, as in Linux.
 #[derive(Clone)]
 pub(crate) struct Leaf {
     qdisc: Box<dyn Served + Send>,

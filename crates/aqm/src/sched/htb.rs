@@ -29,12 +29,12 @@
 //!
 //! **Departures** (1) Classes have numbers in place of handles. Packets state their class, or
 //! `filters` do, which name leaves only. (2) A leaf whose discipline holds packets back leaves the
-//! round; Linux asks it at each turn and warns. (3) A leaf of any lender takes
-//! part in one round per level and priority; Linux has a round for each lender. (4) An overdraft is
-//! not limited to a minute. (5) Packets of no class are not sent past the tree.
+//! round; Linux asks it at each turn and warns. (3) A leaf of any lender takes part in one round
+//! per level and priority; Linux has a round for each lender. (4) An overdraft is not limited to a
+//! minute. (5) Packets of no class are not sent past the tree.
 //!
-//! **Cost** 1568 bytes of state for three classes; O(log n) per packet for n classes, and one bit per
-//! leaf below each class of the packet that changes between lending, borrowing and waiting.
+//! **Cost** 1568 bytes of state for three classes; O(log n) per packet for n classes, and one bit
+//! per leaf below each class of the packet that begins or ends to lend.
 
 mod borrowing;
 mod leaf_set;

@@ -16,6 +16,7 @@ pub mod fair;
 pub mod filter;
 pub mod fq;
 pub mod fq_paced;
+pub mod hfsc;
 pub mod hhf;
 pub mod hold;
 pub mod htb;

@@ -147,6 +147,7 @@ const CHILDREN: &[&str] = &[
     "tbf(rate=7mbit, burst=3000B, limit=20p)",
     "prio(children=fq_codel(flows=2) tbf(rate=9mbit) droptail)",
     "htb(rates=8mbit 3mbit 5mbit, children=codel sfq, filters=2(dscp=EF) 3(class=0-40))",
+    "hfsc(ls=8mbit 3mbit 5mbit, rt=none 2mbit/5ms/1mbit, ul=7mbit, children=codel sfq)",
     "drr(flows=2, children=tbf(rate=7mbit) fq_codel(flows=2))",
 ];
 
@@ -175,6 +176,16 @@ pub fn draw(rows: &[ParamRow], rng: &mut Pcg64Mcg) -> Vec<(String, String)> {
             let rates = ["7mbit", "9mbit 5mbit", "8mbit 3mbit 6mbit"];
             let rates = rates[rng.next_u32() as usize % rates.len()];
             settings.push((row.name.to_string(), rates.to_string()));
+        } else if row.kind == "list of service curve" {
+            let all = match row.name {
+                "ls" => &["", "8mbit", "9mbit 5mbit", "8mbit 3mbit 6mbit/2ms/2mbit"][..],
+                "rt" => {
+                    &["", "none 3mbit", "none 9mbit/2ms/1mbit 2mbit", "none none 1mbit/9ms/7mbit"]
+                }
+                _ => &["", "7mbit", "none 6mbit", "none none 7mbit/1ms/6mbit"],
+            };
+            let list = all[rng.next_u32() as usize % all.len()];
+            settings.push((row.name.to_string(), list.to_string()));
         } else if matches!(row.name, "children" | "filters") {
             let all = if row.name == "children" { CHILDREN } else { FILTERS };
             let draws = (0..rng.next_u32() % 4).map(|_| all[rng.next_u32() as usize % all.len()]);

@@ -217,7 +217,10 @@ fn a_gauge_is_current_when_read() {
 
 /// True if the discipline may delay packets by itself.
 fn is_shaped(built: &sojourn_aqm::registry::Built) -> bool {
-    if ["rate", "rates", "maxrate"].iter().any(|name| cases::value(built, name).is_some()) {
+    if cases::value(built, "children").is_some_and(|children| !children.is_empty()) {
+        return true;
+    }
+    if ["rate", "rates", "maxrate", "ls"].iter().any(|name| cases::value(built, name).is_some()) {
         return true;
     }
     let limited = cases::value(built, "bandwidth").is_some_and(|rate| rate != "auto");

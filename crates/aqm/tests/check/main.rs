@@ -225,11 +225,11 @@ fn a_greedy_flow_does_not_reorder_other_flows() {
 #[test]
 fn a_discipline_that_decides_only_at_enqueue_reports_it() {
     // For all others, some case has a packet that is dropped, marked or overtaken after its
-    // arrival. Links are faster for disciplines that report it, and link tests rely on it. Five
+    // arrival. Links are faster for disciplines that report it, and link tests rely on it. Six
     // disciplines do not report it: SFB reads its queue when the hash changes, shapers hold packets
-    // back, packets of one class do not overtake each other in pfifo_fast and htb, and XCP changes
-    // the headers of departing packets.
-    let others = ["sfb", "tbf", "htb", "pfifo_fast", "xcp"];
+    // back, packets of one class do not overtake each other in pfifo_fast, htb and hfsc, and XCP
+    // changes the headers of departing packets.
+    let others = ["sfb", "tbf", "htb", "hfsc", "pfifo_fast", "xcp"];
     let later = RefCell::new(BTreeMap::new());
     each(5, |case, rng| {
         let mut ledger = Ledger::new(case, 3);

@@ -51,6 +51,7 @@ const WITHOUT: &[(&str, &str)] = &[
     ("wfq_red", PARTS),
     ("fq_red", PARTS),
     ("fq_pie", PARTS),
+    ("hfsc", CURVES),
     ("api", OPEN),
     ("sfb", OPEN),
     ("af_qcn", OPEN),
@@ -63,6 +64,8 @@ const ADAPTED: &str = "RED, whose parameters an algorithm adapts that has unit t
 const TWICE: &str = "two curves of RED, which has a model; unit tests say which one decides";
 const FLUID: &str = "compared with a fluid server in gps.rs";
 const PARTS: &str = "a scheduler and an AQM algorithm that have models";
+const CURVES: &str = "unit tests compare deadlines with the definition, tests/test_tree_kernel.py \
+                      the order of packets with the kernel";
 const OPEN: &str = "nobody has written one";
 
 #[test]

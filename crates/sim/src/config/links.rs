@@ -138,6 +138,12 @@ impl LinkConfig {
         &self.params
     }
 
+    /// True if a filter of the discipline, or of one inside it, names a host.
+    pub fn names_hosts(&self) -> bool {
+        let mut lists = self.params.iter().filter(|row| row.kind.starts_with("list of "));
+        lists.any(|row| ["source=", "destination="].iter().any(|key| row.value.contains(key)))
+    }
+
     /// Random loss after the queue.
     pub fn loss(&self) -> LossModel {
         self.loss

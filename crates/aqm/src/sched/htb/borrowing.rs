@@ -23,11 +23,11 @@ pub(super) const PRIO_MAX: u64 = 7;
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mode {
     /// No bucket is overdrawn.
-    MaySend,
+    Sends,
     /// The rate bucket is overdrawn.
-    MayBorrow,
+    Borrows,
     /// The ceiling bucket is overdrawn.
-    MayNotSend,
+    Waits,
 }
 
 /// A class of the tree.
@@ -60,27 +60,27 @@ impl Class {
             ceil,
             quantum: 1,
             deficits: [0; DEPTH as usize],
-            mode: Mode::MaySend,
+            mode: Mode::Sends,
             reached: 0,
         }
     }
 
     fn mode_at(&self, now: Time) -> Mode {
         if self.ceil.ready(0) > now {
-            Mode::MayNotSend
+            Mode::Waits
         } else if self.rate.ready(0) > now {
-            Mode::MayBorrow
+            Mode::Borrows
         } else {
-            Mode::MaySend
+            Mode::Sends
         }
     }
 
     /// Time of the next change of its mode.
     fn changes_at(&self) -> Time {
         match self.mode {
-            Mode::MaySend => Time::NEVER,
-            Mode::MayBorrow => self.rate.ready(0),
-            Mode::MayNotSend => self.ceil.ready(0),
+            Mode::Sends => Time::NEVER,
+            Mode::Borrows => self.rate.ready(0),
+            Mode::Waits => self.ceil.ready(0),
         }
     }
 }
@@ -283,17 +283,17 @@ impl Borrowing {
         loop {
             let Class { mode, level, parent, .. } = self.classes[k];
             match (mode, parent) {
-                (Mode::MaySend, _) => {
+                (Mode::Sends, _) => {
                     return apply(&mut self.rows[self.first_row[level as usize] + prio].leaves);
                 }
-                (Mode::MayBorrow, Some(above)) => {
+                (Mode::Borrows, Some(above)) => {
                     apply(&mut self.reaching[above][prio]);
                     let reached = &mut self.classes[above].reached;
                     *reached = if change == Change::Add { *reached + n } else { *reached - n };
                     self.schedule(above);
                     k = above;
                 }
-                (Mode::MayBorrow, None) | (Mode::MayNotSend, _) => return,
+                (Mode::Borrows, None) | (Mode::Waits, _) => return,
             }
         }
     }

@@ -140,3 +140,57 @@ fn trees_that_are_none_are_refused() {
     q.put(1, 1000);
     assert_eq!(q.get().0, Some(1), "8 levels are allowed");
 }
+
+#[test]
+fn a_leaf_whose_discipline_holds_packets_back_wakes_in_time() {
+    let settings = [
+        ("rates", "8mbit 4mbit 4mbit"),
+        ("bursts", "100kB"),
+        ("children", "tbf(rate=800kbit, burst=1000B) droptail"),
+    ];
+    let mut q = Bench::new("htb", &settings);
+    for (class, body) in [(2, 1), (2, 2), (3, 3), (3, 4)] {
+        assert_eq!(q.put_class(class, body, 1000), [0; 0]);
+    }
+    assert_eq!(q.drain(), [1, 3, 4]);
+    assert_eq!((q.backlog(), q.ready_at()), (1, Some(Time(10_000_000))));
+    q.at_ms(10);
+    assert_eq!((q.get().0, q.get().0, q.ready_at()), (Some(2), None, None));
+}
+
+#[test]
+fn rates_and_children_change_while_it_runs() {
+    let tree = |rates: &'static str, children: &'static str| {
+        [("rates", rates), ("ceils", "8mbit 800kbit 8mbit"), ("children", children)]
+    };
+    let mut q = Bench::new("htb", &tree("8mbit 800kbit 80kbit", "codel sfq"));
+    (0..99).for_each(|body| drop(q.put_class(2, body, 1000)));
+    let sent = |q: &mut Bench, from: u64| {
+        (from..from + 100)
+            .filter(|ms| {
+                q.at_ms(*ms);
+                q.get().0.is_some()
+            })
+            .count()
+    };
+    assert!((10..=12).contains(&sent(&mut q, 0)), "100 kB/s");
+    let faster = [("rates", "8mbit 1600kbit 80kbit"), ("ceils", "8mbit 1600kbit 8mbit")];
+    let with = |children: &'static str| [&faster[..], &[("children", children)]].concat();
+    assert!(!q.reconfigure("htb", &with("codel(target=9ms) sfq(limit=9p)")), "sfq cannot");
+    assert!(!q.reconfigure("htb", &[("rates", "8mbit 8mbit")]), "another tree");
+    assert!(q.reconfigure("htb", &with("codel(target=900ms) sfq")));
+    assert!((19..=21).contains(&sent(&mut q, 100)), "200 kB/s");
+}
+
+#[test]
+fn filters_name_leaves_and_others_go_to_the_default() {
+    let tree = [("rates", "8mbit 4mbit 4mbit"), ("default", "3"), ("filters", "2(class=9)")];
+    let mut q = Bench::new("htb", &[&tree[..], &[("limits", "1p")]].concat());
+    assert_eq!([q.put_class(9, 1, 100), q.put_class(2, 2, 100)], [[0; 0]; 2]);
+    assert_eq!(q.put_class(9, 3, 100), [3], "class 2 is full");
+    assert_eq!(q.put_class(2, 4, 100), [4], "the default is full: its own class does not count");
+    let bad = [("rates", "8mbit 4mbit"), ("filters", "1")];
+    let bad: Vec<_> = bad.iter().map(|(k, v)| (*k, crate::Setting::Text(v))).collect();
+    let error = crate::build("htb", &bad, Rate(8_000)).unwrap_err().to_string();
+    assert_eq!(error, "filters.0.to: 1 is no class of packets");
+}
