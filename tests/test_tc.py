@@ -126,10 +126,10 @@ def test_import_writes_links(run: Run, tmp_path: Path) -> None:
     assert (code, error) == (0, "")
     assert "# lost: memory_limit 4194304" in out
     assert "# These are links only, without traffic. `sojourn new uplink line.toml`" in out
-    flow = '\n[[flows]]\nname = "bulk"\npath = ["DEV"]\n'
+    flow = '\n[[flows]]\nname = "bulk"\npath = ["eth0"]\n'
     whole = tmp_path / "whole.toml"
     whole.write_text('duration = "1s"\n' + out + flow)
-    canonical = sj.simulate(sj.load(whole)).scenario["links"]["DEV"]
+    canonical = sj.simulate(sj.load(whole)).scenario["links"]["eth0"]
     assert (canonical["rate"], canonical["qdisc"]["ecn"]) == ("20mbit", False)
     code, _, error = run("tc", "import", str(script), "--strict")
     assert code == 2

@@ -98,7 +98,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, int, st
         lines = [line for line in script.splitlines() if not line.startswith("#")]
         parts += [f"echo '== {number}'", "worst=0"]
         parts += [f"{line} </dev/null || worst=$?" for line in lines]
-        parts += ["echo exit $worst", "tc -d -j qdisc show </dev/null", "echo"]
+        parts += ["echo exit $worst", "tc -d -j qdisc show </dev/null"]
+        parts += ["echo", "tc class show dev dum0 </dev/null"]
         parts.append("tc qdisc del dev dum0 root 2>/dev/null")
     out = user_mode.run("\n".join(parts), tmp_path_factory.mktemp("uml"))
     outputs = re.findall(r"^== (\d+)\n(.*?)(?=^== |\Z)", out, re.MULTILINE | re.DOTALL)
@@ -142,7 +143,7 @@ def test_every_line_reads_back_as_the_same_parameters(
             continue
         words = script.splitlines()[-1].split("handle", 1)[1].split(maxsplit=1)[1]
         sent = json.loads(_sojourn.tc_parse(words))["qdisc"]
-        back = sj.tc.imported(_classes(script) + _as_lines(_shown(text)))
+        back = sj.tc.imported(_as_lines(_shown(text)) + _classes(text))
         if _kind(script) == "tbf":  # imported as the rate of the link
             assert back[0]["rate"] == sent["rate"], script
             continue
@@ -156,9 +157,9 @@ def test_every_line_reads_back_as_the_same_parameters(
     assert compared >= 100
 
 
-def _classes(script: str) -> str:
-    """Return the commands of the classes, which `tc qdisc show` does not list."""
-    return "".join(line + "\n" for line in script.splitlines() if line.startswith("tc class"))
+def _classes(text: str) -> str:
+    """Return the lines of classes of htb, which `tc qdisc show` does not list."""
+    return "".join(f"\n{line}" for line in text.splitlines() if line.startswith("class htb"))
 
 
 def _as_lines(shown: str) -> str:

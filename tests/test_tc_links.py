@@ -17,8 +17,8 @@ PIE = {"name": "pie"}
 
 def link(**keys: object) -> dict[str, object]:
     """Return a link as `imported` returns it."""
-    return {"dev": "eth0", "rate": None, "delay": None, "loss": None, "qdisc": None, "lost": [],
-            **keys}  # fmt: skip
+    return {"dev": "eth0", "rate": None, "burst": None, "delay": None, "loss": None, "qdisc": None,
+            "lost": [], **keys}  # fmt: skip
 
 
 def test_a_burst_is_exported_in_bytes_of_tc() -> None:
@@ -255,7 +255,7 @@ def test_strict_names_the_device_and_the_word(sojourn: Command) -> None:
     code, out, _ = sojourn("tc", "import", LOST)
     assert (code, "# lost: memory_limit" in out) == (0, True)
     code, out, _ = sojourn("tc", "import", LOST, "--json")
-    assert out.startswith('[\n  {\n    "delay"')
+    assert out.startswith('[\n  {\n    "burst"')
 
 
 def test_strict_accepts_comments_that_name_no_loss(tmp_path: Path, sojourn: Command) -> None:

@@ -23,7 +23,7 @@ from sojourn._sojourn import InputError
 from sojourn._util.base import Qdisc
 from sojourn._util.inputs import brief, check_device, printable, shown
 from sojourn._util.plain import plain
-from sojourn._util.units import bytes_of
+from sojourn._util.units import bps_of, bytes_of
 from sojourn.scenario import sqm
 from sojourn.scenario.draft import canonical
 from sojourn.scenario.keys import Link, Scenario
@@ -34,7 +34,7 @@ __all__ = ["diff", "export", "imported", "links", "parse"]
 
 Table = dict[str, Any]
 
-LINK = ("rate", "delay", "loss", "qdisc")
+LINK = ("rate", "burst", "delay", "loss", "qdisc")
 """Keys of a link that tc describes."""
 
 USUAL_RATE = "1gbit"
@@ -78,31 +78,36 @@ def parse(line: str) -> Qdisc:
     return model
 
 
-def imported(text: str, *, leaf: str | None = None) -> list[Table]:
+def imported(text: str, *, leaf: str | None = None, speed: str | None = None) -> list[Table]:
     """Return the link of each device in a script, an output of tc or a configuration of sqm.
 
     Parameters
     ----------
     text : str
-        Commands `tc qdisc|class add|replace|change`, the output of `tc qdisc show` or of
-        `tc -j qdisc show`, or the configuration of sqm-scripts (`/etc/config/sqm`).
+        A script, a batch file, the output of `set -x`, the output of `tc qdisc show` and
+        `tc class show` or of `tc -j qdisc show`, or the configuration of sqm-scripts
+        (`/etc/config/sqm`). Commands are executed as the kernel does.
     leaf : str, optional
-        The class of a shaper that becomes the link, like `1:10`, if there are several.
+        The class that becomes the link, like `1:10`, if there are several.
+    speed : str, optional
+        The speed of the devices, of which `rate 10%` is a share.
 
     Returns
     -------
     list of dict
-        For each device: `dev`; `rate`, `delay`, `loss` and `qdisc` as the keys of a link, None if
-        not given; and `lost`, the words that are not represented.
+        For each device: `dev`, with the network namespace as `NS/DEV`; `rate`, `burst`, `delay`,
+        `loss` and `qdisc` as the keys of a link, None if not given; and `lost`, the words and lines
+        that are not represented.
 
     Raises
     ------
     InputError
-        With the line number, if tc would refuse a command; if there is none; if several classes
-        carry traffic and `leaf` is not given; or if a value is out of the range of a scenario.
+        With the line number, if tc or the kernel would refuse a command; if there is none; if
+        several classes carry traffic and `leaf` is not given; if there is no class `leaf`; or if a
+        value is out of the range of a scenario.
     """
     text = sqm.to_commands(text) if sqm.is_config(text) else text
-    links: list[Table] = json.loads(_sojourn.tc_import(text, leaf))
+    links: list[Table] = json.loads(_sojourn.tc_import(text, leaf, speed))
     for one in links:
         _check_link(one)
     return links
@@ -126,7 +131,8 @@ def links(text: str, *, rate: str | None = None, leaf: str | None = None) -> dic
     text : str
         As for `imported`.
     rate : str, optional
-        Rate of devices whose qdiscs do not limit it, like "1gbit".
+        Rate of devices whose qdiscs do not limit it, like "1gbit"; shares like `rate 10%` are
+        shares of it.
     leaf : str, optional
         As for `imported`.
 
@@ -136,7 +142,7 @@ def links(text: str, *, rate: str | None = None, leaf: str | None = None) -> dic
         As `imported`; or if the rate of a device is unknown.
     """
     result = {}
-    for one in imported(text, leaf=leaf):
+    for one in imported(text, leaf=leaf, speed=rate):
         options = {key: one[key] for key in LINK if one[key] is not None}
         if rate is not None:
             options.setdefault("rate", rate)
@@ -192,7 +198,8 @@ def export(
     check_device("dev", devices[0])
     if isinstance(given, Link) or (isinstance(given, Mapping) and "name" not in given):
         return "\n".join(_link(_canonical({"link": plain(given)})["link"], devices[0], netem))
-    return "\n".join(_qdisc(translate(given, rate), devices[0], "root handle 1:"))
+    lost = [f"# {printable(one)}" for one in _unheard(given)]
+    return "\n".join(lost + _qdisc(translate(given, rate), devices[0], "root handle 1:"))
 
 
 def notes(subject: "Described | Mapping[str, Any]") -> list[str]:
@@ -274,12 +281,29 @@ def _scenario(scenario: Scenario | Mapping[str, Any], devices: list[str], netem:
     for name in (*named.values(), *others):
         check_device("dev", name)
     rest = iter(others)
+    described = plain(scenario)["links"]
     lines: list[str] = []
+    links: dict[str, str] = {}
     for i, (name, link) in enumerate(whole.items()):
         device = named.get(name) or next(rest, f"eth{i}")
+        if device in links:
+            text = f"is the device of two links, {links[device]} and {name}"
+            raise InputError(f"--dev {device}: {text}; write --dev {name}=DEV with another one")
+        links[device] = name
         lines += ["", f"# link {name}"] if lines else [f"# link {name}"]
+        link_of = described[name]
+        qdisc = link_of.get("qdisc") if isinstance(link_of, dict) else None
+        lines += [f"# {printable(one)}" for one in _unheard(qdisc)]
         lines += _link(link, device, netem)
     return lines
+
+
+def _unheard(described: Any) -> list[str]:
+    """Return the words of a line of tc that the discipline of it does not have."""
+    if not isinstance(described, str) or not described.lstrip().lower().startswith("tc:"):
+        return []
+    lost: list[str] = json.loads(_sojourn.tc_parse(described))["lost"]
+    return lost
 
 
 def _without_code(scenario: Scenario | Mapping[str, Any]) -> Table:
@@ -337,7 +361,12 @@ def _link(link: Table, dev: str, netem: bool) -> list[str]:
         head = f"tc qdisc replace dev {dev} {place} handle {major}:"
         lines.append(f"{head} netem limit {IN_FLIGHT}{words}")
         place, major = f"parent {major}:1", major + 1
-    burst = f" burst {bytes_of(link['burst'])}b" if "burst" in link else ""
+    if _shapes_itself(link):
+        leaf = translate(link["qdisc"], link["rate"])
+        lines.append("# cake limits the rate itself")
+        return [f"# {one}" for one in lost] + lines + _qdisc(leaf, dev, f"{place} handle {major}:")
+    size = f"{bytes_of(link['burst'])}b" if "burst" in link else ""
+    burst = f" burst {size} cburst {size}" if size else ""
     lines += [
         f"tc qdisc replace dev {dev} {place} handle {major}: htb default 1",
         f"tc class replace dev {dev} parent {major}: classid {major}:1 htb rate {link['rate']}"
@@ -345,6 +374,14 @@ def _link(link: Table, dev: str, netem: bool) -> list[str]:
     ]
     leaf = translate(link["qdisc"], link["rate"])
     return [f"# {one}" for one in lost] + lines + _qdisc(leaf, dev, f"parent {major}:1 handle 10:")
+
+
+def _shapes_itself(link: Table) -> bool:
+    """Return True if the discipline of a link is cake with a bandwidth below the rate."""
+    bandwidth = link["qdisc"].get("bandwidth")
+    if link["qdisc"]["name"] != "cake" or bandwidth in (None, "auto") or "burst" in link:
+        return False
+    return bps_of(bandwidth) <= bps_of(link["rate"])
 
 
 def _percent(share: float) -> str:
@@ -391,7 +428,9 @@ def toml(found: Sequence[Table], rate: str | None = None) -> str:
         else:
             lines.append(f"rate = {json.dumps(known)}")
         lines += [
-            f"{key} = {inline(one[key])}" for key in ("delay", "loss") if one[key] is not None
+            f"{key} = {inline(one[key])}"
+            for key in ("burst", "delay", "loss")
+            if one.get(key) is not None
         ]
         if one["qdisc"] is not None:
             lines.append(f"qdisc = {inline(one['qdisc'])}")

@@ -35,13 +35,16 @@ def import_command(
     file: Annotated[
         str | None,
         typer.Argument(
-            help="commands, output of tc [-j] qdisc show, or /etc/config/sqm; or one command in "
-            "quotes (default: standard input)",
+            help="a script, its output with set -x, a batch file, output of tc [-j] qdisc show, or "
+            "/etc/config/sqm; or one command in quotes (default: standard input)",
             show_default=False,
         ),
     ] = None,
     rate: Annotated[
-        str | None, typer.Option(help="rate of devices that no qdisc limits, like 1gbit")
+        str | None,
+        typer.Option(
+            help="rate of devices that no qdisc limits, like 1gbit; `rate 10%` is a share of it"
+        ),
     ] = None,
     leaf: Annotated[
         str | None,
@@ -58,14 +61,15 @@ def import_command(
 
     where, text = _input(file)
     try:
-        links = tc.imported(text, leaf=leaf)
-        lost = [(one["dev"], word) for one in links for word in one["lost"]]
+        if rate is not None:
+            of_link("--rate", "rate", rate)
+        links = tc.imported(text, leaf=leaf, speed=rate)
+        lost = [f"{one['dev']}: {word}" for one in links for word in one["lost"]]
         if strict and lost:
-            raise InputError(f"{lost[0][0]}: {lost[0][1]}")
+            more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
+            raise InputError(f"{lost[0]}{more}")
     except InputError as error:
         raise InputError(f"{where}{error}") from None
-    if rate is not None:
-        of_link("--rate", "rate", rate)
     if as_json:
         for one in links:
             one["rate"] = one["rate"] or rate

@@ -1,7 +1,7 @@
 //! Commands for classes as the kernel executes them.
 
 use super::command::{Command, Place, Verb};
-use super::device::{Below, Class, Device, Id, id};
+use super::device::{Below, Class, Device, Id, Qdisc, id};
 use super::kernel::no_qdisc;
 use super::line::Form;
 use crate::error::{Error, Result};
@@ -72,8 +72,11 @@ impl Device {
         let line = command.line.clone();
         let line = line.ok_or_else(|| Error::new(format!("there is no {kind} with its words")))?;
         if line.kind.name != kind {
-            let text = format!("{} is a class of {kind}, not of {}", id((qdisc.handle, minor)),
-                line.kind.name);
+            let text = format!(
+                "{} is a class of {kind}, not of {}",
+                id((qdisc.handle, minor)),
+                line.kind.name
+            );
             return Err(Error::new(text));
         }
         let above = parent.map(|parent| parent.1).filter(|minor| *minor != 0);
@@ -94,22 +97,24 @@ impl Device {
         if kind == "hfsc" && ["rt", "ls", "sc"].iter().all(|word| line.given(word).is_none()) {
             return Err(Error::new("requires rt, ls or sc: write ls m2 5mbit").at("hfsc"));
         }
-        let levels = |mut class: Option<u16>| {
-            let mut levels = 0;
-            while let Some(minor) = class {
-                levels += 1;
-                class = qdisc.class(minor).and_then(|class| class.parent);
-            }
-            levels
-        };
-        if kind == "htb" && levels(above) >= DEPTH {
+        if kind == "htb" && levels(qdisc, above) >= DEPTH {
             return Err(Error::new(format!("htb has up to {DEPTH} levels of classes")));
         }
         let qdisc = self.qdiscs.get_mut(&id_of).expect("the qdisc exists");
         let first = above.is_some_and(|above| !qdisc.is_inner(above));
+        // A class of hfsc that gets a class below it also needs a share of the link.
+        if kind == "hfsc"
+            && let Some(class) = qdisc.classes.iter_mut().find(|c| Some(c.minor) == above)
+            && let Some(curve) = class.line.given("rt").cloned()
+            && class.line.given("ls").is_none()
+        {
+            class.line.unset("rt");
+            class.line.set("sc", curve);
+        }
         qdisc.classes.push(Class { minor, parent: above, line });
         // A class of htb that gets a class below it loses its queue.
-        if kind == "htb" && first
+        if kind == "htb"
+            && first
             && let Some(leaf) = above.and_then(|above| qdisc.leaves.remove(&above))
         {
             self.release(leaf);
@@ -169,4 +174,14 @@ impl Device {
         let quantum = class.map_or(0, |line| line.whole("quantum"));
         super::kinds::flows::set_quantum(&mut qdisc.line, minor, quantum)
     }
+}
+
+/// Number of classes from `class` up to the qdisc.
+fn levels(qdisc: &Qdisc, mut class: Option<u16>) -> usize {
+    let mut levels = 0;
+    while let Some(minor) = class {
+        levels += 1;
+        class = qdisc.class(minor).and_then(|class| class.parent);
+    }
+    levels
 }

@@ -2,6 +2,7 @@
 
 use super::line::Form;
 use super::output::{self, Shown};
+use super::prefix::after_tc;
 use super::script::Statement;
 use super::table::Line;
 use super::units;
@@ -96,16 +97,6 @@ pub enum Item {
     Nothing,
 }
 
-/// Programs that only print, search or explain the words after them.
-const PRINTERS: [&str; 10] =
-    ["echo", "printf", "logger", "grep", "which", "man", "cat", "type", "apt", "opkg"];
-
-/// Words before a command that do not change where it runs.
-const TRANSPARENT: [&str; 18] = [
-    "sudo", "doas", "exec", "command", "time", "nice", "env", "if", "!", "then", "do", "else",
-    "elif", "while", "{", "(", "busybox", "eval",
-];
-
 /// Reads one statement. `speed` is the rate of which `rate 10%` is a share.
 ///
 /// # Errors
@@ -141,42 +132,6 @@ fn no_value(key: &str) -> Error {
     Error::new("has no value").at(key)
 }
 
-/// Namespace of a command, and the words after `tc`; none if it is no command of tc.
-fn after_tc<'a>(words: &'a [&'a str]) -> Option<(String, &'a [&'a str])> {
-    let is_tc = |w: &&str| {
-        let name = w.rsplit('/').next().unwrap_or(w);
-        matches!(name, "tc" | "$TC" | "${TC}" | "$tc" | "tc_d")
-    };
-    let at = words.iter().position(is_tc)?;
-    let mut before: Vec<&str> = Vec::new();
-    let mut passed = words[..at].iter().copied();
-    while let Some(word) = passed.next() {
-        match word {
-            "-u" => drop(passed.next()),
-            _ if word.starts_with('-') || TRANSPARENT.contains(&word) || is_assignment(word) => {}
-            _ => before.push(word),
-        }
-    }
-    if before.first().is_some_and(|w| PRINTERS.contains(w)) {
-        return None;
-    }
-    let space = match before.as_slice() {
-        ["ip", "netns", "exec", name, ..] => (*name).to_string(),
-        // A prompt.
-        [.., last] if last.ends_with(['#', '$', '%', '>']) => String::new(),
-        // A function of the script.
-        [_] | [] => String::new(),
-        _ => before.join(" "),
-    };
-    Some((space, &words[at + 1..]))
-}
-
-fn is_assignment(word: &str) -> bool {
-    word.split_once('=').is_some_and(|(name, _)| {
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    })
-}
-
 /// Reads the words from the object on.
 fn object(space: &str, words: &[&str], speed: Option<Rate>) -> Result<Item> {
     let Some((name, rest)) = words.split_first() else { return Ok(Item::Nothing) };
@@ -192,7 +147,10 @@ fn object(space: &str, words: &[&str], speed: Option<Rate>) -> Result<Item> {
     };
     let Some((word, rest)) = rest.split_first() else { return Ok(Item::Nothing) };
     if let Some(shown) = output::line(object, word, rest)? {
-        return Ok(Item::Shown(Shown { site: Site { space: space.into(), ..shown.site }, ..shown }));
+        return Ok(Item::Shown(Shown {
+            site: Site { space: space.into(), ..shown.site },
+            ..shown
+        }));
     }
     let verbs = [
         ("add", Some(Verb::Add)),

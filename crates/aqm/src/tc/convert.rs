@@ -60,7 +60,8 @@ impl Line {
                     let value = arg.clone().or_else(|| word.default_arg());
                     settings.extend(value.and_then(|v| word.value(&v)).map(|v| (ours, v)));
                 }
-                Ours::Computed | Ours::Harmless => {}
+                Ours::Computed => {}
+                Ours::Harmless => lost.extend(word.idle(arg.as_ref())),
                 Ours::To(_) | Ours::Scaled(..) => {
                     lost.extend(word.lost(arg.as_ref(), "sojourn has no such parameter"));
                 }
@@ -91,6 +92,13 @@ impl Line {
             _ => None,
         };
         words.filter_map(lost).collect()
+    }
+
+    /// Words given that have no effect here.
+    pub fn idle_words(&self) -> Vec<String> {
+        let words = self.kind.words.iter().zip(&self.args);
+        let harmless = words.filter(|(word, _)| word.ours == Ours::Harmless);
+        harmless.filter_map(|(word, arg)| word.idle(arg.as_ref())).collect()
     }
 }
 
@@ -168,6 +176,11 @@ impl Word {
     fn lost(&self, arg: Option<&Arg>, why: &str) -> Option<String> {
         let arg = arg.filter(|arg| Some((*arg).clone()) != self.default_arg())?;
         Some(format!("{}: {why}", self.write(arg).trim_start()))
+    }
+
+    /// Returns a note about a word without an effect here, if it is set and not at its default.
+    fn idle(&self, arg: Option<&Arg>) -> Option<String> {
+        if self.output_only { None } else { self.lost(arg, "has no effect here") }
     }
 
     /// Returns the text of `arg` as a value of the parameter.

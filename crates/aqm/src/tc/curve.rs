@@ -17,19 +17,18 @@ pub(super) fn read(words: &[&str]) -> Result<(Arg, usize)> {
     let mut next = |key: &str| -> Result<Option<&str>> {
         match words.get(used) {
             Some(word) if key.starts_with(word) => {
-                let value = words.get(used + 1).ok_or_else(|| Error::new("has no value").at(key))?;
+                let value =
+                    words.get(used + 1).ok_or_else(|| Error::new("has no value").at(key))?;
                 used += 2;
                 Ok(Some(value))
             }
             _ => Ok(None),
         }
     };
-    let rate = |text: Option<&str>, key: &str| {
-        text.map_or(Ok(0), units::rate).map_err(|e| e.at(key))
-    };
-    let time = |text: Option<&str>, key: &str| {
-        text.map_or(Ok(0), units::time).map_err(|e| e.at(key))
-    };
+    let rate =
+        |text: Option<&str>, key: &str| text.map_or(Ok(0), units::rate).map_err(|e| e.at(key));
+    let time =
+        |text: Option<&str>, key: &str| text.map_or(Ok(0), units::time).map_err(|e| e.at(key));
     let (m1, d, m2) = (next("m1")?, next("d")?, next("m2")?);
     let curve = if m1.or(d).or(m2).is_some() {
         [rate(m1, "m1")?, time(d, "d")?, rate(m2, "m2")?]
@@ -39,7 +38,7 @@ pub(super) fn read(words: &[&str]) -> Result<(Arg, usize)> {
         let umax = umax.map_or(Ok(0), units::bytes).map_err(|e| e.at("umax"))?;
         two_pieces(umax, time(dmax, "dmax")?, rate(m2, "rate")?)
     };
-    if curve[0] == 0 && curve[2] == 0 {
+    if curve[2] == 0 {
         return Err(Error::new("has no rate; write it like m2 5mbit or rate 5mbit"));
     }
     Ok((Arg::List(curve.into()), used))
@@ -95,7 +94,8 @@ mod tests {
         assert_eq!(of("umax 1500 dmax 10ms rate 1mbit"), "6: m1 1200kbit d 10ms m2 1mbit");
         // Less than the rate: first nothing, for 10 ms less the time of 125 bytes.
         assert_eq!(of("umax 125 dmax 10ms rate 1mbit"), "6: d 9ms m2 1mbit");
-        assert!(of("umax 1500").contains("has no rate"));
+        assert!(of("umax 1500 dmax 5ms").contains("has no rate"));
+        assert!(of("m1 5mbit d 10ms").contains("has no rate"));
         assert!(of("m2").contains("m2: has no value"));
     }
 }

@@ -160,27 +160,34 @@ impl Device {
 
     /// Removes a qdisc if it is attached nowhere, and what is only below it.
     pub(super) fn release(&mut self, id: Id) {
-        let held = |other: &Qdisc| other.leaves.values().any(|leaf| *leaf == id);
-        let attached = self.root == Some(id) || self.ingress == Some(id);
-        if attached || self.qdiscs.values().any(held) {
-            return;
-        }
-        if let Some(qdisc) = self.qdiscs.remove(&id) {
-            let major = qdisc.handle;
-            let of = |place: Option<Place>| matches!(place, Some(Place::Class((m, _))) if m == major);
-            self.filters.retain(|filter| !of(filter.place));
-            for leaf in qdisc.leaves.values() {
-                self.release(*leaf);
+        let mut loose = Vec::from([id]);
+        while let Some(id) = loose.pop() {
+            let held = |other: &Qdisc| other.leaves.values().any(|leaf| *leaf == id);
+            let attached = self.root == Some(id) || self.ingress == Some(id);
+            if attached || self.qdiscs.values().any(held) {
+                continue;
+            }
+            if let Some(qdisc) = self.qdiscs.remove(&id) {
+                let major = qdisc.handle;
+                self.filters.retain(|filter| match filter.place {
+                    Some(Place::Class((of, _))) => of != major,
+                    _ => true,
+                });
+                loose.extend(qdisc.leaves.into_values());
             }
         }
     }
 
     /// True if `below` is the qdisc `above` or below it.
     pub(super) fn reaches(&self, above: Id, below: Id) -> bool {
-        above == below
-            || self.qdiscs.get(&above).is_some_and(|qdisc| {
-                qdisc.leaves.values().any(|leaf| self.reaches(*leaf, below))
-            })
+        let mut next = Vec::from([above]);
+        while let Some(id) = next.pop() {
+            if id == below {
+                return true;
+            }
+            next.extend(self.qdiscs.get(&id).into_iter().flat_map(|q| q.leaves.values()));
+        }
+        false
     }
 
     /// Qdiscs from the root down, with the classes of each before the qdiscs below it.

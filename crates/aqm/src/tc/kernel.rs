@@ -139,16 +139,30 @@ impl Device {
         }
         let mut line = qdisc.line.changed(line.clone())?;
         line.unread.clone_from(&qdisc.line.unread);
-        let old = core::mem::replace(
-            &mut self.qdiscs.get_mut(&id).expect("the qdisc exists").line,
-            line,
-        );
-        self.after_change(id, &old);
+        self.check_duplication(&line, Some(id))?;
+        self.qdiscs.get_mut(&id).expect("the qdisc exists").line = line;
+        self.after_change(id);
         Ok(())
     }
 
-    /// What a change of a qdisc does to those below it.
-    fn after_change(&mut self, id: Id, _old: &Line) {
+    /// A netem that duplicates packets must be the only one of a device.
+    fn check_duplication(&self, line: &Line, id: Option<Id>) -> Result<()> {
+        if line.kind.name != "netem" {
+            return Ok(());
+        }
+        let others = self.below_root().into_iter().filter(|other| Some(*other) != id);
+        let others: Vec<&Line> = others.map(|other| &self.qdiscs[&other].line).collect();
+        let netems = others.iter().filter(|other| other.kind.name == "netem");
+        let duplicates = |line: &Line| line.given("duplicate").is_some();
+        if netems.clone().any(|other| duplicates(line) || duplicates(other)) {
+            let text = "excludes other netem qdiscs on the device";
+            return Err(Error::new(text).at("duplicate").at("netem"));
+        }
+        Ok(())
+    }
+
+    /// Changes the qdiscs below a changed one, as the kernel does.
+    fn after_change(&mut self, id: Id) {
         let qdisc = self.qdiscs.get_mut(&id).expect("the qdisc exists");
         let mut gone: Vec<Id> = Vec::new();
         match (qdisc.line.kind.name, qdisc.below()) {
@@ -224,7 +238,8 @@ impl Device {
         };
         let hook = matches!(line.kind.name, "ingress" | "clsact");
         if matches!(place, Place::Ingress) != hook {
-            let text = "the ingress takes the qdiscs ingress and clsact only, and nothing else does";
+            let text =
+                "the ingress takes the qdiscs ingress and clsact only, and nothing else does";
             return Err(Error::new(text));
         }
         if line.kind.name == "mq" && !matches!(place, Place::Root) {
@@ -236,11 +251,12 @@ impl Device {
             (_, handle) => handle,
         };
         let mut line = line.clone().completed(Form::Command)?;
+        self.check_duplication(&line, None)?;
         if line.kind.name == "hhf" && line.given("hh_limit").is_some() {
             line.unset("hh_limit");
             self.lost.push("hh_limit: Linux takes it with tc qdisc change only".into());
         }
-        let made = Qdisc {
+        let qdisc = Qdisc {
             handle,
             parent: place,
             line,
@@ -248,8 +264,8 @@ impl Device {
             leaves: BTreeMap::new(),
             stab: command.stab.clone().unwrap_or_default(),
         };
-        let made = self.insert(made);
-        self.attach(place, spot, Some(made)).inspect_err(|_| self.release(made))
+        let new = self.insert(qdisc);
+        self.attach(place, spot, Some(new)).inspect_err(|_| self.release(new))
     }
 
     /// Puts a qdisc, or none, at a place, and releases the one before it.
@@ -295,7 +311,8 @@ impl Device {
             return Error::new(format!("{} takes no qdisc below it", qdisc.name()));
         }
         if let Below::Bands(bands) = qdisc.below() {
-            let text = format!("{} has the classes {major:x}:1 to {major:x}:{bands:x}", qdisc.name());
+            let text =
+                format!("{} has the classes {major:x}:1 to {major:x}:{bands:x}", qdisc.name());
             return Error::new(format!("{text}, not {}", id((major, minor))));
         }
         if qdisc.classes.is_empty() {
@@ -336,9 +353,25 @@ fn same_kind(a: &Line, b: &Line) -> bool {
 fn sends_nothing(line: &Line) -> bool {
     matches!(
         line.kind.name,
-        "pfifo" | "bfifo" | "pfifo_head_drop" | "tbf" | "drr" | "pfifo_fast" | "qfq" | "ingress"
-            | "clsact" | "mq" | "mqprio" | "codel" | "fq_codel" | "fq" | "pie" | "fq_pie" | "cake"
-            | "hhf" | "noqueue"
+        "pfifo"
+            | "bfifo"
+            | "pfifo_head_drop"
+            | "tbf"
+            | "drr"
+            | "pfifo_fast"
+            | "qfq"
+            | "ingress"
+            | "clsact"
+            | "mq"
+            | "mqprio"
+            | "codel"
+            | "fq_codel"
+            | "fq"
+            | "pie"
+            | "fq_pie"
+            | "cake"
+            | "hhf"
+            | "noqueue"
     )
 }
 

@@ -4,11 +4,11 @@
 //! the root to one queue. What is not on this way is named as lost: here a tree can become a
 //! discipline with children.
 
-use super::command::{Handle, Place};
+use super::command::Handle;
 use super::convert::Discipline;
-use super::device::{Below, Device, Filter, Id, Qdisc, id};
+use super::device::{Below, Device, Id, Qdisc, id};
 use super::netem;
-use super::table::{Arg, Line};
+use super::table::{Arg, Line, Ours};
 use crate::error::{Error, Result};
 use crate::units::{Bytes, Rate, Span};
 use alloc::format;
@@ -47,20 +47,20 @@ pub struct ImportedLink {
     pub chosen: bool,
 }
 
-/// Smallest burst of a shaper that makes a difference, in bytes: tc takes 1600 for one packet.
-const BURST: u64 = 3200;
+/// Burst in bytes that tc takes if none is given, without the bytes of a clock tick.
+const BURST: u64 = 1600;
 
-/// Most lost lines that are listed for a device.
-const LISTED: usize = 20;
+/// Clock ticks per second of the slowest kernel.
+const TICKS: u64 = 100;
 
 /// Way from the root to one queue.
-struct Way<'a> {
-    device: &'a Device,
+pub(super) struct Way<'a> {
+    pub(super) device: &'a Device,
     class: Option<Handle>,
-    link: ImportedLink,
+    pub(super) link: ImportedLink,
     /// Qdiscs and classes on the way.
-    passed: Vec<Id>,
-    classes: Vec<Handle>,
+    pub(super) passed: Vec<Id>,
+    pub(super) classes: Vec<Handle>,
 }
 
 /// Link of a device; none if it has no queue.
@@ -100,8 +100,8 @@ fn choices(device: &Device) -> Vec<String> {
     let mut names = Vec::new();
     for id_of in device.below_root() {
         let qdisc = &device.qdiscs[&id_of];
-        let made = qdisc.classes.iter().map(|class| class.minor);
-        let leaves = made.filter(|minor| !qdisc.is_inner(*minor));
+        let minors = qdisc.classes.iter().map(|class| class.minor);
+        let leaves = minors.filter(|minor| !qdisc.is_inner(*minor));
         let bands = qdisc.leaves.keys().copied().filter(|minor| qdisc.class(*minor).is_none());
         if qdisc.below() != Below::One {
             names.extend(leaves.chain(bands).map(|minor| id((qdisc.handle, minor))));
@@ -111,7 +111,7 @@ fn choices(device: &Device) -> Vec<String> {
 }
 
 impl Way<'_> {
-    fn lose(&mut self, text: String) {
+    pub(super) fn lose(&mut self, text: String) {
         self.link.lost.push(text);
     }
 
@@ -185,7 +185,7 @@ impl Way<'_> {
     /// Takes over the rate and the burst of tbf, and its FIFO queue if nothing is below it.
     fn bucket(&mut self, line: &Line, alone: bool) -> Result<()> {
         self.narrow(line.whole("rate"));
-        self.burst(line.whole("burst"));
+        self.link.burst = Some(Bytes(line.whole("burst")));
         for word in ["peakrate", "mtu"] {
             if let (Some(arg), Some(_)) = (line.given(word), line.given("peakrate")) {
                 let text = line.kind.words.iter().find(|w| w.name == word).map(|w| w.write(arg));
@@ -208,6 +208,9 @@ impl Way<'_> {
     fn shaper(&mut self, qdisc: &Qdisc) -> Result<Option<Id>> {
         let kind = qdisc.line.kind.name;
         let chosen = self.chosen(qdisc);
+        if !self.device.shown {
+            self.link.lost.extend(qdisc.line.idle_words());
+        }
         let leaves: Vec<u16> = qdisc.classes.iter().map(|class| class.minor).collect();
         let leaves: Vec<u16> = leaves.into_iter().filter(|m| !qdisc.is_inner(*m)).collect();
         let name = |minor: &u16| id((qdisc.handle, *minor));
@@ -252,7 +255,7 @@ impl Way<'_> {
     fn class_on_way(&mut self, kind: &str, line: &Line) {
         if kind == "htb" {
             self.narrow(line.whole("ceil"));
-            self.burst(line.whole("cburst"));
+            self.class_bursts(line);
         } else if let Some(Arg::List(curve)) = line.given("ul") {
             // The other curves divide the rate between classes.
             self.narrow(curve.get(2).copied().unwrap_or(0));
@@ -284,15 +287,20 @@ impl Way<'_> {
     /// Names packets that pass the shaper since no filter and no default assigns them to a class.
     fn check_default(&mut self, qdisc: &Qdisc, leaf: u16) {
         let default = default_class(&qdisc.line);
-        if default == Some(leaf) || !self.device.filters.is_empty() {
+        // Old versions of tc print the number in decimal.
+        let decimal = default.and_then(|default| format!("{default:x}").parse().ok());
+        let shown = self.device.shown && decimal == Some(leaf);
+        if default == Some(leaf) || shown || !self.device.filters.is_empty() {
             return;
         }
         let kind = qdisc.line.kind.name;
         let default = default.unwrap_or(0);
         let happens = if kind == "htb" { "pass unshaped" } else { "are dropped" };
         let leaf = id((qdisc.handle, leaf));
-        self.lose(format!("default {default:x}: in Linux packets without a filter {happens}, here \
-             all are in class {leaf}"));
+        self.lose(format!(
+            "default {default:x}: in Linux packets without a filter {happens}, here \
+             all are in class {leaf}"
+        ));
     }
 
     /// Lowers the rate to `bits` per second.
@@ -303,10 +311,29 @@ impl Way<'_> {
         }
     }
 
-    fn burst(&mut self, bytes: u64) {
-        if bytes > BURST {
+    /// Takes over the burst at the ceiling of a class, and names words without an effect.
+    fn class_bursts(&mut self, line: &Line) {
+        let burst = line.whole("cburst");
+        // The output always has one, which follows from the clock of the kernel.
+        let usual = 2 * BURST + line.whole("ceil") / 8 / TICKS;
+        let matters = if self.device.shown { burst > usual } else { burst > 0 };
+        if matters {
             let now = self.link.burst.map_or(u64::MAX, |burst| burst.0);
-            self.link.burst = Some(Bytes(now.min(bytes)));
+            self.link.burst = Some(Bytes(now.min(burst)));
+        }
+        if !self.device.shown {
+            let alone = |name: &str| match name {
+                "burst" => "Linux sends up to cburst at the ceiling",
+                _ => "the class is alone on its link",
+            };
+            for (word, arg) in line.kind.words.iter().zip(&line.args) {
+                let same = word.name == "burst" && line.given("burst") == line.given("cburst");
+                if let Some(arg) = arg.as_ref().filter(|_| word.ours == Ours::Harmless && !same)
+                    && word.name != "cburst"
+                {
+                    self.lose(format!("{}: {}", word.write(arg).trim_start(), alone(word.name)));
+                }
+            }
         }
     }
 
@@ -325,6 +352,7 @@ impl Way<'_> {
         self.narrow(path.rate);
         self.link.lost.extend(path.lost);
         self.link.lost.extend(line.lost_words());
+        self.link.lost.extend(line.idle_words());
         let limit = line.whole("limit");
         if !queued {
             self.link.qdisc = Some(super::parse(&format!("pfifo limit {limit}"))?);
@@ -333,57 +361,6 @@ impl Way<'_> {
         }
         Ok(())
     }
-
-    /// Names what is not on the way: qdiscs, classes and filters.
-    fn rest(&mut self, all: &[Device]) {
-        let device = self.device;
-        let mut rest = Vec::new();
-        for id_of in device.below_root() {
-            let qdisc = &device.qdiscs[&id_of];
-            if !self.passed.contains(&id_of) {
-                let place = match qdisc.parent {
-                    Place::Class(class) => format!(" at {}", id(class)),
-                    Place::Root | Place::Ingress => String::new(),
-                };
-                let line = qdisc.line.write_given();
-                rest.push(format!("qdisc {line}{place}: is not on the way of the link"));
-            }
-            for class in &qdisc.classes {
-                let handle = (qdisc.handle, class.minor);
-                if !self.classes.contains(&handle) {
-                    let line = class.line.write_given();
-                    rest.push(format!("class {} {line}: is not on the way of the link", id(handle)));
-                }
-            }
-        }
-        rest.extend(device.filters.iter().filter(|f| !redirects(f, all)).map(|filter| {
-            let words = filter.words.join(" ");
-            format!("filter {words}: flows choose no class of tc here")
-        }));
-        if let Some(ingress) = device.ingress.and_then(|id| device.qdiscs.get(&id))
-            && !ingress.stab.is_empty()
-        {
-            rest.push(format!("{}: nothing queues at the ingress", ingress.stab));
-        }
-        rest.extend(device.lost.iter().cloned());
-        let more = rest.len().saturating_sub(LISTED);
-        rest.truncate(LISTED);
-        self.link.lost.extend(rest);
-        if more > 0 {
-            self.lose(format!("{more} more qdiscs, classes and filters: as these"));
-        }
-    }
-}
-
-/// True if a filter only sends packets to a device that is a link of its own, like ifb0.
-fn redirects(filter: &Filter, all: &[Device]) -> bool {
-    let words = &filter.words;
-    let mirred = words.iter().any(|word| word == "mirred");
-    let police = words.iter().any(|word| word == "police");
-    let target = words.iter().rposition(|word| word == "dev").and_then(|at| words.get(at + 1));
-    mirred
-        && !police
-        && target.is_some_and(|dev| all.iter().any(|d| d.site.dev == *dev && d.root.is_some()))
 }
 
 /// Minor number of the default class.

@@ -22,18 +22,21 @@
 //! reads whole commands, [`tree`] makes links of them, and [`shown`] prints as `tc qdisc show`.
 
 mod argument;
+mod classes;
 pub mod command;
 pub mod convert;
 mod curve;
 pub mod device;
-mod classes;
 mod kernel;
 pub mod kinds;
-mod load;
 pub mod line;
 pub mod link;
+mod load;
 mod netem;
 pub mod output;
+mod prefix;
+mod rest;
+mod rules;
 pub mod script;
 pub mod shown;
 pub mod table;
@@ -42,8 +45,8 @@ pub mod units;
 
 pub use convert::{Discipline, Exported, export};
 pub use line::{Form, find, without_prefix};
-pub use table::Line;
 pub use link::{ImportedLink, Loss};
+pub use table::Line;
 pub use tree::{Options, import};
 
 use crate::error::Result;

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 /// Limit of netem from which on it does not matter: an exported netem has it.
 pub(super) const UNLIMITED: u64 = 10_000;
 
-/// What netem does to packets on their way.
+/// Effects of netem on the packets of a link.
 #[derive(Debug, Default)]
 pub(super) struct Path {
     /// Delay in nanoseconds.

@@ -79,10 +79,10 @@ struct Splitter<'a> {
 
 impl Splitter<'_> {
     fn end_word(&mut self) {
-        if let Some(word) = self.word.take() {
-            if !core::mem::take(&mut self.redirects) {
-                self.words.push(word);
-            }
+        if let Some(word) = self.word.take()
+            && !core::mem::take(&mut self.redirects)
+        {
+            self.words.push(word);
         }
     }
 

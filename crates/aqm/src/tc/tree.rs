@@ -110,12 +110,7 @@ impl State {
         &mut self.devices[index]
     }
 
-    fn execute(
-        &mut self,
-        command: &Command,
-        handles: &mut Handles,
-        parts: bool,
-    ) -> Result<()> {
+    fn execute(&mut self, command: &Command, handles: &mut Handles, parts: bool) -> Result<()> {
         let device = self.device(&command.site);
         match command.object {
             Object::Qdisc if parts => device.qdisc_of_part(command, handles)?,

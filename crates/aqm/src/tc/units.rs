@@ -342,10 +342,7 @@ mod tests {
 
     #[test]
     fn handles_are_hexadecimal() {
-        assert_eq!(
-            (handle("10:"), handle("0x1a:5"), handle("8001")),
-            (Ok(16), Ok(26), Ok(0x8001))
-        );
+        assert_eq!((handle("10:"), handle("0x1a:5"), handle("8001")), (Ok(16), Ok(26), Ok(0x8001)));
         assert_eq!(
             (class_id("1:1a"), class_id("0x1:0x1"), class_id(":3"), class_id("10")),
             (Ok((1, 26)), Ok((1, 1)), Ok((0, 3)), Ok((0, 16)))

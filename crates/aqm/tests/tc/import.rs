@@ -194,7 +194,10 @@ fn wrong_scripts_name_the_line() {
         ("tc qdisc add dev eth0 root fq_codle", "line 1: unknown qdisc \"fq_codle\", did you mean"),
         ("tc qdisc add dev eth0 root codel target ${T}ms", "line 1: \"${T}ms\" is a variable"),
         ("tc qdisc add dev eth0 root handle x: pie", "line 1.handle: \"x:\" is not a handle"),
-        ("tc qdisc adf dev eth0 root pie", "line 1: unknown command \"adf\", did you mean \"add\"?"),
+        (
+            "tc qdisc adf dev eth0 root pie",
+            "line 1: unknown command \"adf\", did you mean \"add\"?",
+        ),
         (
             "tc qdisc add dev eth0 root handle 1: htb\n\
              tc class add dev eth0 parent 1: classid 1:1 htb ceil 1mbit",

@@ -2,6 +2,8 @@
 
 mod corpus;
 mod import;
+mod lost;
 mod nearest;
 mod round_trip;
+mod scripts;
 mod wrong;

@@ -7,9 +7,30 @@ use sojourn_aqm::tc::{self, units};
 
 /// Members of an entry that say nothing about its configuration.
 const STATISTICS: [&str; 24] = [
-    "kind", "class", "handle", "dev", "parent", "root", "refcnt", "options", "leaf", "bytes",
-    "packets", "drops", "overlimits", "requeues", "backlog", "qlen", "offloaded", "stats", "rate64",
-    "lended", "borrowed", "giants", "tokens", "ctokens",
+    "kind",
+    "class",
+    "handle",
+    "dev",
+    "parent",
+    "root",
+    "refcnt",
+    "options",
+    "leaf",
+    "bytes",
+    "packets",
+    "drops",
+    "overlimits",
+    "requeues",
+    "backlog",
+    "qlen",
+    "offloaded",
+    "stats",
+    "rate64",
+    "lended",
+    "borrowed",
+    "giants",
+    "tokens",
+    "ctokens",
 ];
 
 /// Translates the text of `tc -j qdisc show` to lines of `tc qdisc show`.
@@ -82,9 +103,8 @@ fn shown_line(entry: &Json, lost: &mut Vec<String>) -> Result<String> {
     let Some(kind) = kind else { return Ok(line) };
     let options = entry.get("options").and_then(Json::as_object).into_iter().flatten();
     // Options of a class are members of the entry itself.
-    let own = entry.iter().filter(|(key, _)| {
-        object == "class" && !STATISTICS.contains(&key.as_str())
-    });
+    let own =
+        entry.iter().filter(|(key, _)| object == "class" && !STATISTICS.contains(&key.as_str()));
     let mut known: Vec<_> = options.chain(own).collect();
     // raw also resets the framing, so it comes first.
     known.sort_by_key(|(key, _)| key.as_str() != "raw");

@@ -94,10 +94,9 @@ mod tests {
 
     #[test]
     fn a_refused_command_leaves_the_state() {
-        let state = state(
-            "tc qdisc add dev eth0 root handle 1: pie\ntc qdisc add dev eth0 root codel",
-        )
-        .unwrap();
+        let state =
+            state("tc qdisc add dev eth0 root handle 1: pie\ntc qdisc add dev eth0 root codel")
+                .unwrap();
         assert_eq!(state["commands"][0]["error"], Json::Null);
         assert!(state["commands"][1]["error"].as_str().unwrap().contains("pie 1:"));
         let qdisc = &state["devices"][0]["qdiscs"][0];

@@ -62,7 +62,8 @@ def _choke(draw: Draw) -> str:
 
 def _sfb(draw: Draw) -> str:
     return _some(draw, "limit 500", "rehash 300000", "db 30000", "max 40", "target 30",
-                 "increment 0.01", "decrement 0.001", "penalty_rate 5", "penalty_burst 9")  # fmt: skip
+                 "increment 0.01", "decrement 0.001", "penalty_rate 5",
+                 "penalty_burst 9")  # fmt: skip
 
 
 def _sfq(draw: Draw) -> str:
@@ -77,7 +78,9 @@ def _codel(draw: Draw) -> str:
 
 def _fq_codel(draw: Draw) -> str:
     flows = "flows 256" if draw.random() < 0.2 else ""
-    return f"{_codel(draw)} {_some(draw, 'quantum 300', 'memory_limit 4m', 'drop_batch 16')} {flows}"
+    return (
+        f"{_codel(draw)} {_some(draw, 'quantum 300', 'memory_limit 4m', 'drop_batch 16')} {flows}"
+    )
 
 
 def _pie(draw: Draw) -> str:
@@ -109,7 +112,8 @@ def _fq(draw: Draw) -> str:
 
 def _hhf(draw: Draw) -> str:
     return _some(draw, "limit 500", "quantum 3000", "hh_limit 512", "reset_timeout 20ms",
-                 "admit_bytes 65536", "admit_bytes 64k", "evict_timeout 2s", "non_hh_weight 3")  # fmt: skip
+                 "admit_bytes 65536", "admit_bytes 64k", "evict_timeout 2s",
+                 "non_hh_weight 3")  # fmt: skip
 
 
 def _tbf(draw: Draw) -> str:
@@ -216,7 +220,7 @@ def sequence(draw: Draw) -> list[str]:
 
 @dataclass
 class Answer:
-    """What the kernel did with a sequence."""
+    """The kernel's answers to a sequence, and its state at the end."""
 
     refused: list[bool]
     json: str
@@ -230,7 +234,11 @@ def ask(sequences: list[list[str]], folder: Path) -> list[Answer]:
         first = len(lines) + 1
         places.append(range(first, first + len(commands)))
         lines += [*commands, "qdisc show dev dum0", "class show dev dum0", "qdisc show dev mark0"]
-        lines += ["qdisc del dev dum0 root", "qdisc del dev dum0 ingress", "qdisc del dev dum0 clsact"]
+        lines += [
+            "qdisc del dev dum0 root",
+            "qdisc del dev dum0 ingress",
+            "qdisc del dev dum0 clsact",
+        ]
     (folder / "batch").write_text("\n".join(lines) + "\n")
     run = f"cd {folder}; ip link add mark0 type dummy; ip link set mark0 up\n"
     for name, flag in (("json", "-j"), ("text", "")):
@@ -239,10 +247,10 @@ def ask(sequences: list[list[str]], folder: Path) -> list[Answer]:
     user_mode.run(run, folder, limit_s=1800)
     errors = (folder / "json.err").read_text(errors="replace")
     failed = {int(number) for number in re.findall(r"^Command failed batch:(\d+)", errors, re.M)}
-    found = {name: _parts((folder / f"{name}.out").read_text()) for name in ("json", "text")}
+    parts = {name: _parts((folder / f"{name}.out").read_text()) for name in ("json", "text")}
     return [
         Answer([line in failed for line in place], as_json, as_text)
-        for place, as_json, as_text in zip(places, found["json"], found["text"], strict=True)
+        for place, as_json, as_text in zip(places, parts["json"], parts["text"], strict=True)
     ]
 
 
@@ -275,8 +283,9 @@ HIDDEN = {
 UNSHOWN = {("JSON qdiscs", "peakrate"), ("JSON qdiscs", "mtu"), ("text classes", "prio")}
 """Words that only one of the outputs has, or not for every class."""
 
-KNOWN = " is a class of "
-"""Part of our refusal of a class of another kind. The kernel reads its words as its own kind's."""
+KNOWN = (" is a class of ", "raw keeps the length")
+"""Parts of refusals of what Linux accepts: a class of another kind, whose words the kernel reads as
+those of its own, and an overhead of cake together with raw, which ignores it."""
 
 JIFFY_NS = 10_000_000
 """Clock tick of user-mode Linux, to which PIE rounds its interval up."""
@@ -291,7 +300,7 @@ def differences(commands: list[str], answer: Answer) -> list[str]:
         if refused != (mine["error"] is not None)
     ]
     if rows:
-        return [] if KNOWN in rows[0] else rows[:1]
+        return [] if any(known in rows[0] for known in KNOWN) else rows[:1]
     devices = [one for one in ours["devices"] if one["dev"] == "dum0"]
     here = _state(devices[0] if devices else {"qdiscs": [], "classes": []})
     for name, output in (("text", answer.text), ("JSON", _qdiscs_of(answer.json))):
@@ -380,8 +389,8 @@ def run(count: int, seed: int, folder: Path) -> list[tuple[list[str], list[str]]
     sequences = [sequence(draw) for _ in range(count)]
     answers = ask(sequences, folder)
     pairs = zip(sequences, answers, strict=True)
-    found = [(commands, differences(commands, answer)) for commands, answer in pairs]
-    return [(commands, rows) for commands, rows in found if rows]
+    compared = [(commands, differences(commands, answer)) for commands, answer in pairs]
+    return [(commands, rows) for commands, rows in compared if rows]
 
 
 def main() -> int:

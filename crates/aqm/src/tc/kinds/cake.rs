@@ -1,6 +1,6 @@
 //! CAKE.
 
-use super::super::table::Ours::{Computed, Harmless, Lost, To};
+use super::super::table::Ours::{Computed, Lost, To};
 use super::super::table::{Arg, Becomes, Fixed, Kind, Line, Ours, Params, Rules, Unit, Word};
 use crate::error::Result;
 use crate::params::{Setting, Value};
@@ -49,7 +49,7 @@ pub static CAKE: Kind = Kind {
     becomes: Becomes::Discipline("cake"),
     words: &[
         // Before bandwidth: its output has two words.
-        choice("rate", &[("", ""), ("unlimited", ""), ("bandwidth unlimited", "")], Harmless),
+        choice("rate", &[("", ""), ("unlimited", ""), ("bandwidth unlimited", "")], Computed),
         Word::new("bandwidth", Unit::Rate, "", To("bandwidth")),
         choice("autorate", &[("", "false"), ("autorate-ingress", "true")], To("autorate_ingress")),
         choice(

@@ -3,7 +3,8 @@
 use super::super::table::Ours::{Computed, Harmless, Lost, To};
 use super::super::table::{Arg, Becomes, Kind, Line, Params, Rules, Unit, Word};
 use super::fifo::{
-    BY_CLASS, LEAF_TAIL, MAP, check_priomap, leaf_limits, lost_limits, priomap_setting, priomap_words,
+    BY_CLASS, LEAF_TAIL, MAP, check_priomap, leaf_limits, lost_limits, priomap_setting,
+    priomap_words,
 };
 use crate::error::{Error, Result};
 use crate::units::Bytes;

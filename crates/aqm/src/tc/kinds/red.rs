@@ -33,7 +33,7 @@ const WORDS: &[Word] = &[
         "adaptive",
         Unit::Choice(&[("", ""), ("adaptive", ""), ("adaptative", "")]),
         "",
-        Harmless,
+        Computed,
     ),
     Word::new("qevent", Unit::Text, "", Lost("sojourn has no events")),
 ];
@@ -164,11 +164,9 @@ fn complete(line: &mut Line) -> Result<()> {
     if line.given("bandwidth").is_none() {
         line.set("bandwidth", Arg::Whole(10_000_000)); // `tc qdisc show` leaves it out
     }
-    if !packets {
-        if line.says("adaptive", "adaptive") || line.says("adaptive", "adaptative") {
-            line.set("adaptive", Arg::Word("adaptive"));
-            line.kind = &ADAPTIVE;
-        }
+    if !packets && (line.says("adaptive", "adaptive") || line.says("adaptive", "adaptative")) {
+        line.set("adaptive", Arg::Word("adaptive"));
+        line.kind = &ADAPTIVE;
     }
     if line.whole("avpkt") == 0 {
         line.set("avpkt", Arg::Whole(1000));

@@ -25,6 +25,8 @@ pub static SFQ: Kind = Kind {
         Word::new("flows", Unit::Integer, "128", Lost("sojourn does not limit active flows"))
             .within(1, 65_408),
         Word::new("redflowlimit", Unit::Bytes, "", Lost(RED)),
+        // With redflowlimit, in `tc -d`.
+        Word::new("ewma", Unit::Integer, "", Lost(RED)).output_only(),
         Word::new("min", Unit::Bytes, "", Lost(RED)),
         Word::new("max", Unit::Bytes, "", Lost(RED)),
         Word::new("avpkt", Unit::Bytes, "", Lost(RED)),

@@ -128,8 +128,16 @@ pub static NETEM: Kind = Kind {
         check: check_netem,
         shown: netem_shown,
         change: Change::Named(
-            &["limit", "delay", "loss random", "loss state", "loss gemodel", "loss", "duplicate",
-              "gap"],
+            &[
+                "limit",
+                "delay",
+                "loss random",
+                "loss state",
+                "loss gemodel",
+                "loss",
+                "duplicate",
+                "gap",
+            ],
             &[],
         ),
         ends: &[
@@ -149,22 +157,22 @@ pub static NETEM: Kind = Kind {
 
 /// Checks of tc: what each word needs.
 fn check_netem(line: &Line) -> Result<()> {
-    let given = |word: &str| line.given(word).is_some();
+    let has = |word: &str| line.given(word).is_some();
     let needs = |word: &str, text: &str| Err(Error::new(text).at(word));
     let delay = match line.given("delay") {
         Some(Arg::Several(parts)) => parts.len(),
         _ => 0,
     };
-    if given("reorder") && delay == 0 {
+    if has("reorder") && delay == 0 {
         return needs("reorder", "requires delay: write delay 10ms reorder 25%");
     }
-    if line.whole("gap") > 0 && !given("reorder") {
+    if line.whole("gap") > 0 && !has("reorder") {
         return needs("gap", "requires reorder: write reorder 25% gap 5");
     }
-    if given("distribution") && delay < 2 {
+    if has("distribution") && delay < 2 {
         return needs("distribution", "requires jitter: write delay 10ms 2ms distribution normal");
     }
-    let loses = ["loss", "loss random", "loss state", "loss gemodel"].into_iter().any(given);
+    let loses = ["loss", "loss random", "loss state", "loss gemodel"].into_iter().any(has);
     if line.says("ecn", "ecn") && !loses {
         return needs("ecn", "requires loss: write loss 1% ecn");
     }
@@ -233,9 +241,9 @@ pub static HTB: Kind = Kind {
         Word::new("default", Unit::Text, "0", Computed),
         Word::new("r2q", Unit::Integer, "10", Harmless),
         Word::new("direct_qlen", Unit::Integer, "1000", Harmless),
-        Word::new("direct_packets_stat", Unit::Integer, "", Harmless),
+        Word::new("direct_packets_stat", Unit::Integer, "", Harmless).output_only(),
         Word::new("offload", Unit::Choice(&[("", ""), ("offload", "")]), "", Harmless),
-        Word::new("ver", Unit::Text, "", Harmless),
+        Word::new("ver", Unit::Text, "", Harmless).output_only(),
         Word::new("debug", Unit::Integer, "", Harmless),
     ],
     fixed: &[],
@@ -268,7 +276,7 @@ pub static HTB_CLASS: Kind = Kind {
         Word::new("mpu", Unit::Bytes, "0", Lost(FRAMING)),
         Word::new("overhead", Unit::Integer, "0", Lost(FRAMING)),
         Word::new("linklayer", Unit::Text, "ethernet", Lost(FRAMING)),
-        Word::new("level", Unit::Integer, "", Harmless),
+        Word::new("level", Unit::Integer, "", Harmless).output_only(),
     ],
     fixed: &[],
     rules: Rules { complete: complete_class, abbreviates: true, ..Rules::ALL },
@@ -318,11 +326,11 @@ pub static HFSC_CLASS: Kind = Kind {
 
 /// Checks of tc: a curve, and `ul` with a curve that it limits.
 fn check_curves(line: &Line) -> Result<()> {
-    let given = |word: &str| line.given(word).is_some();
-    if given("ul") && !given("ls") && !given("sc") {
+    let has = |word: &str| line.given(word).is_some();
+    if has("ul") && !has("ls") && !has("sc") {
         return Err(Error::new("requires ls or sc: write ls m2 5mbit").at("ul"));
     }
-    if !given("rt") && !given("ls") && !given("sc") {
+    if !has("rt") && !has("ls") && !has("sc") {
         return Err(Error::new("has no curve: write ls m2 5mbit"));
     }
     Ok(())

@@ -1,0 +1,67 @@
+//! What is not on the way of a link: qdiscs, classes and filters are named as lost.
+
+use super::command::Place;
+use super::device::{Device, Filter, id};
+use super::link::Way;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// Most lost lines that are listed for a device.
+const LISTED: usize = 20;
+
+impl Way<'_> {
+    /// Names qdiscs, classes and filters that are not on the way.
+    pub(super) fn rest(&mut self, all: &[Device]) {
+        let device = self.device;
+        let mut rest = Vec::new();
+        for id_of in device.below_root() {
+            let qdisc = &device.qdiscs[&id_of];
+            if !self.passed.contains(&id_of) {
+                let place = match qdisc.parent {
+                    Place::Class(class) => format!(" at {}", id(class)),
+                    Place::Root | Place::Ingress => String::new(),
+                };
+                let line = qdisc.line.write_given();
+                rest.push(format!("qdisc {line}{place}: is not on the way of the link"));
+            }
+            for class in &qdisc.classes {
+                let handle = (qdisc.handle, class.minor);
+                if !self.classes.contains(&handle) {
+                    let line = class.line.write_given();
+                    rest.push(format!(
+                        "class {} {line}: is not on the way of the link",
+                        id(handle)
+                    ));
+                }
+            }
+        }
+        rest.extend(device.filters.iter().filter(|f| !redirects(f, all)).map(|filter| {
+            let words = filter.words.join(" ");
+            format!("filter {words}: flows choose no class of tc here")
+        }));
+        if let Some(ingress) = device.ingress.and_then(|id| device.qdiscs.get(&id))
+            && !ingress.stab.is_empty()
+        {
+            rest.push(format!("{}: nothing queues at the ingress", ingress.stab));
+        }
+        rest.extend(device.lost.iter().cloned());
+        let more = rest.len().saturating_sub(LISTED);
+        rest.truncate(LISTED);
+        self.link.lost.extend(rest);
+        if more > 0 {
+            self.lose(format!("{more} more qdiscs, classes and filters: as these"));
+        }
+    }
+}
+
+/// True if a filter only sends packets to a device that is a link of its own, like ifb0.
+fn redirects(filter: &Filter, all: &[Device]) -> bool {
+    let words = &filter.words;
+    let mirred = words.iter().any(|word| word == "mirred");
+    let police = words.iter().any(|word| word == "police");
+    let target = words.iter().rposition(|word| word == "dev").and_then(|at| words.get(at + 1));
+    mirred
+        && !police
+        && target.is_some_and(|dev| all.iter().any(|d| d.site.dev == *dev && d.root.is_some()))
+}
