@@ -2,6 +2,8 @@
 
 use super::line::Form;
 use super::output::{self, Shown};
+use super::place::place;
+pub use super::place::{Handle, Object, Place, Site};
 use super::prefix::after_tc;
 use super::script::Statement;
 use super::table::Line;
@@ -11,9 +13,6 @@ use crate::units::Rate;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-
-/// Major and minor number of a class.
-pub type Handle = (u16, u16);
 
 /// Action of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,37 +27,6 @@ pub enum Verb {
     Link,
     /// Deletes.
     Delete,
-}
-
-/// Object of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Object {
-    /// A qdisc.
-    Qdisc,
-    /// A class.
-    Class,
-    /// A filter.
-    Filter,
-}
-
-/// Place of a qdisc, class or filter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// The root of the device.
-    Root,
-    /// The ingress of the device.
-    Ingress,
-    /// A class, or the qdisc if the minor number is 0.
-    Class(Handle),
-}
-
-/// Device, and the network namespace or host that it is in.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Site {
-    /// Network namespace or host; empty for the one of the script.
-    pub space: String,
-    /// Device; empty if none is named.
-    pub dev: String,
 }
 
 /// Command of tc for a qdisc, a class or a filter.
@@ -237,19 +205,6 @@ fn shares(words: &[&str], speed: Option<Rate>) -> Result<Vec<String>> {
 /// Takes the word after a keyword.
 fn value<'a>(words: &mut core::slice::Iter<'_, &'a str>, key: &str) -> Result<&'a str> {
     words.next().copied().ok_or_else(|| no_value(key))
-}
-
-/// Reads a place after `parent`.
-pub(super) fn place(text: &str) -> Result<Option<Place>> {
-    Ok(match text {
-        "root" => Some(Place::Root),
-        "none" => None,
-        _ => match units::class_id(text)? {
-            (0xffff, 0xfff1) => Some(Place::Ingress),
-            (0, 0) => None,
-            class => Some(Place::Class(class)),
-        },
-    })
 }
 
 impl Command {

@@ -1,6 +1,6 @@
 //! Qdiscs, classes and filters of a device as a tree.
 
-use super::command::{Handle, Place, Site};
+use super::place::{Handle, Place, Site};
 use super::table::Line;
 use alloc::collections::BTreeMap;
 use alloc::format;

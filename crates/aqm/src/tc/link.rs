@@ -1,28 +1,20 @@
-//! The link that the qdiscs of a device make.
+//! Links from the trees of devices.
 //!
 //! A link has one rate, one delay, one loss and one discipline. This module follows the tree from
 //! the root to one queue. What is not on this way is named as lost: here a tree can become a
 //! discipline with children.
 
-use super::command::Handle;
 use super::convert::Discipline;
 use super::device::{Below, Device, Id, Qdisc, id};
 use super::netem;
+pub use super::netem::Loss;
+use super::place::Handle;
 use super::table::{Arg, Line, Ours};
 use crate::error::{Error, Result};
 use crate::units::{Bytes, Rate, Span};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-
-/// Random loss of a link.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Loss {
-    /// Independent losses with that probability.
-    Random(f64),
-    /// Losses in bursts: p, r, 1-h and 1-k of the Gilbert-Elliott model.
-    Bursts([f64; 4]),
-}
 
 /// Link that the qdiscs of a device make.
 #[derive(Clone, Debug, Default, PartialEq)]

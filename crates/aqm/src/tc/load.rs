@@ -1,11 +1,11 @@
 //! Lines of output as the tree of a device.
 
-use super::command::{Object, Place};
 use super::device::{Below, Class, Device, Filter, Id, Qdisc, id};
 use super::line::Form;
 use super::output::Shown;
+use super::place::{Object, Place};
+use super::state::State;
 use super::table::Line;
-use super::tree::State;
 use crate::error::{Error, Result};
 use alloc::collections::BTreeMap;
 use alloc::format;

@@ -1,9 +1,17 @@
-//! Delay, loss and rate of netem as those of a link.
+//! Delay, loss and rate of a link from the words of netem.
 
-use super::link::Loss;
 use super::table::{Arg, Line};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+
+/// Random loss of a link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Loss {
+    /// Independent losses with that probability.
+    Random(f64),
+    /// Losses in bursts: p, r, 1-h and 1-k of the Gilbert-Elliott model.
+    Bursts([f64; 4]),
+}
 
 /// Limit of netem from which on it does not matter: an exported netem has it.
 pub(super) const UNLIMITED: u64 = 10_000;

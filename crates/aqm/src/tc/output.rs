@@ -1,7 +1,7 @@
 //! Lines of `tc qdisc show`, `tc class show` and `tc filter show`.
 
-use super::command::{Handle, Object, Place, Site, place};
 use super::line::Form;
+use super::place::{Handle, Object, Place, Site, place};
 use super::table::Line;
 use super::units;
 use crate::error::{Error, Result};
@@ -78,8 +78,8 @@ pub fn line(object: Object, kind: &str, rest: &[&str]) -> Result<Option<Shown>> 
     Ok(Some(shown))
 }
 
-/// Reads a line after that of a qdisc that is not one of statistics: a size table, or the RED of
-/// sfq.
+/// Reads a line that follows the line of a qdisc: a size table, or the RED of sfq. Returns none for
+/// statistics.
 pub fn continuation(words: &[&str]) -> Option<Shown> {
     let more = matches!(words, ["linklayer", ..] | ["ewma", _, "min", ..])
         || matches!(words, ["overhead" | "mpu" | "mtu", n, ..] if n.parse::<i64>().is_ok());

@@ -1,8 +1,8 @@
-//! What is not on the way of a link: qdiscs, classes and filters are named as lost.
+//! Lost parts of a device: qdiscs, classes and filters that are not on the way of its link.
 
-use super::command::Place;
 use super::device::{Device, Filter, id};
 use super::link::Way;
+use super::place::Place;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -1,6 +1,6 @@
 //! Types of the tables of tc's words, and a qdisc as its words say it.
 
-pub use super::rules::{Change, Params, Rules};
+pub use super::parameters::Params;
 use crate::error::{Error, Result};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -163,6 +163,70 @@ pub enum Becomes {
     Link,
     /// Nothing; the reason.
     Nothing(&'static str),
+}
+
+/// Effect of a change on the words of a qdisc that it does not name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Change {
+    /// The qdisc cannot be changed.
+    Refused,
+    /// tc sends all words: those that are not named return to their defaults.
+    All,
+    /// They are kept, except these; the words of the second list cannot be changed.
+    Named(&'static [&'static str], &'static [&'static str]),
+}
+
+/// Functions of a qdisc whose words are not translated one by one.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// Parameters here that the functions translate, or that make no difference in Linux.
+    pub parameters: &'static [&'static str],
+    /// Checks a line, and adds the arguments that tc computes from others.
+    pub complete: fn(&mut Line) -> Result<()>,
+    /// Settings of the words that are [`Ours::Computed`].
+    pub settings: fn(&Line) -> Vec<(&'static str, String)>,
+    /// Sets the words that are [`Ours::Computed`]; returns what tc cannot say.
+    pub words: fn(&Params<'_>, &mut Line) -> Vec<String>,
+    /// True if this qdisc is the one to export a discipline with these parameters to.
+    pub fits: fn(&Params<'_>) -> bool,
+    /// Effect of a change.
+    pub change: Change,
+    /// Checks that tc makes on the words of one command.
+    pub check: fn(&Line) -> Result<()>,
+    /// Prepares the new words of a change that depend on the old line.
+    pub merge: fn(&Line, Line) -> Result<Line>,
+    /// Rewrites words of `tc qdisc show` to words of a command.
+    pub shown: fn(&[&str]) -> Vec<String>,
+    /// Words that end the effect of others, given before them.
+    pub ends: &'static [(&'static str, &'static [&'static str])],
+    /// True if tc refuses a word that is given twice.
+    pub once: bool,
+    /// True if tc reads abbreviations of the words.
+    pub abbreviates: bool,
+}
+
+impl Rules {
+    /// Rules of a qdisc whose words are all translated one by one.
+    pub const NONE: Rules = Rules {
+        parameters: &[],
+        complete: |_| Ok(()),
+        settings: |_| Vec::new(),
+        words: |_, _| Vec::new(),
+        fits: |_| true,
+        change: Change::Named(&[], &[]),
+        check: |_| Ok(()),
+        merge: |_, new| Ok(new),
+        shown: |words| words.iter().map(|w| (*w).to_string()).collect(),
+        ends: &[],
+        once: false,
+        abbreviates: false,
+    };
+
+    /// Rules of a qdisc of which tc sends all words with every change.
+    pub const ALL: Rules = Rules { change: Change::All, ..Rules::NONE };
+
+    /// Rules of a qdisc that cannot be changed.
+    pub const FIXED: Rules = Rules { change: Change::Refused, ..Rules::NONE };
 }
 
 /// Qdisc of Linux.

@@ -1,11 +1,12 @@
 //! A script or an output of tc as devices with their trees, and as links.
 
-use super::command::{Command, Handle, Item, Object, Place, Site, Verb};
+use super::command::{Command, Handle, Item, Object, Place, Verb};
 use super::device::{Device, Filter};
 use super::kernel::Handles;
 use super::link::{ImportedLink, link};
 use super::output::Shown;
-use super::script::{Statement, When, statements};
+use super::script::{When, statements};
+pub use super::state::{Executed, State};
 use super::{command, load};
 use crate::error::{Error, Result};
 use crate::units::Rate;
@@ -22,31 +23,6 @@ pub struct Options {
     pub parts: bool,
     /// Speed of the devices, of which `rate 10%` is a share.
     pub speed: Option<Rate>,
-}
-
-/// Command of a script, and the answer to it.
-#[derive(Clone, Debug)]
-pub struct Executed {
-    /// Number of the line.
-    pub line: usize,
-    /// Words.
-    pub text: String,
-    /// Error if the command is refused.
-    pub result: Result<()>,
-    /// True if the script goes on as if it were accepted: a deletion of nothing, or a command
-    /// before `||`.
-    pub forgiven: bool,
-}
-
-/// State after a script.
-#[derive(Clone, Debug, Default)]
-pub struct State {
-    /// Commands for queues, in the order of their execution.
-    pub commands: Vec<Executed>,
-    /// Devices in the order in which they are first named.
-    pub devices: Vec<Device>,
-    /// Lines without an effect that belong to no device.
-    pub lost: Vec<String>,
 }
 
 /// Executes a script, or reads an output of tc.
@@ -92,24 +68,6 @@ pub fn run(script: &str, options: &Options) -> Result<State> {
 }
 
 impl State {
-    /// Records a command; returns true if it was accepted.
-    fn note(&mut self, statement: &Statement, result: Result<()>, forgiven: bool) -> bool {
-        let accepted = result.is_ok();
-        let (line, text) = (statement.line, statement.text());
-        self.commands.push(Executed { line, text, result, forgiven });
-        accepted
-    }
-
-    /// Device at `site`, created if it is new.
-    pub(super) fn device(&mut self, site: &Site) -> &mut Device {
-        let at = self.devices.iter().position(|device| device.site == *site);
-        let index = at.unwrap_or_else(|| {
-            self.devices.push(Device { site: site.clone(), ..Device::default() });
-            self.devices.len() - 1
-        });
-        &mut self.devices[index]
-    }
-
     fn execute(&mut self, command: &Command, handles: &mut Handles, parts: bool) -> Result<()> {
         let device = self.device(&command.site);
         match command.object {

@@ -285,7 +285,7 @@ UNSHOWN = {("JSON qdiscs", "peakrate"), ("JSON qdiscs", "mtu"), ("text classes",
 
 KNOWN = (" is a class of ", "raw keeps the length")
 """Parts of refusals of what Linux accepts: a class of another kind, whose words the kernel reads as
-those of its own, and an overhead of cake together with raw, which ignores it."""
+words of its own kind, and an overhead of cake together with raw, which ignores it."""
 
 JIFFY_NS = 10_000_000
 """Clock tick of user-mode Linux, to which PIE rounds its interval up."""
