@@ -102,6 +102,7 @@ pub mod tc;
 mod testing;
 mod timer;
 pub mod units;
+pub mod wire;
 
 pub use aqm::Aqm;
 pub use build::{Build, Builder, Env};

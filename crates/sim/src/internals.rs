@@ -3,7 +3,6 @@
 
 pub use crate::collections::event_queue::EventQueue;
 pub use crate::config::TABLES;
-pub use crate::config::loss::LossProcess;
 pub use crate::endpoint::call::Report;
 pub use crate::endpoint::cc::ControlAlgorithm;
 pub use crate::endpoint::cc::bbr::{Bbr, BbrState};

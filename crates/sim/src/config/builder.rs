@@ -4,7 +4,7 @@
 use super::flows::{Capable, flow_setters};
 use super::link_trace::{LinkChange, LinkTrace};
 use super::links::link_setters;
-use super::loss::LossModel;
+use super::{impairments, loss};
 use super::registries::Registries;
 use super::scenario::{Scenario, scenario_setters};
 use crate::endpoint::tcp::TcpParams;
@@ -16,6 +16,7 @@ use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{ParamRow, Params, Value};
 use sojourn_aqm::registry::Registry;
 use sojourn_aqm::units::{Bytes, Rate, Span};
+use sojourn_aqm::wire::{Impairments, LossModel};
 use sojourn_aqm::{Build, Builder};
 use std::any::type_name;
 
@@ -183,7 +184,14 @@ impl LinkBuilder {
     /// Sets the random loss after the queue.
     #[must_use]
     pub fn loss(self, loss: LossModel) -> Self {
-        self.set("loss", loss.canonical())
+        self.set("loss", loss::canonical(loss, false))
+    }
+
+    /// Sets the impairments after the queue, random loss included.
+    #[must_use]
+    pub fn impairments(mut self, all: &Impairments) -> Self {
+        impairments::write(all, &mut self.keys);
+        self.set("loss", loss::canonical(all.loss, all.loss_ecn))
     }
 
     /// Replays recorded changes of rate or delay.

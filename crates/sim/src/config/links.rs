@@ -3,7 +3,7 @@
 use super::disciplines::{Discipline, Disciplines};
 use super::link_trace::{self, LinkTrace, TRACE};
 use super::shared::Alike;
-use crate::config::loss::LossModel;
+use super::{impairments, loss};
 use crate::parsing::keys::table;
 use crate::parsing::parse::{self, KeyReader};
 use rand_core::SeedableRng;
@@ -13,6 +13,7 @@ use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{self, ParamRow, Setting};
 use sojourn_aqm::registry::{QdiscEntry, Registry};
 use sojourn_aqm::units::{Bytes, Rate, Span, Time};
+use sojourn_aqm::wire::{Impairments, LossModel};
 use sojourn_aqm::{Built, Env, Link, LinkSpec, Opportunities};
 use std::sync::Arc;
 
@@ -38,9 +39,34 @@ table! {
     qdisc: "name or table", default "droptail", [],
         "{ name = \"codel\", limit = \"300kB\", target = \"5ms\" }";
 
-    /// Probability that a packet is lost in transmission, like 0.01 or "1%"; a table for losses in
-    /// bursts.
+    /// Probability that a packet is lost in transmission, like 0.01 or "1%"; a table for correlated
+    /// losses, losses in bursts, and marks in place of losses.
     loss: "number or table", default "0", ["0" => "1"], "\"1%\"";
+
+    /// Random part of the delay of each packet: its greatest difference from the delay, or a table
+    /// with a distribution. Packets can overtake others.
+    jitter: "duration or table", optional "none", [], "\"5ms\"";
+
+    /// Probability that a packet is sent without the delay of the link, so that it overtakes
+    /// others, like "25%", or a table.
+    reorder: "number or table", optional "none", [], "\"25%\"";
+
+    /// Probability that a packet arrives twice, or a table.
+    duplicate: "number or table", optional "none", [], "\"1%\"";
+
+    /// Probability that a packet arrives with a wrong bit, or a table.
+    corrupt: "number or table", optional "none", [], "\"0.1%\"";
+
+    /// Times at which every packet is lost: a list of intervals, or a table with the lengths of
+    /// alternating intervals.
+    outages: "list or table", optional "none", [], "[\"10s..10.5s\", \"30s..31s\"]";
+
+    /// Times at which packets can arrive.
+    slot: "table", optional "packets arrive at any time", [], "{ min = \"10ms\", max = \"20ms\" }";
+
+    /// Packets between the transmitter and the far end from which on further packets are lost, as
+    /// `limit` of tc-netem, which is 1000p there.
+    in_flight_limit: "packets", optional "no limit", [], "\"1000p\"";
 
     /// Recorded rates, delays or delivery opportunities: a file, or columns.
     trace: "file or table", optional "rate and delay are constant", [],
@@ -58,8 +84,8 @@ pub struct LinkConfig {
     pub(crate) qdisc: &'static str,
     /// All parameters of the discipline; links with equal parameters share them.
     pub(crate) params: Arc<[ParamRow]>,
-    /// Random loss after the queue.
-    pub(crate) loss: LossModel,
+    /// Impairments after the queue; random loss alone or none for most links.
+    pub(crate) impairments: Arc<Impairments>,
     /// Recorded changes of rate or delay.
     pub(crate) trace: Option<Arc<LinkTrace>>,
     /// Recorded delivery opportunities, which replace the rate.
@@ -92,8 +118,7 @@ impl LinkConfig {
     ) -> Result<LinkConfig> {
         let fields = KeyReader::new(json, &LINK)?;
         let keys = LinkKeys::read(&fields)?;
-        let loss = fields.get_or_default("loss");
-        let loss = LossModel::parse(&loss).map_err(|e| e.at("loss"))?;
+        let impairments = Arc::new(impairments::parse(&fields)?);
         let (trace, opportunities) = match fields.get("trace") {
             Some(trace) => parse_trace(trace).map_err(|e| e.at("trace"))?,
             None => (None, None),
@@ -109,7 +134,7 @@ impl LinkConfig {
             keys,
             qdisc: entry.name,
             params,
-            loss,
+            impairments,
             trace: trace.map(Arc::new),
             opportunities: opportunities.map(Box::new),
             state,
@@ -146,7 +171,17 @@ impl LinkConfig {
 
     /// Random loss after the queue.
     pub fn loss(&self) -> LossModel {
-        self.loss
+        self.impairments.loss
+    }
+
+    /// True if it has impairments after the queue.
+    pub(crate) fn is_impaired(&self) -> bool {
+        !(self.impairments.only_lose() && self.impairments.loss.is_lossless())
+    }
+
+    /// Impairments after the queue, random loss included.
+    pub fn impairments(&self) -> &Impairments {
+        &self.impairments
     }
 
     /// Recorded changes of rate or delay.
@@ -211,8 +246,10 @@ impl LinkConfig {
     pub(super) fn canonical_keys(&self) -> Map<String, Json> {
         let mut link = Map::new();
         link.insert("qdisc".into(), Json::Null);
-        link.insert("loss".into(), self.loss.canonical());
+        let Impairments { loss, loss_ecn, .. } = &*self.impairments;
+        link.insert("loss".into(), loss::canonical(*loss, *loss_ecn));
         self.keys.write(&mut link);
+        impairments::write(&self.impairments, &mut link);
         if let Some(trace) = &self.trace {
             link.insert("trace".into(), trace.canonical());
         }

@@ -1,201 +1,166 @@
-//! Random packet loss on a link: independent, or in bursts (Gilbert-Elliott).
-//!
-//! **Source**: E. N. Gilbert, "Capacity of a Burst-Noise Channel", Bell System Technical Journal 39
-//! (1960); E. O. Elliott, "Estimates of Error Rates for Codes on Burst-Noise Channels", ibid. 42
-//! (1963); the names are from tc-netem(8), `loss gemodel p r 1-h 1-k`.
-//!
-//! The channel is good or bad and starts good. A packet is lost with the loss probability of the
-//! current state; after each packet a good channel turns bad with probability p and a bad one good
-//! with probability r. State changes are per packet, not per unit of time. The loss rate is `(1-h)
-//! b + (1-k) (1-b)` with `b = p / (p + r)`. If a bad channel loses every packet and a good one
-//! none, the mean burst length is 1/r packets.
+//! Text form of the random losses of a link: `loss` of a scenario. The models and their sources are
+//! in [`sojourn_aqm::wire::LossModel`].
 
 use crate::parsing::keys::{KeyType, table};
 use crate::parsing::parse::{self, KeyReader};
-use rand_pcg::Pcg64Mcg;
-use serde_json::{Value as Json, json};
-use sojourn_aqm::error::Result;
+use serde_json::{Map, Value as Json, json};
+use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params;
-use sojourn_aqm::random::Random;
+use sojourn_aqm::wire::{Chance, LossModel};
 
 table! {
-    /// Losses in bursts (Gilbert-Elliott model, gemodel in tc-netem). The link is in a good or a
-    /// bad state, starts in the good one, and may change it after every packet.
+    /// Random losses, by one of three models of tc-netem: random (probability, correlation);
+    /// gemodel, bursts by Gilbert and Elliott (p, r, 1-h, 1-k): the link is in a good or a bad
+    /// state, starts in the good one, and may change it after every packet; state (p13, p31, p32,
+    /// p23, p14): packets are delivered in a gap (1) or within a burst (2), or lost within a burst
+    /// (3) or alone in a gap (4). Any of them with ecn.
     static LOSS at "links.NAME.loss";
 
-    /// Probability of a change from good to bad after a packet.
-    p: f64, required, ["0" => "1"], "0.02";
+    /// random: probability that a packet is lost.
+    probability: f64, optional "another model", ["0" => "1"], "0.02";
 
-    /// Probability of a change from bad to good after a packet; the bad state lasts 1/r packets on
-    /// average.
+    /// random: correlation with the previous packet. It makes losses rarer, as in netem: with 0.25,
+    /// a probability of 0.1 gives 1.8 % loss.
+    correlation: f64, optional "0", ["0" => "1"], "0.25";
+
+    /// gemodel: probability of a change from good to bad after a packet.
+    p: f64, optional "another model", ["0" => "1"], "0.02";
+
+    /// gemodel: probability of a change from bad to good after a packet; the bad state lasts 1/r
+    /// packets on average.
     r: f64, optional "1 - p", ["0" => "1"], "0.25";
 
-    /// Loss probability in the bad state.
+    /// gemodel: loss probability in the bad state.
     bad_loss = "1-h": f64, default "1", ["0" => "1"], "0.8";
 
-    /// Loss probability in the good state.
+    /// gemodel: loss probability in the good state.
     good_loss = "1-k": f64, default "0", ["0" => "1"], "0.001";
+
+    /// state: probability that a gap ends, with the first loss of a burst.
+    p13: f64, optional "another model", ["0" => "1"], "0.02";
+
+    /// state: probability that a burst ends after a loss.
+    p31: f64, optional "1 - p13", ["0" => "1"], "0.3";
+
+    /// state: probability that a packet is delivered after a loss within a burst.
+    p32: f64, optional "0", ["0" => "1"], "0.2";
+
+    /// state: probability of a loss after a packet that is delivered within a burst.
+    p23: f64, optional "1", ["0" => "1"], "0.4";
+
+    /// state: probability of an isolated loss in a gap.
+    p14: f64, optional "0", ["0" => "1"], "0.01";
+
+    /// Mark ECN-capable packets with CE instead of losing them.
+    ecn: bool, optional "false", [], "true";
 }
 
-/// Loss model of a link.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum LossModel {
-    /// Independent losses with this probability.
-    Random(f64),
-    /// Gilbert-Elliott bursts.
-    Bursts {
-        /// Probability that a good channel turns bad after a packet.
-        p: f64,
-        /// Probability that a bad channel turns good after a packet.
-        r: f64,
-        /// Loss probability in the bad state: 1-h.
-        bad_loss: f64,
-        /// Loss probability in the good state: 1-k.
-        good_loss: f64,
-    },
-}
+/// Keys of the models, the key that is required first.
+const RANDOM: [&str; 2] = ["probability", "correlation"];
+const GEMODEL: [&str; 4] = ["p", "r", "1-h", "1-k"];
+const STATE: [&str; 5] = ["p13", "p31", "p32", "p23", "p14"];
 
-impl LossModel {
-    /// Parses the `loss` of a link: a probability (0.02 or `"2%"`), or a table of the
-    /// Gilbert-Elliott parameters.
-    ///
-    /// # Errors
-    /// If a key is unknown or missing, or a value is not a probability.
-    pub fn parse(json: &Json) -> Result<LossModel> {
-        if !json.is_object() {
-            let chance = params::read_checked(parse::to_setting(json)?, Some((0.0, 1.0)))?;
-            return Ok(LossModel::Random(chance));
-        }
-        let fields = KeyReader::new(json, &LOSS)?;
-        let p = fields.read_or_default("p")?;
-        let r = fields.read("r")?.unwrap_or(1.0 - p);
-        Ok(LossModel::Bursts {
+/// Parses the `loss` of a link: a probability (0.02 or `"2%"`), or a table. The second value is
+/// true if packets are marked instead.
+///
+/// # Errors
+/// If a key is unknown or missing, keys of two models are mixed, or a value is not a probability.
+pub(crate) fn parse(json: &Json) -> Result<(LossModel, bool)> {
+    if !json.is_object() {
+        let chance = params::read_checked(parse::to_setting(json)?, Some((0.0, 1.0)))?;
+        return Ok((LossModel::Random(chance), false));
+    }
+    let fields = KeyReader::new(json, &LOSS)?;
+    let models = [RANDOM.as_slice(), &GEMODEL, &STATE];
+    let present = models.map(|keys| keys.iter().find(|key| fields.get(key).is_some()));
+    let mut present = present.into_iter().flatten();
+    if let (Some(key), Some(other)) = (present.next(), present.next()) {
+        let text = format!("cannot be combined with {key}, a key of another model");
+        return Err(Error::new(text).at(other));
+    }
+    let any = |keys: &[&str]| keys.iter().any(|key| fields.get(key).is_some());
+    let model = if any(&STATE) {
+        states(&fields)?
+    } else if any(&GEMODEL) {
+        let p = required(&fields, "p")?;
+        LossModel::Bursts {
             p,
-            r,
+            r: fields.read("r")?.unwrap_or(1.0 - p),
             bad_loss: fields.read_or_default("1-h")?,
             good_loss: fields.read_or_default("1-k")?,
-        })
-    }
+        }
+    } else {
+        let probability = required(&fields, "probability")?;
+        match fields.read("correlation")?.unwrap_or(0.0) {
+            0.0 => LossModel::Random(probability),
+            correlation => LossModel::Correlated(Chance::correlated(probability, correlation)),
+        }
+    };
+    Ok((model, fields.read("ecn")?.unwrap_or(false)))
+}
 
-    /// Canonical JSON form.
-    pub fn canonical(self) -> Json {
-        match self {
-            LossModel::Random(chance) => chance.to_json(),
-            LossModel::Bursts { p, r, bad_loss: bad, good_loss: good } => {
-                let [p, r, bad, good] = [p, r, bad, good].map(KeyType::to_json);
-                json!({"p": p, "r": r, "1-h": bad, "1-k": good})
-            }
+fn required(fields: &KeyReader<'_>, key: &str) -> Result<f64> {
+    match fields.read(key)? {
+        Some(value) => Ok(value),
+        None => fields.require(key).map(|_| 0.0),
+    }
+}
+
+fn states(fields: &KeyReader<'_>) -> Result<LossModel> {
+    let p13 = required(fields, "p13")?;
+    let p31 = fields.read("p31")?.unwrap_or(1.0 - p13);
+    let p32 = fields.read("p32")?.unwrap_or(0.0);
+    let p23 = fields.read("p23")?.unwrap_or(1.0);
+    let p14 = fields.read("p14")?.unwrap_or(0.0);
+    for (key, sum) in [("p14", p13 + p14), ("p32", p31 + p32)] {
+        if sum > 1.0 {
+            let other = if key == "p14" { "p13" } else { "p31" };
+            let text = format!("{other} and {key} add up to {sum}, allowed: up to 1");
+            return Err(Error::new(text).at(key));
         }
     }
-
-    /// True if no packet is ever lost.
-    pub fn is_lossless(self) -> bool {
-        self == LossModel::Random(0.0)
-    }
+    Ok(LossModel::States { p13, p31, p32, p23, p14 })
 }
 
-/// State of a lossy channel.
-#[derive(Clone, Debug)]
-pub struct LossProcess {
-    loss: LossModel,
-    in_bad_state: bool,
-    rng: Pcg64Mcg,
-    /// Packets lost among those that arrived at the link in the measured interval; updated by the
-    /// owner.
-    pub lost: u64,
-}
-
-impl LossProcess {
-    /// Creates a channel with its own random stream.
-    pub fn new(loss: LossModel, rng: Pcg64Mcg) -> LossProcess {
-        LossProcess { loss, in_bad_state: false, rng, lost: 0 }
+/// Canonical JSON form.
+pub(crate) fn canonical(model: LossModel, ecn: bool) -> Json {
+    let pairs: Vec<(&str, f64)> = match model {
+        LossModel::Random(chance) if !ecn => return chance.to_json(),
+        LossModel::Random(chance) => vec![("probability", chance)],
+        LossModel::Correlated(chance) => {
+            RANDOM.into_iter().zip([chance.probability, chance.correlation]).collect()
+        }
+        LossModel::Bursts { p, r, bad_loss, good_loss } => {
+            GEMODEL.into_iter().zip([p, r, bad_loss, good_loss]).collect()
+        }
+        LossModel::States { p13, p31, p32, p23, p14 } => {
+            STATE.into_iter().zip([p13, p31, p32, p23, p14]).collect()
+        }
+        other => unreachable!("{other:?} has a text form"),
+    };
+    let mut map: Map<String, Json> =
+        pairs.into_iter().map(|(key, value)| (key.into(), value.to_json())).collect();
+    if ecn {
+        map.insert("ecn".into(), json!(true));
     }
-
-    /// Draws the fate of the next packet: true if it is lost.
-    pub fn next_is_lost(&mut self) -> bool {
-        let chance = match self.loss {
-            LossModel::Random(chance) => chance,
-            LossModel::Bursts { p, r, bad_loss: bad, good_loss: good } => {
-                let (loss, transition) = if self.in_bad_state { (bad, r) } else { (good, p) };
-                self.in_bad_state ^= self.rng.bernoulli(transition);
-                loss
-            }
-        };
-        self.rng.bernoulli(chance)
-    }
+    map.into()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand_core::SeedableRng;
 
-    const PACKETS: usize = 1_000_000;
-
-    fn losses(loss: LossModel) -> Vec<bool> {
-        let mut wire = LossProcess::new(loss, Pcg64Mcg::seed_from_u64(1));
-        let lost: Vec<bool> = (0..PACKETS).map(|_| wire.next_is_lost()).collect();
-        lost
-    }
-
-    /// Loss rate and mean burst length.
-    fn measured(loss: LossModel) -> (f64, f64) {
-        let lost = losses(loss);
-        let all = lost.iter().filter(|l| **l).count() as f64;
-        let runs = lost.chunk_by(|a, b| a == b).filter(|run| run[0]).count() as f64;
-        (all / PACKETS as f64, all / runs)
-    }
-
-    fn close(value: f64, expected: f64, share: f64) {
-        assert!((value / expected - 1.0).abs() < share, "{value}, not {expected}");
-    }
-
-    #[test]
-    fn loss_rate_and_burst_length_match_the_formulas() {
-        for (p, r, bad, good) in
-            [(0.01, 0.25, 1.0, 0.0), (0.002, 0.1, 0.7, 0.001), (0.3, 0.4, 0.9, 0.1)]
-        {
-            let b = p / (p + r);
-            let share = bad * b + good * (1.0 - b);
-            // Probability that two consecutive packets are lost.
-            let both = b * bad * ((1.0 - r) * bad + r * good)
-                + (1.0 - b) * good * ((1.0 - p) * good + p * bad);
-            let (lost, run) = measured(LossModel::Bursts { p, r, bad_loss: bad, good_loss: good });
-            close(lost, share, 0.05);
-            close(run, 1.0 / (1.0 - both / share), 0.02);
-        }
-    }
-
-    #[test]
-    fn gilbert_burst_lengths_are_geometric() {
-        let lost = losses(LossModel::Bursts { p: 0.05, r: 0.5, bad_loss: 1.0, good_loss: 0.0 });
-        let runs: Vec<usize> =
-            lost.chunk_by(|a, b| a == b).filter(|run| run[0]).map(<[bool]>::len).collect();
-        for n in 1..6 {
-            let share = runs.iter().filter(|run| **run == n).count() as f64 / runs.len() as f64;
-            close(share, 1.0 / f64::from(1u32 << n), 0.05);
-        }
-    }
-
-    #[test]
-    fn losses_are_independent_if_r_is_one_minus_p() {
-        // netem's default for `gemodel p` alone: the next state does not depend on the current one.
-        let (lost, run) = measured(LossModel::parse(&json!({"p": 0.1})).unwrap());
-        close(lost, 0.1, 0.02);
-        close(run, 1.0 / 0.9, 0.01);
-        let (lost, run) = measured(LossModel::Random(0.1));
-        close(lost, 0.1, 0.02);
-        close(run, 1.0 / 0.9, 0.01);
+    fn model(json: &Json) -> LossModel {
+        parse(json).unwrap().0
     }
 
     #[test]
     fn percentages_equal_fractions() {
-        let read = |json: Json| LossModel::parse(&json).unwrap();
         for (text, share) in [("2%", 0.02), (" 0.1 %", 0.001), ("100%", 1.0), ("0%", 0.0)] {
-            assert_eq!(read(json!(text)), LossModel::Random(share), "{text}");
+            assert_eq!(model(&json!(text)), LossModel::Random(share), "{text}");
         }
-        assert_eq!(read(json!({"p": "1%", "r": "25%"})), read(json!({"p": 0.01, "r": 0.25})));
+        let bursts = json!({"p": "1%", "r": "25%"});
+        assert_eq!(model(&bursts), model(&json!({"p": 0.01, "r": 0.25})));
         for (text, why) in [
             ("150%", "1.5 is out of range"),
             ("-1%", "-0.01 is out of range"),
@@ -203,18 +168,51 @@ mod tests {
             ("1e1%", "is not a percentage"),
             ("2%%", "is not a percentage"),
         ] {
-            let error = LossModel::parse(&json!(text)).unwrap_err().to_string();
+            let error = parse(&json!(text)).unwrap_err().to_string();
             assert!(error.contains(why), "{error:?} for {text:?}");
         }
     }
 
     #[test]
+    fn the_keys_choose_the_model() {
+        let bursts = LossModel::Bursts { p: 0.1, r: 0.9, bad_loss: 1.0, good_loss: 0.0 };
+        assert_eq!(model(&json!({"p": 0.1})), bursts);
+        let states = LossModel::States { p13: 0.1, p31: 0.9, p32: 0.0, p23: 1.0, p14: 0.0 };
+        assert_eq!(model(&json!({"p13": 0.1})), states);
+        let random = json!({"probability": 0.1, "correlation": "25%"});
+        assert_eq!(model(&random), LossModel::Correlated(Chance::correlated(0.1, 0.25)));
+        let marked = parse(&json!({"probability": 0.1, "ecn": true})).unwrap();
+        assert_eq!(marked, (LossModel::Random(0.1), true));
+    }
+
+    #[test]
+    fn the_canonical_form_is_parsed_to_the_same() {
+        for json in [
+            json!(0.25),
+            json!({"probability": 0.25, "ecn": true}),
+            json!({"probability": 0.25, "correlation": 0.5}),
+            json!({"p": 0.1, "r": 0.3, "1-h": 0.5, "1-k": 0.25, "ecn": true}),
+            json!({"p13": 0.1, "p31": 0.3, "p32": 0.5, "p23": 0.25, "p14": 0.125}),
+        ] {
+            let (model, ecn) = parse(&json).unwrap();
+            assert_eq!(canonical(model, ecn), json);
+        }
+    }
+
+    #[test]
     fn errors_name_their_path() {
-        let refused = |json: Json| LossModel::parse(&json).unwrap_err().to_string();
+        let refused = |json: Json| parse(&json).unwrap_err().to_string();
         assert!(refused(json!({"r": 0.1})).starts_with("p: is missing"));
         assert!(refused(json!({"p": 1.5})).starts_with("p: 1.5 is out of range"));
         assert!(refused(json!({"p": 0.1, "1-g": 1})).starts_with("1-g: unknown key"));
         assert!(refused(json!({"p": "x"})).starts_with("p: \"x\" is not"));
         assert!(refused(json!([1])).starts_with("[1] is not a single value"));
+        assert!(refused(json!({})).starts_with("probability: is missing"));
+        assert!(refused(json!({"correlation": 0.5})).starts_with("probability: is missing"));
+        assert!(refused(json!({"p14": 0.5})).starts_with("p13: is missing"));
+        let mixed = refused(json!({"p": 0.5, "p13": 0.1}));
+        assert!(mixed.starts_with("p13: cannot be combined with p"), "{mixed}");
+        let sum = refused(json!({"p13": 0.75, "p14": 0.5}));
+        assert!(sum.starts_with("p14: p13 and p14 add up to 1.25"), "{sum}");
     }
 }

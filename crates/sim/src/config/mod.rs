@@ -33,6 +33,7 @@ pub(crate) mod discipline_builder;
 mod disciplines;
 pub(crate) mod flow_routes;
 pub(crate) mod flows;
+pub(crate) mod impairments;
 pub(crate) mod link_trace;
 pub(crate) mod links;
 pub(crate) mod loss;
@@ -50,16 +51,22 @@ pub use flow_routes::RoutePair;
 pub use flows::{Capable, FlowConfig};
 pub use link_trace::{LinkChange, LinkTrace};
 pub use links::{LinkConfig, NewParam, parse_links, parse_links_with};
-pub use loss::LossModel;
+pub use sojourn_aqm::wire::LossModel;
 
 use crate::parsing::keys::Table;
 
 /// All tables of a scenario, outermost first.
 #[doc(hidden)]
-pub static TABLES: [&Table; 7] = [
+pub static TABLES: [&Table; 13] = [
     &scenario::SCENARIO,
     &links::LINK,
     &loss::LOSS,
+    &impairments::JITTER,
+    &impairments::REORDER,
+    &impairments::DUPLICATE,
+    &impairments::CORRUPT,
+    &impairments::OUTAGES,
+    &impairments::SLOT,
     &link_trace::TRACE,
     &flows::FLOW,
     &changes::CHANGE,

@@ -5,8 +5,6 @@ use crate::collections::link_queue::LinkQueue;
 use crate::collections::prefetch::prefetch;
 use crate::collections::slab::Slab;
 use crate::config::discipline_builder::DisciplineBuilder;
-use crate::config::links::LinkConfig;
-use crate::config::loss::LossProcess;
 use crate::config::scenario::Scenario;
 use crate::endpoint::call::Report;
 use crate::endpoint::tcp::Ack;
@@ -25,6 +23,7 @@ use std::sync::Arc;
 mod changing;
 mod forwarding;
 mod forwarding_queue;
+mod impaired;
 mod in_flight;
 mod interruptions;
 mod parallel;
@@ -39,6 +38,7 @@ pub use state::{FlowState, LinkState};
 pub use stepping::{run, run_on_threads, run_with_progress};
 
 use forwarding_queue::ForwardingQueue;
+use impaired::{Impaired, impairments};
 use in_flight::{Delivery, Forwarded, PacketState, Payload};
 use interruptions::Interruptions;
 use parallel::Exchange;
@@ -104,8 +104,8 @@ pub struct Simulation {
     links: Vec<Link>,
     /// Current parameters of the discipline of each link.
     params: Vec<Arc<[ParamRow]>>,
-    /// Random loss, per link; empty if no link has any.
-    losses: Vec<Option<LossProcess>>,
+    /// Impairments, per link; empty if no link has any.
+    impaired: Vec<Option<Impaired>>,
     /// Per link, true if it computes departures at enqueue.
     computes_departures: Vec<bool>,
     /// Per link, packets that go on to another link, in the order of their arrivals there.
@@ -241,7 +241,7 @@ impl Simulation {
             outbox: Outbox::default(),
             series: scenario.sample().map(|_| Series::new(scenario, flows.len() + hosts)),
             links,
-            losses: loss_processes(scenario),
+            impaired: impairments(scenario),
             unpooled_flows: flows.len(),
             pooled_owners: Vec::new(),
             sessions,
@@ -288,6 +288,10 @@ impl Simulation {
             }
             Payload::Report(report) => flow.schedule_report(at, *report),
             Payload::Ack(ack) => flow.schedule_ack(at, connection, self.acks.remove(*ack)),
+            Payload::Corrupt(datagram) => {
+                let datagram = *datagram;
+                return self.drop_corrupt(f, datagram);
+            }
         };
         self.events.schedule_earlier(self.first_flow_slot + f, next);
         if f >= self.unpooled_flows {
@@ -456,16 +460,6 @@ impl Simulation {
     }
 }
 
-/// Random loss per link; empty if no link has any.
-fn loss_processes(scenario: &Scenario) -> Vec<Option<LossProcess>> {
-    let process = |def: &LinkConfig| {
-        let rng = random_stream(scenario.seed(), &format!("links.{}.loss", def.name));
-        (!def.loss.is_lossless()).then(|| LossProcess::new(def.loss, rng))
-    };
-    let lossy = scenario.links.iter().any(|def| !def.loss.is_lossless());
-    scenario.links.iter().filter(|_| lossy).map(process).collect()
-}
-
 /// The link `l` with nothing on it. `may_change` is true if the scenario changes its rate or delay.
 fn link(
     scenario: &Scenario,
@@ -478,7 +472,7 @@ fn link(
     let mut link =
         Link::new(def.spec(), disciplines.build(def), rng).expect("its rate was checked");
     // Random losses are drawn when a transmission starts, so that they are counted then.
-    if !def.loss.is_lossless() || may_change {
+    if def.is_impaired() || may_change {
         link.may_change();
     }
     if let Some(opportunities) = def.opportunities.as_deref() {

@@ -7,6 +7,7 @@ use crate::traffic::video::VideoStats;
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
+use sojourn_aqm::wire::WireStats;
 use sojourn_aqm::{DropReason, Histogram, Link};
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter, Write as _};
@@ -217,6 +218,16 @@ pub fn insert_completions(durations_s: &mut [f64], into: &mut Map<String, Json>)
     into.insert("fct_mean_s".into(), json!(mean));
     into.insert("fct_p50_s".into(), json!(rank(0.5)));
     into.insert("fct_p99_s".into(), json!(rank(0.99)));
+}
+
+/// Adds the counters of a wire to the summary of a link.
+pub fn insert_wire_stats(stats: &WireStats, row: &mut Json) {
+    let WireStats { lost, marked, duplicated, corrupted, reordered, .. } = *stats;
+    row["lost_on_wire_packets"] = lost.into();
+    row["marked_on_wire_packets"] = marked.into();
+    row["duplicated_packets"] = duplicated.into();
+    row["corrupted_packets"] = corrupted.into();
+    row["reordered_packets"] = reordered.into();
 }
 
 /// Adds the statistics of a video.

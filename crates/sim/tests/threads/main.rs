@@ -9,7 +9,7 @@ mod scenarios;
 #[path = "../reference_engine/topologies.rs"]
 mod topologies;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use sojourn_aqm::registry::REGISTRY;
 use sojourn_aqm::units::{Span, Time};
 use sojourn_sim::tcp::TCPS;
@@ -111,6 +111,31 @@ fn random_networks_with_every_tcp() {
         divided += usize::from(agrees(&scenario, &[2, 3], &format!("{} {seed}", entry.name)));
     }
     assert!(2 * divided > TCPS.len(), "{divided} of {} were divided", TCPS.len());
+}
+
+/// A third of the links has a wire, another third random losses.
+fn impaired(seed: u64) -> Value {
+    let mut scenario = Topology::new(seed).scenario();
+    let links = scenario["links"].as_object_mut().unwrap();
+    for (i, link) in (seed..).zip(links.values_mut()) {
+        match i % 6 {
+            0 => link["jitter"] = json!({"size": "2ms", "distribution": "normal"}),
+            1 => {
+                link["reorder"] = json!("10%");
+                link["duplicate"] = json!("5%");
+                link["corrupt"] = json!("2%");
+                link["in_flight_limit"] = json!("50p");
+            }
+            2 | 3 => link["loss"] = json!("1%"),
+            _ => {}
+        }
+    }
+    scenario
+}
+
+#[test]
+fn random_networks_with_impaired_links() {
+    all_agree(impaired, 300..340, &[2, 4], 10);
 }
 
 #[test]

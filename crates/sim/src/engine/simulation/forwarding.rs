@@ -9,6 +9,7 @@ use crate::endpoint::tcp::Ack;
 use crate::engine::flow::Flow;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::Time;
+use sojourn_aqm::wire::Wire;
 use sojourn_aqm::{Ecn, Link, Packet};
 
 /// log2 of the prefetch look-ahead for a link, in events.
@@ -25,6 +26,9 @@ impl Simulation {
         let computed = self.computes_departures[l];
         if !computed {
             self.links[l].advance(now);
+            if !self.impaired.is_empty() {
+                self.wire_event(l, now);
+            }
         }
         if self.next_forwarded(l) <= now {
             self.link_events.serve(l);
@@ -152,16 +156,19 @@ impl Simulation {
     }
 
     /// Collects sent and dropped packets from the link, and returns the time of its next event.
-    fn collect(&mut self, l: usize) -> Time {
+    pub(super) fn collect(&mut self, l: usize) -> Time {
         self.free_dropped(l);
         while let Some((at, packet)) = self.links[l].first_in_flight() {
             // Read single fields only: moving a whole struct that was just written causes a
             // store-forwarding stall.
-            let (at, body, arrived, ce) = (*at, packet.body, packet.arrived, packet.ecn == Ecn::Ce);
+            let (at, body, ce) = (*at, packet.body, packet.ecn == Ecn::Ce);
             let delivery = Delivery { at, flow: packet.flow, ce, feedback: packet.ack };
-            if !self.losses.is_empty() && self.lose_at_random(l, body, arrived) {
-                self.links[l].pop_in_flight();
-                continue;
+            if !self.impaired.is_empty() {
+                let packet = *packet;
+                if self.cross_wire(l, at, &packet) {
+                    self.links[l].pop_in_flight();
+                    continue;
+                }
             }
             let cursor = self.bodies.get_mut(body).cursor;
             let sent = self.links[l].pop_in_flight();
@@ -182,10 +189,13 @@ impl Simulation {
     #[inline]
     pub(super) fn next_link_event(&self, l: usize) -> Time {
         let (forwarded, link) = (self.next_forwarded(l), &self.links[l]);
-        if self.exchange.is_some() {
-            // Other parts need a packet when its transmission starts, not when it arrives.
+        let wire = if self.impaired.is_empty() { None } else { self.wire(l) };
+        if self.exchange.is_some() || wire.is_some() {
+            // Other parts need a packet when its transmission starts, not when it arrives; a wire
+            // can make it arrive earlier.
             let start = link.next_event().map(|at| Time(at.0 - link.spec().delay.0));
-            return forwarded.min(start.unwrap_or(Time::NEVER));
+            let arrival = wire.and_then(Wire::next_event);
+            return [start, arrival].into_iter().flatten().fold(forwarded, Time::min);
         }
         // Until a packet reaches the next link nothing needs this one, which makes up for it then.
         match forwarded {
@@ -232,24 +242,11 @@ impl Simulation {
             free_packet(lost.packet.body, bodies, acks, flows, exchange.as_deref_mut());
         }
     }
-
-    /// Draws the random loss of the packet with this body on link `l`. Returns true if it is lost.
-    #[cold]
-    fn lose_at_random(&mut self, l: usize, body: u32, arrived: Time) -> bool {
-        let Simulation { scenario, losses, bodies, acks, flows, exchange, .. } = self;
-        let Some(process) = &mut losses[l] else { return false };
-        let lost = process.next_is_lost();
-        if lost {
-            process.lost += u64::from(arrived >= Time::ZERO + scenario.warmup());
-            free_packet(body, bodies, acks, flows, exchange.as_deref_mut());
-        }
-        lost
-    }
 }
 
 /// Frees the state of a dropped packet; a lost datagram is reported to its flow, by `exchange` if
 /// the flow is in another part.
-fn free_packet(
+pub(super) fn free_packet(
     body: u32,
     bodies: &mut Slab<PacketState>,
     acks: &mut Slab<Ack>,
@@ -258,13 +255,13 @@ fn free_packet(
 ) {
     let PacketState { flow, payload, .. } = *bodies.remove(body);
     match payload {
-        Payload::Datagram(datagram) => match exchange {
+        Payload::Datagram(datagram) | Payload::Corrupt(Some(datagram)) => match exchange {
             Some(exchange) if exchange.is_elsewhere(flow, flows) => {
                 exchange.lost.push((flow, datagram));
             }
             _ => flows[flow as usize].on_datagram_lost(&datagram),
         },
         Payload::Ack(ack) => _ = acks.remove(ack),
-        Payload::Segment(_) | Payload::Report(_) => {}
+        Payload::Segment(_) | Payload::Report(_) | Payload::Corrupt(None) => {}
     }
 }

@@ -50,6 +50,8 @@ pub(super) enum Payload {
     Ack(u32),
     Datagram(Datagram),
     Report(Report),
+    /// Contents that a link has corrupted; a datagram counts as lost when it arrives.
+    Corrupt(Option<Datagram>),
 }
 
 // Contents of an entry that was never used.

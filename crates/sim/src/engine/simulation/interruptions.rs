@@ -68,6 +68,7 @@ impl Simulation {
     pub(super) fn apply_change(&mut self, now: Time, step: DueChange) {
         match step {
             DueChange::Link(l, turn) => {
+                self.send_on_wire(l, now);
                 let mut spec = self.links[l].spec();
                 spec.rate = turn.rate.unwrap_or(spec.rate);
                 spec.delay = turn.delay.unwrap_or(spec.delay);
@@ -143,7 +144,11 @@ impl Simulation {
         let mut flows = vec![false; self.flows.len()];
         for body in self.bodies.iter() {
             let flow = body.flow as usize;
-            let answered = !matches!(&body.payload, Payload::Segment(s) if s.is_pure_ack());
+            let answered = match &body.payload {
+                Payload::Segment(segment) => !segment.is_pure_ack(),
+                Payload::Corrupt(_) => false,
+                Payload::Ack(_) | Payload::Datagram(_) | Payload::Report(_) => true,
+            };
             flows[flow] |= answered && body.connection == self.flows[flow].connection;
         }
         flows
@@ -156,6 +161,7 @@ impl Simulation {
         }
         self.departed_in_warmup = self.departed_packets();
         self.links.iter_mut().for_each(|link| link.reset_stats(now));
+        self.impaired.iter_mut().flatten().for_each(|impaired| impaired.reset_stats(now));
         self.flows.iter_mut().for_each(|flow| flow.begin(now));
     }
 }

@@ -112,8 +112,10 @@ impl Simulation {
             let def = &scenario.links[l];
             let mut row =
                 goes_on(l).then(|| outcome::link_summary(def.qdisc, &mut link, bps(bytes)))?;
-            let wire = self.losses.get(l).and_then(Option::as_ref);
-            row["lost_on_wire_packets"] = wire.map_or(0, |wire| wire.lost).into();
+            row["lost_on_wire_packets"] = 0.into();
+            if let Some(Some(impaired)) = self.impaired.get(l) {
+                impaired.summarise(&mut row);
+            }
             let table = format!("sojourn/{}", def.name);
             outcome::delay_columns(&table, [&link.stats().sojourn], &mut delays);
             logged.extend(scenario.packet_log().then_some(link));

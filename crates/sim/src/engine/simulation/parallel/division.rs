@@ -79,7 +79,7 @@ impl Simulation {
         let computes = take(&mut self.computes_departures);
         let absent = absent_link();
         let links = deal(take(&mut self.links), n, |l, _| own(l), |_| absent.clone());
-        let losses = deal(take(&mut self.losses), n, |l, _| own(l), |_| None);
+        let impaired = deal(take(&mut self.impaired), n, |l, _| own(l), |_| None);
         let queues = take(&mut self.forwarding);
         let forwarding = deal(queues, n, |l, _| next(l), |_| ForwardingQueue::default());
         let owner = |group: usize| layout.owner_of_group(group, &self.routes);
@@ -90,9 +90,9 @@ impl Simulation {
         let flows = self.divide_flows(layout);
         let mut all = Vec::with_capacity(n);
         let DividedSlab { parts: bodies, owners: owners_of_bodies } = bodies;
-        let state = links.into_iter().zip(losses).zip(forwarding).zip(sessions).zip(flows);
+        let state = links.into_iter().zip(impaired).zip(forwarding).zip(sessions).zip(flows);
         let state = (0..).zip(state.zip(bodies).zip(acks));
-        for (part, ((((((links, losses), forwarding), sessions), flows), bodies), acks)) in state {
+        for (part, ((((((links, impaired), forwarding), sessions), flows), bodies), acks)) in state {
             let owned = |l: usize| layout.owners[l] == part;
             // A part only forwards the packets of a link that it does not own.
             let computes = computes.iter().enumerate().map(|(l, computes)| *computes || !owned(l));
@@ -101,7 +101,7 @@ impl Simulation {
                 now: self.now,
                 interruptions: self.interruptions.clone(),
                 params: Vec::new(),
-                losses,
+                impaired,
                 computes_departures: computes.collect(),
                 forwarding,
                 unpooled_flows: self.unpooled_flows,
@@ -207,7 +207,7 @@ impl Simulation {
         self.link_events = LinkQueue::with_order(&order);
         let own = |l: usize| layout.owners[l];
         self.links = gather(parts.iter_mut().map(|part| take(&mut part.links)), own);
-        self.losses = gather(parts.iter_mut().map(|part| take(&mut part.losses)), own);
+        self.impaired = gather(parts.iter_mut().map(|part| take(&mut part.impaired)), own);
         let queues = parts.iter_mut().map(|part| take(&mut part.forwarding));
         self.forwarding = gather(queues, |l| layout.next_owners[l]);
         let groups: Vec<usize> = parts[0].sessions.iter().map(|s| s.group).collect();

@@ -120,7 +120,8 @@ impl Simulation {
         if threads < 2 || self.links.len() < 2 {
             return None;
         }
-        let delays: Vec<Span> = self.links.iter().map(|link| link.spec().delay).collect();
+        let links = self.links.iter().enumerate();
+        let delays: Vec<Span> = links.map(|(l, link)| self.delay_between_parts(l, link)).collect();
         let longest = delays.iter().copied().max().unwrap_or_default();
         let auto = self.threads == Threads::Auto;
         if auto && !self.may_pay(longest, 2, until) {
