@@ -7,11 +7,11 @@ use super::RfcSender;
 use crate::endpoint::cc::{CongestionControl, ProcessedAck};
 use sojourn_aqm::units::{Span, Time};
 
-/// Returns the SACK blocks of `ack`, without a report of duplicate data that the next block
-/// contains (RFC 2883).
-fn new_blocks(ack: &Ack) -> &[(u64, u64)] {
+/// Returns the SACK blocks of `ack`, without a report of duplicate data that another block
+/// contains. It is the next one (RFC 2883), except if Linux has received newer blocks.
+pub(super) fn new_blocks(ack: &Ack) -> &[(u64, u64)] {
     match &ack.sacks[..usize::from(ack.blocks)] {
-        [first, rest @ ..] if rest.first().is_some_and(|b| b.0 <= first.0 && first.1 <= b.1) => {
+        [first, rest @ ..] if rest.iter().any(|b| b.0 <= first.0 && first.1 <= b.1) => {
             rest
         }
         blocks => blocks,

@@ -1,6 +1,7 @@
 //! RACK in the sender: what an ack tells, the start of recovery, and transmission.
 
 use super::super::super::{Ack, DUP_THRESH, Segment};
+use super::super::hooks::new_blocks;
 use super::super::{RecoveryState, RfcSender};
 use super::{Delivery, RackState, TimerKind};
 use crate::endpoint::cc::CongestionControl;
@@ -69,7 +70,7 @@ impl<C: CongestionControl> RfcSender<C> {
             order.packets.on_delivered(from, to);
         };
         board.for_each_missing(self.snd_una, una, &mut report);
-        for &(start, end) in &ack.sacks[..usize::from(ack.blocks)] {
+        for &(start, end) in new_blocks(ack) {
             board.for_each_missing(start.max(una), end, &mut report);
         }
         delivery.acked_retransmitted = order.has_retransmitted_below(una);
