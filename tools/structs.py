@@ -39,6 +39,12 @@ KINDS = {
     "list of changes": "Sequence[Change | Mapping[str, Any]]",
     "number or table": "float | str | Mapping[str, Any]",
     "file or table": "str | Path | Mapping[str, Any]",
+    "duration or table": "str | Mapping[str, Any]",
+    "list or table": "Sequence[str] | Mapping[str, Any]",
+    "table": "Mapping[str, Any]",
+    "packets": "str",
+    "overhead": "str | int",
+    "duration or distribution": "str",
 }
 """Python type of each kind of value."""
 

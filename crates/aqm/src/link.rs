@@ -18,6 +18,7 @@ mod bucket;
 mod changes;
 mod opportunities;
 mod served;
+mod shape;
 mod transmitter;
 
 pub use bucket::TokenBucket;

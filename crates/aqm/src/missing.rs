@@ -56,8 +56,8 @@ pub static DISCIPLINES: &[Missing] = &[
         names: &["netem"],
         about: "tc's emulated delay, loss, reordering, duplication and corruption",
         planned: false,
-        why: "delay and loss are properties of a link; packets are never reordered or duplicated",
-        instead: "the keys delay, loss and trace of a link",
+        why: "they are properties of a link, which has them behind its queue",
+        instead: "the keys delay, jitter, loss, reorder, duplicate, corrupt and slot of a link",
     },
     Missing {
         names: &["mq", "mqprio", "multiq"],

@@ -40,6 +40,7 @@ pub static REGISTRY: &[QdiscEntry] = &[
     aqm::af_qcn::ENTRY,
     aqm::pie::ENTRY,
     aqm::pi2::ENTRY,
+    aqm::police::ENTRY,
     aqm::xcp::ENTRY,
     sched::dualpi2::ENTRY,
     sched::curvy_red::ENTRY,

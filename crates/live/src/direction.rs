@@ -2,11 +2,13 @@
 //! reads no clock.
 
 use crate::capture::{self, Capture};
+use crate::corrupt::corrupt;
 use crate::ip;
 use crate::pool::BufferPool;
 use crate::pump::{Framing, Pump, PumpThread, Start, Transport};
-use crate::timed_link::{LinkCallback, TimedLink};
+use crate::timed_link::{Departure, LinkCallback, TimedLink};
 use sojourn_aqm::cast;
+use sojourn_aqm::wire::WireStats;
 use sojourn_aqm::{DropReason, Ecn, Histogram, Link, Packet, Span, Time};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -122,9 +124,14 @@ impl Direction {
         &mut self.timed_link.link
     }
 
-    /// Number of packets dropped by random loss.
-    pub fn randomly_lost(&self) -> u64 {
-        self.timed_link.randomly_lost
+    /// Number of packets lost after the queue.
+    pub fn lost_on_wire(&self) -> u64 {
+        self.timed_link.lost_on_wire()
+    }
+
+    /// Counters of the wire, if there is one.
+    pub fn wire_stats(&self) -> Option<&WireStats> {
+        self.timed_link.wire_stats()
     }
 
     /// Counters.
@@ -171,7 +178,8 @@ impl Direction {
 
     /// Processes everything due up to `now`, each event at its own time.
     pub fn advance(&mut self, now: Time) {
-        self.timed_link.advance(now);
+        let Direction { timed_link, pool, .. } = self;
+        timed_link.advance(now, &mut |body| pool.copy(body));
         self.free_dropped();
     }
 
@@ -183,14 +191,19 @@ impl Direction {
     /// Next packet that has left the link by `now`. Return it with [`Direction::on_written`].
     pub fn next_delivery(&mut self, now: Time) -> Option<Due> {
         self.advance(now);
-        while let Some((at, packet, lost)) = self.timed_link.poll(now) {
+        while let Some(Departure { at, packet, lost, wrong_bit }) = self.timed_link.poll(now) {
             if !lost {
+                let end = self.framing.bytes() + packet.len as usize;
+                let bytes = &mut self.pool.get_mut(packet.body)[..end];
                 if packet.ecn == Ecn::Ce {
-                    ip::mark(&mut self.pool.get_mut(packet.body)[self.framing.bytes()..]);
+                    ip::mark(&mut bytes[self.framing.bytes()..]);
+                }
+                if let Some(bit) = wrong_bit {
+                    corrupt(bytes, self.framing, bit);
                 }
                 return Some(Due { at, packet });
             }
-            self.capture_packet(at, packet, "dropped: random loss");
+            self.capture_packet(at, packet, "dropped: lost on the wire");
             self.pool.free(packet.body);
         }
         None

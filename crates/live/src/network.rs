@@ -6,11 +6,12 @@
 //! number of the host plus [`FIRST_HOST`]. RFC 2544 reserves both ranges for tests of networks. The
 //! addresses of a packet thus determine its path.
 
+use crate::corrupt::corrupt;
 use crate::direction::DeliveryStats;
 use crate::ip::{self, HostPacket};
 use crate::pool::BufferPool;
 use crate::pump::{Framing, Transport};
-use crate::timed_link::TimedLink;
+use crate::timed_link::{Departure, TimedLink};
 use sojourn_aqm::cast;
 use sojourn_aqm::{Ecn, Packet, Span, Time, random};
 use std::cmp::Reverse;
@@ -271,10 +272,23 @@ impl Network {
         }
         let l = route.path[route.path.len() - body.left as usize];
         body.left -= 1;
-        let timed_link = &mut self.spec.links[l];
-        timed_link.advance(at);
-        timed_link.link.push(at, Packet { arrived: at, ..packet });
+        self.advance_link(l, at);
+        self.spec.links[l].link.push(at, Packet { arrived: at, ..packet });
         self.free_dropped(l);
+    }
+
+    /// Advances link `l` to `at`, and copies the packets that it duplicates.
+    fn advance_link(&mut self, l: usize, at: Time) {
+        let Network { spec, pool, bodies, .. } = self;
+        spec.links[l].advance(at, &mut |body| {
+            let copy = pool.copy(body)?;
+            if bodies.len() <= copy as usize {
+                bodies.resize(copy as usize + 1, Body::default());
+            }
+            // The copy is not lost if the original is.
+            bodies[copy as usize] = Body { counts: false, ..bodies[body as usize] };
+            Some(copy)
+        });
     }
 
     /// Frees the packets that a link dropped.
@@ -295,9 +309,10 @@ impl Network {
 
     /// Forwards the packets that have left link `l` by `at`.
     fn forward_from_link(&mut self, l: usize, at: Time) {
-        self.spec.links[l].advance(at);
+        self.advance_link(l, at);
         self.free_dropped(l);
-        while let Some((_, packet, lost)) = self.spec.links[l].poll(at) {
+        while let Some(departure) = self.spec.links[l].poll(at) {
+            let Departure { packet, lost, wrong_bit, .. } = departure;
             if lost {
                 let body = &self.bodies[packet.body as usize];
                 self.sent[body.pair as usize].lost += u64::from(body.counts);
@@ -306,6 +321,9 @@ impl Network {
             }
             if packet.ecn == Ecn::Ce {
                 ip::mark(self.pool.get_mut(packet.body));
+            }
+            if let Some(bit) = wrong_bit {
+                corrupt(self.pool.get_mut(packet.body), Framing::Ip, bit);
             }
             self.forward(at, packet);
         }
@@ -349,7 +367,7 @@ impl Transport for Network {
         }
         self.sample_every(now);
         for l in 0..self.spec.links.len() {
-            self.spec.links[l].advance(now);
+            self.advance_link(l, now);
             self.free_dropped(l);
         }
     }

@@ -32,6 +32,14 @@ impl BufferPool {
         self.free.pop()
     }
 
+    /// Copies a buffer; None if [`BUFFERS_MAX`] are in use.
+    pub fn copy(&mut self, place: u32) -> Option<u32> {
+        let to = self.allocate()?;
+        let bytes: [u8; BUFFER_BYTES] = self.get(place).try_into().ok()?;
+        self.get_mut(to).copy_from_slice(&bytes);
+        Some(to)
+    }
+
     /// Returns a buffer.
     pub fn free(&mut self, place: u32) {
         self.free.push(place);

@@ -4,6 +4,8 @@
 mod common;
 
 use common::{link, put, spec, udp};
+use rand_core::SeedableRng;
+use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::{LinkSpec, Rate, Span, Time};
 use sojourn_live::pump::Framing;
 use sojourn_live::{Capture, Direction, DirectionConfig, capture, ip};
@@ -131,7 +133,7 @@ fn random_loss_drops_its_fraction() {
         put(&mut hop, Time(ms * 1_000_000), &udp(500, 1, 0, 0));
         left += leave(&mut hop, Time(ms * 1_000_000)).len();
     }
-    let lost = hop.randomly_lost();
+    let lost = hop.lost_on_wire();
     assert_eq!((lost, left, hop.packets_held()), (1000, 2998, 1), "the last is in flight");
 }
 
@@ -194,4 +196,42 @@ fn a_capture_records_the_fate_of_each_packet() {
     assert_eq!(text.matches("dropped: the buffer is full, after 0.000 ms").count(), 1);
     let blocks = bytes.windows(8).filter(|w| w == &[6, 0, 0, 0, 144, 0, 0, 0]).count();
     assert_eq!(blocks, 2, "two delivered, of 100 bytes, without a comment");
+}
+
+/// Everything is impaired: what arrives, and what is lost, adds up, and no buffer stays in use.
+#[test]
+fn copies_and_corrupt_packets_are_delivered() {
+    use sojourn_aqm::wire::{Chance, Impairments, Jitter, LossModel, Wire};
+    let mut all = Impairments::default();
+    all.duplicate = Chance::new(0.2);
+    all.corrupt = Chance::new(0.2);
+    all.loss = LossModel::Random(0.1);
+    all.jitter = Some(Jitter::new(Span::ms(5)));
+    let stream = |name: &str| Box::new(Pcg64Mcg::seed_from_u64(name.len() as u64)) as _;
+    let mut spec = spec("droptail", &[("limit", "100p")], link(10, 20));
+    spec.timed_link.set_wire(Wire::new(&all, stream));
+    let mut hop = Direction::new(spec);
+    let (mut numbers, mut wrong) = (Vec::new(), 0);
+    for number in 0..1000 {
+        let now = Time(2_000_000 * u64::from(number));
+        put(&mut hop, now, &udp(1000, 7, 0, number));
+    }
+    let original = udp(1000, 7, 0, 0);
+    while let Some(at) = hop.next_event_time() {
+        while let Some(due) = hop.next_delivery(at) {
+            assert!(due.at <= at);
+            let bytes = hop.delivery_bytes(&due).to_vec();
+            let number = u32::from_be_bytes(bytes[996..].try_into().unwrap());
+            numbers.push(number);
+            let bits = |(a, b): (&u8, &u8)| (a ^ b).count_ones();
+            wrong += bytes[..996].iter().zip(&original[..996]).map(bits).sum::<u32>();
+            hop.on_written(due, at, false);
+        }
+    }
+    let stats = *hop.wire_stats().unwrap();
+    assert_eq!(numbers.len() as u64, 1000 - stats.lost + stats.duplicated);
+    assert!(stats.lost > 60 && stats.duplicated > 120 && stats.reordered > 100, "{stats:?}");
+    let wrong = u64::from(wrong);
+    assert!(wrong <= stats.corrupted && wrong > stats.corrupted * 9 / 10, "{wrong} {stats:?}");
+    assert_eq!(hop.packets_held(), 0);
 }

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::random;
+use sojourn_aqm::wire::{LossProcess, Wire};
 use sojourn_aqm::{Ecn, Histogram, Link, Packet, Span, Time, TokenBucket};
 use sojourn_live::capture::{self, Writer};
 use sojourn_live::direction::DeliveryStats;
@@ -15,7 +16,7 @@ use sojourn_live::pump::Framing;
 use sojourn_live::timed_link::{LossFn, TimedLink};
 use sojourn_live::{Capture, Direction, DirectionConfig, Report, Start, pump};
 use sojourn_sim::config::{LinkChange, LinkConfig};
-use sojourn_sim::internals::{LinkSeries, LossProcess, random_stream};
+use sojourn_sim::internals::{LinkSeries, random_stream};
 use sojourn_sim::{Column, internals::outcome};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -96,11 +97,18 @@ pub fn timed_link(def: &LinkConfig, seed: u64, changes: Option<LinkChanges>) -> 
     if let Some(burst) = def.burst() {
         timed_link.link.set_bucket(TokenBucket::new(burst));
     }
+    if let Some(overhead) = def.overhead() {
+        timed_link.link.set_overhead(overhead);
+    }
     if let Some(opportunities) = def.opportunities() {
         timed_link.link.set_opportunities(opportunities.clone());
     }
-    if !def.loss().is_lossless() {
-        let mut wire = LossProcess::new(def.loss(), random_stream(seed, &format!("{key}.loss")));
+    let stream = |name: &str| random_stream(seed, &format!("{key}.{name}"));
+    if !def.impairments().only_lose() {
+        let wire = Wire::new(def.impairments(), |name| Box::new(stream(name)));
+        timed_link.set_wire(wire);
+    } else if !def.loss().is_lossless() {
+        let mut wire = LossProcess::new(def.loss(), stream("loss"));
         timed_link.set_loss(Box::new(move || wire.next_is_lost()) as LossFn);
     }
     timed_link
@@ -332,10 +340,13 @@ fn summary(qdisc: &str, report: Report<Direction>) -> Json {
     let sent_bits = link["departed_bytes"].as_f64().unwrap_or(0.0) * 8.0;
     let more = json!({
         "sent_bps": outcome::ratio(sent_bits, ran.as_secs()),
-        "lost_on_wire_packets": hop.randomly_lost(),
+        "lost_on_wire_packets": hop.lost_on_wire(),
         "duration_s": ran.as_secs(),
     });
     let fidelity = fidelity(counts, ran, cpu, failed);
+    if let Some(stats) = hop.wire_stats() {
+        outcome::insert_wire_stats(stats, &mut link);
+    }
     for (key, value) in more.as_object().into_iter().chain(fidelity.as_object()).flatten() {
         link[key] = value.clone();
     }

@@ -182,7 +182,10 @@ impl Network {
         let pairs = net.links().iter_mut().zip(self.scenario.links()).enumerate();
         for (l, (timed_link, def)) in pairs {
             let mut link = outcome::link_summary(def.qdisc(), &mut timed_link.link, 0.0);
-            link["lost_on_wire_packets"] = timed_link.randomly_lost.into();
+            link["lost_on_wire_packets"] = timed_link.lost_on_wire().into();
+            if let Some(stats) = timed_link.wire_stats() {
+                outcome::insert_wire_stats(stats, &mut link);
+            }
             link["rows"] = rows_crossing(&self.scenario, l).into();
             links.insert(def.name().to_string(), link);
             let table = format!("sojourn/{}", def.name());

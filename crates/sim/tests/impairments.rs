@@ -98,8 +98,8 @@ fn a_limit_counts_packets_in_flight() {
         "links": {"up": {"rate": "1gbit", "delay": "1s", "in_flight_limit": "1000p"}},
         "flows": [{"name": "udp", "source": source, "path": ["up"]}],
     }));
-    let share = count(&outcome, "lost_on_wire_packets") as f64
-        / count(&outcome, "departed_packets") as f64;
+    let share =
+        count(&outcome, "lost_on_wire_packets") as f64 / count(&outcome, "departed_packets") as f64;
     assert!((share - 0.5).abs() < 0.03, "{share}");
 }
 
@@ -267,4 +267,52 @@ fn a_delay_that_changes_keeps_its_jitter() {
     assert!((mean - (20.08 * 10.0 + 60.08 * 5.0 + 5.08 * 5.0) / 20.0).abs() < 0.3, "{mean}");
     let max = of_flow(&outcome, "delay_max_s") * 1e3;
     assert!((60.0..62.2).contains(&max), "{max}");
+}
+
+/// 40 Mbit/s of framed packets: cells of ATM for packets of 1000 bytes with 40 of overhead.
+#[test]
+fn overhead_takes_its_share_of_the_rate() {
+    let goodput = |overhead: &str| {
+        let source = json!({"name": "cbr", "rate": "60mbit", "packet": "1000B"});
+        let mut up = json!({"rate": "40mbit"});
+        if !overhead.is_empty() {
+            up["overhead"] = json!(overhead);
+        }
+        let outcome = simulate(&json!({
+            "duration": "5s", "warmup": "1s", "links": {"up": up},
+            "flows": [{"name": "udp", "source": source, "path": ["up"]}],
+        }));
+        let busy = outcome.summary["links"]["up"]["utilisation"].as_f64().unwrap();
+        assert!((busy - 1.0).abs() < 1e-6, "{overhead}: {busy}");
+        count(&outcome, "departed_bytes") as f64 * 8.0 / 4e6
+    };
+    for (overhead, share) in [
+        ("", 1.0),
+        ("40 atm", 1000.0 / 1166.0),
+        ("38 mpu 84", 1000.0 / 1038.0),
+        ("-20", 1000.0 / 980.0),
+    ] {
+        let rate = goodput(overhead);
+        assert!((rate / (40.0 * share) - 1.0).abs() < 1e-3, "{overhead}: {rate}");
+    }
+}
+
+/// Behind a policer of 10 Mbit/s with a round-trip time of 40 ms, a transfer has far less than the
+/// rate unless the burst is large; behind a queue it has all of it.
+#[test]
+fn a_transfer_has_far_less_than_the_rate_of_a_policer() {
+    let goodput = |qdisc: &str, tcp: &str| {
+        let outcome = simulate(&json!({
+            "duration": "60s", "warmup": "20s",
+            "links": {"up": {"rate": "1gbit", "delay": "20ms", "qdisc": qdisc}},
+            "flows": [{"name": "tcp", "tcp": tcp, "path": ["up"], "rtt": "40ms"}],
+        }));
+        of_flow(&outcome, "goodput_bps") / 1e6
+    };
+    let small = goodput("police(rate=10mbit, burst=3000B)", "reno");
+    let large = goodput("police(rate=10mbit, burst=100kB)", "reno");
+    let shaped = goodput("tbf(rate=10mbit, burst=15kB, limit=100p)", "reno");
+    assert!(small < 4.0, "{small}");
+    assert!(large > 2.0 * small && large < 9.8, "{large} {small}");
+    assert!(shaped > 9.3, "{shaped}");
 }

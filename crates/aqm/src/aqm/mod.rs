@@ -15,6 +15,7 @@ pub mod hred;
 pub mod pi;
 pub mod pi2;
 pub mod pie;
+pub mod police;
 pub mod red;
 pub mod red_opt;
 pub mod rem;

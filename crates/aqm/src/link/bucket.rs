@@ -81,7 +81,7 @@ impl Link {
     pub fn set_bucket(&mut self, bucket: TokenBucket) {
         self.may_change();
         assert!(self.transmitter.opportunities.is_none(), "a link with opportunities has no rate");
-        self.transmitter.bucket = Some(bucket.into());
+        self.shape().bucket = Some(bucket);
     }
 }
 
@@ -184,7 +184,7 @@ mod tests {
     fn without_a_burst_the_use_is_that_of_a_transmitter() {
         let arrivals = [0, 0, 500, 9000, 9100, 20_000];
         let (mut bucket, mut plain) = (link(0, &[]), link(0, &[]));
-        plain.transmitter.bucket = None;
+        plain.transmitter.shape = None;
         for us in arrivals {
             for link in [&mut bucket, &mut plain] {
                 link.push(Time(us * 1000), Packet { len: 1000, ..Packet::default() });

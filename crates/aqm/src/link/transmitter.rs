@@ -1,6 +1,7 @@
 //! Transmitter of a link: takes packets from a discipline and sends them at the rate of the link.
 
-use super::{LEN_MAX, LinkSpec, Opportunities, TokenBucket};
+use super::shape::Shape;
+use super::{LEN_MAX, LinkSpec, Opportunities};
 use crate::context::{Context, Dropped};
 use crate::packet::{Ecn, Packet};
 use crate::packet_log::{LogEntry, PacketLog};
@@ -55,8 +56,8 @@ pub struct Transmitter {
     /// Delivery opportunities of a trace-driven link, which replace the rate. Such a link does not
     /// compute departures at enqueue.
     pub(super) opportunities: Option<Box<Opportunities>>,
-    /// Token bucket, in place of transmissions that take time.
-    pub(super) bucket: Option<Box<TokenBucket>>,
+    /// Token bucket and overhead, of the few links that have them.
+    pub(super) shape: Option<Box<Shape>>,
 }
 
 impl fmt::Debug for Transmitter {
@@ -73,7 +74,7 @@ impl fmt::Debug for Transmitter {
 /// Returns the end of a transmission of `len` bytes that starts at `at`. The remainder is carried
 /// over, so that n packets take n times their exact time.
 #[inline]
-fn transmission_end(at: Time, len: u32, rate: Rate, carry: &mut u64) -> Time {
+pub(super) fn transmission_end(at: Time, len: u32, rate: Rate, carry: &mut u64) -> Time {
     let owed = u64::from(len) * 8 * 1_000_000_000 + *carry;
     *carry = owed % rate.0;
     at + Span(owed / rate.0)
@@ -108,7 +109,7 @@ impl Transmitter {
             in_flight: VecDeque::new(),
             last_arrival: Time::ZERO,
             opportunities: None,
-            bucket: None,
+            shape: None,
         }
     }
 
@@ -263,13 +264,13 @@ impl Transmitter {
     /// Sends `packet` from `at` on; returns when the next packet can start.
     #[inline(always)]
     fn put_in_flight(&mut self, at: Time, packet: Packet) -> Time {
-        let (end, free) = match (&mut self.opportunities, &mut self.bucket) {
+        let (end, free) = match (&mut self.opportunities, &mut self.shape) {
             (None, None) => {
                 let end = transmission_end(at, packet.len, self.spec.rate, &mut self.carry);
                 (end, end)
             }
             (Some(opportunities), _) => opportunities.deliver(at, packet.len),
-            (None, Some(bucket)) => (at, bucket.send(at, packet.len, self.spec.rate)),
+            (None, Some(shape)) => shape.send(at, packet.len, self.spec.rate, &mut self.carry),
         };
         self.last_arrival = self.last_arrival.max(end + self.spec.delay);
         self.in_flight.push_back((self.last_arrival, packet));
@@ -317,8 +318,8 @@ impl Transmitter {
         if let Some(opportunities) = &mut self.opportunities {
             opportunities.begin(now);
         }
-        if let Some(bucket) = &mut self.bucket {
-            bucket.begin(now);
+        if let Some(shape) = &mut self.shape {
+            shape.begin(now);
         }
     }
 
@@ -336,7 +337,7 @@ impl Transmitter {
             return opportunities.usage(self.now, departed_packets, departed_bytes);
         }
         let sending = self.sending();
-        let used = self.bucket.as_ref().map(|bucket| bucket.used(self.now));
+        let used = self.shape.as_ref().and_then(|shape| shape.used(self.now));
         let stats = self.stats();
         [used.unwrap_or_else(|| stats.busy(sending)).0, stats.window().0]
     }

@@ -227,8 +227,7 @@ mod tests {
 
     #[test]
     fn isolated_losses_are_isolated() {
-        let lost =
-            losses(LossModel::States { p13: 0.0, p31: 1.0, p32: 0.0, p23: 1.0, p14: 0.2 });
+        let lost = losses(LossModel::States { p13: 0.0, p31: 1.0, p32: 0.0, p23: 1.0, p14: 0.2 });
         assert!(lost.windows(2).all(|w| !(w[0] && w[1])));
         close(lost.iter().filter(|l| **l).count() as f64 / PACKETS as f64, 0.2 / 1.2, 0.02);
     }

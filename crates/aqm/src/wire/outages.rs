@@ -127,7 +127,9 @@ mod tests {
         }
         let fixed = IntervalLength::Uniform(Span::ms(5), Span::ms(5));
         let mut down = process(&Outages::Intervals { up: fixed, down: fixed });
-        assert!([4, 5, 9, 10, 15].map(|ms| down.is_down(Time::ZERO + Span::ms(ms)))
-            == [false, true, true, false, true]);
+        assert!(
+            [4, 5, 9, 10, 15].map(|ms| down.is_down(Time::ZERO + Span::ms(ms)))
+                == [false, true, true, false, true]
+        );
     }
 }

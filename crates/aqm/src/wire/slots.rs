@@ -51,8 +51,7 @@ pub(super) struct SlotProcess {
 impl SlotProcess {
     pub(super) fn new(slots: &Slots, rng: Stream) -> SlotProcess {
         let (next, packets_left, bytes_left) = (Time::ZERO, 0, 0);
-        let mut process =
-            SlotProcess { slots: slots.clone(), next, packets_left, bytes_left, rng };
+        let mut process = SlotProcess { slots: slots.clone(), next, packets_left, bytes_left, rng };
         process.schedule(Time::ZERO);
         process
     }

@@ -32,6 +32,7 @@ const MODELS: &[(&str, &[(&str, &str)])] = &[
     (include_str!("pfifo_fast.rs"), &[("pfifo_fast", "PfifoFast")]),
     (include_str!("red.rs"), &[("red", "red::Red")]),
     (include_str!("single.rs"), &[("droptail", "DropTail"), ("codel", "codel::CoDel")]),
+    (include_str!("police.rs"), &[("police", "police::Police")]),
     (include_str!("tbf.rs"), &[("tbf", "Tbf")]),
 ];
 

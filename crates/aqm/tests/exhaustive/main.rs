@@ -23,6 +23,7 @@ mod htb;
 mod naive;
 mod periodic;
 mod pfifo_fast;
+mod police;
 mod red;
 mod single;
 mod tbf;

@@ -4,9 +4,9 @@
 use super::flows::{Capable, flow_setters};
 use super::link_trace::{LinkChange, LinkTrace};
 use super::links::link_setters;
-use super::{impairments, loss};
 use super::registries::Registries;
 use super::scenario::{Scenario, scenario_setters};
+use super::{impairments, loss};
 use crate::endpoint::tcp::TcpParams;
 use crate::parsing::distribution::Distribution;
 use crate::parsing::parse;
@@ -15,6 +15,7 @@ use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{ParamRow, Params, Value};
 use sojourn_aqm::registry::Registry;
+use sojourn_aqm::sched::cake::Overhead;
 use sojourn_aqm::units::{Bytes, Rate, Span};
 use sojourn_aqm::wire::{Impairments, LossModel};
 use sojourn_aqm::{Build, Builder};

@@ -233,9 +233,7 @@ fn outage(json: &Json) -> Result<(Span, Span)> {
 fn outages(json: &Json) -> Result<Outages> {
     if json.is_object() {
         let fields = KeyReader::new(json, &OUTAGES)?;
-        let length = |key: &str| {
-            interval(fields.require(key)?).map_err(|e| e.at(key))
-        };
+        let length = |key: &str| interval(fields.require(key)?).map_err(|e| e.at(key));
         return Ok(Outages::Intervals { up: length("up")?, down: length("down")? });
     }
     let list = json.as_array().ok_or_else(|| {

@@ -12,6 +12,7 @@ use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{self, ParamRow, Setting};
 use sojourn_aqm::registry::{QdiscEntry, Registry};
+use sojourn_aqm::sched::cake::Overhead;
 use sojourn_aqm::units::{Bytes, Rate, Span, Time};
 use sojourn_aqm::wire::{Impairments, LossModel};
 use sojourn_aqm::{Built, Env, Link, LinkSpec, Opportunities};
@@ -33,6 +34,11 @@ table! {
     /// more leave together.
     burst: Bytes, optional "none: a transmission takes its time at the rate", ["0B" => "1GB"],
         "\"1514B\"";
+
+    /// Overhead of the link layer, in the words of tc-cake: bytes that are added to each packet, with
+    /// mpu BYTES, atm or ptm, or a name like pppoe-ptm, docsis, ethernet. Transmissions take the
+    /// time of the framed packet; counters of bytes are without it.
+    overhead: Overhead, optional "none", [], "\"44 atm\"";
 
     /// Discipline: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The parameter
     /// limit is the buffer: packets, bytes or a time; by default 1000p for most.
@@ -126,6 +132,10 @@ impl LinkConfig {
         if keys.burst.is_some() && opportunities.is_some() {
             let text = "cannot be combined with delivery opportunities, which replace the rate";
             return Err(Error::new(text).at("burst"));
+        }
+        if keys.overhead.is_some() && opportunities.is_some() {
+            let text = "cannot be combined with delivery opportunities, which have their own";
+            return Err(Error::new(text).at("overhead"));
         }
         let discipline = disciplines.parse(fields.get("qdisc"), keys.rate);
         let Discipline { entry, params, state, gauges } = discipline.map_err(|e| e.at("qdisc"))?;

@@ -481,6 +481,9 @@ fn link(
     if let Some(burst) = def.burst() {
         link.set_bucket(TokenBucket::new(burst));
     }
+    if let Some(overhead) = def.overhead() {
+        link.set_overhead(overhead);
+    }
     if scenario.packet_log() {
         link.enable_packet_log();
     }

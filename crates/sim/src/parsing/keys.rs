@@ -5,6 +5,7 @@
 
 use serde_json::Value as Json;
 use sojourn_aqm::params::Value;
+use sojourn_aqm::sched::cake::Overhead;
 use sojourn_aqm::units::{Bytes, Rate, Span};
 
 /// Meaning of a key that is not given.
@@ -102,6 +103,7 @@ key_types! {
     Bytes: "bytes", bytes => bytes.write().into();
     u64: "integer", number => number.into();
     bool: "flag", flag => flag.into();
+    Overhead: "overhead", overhead => overhead.write().into();
     // JSON does not have NaN; the parser refuses its text.
     f64: "number", x => if x.is_finite() { x.into() } else { x.write().into() };
 }
@@ -276,7 +278,7 @@ pub(crate) struct Kind {
 }
 
 /// All kinds of values.
-pub(crate) static KINDS: [Kind; 9] = [
+pub(crate) static KINDS: [Kind; 10] = [
     Kind {
         name: "duration",
         about: "a number with ns, us, ms, s, min or h, in quotes",
@@ -296,6 +298,11 @@ pub(crate) static KINDS: [Kind; 9] = [
     Kind { name: "size", about: "bytes, or packets", examples: &["\"300kB\"", "\"100p\""] },
     Kind { name: "number", about: "a number without a unit", examples: &["0.02", "1e-6"] },
     Kind { name: "integer", about: "a whole number from 0", examples: &["3"] },
+    Kind {
+        name: "overhead",
+        about: "words of tc-cake(8): bytes, mpu BYTES, atm, ptm, or a name",
+        examples: &["\"44 atm\"", "\"18 mpu 64\"", "\"-4\"", "\"docsis\""],
+    },
     Kind { name: "flag", about: "true or false", examples: &["true", "false"] },
     Kind {
         name: "auto",

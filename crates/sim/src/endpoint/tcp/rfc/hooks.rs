@@ -11,9 +11,7 @@ use sojourn_aqm::units::{Span, Time};
 /// contains. It is the next one (RFC 2883), except if Linux has received newer blocks.
 pub(super) fn new_blocks(ack: &Ack) -> &[(u64, u64)] {
     match &ack.sacks[..usize::from(ack.blocks)] {
-        [first, rest @ ..] if rest.iter().any(|b| b.0 <= first.0 && first.1 <= b.1) => {
-            rest
-        }
+        [first, rest @ ..] if rest.iter().any(|b| b.0 <= first.0 && first.1 <= b.1) => rest,
         blocks => blocks,
     }
 }

@@ -92,7 +92,8 @@ impl Simulation {
         let DividedSlab { parts: bodies, owners: owners_of_bodies } = bodies;
         let state = links.into_iter().zip(impaired).zip(forwarding).zip(sessions).zip(flows);
         let state = (0..).zip(state.zip(bodies).zip(acks));
-        for (part, ((((((links, impaired), forwarding), sessions), flows), bodies), acks)) in state {
+        for (part, ((((((links, impaired), forwarding), sessions), flows), bodies), acks)) in state
+        {
             let owned = |l: usize| layout.owners[l] == part;
             // A part only forwards the packets of a link that it does not own.
             let computes = computes.iter().enumerate().map(|(l, computes)| *computes || !owned(l));
