@@ -24,6 +24,10 @@ SAMPLE = "100ms"
 
 LOSS = "share of packets lost on the wire, like 2%, or bursts, like '{ p = 0.01, r = 0.2 }'"
 
+JITTER = "random part of the delay, like 5ms, or '{ size = 5ms, distribution = normal }'"
+
+OUTAGES = "times without delivery, like '[10s..11s]', or '{ up = 10s, down = 200ms }'"
+
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 """Exit codes for commands that cannot be executed, or do not exist, as in the shell."""
 
@@ -61,6 +65,22 @@ def link(
         Words, typer.Option("--set", metavar="K=V", help="set a parameter of the discipline")
     ] = None,
     loss: Annotated[Text, typer.Option(help=LOSS)] = None,
+    jitter: Annotated[Text, typer.Option(help=JITTER)] = None,
+    reorder: Annotated[
+        Text, typer.Option(help="share of packets sent without the delay, like 25%")
+    ] = None,
+    duplicate: Annotated[Text, typer.Option(help="share of packets that arrive twice")] = None,
+    corrupt: Annotated[Text, typer.Option(help="share of packets with a wrong bit")] = None,
+    outages: Annotated[Text, typer.Option(help=OUTAGES)] = None,
+    slot: Annotated[
+        Text, typer.Option(help="times of arrival, like '{ min = 10ms, max = 20ms }'")
+    ] = None,
+    in_flight_limit: Annotated[
+        Text, typer.Option(help="packets behind the queue at most, like 1000p")
+    ] = None,
+    overhead: Annotated[
+        Text, typer.Option(help="bytes of the link layer per packet, like 18 or '44 atm'")
+    ] = None,
     trace: Annotated[
         Text, typer.Option(metavar="FILE", help="recorded link: CSV, or mahimahi's format")
     ] = None,
@@ -118,6 +138,9 @@ def link(
     if not sys.platform.startswith("linux"):
         raise InputError("link: real packets require Linux")
     shared = {"rate": rate, "delay": delay, "qdisc": qdisc, "loss": loss, "trace": trace}
+    shared |= {"jitter": jitter, "reorder": reorder, "duplicate": duplicate, "corrupt": corrupt}
+    shared |= {"outages": outages, "slot": slot, "in_flight_limit": in_flight_limit}
+    shared |= {"overhead": overhead}
     links = links_of(shared, settings or (), {"up": up or (), "down": down or ()})
     run = command or [os.environ.get("SHELL") or "/bin/sh"]
     if code := _check_command(run[0]):

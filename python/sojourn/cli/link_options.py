@@ -13,11 +13,16 @@ from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import brief, near, shown
 from sojourn._util.plain import plain
-from sojourn.scenario import link_trace
+from sojourn.scenario import jitter_table, link_trace
 from sojourn.scenario.parsing import read_value, split_setting
 from sojourn.scenario.variants import split, table
 
-KEYS = ("rate", "delay", "qdisc", "loss", "trace")
+IMPAIRMENTS = (
+    "jitter", "reorder", "duplicate", "corrupt", "outages", "slot", "in_flight_limit", "overhead",
+)  # fmt: skip
+"""Keys of a direction that are rarely given, each with an option of its name."""
+
+KEYS = ("rate", "delay", "qdisc", "loss", "trace", *IMPAIRMENTS)
 """Keys of a direction."""
 
 PROVIDED = {"rate": ("rate_bps", "opportunities_ms"), "delay": ("delay_ns",)}
@@ -65,7 +70,8 @@ def links_of(
     links = {}
     for name, link in described.items():
         with _about(f"--{name}" if own[name] else ""):
-            one = json.loads(_sojourn.canonical_links(json.dumps(plain({name: link}))))
+            whole = jitter_table.resolve(plain(link), name)
+            one = json.loads(_sojourn.canonical_links(json.dumps({name: whole})))
             links[name] = one[name]
     return links
 

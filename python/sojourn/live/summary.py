@@ -76,10 +76,14 @@ def described(link: Mapping[str, Any]) -> str:
         count = int(limit[:-1]) * FULL_BYTES if limit.endswith("p") else units.bytes_of(limit)
         full = " of full packets" if limit.endswith("p") else ""
         text += f", which is {units.duration(count * 8 / rate_bps)}{full} at that rate"
-    if isinstance(link["loss"], dict):
+    if isinstance(link["loss"], dict) and "probability" not in link["loss"]:
         text += ", bursts of loss on the wire"
+    elif isinstance(link["loss"], dict):
+        text += f", {units.share(link['loss']['probability'])} loss on the wire"
     elif link["loss"]:
         text += f", {units.share(link['loss'])} loss on the wire"
+    for key, impairment in describe.impairments(link):
+        text += f", {impairment}" if key != "loss" else ""
     return text + "; hidden queues: none"
 
 

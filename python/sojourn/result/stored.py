@@ -57,6 +57,10 @@ class StoredLink(msgspec.Struct):
     departed_bytes: Count
     dropped_bytes: Count
     consecutive_loss: list[Count]
+    marked_on_wire_packets: Count | None = None
+    duplicated_packets: Count | None = None
+    corrupted_packets: Count | None = None
+    reordered_packets: Count | None = None
 
 
 class StoredFlow(msgspec.Struct, tag_field="kind", kw_only=True):

@@ -14,9 +14,6 @@ TITLE_MAX = 80
 CUSTOM = {"compiled": "false", "ecn": "false"}
 """Defaults of every discipline that is written in Python."""
 
-GEMODEL = ("p", "r", "1-h", "1-k")
-"""Probabilities of the Gilbert-Elliott loss model, in the order of netem."""
-
 
 def title(scenario: Mapping[str, Any]) -> str:
     """Return the name of a scenario on one line, with unprintable characters as spaces."""
@@ -44,13 +41,52 @@ def link(scenario: Mapping[str, Any], name: str, varied: Collection[str] = ()) -
         parts.append(qdisc(kept))
     elif "limit" in kept and "qdisc" not in gone:
         parts.append(f"buffer {kept['limit']}")
-    match 0 if "loss" in gone else spec["loss"]:
-        case dict() as bursts:
-            values = ", ".join(f"{k} {bursts[k]:g}" for k in GEMODEL)
-            parts.append(f"loss in bursts ({values})")
-        case probability:
-            parts += [f"loss {probability:g}"] if probability else []
+    parts += [text for key, text in impairments(spec) if key not in gone]
     return ", ".join(parts)
+
+
+def impairments(spec: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Describe what a canonical link does to packets besides delay: keys and texts."""
+    parts = []
+    match spec["loss"]:
+        case dict() as model:
+            values = ", ".join(f"{k} {v:g}" for k, v in model.items() if k != "ecn")
+            kind = "loss" if "probability" in model else "loss in bursts"
+            kind = kind.replace("loss", "marks", 1) if model.get("ecn") else kind
+            parts.append(("loss", f"{kind} ({values})"))
+        case probability:
+            parts += [("loss", f"loss {probability:g}")] if probability else []
+    if jitter := spec.get("jitter"):
+        kind = jitter["distribution"]
+        kind = "table" if isinstance(kind, list) else kind
+        order = "" if jitter["reorders"] else ", in order"
+        parts.append(("jitter", f"jitter {jitter['size']} ({kind}{_correlated(jitter)}{order})"))
+    if reorder := spec.get("reorder"):
+        gap = "" if reorder["gap"] == 1 else f", gap {reorder['gap']}"
+        extra = (_correlated(reorder) + gap).removeprefix(", ")
+        share = f"reorder {reorder['probability']:g}"
+        parts.append(("reorder", share + (f" ({extra})" if extra else "")))
+    for key in ("duplicate", "corrupt"):
+        if chance := spec.get(key):
+            extra = _correlated(chance).removeprefix(", ")
+            text = f"{key} {chance['probability']:g}"
+            parts.append((key, text + (f" ({extra})" if extra else "")))
+    match spec.get("outages"):
+        case list() as times:
+            parts.append(("outages", f"{len(times)} outages"))
+        case dict() as lengths:
+            parts.append(("outages", f"outages of {lengths['down']} after {lengths['up']}"))
+    if "slot" in spec:
+        parts.append(("slot", "slots"))
+    if "in_flight_limit" in spec:
+        parts.append(("in_flight_limit", f"at most {spec['in_flight_limit']} in flight"))
+    if "overhead" in spec:
+        parts.append(("overhead", f"overhead {spec['overhead']}"))
+    return parts
+
+
+def _correlated(chance: Mapping[str, Any]) -> str:
+    return f", correlation {chance['correlation']:g}" if chance["correlation"] else ""
 
 
 def rate(spec: Mapping[str, Any]) -> str:

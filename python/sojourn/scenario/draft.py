@@ -19,7 +19,7 @@ from sojourn._util.paths import compared_link
 from sojourn._util.plain import plain
 from sojourn._util.reading import bytes_of_file, text_of
 from sojourn.custom import trust as trusting
-from sojourn.scenario import named, packet_trace
+from sojourn.scenario import jitter_table, named, packet_trace
 from sojourn.scenario.keys import Scenario
 from sojourn.scenario.parsing import (
     TOO_DEEP,
@@ -262,11 +262,15 @@ def _with_files(tree: Any, folder: Path | None = None) -> Any:
                     link["trace"] = str(folder / file)
                 case {"file": str() as file}:
                     link["trace"]["file"] = str(folder / file)
+            for key in jitter_table.KEYS:
+                match link.get(key):
+                    case {"distribution": str() as file} if jitter_table.is_file(file):
+                        link[key]["distribution"] = str(folder / file)
     return packet_trace.inline(tree, folder)
 
 
 def _with_link_traces(tree: Any) -> Any:
-    """Return a tree with the columns of link traces in place of their files."""
+    """Return a tree with the contents of files of links in place of their names."""
     columns: dict[str, Table] = {}
     for name, link in _links(tree).items():
         if "trace" in link:
@@ -277,6 +281,9 @@ def _with_link_traces(tree: Any) -> Any:
             except InputError as error:
                 where = f"links.{brief(name)}.trace"
                 raise InputError(f"{where}: {printable(str(error))}") from None
+        if any(isinstance(link.get(key), dict) for key in jitter_table.KEYS):
+            resolved = jitter_table.resolve(columns.get(name, link), f"links.{brief(name)}")
+            columns[name] = resolved
     return {**tree, "links": {**tree["links"], **columns}} if columns else tree
 
 

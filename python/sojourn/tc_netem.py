@@ -1,0 +1,102 @@
+"""Words of netem and of stab for the impairments and the overhead of a canonical link."""
+
+from collections.abc import Mapping
+from typing import Any
+
+Table = Mapping[str, Any]
+
+LIMIT = 100_000
+"""Packets in flight of netem if the link has no limit; netem's own default is 1000."""
+
+ETHERNET_HEADER = 14
+"""Bytes that Linux counts in the length of a packet on an Ethernet device."""
+
+
+def words(link: Table) -> tuple[str, list[str]]:
+    """Return the words of netem for a canonical link, "" if it needs none, and what they lose."""
+    lost: list[str] = []
+    parts = _delay(link, lost)
+    parts += _loss(link["loss"])
+    for key in ("duplicate", "corrupt"):
+        if chance := link.get(key):
+            parts.append(f"{key} {_chance(chance)}")
+    if reorder := link.get("reorder"):
+        gap = f" gap {reorder['gap']}" if reorder["gap"] != 1 else ""
+        parts.append(f"reorder {_chance(reorder)}{gap}")
+    if slot := link.get("slot"):
+        parts.append(_slot(slot, lost))
+    if "outages" in link:
+        lost.append("outages: netem loses packets at random only")
+    limit = link.get("in_flight_limit")
+    if parts or limit:
+        parts.insert(0, f"limit {limit[:-1] if limit else LIMIT}")
+    if parts and link["loss"]:
+        lost.append("loss: netem loses packets before the queue, sojourn after it")
+    return " ".join(parts), lost
+
+
+def stab(link: Table) -> tuple[str, list[str]]:
+    """Return the words of stab at the root of an Ethernet device, and what they lose."""
+    if "overhead" not in link:
+        return "", []
+    first, *rest = link["overhead"].split()
+    values = dict(zip(rest, rest[1:], strict=False))
+    own = 0 if first == "raw" else int(first)
+    text = f" stab overhead {own - ETHERNET_HEADER}"
+    text += f" linklayer {'atm' if 'atm' in rest else 'ethernet'}"
+    text += f" mpu {values['mpu']}" if "mpu" in values else ""
+    lost = ["overhead ptm: stab has no PTM; cake has"] if "ptm" in rest else []
+    return text, lost
+
+
+def _delay(link: Table, lost: list[str]) -> list[str]:
+    jitter = link.get("jitter")
+    if not jitter:
+        needed = link["delay"] != "0s" or "reorder" in link
+        return [f"delay {link['delay']}"] if needed else []
+    text = f"delay {link['delay']} {jitter['size']}"
+    text += f" {percent(jitter['correlation'])}" if jitter["correlation"] else ""
+    if not jitter["reorders"]:
+        lost.append("jitter in order: netem keeps the order only with a rate of its own")
+    return [text + _distribution(jitter["distribution"], "jitter", lost)]
+
+
+def _distribution(distribution: Any, key: str, lost: list[str]) -> str:
+    if distribution == "uniform":
+        return ""
+    if isinstance(distribution, list):
+        lost.append(f"{key}.distribution: tc reads a table from a file in its own folder")
+        return ""
+    return f" distribution {distribution}"
+
+
+def _loss(loss: Any) -> list[str]:
+    if not isinstance(loss, Mapping):
+        return [f"loss {percent(loss)}"] if loss else []
+    values = [percent(value) for key, value in loss.items() if key != "ecn"]
+    model = {"p": "gemodel", "p13": "state"}.get(next(iter(loss)), "random")
+    if "probability" in loss and not loss["probability"]:
+        return []
+    return [f"loss {model} {' '.join(values)}" + (" ecn" if loss.get("ecn") else "")]
+
+
+def _slot(slot: Table, lost: list[str]) -> str:
+    if "min" in slot:
+        text = f"slot {slot['min']} {slot['max']}"
+    elif isinstance(slot["distribution"], str) and slot["distribution"] != "uniform":
+        text = f"slot distribution {slot['distribution']} {slot['delay']} {slot['jitter']}"
+    else:
+        lost.append("slot.distribution: tc has names of files only")
+        text = f"slot {slot['delay']} {slot['delay']}"
+    text += f" packets {slot['packets']}" if "packets" in slot else ""
+    return text + (f" bytes {slot['bytes'][:-1]}" if "bytes" in slot else "")
+
+
+def _chance(chance: Table) -> str:
+    extra = f" {percent(chance['correlation'])}" if chance["correlation"] else ""
+    return percent(chance["probability"]) + extra
+
+
+def percent(share: float) -> str:
+    """Return a share as tc writes it."""
+    return f"{100 * share:.10g}%"
