@@ -1,7 +1,7 @@
 ##@ Laboratory: evidence for sojourn, written into reports/
 # Included by the Makefile. The package sojourn_lab is installed into .venv by `make demo`.
 
-.PHONY: bench-live bench-emulate bench-sweep bench-custom bench-topologies bench-cost bench-peers kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-random validate-bbr3 validate-slow validate-tc validate-quic studies papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links cachegrind
+.PHONY: bench-live bench-emulate bench-sweep bench-custom bench-topologies bench-cost bench-peers kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-random validate-bbr3 validate-slow validate-tc validate-netem validate-quic studies papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links cachegrind
 
 bench-live: release  ## minutes: accuracy of a live link on this machine, written to docs/concepts/live-accuracy.md
 	$(BIN)/python -m sojourn_lab.speed.live
@@ -32,6 +32,9 @@ validate: release  ## 15 minutes: our results compared with ns-2's, written to r
 
 validate-linux: dev  ## a minute: recordings of Linux compared with ours, written to reports/validation-linux.md and -tcp.md
 	$(BIN)/python -m sojourn_lab.validation.linux
+
+validate-netem: dev  ## five minutes, as root: impaired links and netem of a user-mode kernel, to reports/validation-netem.md
+	$(BIN)/python -m sojourn_lab.validation.netem
 
 validate-linux-fresh: dev  ## ten minutes, later two: arrivals of the day through a kernel built from linux-source
 	$(BIN)/python -m sojourn_lab.validation.linux.fresh

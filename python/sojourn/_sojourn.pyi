@@ -1,7 +1,7 @@
 """The compiled module: data in as JSON text, numbers out as arrays. Private; use `sojourn`."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -50,6 +50,9 @@ def tc_state(text: str) -> str: ...
 def tc_export(qdisc_json: str, rate: str | None = None) -> str: ...
 def tc_lines(text: str) -> str: ...
 def tc_tables() -> str: ...
+def wire_arrivals(
+    links_json: str, seed: int, t_ns: Sequence[int], size: int
+) -> dict[str, npt.NDArray[Any]]: ...
 
 @final
 class Packet:

@@ -41,6 +41,7 @@ __all__ = [
     "Pi",
     "Pi2",
     "Pie",
+    "Police",
     "Prio",
     "Qdisc",
     "Red",
@@ -1416,6 +1417,44 @@ class Pi2(Qdisc, kw_only=True, frozen=True, tag="pi2"):
     alpha: float = 0.3125
     beta: float = 3.125
     k: float = 2
+
+
+class Police(Qdisc, kw_only=True, frozen=True, tag="police"):
+    """A policer: drops what exceeds a rate and a burst, without a queue for it.
+
+    Source: Linux act_police.
+
+    Parameters
+    ----------
+    limit : str
+        Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
+        in comparisons as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    rate : str
+        Rate at which the bucket fills; auto: the rate of the link. Rate or auto; default auto; 8bit
+        to 1000000000gbit; the paper's r.
+    burst : str
+        Size of the bucket, and the largest packet that conforms. Bytes; default 15140B; 1B to
+        1000GB; the paper's b; also called buffer, maxburst.
+    peakrate : str
+        Highest rate of a burst; auto: no limit. Rate or auto; default auto; 8bit to 1000000000gbit;
+        the paper's p.
+    mtu : str
+        Size of the bucket of peakrate. Bytes; default 2047B; 1B to 1GB; the paper's M; also called
+        minburst.
+    exceed : str
+        Action for packets that exceed the rate. One of drop, pass; default drop; also called
+        conform_exceed.
+    """
+
+    limit: str | None = None
+    ecn: bool = False
+    rate: str = "auto"
+    burst: str = "15140B"
+    peakrate: str = "auto"
+    mtu: str = "2047B"
+    exceed: Literal["drop", "pass"] = "drop"
 
 
 class Xcp(Qdisc, kw_only=True, frozen=True, tag="xcp"):

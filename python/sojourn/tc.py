@@ -17,7 +17,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from sojourn import _sojourn
+from sojourn import _sojourn, tc_netem
 from sojourn import qdisc as qdiscs
 from sojourn._sojourn import InputError
 from sojourn._util.base import Qdisc
@@ -39,10 +39,6 @@ LINK = ("rate", "burst", "delay", "loss", "qdisc")
 
 USUAL_RATE = "1gbit"
 """Rate for checks of links without one."""
-
-IN_FLIGHT = 10_000
-"""Smallest `limit` of an exported netem: its packets in flight count towards it."""
-
 
 NOTE = "# note: "
 """Beginning of a comment about something that Linux does in another way."""
@@ -339,36 +335,27 @@ def _is_code(qdisc: Any) -> bool:
 
 
 def _link(link: Table, dev: str, netem: bool) -> list[str]:
-    """Return the lines for a canonical link: netem for delay and loss, htb for the rate."""
+    """Return the lines for a canonical link: netem for the path, htb for the rate."""
     lost = []
     if "trace" in link:
         lost.append("trace: Linux has no recorded rates or delays")
-    words = "" if link["delay"] == "0s" else f" delay {link['delay']}"
-    loss = link["loss"]
-    if not netem:
-        words = ""
-    elif isinstance(loss, dict):
-        words += " loss gemodel " + " ".join(
-            _percent(loss[key]) for key in ("p", "r", "1-h", "1-k")
-        )
-    elif loss:
-        words += f" loss {_percent(loss)}"
+    words, of_netem = tc_netem.words(link) if netem else ("", [])
+    stab, of_stab = tc_netem.stab(link)
+    lost += of_netem + of_stab
     lines, place, major = [], "root", 1
     if words:
-        if loss:
-            lost.append("loss: netem loses packets before the queue, sojourn after it")
         lines.append("# netem emulates the path; leave it out on a real line (--no-netem)")
-        head = f"tc qdisc replace dev {dev} {place} handle {major}:"
-        lines.append(f"{head} netem limit {IN_FLIGHT}{words}")
-        place, major = f"parent {major}:1", major + 1
+        lines.append(f"tc qdisc replace dev {dev} {place} handle {major}:{stab} netem {words}")
+        place, major, stab = f"parent {major}:1", major + 1, ""
     if _shapes_itself(link):
         leaf = translate(link["qdisc"], link["rate"])
         lines.append("# cake limits the rate itself")
-        return [f"# {one}" for one in lost] + lines + _qdisc(leaf, dev, f"{place} handle {major}:")
+        rest = _qdisc(leaf, dev, f"{place} handle {major}:{stab}")
+        return [f"# {one}" for one in lost] + lines + rest
     size = f"{bytes_of(link['burst'])}b" if "burst" in link else ""
     burst = f" burst {size} cburst {size}" if size else ""
     lines += [
-        f"tc qdisc replace dev {dev} {place} handle {major}: htb default 1",
+        f"tc qdisc replace dev {dev} {place} handle {major}:{stab} htb default 1",
         f"tc class replace dev {dev} parent {major}: classid {major}:1 htb rate {link['rate']}"
         + burst,
     ]
@@ -382,10 +369,6 @@ def _shapes_itself(link: Table) -> bool:
     if link["qdisc"]["name"] != "cake" or bandwidth in (None, "auto") or "burst" in link:
         return False
     return bps_of(bandwidth) <= bps_of(link["rate"])
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.10g}%"
 
 
 def _qdisc(nearest: Table, dev: str, place: str) -> list[str]:

@@ -3,10 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
+from sojourn.scenario.describe import LOSSES
+
 Table = Mapping[str, Any]
 
-LIMIT = 100_000
-"""Packets in flight of netem if the link has no limit; netem's own default is 1000."""
+LIMIT = 10_000
+"""Smallest limit of netem for a link without one: its packets in flight count towards it."""
+
+MODELS = dict(zip(("random", "gemodel", "state"), LOSSES, strict=True))
+"""Models of loss, and their probabilities in the order of netem."""
 
 ETHERNET_HEADER = 14
 """Bytes that Linux counts in the length of a packet on an Ethernet device."""
@@ -73,10 +78,8 @@ def _distribution(distribution: Any, key: str, lost: list[str]) -> str:
 def _loss(loss: Any) -> list[str]:
     if not isinstance(loss, Mapping):
         return [f"loss {percent(loss)}"] if loss else []
-    values = [percent(value) for key, value in loss.items() if key != "ecn"]
-    model = {"p": "gemodel", "p13": "state"}.get(next(iter(loss)), "random")
-    if "probability" in loss and not loss["probability"]:
-        return []
+    model, keys = next((model, keys) for model, keys in MODELS.items() if keys[0] in loss)
+    values = [percent(loss[key]) for key in keys if key in loss]
     return [f"loss {model} {' '.join(values)}" + (" ecn" if loss.get("ecn") else "")]
 
 

@@ -12,6 +12,7 @@ mod network;
 mod scenario;
 mod script;
 mod simulation;
+mod wire;
 
 use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::create_exception;
@@ -188,6 +189,9 @@ mod _sojourn {
 
     #[pymodule_export]
     use super::simulation::Simulation;
+
+    #[pymodule_export]
+    use super::wire::wire_arrivals;
 
     /// Returns the version of sojourn.
     #[pyfunction]

@@ -11,6 +11,13 @@ from sojourn._util.inputs import printable
 TITLE_MAX = 80
 """Longest name of a scenario that is shown in full, in characters."""
 
+LOSSES = (
+    ("probability", "correlation"),
+    ("p", "r", "1-h", "1-k"),
+    ("p13", "p31", "p32", "p23", "p14"),
+)
+"""Probabilities of each model of loss, in the order of netem."""
+
 CUSTOM = {"compiled": "false", "ecn": "false"}
 """Defaults of every discipline that is written in Python."""
 
@@ -50,7 +57,8 @@ def impairments(spec: Mapping[str, Any]) -> list[tuple[str, str]]:
     parts = []
     match spec["loss"]:
         case dict() as model:
-            values = ", ".join(f"{k} {v:g}" for k, v in model.items() if k != "ecn")
+            keys = (key for keys in LOSSES for key in keys if key in model)
+            values = ", ".join(f"{key} {model[key]:g}" for key in keys)
             kind = "loss" if "probability" in model else "loss in bursts"
             kind = kind.replace("loss", "marks", 1) if model.get("ecn") else kind
             parts.append(("loss", f"{kind} ({values})"))

@@ -35,13 +35,37 @@ class Link(Table, kw_only=True, frozen=True):
         once unless the bucket is overdrawn, so that after an idle time the burst and one packet
         more leave together. Bytes; 0B to 1GB; if not given: none: a transmission takes its time at
         the rate.
+    overhead : str | int
+        Overhead of the link layer, in the words of tc-cake: bytes that are added to each packet,
+        with mpu BYTES, atm or ptm, or a name like pppoe-ptm, docsis, ethernet. Transmissions take
+        the time of the framed packet; counters of bytes are without it. Overhead; if not given:
+        none.
     qdisc : Qdisc | Aqm | str | Mapping[str, Any]
         Discipline: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The parameter
         limit is the buffer: packets, bytes or a time; by default 1000p for most. Name or table;
         default droptail.
     loss : float | str | Mapping[str, Any]
-        Probability that a packet is lost in transmission, like 0.01 or "1%"; a table for losses in
-        bursts. Number or table; 0 to 1; default 0.
+        Probability that a packet is lost in transmission, like 0.01 or "1%"; a table for correlated
+        losses, losses in bursts, and marks in place of losses. Number or table; 0 to 1; default 0.
+    jitter : str | Mapping[str, Any]
+        Random part of the delay of each packet: its greatest difference from the delay, or a table
+        with a distribution. Packets can overtake others. Duration or table; if not given: none.
+    reorder : float | str | Mapping[str, Any]
+        Probability that a packet is sent without the delay of the link, so that it overtakes
+        others, like "25%", or a table. Number or table; if not given: none.
+    duplicate : float | str | Mapping[str, Any]
+        Probability that a packet arrives twice, or a table. Number or table; if not given: none.
+    corrupt : float | str | Mapping[str, Any]
+        Probability that a packet arrives with a wrong bit, or a table. Number or table; if not
+        given: none.
+    outages : Sequence[str] | Mapping[str, Any]
+        Times at which every packet is lost: a list of intervals, or a table with the lengths of
+        alternating intervals. List or table; if not given: none.
+    slot : Mapping[str, Any]
+        Times at which packets can arrive. Table; if not given: packets arrive at any time.
+    in_flight_limit : str
+        Packets between the transmitter and the far end from which on further packets are lost, as
+        `limit` of tc-netem, which is 1000p there. Packets; if not given: no limit.
     trace : str | Path | Mapping[str, Any]
         Recorded rates, delays or delivery opportunities: a file, or columns. File or table; if not
         given: rate and delay are constant.
@@ -52,8 +76,16 @@ class Link(Table, kw_only=True, frozen=True):
     rate: str
     delay: str = "0s"
     burst: str | None = None
+    overhead: str | int | None = None
     qdisc: Qdisc | Aqm | str | Mapping[str, Any] = "droptail"
     loss: float | str | Mapping[str, Any] = 0
+    jitter: str | Mapping[str, Any] | None = None
+    reorder: float | str | Mapping[str, Any] | None = None
+    duplicate: float | str | Mapping[str, Any] | None = None
+    corrupt: float | str | Mapping[str, Any] | None = None
+    outages: Sequence[str] | Mapping[str, Any] | None = None
+    slot: Mapping[str, Any] | None = None
+    in_flight_limit: str | None = None
     trace: str | Path | Mapping[str, Any] | None = None
 
 

@@ -19,7 +19,7 @@
 //! or passes. (3) A policer of Linux is part of a filter, in front of any discipline; here it has a
 //! FIFO queue.
 //!
-//! **Cost** 192 bytes of state; O(1) per packet.
+//! **Cost** 256 bytes of state; O(1) per packet.
 
 use super::{Aqm, SingleQueue, Verdict};
 use crate::build::Env;

@@ -6,6 +6,10 @@
 //! times 4/3; and a quarter of the first plus three quarters of the second. Values are in units of
 //! 1/8192 of the jitter and end at 4 times the jitter. The quantiles of the normal distribution
 //! are computed as by M. J. Wichura, "Algorithm AS 241", Applied Statistics 37 (1988).
+//!
+//! **Departures**: Linux takes the remainder of the correlated number, by the number of values or
+//! by twice the jitter, and so loses the correlation of delays unless the jitter is above 1 s. Here
+//! the correlated number selects the value, and delays are correlated.
 
 use super::chance::{Correlated, Stream};
 use crate::cast;
@@ -52,6 +56,9 @@ impl Jitter {
 
 /// Number of values of a computed distribution.
 const VALUES: u32 = 4096;
+/// Ends of the values.
+const MIN: i64 = -32_768;
+const MAX: i64 = 32_767;
 /// Units per jitter.
 const SCALE: i64 = 8192;
 
@@ -67,20 +74,20 @@ impl Distribution {
 
     /// The `i`-th value, in units of 1/8192 of the jitter.
     pub fn value(&self, i: u32) -> i64 {
-        let fit = |x: f64| {
-            let x = libm::rint(x).clamp(-32768.0, 32767.0);
+        let whole = |x: f64| {
+            let x = libm::rint(x);
             if x < 0.0 { -cast::trunc(-x).cast_signed() } else { cast::trunc(x).cast_signed() }
         };
-        let normal = || fit(normal_quantile((f64::from(4 * i) + 0.5) / 16384.0) * 8192.0);
+        let normal = || whole(normal_quantile((f64::from(4 * i) + 0.5) / 16384.0) * 8192.0);
         let pareto = || {
             let u = 1.0 - f64::from(i) / f64::from(VALUES);
-            fit((libm::pow(u, -1.0 / 3.0) - 1.5) * 4.0 / 3.0 * 8192.0)
+            whole((libm::pow(u, -1.0 / 3.0) - 1.5) * 4.0 / 3.0 * 8192.0).min(MAX)
         };
         match self {
             Distribution::Uniform => 0,
-            Distribution::Normal => normal(),
+            Distribution::Normal => normal().clamp(MIN, MAX),
             Distribution::Pareto => pareto(),
-            Distribution::ParetoNormal => (normal() + 3 * pareto()) / 4,
+            Distribution::ParetoNormal => ((normal() + 3 * pareto()) / 4).clamp(MIN, MAX),
             Distribution::Table(values) => values[i as usize].into(),
         }
     }
@@ -100,7 +107,9 @@ impl Distribution {
         let offset = match self.count() {
             0 => ((i128::from(random) * 2 * size) >> 32) - size,
             n => {
-                let product = size * i128::from(self.value(random % n));
+                // The high bits, which are correlated.
+                let i = cast::low32((u64::from(random) * u64::from(n)) >> 32);
+                let product = size * i128::from(self.value(i));
                 let half = if product < 0 { -SCALE / 2 } else { SCALE / 2 };
                 (product + i128::from(half)) / i128::from(SCALE)
             }
@@ -242,9 +251,10 @@ mod tests {
         let ends = |d: &Distribution| [0, u32::MAX].map(|r| d.offset(Span::ms(5), r));
         assert_eq!(ends(&Distribution::Uniform), [-5_000_000, 4_999_999]);
         let table = Distribution::Table([-8192, 0, 4096].into());
-        let offsets = [0, 1, 2, 3].map(|r| table.offset(Span::ms(5), r));
+        let thirds = [0, 1 << 31, u32::MAX, 1];
+        let offsets = thirds.map(|r| table.offset(Span::ms(5), r));
         assert_eq!(offsets, [-5_000_000, 0, 2_500_000, -5_000_000]);
-        assert_eq!(table.offset(Span(3), 2), 2, "rounded away from zero at one half");
+        assert_eq!(table.offset(Span(3), u32::MAX), 2, "rounded away from zero at one half");
         assert_eq!(table.offset(Span(u64::MAX), 0), i64::MIN);
     }
 }

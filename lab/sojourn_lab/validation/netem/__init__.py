@@ -1,0 +1,1 @@
+"""Comparison of impaired links with netem of a Linux kernel in user mode."""

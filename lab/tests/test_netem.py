@@ -1,0 +1,76 @@
+"""Impaired links have the figures of netem in a user-mode Linux kernel."""
+
+import os
+import platform
+from pathlib import Path
+
+import pytest
+
+from sojourn_lab.validation.netem.cases import CASES
+from sojourn_lab.validation.netem.measure import Arrivals, kernel, missing, simulated
+
+if lacking := missing():
+    reason = f"{', '.join(lacking)} not installed"
+    if os.environ.get("CI") and platform.machine() == "x86_64":
+        pytest.fail(reason)
+    pytest.skip(reason, allow_module_level=True)
+
+PACKETS, GAP_US = 3000, 1000
+
+BOUNDS = {
+    "mean delay, ms": 6.0,
+    "standard deviation, ms": 4.0,
+    "5 %, ms": 6.0,
+    "50 %, ms": 6.0,
+    "95 %, ms": 8.0,
+    "reordered": 0.06,
+    "lost": 0.035,
+    "run of losses": 0.45,
+    "duplicated": 0.025,
+}
+"""Differences by chance, and by the clock of a busy machine."""
+
+
+@pytest.fixture(scope="module")
+def netem(tmp_path_factory: pytest.TempPathFactory) -> list[Arrivals]:
+    """The packets of each case that crossed netem."""
+    return kernel(CASES, PACKETS, GAP_US, tmp_path_factory.mktemp("uml"))
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=[case.name for case in CASES])
+def test_a_link_is_as_netem(netem: list[Arrivals], number: int) -> None:
+    """Delays, reordering, losses and copies, in the mean and at quantiles."""
+    case = CASES[number]
+    if case.name == "jitter, correlation 0.5":
+        assert abs(netem[number].correlation()) < 0.15
+        assert abs(simulated(case, netem[number].sent_ns).correlation() - 0.5) < 0.08
+        return  # a difference: Linux takes the remainder of the number, which is not correlated
+    ours = simulated(case, netem[number].sent_ns).figures()
+    theirs = netem[number].figures()
+    for key, bound in BOUNDS.items():
+        assert abs(ours[key] - theirs[key]) <= bound, f"{key}: {ours[key]}, netem {theirs[key]}"
+
+
+def test_the_tables_of_tc_are_the_computed_ones() -> None:
+    """Values of the distributions, where tc's files are installed."""
+    folders = [Path("/usr/lib/tc"), *Path("/usr/lib").glob("*/tc")]
+    files = [folder for folder in folders if (folder / "normal.dist").exists()]
+    if not files:
+        pytest.skip("iproute2 has no distributions here")
+    import json
+
+    from sojourn import _sojourn
+    from sojourn.scenario import jitter_table
+
+    for name in ("normal", "pareto", "paretonormal"):
+        table = jitter_table.read(files[0] / f"{name}.dist")
+        assert len(table) == 4096
+        times = list(range(0, 20_000_000_000, 1_000_000))
+        arrived = []
+        for distribution in (name, table):
+            jitter = {"size": "8192us", "distribution": distribution}
+            link = {"up": {"rate": "1gbit", "delay": "100ms", "jitter": jitter}}
+            columns = _sojourn.wire_arrivals(json.dumps(link), 1, times, 100)
+            arrived.append(dict(zip(columns["number"], columns["t_ns"].astype(int), strict=True)))
+        apart = [abs(arrived[0][i] - arrived[1][i]) for i in range(len(times))]
+        assert max(apart) <= 3000, f"{name}: {max(apart)} ns"
