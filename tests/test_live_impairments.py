@@ -53,7 +53,7 @@ def test_ordered_jitter_reorders_nothing() -> None:
 
 
 def test_copies_lost_and_corrupt_packets_are_counted() -> None:
-    """What ping sees is what the link counted; a wrong bit makes the kernel drop a packet."""
+    """Ping sees the numbers that the link counted; the kernel drops corrupt packets."""
     options = ("--up", "duplicate=0.2", "--up", "corrupt=0.1", "--up", "loss={p13=0.05, p31=0.5}")
     numbers, _, up = pings(*options, "--delay", "5ms")
     answered = Counter(numbers)

@@ -74,6 +74,26 @@ def test_a_default_is_what_rust_takes(table: Any, key: Any) -> None:
             assert str(value) in (key["default"], f"{key['default']}.0", key["default"].title())
 
 
+CHANCE: dict[str, Any] = {"probability": 0.5}
+IMPAIRMENTS: dict[str, list[tuple[tuple[str, ...], dict[str, Any]]]] = {
+    "links.NAME.loss": [
+        (("probability", "correlation"), CHANCE),
+        (("p13", "p31", "p32", "p23", "p14"), {"p13": 0.5}),
+        ((), {"p": 0.1}),
+    ],
+    "links.NAME.jitter": [((), {"size": "1ms"})],
+    "links.NAME.reorder": [((), CHANCE)],
+    "links.NAME.duplicate": [((), CHANCE)],
+    "links.NAME.corrupt": [((), CHANCE)],
+    "links.NAME.outages": [((), {"up": "1s", "down": "1ms"})],
+    "links.NAME.slot": [
+        (("distribution", "delay", "jitter"), {"distribution": "pareto", "delay": "1ms"}),
+        ((), {"min": "1ms"}),
+    ],
+}
+"""Tables of impairments: the keys that others need, by the names of the others."""
+
+
 @pytest.mark.parametrize(("table", "key"), KEYS)
 def test_an_example_is_accepted_and_has_an_effect(table: Any, key: Any) -> None:
     """Each example replaces the value in the scenario."""
@@ -88,6 +108,9 @@ def test_an_example_is_accepted_and_has_an_effect(table: Any, key: Any) -> None:
         "changes": [{"at": "20s", "links": {"down": {"rate": "1mbit"}}}],
     }
     value = tomllib.loads(f"value = {key['example']}")["value"]
+    if path in IMPAIRMENTS:
+        bases = (base for names, base in IMPAIRMENTS[path] if not names or name in names)
+        tree["links"]["up"][path.rpartition(".")[2]] = next(bases).copy()
     before = canonical(tree)
     place = places(tree, path)[0]
     if path.endswith(".trace"):
@@ -110,7 +133,7 @@ def test_an_example_is_accepted_and_has_an_effect(table: Any, key: Any) -> None:
         place[name] = value
         if name == "sample_flows":
             tree["sample"] = "1s"
-        elif name == "ecn":
+        elif (path, name) == ("flows", "ecn"):
             place["source"] = "cbr"
     assert canonical(tree) != before
 

@@ -1,6 +1,7 @@
 """Words of netem and of stab for the impairments and the overhead of a canonical link."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 from sojourn.scenario.describe import LOSSES
@@ -45,7 +46,7 @@ def stab(link: Table) -> tuple[str, list[str]]:
     if "overhead" not in link:
         return "", []
     first, *rest = link["overhead"].split()
-    values = dict(zip(rest, rest[1:], strict=False))
+    values = dict(pairwise(rest))
     own = 0 if first == "raw" else int(first)
     text = f" stab overhead {own - ETHERNET_HEADER}"
     text += f" linklayer {'atm' if 'atm' in rest else 'ethernet'}"

@@ -87,6 +87,7 @@ mod fifo;
 mod link;
 #[doc(hidden)]
 pub mod missing;
+mod overhead;
 mod packet;
 mod packet_log;
 pub mod params;
@@ -112,6 +113,7 @@ pub use entry::{Built, External, QdiscEntry};
 pub use error::{Error, ErrorKind, Result};
 pub use fifo::{QueueView, SingleFifo};
 pub use link::{LEN_MAX, Link, LinkSpec, Opportunities, Served, TokenBucket};
+pub use overhead::{Framing, Overhead};
 pub use packet::{Ecn, Packet, TcpFlags, XcpHeader};
 pub use packet_log::{LogEntry, PacketLog};
 pub use params::Setting;

@@ -1,6 +1,10 @@
 //! Impaired links: jitter, reordering, duplication, corruption, outages, slots and a limit of
 //! packets in flight, and what senders make of them.
-#![allow(clippy::cast_possible_truncation, reason = "tests use small numbers")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "tests use small numbers"
+)]
 
 use serde_json::{Value, json};
 use sojourn_aqm::units::{Span, Time};
@@ -245,7 +249,7 @@ fn steps_and_copies_change_nothing() {
         while at < steps.end() {
             at = (at + Span::us(7_300 + 1000 * seed)).min(steps.end());
             steps.run_until(at, &mut |_| true).unwrap();
-            if at.0 % 5 == 0 {
+            if at.0.is_multiple_of(5) {
                 steps = steps.clone();
             }
         }

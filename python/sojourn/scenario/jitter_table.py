@@ -18,9 +18,7 @@ KEYS = ("jitter", "slot")
 
 def is_file(distribution: Any) -> bool:
     """Return True if a distribution is the name of a file."""
-    return isinstance(distribution, Path) or (
-        isinstance(distribution, str) and "." in distribution
-    )
+    return isinstance(distribution, Path) or (isinstance(distribution, str) and "." in distribution)
 
 
 def read(path: Path) -> list[int]:
@@ -44,7 +42,8 @@ def resolve(link: Mapping[str, Any], where: str) -> dict[str, Any]:
     resolved = dict(link)
     for key in KEYS:
         part = link.get(key)
-        if isinstance(part, Mapping) and is_file(file := part.get("distribution")):
+        file = part.get("distribution") if isinstance(part, Mapping) else None
+        if isinstance(part, Mapping) and isinstance(file, str | Path) and is_file(file):
             try:
                 resolved[key] = {**part, "distribution": read(Path(file))}
             except InputError as error:

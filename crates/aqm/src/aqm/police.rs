@@ -1,6 +1,6 @@
 //! Police: a policer, which drops what exceeds a rate and a burst, and queues nothing for it.
 //!
-//! **Source** Linux act_police (`tcf_police_act`); tc-police(8).
+//! **Source** Linux act_police (tcf_police_act); tc-police(8).
 //!
 //! **Decides** on arrival.
 //!
@@ -8,16 +8,16 @@
 //!
 //! **Symbols** `r` the rate, `b` the burst, `p` the peak rate, `M` the bucket of the peak rate.
 //!
-//! **Algorithm** A bucket of `burst` bytes fills at `rate`. A packet that finds as many tokens as it
-//! has bytes takes them and conforms; any other packet takes none, and exceeds. With `peakrate`, a
-//! second bucket of `mtu` bytes, which fills at that rate, must have the tokens as well, and packets
-//! longer than `mtu` exceed. Packets that exceed are dropped, or pass if `exceed` says so. Packets
-//! that pass join a FIFO queue, which stays short if the link is faster than `rate`.
+//! **Algorithm** A bucket of `burst` bytes fills at `rate`. A packet that finds as many tokens as
+//! it has bytes takes them and conforms; any other packet takes none, and exceeds. With `peakrate`,
+//! a second bucket of `mtu` bytes, which fills at that rate, must have the tokens as well, and
+//! packets longer than `mtu` exceed. Packets that exceed are dropped, or pass if `exceed` says so.
+//! Packets that pass join a FIFO queue, which stays short if the link is faster than `rate`.
 //!
 //! **Departures** (1) Tokens are exact; Linux rounds the time of a packet to nanoseconds. (2) Linux
-//! has actions for both results; here a packet that conforms passes, and one that exceeds is dropped
-//! or passes. (3) A policer of Linux is part of a filter, in front of any discipline; here it has a
-//! FIFO queue.
+//! has actions for both results; here a packet that conforms passes, and one that exceeds is
+//! dropped or passes. (3) A policer of Linux is part of a filter, in front of any discipline; here
+//! it has a FIFO queue.
 //!
 //! **Cost** 256 bytes of state; O(1) per packet.
 

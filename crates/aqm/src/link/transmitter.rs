@@ -1,6 +1,6 @@
 //! Transmitter of a link: takes packets from a discipline and sends them at the rate of the link.
 
-use super::shape::Shape;
+use super::shape::{Shape, transmission_end};
 use super::{LEN_MAX, LinkSpec, Opportunities};
 use crate::context::{Context, Dropped};
 use crate::packet::{Ecn, Packet};
@@ -8,7 +8,7 @@ use crate::packet_log::{LogEntry, PacketLog};
 use crate::qdisc::Qdisc;
 use crate::random::CloneRandom;
 use crate::stats::LinkStats;
-use crate::units::{Rate, Span, Time};
+use crate::units::{Span, Time};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -69,15 +69,6 @@ impl fmt::Debug for Transmitter {
             .field("stats", stats)
             .finish_non_exhaustive()
     }
-}
-
-/// Returns the end of a transmission of `len` bytes that starts at `at`. The remainder is carried
-/// over, so that n packets take n times their exact time.
-#[inline]
-pub(super) fn transmission_end(at: Time, len: u32, rate: Rate, carry: &mut u64) -> Time {
-    let owed = u64::from(len) * 8 * 1_000_000_000 + *carry;
-    *carry = owed % rate.0;
-    at + Span(owed / rate.0)
 }
 
 /// True if `qdisc` holds packets. Asked only while the rate is 0.

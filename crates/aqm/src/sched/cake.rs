@@ -51,17 +51,16 @@ mod ack_filter;
 mod autorate;
 mod flows;
 mod memory;
-mod overhead;
 mod shaper;
 #[cfg(test)]
 mod tests;
 mod tin;
 mod words;
 
+pub use crate::overhead::{Framing, Overhead};
 pub use ack_filter::AckFilter;
 pub use flows::Isolation;
 pub use memory::Accounting;
-pub use overhead::{Framing, Overhead};
 pub use tin::Tins;
 pub use words::{Bandwidth, RTTS, Rtt};
 

@@ -1,9 +1,9 @@
 //! Random decisions with a probability and, optionally, correlated.
 //!
-//! **Source**: Linux, `net/sched/sch_netem.c`, `get_crandom`. A correlated number is the mean of
-//! a new random number and the previous correlated one, weighted by the correlation. The means of
-//! such numbers are closer to one half than independent numbers are, so a probability below one half
-//! is met less often than it says: with a correlation of 25 %, a probability of 10 % gives 1.8 %,
+//! **Source**: Linux, `net/sched/sch_netem.c`, get_crandom. A correlated number is the mean of a
+//! new random number and the previous correlated one, weighted by the correlation. The means of
+//! such numbers are closer to one half than independent numbers are, so a probability below one
+//! half is met less often than it says: with a correlation of 25 %, a probability of 10 % gives 1.8 %,
 //! and one of 1 % gives 3 in a million.
 
 use crate::cast;

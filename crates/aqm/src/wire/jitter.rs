@@ -1,6 +1,6 @@
 //! Random part of a delay, from a distribution with 4096 values as `tc` has them.
 //!
-//! **Source**: Linux, `net/sched/sch_netem.c`, `tabledist`; the distributions are those of
+//! **Source**: Linux, `net/sched/sch_netem.c`, tabledist; the distributions are those of
 //! iproute2 (`netem/normal.c`, `pareto.c`, `paretonormal.c`), here computed from their formulas:
 //! the standard normal distribution; a Pareto distribution with shape 3 less its mean of 1.5,
 //! times 4/3; and a quarter of the first plus three quarters of the second. Values are in units of
@@ -211,7 +211,8 @@ mod tests {
     fn mean_and_deviation(values: &[i64]) -> (f64, f64) {
         let n = values.len() as f64;
         let mean = values.iter().sum::<i64>() as f64 / n;
-        let square = values.iter().map(|v| (*v as f64 - mean).powi(2)).sum::<f64>() / n;
+        let square = |x: f64| x * x;
+        let square = values.iter().map(|v| square(*v as f64 - mean)).sum::<f64>() / n;
         (mean / 8192.0, square.sqrt() / 8192.0)
     }
 
@@ -231,8 +232,9 @@ mod tests {
         assert!(mean.abs() < 0.002 && (deviation - 1.0).abs() < 0.005, "{mean} {deviation}");
         // With the end at x = 4 of the scale, a = 4.5: mean 1.5 - a^-2 / 2, second moment 3 - 2/a.
         let (end, scale) = (4.5f64, 4.0 / 3.0);
-        let lost = end.powi(-2) / 2.0;
-        let expected = scale * (3.0 - 2.0 / end - (1.5 - lost).powi(2)).sqrt();
+        let lost = 0.5 / (end * end);
+        let mean = 1.5 - lost;
+        let expected = scale * (3.0 - 2.0 / end - mean * mean).sqrt();
         let (mean, deviation) = mean_and_deviation(&values(&Distribution::Pareto));
         assert!((mean + scale * lost).abs() < 0.002, "{mean}");
         assert!((deviation / expected - 1.0).abs() < 0.01, "{deviation} {expected}");

@@ -1,6 +1,6 @@
 //! Slots: packets that are due wait for the next of a series of times, and leave together.
 //!
-//! **Source**: Linux, `net/sched/sch_netem.c`, `get_slot_next` and `netem_dequeue`; `slot` in
+//! **Source**: Linux, `net/sched/sch_netem.c`, get_slot_next and netem_dequeue; `slot` in
 //! tc-netem(8).
 
 use super::chance::Stream;

@@ -64,8 +64,8 @@ table! {
 }
 
 table! {
-    /// Packets with a wrong bit, as `corrupt` of tc-netem: lost at their receiver in a simulation, a
-    /// flipped bit with real packets.
+    /// Packets with a wrong bit, as `corrupt` of tc-netem: lost at their receiver in a simulation,
+    /// with a flipped bit among real packets.
     static CORRUPT at "links.NAME.corrupt";
 
     /// Probability that a packet is corrupted.
@@ -270,9 +270,9 @@ fn interval(json: &Json) -> Result<IntervalLength> {
 
 fn slots(json: &Json) -> Result<Slots> {
     let fields = KeyReader::new(json, &SLOT)?;
-    let given = |key: &str| fields.get(key).is_some();
-    let by_distribution = given("distribution") || given("delay") || given("jitter");
-    if let Some(key) = ["min", "max"].into_iter().find(|key| by_distribution && given(key)) {
+    let has = |key: &str| fields.get(key).is_some();
+    let by_distribution = has("distribution") || has("delay") || has("jitter");
+    if let Some(key) = ["min", "max"].into_iter().find(|key| by_distribution && has(key)) {
         let text = "cannot be combined with distribution, delay and jitter";
         return Err(Error::new(text).at(key));
     }

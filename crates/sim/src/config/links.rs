@@ -9,10 +9,10 @@ use crate::parsing::parse::{self, KeyReader};
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use serde_json::{Map, Value as Json, json};
+use sojourn_aqm::Overhead;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{self, ParamRow, Setting};
 use sojourn_aqm::registry::{QdiscEntry, Registry};
-use sojourn_aqm::sched::cake::Overhead;
 use sojourn_aqm::units::{Bytes, Rate, Span, Time};
 use sojourn_aqm::wire::{Impairments, LossModel};
 use sojourn_aqm::{Built, Env, Link, LinkSpec, Opportunities};
@@ -35,8 +35,8 @@ table! {
     burst: Bytes, optional "none: a transmission takes its time at the rate", ["0B" => "1GB"],
         "\"1514B\"";
 
-    /// Overhead of the link layer, in the words of tc-cake: bytes that are added to each packet, with
-    /// mpu BYTES, atm or ptm, or a name like pppoe-ptm, docsis, ethernet. Transmissions take the
+    /// Overhead of the link layer, in the words of tc-cake: bytes that are added to each packet,
+    /// with mpu BYTES, atm or ptm, or a name like pppoe-ptm, docsis, ethernet. Transmissions take the
     /// time of the framed packet; counters of bytes are without it.
     overhead: Overhead, optional "none", [], "\"44 atm\"";
 

@@ -4,8 +4,8 @@
 //! and the Python classes.
 
 use serde_json::Value as Json;
+use sojourn_aqm::Overhead;
 use sojourn_aqm::params::Value;
-use sojourn_aqm::sched::cake::Overhead;
 use sojourn_aqm::units::{Bytes, Rate, Span};
 
 /// Meaning of a key that is not given.

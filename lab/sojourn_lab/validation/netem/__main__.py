@@ -28,17 +28,18 @@ SYSTEMS = ("netem", "simulated", "live")
 
 HEAD = """# Impaired links compared with netem
 
-A link with jitter, reordering, loss, duplication, corruption, slots or a limit of packets in flight
-treats packets as the netem of Linux does, in a simulation and on real packets. netem ran in Debian's
-user-mode Linux 6.1, on its loopback device with {packets} datagrams, one per {gap} ms; the simulated
-wire had the same packets at the same times; the live link had as many pings, one per {live_gap} ms, and
-was impaired in one direction. The random numbers differ, so the figures differ by chance: a share
-of 10 % has a standard error of {error:.1f} percentage points. netem and the live link run on a clock
-of a shared machine, which adds up to some milliseconds; the simulation has no such error.
+A link with jitter, reordering, loss, duplication, corruption, slots or a limit of packets in
+flight treats packets as the netem of Linux does, in a simulation and on real packets. netem ran in
+Debian's user-mode Linux 6.1, on its loopback device with {packets} datagrams, one per {gap} ms; the
+simulated wire had the same packets at the same times; the live link had {live_packets} pings, one
+per {live_gap} ms, and was impaired in one direction. The random numbers differ, so the figures
+differ by chance: a share of 10 % has a standard error of {error:.1f} percentage points. netem and
+the live link run on the clock of a shared machine, which adds up to some milliseconds; the
+simulation has no such error.
 
-`make validate-netem` writes this page; `lab/tests/test_netem.py` compares some of its cases.
+`make validate-netem` writes this page; `lab/tests/test_netem.py` compares its cases with netem.
 
-![Delays and reordering](figures/{figure})
+![Delays and runs of losses](figures/{figure})
 
 | case | words of netem | | netem | simulated | live |
 |---|---|---|---|---|---|
@@ -50,12 +51,12 @@ packets count as lost: their receiver drops them. Pings have sequence numbers fr
 live delay includes the way back, which is not impaired.
 
 Delays of netem are independent even with a correlation, because it takes the remainder of the
-correlated number: of 0.5, {netem_correlation:.2f} is left. Here it is {our_correlation:.2f}, which makes delays far from
-the mean rarer.
+correlated number: of 0.5, {netem_correlation:.2f} is left. Here it is {our_correlation:.2f}, which
+makes delays far from the mean rarer.
 
 Of netem we keep two properties that surprise. With a correlation, probabilities are not met: a
-probability of 30 % with a correlation of 25 % loses about {correlated:.0f} % of the packets. And the
-values of `normal`, `pareto` and `paretonormal` end at 4 times the jitter, where tc's tables end.
+probability of 30 % with a correlation of 25 % loses about {correlated:.0f} % of the packets. And
+the values of `normal`, `pareto` and `paretonormal` end at 4 times the jitter, as tc's tables do.
 """
 
 
@@ -124,7 +125,12 @@ def main() -> None:
     (correlated,) = (r["simulated"] for c, r in results if c.name == "loss, correlation 0.25")
     error = 100 * (0.09 / packets) ** 0.5
     head = HEAD.format(
-        packets=packets, gap=gap / 1000, live_gap=2 * gap / 1000, error=error, figure=FIGURE
+        packets=packets,
+        gap=gap / 1000,
+        live_packets=options.live_packets,
+        live_gap=2 * gap / 1000,
+        error=error,
+        figure=FIGURE,
     )
     (jitter,) = (r for c, r in results if c.name == "jitter, correlation 0.5")
     tail = TAIL.format(

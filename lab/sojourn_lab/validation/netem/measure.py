@@ -87,7 +87,9 @@ def kernel(cases: Sequence[Case], packets: int, gap_us: int, folder: Path) -> li
     text = user_mode.run("\n".join(parts), folder, limit_s=limit_s)
     blocks = re.findall(r"^== .*\n((?:\d+ \d+ -?\d+\n)*)", text + "\n", re.MULTILINE)
     if len(blocks) != len(cases):
-        raise RuntimeError(f"the kernel answered {len(blocks)} of {len(cases)} cases:\n{text[:500]}")
+        raise RuntimeError(
+            f"the kernel answered {len(blocks)} of {len(cases)} cases:\n{text[:500]}"
+        )
     return [_read(block, packets) for block in blocks]
 
 
@@ -112,7 +114,9 @@ def simulated(case: Case, sent_ns: Sequence[int], seed: int = 1) -> Arrivals:
 
 def live(case: Case, packets: int, gap_us: int) -> Arrivals:
     """Send pings over a live link that is impaired in one direction. Needs root."""
-    options = [word for key, value in case.link.items() for word in ("--up", f"{key}={_toml(value)}")]
+    options = [
+        word for key, value in case.link.items() for word in ("--up", f"{key}={_toml(value)}")
+    ]
     ping = ["ping", "-n", "-i", str(gap_us / 1e6), "-c", str(packets), "-W", "1"]
     command = [sys.executable, "-m", "sojourn", "link", "--rate", "1gbit", *options]
     done = subprocess.run(
@@ -132,7 +136,9 @@ OUTSIDE = "198.18.0.1"
 
 def _toml(value: object) -> str:
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{json.dumps(k)} = {json.dumps(v)}" for k, v in value.items()) + " }"
+        return (
+            "{ " + ", ".join(f"{json.dumps(k)} = {json.dumps(v)}" for k, v in value.items()) + " }"
+        )
     return str(value)
 
 

@@ -37,7 +37,9 @@ fn the_canonical_form_is_parsed_to_the_same() {
     for (key, value) in [
         (
             "jitter",
-            json!({"size": "1500us", "distribution": "pareto", "correlation": 0.5, "reorders": false}),
+            json!({
+                "size": "1500us", "distribution": "pareto", "correlation": 0.5, "reorders": false,
+            }),
         ),
         (
             "jitter",

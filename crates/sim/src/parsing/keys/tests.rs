@@ -28,7 +28,7 @@ fn read(kind: &str, toml: &str) -> Option<String> {
         "number" => as_a::<f64>(toml),
         "integer" => as_a::<u64>(toml),
         "flag" => as_a::<bool>(toml),
-        "overhead" => as_a::<sojourn_aqm::sched::cake::Overhead>(toml),
+        "overhead" => as_a::<sojourn_aqm::Overhead>(toml),
         "auto" => as_a::<Option<Span>>(toml),
         "distribution" => {
             as_a::<Distribution<Span>>(toml).or_else(|| as_a::<Distribution<Bytes>>(toml))
