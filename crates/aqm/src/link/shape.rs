@@ -1,5 +1,5 @@
-//! What a few links have in place of a transmitter that sends each packet with its length: a token
-//! bucket, and overhead of the link layer.
+//! Token bucket and overhead of the link layer, which few links have in place of a transmitter that
+//! sends each packet with its length.
 
 use super::{Link, TokenBucket};
 use crate::cast;

@@ -1,8 +1,8 @@
 //! Random part of a delay, from a distribution with 4096 values as `tc` has them.
 //!
-//! **Source**: Linux, `net/sched/sch_netem.c`, tabledist; the distributions are those of
-//! iproute2 (`netem/normal.c`, `pareto.c`, `paretonormal.c`), here computed from their formulas:
-//! the standard normal distribution; a Pareto distribution with shape 3 less its mean of 1.5,
+//! **Source**: Linux, `net/sched/sch_netem.c`, tabledist; the distributions of iproute2
+//! (`netem/normal.c`, `pareto.c`, `paretonormal.c`) are computed here from their formulas: the
+//! standard normal distribution; a Pareto distribution with shape 3 less its mean of 1.5,
 //! times 4/3; and a quarter of the first plus three quarters of the second. Values are in units of
 //! 1/8192 of the jitter and end at 4 times the jitter. The quantiles of the normal distribution
 //! are computed as by M. J. Wichura, "Algorithm AS 241", Applied Statistics 37 (1988).

@@ -30,7 +30,7 @@ table! {
     /// as in netem.
     correlation: f64, default "0", ["0" => "1"], "0.25";
 
-    /// Whether a packet can overtake an earlier one, as in netem without a rate. Otherwise it
+    /// True if a packet can overtake an earlier one, as in netem without a rate. Otherwise it
     /// arrives no earlier than the packets sent before it.
     reorders: bool, default "true", [], "false";
 }

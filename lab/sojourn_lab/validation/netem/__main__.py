@@ -107,9 +107,9 @@ def figure(results: list[tuple[Case, dict[str, Arrivals]]], path: Path) -> None:
 def main() -> None:
     """Write the page and its figure."""
     parser = argparse.ArgumentParser(prog="netem", description=__doc__)
-    parser.add_argument("--packets", type=int, default=10_000)
+    parser.add_argument("--packets", type=int, default=5000)
     parser.add_argument("--gap-us", type=int, default=1000)
-    parser.add_argument("--live-packets", type=int, default=4000)
+    parser.add_argument("--live-packets", type=int, default=1500)
     parser.add_argument("--out", type=Path, default=ROOT / "reports")
     options = parser.parse_args()
     packets, gap = options.packets, options.gap_us

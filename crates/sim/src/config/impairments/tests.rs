@@ -68,8 +68,8 @@ fn errors_name_their_path() {
         (json!({"jitter": {"size": "-5ms"}}), "links.up.jitter.size: \"-5ms\""),
         (json!({"jitter": {"distribution": "normal"}}), "links.up.jitter.size: is missing"),
         (
-            json!({"jitter": {"size": "5ms", "distribution": "norml"}}),
-            "links.up.jitter.distribution: unknown distribution \"norml\", did you mean \"normal\"",
+            json!({"jitter": {"size": "5ms", "distribution": "pareta"}}),
+            "links.up.jitter.distribution: unknown distribution \"pareta\", did you mean \"pareto\"",
         ),
         (
             json!({"jitter": {"size": "5ms", "distribution": [1, 40000]}}),

@@ -267,7 +267,7 @@ impl Bbr {
     /// Advances the ProbeBw gain cycle when the current phase is over.
     fn advance_gain_cycle(&mut self, now: Time, prior_flight: u64, mss: u64, lost: bool) {
         let gain = self.pacing_gain();
-        let due = self.rtprop.is_some_and(|rtt| now - self.phase_at > rtt);
+        let due = self.rtprop.is_some_and(|rtt| now.since(self.phase_at) > rtt);
         let next = if gain > 1.0 {
             due && (lost || prior_flight >= self.inflight(self.bw.get(), gain, mss))
         } else if gain < 1.0 {
