@@ -139,7 +139,7 @@ impl Simulation {
             self.corrupt(body);
         }
         let cursor = self.bodies.get(body).cursor;
-        if self.routes.is_last(cursor) {
+        if self.routes.next_link(cursor).is_none() {
             let Packet { flow, ack: feedback, ecn, .. } = packet;
             let delivery = Delivery { at: now, flow, ce: ecn == Ecn::Ce, feedback };
             self.deliver(cursor, delivery, body);
