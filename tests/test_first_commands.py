@@ -215,10 +215,10 @@ def test_groups_have_the_numbers_of_their_flows(small: Path) -> None:
     assert len(bulk.series.received_bytes) == len(result.time_s)
 
 
-def test_recommend_counts_its_trials(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bar says how many trials are done, then how many tests of the answer."""
+def test_recommend_counts_its_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bar says how many settings are done, then how many tests of the answer."""
     from sojourn._util import progress
-    from sojourn.recommendation import answer, search
+    from sojourn.recommendation import answer
 
     texts: list[str] = []
 
@@ -227,18 +227,17 @@ def test_recommend_counts_its_trials(monkeypatch: pytest.MonkeyPatch) -> None:
             super().step()
             texts.append(self.text())
 
-    for module in (answer, search):
-        monkeypatch.setattr(module, "Steps", Recorded)
-        monkeypatch.setattr(module, "visible", lambda: True)
+    monkeypatch.setattr(answer, "Steps", Recorded)
+    monkeypatch.setattr(answer, "visible", lambda: True)
     monkeypatch.setattr(progress, "PATIENCE_S", 1e9)
-    sj.recommend("2mbit", "1mbit", "20ms", only="codel,pie", trials=3, progress=True)
-    trials = [text for text in texts if text.endswith(" trials")]
-    assert trials == ["1 of 3 trials", "2 of 3 trials", "3 of 3 trials"]
+    sj.recommend("2mbit", "1mbit", "20ms", only="red,choke", progress=True)
+    settings = [text for text in texts if text.endswith(" settings")]
+    assert settings[:2] == ["1 of 8 settings", "2 of 8 settings"]
     tests = [text for text in texts if text.endswith(" final tests")]
     assert len(tests) > 10
     done, _, count = tests[-1].split()[:3]
     assert int(done) <= int(count)
-    assert len(trials) + len(tests) == len(texts)
+    assert len(settings) + len(tests) == len(texts)
 
 
 def test_demo_says_what_it_does() -> None:

@@ -65,9 +65,11 @@ def test_round_trip_times_are_ranges(text: str, ends: tuple[float, float]) -> No
     ("down", "up", "rtt", "lasts_s"),
     [
         ("20mbit", "5mbit", "20ms", 30.0),  # 60,000 packets take 36 s: at most 30
-        ("48mbit", "5mbit", "20ms", 15.0),
-        ("5mbit", "48mbit", "20ms", 15.0),
-        ("48mbit", "5mbit", "10ms..200ms", 20.0),  # 100 round-trip times
+        ("36mbit", "5mbit", "20ms", 20.0),
+        ("5mbit", "36mbit", "20ms", 20.0),
+        ("100mbit", "5mbit", "20ms", 17.2),  # 12 s are measured
+        ("36mbit", "5mbit", "10ms..200ms", 40.0),  # 200 round-trip times
+        ("100gbit", "1gbit", "500us", 1.0),  # 2000 of them, where they are less than 17.2 s
         ("100gbit", "1gbit", "1us", 0.02),  # at least 20 ms
     ],
 )
@@ -105,7 +107,7 @@ def test_a_run_has_both_links_and_the_times_of_the_line() -> None:
     assert {flow["rtt"] for flow in tree["flows"]} == {"uniform(20000000ns, 60000000ns)"}
     slow = line.scenario(line_of(rtt="1s..2s"), {"name": "pie"}, load=1.0, seed=7, shaped=True)
     assert slow["flows"][0]["rtt"] == "uniform(1000000000ns, 2000000000ns)"
-    assert slow["duration"] == "200000000000ns"
+    assert slow["duration"] == "400000000000ns"
     one = line.scenario(line_of(rtt="2s"), {"name": "pie"}, load=1.0, seed=7, shaped=True)
     assert one["flows"][0]["rtt"] == "2000000000ns"
     bare = line.scenario(access, {"name": "codel"}, load=1.0, seed=7, shaped=False)
@@ -113,11 +115,11 @@ def test_a_run_has_both_links_and_the_times_of_the_line() -> None:
 
 
 def test_a_run_at_another_round_trip_time_is_long_enough() -> None:
-    """100 of 400 ms; for a shorter one the run is not shortened."""
+    """200 of 400 ms; for a shorter one the run is not shortened."""
     access = line_of()
     make = {"load": 1.0, "seed": 1, "shaped": True}
     far = line.scenario(access, {"name": "codel"}, rtt_s=(0.4, 0.4), **make)  # type: ignore[arg-type]
-    assert (far["duration"], far["flows"][0]["rtt"]) == ("40000000000ns", "400000000ns")
+    assert (far["duration"], far["flows"][0]["rtt"]) == ("80000000000ns", "400000000ns")
     near = line.scenario(access, {"name": "codel"}, rtt_s=(0.01, 0.01), **make)  # type: ignore[arg-type]
     assert near["duration"] == "30000000000ns"
 
@@ -132,11 +134,15 @@ def test_a_time_as_a_limit_is_bytes_at_the_rate() -> None:
 
 def test_home_and_office_have_transfers_pages_and_a_call() -> None:
     """Numbers follow the load, but for the call; at least one flow of each."""
-    assert counts(line_of(), 1.0) == {"download": 3, "upload": 2, "web": 6, "hear": 1, "speak": 1}
-    assert counts(line_of(), 2.0) == {"download": 6, "upload": 4, "web": 12, "hear": 1, "speak": 1}
+    assert counts(line_of(), 1.0) == {
+        "download": 3, "upload": 2, "web": 6, "request": 8, "hear": 1, "speak": 1
+    }  # fmt: skip
+    assert counts(line_of(), 2.0) == {
+        "download": 6, "upload": 4, "web": 12, "request": 8, "hear": 1, "speak": 1
+    }  # fmt: skip
     assert counts(line_of(), 0.1)["upload"] == 1
     assert counts(line_of("office"), 1.0) == {
-        "download": 10, "upload": 6, "web": 48, "hear": 1, "speak": 1
+        "download": 10, "upload": 6, "web": 48, "request": 8, "hear": 1, "speak": 1
     }  # fmt: skip
     assert counts(line_of("office"), 2.0)["web"] == 96
     by_name = flows(line_of("office"), 0.5)
@@ -157,7 +163,7 @@ def test_servers_have_bulk_and_short_transfers() -> None:
     """Short ones with 40 % of the rate, at most 80 %; DCTCP with ECN in a data centre."""
     access = line_of("server", up="1gbit")
     by_name = flows(access, 1.0)
-    assert counts(access, 1.0) == {"bulk": 4, "short": 8, "probe": 1}
+    assert counts(access, 1.0) == {"bulk": 4, "short": 8, "request": 8, "probe": 1}
     assert by_name["short"]["source"]["load"] == "400000000bit"
     assert counts(access, 2.0)["bulk"] == 8
     assert by_name["probe"]["source"]["packet"] == "200B"

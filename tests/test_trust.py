@@ -117,7 +117,7 @@ def test_no_command_runs_code_of_a_scenario(
 ) -> None:
     """Each command that reads a scenario refuses it, in each notation of the name."""
     file = evil.write(evil.tree(**{key: form(evil.name(key))}))
-    line = ("recommend", "--down", "9mbit", "--up", "1mbit", "--rtt", "20ms", "--trials", "1")
+    line = ("recommend", "--down", "9mbit", "--up", "1mbit", "--rtt", "20ms")
     for arguments in (
         ("run", file),
         ("run", file, "--set", "duration=2s"),

@@ -13,6 +13,23 @@ if TYPE_CHECKING:
     from sojourn.recommendation.answer import Recommendation
 
 
+TIES = 6
+"""Largest number of ties that are listed."""
+
+TIMES = ("response_s", "self_s", "transfer_s")
+"""Facts of three columns."""
+
+COLUMNS = ("", "call, 99 %", "call loss", "new", "loaded", "page", "use of the line", "Jain")
+"""Columns of the table."""
+
+EXPLAINED = """
+call, 99 %: queueing delay of the worst call (UDP flow); new: time of a request of 1 kB on a new
+connection, with its round trip; loaded: mean queueing delay of both directions, which a request on
+a busy connection waits; page: mean time of a transfer of 50 kB; use of the line: payload of TCP;
+Jain: fairness among bulk flows, 1 is equal"""
+"""Explanation of the columns."""
+
+
 def recommend(
     down: Annotated[str, typer.Option(help="rate of the downlink, like 50mbit, or a trace")],
     up: Annotated[str, typer.Option(help="rate of the uplink, like 10mbit, or a trace (a file)")],
@@ -35,7 +52,13 @@ def recommend(
         typer.Option("--shaper/--no-shaper", help="shape to 95 % (default: for home and office)"),
     ] = None,
     dev: Annotated[str, typer.Option(help="device of the tc commands")] = "eth0",
-    trials: Annotated[int, typer.Option(help="number of trials")] = 60,
+    link_layer: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="overhead of the line: docsis, adsl-pppoe, gpon, ..."),
+    ] = None,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="print the commands that undo those for --dev, and stop")
+    ] = False,
     seed: Annotated[int, typer.Option(help="seed of the search")] = 1,
     jobs: Annotated[int | None, typer.Option(min=1, help="parallel runs (default: cores)")] = None,
     out: Annotated[Path | None, typer.Option(help="table of everything tried: .parquet")] = None,
@@ -44,11 +67,12 @@ def recommend(
 ) -> None:
     """Recommend a discipline and its parameters for a line.
 
-    Disciplines and parameters are searched by simulation. The answer is judged on seeds and loads
-    on which nothing was tuned.
+    Defaults win unless a round value gains more than 5 % on seeds and loads on which nothing was
+    chosen. The commands can be run again and be undone.
     """
     from sojourn._util.files import check_file, parquet, replacing
     from sojourn._util.inputs import check_device
+    from sojourn.recommendation import script
     from sojourn.recommendation.answer import answer, prepare
 
     check_device("--dev", dev)
@@ -56,8 +80,12 @@ def recommend(
         check_file(out, (".parquet",))
     question = prepare(
         down, up, rtt, traffic, objective=wanted, only=only, buffer=buffer, shaper=shaper,
-        trials=trials, seed=seed, trust=trust,
+        link_layer=link_layer, seed=seed, trust=trust,
     )  # fmt: skip
+    if undo:
+        lines = script.undo(dev, script.ifb_name(dev), shaped=question.line.shaped)
+        print("\n".join(lines))
+        return
     print("sojourn: searching; this takes seconds, or minutes for fast lines", file=sys.stderr)
     recommendation = answer(question, jobs=jobs, progress=True)
     if out is not None:
@@ -76,7 +104,8 @@ def _show(recommendation: "Recommendation", dev: str) -> None:
     from sojourn.display.console import console
     from sojourn.display.table import Table
     from sojourn.recommendation.objective import FORMULAS
-    from sojourn.recommendation.search import in_linux
+    from sojourn.recommendation.settings import in_linux
+    from sojourn.scenario.variants import labels
 
     screen = console()
 
@@ -94,25 +123,31 @@ def _show(recommendation: "Recommendation", dev: str) -> None:
         else ", at the rate of the line"
     )
     formula = FORMULAS[recommendation.objective]
-    say(f"in both directions{shaped}; objective: {formula}, less is better\n")
+    say(f"in both directions{shaped}; {recommendation.deviation}")
+    if equal := recommendation.ties:
+        names = ", ".join(labels(equal[:TIES]))
+        more = f" and {len(equal) - TIES} more" if len(equal) > TIES else ""
+        say(f"no clear difference (within 5 %): {names}{more}")
+    say(f"objective: {formula}; less is better\n")
     if in_linux(recommendation.qdisc["name"]):
         print(recommendation.commands(dev))
     else:
         name = recommendation.qdisc["name"]
         say(f"Linux has no qdisc for {name}: --only linux restricts the search.")
     print(f"\n{recommendation.toml()}\n")
-    table = Table("", "delay, 99 %", "UDP loss", "transfer", "use of the line", "Jain")
+    table = Table(*COLUMNS)
     for label, facts in recommendation.table.items():
         table.add_row(
             label if label in recommendation.gains else "recommended",
             units.duration(facts["delay_s"]),
             units.share(facts["loss"]),
-            units.duration(facts["transfer_s"]) if facts["transfer_s"] else "-",
+            *(units.duration(facts[key]) if facts[key] else "-" for key in TIMES),
             units.share(facts["use"]),
             f"{facts['jain']:.3f}",
         )
     screen.print(table, soft_wrap=True)
-    say("\nhow sure (seeds and loads on which nothing was tuned):")
+    say(EXPLAINED)
+    say("\nhow sure (seeds and loads on which nothing was chosen):")
     for label, gain in recommendation.gains.items():
         verdict = (
             "better" if gain.low > 0 else "worse" if gain.high < 0 else "not clearly different"
@@ -124,7 +159,7 @@ def _show(recommendation: "Recommendation", dev: str) -> None:
     for text in losses(recommendation):
         item(text)
     tried = len({trial.qdisc["name"] for trial in recommendation.tried})
-    say(f"\n{len(recommendation.tried)} trials of {units.counted(tried, 'discipline')}")
+    say(f"\n{len(recommendation.tried)} settings of {units.counted(tried, 'discipline')}")
 
 
 def losses(recommendation: "Recommendation") -> list[str]:

@@ -7,18 +7,28 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from sojourn import tc
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import check_device, near, shown
 from sojourn._util.lazy import Lazy
 from sojourn._util.progress import Steps, visible
 from sojourn._util.public import public
 from sojourn.recommendation import line as lines
+from sojourn.recommendation import script
 from sojourn.recommendation.line import HELD_OUT, LOADS, SHAPED, Line, Table
+from sojourn.recommendation.link_layer import LinkLayer, layer_of
 from sojourn.recommendation.objective import FORMULAS, OBJECTIVES, Objective
-from sojourn.recommendation.search import Trial, candidates, in_linux, run, search
+from sojourn.recommendation.search import (
+    RUNGS,
+    TIE,
+    Trial,
+    run,
+    search,
+    settings,
+    simplest,
+    ties,
+)
+from sojourn.recommendation.settings import ALWAYS, candidates, changed, default, in_linux, rank
 from sojourn.result.statistics import Interval, interval
-from sojourn.scenario.keys import Link
 from sojourn.scenario.save import to_toml
 
 if TYPE_CHECKING:
@@ -26,17 +36,20 @@ if TYPE_CHECKING:
 else:
     pl = Lazy("polars")
 
-SEEDS = tuple(range(101, 107))
+CHOICE_SEEDS = (101, 102, 103)
+"""Seeds of the test that a deviation from defaults must pass."""
+
+SEEDS = (104, 105, 106)
 """Seeds of the final test."""
 
-FINALISTS = 3
-"""Trials that take part in the final test."""
-
-GRID_SEEDS = (201, 202)
-"""Seeds of the test of the range."""
+GRID_SEED = 201
+"""Seed of the test of the range."""
 
 PRESENT = "drop-tail today"
 """Label of the present default: drop-tail at the rate of the line."""
+
+SEED_STEP = 10
+"""Distance of the seeds of two searches, which so have no run in common."""
 
 
 VARYING = """\
@@ -59,14 +72,21 @@ class Recommendation:
     objective : str
         Name of the objective, or "custom".
     table : dict
-        Mean facts in the final test, by label: the recommended one, `PRESENT`, fq_codel.
+        Mean facts in the final test, by label: the recommended one, `PRESENT`, and the defaults of
+        cake, fq_codel and dualpi2.
     gains : dict
         Cost of the other label minus the cost of the recommendation, with its interval. If it is
         above 0, the recommendation is better.
+    ties : list of dict
+        Settings that the search cannot distinguish from the best one, without the answer.
+    deviation : str
+        Why the answer has a parameter that is not a default, or why it has none.
     wins : list of dict
         Tests of the range: `rtt_s`, `load`, and the gain over each other label.
     tried : list of Trial
         All trials, the best first.
+    layer : LinkLayer or None
+        The link layer of the commands.
     """
 
     line: Line
@@ -74,8 +94,11 @@ class Recommendation:
     objective: str
     table: Mapping[str, Mapping[str, float]]
     gains: Mapping[str, Interval]
+    ties: Sequence[Table]
+    deviation: str
     wins: Sequence[Mapping[str, Any]]
     tried: Sequence[Trial]
+    layer: LinkLayer | None = None
 
     def frame(self) -> "pl.DataFrame":
         """Return everything tried: one row per discipline and run."""
@@ -109,29 +132,20 @@ class Recommendation:
                 tables[name]["trace"] = self.line.traces[name].table()
         return tables
 
-    def commands(self, dev: str = "eth0", ifb: str = "ifb0") -> str:
-        """Return the commands of tc for both directions.
+    def commands(self, dev: str = "eth0", ifb: str | None = None, *, undo: bool = False) -> str:
+        """Return the shell commands for both directions, or those that undo them.
+
+        They can be run again. If one fails, the device keeps its default queue. `ifb` is the
+        device for the download; the default is a name of its own.
 
         Raises InputError if Linux has no qdisc for the discipline, or a name is not a device's.
         """
         check_device("dev", dev)
-        check_device("ifb", ifb)
-        links = self.links()
-        if not self.line.shaped:
-            lines = tc.export(self.qdisc, dev=dev, rate=links["up"]["rate"])
-            return f"{VARYING}\n{lines}" if self.line.traces else lines
-        return "\n".join(
-            [
-                f"# upload: egress of {dev}",
-                tc.export(Link(**links["up"]), dev=dev),
-                f"# download: ingress of {dev}, through {ifb}",
-                f"ip link add {ifb} type ifb && ip link set {ifb} up",
-                f"tc qdisc replace dev {dev} handle ffff: ingress",
-                f"tc filter replace dev {dev} parent ffff: protocol all prio 1 matchall action "
-                f"mirred egress redirect dev {ifb}",
-                tc.export(Link(**links["down"]), dev=ifb),
-            ]
-        )
+        ifb = check_device("ifb", script.ifb_name(dev) if ifb is None else ifb)
+        if undo:
+            return "\n".join(script.undo(dev, ifb, shaped=self.line.shaped))
+        commands = script.install(self.line, self.qdisc, dev, ifb, self.layer)
+        return "\n".join([VARYING, *commands] if self.line.traces else commands)
 
     def toml(self) -> str:
         """Return both links as TOML of a scenario."""
@@ -150,6 +164,8 @@ class Recommendation:
                 label: {"mean": one.mean, "low": one.low, "high": one.high}
                 for label, one in self.gains.items()
             },
+            "ties": [dict(one) for one in self.ties],
+            "deviation": self.deviation,
             "wins": [dict(one) for one in self.wins],
             "tried": len(self.tried),
         }
@@ -166,13 +182,17 @@ def recommend(
     only: str | None = None,
     buffer: str = "1000p",
     shaper: bool | None = None,
-    trials: int = 60,
+    link_layer: str | None = None,
     seed: int = 1,
     jobs: int | None = None,
     progress: bool = False,
     trust: bool = False,
 ) -> Recommendation:
     """Recommend a discipline with parameters for a line, by simulation.
+
+    The answer is the setting with the fewest words that are not defaults within 5 % of the best
+    one. A parameter other than the default is kept only if it gains more than that on loads and
+    seeds of a second test.
 
     Parameters
     ----------
@@ -195,10 +215,10 @@ def recommend(
     shaper : bool, optional
         True to shape to 95 % of the line, so that the queue forms where the discipline is. The
         default is True for home and office, False for server, datacentre and traces.
-    trials : int, optional
-        Number of trials; at least one for each discipline.
+    link_layer : str, optional
+        Link layer, like "docsis" or "adsl-pppoe-llc", whose overhead the commands have.
     seed : int, optional
-        Seed of the search.
+        Seed of the search. Searches with different seeds have no run in common.
     jobs : int, optional
         Number of threads. The default is the number of cores.
     progress : bool, optional
@@ -214,24 +234,24 @@ def recommend(
     Raises
     ------
     InputError
-        If an argument is invalid, no discipline is left, or Optuna is missing.
+        If an argument is invalid, or no discipline is left.
     """
     question = prepare(
         down, up, rtt, traffic, objective=objective, only=only, buffer=buffer, shaper=shaper,
-        trials=trials, seed=seed, trust=trust,
+        link_layer=link_layer, seed=seed, trust=trust,
     )  # fmt: skip
     return answer(question, jobs=jobs, progress=progress)
 
 
 @dataclass(frozen=True)
 class Question:
-    """Validated question: the line, names of disciplines, objective, size of the search."""
+    """Validated question: the line, names of disciplines, objective, seed, link layer."""
 
     line: Line
     names: list[str]
     objective: str | Objective
-    trials: int
     seed: int
+    layer: LinkLayer | None = None
 
 
 def prepare(
@@ -244,7 +264,7 @@ def prepare(
     only: str | None = None,
     buffer: str = "1000p",
     shaper: bool | None = None,
-    trials: int = 60,
+    link_layer: str | None = None,
     seed: int = 1,
     trust: bool = False,
 ) -> Question:
@@ -252,58 +272,106 @@ def prepare(
     if isinstance(objective, str) and objective not in OBJECTIVES:
         hint = near(objective, OBJECTIVES)
         raise InputError(f"--for: unknown objective {shown(objective)}{hint}")
-    for name, value, least, most in (("trials", trials, 1, 10_000), ("seed", seed, 0, 2**32 - 1)):
-        if not least <= value <= most:
-            raise InputError(f"--{name}: {value} is out of range, allowed: {least} to {most}")
-    names = candidates(only)
+    if not 0 <= seed <= 2**32 - 1:
+        raise InputError(f"--seed: {seed} is out of range, allowed: 0 to {2**32 - 1}")
+    names, layer = candidates(only), layer_of(link_layer)
     line = lines.make(down, up, rtt, traffic, buffer=buffer, shaper=shaper, trust=trust)
-    return Question(line, names, objective, trials, seed)
+    return Question(line, names, objective, seed, layer)
 
 
 def answer(
     question: Question, *, jobs: int | None = None, progress: bool = False
 ) -> Recommendation:
-    """Search, and test the best candidates; `jobs` and `progress` as in `recommend`."""
+    """Search, and test the answer; `jobs` and `progress` as in `recommend`."""
     line, objective = question.line, question.objective
     cost = OBJECTIVES[objective] if isinstance(objective, str) else objective
-    tried = search(
-        line,
-        question.names,
-        cost,
-        trials=question.trials,
-        seed=question.seed,
-        jobs=jobs,
-        progress=progress,
-    )
-    final = [one for one in tried if not one.stopped][:FINALISTS]
-    at = [(load, s) for load in HELD_OUT.values() for s in SEEDS]
-    # The best of the finalists is chosen on the first half of the seeds, and judged on the other.
-    choice = [one for one in at if one[1] in SEEDS[: len(SEEDS) // 2]]
-    judged = [one for one in at if one not in choice]
+    count = len(RUNGS) * len(settings(line, question.names))
+    with Steps(count, "settings", progress and visible()) as steps:
+        seed = SEED_STEP * question.seed
+        tried = search(line, question.names, cost, seed=seed, jobs=jobs, step=steps.step)
     rtts = _rtts(line)
-    # At most: the answer and two others, at each round-trip time and load.
-    tests = len(final) + 3 + 3 * len(rtts) * len(LOADS)
+    # At most: three settings of the second test, five labels, and these at each place of the range.
+    tests = 3 + (2 + len(ALWAYS)) * (1 + len(rtts) * len(LOADS))
     with Steps(tests, "final tests", progress and visible()) as steps:
 
         def test(qdisc: Table, at: Sequence[tuple[float, int]], **how: Any) -> Any:
-            costs = run(line, qdisc, at, jobs=jobs, **how)
+            facts = run(line, qdisc, at, jobs=jobs, **how)
             steps.step()
-            return costs
+            return facts
 
-        best = min(final, key=lambda one: fmean(map(cost, test(one.qdisc, choice))))
-        others = _others(line, best.qdisc)
-        label = _label(best.qdisc)
-        facts = {label: test(best.qdisc, judged)}
+        best, why = _confirmed(line, tried, cost, test)
+        at = [(load, s) for load in HELD_OUT.values() for s in SEEDS]
+        others = _others(line, best)
+        label = _label(best)
+        facts = {label: test(best, at)}
         for name, (qdisc, shaped) in others.items():
-            facts[name] = test(qdisc, judged, shaped=shaped)
-        wins = _range(rtts, best.qdisc, others, cost, test)
+            facts[name] = test(qdisc, at, shaped=shaped)
+        wins = _range(rtts, best, others, cost, test)
     gains = {
         name: interval([cost(b) - cost(a) for a, b in zip(facts[label], facts[name], strict=True)])
         for name in others
     }
     table = {name: _means(known) for name, known in facts.items()}
     named = objective if isinstance(objective, str) else "custom"
-    return Recommendation(line, best.qdisc, named, table, gains, wins, tried)
+    equal = [one for one in ties(line, tried) if one != best]
+    return Recommendation(line, best, named, table, gains, equal, why, wins, tried, question.layer)
+
+
+def _usual(line: Line, tried: Sequence[Trial]) -> list[Table]:
+    """Return the defaults that the answer falls back to, the last one first by convention.
+
+    These are the simplest of all defaults, and the first discipline of `ORDER` that was tried.
+    """
+    whole = [one for one in tried if not changed(one.qdisc, line)]
+    best = simplest(line, whole).qdisc
+    first = min(whole, key=lambda one: rank(one.qdisc, line)).qdisc
+    return [best] if best == first else [best, first]
+
+
+def _confirmed(
+    line: Line,
+    tried: Sequence[Trial],
+    cost: Objective,
+    test: Callable[..., Sequence[Mapping[str, float]]],
+) -> tuple[Table, str]:
+    """Return the answer of a search, and its reason.
+
+    A setting with a deviation, or of a discipline that is not the first of `ORDER`, must gain more
+    than `TIE` over the first one with its defaults, on other loads and seeds.
+    """
+    chosen, usual = simplest(line, tried).qdisc, _usual(line, tried)
+    reference = usual[-1]
+    name, at = _label(reference), [(load, s) for load in HELD_OUT.values() for s in CHOICE_SEEDS]
+    if chosen == reference:
+        return chosen, f"{name} with its defaults: nothing gains more than 5 % over it"
+    theirs, refused = test(reference, at), []
+    for one in [chosen] if chosen in usual else [chosen, *usual[:-1]]:
+        if one == reference:
+            continue
+        ours = test(one, at)
+        gain = interval([cost(b) - cost(a) for a, b in zip(ours, theirs, strict=True)])
+        sure = f"{gain.mean:.2f} ± {gain.half:.2f} of the objective over {name}"
+        if gain.low > 0 and gain.mean > TIE:
+            before, after = _means(theirs), _means(ours)
+            moved = [
+                f"{text} from {before[key] * scale:.3g} to {after[key] * scale:.3g} {unit}"
+                for key, text, scale, unit in MOVED
+                if abs(after[key] - before[key]) > 0.05 * max(after[key], before[key])
+            ]
+            return one, f"{_label(one)} gains {sure}: {'; '.join(moved)}"
+        refused.append(f"{_label(one)} gained {sure}")
+    return reference, f"{name} with its defaults: {'; '.join(refused)}, which is not enough"
+
+
+MOVED = (
+    ("use", "use of the line", 100, "%"),
+    ("self_s", "wait on busy connections", 1e3, "ms"),
+    ("response_s", "response of new ones", 1e3, "ms"),
+    ("transfer_s", "page", 1e3, "ms"),
+    ("delay_s", "delay of calls", 1e3, "ms"),
+    ("loss", "loss of calls", 100, "%"),
+)
+"""Facts that the reason for a deviation names, with factor and unit."""
 
 
 def _label(qdisc: Table) -> str:
@@ -317,11 +385,10 @@ def _others(line: Line, best: Table) -> dict[str, tuple[Table, bool]]:
     tables: dict[str, tuple[Table, bool]] = {
         PRESENT: ({"name": "droptail", "limit": line.buffer}, False)
     }
-    usual: Table = {"name": "fq_codel"}
-    if line.traffic == "datacentre":
-        usual["ecn"] = True
-    if best != usual:
-        tables["fq_codel"] = (usual, line.shaped)
+    for name in ALWAYS:
+        usual = default(name, line)
+        if best != usual:
+            tables[name] = (usual, line.shaped)
     return tables
 
 
@@ -346,7 +413,7 @@ def _range(
     rows = []
     for rtt_s in rtts:
         for name, load in LOADS.items():
-            at = [(load, s) for s in GRID_SEEDS]
+            at = [(load, GRID_SEED)]
             pair = (rtt_s, rtt_s)
             ours = fmean(map(cost, test(best, at, rtt_s=pair)))
             gains = {
