@@ -109,6 +109,8 @@ def test_a_question_is_checked() -> None:
     for wrong in (-1, 2**32):
         with pytest.raises(sj.InputError, match="is out of range, allowed: "):
             answer.prepare(*words, seed=wrong)
+    with pytest.raises(sj.InputError, match="--link-layer: has no effect without a shaper"):
+        answer.prepare("20mbit", "5mbit", "20ms", "server", link_layer="ethernet")
     with pytest.raises(sj.InputError, match='--for: unknown objective "call", did you mean'):
         answer.prepare(*words, objective="call")
     games = objective.OBJECTIVES["games"]

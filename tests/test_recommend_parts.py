@@ -195,6 +195,19 @@ def test_deviations_are_round_and_single() -> None:
     assert settings._has_room("target", "50ms", settings.parameters("codel"))
 
 
+def test_the_value_nearest_to_the_default_is_first() -> None:
+    """Of equally many words of one discipline; a default without a number is one step away."""
+    tables = sorted(
+        [settings.default("fq_codel", HOME), *settings.deviations("fq_codel", HOME)],
+        key=lambda one: settings.rank(one, HOME),
+    )
+    assert tables[0] == {"name": "fq_codel"}
+    times = [one["interval"] for one in tables if "interval" in one]
+    assert times == ["50ms", "200ms", "300ms", "20ms", "600ms", "1s"]
+    assert settings.rank({"name": "dualpi2", "target": "5ms"}, HOME) == (1, 2, 1.0)
+    assert settings.rank({"name": "red"}, HOME) == (0, len(settings.ORDER), 0.0)
+
+
 def test_a_data_centre_has_ecn_and_short_times() -> None:
     """Drop-tail has no ECN."""
     there = line.make("1gbit", "1gbit", "100us", "datacentre")

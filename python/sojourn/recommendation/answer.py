@@ -276,6 +276,8 @@ def prepare(
         raise InputError(f"--seed: {seed} is out of range, allowed: 0 to {2**32 - 1}")
     names, layer = candidates(only), layer_of(link_layer)
     line = lines.make(down, up, rtt, traffic, buffer=buffer, shaper=shaper, trust=trust)
+    if layer is not None and not line.shaped:
+        raise InputError("--link-layer: has no effect without a shaper; omit it, or give --shaper")
     return Question(line, names, objective, seed, layer)
 
 

@@ -94,7 +94,7 @@ def close(trials: Sequence[Trial]) -> list[Trial]:
 def simplest(line: Line, trials: Sequence[Trial]) -> Trial:
     """Return the trial with the fewest changed words within `TIE` of the best one.
 
-    Trials with equally many words are in the order of `settings.ORDER`, then by cost.
+    Trials with equally many words are in the order of `settings.rank`, then by cost.
     """
     return min(close(trials), key=lambda one: (*rank(one.qdisc, line), one.cost))
 

@@ -5,11 +5,13 @@ and 100 ms), RFC 8033 (15 ms), RFC 9332 (15 ms) and CAKE (100 ms).
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
+from sojourn._util.order import quantity
 from sojourn._util.units import seconds
 from sojourn.recommendation.line import Line, Table
 
@@ -135,7 +137,28 @@ def changed(qdisc: Mapping[str, object], line: Line) -> list[str]:
     return [f"{key} {value}" for key, value in qdisc.items() if usual.get(key) != value]
 
 
-def rank(qdisc: Mapping[str, object], line: Line) -> tuple[int, int]:
-    """Return the sort key among equal costs: number of changed words, then `ORDER`."""
+def rank(qdisc: Mapping[str, object], line: Line) -> tuple[int, int, float]:
+    """Return the sort key among equal costs.
+
+    These are the number of changed words, the place in `ORDER`, and the distance from the default
+    as the logarithm of the ratio: 200 ms before 1 s, where the default is 100 ms.
+    """
     name = str(qdisc["name"])
-    return len(changed(qdisc, line)), ORDER.index(name) if name in ORDER else len(ORDER)
+    return (
+        len(changed(qdisc, line)),
+        ORDER.index(name) if name in ORDER else len(ORDER),
+        _distance(qdisc, line),
+    )
+
+
+def _distance(qdisc: Mapping[str, object], line: Line) -> float:
+    """Return the sum of the distances of all values from their defaults."""
+    usual, known = default(str(qdisc["name"]), line), parameters(str(qdisc["name"]))
+    total = 0.0
+    for key, value in qdisc.items():
+        if usual.get(key) != value:
+            ends = [quantity(one) for one in (str(value), str(known[key]["value"]))]
+            numbers = [one[1] for one in ends if one is not None and one[1] > 0]
+            # A default like "auto" or "off" has no number: any value is far from it.
+            total += abs(math.log(numbers[0] / numbers[1])) if len(numbers) == 2 else 1.0
+    return total
