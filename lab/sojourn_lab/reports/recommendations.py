@@ -50,11 +50,12 @@ LINES = {
         "up": "reports/recommendations/lte-up.trace",
         "rtt": "40ms..100ms", "traffic": "home",
     },
-    "Office at 1 Gbit/s": {
-        "down": "1gbit", "up": "1gbit", "rtt": "5ms..60ms", "traffic": "office",
+    "Office at 100 Mbit/s": {
+        "down": "100mbit", "up": "100mbit", "rtt": "5ms..60ms", "traffic": "office",
+        "link_layer": "ethernet",
     },
     "Data centre at 10 Gbit/s": {
-        "down": "10gbit", "up": "10gbit", "rtt": "50us..500us", "traffic": "datacentre",
+        "down": "10gbit", "up": "10gbit", "rtt": "50us..200us", "traffic": "datacentre",
         "buffer": "1MB",
     },
 }  # fmt: skip
