@@ -1,4 +1,4 @@
-"""Generate qdisc.py, tcp.py, source.py, keys.py, __init__.pyi and pages of docs/reference.
+"""Generate classes of the package, __init__.pyi, declarations of the playground, and pages.
 
 Names, parameters and sources come from the Rust tables, the text of a discipline's page from the
 header of its file, the figure and its numbers from a run (`step.py`). `tools/gen.py` writes the
@@ -30,6 +30,7 @@ EXAMPLE = ROOT / "examples/every-key.toml"
 PAGES = ROOT / "docs/reference/algorithms"
 README = ROOT / "README.md"
 WHICH = ROOT / "docs/reference/which-tcp.md"
+PLAYGROUND = ROOT / "playground/src/model/specs.json"
 WIDTH = 100
 
 Spec = dict[str, Any]
@@ -223,6 +224,23 @@ def stub() -> str:
     return STUB % (imports, listed)
 
 
+def playground(specs: dict[str, list[Spec]]) -> str:
+    """Return the declarations from which the playground makes its controls, as JSON."""
+    keys = ("name", "about", "kind", "value", "range")
+    disciplines = [
+        {
+            "name": spec["name"],
+            "about": sentence(spec["about"]),
+            "params": [
+                {key: sentence(row[key]) if key == "about" else row[key] for key in keys}
+                for row in spec["params"]
+            ],
+        }
+        for spec in specs["disciplines"]
+    ]
+    return json.dumps({"disciplines": disciplines}, indent=1, ensure_ascii=False) + "\n"
+
+
 def readme(specs: dict[str, list[Spec]]) -> str:
     """Return the README with the right number of disciplines."""
     count = f"**{len(specs['disciplines'])} disciplines**"
@@ -252,6 +270,7 @@ def main(arguments: list[str]) -> int:
     files |= {
         PACKAGE / "__init__.pyi": stub(),
         KEYS: structs.structs(specs["scenario"]),
+        PLAYGROUND: playground(specs),
         **pages.pages(),
     }
     files |= {api.path(crate): api.listing(crate) for crate in api.CRATES}

@@ -20,6 +20,7 @@ mod opportunities;
 mod served;
 mod shape;
 mod transmitter;
+mod watching;
 
 pub use bucket::TokenBucket;
 pub use opportunities::Opportunities;

@@ -20,7 +20,7 @@ use core::fmt;
 #[derive(Clone)]
 #[repr(C)]
 pub struct Transmitter {
-    rng: Box<dyn CloneRandom + Send>,
+    pub(super) rng: Box<dyn CloneRandom + Send>,
     /// Dropped packets that the owner has not taken yet.
     pub(super) dropped: Vec<Dropped>,
     pub(super) log: Option<Box<PacketLog>>,

@@ -32,6 +32,7 @@ mod results;
 mod routes;
 mod state;
 mod stepping;
+mod watching;
 
 pub use parallel::Threads;
 pub use state::{FlowState, LinkState};

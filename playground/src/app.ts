@@ -1,0 +1,350 @@
+/** The page: state, clock, and the panes with their workers. */
+
+import { Client } from "./engine/client";
+import { InputError, type Json } from "./engine/module";
+import { read, write } from "./model/address";
+import { changeOf, fromFile, linkOf, scenarioOf, stepsOf, type Table } from "./model/scenario";
+import { currentRate, folded, HOME, pane, PANES_MAX, withPane, type Change, type Pane, type State } from "./model/state";
+import { h, wantsStill } from "./view/dom";
+import { FRAME_MS, PaneView } from "./view/pane";
+import { Toolbar } from "./view/toolbar";
+
+/** The panes start with this time behind them, so that something is to be seen. */
+const AHEAD_MS = 4000;
+/** Longest time that is simulated again after a change that the engine cannot make while it runs. */
+const AGAIN_MS = 60_000;
+const BACK_MS = 5000;
+const END_MS = 3_600_000;
+const UNDO_MAX = 50;
+
+export class App {
+  state: State = HOME;
+  playing = true;
+  nowMs = AHEAD_MS;
+  views: PaneView[] = [];
+  private readonly grid = h("main", { class: "panes" });
+  private readonly toolbar: Toolbar;
+  private readonly idle: Client[] = [];
+  private readonly undoStack: State[] = [];
+  private queue: Promise<void> = Promise.resolve();
+  private chunkMs = 100;
+  private lastTime = 0;
+  private lastSummary = 0;
+
+  constructor(private readonly root: HTMLElement) {
+    this.toolbar = new Toolbar(this);
+  }
+
+  /** Loads the module into the workers of all panes; nothing is loaded afterwards. */
+  async start(): Promise<void> {
+    const response = await fetch(new URL("sojourn.wasm", document.baseURI));
+    if (!response.ok) throw new Error(`sojourn.wasm: ${response.status} ${response.statusText}`);
+    const module = await WebAssembly.compile(await response.arrayBuffer());
+    const clients = Array.from({ length: PANES_MAX }, () => Client.create(module));
+    this.idle.push(...(await Promise.all(clients)));
+    this.root.replaceChildren(this.toolbar.header, this.toolbar.controls, this.toolbar.story, this.grid, this.toolbar.footer);
+    const place = read(location.hash) ?? (await this.served());
+    if (place !== undefined) {
+      [this.playing, this.nowMs] = [place.playing, place.nowMs];
+      await this.replace(place.state, place.nowMs);
+    } else await this.replace(HOME, AHEAD_MS);
+    window.addEventListener("hashchange", () => {
+      const other = read(location.hash);
+      if (other === undefined || location.hash === this.hash()) return;
+      this.playing = other.playing;
+      void this.replace(other.state, other.nowMs);
+    });
+    requestAnimationFrame((time) => void this.frame(time));
+  }
+
+  /** Scenario that `sojourn playground FILE` serves with the page. */
+  private async served(): Promise<{ state: State; nowMs: number; playing: boolean } | undefined> {
+    if (!new URLSearchParams(location.search).has("file")) return undefined;
+    const answer = await fetch(new URL("scenario.json", document.baseURI));
+    if (!answer.ok) return undefined;
+    const { name, scenario } = (await answer.json()) as { name: string; scenario: Table };
+    return { state: fromFile(HOME, name, scenario), nowMs: AHEAD_MS, playing: true };
+  }
+
+  /** Runs `work` after everything that was asked for before. */
+  private exclusive<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.queue.then(work);
+    this.queue = done.then(
+      () => undefined,
+      () => undefined,
+    );
+    return done;
+  }
+
+  private async frame(time: number): Promise<void> {
+    const elapsed = Math.min(100, time - this.lastTime);
+    this.lastTime = time;
+    try {
+      if (this.playing) await this.exclusive(() => this.advance(elapsed));
+    } catch (error) {
+      this.fail(error);
+      return;
+    }
+    const still = wantsStill() || this.state.speed > 1 || !this.playing;
+    const full = Math.max(...this.views.map((view) => Math.min(view.fullBytes(), 4e6)), 15_000);
+    if (!wantsStill() || Math.floor(time / 1000) !== Math.floor((time - elapsed) / 1000) || !this.playing) {
+      for (const view of this.views) view.draw(elapsed, still, full, this.state.speed < 1);
+    }
+    this.toolbar.tick();
+    if (time - this.lastSummary > 1000) {
+      this.lastSummary = time;
+      void this.exclusive(async () => void (await Promise.all(this.views.map((view) => view.summarise()))));
+    }
+    requestAnimationFrame((next) => void this.frame(next));
+  }
+
+  /** Simulates what passes in `elapsed` ms of time. */
+  private async advance(elapsed: number): Promise<void> {
+    const { speed } = this.state;
+    const fast = !Number.isFinite(speed);
+    const until = Math.min(END_MS, this.nowMs + (fast ? this.chunkMs : elapsed * speed));
+    const before = performance.now();
+    const progress = await Promise.all(
+      this.views.map(async (view) => [view, await view.client.advance(until, FRAME_MS, true)] as const),
+    );
+    for (const [view, one] of progress) view.take(one);
+    this.nowMs = until;
+    if (fast) {
+      const took = performance.now() - before;
+      this.chunkMs = Math.max(20, Math.min(5000, this.chunkMs * (took < 10 ? 1.3 : took > 20 ? 0.7 : 1)));
+    }
+    if (until >= END_MS) this.pause(true);
+  }
+
+  /** Starts panes anew for another state, and simulates up to `untilMs`. Keeps the old state on bad input. */
+  async replace(next: State, untilMs: number = this.nowMs, only?: number): Promise<boolean> {
+    return this.exclusive(async () => {
+      const until = Math.max(0, Math.min(untilMs, END_MS));
+      while (this.views.length < next.panes.length) this.views.push(this.newView());
+      while (this.views.length > next.panes.length) {
+        const view = this.views.pop()!;
+        view.element.remove();
+        this.idle.push(view.client);
+      }
+      try {
+        const which = next.panes.map((_, i) => i).filter((i) => only === undefined || i === only);
+        const started = await Promise.all(
+          which.map(async (i) => {
+            const of = next.panes[i]!;
+            const text = JSON.stringify(scenarioOf(next, of));
+            return [i, await this.views[i]!.client.start(text, linkOf(next), stepsOf(next, of), until, FRAME_MS)] as const;
+          }),
+        );
+        this.state = next;
+        this.nowMs = until;
+        for (const [i, one] of started) {
+          this.views[i]!.show(next, next.panes[i]!);
+          this.views[i]!.begin(one, next);
+        }
+      } catch (error) {
+        if (!(error instanceof InputError)) throw error;
+        this.views[only ?? 0]?.refuse(error.message);
+        this.toolbar.refuse(error.message);
+        await this.restore(until, only);
+        return false;
+      }
+      this.shown();
+      return true;
+    });
+  }
+
+  /** Returns to the state before bad input: some panes may have started with it. */
+  private async restore(until: number, only: number | undefined): Promise<void> {
+    while (this.views.length > this.state.panes.length) {
+      const view = this.views.pop()!;
+      view.element.remove();
+      this.idle.push(view.client);
+    }
+    if (only !== undefined) return;
+    for (const [i, of] of this.state.panes.entries()) {
+      const view = this.views[i] ?? this.newView();
+      if (this.views[i] === undefined) this.views.push(view);
+      const text = JSON.stringify(scenarioOf(this.state, of));
+      view.begin(await view.client.start(text, linkOf(this.state), stepsOf(this.state, of), until, FRAME_MS), this.state);
+      view.show(this.state, of);
+    }
+    this.nowMs = until;
+  }
+
+  private newView(): PaneView {
+    const client = this.idle.pop();
+    if (client === undefined) throw new Error("there is no worker left");
+    const view: PaneView = new PaneView(client, {
+      discipline: (qdisc) => void this.setDiscipline(this.views.indexOf(view), qdisc),
+      param: (name, value) => void this.setParam(this.views.indexOf(view), name, value),
+      fork: () => void this.fork(this.views.indexOf(view)),
+      close: () => void this.close(this.views.indexOf(view)),
+    });
+    this.grid.append(view.element);
+    return view;
+  }
+
+  private shown(): void {
+    this.state.panes.forEach((of, i) => this.views[i]?.show(this.state, of));
+    this.grid.dataset["panes"] = String(this.views.length);
+    this.toolbar.show();
+    this.remember();
+  }
+
+  private note(): void {
+    this.undoStack.push(this.state);
+    if (this.undoStack.length > UNDO_MAX) this.undoStack.shift();
+  }
+
+  /** Returns to the state before the last change of a setting. */
+  undo(): void {
+    const last = this.undoStack.pop();
+    if (last !== undefined) void this.replace(last);
+  }
+
+  /** Sets something of the line or the traffic from the start on; the same time is simulated again. */
+  async set(values: Partial<State>): Promise<boolean> {
+    this.note();
+    const untilMs = this.again();
+    const done = await this.replace({ ...(untilMs < this.nowMs ? folded(this.state) : this.state), ...values }, untilMs);
+    if (!done) this.undoStack.pop();
+    return done;
+  }
+
+  /** Time up to which a run is simulated again. */
+  private again(): number {
+    return this.nowMs > AGAIN_MS ? AHEAD_MS : this.nowMs;
+  }
+
+  /** Sets the rate of the line from now on. */
+  async setRate(rate: string): Promise<boolean> {
+    const changed = await this.live(
+      this.state.panes.map((_, i) => i),
+      { rate },
+    );
+    return changed === "" || this.set({ ...folded(this.state), rate });
+  }
+
+  /** Sets a parameter of a pane: at once if the discipline can change it while it runs. */
+  async setParam(i: number, name: string, value: string): Promise<void> {
+    const of = this.state.panes[i];
+    if (of === undefined) return;
+    if ((await this.live([i], { params: { [name]: value } })) === "") return;
+    this.note();
+    const base = withPane(this.state, i, { ...of, params: { ...of.params, [name]: value } });
+    const view = this.views[i];
+    if (!(await this.replace(base, this.nowMs, i))) {
+      this.undoStack.pop();
+      view?.refuse(view.element.querySelector(".pane-error")?.textContent ?? "", name);
+      view?.refuse("");
+    }
+  }
+
+  /** Makes a change in running simulations; returns the message if one of them cannot. */
+  private live(which: readonly number[], values: Omit<Change, "atMs">): Promise<string> {
+    return this.exclusive(async () => {
+      if (this.nowMs <= 0) return "at the start";
+      const change: Change = { ...values, atMs: this.nowMs };
+      const json: Json = changeOf(linkOf(this.state), change);
+      try {
+        for (const i of which) await this.views[i]!.client.change(json);
+      } catch (error) {
+        if (error instanceof InputError) return error.message;
+        throw error;
+      }
+      this.note();
+      const panes = this.state.panes.map((of, i) => (which.includes(i) ? { ...of, changes: [...of.changes, change] } : of));
+      this.state = { ...this.state, panes };
+      this.shown();
+      return "";
+    });
+  }
+
+  private async setDiscipline(i: number, qdisc: string): Promise<void> {
+    this.note();
+    const first = this.state.panes[i];
+    // A changed rate of the line holds for the new discipline too.
+    const changes = (first?.changes ?? []).flatMap(({ atMs, rate }) => (rate === undefined ? [] : [{ atMs, rate }]));
+    await this.replace(withPane(this.state, i, { ...pane(qdisc), changes }), this.nowMs, i);
+  }
+
+  /** Adds a pane. */
+  async add(of: Pane): Promise<void> {
+    if (this.state.panes.length >= PANES_MAX) return;
+    this.note();
+    const changes = (this.state.panes[0]?.changes ?? []).flatMap(({ atMs, rate }) => (rate === undefined ? [] : [{ atMs, rate }]));
+    const added = of.changes.length > 0 ? of : { ...of, changes };
+    await this.replace({ ...this.state, panes: [...this.state.panes, added] }, this.nowMs, this.state.panes.length);
+  }
+
+  /** Continues pane `i` in a second one, which was the same until now. */
+  async fork(i: number): Promise<void> {
+    const of = this.state.panes[i];
+    if (of !== undefined) await this.add(of);
+  }
+
+  private async close(i: number): Promise<void> {
+    if (this.state.panes.length <= 1) return;
+    this.note();
+    await this.replace({ ...this.state, panes: this.state.panes.filter((_, j) => j !== i) }, this.nowMs);
+  }
+
+  /** Starts again from time zero with the current settings. */
+  restart(): void {
+    this.note();
+    void this.replace(folded(this.state), 0);
+  }
+
+  /** Goes back in time; changes made later are undone. */
+  back(): void {
+    const untilMs = Math.max(0, this.nowMs - BACK_MS);
+    const panes = this.state.panes.map((of) => ({ ...of, changes: of.changes.filter(({ atMs }) => atMs < untilMs) }));
+    void this.replace({ ...this.state, panes }, untilMs);
+  }
+
+  pause(paused: boolean): void {
+    this.playing = !paused;
+    this.toolbar.show();
+    this.remember();
+  }
+
+  setSpeed(speed: number): void {
+    this.state = { ...this.state, speed };
+    this.toolbar.show();
+    this.remember();
+  }
+
+  /** Opens a story, at its first step. */
+  async openStory(name: string, start: State): Promise<void> {
+    this.note();
+    this.playing = true;
+    await this.replace({ ...start, story: name, step: 0 }, AHEAD_MS);
+  }
+
+  /** Opens a state of the menu. */
+  async openPreset(state: State): Promise<void> {
+    this.note();
+    const { story: _, step: __, ...rest } = state;
+    this.playing = true;
+    await this.replace(rest, AHEAD_MS);
+  }
+
+  currentRate(): string {
+    const first = this.state.panes[0];
+    return first === undefined ? this.state.rate : currentRate(this.state, first);
+  }
+
+  hash(): string {
+    return `#${write({ state: this.state, nowMs: this.nowMs, playing: this.playing })}`;
+  }
+
+  /** Puts the state into the address. */
+  remember(): void {
+    history.replaceState(null, "", this.hash());
+  }
+
+  fail(error: unknown): void {
+    const message = error instanceof Error ? error.message : String(error);
+    this.root.prepend(h("p", { class: "failure", role: "alert" }, `The simulator has failed: ${message}. Reload the page.`));
+  }
+}

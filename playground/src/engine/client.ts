@@ -1,0 +1,77 @@
+/** Client of a worker: each request is a promise. */
+
+import type { Answer, Progress, Request, Started, Step } from "./messages";
+import { InputError, type Json, type TcText } from "./module";
+
+type WithoutId<T> = T extends unknown ? Omit<T, "id"> : never;
+
+interface Waiting {
+  resolve(value: unknown): void;
+  reject(error: Error): void;
+}
+
+/** Worker with a loaded module. */
+export class Client {
+  private readonly waiting = new Map<number, Waiting>();
+  private next = 1;
+
+  private constructor(private readonly worker: Worker) {
+    worker.onmessage = (event: MessageEvent<Answer>) => this.settle(event.data);
+    worker.onerror = (event) => this.fail(new Error(event.message || "the worker has failed"));
+  }
+
+  static async create(module: WebAssembly.Module): Promise<Client> {
+    const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
+    const client = new Client(worker);
+    await client.ask({ kind: "load", module });
+    return client;
+  }
+
+  start(scenario: string, link: string, steps: Step[], untilMs: number, frameMs: number): Promise<Started> {
+    return this.ask({ kind: "start", scenario, link, steps, untilMs, frameMs }) as Promise<Started>;
+  }
+
+  advance(untilMs: number, frameMs: number, packets: boolean): Promise<Progress> {
+    return this.ask({ kind: "advance", untilMs, frameMs, packets }) as Promise<Progress>;
+  }
+
+  async change(change: Json): Promise<void> {
+    await this.ask({ kind: "change", change });
+  }
+
+  summary(): Promise<string> {
+    return this.ask({ kind: "summary" }) as Promise<string>;
+  }
+
+  tc(qdisc: Json, rate: string): Promise<TcText> {
+    return this.ask({ kind: "tc", qdisc, rate }) as Promise<TcText>;
+  }
+
+  importTc(lines: string): Promise<Json> {
+    return this.ask({ kind: "import", lines }) as Promise<Json>;
+  }
+
+  parameters(qdisc: Json, rate: string): Promise<Record<string, Json>> {
+    return this.ask({ kind: "parameters", qdisc, rate }) as Promise<Record<string, Json>>;
+  }
+
+  private ask(request: WithoutId<Request>): Promise<unknown> {
+    const id = this.next++;
+    return new Promise((resolve, reject) => {
+      this.waiting.set(id, { resolve, reject });
+      this.worker.postMessage({ ...request, id });
+    });
+  }
+
+  private settle({ id, value, error }: Answer): void {
+    const waiting = this.waiting.get(id);
+    this.waiting.delete(id);
+    if (error === undefined) waiting?.resolve(value);
+    else waiting?.reject(error.input ? new InputError(error.message) : new Error(error.message));
+  }
+
+  private fail(error: Error): void {
+    for (const waiting of this.waiting.values()) waiting.reject(error);
+    this.waiting.clear();
+  }
+}

@@ -1,0 +1,91 @@
+/** State of the page: everything that the address holds. */
+
+import type { Json } from "../engine/module";
+
+/** Change of a running simulation. */
+export interface Change {
+  readonly atMs: number;
+  /** New rate of the line. */
+  readonly rate?: string;
+  /** New parameters of the discipline. */
+  readonly params?: Readonly<Record<string, string>>;
+}
+
+export interface Pane {
+  readonly qdisc: string;
+  /** Parameters from the start on. `limit` is the buffer of the line unless it is set. */
+  readonly params: Readonly<Record<string, string>>;
+  readonly changes: readonly Change[];
+}
+
+export interface Traffic {
+  readonly kind: string;
+  readonly count: number;
+}
+
+/** Scenario of a file, of which the page sets the discipline of one link. */
+export interface FileScenario {
+  readonly name: string;
+  readonly link: string;
+  readonly scenario: { readonly [key: string]: Json };
+}
+
+export interface State {
+  /** Rate at the start, one-way. */
+  readonly rate: string;
+  readonly rtt: string;
+  readonly buffer: string;
+  readonly traffic: readonly Traffic[];
+  readonly panes: readonly Pane[];
+  readonly seed: number;
+  /** Simulated time per time; Infinity for as fast as possible. */
+  readonly speed: number;
+  readonly file?: FileScenario;
+  readonly story?: string;
+  readonly step?: number;
+}
+
+export const PANES_MAX = 4;
+
+/** Speeds that the page offers. */
+export const SPEEDS = [0.1, 1, 10, Number.POSITIVE_INFINITY] as const;
+
+export function pane(qdisc: string, params: Record<string, string> = {}): Pane {
+  return { qdisc, params, changes: [] };
+}
+
+/** Three uploads and a call on an uplink with a deep buffer. */
+export const HOME: State = {
+  rate: "10mbit",
+  rtt: "50ms",
+  buffer: "300kB",
+  traffic: [
+    { kind: "upload", count: 3 },
+    { kind: "call", count: 1 },
+  ],
+  panes: [pane("droptail"), pane("fq_codel")],
+  seed: 1,
+  speed: 1,
+};
+
+/** Parameters of a pane now, all changes made. */
+export function currentParams(of: Pane): Record<string, string> {
+  return Object.assign({}, of.params, ...of.changes.map((change) => change.params ?? {})) as Record<string, string>;
+}
+
+/** Rate of a pane now. */
+export function currentRate(state: State, of: Pane): string {
+  return of.changes.reduce((rate, change) => change.rate ?? rate, state.rate);
+}
+
+/** State in which all changes hold from the start on. */
+export function folded(state: State): State {
+  const first = state.panes[0];
+  const rate = first === undefined ? state.rate : currentRate(state, first);
+  return { ...state, rate, panes: state.panes.map((of) => ({ ...of, params: currentParams(of), changes: [] })) };
+}
+
+/** State with another pane `i`. */
+export function withPane(state: State, i: number, to: Pane): State {
+  return { ...state, panes: state.panes.map((of, j) => (i === j ? to : of)) };
+}
