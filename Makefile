@@ -6,7 +6,7 @@ CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
 
 ##@ Product
 
-.PHONY: help demo test test-rust test-python test-live check bench gen site notebooks faults fuzz fuzz-files additions kill wheel wheel-pgo bench-pgo package audit build dev release clean
+.PHONY: help demo test test-rust test-python test-live wasm playground test-playground bench-wasm check bench gen site notebooks faults fuzz fuzz-files additions kill wheel wheel-pgo bench-pgo package audit build dev release clean
 
 demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
@@ -30,6 +30,35 @@ test-python: dev  ## tests of the package, the command and the laboratory
 
 test-live: dev  ## tests of real packets: as root, on Linux
 	$(BIN)/python -m pytest -m live
+
+WASM := target/wasm32-unknown-unknown/wasm/sojourn_wasm.wasm
+PAGE := python/sojourn/cli/page
+
+wasm:  ## the simulator as a WebAssembly module; needs rustup
+	@command -v rustup >/dev/null || { echo "rustup is missing: it installs the target of the module, https://rustup.rs"; exit 1; }
+	rustup target add wasm32-unknown-unknown
+	cargo build --profile wasm --target wasm32-unknown-unknown -p sojourn-wasm
+
+playground: wasm playground/node_modules  ## the page of `sojourn playground`; needs Node.js 20.19 or later
+	mkdir -p playground/public
+	cp $(WASM) playground/public/sojourn.wasm
+	cd playground && npm run --silent build
+	rm -rf $(PAGE)
+	cp -r playground/dist $(PAGE)
+
+playground/node_modules: playground/package-lock.json
+	@command -v npm >/dev/null || { echo "Node.js is missing: install version 20.19 or later, https://nodejs.org"; exit 1; }
+	cd playground && npm ci --no-audit --no-fund
+	@touch $@
+
+test-playground: playground dev  ## minutes: the page in Chromium, and bytes of WebAssembly and native code
+	cd playground && npm test --silent
+	SOJOURN_WASM=1 $(BIN)/python -m pytest tests/test_playground.py
+	cd playground && node --test tests/browser/
+
+bench-wasm: wasm  ## speed of WebAssembly as a share of native speed, in one run
+	cargo build --release -p sojourn-sim --example throughput
+	node playground/tests/speed.mjs $(WASM) target/release/examples/throughput
 
 check: dev site  ## format, lints, types, prose, generated files, the site
 	cargo fmt --all --check

@@ -15,6 +15,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parent.parent
+PLAYGROUND = ROOT / "python/sojourn/cli/page"
 LINK = re.compile(r"(\]\(<?)([^)\s>#]+)(#[^)\s>]*)?(>?[^)]*\))")
 CODE = re.compile(r"(^ *```.*?^ *```|``.*?``|`[^`\n]*`)", re.MULTILINE | re.DOTALL)
 UNSEARCHED = 40_000
@@ -58,7 +59,13 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages of reports/ and their files."""
+    """Add the pages of reports/ and their files, and the playground if `make playground` built it."""
+    for path in sorted(PLAYGROUND.rglob("*")):
+        if path.is_file():
+            name = path.relative_to(PLAYGROUND.parent).as_posix()
+            file = File(name, str(PLAYGROUND.parent), config.site_dir, config.use_directory_urls)
+            file.dest_uri = name.replace("page/", "playground/", 1)
+            files.append(file)
     for path in sorted((ROOT / "reports").rglob("*")):
         if path.is_file():
             name = path.relative_to(ROOT).as_posix()

@@ -102,7 +102,8 @@ export class App {
   private async advance(elapsed: number): Promise<void> {
     const { speed } = this.state;
     const fast = !Number.isFinite(speed);
-    const until = Math.min(END_MS, this.nowMs + (fast ? this.chunkMs : elapsed * speed));
+    // Whole microseconds: a time in the address or in a file is then the same time.
+    const until = Math.min(END_MS, Math.round((this.nowMs + (fast ? this.chunkMs : elapsed * speed)) * 1000) / 1000);
     const before = performance.now();
     const progress = await Promise.all(
       this.views.map(async (view) => [view, await view.client.advance(until, FRAME_MS, true)] as const),
@@ -297,7 +298,7 @@ export class App {
 
   /** Goes back in time; changes made later are undone. */
   back(): void {
-    const untilMs = Math.max(0, this.nowMs - BACK_MS);
+    const untilMs = Math.max(0, Math.round((this.nowMs - BACK_MS) * 1000) / 1000);
     const panes = this.state.panes.map((of) => ({ ...of, changes: of.changes.filter(({ atMs }) => atMs < untilMs) }));
     void this.replace({ ...this.state, panes }, untilMs);
   }

@@ -15,7 +15,6 @@ mod encode;
 mod failure;
 mod player;
 
-
 use player::Player;
 
 use serde_json::{Value as Json, json};

@@ -109,7 +109,8 @@ export class Sojourn {
     let done: number;
     try {
       const bytes = new TextEncoder().encode(input);
-      new Uint8Array(exports.memory.buffer, exports.input(bytes.length), bytes.length).set(bytes);
+      const at = exports.input(bytes.length) >>> 0; // may grow the memory, which gets a new buffer
+      new Uint8Array(exports.memory.buffer, at, bytes.length).set(bytes);
       done = work(exports);
     } catch (error) {
       this.broken = true;

@@ -79,7 +79,7 @@ export function write({ state, nowMs, playing }: Place): string {
   for (const of of state.panes) query.append("q", writePane(of));
   query.set("seed", String(state.seed));
   query.set("speed", Number.isFinite(state.speed) ? String(state.speed) : "max");
-  query.set("t", `${Math.round(nowMs)}ms`);
+  query.set("t", `${nowMs}ms`);
   if (!playing) query.set("paused", "1");
   if (state.story !== undefined) query.set("story", `${state.story}.${state.step ?? 0}`);
   if (state.file !== undefined) query.set("file", toBase64(JSON.stringify(state.file)));

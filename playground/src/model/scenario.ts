@@ -5,7 +5,7 @@ import type { Json } from "../engine/module";
 import { specOf } from "./specs";
 import type { Change, Pane, State } from "./state";
 import { kindOf } from "./traffic";
-import { format, parse } from "./units";
+import { exactTime, parse } from "./units";
 
 export type Table = { [key: string]: Json };
 
@@ -86,10 +86,10 @@ function fileScenario(state: State, of: Pane): Table {
 export function exported(state: State, of: Pane, nowMs: number): Table {
   const scenario = scenarioOf(state, of);
   const end = parse(String(scenario["duration"]), "duration")?.value ?? 0;
-  const run = nowMs > 0 && nowMs < end * 1000 ? { duration: `${Math.round(nowMs)}ms` } : {};
+  const run = nowMs > 0 && nowMs < end * 1000 ? { duration: exactTime(nowMs) } : {};
   const steps = stepsOf(state, of).filter(({ atMs }) => atMs < nowMs);
   const own = (scenario["changes"] as Table[] | undefined) ?? [];
-  const changes = [...own, ...steps.map(({ atMs, change }) => ({ at: `${Math.round(atMs)}ms`, ...(change as Table) }))];
+  const changes = [...own, ...steps.map(({ atMs, change }) => ({ at: exactTime(atMs), ...(change as Table) }))];
   return { ...scenario, ...run, ...(changes.length > 0 ? { changes } : {}) };
 }
 
@@ -163,18 +163,28 @@ export function toPython(scenario: Table): string {
 export function fromFile(state: State, name: string, scenario: Table): State {
   const links = (scenario["links"] ?? {}) as Record<string, Table>;
   const first = ((scenario["flows"] ?? []) as Table[]).flatMap((flow) => (flow["path"] as string[] | undefined) ?? []);
-  const link = first.find((path) => path in links) ?? Object.keys(links)[0];
+  const link = LINK in links ? LINK : (first.find((path) => path in links) ?? Object.keys(links)[0]);
   const of = link === undefined ? undefined : links[link];
   if (link === undefined || of === undefined) throw new Error(`${name}: links: there is no link`);
   const qdisc = of["qdisc"] ?? "droptail";
-  const { name: discipline, ...params } = typeof qdisc === "string" ? { name: qdisc } : (qdisc as Table);
-  const texts = Object.fromEntries(Object.entries(params).map(([key, value]) => [key, textOf(value as Json)]));
   const rate = String(of["rate"] ?? state.rate);
-  const own = { qdisc: String(discipline), params: texts, changes: [] };
+  const own = { ...disciplineOf(qdisc), changes: [] };
   const other = own.qdisc === "fq_codel" ? "droptail" : "fq_codel";
   const panes = [own, { qdisc: other, params: {}, changes: [] }];
   const { story: _, step: __, ...rest } = state;
   return { ...rest, rate, panes, seed: Number(scenario["seed"] ?? 1), file: { name, link, scenario } };
+}
+
+/** Name and parameters of a discipline, given as a table or as `name(key=value, ...)`. */
+export function disciplineOf(qdisc: Json): { qdisc: string; params: Record<string, string> } {
+  if (typeof qdisc === "object" && qdisc !== null && !Array.isArray(qdisc)) {
+    const { name, ...params } = qdisc;
+    return { qdisc: String(name), params: Object.fromEntries(Object.entries(params).map(([key, value]) => [key, textOf(value)])) };
+  }
+  const [, name = "", inside = ""] = /^\s*([\w-]+)\s*(?:\((.*)\))?\s*$/.exec(String(qdisc)) ?? [];
+  const settings = inside.split(",").filter((item) => item.includes("="));
+  const params = Object.fromEntries(settings.map((item) => item.split("=", 2).map((part) => part.trim()) as [string, string]));
+  return { qdisc: name.toLowerCase().replace(/-/g, "_"), params };
 }
 
 function textOf(value: Json): string {
@@ -193,9 +203,4 @@ export function bufferBytes(state: State, of: Pane): number {
 
 function currentLimit(of: Pane): string | undefined {
   return of.changes.reduce<string | undefined>((limit, change) => change.params?.["limit"] ?? limit, of.params["limit"]);
-}
-
-/** Value of a parameter as text, in the unit of its kind. */
-export function quantity(value: number, kind: Parameters<typeof format>[1], packets: boolean): string {
-  return format(value, kind, packets);
 }

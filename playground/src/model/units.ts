@@ -65,6 +65,11 @@ export function format(value: number, kind: Kind, packets = false): string {
   return `${digits(inUnit)}${unit.names[0]}`;
 }
 
+/** Exact text of a time in ms with at most three decimals. */
+export function exactTime(ms: number): string {
+  return Number.isInteger(ms) ? `${ms}ms` : `${Math.round(ms * 1000)}us`;
+}
+
 /** Delay for people: `240 ms`, `1.2 s`. */
 export function shownDelay(seconds: number): string {
   if (!Number.isFinite(seconds)) return "–";

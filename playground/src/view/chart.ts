@@ -116,15 +116,21 @@ export function drawChart(canvas: HTMLCanvasElement, picture: Picture): void {
   c.lineWidth = 1.5;
   c.strokeStyle = colours.ink;
   c.fillStyle = colours.ink;
-  for (const { name, value } of picture.thresholds ?? []) {
+  for (const { value } of picture.thresholds ?? []) {
     c.beginPath();
     c.moveTo(LEFT, y(value));
     c.lineTo(width - RIGHT, y(value));
     c.stroke();
-    c.textAlign = "left";
-    c.fillText(name, LEFT + 4, y(value) - 7);
   }
   c.setLineDash([]);
+  c.textAlign = "left";
+  c.strokeStyle = colours.card;
+  c.lineWidth = 3;
+  (picture.thresholds ?? []).forEach(({ name, value }, i) => {
+    const at = LEFT + 4 + 56 * i;
+    c.strokeText(name, at, y(value) - 7);
+    c.fillText(name, at, y(value) - 7);
+  });
   c.restore();
 }
 

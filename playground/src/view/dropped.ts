@@ -7,7 +7,7 @@ export type Dropped = { readonly kind: "scenario"; readonly scenario: Table } | 
 
 /** Reads a dropped text. Throws an error with a message for the user. */
 export function readDropped(name: string, text: string): Dropped {
-  if (/^\s*(tc\s|qdisc\s)/m.test(text)) return { kind: "tc", lines: text };
+  if (/^\s*(tc\s+qdisc\s|qdisc\s+\w+\s+[0-9a-f]+:)/m.test(text)) return { kind: "tc", lines: text };
   let scenario: Table;
   try {
     scenario = (text.trimStart().startsWith("{") ? JSON.parse(text) : parse(text)) as Table;

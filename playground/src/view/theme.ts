@@ -5,6 +5,7 @@ export interface Theme {
   readonly soft: string;
   readonly line: string;
   readonly ground: string;
+  readonly card: string;
   readonly drop: string;
   readonly mark: string;
   readonly flows: readonly string[];
@@ -22,6 +23,7 @@ export function theme(): Theme {
     soft: of("soft"),
     line: of("line"),
     ground: of("ground"),
+    card: of("card"),
     drop: of("drop"),
     mark: of("mark"),
     flows: [1, 2, 3, 4, 5, 6, 7].map((n) => of(`flow-${n}`)),

@@ -1,7 +1,7 @@
 /** Everything around the panes: title, clock, line, traffic, story, exports. */
 
 import type { App } from "../app";
-import { exported, fromFile, qdiscOf, toPython, toToml, type Table } from "../model/scenario";
+import { disciplineOf, exported, fromFile, qdiscOf, toPython, toToml, type Table } from "../model/scenario";
 import { HOME, pane, PANES_MAX, SPEEDS, type State } from "../model/state";
 import { STORIES, storyOf } from "../model/stories";
 import { kindOf, TRAFFIC } from "../model/traffic";
@@ -287,12 +287,11 @@ export class Toolbar {
     const dropped = readDropped(name, text);
     const { app } = this;
     if (dropped.kind === "scenario") return void (await app.openPreset(fromFile(app.state, name, dropped.scenario)));
-    const links = (await app.views[0]!.client.importTc(dropped.lines)) as { links?: Record<string, Table> };
-    const qdisc = Object.values(links.links ?? {})[0]?.["qdisc"] as Table | string | undefined;
-    if (qdisc === undefined) throw new Error(`${name}: no discipline of a device`);
-    const { name: discipline, ...params } = typeof qdisc === "string" ? { name: qdisc } : qdisc;
-    const texts = Object.fromEntries(Object.entries(params).map(([key, value]) => [key, String(value)]));
-    await app.add(pane(String(discipline), texts));
+    const links = (await app.views[0]!.client.importTc(dropped.lines)) as Table[];
+    const qdisc = links[0]?.["qdisc"];
+    if (qdisc === undefined || qdisc === null) throw new Error(`${name}: no discipline of a device`);
+    const read = disciplineOf(qdisc);
+    await app.add(pane(read.qdisc, read.params));
   }
 }
 

@@ -42,6 +42,7 @@ from sojourn.cli.options import (
     is_live,
     threads_of,
 )
+from sojourn.cli.playground import playground
 from sojourn.cli.recommend import recommend
 from sojourn.cli.replay import replay
 from sojourn.plotting.style import Look
@@ -64,6 +65,7 @@ app.command()(evaluate)
 app.command()(recommend)
 app.command()(explain)
 app.command()(replay)
+app.command()(playground)
 # Options after the command to run belong to that command.
 app.command(context_settings={"allow_interspersed_args": False})(link_command)
 

@@ -36,11 +36,11 @@ FEATURES = (
         "a clone of the repository and `make demo`; `make wheel` builds a wheel",
     ),
     Missing(
-        ("playground", "gui", "browser"),
-        "a graphical interface, or a version for the browser",
-        False,
-        "the command, Python and notebooks cover the same uses",
-        "Python in a notebook",
+        ("pcap in the playground", "trace in the playground"),
+        "packet captures and traces dropped on the page of `sojourn playground`",
+        True,
+        "the page reads scenarios and tc lines",
+        "`sojourn playground FILE.toml` with a `trace` in the file",
     ),
     Missing(
         ("windows", "macos"),

@@ -26,11 +26,8 @@ impl Simulation {
     /// An unknown name.
     pub fn take_packets(&mut self, link: &str) -> Result<Vec<(usize, LogEntry)>> {
         let l = self.link_to_look_at(link)?;
-        let rows = if self.scenario.packet_log() {
-            Vec::new()
-        } else {
-            self.links[l].take_packet_log()
-        };
+        let rows =
+            if self.scenario.packet_log() { Vec::new() } else { self.links[l].take_packet_log() };
         Ok(rows.into_iter().map(|row| (self.group_of(&row.packet), row)).collect())
     }
 

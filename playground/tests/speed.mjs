@@ -1,0 +1,88 @@
+// Speed of the module in Node as a share of native speed, in processor time, and its size:
+// node speed.mjs MODULE.wasm THROUGHPUT
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { brotliCompressSync, constants } from "node:zlib";
+
+const [wasm, native] = process.argv.slice(2);
+const DISCIPLINES = ["red", "codel", "fq_codel", "cake"];
+const s1 = (qdisc) => ({
+  duration: "200s",
+  links: { bottleneck: { rate: "45mbit", delay: "1ms", qdisc } },
+  flows: [
+    {
+      name: "ftp",
+      count: 300,
+      path: ["bottleneck"],
+      rtt: "uniform(40ms, 200ms)",
+      tcp: { name: "newreno", packet: "500B", profile: "ns2" },
+      source: { name: "bulk", start: "uniform(0s, 10s)" },
+    },
+  ],
+});
+
+const { instance } = await WebAssembly.instantiate(readFileSync(wasm), {});
+const e = instance.exports;
+
+function call(work, text) {
+  const bytes = new TextEncoder().encode(text);
+  const at = e.input(bytes.length);
+  new Uint8Array(e.memory.buffer, at, bytes.length).set(bytes);
+  const done = work();
+  const output = new Uint8Array(e.memory.buffer, e.output(), e.output_len()).slice();
+  if (done !== 1) throw new Error(new TextDecoder().decode(output));
+  return output;
+}
+
+function inModule(scenario) {
+  let [best, packets] = [Number.POSITIVE_INFINITY, 0];
+  for (let i = 0; i < 5; i++) {
+    const before = process.cpuUsage();
+    const output = call(() => e.run(), JSON.stringify(scenario));
+    best = Math.min(best, process.cpuUsage(before).user / 1e6);
+    packets = Number(/"departed_packets":(\d+)/.exec(new TextDecoder().decode(output))[1]);
+  }
+  return { best, packets };
+}
+
+const file = join(mkdtempSync(join(tmpdir(), "sojourn-speed-")), "scenarios.json");
+writeFileSync(file, JSON.stringify(DISCIPLINES.map(s1)));
+const times = execFileSync(native, [file], { encoding: "utf8" }).trim().split("\n").map(Number);
+console.log("S1 under    M packets/s: WebAssembly   native   share");
+DISCIPLINES.forEach((qdisc, i) => {
+  const { best, packets } = inModule(s1(qdisc));
+  const [module, plain] = [packets / best / 1e6, packets / times[i] / 1e6];
+  console.log(`${qdisc.padEnd(27)}${module.toFixed(2).padStart(11)}${plain.toFixed(2).padStart(9)}${(module / plain).toFixed(2).padStart(8)}`);
+});
+
+// Steps of a page at 60 Hz: 100 flows under CoDel at 1x.
+const page = s1("codel");
+page.flows[0].count = 100;
+const handle = new DataView(call(() => e.create(), JSON.stringify(page)).buffer).getUint32(0, true);
+const steps = [];
+for (let ms = 16; ms < 20_000; ms += 16) {
+  const before = performance.now();
+  call(() => e.advance(handle, ms, 20), "");
+  call(() => e.packets(handle), "bottleneck");
+  steps.push(performance.now() - before);
+}
+steps.sort((a, b) => a - b);
+const mean = steps.reduce((sum, step) => sum + step, 0) / steps.length;
+console.log(`step of 16 ms with 100 flows, packets of the queue included: mean ${mean.toFixed(2)} ms, worst ${steps.at(-1).toFixed(1)} ms`);
+call(() => e.remove(handle), "");
+
+const home = { ...s1("fq_codel"), duration: "3600s" };
+home.links.bottleneck.rate = "10mbit";
+home.flows[0].count = 4;
+const hour = new DataView(call(() => e.create(), JSON.stringify(home)).buffer).getUint32(0, true);
+for (let s = 1; s <= 3600; s++) {
+  call(() => e.advance(hour, s * 1000, 20), "");
+  call(() => e.packets(hour), "bottleneck");
+}
+console.log(`memory after an hour of simulated time: ${(e.memory.buffer.byteLength / 1e6).toFixed(0)} MB`);
+
+const bytes = readFileSync(wasm);
+const options = { params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } };
+console.log(`size: ${(bytes.length / 1e3).toFixed(0)} kB, ${(brotliCompressSync(bytes, options).length / 1e3).toFixed(0)} kB with brotli`);
