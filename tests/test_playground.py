@@ -47,7 +47,9 @@ def served(files: dict[str, bytes]) -> Iterator[http.client.HTTPConnection]:
             thread.join()
 
 
-def get(connection: http.client.HTTPConnection, path: str, **headers: str) -> tuple[int, str, bytes]:
+def get(
+    connection: http.client.HTTPConnection, path: str, **headers: str
+) -> tuple[int, str, bytes]:
     """Return status, media type and body."""
     connection.request("GET", path, headers=headers)
     answer = connection.getresponse()
@@ -88,7 +90,7 @@ def test_serves_nothing_else(tmp_path: Path) -> None:
 
 def test_a_page_that_is_not_built_says_how_to_build_it(tmp_path: Path) -> None:
     """The message names the target and what it needs."""
-    with pytest.raises(InputError, match="make playground.*Node"):
+    with pytest.raises(InputError, match=r"make playground.*Node"):
         page_files(tmp_path)
 
 
@@ -116,7 +118,8 @@ def test_the_command_prints_the_address_and_ends_with_ctrl_c(tmp_path: Path) -> 
     code = (
         "import sys; from pathlib import Path; import sojourn.cli.playground as p; "
         f"files = p.page_files; p.page_files = lambda: files(Path({str(tmp_path)!r})); "
-        "from sojourn.cli.main import entry; sys.argv = ['sojourn', 'playground', '--json']; entry()"
+        "sys.argv = ['sojourn', 'playground', '--json']; "
+        "from sojourn.cli.main import entry; entry()"
     )
     command = [sys.executable, "-c", code]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -140,7 +143,9 @@ def scenarios() -> list[str]:
             {"name": f"f{i}", "path": ["up"], "rtt": "uniform(20ms, 60ms)", **flow}
             for i, flow in enumerate(flows)
         ]
-        return json.dumps({**base, "links": {"up": {**LINE, "qdisc": qdisc}}, "flows": named, **more})
+        return json.dumps(
+            {**base, "links": {"up": {**LINE, "qdisc": qdisc}}, "flows": named, **more}
+        )
 
     call = {"source": {"name": "cbr", "rate": "64kbit", "packet": "200B"}}
     all_of = [
@@ -150,7 +155,10 @@ def scenarios() -> list[str]:
     for spec in [*specs["tcp"], *specs["presets"]]:
         qdisc = {"name": "codel", "ecn": True, "limit": "40p"}
         all_of.append(scenario(qdisc, {"tcp": spec["name"]}, {"tcp": "cubic"}))
-    settings = {"poisson": {"load": "1mbit"}, "trace": {"time_s": [0.1, 0.2], "size_bytes": [900, 90]}}
+    settings: dict[str, dict[str, Any]] = {
+        "poisson": {"load": "1mbit"},
+        "trace": {"time_s": [0.1, 0.2], "size_bytes": [900, 90]},
+    }
     for spec in specs["sources"]:
         source = {"name": spec["name"], **settings.get(spec["name"], {})}
         all_of.append(scenario("red", {"source": source, "count": 2}))
@@ -175,15 +183,17 @@ def digest(scenario: str) -> str:
 def test_results_of_the_module_are_those_of_native_code_byte_for_byte(tmp_path: Path) -> None:
     """Every discipline, every TCP and every source gives the same bytes in Node."""
     assert NODE is not None, "Node.js is missing"
-    given = scenarios()
+    all_scenarios = scenarios()
     file = tmp_path / "scenarios.json"
-    file.write_text(json.dumps(given))
+    file.write_text(json.dumps(all_scenarios))
     command = [NODE, str(FOLDER / "digest-node.mjs"), str(WASM), str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     digests = json.loads(done.stdout)
     assert len(set(digests)) > len(digests) / 2
     different = [
-        scenario for scenario, other in zip(given, digests, strict=True) if digest(scenario) != other
+        scenario
+        for scenario, other in zip(all_scenarios, digests, strict=True)
+        if digest(scenario) != other
     ]
     assert different == []
 

@@ -59,7 +59,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages of reports/ and their files, and the playground if `make playground` built it."""
+    """Add the pages of reports/, their files, and the playground if it was built."""
     for path in sorted(PLAYGROUND.rglob("*")):
         if path.is_file():
             name = path.relative_to(PLAYGROUND.parent).as_posix()

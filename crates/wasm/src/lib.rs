@@ -209,7 +209,7 @@ pub extern "C" fn tc_export() -> u32 {
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn tc_import() -> u32 {
     call(|_, text| {
-        let links = sojourn_sim::internals::tc::import(text, None).map_err(refused)?;
+        let links = sojourn_sim::internals::tc::import(text, None, None).map_err(refused)?;
         Ok(links.to_string().into())
     })
 }

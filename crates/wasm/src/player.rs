@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 /// forgotten.
 const RECENT: usize = 512;
 
-/// What left the queue of a link for one group of flows since the last frame.
+/// Packets of one group of flows that left the queue of a link since the last frame.
 #[derive(Clone, Copy, Debug, Default)]
 struct Left {
     bytes: u64,

@@ -1,4 +1,4 @@
-"""The command `sojourn playground`: serves the page of the folder `page` on the loopback address."""
+"""The command `sojourn playground`: serves the folder `page` on the loopback address."""
 
 import json
 from collections.abc import Mapping
@@ -100,11 +100,11 @@ def server(files: Mapping[str, bytes], port: int) -> ThreadingHTTPServer:
     class Handler(BaseHTTPRequestHandler):
         """Answers requests of this machine for one of the files."""
 
-        def do_GET(self) -> None:  # noqa: N802 - a name of http.server
+        def do_GET(self) -> None:
             """Send a file."""
             self.answer(body=True)
 
-        def do_HEAD(self) -> None:  # noqa: N802 - a name of http.server
+        def do_HEAD(self) -> None:
             """Send the headers of a file."""
             self.answer(body=False)
 
