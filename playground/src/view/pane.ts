@@ -274,14 +274,15 @@ export class PaneView {
       const best = [...this.handles].sort((a, b) => distance(a) - distance(b))[0];
       return best !== undefined && distance(best) < 10 ? best : undefined;
     };
-    const set = throttled((text: string) => held && this.wishes.param(held.name, text));
+    // The last value may be sent after the end of the drag.
+    const set = throttled(([name, text]: [string, string]) => this.wishes.param(name, text));
     canvas.addEventListener("pointerdown", (event) => {
       held = near(event);
       if (held !== undefined) canvas.setPointerCapture(event.pointerId);
     });
     canvas.addEventListener("pointermove", (event) => {
       canvas.style.cursor = held !== undefined || near(event) !== undefined ? "ns-resize" : "default";
-      if (held !== undefined) set(held.textFor(valueAt(DELAYS, canvas.clientHeight, event.offsetY)));
+      if (held !== undefined) set([held.name, held.textFor(valueAt(DELAYS, canvas.clientHeight, event.offsetY))]);
     });
     for (const end of ["pointerup", "pointercancel"] as const) canvas.addEventListener(end, () => (held = undefined));
   }
