@@ -187,7 +187,7 @@ pub extern "C" fn scenario(handle: u32) -> u32 {
     with(handle, |player, _| Ok(player.scenario().into_bytes()))
 }
 
-/// Result so far, as that of [`run`].
+/// Result so far, in the form of [`run`].
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn result(handle: u32) -> u32 {
     with(handle, |player, _| Ok(encode::outcome(&player.result().map_err(refused)?)))

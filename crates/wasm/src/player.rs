@@ -46,7 +46,7 @@ impl Left {
 /// Columns of [`Left::values`].
 const LEFT: [&str; 5] =
     ["departed_bytes", "sojourn_s", "sojourn_max_s", "dropped_packets", "marked_packets"];
-/// Columns of a link, before those of its variables.
+/// Columns of a link, before its variables.
 const LINK: [&str; 3] = ["rate_bps", "queue_packets", "queue_bytes"];
 /// Columns of a group of flows. Counts are totals.
 const GROUP: [&str; 5] =
