@@ -12,7 +12,7 @@
 #![cfg_attr(target_family = "wasm", allow(unsafe_code, reason = "names of exports"))]
 
 mod encode;
-mod failure;
+pub mod failure;
 mod player;
 
 use player::Player;
