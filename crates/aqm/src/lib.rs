@@ -74,6 +74,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod aqm;
+mod bucket;
 mod build;
 #[doc(hidden)]
 pub mod cast;

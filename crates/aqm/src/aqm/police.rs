@@ -22,6 +22,7 @@
 //! **Cost** 256 bytes of state; O(1) per packet.
 
 use super::{Aqm, SingleQueue, Verdict};
+use crate::bucket::{Bucket, FASTEST};
 use crate::build::Env;
 use crate::context::Context;
 use crate::entry::QdiscEntry;
@@ -29,7 +30,6 @@ use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::sched::bucket::{Bucket, FASTEST};
 use crate::units::{Bytes, Rate, Time};
 
 /// Entry in the registry.

@@ -43,6 +43,7 @@ mod curve;
 pub use curve::ServiceCurve;
 
 use crate::aqm::fits;
+use crate::bucket::FASTEST;
 use crate::build::{Build, Env};
 use crate::cast;
 use crate::context::{Context, DropReason};
@@ -51,7 +52,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::packet::Packet;
 use crate::params::{Checked, Setting, nth};
 use crate::qdisc::{Backlog, Qdisc};
-use crate::sched::bucket::FASTEST;
 use crate::sched::child::{Child, Leaf, Leaves};
 use crate::sched::filter::{Filter, check_classes, classify};
 use crate::sched::tree::{OUT, Tree};

@@ -40,6 +40,7 @@ mod borrowing;
 mod leaf_set;
 
 use crate::aqm::fits;
+use crate::bucket::{Bucket, FASTEST};
 use crate::build::{Build, Env};
 use crate::cast;
 use crate::context::{Context, DropReason};
@@ -49,7 +50,6 @@ use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
 use crate::params::{Checked, nth};
 use crate::qdisc::{Backlog, Qdisc};
-use crate::sched::bucket::{Bucket, FASTEST};
 use crate::sched::child::{Child, Leaf, Leaves, child_of};
 use crate::sched::filter::{Filter, check_classes, classify};
 use crate::sched::tree::{OUT, Tree};

@@ -1,6 +1,5 @@
 //! Schedulers: which queue sends next, and the disciplines made of them.
 
-pub(crate) mod bucket;
 pub mod cake;
 pub mod child;
 pub mod classful;

@@ -20,6 +20,7 @@
 //! **Cost** 240 bytes of state; O(1) per packet.
 
 use crate::aqm::fits;
+use crate::bucket::{Bucket, FASTEST};
 use crate::build::{Build, Env};
 use crate::context::{Context, DropReason};
 use crate::entry::QdiscEntry;
@@ -28,7 +29,6 @@ use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
 use crate::params::Checked;
 use crate::qdisc::{Backlog, Qdisc};
-use crate::sched::bucket::{Bucket, FASTEST};
 use crate::units::{Bytes, Rate, Size, Time};
 
 /// Entry in the registry.

@@ -6,8 +6,8 @@
 //! selected. A change of mode moves the set as a whole.
 
 use super::leaf_set::{Change, LeafSet};
+use crate::bucket::Bucket;
 use crate::cast;
-use crate::sched::bucket::Bucket;
 use crate::sched::tree::{OUT, Tree};
 use crate::units::Time;
 use alloc::boxed::Box;
