@@ -212,22 +212,25 @@ fn copies_and_corrupt_packets_are_delivered() {
     spec.timed_link.set_wire(Wire::new(&all, stream));
     let mut hop = Direction::new(spec);
     let (mut numbers, mut wrong) = (Vec::new(), 0);
+    let original = udp(1000, 7, 0, 0);
+    let mut deliver = |hop: &mut Direction, until: Time| {
+        while let Some(at) = hop.next_event_time().filter(|at| *at <= until) {
+            while let Some(due) = hop.next_delivery(at) {
+                assert!(due.at <= at);
+                let bytes = hop.delivery_bytes(&due).to_vec();
+                numbers.push(u32::from_be_bytes(bytes[996..].try_into().unwrap()));
+                let bits = |(a, b): (&u8, &u8)| (a ^ b).count_ones();
+                wrong += bytes[..996].iter().zip(&original[..996]).map(bits).sum::<u32>();
+                hop.on_written(due, at, false);
+            }
+        }
+    };
     for number in 0..1000 {
         let now = Time(2_000_000 * u64::from(number));
+        deliver(&mut hop, now);
         put(&mut hop, now, &udp(1000, 7, 0, number));
     }
-    let original = udp(1000, 7, 0, 0);
-    while let Some(at) = hop.next_event_time() {
-        while let Some(due) = hop.next_delivery(at) {
-            assert!(due.at <= at);
-            let bytes = hop.delivery_bytes(&due).to_vec();
-            let number = u32::from_be_bytes(bytes[996..].try_into().unwrap());
-            numbers.push(number);
-            let bits = |(a, b): (&u8, &u8)| (a ^ b).count_ones();
-            wrong += bytes[..996].iter().zip(&original[..996]).map(bits).sum::<u32>();
-            hop.on_written(due, at, false);
-        }
-    }
+    deliver(&mut hop, Time(10_000_000_000));
     let stats = *hop.wire_stats().unwrap();
     assert_eq!(numbers.len() as u64, 1000 - stats.lost + stats.duplicated);
     assert!(stats.lost > 60 && stats.duplicated > 120 && stats.reordered > 100, "{stats:?}");
