@@ -61,7 +61,9 @@ def order(qdisc: str, tmp_path: Path, *words: str) -> list[int]:
         options = ["--rate", "8mbit", "--qdisc", qdisc, "--pcap", str(capture), "--json"]
         up = summary_of(link(options, client))["links"]["up"]
     assert up["malformed_packets"] == 0
-    left = [(ns, packet) for ns, packet, comment in packets(capture) if not comment]
+    left = [
+        (ns, packet) for ns, packet, comment in packets(capture) if comment.startswith("delivered")
+    ]
     left = [(ns, packet) for ns, packet in left if len(packet) > 900]
     left.sort(key=lambda row: row[0])
     return [int.from_bytes(packet[-944:-940], "big") for _, packet in left]

@@ -20,7 +20,13 @@ PAGES = [
 ]
 """Pages that are not generated for each algorithm."""
 
-WALKS = ("start/first-comparison", "start/first-discipline", "how-to/tc-scripts", "how-to/traces")
+WALKS = (
+    "start/first-comparison",
+    "start/first-discipline",
+    "how-to/tc-scripts",
+    "how-to/traces",
+    "how-to/captures",
+)
 """Pages whose commands are run in order."""
 
 DIFFERS = "sojourn tc diff"

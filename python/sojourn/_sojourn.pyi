@@ -24,6 +24,7 @@ __all__ = [
     "nearest",
     "read_capture",
     "replay",
+    "simulate_captured",
     "specs",
     "tc_export",
     "tc_import",
@@ -176,6 +177,13 @@ def read_capture(
     source: tuple[bytes, int] | None = None,
     destination: tuple[bytes, int] | None = None,
 ) -> dict[str, Any]: ...
+def simulate_captured(
+    parsed: ParsedScenario,
+    file: Any,
+    link: str,
+    departures: bool = False,
+    progress: Callable[[float, int], bool | None] | None = None,
+) -> tuple[str, dict[str, npt.NDArray[Any]]]: ...
 def replay(
     t_ns: npt.NDArray[np.int64],
     flow: npt.NDArray[np.uint32],

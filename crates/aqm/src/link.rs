@@ -277,6 +277,13 @@ impl Link {
         self.transmitter.log.as_deref().map_or(&[], Vec::as_slice)
     }
 
+    /// Removes all rows of the packet log; logging goes on.
+    pub fn clear_packet_log(&mut self) {
+        if let Some(log) = &mut self.transmitter.log {
+            log.clear();
+        }
+    }
+
     /// Time of the last call.
     pub fn now(&self) -> Time {
         self.transmitter.now

@@ -1,14 +1,14 @@
 //! Packet capture of both directions as pcapng with nanosecond timestamps, for Wireshark.
 //!
-//! **Source**: draft-ietf-opsawg-pcapng. A packet is written when its fate is known: on delivery,
-//! with the due time and the bytes as delivered; or on a drop, with a comment that gives the
-//! reason. The up direction is "outbound", down "inbound". Two interfaces would be an alternative,
-//! but libpcap 1.10 does not read files with two raw-IP interfaces. A separate thread writes the
-//! file, so that a slow disk delays no packet; packets that it cannot keep up with are omitted and
-//! counted.
+//! A packet is written when its fate is known: on delivery, with the due time and the bytes as
+//! delivered; or on a drop, with a comment that gives the reason. Each comment says how long before
+//! that the packet arrived. The up direction is "outbound", down "inbound". A separate thread
+//! writes the file, so that a slow disk delays no packet; packets that it cannot keep up with are
+//! omitted and counted.
 
-use sojourn_aqm::cast;
+use crate::pcapng::{self, BLOCK_MAX, CapturedPacket, Direction};
 use sojourn_aqm::{Span, Time};
+use std::fmt;
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,25 +18,14 @@ use std::thread::JoinHandle;
 const PIECE: usize = 64 << 10;
 /// Maximum number of chunks in the queue of the writer.
 const PIECES: usize = 64;
-/// Maximum size of a block besides packet and comment, bytes.
-const BLOCK_MAX: usize = 128;
-
-/// LINKTYPE_RAW: packets start with their IP header.
-const RAW: u16 = 101;
-const SECTION: u32 = 0x0a0d_0d0a;
-const INTERFACE: u32 = 1;
-const PACKET: u32 = 6;
-const OPTION_COMMENT: u16 = 1;
-const OPTION_NAME: u16 = 2;
-const OPTION_FLAGS: u16 = 2;
-const OPTION_RESOLUTION: u16 = 9;
+/// Size of a comment for which there is room, bytes; a longer one costs an allocation.
+const COMMENT: usize = 128;
 
 /// Capture of one direction. Both directions share one queue, so that the file has packets in the
 /// order in which their fates became known.
 #[derive(Clone, Debug)]
 pub struct Capture {
-    /// 1 for inbound, 2 for outbound.
-    direction: u32,
+    direction: Direction,
     epoch_ns: u64,
     waiting: Arc<Mutex<PendingWrites>>,
 }
@@ -61,8 +50,11 @@ pub fn open(file: impl Write + Send + 'static, epoch_ns: u64) -> ([Capture; 2], 
     (0..PIECES).for_each(|_| back.try_send(Vec::new()).expect("there is room for each"));
     let waiting = PendingWrites { piece: Vec::with_capacity(2 * PIECE), full, empty, missed: 0 };
     let waiting = Arc::new(Mutex::new(waiting));
-    let captures =
-        [2, 1].map(|direction| Capture { direction, epoch_ns, waiting: waiting.clone() });
+    let captures = [Direction::Outbound, Direction::Inbound].map(|direction| Capture {
+        direction,
+        epoch_ns,
+        waiting: waiting.clone(),
+    });
     let writer = std::thread::spawn(move || write(file, &pieces, &back));
     (captures, writer)
 }
@@ -72,7 +64,7 @@ fn write(
     pieces: &Receiver<Vec<u8>>,
     back: &SyncSender<Vec<u8>>,
 ) -> io::Result<()> {
-    file.write_all(&file_header())?;
+    file.write_all(&pcapng::file_header("link"))?;
     for mut piece in pieces {
         file.write_all(&piece)?;
         piece.clear();
@@ -82,70 +74,19 @@ fn write(
     file.flush()
 }
 
-/// File header: section header block and interface description block.
-fn file_header() -> Vec<u8> {
-    let mut out = Vec::new();
-    block(&mut out, SECTION, |body| {
-        body.extend(0x1a2b_3c4d_u32.to_le_bytes());
-        body.extend([1, 0, 0, 0]);
-        body.extend(u64::MAX.to_le_bytes());
-    });
-    block(&mut out, INTERFACE, |body| {
-        body.extend(RAW.to_le_bytes());
-        body.extend([0; 6]);
-        option(body, OPTION_NAME, b"link");
-        option(body, OPTION_RESOLUTION, &[9]);
-        option(body, 0, &[]);
-    });
-    out
-}
-
-/// Writes a block: type, length, body from `fill`, length.
-fn block(out: &mut Vec<u8>, kind: u32, fill: impl FnOnce(&mut Vec<u8>)) {
-    let start = out.len();
-    out.extend(kind.to_le_bytes());
-    out.extend([0; 4]);
-    fill(out);
-    let length = cast::number(out.len() - start + 4);
-    out[start + 4..start + 8].copy_from_slice(&length.to_le_bytes());
-    out.extend(length.to_le_bytes());
-}
-
-fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
-    body.extend(code.to_le_bytes());
-    let length = u16::try_from(value.len()).expect("options are short");
-    body.extend(length.to_le_bytes());
-    padded(body, value);
-}
-
-fn padded(body: &mut Vec<u8>, value: &[u8]) {
-    body.extend(value);
-    body.extend(&[0; 3][..value.len().wrapping_neg() % 4]);
-}
-
 impl Capture {
     /// Records `packet`, whose fate was decided at `at`, with a comment that may be empty.
-    pub fn packet(&self, at: Time, packet: &[u8], comment: &str) {
+    pub fn packet(&self, at: Time, packet: &[u8], comment: fmt::Arguments<'_>) {
         let mut waiting = self.waiting();
         let room = waiting.piece.capacity() - waiting.piece.len();
-        if room < packet.len() + comment.len() + BLOCK_MAX && !waiting.hand_over() {
+        if room < packet.len() + BLOCK_MAX + COMMENT && !waiting.hand_over() {
             waiting.missed += 1;
             return;
         }
-        let (direction, ns) = (self.direction, self.epoch_ns + at.0);
-        block(&mut waiting.piece, PACKET, |body| {
-            body.extend([0; 4]);
-            body.extend(cast::low32(ns >> 32).to_le_bytes());
-            body.extend(cast::low32(ns).to_le_bytes());
-            body.extend(cast::number(packet.len()).to_le_bytes());
-            body.extend(cast::number(packet.len()).to_le_bytes());
-            padded(body, packet);
-            option(body, OPTION_FLAGS, &direction.to_le_bytes());
-            if !comment.is_empty() {
-                option(body, OPTION_COMMENT, comment.as_bytes());
-            }
-            option(body, 0, &[]);
-        });
+        let length = u32::try_from(packet.len()).expect("packets are short");
+        let (ns, direction, bytes) = (self.epoch_ns + at.0, self.direction, packet);
+        let packet = CapturedPacket { ns, direction, bytes, length };
+        pcapng::packet(&mut waiting.piece, &packet, comment);
         if waiting.piece.len() >= PIECE {
             waiting.hand_over();
         }
@@ -184,14 +125,20 @@ impl PendingWrites {
     }
 }
 
-/// Comment for a packet dropped after `waited` in the queue.
-pub fn drop_comment(why: &str, waited: Span) -> String {
-    format!("dropped: {why}, after {:.3} ms", waited.as_secs() * 1e3)
+/// Time since the arrival of a packet, as the comments end: "after 1.250000 ms".
+#[derive(Clone, Copy, Debug)]
+pub struct After(pub Span);
+
+impl fmt::Display for After {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "after {}.{:06} ms", self.0.0 / 1_000_000, self.0.0 % 1_000_000)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pcapng::{INTERFACE, PACKET, SECTION};
     use std::sync::{Arc, Mutex};
 
     #[derive(Clone, Default)]
@@ -225,8 +172,8 @@ mod tests {
     fn blocks_have_time_direction_bytes_and_comment() {
         let file = Shared::default();
         let ([up, down], writer) = open(file.clone(), 5_000_000_000);
-        down.packet(Time(7), &[0x45; 21], "dropped: early, after 1.000 ms");
-        up.packet(Time(8), &[0x60; 40], "");
+        down.packet(Time(7), &[0x45; 21], format_args!("dropped: early, {}", After(Span::ms(1))));
+        up.packet(Time(8), &[0x60; 40], format_args!(""));
         up.flush();
         drop((up, down));
         writer.join().unwrap().unwrap();
@@ -239,7 +186,8 @@ mod tests {
         assert_eq!(lost[12..20], [21, 0, 0, 0, 21, 0, 0, 0]);
         assert_eq!(lost[20..44], [&[0x45; 21][..], &[0; 3]].concat());
         assert_eq!(lost[44..52], [2, 0, 4, 0, 1, 0, 0, 0], "inbound");
-        assert_eq!(lost[52..56], [1, 0, 30, 0], "a comment of 30 letters");
+        assert_eq!(lost[52..56], [1, 0, 33, 0], "a comment of 33 letters");
+        assert_eq!(&lost[56..89], b"dropped: early, after 1.000000 ms");
         assert_eq!(
             blocks_read[3].1[60..],
             [2, 0, 4, 0, 2, 0, 0, 0, 0, 0, 0, 0],
@@ -260,7 +208,7 @@ mod tests {
         }
         let ([up, down], writer) = open(Broken, 0);
         assert!(writer.join().unwrap().is_err());
-        (0..5000).for_each(|_| up.packet(Time(0), &[0; 1500], ""));
+        (0..5000).for_each(|_| up.packet(Time(0), &[0; 1500], format_args!("")));
         assert!(down.missed() > 4000, "{}", down.missed());
     }
 }

@@ -1,7 +1,7 @@
 //! One direction: a link and the bytes of the packets in it. Like a link it is passed the time and
 //! reads no clock.
 
-use crate::capture::{self, Capture};
+use crate::capture::{After, Capture};
 use crate::corrupt::corrupt;
 use crate::ip;
 use crate::pool::BufferPool;
@@ -203,7 +203,7 @@ impl Direction {
                 }
                 return Some(Due { at, packet });
             }
-            self.capture_packet(at, packet, "dropped: lost on the wire");
+            self.capture_packet(at, packet, "dropped: lost on the wire, ");
             self.pool.free(packet.body);
         }
         None
@@ -217,8 +217,11 @@ impl Direction {
     /// Records that a packet was written at `now`, or `refused` by the device, and frees it.
     pub fn on_written(&mut self, due: Due, now: Time, refused: bool) {
         self.counts.written(due.at, now, refused);
-        let comment =
-            if refused { "left the link, but the destination device refused it" } else { "" };
+        let comment = if refused {
+            "left the link, but the destination device refused it, "
+        } else {
+            "delivered "
+        };
         self.capture_packet(due.at, due.packet, comment);
         self.pool.free(due.packet.body);
     }
@@ -234,10 +237,10 @@ impl Direction {
                     DropReason::AfterEnqueue => "by the AQM, at the head",
                     _ => "by the AQM",
                 };
-                let comment = capture::drop_comment(why, lost.at.since(lost.packet.arrived));
+                let after = After(lost.at.since(lost.packet.arrived));
                 let bytes =
                     &pool.get(lost.packet.body)[framing.bytes()..][..lost.packet.len as usize];
-                capture.packet(lost.at, bytes, &comment);
+                capture.packet(lost.at, bytes, format_args!("dropped: {why}, {after}"));
             }
             pool.free(lost.packet.body);
         }
@@ -246,7 +249,8 @@ impl Direction {
     fn capture_packet(&mut self, at: Time, packet: Packet, comment: &str) {
         if let Some(capture) = &self.capture {
             let bytes = &self.pool.get(packet.body)[self.framing.bytes()..][..packet.len as usize];
-            capture.packet(at, bytes, comment);
+            let after = After(at.since(packet.arrived));
+            capture.packet(at, bytes, format_args!("{comment}{after}"));
         }
     }
 }

@@ -193,9 +193,12 @@ fn a_capture_records_the_fate_of_each_packet() {
     writer.join().unwrap().unwrap();
     let bytes = file.0.lock().unwrap();
     let text = String::from_utf8_lossy(&bytes);
-    assert_eq!(text.matches("dropped: the buffer is full, after 0.000 ms").count(), 1);
-    let blocks = bytes.windows(8).filter(|w| w == &[6, 0, 0, 0, 144, 0, 0, 0]).count();
-    assert_eq!(blocks, 2, "two delivered, of 100 bytes, without a comment");
+    assert_eq!(text.matches("dropped: the buffer is full, after 0.000000 ms").count(), 1);
+    // 0.1 ms of transmission each, and a delay of 1 ms.
+    assert_eq!(text.matches("delivered after 1.100000 ms").count(), 1);
+    assert_eq!(text.matches("delivered after 1.200000 ms").count(), 1);
+    let blocks = bytes.windows(8).filter(|w| w == &[6, 0, 0, 0, 176, 0, 0, 0]).count();
+    assert_eq!(blocks, 2, "two delivered, of 100 bytes, with a comment of 27");
 }
 
 /// Everything is impaired: what arrives, and what is lost, adds up, and no buffer stays in use.

@@ -176,7 +176,7 @@ mod _sojourn {
     use super::network::{Network, enter_network};
 
     #[pymodule_export]
-    use super::captures::read_capture;
+    use super::captures::{read_capture, simulate_captured};
 
     #[pymodule_export]
     use super::custom::{ArrivalsView, ConnectionView, PacketView, QueueStateView, draw_address};

@@ -10,6 +10,7 @@ pub use crate::endpoint::cc::bbr3::{Bbr3, Bbr3State};
 pub use crate::endpoint::cc::compound::Compound;
 pub use crate::endpoint::cc::dctcp::Dctcp;
 pub use crate::endpoint::cc::prague::Prague;
+pub use crate::endpoint::common_params::EcnFeedback;
 pub use crate::endpoint::tcp;
 pub use crate::endpoint::udp::Datagram;
 pub use crate::engine::change_schedule::{ChangeSchedule, DueChange, link_may_change};

@@ -64,7 +64,8 @@ pub use config::check::{check, check_with};
 pub use config::registries::Registries;
 pub use config::scenario::Scenario;
 pub use engine::simulation::{
-    FlowState, LinkState, Progress, Simulation, Threads, run, run_on_threads, run_with_progress,
+    Fate, FlowState, LinkState, Progress, Simulation, TappedContent, TappedFlow, TappedPacket,
+    TappedProtocol, Threads, run, run_on_threads, run_tapped, run_with_progress,
 };
 pub use output::outcome::{Column, Outcome, Summary};
 pub use output::specs::registry_json;

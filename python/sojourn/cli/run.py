@@ -174,6 +174,22 @@ def run(
             help="write a data file of flent, .flent.gz (rrul, rrul_be, tcp_nup, tcp_ndown)"
         ),
     ] = None,
+    pcap: Annotated[
+        Path | None,
+        typer.Option(help="write the packets that pass a link to this file: .pcapng"),
+    ] = None,
+    pcap_link: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LINK", help="link of --pcap (default: bottleneck, else the first on a path)"
+        ),
+    ] = None,
+    pcap_at: Annotated[
+        str | None,
+        typer.Option(
+            metavar="arrival|departure", help="time of the packets of --pcap (default: arrival)"
+        ),
+    ] = None,
     mahimahi: Annotated[
         Path | None, typer.Option(help="write the log of mm-link of Mahimahi for the bottleneck")
     ] = None,
@@ -193,6 +209,7 @@ def run(
     """Run a scenario."""
     from sojourn._util.files import check_file
     from sojourn._util.paths import check_tcp_flows
+    from sojourn.engines.simulate import captured_link, simulate
     from sojourn.result import folders
     from sojourn.scenario.draft import Draft, canonical
 
@@ -205,6 +222,7 @@ def run(
     real = is_live(engine)
     if threads is not None and real:
         raise InputError("--threads: has no effect with --engine live")
+    _check_pcap(pcap, pcap_link, pcap_at, alone=not real and threads in (None, "1", "auto"))
     count = "auto" if threads is None else threads_of(threads)
     look: Look = {"title": title, "xlabel": xlabel, "size": size, "style": style}
     check_look(look, plot)
@@ -222,6 +240,8 @@ def run(
     parsed = draft.parse()
     tree = canonical(parsed)
     check_tcp_flows(tree, flow or ())
+    if pcap is not None:
+        captured_link(tree, pcap_link, pcap_at or "arrival")
     if flent is not None:
         from sojourn.result.exchange import check_flent
 
@@ -247,10 +267,16 @@ def run(
                 live_link.enter_own_network(sys.argv[1:])
                 raise
         else:
-            from sojourn.engines.simulate import simulate
-
             command = _command_line()
-            result = simulate(parsed, progress=True, command=command, threads=count)
+            result = simulate(
+                parsed,
+                progress=True,
+                command=command,
+                threads=count,
+                pcap=pcap,
+                pcap_link=pcap_link,
+                pcap_at=pcap_at or "arrival",
+            )
     if out is not None:
         result.save(out, force=force)
     if flent is not None:
@@ -403,6 +429,21 @@ def compare(
         latex.write(comparison_table(runs, runs.link)[0], export, note)
     if failure is not None:
         raise failure
+
+
+def _check_pcap(pcap: Path | None, link: str | None, at: str | None, *, alone: bool) -> None:
+    """Check the options of a capture; `alone` is True for a simulation on one thread."""
+    from sojourn._util.files import check_file
+
+    for option, value in (("--pcap-link", link), ("--pcap-at", at)):
+        if value is not None and pcap is None:
+            raise InputError(f"{option}: has no effect without --pcap")
+    if pcap is None:
+        return
+    if not alone:
+        text = "is for a simulation on one thread, without --engine live and --threads"
+        raise InputError(f"--pcap: {text}")
+    check_file(pcap, (".pcapng",))
 
 
 @contextmanager

@@ -69,7 +69,7 @@ class Arrivals:
     headers: Array | None
     """The columns `HEADERS` as rows; None if the file has none of them."""
     note: str | None = None
-    """What was left out; None if nothing was."""
+    """Note about frames that were left out; None if nothing was."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Replayed:
     diverged: Array | None
     """Mask of the arrivals whose decision differs from the recorded one; None without `follow`."""
     note: str | None = None
-    """What of a capture was left out; None if nothing was."""
+    """Note about frames of a capture that were left out; None if nothing was."""
 
     def summary(self) -> dict[str, Any]:
         """Return packet counts, queueing delays (s) and the `i` of each diverging arrival."""
@@ -128,7 +128,7 @@ def replay(
     rate : str
         Rate of the link, like "800kbit".
     select : Selection, optional
-        Packets of a capture to read: those of one direction, or between some hosts.
+        Packets of a capture to read: one direction, or between some hosts.
     follow : str or Path, optional
         CSV file with a column `dropped` and optionally `marked`, one row per arrival. The random
         numbers are then chosen such that the discipline repeats the recorded decisions.

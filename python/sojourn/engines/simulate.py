@@ -3,10 +3,15 @@
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from sojourn._sojourn import ParsedScenario
+from sojourn import _sojourn
+from sojourn._sojourn import InputError, ParsedScenario
+from sojourn._util.files import naming, open_new
+from sojourn._util.inputs import shown
+from sojourn._util.paths import compared_link
 from sojourn._util.progress import Meter, visible
 from sojourn._util.public import public
 from sojourn._util.units import seconds
@@ -17,6 +22,9 @@ from sojourn.scenario.draft import Described, canonical, parse
 
 T = TypeVar("T")
 
+PCAP_TIMES = ("arrival", "departure")
+"""Values of `pcap_at`."""
+
 
 @public
 def simulate(
@@ -26,6 +34,9 @@ def simulate(
     command: Sequence[str] = (),
     trust: bool = False,
     threads: Threads = "auto",
+    pcap: str | Path | None = None,
+    pcap_link: str | None = None,
+    pcap_at: str = "arrival",
 ) -> Result:
     """Simulate a scenario.
 
@@ -47,7 +58,18 @@ def simulate(
     threads : int or "auto", optional
         Number of threads of the run, 1 to 1024; fewer are used if the scenario cannot be divided
         into as many parts. With "auto" it is the number of cores if several threads are faster,
-        else 1. A scenario with a class in Python is simulated on one thread.
+        else 1. A scenario with a class in Python is simulated on one thread, and so is a run with
+        `pcap`.
+    pcap : str or Path, optional
+        File (pcapng) for the packets that pass a link, written during the run. They have valid
+        headers, without payload; a comment gives the fate of each. Packets of the same
+        connections in the opposite direction, as an endpoint next to the link sees them, are
+        written as well.
+    pcap_link : str, optional
+        The link. The default is the link called bottleneck, or else the first one on a path.
+    pcap_at : str, optional
+        Time of a packet: its "arrival" at the link, or its "departure" (start of transmission, or
+        drop).
 
     Returns
     -------
@@ -57,7 +79,8 @@ def simulate(
     Raises
     ------
     InputError
-        If the scenario or `threads` is invalid. The message names the path of the key.
+        If the scenario or `threads` is invalid. The message names the path of the key. If `pcap`
+        cannot be written, or there is no link `pcap_link`.
 
     Warns
     -----
@@ -80,6 +103,7 @@ def simulate(
     count = count_of(threads)
     parsed = parse(scenario, trust=trust)
     tree = canonical(parsed)
+    captured = None if pcap is None else captured_link(tree, pcap_link, pcap_at)
     warn([tree])
     shown = progress is True and visible()
     with Meter([seconds(tree["duration"])], shown) as meter:
@@ -88,7 +112,28 @@ def simulate(
             meter.update(0, share, sent)
             return progress(share) if callable(progress) else None
 
-        return Result(*parsed.simulate(go_on, count), command)
+        if pcap is None or captured is None:
+            return Result(*parsed.simulate(go_on, count), command)
+        path, departures = Path(pcap), pcap_at == "departure"
+        with naming(path), open_new(path) as file:
+            whole = _sojourn.simulate_captured(parsed, file, captured, departures, go_on)
+        return Result(*whole, command)
+
+
+def captured_link(tree: dict[str, Any], link: str | None, at: str) -> str:
+    """Return the link whose packets are captured.
+
+    Raises
+    ------
+    InputError
+        If there is no such link, or `at` is not a time of a packet.
+    """
+    if at not in PCAP_TIMES:
+        raise InputError(f"--pcap-at: {shown(at)} is neither arrival nor departure")
+    try:
+        return compared_link(tree, link)
+    except InputError as error:
+        raise InputError(str(error).replace("--link", "--pcap-link", 1)) from None
 
 
 @public

@@ -85,13 +85,6 @@ FEATURES = (
         "one flow per receiver",
     ),
     Missing(
-        ("pcap", "wireshark"),
-        "packet captures of simulations",
-        False,
-        "simulated packets have no header fields to show",
-        "`sojourn run --packet-log --out DIR`, a row per packet; `sojourn link` writes captures",
-    ),
-    Missing(
         ("qdisc changes", "parameter changes"),
         "changing the discipline of a link during a run, or the parameters of any discipline",
         True,

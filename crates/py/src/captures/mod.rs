@@ -1,18 +1,23 @@
-//! Python binding of capture files: arrivals for a replay from pcap and pcapng.
+//! Python binding of capture files: arrivals for a replay from pcap and pcapng, and captures of
+//! simulations.
 
 mod frame;
+mod headers;
 mod read;
+mod write;
+
+pub use write::simulate_captured;
 
 use crate::{InputError, array};
 use frame::{Address, IpPacket, ip_packet};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 use read::Direction;
 use sojourn_aqm::cast;
 use sojourn_sim::Column;
 use std::collections::BTreeMap;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Longest time between two packets, ns: 285 years.
@@ -24,18 +29,42 @@ struct PyFile {
     error: Arc<Mutex<Option<PyErr>>>,
 }
 
-impl Read for PyFile {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let result = Python::attach(|py| {
-            let bytes = self.file.bind(py).call_method1("read", (buffer.len(),))?;
-            let bytes: &[u8] = bytes.extract()?;
-            buffer[..bytes.len()].copy_from_slice(bytes);
-            Ok(bytes.len())
-        });
+impl PyFile {
+    fn new(file: Py<PyAny>) -> PyFile {
+        PyFile { file, error: Arc::default() }
+    }
+
+    /// Calls a method of the file object.
+    fn call<T>(&self, use_file: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> io::Result<T> {
+        let result = Python::attach(|py| use_file(self.file.bind(py)));
         result.map_err(|e: PyErr| {
             *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(e);
             io::ErrorKind::Other.into()
         })
+    }
+}
+
+impl Read for PyFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.call(|file| {
+            let bytes = file.call_method1("read", (buffer.len(),))?;
+            let bytes: &[u8] = bytes.extract()?;
+            buffer[..bytes.len()].copy_from_slice(bytes);
+            Ok(bytes.len())
+        })
+    }
+}
+
+impl Write for PyFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.call(|file| {
+            file.call_method1("write", (PyBytes::new(file.py(), bytes),))?;
+            Ok(bytes.len())
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.call(|file| file.call_method0("flush").map(drop))
     }
 }
 
@@ -150,8 +179,8 @@ pub fn read_capture(
 ) -> PyResult<Py<PyDict>> {
     let direction = direction.map(|one| if one == "in" { Direction::In } else { Direction::Out });
     let filter = Filter { direction, source, destination };
-    let error = Arc::new(Mutex::new(None));
-    let input = PyFile { file, error: error.clone() };
+    let input = PyFile::new(file);
+    let error = input.error.clone();
     let mut arrivals = Arrivals::default();
     let result = py.detach(|| {
         read::frames(input, &mut |frame| {

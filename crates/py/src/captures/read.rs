@@ -137,7 +137,7 @@ pub(super) fn frames(
     }
 }
 
-/// Says why reading failed at byte `at`, after `packets` packets.
+/// Returns the reason why reading failed at byte `at`, after `packets` packets.
 fn fault(error: &PcapError<&[u8]>, at: usize, packets: u64) -> String {
     match error {
         PcapError::UnexpectedEof => {

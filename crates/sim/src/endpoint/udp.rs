@@ -134,6 +134,11 @@ impl UdpEndpoints {
         self.reports.push_back((at, report));
     }
 
+    /// Number of reports that reach the sender by `now`.
+    pub fn reports_due(&self, now: Time) -> usize {
+        self.reports.iter().take_while(|report| report.0 <= now).count()
+    }
+
     /// Processes the reports that reach the sender by `now`.
     pub fn process_reports(&mut self, now: Time) {
         while self.next_report() <= now

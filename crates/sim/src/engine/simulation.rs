@@ -32,11 +32,13 @@ mod results;
 mod routes;
 mod state;
 mod stepping;
+mod tap;
 mod watching;
 
 pub use parallel::Threads;
 pub use state::{FlowState, LinkState};
 pub use stepping::{run, run_on_threads, run_with_progress};
+pub use tap::{Fate, TappedContent, TappedFlow, TappedPacket, TappedProtocol, run_tapped};
 
 use forwarding_queue::ForwardingQueue;
 use impaired::{Impaired, impairments};
@@ -46,6 +48,7 @@ use parallel::Exchange;
 use pooled_flows::PooledFlowOwner;
 use routes::Routes;
 use stepping::LinkChanges;
+use tap::Tap;
 
 /// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -150,6 +153,8 @@ pub struct Simulation {
     repeated_spans: u32,
     /// Messages to other parts, if this is a part of a simulation on several threads.
     exchange: Option<Box<Exchange>>,
+    /// Tap on a link, if there is one.
+    tap: Option<Box<Tap>>,
 }
 
 /// Event queue with a slot per group of sessions and per flow, in this order.
@@ -202,12 +207,11 @@ impl Simulation {
         let scenario = &*shared;
         let begin = Progress { share: 0.0, packets: 0 };
         let may_change = link_may_change(scenario).into_iter().enumerate();
-        let any = changes == LinkChanges::Any;
         let mut disciplines = DisciplineBuilder::default();
         let mut links = may_change
             .map(|(l, may)| {
                 let goes_on = may_continue(l, begin, progress);
-                goes_on.then(|| link(scenario, l, may || any, &mut disciplines))
+                goes_on.then(|| link(scenario, l, may || changes.of(l), &mut disciplines))
             })
             .collect::<Option<Vec<Link>>>()?;
         let link_events = LinkQueue::new(links.len());
@@ -253,6 +257,7 @@ impl Simulation {
             packet_rate: None,
             repeated_spans: 0,
             exchange: None,
+            tap: None,
             members,
             scenario: shared,
         })
@@ -303,14 +308,7 @@ impl Simulation {
     #[inline(never)]
     fn flow_event(&mut self, f: usize, now: Time) {
         self.flows[f].process_due(now, &mut self.outbox);
-        // Before sending: a link may deliver what is sent to the same flow.
-        if f >= self.unpooled_flows {
-            self.notify_sessions(f, now);
-        }
-        self.send_and_schedule(f, now);
-        if self.events.exceeds_cache() {
-            self.prefetch_upcoming(self.first_flow_slot + f);
-        }
+        self.finish_flow_event(f, now);
     }
 
     /// Sends the packets in the outbox of flow `f`, and schedules its next event.

@@ -74,6 +74,11 @@ impl Flow {
         }
     }
 
+    /// Arrivals in the inbox that are due by `now`: time, connection and packet.
+    pub fn arrivals_due(&self, now: Time) -> impl Iterator<Item = &(Time, u32, ArrivedPacket)> {
+        self.inbox.iter().take_while(move |arrival| arrival.0 <= now)
+    }
+
     /// Processes the first arrival of the inbox.
     pub(super) fn process_arrival(&mut self, out: &mut Outbox) {
         let Some((at, connection, arrival)) = self.inbox.pop_front() else { return };

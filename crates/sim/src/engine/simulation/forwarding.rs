@@ -157,6 +157,9 @@ impl Simulation {
 
     /// Collects sent and dropped packets from the link, and returns the time of its next event.
     pub(super) fn collect(&mut self, l: usize) -> Time {
+        if self.tap.is_some() {
+            self.record_passed(l);
+        }
         self.free_dropped(l);
         while let Some((at, packet)) = self.links[l].first_in_flight() {
             // Read single fields only: moving a whole struct that was just written causes a

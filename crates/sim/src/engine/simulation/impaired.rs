@@ -89,6 +89,7 @@ impl Simulation {
             None => return false,
             Some(Impaired::Loss(process)) => {
                 if !process.next_is_lost() {
+                    self.record_loss(l, false);
                     return false;
                 }
                 let since = Time::ZERO + scenario.warmup();
@@ -111,6 +112,7 @@ impl Simulation {
         if lost {
             free_packet(body, bodies, acks, flows, exchange.as_deref_mut());
         }
+        self.record_loss(l, lost);
         true
     }
 

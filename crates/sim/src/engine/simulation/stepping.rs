@@ -51,6 +51,15 @@ pub(super) enum LinkChanges {
     Scheduled,
     /// All.
     Any,
+    /// Those that the scenario changes. In addition, this link computes no departures at enqueue.
+    Tapped(usize),
+}
+
+impl LinkChanges {
+    /// True if link `l` may change although the scenario does not change it.
+    pub(super) fn of(self, l: usize) -> bool {
+        self == LinkChanges::Any || self == LinkChanges::Tapped(l)
+    }
 }
 
 impl fmt::Debug for Simulation {
@@ -186,6 +195,18 @@ impl Simulation {
         until: Time,
         progress: &mut dyn FnMut(Progress) -> bool,
     ) -> bool {
+        match self.tap {
+            None => self.run_events_with::<false>(until, progress),
+            Some(_) => self.run_events_with::<true>(until, progress),
+        }
+    }
+
+    #[inline(always)]
+    fn run_events_with<const TAPPED: bool>(
+        &mut self,
+        until: Time,
+        progress: &mut dyn FnMut(Progress) -> bool,
+    ) -> bool {
         loop {
             let (slot, other) = self.events.earliest();
             let of_links = self.link_events.earliest();
@@ -196,7 +217,8 @@ impl Simulation {
             if of_links <= other {
                 self.link_event(self.link_events.first(), at);
             } else if slot >= self.first_flow_slot {
-                self.flow_event(slot - self.first_flow_slot, at);
+                let f = slot - self.first_flow_slot;
+                if TAPPED { self.flow_event_tapped(f, at) } else { self.flow_event(f, at) }
             } else {
                 self.sessions_event(slot, at);
             }

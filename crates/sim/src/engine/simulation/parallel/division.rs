@@ -123,6 +123,7 @@ impl Simulation {
                 packet_rate: None,
                 repeated_spans: 0,
                 exchange: Some(Box::new(Exchange::new(part, layout, flows.len()))),
+                tap: None,
                 links,
                 sessions,
                 flows,
