@@ -396,6 +396,45 @@ config queue
 	option squash_ingress '1'
 """
 
+NETWORKD = """\
+[Match]
+Name=eth0
+
+[HierarchyTokenBucket]
+Parent=root
+Handle=1
+DefaultClass=1
+
+[HierarchyTokenBucketClass]
+Parent=root
+ClassId=1:1
+Rate=20M
+
+[FairQueueingControlledDelay]
+Parent=1:1
+PacketLimit=1000
+TargetSec=10ms
+MemoryLimitBytes=4M
+"""
+
+CONNECTION = """\
+[connection]
+id=home
+interface-name=eth0
+
+[tc]
+qdisc.root=handle 8: fq_codel target 8000 limit 500 ecn
+"""
+
+INTERFACES = """\
+auto eth0
+iface eth0 inet dhcp
+    up tc qdisc add dev $IFACE root handle 1: htb default 1
+    up tc class add dev $IFACE parent 1: classid 1:1 htb rate 19mbit
+    up tc qdisc add dev $IFACE parent 1:1 fq_codel limit 600
+    down tc qdisc del dev $IFACE root
+"""
+
 STYLE = """\
 axes.grid: True
 lines.linestyle: --
@@ -460,6 +499,9 @@ READERS: dict[str, Reader] = {
     "tc qdisc show": Reader(written("shown.txt", TC_SHOWN), imported),
     "tc -j qdisc show": Reader(written("shown.json", TC_JSON), imported, trees),
     "sqm": Reader(written("sqm", SQM), imported),
+    "networkd": Reader(written("e.network", NETWORKD), imported),
+    "networkmanager": Reader(written("e.nmconnection", CONNECTION), imported),
+    "ifupdown": Reader(written("interfaces", INTERFACES), imported),
     "compare --qdisc": Reader(use=compared, texts=LISTS),
     "tc diff": Reader(use=described, texts=DISCIPLINES),
 }  # fmt: skip

@@ -137,7 +137,7 @@ def test_import_writes_links(run: Run, tmp_path: Path) -> None:
 
 
 def test_import_of_sqm(run: Run, tmp_path: Path) -> None:
-    """A queue with one script of one queue is two links; other scripts are refused."""
+    """A queue with a script of one queue is two links; simple.qos has three classes."""
     path = tmp_path / "sqm"
     path.write_text(SQM)
     code, out, _ = run("tc", "import", str(path), "--json")
@@ -151,7 +151,7 @@ def test_import_of_sqm(run: Run, tmp_path: Path) -> None:
     path.write_text(SQM.replace("simplest.qos", "simple.qos"))
     code, _, error = run("tc", "import", str(path))
     assert code == 2
-    assert "simple.qos has several queues" in error
+    assert "choose one of the classes 1:11, 1:12, 1:13 with --class" in error
     path.write_text(SQM.replace("'10000'", "'10mbit'"))
     code, _, error = run("tc", "import", str(path))
     assert code == 2

@@ -10,7 +10,7 @@ import pytest
 import sojourn as sj
 from conftest import Command
 from sojourn import InputError, tc
-from sojourn.scenario import sqm
+from sojourn.formats import sqm
 
 PIE = {"name": "pie"}
 
@@ -182,8 +182,8 @@ def commands(*options: str, up: int = 1000, down: int = 0) -> list[str]:
 )
 def test_sqm_gives_ecn_to_the_kinds_that_have_it(kind: str, word: str) -> None:
     """sqm-scripts, get_ecn: tc refuses the word for others."""
-    lines = commands(f"qdisc {kind}", "egress_ecn ECN")
-    assert lines[-1] == f"tc qdisc add dev e parent 1:10 handle 110: {kind}{word}"
+    lines = commands(f"qdisc {kind}", "egress_ecn ECN", "etarget default")
+    assert lines[-1] == f"tc qdisc add dev e parent 1:10 handle 110: {kind} limit 1001{word}"
     assert len(tc.imported("\n".join(lines))) == 1
 
 
@@ -191,13 +191,14 @@ def test_the_directions_of_sqm_have_their_own_words() -> None:
     """`e` is egress and upload, `i` ingress and download; a rate of 0 is no shaper."""
     options = ("egress_ecn NOECN", "ingress_ecn ECN", "elimit 1001", "ilimit 900", "etarget 9ms")
     lines = commands(*options, down=5000)
-    assert lines[1].endswith("htb rate 1000kbit ceil 1000kbit")
-    assert lines[2].endswith("fq_codel target 9ms limit 1001 noecn")
-    assert lines[4].endswith("htb rate 5000kbit ceil 5000kbit")
-    assert lines[5].endswith("fq_codel limit 900 ecn")
-    assert len(commands(up=0, down=5)) == 3
+    assert "htb quantum 1749 rate 1000kbit ceil 1000kbit burst 1749 cburst 1749" in lines[1]
+    assert lines[3].endswith("fq_codel limit 1001 target 9ms noecn")
+    assert " rate 5000kbit ceil 5000kbit " in lines[5]
+    assert lines[7].endswith("fq_codel limit 900 target 5000us interval 100000us ecn")
+    assert len(commands(up=0, down=5)) == 4
     cake = commands("script piece_of_cake.qos", "qdisc fq_codel", "eqdisc_opts nat")
-    assert cake == ["tc qdisc add dev e root cake bandwidth 1000kbit nat"]
+    words = "diffserv3 nat besteffort nat"
+    assert cake == [f"tc qdisc add dev e root cake bandwidth 1000kbit {words}"]
 
 
 PYTHON = {

@@ -57,7 +57,7 @@ sojourn tc import setup.sh              # commands, as links of a scenario
 bash -x setup.sh 2>&1 | sojourn tc import         # the same with variables and loops
 (tc qdisc show; tc class show dev eth0) | sojourn tc import   # what this machine has
 tc -j qdisc show | sojourn tc import
-sojourn tc import /etc/config/sqm       # sqm-scripts, if the script has one queue
+sojourn tc import /etc/config/sqm       # also .network, .nmconnection, interfaces
 sojourn tc export home.toml --dev up=eth0 --dev down=ifb0
 sojourn tc export "codel(target=15ms)" --dev eth0
 sojourn tc diff "tc: codel" codel

@@ -17,14 +17,13 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from sojourn import _sojourn, tc_netem
+from sojourn import _sojourn, formats, tc_netem
 from sojourn import qdisc as qdiscs
 from sojourn._sojourn import InputError
 from sojourn._util.base import Qdisc
 from sojourn._util.inputs import brief, check_device, printable, shown
 from sojourn._util.plain import plain
 from sojourn._util.units import bps_of, bytes_of
-from sojourn.scenario import sqm
 from sojourn.scenario.draft import canonical
 from sojourn.scenario.keys import Link, Scenario
 from sojourn.scenario.save import inline
@@ -74,19 +73,24 @@ def parse(line: str) -> Qdisc:
     return model
 
 
-def imported(text: str, *, leaf: str | None = None, speed: str | None = None) -> list[Table]:
-    """Return the link of each device in a script, an output of tc or a configuration of sqm.
+def imported(
+    text: str, *, leaf: str | None = None, speed: str | None = None, form: str | None = None
+) -> list[Table]:
+    """Return the link of each device in a script, an output of tc or a configuration.
 
     Parameters
     ----------
     text : str
         A script, a batch file, the output of `set -x`, the output of `tc qdisc show` and
-        `tc class show` or of `tc -j qdisc show`, or the configuration of sqm-scripts
-        (`/etc/config/sqm`). Commands are executed as the kernel does.
+        `tc class show` or of `tc -j qdisc show`, the configuration of sqm-scripts
+        (`/etc/config/sqm`), a .network file of systemd-networkd, a connection of NetworkManager,
+        or the interfaces of ifupdown. Commands are executed as the kernel does.
     leaf : str, optional
         The class that becomes the link, like `1:10`, if there are several.
     speed : str, optional
         The speed of the devices, of which `rate 10%` is a share.
+    form : str, optional
+        Format of the text, one of `sojourn.formats.NAMES`. The default is recognised.
 
     Returns
     -------
@@ -102,9 +106,10 @@ def imported(text: str, *, leaf: str | None = None, speed: str | None = None) ->
         several classes carry traffic and `leaf` is not given; if there is no class `leaf`; or if a
         value is out of the range of a scenario.
     """
-    text = sqm.to_commands(text) if sqm.is_config(text) else text
-    links: list[Table] = json.loads(_sojourn.tc_import(text, leaf, speed))
+    commands = formats.read(text, form)
+    links: list[Table] = json.loads(_sojourn.tc_import(commands.text, leaf, speed))
     for one in links:
+        one["lost"] += [lost for dev, lost in commands.lost if dev == one["dev"]]
         _check_link(one)
     return links
 
@@ -162,6 +167,7 @@ def export(
     dev: str | Sequence[str] = "eth0",
     rate: str | None = None,
     netem: bool = True,
+    form: str = "tc",
 ) -> str:
     """Return the commands that come nearest to a discipline, a link or a scenario.
 
@@ -177,11 +183,14 @@ def export(
     netem : bool
         Write delay and loss of a link as netem, to emulate it. False is for a real line, which has
         its own.
+    form : str
+        Format of the text, one of `sojourn.formats.WRITTEN`. `tc` is lines for a shell. The others
+        are for a real line: they have no netem.
 
     Returns
     -------
     str
-        Lines for a shell. Comments name what Linux cannot do.
+        Lines for a shell, or a configuration. Comments name what Linux or the format cannot do.
 
     Raises
     ------
@@ -189,6 +198,8 @@ def export(
         If the input is invalid, or Linux has no qdisc for a discipline.
     """
     devices = [dev] if isinstance(dev, str) else list(dev)
+    if form != "tc":
+        return "\n".join(formats.write(_exported(given, devices, rate), form))
     if isinstance(given, Scenario) or (isinstance(given, Mapping) and "links" in given):
         return "\n".join(_scenario(given, devices, netem))
     check_device("dev", devices[0])
@@ -196,6 +207,27 @@ def export(
         return "\n".join(_link(_canonical({"link": plain(given)})["link"], devices[0], netem))
     lost = [f"# {printable(one)}" for one in _unheard(given)]
     return "\n".join(lost + _qdisc(translate(given, rate), devices[0], "root handle 1:"))
+
+
+def _exported(
+    subject: "Described | Link | Scenario | Mapping[str, Any]", devices: list[str], rate: str | None
+) -> list[formats.Exported]:
+    """Return the links of a discipline, a link or a scenario, as other formats write them."""
+    if isinstance(subject, Scenario) or (isinstance(subject, Mapping) and "links" in subject):
+        links = _links_by_device(subject, devices)
+    elif isinstance(subject, Link) or (isinstance(subject, Mapping) and "name" not in subject):
+        links = {devices[0]: ("", _canonical({"link": plain(subject)})["link"])}
+    else:
+        check_device("dev", devices[0])
+        leaf = translate(subject, rate)
+        lines = _qdisc(leaf, devices[0], "root handle 1:")
+        return [formats.Exported(devices[0], {}, leaf, lines)]
+    result = []
+    for dev, (_, link) in links.items():
+        check_device("dev", dev)
+        leaf = translate(link["qdisc"], link["rate"])
+        result.append(formats.Exported(dev, link, leaf, _link(link, dev, netem=False)))
+    return result
 
 
 def notes(subject: "Described | Mapping[str, Any]") -> list[str]:
@@ -268,6 +300,21 @@ def _canonical(links: Table) -> Table:
 
 def _scenario(scenario: Scenario | Mapping[str, Any], devices: list[str], netem: bool) -> list[str]:
     """Return the lines for every link of a scenario."""
+    lines: list[str] = []
+    described = plain(scenario)["links"]
+    for device, (name, link) in _links_by_device(scenario, devices).items():
+        lines += ["", f"# link {name}"] if lines else [f"# link {name}"]
+        link_of = described[name]
+        qdisc = link_of.get("qdisc") if isinstance(link_of, dict) else None
+        lines += [f"# {printable(one)}" for one in _unheard(qdisc)]
+        lines += _link(link, device, netem)
+    return lines
+
+
+def _links_by_device(
+    scenario: Scenario | Mapping[str, Any], devices: list[str]
+) -> dict[str, tuple[str, Table]]:
+    """Return name and canonical link for each device of a scenario."""
     whole = canonical(_without_code(scenario))["links"]
     named = dict(one.split("=", 1) for one in devices if "=" in one)
     for name in named:
@@ -277,21 +324,14 @@ def _scenario(scenario: Scenario | Mapping[str, Any], devices: list[str], netem:
     for name in (*named.values(), *others):
         check_device("dev", name)
     rest = iter(others)
-    described = plain(scenario)["links"]
-    lines: list[str] = []
-    links: dict[str, str] = {}
+    links: dict[str, tuple[str, Table]] = {}
     for i, (name, link) in enumerate(whole.items()):
         device = named.get(name) or next(rest, f"eth{i}")
         if device in links:
-            text = f"is the device of two links, {links[device]} and {name}"
+            text = f"is the device of two links, {links[device][0]} and {name}"
             raise InputError(f"--dev {device}: {text}; write --dev {name}=DEV with another one")
-        links[device] = name
-        lines += ["", f"# link {name}"] if lines else [f"# link {name}"]
-        link_of = described[name]
-        qdisc = link_of.get("qdisc") if isinstance(link_of, dict) else None
-        lines += [f"# {printable(one)}" for one in _unheard(qdisc)]
-        lines += _link(link, device, netem)
-    return lines
+        links[device] = (name, link)
+    return links
 
 
 def _unheard(described: Any) -> list[str]:

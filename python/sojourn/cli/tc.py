@@ -11,6 +11,7 @@ from sojourn._sojourn import InputError, nearest
 from sojourn._util.inputs import of_link
 from sojourn._util.reading import text_of_stdin
 from sojourn.cli import suggest
+from sojourn.formats import NAMES, WRITTEN
 from sojourn.scenario import named
 
 NEXT = """
@@ -35,8 +36,9 @@ def import_command(
     file: Annotated[
         str | None,
         typer.Argument(
-            help="a script, its output with set -x, a batch file, output of tc [-j] qdisc show, or "
-            "/etc/config/sqm; or one command in quotes (default: standard input)",
+            help="a script, its output with set -x, a batch file, output of tc [-j] qdisc show, "
+            "/etc/config/sqm, a .network or .nmconnection file, or /etc/network/interfaces; or one "
+            "command in quotes (default: standard input)",
             show_default=False,
         ),
     ] = None,
@@ -51,6 +53,10 @@ def import_command(
         typer.Option("--class", metavar="ID", help="class that becomes the link, like 1:10"),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="refuse words that are lost")] = False,
+    format_name: Annotated[
+        str | None,
+        typer.Option("--format", metavar="NAME", help=f"format of the input: {', '.join(NAMES)}"),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write the links of a scenario from tc commands or output. Flows are not part of it.
@@ -63,7 +69,7 @@ def import_command(
     try:
         if rate is not None:
             of_link("--rate", "rate", rate)
-        links = tc.imported(text, leaf=leaf, speed=rate)
+        links = tc.imported(text, leaf=leaf, speed=rate, form=format_name)
         lost = [f"{one['dev']}: {word}" for one in links for word in one["lost"]]
         if strict and lost:
             more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
@@ -114,6 +120,10 @@ def export(
     netem: Annotated[
         bool, typer.Option(help="write delay and loss as netem; without it, for a real line")
     ] = True,
+    format_name: Annotated[
+        str,
+        typer.Option("--format", metavar="NAME", help=f"format to write: {', '.join(WRITTEN)}"),
+    ] = "tc",
     strict: Annotated[bool, typer.Option("--strict", help="refuse what Linux cannot do")] = False,
 ) -> None:
     """Write tc commands that come nearest to a scenario or a discipline.
@@ -129,7 +139,7 @@ def export(
 
         tree = Draft.read(source).tree
         try:
-            text = tc.export(tree, dev=devices, netem=netem)
+            text = tc.export(tree, dev=devices, netem=netem, form=format_name)
             notes = tc.notes(tree)
         except InputError as error:
             raise InputError(f"{source}: {error}") from None
@@ -139,7 +149,7 @@ def export(
     else:
         try:
             qdisc = tc.described(source)
-            text = tc.export(qdisc, dev=devices, rate=rate)
+            text = tc.export(qdisc, dev=devices, rate=rate, form=format_name)
             notes = tc.notes(qdisc)
         except InputError as error:
             close = nearest(source, list(named.ORDER))
