@@ -159,11 +159,11 @@ fn text(address: &Address) -> String {
 /// `direction` is "in" or "out"; `source` and `destination` are networks, as the bytes of the
 /// address and the length of the prefix.
 ///
-/// Returns columns in order of time, relative to the first packet: `t_ns`, `flow`, `size_B`, `ecn`,
-/// `headers` (four columns: DSCP, sender, receiver, acknowledgement); and `other`, `excluded` (numbers of
-/// frames without an IP packet, and of packets that were not selected), `directions` (numbers of
-/// packets that the file calls incoming and outgoing) and `two_way` (an address that sends to a
-/// host and receives from it, or None).
+/// Returns columns in order of time, relative to the first packet: `t_ns`, `flow`, `size_B`, `ecn`
+/// and `headers` (four columns: DSCP, sender, receiver, acknowledgement). Also returns `other` and
+/// `excluded` (numbers of frames without an IP packet, and of packets that were not selected),
+/// `directions` (numbers of packets that the file calls incoming and outgoing) and `two_way` (an
+/// address that sends to a host and receives from it, or None).
 ///
 /// # Errors
 /// InputError, without the name of the file, if the file is damaged or of an unknown kind; an
