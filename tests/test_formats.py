@@ -207,9 +207,7 @@ def test_a_connection_of_networkmanager() -> None:
     (link,) = tc.imported(CONNECTION.format(words="cake bandwidth 20mbit"))
     assert "bandwidth" not in link["qdisc"]
     assert "[tc] qdisc.root: NetworkManager drops the words of cake" in link["lost"]
-    with pytest.raises(
-        InputError, match=r"^\[tc\] qdisc\.root: tbf is not read: its rate has another unit"
-    ):
+    with pytest.raises(InputError, match=r"tbf is not read: its rate has another unit"):
         tc.imported(CONNECTION.format(words="tbf rate 1000 burst 100"))
     with pytest.raises(InputError, match=r'unknown word "?bandwidth"? of fq_codel'):
         tc.imported(CONNECTION.format(words="fq_codel bandwidth 20mbit"))
