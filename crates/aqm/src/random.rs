@@ -106,6 +106,25 @@ impl Clone for Box<dyn CloneRandom + Send> {
     }
 }
 
+// Every method is passed on: a generator may have its own of each.
+impl Random for Box<dyn CloneRandom + Send> {
+    fn uniform(&mut self) -> f64 {
+        (**self).uniform()
+    }
+    fn bernoulli(&mut self, p: f64) -> bool {
+        (**self).bernoulli(p)
+    }
+    fn below(&mut self, n: u32) -> u32 {
+        (**self).below(n)
+    }
+    fn draw32(&mut self) -> u32 {
+        (**self).draw32()
+    }
+    fn at_most(&mut self, bound: u64) -> bool {
+        (**self).at_most(bound)
+    }
+}
+
 impl<R: Rng> Random for R {
     fn uniform(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)

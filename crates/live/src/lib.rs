@@ -11,8 +11,8 @@
 //! [`ip`] parses headers and sets marks; [`corrupt`] changes a bit; [`offload`] splits and joins
 //! packets of TCP; [`pool`] holds the bytes of packets; a [`TimedLink`] is a link with scheduled
 //! events. A [`Direction`] is one direction over one link, a [`Network`] is a network of links with
-//! hosts at both ends; both are passed the time. [`pump`] reads the clock, in one place, and moves the bytes; [`capture`]
-//! writes a packet capture for Wireshark, in blocks of [`pcapng`].
+//! hosts at both ends; both are passed the time. [`pump`] reads the clock, in one place, and moves
+//! the bytes; [`capture`] writes a packet capture for Wireshark, in blocks of [`pcapng`].
 //!
 //! # Time
 //!

@@ -216,24 +216,23 @@ fn copies_and_corrupt_packets_are_delivered() {
     let mut hop = Direction::new(spec);
     let (mut numbers, mut wrong) = (Vec::new(), 0);
     let original = udp(1000, 7, 0, 0);
-    let mut deliver = |hop: &mut Direction, until: Time| {
-        while let Some(at) = hop.next_event_time().filter(|at| *at <= until) {
-            while let Some(due) = hop.next_delivery(at) {
-                assert!(due.at <= at);
-                let bytes = hop.delivery_bytes(&due).to_vec();
-                numbers.push(u32::from_be_bytes(bytes[996..].try_into().unwrap()));
-                let bits = |(a, b): (&u8, &u8)| (a ^ b).count_ones();
-                wrong += bytes[..996].iter().zip(&original[..996]).map(bits).sum::<u32>();
-                hop.on_written(due, at, false);
-            }
+    let mut deliver = |hop: &mut Direction, now: Time| {
+        while let Some(due) = hop.next_delivery(now) {
+            assert!(due.at <= now);
+            let bytes = hop.delivery_bytes(&due).to_vec();
+            numbers.push(u32::from_be_bytes(bytes[996..].try_into().unwrap()));
+            let bits = |(a, b): (&u8, &u8)| (a ^ b).count_ones();
+            wrong += bytes[..996].iter().zip(&original[..996]).map(bits).sum::<u32>();
+            hop.on_written(due, now, false);
         }
     };
+    let at = |number: u32| Time(2_000_000 * u64::from(number));
     for number in 0..1000 {
-        let now = Time(2_000_000 * u64::from(number));
-        deliver(&mut hop, now);
-        put(&mut hop, now, &udp(1000, 7, 0, number));
+        deliver(&mut hop, at(number));
+        put(&mut hop, at(number), &udp(1000, 7, 0, number));
     }
-    deliver(&mut hop, Time(10_000_000_000));
+    (1000..1100).for_each(|number| deliver(&mut hop, at(number)));
+    assert_eq!(hop.next_event_time(), None);
     let stats = *hop.wire_stats().unwrap();
     assert_eq!(numbers.len() as u64, 1000 - stats.lost + stats.duplicated);
     assert!(stats.lost > 60 && stats.duplicated > 120 && stats.reordered > 100, "{stats:?}");

@@ -9,6 +9,7 @@
 //!
 //! `playground/src/engine/module.ts` is the typed border on the other side.
 
+#![cfg_attr(not(target_family = "wasm"), forbid(unsafe_code))]
 #![cfg_attr(target_family = "wasm", allow(unsafe_code, reason = "names of exports"))]
 
 mod encode;

@@ -3,8 +3,8 @@
 //! **Source**: Linux, `net/sched/sch_netem.c`, get_crandom. A correlated number is the mean of a
 //! new random number and the previous correlated one, weighted by the correlation. The means of
 //! such numbers are closer to one half than independent numbers are, so a probability below one
-//! half is met less often than it says: with a correlation of 25 %, a probability of 10 % gives 1.8 %,
-//! and one of 1 % gives 3 in a million.
+//! half is met less often than it says: with a correlation of 25 %, a probability of 10 % gives
+//! 1.8 %, and one of 1 % gives 3 in a million.
 
 use crate::cast;
 use crate::random::{CloneRandom, Random};
@@ -95,12 +95,6 @@ impl<R: Random> Events<R> {
     /// Random stream of the events.
     pub(super) fn rng(&mut self) -> &mut R {
         &mut self.rng
-    }
-}
-
-impl Random for Stream {
-    fn uniform(&mut self) -> f64 {
-        (**self).uniform()
     }
 }
 

@@ -16,7 +16,7 @@ use sojourn_aqm::registry::{QdiscEntry, Registry};
 use sojourn_aqm::units::{Bytes, Rate, Span, Time};
 use sojourn_aqm::wire::{Impairments, LossModel};
 use sojourn_aqm::{Built, Env, Link, LinkSpec, Opportunities};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 table! {
     /// One-way link: a discipline with its queue, a transmitter, and a propagation delay.
@@ -36,8 +36,8 @@ table! {
         "\"1514B\"";
 
     /// Overhead of the link layer, in the words of tc-cake: bytes that are added to each packet,
-    /// with mpu BYTES, atm or ptm, or a name like pppoe-ptm, docsis, ethernet. Transmissions take the
-    /// time of the framed packet; counters of bytes are without it.
+    /// with mpu BYTES, atm or ptm, or a name like pppoe-ptm, docsis, ethernet. Transmissions take
+    /// the time of the framed packet; counters of bytes are without it.
     overhead: Overhead, optional "none", [], "\"44 atm\"";
 
     /// Discipline: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The parameter
@@ -112,6 +112,12 @@ pub(crate) const OPPORTUNITY_HEADER_BYTES: u32 = 4;
 /// Latest delivery opportunity of a trace, milliseconds.
 const MOMENT_MAX: u64 = 10_000_000_000;
 
+/// Shares `impairments`; links without any have one object together.
+fn shared(impairments: Impairments) -> Arc<Impairments> {
+    static NONE: LazyLock<Arc<Impairments>> = LazyLock::new(Arc::default);
+    if impairments == **NONE { NONE.clone() } else { impairments.into() }
+}
+
 impl LinkConfig {
     pub(crate) fn parse(name: &str, json: &Json, registry: &Registry) -> Result<LinkConfig> {
         LinkConfig::parse_one(name, json, &mut Disciplines::new(registry, LINK.default_of("qdisc")))
@@ -124,7 +130,7 @@ impl LinkConfig {
     ) -> Result<LinkConfig> {
         let fields = KeyReader::new(json, &LINK)?;
         let keys = LinkKeys::read(&fields)?;
-        let impairments = Arc::new(impairments::parse(&fields)?);
+        let impairments = shared(impairments::parse(&fields)?);
         let (trace, opportunities) = match fields.get("trace") {
             Some(trace) => parse_trace(trace).map_err(|e| e.at("trace"))?,
             None => (None, None),

@@ -239,7 +239,8 @@ pub(crate) fn list_to_text(key: &str, list: &Json, rows: &[ParamRow]) -> Result<
         Json::Number(n) => Ok(n.to_string()),
         other => Err(not_one(other).at(i).at(key)),
     };
-    let words = self::list(list)?.iter().enumerate().map(word).collect::<Result<Vec<String>>>()?;
+    let items = self::list(list).map_err(|e| e.at(key))?;
+    let words = items.iter().enumerate().map(word).collect::<Result<Vec<String>>>()?;
     Ok(words.join(" "))
 }
 

@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn a_refused_command_leaves_the_state() {
         let state =
-            state("tc qdisc add dev eth0 root handle 1: pie\ntc qdisc add dev eth0 root codel")
+            state("tc qdisc add dev eth0 root handle 1: pie\ntc qdisc add dev eth0 root pie")
                 .unwrap();
         assert_eq!(state["commands"][0]["error"], Json::Null);
         assert!(state["commands"][1]["error"].as_str().unwrap().contains("pie 1:"));

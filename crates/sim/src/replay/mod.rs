@@ -217,7 +217,7 @@ impl Server {
                 .with_updates(options.updates.unwrap_or_default());
             return Ok(Server::Htb(htb.into()));
         }
-        let mut link = Box::new(Link::new(spec, qdisc, Boxed(rng))?);
+        let mut link = Box::new(Link::new(spec, qdisc, rng)?);
         link.enable_packet_log();
         Ok(Server::Link(link))
     }
@@ -254,28 +254,6 @@ impl Server {
             Server::Link(link) => link.packet_log(),
             Server::Htb(htb) => htb.packet_log(),
         }
-    }
-}
-
-/// A boxed generator as the generator of a link.
-#[derive(Clone)]
-struct Boxed(Box<dyn CloneRandom + Send>);
-
-impl Random for Boxed {
-    fn uniform(&mut self) -> f64 {
-        self.0.uniform()
-    }
-    fn bernoulli(&mut self, p: f64) -> bool {
-        self.0.bernoulli(p)
-    }
-    fn below(&mut self, n: u32) -> u32 {
-        self.0.below(n)
-    }
-    fn draw32(&mut self) -> u32 {
-        self.0.draw32()
-    }
-    fn at_most(&mut self, bound: u64) -> bool {
-        self.0.at_most(bound)
     }
 }
 

@@ -28,13 +28,20 @@ fn type_letter(value: &Value) -> char {
 
 /// Types accepted by a parameter: its own, and the documented conversions (see `read::setting`).
 fn types_of_parameter(kind: &str) -> String {
-    if kind.starts_with("list of") { "lnt".to_string() } else { types_of_key(kind) }
+    match kind {
+        "list of discipline" | "list of filter" => "lnot".to_string(),
+        list if list.starts_with("list of") => "lnt".to_string(),
+        other => types_of_key(other),
+    }
 }
 
 /// Types accepted by a key of a scenario.
 fn types_of_key(kind: &str) -> String {
     let own = match kind.split([',', ' ']).next().expect("a word") {
         "number" if kind.ends_with("or table") => "not",
+        "duration" if kind.ends_with("or table") => "ot",
+        "list" if kind.ends_with("or table") => "lo",
+        "name" if kind.ends_with("or list") => "lt",
         "number" | "integer" | "overhead" => "nt",
         "flag" => "bt",
         "list" => "l",
@@ -88,8 +95,9 @@ fn mistyped(good: &Value, keys: &[Key]) -> usize {
                     refused += 1;
                     let (text, path) = (e.to_string(), &key.path);
                     assert!(text.chars().count() < 1200, "{text}");
+                    let names = |end: &str| text.starts_with(&format!("{path}{end}"));
                     assert!(
-                        taken || text.starts_with(&format!("{path}: ")),
+                        taken || names(": ") || names("."),
                         "{path} = {new}: the message is about another key: {text}"
                     );
                 }
@@ -111,11 +119,20 @@ fn small() -> Value {
         "name": "all", "duration": "2s", "warmup": "500ms", "seed": 7, "sample": "100ms",
         "links": {
             "up": {"rate": "10mbit", "burst": "1514B", "delay": "5ms",
-                "qdisc": {"name": "codel"}, "loss": 0.01},
-            "air": {"rate": "10mbit", "loss": {"p": 0.1, "r": 0.2, "1-h": 0.5, "1-k": 0.01},
+                "qdisc": {"name": "codel"}, "loss": 0.01, "slot": {"min": "10ms"}},
+            "air": {"rate": "10mbit",
+                "loss": {"p": 0.1, "r": 0.2, "1-h": 0.5, "1-k": 0.01, "ecn": true},
                 "trace": {"t_ns": [0, 5], "rate_bps": [10, 20], "delay_ns": [1, 2],
                     "repeat": "1s"}},
-            "cell": {"rate": "10mbit", "trace": {"opportunities_ms": [1, 2]}}
+            "cell": {"rate": "10mbit", "trace": {"opportunities_ms": [1, 2]}},
+            "rough": {"rate": "10mbit", "loss": {"probability": 0.1, "correlation": 0.2},
+                "jitter": {"size": "5ms"}, "reorder": {"gap": 5},
+                "duplicate": {"probability": 0.1}, "corrupt": {"probability": 0.1},
+                "outages": {"up": "10s", "down": "1s"}, "slot": {"min": "10ms", "max": "20ms",
+                "packets": 20, "bytes": "64kB"}},
+            "radio": {"rate": "10mbit",
+                "loss": {"p13": 0.1, "p31": 0.3, "p32": 0.2, "p23": 0.4, "p14": 0.01},
+                "slot": {"distribution": "normal", "delay": "15ms", "jitter": "3ms"}}
         },
         "flows": [
             {"name": "bulk", "count": 2, "source": {"name": "bulk"}, "tcp": {"name": "reno"},
@@ -135,7 +152,19 @@ fn places(table: &Table) -> &'static [(&'static str, &'static str)] {
     match table.path {
         "" => &[("", "")],
         "links.NAME" => &[("/links/up", "links.up"), ("/links/air", "links.air")],
-        "links.NAME.loss" => &[("/links/air/loss", "links.air.loss")],
+        "links.NAME.loss" => &[
+            ("/links/air/loss", "links.air.loss"),
+            ("/links/rough/loss", "links.rough.loss"),
+            ("/links/radio/loss", "links.radio.loss"),
+        ],
+        "links.NAME.jitter" => &[("/links/rough/jitter", "links.rough.jitter")],
+        "links.NAME.reorder" => &[("/links/rough/reorder", "links.rough.reorder")],
+        "links.NAME.duplicate" => &[("/links/rough/duplicate", "links.rough.duplicate")],
+        "links.NAME.corrupt" => &[("/links/rough/corrupt", "links.rough.corrupt")],
+        "links.NAME.outages" => &[("/links/rough/outages", "links.rough.outages")],
+        "links.NAME.slot" => {
+            &[("/links/rough/slot", "links.rough.slot"), ("/links/radio/slot", "links.radio.slot")]
+        }
         "links.NAME.trace" => {
             &[("/links/air/trace", "links.air.trace"), ("/links/cell/trace", "links.cell.trace")]
         }

@@ -47,9 +47,9 @@ fn the_canonical_form_is_parsed_to_the_same() {
         ),
         ("reorder", json!({"probability": 0.5, "correlation": 0.125, "gap": 5})),
         ("duplicate", json!({"probability": 0.5, "correlation": 0.125})),
-        ("outages", json!(["1s..1.5s", "2s..3s"])),
+        ("outages", json!(["1s..1500ms", "2s..3s"])),
         ("outages", json!({"up": "exponential(10s)", "down": "uniform(1ms, 2ms)"})),
-        ("slot", json!({"min": "1ms", "max": "2ms", "packets": 3, "bytes": "3000B"})),
+        ("slot", json!({"min": "1ms", "max": "2ms", "packets": 3, "bytes": "3kB"})),
         ("slot", json!({"distribution": "normal", "delay": "20ms", "jitter": "5ms"})),
         ("in_flight_limit", json!("1000p")),
     ] {
@@ -69,7 +69,7 @@ fn errors_name_their_path() {
         (json!({"jitter": {"distribution": "normal"}}), "links.up.jitter.size: is missing"),
         (
             json!({"jitter": {"size": "5ms", "distribution": "pareta"}}),
-            "links.up.jitter.distribution: unknown distribution \"pareta\", did you mean \"pareto\"",
+            "links.up.jitter.distribution: unknown distribution \"pareta\", did you mean \"par",
         ),
         (
             json!({"jitter": {"size": "5ms", "distribution": [1, 40000]}}),
