@@ -29,7 +29,7 @@ fn type_letter(value: &Value) -> char {
 /// Types accepted by a parameter: its own, and the documented conversions (see `read::setting`).
 fn types_of_parameter(kind: &str) -> String {
     match kind {
-        "list of discipline" | "list of filter" => "lnot".to_string(),
+        "list of discipline" | "list of filter" => "lnto".to_string(),
         list if list.starts_with("list of") => "lnt".to_string(),
         other => types_of_key(other),
     }
@@ -39,7 +39,7 @@ fn types_of_parameter(kind: &str) -> String {
 fn types_of_key(kind: &str) -> String {
     let own = match kind.split([',', ' ']).next().expect("a word") {
         "number" if kind.ends_with("or table") => "not",
-        "duration" if kind.ends_with("or table") => "ot",
+        "duration" if kind.ends_with("or table") => "to",
         "list" if kind.ends_with("or table") => "lo",
         "name" if kind.ends_with("or list") => "lt",
         "number" | "integer" | "overhead" => "nt",
