@@ -33,6 +33,7 @@ __all__ = [
     "tc_state",
     "tc_tables",
     "version",
+    "wire_arrivals",
 ]
 
 class InputError(ValueError): ...
