@@ -209,7 +209,6 @@ def run(
     """Run a scenario."""
     from sojourn._util.files import check_file
     from sojourn._util.paths import check_tcp_flows
-    from sojourn.engines.simulate import captured_link, simulate
     from sojourn.result import folders
     from sojourn.scenario.draft import Draft, canonical
 
@@ -219,10 +218,10 @@ def run(
         raise InputError("--flow: there is no figure, give --plot FIG.png")
     if link and qdisc is None:
         raise InputError(f"{file}: --link: has no effect without --qdisc")
+    _check_pcap(pcap, pcap_link, pcap_at, engine, threads)
     real = is_live(engine)
     if threads is not None and real:
         raise InputError("--threads: has no effect with --engine live")
-    _check_pcap(pcap, pcap_link, pcap_at, alone=not real and threads in (None, "1", "auto"))
     count = "auto" if threads is None else threads_of(threads)
     look: Look = {"title": title, "xlabel": xlabel, "size": size, "style": style}
     check_look(look, plot)
@@ -241,6 +240,8 @@ def run(
     tree = canonical(parsed)
     check_tcp_flows(tree, flow or ())
     if pcap is not None:
+        from sojourn.engines.simulate import captured_link
+
         captured_link(tree, pcap_link, pcap_at or "arrival")
     if flent is not None:
         from sojourn.result.exchange import check_flent
@@ -267,6 +268,8 @@ def run(
                 live_link.enter_own_network(sys.argv[1:])
                 raise
         else:
+            from sojourn.engines.simulate import simulate
+
             command = _command_line()
             result = simulate(
                 parsed,
@@ -431,8 +434,10 @@ def compare(
         raise failure
 
 
-def _check_pcap(pcap: Path | None, link: str | None, at: str | None, *, alone: bool) -> None:
-    """Check the options of a capture; `alone` is True for a simulation on one thread."""
+def _check_pcap(
+    pcap: Path | None, link: str | None, at: str | None, engine: str, threads: str | None
+) -> None:
+    """Check the options of a capture."""
     from sojourn._util.files import check_file
 
     for option, value in (("--pcap-link", link), ("--pcap-at", at)):
@@ -440,7 +445,7 @@ def _check_pcap(pcap: Path | None, link: str | None, at: str | None, *, alone: b
             raise InputError(f"{option}: has no effect without --pcap")
     if pcap is None:
         return
-    if not alone:
+    if is_live(engine) or threads not in (None, "1", "auto"):
         text = "is for a simulation on one thread, without --engine live and --threads"
         raise InputError(f"--pcap: {text}")
     check_file(pcap, (".pcapng",))

@@ -112,7 +112,7 @@ def capacity(
     ...     "flows": [{"name": "bulk", "path": ["up"], "rtt": "40ms"}],
     ... }
     >>> str(sj.capacity(uplink, "bulk.count", "sojourn_mean < 20ms", between=(1, 16), seeds=1))
-    '7'
+    '2'
     """
     plan = make_plan(
         scenario, vary, needs, qdiscs=qdiscs, link=link, between=between, over=over, find=find,
