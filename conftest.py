@@ -1,6 +1,7 @@
 """Shared fixtures: a small scenario, and the command run in this process."""
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,11 @@ import pytest
 from sojourn.cli.main import main
 
 os.environ.pop("COLUMNS", None)  # a terminal's width, which would change tables
+
+for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    # Background jobs of a script, and nohup, ignore these; commands of the tests must not.
+    if signal.getsignal(_number) == signal.SIG_IGN:
+        signal.signal(_number, signal.SIG_DFL)
 
 SMALL = """\
 name = "small"

@@ -12,7 +12,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -27,11 +26,6 @@ NEAR, NEAR6 = "198.18.0.2", "fd00:736f:6a6f::198.18.0.2"
 
 REFUSALS = ("sojourn: link: ", "sojourn: real packets")
 """First words of messages about missing tools and rights."""
-
-for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
-    # Background jobs of a script, and nohup, ignore these; commands of the tests must not.
-    if signal.getsignal(_number) == signal.SIG_IGN:
-        signal.signal(_number, signal.SIG_DFL)
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 

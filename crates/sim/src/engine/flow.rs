@@ -229,18 +229,6 @@ impl Flow {
     /// Processes everything due at `now`: arrivals, acks, the sender's timer, the application.
     #[inline(always)]
     pub fn process_due(&mut self, now: Time, out: &mut Outbox) {
-        self.process_due_with(now, out, &mut |_, _| {});
-    }
-
-    /// As [`Flow::process_due`], and calls `on_ack` with the connection of each ack that reaches
-    /// the sender, and the ack.
-    #[inline(always)]
-    pub fn process_due_with(
-        &mut self,
-        now: Time,
-        out: &mut Outbox,
-        on_ack: &mut impl FnMut(u32, &Ack),
-    ) {
         while self.inbox.front().is_some_and(|i| i.0 <= now) {
             self.process_arrival(out);
         }
@@ -263,7 +251,9 @@ impl Flow {
         if let Endpoints::Tcp(tcp) = ends {
             let mut ack = Ack::default();
             while let Some(of) = acks.pop(now, &mut ack) {
-                on_ack(of, &ack);
+                if let Some(reached) = &mut out.reached {
+                    reached.push((of, ack));
+                }
                 if of == *connection {
                     tcp.sender.on_ack(now, &ack, &mut out.segments);
                 }

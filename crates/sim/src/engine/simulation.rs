@@ -306,9 +306,16 @@ impl Simulation {
     }
 
     #[inline(never)]
-    fn flow_event(&mut self, f: usize, now: Time) {
+    pub(super) fn flow_event(&mut self, f: usize, now: Time) {
         self.flows[f].process_due(now, &mut self.outbox);
-        self.finish_flow_event(f, now);
+        // Before sending: a link may deliver what is sent to the same flow.
+        if f >= self.unpooled_flows {
+            self.notify_sessions(f, now);
+        }
+        self.send_and_schedule(f, now);
+        if self.events.exceeds_cache() {
+            self.prefetch_upcoming(self.first_flow_slot + f);
+        }
     }
 
     /// Sends the packets in the outbox of flow `f`, and schedules its next event.

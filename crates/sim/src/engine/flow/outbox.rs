@@ -15,12 +15,14 @@ pub struct Outbox {
     pub datagram: Option<Datagram>,
     /// Reports on datagrams for the return path.
     pub reports: Vec<Report>,
+    /// ACKs that have reached the sender, with their connections; `None` if nobody reads them.
+    pub reached: Option<Vec<(u32, Ack)>>,
 }
 
 impl Outbox {
     /// True if there is nothing to send.
     pub fn is_empty(&self) -> bool {
-        let Outbox { segments, acks, datagram, reports } = self;
+        let Outbox { segments, acks, datagram, reports, .. } = self;
         segments.is_empty() && acks.is_empty() && datagram.is_none() && reports.is_empty()
     }
 }

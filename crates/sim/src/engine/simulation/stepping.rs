@@ -195,18 +195,6 @@ impl Simulation {
         until: Time,
         progress: &mut dyn FnMut(Progress) -> bool,
     ) -> bool {
-        match self.tap {
-            None => self.run_events_with::<false>(until, progress),
-            Some(_) => self.run_events_with::<true>(until, progress),
-        }
-    }
-
-    #[inline(always)]
-    fn run_events_with<const TAPPED: bool>(
-        &mut self,
-        until: Time,
-        progress: &mut dyn FnMut(Progress) -> bool,
-    ) -> bool {
         loop {
             let (slot, other) = self.events.earliest();
             let of_links = self.link_events.earliest();
@@ -218,7 +206,10 @@ impl Simulation {
                 self.link_event(self.link_events.first(), at);
             } else if slot >= self.first_flow_slot {
                 let f = slot - self.first_flow_slot;
-                if TAPPED { self.flow_event_tapped(f, at) } else { self.flow_event(f, at) }
+                match self.tap {
+                    None => self.flow_event(f, at),
+                    Some(_) => self.flow_event_tapped(f, at),
+                }
             } else {
                 self.sessions_event(slot, at);
             }

@@ -252,19 +252,6 @@ impl Simulation {
         }
     }
 
-    /// Sends what flow `f` has put into the outbox at `now`, and schedules its next event.
-    #[inline(always)]
-    pub(super) fn finish_flow_event(&mut self, f: usize, now: Time) {
-        // Before sending: a link may deliver what is sent to the same flow.
-        if f >= self.unpooled_flows {
-            self.notify_sessions(f, now);
-        }
-        self.send_and_schedule(f, now);
-        if self.events.exceeds_cache() {
-            self.prefetch_upcoming(self.first_flow_slot + f);
-        }
-    }
-
     /// As `flow_event`, and records the packets that reach an endpoint of flow `f` in the direction
     /// opposite to the link.
     #[cold]
@@ -308,16 +295,19 @@ impl Simulation {
             let report = packet(flow.connection, Ecn::NotEct, TappedContent::Report(Report::BYTES));
             tap.packets.extend((0..udp.reports_due(now)).map(|_| report));
         }
-        let ecn = flow.ack_ecn;
-        flow.process_due_with(now, outbox, &mut |connection, ack| {
-            if ahead && !behind {
-                tap.packets.push(packet(connection, ecn, TappedContent::Ack(*ack)));
-            }
-        });
-        for packet in &mut tap.packets[first..] {
+        let (ecn, last) = (flow.ack_ecn, tap.packets.len());
+        outbox.reached = (ahead && !behind).then(Vec::new);
+        self.flow_event(f, now);
+        let Simulation { tap: Some(tap), outbox, .. } = self else { return };
+        // Before the packets that the sender has sent in answer.
+        let acks = outbox.reached.take().unwrap_or_default().into_iter();
+        let acks = acks.map(|(of, ack)| packet(of, ecn, TappedContent::Ack(ack)));
+        let acks: Vec<TappedPacket> = acks.collect();
+        let recorded = first..last + acks.len();
+        tap.packets.splice(last..last, acks);
+        for packet in &mut tap.packets[recorded] {
             packet.class = class;
         }
-        self.finish_flow_event(f, now);
     }
 }
 
