@@ -72,6 +72,17 @@ impl AckQueue {
         self.line.iter().any(|a| a.connection == connection)
     }
 
+    /// Acks that arrive by `now`, with their connections.
+    pub(crate) fn due(&self, now: Time) -> impl Iterator<Item = (u32, Ack)> {
+        let mut sacks = self.sacks.iter();
+        self.line.iter().take_while(move |entry| entry.at <= now).map(move |entry| {
+            let QueuedAck { ack, connection, echo, ce_packets, blocks, ece, .. } = *entry;
+            let plain = Ack { ack, echo, ce_packets, blocks, ece, ..Ack::default() };
+            let sacks = if blocks > 0 { sacks.next() } else { None };
+            (connection, Ack { sacks: sacks.copied().unwrap_or(plain.sacks), ..plain })
+        })
+    }
+
     /// Writes the first ack to `into` if it has arrived by `now`, and returns its connection.
     /// Copies field by field: moving a whole struct that was just written causes a store-forwarding
     /// stall.
@@ -106,6 +117,8 @@ mod tests {
         (1..).zip(&sent).for_each(|(t, ack)| acks.push(Time(t), t as u32, ack));
         assert_eq!(acks.next(), Time(1));
         assert!(acks.contains(4) && !acks.contains(5));
+        let due: Vec<(u32, Ack)> = acks.due(Time(3)).collect();
+        assert_eq!(due, [(1, sent[0]), (2, sent[1]), (3, sent[2])]);
         for (t, ack) in (1..).zip(sent) {
             let mut back = Ack::default();
             assert_eq!(acks.pop(Time(t - 1), &mut back), None);

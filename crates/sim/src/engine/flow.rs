@@ -249,11 +249,11 @@ impl Flow {
         }
         let Flow { ends, acks, connection, .. } = self;
         if let Endpoints::Tcp(tcp) = ends {
+            if out.reached.is_some() {
+                out.note_acks(acks, now);
+            }
             let mut ack = Ack::default();
             while let Some(of) = acks.pop(now, &mut ack) {
-                if let Some(reached) = &mut out.reached {
-                    reached.push((of, ack));
-                }
                 if of == *connection {
                     tcp.sender.on_ack(now, &ack, &mut out.segments);
                 }

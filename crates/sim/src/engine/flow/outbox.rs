@@ -1,8 +1,10 @@
 //! Packets sent and received by a flow.
 
+use crate::endpoint::ack_queue::AckQueue;
 use crate::endpoint::call::Report;
 use crate::endpoint::tcp::{Ack, Segment};
 use crate::endpoint::udp::Datagram;
+use sojourn_aqm::units::Time;
 
 /// Packets sent by a flow at one time, all of its current connection.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +22,15 @@ pub struct Outbox {
 }
 
 impl Outbox {
+    /// Notes the acks that reach the sender by `now`.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn note_acks(&mut self, acks: &AckQueue, now: Time) {
+        if let Some(reached) = &mut self.reached {
+            reached.extend(acks.due(now));
+        }
+    }
+
     /// True if there is nothing to send.
     pub fn is_empty(&self) -> bool {
         let Outbox { segments, acks, datagram, reports, .. } = self;
