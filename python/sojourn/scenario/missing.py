@@ -64,13 +64,6 @@ FEATURES = (
         "the `path` and `return_path` of each flow, which may differ from flow to flow",
     ),
     Missing(
-        ("reordering", "duplication", "corruption", "jitter"),
-        "links that reorder, duplicate or corrupt packets, or delay them at random",
-        False,
-        "links deliver in order",
-        "`loss` for damaged packets, `delay_s` in a `trace` for a delay that varies",
-    ),
-    Missing(
         ("pfc", "pause frames", "rdma", "roce", "dcqcn", "infiniband"),
         "lossless Ethernet and RDMA",
         False,
