@@ -35,6 +35,7 @@ validate-linux: dev  ## a minute: recordings of Linux compared with ours, writte
 
 validate-netem: dev  ## five minutes, as root: impaired links and netem of a user-mode kernel, to reports/validation-netem.md
 	$(BIN)/python -m sojourn_lab.validation.netem
+	SOJOURN_NETEM=1 $(BIN)/python -m pytest lab/tests/test_netem.py
 
 validate-linux-fresh: dev  ## ten minutes, later two: arrivals of the day through a kernel built from linux-source
 	$(BIN)/python -m sojourn_lab.validation.linux.fresh

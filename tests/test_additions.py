@@ -50,7 +50,7 @@ def sent_packets(result: Result, link: str) -> float:
 
 KEY = """
     /// Longest random delay of a packet.
-    jitter: Span, default "0s", ["0s" => "1s"], "\\"1ms\\"";
+    heat: Span, default "0s", ["0s" => "1s"], "\\"1ms\\"";
 """
 
 ENTRIES = {
@@ -111,6 +111,7 @@ GENERATED = {
     "docs/reference/scenario.md",
     "docs/reference/which-tcp.md",
     "examples/every-key.toml",
+    "playground/src/model/specs.json",
     "python/sojourn/qdisc.py",
     "python/sojourn/scenario/keys.py",
     "python/sojourn/source.py",
@@ -125,18 +126,18 @@ import json, sojourn as sj
 from sojourn import metrics
 from sojourn.scenario.draft import canonical
 flow = {"name": "f", "path": ["up"], "rtt": "20ms", "source": "steady", "tcp": "gentle"}
-link = sj.Link(rate="10mbit", qdisc=sj.qdisc.Toy(every=50), jitter="5ms")
-tree = {"duration": "5s", "links": {"up": {"rate": "10mbit", "jitter": "5ms"}}, "flows": [flow]}
-jitter = canonical(tree)["links"]["up"]["jitter"]
+link = sj.Link(rate="10mbit", qdisc=sj.qdisc.Toy(every=50), heat="5ms")
+tree = {"duration": "5s", "links": {"up": {"rate": "10mbit", "heat": "5ms"}}, "flows": [flow]}
+heat = canonical(tree)["links"]["up"]["heat"]
 result = sj.simulate(sj.Scenario(duration="5s", links={"up": link}, flows=[flow]))
 try:
-    sj.Link(rate="10mbit", jitter="2s")
+    sj.Link(rate="10mbit", heat="2s")
 except sj.InputError as error:
     refused = str(error)
 up = result.links["up"]
 print(json.dumps({"sent": metrics.sent_packets(result, "up"), "arrived": up.arrived_packets,
                   "dropped": up.dropped_early_packets, "departed": up.departed_packets,
-                  "goodput": metrics.goodput_bps(result), "jitter": jitter, "refused": refused}))
+                  "goodput": metrics.goodput_bps(result), "heat": heat, "refused": refused}))
 """
 
 
@@ -246,8 +247,8 @@ def test_all_of_them_run(changed: set[str]) -> None:
     assert 10 < summary["dropped"] <= summary["arrived"] // 50
     assert summary["sent"] == summary["departed"] > 1000
     assert summary["goodput"] > 1e6
-    assert summary["jitter"] == "5ms"
-    assert summary["refused"] == "Link.jitter: 2s is out of range, allowed: 0s to 1s"
+    assert summary["heat"] == "5ms"
+    assert summary["refused"] == "Link.heat: 2s is out of range, allowed: 0s to 1s"
     assert changed
 
 

@@ -37,6 +37,10 @@ def netem(tmp_path_factory: pytest.TempPathFactory) -> list[Arrivals]:
     return kernel(CASES, PACKETS, GAP_US, tmp_path_factory.mktemp("uml"))
 
 
+@pytest.mark.skipif(
+    "SOJOURN_NETEM" not in os.environ,
+    reason="the kernel's delays need an idle machine: make validate-netem runs this",
+)
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[case.name for case in CASES])
 def test_a_link_is_as_netem(netem: list[Arrivals], number: int) -> None:
     """Delays, reordering, losses and copies, in the mean and at quantiles."""
