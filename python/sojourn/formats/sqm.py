@@ -315,7 +315,7 @@ def _queue(dev: str, egress: Exported, ingress: Exported | None) -> list[str]:
             options[f"{letter}limit"] = _taken(words, "limit")
             options[f"{letter}target"] = "default"
             if WITH_ECN.fullmatch(kind):
-                # fq_codel marks unless it is told not to; the others mark if they are told to.
+                # fq_codel marks by default, the others only with `ecn`.
                 marks = "ecn" in words or (kind == "fq_codel" and "noecn" not in words)
                 ecn = "ECN" if marks else "NOECN"
                 options["egress_ecn" if letter == "e" else "ingress_ecn"] = ecn

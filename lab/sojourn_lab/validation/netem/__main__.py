@@ -49,7 +49,7 @@ TAIL = """
 A packet counts as reordered if it arrives after a packet that was sent later (RFC 4737). Corrupt
 packets count as lost: their receiver drops them. Pings have sequence numbers from one sender, so a
 live delay includes the way back, which is not impaired. On a busy machine `ping` sends more slowly
-than it is told to, so that fewer packets overtake each other live, and 50 are never in flight.
+than its interval says, so fewer packets overtake each other live, and 50 are never in flight.
 
 Delays of netem are independent even with a correlation, because it takes the remainder of the
 correlated number: of 0.5, {netem_correlation:.2f} is left. Here it is {our_correlation:.2f}, which
