@@ -20,6 +20,8 @@ const UNDO_MAX = 50;
 export class App {
   state: State = HOME;
   playing = true;
+  /** Whether the panes have started. */
+  ready = false;
   nowMs = AHEAD_MS;
   views: PaneView[] = [];
   private readonly grid = h("main", { class: "panes" });
@@ -55,6 +57,7 @@ export class App {
       void this.replace(other.state, other.nowMs);
     });
     requestAnimationFrame((time) => void this.frame(time));
+    this.ready = true;
   }
 
   /** Scenario that `sojourn playground FILE` serves with the page. */

@@ -50,7 +50,7 @@ export async function open(browser, address, options = {}) {
     if (!/^(http:\/\/127\.0\.0\.1:\d+\/|data:|blob:)/.test(request.url())) faults.push(`request: ${request.url()}`);
   });
   await page.goto(address);
-  await page.waitForSelector(".pane canvas.delay");
+  await page.waitForFunction(() => globalThis.playground?.ready || document.querySelector(".failure"));
   return { page, faults, requests, close: () => context.close() };
 }
 

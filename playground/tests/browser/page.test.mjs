@@ -39,10 +39,8 @@ const HOME = "#rate=10mbit&rtt=50ms&buffer=300kB&flows=3*upload,1*call&q=droptai
 test("the page opens with a moving comparison and loads nothing afterwards", () =>
   visit("", async (page, { requests }) => {
     const clock = () => page.evaluate(() => globalThis.playground.nowMs);
-    const before = await clock();
     const loaded = requests.length;
-    await page.waitForTimeout(700);
-    assert.ok((await clock()) > before, "time passes");
+    await page.waitForFunction((ms) => globalThis.playground.nowMs > ms + 500, await clock());
     assert.ok((await delay(page, "call", 0)) > 20 * (await delay(page, "call", 1)), "the call waits in drop-tail only");
     await page.keyboard.press("f");
     await settled(page);
@@ -148,6 +146,7 @@ test("keys pause, fork, go back, restart and undo", () =>
     const playing = () => page.evaluate(() => globalThis.playground.playing);
     await page.keyboard.press("Space");
     assert.equal(await playing(), false);
+    await settled(page);
     const now = await page.evaluate(() => globalThis.playground.nowMs);
     await page.keyboard.press("ArrowLeft");
     await settled(page);
@@ -290,8 +289,7 @@ test("every control has a name, and the page fits a phone", () =>
 test("with reduced motion the page is still between seconds", () =>
   visit("", async (page) => {
     assert.ok(await page.evaluate(() => matchMedia("(prefers-reduced-motion: reduce)").matches));
-    await page.waitForTimeout(1200);
-    assert.ok((await page.evaluate(() => globalThis.playground.nowMs)) > 4000);
+    await page.waitForFunction(() => globalThis.playground.nowMs > 5000);
   }, { reducedMotion: "reduce" }));
 
 test("Chromium gives the bytes of native code for every discipline, TCP and source", async () => {
