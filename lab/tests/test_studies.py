@@ -2,7 +2,8 @@
 
 import pytest
 
-from sojourn_lab.studies import fairness, home_line
+import sojourn as sj
+from sojourn_lab.studies import fairness, home_line, queue_age
 
 
 def test_ewfq_is_fair_where_round_trips_differ() -> None:
@@ -55,3 +56,19 @@ def test_home_line_refuses_conclusions_that_do_not_hold() -> None:
     }
     with pytest.raises(SystemExit, match="Delay of calls"):
         home_line.conclusions(home_line.Campaign(runs))
+
+
+def test_a_new_cake_is_slower_for_the_web_than_one_in_use() -> None:
+    """The first drop of each of its queues comes early; `rtt=1s` and age remove the difference."""
+    edges = (0, 60, 600, 1200)
+
+    def ages(queue: str) -> list[float]:
+        runs = sj.simulate_many([queue_age.scenario(queue, seed) for seed in (1, 2, 3)])
+        taken = [queue_age.completion_ms(run, edges) for run in runs]
+        return [sum(column) / len(column) for column in zip(*taken, strict=True)]
+
+    new, _, old = ages("cake")
+    other, _, other_old = ages("fq_codel")
+    assert new > 1.12 * other
+    assert old < 1.05 * other_old
+    assert ages("cake(rtt=1s)")[0] < 1.03 * other

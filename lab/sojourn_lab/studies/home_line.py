@@ -7,7 +7,7 @@ import sys
 import textwrap
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import sojourn as sj
 from sojourn import metrics
 from sojourn.result.statistics import Interval, interval, paired
 from sojourn_lab import ROOT
+from sojourn_lab.studies import queue_age
 
 PAGE = ROOT / "reports" / "home-line.md"
 FIGURE = PAGE.with_suffix(".svg")
@@ -341,31 +342,50 @@ def conclusions(campaign: Campaign) -> str:
     )
 
 
+@dataclass(frozen=True)
+class Variant:
+    """What an experiment changes: the queue, its parameters, those of TCP, or the warm-up."""
+
+    queue: str = "cake"
+    qdisc: Table = field(default_factory=dict)
+    tcp: Table = field(default_factory=dict)
+    warmup_s: int = 20
+
+    def scenario(self, line: str, seed: int) -> Table:
+        """Return the scenario of one run, of which 60 s are measured."""
+        tree = scenario(line, "CUBIC", self.queue, seed, self.warmup_s + 60)
+        tree["warmup"] = f"{self.warmup_s}s"
+        for link in tree["links"].values():
+            link["qdisc"] |= self.qdisc
+        for flow in tree["flows"]:
+            if "tcp" in flow:
+                flow["tcp"] = flow["tcp"] | self.tcp
+        return tree
+
+
+VARIANTS = {
+    "`cake`": Variant(),
+    "`cake`, no fairness among hosts (`isolation = flows`)": Variant(qdisc={"isolation": "flows"}),
+    "`cake`, in use for 1,000 s more": Variant(warmup_s=1020),
+    "`fq_codel`": Variant("fq_codel"),
+    "`fq_codel`, in use for 1,000 s more": Variant("fq_codel", warmup_s=1020),
+    "`cake`, senders without RACK": Variant(tcp={"rack": False}),
+    "`cake`, senders without RACK, with timeouts of at least 1 s": Variant(
+        tcp={"rack": False, "rto_min": "1s"}
+    ),
+}
+
+
 def cause(seeds: int) -> str:
-    """Return the table of an experiment: cake, with one setting changed at a time."""
+    """Return the table of an experiment: one setting changed at a time."""
     lines = [
-        "| line | changed | web objects, 95 %, ms | call up: frames, 95 %, ms | rate, Mbit/s |",
+        "| line | queue | web objects, 95 %, ms | call up: frames, 95 %, ms | rate, Mbit/s |",
         "|---|---|---|---|---|",
     ]
-    variants: dict[str, tuple[Table, Table]] = {
-        "nothing": ({}, {}),
-        "no fairness among hosts (`isolation = flows`)": ({"isolation": "flows"}, {}),
-        "senders without RACK": ({}, {"rack": False}),
-        "senders without RACK, with timeouts of at least 1 s": (
-            {},
-            {"rack": False, "rto_min": "1s"},
-        ),
-    }
     for line in LINES:
-        for label, (qdisc, tcp) in variants.items():
+        for label, variant in VARIANTS.items():
             print(line, label, file=sys.stderr)
-            trees = [scenario(line, "CUBIC", "cake", seed) for seed in range(1, seeds + 1)]
-            for tree in trees:
-                for link in tree["links"].values():
-                    link["qdisc"] |= qdisc
-                for flow in tree["flows"]:
-                    if "tcp" in flow:
-                        flow["tcp"] = flow["tcp"] | tcp
+            trees = [variant.scenario(line, seed) for seed in range(1, seeds + 1)]
             runs = [measures(one) for one in sj.simulate_many(trees)]
             means = [
                 interval([run[what] for run in runs])
@@ -386,6 +406,7 @@ def main() -> None:
         "fast": table(campaign, "50/10 Mbit/s"),
         "slow": table(campaign, "16/2 Mbit/s"),
         "cause": cause(seeds),
+        "age": queue_age.table(seeds),
         "seeds": str(seeds),
         "buffer": f"{BUFFER_S * 1e3:.0f}",
     }
