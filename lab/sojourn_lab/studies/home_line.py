@@ -344,7 +344,7 @@ def conclusions(campaign: Campaign) -> str:
 
 @dataclass(frozen=True)
 class Variant:
-    """What an experiment changes: the queue, its parameters, those of TCP, or the warm-up."""
+    """A setting of an experiment: queue and its parameters, parameters of TCP, and warm-up."""
 
     queue: str = "cake"
     qdisc: Table = field(default_factory=dict)
