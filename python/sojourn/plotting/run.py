@@ -4,7 +4,6 @@ The title and the line at the bottom of a figure state all conditions of its run
 """
 
 import warnings
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +17,8 @@ from sojourn._util.inputs import brief, near
 from sojourn._util.lazy import Lazy
 from sojourn._util.public import public
 from sojourn._util.units import seconds
-from sojourn.metrics.overview import GROUPS, combined, drawn
+from sojourn.metrics.overview import GROUPS, Group, combined, drawn
+from sojourn.plotting.recorded import capacity_bps
 from sojourn.plotting.style import Look, legend_name, sheet, size_of, wrapped
 from sojourn.result.result import Array, Columns, Record, Result
 from sojourn.scenario import describe
@@ -49,6 +49,9 @@ LINKS_SAID = 4
 
 NARROW = 5.0
 """Width in inches below which legends are inside the axes (one column of a paper)."""
+
+RECORDED = 2
+"""Largest number of links whose recorded capacity is drawn: one for each direction."""
 
 POINTS = 200
 """Number of points of a throughput line; finer bins show single packets."""
@@ -86,8 +89,11 @@ def draw(
 ) -> "mpl.Figure":
     """Draw queue length, queueing delay, throughput, goodput and congestion windows over time.
 
-    Throughput is the rate at which packets reach the receivers, headers included. Goodput is drawn
-    as the payload delivered in order so far, because delivery in order happens in bursts.
+    Throughput is the rate at which packets reach the receivers, headers included, in front of the
+    capacity of links with recorded rates. Goodput is drawn as the payload delivered in order so
+    far, because delivery in order happens in bursts. Groups that differ in marking or parameters
+    only, like the uploads and the downloads of RRUL, have a panel each in place of goodput and
+    windows.
 
     Parameters
     ----------
@@ -113,7 +119,8 @@ def draw(
     """
     if not result.sampled:
         raise InputError('there are no series to draw: the scenario needs `sample`, like "10ms"')
-    shown, title = _windows(result, flows)
+    alike = [one for one in combined(result) if not one.udp] if flows is None else []
+    shown, title = ({}, "") if alike else _windows(result, flows)
     carried = _carried(result)
     names = dict.fromkeys([*(one.name for one in carried[:GROUPS]), *shown])
     lines: dict[str, dict[str, Any]] = {
@@ -122,7 +129,8 @@ def draw(
     }
     links = list(result.links)[:GROUPS]
     # A legend next to each panel takes a line for each of its entries.
-    entries = [len(links) + 1, 0, min(len(carried), GROUPS), 0, *([len(shown)] if shown else [])]
+    last = [len(one.members) + 1 for one in alike] or [0, *([len(shown)] if shown else [])]
+    entries = [len(links) + 1, 0, min(len(carried), GROUPS), *last]
     heights = [max(1.75, 0.4 + 0.19 * count) for count in entries]
     with styled(look.get("style")):
         figure = new_figure(8.5, 1.0 + sum(heights), look.get("size"))
@@ -132,7 +140,11 @@ def draw(
             ]
         )
         _queues(axes[0], axes[1], result, links)
-        _rates(axes[2], axes[3], result, carried, lines)
+        _rates(axes[2], result, carried, lines)
+        for ax, one in zip(axes[3:], alike, strict=False):
+            _members(ax, result, one)
+        if not alike:
+            _payload(axes[3], result, carried, lines)
         for name, flow in shown.items():
             axes[4].plot(
                 result.time_s, flow.series.cwnd_packets, label=legend_name(name), **lines[name]
@@ -295,55 +307,77 @@ def _line(name: str, series: Sequence[Columns]) -> Carried:
 
 
 def _rates(
-    rate: "Axes",
-    total: "Axes",
-    result: Result,
-    carried: Sequence[Carried],
-    lines: Mapping[str, dict[str, Any]],
+    ax: "Axes", result: Result, carried: Sequence[Carried], lines: Mapping[str, dict[str, Any]]
 ) -> None:
-    """Draw throughput on the wire, and the payload delivered in order so far."""
-    sample_s = seconds(result.scenario["sample"])
+    """Draw the throughput on the wire."""
     times = binned(result.time_s, POINTS)
-    shown = carried[:GROUPS]
-    for name, received, delivered in shown:
-        mbit = binned(received, POINTS) * 8e-6 / sample_s
-        rate.plot(times, mbit, label=legend_name(name), **lines[name])
-        total.plot(result.time_s, np.cumsum(delivered) * 1e-6, **lines[name])
-    bin_s = float(times[1] - times[0]) if len(times) > 1 else sample_s
-    of_groups = len(carried) < len(result.flows)
-    of = f"group (first {len(shown)} of {len(carried)})"
-    what = (of if len(shown) < len(carried) else "group") if of_groups else "flow"
-    rate.set(
-        title=f"throughput of each {what} on the wire (means of {bin_s:.3g} s)",
-        ylabel="throughput,\nMbit/s",
-    )
-    total.set(
-        title=f"payload of each {what} delivered in order so far (its slope is the goodput)",
-        ylabel="payload\ndelivered, MB",
-    )
+    _capacity(ax, result, times)
+    for name, received, _ in carried[:GROUPS]:
+        ax.plot(times, _mbit(result, received), label=legend_name(name), **lines[name])
+    title = f"throughput of each {_unit_of(result, carried)} on the wire ({_means_of(result)})"
+    ax.set(title=title, ylabel="throughput,\nMbit/s")
 
 
-def _in_turn(result: Result, flows: list[str]) -> list[str]:
-    """Return flows in their order, or in turn from the groups that are drawn as one, if any are."""
-    sets = combined(result)
-    home = {name: n for n, one in enumerate(sets) for name in one.members}
-    seen: Counter[int] = Counter()
-    place = []
-    for name in flows:
-        of = home.get(result.flows[name]["group"])
-        place.append(0 if of is None else seen[of])
-        if of is not None:
-            seen[of] += 1
-    return [flows[n] for n in sorted(range(len(flows)), key=place.__getitem__)]
+def _payload(
+    ax: "Axes", result: Result, carried: Sequence[Carried], lines: Mapping[str, dict[str, Any]]
+) -> None:
+    """Draw the payload delivered in order so far."""
+    for name, _, delivered in carried[:GROUPS]:
+        ax.plot(result.time_s, np.cumsum(delivered) * 1e-6, **lines[name])
+    what = f"payload of each {_unit_of(result, carried)} delivered in order so far"
+    ax.set(title=f"{what} (its slope is the goodput)", ylabel="payload\ndelivered, MB")
+
+
+def _members(ax: "Axes", result: Result, group: Group) -> None:
+    """Draw the throughput of groups that are alike, and their mean."""
+    times = binned(result.time_s, POINTS)
+    every = [_mbit(result, result.group_series[name].received_bytes) for name in group.members]
+    for n, (name, mbit) in enumerate(zip(group.members, every, strict=True)):
+        ax.plot(times, mbit, color=colour(n), ls=DASHES[n // 6 % 4], label=legend_name(name))
+    ax.plot(times, np.mean(every, axis=0), color="#000000", lw=1.6, label="mean")
+    title = f"{legend_name(group.name)}: throughput on the wire ({_means_of(result)})"
+    ax.set(title=title, ylabel="throughput,\nMbit/s")
+
+
+def _mbit(result: Result, received: Array) -> Array:
+    """Return bytes per sample as Mbit/s, in bins."""
+    return binned(received, POINTS) * 8e-6 / seconds(result.scenario["sample"])
+
+
+def _means_of(result: Result) -> str:
+    times = binned(result.time_s, POINTS)
+    bin_s = times[1] - times[0] if len(times) > 1 else seconds(result.scenario["sample"])
+    return f"means of {float(bin_s):.3g} s"
+
+
+def _unit_of(result: Result, carried: Sequence[Carried]) -> str:
+    if len(carried) >= len(result.flows):
+        return "flow"
+    return "group" if len(carried) <= GROUPS else f"group (first {GROUPS} of {len(carried)})"
+
+
+def _capacity(rate: "Axes", result: Result, times: Array) -> None:
+    """Draw the capacity of links with recorded rates behind the throughput."""
+    recorded = {name: link for name, link in result.scenario["links"].items() if link.get("trace")}
+    if len(times) < 2 or len(recorded) > RECORDED:
+        return
+    bin_s = times[1] - times[0]
+    # A sample stands for the time before it.
+    middles = times - seconds(result.scenario["sample"]) / 2
+    edges = np.concatenate([middles[:1] - bin_s / 2, middles + bin_s / 2]).clip(0)
+    for n, (name, link) in enumerate(recorded.items()):
+        bps = capacity_bps(link, edges)
+        if bps is not None:
+            label = f"capacity of {legend_name(name)}"
+            rate.stairs(bps * 1e-6, edges, fill=n == 0, color="#e4e4e4", label=label, zorder=0)
 
 
 def _windows(result: Result, names: Sequence[str] | None) -> tuple[dict[str, Record], str]:
     """Return the flows whose congestion window is drawn, and the title of the panel."""
     have = {name: f for name, f in result.flows.items() if "cwnd_packets" in f.series}
     if names is None:
-        chosen = _in_turn(result, list(have))[:WINDOWS]
-        first = "first " if chosen == list(have)[:WINDOWS] else ""
-        which = f" ({first}{len(chosen)} of {len(have)} TCP flows)" * (len(have) > len(chosen))
+        chosen = list(have)[:WINDOWS]
+        which = f" (first {len(chosen)} of {len(have)} TCP flows)" * (len(have) > len(chosen))
         return {name: have[name] for name in chosen}, f"congestion window{which}"
     shown: dict[str, Record] = {}
     cut = []
