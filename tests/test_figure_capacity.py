@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.patches import StepPatch
 
 import sojourn as sj
 from sojourn.plotting.recorded import capacity_bps
@@ -43,9 +44,10 @@ def test_throughput_stays_within_the_drawn_capacity() -> None:
     (axes,) = [
         ax for ax in sj.draw(traced(RATES)).axes if ax.get_title(loc="left").startswith("through")
     ]
-    (area,) = [patch for patch in axes.patches if patch.get_label() == "capacity of down"]
-    capacity = area.get_data().values
-    total = sum(np.asarray(line.get_ydata()) for line in axes.lines)
+    (area,) = [patch for patch in axes.patches if isinstance(patch, StepPatch)]
+    assert area.get_label() == "capacity of down"
+    capacity = np.asarray(area.get_data().values)
+    total = np.sum([np.asarray(line.get_ydata()) for line in axes.lines], axis=0)
     busy = slice(15, None)
     assert np.all(total[busy] < 1.05 * capacity[busy] + 0.3)
     assert total[busy].sum() > 0.9 * capacity[busy].sum()
@@ -56,7 +58,7 @@ def test_rrul_has_a_panel_for_uploads_and_one_for_downloads() -> None:
     result = sj.simulate("rrul")
     panels = {ax.get_title(loc="left").partition(":")[0]: ax for ax in sj.draw(result).axes}
     assert {"upload", "download"} < set(panels)
-    lines = {line.get_label(): line.get_ydata() for line in panels["download"].lines}
+    lines = {line.get_label(): np.asarray(line.get_ydata()) for line in panels["download"].lines}
     assert list(lines)[-1] == "mean"
     classes = [lines[f"download-{one}"] for one in ("EF", "CS5", "BE", "BK")]
     assert np.allclose(lines["mean"], np.mean(classes, axis=0))
