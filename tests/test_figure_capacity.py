@@ -46,7 +46,7 @@ def test_throughput_stays_within_the_drawn_capacity() -> None:
     ]
     (area,) = [patch for patch in axes.patches if isinstance(patch, StepPatch)]
     assert area.get_label() == "capacity of down"
-    capacity = np.asarray(area.get_data().values)
+    capacity = np.asarray(area.get_data()[0])
     total = np.sum([np.asarray(line.get_ydata()) for line in axes.lines], axis=0)
     busy = slice(15, None)
     assert np.all(total[busy] < 1.05 * capacity[busy] + 0.3)
