@@ -236,7 +236,7 @@ def test_the_commands(swept: Path) -> None:
     assert len(summary["table"]) == 6
     names = ("--metric", "sojourn_p99", "--metric", "sojourn_mean")
     shown = ran("results", out, *names, "--where", "n=4")
-    assert "sojourn_p99_s" in shown.stdout
+    assert "sojourn_p99, ms" in shown.stdout
     assert "±" in shown.stdout
     table = json.loads(ran("results", out, "--pair", "qdisc=droptail", "--json").stdout)["table"]
     assert [row["n"] for row in table] == [1, 2, 4]
@@ -251,6 +251,21 @@ def test_the_commands(swept: Path) -> None:
         assert drawn.returncode == 0, drawn.stderr
         assert figure.stat().st_size > 5000
         figure.unlink()
+    limit = ("plot", out, "--y", "sojourn_p99", "--x", "n", "--by", "qdisc", "--out", figure)
+    assert ran(*limit, "--limit", "300ms").returncode == 0
+    assert "has no unit" in ran(*limit, "--limit", "300").stderr
+
+
+def test_a_limit_is_a_line_in_the_unit_of_the_axis(done: Path) -> None:
+    """An agreement of 300 ms is at 300 of an axis in ms."""
+    rows = query.where(query.results(done / "out"), ["n=4"])
+    for kind, data in (("box", "get_ydata"), ("ecdf", "get_xdata")):
+        look: dict[str, Any] = {"kind": kind, "limit": "300ms"}
+        figure = sj.plot(rows, y="sojourn_p99", by="qdisc", **look)
+        (line,) = [one for one in figure.axes[0].lines if one.get_label() == "limit 300ms"]
+        assert getattr(line, data)()[0] == 300
+    with pytest.raises(sj.InputError, match="has no unit"):
+        sj.plot(rows, y="sojourn_p99", by="qdisc", kind="box", limit="300")
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from sojourn.display.table import Table
+    from sojourn.metrics.labels import Label
 
 Folder = Annotated[Path, typer.Argument(help="folder of results", show_default=False)]
 Where = Annotated[
@@ -144,6 +145,7 @@ def results_command(
     Percentiles are over the values of all seeds. Intervals have a confidence of 95 %.
     """
     from sojourn._util.files import check_file, parquet, replacing
+    from sojourn.metrics.labels import heading
     from sojourn.sweeps import query
     from sojourn.sweeps.failures import COLUMNS
     from sojourn.sweeps.rows import axes_of
@@ -186,6 +188,10 @@ def results_command(
     if as_json:
         print(json.dumps({"table": result.to_dicts()}, indent=2, allow_nan=False))
     elif export is None:
+        if pivot is not None and not each and pair is None:
+            # The cells are texts in the unit of the heading, which is above them.
+            print(heading(names[0]).text)
+            table = table.rename({names[0]: "all"}, strict=False)
         _print(table, means)
 
 
@@ -202,6 +208,9 @@ def plot_command(
     ] = None,
     kind: Annotated[str, typer.Option(help="line, heat, ecdf or box")] = "line",
     log: Annotated[bool, typer.Option("--log", help="logarithmic x axis")] = False,
+    limit: Annotated[
+        str | None, typer.Option(metavar="VALUE", help="agreed limit of y, like 30ms: a line")
+    ] = None,
     where: Where = None,
     engine: Engine = None,
     title: Title = None,
@@ -220,14 +229,15 @@ def plot_command(
     look: Look = {"title": title, "size": size, "style": style}
     check(look)
     if y is None:
-        options: dict[str, Any] = {"--x": x, "--by": by, "--where": where}
+        options: dict[str, Any] = {"--x": x, "--by": by, "--limit": limit, "--where": where}
         options |= {"--xlabel": xlabel, "--ylabel": ylabel}
         _usual_figure(directory, out, [name for name, value in options.items() if value], look)
         return
-    look |= {"xlabel": xlabel, "ylabel": ylabel}
     rows = query.where(query.results(directory, engine=engine), where or ())
     about = query.conditions(directory)
-    sweep.plot(rows, y=y, x=x, by=by, kind=kind, log=log, about=about, path=out, **look)  # type: ignore[arg-type]
+    look |= {"xlabel": xlabel, "ylabel": ylabel}
+    axes: dict[str, Any] = {"x": x, "by": by, "kind": kind, "log": log, "limit": limit}
+    sweep.plot(rows, y=y, about=about, path=out, **axes, **look)
 
 
 def _usual_figure(directory: Path, out: Path, options: list[str], look: "Look") -> None:
@@ -304,24 +314,27 @@ def _print(frame: "pl.DataFrame", names: list[str]) -> None:
 def _as_table(frame: "pl.DataFrame", names: list[str]) -> "Table":
     """Return a frame as a display table; `names` are the columns of estimates."""
     from sojourn.display.table import Table
+    from sojourn.metrics.labels import heading
     from sojourn.sweeps.query import of_estimates
 
     hidden = of_estimates(names)
     shown = [name for name in frame.columns if name not in hidden]
     count = next((n for n, c in enumerate(shown) if c in ("runs", "pairs", "seed")), 1)
-    table = Table(*shown, left=count)
+    scales = {name: heading(name) for name in names}
+    titles = [scales[name].text if name in scales else name for name in shown]
+    table = Table(*titles, left=count)
     for row in frame.iter_rows(named=True):
-        table.add_row(*(_cell(row, name, estimate=name in names) for name in shown))
+        table.add_row(*(_cell(row, name, scales.get(name)) for name in shown))
     return table
 
 
-def _cell(row: Mapping[str, Any], name: str, *, estimate: bool) -> str:
+def _cell(row: Mapping[str, Any], name: str, unit: "Label | None") -> str:
     """Format a cell: an estimate with its interval and the runs that it lacks, or a value."""
     from sojourn._util.units import short
     from sojourn.sweeps.query import estimate_in
 
-    if estimate:
-        return estimate_in(row, name).text()
+    if unit is not None:
+        return estimate_in(row, name).times(unit.scale).text()
     value = row[name]
     if value is None or not isinstance(value, float):
         return "" if value is None else str(value)

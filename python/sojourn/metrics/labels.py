@@ -94,6 +94,22 @@ def label(column: str, *, group: bool = True) -> Label:
     return Label(before + ", ".join(part for part in parts if part), scale)
 
 
+def heading(column: str) -> Label:
+    """Return the name of a column with the unit of figures, like "sojourn_p99, ms".
+
+    The name without that unit is accepted wherever columns are chosen.
+    """
+    bare, arguments = re.fullmatch(r"([^(]*)(.*)", column).groups()  # type: ignore[union-attr]
+    name = bare.rpartition(".")[2]
+    match = re.fullmatch(r".*?(_(?:s|bps|bytes))?", name)
+    unit = METRICS[name].unit if name in METRICS else ((match and match[1]) or "").lstrip("_")
+    unit = "share" if name in SHARES else unit
+    if unit not in SHOWN:
+        return Label(column)
+    shown, scale = SHOWN[unit]
+    return Label(f"{re.sub(r'_(s|bps|bytes)$', '', bare)}{arguments}, {shown}", scale)
+
+
 def _of_metric(name: str, before: str, arguments: str) -> Label:
     metric = METRICS[name]
     shown, scale = SHOWN.get(metric.unit, (metric.unit, 1.0))

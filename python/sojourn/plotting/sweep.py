@@ -19,6 +19,7 @@ from sojourn.plotting.run import LINKS_SAID, heading, legend, new_figure, styled
 from sojourn.plotting.style import Look, wrapped
 from sojourn.scenario import describe
 from sojourn.sweeps import estimates
+from sojourn.sweeps.needs import limit_of
 from sojourn.sweeps.query import axis_column, column
 from sojourn.sweeps.rows import axes_of, labels_in_order
 
@@ -60,6 +61,7 @@ def plot(
     by: str | None = None,
     kind: Kind = "line",
     log: bool = False,
+    limit: str | None = None,
     about: Mapping[str, Any] | None = None,
     path: str | Path | None = None,
     **look: Unpack[Look],
@@ -84,6 +86,8 @@ def plot(
         - "box": the same as box plots.
     log : bool, optional
         True for a logarithmic x axis.
+    limit : str, optional
+        Agreed limit of `y` with its unit, like "30ms", drawn as a dashed line.
     about : mapping, optional
         Conditions for the caption, from `sojourn.sweeps.query.conditions`.
     path : str or Path, optional
@@ -121,6 +125,9 @@ def plot(
         raise InputError(f"--y: no run has a value of {y}")
     if log and kind in ("heat", "box"):
         raise InputError(f"--log: a figure of kind {kind} has an axis of labels")
+    if limit is not None and kind == "heat":
+        raise InputError("--limit: a heat map has no axis for it")
+    at = None if limit is None else limit_of("--limit", y, limit)
     draw = {"line": _line, "heat": _heat, "ecdf": _ecdf, "box": _box}[kind]
     axes_values = {} if about is None else about["axes"]
     rows, words = rows.drop_nulls(y), label(y)
@@ -133,6 +140,8 @@ def plot(
         if log:
             ax.set_xscale("log")
         draw(ax, rows, x, y, by, order)
+        if at is not None:
+            _limit(ax, at * words.scale, f"limit {limit}", across=kind == "ecdf")
         _labels(figure, ax, look)
         _caption(figure, rows, y, about, look)
         write(figure, path)
@@ -250,6 +259,13 @@ def _box(
     ax.boxplot([group[y].to_numpy() for _, group in groups], tick_labels=names)
     _turn(ax, names)
     ax.set(xlabel=by or "", ylabel=y)
+
+
+def _limit(ax: "Axes", at: float, text: str, *, across: bool) -> None:
+    """Draw an agreed limit: a vertical line if the quantity is on the x axis."""
+    line = ax.axvline if across else ax.axhline
+    line(at, color="#444444", ls=(0, (6, 3)), lw=1.2, label=text, zorder=1)
+    legend(ax)
 
 
 def _turn(ax: "Axes", names: Sequence[str]) -> None:

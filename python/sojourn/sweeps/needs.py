@@ -126,7 +126,7 @@ def read_needs(
     for text, name, sign, value in parts:
         where = f"--need {brief(text)}"
         full = columns.get(name) or _column(where, name, known, measured)
-        limit = _limit(where, full, value)
+        limit = limit_of(where, full, value)
         needs.append(Need(name, f"{name} {sign} {value}", full, sign.startswith(">"), limit))
     if len({(one.column, one.is_above) for one in needs}) < len(needs):
         raise InputError("--need: two needs are about the same side of a column")
@@ -167,7 +167,7 @@ def _unit(name: str) -> str:
     return next((one for one in ("s", "bps", "bytes", "packets") if bare.endswith(f"_{one}")), "")
 
 
-def _limit(where: str, name: str, text: str) -> float:
+def limit_of(where: str, name: str, text: str) -> float:
     """Return the value of a need in the unit of its column. Raises InputError for another unit."""
     match _unit(name):
         case "s":

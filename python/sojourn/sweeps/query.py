@@ -15,6 +15,7 @@ from sojourn._util.public import public
 from sojourn._util.typed_json import checked, read_json
 from sojourn._util.units import counted
 from sojourn.custom import trust as trusting
+from sojourn.metrics.labels import heading
 from sojourn.result.estimate import Estimate, without_interval
 from sojourn.result.folders import check_results, kind_of
 from sojourn.result.stored import canonical_of, read_summary
@@ -400,11 +401,12 @@ def pivoted(frame: "pl.DataFrame", axis: str, name: str) -> "pl.DataFrame":
 
 
 def as_text(frame: "pl.DataFrame", name: str) -> "pl.DataFrame":
-    """Return a table of `means` with the cells of `name` as text, see `Estimate.text`."""
+    """Return a table of `means` with the cells of `name` as text, in the unit of `heading`."""
     import polars as pl
 
+    scale = heading(name).scale
     estimates = (estimate_in(row, name) for row in frame.iter_rows(named=True))
-    cells = [without_interval(one).text() for one in estimates]
+    cells = [without_interval(one).times(scale).text() for one in estimates]
     return frame.with_columns(pl.Series(name, cells, dtype=pl.String))
 
 
