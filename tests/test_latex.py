@@ -58,7 +58,7 @@ def test_results_and_comparisons_are_exported(
     code, _, err = sojourn("results", tmp_path / "out", "--export", file)
     assert (code, err) == (0, "")
     rows = check(file.read_text(), 5)
-    assert rows[0] == r"qdisc & runs & utilisation & sojourn\_p99\_s & loss\_rate \\"
+    assert rows[0] == r"qdisc & runs & utilisation, \% & sojourn\_p99, ms & loss\_rate, \% \\"
     assert len(rows) == 3
     assert r"$\pm$" in rows[1]
     code, out, err = sojourn("compare", small, "--qdisc", "droptail,fq_codel", "--seeds", "3",
