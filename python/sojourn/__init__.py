@@ -26,6 +26,7 @@ _PUBLIC = {
     "evaluation.run": "evaluate",
     "explanation.finding": "Finding",
     "explanation.rules": "explain",
+    "explanation.why": "explain_difference",
     "live.emulate": "emulate",
     "plotting.capacity": "draw_capacity",
     "plotting.comparison": "draw_comparison",

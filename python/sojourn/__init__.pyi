@@ -24,6 +24,7 @@ from sojourn.evaluation.result import Evaluation as Evaluation
 from sojourn.evaluation.run import evaluate as evaluate
 from sojourn.explanation.finding import Finding as Finding
 from sojourn.explanation.rules import explain as explain
+from sojourn.explanation.why import explain_difference as explain_difference
 from sojourn.live.emulate import emulate as emulate
 from sojourn.plotting.capacity import draw_capacity as draw_capacity
 from sojourn.plotting.comparison import draw_comparison as draw_comparison
@@ -121,6 +122,7 @@ __all__ = [
     "emulate",
     "evaluate",
     "explain",
+    "explain_difference",
     "fat_tree",
     "load",
     "load_comparison",

@@ -21,8 +21,14 @@ from sojourn.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sojourn.explanation.finding import Finding
     from sojourn.result.result import Result
     from sojourn.scenario.draft import Draft
+
+AGAINST = " against "
+"""Text between the labels of two runs that are compared."""
 
 
 def explain(
@@ -39,8 +45,9 @@ def explain(
     qdisc: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME",
-            help="discipline of the bottleneck of a scenario",
+            metavar="A,B,...",
+            help="disciplines of the bottleneck of a scenario; of several, each is compared with "
+            "the first",
             autocompletion=suggest.disciplines,
         ),
     ] = None,
@@ -51,6 +58,16 @@ def explain(
     buffer: Buffer = None,
     flows: Flows = None,
     settings: Set = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="explain the difference of this one, like call.delay_p99"
+        ),
+    ] = None,
+    trial: Annotated[
+        bool,
+        typer.Option("--try", help="run the changes that sentences propose: what each brings"),
+    ] = False,
     as_json: Json = False,
     trust: Trust = False,
 ) -> None:
@@ -58,10 +75,9 @@ def explain(
 
     The first sentence is the verdict: standing queues, and what else is unusual. Each further
     sentence names the metrics that it rests on. The sentences come from rules on measured values:
-    bottleneck, standing queue or bursts, who caused it, delayed ACKs, fairness, timeouts, marks,
-    parameters, warm-up.
+    bottleneck, standing queue or bursts, who caused it, delayed ACKs, incast, fairness, timeouts,
+    marks, parameters, warm-up. For several disciplines, the differences and their reasons follow.
     """
-    from sojourn.explanation.finding import verdict
     from sojourn.explanation.live_link import report_in
     from sojourn.explanation.rules import explain as rules
     from sojourn.scenario.draft import Draft
@@ -70,22 +86,26 @@ def explain(
     report = report_in(source) if source.is_file() else None
     kind = "a report of sojourn link" if report is not None else "a folder of results"
     if report is not None or source.is_dir():
-        for name, value in {**options, "qdisc": qdisc, "set": settings}.items():
+        arguments = {**options, "qdisc": qdisc, "set": settings, "try": trial or None}
+        for name, value in arguments.items():
             if value is not None:
                 raise InputError(f"--{name}: only for a scenario, not for {kind}")
     if report is not None:
+        if metric is not None:
+            raise InputError(f"--metric: requires two disciplines, not {kind}")
         try:
             results = {"live link": rules(report)}
         except InputError as error:
             raise InputError(f"{source}: {error}") from None
+    elif source.is_dir():
+        results = _explained(_stored(source), metric)
     else:
-        if source.is_dir():
-            runs = _stored(source)
-        else:
-            draft = Draft.read(source, options, trust=trust)
-            draft = draft if qdisc is None else draft.with_qdisc(qdisc)
-            runs = _run(source, draft.set(settings or ()))
-        results = {label: rules(result) for label, result in runs.items()}
+        draft = Draft.read(source, options, trust=trust).set(settings or ())
+        drafts = _drafts(draft, qdisc)
+        runs = {label: _run(source, one) for label, one in drafts.items()}
+        results = _explained(runs, metric)
+        if trial:
+            _add_trials(source, drafts, runs, results)
     if as_json:
         summary: dict[str, Any] = {
             label: [
@@ -96,19 +116,25 @@ def explain(
         }
         print(json.dumps(summary, indent=2, allow_nan=False))
         return
+    _print(results)
+
+
+def _print(results: "Mapping[str, Sequence[Finding]]") -> None:
     from textwrap import wrap
 
     from rich.text import Text
 
     from sojourn.display.console import console
+    from sojourn.explanation.finding import verdict
 
     out = console()
     for n, (label, findings) in enumerate(results.items()):
         if n:
             out.print()
         out.print(Text(label, style="bold"))
-        for line in wrap(verdict(findings), out.width):
-            out.print(Text(line))
+        if AGAINST not in label:
+            for line in wrap(verdict(findings), out.width):
+                out.print(Text(line))
         for one in findings:
             for line in wrap(one.text, out.width - 2):
                 out.print(Text(f"  {line}"))
@@ -126,16 +152,61 @@ def _evidence(evidence: Any) -> str:
     )
 
 
-def _run(source: Path, draft: "Draft") -> "dict[str, Result]":
-    """Run a scenario, and return the result by its label."""
+def _drafts(draft: "Draft", qdisc: str | None) -> "dict[str, Draft]":
+    """Return the scenario with each discipline, by label."""
+    from sojourn.scenario.variants import split
+
+    if qdisc is None or len(names := split(qdisc)) == 1:
+        draft = draft if qdisc is None else draft.with_qdisc(qdisc)
+        tree = json.loads(draft.parse().canonical())
+        return {f"{tree['name']}, seed {tree['seed']}": draft}
+    if len(set(names)) < len(names):
+        raise InputError(f"--qdisc {qdisc}: a discipline is named twice")
+    return {name: draft.with_qdisc(name) for name in names}
+
+
+def _explained(runs: "Mapping[str, Result]", metric: str | None) -> "dict[str, list[Finding]]":
+    """Return the findings of each run, then of each difference from the first one."""
+    from sojourn.explanation.rules import explain as rules
+    from sojourn.explanation.why import explain_difference
+
+    if metric is not None and len(runs) < 2:
+        raise InputError("--metric: requires two disciplines: --qdisc A,B, or a comparison")
+    results = {} if metric is not None else {label: rules(one) for label, one in runs.items()}
+    if len(runs) > 1:
+        first = next(iter(runs))
+        for label, findings in explain_difference(runs, metric).items():
+            results[f"{label}{AGAINST}{first}"] = findings
+    return results
+
+
+def _add_trials(
+    source: Path,
+    drafts: "Mapping[str, Draft]",
+    runs: "Mapping[str, Result]",
+    results: "dict[str, list[Finding]]",
+) -> None:
+    """Append to the findings of each run what their proposed changes bring."""
+    from sojourn.explanation.trial import tried
+
+    for label, draft in drafts.items():
+        findings = results.get(label, [])
+
+        def rerun(change: "Sequence[str]", draft: "Draft" = draft) -> "Result":
+            return _run(source, draft.set(change))
+
+        findings += tried(runs[label], findings, rerun)
+
+
+def _run(source: Path, draft: "Draft") -> "Result":
+    """Run a scenario."""
     from sojourn.engines.simulate import simulate
 
     parsed = draft.parse()
     try:
-        result = simulate(parsed, progress=True)
+        return simulate(parsed, progress=True)
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
-    return {f"{result.scenario['name']}, seed {result.scenario['seed']}": result}
 
 
 def _stored(source: Path) -> "dict[str, Result]":

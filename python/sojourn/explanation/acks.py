@@ -39,6 +39,7 @@ def delayed_acks(result: Result) -> Iterator[Finding]:
             f"added to the round-trip time of {_names(acked)}. A queue per flow there, like "
             "fq_codel, lets ACKs pass.",
             {f"links.{name}.sojourn_p50_s": median},
+            change=(f"{name}.qdisc=fq_codel",),
         )
 
 

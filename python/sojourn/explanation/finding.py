@@ -25,12 +25,16 @@ class Finding:
         Values that it rests on, by the path of the metric, like `links.up.utilisation`.
     kind : str
         "unusual", or "fact" for a description.
+    change : tuple of str
+        Settings of the scenario that would remove the cause, like `up.qdisc=fq_codel`; empty if the
+        rule proposes none. `sojourn explain --try` runs them.
     """
 
     rule: str
     text: str
     evidence: Mapping[str, Any]
     kind: Kind = "unusual"
+    change: tuple[str, ...] = ()
 
 
 def verdict(findings: Sequence[Finding]) -> str:

@@ -3,6 +3,7 @@
 A rule yields a finding only if its condition on measured values holds.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -77,7 +78,9 @@ def queue(name: str, link: Table, spec: Table) -> Iterator[Finding]:
             f"or longer, one in a hundred {duration(high)}."
         )
         parts = (text, queues.buffer(spec), queues.cause(spec, median))
-        yield Finding("standing queue", " ".join(filter(None, parts)), evidence)
+        full = spec["qdisc"]["name"] in queues.BUFFER_ONLY and queues.has_one_queue(spec["qdisc"])
+        change = (f"{name}.qdisc=fq_codel",) if full else ()
+        yield Finding("standing queue", " ".join(filter(None, parts)), evidence, change=change)
     elif high >= max(STANDING_S, BURSTY * median):
         text = (
             f"The queue of link {name} came in bursts: half of the packets waited less than "
@@ -99,6 +102,7 @@ def overflow(name: str, link: Table, spec: Table) -> Iterator[Finding]:
             f"{share(full / every)} of the drops at {name} were at its full buffer ({limit}), not "
             f"decisions of {qdisc['name']}: a larger limit lets it decide.",
             {f"links.{name}.dropped_full_packets": full, f"links.{name}.dropped_packets": every},
+            change=_larger(name, str(limit)),
         )
     elif full >= LOSSY * came:
         use = link["utilisation"]
@@ -112,7 +116,14 @@ def overflow(name: str, link: Table, spec: Table) -> Iterator[Finding]:
             text += f", and the link sent {share(use)} of the time"
             evidence[f"links.{name}.utilisation"] = use
         remedy = "a larger limit, fewer senders at a time, or an AQM with ECN would help"
-        yield Finding("overflow", f"{text}; {remedy}.", evidence)
+        change = _larger(name, str(limit))
+        yield Finding("overflow", f"{text}; {remedy}.", evidence, change=change)
+
+
+def _larger(name: str, limit: str) -> tuple[str, ...]:
+    """Return the setting of four times a limit in packets or bytes; nothing for another limit."""
+    match = re.fullmatch(r"(\d+)(p|B|kB|MB)", limit)
+    return (f"{name}.qdisc.limit={4 * int(match[1])}{match[2]}",) if match else ()
 
 
 def dropped(link: Table, spec: Table) -> str:

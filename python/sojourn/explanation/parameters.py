@@ -54,6 +54,7 @@ def _target_of_a_packet(name: str, spec: Table) -> Iterator[Finding]:
             f"one packet at {rate(bps)} ({duration(packet_s)}): set it to {duration(packet_s)} or "
             "longer.",
             {f"links.{name}.qdisc.target": target, f"links.{name}.rate_bps": bps},
+            change=(f"{name}.qdisc.target={packet_s * 1e6:.0f}us",),
         )
 
 
@@ -83,6 +84,7 @@ def _interval(name: str, spec: Table, rtt_s: float, what: str) -> Iterator[Findi
             f"{subject} shorter than the longest round-trip time ({duration(rtt_s)}); RFC 8289, "
             "4.3 asks for the longest one.",
             evidence,
+            change=(f"{name}.qdisc.interval={rtt_s * 1e6:.0f}us",),
         )
     elif every > LONG_INTERVAL * rtt_s:
         yield Finding(
@@ -143,6 +145,7 @@ def _buffer(name: str, spec: Table, rtt_s: float, what: str) -> Iterator[Finding
             f"{subject}, less than a tenth of the longest round-trip time ({duration(rtt_s)}): a "
             f"limit of one bandwidth-delay product is {figures(bps * rtt_s / 8e3)} kB.",
             evidence,
+            change=(f"{name}.qdisc.limit={bps * rtt_s / 8:.0f}B",),
         )
     elif qdisc["name"] == "droptail" and buffer_s > max(BLOATED_S, BLOATED_RTTS * rtt_s):
         yield Finding(

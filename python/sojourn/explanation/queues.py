@@ -64,6 +64,13 @@ def has_queue_per_flow(qdisc: Table) -> bool:
     return qdisc["name"] in PER_FLOW or qdisc.get("by") == "flow"
 
 
+def has_classes(qdisc: Table) -> bool:
+    """Return True if a discipline sorts packets into classes by their DSCP."""
+    if qdisc["name"] == "cake":
+        return qdisc.get("tins") != "besteffort"
+    return qdisc["name"] in {"pfifo_fast", "prio", "ets"}
+
+
 def has_one_queue(qdisc: Table) -> bool:
     """Return True if all packets wait in the same queue."""
     return qdisc["name"] not in SEPARATE and "by" not in qdisc

@@ -12,7 +12,7 @@ import numpy as np
 from sojourn._util.paths import compared_link, links_of
 from sojourn._util.public import public
 from sojourn._util.units import counted, duration, figures, rate, seconds, share
-from sojourn.explanation import links, queues
+from sojourn.explanation import links, queues, senders
 from sojourn.explanation.acks import delayed_acks
 from sojourn.explanation.finding import Finding
 from sojourn.explanation.live_link import explain_report
@@ -358,7 +358,8 @@ def _advice(result: Result) -> Iterator[Finding]:
 
 
 RULES: Sequence[Rule] = (
-    _bottleneck, _queue, delayed_acks, _underused, _fairness, _groups, _timeouts, _overflow, _marks,
-    _delays, _parameters, _warmup, _live, _advice,
+    _bottleneck, _queue, delayed_acks, senders.incast, _underused, _fairness, _groups, _timeouts,
+    senders.spurious, _overflow, _marks, senders.threshold, _delays,
+    _parameters, _warmup, _live, _advice,
 )  # fmt: skip
 """Rules in the order of their sentences."""
