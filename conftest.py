@@ -1,7 +1,9 @@
 """Shared fixtures: a small scenario, and the command run in this process."""
 
+import ctypes
 import os
 import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -54,11 +56,28 @@ EXAMPLES = Path(__file__).parent / "examples"
 Command = Callable[..., tuple[int, str, str]]
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Give each process of `pytest -n 2 -m live` a network namespace of its own, as root.
+
+    Live tests wait most of the time, so two processes take half the time, and the links and
+    addresses of one do not disturb the other.
+    """
+    worker = hasattr(config, "workerinput")
+    if not worker or config.getoption("markexpr") != "live" or os.geteuid() != 0:
+        return
+    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "unshare")
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+
+
+CLONE_NEWNET = 0x40000000
+"""Flag of unshare(2): a new network namespace."""
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip tests with the mark `live` where a live link is impossible.
 
-    `make test` runs them alone: they take the first free block of addresses of the machine, and
-    measure time. It runs the others in two processes.
+    `make test` runs them apart from the others, because they measure time.
     """
     for mark in item.iter_markers("live"):
         from live_link import require  # copies the environment, so not before the change above
