@@ -57,7 +57,7 @@ Command = Callable[..., tuple[int, str, str]]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give each process of `pytest -n 2 -m live` a network namespace of its own, as root.
+    """Run each process of `pytest -n 2 -m live` in a network namespace of its own, as root.
 
     Live tests wait most of the time, so two processes take half the time, and the links and
     addresses of one do not disturb the other.

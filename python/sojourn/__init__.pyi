@@ -25,6 +25,12 @@ from sojourn.evaluation.run import evaluate as evaluate
 from sojourn.explanation.finding import Finding as Finding
 from sojourn.explanation.rules import explain as explain
 from sojourn.explanation.why import explain_difference as explain_difference
+from sojourn.line.figure import draw_line as draw_line
+from sojourn.line.measure import MeasuredLine as MeasuredLine
+from sojourn.line.measure import measure_line as measure_line
+from sojourn.line.model import line_scenario as line_scenario
+from sojourn.line.verify import LineCheck as LineCheck
+from sojourn.line.verify import verify_line as verify_line
 from sojourn.live.emulate import emulate as emulate
 from sojourn.plotting.capacity import draw_capacity as draw_capacity
 from sojourn.plotting.comparison import draw_comparison as draw_comparison
@@ -97,7 +103,9 @@ __all__ = [
     "Flow",
     "FqCoDel",
     "InputError",
+    "LineCheck",
     "Link",
+    "MeasuredLine",
     "NewReno",
     "Pie",
     "Rate",
@@ -118,17 +126,20 @@ __all__ = [
     "draw",
     "draw_capacity",
     "draw_comparison",
+    "draw_line",
     "dumbbell",
     "emulate",
     "evaluate",
     "explain",
     "explain_difference",
     "fat_tree",
+    "line_scenario",
     "load",
     "load_comparison",
     "load_result",
     "load_trace",
     "means",
+    "measure_line",
     "named",
     "parking_lot",
     "plot",
@@ -144,6 +155,7 @@ __all__ = [
     "tc",
     "tcp",
     "two_way_line",
+    "verify_line",
     "write_flent",
     "write_mahimahi",
 ]

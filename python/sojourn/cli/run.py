@@ -14,7 +14,7 @@ import typer
 
 from sojourn._sojourn import InputError
 from sojourn._util.plain import indented
-from sojourn.cli import paper, suggest, sweep, tc
+from sojourn.cli import line, paper, suggest, sweep, tc
 from sojourn.cli.capacity import capacity
 from sojourn.cli.commands import Commands
 from sojourn.cli.evaluate import evaluate
@@ -59,6 +59,7 @@ app = typer.Typer(
 app.command()(new)
 app.add_typer(paper.app, name="paper")
 app.add_typer(tc.app, name="tc")
+app.add_typer(line.app, name="line")
 sweep.add_to(app)
 app.command()(capacity)
 app.command()(evaluate)

@@ -1,0 +1,219 @@
+"""The commands `sojourn line measure` and `sojourn line verify`."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sojourn._sojourn import InputError
+from sojourn.cli.options import Json, Size, Style, Title, check_look
+
+if TYPE_CHECKING:
+    from sojourn.line.measure import MeasuredLine, Quantity
+    from sojourn.plotting.style import Look
+
+app = typer.Typer(no_args_is_help=True, help="Measure a real line, and check a change of it.")
+
+Files = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="FILE...", help="files of flent (.flent.gz) or iperf3 -J"),
+]
+Idle = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="FILE", help="ping or irtt on the idle line; may be repeated"),
+]
+Download = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="FILE", help="iperf3 -R -J, ping or irtt during a download"),
+]
+Upload = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="FILE", help="iperf3 -J, ping or irtt during an upload"),
+]
+
+
+@app.command()
+def measure(
+    files: Files = None,
+    idle: Idle = None,
+    download: Download = None,
+    upload: Upload = None,
+    to: Annotated[
+        str | None,
+        typer.Option(metavar="HOST", help="measure now, with ping and iperf3 to this host"),
+    ] = None,
+    seconds: Annotated[
+        int, typer.Option(metavar="S", help="duration of each part of --to", min=2, max=600)
+    ] = 15,
+    keep: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="folder for the output of ping and iperf3")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="scenario of the line to write: .toml or .json")
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="figure of measured and simulated delay: .png, .pdf or .svg"),
+    ] = None,
+    title: Title = None,
+    size: Size = None,
+    style: Style = None,
+    as_json: Json = False,
+) -> None:
+    """Derive rates, round-trip time, delay under load and buffers of a real line.
+
+    The values come from files of flent, iperf3 -J, irtt or ping, or from measurements with --to.
+    Each has an interval and says how it was measured. --out writes a scenario of the line, whose
+    links have the measured buffers.
+    """
+    from sojourn._util.files import check_file
+    from sojourn.line.measure import measure_line
+    from sojourn.plotting.run import ENDINGS
+    from sojourn.scenario.save import ENDINGS as FORMS
+
+    look: Look = {"title": title, "size": size, "style": style}
+    check_look(look, plot)
+    for path, endings in ((out, FORMS), (plot, ENDINGS)):
+        if path is not None:
+            check_file(path, endings)
+    roles = {"idle": idle or [], "download": download or [], "upload": upload or []}
+    if to is not None:
+        from sojourn.line.programs import measured
+
+        if files or any(roles.values()):
+            raise InputError("--to: measures now, so no files can be given")
+        roles = measured(to, seconds, keep)
+    elif not files and not any(roles.values()):
+        raise InputError("no file to read: give files of flent or iperf3, or --to HOST")
+    line = measure_line(*(files or ()), **roles)
+    _write(line, out, plot, look)
+    if as_json:
+        print(json.dumps(_as_json(line), indent=2))
+    else:
+        _print(line)
+
+
+@app.command()
+def verify(
+    before: Annotated[
+        list[Path], typer.Option(metavar="FILE", help="file before the change; may be repeated")
+    ],
+    after: Annotated[
+        list[Path], typer.Option(metavar="FILE", help="file after it; may be repeated")
+    ],
+    limit: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="agreed delay under load, like 30ms (default: less)"),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="figure of the delay before and after: .png, .pdf or .svg")
+    ] = None,
+    title: Title = None,
+    size: Size = None,
+    style: Style = None,
+    as_json: Json = False,
+) -> None:
+    """Check whether a change of a line held its promise: less delay under load, the same rates.
+
+    The files are of flent or iperf3 -J, from the same tests before and after. The exit code is 0 if
+    all holds, otherwise 1.
+    """
+    from sojourn._util.files import check_file
+    from sojourn._util.inputs import of_link
+    from sojourn._util.units import seconds as seconds_of
+    from sojourn.line.figure import draw_change
+    from sojourn.line.measure import measure_line
+    from sojourn.line.verify import verify_line
+    from sojourn.plotting.run import ENDINGS
+
+    look: Look = {"title": title, "size": size, "style": style}
+    check_look(look, plot)
+    if plot is not None:
+        check_file(plot, ENDINGS)
+    limit_s = None if limit is None else seconds_of(of_link("--limit", "delay", limit))
+    lines = measure_line(*before), measure_line(*after)
+    checks = verify_line(*lines, limit_s)
+    if not checks:
+        raise InputError("the files before and after have no quantity in common")
+    if plot is not None:
+        draw_change(*lines, plot, **look)
+    grades = [line.grade() for line in lines]
+    holds = all(check.holds for check in checks)
+    if as_json:
+        rows = [{"name": one.name, "text": one.text, "holds": one.holds} for one in checks]
+        print(json.dumps({"holds": holds, "grades": grades, "checks": rows}, indent=2))
+    else:
+        for check in checks:
+            print(f"{'yes' if check.holds else 'NO '}  {check.text}")
+        if None not in grades:
+            print(f"grade {grades[0]} before, {grades[1]} after")
+        print("all of it holds" if holds else "not all of it holds")
+    if not holds:
+        raise typer.Exit(1)
+
+
+def _write(line: "MeasuredLine", out: Path | None, plot: Path | None, look: "Look") -> None:
+    from sojourn.line.figure import draw_line
+    from sojourn.line.model import line_scenario
+    from sojourn.scenario.save import save_scenario
+
+    if out is not None:
+        save_scenario(line_scenario(line), out)
+    if plot is not None:
+        draw_line(line, plot, **look)
+
+
+def _rows(line: "MeasuredLine") -> "list[tuple[str, Quantity | None, Callable[[float], str]]]":
+    from sojourn._util.units import duration, rate
+
+    return [
+        ("download", line.down_bps, rate),
+        ("upload", line.up_bps, rate),
+        ("idle round trip", line.rtt_s, duration),
+        ("added by downloads", line.down_delay_s, duration),
+        ("added by uploads", line.up_delay_s, duration),
+        ("added by both", line.both_delay_s, duration),
+        ("buffer of downloads", line.down_buffer_s, duration),
+        ("buffer of uploads", line.up_buffer_s, duration),
+        ("both buffers", line.both_buffer_s, duration),
+    ]
+
+
+def _print(line: "MeasuredLine") -> None:
+    from sojourn.display.console import console
+    from sojourn.display.table import Table
+
+    table = Table("quantity", "value", "95 % interval", "measured from", left=1)
+    for name, one, text in _rows(line):
+        if one is None:
+            continue
+        known = one.low == one.low and one.high == one.high
+        span = f"{text(max(one.low, 0.0))} to {text(one.high)}" if known else "-"
+        table.add_row(name, text(one.value), span, one.note)
+    console().print(table, soft_wrap=True)
+    missing = [name for name, one, _ in _rows(line)[:3] if one is None]
+    if missing:
+        print(f"not measured: {', '.join(missing)}")
+    if (grade := line.grade()) is not None:
+        print(
+            f"grade {grade} by the delay that load adds (A+ below 5 ms, A 30, B 60, C 200, D 400)"
+        )
+
+
+def _as_json(line: "MeasuredLine") -> dict[str, object]:
+    from dataclasses import asdict
+
+    def plain(one: "Quantity | None") -> object:
+        if one is None:
+            return None
+        return {key: None if value != value else value for key, value in asdict(one).items()}
+
+    names = [
+        *("down_bps", "up_bps", "rtt_s", "down_delay_s", "up_delay_s", "both_delay_s"),
+        *("down_buffer_s", "up_buffer_s", "both_buffer_s"),
+    ]
+    values: dict[str, object] = {name: plain(getattr(line, name)) for name in names}
+    return {**values, "grade": line.grade(), "drop_tail": dict(line.drop_tail),
+            "sources": list(line.sources)}  # fmt: skip
