@@ -177,7 +177,11 @@ def test_files_of_ping_iperf3_and_irtt(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.flent.gz", gzip.compress(bytes(range(256)))[:60], "the compressed file is damaged or cut"),
+        (
+            "a.flent.gz",
+            gzip.compress(bytes(range(256)))[:60],
+            "the compressed file is damaged or cut",
+        ),
         ("a.json", b"{}", "is neither a data file of flent"),
         ("a.txt", b"hello", "is neither a data file of flent"),
         ("a.json", b'{"error": "unable to connect"}', "iperf3 failed"),
@@ -257,6 +261,12 @@ def test_programs_are_run_and_their_faults_are_named(
         "download-iperf3.json", "download-ping.txt", "idle-ping.txt", "upload-iperf3.json",
         "upload-ping.txt",
     ]  # fmt: skip
+    again = sj.measure_line(keep)
+    assert again.down_bps is not None
+    assert again.down_bps.value == tree["down_bps"]["value"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(sj.InputError, match="has no file like"):
+        sj.measure_line(tmp_path / "empty")
     program(tmp_path, "ping", "sys.exit('ping: unknown host')")
     code, _, err = sojourn("line", "measure", "--to", "192.0.2.1", "--seconds", "2")
     assert (code, "ping failed: ping: unknown host" in err) == (2, True)

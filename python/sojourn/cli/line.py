@@ -18,7 +18,9 @@ app = typer.Typer(no_args_is_help=True, help="Measure a real line, and check a c
 
 Files = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="FILE...", help="files of flent (.flent.gz) or iperf3 -J"),
+    typer.Argument(
+        metavar="FILE...", help="files of flent (.flent.gz) or iperf3 -J, or the folder of --keep"
+    ),
 ]
 Idle = Annotated[
     list[Path] | None,
@@ -98,10 +100,11 @@ def measure(
 @app.command()
 def verify(
     before: Annotated[
-        list[Path], typer.Option(metavar="FILE", help="file before the change; may be repeated")
+        list[Path],
+        typer.Option(metavar="FILE", help="file, or folder of --keep, before the change"),
     ],
     after: Annotated[
-        list[Path], typer.Option(metavar="FILE", help="file after it; may be repeated")
+        list[Path], typer.Option(metavar="FILE", help="file, or folder of --keep, after it")
     ],
     limit: Annotated[
         str | None,
@@ -117,8 +120,8 @@ def verify(
 ) -> None:
     """Check whether a change of a line held its promise: less delay under load, the same rates.
 
-    The files are of flent or iperf3 -J, from the same tests before and after. The exit code is 0 if
-    all holds, otherwise 1.
+    The files are of flent or iperf3 -J, or folders of `sojourn line measure --keep`, from the same
+    tests before and after. The options may be repeated. The exit code is 0 if all holds, else 1.
     """
     from sojourn._util.files import check_file
     from sojourn._util.inputs import of_link

@@ -41,6 +41,9 @@ class Samples:
         Payload received per second, all streams together.
     rtt_s : ndarray of float, shape (n,)
         Round-trip times.
+    of_transfers : bool
+        True if the transfers themselves measured the round-trip times, as iperf3 does. A queue per
+        flow lets packets of ping pass them.
     """
 
     source: str
@@ -48,6 +51,7 @@ class Samples:
     down_bps: Array
     up_bps: Array
     rtt_s: Array
+    of_transfers: bool = False
 
 
 def read(path: str | Path) -> Samples:
@@ -146,8 +150,8 @@ def _iperf3(path: Path, tree: Mapping[str, Any]) -> Samples:
         up.append(None if reverse else whole["bits_per_second"])
         each = [stream["rtt"] / 1e6 for stream in one["streams"] if stream.get("rtt")]
         rtt.append(sum(each) / len(each) if each else None)
-    series = (_array(values) for values in (times, down, up, rtt))
-    return Samples(f"{path.name} (iperf3)", *series)
+    at, received, sent, round_trips = map(_array, (times, down, up, rtt))
+    return Samples(f"{path.name} (iperf3)", at, received, sent, round_trips, of_transfers=True)
 
 
 def _irtt(path: Path, tree: Mapping[str, Any]) -> Samples:

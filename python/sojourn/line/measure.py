@@ -129,6 +129,7 @@ def measure_line(
     ----------
     *files : str or Path
         Files whose samples show by themselves which direction carries load: of flent, or of iperf3.
+        Or folders that `sojourn line measure --keep` wrote.
     idle, download, upload : sequence of str or Path
         Files recorded while the line was idle, or while a download or an upload filled it.
 
@@ -142,8 +143,15 @@ def measure_line(
     InputError
         If a file cannot be read, or none has a round-trip time or a rate.
     """
-    samples = [_classed(read(path)) for path in files]
-    for loads, paths in (((), idle), (("down",), download), (("up",), upload)):
+    roles = {"idle": list(idle), "download": list(download), "upload": list(upload)}
+    folders = [Path(path) for path in files if Path(path).is_dir()]
+    for folder in folders:
+        for role, paths in roles.items():
+            paths += sorted(folder.glob(f"{role}-*"))
+        if not any(roles.values()):
+            raise InputError(f"{folder}: has no file like idle-ping.txt or upload-iperf3.json")
+    samples = [_classed(read(path)) for path in files if not Path(path).is_dir()]
+    for loads, paths in zip(((), ("down",), ("up",)), roles.values(), strict=True):
         samples += [_recorded(read(path), loads) for path in paths]
     line = _line(samples)
     if line.rtt_s is None and line.down_bps is None and line.up_bps is None:
@@ -194,7 +202,8 @@ def _line(phases: Sequence[_Phase]) -> MeasuredLine:
     for one in phases:
         down, up = one.loaded["down"], one.loaded["up"]
         for kind, chosen in (("down", down & ~up), ("up", up & ~down), ("both", down & up)):
-            rtts[kind].append(one.samples.rtt_s[chosen])
+            if not (one.samples.of_transfers and _has_pings(phases, kind)):
+                rtts[kind].append(one.samples.rtt_s[chosen])
     loaded = {kind: _joined(parts) for kind, parts in rtts.items()}
     base = _base(idle, loaded)
     values: dict[str, Any] = {}
@@ -210,6 +219,16 @@ def _line(phases: Sequence[_Phase]) -> MeasuredLine:
     sources = tuple(one.samples.source for one in phases)
     return MeasuredLine(
         rtt_s=base, drop_tail=drop_tail, loaded_s=loaded, sources=sources, **rates, **values
+    )
+
+
+def _has_pings(phases: Sequence[_Phase], kind: str) -> bool:
+    """Return True if a ping ran while this direction, or both, were loaded."""
+    ways = WAYS if kind == "both" else (kind,)
+    return any(
+        bool(np.isfinite(one.samples.rtt_s[np.all([one.loaded[w] for w in ways], axis=0)]).any())
+        for one in phases
+        if not one.samples.of_transfers
     )
 
 

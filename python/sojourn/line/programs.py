@@ -24,7 +24,7 @@ def measured(host: str, seconds: int, keep: Path | None = None) -> dict[str, lis
     """Measure the line to a host on which `iperf3 -s` runs; return the files by role.
 
     Ping runs on the idle line, then iperf3 and ping at the same time, first down, then up. The
-    roles have the names that `measure_line` has. The files are in `keep`, or else in a temporary folder.
+    roles have the names that `measure_line` has. The files are in `keep`, or in a temporary folder.
 
     Raises
     ------
