@@ -70,7 +70,7 @@ def test_thirty_random_lines_are_found_again(first: int, tmp_path: Path) -> None
         up = round(max(1.0, down / rng.choice([1, 2, 5, 10])), 2)
         rtt_ms = rng.uniform(8, 120)
         buffers = (rng.uniform(60, 500), rng.uniform(80, 900))
-        line = sj.measure_line(*flent(tmp_path, line_of(down, up, rtt_ms, buffers), rtt_ms, seed))
+        line = sj.line.measure(*flent(tmp_path, line_of(down, up, rtt_ms, buffers), rtt_ms, seed))
         assert line.down_bps is not None
         assert line.up_bps is not None
         assert line.rtt_s is not None
@@ -86,15 +86,15 @@ def test_thirty_random_lines_are_found_again(first: int, tmp_path: Path) -> None
 def test_the_scenario_of_a_line_has_the_measured_delay(tmp_path: Path) -> None:
     """A simulation of a measured line is measured again: rates, buffers, grade."""
     links = line_of(50, 10, 30, (150, 300))
-    line = sj.measure_line(*flent(tmp_path, links, 30))
-    tree = sj.line_scenario(line)
-    again = sj.measure_line(*flent(tmp_path, tree["links"], 30, seed=2))
+    line = sj.line.measure(*flent(tmp_path, links, 30))
+    tree = sj.line.scenario(line)
+    again = sj.line.measure(*flent(tmp_path, tree["links"], 30, seed=2))
     for one, other in ((line.down_bps, again.down_bps), (line.up_buffer_s, again.up_buffer_s)):
         assert one is not None
         assert other is not None
         assert other.value == pytest.approx(one.value, rel=0.1)
     assert again.grade() == line.grade()
-    figure = sj.draw_line(line, tmp_path / "line.png")
+    figure = sj.line.draw(line, tmp_path / "line.png")
     assert [ax.get_title(loc="left") for ax in figure.axes] == ["load down", "load up"]
     assert (tmp_path / "line.png").stat().st_size > 10_000
 
@@ -109,12 +109,12 @@ def test_load_in_both_directions_gives_the_sum_of_the_buffers(tmp_path: Path) ->
     path = tmp_path / "rrul.flent.gz"
     tree = {"x_values": result.time_s.tolist(), "results": results | {"Ping (ms) ICMP": ping}}
     path.write_bytes(gzip.compress(json.dumps(tree).encode()))
-    line = sj.measure_line(path)
+    line = sj.line.measure(path)
     assert line.both_buffer_s is not None
     assert line.down_buffer_s is line.up_buffer_s is None
     assert line.down_bps is not None
     assert line.down_bps.value == pytest.approx(20e6, rel=0.05)
-    limits = [one["qdisc"]["limit"] for one in sj.line_scenario(line)["links"].values()]
+    limits = [one["qdisc"]["limit"] for one in sj.line.scenario(line)["links"].values()]
     assert len(limits) == 2
 
 
@@ -163,7 +163,7 @@ def test_files_of_ping_iperf3_and_irtt(tmp_path: Path) -> None:
     assert np.isfinite(trips.rtt_s).sum() == 40
     for name, reverse in (("down.json", True), ("up.json", False)):
         (tmp_path / name).write_text(iperf(reverse=reverse, mbit=95 if reverse else 9.5))
-    line = sj.measure_line(tmp_path / "down.json", tmp_path / "up.json", idle=[tmp_path / "ping"])
+    line = sj.line.measure(tmp_path / "down.json", tmp_path / "up.json", idle=[tmp_path / "ping"])
     assert line.down_bps is not None
     assert line.down_bps.value == pytest.approx(95e6 * 1500 / 1448)
     assert line.up_bps is not None
@@ -261,12 +261,12 @@ def test_programs_are_run_and_their_faults_are_named(
         "download-iperf3.json", "download-ping.txt", "idle-ping.txt", "upload-iperf3.json",
         "upload-ping.txt",
     ]  # fmt: skip
-    again = sj.measure_line(keep)
+    again = sj.line.measure(keep)
     assert again.down_bps is not None
     assert again.down_bps.value == tree["down_bps"]["value"]
     (tmp_path / "empty").mkdir()
     with pytest.raises(sj.InputError, match="has no file like"):
-        sj.measure_line(tmp_path / "empty")
+        sj.line.measure(tmp_path / "empty")
     program(tmp_path, "ping", "sys.exit('ping: unknown host')")
     code, _, err = sojourn("line", "measure", "--to", "192.0.2.1", "--seconds", "2")
     assert (code, "ping failed: ping: unknown host" in err) == (2, True)

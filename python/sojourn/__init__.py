@@ -27,10 +27,6 @@ _PUBLIC = {
     "explanation.finding": "Finding",
     "explanation.rules": "explain",
     "explanation.why": "explain_difference",
-    "line.figure": "draw_line",
-    "line.measure": "MeasuredLine measure_line",
-    "line.model": "line_scenario",
-    "line.verify": "LineCheck verify_line",
     "live.emulate": "emulate",
     "plotting.capacity": "draw_capacity",
     "plotting.comparison": "draw_comparison",
@@ -61,7 +57,7 @@ _PUBLIC = {
 MODULES = ("qdisc", "tcp", "source")
 """Modules with all disciplines, TCPs and traffic sources."""
 
-TOOLS = ("tc",)
+TOOLS = ("line", "tc")
 """Further public modules."""
 
 COMMON = {name: module for module in MODULES for name in _PUBLIC[module].split()}

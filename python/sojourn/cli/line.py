@@ -11,7 +11,7 @@ from sojourn._sojourn import InputError
 from sojourn.cli.options import Json, Size, Style, Title, check_look
 
 if TYPE_CHECKING:
-    from sojourn.line.measure import MeasuredLine, Quantity
+    from sojourn.line.derive import MeasuredLine, Quantity
     from sojourn.plotting.style import Look
 
 app = typer.Typer(no_args_is_help=True, help="Measure a real line, and check a change of it.")
@@ -71,7 +71,7 @@ def measure(
     links have the measured buffers.
     """
     from sojourn._util.files import check_file
-    from sojourn.line.measure import measure_line
+    from sojourn.line import derive
     from sojourn.plotting.run import ENDINGS
     from sojourn.scenario.save import ENDINGS as FORMS
 
@@ -82,14 +82,13 @@ def measure(
             check_file(path, endings)
     roles = {"idle": idle or [], "download": download or [], "upload": upload or []}
     if to is not None:
-        from sojourn.line.programs import measured
-
         if files or any(roles.values()):
             raise InputError("--to: measures now, so no files can be given")
-        roles = measured(to, seconds, keep)
+        line = _measured(to, seconds, keep)
     elif not files and not any(roles.values()):
         raise InputError("no file to read: give files of flent or iperf3, or --to HOST")
-    line = measure_line(*(files or ()), **roles)
+    else:
+        line = derive.measure(*(files or ()), **roles)
     _write(line, out, plot, look)
     if as_json:
         print(json.dumps(_as_json(line), indent=2))
@@ -126,9 +125,8 @@ def verify(
     from sojourn._util.files import check_file
     from sojourn._util.inputs import of_link
     from sojourn._util.units import seconds as seconds_of
+    from sojourn.line import checks, derive
     from sojourn.line.figure import draw_change
-    from sojourn.line.measure import measure_line
-    from sojourn.line.verify import verify_line
     from sojourn.plotting.run import ENDINGS
 
     look: Look = {"title": title, "size": size, "style": style}
@@ -136,20 +134,20 @@ def verify(
     if plot is not None:
         check_file(plot, ENDINGS)
     limit_s = None if limit is None else seconds_of(of_link("--limit", "delay", limit))
-    lines = measure_line(*before), measure_line(*after)
-    checks = verify_line(*lines, limit_s)
-    if not checks:
+    lines = derive.measure(*before), derive.measure(*after)
+    statements = checks.verify(*lines, limit_s)
+    if not statements:
         raise InputError("the files before and after have no quantity in common")
     if plot is not None:
         draw_change(*lines, plot, **look)
     grades = [line.grade() for line in lines]
-    holds = all(check.holds for check in checks)
+    holds = all(one.holds for one in statements)
     if as_json:
-        rows = [{"name": one.name, "text": one.text, "holds": one.holds} for one in checks]
+        rows = [{"name": one.name, "text": one.text, "holds": one.holds} for one in statements]
         print(json.dumps({"holds": holds, "grades": grades, "checks": rows}, indent=2))
     else:
-        for check in checks:
-            print(f"{'yes' if check.holds else 'NO '}  {check.text}")
+        for one in statements:
+            print(f"{'yes' if one.holds else 'NO '}  {one.text}")
         if None not in grades:
             print(f"grade {grades[0]} before, {grades[1]} after")
         print("all of it holds" if holds else "not all of it holds")
@@ -157,15 +155,37 @@ def verify(
         raise typer.Exit(1)
 
 
+def _measured(host: str, seconds: int, keep: Path | None) -> "MeasuredLine":
+    """Measure now; `keep` is the folder for what the programs write."""
+    from sojourn._util.files import check_directory, replacing
+    from sojourn.line.derive import LOADS, derived
+    from sojourn.line.files import parse
+    from sojourn.line.programs import measured
+
+    if keep is not None:
+        check_directory(keep)
+        keep.mkdir(parents=True, exist_ok=True)
+    texts = measured(host, seconds)
+    for name, text in texts.items():
+        if keep is not None:
+            with replacing(keep / name) as file:
+                file.write(text)
+    roles = {
+        role: [parse(name, text) for name, text in texts.items() if name.startswith(role)]
+        for role in LOADS
+    }
+    return derived([], roles)
+
+
 def _write(line: "MeasuredLine", out: Path | None, plot: Path | None, look: "Look") -> None:
-    from sojourn.line.figure import draw_line
-    from sojourn.line.model import line_scenario
+    from sojourn.line.figure import draw
+    from sojourn.line.model import scenario
     from sojourn.scenario.save import save_scenario
 
     if out is not None:
-        save_scenario(line_scenario(line), out)
+        save_scenario(scenario(line), out)
     if plot is not None:
-        draw_line(line, plot, **look)
+        draw(line, plot, **look)
 
 
 def _rows(line: "MeasuredLine") -> "list[tuple[str, Quantity | None, Callable[[float], str]]]":

@@ -86,8 +86,9 @@ def explain_difference(
     --------
     >>> import sojourn as sj
     >>> both = sj.compare("home_uplink", ["droptail", "fq_codel"])
-    >>> why = sj.explain_difference({name: runs[0] for name, runs in both.items()})
-    >>> [one.rule for one in why["fq_codel"]][0]
+    >>> one_each = {name: runs[0] for name, runs in both.items()}
+    >>> (why,) = sj.explain_difference(one_each, "call.delay_p99")["fq_codel"]
+    >>> why.rule
     'why call.delay_p99_s'
     """
     (first, base), *others = results.items()

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from sojourn._sojourn import InputError
-from sojourn._util.public import public
+from sojourn._util.lazy import Lazy
 from sojourn._util.units import duration, rate
-from sojourn.line.measure import MeasuredLine, Quantity
+from sojourn.line.derive import MeasuredLine, Quantity
 from sojourn.line.model import simulated_s
 from sojourn.plotting.run import colour, legend, new_figure, styled, write
 from sojourn.plotting.style import Look
@@ -15,15 +15,14 @@ from sojourn.result.result import Array
 
 if TYPE_CHECKING:
     import matplotlib.figure as mpl
+else:
+    mpl = Lazy("matplotlib.figure")
 
 Panels = Mapping[str, Mapping[str, Array]]
 """Series by label, by the load of a panel."""
 
 
-@public
-def draw_line(
-    line: MeasuredLine, path: str | Path | None = None, **look: Unpack[Look]
-) -> "mpl.Figure":
+def draw(line: MeasuredLine, path: str | Path | None = None, **look: Unpack[Look]) -> "mpl.Figure":
     """Draw the distributions of measured and simulated round-trip times under load.
 
     Parameters

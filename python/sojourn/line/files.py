@@ -55,15 +55,18 @@ class Samples:
 
 
 def read(path: str | Path) -> Samples:
-    """Read a file of a tool, whose form its contents show.
+    """Read a file of a tool. Raises InputError if it cannot be read, as `parse` does."""
+    return parse(str(path), bytes_of_file(Path(path)))
+
+
+def parse(path: str, raw: bytes) -> Samples:
+    """Parse what a tool wrote, whose form the contents show; `path` is for messages.
 
     Raises
     ------
     InputError
-        If the file cannot be read, has another form, or has no sample.
+        If it has another form, or has no sample.
     """
-    path = Path(path)
-    raw = bytes_of_file(path)
     if raw[:2] == b"\x1f\x8b":
         try:
             raw = gzip.decompress(raw)
@@ -104,7 +107,7 @@ def _array(values: Sequence[Any]) -> Array:
     return np.array([np.nan if one is None else float(one) for one in values])
 
 
-def _flent(path: Path, tree: Mapping[str, Any]) -> Samples:
+def _flent(path: str, tree: Mapping[str, Any]) -> Samples:
     """Read series of flent: Mbit/s and milliseconds at common times."""
     time_s = _array(tree["x_values"])
     totals: dict[str, list[Array]] = {"download": [], "upload": [], "ping": []}
@@ -118,7 +121,7 @@ def _flent(path: Path, tree: Mapping[str, Any]) -> Samples:
     streams = [_sum(totals[way], len(time_s)) * 1e6 for way in ("download", "upload")]
     pings = np.array(totals["ping"])
     rtt_s = _mean(pings) / 1e3 if len(pings) else np.full(len(time_s), np.nan)
-    return Samples(f"{path.name} (flent)", time_s, streams[0], streams[1], rtt_s)
+    return Samples(f"{Path(path).name} (flent)", time_s, streams[0], streams[1], rtt_s)
 
 
 def _sum(series: Sequence[Array], count: int) -> Array:
@@ -136,7 +139,7 @@ def _mean(series: Array) -> Array:
     return np.where(known.any(axis=0), total / np.maximum(known.sum(axis=0), 1), np.nan)
 
 
-def _iperf3(path: Path, tree: Mapping[str, Any]) -> Samples:
+def _iperf3(path: str, tree: Mapping[str, Any]) -> Samples:
     """Read intervals of iperf3: the receiver is here with -R, and there otherwise."""
     if "error" in tree and not tree.get("intervals"):
         raise InputError(f"{path}: iperf3 failed: {shown(str(tree['error']))}")
@@ -151,20 +154,22 @@ def _iperf3(path: Path, tree: Mapping[str, Any]) -> Samples:
         each = [stream["rtt"] / 1e6 for stream in one["streams"] if stream.get("rtt")]
         rtt.append(sum(each) / len(each) if each else None)
     at, received, sent, round_trips = map(_array, (times, down, up, rtt))
-    return Samples(f"{path.name} (iperf3)", at, received, sent, round_trips, of_transfers=True)
+    return Samples(
+        f"{Path(path).name} (iperf3)", at, received, sent, round_trips, of_transfers=True
+    )
 
 
-def _irtt(path: Path, tree: Mapping[str, Any]) -> Samples:
+def _irtt(path: str, tree: Mapping[str, Any]) -> Samples:
     """Read round trips of irtt, in nanoseconds; lost ones have none."""
     trips = tree["round_trips"]
     sent = [one["timestamps"]["client"]["send"]["wall"] for one in trips]
     rtt = _array([one["delay"].get("rtt") for one in trips]) / 1e9
     time_s = (np.array(sent, float) - sent[0]) / 1e9 if sent else np.zeros(0)
     nothing = np.full(len(rtt), np.nan)
-    return Samples(f"{path.name} (irtt)", time_s, nothing, nothing, rtt)
+    return Samples(f"{Path(path).name} (irtt)", time_s, nothing, nothing, rtt)
 
 
-def _ping(path: Path, text: str) -> Samples:
+def _ping(path: str, text: str) -> Samples:
     """Read answers of ping; without -D they are taken as a second apart."""
     answers = list(PING.finditer(text))
     if not answers:
@@ -173,4 +178,4 @@ def _ping(path: Path, text: str) -> Samples:
     times = np.array([float(one["at"] if stamped else one["seq"]) for one in answers])
     rtt = np.array([float(one["ms"]) for one in answers]) / 1e3
     nothing = np.full(len(rtt), np.nan)
-    return Samples(f"{path.name} (ping)", times - times[0], nothing, nothing, rtt)
+    return Samples(f"{Path(path).name} (ping)", times - times[0], nothing, nothing, rtt)

@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 
 from sojourn._sojourn import InputError
-from sojourn._util.public import public
 from sojourn.engines.simulate import simulate
-from sojourn.line.measure import MeasuredLine
+from sojourn.line.derive import MeasuredLine
 from sojourn.result.result import Array
 
 STREAMS = 4
@@ -20,8 +19,7 @@ LOADS = {"down": ("download",), "up": ("upload",), "both": ("download", "upload"
 """Groups that load the line, by direction."""
 
 
-@public
-def line_scenario(line: MeasuredLine, load: str = "both") -> dict[str, Any]:
+def scenario(line: MeasuredLine, load: str = "both") -> dict[str, Any]:
     """Return a scenario with the rates, the round-trip time and the buffers of a measured line.
 
     Parameters
@@ -82,7 +80,7 @@ def _buffers(line: MeasuredLine) -> dict[str, float]:
 
 def simulated_s(line: MeasuredLine, load: str) -> Array:
     """Return round-trip times of the simulated line under load, one for each sample."""
-    result = simulate(line_scenario(line, load))
+    result = simulate(scenario(line, load))
     assert line.rtt_s is not None
     queues = [np.nan_to_num(link.series.sojourn_s) for link in result.links.values()]
     later = result.time_s > 10.0

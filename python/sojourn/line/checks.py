@@ -2,15 +2,13 @@
 
 from dataclasses import dataclass
 
-from sojourn._util.public import public
 from sojourn._util.units import duration, rate
-from sojourn.line.measure import MeasuredLine, Quantity
+from sojourn.line.derive import MeasuredLine, Quantity
 
 RATE_KEPT = 0.9
 """Share of the rate that a direction must keep: a shaper at 95 % of the line takes some."""
 
 
-@public
 @dataclass(frozen=True)
 class LineCheck:
     """Statement about a line before and after a change.
@@ -30,8 +28,7 @@ class LineCheck:
     holds: bool
 
 
-@public
-def verify_line(
+def verify(
     before: MeasuredLine, after: MeasuredLine, limit_s: float | None = None
 ) -> list[LineCheck]:
     """Compare two measurements of a line.

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from sojourn._sojourn import InputError
-from sojourn._util.public import public
 from sojourn.line.files import Samples, read
 from sojourn.result.result import Array
 from sojourn.result.statistics import interval
@@ -71,7 +70,6 @@ class Quantity:
     note: str
 
 
-@public
 @dataclass(frozen=True)
 class MeasuredLine:
     """A line as measurements show it. A value that was not measured is None.
@@ -116,8 +114,7 @@ class MeasuredLine:
         return next((name for limit, name in GRADES if worst < limit), "F")
 
 
-@public
-def measure_line(
+def measure(
     *files: str | Path,
     idle: Sequence[str | Path] = (),
     download: Sequence[str | Path] = (),
@@ -150,10 +147,23 @@ def measure_line(
             paths += sorted(folder.glob(f"{role}-*"))
         if not any(roles.values()):
             raise InputError(f"{folder}: has no file like idle-ping.txt or upload-iperf3.json")
-    samples = [_classed(read(path)) for path in files if not Path(path).is_dir()]
-    for loads, paths in zip(((), ("down",), ("up",)), roles.values(), strict=True):
-        samples += [_recorded(read(path), loads) for path in paths]
-    line = _line(samples)
+    alone = [read(path) for path in files if not Path(path).is_dir()]
+    return derived(alone, {role: [read(path) for path in paths] for role, paths in roles.items()})
+
+
+LOADS: Mapping[str, tuple[str, ...]] = {"idle": (), "download": ("down",), "upload": ("up",)}
+"""Directions that are loaded while a file of a role is written."""
+
+
+def derived(alone: Sequence[Samples], roles: Mapping[str, Sequence[Samples]]) -> MeasuredLine:
+    """Derive a line from samples that show their load themselves, and others by their role.
+
+    Raises InputError if there is neither a round-trip time nor a rate.
+    """
+    phases = [_classed(one) for one in alone]
+    for role, samples in roles.items():
+        phases += [_recorded(one, LOADS[role]) for one in samples]
+    line = _line(phases)
     if line.rtt_s is None and line.down_bps is None and line.up_bps is None:
         raise InputError("the files have neither round-trip times nor rates")
     return line
