@@ -1,4 +1,4 @@
-"""Hook of MkDocs: the pages of reports/, links as GitHub resolves them, patterns in the navigation.
+"""Hook of MkDocs: the pages of reports/, links as on GitHub, patterns in the navigation, figures.
 
 Pages link to files by their path in the repository, so that links work on GitHub. A link to a page
 of docs/ or reports/ becomes a link of the site. Any other link becomes one to the repository.
@@ -18,6 +18,18 @@ ROOT = Path(__file__).parent.parent
 PLAYGROUND = ROOT / "python/sojourn/cli/page"
 LINK = re.compile(r"(\]\(<?)([^)\s>#]+)(#[^)\s>]*)?(>?[^)]*\))")
 CODE = re.compile(r"(^ *```.*?^ *```|``.*?``|`[^`\n]*`)", re.MULTILINE | re.DOTALL)
+DISCIPLINE = re.compile(r"reference/algorithms/disciplines/(\w+)\.md")
+PAPER = re.compile(r"reports/papers/([\w-]+)/README\.md")
+STORIES = {
+    "codel-dc": "incast",
+    "codel-vs-drr": "codel-drr",
+    "ewfq": "ewfq",
+    "hred": "hred",
+    "red-vs-taildrop": "red",
+}
+"""Story of the playground about a paper."""
+HEADING = re.compile(r"^# .*\n", re.MULTILINE)
+PICTURE = re.compile(r"^!\[.*\]\(.*\.svg\)\n", re.MULTILINE)
 UNSEARCHED = 40_000
 """Pages of reports/ with more characters than this are tables of data, left out of the search."""
 
@@ -87,6 +99,27 @@ def site_target(page: str, target: str, repository: str) -> str:
     return posixpath.relpath(path.removeprefix("docs/"), here or ".")
 
 
+def live_figure(page: File, built: bool) -> tuple[str, re.Pattern[str]] | None:
+    """Return the live figure of a page as HTML, and what it follows; None if the page has none.
+
+    It is loaded when it is opened. If the playground was not built, it is a link.
+    """
+    discipline, paper = DISCIPLINE.fullmatch(page.src_uri), PAPER.fullmatch(page.src_uri)
+    if discipline:
+        fragment, after = f"discipline={discipline[1]}", PICTURE
+    elif paper and paper[1] in STORIES:
+        fragment, after = f"story={STORIES[paper[1]]}", HEADING
+    else:
+        return None
+    folder = posixpath.dirname(page.dest_uri)
+    if not built:
+        target = posixpath.relpath("how-to/playground.html", folder)
+        return f'\n<p><a href="{target}">Run it in the playground</a></p>\n', after
+    source = posixpath.relpath("playground/figure.html", folder)
+    frame = f'<iframe loading="lazy" title="Live figure" src="{source}#{fragment}"></iframe>'
+    return f'\n<details class="live"><summary>Run it here</summary>{frame}</details>\n', after
+
+
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Rewrite the links of a page, except in code; leave data out of the search."""
     name = page.file.src_uri
@@ -102,4 +135,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
     parts = CODE.split(markdown)
     parts[::2] = [LINK.sub(rewritten, part) for part in parts[::2]]
-    return "".join(parts)
+    text = "".join(parts)
+    live = live_figure(page.file, (PLAYGROUND / "figure.html").is_file())
+    if live is None:
+        return text
+    figure, after = live
+    return after.sub(lambda match: match[0] + figure, text, count=1)

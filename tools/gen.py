@@ -31,6 +31,7 @@ PAGES = ROOT / "docs/reference/algorithms"
 README = ROOT / "README.md"
 WHICH = ROOT / "docs/reference/which-tcp.md"
 PLAYGROUND = ROOT / "playground/src/model/specs.json"
+FIGURES = ROOT / "playground/src/model/figures.json"
 WIDTH = 100
 
 Spec = dict[str, Any]
@@ -238,7 +239,33 @@ def playground(specs: dict[str, list[Spec]]) -> str:
         }
         for spec in specs["disciplines"]
     ]
-    return json.dumps({"disciplines": disciplines}, indent=1, ensure_ascii=False) + "\n"
+    declared = {"line": line(specs["scenario"]), "disciplines": disciplines}
+    return json.dumps(declared, indent=1, ensure_ascii=False) + "\n"
+
+
+def line(tables: list[Spec]) -> list[Spec]:
+    """Return the keys of a scenario that are controls of the playground's line."""
+    keys = {(table["path"], key["name"]): key for table in tables for key in table["keys"]}
+    wanted = [("links.NAME", name) for name in ("rate", "jitter", "loss")]
+    rows = []
+    for where in [*wanted, ("flows", "rtt")]:
+        key = keys[where]
+        # A key that may be a table has the kind and the range of its first value.
+        inner = keys.get((".".join(where), "size"), key)
+        kind = re.split(",? or ", inner["kind"])[0]
+        row = {"name": where[1], "about": sentence(key["about"]), "kind": kind}
+        rows.append(row | {"value": key["unset"], "range": inner["range"] or ""})
+    return rows
+
+
+def figures_of(specs: list[Spec]) -> str:
+    """Return the scenario of the figure of each discipline, as JSON with a line for each."""
+    rows = []
+    for spec in specs:
+        scenario = step.scenario(spec["name"])
+        kept = {key: scenario[key] for key in ("duration", "seed", "links", "flows")}
+        rows.append(f" {json.dumps(spec['name'])}: {json.dumps(kept)}")
+    return "{\n" + ",\n".join(rows) + "\n}\n"
 
 
 def readme(specs: dict[str, list[Spec]]) -> str:
@@ -271,6 +298,7 @@ def main(arguments: list[str]) -> int:
         PACKAGE / "__init__.pyi": stub(),
         KEYS: structs.structs(specs["scenario"]),
         PLAYGROUND: playground(specs),
+        FIGURES: figures_of(specs["disciplines"]),
         **pages.pages(),
     }
     files |= {api.path(crate): api.listing(crate) for crate in api.CRATES}

@@ -2,9 +2,10 @@
 
 import { Client } from "./engine/client";
 import { InputError, type Json } from "./engine/module";
-import { read, write } from "./model/address";
+import { read, write, type Place } from "./model/address";
 import { changeOf, fromFile, linkOf, scenarioOf, stepsOf, type Table } from "./model/scenario";
 import { currentRate, folded, HOME, pane, PANES_MAX, withPane, type Change, type Pane, type State } from "./model/state";
+import { parse } from "./model/units";
 import { h, wantsStill } from "./view/dom";
 import { FRAME_MS, PaneView } from "./view/pane";
 import { Toolbar } from "./view/toolbar";
@@ -16,6 +17,12 @@ const AGAIN_MS = 60_000;
 const BACK_MS = 5000;
 const END_MS = 3_600_000;
 const UNDO_MAX = 50;
+
+/** Time at which the run of a state ends, ms. */
+function endOf({ file }: State): number {
+  const seconds = parse(String(file?.scenario["duration"] ?? ""), "duration")?.value;
+  return seconds === undefined ? END_MS : Math.min(END_MS, seconds * 1000);
+}
 
 export class App {
   state: State = HOME;
@@ -33,7 +40,11 @@ export class App {
   private lastTime = 0;
   private lastSummary = 0;
 
-  constructor(private readonly root: HTMLElement) {
+  /** `figure` is set in a page of the documentation: few controls, and the address stays. */
+  constructor(
+    private readonly root: HTMLElement,
+    private readonly figure?: Place,
+  ) {
     this.toolbar = new Toolbar(this);
   }
 
@@ -44,20 +55,26 @@ export class App {
     const module = await WebAssembly.compile(await response.arrayBuffer());
     const clients = Array.from({ length: PANES_MAX }, () => Client.create(module));
     this.idle.push(...(await Promise.all(clients)));
-    this.root.replaceChildren(this.toolbar.header, this.toolbar.controls, this.toolbar.story, this.grid, this.toolbar.footer);
-    const place = read(location.hash) ?? (await this.served());
+    const { header, controls, story, footer, strip } = this.toolbar;
+    if (this.figure === undefined) this.root.replaceChildren(header, controls, story, this.grid, footer);
+    else this.root.replaceChildren(strip(), story, this.grid);
+    const place = this.figure ?? read(location.hash) ?? (await this.served());
     if (place !== undefined) {
       [this.playing, this.nowMs] = [place.playing, place.nowMs];
       await this.replace(place.state, place.nowMs);
     } else await this.replace(HOME, AHEAD_MS);
+    if (this.figure === undefined) this.followAddress();
+    requestAnimationFrame((time) => void this.frame(time));
+    this.ready = true;
+  }
+
+  private followAddress(): void {
     window.addEventListener("hashchange", () => {
       const other = read(location.hash);
       if (other === undefined || location.hash === this.hash()) return;
       this.playing = other.playing;
       void this.replace(other.state, other.nowMs);
     });
-    requestAnimationFrame((time) => void this.frame(time));
-    this.ready = true;
   }
 
   /** Scenario that `sojourn playground FILE` serves with the page. */
@@ -83,7 +100,7 @@ export class App {
     const elapsed = Math.min(100, time - this.lastTime);
     this.lastTime = time;
     try {
-      if (this.playing) await this.exclusive(() => this.advance(elapsed));
+      if (this.playing && !document.hidden) await this.exclusive(() => this.advance(elapsed));
     } catch (error) {
       this.fail(error);
       return;
@@ -106,7 +123,8 @@ export class App {
     const { speed } = this.state;
     const fast = !Number.isFinite(speed);
     // Whole microseconds: a time in the address or in a file is then the same time.
-    const until = Math.min(END_MS, Math.round((this.nowMs + (fast ? this.chunkMs : elapsed * speed)) * 1000) / 1000);
+    const end = endOf(this.state);
+    const until = Math.min(end, Math.round((this.nowMs + (fast ? this.chunkMs : elapsed * speed)) * 1000) / 1000);
     const before = performance.now();
     const progress = await Promise.all(
       this.views.map(async (view) => [view, await view.client.advance(until, FRAME_MS, true)] as const),
@@ -117,7 +135,7 @@ export class App {
       const took = performance.now() - before;
       this.chunkMs = Math.max(20, Math.min(5000, this.chunkMs * (took < 10 ? 1.3 : took > 20 ? 0.7 : 1)));
     }
-    if (until >= END_MS) this.pause(true);
+    if (until >= end) this.pause(true);
   }
 
   /** Starts panes anew for another state, and simulates up to `untilMs`. Keeps the old state on bad input. */
@@ -326,11 +344,11 @@ export class App {
   }
 
   /** Opens a state of the menu. */
-  async openPreset(state: State): Promise<void> {
+  async openPreset(state: State, untilMs: number = AHEAD_MS): Promise<void> {
     this.note();
     const { story: _, step: __, ...rest } = state;
     this.playing = true;
-    await this.replace(rest, AHEAD_MS);
+    await this.replace(rest, untilMs);
   }
 
   currentRate(): string {
@@ -344,7 +362,7 @@ export class App {
 
   /** Puts the state into the address. */
   remember(): void {
-    history.replaceState(null, "", this.hash());
+    if (this.figure === undefined) history.replaceState(null, "", this.hash());
   }
 
   fail(error: unknown): void {

@@ -43,6 +43,11 @@ export class Client {
     return this.ask({ kind: "summary" }) as Promise<string>;
   }
 
+  /** Size of the memory of the module, bytes. */
+  memory(): Promise<number> {
+    return this.ask({ kind: "memory" }) as Promise<number>;
+  }
+
   tc(qdisc: Json, rate: string): Promise<TcText> {
     return this.ask({ kind: "tc", qdisc, rate }) as Promise<TcText>;
   }

@@ -9,6 +9,7 @@ export type Request =
   | { id: number; kind: "advance"; untilMs: number; frameMs: number; packets: boolean }
   | { id: number; kind: "change"; change: Json }
   | { id: number; kind: "summary" }
+  | { id: number; kind: "memory" }
   | { id: number; kind: "tc"; qdisc: Json; rate: string }
   | { id: number; kind: "import"; lines: string }
   | { id: number; kind: "parameters"; qdisc: Json; rate: string };

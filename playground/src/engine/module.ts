@@ -75,6 +75,11 @@ export class Sojourn {
     return text(this.call((e) => e.version()));
   }
 
+  /** Size of the memory of the module. */
+  memoryBytes(): number {
+    return this.exports.memory.buffer.byteLength;
+  }
+
   /** Runs a scenario to its end. */
   run(scenario: string): Result {
     return decode(this.call((e) => e.run(), scenario));

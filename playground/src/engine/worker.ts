@@ -74,6 +74,8 @@ async function answer(request: Request): Promise<unknown> {
       return running().change(request.change);
     case "summary":
       return running().result().summary;
+    case "memory":
+      return sojourn.memoryBytes();
     case "tc":
       return sojourn.tcExport(request.qdisc, request.rate);
     case "import":

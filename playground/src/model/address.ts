@@ -1,6 +1,8 @@
 /** The state in the address: `#rate=10mbit&flows=3*upload,1*call&q=droptail&q=codel(target=7ms)@12.5s:rate=5mbit`. */
 
-import { HOME, PANES_MAX, SPEEDS, type Change, type FileScenario, type Pane, type State, type Traffic } from "./state";
+import { HOME, PANES_MAX, SPEEDS, type Change, type FileScenario, type Pane, type ReturnLink, type State, type Traffic } from "./state";
+import type { RecordedLink, RecordedTraffic } from "./recorded";
+import { specOf } from "./specs";
 import { kindOf } from "./traffic";
 
 /** State, and the time up to which it ran. */
@@ -51,10 +53,16 @@ function readChange(text: string): Change[] {
 
 function readTraffic(text: string): Traffic[] {
   return text.split(",").flatMap((item) => {
-    const [count, kind = ""] = item.split("*");
+    const [count, name = ""] = item.split("*");
+    const [kind = "", direction] = name.split(".");
     const known = kindOf(kind) !== undefined && Number(count) >= 1 && Number(count) <= 1000;
-    return known ? [{ kind, count: Math.floor(Number(count)) }] : [];
+    return known ? [{ kind, count: Math.floor(Number(count)), ...(direction === "back" ? { back: true } : {}) }] : [];
   });
+}
+
+function readReturn(text: string | null): { back?: ReturnLink } {
+  const [rate = "", buffer = "", qdisc = ""] = (text ?? "").split(",");
+  return specOf(qdisc) === undefined ? {} : { back: { rate, buffer, qdisc } };
 }
 
 function toBase64(text: string): string {
@@ -67,13 +75,28 @@ function fromBase64(text: string): string {
   return new TextDecoder().decode(Uint8Array.from(binary, (char) => char.charCodeAt(0)));
 }
 
+/** Longest recording in an address, characters of JSON. */
+const RECORDING_MAX = 60_000;
+
+function fits(value: RecordedLink | RecordedTraffic): boolean {
+  return JSON.stringify(value).length <= RECORDING_MAX;
+}
+
+/** Name of the recording that is too long for the address. */
+export function leftOut({ trace, recorded }: State): string | undefined {
+  return [trace, recorded].find((value) => value !== undefined && !fits(value))?.name;
+}
+
 /** Writes a place as the fragment of an address, without `#`. */
 export function write({ state, nowMs, playing }: Place): string {
   const query = new URLSearchParams();
   if (state.file === undefined) {
     query.set("rtt", state.rtt);
     query.set("buffer", state.buffer);
-    query.set("flows", state.traffic.map(({ kind, count }) => `${count}*${kind}`).join(","));
+    if (state.jitter !== HOME.jitter) query.set("jitter", state.jitter);
+    if (state.loss !== HOME.loss) query.set("loss", state.loss);
+    if (state.back !== undefined) query.set("back", [state.back.rate, state.back.buffer, state.back.qdisc].join(","));
+    query.set("flows", state.traffic.map(({ kind, count, back }) => `${count}*${kind}${back ? ".back" : ""}`).join(","));
   }
   query.set("rate", state.rate);
   for (const of of state.panes) query.append("q", writePane(of));
@@ -83,6 +106,9 @@ export function write({ state, nowMs, playing }: Place): string {
   if (!playing) query.set("paused", "1");
   if (state.story !== undefined) query.set("story", `${state.story}.${state.step ?? 0}`);
   if (state.file !== undefined) query.set("file", toBase64(JSON.stringify(state.file)));
+  for (const [key, value] of [["trace", state.trace], ["packets", state.recorded]] as const) {
+    if (value !== undefined && fits(value)) query.set(key, toBase64(JSON.stringify(value)));
+  }
   return query.toString().replace(/%2C/g, ",").replace(/%28/g, "(").replace(/%29/g, ")").replace(/%3D/g, "=").replace(/%40/g, "@").replace(/%3A/g, ":").replace(/\*/g, "*");
 }
 
@@ -92,6 +118,7 @@ export function read(fragment: string): Place | undefined {
   if (!query.has("q")) return undefined;
   const panes = query.getAll("q").flatMap((text) => readPane(text) ?? []).slice(0, PANES_MAX);
   const traffic = readTraffic(query.get("flows") ?? "");
+  const recorded = readRecorded(query.get("trace"), query.get("packets"));
   const speedText = query.get("speed") ?? "1";
   const speed = SPEEDS.find((one) => (speedText === "max" ? one === Number.POSITIVE_INFINITY : String(one) === speedText));
   const [story, step] = (query.get("story") ?? "").split(".");
@@ -101,22 +128,36 @@ export function read(fragment: string): Place | undefined {
     rate: query.get("rate") ?? HOME.rate,
     rtt: query.get("rtt") ?? HOME.rtt,
     buffer: query.get("buffer") ?? HOME.buffer,
-    traffic: traffic.length > 0 ? traffic : HOME.traffic,
+    jitter: query.get("jitter") ?? HOME.jitter,
+    loss: query.get("loss") ?? HOME.loss,
+    ...readReturn(query.get("back")),
+    traffic: traffic.length > 0 || recorded.recorded !== undefined ? traffic : HOME.traffic,
     panes: panes.length > 0 ? panes : HOME.panes,
     seed: Number.isInteger(seed) && seed >= 0 ? seed : 1,
     speed: speed ?? 1,
     ...(story === undefined || story === "" ? {} : { story, step: Number(step ?? 0) }),
     ...readFile(query.get("file")),
+    ...recorded,
   };
   return { state, nowMs: nowMs >= 0 && nowMs <= 3.6e6 ? nowMs : 0, playing: !query.has("paused") };
 }
 
 function readFile(text: string | null): { file?: FileScenario } {
-  if (text === null) return {};
+  const file = readJson(text) as FileScenario | undefined;
+  return typeof file?.link === "string" && typeof file.scenario === "object" ? { file } : {};
+}
+
+function readRecorded(trace: string | null, packets: string | null): Pick<State, "trace" | "recorded"> {
+  const link = readJson(trace) as RecordedLink | undefined;
+  const traffic = readJson(packets) as RecordedTraffic | undefined;
+  const whole = Array.isArray(traffic?.there?.flow) && Array.isArray(traffic.back?.flow);
+  return { ...(typeof link?.trace === "object" ? { trace: link } : {}), ...(whole ? { recorded: traffic } : {}) };
+}
+
+function readJson(text: string | null): unknown {
   try {
-    const file = JSON.parse(fromBase64(text)) as FileScenario;
-    return typeof file.link === "string" && typeof file.scenario === "object" ? { file } : {};
+    return text === null ? undefined : (JSON.parse(fromBase64(text)) ?? undefined);
   } catch {
-    return {};
+    return undefined;
   }
 }

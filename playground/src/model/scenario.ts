@@ -2,8 +2,9 @@
 
 import type { Step } from "../engine/messages";
 import type { Json } from "../engine/module";
+import { recordedFlows } from "./recorded";
 import { specOf } from "./specs";
-import type { Change, Pane, State } from "./state";
+import type { Change, Pane, State, Traffic } from "./state";
 import { kindOf } from "./traffic";
 import { exactTime, parse } from "./units";
 
@@ -15,6 +16,8 @@ const DURATION = "3600s";
 export const WARMUP_MS = 2000;
 
 export const LINK = "bottleneck";
+/** Name of the link of the other direction. */
+export const RETURN_LINK = "return";
 
 /** Name of the link whose queue is shown. */
 export function linkOf(state: State): string {
@@ -23,31 +26,62 @@ export function linkOf(state: State): string {
 
 /** Discipline of a pane as a table. */
 export function qdiscOf(state: State, of: Pane): Table {
-  const takesLimit = specOf(of.qdisc)?.params.some((param) => param.name === "limit") ?? false;
-  const buffer = takesLimit && state.file === undefined ? { limit: state.buffer } : {};
-  return { name: of.qdisc, ...buffer, ...of.params };
+  return { ...(state.file === undefined ? buffered(of.qdisc, state.buffer) : { name: of.qdisc }), ...of.params };
+}
+
+/** Discipline with a buffer, if it has one. */
+function buffered(name: string, limit: string): Table {
+  const takesLimit = specOf(name)?.params.some((param) => param.name === "limit") ?? false;
+  return { name, ...(takesLimit ? { limit } : {}) };
 }
 
 function flows(state: State): Table[] {
-  return state.traffic.map(({ kind, count }) => {
+  const [there, return_] = state.back === undefined ? [[LINK], {}] : [[LINK], { return_path: [RETURN_LINK] }];
+  const reverse = { path: [RETURN_LINK], return_path: [LINK] };
+  const paths = (back: boolean): Table => ({ ...(back && state.back !== undefined ? reverse : { path: there, ...return_ }), rtt: state.rtt });
+  // Without a return link the packets of the other direction have no place.
+  const recorded = state.recorded === undefined ? [] : recordedFlows(state.recorded).filter(({ back }) => !back || state.back !== undefined);
+  const replayed = recorded.map(({ name, flow, back }) => ({ name, ...flow, ...paths(back) }));
+  const groups = state.traffic.map(({ kind, count, back = false }) => {
     const { count: members = 1, ...flow } = (kindOf(kind)?.flow ?? {}) as Table;
     const all = count * Number(members);
     const sources = kind === "web" ? { ...(flow["source"] as Table), sessions: count } : undefined;
     return {
-      name: kind,
+      name: nameOf({ kind, back }),
       ...(sources === undefined && all > 1 ? { count: all } : {}),
       ...flow,
       ...(sources === undefined ? {} : { source: sources }),
-      path: [LINK],
-      rtt: state.rtt,
+      ...paths(back),
     };
   });
+  return [...replayed, ...groups];
 }
 
-/** Half of the round-trip time, the delay of the link. */
-function delay(rtt: string): string {
+/** Name of a group of flows. */
+export function nameOf({ kind, back = false }: Pick<Traffic, "kind" | "back">): string {
+  return back ? `${kind}-back` : kind;
+}
+
+/** Delays of the two directions: halves of the round-trip time, whose sum it is. */
+function delays(rtt: string): [string, string] {
   const seconds = parse(rtt, "duration")?.value;
-  return seconds === undefined ? rtt : `${Math.round((seconds * 1e9) / 2)}ns`.replace(/000ns$/, "us").replace(/000us$/, "ms");
+  if (seconds === undefined) return [rtt, rtt];
+  const ns = Math.round(seconds * 1e9);
+  const text = (half: number): string => `${half}ns`.replace(/000ns$/, "us").replace(/000us$/, "ms");
+  return [text(Math.ceil(ns / 2)), text(Math.floor(ns / 2))];
+}
+
+/** Links of the line: the one that is shown, and the one of the other direction. */
+function links(state: State, of: Pane): Table {
+  const [there, back] = delays(state.rtt);
+  const wire = {
+    ...(parse(state.jitter, "duration")?.value === 0 ? {} : { jitter: state.jitter }),
+    ...(Number(state.loss) === 0 ? {} : { loss: Number.isFinite(Number(state.loss)) ? Number(state.loss) : state.loss }),
+  };
+  const shown = { [LINK]: { rate: state.rate, delay: there, qdisc: qdiscOf(state, of), ...wire, ...(state.trace === undefined ? {} : { trace: state.trace.trace }) } };
+  if (state.back === undefined) return shown;
+  const { rate, buffer, qdisc } = state.back;
+  return { ...shown, [RETURN_LINK]: { rate, delay: back, qdisc: buffered(qdisc, buffer), ...wire } };
 }
 
 /** Change of a scenario without its time. */
@@ -69,7 +103,7 @@ export function scenarioOf(state: State, of: Pane): Table {
     duration: DURATION,
     warmup: `${WARMUP_MS / 1000}s`,
     seed: state.seed,
-    links: { [LINK]: { rate: state.rate, delay: delay(state.rtt), qdisc: qdiscOf(state, of) } },
+    links: links(state, of),
     flows: flows(state),
   };
 }
@@ -171,7 +205,7 @@ export function fromFile(state: State, name: string, scenario: Table): State {
   const own = { ...disciplineOf(qdisc), changes: [] };
   const other = own.qdisc === "fq_codel" ? "droptail" : "fq_codel";
   const panes = [own, { qdisc: other, params: {}, changes: [] }];
-  const { story: _, step: __, ...rest } = state;
+  const { story: _, step: __, trace: ___, recorded: ____, ...rest } = state;
   return { ...rest, rate, panes, seed: Number(scenario["seed"] ?? 1), file: { name, link, scenario } };
 }
 

@@ -16,6 +16,9 @@ export interface DisciplineSpec {
   readonly params: readonly ParamSpec[];
 }
 
+/** Keys of links and flows that are controls of the line. */
+export const LINE: readonly ParamSpec[] = specs.line;
+
 export const DISCIPLINES: readonly DisciplineSpec[] = specs.disciplines;
 
 export function specOf(name: string): DisciplineSpec | undefined {

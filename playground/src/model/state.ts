@@ -1,6 +1,7 @@
 /** State of the page: everything that the address holds. */
 
 import type { Json } from "../engine/module";
+import type { RecordedLink, RecordedTraffic } from "./recorded";
 
 /** Change of a running simulation. */
 export interface Change {
@@ -21,6 +22,15 @@ export interface Pane {
 export interface Traffic {
   readonly kind: string;
   readonly count: number;
+  /** True if the data cross the return link, and the acknowledgements the link that is shown. */
+  readonly back?: boolean;
+}
+
+/** The other direction of the line: acknowledgements return on it. */
+export interface ReturnLink {
+  readonly rate: string;
+  readonly buffer: string;
+  readonly qdisc: string;
 }
 
 /** Scenario of a file, of which the page sets the discipline of one link. */
@@ -35,12 +45,21 @@ export interface State {
   readonly rate: string;
   readonly rtt: string;
   readonly buffer: string;
+  /** Random part of the delay, and loss probability, of both directions that are links. */
+  readonly jitter: string;
+  readonly loss: string;
+  /** Without it acknowledgements return after a delay, without a queue. */
+  readonly back?: ReturnLink | undefined;
   readonly traffic: readonly Traffic[];
   readonly panes: readonly Pane[];
   readonly seed: number;
   /** Simulated time per time; Infinity for as fast as possible. */
   readonly speed: number;
-  readonly file?: FileScenario;
+  readonly file?: FileScenario | undefined;
+  /** Recorded rates or delays of the link that is shown. */
+  readonly trace?: RecordedLink | undefined;
+  /** Recorded packets. */
+  readonly recorded?: RecordedTraffic | undefined;
   readonly story?: string;
   readonly step?: number;
 }
@@ -59,6 +78,8 @@ export const HOME: State = {
   rate: "10mbit",
   rtt: "50ms",
   buffer: "300kB",
+  jitter: "0ms",
+  loss: "0",
   traffic: [
     { kind: "upload", count: 3 },
     { kind: "call", count: 1 },
@@ -67,6 +88,9 @@ export const HOME: State = {
   seed: 1,
   speed: 1,
 };
+
+/** Return link that the page adds. */
+export const RETURN: ReturnLink = { rate: "50mbit", buffer: "300kB", qdisc: "droptail" };
 
 /** Parameters of a pane now, all changes made. */
 export function currentParams(of: Pane): Record<string, string> {

@@ -1,6 +1,6 @@
 /** Guided stories: presets with a few steps. Each step has something to do and something to notice. */
 
-import { HOME, pane, withPane, type Pane, type State, type Traffic } from "./state";
+import { HOME, pane, withPane, type FileScenario, type Pane, type State, type Traffic } from "./state";
 
 export interface StoryStep {
   /** What to look at. */
@@ -38,6 +38,22 @@ function params(i: number, values: Record<string, string>): (state: State) => St
 const line = (values: Partial<State>) => (state: State): State => ({ ...state, ...values });
 const traffic = (...list: readonly (readonly [number, string])[]) => line({ traffic: flows(...list) });
 const panes = (...list: readonly Pane[]) => line({ panes: list });
+
+/** Link of the paper on HRED: 300 flows, and `count` more from 30 s to 80 s. */
+function joining(count: number): FileScenario {
+  const tcp = { name: "newreno", profile: "ns2", packet: "500B", receive_window: "10000p" };
+  const flow = { path: ["bottleneck"], rtt: "uniform(40ms, 200ms)", tcp };
+  const scenario = {
+    duration: "130s",
+    warmup: "10s",
+    links: { bottleneck: { rate: "45mbit", delay: "1ms", qdisc: "hred" } },
+    flows: [
+      { name: "ftp", count: 300, ...flow, source: { name: "bulk", start: "uniform(0s, 10s)" } },
+      { name: "more", count, ...flow, source: { name: "bulk", start: "30s", stop: "80s" } },
+    ],
+  };
+  return { name: "HRED, figure 11", link: "bottleneck", scenario };
+}
 
 export const STORIES: readonly Story[] = [
   {
@@ -192,21 +208,25 @@ export const STORIES: readonly Story[] = [
     name: "hred",
     title: "HRED's control loop",
     start: setting(
-      flows([60, "reno"]),
-      [pane("hred"), pane("pi"), pane("blue")],
-      { rate: "20mbit", buffer: "300kB", rtt: "100ms", speed: 10 },
+      [],
+      [
+        pane("hred", { limit: "300kB", min_th: "75kB", max_th: "150kB", packet: "500B" }),
+        pane("pi", { limit: "300kB", q_ref: "112500B", flows: "100", rtt: "200ms", w: "160", packet: "500B", byte_mode: "true" }),
+        pane("blue", { limit: "300kB", d1: "0.0002", d2: "0.00002", freeze: "10ms" }),
+      ],
+      { rate: "45mbit", buffer: "300kB", speed: 10, file: joining(90) },
     ),
     steps: [
       {
-        say: "HRED moves slope and intercept of its map until the queue is inside its band.",
-        act: "Thirty per cent more flows",
-        set: traffic([78, "reno"]),
-        notice: "Its variables move to a new place; the queue returns to the band.",
+        say: "300 flows; 90 more join at 30 s, as in the paper. HRED moves slope and intercept of its map.",
+        act: "Half as many more: 150",
+        set: line({ file: joining(150) }),
+        notice: "HRED's queue is back in its band within seconds. This is figure 11.",
       },
       {
         say: "PI steers towards one length, BLUE reacts to a full or an empty queue.",
-        act: "Back to 60 flows",
-        set: traffic([60, "reno"]),
+        act: "A tenth more: 30",
+        set: line({ file: joining(30) }),
         notice: "Compare how long each takes, and how far it overshoots.",
       },
     ],

@@ -1,6 +1,7 @@
 /** Kinds of traffic that the page offers: groups of flows of a scenario. */
 
 import type { Json } from "../engine/module";
+import type { Traffic } from "./state";
 
 export interface TrafficKind {
   readonly name: string;
@@ -52,4 +53,12 @@ export const TRAFFIC: readonly TrafficKind[] = [
 
 export function kindOf(name: string): TrafficKind | undefined {
   return TRAFFIC.find((kind) => kind.name === name);
+}
+
+/** Traffic with group `i` in the other direction; a group that is there already gets its flows. */
+export function turned(traffic: readonly Traffic[], i: number): readonly Traffic[] {
+  const { kind, count, back = false } = traffic[i]!;
+  const there = traffic.findIndex((one) => one.kind === kind && (one.back ?? false) !== back);
+  if (there < 0) return traffic.map((one, j) => (j === i ? { kind, count, ...(back ? {} : { back: true }) } : one));
+  return traffic.map((one, j) => (j === there ? { ...one, count: one.count + count } : one)).filter((_, j) => j !== i);
 }

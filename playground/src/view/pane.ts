@@ -2,7 +2,7 @@
 
 import type { Client } from "../engine/client";
 import type { Progress, Started } from "../engine/messages";
-import { bufferBytes, linkOf } from "../model/scenario";
+import { bufferBytes, linkOf, RETURN_LINK } from "../model/scenario";
 import { DISCIPLINES, ordered, specOf } from "../model/specs";
 import { currentParams, currentRate, type Pane, type State } from "../model/state";
 import { digits, parse, shownDelay, shownRate } from "../model/units";
@@ -216,6 +216,9 @@ export class PaneView {
     const rows: [string, string, number][] = [["use", `${digits(Math.min(100, (of("departed_bytes") * 800) / seconds / rate))} %`, -1]];
     rows.push(["drops", `${digits(of("dropped_packets") / seconds, 2)}/s`, -1]);
     rows.push(["marks", `${digits(of("marked_packets") / seconds, 2)}/s`, -1]);
+    const queued = series.mean(`links/${RETURN_LINK}/queue_bytes`, RECENT);
+    const returnRate = series.mean(`links/${RETURN_LINK}/rate_bps`, RECENT);
+    if (Number.isFinite(queued)) rows.push(["return queue", shownDelay((queued * 8) / returnRate), -1]);
     this.groups.slice(0, 7).forEach((group, g) => {
       const bytes = series.sum(`links/${link}/${group}/departed_bytes`, RECENT);
       const wait = series.mean(`links/${link}/${group}/sojourn_s`, RECENT);

@@ -1,19 +1,25 @@
 /** Everything around the panes: title, clock, line, traffic, story, exports. */
 
 import type { App } from "../app";
-import { disciplineOf, exported, fromFile, qdiscOf, toPython, toToml, type Table } from "../model/scenario";
-import { HOME, pane, PANES_MAX, SPEEDS, type State } from "../model/state";
+import { disciplineOf, exported, fromFile, qdiscOf, nameOf, toPython, toToml, type Table } from "../model/scenario";
+import { leftOut } from "../model/address";
+import { recordedFlows } from "../model/recorded";
+import { folded, HOME, pane, PANES_MAX, RETURN, SPEEDS, type State } from "../model/state";
 import { STORIES, storyOf } from "../model/stories";
-import { kindOf, TRAFFIC } from "../model/traffic";
-import { quantity, type Control } from "./controls";
+import { kindOf, TRAFFIC, turned } from "../model/traffic";
+import { digits } from "../model/units";
+import type { Control } from "./controls";
+import { Direction, lineControl } from "./line";
 import { button, h, select, setText } from "./dom";
-import { readDropped } from "./dropped";
+import { readDropped, readFile, type Dropped } from "./dropped";
 import { colourOf } from "./theme";
 
 const PRESETS: readonly (readonly [string, string, State])[] = [
   ["home", "bufferbloat at home", HOME],
   ["office", "an office: web, meetings, uploads", { ...HOME, rate: "50mbit", buffer: "1MB", traffic: [{ kind: "web", count: 8 }, { kind: "meeting", count: 3 }, { kind: "upload", count: 2 }], panes: [pane("droptail"), pane("cake")] }],
   ["mix", "CUBIC, BBR and Reno on one link", { ...HOME, rate: "20mbit", traffic: [{ kind: "upload", count: 1 }, { kind: "bbr", count: 1 }, { kind: "reno", count: 1 }], panes: [pane("droptail"), pane("codel"), pane("fq_codel")] }],
+  ["asymmetric", "a download behind an upload: acknowledgements wait", { ...HOME, rate: "2mbit", back: RETURN, traffic: [{ kind: "upload", count: 1 }, { kind: "upload", count: 1, back: true }, { kind: "call", count: 1 }] }],
+  ["radio", "a radio link: jitter and loss", { ...HOME, jitter: "5ms", loss: "0.001", traffic: [{ kind: "upload", count: 1 }, { kind: "bbr", count: 1 }], panes: [pane("droptail"), pane("codel")] }],
   ["l4s", "L4S: Prague and CUBIC", { ...HOME, rate: "40mbit", rtt: "20ms", buffer: "1MB", traffic: [{ kind: "prague", count: 1 }, { kind: "upload", count: 1 }], panes: [pane("dualpi2"), pane("fq_codel")] }],
 ];
 
@@ -41,7 +47,9 @@ export class Toolbar {
   private readonly rate: Control;
   private readonly rtt: Control;
   private readonly buffer: Control;
+  private readonly direction: Direction;
   private readonly traffic = h("div", { class: "traffic", role: "group", "aria-label": "traffic" });
+  private readonly transport: HTMLElement;
   private readonly stories: HTMLSelectElement;
   private readonly dialog = h("dialog", {});
   private readonly error = h("p", { class: "refused", role: "alert" });
@@ -52,11 +60,10 @@ export class Toolbar {
   constructor(private readonly app: App) {
     this.play = button("", "Pause or play (space)", () => app.pause(app.playing), "primary");
     this.speeds = SPEEDS.map((speed) => button(speedText(speed), `Speed ${speedText(speed)}`, () => app.setSpeed(speed)));
-    const line = (name: string, label: string, about: string, kind: "rate" | "duration" | "size", ends: [number, number], set: (value: string) => void): Control =>
-      quantity({ name, label, about, kind, value: HOME[name as "rate"], low: ends[0], high: ends[1], set });
-    this.rate = line("rate", "rate", "Rate of the link, one-way", "rate", [5e5, 1e9], (value) => void app.setRate(value));
-    this.rtt = line("rtt", "RTT", "Round-trip time without queues", "duration", [1e-4, 0.6], (rtt) => void app.set({ rtt }));
-    this.buffer = line("buffer", "buffer", "Largest size of the queue", "size", [3000, 1e7], (buffer) => void app.set({ buffer }));
+    this.rate = lineControl("rate", "rate", HOME.rate, (value) => void app.setRate(value));
+    this.rtt = lineControl("rtt", "RTT", HOME.rtt, (rtt) => void app.set({ rtt }));
+    this.buffer = lineControl("limit", "buffer", HOME.buffer, (buffer) => void app.set({ buffer }));
+    this.direction = new Direction((values) => void app.set(values));
     this.stories = select("story", [["", "stories"], ...STORIES.map((story, i) => [story.name, `${i + 1}. ${story.title}`] as const)], "", (name) => {
       const story = storyOf(name);
       if (story !== undefined) void app.openStory(name, story.start);
@@ -79,8 +86,9 @@ export class Toolbar {
       this.play,
       h("span", { class: "speeds", role: "group", "aria-label": "speed" }, ...this.speeds),
     );
+    this.transport = clockGroup;
     this.header.append(h("h1", {}, "sojourn ", h("span", {}, "playground")), preset, this.stories, this.addPane, clockGroup);
-    this.controls.append(this.fileName, this.rate.element, this.rtt.element, this.buffer.element, this.traffic, this.error);
+    this.controls.append(this.fileName, this.rate.element, this.rtt.element, this.buffer.element, this.direction.element, this.traffic, this.error);
     this.footer.append(
       button("TOML", "The scenario as a file for the command", () => this.export("TOML")),
       button("Python", "The scenario as Python code", () => this.export("Python")),
@@ -88,7 +96,7 @@ export class Toolbar {
       button("link to this", "Copy the address, which holds everything", () => this.link()),
       button("new seed", "Other random numbers in all panes (n)", () => this.newSeed()),
       button("keys", "Keyboard (?)", () => this.keys(), "quiet"),
-      h("p", { class: "foot-note" }, "Drop a scenario (TOML) or a tc line on the page to run it. Simulated here, byte for byte as the command does."),
+      h("p", { class: "foot-note" }, "Drop a scenario (TOML), a tc line, a trace of a link or a packet capture on the page to run it. Simulated here, byte for byte as the command does."),
       this.dialog,
     );
     document.addEventListener("keydown", (event) => this.key(event));
@@ -106,7 +114,8 @@ export class Toolbar {
     this.rtt.show(state.rtt);
     this.buffer.show(state.buffer);
     const file = state.file;
-    for (const control of [this.rtt.element, this.buffer.element, this.traffic]) control.hidden = file !== undefined;
+    this.direction.show(state);
+    for (const control of [this.rtt.element, this.buffer.element, this.direction.element, this.traffic]) control.hidden = file !== undefined;
     setText(this.fileName, file === undefined ? "" : `${file.name}, link ${file.link}`);
     this.fileName.hidden = file === undefined;
     this.addPane.disabled = state.panes.length >= PANES_MAX;
@@ -114,6 +123,13 @@ export class Toolbar {
     this.showTraffic(state);
     this.showStory(state);
   }
+
+  /** Controls of a figure in the documentation: time, and a link to the whole page in this state. */
+  readonly strip = (): HTMLElement => {
+    const link = h("a", { href: "index.html", target: "_blank", class: "whole" }, "open in the playground");
+    link.addEventListener("click", () => void (link.href = `index.html${this.app.hash()}`));
+    return h("header", {}, this.transport, link);
+  };
 
   /** Shows the time. */
   tick(): void {
@@ -125,29 +141,51 @@ export class Toolbar {
     this.rate.show(this.app.currentRate());
     this.rtt.show(this.app.state.rtt);
     this.buffer.show(this.app.state.buffer);
+    this.direction.show(this.app.state);
   }
 
   private showTraffic(state: State): void {
-    const set = (traffic: State["traffic"]): void => void (traffic.length > 0 && this.app.set({ traffic }));
-    const chips = state.traffic.map(({ kind, count }, i) => {
+    const set = (traffic: State["traffic"]): void => void ((traffic.length > 0 || state.recorded !== undefined) && this.app.set({ traffic }));
+    const recorded = state.recorded === undefined ? 0 : recordedFlows(state.recorded).filter(({ back }) => !back || state.back !== undefined).length;
+    const chips = state.traffic.map(({ kind, count, back = false }, i) => {
       const swatch = h("i", { class: "swatch" });
-      swatch.style.background = colourOf(i);
+      swatch.style.background = colourOf(recorded + i);
       const to = (n: number): void => set(n < 1 ? state.traffic.filter((_, j) => j !== i) : state.traffic.map((one, j) => (j === i ? { ...one, count: n } : one)));
       const number = h("input", { type: "number", min: "1", max: "1000", value: String(count), "aria-label": `number of ${kind}` });
       number.addEventListener("change", () => to(Math.max(0, Math.min(1000, Math.round(Number(number.value))))));
       return h(
         "span",
-        { class: "chip", title: kindOf(kind)?.label, "data-kind": kind },
+        { class: "chip", title: kindOf(kind)?.label, "data-kind": nameOf({ kind, back }) },
         swatch,
         kind,
+        ...(state.back === undefined ? [] : [button(back ? "←" : "→", `Direction of ${kind}`, () => set(turned(state.traffic, i)), "quiet")]),
         button("−", `One ${kind} less`, () => to(count - 1), "quiet"),
         number,
         button("+", `One ${kind} more`, () => to(count + 1), "quiet"),
       );
     });
-    const absent = TRAFFIC.filter(({ name }) => !state.traffic.some(({ kind }) => kind === name));
+    const absent = TRAFFIC.filter(({ name }) => !state.traffic.some(({ kind, back }) => kind === name && back !== true));
     const menu = select("add traffic", [["", "+ traffic"], ...absent.map(({ name, label }) => [name, label] as const)], "", (kind) => set([...state.traffic, { kind, count: 1 }]));
-    this.traffic.replaceChildren(...chips, menu);
+    this.traffic.replaceChildren(...this.recordings(state), ...chips, menu);
+  }
+
+  /** Chips of a recorded link and of recorded packets, which can be removed. */
+  private recordings(state: State): HTMLElement[] {
+    const { trace, recorded } = state;
+    const chip = (kind: string, text: string, about: string, remove: () => void): HTMLElement =>
+      h("span", { class: "chip", title: about, "data-kind": kind }, text, button("×", `Remove ${text}`, remove, "quiet"));
+    const chips: HTMLElement[] = [];
+    if (trace !== undefined) {
+      chips.push(chip("trace", trace.name, "Recorded link; it repeats after its end", () => void this.app.set({ trace: undefined })));
+    }
+    if (recorded !== undefined) {
+      const { there, back } = recorded;
+      const lost = back.time_s.length > 0 && state.back === undefined ? `; ${back.time_s.length} of the other direction are left out without a return link` : "";
+      const about = `${there.time_s.length} recorded packets in ${digits(there.time_s.at(-1) ?? 0)} s${lost}`;
+      const traffic = state.traffic.length > 0 ? state.traffic : HOME.traffic;
+      chips.push(chip("recorded", recorded.name, about, () => void this.app.set({ recorded: undefined, traffic })));
+    }
+    return chips;
   }
 
   private showStory(state: State): void {
@@ -223,10 +261,11 @@ export class Toolbar {
 
   private link(): void {
     this.app.remember();
+    const left = leftOut(this.app.state);
     const field = h("textarea", { readonly: true, rows: "4", "aria-label": "address" });
     field.value = location.href;
     const copy = button("copy", "Copy the address", () => void this.copy(field.value, copy));
-    this.open("Link to this state", h("p", {}, "The address holds the line, the traffic, the disciplines, every change with its time, and the time now."), field, copy);
+    this.open("Link to this state", h("p", {}, "The address holds the line, the traffic, the disciplines, every change with its time, and the time now."), ...(left === undefined ? [] : [h("p", { class: "left-out" }, `${left} is too long for an address: send the file, or the TOML, with it.`)]), field, copy);
   }
 
   private newSeed(): void {
@@ -274,18 +313,25 @@ export class Toolbar {
   private async drop(event: DragEvent): Promise<void> {
     event.preventDefault();
     const file = event.dataTransfer?.files[0];
-    const text = file === undefined ? event.dataTransfer?.getData("text/plain") : await file.text();
-    if (text === undefined || text === "") return;
+    const text = event.dataTransfer?.getData("text/plain") ?? "";
+    if (file === undefined && text === "") return;
     try {
-      await this.openText(file?.name ?? "text", text);
+      const name = file?.name ?? "text";
+      await this.openDropped(name, file === undefined ? readDropped(name, text) : await readFile(file));
     } catch (error) {
       setText(this.error, error instanceof Error ? error.message : String(error));
     }
   }
 
-  private async openText(name: string, text: string): Promise<void> {
-    const dropped = readDropped(name, text);
+  private async openDropped(name: string, dropped: Dropped): Promise<void> {
     const { app } = this;
+    const { file: _, ...line } = app.state;
+    if (dropped.kind === "packets") return void (await app.openPreset({ ...line, recorded: dropped.packets, traffic: [] }, 0));
+    if (dropped.kind === "link") {
+      const { rate_bps } = dropped.link;
+      const rate = rate_bps === undefined || rate_bps < 1 ? line.rate : `${Math.round(rate_bps)}bit`;
+      return void (await app.openPreset(folded({ ...line, rate, trace: dropped.link })));
+    }
     if (dropped.kind === "scenario") return void (await app.openPreset(fromFile(app.state, name, dropped.scenario)));
     const links = (await app.views[0]!.client.importTc(dropped.lines)) as Table[];
     const qdisc = links[0]?.["qdisc"];

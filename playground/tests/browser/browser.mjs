@@ -1,4 +1,5 @@
 // Server and browser of the tests: the command `sojourn playground` and Chromium.
+import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { chromium } from "playwright-core";
@@ -40,7 +41,8 @@ export function launch() {
 
 /** Opens the page. `faults` collects errors of the console, of the page, and foreign requests. */
 export async function open(browser, address, options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+  const { before: _, ...settings } = options;
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...settings });
   const page = await context.newPage();
   const [faults, requests] = [[], []];
   page.on("console", (message) => message.type() === "error" && faults.push(message.text()));
@@ -49,6 +51,7 @@ export async function open(browser, address, options = {}) {
     requests.push(request.url());
     if (!/^(http:\/\/127\.0\.0\.1:\d+\/|data:|blob:)/.test(request.url())) faults.push(`request: ${request.url()}`);
   });
+  await options.before?.(page);
   await page.goto(address);
   await page.waitForFunction(() => globalThis.playground?.ready || document.querySelector(".failure"));
   return { page, faults, requests, close: () => context.close() };
@@ -91,6 +94,46 @@ export async function run(page, seconds) {
     });
     app.remember();
   }, seconds);
+}
+
+/** Drops a file on the page: its name, and a text or bytes in base64. */
+export function drop(page, name, text, base64 = false) {
+  return page.evaluate(
+    ([file, content, encoded]) => {
+      const data = new DataTransfer();
+      const bytes = encoded ? Uint8Array.from(atob(content), (char) => char.charCodeAt(0)) : content;
+      data.items.add(new File([bytes], file));
+      document.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+    },
+    [name, text, base64],
+  );
+}
+
+/** Writes a value into a text field of the line. */
+export async function type(page, name, value) {
+  const field = page.locator(`.line [data-name=${name}] input[type=text]`);
+  await field.fill(value);
+  await field.press("Enter");
+  await settled(page);
+}
+
+/** TOML of pane `i`, as the page gives it. */
+export async function toml(page, i = 0) {
+  await page.locator("footer > button", { hasText: "TOML" }).click();
+  const text = await page.locator("dialog textarea").nth(i).inputValue();
+  await page.locator("dialog > button", { hasText: "close" }).click();
+  return text;
+}
+
+/** Opens the page at a fragment, runs `work`, and asserts that there were no faults. */
+export async function visit(browser, address, work, options) {
+  const visitor = await open(browser, address, options);
+  try {
+    await work(visitor.page, visitor);
+    assert.deepEqual(visitor.faults, []);
+  } finally {
+    await visitor.close();
+  }
 }
 
 /** Runs a command and returns its output. */

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { digests } from "../digest.mjs";
-import { delay, launch, open, output, PYTHON, run, serve, settled, SOJOURN, summary } from "./browser.mjs";
+import { delay, drop, launch, open, output, PYTHON, run, serve, settled, SOJOURN, summary, visit as visitAddress } from "./browser.mjs";
 
 let browser;
 let server;
@@ -23,16 +23,7 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Opens the page at a fragment, runs `work`, and asserts that there were no faults. */
-async function visit(fragment, work, options) {
-  const visitor = await open(browser, `${server.address}${fragment}`, options);
-  try {
-    await work(visitor.page, visitor);
-    assert.deepEqual(visitor.faults, []);
-  } finally {
-    await visitor.close();
-  }
-}
+const visit = (fragment, work, options) => visitAddress(browser, `${server.address}${fragment}`, work, options);
 
 const HOME = "#rate=10mbit&rtt=50ms&buffer=300kB&flows=3*upload,1*call&q=droptail&q=fq_codel&seed=1&speed=1&t=8000ms&paused=1";
 
@@ -181,18 +172,6 @@ test("bad input is refused with the message of the command, and the run continue
     assert.equal(await page.evaluate(() => globalThis.playground.state.rate), "10mbit");
     assert.ok((await delay(page, "call")) > 0.1);
   }));
-
-/** Drops a text on the page, as a file. */
-function drop(page, name, text) {
-  return page.evaluate(
-    ([file, content]) => {
-      const data = new DataTransfer();
-      data.items.add(new File([content], file));
-      document.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
-    },
-    [name, text],
-  );
-}
 
 const FILE = `duration = "20s"
 seed = 5

@@ -2,10 +2,10 @@ import { parse as parseToml } from "smol-toml";
 import { describe, expect, test } from "vitest";
 import { read, write } from "../../src/model/address";
 import { exported, fromFile, scenarioOf, toPython, toToml, type Table } from "../../src/model/scenario";
-import { DISCIPLINES } from "../../src/model/specs";
+import { DISCIPLINES, LINE } from "../../src/model/specs";
 import { currentParams, currentRate, folded, HOME, pane, type State } from "../../src/model/state";
 import { STORIES } from "../../src/model/stories";
-import { kindOf } from "../../src/model/traffic";
+import { kindOf, turned } from "../../src/model/traffic";
 import { digits, format, parse, shownDelay, shownRate } from "../../src/model/units";
 import { readDropped } from "../../src/view/dropped";
 import { Series } from "../../src/view/series";
@@ -73,6 +73,13 @@ describe("the address", () => {
     expect(read(`#${write({ state: HOME, nowMs: 4000, playing: true })}`)).toEqual({ state: HOME, nowMs: 4000, playing: true });
   });
 
+  test("holds jitter, loss and the return link", () => {
+    const traffic = [{ kind: "upload", count: 2 }, { kind: "upload", count: 1, back: true }];
+    const state: State = { ...HOME, jitter: "3ms", loss: "0.02", back: { rate: "1mbit", buffer: "20p", qdisc: "fq_codel" }, traffic };
+    expect(read(`#${write({ state, nowMs: 1, playing: true })}`)?.state).toEqual(state);
+    expect(read("#q=codel&back=1mbit,20p,nothing")?.state.back).toBeUndefined();
+  });
+
   test("holds the scenario of a file", () => {
     const state = fromFile(HOME, "ü.toml", { duration: "9s", links: { up: { rate: "3mbit", qdisc: "codel(target=7ms)" } }, flows: [{ name: "a", path: ["up"] }] });
     expect(state.panes[0]).toEqual(pane("codel", { target: "7ms" }));
@@ -121,6 +128,30 @@ describe("scenarios", () => {
     expect(qdisc(pane("xcp"))).toHaveProperty("name", "xcp");
   });
 
+  test("the return link carries acknowledgements, and data of traffic that was turned", () => {
+    const traffic = [{ kind: "upload", count: 2 }, { kind: "upload", count: 1, back: true }];
+    const state: State = { ...HOME, rtt: "25000001ns", jitter: "2ms", loss: "0.01", back: { rate: "20mbit", buffer: "50p", qdisc: "codel" }, traffic };
+    const scenario = scenarioOf(state, pane("fq_codel"));
+    const { bottleneck, return: back } = scenario["links"] as Record<string, Table>;
+    expect(back).toEqual({ rate: "20mbit", delay: "12500us", qdisc: { name: "codel", limit: "50p" }, jitter: "2ms", loss: 0.01 });
+    expect([bottleneck!["delay"], bottleneck!["jitter"], bottleneck!["loss"]]).toEqual(["12500001ns", "2ms", 0.01]);
+    const paths = (scenario["flows"] as Table[]).map(({ name, path, return_path }) => [name, path, return_path]);
+    expect(paths).toEqual([["upload", ["bottleneck"], ["return"]], ["upload-back", ["return"], ["bottleneck"]]]);
+    expect(scenarioOf({ ...state, back: undefined }, pane("codel"))["links"]).not.toHaveProperty("return");
+  });
+
+  test("a line without jitter, loss and return link has none of their keys", () => {
+    expect(Object.keys((scenarioOf(HOME, pane("codel"))["links"] as Record<string, Table>)["bottleneck"]!)).toEqual(["rate", "delay", "qdisc"]);
+    expect(JSON.stringify(scenarioOf(HOME, pane("codel")))).not.toContain("return_path");
+  });
+
+  test("a turned group joins the one of the other direction", () => {
+    const [up, down] = [{ kind: "upload", count: 2 }, { kind: "upload", count: 1, back: true }];
+    expect(turned([up], 0)).toEqual([{ ...up, back: true }]);
+    expect(turned([down], 0)).toEqual([{ kind: "upload", count: 1 }]);
+    expect(turned([up, down], 0)).toEqual([{ kind: "upload", count: 3, back: true }]);
+  });
+
   test("a restart keeps what was changed", () => {
     const of = CHANGED.panes[1]!;
     expect(currentRate(CHANGED, of)).toBe("5mbit");
@@ -128,6 +159,17 @@ describe("scenarios", () => {
     const again = folded(CHANGED);
     expect(again.rate).toBe("5mbit");
     expect(again.panes[1]).toEqual(pane("codel", { interval: "50ms", limit: "100p", target: "20ms" }));
+  });
+});
+
+describe("the line", () => {
+  test("has the keys of the scenario", () => {
+    expect(LINE.map(({ name, kind, range }) => [name, kind, range])).toEqual([
+      ["rate", "rate", "1bit to 100tbit"],
+      ["jitter", "duration", "0s to 100000s"],
+      ["loss", "number", "0 to 1"],
+      ["rtt", "duration", ""],
+    ]);
   });
 });
 

@@ -36,13 +36,6 @@ FEATURES = (
         "a clone of the repository and `make demo`; `make wheel` builds a wheel",
     ),
     Missing(
-        ("pcap in the playground", "trace in the playground"),
-        "packet captures and traces dropped on the page of `sojourn playground`",
-        True,
-        "the page reads scenarios and tc lines",
-        "`sojourn playground FILE.toml` with a `trace` in the file",
-    ),
-    Missing(
         ("windows", "macos"),
         "the live link on Windows and macOS",
         False,
