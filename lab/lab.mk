@@ -1,7 +1,7 @@
 ##@ Laboratory: evidence for sojourn, written into reports/
 # Included by the Makefile. The package sojourn_lab is installed into .venv by `make demo`.
 
-.PHONY: bench-live bench-emulate bench-sweep bench-custom bench-topologies bench-cost bench-peers kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-random validate-bbr3 validate-slow validate-tc validate-netem validate-quic studies papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links cachegrind
+.PHONY: bench-live bench-emulate bench-sweep bench-custom bench-topologies bench-cost bench-peers kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-random validate-bbr3 validate-slow validate-tc validate-tdc validate-netem validate-quic studies papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links cachegrind
 
 bench-live: release  ## minutes: accuracy of a live link on this machine, written to docs/concepts/live-accuracy.md
 	$(BIN)/python -m sojourn_lab.speed.live
@@ -57,6 +57,9 @@ validate-slow: dev  ## seconds: CUBIC on slow lines, recorded from the kernel an
 
 validate-tc: dev  ## seconds: 2,000 random sequences of tc commands, by the kernel and by our reader; SEED=..., N=2000
 	$(BIN)/python -m sojourn_lab.validation.linux.sequences $(if $(SEED),--seed $(SEED)) $(if $(N),--count $(N))
+
+validate-tdc: dev  ## seconds: the kernel's own tests of tc, LINUX=/source/of/linux, written to reports/validation-tdc.md
+	$(BIN)/python -m sojourn_lab.validation.tdc $(LINUX)
 
 validate-quic: dev  ## minutes: quinn in virtual time compared with profile quic, written to reports/validation-quic.md
 	$(BIN)/python -m sojourn_lab.validation.quic

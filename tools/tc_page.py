@@ -84,7 +84,9 @@ accept each exported line, and `tc -j` shows the same parameters. Random sequenc
 commands (`make validate-tc`: 2,000) are accepted or refused as by the kernel, and end with the
 qdiscs and classes that `tc -d` and `tc -d -j` show. Two answers differ on purpose: a class of
 another kind than its qdisc (the kernel reads its words as its own kind's) and `raw` together with
-an overhead of cake are refused here. fq_pie, ets and dualpi2 are not in that kernel.
+an overhead of cake are refused here. fq_pie, ets and dualpi2 are not in that kernel. The kernel's
+own tests of tc give the same results, except for [19 with a
+reason](../../reports/validation-tdc.md).
 
 ## Qdiscs with a discipline
 """

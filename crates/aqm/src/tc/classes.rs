@@ -167,10 +167,13 @@ impl Device {
         Ok(())
     }
 
-    /// Sets the quantum of a band of ets.
+    /// Sets the quantum of a band of ets. Without a quantum, Linux changes nothing.
     fn band_of_ets(&mut self, id_of: Id, minor: u16, command: &Command) -> Result<()> {
         let qdisc = self.qdiscs.get_mut(&id_of).expect("the qdisc exists");
         let class = command.line.as_ref().filter(|line| line.kind.name == "ets");
+        if class.is_some_and(|line| line.given("quantum").is_none()) {
+            return Ok(());
+        }
         let quantum = class.map_or(0, |line| line.whole("quantum"));
         super::kinds::flows::set_quantum(&mut qdisc.line, minor, quantum)
     }

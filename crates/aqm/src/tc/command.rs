@@ -71,9 +71,12 @@ pub enum Item {
 /// A command that tc would refuse.
 pub fn parse(statement: &Statement, speed: Option<Rate>) -> Result<Item> {
     let words: Vec<&str> = statement.words.iter().map(String::as_str).collect();
+    // The output of mqprio and taprio has a word tc.
+    if let Some(&("qdisc" | "class" | "filter")) = words.first() {
+        return object("", &words, speed);
+    }
     let Some((space, mut rest)) = after_tc(&words) else {
         return match words.first() {
-            Some(&("qdisc" | "class" | "filter")) => object("", &words, speed),
             Some(_) => Ok(output::continuation(&words).map_or(Item::Nothing, Item::Shown)),
             None => Ok(Item::Nothing),
         };
@@ -86,6 +89,8 @@ pub fn parse(statement: &Statement, speed: Option<Rate>) -> Result<Item> {
         if takes("netns") {
             let (name, after) = rest.split_first().ok_or_else(|| no_value("-netns"))?;
             (space, rest) = (name.to_string(), after);
+        } else if takes("batch") && statement.here {
+            return Ok(Item::Nothing); // the commands follow
         } else if takes("batch") {
             let file = rest.first().copied().unwrap_or("-");
             return Ok(Item::Lost(format!("tc -batch {file}: import the commands of that file")));

@@ -35,8 +35,8 @@ pub(super) fn after_tc<'a>(words: &'a [&'a str]) -> Option<(String, &'a [&'a str
     }
     let space = match before.as_slice() {
         ["ip", "netns", "exec", name, ..] => (*name).to_string(),
-        // A prompt.
-        [.., last] if last.ends_with(['#', '$', '%', '>']) => String::new(),
+        // A prompt, or a place that bash prints with each command.
+        [.., last] if last.ends_with(['#', '$', '%', '>', ':']) => String::new(),
         // A function of the script.
         [_] | [] => String::new(),
         _ => before.join(" "),

@@ -24,6 +24,8 @@ pub struct Statement {
     pub words: Vec<String>,
     /// Condition under which it runs.
     pub when: When,
+    /// True if the next lines are its input, a here-document.
+    pub here: bool,
 }
 
 impl Statement {
@@ -75,6 +77,7 @@ struct Splitter<'a> {
     when: When,
     /// True after `>` or `<`: the next word is a file.
     redirects: bool,
+    here: bool,
 }
 
 impl Splitter<'_> {
@@ -90,8 +93,9 @@ impl Splitter<'_> {
         self.end_word();
         self.redirects = false;
         let words = core::mem::take(&mut self.words);
+        let here = core::mem::take(&mut self.here);
         if !words.is_empty() {
-            self.statements.push(Statement { line: self.line, words, when: self.when });
+            self.statements.push(Statement { line: self.line, words, when: self.when, here });
         }
         self.when = next;
     }
@@ -119,6 +123,7 @@ fn split(line: usize, text: &str, statements: &mut Vec<Statement>) {
         word: None,
         when: When::Always,
         redirects: false,
+        here: false,
     };
     let mut chars = text.chars().peekable();
     let mut quote = None;
@@ -132,7 +137,9 @@ fn split(line: usize, text: &str, statements: &mut Vec<Statement>) {
             }
             ('\\', None) => out.word.get_or_insert_default().extend(chars.next()),
             ('#', None) if out.word.is_none() => break,
+            ('$', None) if matches!(chars.peek(), Some('\'' | '"')) => {}
             ('>' | '<', None) => {
+                out.here |= c == '<' && chars.peek() == Some(&'<');
                 out.redirect();
                 while chars.next_if(|c| matches!(c, '>' | '&' | '|')).is_some() {}
             }
@@ -231,6 +238,16 @@ mod tests {
     #[test]
     fn traced_commands_lose_their_mark() {
         assert_eq!(texts("+ tc a\n++ date\n+x"), ["tc a", "date", "+x"]);
+        assert_eq!(texts("+ tc 'a b' $'c' $\"d\""), ["tc a b c d"]);
+    }
+
+    #[test]
+    fn a_here_document_belongs_to_its_command() {
+        let script = "tc -b - <<'EOF' || exit\nqdisc a\nEOF\ntc <file b";
+        let statements = statements(script);
+        let here: Vec<bool> = statements.iter().map(|s| s.here).collect();
+        assert_eq!(here, [true, false, false, false, false]);
+        assert_eq!(statements[0].text(), "tc -b -");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::super::table::Ours::{Computed, Lost, To};
 use super::super::table::{Arg, Becomes, Fixed, Kind, Line, Ours, Params, Rules, Unit, Word};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::params::{Setting, Value};
 use crate::sched::cake::{Overhead, RTTS};
 use crate::units::{Bytes, Span};
@@ -146,8 +146,20 @@ pub static CAKE: Kind = Kind {
               given: write header = \"14B\" if the packets here have it",
 };
 
-/// Replaces a name of a round-trip time, and adds up the words of the overhead.
+/// Replaces a name of a round-trip time, adds up the words of the overhead, and writes the mask as
+/// `tc qdisc show` does.
 fn complete(line: &mut Line) -> Result<()> {
+    if let Some(Arg::Text(text)) = line.given("fwmark") {
+        let mask = match text.strip_prefix("0x") {
+            Some(digits) => u32::from_str_radix(digits, 16).ok(),
+            None => text.parse().ok(),
+        };
+        let Some(mask) = mask else {
+            let text = format!("{text:?} is not a mask of 32 bits, like 0xff");
+            return Err(Error::new(text).at("fwmark"));
+        };
+        line.set("fwmark", Arg::Text(format!("{mask:#x}")));
+    }
     if let Some(Arg::Word(preset)) = line.given("preset")
         && let Some((_, rtt)) = RTTS.iter().find(|(name, _)| name == preset)
     {

@@ -1,0 +1,37 @@
+"""Reasons for the tests of the kernel that are not equal, by their identifiers."""
+
+QUEUES = (
+    "Linux refuses it on a device with one hardware queue; a script does not say how many there are"
+)
+SCHEDULE = "taprio is known by its name only; its words are not read, so no value is refused"
+QFQ = "qfq has no discipline here; the qdisc is named as absent, and its classes are refused"
+TEQL = (
+    "teql0 joins several devices, which must exist when the qdisc is made; it is refused as unknown"
+)
+SHOWN_BURST = (
+    "tc prints the burst with the overhead and the cells of a packet of that size; ours keeps the "
+    "burst of the command"
+)
+
+REASONS = {
+    "be0f": QUEUES,
+    "45a9": QUEUES,
+    "1329": QUEUES,
+    "0a85": SCHEDULE,
+    "6f62": SCHEDULE,
+    "831f": SCHEDULE,
+    "39b4": SCHEDULE,
+    "e8a1": SCHEDULE,
+    "c9a3": QFQ,
+    "8452": QFQ,
+    "d920": QFQ,
+    "84a0": TEQL,
+    "7734": TEQL,
+    "34a9": TEQL,
+    "6289": TEQL,
+    "c975": SHOWN_BURST,
+    "948c": SHOWN_BURST,
+    "5439": "tc does not print the name of a table of delays, so the pattern has none to compare",
+    "6472": "the weight of RED in sfq, which tc computes; an import names RED in sfq as lost",
+}
+"""Reason of each test."""
