@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
-from sojourn.formats import ifupdown, networkd, networkmanager, others, sqm
+from sojourn.formats import dummynet, ifupdown, networkd, networkmanager, routeros, sqm, vyos
 from sojourn.formats.commands import Commands, Exported
 
 __all__ = ["NAMES", "WRITTEN", "Commands", "Exported", "read", "write"]
@@ -38,7 +38,9 @@ FORMATS = {
     "networkd": Format(networkd.is_config, networkd.read, networkd.write),
     "networkmanager": Format(networkmanager.is_config, networkmanager.read, networkmanager.write),
     "ifupdown": Format(ifupdown.is_config, ifupdown.read, ifupdown.write),
-    **{name: Format(one.recognises, one.refuse) for name, one in others.OTHERS.items()},
+    "vyos": Format(vyos.is_config, vyos.read),
+    "dummynet": Format(dummynet.is_config, dummynet.read),
+    "routeros": Format(routeros.is_config, routeros.read),
 }
 """Formats by name, in the order in which they are tried."""
 

@@ -94,18 +94,27 @@ def _lost(options: Mapping[str, str], script: str) -> list[str]:
     lost = [f"option {key} '{value}'" for key, value in options.items() if key not in IGNORED]
     layer, mechanism = options.get("linklayer", "none"), _mechanism(options)
     cake = script in CAKE or options.get("qdisc", "").startswith("cake")
-    if layer != "none" and mechanism == "tc_stab":
-        size = " ".join(f"{word} {options[key]}" for key, word in STAB if key in options)
-        lost.append(f"stab linklayer {layer} {size}".rstrip())
-    elif layer != "none" and not (cake and mechanism == "cake"):
+    if layer != "none" and mechanism != "tc_stab" and not (cake and mechanism == "cake"):
         lost.append(f"option linklayer_adaptation_mechanism '{mechanism}'")
     elif layer == "none" and options.get("overhead", "0") != "0":
         lost.append(f"option overhead '{options['overhead']}' without a linklayer")
     return lost
 
 
-STAB = (("overhead", "overhead"), ("tcMPU", "mpu"), ("tcMTU", "mtu"), ("tcTSIZE", "tsize"))
-"""Options and words of the size table."""
+STAB = (
+    *(("tcMTU", "mtu", "2047"), ("tcTSIZE", "tsize", "512"), ("tcMPU", "mpu", "0")),
+    ("overhead", "overhead", "0"),
+)
+"""Options, words and defaults of the size table."""
+
+
+def _stab(options: Mapping[str, str]) -> str:
+    """Return the size table of the root, with a space after it; nothing if there is none."""
+    layer = options.get("linklayer", "none")
+    if layer == "none" or _mechanism(options) != "tc_stab":
+        return ""
+    words = " ".join(f"{word} {options.get(key, default)}" for key, word, default in STAB)
+    return f"stab {words} linklayer {layer} "
 
 
 def _mechanism(options: Mapping[str, str]) -> str:
@@ -150,12 +159,13 @@ def _direction(name: str, options: Mapping[str, str], side: str, dev: str) -> li
     egress = side == "upload"
     if script in CAKE or kind.startswith("cake"):
         words = _cake(options, script, egress=egress)
-        return [f"tc qdisc add dev {dev} root cake bandwidth {rate}kbit {words}".rstrip()]
+        size = _stab(options)
+        return [f"tc qdisc add dev {dev} root {size}cake bandwidth {rate}kbit {words}".rstrip()]
     leaf = _leaf(name, options, rate, egress=egress)
     if script == "simplest_tbf.qos":
         shaper = f"tbf rate {rate}kbit burst {_burst(rate)} latency 300ms"
         return [
-            f"tc qdisc add dev {dev} root handle 1: {shaper}",
+            f"tc qdisc add dev {dev} root handle 1: {_stab(options)}{shaper}",
             f"tc qdisc add dev {dev} parent 1: handle 110: {leaf}",
         ]
     if script == "simple.qos" and (egress or _switch(options, "squash_ingress") is False):
@@ -163,7 +173,7 @@ def _direction(name: str, options: Mapping[str, str], side: str, dev: str) -> li
     burst = f"burst {_burst(rate)} cburst {_burst(rate)}"
     limits = f"quantum {_burst(rate)} rate {rate}kbit ceil {rate}kbit {burst}"
     return [
-        f"tc qdisc add dev {dev} root handle 1: htb default 10",
+        f"tc qdisc add dev {dev} root handle 1: {_stab(options)}htb default 10",
         f"tc class add dev {dev} parent 1: classid 1:1 htb {limits}",
         f"tc class add dev {dev} parent 1:1 classid 1:10 htb {limits} prio 0",
         f"tc qdisc add dev {dev} parent 1:10 handle 110: {leaf}",
@@ -185,7 +195,7 @@ def _tiers(
         f"rate {max(rate // 6, 1)}kbit ceil {ceil}kbit {burst} prio 3",
     )
     lines = [
-        f"tc qdisc add dev {dev} root handle 1: htb default 12",
+        f"tc qdisc add dev {dev} root handle 1: {_stab(options)}htb default 12",
         f"tc class add dev {dev} parent 1: classid 1:1 htb quantum {size} rate {rate}kbit "
         f"ceil {rate}kbit {burst}",
     ]
