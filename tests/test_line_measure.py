@@ -174,6 +174,15 @@ def test_files_of_ping_iperf3_and_irtt(tmp_path: Path) -> None:
     assert line.down_delay_s is None
 
 
+def test_intervals_that_iperf3_omits_do_not_count(tmp_path: Path) -> None:
+    """With -O the first seconds, often faster than the rest, are in the file all the same."""
+    tree = json.loads(iperf(reverse=True, mbit=20))
+    for one in tree["intervals"][:8]:
+        one["sum"] |= {"omitted": True, "bits_per_second": 90e6}
+    (tmp_path / "down.json").write_text(json.dumps(tree))
+    assert read(tmp_path / "down.json").down_bps == pytest.approx([20e6] * 4)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -186,6 +195,11 @@ def test_files_of_ping_iperf3_and_irtt(tmp_path: Path) -> None:
         ("a.txt", b"hello", "is neither a data file of flent"),
         ("a.json", b'{"error": "unable to connect"}', "iperf3 failed"),
         ("a.json", b'{"intervals": [{}], "start": {"test_start": {}}}', "is damaged"),
+        (
+            "a.json",
+            b'{"intervals": [{}], "start": {"test_start": {"protocol": "UDP"}}}',
+            'is a test of "UDP": only TCP fills a line by itself',
+        ),
         ("a.json", b'{"x_values": [], "results": {}}', "has no sample"),
         ("a.json", b'{"x_values": [1, "b"], "results": {}}', "is damaged"),
     ],

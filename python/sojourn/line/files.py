@@ -140,13 +140,22 @@ def _mean(series: Array) -> Array:
 
 
 def _iperf3(path: str, tree: Mapping[str, Any]) -> Samples:
-    """Read intervals of iperf3: the receiver is here with -R, and there otherwise."""
+    """Read intervals of iperf3: the receiver is here with -R, and there otherwise.
+
+    Intervals that -O omits are left out. A test of UDP is refused: it sends at a set rate.
+    """
     if "error" in tree and not tree.get("intervals"):
         raise InputError(f"{path}: iperf3 failed: {shown(str(tree['error']))}")
-    reverse = bool(tree["start"]["test_start"].get("reverse"))
+    test = tree["start"]["test_start"]
+    if test.get("protocol", "TCP") != "TCP":
+        protocol = shown(test["protocol"])
+        raise InputError(f"{path}: is a test of {protocol}: only TCP fills a line by itself")
+    reverse = bool(test.get("reverse"))
     times, down, up, rtt = [], [], [], []
     for one in tree["intervals"]:
         whole = one["sum"]
+        if whole.get("omitted"):
+            continue
         back = one.get("sum_bidir_reverse", {}).get("bits_per_second")
         times.append((whole["start"] + whole["end"]) / 2)
         down.append(whole["bits_per_second"] if reverse else back)
