@@ -1,6 +1,7 @@
 """Random captures as the command reads them, for the test of the page's reader: JSON."""
 
 import base64
+import itertools
 import json
 import random
 import struct
@@ -51,7 +52,7 @@ def ipv6(rng: random.Random, source: int, destination: int) -> bytes:
     fragmented = rng.random() < 0.2
     kinds = [*chain, *([44] if fragmented else []), protocol]
     body = b""
-    for kind, following in zip(kinds, kinds[1:], strict=False):
+    for kind, following in itertools.pairwise(kinds):
         if kind == 44:
             body += struct.pack(">BBHI", following, 0, rng.choice((0, 1, 0x00B8)), 9)
         else:
