@@ -85,15 +85,13 @@ LAYERS = {
     ("piece_of_cake.qos", "none", "44", None): (
         None, "besteffort", ["option overhead '44' without a linklayer"],
     ),
-    ("simplest.qos", "adsl", "40", "53"): (
-        None, None, [],
-    ),
+    ("simplest.qos", "adsl", "40", "53"): (None, None, []),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("script", "layer", "overhead", "mpu"), LAYERS)
 def test_overhead_of_sqm(script: str, layer: str, overhead: str, mpu: str | None) -> None:
-    """Cake accounts for it; other qdiscs have a size table at the root."""
+    """Cake accounts for it; of other qdiscs, the size table is the overhead of the link."""
     lines = ["config queue", " option interface e", " option upload '5000'", " option download 0"]
     lines += [f" option script {script}", f" option linklayer {layer}"]
     lines += [f" option overhead {overhead}", *([f" option tcMPU {mpu}"] if mpu else [])]
@@ -101,9 +99,11 @@ def test_overhead_of_sqm(script: str, layer: str, overhead: str, mpu: str | None
     expected, tins, lost = LAYERS[script, layer, overhead, mpu]
     assert link["qdisc"].get("overhead") == expected
     assert link["qdisc"].get("tins", "diffserv3" if expected else None) == tins
-    assert [one for one in link["lost"] if one.startswith("option")] == lost
+    assert [one for one in link["lost"] if one.startswith(("option", "stab"))] == lost
     stab = f"stab mtu 2047 tsize 512 mpu {mpu} overhead {overhead} linklayer {layer} htb"
     assert (stab in formats.read("\n".join(lines)).text) == (script == "simplest.qos")
+    # The table counts the Ethernet header.
+    assert link["overhead"] == ("54 mpu 53 atm" if layer == "adsl" else None)
 
 
 NETWORKD = """\

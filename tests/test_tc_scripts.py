@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,20 +46,34 @@ NETEM = {
 }
 
 
-def _netem(**options: object) -> list[str]:
+def _netem(**options: object) -> dict[str, Any]:
     entry = {"kind": "netem", "handle": "1:", "dev": "a", "root": True, "options": options}
-    lost: list[str] = tc.imported(json.dumps([entry]))[0]["lost"]
-    return lost
+    link: dict[str, Any] = tc.imported(json.dumps([entry]))[0]
+    return link
 
 
 def test_members_of_netem_are_read_or_named() -> None:
     """A gap of 0 and flags that are off mean nothing."""
-    lost = _netem(**NETEM)
-    words = ("jitter", "loss state", "duplicate", "reorder", "corrupt", "overhead", "slot", "gap")
-    assert all(any(word in one for one in lost) for word in (*words, "packets", "bytes", "ecn"))
+    link = _netem(**NETEM)
+    assert link["lost"] == ["cells of 100 bytes with 5 more: a link has the cells of ATM, 48 and 5"]
+    assert link["jitter"]["size"] == "10ms"
+    assert link["jitter"]["correlation"] == 0.25
+    assert link["loss"] == {
+        "p13": 0.01,
+        "p31": 0.9,
+        "p32": 0.0,
+        "p23": 1.0,
+        "p14": 0.0,
+        "ecn": True,
+    }
+    assert (link["duplicate"]["probability"], link["corrupt"]["probability"]) == (0.01, 0.02)
+    assert link["reorder"] == {"probability": 0.25, "correlation": 0.5, "gap": 5}
+    assert link["slot"] == {"min": "1ms", "max": "2ms", "packets": 3, "bytes": "2kB"}
+    assert (link["overhead"], link["in_flight_limit"]) == ("34", "1000p")
     plain = {"limit": 1000, "delay": {"delay": 0.1, "jitter": 0.0}, "ecn": False, "gap": 0}
-    assert _netem(**plain) == []
-    assert _netem(limit=9, novel=5) == ["netem novel 5: sojourn has no such word"]
+    assert _netem(**plain)["lost"] == []
+    lost = ["netem novel 5: sojourn has no such word"]
+    assert _netem(limit=9, novel=5)["lost"] == lost
 
 
 def test_options_of_dualpi2_are_read() -> None:
@@ -105,7 +120,7 @@ def test_shares_of_a_rate_need_the_speed(sojourn: Command) -> None:
 
 def test_strict_counts_what_is_lost(sojourn: Command) -> None:
     """The first word, and the number of others."""
-    script = "tc qdisc add dev a root netem delay 1ms duplicate 1% corrupt 1%"
+    script = "tc qdisc add dev a root fq_codel memory_limit 4mb; tc -b a"
     code, _, error = sojourn("tc", "import", script, "--strict")
     assert (code, error.count("\n"), "(and 1 more)" in error) == (2, 1, True)
 

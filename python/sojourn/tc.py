@@ -13,7 +13,7 @@ defaults of Linux. docs/reference/tc.md lists the words of each qdisc.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, count
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +26,24 @@ from sojourn._util.plain import plain
 from sojourn._util.units import bps_of, bytes_of
 from sojourn.scenario.draft import canonical
 from sojourn.scenario.keys import Link, Scenario
-from sojourn.scenario.save import inline
 from sojourn.scenario.variants import Described, table
+from sojourn.tc_toml import WIRE, no_rate, toml
 
-__all__ = ["diff", "export", "imported", "links", "parse"]
+__all__ = ["diff", "export", "imported", "links", "parse", "toml"]
 
 Table = dict[str, Any]
 
-LINK = ("rate", "burst", "delay", "loss", "qdisc")
+LINK = ("rate", "burst", "delay", *WIRE, "qdisc")
 """Keys of a link that tc describes."""
+
+ONE_QDISC = ("networkmanager", "sqm")
+"""Formats without classes of their own."""
+
+ROOT = 1
+"""Handle of the qdisc at the root."""
+
+LEAF = 0x10
+"""Handle of the qdisc below a shaper."""
 
 USUAL_RATE = "1gbit"
 """Rate for checks of links without one."""
@@ -86,7 +95,8 @@ def imported(
         (`/etc/config/sqm`), a .network file of systemd-networkd, a connection of NetworkManager,
         or the interfaces of ifupdown. Commands are executed as the kernel does.
     leaf : str, optional
-        The class that becomes the link, like `1:10`, if there are several.
+        The class that becomes the link, like `1:10`. The default is all of them, as a discipline
+        with classes.
     speed : str, optional
         The speed of the devices, of which `rate 10%` is a share.
     form : str, optional
@@ -96,15 +106,16 @@ def imported(
     -------
     list of dict
         For each device: `dev`, with the network namespace as `NS/DEV`; `rate`, `burst`, `delay`,
-        `loss` and `qdisc` as the keys of a link, None if not given; and `lost`, the words and lines
-        that are not represented.
+        `jitter`, `reorder`, `duplicate`, `corrupt`, `loss`, `slot`, `in_flight_limit`, `overhead`
+        and `qdisc` as the keys of a link, None if not given; `classes`, the numbers of the classes
+        of `qdisc` by their identifiers in tc; and `lost`, the words and lines that are not
+        represented. A policer at the ingress of a device is a link of its own, `DEV ingress`.
 
     Raises
     ------
     InputError
-        With the line number, if tc or the kernel would refuse a command; if there is none; if
-        several classes carry traffic and `leaf` is not given; if there is no class `leaf`; or if a
-        value is out of the range of a scenario.
+        With the line number, if tc or the kernel would refuse a command; if there is none; if there
+        is no class `leaf`; or if a value is out of the range of a scenario.
     """
     commands = formats.read(text, form)
     links: list[Table] = json.loads(_sojourn.tc_import(commands.text, leaf, speed))
@@ -148,17 +159,9 @@ def links(text: str, *, rate: str | None = None, leaf: str | None = None) -> dic
         if rate is not None:
             options.setdefault("rate", rate)
         if "rate" not in options:
-            raise InputError(f"{one['dev']}: {_no_rate(one)}, so give rate=")
+            raise InputError(f"{one['dev']}: {no_rate(one)}, so give rate=")
         result[one["dev"]] = Link(**options)
     return result
-
-
-def _no_rate(link: Table) -> str:
-    """Return why the rate of a link is unknown."""
-    shaped = (link["qdisc"] or {}).get("bandwidth")
-    if (link["qdisc"] or {}).get("name") == "cake" and shaped is not None:
-        return f"the line behind cake's shaper (bandwidth {shaped}) has an unknown rate"
-    return "no qdisc limits its rate"
 
 
 def export(
@@ -199,14 +202,15 @@ def export(
     """
     devices = [dev] if isinstance(dev, str) else list(dev)
     if form != "tc":
-        return "\n".join(formats.write(_exported(given, devices, rate), form))
+        exported = [_in_format(one, form) for one in _exported(given, devices, rate)]
+        return "\n".join(formats.write(exported, form))
     if isinstance(given, Scenario) or (isinstance(given, Mapping) and "links" in given):
         return "\n".join(_scenario(given, devices, netem))
     check_device("dev", devices[0])
     if isinstance(given, Link) or (isinstance(given, Mapping) and "name" not in given):
         return "\n".join(_link(_canonical({"link": plain(given)})["link"], devices[0], netem))
     lost = [f"# {printable(one)}" for one in _unheard(given)]
-    return "\n".join(lost + _qdisc(translate(given, rate), devices[0], "root handle 1:"))
+    return "\n".join(lost + _qdisc(translate(given, rate), devices[0], f"root handle {ROOT}:"))
 
 
 def _exported(
@@ -228,6 +232,23 @@ def _exported(
         leaf = translate(link["qdisc"], link["rate"])
         result.append(formats.Exported(dev, link, leaf, _link(link, dev, netem=False)))
     return result
+
+
+def _in_format(exported: formats.Exported, form: str) -> formats.Exported:
+    """Return the lines that a format can say; the others are comments.
+
+    Raises InputError for a tree of classes in a format with one qdisc per device.
+    """
+    if exported.leaf["below"] and form in ONE_QDISC:
+        kind = exported.leaf["kind"]
+        raise InputError(f"{kind} has classes, which {form} does not have; write tc or networkd")
+    if form == "ifupdown":
+        return exported
+    lines = [
+        f"# {line.removeprefix('tc ')}: {form} has no filters" if " filter " in line[:10] else line
+        for line in exported.lines
+    ]
+    return replace(exported, lines=lines)
 
 
 def notes(subject: "Described | Mapping[str, Any]") -> list[str]:
@@ -258,13 +279,14 @@ def _variant(where: str, qdisc: Table) -> Iterator[str]:
     )
 
 
-def translate(given: Described, rate: str | None = None) -> Table:
+def translate(given: Described, rate: str | None = None, handle: int = ROOT) -> Table:
     """Return the nearest qdisc of Linux for a discipline.
 
-    The table has `kind`, `line`, `shown` and `options` (as `tc qdisc show` prints them), `lost`
-    (what Linux cannot do) and `differs` (other differences).
+    The table has `kind`, `line`, `shown` and `options` (as `tc qdisc show` prints them), `below`
+    (the objects `qdisc`, `class` and `filter` below the qdisc `handle`, each with its words),
+    `lost` (what Linux cannot do) and `differs` (other differences).
     """
-    nearest: Table = json.loads(_sojourn.tc_export(json.dumps(table(given)), rate))
+    nearest: Table = json.loads(_sojourn.tc_export(json.dumps(table(given)), rate, handle))
     return nearest
 
 
@@ -388,8 +410,8 @@ def _link(link: Table, dev: str, netem: bool) -> list[str]:
         lines.append(f"tc qdisc replace dev {dev} {place} handle {major}:{stab} netem {words}")
         place, major, stab = f"parent {major}:1", major + 1, ""
     if _shapes_itself(link):
-        leaf = translate(link["qdisc"], link["rate"])
-        lines.append("# cake limits the rate itself")
+        leaf = translate(link["qdisc"], link["rate"], major)
+        lines.append(f"# {link['qdisc']['name']} limits the rate itself")
         rest = _qdisc(leaf, dev, f"{place} handle {major}:{stab}")
         return [f"# {one}" for one in lost] + lines + rest
     size = f"{bytes_of(link['burst'])}b" if "burst" in link else ""
@@ -399,21 +421,45 @@ def _link(link: Table, dev: str, netem: bool) -> list[str]:
         f"tc class replace dev {dev} parent {major}: classid {major}:1 htb rate {link['rate']}"
         + burst,
     ]
-    leaf = translate(link["qdisc"], link["rate"])
-    return [f"# {one}" for one in lost] + lines + _qdisc(leaf, dev, f"parent {major}:1 handle 10:")
+    leaf = translate(link["qdisc"], link["rate"], LEAF)
+    place = f"parent {major}:1 handle {LEAF:x}:"
+    return [f"# {one}" for one in lost] + lines + _qdisc(leaf, dev, place)
 
 
 def _shapes_itself(link: Table) -> bool:
-    """Return True if the discipline of a link is cake with a bandwidth below the rate."""
-    bandwidth = link["qdisc"].get("bandwidth")
+    """Return True if the discipline of a link limits its rate.
+
+    This is cake with a bandwidth of at most the rate, and htb if the ceilings of its highest
+    classes add up to the rate.
+    """
+    qdisc = link["qdisc"]
+    if qdisc["name"] == "htb" and "burst" not in link:
+        return _top_rate(qdisc) == bps_of(link["rate"])
+    bandwidth = qdisc.get("bandwidth")
     if link["qdisc"]["name"] != "cake" or bandwidth in (None, "auto") or "burst" in link:
         return False
     return bps_of(bandwidth) <= bps_of(link["rate"])
 
 
+def _top_rate(htb: Table) -> float | None:
+    """Return the sum of the ceilings of the classes of htb without a parent, in bit/s."""
+    rates, ceils, parents = (htb[key].split() for key in ("rates", "ceils", "parents"))
+    if not rates or not ceils:
+        return None
+    ends = (ceils + ceils[-1:] * len(rates))[: len(rates)]
+    if parents:
+        above = (parents + parents[-1:] * len(rates))[: len(rates)]
+    else:
+        above = ["0"] + ["1"] * (len(rates) - 1)
+    return sum(bps_of(ceil) for ceil, parent in zip(ends, above, strict=True) if parent == "0")
+
+
 def _qdisc(nearest: Table, dev: str, place: str) -> list[str]:
+    """Return the lines for a discipline at a place, and for what is below it."""
     comments = [f"# {printable(one)}" for one in nearest["lost"]]
-    return [*comments, f"tc qdisc replace dev {dev} {place} {nearest['line']}"]
+    root = f"tc qdisc replace dev {dev} {place} {nearest['line']}"
+    below = [f"tc {what} replace dev {dev} {words}" for what, words in nearest["below"]]
+    return [*comments, root, *below]
 
 
 def described(text: str) -> Described:
@@ -438,41 +484,3 @@ def read(path: Path) -> str:
     from sojourn._util.reading import bytes_of_file, text_of
 
     return text_of(path, bytes_of_file(path))
-
-
-def toml(found: Sequence[Table], rate: str | None = None) -> str:
-    """Format links of `imported` as the links of a scenario, in TOML."""
-    blocks = []
-    for one, name in zip(found, _names([one["dev"] for one in found]), strict=True):
-        lines = [f"[links.{name}]"]
-        known = one["rate"] or rate
-        if known is None:
-            lines.append(f'# rate = "..."  # required: {_no_rate(one)}, so add --rate')
-        else:
-            lines.append(f"rate = {json.dumps(known)}")
-        lines += [
-            f"{key} = {inline(one[key])}"
-            for key in ("burst", "delay", "loss")
-            if one.get(key) is not None
-        ]
-        if one["qdisc"] is not None:
-            lines.append(f"qdisc = {inline(one['qdisc'])}")
-        lines += [f"# lost: {printable(lost)}" for lost in one["lost"]]
-        blocks.append("\n".join(lines))
-    return "\n\n".join(blocks)
-
-
-def _names(devs: Sequence[str]) -> list[str]:
-    """Return the names of devices as names of links; a number tells equal ones apart."""
-    names: dict[str, None] = {}
-    for dev in devs:
-        plain_name = _name(dev)
-        others = (f"{plain_name[:56]}_{n}" for n in count(2))
-        names[next(name for name in chain([plain_name], others) if name not in names)] = None
-    return list(names)
-
-
-def _name(dev: str) -> str:
-    """Return the name of a device as the name of a link."""
-    name = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in dev)
-    return name.strip("_")[:64] or "link"

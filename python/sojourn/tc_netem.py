@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
+from sojourn._util.units import bytes_of
 from sojourn.scenario.describe import LOSSES
 
 Table = Mapping[str, Any]
@@ -93,7 +94,7 @@ def _slot(slot: Table, lost: list[str]) -> str:
         lost.append("slot.distribution: tc has names of files only")
         text = f"slot {slot['delay']} {slot['delay']}"
     text += f" packets {slot['packets']}" if "packets" in slot else ""
-    return text + (f" bytes {slot['bytes'][:-1]}" if "bytes" in slot else "")
+    return text + (f" bytes {bytes_of(slot['bytes'])}" if "bytes" in slot else "")
 
 
 def _chance(chance: Table) -> str:

@@ -251,7 +251,7 @@ mod _sojourn {
     #[pyfunction]
     #[pyo3(signature = (text, class=None, speed=None))]
     fn tc_import(text: &str, class: Option<&str>, speed: Option<&str>) -> PyResult<String> {
-        sojourn_sim::internals::tc::import(text, class, speed)
+        sojourn_sim::internals::import_tc(text, class, speed)
             .map(|json| json.to_string())
             .map_err(refused)
     }
@@ -270,11 +270,11 @@ mod _sojourn {
 
     /// Translates a discipline to the nearest qdisc of Linux; returns its texts as JSON.
     #[pyfunction]
-    #[pyo3(signature = (qdisc_json, rate=None))]
-    fn tc_export(qdisc_json: &str, rate: Option<&str>) -> PyResult<String> {
+    #[pyo3(signature = (qdisc_json, rate=None, handle=1))]
+    fn tc_export(qdisc_json: &str, rate: Option<&str>, handle: u16) -> PyResult<String> {
         let json = serde_json::from_str(qdisc_json)
             .map_err(|e| InputError::new_err(format!("not valid JSON: {e}")))?;
-        sojourn_sim::internals::tc::export(&json, rate)
+        sojourn_sim::internals::tc::export(&json, rate, handle)
             .map(|json| json.to_string())
             .map_err(refused)
     }

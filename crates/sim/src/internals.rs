@@ -3,6 +3,7 @@
 
 pub use crate::collections::event_queue::EventQueue;
 pub use crate::config::TABLES;
+pub use crate::config::tc_links::import as import_tc;
 pub use crate::endpoint::call::Report;
 pub use crate::endpoint::cc::ControlAlgorithm;
 pub use crate::endpoint::cc::bbr::{Bbr, BbrState};

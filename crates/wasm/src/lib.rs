@@ -201,7 +201,7 @@ pub extern "C" fn tc_export() -> u32 {
     call(|_, text| {
         let request = json(text)?;
         let rate = request["rate"].as_str();
-        let texts = sojourn_sim::internals::tc::export(&request["qdisc"], rate);
+        let texts = sojourn_sim::internals::tc::export(&request["qdisc"], rate, 1);
         Ok(texts.map_err(refused)?.to_string().into())
     })
 }
@@ -210,7 +210,7 @@ pub extern "C" fn tc_export() -> u32 {
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn tc_import() -> u32 {
     call(|_, text| {
-        let links = sojourn_sim::internals::tc::import(text, None, None).map_err(refused)?;
+        let links = sojourn_sim::internals::import_tc(text, None, None).map_err(refused)?;
         Ok(links.to_string().into())
     })
 }

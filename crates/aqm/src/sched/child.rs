@@ -54,6 +54,16 @@ impl Child {
         self.entry.name
     }
 
+    /// All parameters with their values.
+    ///
+    /// # Errors
+    /// An invalid value, which [`Child::new`] refuses before.
+    pub fn rows(&self) -> Result<Vec<ParamRow>> {
+        let settings: Vec<_> =
+            self.settings.iter().map(|(name, value)| (*name, Setting::Text(value))).collect();
+        self.entry.table(&settings)
+    }
+
     /// Builds the discipline.
     ///
     /// # Errors

@@ -49,7 +49,10 @@ impl Unit {
         if let Unit::Words(_) = self {
             return Ok((Arg::Text(words.join(" ")), words.len()));
         }
-        let numeric = |w: &&&str| w.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+        let numeric = |w: &&&str| {
+            let digits = w.strip_prefix('-').unwrap_or(w);
+            digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        };
         if let Unit::Several(kinds) = self {
             let further = words.iter().skip(1).take(kinds.len() - 1);
             let count = 1 + further.take_while(numeric).count();
@@ -97,6 +100,10 @@ impl Unit {
                 Arg::Number(units::percent(word)?)
             }
             Unit::Threshold => Arg::Text(units::threshold(word)?),
+            Unit::Signed => match word.parse::<i32>() {
+                Ok(number) => Arg::Text(number.to_string()),
+                Err(_) => Arg::Text(units::integer(word)?.to_string()),
+            },
             Unit::Text
             | Unit::Choice(_)
             | Unit::Numbers
@@ -111,7 +118,7 @@ impl Unit {
         match self {
             Unit::Packets => "packets",
             Unit::Count => "packets (k is 1024)",
-            Unit::Integer => "integer",
+            Unit::Integer | Unit::Signed => "integer",
             Unit::Bytes => "size",
             Unit::PlainBytes => "bytes",
             Unit::Time => "time",

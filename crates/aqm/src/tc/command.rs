@@ -298,7 +298,11 @@ impl Command {
     }
 }
 
-/// Reads what follows the verb of a filter.
+/// Words of every filter that have a value.
+const OF_FILTERS: [&str; 9] =
+    ["protocol", "prio", "pref", "preference", "priority", "handle", "chain", "block", "estimator"];
+
+/// Reads what follows the verb of a filter: its place, anywhere before its kind.
 fn filter(command: &mut Command, rest: &[&str]) -> Result<()> {
     let mut words = rest.iter();
     while let Some(&word) = words.next() {
@@ -307,11 +311,15 @@ fn filter(command: &mut Command, rest: &[&str]) -> Result<()> {
             "root" => command.place = Some(Place::Root),
             "ingress" | "egress" => {
                 command.place = Some(Place::Ingress);
-                command.other.push(word.to_string());
+                command.other.insert(0, word.to_string());
             }
             "parent" => {
                 let text = value(&mut words, word)?;
                 command.place = place(text).map_err(|e| e.at(word))?;
+            }
+            _ if OF_FILTERS.contains(&word) => {
+                command.other.push(word.to_string());
+                command.other.push(value(&mut words, word)?.to_string());
             }
             _ => {
                 command.other.push(word.to_string());

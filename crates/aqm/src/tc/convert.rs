@@ -120,7 +120,7 @@ pub fn export(name: &str, rows: &[ParamRow], rate: Option<Rate>) -> Result<Expor
     let kind = KINDS.iter().copied().filter(same).find(|kind| (kind.rules.fits)(&params));
     let Some(kind) = kind else {
         let text = if KINDS.iter().any(|kind| kind.name == entry.name) {
-            format!("{} takes a command for each class: write tc class add", entry.name)
+            format!("{} has classes, each with a command of its own", entry.name)
         } else {
             format!("Linux has no qdisc for {}: {}", entry.name, entry.about)
         };

@@ -1,46 +1,22 @@
 //! Links from the trees of devices.
 //!
-//! A link has one rate, one delay, one loss and one discipline. This module follows the tree from
-//! the root to one queue. What is not on this way is named as lost: here a tree can become a
-//! discipline with children.
+//! A link has one rate, one delay, impairments and one discipline. This module follows the tree
+//! from the root to the first qdisc with several classes, which becomes a discipline with children
+//! ([`branch`]), or to one queue. What is not on this way is named as lost.
 
-use super::convert::Discipline;
+use super::branch::shapes::{self, BURST, default_leaf};
+use super::branch::{self, Branch};
 use super::device::{Below, Device, Id, Qdisc, id};
-use super::netem;
-pub use super::netem::Loss;
-use super::place::Handle;
-use super::table::{Arg, Line, Ours};
+use super::framing::Frame;
+use super::imported_link::ImportedLink;
+use super::place::{Handle, Place};
+use super::table::{Arg, Line};
+use super::{choice, ingress, netem};
 use crate::error::{Error, Result};
 use crate::units::{Bytes, Rate, Span};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-
-/// Link that the qdiscs of a device make.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ImportedLink {
-    /// Name of the device.
-    pub dev: String,
-    /// Rate of the shaper, if there is one.
-    pub rate: Option<Rate>,
-    /// Burst of the shaper, if it has one of several packets.
-    pub burst: Option<Bytes>,
-    /// Delay of netem, if given.
-    pub delay: Option<Span>,
-    /// Loss of netem, if given.
-    pub loss: Option<Loss>,
-    /// Discipline.
-    pub qdisc: Option<Discipline>,
-    /// Words that are not represented, each with the reason.
-    pub lost: Vec<String>,
-    /// Classes of the device that can be chosen.
-    pub classes: Vec<String>,
-    /// True if one of them was chosen.
-    pub chosen: bool,
-}
-
-/// Burst in bytes that tc takes if none is given, without the bytes of a clock tick.
-const BURST: u64 = 1600;
 
 /// Clock ticks per second of the slowest kernel.
 const TICKS: u64 = 100;
@@ -53,16 +29,30 @@ pub(super) struct Way<'a> {
     /// Qdiscs and classes on the way.
     pub(super) passed: Vec<Id>,
     pub(super) classes: Vec<Handle>,
+    /// Filters that are represented, by their place in the device.
+    pub(super) filters: Vec<usize>,
 }
 
-/// Link of a device; none if it has no queue.
+/// Links of a device: one for its queue, and one for its policer.
 ///
 /// # Errors
-/// A qdisc for which there is no discipline; classes of which none was chosen.
-pub(super) fn link(
+/// A qdisc for which there is no discipline.
+pub(super) fn links(
     device: &Device,
     all: &[Device],
     class: Option<Handle>,
+) -> Result<Vec<ImportedLink>> {
+    let (policed, filters) = ingress::links(device);
+    let queue = queue(device, all, class, filters)?;
+    Ok(queue.into_iter().chain(policed).collect())
+}
+
+/// Link of the queue of a device; none if it has no queue.
+fn queue(
+    device: &Device,
+    all: &[Device],
+    class: Option<Handle>,
+    filters: Vec<usize>,
 ) -> Result<Option<ImportedLink>> {
     let Some(root) = device.root else { return Ok(None) };
     let link = ImportedLink {
@@ -70,7 +60,7 @@ pub(super) fn link(
         classes: choices(device),
         ..ImportedLink::default()
     };
-    let mut way = Way { device, class, link, passed: Vec::new(), classes: Vec::new() };
+    let mut way = Way { device, class, link, passed: Vec::new(), classes: Vec::new(), filters };
     let mut next = Some(root);
     while let Some(id) = next {
         let Some(qdisc) = device.qdiscs.get(&id) else { break };
@@ -78,10 +68,10 @@ pub(super) fn link(
             return Ok(None);
         }
         way.passed.push(id);
-        if !qdisc.stab.is_empty() {
-            way.lose(format!("{}: a link counts the bytes of the packets", qdisc.stab));
+        if let Some(frame) = Frame::of_stab(&qdisc.stab, &mut way.link.lost) {
+            way.frame(frame);
         }
-        next = way.step(qdisc)?;
+        next = way.step(id, qdisc)?;
     }
     way.rest(all);
     Ok(Some(way.link))
@@ -107,17 +97,23 @@ impl Way<'_> {
         self.link.lost.push(text);
     }
 
-    /// Class of `qdisc` that was chosen, if one of its classes was.
+    /// Class of `qdisc` that was chosen, or below which the chosen class is.
     fn chosen(&self, qdisc: &Qdisc) -> Option<u16> {
-        self.class.filter(|class| class.0 == qdisc.handle).map(|class| class.1)
+        let class = self.class?;
+        if class.0 == qdisc.handle {
+            return Some(class.1);
+        }
+        let below = self.device.find(class.0)?;
+        let leaf = qdisc.leaves.iter().find(|(_, leaf)| self.device.reaches(**leaf, below));
+        leaf.map(|(minor, _)| *minor)
     }
 
     /// Takes over a qdisc; returns the one below it.
-    fn step(&mut self, qdisc: &Qdisc) -> Result<Option<Id>> {
+    fn step(&mut self, id_of: Id, qdisc: &Qdisc) -> Result<Option<Id>> {
         let line = &qdisc.line;
         let below = qdisc.leaves.values().next().copied();
         match line.kind.name {
-            "htb" | "hfsc" => self.shaper(qdisc),
+            "htb" | "hfsc" => self.shaper(id_of, qdisc),
             "tbf" => {
                 self.bucket(line, below.is_none())?;
                 Ok(below)
@@ -138,6 +134,7 @@ impl Way<'_> {
             }
             _ => match self.band(qdisc)? {
                 Some(chosen) => Ok(Some(chosen)),
+                None if branch::is_tree(self.device, qdisc) => self.tree(id_of, qdisc),
                 None => self.queue(qdisc, below),
             },
         }
@@ -154,6 +151,59 @@ impl Way<'_> {
         self.classes.push((qdisc.handle, minor));
         self.lose(format!("{}: one of its classes was chosen", qdisc.line.write()));
         Ok(Some(*leaf))
+    }
+
+    /// Takes over a qdisc with several classes, and all that is below it.
+    fn tree(&mut self, id_of: Id, qdisc: &Qdisc) -> Result<Option<Id>> {
+        let mut branch = Branch::of(self.device);
+        let discipline = branch.discipline(id_of)?;
+        let Branch { passed, classes, filters, netems, leaves, lost, numbers, .. } = branch;
+        for below in passed.iter().filter(|below| **below != id_of) {
+            let stab = &self.device.qdiscs[below].stab;
+            if !stab.is_empty() {
+                self.lose(format!("{stab}: a discipline in a class counts the bytes of packets"));
+            }
+        }
+        self.passed.extend(passed);
+        self.classes.extend(classes);
+        self.filters.extend(filters);
+        self.link.numbers = numbers;
+        self.narrow(top_rate(qdisc));
+        match netems.first() {
+            Some((_, line)) if netems.len() == leaves && netems.iter().all(|n| n.1 == *line) => {
+                self.emulate(line, true)?;
+            }
+            _ => {
+                for (class, line) in &netems {
+                    let text = format!("{} at {class}", line.write_given());
+                    self.lose(format!(
+                        "{text}: a link has the same wire for all classes; --class {class} has it"
+                    ));
+                }
+            }
+        }
+        self.link.lost.extend(lost);
+        self.link.qdisc = Some(discipline);
+        Ok(None)
+    }
+
+    /// Takes over the framing of a shaper or a size table.
+    fn frame(&mut self, frame: Frame) {
+        let Some(overhead) = frame.overhead(&mut self.link.lost) else { return };
+        match self.link.overhead {
+            Some(first) if first != overhead => {
+                self.lose("overhead: a link has one, of the first qdisc".to_string());
+            }
+            _ => self.link.overhead = Some(overhead),
+        }
+    }
+
+    /// Takes over the framing of tbf or a class of htb.
+    fn frame_of(&mut self, line: &Line) {
+        match Frame::of_line(line) {
+            Some(frame) => self.frame(frame),
+            None => self.link.lost.extend(line.lost_words()),
+        }
     }
 
     /// Takes over the discipline.
@@ -192,19 +242,22 @@ impl Way<'_> {
             let limit = line.whole("limit");
             self.lose(format!("limit {limit}: the qdisc below tbf has its own limit"));
         }
-        self.link.lost.extend(line.lost_words());
+        self.frame_of(line);
         Ok(())
     }
 
-    /// Follows a shaper with classes to the qdisc of its only, or chosen, leaf class.
-    fn shaper(&mut self, qdisc: &Qdisc) -> Result<Option<Id>> {
+    /// Follows a shaper to the qdisc of its only or chosen leaf class; with several it is a tree.
+    fn shaper(&mut self, id_of: Id, qdisc: &Qdisc) -> Result<Option<Id>> {
         let kind = qdisc.line.kind.name;
         let chosen = self.chosen(qdisc);
+        let leaves: Vec<u16> = qdisc.classes.iter().map(|class| class.minor).collect();
+        let leaves: Vec<u16> = leaves.into_iter().filter(|m| !qdisc.is_inner(*m)).collect();
+        if leaves.len() > 1 && chosen.is_none() {
+            return self.tree(id_of, qdisc);
+        }
         if !self.device.shown {
             self.link.lost.extend(qdisc.line.idle_words());
         }
-        let leaves: Vec<u16> = qdisc.classes.iter().map(|class| class.minor).collect();
-        let leaves: Vec<u16> = leaves.into_iter().filter(|m| !qdisc.is_inner(*m)).collect();
         let name = |minor: &u16| id((qdisc.handle, *minor));
         let leaf = match (leaves.as_slice(), chosen) {
             ([], _) => return self.without_classes(qdisc),
@@ -218,11 +271,7 @@ impl Way<'_> {
                 let names = names.iter().map(String::as_str);
                 return Err(Error::unknown("class", &name(&minor), names));
             }
-            (_, None) => {
-                let text = "a link has one discipline: choose one of the classes";
-                let names = leaves.iter().map(name).collect::<Vec<_>>().join(", ");
-                return Err(Error::new(format!("{text} {names} with --class")));
-            }
+            (_, None) => return self.tree(id_of, qdisc),
         };
         if leaves.len() > 1 {
             let others = format!("{} of {} classes", leaves.len() - 1, leaves.len());
@@ -256,9 +305,13 @@ impl Way<'_> {
             }
         }
         if kind == "hfsc" && line.given("rt").is_some() {
-            self.lose("rt: sojourn has no real-time curve".to_string());
+            self.lose("rt: the class is alone on its link".to_string());
         }
-        self.link.lost.extend(line.lost_words());
+        if kind == "htb" {
+            self.frame_of(line);
+        } else {
+            self.link.lost.extend(line.lost_words());
+        }
     }
 
     /// A shaper without classes shapes nothing: the packets pass its FIFO queue.
@@ -268,7 +321,7 @@ impl Way<'_> {
             let text = "has no class; add tc class show to tc qdisc show";
             return Err(Error::new(text).at(kind));
         }
-        if kind == "hfsc" && default_class(&qdisc.line) != Some(0) {
+        if kind == "hfsc" && shapes::default_class(&qdisc.line) != Some(0) {
             let text = "has no class, so Linux drops all packets: add its default class";
             return Err(Error::new(text).at(kind));
         }
@@ -277,16 +330,26 @@ impl Way<'_> {
     }
 
     /// Names packets that pass the shaper since no filter and no default assigns them to a class.
+    /// Filters that say the same as the default are represented.
     fn check_default(&mut self, qdisc: &Qdisc, leaf: u16) {
-        let default = default_class(&qdisc.line);
-        // Old versions of tc print the number in decimal.
-        let decimal = default.and_then(|default| format!("{default:x}").parse().ok());
-        let shown = self.device.shown && decimal == Some(leaf);
-        if default == Some(leaf) || shown || !self.device.filters.is_empty() {
+        let rules = choice::rules(self.device, |filter| match filter.place {
+            Some(Place::Class(place)) => place == (qdisc.handle, 0),
+            Some(Place::Ingress) => false,
+            Some(Place::Root) | None => qdisc.parent == Place::Root,
+        });
+        if default_leaf(self.device.shown, qdisc) == Some(leaf) {
+            let only = |rule: &super::rule::Rule| rule.police.is_none() && rule.action.is_empty();
+            let same = rules.iter().filter(|(_, _, rule)| {
+                only(rule) && rule.to.is_some_and(|(_, minor)| minor == leaf)
+            });
+            self.filters.extend(same.map(|(i, ..)| *i));
+            return;
+        }
+        if !rules.is_empty() {
             return;
         }
         let kind = qdisc.line.kind.name;
-        let default = default.unwrap_or(0);
+        let default = shapes::default_class(&qdisc.line).unwrap_or(0);
         let happens = if kind == "htb" { "pass unshaped" } else { "are dropped" };
         let leaf = id((qdisc.handle, leaf));
         self.lose(format!(
@@ -314,50 +377,50 @@ impl Way<'_> {
             self.link.burst = Some(Bytes(now.min(burst)));
         }
         if !self.device.shown {
-            let alone = |name: &str| match name {
-                "burst" => "Linux sends up to cburst at the ceiling",
-                _ => "the class is alone on its link",
-            };
-            for (word, arg) in line.kind.words.iter().zip(&line.args) {
-                let same = word.name == "burst" && line.given("burst") == line.given("cburst");
-                if let Some(arg) = arg.as_ref().filter(|_| word.ours == Ours::Harmless && !same)
-                    && word.name != "cburst"
-                {
-                    self.lose(format!("{}: {}", word.write(arg).trim_start(), alone(word.name)));
-                }
-            }
+            self.link.lost.extend(shapes::idle_words(line));
         }
     }
 
-    /// Takes over delay, loss and rate of netem, and its queue unless another qdisc has it.
+    /// Takes over delay, impairments and rate of netem, and its queue unless another qdisc has it.
     fn emulate(&mut self, line: &Line, queued: bool) -> Result<()> {
         let path = netem::path(line);
         if let Some(delay) = path.delay {
             let before = self.link.delay.map_or(0, |span| span.0);
             self.link.delay = Some(Span(before.saturating_add(delay)));
         }
-        match (path.loss, self.link.loss) {
-            (Some(_), Some(_)) => self.lose("loss: a link has one loss, of the first netem".into()),
-            (Some(loss), None) => self.link.loss = Some(loss),
-            (None, _) => {}
-        }
+        let twice = netem::add(&mut self.link.impairments, path.impairments);
+        self.link.lost.extend(twice);
         self.narrow(path.rate);
+        if let Some(overhead) = path.overhead {
+            match self.link.overhead {
+                Some(first) if first != overhead => {
+                    self.lose("overhead: a link has one, of the first qdisc".to_string());
+                }
+                _ => self.link.overhead = Some(overhead),
+            }
+        }
         self.link.lost.extend(path.lost);
         self.link.lost.extend(line.lost_words());
         self.link.lost.extend(line.idle_words());
-        let limit = line.whole("limit");
         if !queued {
+            let limit = line.whole("limit");
             self.link.qdisc = Some(super::parse(&format!("pfifo limit {limit}"))?);
-        } else if line.given("limit").is_some() && limit != 1000 && limit < netem::UNLIMITED {
-            self.lose(format!("netem limit {limit}: packets in flight do not count here"));
         }
         Ok(())
     }
 }
 
-/// Minor number of the default class.
-fn default_class(line: &Line) -> Option<u16> {
-    let Some(Arg::Text(text)) = line.get("default") else { return Some(0) };
-    let digits = text.strip_prefix("0x").unwrap_or(&text);
-    u16::from_str_radix(digits, 16).ok()
+/// Rate of all classes of a shaper together in bit/s; 0 if it is not limited.
+fn top_rate(qdisc: &Qdisc) -> u64 {
+    let tops = qdisc.classes.iter().filter(|class| class.parent.is_none());
+    let rate = |line: &Line| match (qdisc.line.kind.name, line) {
+        ("htb", line) => Some(line.whole("ceil")),
+        ("hfsc", line) => match line.given("ul") {
+            Some(Arg::List(curve)) => curve.get(2).copied().filter(|rate| *rate > 0),
+            _ => None,
+        },
+        _ => None,
+    };
+    let rates: Option<Vec<u64>> = tops.map(|class| rate(&class.line)).collect();
+    rates.map_or(0, |rates| rates.iter().fold(0, |sum, rate| sum.saturating_add(*rate)))
 }

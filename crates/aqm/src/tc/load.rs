@@ -229,5 +229,13 @@ fn filter(state: &mut State, shown: &Shown, last: Option<usize>) {
     let named = state.devices.iter().position(|device| device.site.dev == shown.site.dev);
     let index = named.filter(|_| !shown.site.dev.is_empty()).or(last);
     let Some(device) = index.map(|index| &mut state.devices[index]) else { return };
+    let first = shown.words.first().map_or("", String::as_str);
+    if !matches!(first, "parent" | "protocol" | "ingress" | "egress" | "dev" | "root" | "[") {
+        // A line after a filter.
+        if let Some(filter) = device.filters.last_mut() {
+            filter.words.extend(shown.words.iter().cloned());
+        }
+        return;
+    }
     device.filters.push(Filter { place: shown.place, words: shown.words.clone() });
 }

@@ -22,11 +22,17 @@
 //! reads whole commands, [`tree`] makes links of them, and [`shown`] prints as `tc qdisc show`.
 
 mod argument;
+mod branch;
+mod choice;
 mod classes;
 pub mod command;
 pub mod convert;
 mod curve;
 pub mod device;
+mod framing;
+mod header;
+mod imported_link;
+mod ingress;
 mod kernel;
 pub mod kinds;
 pub mod line;
@@ -36,29 +42,36 @@ mod netem;
 pub mod output;
 mod parameters;
 mod place;
+mod police;
 mod prefix;
 mod rest;
+mod rule;
 pub mod script;
 pub mod shown;
 mod state;
 pub mod table;
 pub mod tree;
+mod tree_export;
 pub mod units;
 
 pub use convert::{Discipline, Exported, export};
+pub use imported_link::ImportedLink;
 pub use line::{Form, find, without_prefix};
-pub use link::{ImportedLink, Loss};
 pub use table::Line;
 pub use tree::{Options, import};
+pub use tree_export::{ExportedTree, TreeCommand, export_tree};
 
 use crate::error::Result;
 
-/// Reads a qdisc with its words, and translates it to a discipline. Parameters that are not given
-/// have the defaults of Linux.
+/// Reads a qdisc with its words, or a script of tc for one device, and translates it to a
+/// discipline. Parameters that are not given have the defaults of Linux.
 ///
 /// # Errors
-/// An unknown qdisc or word, a value that tc would refuse, or a qdisc for which this library has no
-/// discipline.
+/// An unknown qdisc or word, a value that tc would refuse, a qdisc for which this library has no
+/// discipline; a script of several devices.
 pub fn parse(text: &str) -> Result<Discipline> {
+    if tree::is_script(without_prefix(text).unwrap_or(text)) {
+        return tree::discipline(without_prefix(text).unwrap_or(text));
+    }
     Line::parse(without_prefix(text).unwrap_or(text), Form::Command)?.discipline()
 }

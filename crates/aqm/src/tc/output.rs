@@ -78,14 +78,38 @@ pub fn line(object: Object, kind: &str, rest: &[&str]) -> Result<Option<Shown>> 
     Ok(Some(shown))
 }
 
-/// Reads a line that follows the line of a qdisc: a size table, or the RED of sfq. Returns none for
-/// statistics.
+/// First words of a line that follows a filter.
+const OF_FILTERS: [&str; 15] = [
+    "match",
+    "eth_type",
+    "ip_proto",
+    "src_ip",
+    "dst_ip",
+    "src_port",
+    "dst_port",
+    "ip_tos",
+    "not_in_hw",
+    "in_hw",
+    "skip_hw",
+    "skip_sw",
+    "police",
+    "action",
+    "mark",
+];
+
+/// Reads a line that follows the line of a qdisc, a size table or the RED of sfq, or the line of a
+/// filter. Returns none for statistics.
 pub fn continuation(words: &[&str]) -> Option<Shown> {
     let more = matches!(words, ["linklayer", ..] | ["ewma", _, "min", ..])
         || matches!(words, ["overhead" | "mpu" | "mtu", n, ..] if n.parse::<i64>().is_ok());
-    more.then(|| Shown {
+    let ematch = |word: &&str| {
+        let word = word.trim_start_matches("NOT");
+        ["cmp(", "meta(", "u32(", "nbyte("].iter().any(|start| word.starts_with(start))
+    };
+    let of_filter = words.first().is_some_and(|word| OF_FILTERS.contains(word) || ematch(word));
+    (more || of_filter).then(|| Shown {
         site: Site::default(),
-        object: Object::Qdisc,
+        object: if more { Object::Qdisc } else { Object::Filter },
         place: None,
         handle: (0, 0),
         line: None,

@@ -3,6 +3,7 @@
 use super::device::{Device, Filter, id};
 use super::link::Way;
 use super::place::Place;
+use super::rule::Rule;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -36,9 +37,17 @@ impl Way<'_> {
                 }
             }
         }
-        rest.extend(device.filters.iter().filter(|f| !redirects(f, all)).map(|filter| {
+        let unused = device.filters.iter().enumerate().filter(|(i, _)| !self.filters.contains(i));
+        let unused = unused.map(|(_, filter)| filter).filter(|filter| !redirects(filter, all));
+        rest.extend(unused.filter_map(|filter| {
+            let rule = Rule::read(&filter.words);
             let words = filter.words.join(" ");
-            format!("filter {words}: flows choose no class of tc here")
+            let why = match (rule.police.is_some(), rule.is_table) {
+                (_, true) => return None,
+                (true, _) => "a link has one queue, and no policer in front of it",
+                _ => "flows choose no class of tc here",
+            };
+            Some(format!("filter {words}: {why}"))
         }));
         if let Some(ingress) = device.ingress.and_then(|id| device.qdiscs.get(&id))
             && !ingress.stab.is_empty()

@@ -15,6 +15,8 @@ pub enum Unit {
     Count,
     /// Whole number.
     Integer,
+    /// Whole number that may be negative; the argument is its text.
+    Signed,
     /// Size in bytes.
     Bytes,
     /// Number of bytes, without a unit.

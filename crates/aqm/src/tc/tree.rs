@@ -1,15 +1,19 @@
 //! A script or an output of tc as devices with their trees, and as links.
 
 use super::command::{Command, Handle, Item, Object, Place, Verb};
+use super::convert::Discipline;
 use super::device::{Device, Filter};
+use super::imported_link::ImportedLink;
 use super::kernel::Handles;
-use super::link::{ImportedLink, link};
+use super::link::links;
 use super::output::Shown;
 use super::script::{When, statements};
 pub use super::state::{Executed, State};
 use super::{command, load};
 use crate::error::{Error, Result};
+use crate::params::Value;
 use crate::units::Rate;
+use crate::wire::Impairments;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -141,12 +145,11 @@ pub fn import(script: &str, options: &Options) -> Result<Vec<ImportedLink>> {
     for command in state.commands.into_iter().filter(|command| !command.forgiven) {
         command.result.map_err(|e| e.at(format!("line {}", command.line)))?;
     }
-    let attached = state.devices.iter().filter(|d| d.root.is_some() || !d.lost.is_empty());
-    let links = attached.map(|device| {
-        link(device, &state.devices, options.class).map_err(|e| e.at(device.site.name()))
-    });
-    let links = links.filter_map(Result::transpose).collect::<Result<Vec<ImportedLink>>>()?;
-    let mut links = links;
+    let mut links: Vec<ImportedLink> = Vec::new();
+    for device in &state.devices {
+        let of_device = self::links(device, &state.devices, options.class);
+        links.extend(of_device.map_err(|e| e.at(device.site.name()))?);
+    }
     let Some(first) = links.first_mut() else {
         let ingress = state.devices.iter().find(|device| device.ingress.is_some());
         return Err(match ingress {
@@ -170,4 +173,43 @@ pub fn import(script: &str, options: &Options) -> Result<Vec<ImportedLink>> {
         return Err(Error::unknown("class", &name, names.iter().map(String::as_str)).at("--class"));
     }
     Ok(links)
+}
+
+/// True if `text` is a script or an output: it names a device.
+pub(super) fn is_script(text: &str) -> bool {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let starts = words
+        .first()
+        .is_some_and(|word| matches!(*word, "tc" | "sudo" | "qdisc") || word.ends_with("/tc"));
+    starts && words.contains(&"dev")
+}
+
+/// Discipline of a script of one device. Its rate, delay and impairments are of a link, so they are
+/// named as lost.
+///
+/// # Errors
+/// As [`import`]; or several devices.
+pub(super) fn discipline(script: &str) -> Result<Discipline> {
+    let mut links = import(script, &Options::default())?;
+    let (Some(link), true) = (links.pop(), links.is_empty()) else {
+        return Err(Error::new("is a script of several devices: write the lines of one"));
+    };
+    let no_queue = || Error::new("has no queue; write rate and delay as keys of the link");
+    let mut discipline = link.qdisc.ok_or_else(no_queue)?;
+    let of_link = [
+        ("rate", link.rate.map(|rate| rate.to_string())),
+        ("burst", link.burst.map(|burst| burst.to_string())),
+        ("delay", link.delay.map(|delay| delay.to_string())),
+        ("overhead", link.overhead.map(|overhead| overhead.write())),
+    ];
+    discipline.lost = link.lost;
+    for (key, value) in of_link {
+        let note = |value| format!("{key} {value}: write it as {key} of the link");
+        discipline.lost.extend(value.map(note));
+    }
+    if link.impairments != Impairments::default() {
+        let text = "netem: write its impairments as keys of the link, as sojourn tc import does";
+        discipline.lost.push(text.to_string());
+    }
+    Ok(discipline)
 }

@@ -198,7 +198,76 @@ fn every_word_of_a_link_has_an_effect_or_is_named() {
     assert_eq!(silent, [""; 0]);
 }
 
-/// Whatever is in the script and not on the way of the link.
+/// Words of classes in a tree, of size tables, policers and filters.
+#[test]
+fn every_word_of_a_tree_has_an_effect_or_is_named() {
+    let htb = |words: &str| {
+        format!(
+            "tc qdisc add dev a root handle 1: htb default 2\n\
+             tc class add dev a parent 1: classid 1:1 htb rate 5mbit ceil 6mbit {words}\n\
+             tc class add dev a parent 1: classid 1:2 htb rate 4mbit"
+        )
+    };
+    let hfsc = |words: &str| {
+        format!(
+            "tc qdisc add dev a root handle 1: hfsc default 2\n\
+             tc class add dev a parent 1: classid 1:1 hfsc ls m2 2mbit {words}\n\
+             tc class add dev a parent 1: classid 1:2 hfsc ls m2 1mbit"
+        )
+    };
+    let drr = |words: &str| {
+        format!(
+            "tc qdisc add dev a root handle 1: drr\n\
+             tc class add dev a parent 1: classid 1:1 drr {words}\n\
+             tc class add dev a parent 1: classid 1:2 drr"
+        )
+    };
+    let stab = |words: &str| format!("tc qdisc add dev a root stab overhead 4 {words} pie");
+    let police = |words: &str| {
+        format!(
+            "tc qdisc add dev a ingress\n\
+             tc filter add dev a ingress matchall police rate 1mbit burst 9k {words}"
+        )
+    };
+    let filter = |words: &str| {
+        format!(
+            "tc qdisc add dev a root handle 1: prio\n\
+             tc filter add dev a parent 1: {words} flowid 1:2"
+        )
+    };
+    let shaper = "burst 9k,cburst 9k,prio 3,quantum 3000,mtu 2000,mpu 64,overhead 30,linklayer atm";
+    let policer = "mtu 3000,peakrate 2mbit,mpu 64,overhead 3,linklayer atm,conform-exceed pipe,\
+                   conform-exceed drop/drop,pass,continue";
+    let rules = "u32 match ip ttl 3 0xff,u32 match ip dport 5 0xff,flower vlan_id 3,handle 3 fw,\
+                 flower enc_key_id 3,u32 match u32 5 5 at 60,\
+                 basic match 'cmp(u8 at 9 layer 3 eq 1)'";
+    type Script<'a> = &'a dyn Fn(&str) -> String;
+    let cases: [(&str, &str, Script<'_>); 6] = [
+        (shaper, "", &htb),
+        ("rt m2 1mbit,ul m2 3mbit,rt m1 2mbit d 5ms m2 1mbit", "", &hfsc),
+        ("quantum 3000", "", &drr),
+        ("mpu 64,linklayer atm,mpu 300", "", &stab),
+        (policer, "", &police),
+        (rules, "matchall", &filter),
+    ];
+    let (mut silent, mut tried) = (Vec::new(), 0);
+    for (list, base, script) in cases {
+        let bare = one(&script(base));
+        for words in list.split(',') {
+            let link = one(&script(words));
+            let word = words.rsplit(' ').find(|w| w.len() > 2).unwrap_or(words);
+            let is_named = named(&link.lost, words) || named(&link.lost, word);
+            if properties(&link) == properties(&bare) && !is_named {
+                silent.push(words.to_string());
+            }
+            tried += 1;
+        }
+    }
+    assert!(tried > 25, "{tried}");
+    assert_eq!(silent, [""; 0]);
+}
+
+/// Whatever is in the script and not a part of the link.
 #[test]
 fn other_qdiscs_classes_filters_and_lines_are_named() {
     let lost = |script: &str, class| {
@@ -211,30 +280,27 @@ fn other_qdiscs_classes_filters_and_lines_are_named() {
     let drr = "tc qdisc add dev a root handle 1: drr\n\
                tc class add dev a parent 1: classid 1:1 drr quantum 3000\n\
                tc class add dev a parent 1: classid 1:2 drr quantum 1600\n\
+               tc qdisc add dev a parent 1:1 pie\n\
                tc qdisc add dev a parent 1:2 codel target 9ms\n\
                tc filter add dev a parent 1: protocol ip matchall flowid 1:1";
-    let all = lost(drr, None);
-    for words in
-        ["1:1 drr quantum 3000", "1:2 drr quantum 1600", "codel target 9ms", "filter protocol ip"]
-    {
+    assert_eq!(lost(drr, None), [""; 0]);
+    let all = lost(drr, Some((1, 2)));
+    for words in ["1:1 drr quantum 3000", "qdisc pie", "filter protocol ip"] {
         named(&all, words);
     }
-    let stab = "tc qdisc add dev a root handle 1: stab linklayer atm overhead -4 \
-                tbf rate 840kbit latency 300ms burst 1696\n\
-                tc qdisc add dev a parent 1: fq limit 1000";
-    named(&lost(stab, None), "stab linklayer atm overhead -4");
-    let shown = "qdisc htb 1: dev a root default 0x10\n linklayer atm overhead -4 mtu 2047\n\
+    let shown = "qdisc htb 1: dev a root default 0x10\n\
                  qdisc sfq 10: dev a parent 1:10 limit 127p quantum 1514b depth 127 divisor 1024\n\
                  \x20ewma 6 min 8000b max 60000b probability 0.2 ecn\n\
                  class htb 1:10 root leaf 10: rate 5Mbit ceil 5Mbit burst 1600b cburst 1600b";
     let all = lost(shown, None);
-    for words in ["stab linklayer atm", "min 8000", "max 60000", "probability 0.2", "ecn"] {
+    for words in ["min 8000", "max 60000", "probability 0.2", "ecn"] {
         named(&all, words);
     }
-    let police = "tc qdisc add dev a root pie\ntc qdisc add dev a handle ffff: ingress\n\
-                  tc filter add dev a parent ffff: u32 match u32 0 0 police rate 1mbit burst 9k";
-    named(&lost(police, None), "police rate 1mbit");
     named(&lost("tc -b rules.tc\ntc qdisc add dev a root pie", None), "rules.tc");
+    let below = "tc qdisc add dev a root handle 1: prio\n\
+                 tc qdisc add dev a parent 1:1 handle 2: red limit 400000 avpkt 1000\n\
+                 tc qdisc add dev a parent 2: bfifo limit 7000";
+    named(&lost(below, None), "qdisc bfifo limit 7000 below red");
 }
 
 /// A redirection to an ifb device is that device's link.

@@ -47,7 +47,12 @@ fn random(unit: Unit, range: Option<(u64, u64)>, rng: &mut Pcg64Mcg) -> Option<A
             let (word, numbers) = words[cast::index(rng.next_u64() % words.len() as u64)];
             Arg::Text(if numbers == 1 { format!("{word} {}", whole % 256) } else { word.into() })
         }
-        Unit::Nanos | Unit::Numbers | Unit::Text | Unit::Several(_) | Unit::Curve => return None,
+        Unit::Nanos
+        | Unit::Signed
+        | Unit::Numbers
+        | Unit::Text
+        | Unit::Several(_)
+        | Unit::Curve => return None,
     })
 }
 

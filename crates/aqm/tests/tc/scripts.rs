@@ -1,6 +1,7 @@
 //! Scripts and outputs as people have them are read as by the kernel, or refused with the word.
 
-use sojourn_aqm::tc::{self, ImportedLink, Loss, Options};
+use sojourn_aqm::tc::{self, ImportedLink, Options};
+use sojourn_aqm::wire::LossModel;
 use sojourn_aqm::{Bytes, Rate, Span};
 
 fn links(script: &str) -> Vec<ImportedLink> {
@@ -180,35 +181,8 @@ fn what_is_behind_red_delays_and_loses() {
                     tc qdisc add dev a parent 5:1 handle 6: red limit 1000000 avpkt 1500\n\
                     tc qdisc add dev a parent 6: handle 10: netem delay 5ms loss 10%");
     assert_eq!((name(&link), link.delay), ("red", Some(Span::ms(5))));
-    assert_eq!((link.loss, link.rate), (Some(Loss::Random(0.1)), Some(Rate(10_000_000))));
-}
-
-#[test]
-fn all_that_netem_prints_is_read() {
-    let link = one("qdisc netem 8001: dev a root refcnt 2 limit 1000 delay 10ms  2ms 25% \
-                    loss gemodel p 1% r 10% 1-h 70% 1-k 0.1% duplicate 1% reorder 25% 50% \
-                    corrupt 2% rate 1Mbit packetoverhead 20 cellsize 100 celloverhead 5 \
-                    slot distribution 5ms 1ms packets 3 bytes 2000 ecn gap 5");
-    assert_eq!(link.loss, Some(Loss::Bursts([0.01, 0.1, 0.7, 0.001])));
-    assert_eq!((link.delay, link.rate), (Some(Span::ms(10)), Some(Rate(1_000_000))));
-    for word in [
-        "jitter",
-        "duplicate",
-        "reorder",
-        "corrupt",
-        "overhead",
-        "slot",
-        "packets",
-        "bytes",
-        "ecn",
-        "gap",
-    ] {
-        assert!(link.lost.iter().any(|lost| lost.contains(word)), "{word}: {:?}", link.lost);
-    }
-    let link = one("qdisc netem 1: dev a root limit 1000 loss state p13 1% p31 90% p32 0% \
-                    p23 100% p14 0%");
-    assert!(link.lost[0].starts_with("loss state 1% 90% 0% 100% 0%"), "{:?}", link.lost);
-    assert_eq!(one("qdisc netem 1: dev a root limit 9 rate 1Mbit").lost, [""; 0]);
+    let loss = link.impairments.loss;
+    assert_eq!((loss, link.rate), (LossModel::Random(0.1), Some(Rate(10_000_000))));
 }
 
 #[test]

@@ -6,10 +6,7 @@ use sojourn_aqm::tc::parse;
 const WRONG: &[(&str, &str)] = &[
     ("", "there is no qdisc"),
     ("fq_codle", "unknown qdisc \"fq_codle\", did you mean \"fq_codel\"?"),
-    (
-        "tc qdisc add dev eth0 root fq_codel",
-        "\"tc\" begins a command: write the part after \"root\"",
-    ),
+    ("tc qdisc add dev eth0 root fq_codle", "did you mean \"fq_codel\"?"),
     ("codell limit 10", "did you mean \"codel\"?"),
     ("FQ_CODEL", "did you mean \"fq_codel\"?"),
     ("droptail limit 10", "in tc it is \"pfifo\""),

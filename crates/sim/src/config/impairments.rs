@@ -302,7 +302,7 @@ fn slots(json: &Json) -> Result<Slots> {
 }
 
 /// Writes the impairments other than loss into the canonical form of a link.
-pub(super) fn write(all: &Impairments, map: &mut Map<String, Json>) {
+pub(crate) fn write(all: &Impairments, map: &mut Map<String, Json>) {
     let mut put = |key: &str, value: Json| _ = map.insert(key.into(), value);
     if let Some(Jitter { size, distribution, correlation, reorders, .. }) = &all.jitter {
         let value = json!({

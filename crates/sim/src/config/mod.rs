@@ -43,6 +43,7 @@ pub(crate) mod sampling;
 pub(crate) mod scenario;
 mod senders;
 mod shared;
+pub(crate) mod tc_links;
 
 pub use crate::parsing::distribution::{Cdf, Countable, Distribution};
 pub use builder::{FlowBuilder, LinkBuilder, ScenarioBuilder};

@@ -1,14 +1,14 @@
 //! Disciplines and links in the language of Linux's `tc`, as JSON.
 
 use crate::parsing::parse::with_qdisc;
-use crate::parsing::tc_json;
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
-use sojourn_aqm::params::{Setting, Value};
+use sojourn_aqm::params::{Setting, Value, parse_call};
 use sojourn_aqm::registry::{QdiscEntry, Registry};
+use sojourn_aqm::sched::{child::Child, filter::Filter};
 use sojourn_aqm::tc::kinds::KINDS;
 use sojourn_aqm::tc::table::{Becomes, Kind, Ours, Unit, Word};
-use sojourn_aqm::tc::{Discipline, Form, ImportedLink, Line, Loss, units};
+use sojourn_aqm::tc::{Discipline, Form, Line};
 use sojourn_aqm::units::Rate;
 use sojourn_aqm::{Built, Env, tc};
 
@@ -26,13 +26,54 @@ pub fn parse(text: &str) -> Result<Json> {
     Ok(json!({ "qdisc": qdisc(&discipline), "lost": lost }))
 }
 
-fn qdisc(discipline: &Discipline) -> Json {
+/// Table of a discipline of tc with its settings.
+pub(crate) fn qdisc(discipline: &Discipline) -> Json {
+    let settings = discipline.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    described(discipline.name, settings)
+}
+
+/// Table of a discipline with its settings.
+fn described<'a>(name: &str, settings: impl Iterator<Item = (&'a str, &'a str)>) -> Json {
     let mut map = Map::new();
-    map.insert("name".into(), discipline.name.into());
-    for (name, value) in &discipline.settings {
-        map.insert(name.clone(), plain(value));
+    map.insert("name".into(), name.into());
+    let lists = matches!(name, "htb" | "hfsc");
+    for (key, value) in settings {
+        let value = match key {
+            "children" => entries(value, child),
+            "filters" => entries(value, filter),
+            "default" | "limit" => plain(value),
+            _ if lists => value.split_whitespace().map(plain).collect(),
+            _ => plain(value),
+        };
+        map.insert(key.into(), value);
     }
     Json::Object(map)
+}
+
+/// Entries of a list, or its text if it is none.
+fn entries<T: Value>(text: &str, write: fn(&T) -> Json) -> Json {
+    match Vec::<T>::read(Setting::Text(text)) {
+        Ok(list) => list.iter().map(write).collect(),
+        Err(_) => text.into(),
+    }
+}
+
+/// Discipline of a class: its name if it has no settings, else a table.
+fn child(child: &Child) -> Json {
+    let text = child.write();
+    match parse_call(&text) {
+        Ok((name, settings)) if !settings.is_empty() => described(name, settings.into_iter()),
+        _ => text.into(),
+    }
+}
+
+/// Table of a filter.
+fn filter(filter: &Filter) -> Json {
+    let text = filter.write();
+    let Ok((to, keys)) = parse_call(&text) else { return text.into() };
+    let keys = keys.into_iter().map(|(key, value)| (key.to_string(), plain(value)));
+    let to = ("to".to_string(), plain(to));
+    Json::Object(core::iter::once(to).chain(keys).collect())
 }
 
 /// Value of a setting in its JSON type: flags and numbers are not text.
@@ -47,56 +88,21 @@ fn plain(value: &str) -> Json {
     }
 }
 
-/// Reads commands, the output of `tc qdisc show` or of `tc -j qdisc show`; returns a list of
-/// links. `class` (like `1:10`) chooses one of several classes, `speed` is the rate of devices of
-/// which `rate 10%` is a share.
-///
-/// # Errors
-/// As [`tc::import`]; or JSON that is not of tc.
-pub fn import(text: &str, class: Option<&str>, speed: Option<&str>) -> Result<Json> {
-    let class = class.map(units::class_id).transpose().map_err(|e| e.at("--class"))?;
-    let options = tc::Options { class, speed: read_speed(speed)?, ..tc::Options::default() };
-    let (text, mut lost) = tc_json::as_text(text)?;
-    let mut links = tc::import(&text, &options)?;
-    if let Some(first) = links.first_mut() {
-        first.lost.append(&mut lost);
-    }
-    Ok(links.iter().map(link).collect())
-}
-
-fn read_speed(speed: Option<&str>) -> Result<Option<Rate>> {
-    speed.map(str::parse::<Rate>).transpose().map_err(|e| e.at("rate"))
-}
-
-fn link(imported: &ImportedLink) -> Json {
-    let loss = imported.loss.map(|loss| match loss {
-        Loss::Random(share) => share.into(),
-        Loss::Bursts([p, r, bad, good]) => json!({ "p": p, "r": r, "1-h": bad, "1-k": good }),
-    });
-    json!({
-        "dev": imported.dev,
-        "rate": imported.rate.map(|rate| rate.write()),
-        "burst": imported.burst.map(|burst| burst.write()),
-        "delay": imported.delay.map(|delay| delay.write()),
-        "loss": loss,
-        "qdisc": imported.qdisc.as_ref().map(qdisc),
-        "lost": imported.lost,
-    })
-}
-
 /// Translates a discipline to the nearest qdisc of Linux, with its text in commands and in the
-/// output of `tc qdisc show`, and with what Linux cannot do.
+/// output of `tc qdisc show`, the commands for classes, filters and qdiscs `below` it, and with
+/// what Linux cannot do. `handle` is the major number of the qdisc in these commands.
 ///
 /// # Errors
 /// An invalid discipline, or one that has no counterpart in Linux.
-pub fn export(json: &Json, rate: Option<&str>) -> Result<Json> {
+pub fn export(json: &Json, rate: Option<&str>, handle: u16) -> Result<Json> {
     let known = rate.map(str::parse::<Rate>).transpose().map_err(|e| e.at("rate"))?;
     let env = Env::new(known.unwrap_or(Rate(10_000_000)));
     let build = |entry: &QdiscEntry, settings: &[(&str, Setting<'_>)]| {
         Ok((entry.name, entry.build(settings, &env)?))
     };
     let (name, Built { params, .. }) = with_qdisc(json, env.rate, &Registry::default(), build)?;
-    let exported = tc::export(name, &params, known)?;
+    let exported = tc::export_tree(name, &params, known, handle)?;
+    let below = exported.below.iter().map(|command| json!([command.object, command.words]));
     let line: &Line = &exported.line;
     // As tc completes it: thresholds of RED and others.
     let whole = Line::parse(&line.write(), Form::Command)?;
@@ -107,6 +113,7 @@ pub fn export(json: &Json, rate: Option<&str>) -> Result<Json> {
         "line": line.write(),
         "shown": whole.shown(),
         "options": options,
+        "below": below.collect::<Json>(),
         "lost": exported.lost,
         "differs": line.kind.differs,
     }))
@@ -155,56 +162,13 @@ pub fn tables() -> Json {
 mod tests {
     use super::*;
 
-    /// Output of `tc -j qdisc show` of iproute2 6.1 on Linux 6.1, shortened.
-    const SHOWN: &str = r#"[
-        {"kind":"noqueue","handle":"0:","dev":"lo","root":true,"refcnt":2,"options":{}},
-        {"kind":"fq_codel","handle":"1:","dev":"eth0","root":true,"refcnt":2,"options":{
-            "limit":1000,
-            "flows":1024,"quantum":1514,"target":4999,"interval":99999,"memory_limit":33554432,
-            "ecn":true,"drop_batch":64}},
-        {"kind":"netem","handle":"1:","dev":"eth1","root":true,"options":{"limit":1000,"delay":
-            {"delay":0.01,"jitter":0,"correlation":0},"loss-random":{"loss":0.01,"correlation":0},
-            "rate":{"rate":1250000,"packetoverhead":0},"ecn":false,"gap":0}},
-        {"kind":"sfb","handle":"1:","dev":"eth2","root":true,"options":{
-            "rehash":600000,"db":60000000,
-            "limit":1000,"max":25,"target":20,"increment":0.0005,"decrement":5e-05,
-            "penalty_rate":10,"penalty_burst":20}},
-        {"kind":"cake","handle":"8001:","dev":"eth3","root":true,"refcnt":2,"options":{
-            "bandwidth":2500000,"diffserv":"diffserv4","flowmode":"dual-srchost","nat":false,
-            "wash":true,"ingress":true,"ack-filter":"aggressive","split_gso":true,"rtt":50000,
-            "raw":false,"atm":"atm","overhead":-4,"mpu":64,"memlimit":4194304,"fwmark":"0"}}]"#;
-
-    #[test]
-    fn output_of_tc_as_json_becomes_links() {
-        let links = import(SHOWN, None, None).unwrap();
-        assert_eq!(
-            links[0]["qdisc"],
-            json!({"name": "fq_codel", "limit": "1000p", "variant": "linux"})
-        );
-        let netem = &links[1];
-        assert_eq!(netem["dev"], "eth1");
-        assert_eq!([&netem["rate"], &netem["delay"]], ["10mbit", "10ms"]);
-        assert_eq!((&netem["loss"], &netem["qdisc"]["limit"]), (&json!(0.01), &json!("1000p")));
-        assert_eq!(links[2]["qdisc"]["rehash_interval"], "600ms");
-        let cake = &links[3]["qdisc"];
-        let words = ["tins", "isolation", "ack_filter", "rtt", "limit", "overhead"];
-        let read: Vec<_> = words.map(|word| cake[word].as_str().unwrap()).into();
-        assert_eq!(
-            read,
-            ["diffserv4", "dual_srchost", "aggressive", "50ms", "4194304B", "-4 mpu 64 atm"]
-        );
-        assert_eq!([&cake["wash"], &cake["ingress"]], [true, true]);
-        assert_eq!(links[3]["lost"], json!([]));
-        assert_eq!(links.as_array().unwrap().len(), 4);
-    }
-
     #[test]
     fn an_export_has_the_output_of_tc() {
-        let out = export(&json!("fq_codel(limit=500p, target=20ms)"), None).unwrap();
+        let out = export(&json!("fq_codel(limit=500p, target=20ms)"), None, 1).unwrap();
         assert_eq!(out["line"], "fq_codel limit 500 target 20ms");
         assert_eq!(out["options"]["target"], 20_000);
         assert!(out["shown"].as_str().unwrap().starts_with("limit 500p flows 1024 "), "{out}");
-        let error = export(&json!("wfq"), None).unwrap_err().to_string();
+        let error = export(&json!("wfq"), None, 1).unwrap_err().to_string();
         assert!(error.contains("Linux has no qdisc for wfq"), "{error}");
     }
 }

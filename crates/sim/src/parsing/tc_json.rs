@@ -43,7 +43,7 @@ pub fn lines(text: &str) -> Result<String> {
 
 /// Translates JSON to lines, and returns other texts as they are; with the members that have no
 /// word.
-pub(super) fn as_text(text: &str) -> Result<(String, Vec<String>)> {
+pub(crate) fn as_text(text: &str) -> Result<(String, Vec<String>)> {
     if text.trim_start().starts_with(['[', '{']) {
         script(text)
     } else {
@@ -117,13 +117,36 @@ fn shown_line(entry: &Json, lost: &mut Vec<String>) -> Result<String> {
     Ok(line)
 }
 
-/// A filter as a line of `tc filter show`.
+/// A filter as a line of `tc filter show`. Other kinds than flower and matchall keep their JSON,
+/// which names them as lost: u32 prints several members of one name.
 fn filter(entry: &Map<String, Json>) -> String {
-    let parent = entry.get("parent").and_then(Json::as_str).unwrap_or("none");
-    let mut line = format!("filter parent {parent}");
-    for (key, value) in entry.iter().filter(|(key, _)| key.as_str() != "parent") {
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_string);
-        line += &format!(" {key} {}", value.replace(char::is_whitespace, ""));
+    let text = |key: &str, default: &str| match entry.get(key) {
+        Some(Json::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+        None => default.to_string(),
+    };
+    let kind = text("kind", "");
+    let (parent, protocol) = (text("parent", "none"), text("protocol", "all"));
+    let pref = text("pref", "1");
+    let mut line = format!("filter parent {parent} protocol {protocol} pref {pref} {kind}");
+    let options = entry.get("options").and_then(Json::as_object).into_iter().flatten();
+    for (key, value) in options {
+        let value_text = value.as_str().map_or_else(|| value.to_string(), str::to_string);
+        let compact = value_text.replace(char::is_whitespace, "");
+        match (kind.as_str(), key.as_str(), value) {
+            ("flower", "keys", Json::Object(keys)) => {
+                for (key, value) in keys {
+                    let value = value.as_str().map_or_else(|| value.to_string(), str::to_string);
+                    line += &format!(" {key} {value}");
+                }
+            }
+            ("flower" | "matchall", _, Json::Bool(_)) => {}
+            ("flower" | "matchall", "handle", _) => {}
+            ("flower" | "matchall", "classid" | "flowid", _) => {
+                line += &format!(" flowid {compact}")
+            }
+            _ => line += &format!(" {key} {compact}"),
+        }
     }
     line
 }

@@ -106,6 +106,11 @@ pub(super) fn lost_limits(params: &Params<'_>, bands: u64) -> Vec<String> {
     vec![format!("limits = {limits}: add a qdisc pfifo or bfifo with its limit to each class")]
 }
 
+/// True for a note about the buffer of all classes, which children do not fill.
+pub(in super::super) fn lost_shared_limit(text: &str) -> bool {
+    text.starts_with("limit = ") && text.contains("share no buffer")
+}
+
 /// `priomap` with the entries of `first`, then the entries of `rest`; no entry is above `last`.
 fn completed(first: &[u64], rest: [u64; 16], last: u64) -> [u64; 16] {
     let mut map = rest;

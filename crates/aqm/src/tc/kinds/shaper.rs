@@ -10,7 +10,6 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 const FRAMING: &str = "a link counts the bytes of the packets";
-const NO: &str = "sojourn does not do that to packets";
 
 /// `tbf`: token bucket filter.
 pub static TBF: Kind = Kind {
@@ -90,23 +89,18 @@ pub static NETEM: Kind = Kind {
         Word::new("limit", Unit::Packets, "1000", Computed),
         Word::new("delay", Unit::Several(&[Unit::Nanos, Unit::Nanos, Unit::Percent]), "", Computed)
             .also(&["latency"]),
-        Word::new("distribution", Unit::Text, "", Lost("the delay of a link does not vary")),
+        Word::new("distribution", Unit::Text, "", Computed),
         Word::new("loss random", SHARE, "", Computed),
-        Word::new(
-            "loss state",
-            Unit::Several(&[Unit::Percent; 5]),
-            "",
-            Lost("a loss of four states; gemodel has two"),
-        ),
+        Word::new("loss state", Unit::Several(&[Unit::Percent; 5]), "", Computed),
         Word::new("loss gemodel", Unit::Several(&[Unit::Percent; 4]), "", Computed),
         Word::new("loss", SHARE, "", Computed).also(&["drop"]),
-        Word::new("corrupt", SHARE, "", Lost(NO)),
-        Word::new("duplicate", SHARE, "", Lost(NO)),
-        Word::new("reorder", SHARE, "", Lost(NO)),
-        Word::new("gap", Unit::Integer, "0", Lost(NO)),
+        Word::new("corrupt", SHARE, "", Computed),
+        Word::new("duplicate", SHARE, "", Computed),
+        Word::new("reorder", SHARE, "", Computed),
+        Word::new("gap", Unit::Integer, "0", Computed),
         Word::new(
             "rate",
-            Unit::Several(&[Unit::Rate, Unit::Integer, Unit::Integer, Unit::Integer]),
+            Unit::Several(&[Unit::Rate, Unit::Signed, Unit::Signed, Unit::Signed]),
             "",
             Computed,
         ),
@@ -114,13 +108,13 @@ pub static NETEM: Kind = Kind {
             "slot distribution",
             Unit::Several(&[Unit::Text, Unit::Nanos, Unit::Nanos]),
             "",
-            Lost(NO),
+            Computed,
         ),
-        Word::new("slot", Unit::Several(&[Unit::Nanos, Unit::Nanos]), "", Lost(NO)),
-        Word::new("packets", Unit::Integer, "", Lost(NO)),
-        Word::new("bytes", Unit::Bytes, "", Lost(NO)),
+        Word::new("slot", Unit::Several(&[Unit::Nanos, Unit::Nanos]), "", Computed),
+        Word::new("packets", Unit::Integer, "", Computed),
+        Word::new("bytes", Unit::Bytes, "", Computed),
         Word::new("seed", Unit::Text, "", Harmless),
-        Word::new("ecn", Unit::Choice(&[("", ""), ("ecn", "")]), "", Lost("a link drops")),
+        Word::new("ecn", Unit::Choice(&[("", ""), ("ecn", "")]), "", Computed),
     ],
     fixed: &[],
     rules: Rules {
@@ -151,8 +145,8 @@ pub static NETEM: Kind = Kind {
         abbreviates: true,
         ..Rules::NONE
     },
-    differs: "jitter, reordering, duplication and corruption do not exist; the packets in flight \
-              do not count towards limit",
+    differs: "losses, delays and the rest happen behind the queue; correlated delays are \
+              correlated, which Linux loses; a limit from 10,000 on is none",
 };
 
 /// Checks of tc: what each word needs.
@@ -207,7 +201,7 @@ fn netem_shown(words: &[&str]) -> Vec<String> {
     let labels = ["p", "r", "1-h", "1-k", "p13", "p31", "p32", "p23", "p14"];
     let cells = ["packetoverhead", "cellsize", "celloverhead"];
     let mut out: Vec<String> = Vec::new();
-    let mut framing = [0u64; 3];
+    let mut framing = [0i64; 3];
     let mut words = words.iter().peekable();
     while let Some(word) = words.next() {
         if let Some(place) = cells.iter().position(|cell| cell == word) {
@@ -226,7 +220,7 @@ fn netem_shown(words: &[&str]) -> Vec<String> {
     if framing != [0; 3]
         && let Some(rate) = out.iter().position(|word| word == "rate")
     {
-        let numbers = framing.iter().map(u64::to_string);
+        let numbers = framing.iter().map(i64::to_string);
         let at = (rate + 2).min(out.len());
         out.splice(at..at, numbers);
     }
@@ -248,7 +242,8 @@ pub static HTB: Kind = Kind {
     ],
     fixed: &[],
     rules: Rules { complete: complete_default, abbreviates: true, ..Rules::FIXED },
-    differs: "a tree with one class that carries traffic becomes the rate of a link",
+    differs: "a tree with one class that carries traffic becomes the rate of a link; a class has \
+              one burst for its rate and its ceiling",
 };
 
 /// Writes the default class in hexadecimal, as `tc qdisc show` does.
@@ -299,7 +294,8 @@ pub static HFSC: Kind = Kind {
     words: &[Word::new("default", Unit::Text, "0", Computed)],
     fixed: &[],
     rules: Rules { complete: complete_default, once: true, abbreviates: true, ..Rules::ALL },
-    differs: "as htb; of the curves, the second slope of ul is the rate, if there is one",
+    differs: "as htb; the rate of a link is the second slope of ul of the highest classes, if \
+              there is one",
 };
 
 /// Class of [`HFSC`].

@@ -1,0 +1,170 @@
+//! The class of a packet by the filters of tc, as filters of a discipline.
+
+use super::device::{Device, Filter as Line, Qdisc, id};
+use super::header::Key;
+use super::place::{Handle, Place};
+use super::rule::Rule;
+use crate::params::{Params, Setting, Value};
+use crate::sched::filter::Filter;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+/// Greatest number of filters of a discipline, with the filters of inner classes.
+const MOST: usize = 100_000;
+
+/// Filters of a qdisc as filters of a discipline.
+pub(super) struct Choice<'a> {
+    device: &'a Device,
+    qdisc: &'a Qdisc,
+    /// Number of the class with a minor number.
+    number: &'a dyn Fn(u16) -> Option<u64>,
+    /// Number of the class of packets that no filter of an inner class matches.
+    default: Option<u64>,
+    /// Filters in order.
+    pub filters: Vec<Filter>,
+    /// Filters that were looked at, by their place in the device.
+    pub used: Vec<usize>,
+    /// Filters that are not represented, each with the reason.
+    pub lost: Vec<String>,
+}
+
+/// Filters at a place in the order in which the kernel tries them, each with its place in the
+/// device.
+pub(super) fn rules(device: &Device, is_here: impl Fn(&Line) -> bool) -> Vec<(usize, &Line, Rule)> {
+    let here = device.filters.iter().enumerate().filter(|(_, filter)| is_here(filter));
+    let read = here.map(|(i, filter)| (i, filter, Rule::read(&filter.words)));
+    let mut rules: Vec<(usize, &Line, Rule)> = read.filter(|(_, _, rule)| !rule.is_table).collect();
+    // Of filters without a pref, the kernel tries the last one first.
+    let mut next = AUTOMATIC;
+    for (_, _, rule) in &mut rules {
+        if rule.pref.is_none() {
+            rule.pref = Some(next);
+            next -= 1;
+        }
+    }
+    rules.sort_by_key(|(_, _, rule)| rule.pref);
+    rules
+}
+
+/// First pref that the kernel chooses.
+const AUTOMATIC: u32 = 0xc000;
+
+impl<'a> Choice<'a> {
+    /// Reads the filters of `qdisc`, whose classes have the numbers `number`.
+    pub fn of(
+        device: &'a Device,
+        qdisc: &'a Qdisc,
+        number: &'a dyn Fn(u16) -> Option<u64>,
+        default: Option<u64>,
+    ) -> Choice<'a> {
+        let (filters, used, lost) = (Vec::new(), Vec::new(), Vec::new());
+        let mut choice = Choice { device, qdisc, number, default, filters, used, lost };
+        choice.place(0, &[], 0);
+        choice
+    }
+
+    /// True if the filter is attached to class `minor` of the qdisc, or to the qdisc if it is 0.
+    fn is_here(&self, filter: &Line, minor: u16) -> bool {
+        match filter.place {
+            Some(Place::Class(place)) => place == (self.qdisc.handle, minor),
+            Some(Place::Ingress) => false,
+            Some(Place::Root) | None => minor == 0 && self.qdisc.parent == Place::Root,
+        }
+    }
+
+    /// Adds the filters at class `minor`, for packets that match `keys` already.
+    fn place(&mut self, minor: u16, keys: &[Key], depth: usize) {
+        for (i, line, rule) in rules(self.device, |filter| self.is_here(filter, minor)) {
+            if !self.used.contains(&i) {
+                self.used.push(i);
+            }
+            if let Err(why) = self.rule(&rule, keys, depth) {
+                self.lost.push(format!("filter {}: {why}", line.words.join(" ")));
+            }
+        }
+    }
+
+    fn rule(&mut self, rule: &Rule, keys: &[Key], depth: usize) -> Result<(), String> {
+        let own = rule.keys.clone()?;
+        if self.filters.len() > MOST || depth > 16 {
+            return Err("there are too many filters".to_string());
+        }
+        let Some((major, minor)) = rule.to else {
+            let action = if rule.action.is_empty() { "it names no class" } else { &rule.action };
+            return Err(if rule.police.is_some() {
+                "a class has no policer".to_string()
+            } else {
+                format!("{action}: sojourn has no actions")
+            });
+        };
+        if major != 0 && major != self.qdisc.handle {
+            return Err(format!("{} is no class of {}", id((major, minor)), self.qdisc.name()));
+        }
+        let Some(all) = joined(keys, &own) else { return Ok(()) };
+        if self.qdisc.is_inner(minor) {
+            self.place(minor, &all, depth + 1);
+            if let Some(to) = self.default {
+                self.add(&all, to, &rule.protocol)?;
+            }
+        } else {
+            let to = (self.number)(minor);
+            let to = to.ok_or_else(|| format!("there is no class {}", self.name(minor)))?;
+            self.add(&all, to, &rule.protocol)?;
+        }
+        let lost = rule.police.is_some() || !rule.action.is_empty();
+        if lost { Err("the class is chosen, but nothing else happens".to_string()) } else { Ok(()) }
+    }
+
+    fn name(&self, minor: u16) -> String {
+        let handle: Handle = (self.qdisc.handle, minor);
+        id(handle)
+    }
+
+    /// Adds a filter, unless one before it matches the same packets.
+    fn add(&mut self, keys: &[Key], to: u64, protocol: &str) -> Result<(), String> {
+        let filter = filter(keys, to)?;
+        if self.filters.contains(&filter) {
+            return Ok(());
+        }
+        match protocol {
+            "all" | "ip" | "0x800" | "0x0800" => {}
+            "ipv6" | "0x86dd" => return Err("packets are of IPv4 here".to_string()),
+            other => return Err(format!("there are no packets of protocol {other}")),
+        }
+        self.filters.push(filter);
+        Ok(())
+    }
+}
+
+/// Filter with these keys.
+///
+/// # Errors
+/// A key that filters do not have, or a value that it does not take.
+pub(super) fn filter(keys: &[Key], to: u64) -> Result<Filter, String> {
+    let mut filter = Filter::default();
+    let to = to.to_string();
+    let all = keys.iter().map(|(key, value)| (*key, value.as_str())).chain([("to", to.as_str())]);
+    for (key, value) in all {
+        filter.set(key, Setting::Text(value)).map_err(|e| e.to_string())?;
+    }
+    Ok(filter)
+}
+
+/// Keys of both lists; None if no packet matches both.
+fn joined(first: &[Key], second: &[Key]) -> Option<Vec<Key>> {
+    let mut all = first.to_vec();
+    for key in second {
+        match all.iter().find(|other| other.0 == key.0) {
+            Some(same) if same == key => {}
+            Some(_) => return None,
+            None => all.push(key.clone()),
+        }
+    }
+    Some(all)
+}
+
+/// Text of `filters` as a parameter.
+pub(super) fn text(filters: &[Filter]) -> String {
+    filters.iter().map(Value::write).collect::<Vec<_>>().join(" ")
+}

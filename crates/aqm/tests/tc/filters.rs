@@ -1,0 +1,173 @@
+//! Filters of tc become filters of a discipline, or are named as lost.
+
+use sojourn_aqm::sched::filter::Filter;
+use sojourn_aqm::tc::{self, Options};
+use sojourn_aqm::{Setting, params::Value};
+
+/// Filters of a prio with four bands, and what is lost.
+fn of(lines: &[&str]) -> (String, Vec<String>) {
+    let mut script = "tc qdisc add dev a root handle 1: prio bands 4\n".to_string();
+    for line in lines {
+        script += &format!("tc filter add dev a {line}\n");
+    }
+    let link = tc::import(&script, &Options::default()).unwrap().remove(0);
+    let settings = link.qdisc.unwrap().settings;
+    let filters = settings.into_iter().find(|(name, _)| name == "filters");
+    (filters.map_or(String::new(), |(_, text)| text), link.lost)
+}
+
+/// Filters of one line; a test fails if it is lost.
+fn one(words: &str) -> String {
+    let (filters, lost) = of(&[&format!("parent 1: protocol ip prio 1 {words} flowid 1:2")]);
+    assert_eq!(lost, [""; 0], "{words}");
+    filters
+}
+
+/// True if filters have this key.
+fn has(key: &str) -> bool {
+    let value = if key == "protocol" { "tcp" } else { "5" };
+    Filter::read(Setting::Text(&format!("1({key}={value})"))).is_ok()
+}
+
+#[test]
+fn fields_of_the_ip_header_are_keys() {
+    let cases = [
+        ("u32 match u32 0 0", "1"),
+        ("matchall", "1"),
+        ("u32 match ip dst 192.0.2.1", "1(destination=192-0-2-1)"),
+        (
+            "u32 match ip dst 192.0.2.1/32 match ip src 10.0.0.7",
+            "1(source=10-0-0-7, destination=192-0-2-1)",
+        ),
+        ("u32 match ip src 0.0.0.0/0", "1"),
+        ("u32 match ip tos 0x10 0xff", "1(dscp=4, ecn=not_ect)"),
+        ("u32 match ip dsfield 0xb8 0xfc", "1(dscp=46)"),
+        ("u32 match ip precedence 0xa0 0xe0", "1(class=40-47)"),
+        ("u32 match u8 0x03 0x03 at 1", "1(ecn=ce)"),
+        ("u32 match u16 0x0000 0xffc0 at 2", "1(max_length=63B)"),
+        ("u32 match u32 0x00b80000 0x00fc0000 at 0", "1(dscp=46)"),
+        ("u32 match u32 0xc0000201 0xffffffff at 16", "1(destination=192-0-2-1)"),
+        (
+            "u32 match ip protocol 6 0xff match u8 0x05 0x0f at 0 match u16 0x0000 0xffc0 at 2 \
+             match u8 0x10 0xff at 33",
+            "1(pure_ack=true)",
+        ),
+        (
+            "u32 match ip protocol 6 0xff match u8 0x10 0xff at nexthdr+13 match u16 0 0xff80 at 2",
+            "1(pure_ack=true)",
+        ),
+        ("flower ip_tos 0xb8/0xfc", "1(dscp=46)"),
+        ("flower dst_ip 192.0.2.1 skip_hw", "1(destination=192-0-2-1)"),
+        ("basic match 'cmp(u8 at 1 layer network mask 0xfc eq 0xb8)'", "1(dscp=46)"),
+        ("basic match 'u32(u32 0x00b80000 0x00fc0000 at 0)'", "1(dscp=46)"),
+    ];
+    for (words, expected) in cases {
+        assert_eq!(one(words), expected, "{words}");
+    }
+}
+
+#[test]
+fn ports_protocols_and_marks_are_keys_where_filters_have_them() {
+    let cases = [
+        ("protocol", "u32 match ip protocol 17 0xff", "protocol"),
+        ("protocol", "flower ip_proto udp", "protocol"),
+        ("destination_port", "u32 match ip dport 22 0xffff", "dport"),
+        ("source_port", "u32 match u16 0x0016 0xffff at 20", "0x0016"),
+        ("mark", "handle 6 fw", "fw"),
+        ("mark", "u32 match mark 6 0xffffffff", "mark"),
+        ("mark", "basic match 'meta(nf_mark eq 6)'", "nf_mark"),
+    ];
+    for (key, words, word) in cases {
+        let line = format!("parent 1: protocol ip pref 1 {words} flowid 1:2");
+        let (filters, lost) = of(&[&line]);
+        if has(key) {
+            assert!(
+                filters.starts_with(&format!("1({key}=")) && lost.is_empty(),
+                "{words}: {filters} {lost:?}"
+            );
+        } else {
+            assert!(filters.is_empty() && lost[0].contains(word), "{words}: {lost:?}");
+        }
+    }
+}
+
+#[test]
+fn filters_without_a_counterpart_are_named() {
+    let cases = [
+        ("parent 1: protocol arp matchall flowid 1:2", "there are no packets of protocol arp"),
+        ("parent 1: protocol ip u32 match ip dst 192.0.2.0/24 flowid 1:2", "not a network"),
+        ("parent 1: protocol ip u32 match ip ttl 5 0xff flowid 1:2", "ip ttl"),
+        ("parent 1: protocol ip u32 match u8 5 0xff at 8 flowid 1:2", "TTL"),
+        ("parent 1: protocol ip u32 match u8 1 1 at -14 flowid 1:2", "bytes at -14"),
+        ("parent 1: protocol ip u32 divisor 256", "divisor"),
+        ("parent 1: protocol ip u32 ht 2: match u32 0 0 flowid 1:2", "ht"),
+        ("parent 1: protocol ip flower vlan_id 7 flowid 1:2", "vlan_id"),
+        ("parent 1: protocol ip bpf obj x.o flowid 1:2", "filters of the kind bpf"),
+        ("parent 1: protocol ip fw", "the mark as the class"),
+        ("parent 1: protocol ip matchall flowid 1:9", "there is no class 1:9"),
+        ("parent 1: protocol ip matchall flowid 3:1", "3:1 is no class of prio 1:"),
+        ("parent 1: chain 3 matchall flowid 1:2", "no chains"),
+        ("parent 1: matchall action skbedit mark 5", "skbedit mark 5: sojourn has no actions"),
+        ("parent 1: matchall police rate 1mbit burst 9k drop flowid 1:2", "nothing else happens"),
+    ];
+    for (line, why) in cases {
+        let (_, lost) = of(&[line]);
+        assert!(lost.len() == 1 && lost[0].contains(why), "{line}: {lost:?}");
+        let kind =
+            line.split(' ').find(|w| matches!(*w, "u32" | "matchall" | "flower" | "fw" | "bpf"));
+        assert!(lost[0].contains(kind.unwrap()), "{line}: {lost:?}");
+    }
+}
+
+#[test]
+fn filters_are_tried_in_the_order_of_the_kernel() {
+    // By pref; without one, the last comes first, behind those with a small one.
+    let filters = of(&[
+        "parent 1: matchall flowid 1:1",
+        "protocol ip parent 1:0 u32 match ip dsfield 0x20 0xfc flowid 1:2",
+        "parent 1: prio 9 protocol ip u32 match ip dsfield 0x40 0xfc flowid 1:3",
+        "protocol ip prio 3 u32 match ip dsfield 0x60 0xfc classid 1:4",
+    ])
+    .0;
+    assert_eq!(filters, "3(dscp=24) 2(dscp=16) 1(dscp=8) 0");
+}
+
+#[test]
+fn filters_of_an_inner_class_apply_to_its_packets() {
+    let script = "tc qdisc add dev a root handle 1: htb default 30
+        tc class add dev a parent 1: classid 1:1 htb rate 9mbit
+        tc class add dev a parent 1:1 classid 1:10 htb rate 4mbit
+        tc class add dev a parent 1:1 classid 1:20 htb rate 3mbit
+        tc class add dev a parent 1:1 classid 1:30 htb rate 2mbit
+        tc filter add dev a parent 1: pref 1 u32 match ip dst 192.0.2.1 flowid 1:1
+        tc filter add dev a parent 1: pref 2 matchall flowid 1:20
+        tc filter add dev a parent 1:1 pref 1 u32 match ip dsfield 0xb8 0xfc flowid 1:10
+        tc filter add dev a parent 1:1 pref 2 u32 match ip dst 192.0.2.2 flowid 1:20";
+    let link = tc::import(script, &Options::default()).unwrap().remove(0);
+    let filters = link.qdisc.unwrap().settings.into_iter().find(|(name, _)| name == "filters");
+    let text = "2(dscp=46, destination=192-0-2-1) 4(destination=192-0-2-1) 3";
+    assert_eq!((filters.unwrap().1.as_str(), link.lost), (text, Vec::new()));
+}
+
+#[test]
+fn output_of_filters_is_read() {
+    let script = "qdisc prio 1: dev a root refcnt 2 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1
+        filter parent 1: protocol ip pref 1 u32 chain 0
+        filter parent 1: protocol ip pref 1 u32 chain 0 fh 800: ht divisor 1
+        filter parent 1: protocol ip pref 1 u32 chain 0 fh 800::800 order 2048 key ht 800 bkt 0 \
+        flowid 1:1 not_in_hw
+          match c0000201/ffffffff at 16
+          match 00b80000/00fc0000 at 0
+        filter parent 1: protocol ip pref 2 flower chain 0
+        filter parent 1: protocol ip pref 2 flower chain 0 handle 0x1 classid 1:2
+          eth_type ipv4
+          ip_tos 0x20/0xfc
+          not_in_hw
+        filter parent 1: protocol all pref 3 matchall chain 0
+        filter parent 1: protocol all pref 3 matchall chain 0 handle 0x1 flowid 1:3
+          not_in_hw";
+    let link = tc::import(script, &Options::default()).unwrap().remove(0);
+    let filters = link.qdisc.unwrap().settings.into_iter().find(|(name, _)| name == "filters");
+    let text = "0(dscp=46, destination=192-0-2-1) 1(dscp=8) 2";
+    assert_eq!((filters.unwrap().1.as_str(), link.lost), (text, Vec::new()));
+}
