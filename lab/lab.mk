@@ -81,8 +81,8 @@ papers-live: release  ## over an hour, as root: the testbeds of two papers on re
 scorecards: release  ## ten minutes: the scorecards of RFC 7928, written to reports/scorecards
 	$(BIN)/python -m sojourn_lab.reports.scorecards
 
-recommendations: release  ## minutes: answers of recommend for six lines, written to reports/recommendations
-	$(BIN)/python -m sojourn_lab.reports.recommendations
+recommendations: release  ## hours: answers of recommend for twelve lines, ten seeds each, in reports/recommendations
+	$(BIN)/python -m sojourn_lab.studies.recommendations --seeds 10
 
 coverage: dev  ## minutes: how often 95 % intervals hold, over 1,000 seeds under two disciplines
 	$(BIN)/python -m sojourn_lab.reports.interval_coverage

@@ -70,12 +70,13 @@ def test_the_answer_says_how_sure_it_is_and_when_it_is_wrong(
 ) -> None:
     """Gains with intervals; a grid of round-trip times beyond the range, and loads."""
     assert recommendation.gains["drop-tail today"].low > 0
-    assert {one["load"] for one in recommendation.wins} == set(line.LOADS)
+    assert {one["load"] for one in recommendation.wins} == {"light", "heavy"}
     times = [one["rtt_s"] for one in recommendation.wins]
     assert (min(times), max(times)) == (0.01, 0.12)
     tried = settings.candidates("droptail,pie,fq_codel")
     assert recommendation.frame()["trial"].n_unique() == len(search.settings(HOME, tried))
-    assert recommendation.tried[0].cost <= recommendation.tried[1].cost
+    whole = [one.cost for one in recommendation.tried if not one.stopped]
+    assert whole == sorted(whole)
 
 
 def test_the_same_seed_gives_the_same_answer(recommendation: sj.Recommendation) -> None:
@@ -95,7 +96,7 @@ def test_the_commands_have_both_directions(recommendation: sj.Recommendation) ->
     assert set(back) == {"wan0", "sj-wan0"}
     assert back["wan0"]["qdisc"]["name"] == recommendation.qdisc["name"]
     assert recommendation.links()["up"]["qdisc"] == recommendation.qdisc
-    assert 'rate = "4750kbit"' in recommendation.toml()
+    assert 'rate = "4750000bit"' in recommendation.toml()
     undone = recommendation.commands("wan0", undo=True)
     assert undone in text.replace("undo() {\n", "")
 
@@ -118,12 +119,15 @@ def test_a_function_can_be_the_objective() -> None:
 
 def test_objectives_prefer_less_delay_less_loss_and_more_use() -> None:
     """Each formula of the docs; the table of formulas is complete."""
-    facts = facts_of(0.02) | {"loss": 0.02, "use": 0.9, "jain": 0.9, "transfer_s": 0.5}
+    facts = facts_of(0.02) | {"loss": 0.02, "use": 0.9, "jain": 0.9, "hosts": 0.9}
+    facts |= {"transfer_s": 0.5, "tail_s": 0.5}
     assert set(objective.FORMULAS) == set(objective.OBJECTIVES)
     page = (Path(__file__).parent.parent / "docs/how-to/evaluate.md").read_text()
     for name, cost in objective.OBJECTIVES.items():
+        pages = "tail_s" if name == "datacentre" else "transfer_s"
         for better in ({"use": 0.95}, {"self_s": 0.005}, {"response_s": 0.045},
-                       {"transfer_s": 0.4}, {"loss": 0.015}):  # fmt: skip
+                       {"worst_s": 0.005}, {"hosts": 1.0}, {pages: 0.4},
+                       {"loss": 0.015}):  # fmt: skip
             assert cost({**facts, **better}) < cost(facts), (name, better)
         assert f"| `{name}` | {objective.FORMULAS[name]} |" in page
     for name in ("calls", "games"):
@@ -322,8 +326,8 @@ def test_the_bar_is_shown_if_it_is_asked_for_and_can_be(
             module, "run", lambda _line, _qdisc, at, **_: [facts_of(1.0) for _ in at]
         )
     answer.answer(answer.Question(HOME, ["red", "blue"], "calls", 1), **options)
-    # 5 labels once, and at each of 5 round-trip times and 3 loads; no deviation is tested.
-    assert bars == [[8, "settings", shown, 8], [83, "final tests", shown, 80]]
+    # 5 labels once, and at each of 5 round-trip times and 2 loads; no deviation is tested.
+    assert bars == [[8, "settings", shown, 8], [61, "final tests", shown, 55]]
 
 
 def test_a_question_and_its_bar_have_the_defaults_of_the_page(

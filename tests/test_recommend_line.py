@@ -104,6 +104,7 @@ def test_a_run_has_both_links_and_the_times_of_the_line() -> None:
         "down": "19000000bit", "up": "4750000bit"
     }  # fmt: skip
     assert (tree["duration"], tree["warmup"], tree["seed"]) == ("30000000000ns", "9000000000ns", 7)
+    assert (tree["sample"], tree["sample_flows"]) == ("1500000000ns", False)
     assert {flow["rtt"] for flow in tree["flows"]} == {"uniform(20000000ns, 60000000ns)"}
     slow = line.scenario(line_of(rtt="1s..2s"), {"name": "pie"}, load=1.0, seed=7, shaped=True)
     assert slow["flows"][0]["rtt"] == "uniform(1000000000ns, 2000000000ns)"
@@ -135,18 +136,24 @@ def test_a_time_as_a_limit_is_bytes_at_the_rate() -> None:
 def test_home_and_office_have_transfers_pages_and_a_call() -> None:
     """Numbers follow the load, but for the call; at least one flow of each."""
     assert counts(line_of(), 1.0) == {
-        "download": 3, "upload": 2, "web": 6, "request": 8, "hear": 1, "speak": 1
+        "download": 2, "download_one": 1, "upload": 1, "upload_one": 1, "web": 6, "request": 8,
+        "hear": 1, "speak": 1,
     }  # fmt: skip
     assert counts(line_of(), 2.0) == {
-        "download": 6, "upload": 4, "web": 12, "request": 8, "hear": 1, "speak": 1
+        "download": 5, "download_one": 1, "upload": 3, "upload_one": 1, "web": 12, "request": 8,
+        "hear": 1, "speak": 1,
     }  # fmt: skip
     assert counts(line_of(), 0.1)["upload"] == 1
     assert counts(line_of("office"), 1.0) == {
-        "download": 10, "upload": 6, "web": 48, "request": 8, "hear": 1, "speak": 1
+        "download": 9, "download_one": 1, "upload": 5, "upload_one": 1, "web": 48, "request": 8,
+        "hear": 1, "speak": 1,
     }  # fmt: skip
     assert counts(line_of("office"), 2.0)["web"] == 96
     by_name = flows(line_of("office"), 0.5)
-    assert (by_name["download"]["count"], by_name["upload"]["count"]) == (5, 3)
+    assert (by_name["download"]["count"], by_name["upload"]["count"]) == (4, 2)
+    hosts = [(by_name[name].get("receiver"), by_name[name].get("sender"))
+             for name in ("download", "download_one", "upload", "upload_one", "web")]  # fmt: skip
+    assert hosts == [("busy", None), ("quiet", None), (None, "busy"), (None, "quiet"), (None, None)]
     assert (by_name["download"]["path"], by_name["download"]["return_path"]) == (["down"], ["up"])
     assert (by_name["upload"]["path"], by_name["upload"]["return_path"]) == (["up"], ["down"])
     assert by_name["web"]["path"] == by_name["hear"]["path"] == ["down"]

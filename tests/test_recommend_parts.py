@@ -14,6 +14,7 @@ from sojourn.recommendation import line, objective, script, settings
 from sojourn.recommendation.link_layer import LAYERS, layer_of
 from sojourn.recommendation.objective import Measured
 from sojourn.result.result import Result
+from sojourn.scenario.draft import canonical
 from support.searches import HOME, facts_of
 
 
@@ -29,6 +30,7 @@ def run_of(flows: Sequence[Mapping[str, Any]], **summary: Any) -> Result:
     }
     took = np.array(summary.pop("took", []))
     kept = {
+        "time_s": np.empty(0),
         "scenario": {
             "duration": "10s",
             "warmup": "2s",
@@ -45,9 +47,9 @@ def run_of(flows: Sequence[Mapping[str, Any]], **summary: Any) -> Result:
     return cast(Result, SimpleNamespace(**{**kept, **summary}))
 
 
-def measured(shaped: bool) -> Measured:
-    """Return the measure of a line with a round-trip time of 40 ms."""
-    return Measured(shaped, 0.04)
+def measured() -> Measured:
+    """Return the measure of a line of 20 and 5 Mbit/s with a round-trip time of 40 ms."""
+    return Measured(20e6, 5e6, 0.04)
 
 
 def tcp(group: str, goodput_bps: float, link: str = "down") -> dict[str, Any]:
@@ -76,37 +78,36 @@ def transfers(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_delay_and_loss_are_those_of_all_udp_flows() -> None:
     """The largest delay, wherever it is; 5 + 10 of 300 datagrams lost; others have no delay."""
     flows = [udp("a", 0.01, 5, 95), udp("b", 0.04, 0, 100), udp("c", 0.02, 10, 90), udp("d", None)]
-    facts = measured(False)(run_of(flows[:3]))
+    facts = measured()(run_of(flows[:3]))
     assert (facts["delay_s"], facts["loss"]) == (0.04, 0.05)
-    assert measured(False)(run_of([flows[3]]))["delay_s"] == 0.05, "without one: the worst link's"
-    assert measured(False)(run_of([flows[1]]))["loss"] == 0.0
-    assert measured(False)(run_of([flows[3]], links={}))["delay_s"] == 0.0
+    assert measured()(run_of([flows[3]]))["delay_s"] == 0.05, "without one: the worst link's"
+    assert measured()(run_of([flows[1]]))["loss"] == 0.0
+    assert measured()(run_of([flows[3]], links={}))["delay_s"] == 0.0
 
 
 def test_without_udp_the_delay_is_that_of_the_worst_link() -> None:
     """30 and 50 ms; no datagrams, no loss; an idle link has no delay."""
-    facts = measured(False)(run_of([tcp("a", 1e6)]))
+    facts = measured()(run_of([tcp("a", 1e6)]))
     assert (facts["delay_s"], facts["loss"], facts["transfer_s"]) == (0.05, 0.0, 0.0)
     idle = {
         "down": {"sojourn_p99_s": None, "sojourn_mean_s": None},
         "up": {"sojourn_p99_s": 0.0, "sojourn_mean_s": 0.0},
     }
-    assert measured(False)(run_of([tcp("a", 1e6)], links=idle))["delay_s"] == 0.0
+    assert measured()(run_of([tcp("a", 1e6)], links=idle))["delay_s"] == 0.0
 
 
 def test_use_is_a_share_of_the_line_not_of_the_shaper() -> None:
-    """A shaper sends 19 of 20 Mbit/s, so 15.2 Mbit/s are 76 % of the line, 80 % of the shaper."""
+    """A shaper sends 19 of 20 Mbit/s, so 15.2 Mbit/s are 76 % of the line."""
     result = run_of([tcp("a", 10e6), tcp("a", 5.2e6), udp("call", 0.01)])
-    assert measured(True)(result)["use"] == pytest.approx(15.2 / 20)
-    assert measured(False)(result)["use"] == pytest.approx(15.2 / 19)
-    assert measured(True).identity != measured(False).identity
+    assert measured()(result)["use"] == pytest.approx(15.2 / 20)
+    assert measured().identity != Measured(20e6, 6e6, 0.04).identity
 
 
 def test_use_counts_the_links_of_endless_flows_only() -> None:
     """Both directions: 14.25 + 4.75 of 25 Mbit/s. Without endless flows there is no share."""
     both = [tcp("a", 14.25e6), tcp("b", 4.75e6, "up")]
-    assert measured(True)(run_of(both))["use"] == pytest.approx(19 / 25)
-    assert measured(True)(run_of([udp("call", 0.01)]))["use"] == 0.0
+    assert measured()(run_of(both))["use"] == pytest.approx(19 / 25)
+    assert measured()(run_of([udp("call", 0.01)]))["use"] == 0.0
 
 
 def test_the_capacity_of_a_trace_is_what_it_carried_per_share() -> None:
@@ -118,60 +119,118 @@ def test_the_capacity_of_a_trace_is_what_it_carried_per_share() -> None:
     links = {"l": {"utilisation": 0.75, "departed_bytes": 6_000_000},
              "plain": {"utilisation": 0.5, "departed_bytes": 1}}  # fmt: skip
     result = cast(Result, SimpleNamespace(scenario=scenario, links=links))
-    assert objective._capacity_bps(result, "l") == 8e6
-    assert objective._capacity_bps(result, "plain") == 3e6
+    assert objective._capacity_bps(result, "l", 20e6) == 8e6
+    assert objective._capacity_bps(result, "plain", 4e6) == 4e6
     links["l"]["utilisation"] = 0
-    assert objective._capacity_bps(result, "l") == 19e6
+    assert objective._capacity_bps(result, "l", 20e6) == 20e6
 
 
 def test_fairness_is_that_of_the_worst_group() -> None:
     """Jain's index of 1 and 3 Mbit/s is 16/20; of equal ones 1; one without endless flows is 1."""
     flows = [tcp("a", 1e6), tcp("a", 3e6), tcp("b", 2e6), tcp("b", 2e6)]
-    assert measured(False)(run_of(flows))["jain"] == pytest.approx(0.8)
-    assert measured(False)(run_of([*flows[2:], *flows[:2]]))["jain"] == pytest.approx(0.8)
-    assert measured(False)(run_of([udp("call", 0.01)]))["jain"] == 1.0
+    assert measured()(run_of(flows))["jain"] == pytest.approx(0.8)
+    assert measured()(run_of([*flows[2:], *flows[:2]]))["jain"] == pytest.approx(0.8)
+    assert measured()(run_of([udp("call", 0.01)]))["jain"] == 1.0
 
 
 def test_transfers_have_their_mean() -> None:
     """1 and 3 s; transfers of the group `request` are responses, not pages."""
-    facts = measured(False)(run_of([tcp("a", 1e6)], took=[1.0, 3.0]))
+    facts = measured()(run_of([tcp("a", 1e6)], took=[1.0, 3.0]))
     assert (facts["transfer_s"], facts["response_s"]) == (2.0, 0.0)
-    facts = measured(False)(run_of([tcp("request", 1e6)], took=[1.0, 3.0]))
+    facts = measured()(run_of([tcp("request", 1e6)], took=[1.0, 3.0]))
     assert (facts["transfer_s"], facts["response_s"]) == (0.0, 2.0)
 
 
 def test_bulk_flows_wait_in_both_directions() -> None:
     """10 and 20 ms; a page takes three round trips and 50 kB at the faster rate."""
-    facts = measured(False)(run_of([tcp("a", 1e6)]))
+    facts = measured()(run_of([tcp("a", 1e6)]))
     assert facts["self_s"] == pytest.approx(0.03)
     assert facts["rtt_s"] == 0.04
-    assert facts["page_s"] == pytest.approx(0.12 + 0.4 / 19)
+    assert facts["page_s"] == pytest.approx(0.12 + 0.4 / 20)
+
+
+def test_the_worst_window_is_the_largest_sum_of_both_directions() -> None:
+    """After the warm-up of 2 s: 30 + 1 ms, not the 90 ms before it; an idle link delays nothing."""
+    waits = {"down": [0.09, 0.01, 0.03, np.nan], "up": [0.0, 0.02, 0.001, 0.025]}
+    links = {
+        way: SimpleNamespace(series={"sojourn_s": np.array(values)})
+        for way, values in waits.items()
+    }
+    run: Any = SimpleNamespace(
+        time_s=np.array([2.0, 4.0, 6.0, 8.0]), scenario={"warmup": "2s"}, links=links
+    )
+    assert objective._worst(run) == pytest.approx(0.031)
+    run.time_s = np.empty(0)
+    assert objective._worst(run) == 0.0
+
+
+def test_hosts_share_a_direction() -> None:
+    """3 x 2 of one host and 2 Mbit/s of another: 64/80; without names each flow is a host."""
+    flows = [*[tcp("a", 2e6)] * 3, tcp("b", 2e6), tcp("c", 1e6, "up"), tcp("c", 1e6, "up")]
+    run = run_of(flows)
+    assert measured()(run)["hosts"] == 1.0
+    groups = run.scenario["flows"]
+    groups[0]["receiver"], groups[1]["receiver"] = "busy", "quiet"
+    assert measured()(run)["hosts"] == pytest.approx(0.8)
+    groups[0]["receiver"] = groups[1]["receiver"] = "one"
+    assert measured()(run)["hosts"] == 1.0
+    groups[2]["sender"], groups[2]["receiver"] = "host-{i}", "server"
+    assert objective._by_host(run, ["c"]) == [[1e6, 1e6]]
+    groups[2]["sender"] = "host"
+    assert objective._by_host(run, ["c"]) == [[2e6]]
+
+
+def test_a_call_has_the_rating_of_the_e_model() -> None:
+    """G.107: 0.024 per ms, 0.11 more beyond 177.3 ms; Bpl of 4.3 halves 95 at a loss of 4.3 %."""
+    assert objective.rating(0.0, 0.0) == 1.0
+    assert objective.rating(0.1, 0.0) == pytest.approx((93.2 - 2.4) / 93.2)
+    assert objective.rating(0.2773, 0.0) == pytest.approx((93.2 - 6.6552 - 11) / 93.2)
+    assert objective.rating(0.0, 0.043) == pytest.approx((93.2 - 47.5) / 93.2)
+    assert objective.rating(2.0, 0.5) == 0.0
 
 
 def test_costs_are_the_formulas_of_the_page() -> None:
     """Computed from the formulas at one point; logarithms end at 0.001."""
-    facts = facts_of(0.03) | {"loss": 0.02, "use": 0.8, "jain": 0.9}
+    facts = facts_of(0.03) | {"loss": 0.02, "use": 0.8, "jain": 0.9, "hosts": 0.95}
     log, known = math.log, objective.OBJECTIVES
-    new, loaded, page = 0.8, 0.8, 1.0  # 40 of 50 ms, 40 of 50 ms, faster than the ideal
-    mean = (new + loaded + page) / 3
-    assert known["balance"](facts) == pytest.approx(log(2) - log(mean) - log(0.8))
-    assert known["throughput"](facts) == pytest.approx(log(2) - log(mean) - 4 * log(0.8))
-    expected = log(2) - log(mean) - log(0.8) - 4 * log(0.9)
+    # 40 of 50 ms, 40 of 50 ms, 40 of 80 ms, faster than the ideal, 130 of 260 ms
+    new, loaded, worst, page, tail = 0.8, 0.8, 0.5, 1.0, 0.5
+    mean = (new + loaded + worst + page) / 4
+    rest = -log(0.8) - log(0.95)
+    assert known["home"](facts) == pytest.approx(log(2) - log(mean) + rest)
+    server = (new + loaded + worst + 2 * page) / 5
+    assert known["server"](facts) == pytest.approx(log(2) - log(server) + rest)
+    centre = (new + loaded + worst + tail) / 4
+    assert known["datacentre"](facts) == pytest.approx(log(2) - log(centre) + rest)
+    assert known["throughput"](facts) == pytest.approx(log(2) - log(mean) - 3 * log(0.8) + rest)
+    expected = log(2) - log(mean) - log(0.8) - 4 * log(0.9) - 4 * log(0.95)
     assert known["fairness"](facts) == pytest.approx(expected)
-    call = (new + loaded + page + 3 * 50 / 80) / 6
-    assert known["calls"](facts) == pytest.approx(log(4) - log(call) - log(0.8))
-    game = (new + loaded + page + 3 * 20 / 50) / 6
-    assert known["games"](facts) == pytest.approx(log(20) - log(game) - 0.5 * log(0.8))
-    assert known["balance"](facts | {"loss": 0.01}) == pytest.approx(-log(mean) - log(0.8))
+    rating = objective.rating(0.02 + 0.03, 0.02)
+    call = (4 * mean + 4 * rating) / 8
+    assert known["calls"](facts) == pytest.approx(log(4) - log(call) + rest)
+    office = (4 * mean + 2 * rating) / 6
+    assert known["office"](facts) == pytest.approx(log(4) - log(office) + rest)
+    game = (4 * mean + 4 * 20 / 50) / 8
+    expected = log(20) - log(game) - 0.5 * log(0.8) - log(0.95)
+    assert known["games"](facts) == pytest.approx(expected)
+    assert known["home"](facts | {"loss": 0.01}) == pytest.approx(-log(mean) + rest)
     none = facts | {"response_s": 0.0, "transfer_s": 0.0, "loss": 0.0, "use": 0.0}
-    assert known["balance"](none) == pytest.approx(-log(loaded) - log(0.001))
+    some = -log((loaded + worst) / 2) - log(0.001) - log(0.95)
+    assert known["home"](none) == pytest.approx(some)
+
+
+def test_the_objective_is_that_of_the_traffic() -> None:
+    """Unless it is given; for a file it is "home"."""
+    assert [objective.objective_of(None, name) for name in line.TRAFFICS] == [*line.TRAFFICS]
+    assert objective.objective_of(None, "own.toml") == "home"
+    assert objective.objective_of("games", "office") == "games"
 
 
 def test_the_wait_of_bulk_flows_has_a_price() -> None:
     """A target of 57 ms has more use than the default, and 93 in place of 21 ms of wait."""
     usual = facts_of(0.0013) | {"self_s": 0.021, "use": 0.841, "response_s": 0.06, "rtt_s": 0.05}
     deep = usual | {"delay_s": 0.0006, "self_s": 0.093, "use": 0.875}
-    for name in ("balance", "calls", "games", "fairness"):
+    for name in ("home", "office", "games", "fairness"):
         assert objective.OBJECTIVES[name](usual) < objective.OBJECTIVES[name](deep)
 
 
@@ -205,6 +264,9 @@ def test_the_value_nearest_to_the_default_is_first() -> None:
     times = [one["interval"] for one in tables if "interval" in one]
     assert times == ["50ms", "200ms", "300ms", "20ms", "600ms", "1s"]
     assert settings.rank({"name": "dualpi2", "target": "5ms"}, HOME) == (1, 2, 1.0)
+    bare = line.make("20mbit", "5mbit", "20ms", "server")
+    assert settings.rank({"name": "cake"}, HOME) < settings.rank({"name": "fq_codel"}, HOME)
+    assert settings.rank({"name": "cake"}, bare) > settings.rank({"name": "fq_codel"}, bare)
     assert settings.rank({"name": "red"}, HOME) == (0, len(settings.ORDER), 0.0)
 
 
@@ -276,6 +338,38 @@ def test_cake_has_its_words_by_direction() -> None:
     text = "\n".join(script.install(thin, {"name": "cake"}, "w0", "i0", None))
     assert text.count("ack-filter") == 1
     assert "htb" not in text
+
+
+def imported(text: str) -> dict[str, Mapping[str, Any]]:
+    """Return the discipline of each device, as `sojourn tc import` reads commands."""
+    adds = [
+        one for one in text.splitlines() if one.startswith("tc qdisc add") and "ffff" not in one
+    ]
+    return {one["dev"]: one["qdisc"] for one in sj.tc.imported("\n".join(adds))}
+
+
+def test_cake_is_simulated_as_it_is_installed() -> None:
+    """The words of the commands are the parameters of the runs, apart from overhead and NAT."""
+    for down in ("20mbit", "90mbit"):
+        access = line.make(down, "5mbit", "20ms", "home")
+        setting = {"name": "cake", "rtt": "300ms"}
+        back = imported("\n".join(script.install(access, setting, "w0", "i0", None)))
+        tree = line.scenario(access, setting, load=1.0, seed=1, shaped=True)
+        for way, dev in (("down", "i0"), ("up", "w0")):
+            link = tree["links"][way]
+            assert (
+                link["rate"] == f"{round(access.down_bps if way == 'down' else access.up_bps)}bit"
+            )
+            flow = {"name": "a", "path": [way], "rtt": "20ms"}
+            whole = {"links": {way: link}, "flows": [flow], "duration": "1s"}
+            theirs = {**whole, "links": {way: {**link, "qdisc": back[dev]}}}
+            ours = canonical(whole)["links"][way]["qdisc"]
+            other = canonical(theirs)["links"][way]["qdisc"]
+            same = ("bandwidth", "rtt", "tins", "isolation", "wash", "ingress", "ack_filter", "ecn")
+            assert {key: ours[key] for key in same} == {key: other[key] for key in same}
+    bare = line.make("20mbit", "5mbit", "20ms", "server")
+    tree = line.scenario(bare, {"name": "cake"}, load=1.0, seed=1, shaped=False)
+    assert tree["links"]["up"] == {"rate": "5000000bit", "qdisc": {"name": "cake"}}
 
 
 def test_htb_has_a_burst_and_a_quantum_by_its_rate() -> None:

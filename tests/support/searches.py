@@ -12,9 +12,12 @@ def facts_of(cost: float) -> dict[str, float]:
         "loss": 0.0,
         "response_s": 0.05,
         "self_s": 0.01,
+        "worst_s": 0.04,
         "transfer_s": 0.1,
+        "tail_s": 0.26,
         "use": 1.0,
         "jain": 1.0,
+        "hosts": 1.0,
         "rtt_s": 0.04,
         "page_s": 0.13,
     }

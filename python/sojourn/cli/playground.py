@@ -49,8 +49,16 @@ def playground(
     files = page_files()
     if file is not None:
         files["/scenario.json"] = scenario_file(file)
+    serve(files, port, open_browser=open_browser, as_json=as_json)
+
+
+def serve(
+    files: Mapping[str, bytes], port: int = 0, *, open_browser: bool, as_json: bool = False
+) -> None:
+    """Serve `files` until Ctrl-C, and print the address; a scenario among them is opened."""
     with server(files, port) as running:
-        address = f"http://{HOST}:{running.server_port}/{'?file' * (file is not None)}"
+        query = "?file" * ("/scenario.json" in files)
+        address = f"http://{HOST}:{running.server_port}/{query}"
         print(json.dumps({"address": address}) if as_json else address, flush=True)
         if open_browser:
             import webbrowser

@@ -2,11 +2,13 @@
 
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sojourn._sojourn import InputError
 from sojourn.cli.options import Json, Trust
 
 if TYPE_CHECKING:
@@ -16,17 +18,18 @@ if TYPE_CHECKING:
 TIES = 6
 """Largest number of ties that are listed."""
 
-TIMES = ("response_s", "self_s", "transfer_s")
-"""Facts of three columns."""
+TIMES = ("response_s", "self_s", "worst_s", "transfer_s")
+"""Facts of four columns."""
 
-COLUMNS = ("", "call, 99 %", "call loss", "new", "loaded", "page", "use of the line", "Jain")
+COLUMNS = ("", "call, 99 %", "call loss", "new", "loaded", "worst", "page", "use", "hosts")
 """Columns of the table."""
 
 EXPLAINED = """
 call, 99 %: queueing delay of the worst call (UDP flow); new: time of a request of 1 kB on a new
 connection, with its round trip; loaded: mean queueing delay of both directions, which a request on
-a busy connection waits; page: mean time of a transfer of 50 kB; use of the line: payload of TCP;
-Jain: fairness among bulk flows, 1 is equal"""
+a busy connection waits; worst: the same in the worst twentieth of a run; page: mean time of a
+transfer of 50 kB; use: payload of TCP as a share of the line; hosts: Jain's index of the hosts with
+bulk flows, 1 is equal"""
 """Explanation of the columns."""
 
 
@@ -39,8 +42,13 @@ def recommend(
         typer.Option(help="home, office, server, datacentre, or a scenario with links up and down"),
     ] = "home",
     wanted: Annotated[
-        str, typer.Option("--for", help="balance, calls, games, throughput or fairness")
-    ] = "balance",
+        str | None,
+        typer.Option(
+            "--for",
+            help="home, office, server, datacentre, calls, games, throughput or fairness (default: "
+            "as --traffic)",
+        ),
+    ] = None,
     only: Annotated[
         str | None, typer.Option(help="linux (what its tc has), or names like codel,pie")
     ] = None,
@@ -62,6 +70,10 @@ def recommend(
     seed: Annotated[int, typer.Option(help="seed of the search")] = 1,
     jobs: Annotated[int | None, typer.Option(min=1, help="parallel runs (default: cores)")] = None,
     out: Annotated[Path | None, typer.Option(help="table of everything tried: .parquet")] = None,
+    open_browser: Annotated[
+        bool,
+        typer.Option("--open", help="then open the line with the answer in the playground"),
+    ] = False,
     as_json: Json = False,
     trust: Trust = False,
 ) -> None:
@@ -72,6 +84,7 @@ def recommend(
     """
     from sojourn._util.files import check_file, parquet, replacing
     from sojourn._util.inputs import check_device
+    from sojourn.cli.playground import page_files, serve
     from sojourn.recommendation import script
     from sojourn.recommendation.answer import answer, prepare
 
@@ -86,6 +99,10 @@ def recommend(
         lines = script.undo(dev, script.ifb_name(dev), shaped=question.line.shaped)
         print("\n".join(lines))
         return
+    if open_browser and as_json:
+        raise InputError("--open: prints an address, so it cannot be combined with --json")
+    # Before the search, so that a page that was not built is noticed at once.
+    page = page_files() if open_browser else {}
     print("sojourn: searching; this takes seconds, or minutes for fast lines", file=sys.stderr)
     recommendation = answer(question, jobs=jobs, progress=True)
     if out is not None:
@@ -95,6 +112,20 @@ def recommend(
         print(json.dumps(recommendation.summary(), indent=2, allow_nan=False))
     else:
         _show(recommendation, dev)
+    if open_browser:
+        serve({**page, "/scenario.json": _scenario(recommendation)}, open_browser=True)
+
+
+PLAYED = "600s"
+"""Duration of a scenario in the playground, which runs it until it is stopped."""
+
+
+def _scenario(recommendation: "Recommendation") -> bytes:
+    """Return the line with the answer as the playground reads a scenario."""
+    scenario = {**recommendation.scenario(), "duration": PLAYED}
+    for key in ("sample", "sample_flows"):
+        del scenario[key]
+    return json.dumps({"name": "recommendation", "scenario": scenario}).encode()
 
 
 def _show(recommendation: "Recommendation", dev: str) -> None:
@@ -143,7 +174,7 @@ def _show(recommendation: "Recommendation", dev: str) -> None:
             units.share(facts["loss"]),
             *(units.duration(facts[key]) if facts[key] else "-" for key in TIMES),
             units.share(facts["use"]),
-            f"{facts['jain']:.3f}",
+            f"{facts['hosts']:.3f}",
         )
     screen.print(table, soft_wrap=True)
     say(EXPLAINED)
@@ -156,24 +187,27 @@ def _show(recommendation: "Recommendation", dev: str) -> None:
         side = "lower" if gain.mean >= 0 else "higher"
         item(f"against {label}: {verdict}; the objective is {cost} {side} (95 % interval)")
     say("\nwhen it would be wrong:")
-    for text in losses(recommendation):
+    for text in losses(recommendation.wins, [*recommendation.gains]):
         item(text)
     tried = len({trial.qdisc["name"] for trial in recommendation.tried})
     say(f"\n{len(recommendation.tried)} settings of {units.counted(tried, 'discipline')}")
 
 
-def losses(recommendation: "Recommendation") -> list[str]:
-    """Return, for each other discipline, the round-trip times and loads at which it is better."""
+def losses(wins: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[str]:
+    """Return, for each other discipline, the round-trip times and loads at which it is better.
+
+    `wins` are the tests of the range, `labels` the names of the other disciplines.
+    """
     from sojourn._util import units
 
     lines = []
-    tested = sorted({one["rtt_s"] for one in recommendation.wins})
+    tested = sorted({one["rtt_s"] for one in wins})
     span = f"{units.duration(tested[0])} to {units.duration(tested[-1])}, light to heavy load"
-    for label in recommendation.gains:
-        lost: list[dict[str, Any]] = [dict(one) for one in recommendation.wins if one[label] <= 0]
+    for label in labels:
+        lost = [one for one in wins if one[label] <= 0]
         if not lost:
             lines.append(f"never behind {label} at {span}")
             continue
         at = ", ".join(f"{units.duration(one['rtt_s'])} {one['load']}" for one in lost)
-        lines.append(f"behind {label} at {len(lost)} of {len(recommendation.wins)} points: {at}")
+        lines.append(f"behind {label} at {len(lost)} of {len(wins)} points: {at}")
     return lines

@@ -8,15 +8,16 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from sojourn._sojourn import InputError
+from sojourn._util import units
 from sojourn._util.inputs import check_device, near, shown
 from sojourn._util.lazy import Lazy
 from sojourn._util.progress import Steps, visible
 from sojourn._util.public import public
 from sojourn.recommendation import line as lines
 from sojourn.recommendation import script
-from sojourn.recommendation.line import HELD_OUT, LOADS, SHAPED, Line, Table
+from sojourn.recommendation.line import HELD_OUT, LOADS, Line, Table
 from sojourn.recommendation.link_layer import LinkLayer, layer_of
-from sojourn.recommendation.objective import FORMULAS, OBJECTIVES, Objective
+from sojourn.recommendation.objective import FORMULAS, OBJECTIVES, Objective, objective_of
 from sojourn.recommendation.search import (
     RUNGS,
     TIE,
@@ -36,21 +37,26 @@ if TYPE_CHECKING:
 else:
     pl = Lazy("polars")
 
-CHOICE_SEEDS = (101, 102, 103)
-"""Seeds of the test that a deviation from defaults must pass."""
+SEED_STEP = 20
+"""Distance of the seeds of two answers, which so have no run in common."""
 
-SEEDS = (104, 105, 106)
-"""Seeds of the final test."""
+CHOICE_SEEDS = range(3, 8)
+"""Seeds of the test that another setting than the first default must pass, from the answer's."""
 
-GRID_SEED = 201
-"""Seed of the test of the range."""
+SEEDS = range(8, 13)
+"""Seeds of the final test, from the answer's."""
+
+GRID_SEED = 13
+"""Seed of the test of the range, from the answer's."""
+
+RANGE_LOADS = ("light", "heavy")
+"""Loads of the test of the range."""
+
+HELD_OUT_RTT = {"low": 2**-0.5, "high": 2**0.5}
+"""Factors of the round-trip times of the second test, by its load."""
 
 PRESENT = "drop-tail today"
 """Label of the present default: drop-tail at the rate of the line."""
-
-SEED_STEP = 10
-"""Distance of the seeds of two searches, which so have no run in common."""
-
 
 VARYING = """\
 # The rate varies, so no shaper can keep the queue here: install this at the sending end of each
@@ -123,14 +129,17 @@ class Recommendation:
 
     def links(self) -> dict[str, Table]:
         """Return both directions as links of a scenario."""
-        share = SHAPED if self.line.shaped else 1.0
-        rates = {"down": self.line.down_bps, "up": self.line.up_bps}
         tables: dict[str, Table] = {}
-        for name, bps in rates.items():
-            tables[name] = {"rate": f"{round(bps * share / 1e3)}kbit", "qdisc": dict(self.qdisc)}
+        for name in ("down", "up"):
+            tables[name] = lines.installed(self.line, self.qdisc, name, shaped=self.line.shaped)
             if name in self.line.traces:
                 tables[name]["trace"] = self.line.traces[name].table()
         return tables
+
+    def scenario(self) -> Table:
+        """Return the scenario of the line with the answer in both directions, at its usual load."""
+        shaped = self.line.shaped
+        return lines.scenario(self.line, self.qdisc, load=1.0, seed=1, shaped=shaped)
 
     def commands(self, dev: str = "eth0", ifb: str | None = None, *, undo: bool = False) -> str:
         """Return the shell commands for both directions, or those that undo them.
@@ -178,7 +187,7 @@ def recommend(
     rtt: str,
     traffic: str = "home",
     *,
-    objective: str | Objective = "balance",
+    objective: str | Objective | None = None,
     only: str | None = None,
     buffer: str = "1000p",
     shaper: bool | None = None,
@@ -191,8 +200,8 @@ def recommend(
     """Recommend a discipline with parameters for a line, by simulation.
 
     The answer is the setting with the fewest words that are not defaults within 5 % of the best
-    one. A parameter other than the default is kept only if it gains more than that on loads and
-    seeds of a second test.
+    one. A parameter other than the default is kept only if it gains more than that on loads,
+    round-trip times and seeds of a second test.
 
     Parameters
     ----------
@@ -205,8 +214,9 @@ def recommend(
         "home", "office", "server", "datacentre", or the file of a scenario with links called up and
         down, whose flows are used.
     objective : str or callable, optional
-        "balance", "calls", "games", "throughput" or "fairness"; or a function of the facts of a run
-        (`sojourn.recommendation.objective.Facts`) that returns a cost.
+        "home", "office", "server", "datacentre", "calls", "games", "throughput" or "fairness"; or a
+        function of the facts of a run (`sojourn.recommendation.objective.Facts`) that returns a
+        cost. The default is the one of the traffic, for a file "home".
     only : str, optional
         "linux" for disciplines that Linux has, or names like "codel,pie". The default is all.
     buffer : str, optional
@@ -260,7 +270,7 @@ def prepare(
     rtt: str,
     traffic: str,
     *,
-    objective: str | Objective = "balance",
+    objective: str | Objective | None = None,
     only: str | None = None,
     buffer: str = "1000p",
     shaper: bool | None = None,
@@ -269,6 +279,8 @@ def prepare(
     trust: bool = False,
 ) -> Question:
     """Return a validated question. `recommend` has the same parameters."""
+    if not callable(objective):
+        objective = objective_of(objective, traffic.lower().replace("center", "centre"))
     if isinstance(objective, str) and objective not in OBJECTIVES:
         hint = near(objective, OBJECTIVES)
         raise InputError(f"--for: unknown objective {shown(objective)}{hint}")
@@ -289,11 +301,11 @@ def answer(
     cost = OBJECTIVES[objective] if isinstance(objective, str) else objective
     count = len(RUNGS) * len(settings(line, question.names))
     with Steps(count, "settings", progress and visible()) as steps:
-        seed = SEED_STEP * question.seed
-        tried = search(line, question.names, cost, seed=seed, jobs=jobs, step=steps.step)
+        first = SEED_STEP * question.seed
+        tried = search(line, question.names, cost, seed=first, jobs=jobs, step=steps.step)
     rtts = _rtts(line)
-    # At most: three settings of the second test, five labels, and these at each place of the range.
-    tests = 3 + (2 + len(ALWAYS)) * (1 + len(rtts) * len(LOADS))
+    # At most: three settings at two loads, five labels, and these at each place of the range.
+    tests = 3 * len(HELD_OUT) + (2 + len(ALWAYS)) * (1 + len(rtts) * len(RANGE_LOADS))
     with Steps(tests, "final tests", progress and visible()) as steps:
 
         def test(qdisc: Table, at: Sequence[tuple[float, int]], **how: Any) -> Any:
@@ -301,18 +313,15 @@ def answer(
             steps.step()
             return facts
 
-        best, why = _confirmed(line, tried, cost, test)
-        at = [(load, s) for load in HELD_OUT.values() for s in SEEDS]
+        best, why = confirmed(line, tried, cost, first, test)
+        at = [(load, first + s) for load in HELD_OUT.values() for s in SEEDS]
         others = _others(line, best)
-        label = _label(best)
-        facts = {label: test(best, at)}
+        ours = label(best)
+        facts = {ours: test(best, at)}
         for name, (qdisc, shaped) in others.items():
             facts[name] = test(qdisc, at, shaped=shaped)
-        wins = _range(rtts, best, others, cost, test)
-    gains = {
-        name: interval([cost(b) - cost(a) for a, b in zip(facts[label], facts[name], strict=True)])
-        for name in others
-    }
+        wins = _range(rtts, best, others, cost, first + GRID_SEED, test)
+    gains = {name: _gain(facts[ours], facts[name], cost) for name in others}
     table = {name: _means(known) for name, known in facts.items()}
     named = objective if isinstance(objective, str) else "custom"
     equal = [one for one in ties(line, tried) if one != best]
@@ -322,7 +331,7 @@ def answer(
 def _usual(line: Line, tried: Sequence[Trial]) -> list[Table]:
     """Return the defaults that the answer falls back to, the last one first by convention.
 
-    These are the simplest of all defaults, and the first discipline of `ORDER` that was tried.
+    These are the simplest of all defaults, and the first discipline of `order` that was tried.
     """
     whole = [one for one in tried if not changed(one.qdisc, line)]
     best = simplest(line, whole).qdisc
@@ -330,53 +339,96 @@ def _usual(line: Line, tried: Sequence[Trial]) -> list[Table]:
     return [best] if best == first else [best, first]
 
 
-def _confirmed(
+def confirmed(
     line: Line,
     tried: Sequence[Trial],
     cost: Objective,
+    first: int,
     test: Callable[..., Sequence[Mapping[str, float]]],
 ) -> tuple[Table, str]:
     """Return the answer of a search, and its reason.
 
-    A setting with a deviation, or of a discipline that is not the first of `ORDER`, must gain more
-    than `TIE` over the first one with its defaults, on other loads and seeds.
+    A setting with a deviation, or of a discipline that is not the first of `order`, must gain more
+    than `TIE` over the first one with its defaults, on other loads, round-trip times and seeds
+    (from `first`).
     """
     chosen, usual = simplest(line, tried).qdisc, _usual(line, tried)
     reference = usual[-1]
-    name, at = _label(reference), [(load, s) for load in HELD_OUT.values() for s in CHOICE_SEEDS]
+    name = label(reference)
+
+    def held_out(qdisc: Table) -> list[Mapping[str, float]]:
+        facts: list[Mapping[str, float]] = []
+        for load, factor in HELD_OUT.items():
+            scale = HELD_OUT_RTT[load]
+            at = [(factor, first + s) for s in CHOICE_SEEDS]
+            facts += test(qdisc, at, rtt_s=(line.rtt_s[0] * scale, line.rtt_s[1] * scale))
+        return facts
+
     if chosen == reference:
         return chosen, f"{name} with its defaults: nothing gains more than 5 % over it"
-    theirs, refused = test(reference, at), []
+    theirs, refused = held_out(reference), []
     for one in [chosen] if chosen in usual else [chosen, *usual[:-1]]:
         if one == reference:
             continue
-        ours = test(one, at)
-        gain = interval([cost(b) - cost(a) for a, b in zip(ours, theirs, strict=True)])
+        ours = held_out(one)
+        gain = _gain(ours, theirs, cost)
         sure = f"{gain.mean:.2f} ± {gain.half:.2f} of the objective over {name}"
-        if gain.low > 0 and gain.mean > TIE:
-            before, after = _means(theirs), _means(ours)
-            moved = [
-                f"{text} from {before[key] * scale:.3g} to {after[key] * scale:.3g} {unit}"
-                for key, text, scale, unit in MOVED
-                if abs(after[key] - before[key]) > 0.05 * max(after[key], before[key])
-            ]
-            return one, f"{_label(one)} gains {sure}: {'; '.join(moved)}"
-        refused.append(f"{_label(one)} gained {sure}")
+        if gain.low > TIE:
+            better, worse = _moved(_means(theirs), _means(ours))
+            price = f", at the price of {worse}" if worse else ", without a price"
+            return one, f"{label(one)} gains {sure} by {better}{price}"
+        refused.append(f"{label(one)} gained {sure}")
     return reference, f"{name} with its defaults: {'; '.join(refused)}, which is not enough"
 
 
-MOVED = (
-    ("use", "use of the line", 100, "%"),
-    ("self_s", "wait on busy connections", 1e3, "ms"),
-    ("response_s", "response of new ones", 1e3, "ms"),
-    ("transfer_s", "page", 1e3, "ms"),
-    ("delay_s", "delay of calls", 1e3, "ms"),
-    ("loss", "loss of calls", 100, "%"),
-)
-"""Facts that the reason for a deviation names, with factor and unit."""
+def _gain(
+    ours: Sequence[Mapping[str, float]], theirs: Sequence[Mapping[str, float]], cost: Objective
+) -> Interval:
+    """Return the cost of other runs minus the cost of ours: mean over loads, interval over seeds.
+
+    The runs are in the order of the loads of `HELD_OUT`, and of seeds within each load.
+    """
+    seeds = len(ours) // len(HELD_OUT)
+    each = [cost(b) - cost(a) for a, b in zip(ours, theirs, strict=True)]
+    return interval([fmean(each[n::seeds]) for n in range(seeds)])
 
 
-def _label(qdisc: Table) -> str:
+MOVED = {
+    "use": "use of the line",
+    "hosts": "Jain's index of hosts",
+    "self_s": "delay of busy connections",
+    "worst_s": "the same in the worst window",
+    "response_s": "response of new connections",
+    "transfer_s": "pages",
+    "delay_s": "delay of calls",
+    "loss": "loss of calls",
+}
+"""Facts that the reason for a deviation names."""
+
+SHARES = ("use", "hosts")
+"""Facts of which more is better."""
+
+
+def _moved(before: Mapping[str, float], after: Mapping[str, float]) -> tuple[str, str]:
+    """Return the facts that a setting improves, and those it makes worse, by more than 5 %."""
+    words: dict[bool, list[str]] = {True: [], False: []}
+    for key, text in MOVED.items():
+        change = after[key] - before[key]
+        if abs(change) > 0.05 * max(after[key], before[key]):
+            ends = f"{text} from {_shown(key, before[key])} to {_shown(key, after[key])}"
+            words[(change > 0) == (key in SHARES)].append(ends)
+    better, worse = (" and ".join(words[kind]) for kind in (True, False))
+    return better or "many small differences", worse
+
+
+def _shown(key: str, value: float) -> str:
+    if key.endswith("_s"):
+        return units.duration(value)
+    return f"{value:.3f}" if key == "hosts" else units.share(value)
+
+
+def label(qdisc: Table) -> str:
+    """Return the name of a setting, with what differs from its defaults."""
     from sojourn.scenario.variants import labels
 
     return labels([qdisc])[0]
@@ -409,13 +461,14 @@ def _range(
     best: Table,
     others: Mapping[str, tuple[Table, bool]],
     cost: Objective,
+    seed: int,
     test: Callable[..., Sequence[Mapping[str, float]]],
 ) -> list[dict[str, Any]]:
     """Return the gain at single round-trip times and loads; `test` runs a discipline."""
     rows = []
     for rtt_s in rtts:
-        for name, load in LOADS.items():
-            at = [(load, GRID_SEED)]
+        for name in RANGE_LOADS:
+            at = [(LOADS[name], seed)]
             pair = (rtt_s, rtt_s)
             ours = fmean(map(cost, test(best, at, rtt_s=pair)))
             gains = {

@@ -40,6 +40,9 @@ ENOUGH_S, ENOUGH_RTTS = 17.2, 2000
 70 % of it are measured, 12 s: with 4.5 s the throughput of fast lines depends on slow start.
 """
 
+WINDOWS = 20
+"""Windows of a run; 14 of them are measured. The worst one is a fact of the run."""
+
 OBJECT_BYTES = 50_000
 """Mean size of a page or transfer."""
 
@@ -171,6 +174,32 @@ def _check_buffer(buffer: str) -> None:
         raise InputError(f"--buffer: {text}; or a time like 100ms") from None
 
 
+ASYMMETRY = 10
+"""Ratio of the rates from which acknowledgements fill the uplink, so that CAKE thins them."""
+
+
+def installed(line: Line, qdisc: Mapping[str, Any], way: str, *, shaped: bool) -> Table:
+    """Return the link of a direction as the commands of `script` install it.
+
+    CAKE has its own shaper, of whose rate its target depends, and shares the line among the hosts
+    of the home; on the way in, dropped packets count as sent. Other disciplines are behind a
+    shaper at `SHAPED` of the line.
+    """
+    bps = line.down_bps if way == "down" else line.up_bps
+    sized = _sized(qdisc, bps)
+    shaped_bps = round(bps * (SHAPED if shaped else 1.0))
+    if not shaped or qdisc["name"] != "cake":
+        return {"rate": f"{shaped_bps}bit", "qdisc": sized}
+    own: Table = {"name": "cake", "bandwidth": f"{shaped_bps}bit"}
+    if way == "down":
+        own |= {"tins": "besteffort", "isolation": "dual_dsthost", "wash": True, "ingress": True}
+    else:
+        own["isolation"] = "dual_srchost"
+        if line.down_bps >= ASYMMETRY * line.up_bps:
+            own["ack_filter"] = "on"
+    return {"rate": f"{round(bps)}bit", "qdisc": {**own, **sized}}
+
+
 def _sized(qdisc: Mapping[str, Any], bps: float) -> Table:
     """Return a discipline whose limit, if it is a time, is that time's bytes at a rate."""
     limit = str(qdisc.get("limit", ""))
@@ -209,12 +238,8 @@ def scenario(
     rtt_s: tuple[float, float] | None = None,
 ) -> Table:
     """Return a run of the line with a discipline in both directions."""
-    share = SHAPED if shaped else 1.0
     low, high = rtt_s or line.rtt_s
-    links: dict[str, Table] = {
-        way: {"rate": f"{round(bps * share)}bit", "qdisc": _sized(qdisc, bps)}
-        for way, bps in (("down", line.down_bps), ("up", line.up_bps))
-    }
+    links = {way: installed(line, qdisc, way, shaped=shaped) for way in ("down", "up")}
     for way, trace in line.traces.items():
         links[way]["trace"] = trace.columns
     rtt = (
@@ -229,6 +254,8 @@ def scenario(
         "duration": f"{round(lasts * 1e9)}ns",
         "warmup": f"{round(0.3 * lasts * 1e9)}ns",
         "seed": seed,
+        "sample": f"{round(lasts * 1e9 / WINDOWS)}ns",
+        "sample_flows": False,
         "links": links,
         "flows": flows,
     }
@@ -255,6 +282,12 @@ def _flows(line: Line, load: float, lasts: float) -> list[Table]:
     def bulk(name: str, count: float, way: str, control: str = "cubic") -> Table:
         return tcp(name, count, way, {"name": "bulk", "start": start}, control)
 
+    def hosts(name: str, count: float, way: str) -> list[Table]:
+        """Return bulk flows of two hosts: all but one, and one."""
+        flows = round(count)
+        busy = {**bulk(name, flows - 1, way), **_host(way, "busy")}
+        return [busy, {**bulk(f"{name}_one", 1, way), **_host(way, "quiet")}]
+
     def udp(name: str, way: str, bps: float, packet: int) -> Table:
         source = {"name": "cbr", "rate": f"{round(bps)}bit", "packet": f"{packet}B", "jitter": 0.1}
         return {"name": name, "source": source, "path": [way]}
@@ -271,14 +304,14 @@ def _flows(line: Line, load: float, lasts: float) -> list[Table]:
     call = [udp("hear", "down", 80e3, 200), udp("speak", "up", 80e3, 200)]
     if line.traffic == "home":
         return [
-            bulk("download", 3 * load, "down"),
-            bulk("upload", 2 * load, "up"),
+            *hosts("download", 3 * load, "down"),
+            *hosts("upload", 2 * load, "up"),
             web(load),
             request("down"),
             *call,
         ]
     if line.traffic == "office":
-        return [bulk("download", 10 * load, "down"), bulk("upload", 6 * load, "up"),
+        return [*hosts("download", 10 * load, "down"), *hosts("upload", 6 * load, "up"),
                 web(8 * load), request("down"), *call]  # fmt: skip
     control = "dctcp" if line.traffic == "datacentre" else "cubic"
     probe = udp("probe", "up", max(80e3, 100 * 1600 / lasts), 200)
@@ -291,3 +324,8 @@ def _flows(line: Line, load: float, lasts: float) -> list[Table]:
         request("up"),
         probe,
     ]
+
+
+def _host(way: str, name: str) -> Table:
+    """Return the host of the home or office of a flow: it receives downloads and sends uploads."""
+    return {"receiver" if way == "down" else "sender": name}

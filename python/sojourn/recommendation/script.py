@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sojourn import tc
-from sojourn.recommendation.line import SHAPED, Line
+from sojourn.recommendation.line import ASYMMETRY, SHAPED, Line
 from sojourn.recommendation.link_layer import LinkLayer
 
 PREFERENCE = 42
@@ -26,9 +26,6 @@ QUANTUM_MAX = 200_000
 
 BURST_S = 1e-3
 """Time that a burst of HTB lasts, as in sqm-scripts: a slow router wakes up late."""
-
-ASYMMETRY = 10
-"""Ratio of the rates from which acknowledgements fill the uplink, so that CAKE thins them."""
 
 
 def ifb_name(dev: str) -> str:

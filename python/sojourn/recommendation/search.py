@@ -8,7 +8,7 @@ from typing import Any
 
 from sojourn.recommendation.line import LOADS, Line, Table, scenario
 from sojourn.recommendation.objective import Measured, Objective
-from sojourn.recommendation.settings import ALWAYS, default, deviations, rank
+from sojourn.recommendation.settings import ALWAYS, changed, default, deviations, rank
 from sojourn.sweeps.runner import Run, campaign
 
 RUNGS = (
@@ -20,7 +20,13 @@ RUNGS = (
 """Loads and seeds (counted from the seed of the search) of each rung."""
 
 BEHIND = (0.5, 0.2, 0.1)
-"""Cost by which a setting may be behind the best one after each rung but the last."""
+"""Cost by which a default may be behind the best setting after each rung but the last."""
+
+SLACK = (0.15, 0.0, -0.03)
+"""Cost by which a deviation may be behind the best default after each rung but the last.
+
+At the end it must be ahead by more than `TIE`; costs of single runs differ by about 0.1.
+"""
 
 TIE = 0.05
 """Costs that differ by less are equal: 5 % of the product of responsiveness and goodput."""
@@ -28,15 +34,24 @@ TIE = 0.05
 
 @dataclass(frozen=True)
 class Trial:
-    """Setting that was tried: its parameters, its facts by run, its mean cost.
+    """Setting that was tried: its parameters, its facts and costs by run.
 
     `stopped` is True if it did not reach the last rung.
     """
 
     qdisc: Table
     facts: tuple[Mapping[str, float], ...]
-    cost: float
+    costs: tuple[float, ...]
     stopped: bool
+
+    @property
+    def cost(self) -> float:
+        """Mean cost of the runs."""
+        return fmean(self.costs)
+
+    def behind(self, other: "Trial") -> float:
+        """Return the mean cost minus the cost of another trial, over the runs that both made."""
+        return fmean(a - b for a, b in zip(self.costs, other.costs, strict=False))
 
 
 def search(
@@ -50,10 +65,13 @@ def search(
 ) -> list[Trial]:
     """Try every setting of disciplines, and return all trials, the best first.
 
-    After each rung the settings that are far behind stop, except the defaults of `ALWAYS`. `step`
-    is called after each setting of a rung.
+    After each rung, settings that can no longer win stop: defaults that are far behind, except the
+    disciplines of `ALWAYS`, and deviations that do not gain over the best default. `step` is called
+    after each setting of a rung.
     """
     going = settings(line, names)
+    usual = {n for n, qdisc in enumerate(going) if not changed(qdisc, line)}
+    always = {n for n in usual if going[n]["name"] in ALWAYS}
     facts: dict[int, list[Mapping[str, float]]] = {n: [] for n in range(len(going))}
     at = dict(enumerate(going))
     for k, rung in enumerate(RUNGS):
@@ -61,16 +79,15 @@ def search(
         for n, qdisc in at.items():
             facts[n] += run(line, qdisc, points, jobs=jobs)
             step()
+        if k == len(BEHIND):
+            break
         costs = {n: fmean(map(objective, facts[n])) for n in at}
-        if k < len(BEHIND):
-            most = min(costs.values()) + BEHIND[k]
-            at = {
-                n: qdisc
-                for n, qdisc in at.items()
-                if costs[n] <= most or qdisc in [default(name, line) for name in ALWAYS]
-            }
+        best = min(costs.values())
+        reference = min((cost for n, cost in costs.items() if n in usual), default=best)
+        most = {n: best + BEHIND[k] if n in usual else reference + SLACK[k] for n in at}
+        at = {n: qdisc for n, qdisc in at.items() if costs[n] <= most[n] or n in always}
     trials = [
-        Trial(qdisc, tuple(facts[n]), fmean(map(objective, facts[n])), n not in at)
+        Trial(qdisc, tuple(facts[n]), tuple(map(objective, facts[n])), n not in at)
         for n, qdisc in enumerate(going)
     ]
     return sorted(trials, key=lambda one: (one.stopped, one.cost))
@@ -100,8 +117,14 @@ def simplest(line: Line, trials: Sequence[Trial]) -> Trial:
 
 
 def ties(line: Line, trials: Sequence[Trial]) -> list[Table]:
-    """Return the settings within `TIE` of the best one, those with the fewest words first."""
-    order = sorted(close(trials), key=lambda one: (*rank(one.qdisc, line), one.cost))
+    """Return the settings within `TIE` of the best one, those with the fewest words first.
+
+    Settings that stopped are compared over the runs that they made, if these have every load.
+    """
+    best = close(trials)[0]
+    enough = min(len(best.costs), 1 + len(RUNGS[1]))
+    equal = [one for one in trials if len(one.costs) >= enough and one.behind(best) <= TIE]
+    order = sorted(equal, key=lambda one: (*rank(one.qdisc, line), one.cost))
     return [one.qdisc for one in order]
 
 
@@ -116,7 +139,7 @@ def run(
 ) -> list[Mapping[str, float]]:
     """Return the facts of a discipline at some loads and seeds."""
     with_shaper = line.shaped if shaped is None else shaped
-    measure = Measured(with_shaper, fmean(rtt_s or line.rtt_s))
+    measure = Measured(line.down_bps, line.up_bps, fmean(rtt_s or line.rtt_s))
     chosen = ", ".join(f"{key}={value}" for key, value in qdisc.items() if key != "name")
     name = f"{qdisc['name']}({chosen})" if chosen else qdisc["name"]
     runs = [

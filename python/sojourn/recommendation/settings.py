@@ -50,10 +50,21 @@ SHORT = {
 
 
 ORDER = ("fq_codel", "cake", "dualpi2", "fq_pie", "codel", "pie")
-"""Order of disciplines whose costs are equal within 5 %: a convention, which the answer states.
+"""Order of disciplines whose costs are equal within 5 %, on a line without a shaper.
 
 FQ-CoDel is first: it is the default of RFC 8290, of many distributions and of OpenWrt.
 """
+
+SHAPED_ORDER = ("cake", "fq_codel", *ORDER[2:])
+"""The same for a shaped line: the advice of bufferbloat.net and of OpenWrt's pages on SQM is CAKE.
+
+Both orders are a convention, which the answer states.
+"""
+
+
+def order(line: Line) -> tuple[str, ...]:
+    """Return the order of disciplines whose costs are equal within 5 %."""
+    return SHAPED_ORDER if line.shaped else ORDER
 
 
 def candidates(only: str | None) -> list[str]:
@@ -140,13 +151,13 @@ def changed(qdisc: Mapping[str, object], line: Line) -> list[str]:
 def rank(qdisc: Mapping[str, object], line: Line) -> tuple[int, int, float]:
     """Return the sort key among equal costs.
 
-    These are the number of changed words, the place in `ORDER`, and the distance from the default
+    These are the number of changed words, the place in `order`, and the distance from the default
     as the logarithm of the ratio: 200 ms before 1 s, where the default is 100 ms.
     """
-    name = str(qdisc["name"])
+    name, names = str(qdisc["name"]), order(line)
     return (
         len(changed(qdisc, line)),
-        ORDER.index(name) if name in ORDER else len(ORDER),
+        names.index(name) if name in names else len(names),
         _distance(qdisc, line),
     )
 

@@ -1,6 +1,6 @@
 //! A tree of qdiscs and classes as a discipline with children and filters.
 
-pub(super) mod shapes;
+pub(crate) mod shapes;
 
 use super::choice::{self, Choice};
 use super::convert::Discipline;
