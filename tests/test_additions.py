@@ -111,6 +111,7 @@ GENERATED = {
     "docs/reference/scenario.md",
     "docs/reference/which-tcp.md",
     "examples/every-key.toml",
+    "playground/src/model/figures.json",
     "playground/src/model/specs.json",
     "python/sojourn/qdisc.py",
     "python/sojourn/scenario/keys.py",

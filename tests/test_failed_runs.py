@@ -211,7 +211,7 @@ def test_evaluations_and_recommendations_name_the_run(
         raise ValueError("no facts")
 
     monkeypatch.setattr(objective.Measured, "__call__", fails)
-    with pytest.raises(sj.RunError, match=r"qdisc=codel, load=\S+, seed 10: ValueError: no facts"):
+    with pytest.raises(sj.RunError, match=r"qdisc=codel, load=\S+, seed 20: ValueError: no facts"):
         sj.recommend("10mbit", "10mbit", "40ms", only="codel")
 
 
