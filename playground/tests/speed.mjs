@@ -36,12 +36,17 @@ function call(work, text) {
   return output;
 }
 
+/** Processor time of this thread, seconds: the clock of the native side, too. */
+function processorTime() {
+  return Number(readFileSync("/proc/self/schedstat", "utf8").split(" ")[0]) / 1e9;
+}
+
 function inModule(scenario) {
   let [best, packets] = [Number.POSITIVE_INFINITY, 0];
   for (let i = 0; i < 5; i++) {
-    const before = process.cpuUsage();
+    const before = processorTime();
     const output = call(() => e.run(), JSON.stringify(scenario));
-    best = Math.min(best, process.cpuUsage(before).user / 1e6);
+    best = Math.min(best, processorTime() - before);
     packets = Number(/"departed_packets":(\d+)/.exec(new TextDecoder().decode(output))[1]);
   }
   return { best, packets };
