@@ -135,7 +135,13 @@ impl<'a> Branch<'a> {
             self.lose(format!("qdisc {line} below {kind}: in a class, {kind} has a FIFO queue"));
         }
         match qdisc.line.kind.name {
-            "htb" | "hfsc" if qdisc.classes.is_empty() => super::parse("pfifo limit 1000"),
+            kind @ ("htb" | "hfsc" | "drr") if qdisc.classes.is_empty() => {
+                if device.shown {
+                    let show = format!("tc class show parent {:x}:", qdisc.handle);
+                    return Err(Error::new(format!("has no class; add {show}")).at(qdisc.name()));
+                }
+                if kind == "drr" { self.queue(qdisc) } else { super::parse("pfifo limit 1000") }
+            }
             "htb" | "hfsc" => self.shaper(qdisc),
             "drr" => self.rounds(qdisc),
             _ if is_tree(device, qdisc) => self.bands(qdisc),

@@ -143,6 +143,37 @@ fn a_tree_is_a_discipline_of_a_script() {
     );
 }
 
+/// Linux 6.1 leaves the classes of some inner qdiscs out of `tc class show` without a parent.
+#[test]
+fn an_output_without_the_classes_of_a_qdisc_is_refused() {
+    for kind in [
+        "htb 2: dev a parent 1:1 default 0",
+        "hfsc 2: dev a parent 1:1 default 1",
+        "drr 2: dev a parent 1:1",
+    ] {
+        let shown = format!(
+            "qdisc drr 1: dev a root refcnt 2\n\
+             qdisc {kind}\n\
+             class drr 1:1 root leaf 2: quantum 3000b\n\
+             class drr 1:2 root quantum 1500b"
+        );
+        let error = tc::import(&shown, &Options::default()).unwrap_err().to_string();
+        assert!(error.contains(" 2:: has no class; add tc class show parent 2:"), "{error}");
+    }
+}
+
+/// tc shows 1595 bytes for the burst of 1600 bytes at 23 Mbit/s.
+#[test]
+fn the_usual_burst_of_an_output_is_no_setting() {
+    let classes = [1, 2].map(|minor| {
+        format!("class htb 1:{minor} root rate 23Mbit ceil 32Mbit burst 1595b cburst 1596b")
+    });
+    let shown = format!("qdisc htb 1: dev a root default 0x1\n{}", classes.join("\n"));
+    let link = import(&shown);
+    assert_eq!(link.qdisc.unwrap().text(), "htb(rates=23mbit 23mbit, ceils=32mbit, parents=0)");
+    assert_eq!(link.lost, [""; 0]);
+}
+
 #[test]
 fn nested_trees_have_a_depth() {
     let mut script = "tc qdisc add dev a root handle 1: prio\n".to_string();

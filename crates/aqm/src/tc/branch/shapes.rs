@@ -13,8 +13,11 @@ use alloc::vec::Vec;
 /// Burst in bytes that tc takes if none is given, without the bytes of a clock tick.
 pub(in crate::tc) const BURST: u64 = 1600;
 
-/// Ticks of the kernel's clock per second, in which bursts are counted.
-const TICKS: u64 = 15_625_000;
+/// Bytes by which an output can differ from a burst at `rate`: tc counts the time of a burst in
+/// whole microseconds, and the kernel in ticks.
+fn slack(rate: u64) -> u64 {
+    rate / 8 / 1_000_000 * 2 + 8
+}
 
 type Settings = Vec<(String, String)>;
 
@@ -74,18 +77,14 @@ fn burst(branch: &mut Branch<'_>, line: &Line) -> u64 {
         _ => BURST,
     };
     let bucket = |word: &str, rate: u64| match line.given(word) {
-        Some(Arg::Whole(bytes)) => {
-            // The kernel counts in ticks, so an output is some bytes less.
-            let slack = rate / 8 / TICKS + 3;
-            if bytes.abs_diff(mtu) <= slack { mtu } else { *bytes }
-        }
+        Some(Arg::Whole(bytes)) if bytes.abs_diff(mtu) > slack(rate) => *bytes,
         _ => mtu,
     };
     let (rate, ceil) = (line.whole("rate"), line.whole("ceil"));
     let (burst, cburst) = (bucket("burst", rate), bucket("cburst", ceil));
     let (kept, dropped) =
         if rate == ceil { (burst.min(cburst), burst.max(cburst)) } else { (burst, cburst) };
-    if kept.abs_diff(dropped) > ceil / 8 / TICKS + 3 {
+    if kept.abs_diff(dropped) > slack(ceil) {
         let (name, bytes) = if dropped == cburst { ("cburst", cburst) } else { ("burst", burst) };
         let default = if line.given(name).is_none() { " (by default)" } else { "" };
         let text = format!("{name} {bytes}{default}: a class has one burst here, {kept} bytes");
