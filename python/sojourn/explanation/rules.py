@@ -20,6 +20,9 @@ from sojourn.explanation.parameters import parameters
 from sojourn.result import select, steady_state
 from sojourn.result.result import Columns, Result
 
+GROUPS = 20
+"""Largest number of groups that are all evidence of their unfairness; of more, the extremes are."""
+
 UNFAIR = 0.8
 """Jain's index of a group below which it is unfair."""
 
@@ -82,9 +85,8 @@ def _sender(result: Result, name: str) -> Iterator[Finding]:
     log = result.links[name].packet_log
     grown = _grown(result, log) if log and len(log.arrived_s) else {}
     groups = [flow["name"] for flow in result.scenario["flows"] if name in links_of(flow)]
-    sent = {
-        group: sum(one["goodput_bps"] for one in select.flows_of(result, group)) for group in groups
-    }
+    members = select.by_group(result)
+    sent = {group: sum(one["goodput_bps"] for one in members[group]) for group in groups}
     by_group = grown or sent
     total = sum(by_group.values())
     if len(groups) < 2 or not total:
@@ -141,8 +143,9 @@ def _grown(result: Result, log: Columns) -> dict[str, float]:
 
 def _fairness(result: Result) -> Iterator[Finding]:
     """Report groups whose endless flows have unequal goodputs."""
+    by_group = select.by_group(result)
     for flow in result.scenario["flows"]:
-        members = select.flows_of(result, flow["name"])
+        members = by_group[flow["name"]]
         if len(members) < 2 or flow["source"]["name"] != "bulk":
             continue
         goodputs = [one["goodput_bps"] for one in members]
@@ -162,12 +165,13 @@ def _fairness(result: Result) -> Iterator[Finding]:
 
 def _groups(result: Result) -> Iterator[Finding]:
     """Report groups of endless flows on the same path whose flows have unequal goodputs."""
+    by_group = select.by_group(result)
     paths: dict[tuple[str, ...], list[str]] = {}
     for flow in result.scenario["flows"]:
         if flow["source"]["name"] == "bulk" and "tcp" in flow:
             paths.setdefault((*flow["path"],), []).append(flow["name"])
     for path, names in paths.items():
-        members = {name: select.flows_of(result, name) for name in names}
+        members = {name: by_group[name] for name in names}
         means = {
             name: sum(one["goodput_bps"] for one in flows) / len(flows)
             for name, flows in members.items()
@@ -183,14 +187,18 @@ def _groups(result: Result) -> Iterator[Finding]:
             "unfair groups",
             f"On {' and '.join(path)} a flow of {most} got {rate(means[most])} and one of {least} "
             f"{rate(means[least])}; Jain's index of the {len(names)} groups is {index:.2f}{why}.",
-            {f"groups.{name}.goodput_bps / number of flows": mean for name, mean in means.items()},
+            {
+                f"groups.{name}.goodput_bps / number of flows": means[name]
+                for name in (means if len(means) <= GROUPS else (most, least))
+            },
         )
 
 
 def _timeouts(result: Result) -> Iterator[Finding]:
     """Report retransmission timeouts."""
+    by_group = select.by_group(result)
     for flow in result.scenario["flows"]:
-        members = [one for one in select.flows_of(result, flow["name"]) if one["kind"] == "tcp"]
+        members = [one for one in by_group[flow["name"]] if one["kind"] == "tcp"]
         # Some kernels do not count timeouts.
         number = sum(one["timeouts"] or 0 for one in members)
         sent = sum(one["sent_packets"] for one in members)
@@ -253,12 +261,13 @@ def _underused(result: Result) -> Iterator[Finding]:
 
 def _parameters(result: Result) -> Iterator[Finding]:
     """Report parameters that do not fit the rate and the round-trip times."""
+    by_group = select.by_group(result)
     for name, spec in result.scenario["links"].items():
         times = [
             one["rtt_s"]
             for flow in result.scenario["flows"]
             if name in links_of(flow)
-            for one in select.flows_of(result, flow["name"])
+            for one in by_group[flow["name"]]
             if one["kind"] == "tcp"
         ]
         if times:

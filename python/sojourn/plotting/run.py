@@ -44,6 +44,9 @@ LINES = 6
 WINDOWS = 4
 """Number of congestion windows that are drawn by default."""
 
+MEMBERS = 16
+"""Largest number of groups that differ in marking or parameters only and have a panel of lines."""
+
 LINKS_SAID = 4
 """Largest number of links whose conditions are in a title."""
 
@@ -119,7 +122,8 @@ def draw(
     """
     if not result.sampled:
         raise InputError('there are no series to draw: the scenario needs `sample`, like "10ms"')
-    alike = [one for one in combined(result) if not one.udp] if flows is None else []
+    alike = [one for one in combined(result) if not one.udp and len(one.members) <= MEMBERS]
+    alike = alike if flows is None else []
     shown, title = ({}, "") if alike else _windows(result, flows)
     carried = _carried(result)
     names = dict.fromkeys([*(one.name for one in carried[:GROUPS]), *shown])

@@ -48,6 +48,14 @@ def flows_of(result: Result, group: str | None) -> list[Record]:
     return [f for f in result.flows.values() if group is None or f["group"] == group]
 
 
+def by_group(result: Result) -> dict[str, list[Record]]:
+    """Return the flows of each group of the scenario, in the order of declaration."""
+    members: dict[str, list[Record]] = {flow["name"]: [] for flow in result.scenario["flows"]}
+    for flow in result.flows.values():
+        members[flow["group"]].append(flow)
+    return members
+
+
 def declared(result: Result, group: str) -> dict[str, Any]:
     """Return the table of a group in the scenario. Raises KeyError for an unknown group."""
     for flow in result.scenario["flows"]:

@@ -17,7 +17,7 @@ from sojourn import _sojourn
 from sojourn._util.paths import links_of
 from sojourn._util.public import public
 from sojourn._util.units import bps_of, bytes_of, counted, duration, seconds
-from sojourn.scenario.traps import traps
+from sojourn.scenario.traps import total_window, traps
 
 MOST = 5
 """Largest number of warnings shown per call; further ones are counted."""
@@ -83,8 +83,9 @@ def warnings_of(scenario: Tree) -> list[str]:
             messages.append(f"links.{name}.qdisc{OLD_RATE}")
         texts = _packets(link, forward[name], seconds(scenario["duration"]))
         messages += [f"links.{name}.rate{text}" for text in texts]
+    windows = {name: total_window(crossers) for name, crossers in forward.items()}
     for flow, there in zip(flows, ahead, strict=True):
-        about_flow = (*_ecn(flow, [links[name] for name in there]), *traps(flow, scenario))
+        about_flow = (*_ecn(flow, [links[name] for name in there]), *traps(flow, scenario, windows))
         messages += [f"flows.{flow['name']}{text}" for text in about_flow]
     absent = {flow["name"]: list(_times(flow, scenario)) for flow in flows}
     if not all(absent.values()):  # if nothing is measured at all, every table shows it

@@ -11,6 +11,9 @@ from sojourn._util.inputs import printable
 TITLE_MAX = 80
 """Longest name of a scenario that is shown in full, in characters."""
 
+VALUES = 12
+"""Number of values of a long list that are shown."""
+
 LOSSES = (
     ("probability", "correlation"),
     ("p", "r", "1-h", "1-k"),
@@ -154,7 +157,7 @@ def qdisc(spec: Mapping[str, Any], *, buffer: bool = True) -> str:
     # The defaults of a discipline that is written in Python are not known: all values are shown.
     usual = _defaults().get(spec["name"], CUSTOM)
     settings = [
-        f"{key} {_word(value)}"
+        f"{key} {_shortened(_word(value))}"
         for key, value in spec.items()
         if key != "source"
         and (
@@ -177,6 +180,14 @@ def window(scenario: Mapping[str, Any], varied: Collection[str] = ()) -> str:
 def seeds(first: int, count: int) -> str:
     """Describe `count` seeds from `first`."""
     return f"seed {first}" if count == 1 else f"{count} seeds from {first}"
+
+
+def _shortened(value: str) -> str:
+    """Return a list with its first values and the number of the others, if it is long."""
+    values = value.split(" ")
+    if len(values) <= VALUES + 1 or any("(" in one for one in values):
+        return value
+    return f"{' '.join(values[:VALUES])} and {len(values) - VALUES} more"
 
 
 def _is_default(value: Any, usual: str) -> bool:

@@ -1,10 +1,10 @@
 """Warnings about settings of a TCP that make its results differ from results of real hosts."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from sojourn._util.paths import links_of, path_of
+from sojourn._util.paths import path_of
 from sojourn._util.units import bps_of, bytes_of, duration, seconds
 
 Tree = Mapping[str, Any]
@@ -21,8 +21,11 @@ COARSE = 4
 """Ticks that are longer than so many round-trip times measure none of them."""
 
 
-def traps(flow: Tree, scenario: Tree) -> Iterator[str]:
-    """Return the warnings about the TCP of a flow, without the name of the flow."""
+def traps(flow: Tree, scenario: Tree, windows: Mapping[str, float | None]) -> Iterator[str]:
+    """Return the warnings about the TCP of a flow, without the name of the flow.
+
+    `windows` has the :func:`total_window` of the flows that cross each link.
+    """
     tcp = flow.get("tcp")
     if tcp is None or not flow["count"]:
         return
@@ -30,7 +33,7 @@ def traps(flow: Tree, scenario: Tree) -> Iterator[str]:
     if "profile" not in tcp:
         return  # a class in Python, of which a stored result has few parameters
     yield from _recovery(tcp, flow, scenario)
-    yield from _window(tcp, flow, scenario)
+    yield from _window(tcp, flow, scenario, windows)
     yield from _tick(tcp, flow, scenario)
     yield from _routers(tcp, flow, scenario)
 
@@ -83,7 +86,21 @@ def _routers(tcp: Tree, flow: Tree, scenario: Tree) -> Iterator[str]:
         )
 
 
-def _window(tcp: Tree, flow: Tree, scenario: Tree) -> Iterator[str]:
+def total_window(flows: Iterable[Tree]) -> float | None:
+    """Return the sum of the receive windows (bytes) of flows, None if that of one is unknown."""
+    total = 0.0
+    for flow in flows:
+        if not flow["count"]:
+            continue
+        if "receive_window" not in flow.get("tcp", {}):
+            return None
+        total += flow["count"] * _window_bytes(flow["tcp"])
+    return total
+
+
+def _window(
+    tcp: Tree, flow: Tree, scenario: Tree, windows: Mapping[str, float | None]
+) -> Iterator[str]:
     """Warn if the receive windows of all flows of a link cannot fill it."""
     links = scenario["links"]
     path = path_of(flow, 0)
@@ -92,11 +109,8 @@ def _window(tcp: Tree, flow: Tree, scenario: Tree) -> Iterator[str]:
     slowest = min(path, key=lambda name: bps_of(links[name]["rate"]))
     rtt_s = _least_rtt(flow, scenario)
     product = bps_of(links[slowest]["rate"]) / 8 * rtt_s
-    others = [one for one in scenario["flows"] if slowest in links_of(one) and one["count"]]
-    if not all("receive_window" in one.get("tcp", {}) for one in others):
-        return
-    windows = sum(one["count"] * _window_bytes(one["tcp"]) for one in others)
-    if windows < product:
+    window = windows[slowest]
+    if window is not None and window < product:
         yield (
             f".tcp.receive_window: {tcp['receive_window']} is less than the bandwidth-delay "
             f"product, {product / 1e3:.0f} kB at {links[slowest]['rate']} and "
