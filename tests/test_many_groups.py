@@ -69,9 +69,9 @@ def test_the_time_of_an_explanation_grows_with_the_number_of_groups(result: sj.R
 
 def test_long_lists_of_a_discipline_are_shortened(result: sj.Result) -> None:
     """The description of a tree of 10,000 classes filled screens."""
-    said = describe.link(result.scenario, "down")
-    assert len(said) < 500
-    assert f"and {FEW + 1 - describe.VALUES} more" in said
+    text = describe.link(result.scenario, "down")
+    assert len(text) < 500
+    assert f"and {FEW + 1 - describe.VALUES} more" in text
 
 
 def test_a_figure_of_many_groups_has_few_lines(result: sj.Result, tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def _routers(tcp: Tree, flow: Tree, scenario: Tree) -> Iterator[str]:
 
 
 def total_window(flows: Iterable[Tree]) -> float | None:
-    """Return the sum of the receive windows (bytes) of flows, None if that of one is unknown."""
+    """Return the sum of the receive windows (bytes) of flows, None if one window is unknown."""
     total = 0.0
     for flow in flows:
         if not flow["count"]:
