@@ -51,6 +51,76 @@ def test_a_script_with_classes_is_a_scenario_that_runs(tmp_path: Path, sojourn: 
     assert 6e6 < rest < 10e6
 
 
+PORTS = """
+tc qdisc add dev eth0 root handle 1: htb default 40
+tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit
+tc class add dev eth0 parent 1:1 classid 1:10 htb rate 1mbit ceil 1mbit
+tc class add dev eth0 parent 1:1 classid 1:20 htb rate 2mbit ceil 2mbit
+tc class add dev eth0 parent 1:1 classid 1:30 htb rate 3mbit ceil 3mbit
+tc class add dev eth0 parent 1:1 classid 1:40 htb rate 4mbit ceil 4mbit
+tc filter add dev eth0 parent 1: protocol ip prio 1 handle 0x10/0xf0 fw flowid 1:10
+tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip dport 443 0xffff flowid 1:20
+tc filter add dev eth0 parent 1: protocol ip prio 3 flower ip_proto udp flowid 1:30
+"""
+
+
+def test_marks_ports_and_protocols_select_classes(tmp_path: Path, sojourn: Command) -> None:
+    """Each flow has the rate of the class that the filters choose, and requests and answers too."""
+    script = tmp_path / "ports.sh"
+    script.write_text(PORTS)
+    code, out, _ = sojourn("tc", "import", script, "--strict")
+    assert code == 0
+    up = tomllib.loads(out)["links"]["eth0"]
+    flows = [
+        sj.Flow(name="marked", path=["eth0"], mark=0x13, receiver_port=443),
+        sj.Flow(name="tls", path=["eth0"], receiver_port=443),
+        sj.Flow(name="quic", path=["eth0"], tcp={"name": "cubic", "profile": "quic"}),
+        sj.Flow(name="other", path=["eth0"], receiver_port=80),
+        # Its acknowledgements have the ports the other way round: they go to port 443 too.
+        sj.Flow(name="answers", path=["down"], return_path=["eth0"], sender_port=443),
+    ]
+    links = {"eth0": up, "down": {"rate": "1gbit", "qdisc": "droptail"}}
+    scenario = sj.Scenario(duration="20s", warmup="5s", links=links, flows=flows, packet_log=True)
+    result = sj.simulate(scenario)
+    goodput = {name: flow["goodput_bps"] / 1e6 for name, flow in result.flows.items()}
+    assert 0.9 < goodput["marked"] < 1
+    assert goodput["tls"] < 2
+    assert 2.6 < goodput["quic"] < 3
+    assert 3 < goodput["other"] < 4
+    assert result.scenario["flows"][0]["mark"] == 0x13
+    # The class of the acknowledgements is the one of tls: both share 2 Mbit/s on eth0.
+    log = result.links["eth0"].packet_log
+    names = list(result.flows)
+    sent = {
+        name: float(log.length_B[(log.flow == i) & (log.departed_s > 5)].sum()) * 8 / 15e6
+        for i, name in enumerate(names)
+    }
+    assert 1.8 < sent["tls"] + sent["answers"] < 2.05
+    assert sent["answers"] > 0.1
+
+
+def test_headers_reach_filters_of_inner_classes_and_new_filters(tmp_path: Path) -> None:
+    """Web users open connections during the run; a change brings filters by protocol."""
+    link = {
+        "rate": "10mbit",
+        "qdisc": {
+            "name": "prio",
+            "flows": 2,
+            "children": ["droptail", "prio(flows=2, filters=0(protocol=udp) 1)"],
+            "filters": ["0(sport=443)", "1"],
+        },
+    }
+    flows = [
+        sj.Flow(name="web", count=4, path=["down"], sender_port=443, source="web"),
+        sj.Flow(name="call", path=["down"], source="call"),
+        sj.Flow(name="bulk", path=["down"]),
+    ]
+    new = {"at": "10s", "links": {"down": {"qdisc": {"filters": ["1(protocol=tcp)", "0"]}}}}
+    scenario = sj.Scenario(duration="20s", links={"down": link}, flows=flows, changes=[new])
+    one, two = (sj.simulate(scenario, threads=n).summary for n in (1, 2))
+    assert one == two
+
+
 def test_one_class_can_still_be_chosen(sojourn: Command) -> None:
     """`--class` gives the link of that class."""
     (link,) = tc.imported(SUBSCRIBERS, leaf="1:20")
@@ -125,7 +195,8 @@ LEAVES = (
 )  # fmt: skip
 RULES = (
     "u32 match ip dsfield 0xb8 0xfc", "u32 match ip dst 192.0.2.9", "u32 match u16 0 0xff00 at 2",
-    "u32 match u8 0x03 0x03 at 1", "u32 match u32 0 0",
+    "u32 match u8 0x03 0x03 at 1", "u32 match u32 0 0", "u32 match ip protocol 17 0xff",
+    "u32 match ip dport 443 0xffff", "u32 match ip sport 4096 0xf000", "u32 match mark 5 0xffffffff",
 )  # fmt: skip
 KINDS = ("htb", "hfsc", "prio", "drr")
 TREES = int(os.environ.get("SOJOURN_TREES", "10"))

@@ -85,6 +85,7 @@ pub mod dscp;
 mod entry;
 pub mod error;
 mod fifo;
+mod flow_header;
 mod link;
 #[doc(hidden)]
 pub mod missing;
@@ -113,6 +114,7 @@ pub use context::{Context, DropReason, Dropped, Marks};
 pub use entry::{Built, External, QdiscEntry};
 pub use error::{Error, ErrorKind, Result};
 pub use fifo::{QueueView, SingleFifo};
+pub use flow_header::{FlowHeader, Protocol};
 pub use link::{LEN_MAX, Link, LinkSpec, Opportunities, Served, TokenBucket};
 pub use overhead::{Framing, Overhead};
 pub use packet::{Ecn, Packet, TcpFlags, XcpHeader};

@@ -1,6 +1,7 @@
 //! Queue discipline, to which a transmitter enqueues and from which it dequeues.
 
 use crate::context::Context;
+use crate::flow_header::FlowHeader;
 use crate::packet::Packet;
 use crate::units::Time;
 use alloc::boxed::Box;
@@ -69,6 +70,15 @@ pub trait Qdisc: Any {
     fn decides_at_enqueue(&self) -> bool {
         false
     }
+    /// True if decisions depend on header fields that only [`Qdisc::describe_flow`] states.
+    fn reads_headers(&self) -> bool {
+        false
+    }
+    /// States the header fields of the packets of `flow` that arrive from now on. It is to be
+    /// called before the first packet of each flow if the discipline
+    /// [reads them](Qdisc::reads_headers), and after [`Qdisc::reconfigure`] for all flows; without
+    /// it, filters by these fields do not match. Numbers of flows must be small then.
+    fn describe_flow(&mut self, _flow: u32, _header: &FlowHeader) {}
     /// Calls `visit` with the name and value of each internal variable, in SI units.
     fn inspect(&self, _visit: &mut dyn FnMut(&'static str, f64)) {}
     /// Same as [`Qdisc::inspect`] at the time `now`, including periodic updates that are due. These

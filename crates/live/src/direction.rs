@@ -9,12 +9,15 @@ use crate::pump::{Framing, Pump, PumpThread, Start, Transport};
 use crate::timed_link::{Departure, LinkCallback, TimedLink};
 use sojourn_aqm::cast;
 use sojourn_aqm::wire::WireStats;
-use sojourn_aqm::{DropReason, Ecn, Histogram, Link, Packet, Span, Time};
+use sojourn_aqm::{DropReason, Ecn, FlowHeader, Histogram, Link, Packet, Span, Time};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 /// Deliveries later than this are counted as late.
 pub const LATE: Span = Span::ms(1);
+
+/// Number of flows of which headers are kept, for filters that read them; a power of two.
+const FLOWS: u32 = 1 << 16;
 
 /// Configuration of a direction.
 #[derive(Debug)]
@@ -164,9 +167,16 @@ impl Direction {
         };
         let body = std::mem::replace(&mut self.next_buffer, spare);
         self.advance(now);
-        let ip::Header { ecn, class, hash, hosts: [source, destination], segment } = header;
+        let ip::Header { ecn, class, hash, hosts: [source, destination], segment, .. } = header;
         let ip::Segment { ack, tcp } = segment;
-        let (arrived, flow) = (now, hash);
+        let (arrived, mut flow) = (now, hash);
+        let link = &mut self.timed_link.link;
+        if link.reads_headers() {
+            // Flows may share a number: each packet states the header before it arrives.
+            flow &= FLOWS - 1;
+            let ip::Header { protocol, ports, .. } = header;
+            link.describe_flow(flow, &FlowHeader { protocol, source, ports, mark: 0 });
+        }
         let packet =
             Packet { arrived, len, flow, hash, body, source, destination, ack, class, ecn, tcp };
         if let Some(arrivals) = &mut self.arrivals {

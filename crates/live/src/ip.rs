@@ -6,7 +6,7 @@
 
 use sojourn_aqm::cast;
 use sojourn_aqm::random::mix;
-use sojourn_aqm::{Ecn, TcpFlags};
+use sojourn_aqm::{Ecn, Protocol, TcpFlags};
 
 /// Fields of an IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,10 @@ pub struct Header {
     pub hash: u32,
     /// Keys of the source and the destination address.
     pub hosts: [u32; 2],
+    /// Protocol above IP, if filters know it.
+    pub protocol: Option<Protocol>,
+    /// Source and destination port; 0 for packets without ports, like fragments.
+    pub ports: [u16; 2],
     /// TCP header.
     pub segment: Segment,
 }
@@ -124,13 +128,15 @@ impl Header {
         hosts: [&[u8]; 2],
         payload: &[u8],
     ) -> Header {
-        let ports = if fragment { 0 } else { ports(protocol, payload) };
+        let ports = if fragment { [0; 2] } else { ports(protocol, payload) };
         let segment = if protocol == TCP && !fragment { segment(payload) } else { None };
         Header {
             ecn: Ecn::from_bits(traffic),
             class: u16::from(traffic >> 2),
             hash: hash(salt, protocol, hosts, ports),
             hosts: hosts.map(|address| cast::low32(fold(mix(salt), address))),
+            protocol: Protocol::of_number(protocol),
+            ports,
             segment: segment.unwrap_or_default(),
         }
     }
@@ -173,23 +179,27 @@ pub fn parse_between_hosts(packet: &[u8]) -> Option<HostPacket> {
         segment = Some((word(at + 4)?, cast::number(bytes)));
         (payload, opens) = (bytes > 0, inner.get(13)? & 2 != 0);
     }
-    let ports = ports(packet[9], inner);
+    let [source, destination] = ports(packet[9], inner).map(u32::from);
+    let ports = source << 16 | destination;
     let (from, to) = (word(12)?, word(16)?);
     let Header { ecn, segment: ack, .. } = header;
     Some(HostPacket { from, to, ports, len, ecn, payload, segment, opens, ack })
 }
 
 /// Source and destination port, 0 if the protocol has none.
-fn ports(protocol: u8, payload: &[u8]) -> u32 {
+fn ports(protocol: u8, payload: &[u8]) -> [u16; 2] {
     match payload.first_chunk() {
-        Some(ports) if WITH_PORTS.contains(&protocol) => u32::from_be_bytes(*ports),
-        _ => 0,
+        Some([a, b, c, d]) if WITH_PORTS.contains(&protocol) => {
+            [u16::from_be_bytes([*a, *b]), u16::from_be_bytes([*c, *d])]
+        }
+        _ => [0; 2],
     }
 }
 
 /// Flow hash of a packet between `hosts`.
-fn hash(salt: u64, protocol: u8, hosts: [&[u8]; 2], ports: u32) -> u32 {
-    let start = mix(salt ^ (u64::from(protocol) << 32 | u64::from(ports)));
+fn hash(salt: u64, protocol: u8, hosts: [&[u8]; 2], ports: [u16; 2]) -> u32 {
+    let [from, to] = ports.map(u64::from);
+    let start = mix(salt ^ (u64::from(protocol) << 32 | from << 16 | to));
     cast::low32(hosts.into_iter().fold(start, fold))
 }
 
@@ -352,8 +362,11 @@ mod tests {
         let plain = read(&v6(0, 17, &[]), 1).unwrap();
         let options = [DESTINATION, 0, 1, 4, 0, 0, 0, 0, 17, 0, 1, 4, 0, 0, 0, 0];
         assert_eq!(read(&v6(0, HOP_BY_HOP, &options), 1).unwrap().hash, plain.hash);
+        assert_eq!(plain.protocol, Some(Protocol::Udp));
+        assert_eq!(plain.ports, [1234, 53]);
         let part = read(&v6(0, FRAGMENT, &[17, 0, 0, 1, 0, 0, 0, 9]), 1).unwrap();
         assert_ne!(part.hash, plain.hash);
+        assert_eq!((part.protocol, part.ports), (Some(Protocol::Udp), [0; 2]));
         let mut fragment = v4(0, 1);
         fragment[6] = 0x20; // more fragments
         let mut last = v4(0, 2);

@@ -187,10 +187,16 @@ impl Pump {
     ) -> PyResult<Pump> {
         let defs = links(links_json)?;
         custom::refuse_live(&defs)?;
-        if let Some(def) = defs.iter().find(|def| def.names_hosts()) {
-            let text = "filters by source or destination name hosts of a scenario; packets of a \
-                        real link have addresses: use class, dscp, ecn, max_length or pure_ack";
-            return Err(InputError::new_err(format!("{}.qdisc: {text}", def.name())));
+        let unknown = ["source", "destination", "mark"];
+        let mut keys = defs.iter().filter_map(|def| Some((def, def.filter_key(&unknown)?)));
+        if let Some((def, key)) = keys.next() {
+            let what = if key == "mark" { "marks" } else { "hosts by name" };
+            let text = format!(
+                "{}.qdisc: a filter has {key}, and packets of a real link have no {what} here: \
+                 use protocol, source_port, destination_port, dscp, ecn, max_length or pure_ack",
+                def.name()
+            );
+            return Err(InputError::new_err(text));
         }
         let find = |name: &str| {
             let def = defs.iter().find(|def| def.name() == name);

@@ -166,7 +166,7 @@ def _classes(link: Tree, flows: list[Tree]) -> Iterator[str]:
     """Warn if all flows of a scheduler of classes share a queue, or classes share one."""
     qdisc = link["qdisc"]
     queues = qdisc.get("flows")
-    if qdisc.get("by") != "class" or not isinstance(queues, int):
+    if qdisc.get("by") != "class" or not isinstance(queues, int) or qdisc.get("filters"):
         return
     name, classes = qdisc["name"], {flow["class"] for flow in flows}
     used = {_queue_of(qdisc, number) for number in classes}

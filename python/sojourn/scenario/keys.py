@@ -138,6 +138,15 @@ class Flow(Table, kw_only=True, frozen=True):
     receiver : str
         Host that receives the data, like sender. Text; if not given: a host of its own for each
         flow.
+    sender_port : int
+        Port of the host that sends the data, for filters of disciplines. Integer; 1 to 65535; if
+        not given: none.
+    receiver_port : int
+        Port of the host that receives the data, for filters. Integer; 1 to 65535; if not given:
+        none.
+    mark : int
+        Mark of the packets in both directions, fwmark in Linux, for filters. Integer; 0 to
+        4294967295; if not given: none.
     """
 
     _checked_as = "flow"
@@ -154,6 +163,9 @@ class Flow(Table, kw_only=True, frozen=True):
     ecn: str | None = None
     sender: str | None = None
     receiver: str | None = None
+    sender_port: int | None = None
+    receiver_port: int | None = None
+    mark: int | None = None
 
 
 @public

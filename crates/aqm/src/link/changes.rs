@@ -1,6 +1,7 @@
 //! Changes of the rate or delay of a link in operation.
 
 use super::{Link, LinkSpec};
+use crate::flow_header::FlowHeader;
 use crate::qdisc::Qdisc;
 use crate::units::Time;
 use alloc::boxed::Box;
@@ -17,6 +18,16 @@ impl Link {
         let unused = transmitter.now == Time::ZERO && transmitter.in_flight.is_empty();
         assert!(unused, "`may_change` must be called before the first packet");
         (transmitter.computes_departures, transmitter.may_change) = (false, true);
+    }
+
+    /// True if the discipline needs [`Link::describe_flow`]: see [`Qdisc::reads_headers`].
+    pub fn reads_headers(&self) -> bool {
+        self.qdisc.reads_headers()
+    }
+
+    /// States the header fields of a flow: see [`Qdisc::describe_flow`].
+    pub fn describe_flow(&mut self, flow: u32, header: &FlowHeader) {
+        self.qdisc.describe_flow(flow, header);
     }
 
     /// Takes the parameters of `fresh` for the discipline at `now`, before any other event of this

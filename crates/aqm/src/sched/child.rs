@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
 use crate::find_discipline;
+use crate::flow_header::FlowHeader;
 use crate::link::Served;
 use crate::packet::Packet;
 use crate::params::{ParamRow, Setting, Value, call_text, parse_call};
@@ -193,6 +194,16 @@ impl Leaf {
         let held = self.qdisc.backlog().packets > 0;
         // A discipline that names no later time is asked again after the shortest time.
         held.then(|| self.qdisc.ready_at().unwrap_or(now).max(Time(now.0.saturating_add(1))))
+    }
+
+    /// True if it reads headers of flows, see [`Qdisc::reads_headers`].
+    pub fn reads_headers(&self) -> bool {
+        self.qdisc.reads_headers()
+    }
+
+    /// States the header fields of a flow, see [`Qdisc::describe_flow`].
+    pub fn describe_flow(&mut self, flow: u32, header: &FlowHeader) {
+        self.qdisc.describe_flow(flow, header);
     }
 
     /// Takes the parameters of `fresh`, see [`Qdisc::reconfigure`].

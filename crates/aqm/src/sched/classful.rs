@@ -17,12 +17,13 @@ use crate::build::{Build, Builder, Env};
 use crate::cast;
 use crate::context::{Context, DropReason};
 use crate::error::{Error, Result};
+use crate::flow_header::FlowHeader;
 use crate::packet::Packet;
 use crate::params::{Checked, Combined, Nothing, Params};
 use crate::qdisc::{Backlog, Qdisc};
 use crate::sched::child::{Child, Leaf, Leaves, child_of};
 use crate::sched::fair::{By, End, Fair, FairParams, Full};
-use crate::sched::filter::{Filter, check_classes, classify};
+use crate::sched::filter::{Filter, Filters, check_classes};
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::sched::tree::{OUT, Tree};
 use crate::units::{Size, Time};
@@ -72,7 +73,7 @@ impl<Q, S> Builder<Q, AllParams<S>> {
 /// A classful discipline with the scheduler `S`.
 #[derive(Clone, Debug)]
 pub struct Classful<S> {
-    filters: Vec<Filter>,
+    filters: Filters,
     classes: Classes<S>,
 }
 
@@ -118,7 +119,7 @@ impl<S: Scheduler> Build for Classful<S> {
             let fixed = fixed.map(|row| row.value).collect();
             Classes::Children(Children::new(fair, children, scheduler, fixed, env)?)
         };
-        Ok(Classful { filters: filters.clone(), classes })
+        Ok(Classful { filters: Filters::new(filters.clone()), classes })
     }
 }
 
@@ -277,7 +278,7 @@ impl<S: Scheduler> Children<S> {
 impl<S: Scheduler> Qdisc for Classful<S> {
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
         context.check_arrival(&packet);
-        let of_filter = classify(&self.filters, &packet);
+        let of_filter = self.filters.classify(&packet);
         let unmatched = of_filter.is_none() && !self.filters.is_empty();
         if unmatched && !S::HAS_DEFAULT {
             return context.drop(packet, DropReason::AtEnqueue);
@@ -317,6 +318,21 @@ impl<S: Scheduler> Qdisc for Classful<S> {
         }
     }
 
+    fn reads_headers(&self) -> bool {
+        let children = match &self.classes {
+            Classes::Queues(_) => false,
+            Classes::Children(all) => all.leaves.iter().any(Leaf::reads_headers),
+        };
+        children || self.filters.reads_headers()
+    }
+
+    fn describe_flow(&mut self, flow: u32, header: &FlowHeader) {
+        self.filters.describe_flow(flow, header);
+        if let Classes::Children(all) = &mut self.classes {
+            all.leaves.iter_mut().for_each(|leaf| leaf.describe_flow(flow, header));
+        }
+    }
+
     fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         match &self.classes {
             Classes::Queues(fair) => fair.inspect(visit),
@@ -325,7 +341,7 @@ impl<S: Scheduler> Qdisc for Classful<S> {
     }
 
     fn state_bytes(&self) -> usize {
-        let own = size_of_val(&*self.filters);
+        let own = self.filters.state_bytes();
         own + match &self.classes {
             Classes::Queues(fair) => size_of_val(self) - size_of_val(fair) + fair.state_bytes(),
             Classes::Children(all) => size_of_val(self) + all.state_bytes(),

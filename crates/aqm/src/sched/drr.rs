@@ -19,7 +19,7 @@
 //! classes has a buffer of its own (`limits`), and none is shared; a packet that no filter assigns
 //! to a class is dropped.
 //!
-//! **Cost** 90440 bytes of state: 88 per queue. O(1) per packet if `quantum` is at least the
+//! **Cost** 90472 bytes of state: 88 per queue. O(1) per packet if `quantum` is at least the
 //! largest packet, otherwise a few passes over the busy queues.
 
 use crate::aqm::codel::CoDel;

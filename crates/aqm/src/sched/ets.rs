@@ -17,7 +17,7 @@
 //! without `priomap` all its packets are in the last band. Here `by` chooses the queue and an AQM
 //! algorithm may be in each.
 //!
-//! **Cost** 1168 bytes of state for eight queues; O(log n) per packet of a strict queue, O(1) per
+//! **Cost** 1200 bytes of state for eight queues; O(log n) per packet of a strict queue, O(1) per
 //! packet of another if its quantum is at least the largest packet.
 
 use crate::build::Env;

@@ -2,12 +2,14 @@
 
 use crate::dscp;
 use crate::error::{Error, ErrorKind, Result};
+use crate::flow_header::{FlowHeader, Protocol};
 use crate::packet::{Ecn, Packet, TcpFlags};
 use crate::params::{Params, Setting, Value, call_text, parse_call};
 use crate::random::hash;
 use crate::units::Bytes;
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 crate::choice! {
     /// ECN field of a packet.
@@ -38,6 +40,17 @@ impl EcnMatch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Classes(pub u16, pub u16);
 
+/// A port, or ports from one to another, like 5000-5999.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ports(pub u16, pub u16);
+
+/// A mark and the mask of the bits that are compared, like 1 or 0x10/0xf0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    value: u32,
+    mask: u32,
+}
+
 /// A differentiated services code point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dscp(pub u16);
@@ -55,25 +68,86 @@ impl Value for Classes {
     }
 
     fn read(setting: Setting<'_>) -> Result<Self> {
-        let class = |setting| {
-            let number = u64::read(setting)?;
-            u16::try_from(number).map_err(|_| {
-                let text = format!("{number} is out of range, allowed: 0 to 65535");
-                Error::new(text).of_kind(ErrorKind::OutOfRange)
-            })
-        };
-        let Setting::Text(text) = setting else { return class(setting).map(|c| Classes(c, c)) };
-        let (first, last) = text.split_once('-').unwrap_or((text, text));
-        let classes = Classes(class(Setting::Text(first))?, class(Setting::Text(last))?);
-        if classes.0 > classes.1 {
-            return Err(Error::new(format!("{text:?} ends before it begins")));
-        }
-        Ok(classes)
+        read_range(setting).map(|(first, last)| Classes(first, last))
     }
 
     fn write(&self) -> String {
-        let Classes(first, last) = self;
-        if first == last { first.to_string() } else { format!("{first}-{last}") }
+        write_range(self.0, self.1)
+    }
+
+    fn is_within(&self, _: &Self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Value for Ports {
+    fn kind() -> String {
+        "port".to_string()
+    }
+
+    fn read(setting: Setting<'_>) -> Result<Self> {
+        read_range(setting).map(|(first, last)| Ports(first, last))
+    }
+
+    fn write(&self) -> String {
+        write_range(self.0, self.1)
+    }
+
+    fn is_within(&self, _: &Self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// Reads a number of 16 bits, or a range like 3-7.
+fn read_range(setting: Setting<'_>) -> Result<(u16, u16)> {
+    let one = |setting| {
+        let number = u64::read(setting)?;
+        u16::try_from(number).map_err(|_| {
+            let text = format!("{number} is out of range, allowed: 0 to 65535");
+            Error::new(text).of_kind(ErrorKind::OutOfRange)
+        })
+    };
+    let Setting::Text(text) = setting else { return one(setting).map(|n| (n, n)) };
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last) = (one(Setting::Text(first))?, one(Setting::Text(last))?);
+    if first > last {
+        return Err(Error::new(format!("{text:?} ends before it begins")));
+    }
+    Ok((first, last))
+}
+
+fn write_range(first: u16, last: u16) -> String {
+    if first == last { first.to_string() } else { format!("{first}-{last}") }
+}
+
+impl Value for Mark {
+    fn kind() -> String {
+        "mark".to_string()
+    }
+
+    fn read(setting: Setting<'_>) -> Result<Self> {
+        let Setting::Text(text) = setting else {
+            return Mark::read(Setting::Text(&u64::read(setting)?.to_string()));
+        };
+        let number = |text: &str| {
+            let hex = text.strip_prefix("0x").map(|digits| u32::from_str_radix(digits, 16));
+            hex.unwrap_or_else(|| text.parse()).map_err(|_| {
+                Error::new(format!("{text:?} is no mark; one is written like 16, 0x10 or 16/255"))
+            })
+        };
+        let (value, mask) = match text.split_once('/') {
+            Some((value, mask)) => (number(value)?, number(mask)?),
+            None => (number(text)?, u32::MAX),
+        };
+        if value & !mask != 0 {
+            return Err(Error::new(format!("{text:?} has bits outside its mask: none matches")));
+        }
+        Ok(Mark { value, mask })
+    }
+
+    fn write(&self) -> String {
+        let Mark { value, mask } = self;
+        if *mask == u32::MAX { value.to_string() } else { format!("{value}/{mask}") }
     }
 
     fn is_within(&self, _: &Self, _: &Self) -> bool {
@@ -142,14 +216,42 @@ crate::params! {
         max_length: Option<Bytes> = None, [Some(Bytes(1)) => Some(Bytes(1_000_000_000))], "", [];
         /// True for acknowledgements of TCP without payload, false for all other packets.
         pure_ack: Option<bool> = None, [], "", [];
+        /// Protocol of the flow.
+        protocol: Option<Protocol> = None, [], "", [];
+        /// Port of the sender of the packets, or a range like 5000-5999.
+        source_port: Option<Ports> = None, [], "", ["sport"];
+        /// Port of the receiver of the packets, or a range.
+        destination_port: Option<Ports> = None, [], "", ["dport"];
+        /// Mark of the flow, or a mark and a mask like 0x10/0xf0.
+        mark: Option<Mark> = None, [], "", ["fwmark"];
     }
 }
 
 impl Filter {
-    /// True if `packet` matches.
+    /// True if it compares fields of [`FlowHeader`].
+    fn reads_headers(&self) -> bool {
+        let Filter { protocol, source_port, destination_port, mark, .. } = self;
+        let ports = source_port.is_some() || destination_port.is_some();
+        protocol.is_some() || ports || mark.is_some()
+    }
+
+    /// True if `header`, of the flow of `packet`, matches.
+    fn matches_header(&self, packet: &Packet, header: &FlowHeader) -> bool {
+        let Filter { protocol, source_port, destination_port, mark, .. } = self;
+        let within = |ports: Option<Ports>, port: u16| {
+            ports.is_none_or(|Ports(first, last)| (first..=last).contains(&port))
+        };
+        let [source, destination] = header.ports_of(packet);
+        protocol.is_none_or(|protocol| header.protocol == Some(protocol))
+            && within(*source_port, source)
+            && within(*destination_port, destination)
+            && mark.is_none_or(|Mark { value, mask }| header.mark & mask == value)
+    }
+
+    /// True if `packet` matches, apart from the header of its flow.
     #[inline]
-    pub fn matches(&self, packet: &Packet) -> bool {
-        let Filter { to: _, class, dscp, ecn, source, destination, max_length, pure_ack } = self;
+    fn matches(&self, packet: &Packet) -> bool {
+        let Filter { class, dscp, ecn, source, destination, max_length, pure_ack, .. } = self;
         let pure = || packet.tcp.has(TcpFlags::ACK.with(TcpFlags::PURE));
         class.is_none_or(|Classes(first, last)| (first..=last).contains(&packet.class))
             && dscp.is_none_or(|Dscp(dscp)| packet.class & 63 == dscp)
@@ -161,10 +263,64 @@ impl Filter {
     }
 }
 
-/// Class of `packet` by the first of `filters` that matches.
-#[inline]
-pub(crate) fn classify(filters: &[Filter], packet: &Packet) -> Option<u64> {
-    filters.iter().find(|filter| filter.matches(packet)).map(|filter| filter.to)
+/// Filters of a discipline, and the headers of flows if one of them reads headers.
+#[derive(Clone, Debug)]
+pub(crate) struct Filters {
+    list: Vec<Filter>,
+    reads_headers: bool,
+    /// Headers by the number of the flow.
+    headers: Vec<Option<FlowHeader>>,
+}
+
+impl Filters {
+    /// Filters in order.
+    pub fn new(list: Vec<Filter>) -> Filters {
+        let reads_headers = list.iter().any(Filter::reads_headers);
+        Filters { list, reads_headers, headers: Vec::new() }
+    }
+
+    /// True if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// True if one compares fields of [`FlowHeader`].
+    pub fn reads_headers(&self) -> bool {
+        self.reads_headers
+    }
+
+    /// States the header of a flow.
+    pub fn describe_flow(&mut self, flow: u32, header: &FlowHeader) {
+        if self.reads_headers {
+            let i = flow as usize;
+            if i >= self.headers.len() {
+                self.headers.resize(i + 1, None);
+            }
+            self.headers[i] = Some(*header);
+        }
+    }
+
+    /// Class of `packet` by the first filter that matches.
+    #[inline]
+    pub fn classify(&self, packet: &Packet) -> Option<u64> {
+        let matches = |filter: &&Filter| {
+            filter.matches(packet) && (!self.reads_headers || self.matches_header(filter, packet))
+        };
+        self.list.iter().find(matches).map(|filter| filter.to)
+    }
+
+    fn matches_header(&self, filter: &Filter, packet: &Packet) -> bool {
+        if !filter.reads_headers() {
+            return true;
+        }
+        let header = self.headers.get(packet.flow as usize);
+        header.is_some_and(|header| header.is_some_and(|h| filter.matches_header(packet, &h)))
+    }
+
+    /// Size of the state in bytes.
+    pub fn state_bytes(&self) -> usize {
+        size_of_val(&*self.list) + size_of_val(&*self.headers)
+    }
 }
 
 /// Checks that all classes of `filters` are from `first` up, and that `is_class` holds for them.
@@ -254,17 +410,59 @@ mod tests {
     fn the_first_match_decides_and_the_text_is_canonical() {
         let filters = ["3(dscp=EF, class=0-99)", "2", "1"].map(|text| read(text).unwrap());
         let packet = |class| Packet { class, ..Packet::default() };
-        assert_eq!(classify(&filters, &packet(46)), Some(3));
-        assert_eq!(classify(&filters, &packet(0)), Some(2));
-        assert_eq!(classify(&filters[..1], &packet(0)), None);
+        let all = Filters::new(filters.to_vec());
+        assert_eq!(all.classify(&packet(46)), Some(3));
+        assert_eq!(all.classify(&packet(0)), Some(2));
+        assert_eq!(Filters::new(filters[..1].to_vec()).classify(&packet(0)), None);
         assert_eq!(filters.map(|f| f.write()), ["3(class=0-99, dscp=46)", "2", "1"]);
+    }
+
+    #[test]
+    fn headers_of_flows_are_matched_in_both_directions() {
+        let web = FlowHeader {
+            protocol: Some(Protocol::Tcp),
+            source: 7,
+            ports: [443, 50_000],
+            mark: 0x21,
+        };
+        let cases = [
+            ("1(protocol=tcp)", true, true),
+            ("1(protocol=udp)", false, false),
+            ("1(source_port=443)", true, false),
+            ("1(sport=400-500)", true, false),
+            ("1(destination_port=443)", false, true),
+            ("1(dport=50000)", true, false),
+            ("1(mark=33)", true, true),
+            ("1(mark=0x20/0xf0)", true, true),
+            ("1(mark=0x10/0xf0)", false, false),
+            ("1(protocol=tcp, dport=443, dscp=EF)", false, false),
+        ];
+        for (text, there, back) in cases {
+            let mut filters = Filters::new([read(text).unwrap()].into());
+            let packet = |source| Packet { flow: 3, source, ..Packet::default() };
+            assert!(filters.reads_headers());
+            assert_eq!(filters.classify(&packet(7)), None, "{text}: nothing is known of the flow");
+            filters.describe_flow(3, &web);
+            let matched = [packet(7), packet(8)].map(|packet| filters.classify(&packet).is_some());
+            assert_eq!(matched, [there, back], "{text}");
+            let other = Packet { flow: 2, ..packet(7) };
+            assert_eq!(filters.classify(&other), None, "{text}: another flow");
+        }
+        assert!(!Filters::new([read("1(dscp=EF)").unwrap()].into()).reads_headers());
     }
 
     #[test]
     fn faults_are_named() {
         let error = |text| read(text).unwrap_err().to_string();
         assert!(error("x").starts_with("to: \"x\" is not a whole number"));
-        assert!(error("1(dport=5)").starts_with("dport: unknown parameter \"dport\""));
+        assert!(error("1(port=5)").starts_with("port: unknown parameter \"port\""));
+        assert!(error("1(dport=65536)").starts_with("destination_port: 65536 is out of range"));
+        assert_eq!(
+            error("1(mark=0x20/0xf)"),
+            "mark: \"0x20/0xf\" has bits outside its mask: none matches"
+        );
+        assert!(error("1(mark=a)").starts_with("mark: \"a\" is no mark"));
+        assert!(error("1(protocol=sctp)").starts_with("protocol: unknown choice"));
         assert_eq!(error("1(class=7-3)"), "class: \"7-3\" ends before it begins");
         assert!(error("1(class=70000)").starts_with("class: 70000 is out of range"));
         assert!(error("1(dscp=AF14)").starts_with("dscp: unknown DSCP"));

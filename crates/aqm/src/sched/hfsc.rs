@@ -35,7 +35,7 @@
 //! (4) Packets of no class go to `default`; Linux drops them if there is no default. (5) m2 is at
 //! least 8 bit/s; in Linux it may be 0.
 //!
-//! **Cost** 3096 bytes of state for three classes; O(n) per packet for n active classes.
+//! **Cost** 3128 bytes of state for three classes; O(n) per packet for n active classes.
 
 mod classes;
 mod curve;
@@ -49,11 +49,12 @@ use crate::cast;
 use crate::context::{Context, DropReason};
 use crate::entry::QdiscEntry;
 use crate::error::{Error, ErrorKind, Result};
+use crate::flow_header::FlowHeader;
 use crate::packet::Packet;
 use crate::params::{Checked, Setting, nth};
 use crate::qdisc::{Backlog, Qdisc};
 use crate::sched::child::{Child, Leaf, Leaves};
-use crate::sched::filter::{Filter, check_classes, classify};
+use crate::sched::filter::{Filter, Filters, check_classes};
 use crate::sched::tree::{OUT, Tree};
 use crate::units::{Rate, Size, Span, Time};
 use alloc::format;
@@ -110,7 +111,7 @@ pub struct Hfsc {
     classes: Classes,
     /// Queues of the leaves.
     queues: Vec<Option<Leaf>>,
-    filters: Vec<Filter>,
+    filters: Filters,
     default: usize,
     limit: Option<Size>,
     /// Times at which the disciplines of leaves that hold packets back may send, nanoseconds.
@@ -247,7 +248,7 @@ impl Build for Hfsc {
         Ok(Hfsc {
             classes: Classes::new(&parents, &curves),
             queues,
-            filters: params.filters,
+            filters: Filters::new(params.filters),
             default,
             limit: params.limit,
             asleep: Tree::new(n),
@@ -259,7 +260,7 @@ impl Build for Hfsc {
 impl Hfsc {
     /// Leaf of `packet`.
     fn leaf(&self, packet: &Packet) -> usize {
-        let stated = match classify(&self.filters, packet) {
+        let stated = match self.filters.classify(packet) {
             Some(to) => to,
             None if self.filters.is_empty() => packet.class.into(),
             None => 0,
@@ -351,6 +352,15 @@ impl Qdisc for Hfsc {
 
     fn backlog(&self) -> Backlog {
         self.backlog
+    }
+
+    fn reads_headers(&self) -> bool {
+        self.filters.reads_headers() || self.queues.iter().flatten().any(Leaf::reads_headers)
+    }
+
+    fn describe_flow(&mut self, flow: u32, header: &FlowHeader) {
+        self.filters.describe_flow(flow, header);
+        self.queues.iter_mut().flatten().for_each(|leaf| leaf.describe_flow(flow, header));
     }
 
     fn state_bytes(&self) -> usize {

@@ -33,7 +33,7 @@
 //! per level and priority; Linux has a round for each lender. (4) An overdraft is not limited to a
 //! minute. (5) Packets of no class are not sent past the tree.
 //!
-//! **Cost** 1568 bytes of state for three classes; O(log n) per packet for n classes, and one bit
+//! **Cost** 1600 bytes of state for three classes; O(log n) per packet for n classes, and one bit
 //! per leaf below each class of the packet that begins or ends to lend.
 
 mod borrowing;
@@ -47,11 +47,12 @@ use crate::context::{Context, DropReason};
 use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
 use crate::fifo::{Fifo, Pool};
+use crate::flow_header::FlowHeader;
 use crate::packet::Packet;
 use crate::params::{Checked, nth};
 use crate::qdisc::{Backlog, Qdisc};
 use crate::sched::child::{Child, Leaf, Leaves, child_of};
-use crate::sched::filter::{Filter, check_classes, classify};
+use crate::sched::filter::{Filter, Filters, check_classes};
 use crate::sched::tree::{OUT, Tree};
 use crate::units::{Bytes, Rate, Size, Time};
 use alloc::boxed::Box;
@@ -113,7 +114,7 @@ crate::params! {
 /// The HTB discipline.
 #[derive(Clone, Debug)]
 pub struct Htb {
-    filters: Vec<Filter>,
+    filters: Filters,
     /// Disciplines of the leaves, the last one applying to all further leaves.
     children: Vec<Child>,
     limit: Option<Size>,
@@ -171,7 +172,7 @@ impl Build for Htb {
         check_classes(&params.filters, is_leaf)?;
         let queues = queues(&params, rates, &classes, env)?;
         Ok(Htb {
-            filters: params.filters.clone(),
+            filters: Filters::new(params.filters.clone()),
             children: params.children.clone(),
             limit: params.limit,
             queues,
@@ -274,7 +275,7 @@ impl Htb {
     /// Leaf of `packet`.
     #[inline]
     fn leaf(&self, packet: &Packet) -> usize {
-        let stated = match classify(&self.filters, packet) {
+        let stated = match self.filters.classify(packet) {
             Some(to) => to,
             None if self.filters.is_empty() => packet.class.into(),
             None => 0,
@@ -368,6 +369,20 @@ impl Qdisc for Htb {
 
     fn backlog(&self) -> Backlog {
         self.backlog
+    }
+
+    fn reads_headers(&self) -> bool {
+        let child = |queue: &Queue| matches!(queue, Queue::Child(leaf) if leaf.reads_headers());
+        self.filters.reads_headers() || self.queues.iter().any(child)
+    }
+
+    fn describe_flow(&mut self, flow: u32, header: &FlowHeader) {
+        self.filters.describe_flow(flow, header);
+        for queue in &mut self.queues {
+            if let Queue::Child(leaf) = queue {
+                leaf.describe_flow(flow, header);
+            }
+        }
     }
 
     fn reconfigure(&mut self, fresh: Box<dyn Qdisc + Send>) -> bool {

@@ -20,7 +20,7 @@
 //! **Departures** Applications of Linux can set the priority of a packet, and filters its band.
 //! Linux refuses a `priomap` with bands that do not exist; here these mean the last band.
 //!
-//! **Cost** 568 bytes of state for three queues; O(log n) per packet; an overflow with `full =
+//! **Cost** 600 bytes of state for three queues; O(log n) per packet; an overflow with `full =
 //! "lowest"` examines every queue.
 
 use crate::build::Env;

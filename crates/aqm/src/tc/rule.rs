@@ -218,6 +218,15 @@ impl<'a> Reader<'a> {
     fn u32(&mut self, word: &str) -> Result<(), String> {
         match word {
             "match" => self.selector(),
+            // In an output, with the number of packets that had it.
+            "mark" => {
+                let (value, mask) = self.pair()?;
+                self.mark(&format!("{value}/{mask}"))?;
+                if self.words.as_slice().first().is_some_and(|word| word == "(success") {
+                    self.words = self.words.as_slice()[2.min(self.words.len())..].iter();
+                }
+                Ok(())
+            }
             "handle" => {
                 self.next();
                 Ok(())

@@ -4,7 +4,7 @@ use super::flow_routes::{HOPS_MAX, Links, NUMBER, RoutePair, delay_of, routes};
 use super::links::LinkConfig;
 use super::registries::Registries;
 use super::senders::{FlowText, Senders};
-use crate::endpoint::tcp::TcpParams;
+use crate::endpoint::tcp::{Profile, TcpParams};
 use crate::parsing::distribution::Distribution;
 use crate::parsing::keys::table;
 use crate::parsing::parse::{self, KeyReader};
@@ -16,7 +16,7 @@ use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::Value;
 use sojourn_aqm::random::hash;
 use sojourn_aqm::units::{Span, Time};
-use sojourn_aqm::{Ecn, cast, choice, dscp};
+use sojourn_aqm::{Ecn, FlowHeader, Protocol, cast, choice, dscp};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -82,6 +82,15 @@ table! {
 
     /// Host that receives the data, like sender.
     receiver: "text", optional "a host of its own for each flow", [], "\"laptop-{i}\"";
+
+    /// Port of the host that sends the data, for filters of disciplines.
+    sender_port: "integer", optional "none", ["1" => "65535"], "443";
+
+    /// Port of the host that receives the data, for filters.
+    receiver_port: "integer", optional "none", ["1" => "65535"], "50000";
+
+    /// Mark of the packets in both directions, fwmark in Linux, for filters.
+    mark: "integer", optional "none", ["0" => "4294967295"], "16";
 }
 
 /// Parsed definition of a group of flows.
@@ -109,6 +118,8 @@ pub struct FlowConfig {
     /// Names of the hosts that send and receive the data, as written; None for one of each per
     /// flow.
     pub(crate) hosts: [Option<String>; 2],
+    /// Ports of these hosts, and the mark, where they are stated.
+    pub(crate) labels: [Option<u64>; 3],
     /// Time at which the group joins, set by the scenario's changes; None for the start.
     pub(crate) joins: Option<Span>,
     /// Time at which the group leaves, set by the scenario's changes; None for never.
@@ -124,7 +135,11 @@ struct Own {
     class: u16,
     ecn: Option<Capable>,
     hosts: [Option<String>; 2],
+    labels: [Option<u64>; 3],
 }
+
+/// Keys of [`FlowConfig::labels`].
+const LABELS: [&str; 3] = ["sender_port", "receiver_port", "mark"];
 
 impl Own {
     fn parse<'a>(
@@ -153,7 +168,11 @@ impl Own {
         }
         let class = class(fields)?;
         let hosts = [host(fields, "sender")?, host(fields, "receiver")?];
-        Ok(Own { keys, source, tcp, rtt: fields.read("rtt")?, class, ecn, hosts })
+        let mut labels = [None; 3];
+        for (label, key) in labels.iter_mut().zip(LABELS) {
+            *label = fields.read(key)?;
+        }
+        Ok(Own { keys, source, tcp, rtt: fields.read("rtt")?, class, ecn, hosts, labels })
     }
 }
 
@@ -181,7 +200,8 @@ impl FlowConfig {
         senders: &mut Senders<'a>,
         hops_left: &mut u64,
     ) -> Result<FlowConfig> {
-        let Own { keys, source, tcp, rtt, class, ecn, hosts } = Own::parse(text, fields, senders)?;
+        let Own { keys, source, tcp, rtt, class, ecn, hosts, labels } =
+            Own::parse(text, fields, senders)?;
         let path = names(fields.require("path")?).map_err(|e| e.at("path"))?;
         if path.is_empty() {
             return Err(Error::new("names no link").at("path"));
@@ -205,6 +225,7 @@ impl FlowConfig {
             class,
             ecn,
             hosts,
+            labels,
             joins: None,
             leaves: None,
         };
@@ -285,7 +306,25 @@ impl FlowConfig {
             }
         }
         self.keys.write(&mut flow);
+        for (key, label) in LABELS.into_iter().zip(self.labels) {
+            if let Some(label) = label {
+                flow.insert(key.into(), label.into());
+            }
+        }
         flow
+    }
+
+    /// Header fields of the `i`-th flow, whose data come from the host with the key `source`.
+    pub(crate) fn header(&self, source: u32) -> FlowHeader {
+        let tcp = self.tcp.as_ref().is_some_and(|tcp| tcp.settings().profile != Profile::Quic);
+        let [sender, receiver, mark] = self.labels.map(Option::unwrap_or_default);
+        let port = |port: u64| u16::try_from(port).expect("its range is the range of u16");
+        FlowHeader {
+            protocol: Some(if tcp { Protocol::Tcp } else { Protocol::Udp }),
+            source,
+            ports: [port(sender), port(receiver)],
+            mark: cast::low32(mark),
+        }
     }
 
     /// Links of the `i`-th flow, by index.

@@ -179,10 +179,11 @@ impl LinkConfig {
         &self.params
     }
 
-    /// True if a filter of the discipline, or of one inside it, names a host.
-    pub fn names_hosts(&self) -> bool {
-        let mut lists = self.params.iter().filter(|row| row.kind.starts_with("list of "));
-        lists.any(|row| ["source=", "destination="].iter().any(|key| row.value.contains(key)))
+    /// Returns the first of `keys` that a filter of the discipline, or of one inside it, has.
+    pub fn filter_key(&self, keys: &[&'static str]) -> Option<&'static str> {
+        let lists = || self.params.iter().filter(|row| row.kind.starts_with("list of "));
+        let has = |key: &&&str| lists().any(|row| row.value.contains(&format!("{key}=")));
+        keys.iter().find(has).copied()
     }
 
     /// Random loss after the queue.

@@ -23,6 +23,7 @@ use std::sync::Arc;
 mod changing;
 mod forwarding;
 mod forwarding_queue;
+mod headers;
 mod impaired;
 mod in_flight;
 mod interruptions;
@@ -230,7 +231,7 @@ impl Simulation {
         let events = first_events(&sessions, &flows);
         let hosts: usize = sessions.iter().map(|c| c.hosts.len()).sum();
         let interruptions = Interruptions::new(scenario);
-        Some(Simulation {
+        let mut simulation = Simulation {
             now: Time::ZERO,
             next_interruption: interruptions.next(),
             interruptions,
@@ -260,7 +261,9 @@ impl Simulation {
             tap: None,
             members,
             scenario: shared,
-        })
+        };
+        (0..simulation.links.len()).for_each(|l| simulation.describe_flows(l));
+        Some(simulation)
     }
 
     /// Delivers packet `body`, which crosses its last link, at `cursor`: to its flow, or to the

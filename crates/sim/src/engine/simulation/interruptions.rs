@@ -80,6 +80,7 @@ impl Simulation {
                 let Built { qdisc, params, .. } = changed.expect("the change was checked");
                 self.links[l].reconfigure(now, qdisc);
                 self.params[l] = params.into();
+                self.describe_flows(l);
                 self.collect_from_link(l);
             }
             DueChange::Leave(group) => {

@@ -70,6 +70,7 @@ impl Simulation {
         self.events.reserve(self.first_flow_slot + f + 1);
         self.flows.push(flow);
         self.pooled_owners.push(PooledFlowOwner { sessions: cast::number(c), host: open.host });
+        self.describe_flow(f);
         f
     }
 

@@ -117,7 +117,8 @@ impl Simulation {
             Threads::Exactly(threads) => threads.get(),
             Threads::Auto => available_parallelism().map_or(1, NonZero::get),
         };
-        if threads < 2 || self.links.len() < 2 {
+        // A flow that a part creates would have to be described to the links of all parts.
+        if threads < 2 || self.links.len() < 2 || self.links.iter().any(Link::reads_headers) {
             return None;
         }
         let links = self.links.iter().enumerate();
