@@ -86,9 +86,10 @@ def test_cobalt_is_that_of_cake() -> None:
 
 @pytest.mark.parametrize("case", COUNTED, ids=lambda case: case.name)
 def test_counts_over_many_seeds(case: Case) -> None:
-    """The kernel's numbers of drops and marks are among ours."""
+    """The kernel's numbers of drops and marks are among ours, as the page says."""
     counted = counts.counted(case)
     assert max(map(abs, counted.t)) < counts.LIMIT, counted.t
+    assert counted.row() in PAGE.read_text()
 
 
 @pytest.mark.parametrize("case", red.CASES, ids=lambda case: case.name)
@@ -142,7 +143,9 @@ def test_fq_counts_idle_times_from_an_odd_tick() -> None:
 
 def test_the_page_is_up_to_date() -> None:
     """The committed pages have the numbers of this engine."""
-    assert PAGE.read_text() == page()
+    committed = iter(PAGE.read_text().splitlines())
+    # The tables over many seeds are compared case by case.
+    assert [line for line in page(counting=False).splitlines() if line not in committed] == []
     assert PAGE.with_name("validation-linux-tcp.md").read_text() == tcp.page()
 
 

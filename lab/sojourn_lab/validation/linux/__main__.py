@@ -82,8 +82,8 @@ def section(title: str, intro: str, cases: list[Compared]) -> str:
     return "\n".join([f"## {title}", "", intro.strip(), "", note, "", *rows, ""])
 
 
-def page() -> str:
-    """Return the page."""
+def page(*, counting: bool = True) -> str:
+    """Return the page; its tables over many seeds take most of the time and may be left out."""
     sections, summary = [], []
     whole = cases = packets = 0
     for name in FAMILIES:
@@ -92,7 +92,7 @@ def page() -> str:
         sections.append(section(family.TITLE, family.INTRO, comparisons))
         if hasattr(family, "extra"):
             sections.append(family.extra())
-        if by_seed := getattr(family, "COUNTED", ()):
+        if (by_seed := getattr(family, "COUNTED", ())) and counting:
             sections.append(counts.section(by_seed))
         if not comparisons:
             continue
