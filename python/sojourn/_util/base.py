@@ -8,6 +8,7 @@ import msgspec
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
+from sojourn._util import size_table
 from sojourn._util.html import html
 from sojourn._util.inputs import near, shown
 from sojourn._util.plain import changed, plain
@@ -71,8 +72,9 @@ class _Data(msgspec.Struct, kw_only=True, frozen=True, metaclass=_Checked):
         if kind is None:
             return
         try:
-            # Traces are read, and validated, with the scenario.
+            # Files of traces and of sizes are read, and validated, with the scenario.
             tree = {key: value for key, value in plain(self).items() if (kind, key) != LINK_TRACE}
+            tree = size_table.without_files(tree)
             _sojourn.check(kind, json.dumps(tree))
         except InputError as error:
             raise InputError(f"{type(self).__name__}.{error}") from None

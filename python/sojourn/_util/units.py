@@ -75,6 +75,14 @@ def rate(value_bps: float) -> str:
     return f"{figures(value_bps / scale)} {unit}"
 
 
+def size(value_bytes: float) -> str:
+    """Return a number of bytes with 3 digits, like "1.71 MB"."""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if value_bytes >= factor:
+            return f"{figures(value_bytes / factor)} {unit}"
+    return f"{figures(value_bytes)} B"
+
+
 def share(value: float) -> str:
     """Format a share as a percentage."""
     percent = 100 * value

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from sojourn import metrics
 from sojourn._util import units
+from sojourn._util.size_table import tables_of
 from sojourn.display.console import console
 from sojourn.display.table import Table
 from sojourn.metrics.overview import Group, completion_times, groups, rows
@@ -32,6 +33,10 @@ def run_report(result: Result) -> None:
         out.print(f"{name}: {describe.link(scenario, name)}", markup=False)
     out.print()
     out.print(flow_table(result), soft_wrap=True)
+    for flow in scenario["flows"]:
+        for file, mean in tables_of(flow["source"]):
+            size = f"mean {units.size(mean)}"
+            out.print(f"{flow['name']}: sizes of {file}, {size}", markup=False)
     if "live" in result.summary:
         out.print()
         _faithful(result.summary["live"])

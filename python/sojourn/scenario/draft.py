@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from sojourn._sojourn import InputError, ParsedScenario
+from sojourn._util import size_table
 from sojourn._util.inputs import brief, near, printable, shown
 from sojourn._util.paths import compared_link
 from sojourn._util.plain import plain
@@ -254,7 +255,7 @@ def _links(tree: Any) -> dict[str, Table]:
 
 
 def _with_files(tree: Any, folder: Path | None = None) -> Any:
-    """Read the files of traffic traces; paths of traces are relative to `folder`."""
+    """Read the files of traffic traces and of flow sizes; their paths are relative to `folder`."""
     if folder is not None:
         for link in _links(tree).values():
             match link.get("trace"):
@@ -266,6 +267,9 @@ def _with_files(tree: Any, folder: Path | None = None) -> Any:
                 match link.get(key):
                     case {"distribution": str() as file} if jitter_table.is_file(file):
                         link[key]["distribution"] = str(folder / file)
+    flows = _flows(tree)
+    if flows and len(flows) == len(tree["flows"]):
+        tree = {**tree, "flows": size_table.inline(flows, folder)}
     return packet_trace.inline(tree, folder)
 
 

@@ -64,6 +64,8 @@ pub(super) const TABLES: &[EmpiricalTable] = &[
 pub struct Cdf {
     /// Name, if it is one of [`TABLES`].
     name: Option<&'static str>,
+    /// File of the points, as it was named; it does not affect the distribution.
+    file: Option<Arc<str>>,
     /// Values in grains and cumulative probabilities; both non-decreasing, the latter from 0 to 1.
     points: Arc<[(u64, f64)]>,
 }
@@ -71,10 +73,10 @@ pub struct Cdf {
 impl Cdf {
     /// Distribution of a named table.
     pub fn from_named(table: &EmpiricalTable) -> Cdf {
-        Cdf { name: Some(table.name), points: table.points.into() }
+        Cdf { name: Some(table.name), file: None, points: table.points.into() }
     }
 
-    /// Parses points such as `10kB 0.5`.
+    /// Parses points such as `10kB 0.5`. The first one may follow the name of a file and a colon.
     ///
     /// # Errors
     /// If a point has the wrong form, the points are not sorted, or the probabilities do not go
@@ -83,12 +85,16 @@ impl Cdf {
         let form = || {
             Error::new(
                 "an empirical distribution is written cdf(a 0, b 0.5, c 1): values with their \
-                 units, and cumulative shares (a percentage / 100); a file is not read, write its \
-                 lines as such points",
+                 units, and cumulative shares (a percentage / 100), or cdf(FILE)",
             )
         };
         let mut read: Vec<(u64, f64)> = Vec::with_capacity(points.len());
-        for point in points {
+        let labelled = points.first().and_then(|point| point.split_once(':'));
+        let (file, first) = labelled.map_or((None, None), |(file, point)| {
+            (Some(Arc::from(file.trim())), Some(point.trim()))
+        });
+        let skipped = usize::from(first.is_some());
+        for point in first.iter().chain(points.iter().skip(skipped)) {
             let (value, share) = point.split_once(char::is_whitespace).ok_or_else(form)?;
             let value = T::read(Setting::Text(value))?.grains();
             let share = f64::read(Setting::Text(share.trim()))?;
@@ -98,7 +104,7 @@ impl Cdf {
             read.push((value, share));
         }
         match (read.first(), read.last()) {
-            (Some(&(_, 0.0)), Some(&(_, 1.0))) => Ok(Cdf { name: None, points: read.into() }),
+            (Some(&(_, 0.0)), Some(&(_, 1.0))) => Ok(Cdf { name: None, file, points: read.into() }),
             _ => Err(Error::new("the probabilities of a cdf must start at 0 and end at 1")),
         }
     }
@@ -109,7 +115,8 @@ impl Cdf {
             return name.to_string();
         }
         let points = self.points.iter().map(|(v, share)| format!("{} {share}", T::of(*v).write()));
-        format!("cdf({})", points.collect::<Vec<_>>().join(", "))
+        let file = self.file.iter().map(|file| format!("{file}: "));
+        format!("cdf({}{})", file.collect::<String>(), points.collect::<Vec<_>>().join(", "))
     }
 
     /// Quantile in grains at probability `u` in [0, 1).
@@ -146,5 +153,8 @@ mod tests {
         assert!((at[5] - 600.0).abs() < 1e-9);
         assert!((cdf.mean() - (75.0 + 40.0 + 180.0)).abs() < 1e-9);
         assert_eq!(cdf.write::<Bytes>(), "cdf(100B 0, 200B 0.5, 200B 0.7, 1kB 1)");
+        let of_file = Cdf::read::<Bytes>(&["sizes.txt: 0B 0", "1kB 1"]).unwrap();
+        assert_eq!(of_file.write::<Bytes>(), "cdf(sizes.txt: 0B 0, 1kB 1)");
+        assert_eq!(of_file.mean(), 500.0);
     }
 }
