@@ -127,10 +127,13 @@ def test_a_run_at_another_round_trip_time_is_long_enough() -> None:
 
 def test_a_time_as_a_limit_is_bytes_at_the_rate() -> None:
     """At least a packet; other limits stay."""
-    assert line._sized({"name": "x", "limit": "100ms"}, 20e6) == {"name": "x", "limit": "250000B"}
-    assert line._sized({"limit": "100us"}, 20e6) == {"limit": "1514B"}
-    assert line._sized({"limit": "10p"}, 20e6) == {"limit": "10p"}
-    assert line._sized({"name": "x"}, 20e6) == {"name": "x"}
+    assert line._sized({"name": "x", "limit": "100ms"}, 20e6, "up") == {
+        "name": "x",
+        "limit": "250000B",
+    }
+    assert line._sized({"limit": "100us"}, 20e6, "up") == {"limit": "1514B"}
+    assert line._sized({"limit": "10p"}, 20e6, "up") == {"limit": "10p"}
+    assert line._sized({"name": "x"}, 20e6, "up") == {"name": "x"}
 
 
 def test_home_and_office_have_transfers_pages_and_a_call() -> None:

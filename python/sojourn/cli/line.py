@@ -19,7 +19,9 @@ app = typer.Typer(no_args_is_help=True, help="Measure a real line, and check a c
 Files = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="FILE...", help="files of flent (.flent.gz) or iperf3 -J, or the folder of --keep"
+        metavar="FILE...",
+        help="files of flent (.flent.gz), crusader (.crr) or iperf3 -J, the folder of --keep, or "
+        "output of tc -s -j qdisc show",
     ),
 ]
 Idle = Annotated[
@@ -66,7 +68,8 @@ def measure(
 ) -> None:
     """Derive rates, round-trip time, delay under load and buffers of a real line.
 
-    The values come from files of flent, iperf3 -J, irtt or ping, or from measurements with --to.
+    The values come from files of flent, crusader, iperf3 -J, irtt or ping, or from measurements
+    with --to. An existing shaper is stated, from output of tc or from the delay under load.
     Each has an interval and says how it was measured. --out writes a scenario of the line, whose
     links have the measured buffers.
     """
@@ -94,6 +97,34 @@ def measure(
         print(json.dumps(_as_json(line), indent=2))
     else:
         _print(line)
+
+
+@app.command()
+def describe(
+    down: Annotated[str, typer.Option(help="rate of the downlink, like 50mbit")],
+    up: Annotated[str, typer.Option(help="rate of the uplink, like 10mbit")],
+    rtt: Annotated[str, typer.Option(help="round-trip time of the idle line, like 30ms")],
+    out: Annotated[Path, typer.Option(help="scenario of the line to write: .toml or .json")],
+    buffer: Annotated[
+        str,
+        typer.Option(help="buffer, like 300ms, 250kB or 1000p, or 50ms/300ms for down and up"),
+    ] = "1000p",
+    link_layer: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="framing of the line: docsis, adsl-pppoe, gpon, ..."),
+    ] = None,
+) -> None:
+    """Write the scenario of a line that is known: rates, round-trip time, buffers, link layer.
+
+    With --link-layer the rates are those of the wire, and each packet has its overhead and cells.
+    """
+    from sojourn._util.files import check_file
+    from sojourn.recommendation.described import described
+    from sojourn.scenario.save import ENDINGS, save_scenario
+
+    check_file(out, ENDINGS)
+    save_scenario(described(down, up, rtt, buffer=buffer, link_layer=link_layer), out)
+    print(f"wrote {out}")
 
 
 @app.command()
@@ -223,6 +254,8 @@ def _print(line: "MeasuredLine") -> None:
         print(
             f"grade {grade} by the delay that load adds (A+ below 5 ms, A 30, B 60, C 200, D 400)"
         )
+    for sentence in line.shapers:
+        print(sentence)
 
 
 def _as_json(line: "MeasuredLine") -> dict[str, object]:
@@ -239,4 +272,4 @@ def _as_json(line: "MeasuredLine") -> dict[str, object]:
     ]
     values: dict[str, object] = {name: plain(getattr(line, name)) for name in names}
     return {**values, "grade": line.grade(), "drop_tail": dict(line.drop_tail),
-            "sources": list(line.sources)}  # fmt: skip
+            "shapers": list(line.shapers), "sources": list(line.sources)}  # fmt: skip

@@ -34,9 +34,23 @@ bulk flows, 1 is equal"""
 
 
 def recommend(
-    down: Annotated[str, typer.Option(help="rate of the downlink, like 50mbit, or a trace")],
-    up: Annotated[str, typer.Option(help="rate of the uplink, like 10mbit, or a trace (a file)")],
-    rtt: Annotated[str, typer.Option(help="round-trip time, or a range like 20ms..120ms")],
+    down: Annotated[
+        str | None, typer.Option(help="rate of the downlink, like 50mbit, or a trace")
+    ] = None,
+    up: Annotated[
+        str | None, typer.Option(help="rate of the uplink, like 10mbit, or a trace (a file)")
+    ] = None,
+    rtt: Annotated[
+        str | None, typer.Option(help="round-trip time, or a range like 20ms..120ms")
+    ] = None,
+    line: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="scenario of the line, as sojourn line measure --out writes it, in place of "
+            "--down, --up, --rtt and --buffer",
+        ),
+    ] = None,
     traffic: Annotated[
         str,
         typer.Option(help="home, office, server, datacentre, or a scenario with links up and down"),
@@ -53,8 +67,12 @@ def recommend(
         str | None, typer.Option(help="linux (what its tc has), or names like codel,pie")
     ] = None,
     buffer: Annotated[
-        str, typer.Option(help="buffer of the present drop-tail queue, like 1000p, 250kB or 100ms")
-    ] = "1000p",
+        str | None,
+        typer.Option(
+            help="buffer of the present drop-tail queue, like 250kB or 100ms, or 50ms/150ms for "
+            "down and up (default: 1000p)"
+        ),
+    ] = None,
     shaper: Annotated[
         bool | None,
         typer.Option("--shaper/--no-shaper", help="shape to 95 % (default: for home and office)"),
@@ -63,6 +81,15 @@ def recommend(
     link_layer: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="overhead of the line: docsis, adsl-pppoe, gpon, ..."),
+    ] = None,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="print the setting alone, for shell, sqm, networkd, networkmanager, routeros or "
+            "libreqos",
+        ),
     ] = None,
     undo: Annotated[
         bool, typer.Option("--undo", help="print the commands that undo those for --dev, and stop")
@@ -83,16 +110,22 @@ def recommend(
     chosen. The commands can be run again and be undone.
     """
     from sojourn._util.files import check_file, parquet, replacing
-    from sojourn._util.inputs import check_device
+    from sojourn._util.inputs import check_device, shown
     from sojourn.cli.playground import page_files, serve
     from sojourn.recommendation import script
     from sojourn.recommendation.answer import answer, prepare
+    from sojourn.recommendation.configuration import FORMATS
 
     check_device("--dev", dev)
+    if form is not None and form not in FORMATS:
+        raise InputError(f"--format: {shown(form)} is none of {', '.join(FORMATS)}")
+    if form is not None and (as_json or open_browser):
+        raise InputError("--format: prints the setting alone, without --json and --open")
     if out is not None:
         check_file(out, (".parquet",))
+    values = {"down": down, "up": up, "rtt": rtt, "buffer": buffer}
     question = prepare(
-        down, up, rtt, traffic, objective=wanted, only=only, buffer=buffer, shaper=shaper,
+        **_described(line, values), traffic=traffic, objective=wanted, only=only, shaper=shaper,
         link_layer=link_layer, seed=seed, trust=trust,
     )  # fmt: skip
     if undo:
@@ -110,10 +143,26 @@ def recommend(
             file.write(parquet(recommendation.frame()))
     if as_json:
         print(json.dumps(recommendation.summary(), indent=2, allow_nan=False))
+    elif form is not None:
+        print(recommendation.configuration(form, dev))
     else:
         _show(recommendation, dev)
     if open_browser:
         serve({**page, "/scenario.json": _scenario(recommendation)}, open_browser=True)
+
+
+def _described(file: Path | None, values: Mapping[str, str | None]) -> dict[str, str]:
+    """Return rates, round-trip time and buffer: given values, then the file, then the default."""
+    from sojourn.line.model import options
+
+    known = {"buffer": "1000p", **(options(file) if file is not None else {})}
+    words = {**known, **{key: text for key, text in values.items() if text is not None}}
+    missing = next((key for key in ("down", "up", "rtt") if key not in words), None)
+    if missing:
+        raise InputError(
+            f"--{missing}: is missing; or give --line FILE with a scenario of the line"
+        )
+    return words
 
 
 PLAYED = "600s"

@@ -1,17 +1,19 @@
 """Queues of MikroTik's RouterOS (`/queue type`, `/queue simple`, `/queue tree`) as commands of tc.
 
+`write` writes types and a simple queue.
+
 Source: RouterOS documentation, Queues: rates in bit/s with k, M and G of 1000; a token bucket holds
 what the rate sends in 0.1 s (bucket-size); a simple queue has upload/download pairs.
 """
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import brief
-from sojourn.formats.commands import Commands
+from sojourn.formats.commands import Commands, Exported, commands, comments
 
 Keys = dict[str, str]
 
@@ -263,3 +265,80 @@ def _value(key: str, value: str) -> str:
     if key == "bandwidth":
         return re.sub(r"(?i)(bps)?$", "bit", value, count=1)
     return re.sub(r"(?i)([kmg])iB$", r"\1b", value) if key == "memlimit" else value
+
+
+CHOSEN = {
+    "diffserv": ("besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence"),
+    "flowmode": (
+        *("flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost"),
+        "triple-isolate",
+    ),
+}
+"""Values of keys of cake that are words of tc."""
+
+
+def write(links: Sequence[Exported], target: str) -> list[str]:
+    """Return a type for each of two links, upload and download, and a simple queue with both.
+
+    A rate in the words of cake is cake's, the rate of a class is `max-limit`. Comments name what
+    RouterOS cannot say.
+
+    Parameters
+    ----------
+    links : sequence of Exported
+        Upload and download; their devices are the names of the types.
+    target : str
+        Interface or network of the hosts, whose upload is limited first.
+    """
+    notes: list[str] = []
+    rows: list[str] = []
+    limits: list[str] = []
+    for one in links:
+        notes += comments(one.lines)
+        *above, leaf = commands(one.lines)
+        words = [word for shaper in above for word in shaper.words]
+        limits.append(_short(words[words.index("rate") + 1]) if "rate" in words else "0")
+        rows.append(f"add name={one.dev} {_type(leaf.kind, leaf.words, notes)}")
+    names = "/".join(one.dev for one in links)
+    limit = f" max-limit={'/'.join(limits)}" if set(limits) != {"0"} else ""
+    simple = f"add name=shaper target={target}{limit} queue={names}"
+    return [*dict.fromkeys(notes), "/queue type", *rows, "/queue simple", simple]
+
+
+def _short(rate: str) -> str:
+    """Return a rate of tc as RouterOS writes it: 950kbit is 950k."""
+    return re.sub(r"(?i)bit$", "", rate)
+
+
+def _type(kind: str, words: Sequence[str], notes: list[str]) -> str:
+    """Return the keys of a type, and append comments about words without a key to `notes`."""
+    name = kind.replace("_", "-")
+    if name not in WORDS:
+        raise InputError(f"routeros has no queue type for {kind} ({', '.join(WORDS)})")
+    with_value = {word: key for key, word in WORDS[name].items()}
+    flags = {
+        word: f"{key}={value}"
+        for (one, key), values in CHOICES.items()
+        if one == name
+        for value, word in values.items()
+        if word
+    }
+    if name == "cake":
+        flags |= {word: f"{key}={word}" for key, values in CHOSEN.items() for word in values}
+    keys, rest = [f"kind={name}"], list(words)
+    while rest:
+        word = rest.pop(0)
+        if word in with_value and rest:
+            value = rest.pop(0)
+            text = (
+                _short(value) if word == "bandwidth" else re.sub(r"(?i)([kmg])b$", r"\1iB", value)
+            )
+            keys.append(f"{name}-{with_value[word]}={text}")
+        elif word in flags:
+            keys.append(f"{name}-{flags[word]}")
+        else:
+            value = f" {rest.pop(0)}" if rest and rest[0][0].isdigit() else ""
+            notes.append(f"# {kind} {word}{value}: RouterOS has no key for it")
+    if name == "fq-codel" and not any("-ecn=" in key for key in keys):
+        keys.append("fq-codel-ecn=yes")
+    return " ".join(keys)

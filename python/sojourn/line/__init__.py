@@ -9,6 +9,15 @@ The command `sojourn line` does the same.
 from sojourn.line.checks import LineCheck, verify
 from sojourn.line.derive import MeasuredLine, Quantity, measure
 from sojourn.line.figure import draw
-from sojourn.line.model import scenario
+from sojourn.line.model import options, scenario
 
-__all__ = ["LineCheck", "MeasuredLine", "Quantity", "draw", "measure", "scenario", "verify"]
+__all__ = [
+    "LineCheck",
+    "MeasuredLine",
+    "Quantity",
+    "draw",
+    "measure",
+    "options",
+    "scenario",
+    "verify",
+]

@@ -1,13 +1,14 @@
 """A line as measurements show it: rates, round-trip time, delay under load, buffers."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sojourn._sojourn import InputError
+from sojourn.line import shapers
 from sojourn.line.files import Samples, read
 from sojourn.result.result import Array
 from sojourn.result.statistics import interval
@@ -90,6 +91,8 @@ class MeasuredLine:
         Round-trip times under load, by "down", "up" and "both".
     sources : tuple of str
         The files.
+    shapers : tuple of str
+        Sentences on shapers and queues that are there already.
     """
 
     down_bps: Quantity | None
@@ -104,6 +107,7 @@ class MeasuredLine:
     drop_tail: Mapping[str, bool]
     loaded_s: Mapping[str, Array]
     sources: tuple[str, ...]
+    shapers: tuple[str, ...] = ()
 
     def grade(self) -> str | None:
         """Return the grade of the worst direction, A+ to F; None without load."""
@@ -120,13 +124,15 @@ def measure(
     download: Sequence[str | Path] = (),
     upload: Sequence[str | Path] = (),
 ) -> MeasuredLine:
-    """Derive a line from files of flent, iperf3, irtt and ping.
+    """Derive a line from files of flent, iperf3, crusader, irtt and ping.
 
     Parameters
     ----------
     *files : str or Path
-        Files whose samples show by themselves which direction carries load: of flent, or of iperf3.
-        Or folders that `sojourn line measure --keep` wrote.
+        Files whose samples show by themselves which direction carries load: of flent, of
+        crusader, or of iperf3.
+        Or folders that `sojourn line measure --keep` wrote, and output of `tc -s -j qdisc show`
+        after the load, whose shapers are stated.
     idle, download, upload : sequence of str or Path
         Files recorded while the line was idle, or while a download or an upload filled it.
 
@@ -147,8 +153,17 @@ def measure(
             paths += sorted(folder.glob(f"{role}-*"))
         if not any(roles.values()):
             raise InputError(f"{folder}: has no file like idle-ping.txt or upload-iperf3.json")
-    alone = [read(path) for path in files if not Path(path).is_dir()]
-    return derived(alone, {role: [read(path) for path in paths] for role, paths in roles.items()})
+    alone, notes = [], []
+    for path in files:
+        if Path(path).is_dir():
+            continue
+        texts = shapers.read(Path(path))
+        if texts is None:
+            alone.append(read(path))
+        else:
+            notes += texts
+    line = derived(alone, {role: [read(path) for path in paths] for role, paths in roles.items()})
+    return replace(line, shapers=(*notes, *line.shapers))
 
 
 LOADS: Mapping[str, tuple[str, ...]] = {"idle": (), "download": ("down",), "upload": ("up",)}
@@ -225,10 +240,18 @@ def _line(phases: Sequence[_Phase]) -> MeasuredLine:
             delay = _mean(more, "round-trip times under load")
             buffer, drop_tail[kind] = _buffer(more)
         values |= {f"{kind}_delay_s": delay, f"{kind}_buffer_s": buffer}
+    longest_s = {kind: values[f"{kind}_buffer_s"].value for kind in drop_tail}
+    stated = tuple(shapers.of_delays(drop_tail, longest_s))
     rates = {f"{way}_bps": _rate(phases, way) for way in WAYS}
     sources = tuple(one.samples.source for one in phases)
     return MeasuredLine(
-        rtt_s=base, drop_tail=drop_tail, loaded_s=loaded, sources=sources, **rates, **values
+        rtt_s=base,
+        drop_tail=drop_tail,
+        loaded_s=loaded,
+        sources=sources,
+        shapers=stated,
+        **rates,
+        **values,
     )
 
 

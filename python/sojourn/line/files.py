@@ -1,4 +1,4 @@
-"""Files of tools that measure lines: flent, iperf3 -J, irtt, ping."""
+"""Files of tools that measure lines: flent, iperf3 -J, crusader, irtt, ping."""
 
 import gzip
 import json
@@ -14,9 +14,13 @@ import numpy as np
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import shown
 from sojourn._util.reading import bytes_of_file
+from sojourn.line import crusader
 from sojourn.result.result import Array
 
-FORMS = "a data file of flent (.flent.gz), iperf3 -J, irtt's JSON, or the text of ping"
+FORMS = (
+    "a data file of flent (.flent.gz) or crusader (.crr), iperf3 -J, irtt's JSON, or the text of "
+    "ping"
+)
 """Forms that can be read, in words of messages."""
 
 PING = re.compile(
@@ -72,8 +76,12 @@ def parse(path: str, raw: bytes) -> Samples:
             raw = gzip.decompress(raw)
         except (OSError, EOFError, zlib.error):
             raise InputError(f"{path}: the compressed file is damaged or cut") from None
-    text = raw.decode("utf-8", "replace")
-    tree = _json(text)
+    tree: Mapping[str, Any] | None
+    if crusader.is_crusader(raw):
+        text, tree = "", crusader.decoded(path, raw)
+    else:
+        text = raw.decode("utf-8", "replace")
+        tree = _json(text)
     try:
         if tree is None:
             samples = _ping(path, text)
@@ -81,6 +89,8 @@ def parse(path: str, raw: bytes) -> Samples:
             samples = _flent(path, tree)
         elif "intervals" in tree or "error" in tree:
             samples = _iperf3(path, tree)
+        elif "stream_groups" in tree:
+            samples = Samples(f"{Path(path).name} (crusader)", *crusader.series(tree))
         elif "round_trips" in tree:
             samples = _irtt(path, tree)
         else:

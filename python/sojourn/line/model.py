@@ -1,5 +1,6 @@
-"""The scenario of a measured line, and its delay under load as simulated."""
+"""The scenario of a measured line, its options for `recommend`, and its delay as simulated."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from sojourn._sojourn import InputError
 from sojourn.engines.simulate import simulate
 from sojourn.line.derive import MeasuredLine
 from sojourn.result.result import Array
+from sojourn.scenario.draft import Described, canonical
 
 STREAMS = 4
 """Number of downloads, and of uploads, of the scenario."""
@@ -56,14 +58,18 @@ def scenario(line: MeasuredLine, load: str = "both") -> dict[str, Any]:
             "delay": f"{rtt_us // 4}us",
             "qdisc": {"name": "droptail", "limit": f"{round(room)}B"},
         }
-    flows = [
+    flows = [one for one in flows_of(rtt_us) if one["name"] in LOADS[load]]
+    tree: dict[str, Any] = {"name": "measured-line", "duration": "60s", "warmup": "10s"}
+    return {**tree, "seed": 1, "sample": "100ms", "links": links, "flows": flows}
+
+
+def flows_of(rtt_us: int) -> list[dict[str, Any]]:
+    """Return endless downloads and uploads over the links `down` and `up`."""
+    return [
         {"name": name, "count": STREAMS, "path": [there], "return_path": [back],
          "rtt": f"{rtt_us}us", "tcp": {"name": "linux_cubic"}}
         for name, there, back in (("download", "down", "up"), ("upload", "up", "down"))
-        if name in LOADS[load]
     ]  # fmt: skip
-    tree: dict[str, Any] = {"name": "measured-line", "duration": "60s", "warmup": "10s"}
-    return {**tree, "seed": 1, "sample": "100ms", "links": links, "flows": flows}
 
 
 def _buffers(line: MeasuredLine) -> dict[str, float]:
@@ -76,6 +82,45 @@ def _buffers(line: MeasuredLine) -> dict[str, float]:
     if not known:
         raise InputError("no round-trip time was measured under load, so no buffer is known")
     return {way: known[0] if value is None else value for way, value in values.items()}
+
+
+def options(scenario: Described) -> dict[str, str]:
+    """Return the arguments of `recommend` that a scenario of a line determines.
+
+    Parameters
+    ----------
+    scenario : dict or Path
+        The scenario that `scenario` returns, or its file.
+
+    Returns
+    -------
+    dict of str to str
+        `down`, `up` and `rtt`; and `buffer` with the buffers of both directions if both are
+        drop-tail.
+
+    Raises
+    ------
+    InputError
+        If the scenario is invalid, lacks a link called down or up, or has flows with different
+        round-trip times.
+    """
+    tree = canonical(scenario)
+    name = scenario if isinstance(scenario, str | Path) else "the scenario"
+    missing = [way for way in ("down", "up") if way not in tree["links"]]
+    if missing:
+        raise InputError(f"{name}: has no link called {missing[0]}, so it is no line")
+    links = [tree["links"][way] for way in ("down", "up")]
+    if any("trace" in link for link in links):
+        raise InputError(f"{name}: has a link with a trace; give --down, --up and --rtt instead")
+    rtts = {str(flow["rtt"]) for flow in tree["flows"]}
+    if len(rtts) != 1:
+        text = "flows with different round-trip times; give --down, --up and --rtt instead"
+        raise InputError(f"{name}: has {text}")
+    words = {"down": str(links[0]["rate"]), "up": str(links[1]["rate"]), "rtt": rtts.pop()}
+    qdiscs = [link["qdisc"] for link in links]
+    if all(one["name"] == "droptail" for one in qdiscs):
+        words["buffer"] = "/".join(str(one["limit"]) for one in qdiscs)
+    return words
 
 
 def simulated_s(line: MeasuredLine, load: str) -> Array:

@@ -15,6 +15,7 @@ from sojourn._util.progress import Steps, visible
 from sojourn._util.public import public
 from sojourn.recommendation import line as lines
 from sojourn.recommendation import script
+from sojourn.recommendation.configuration import Setting, write
 from sojourn.recommendation.line import HELD_OUT, LOADS, Line, Table
 from sojourn.recommendation.link_layer import LinkLayer, layer_of
 from sojourn.recommendation.objective import FORMULAS, OBJECTIVES, Objective, objective_of
@@ -155,6 +156,18 @@ class Recommendation:
             return "\n".join(script.undo(dev, ifb, shaped=self.line.shaped))
         commands = script.install(self.line, self.qdisc, dev, ifb, self.layer)
         return "\n".join([VARYING, *commands] if self.line.traces else commands)
+
+    def configuration(self, form: str = "shell", dev: str = "eth0") -> str:
+        """Return the setting in a format: "shell", "sqm", "networkd", "routeros" and others.
+
+        Comments name what the format cannot say. Raises InputError if the format is unknown or
+        cannot shape, or Linux has no qdisc for the discipline.
+        """
+        check_device("dev", dev)
+        ifb = check_device("ifb", script.ifb_name(dev))
+        setting = Setting(self.line, self.qdisc, dev, ifb, self.layer)
+        lines = write(setting, form)
+        return "\n".join([VARYING, *lines] if self.line.traces and form == "shell" else lines)
 
     def toml(self) -> str:
         """Return both links as TOML of a scenario."""

@@ -60,7 +60,8 @@ RTT_MIN_S, RTT_MAX_S = 1e-6, 5.0
 class Line:
     """Line of a question: rates, range of round-trip times, traffic, buffer of the present queue.
 
-    `buffer` is a limit of drop-tail, or a time that is converted at the rate of each direction.
+    `buffer` is a limit of drop-tail, or a time that is converted at the rate of each direction. It
+    may have two values, "50ms/150ms" for down and up.
 
     `flows` has the flows of a scenario file, if traffic is a file. `traces` has the traces of
     directions whose rates vary; their rates are then means.
@@ -162,7 +163,14 @@ def make(
 
 
 def _check_buffer(buffer: str) -> None:
-    """Raise InputError unless a buffer is a number of packets, bytes, or a time."""
+    """Raise InputError unless a buffer is packets, bytes or a time, or two of them with a slash."""
+    parts = buffer.split("/")
+    if len(parts) > 2:
+        raise InputError(f"--buffer: {shown(buffer)} has more than two values, down and up")
+    if len(parts) == 2:
+        for part in parts:
+            _check_buffer(part)
+        return
     if buffer.endswith("s"):
         of_link("--buffer", "delay", buffer)
         return
@@ -186,7 +194,7 @@ def installed(line: Line, qdisc: Mapping[str, Any], way: str, *, shaped: bool) -
     shaper at `SHAPED` of the line.
     """
     bps = line.down_bps if way == "down" else line.up_bps
-    sized = _sized(qdisc, bps)
+    sized = _sized(qdisc, bps, way)
     shaped_bps = round(bps * (SHAPED if shaped else 1.0))
     if not shaped or qdisc["name"] != "cake":
         return {"rate": f"{shaped_bps}bit", "qdisc": sized}
@@ -200,11 +208,14 @@ def installed(line: Line, qdisc: Mapping[str, Any], way: str, *, shaped: bool) -
     return {"rate": f"{round(bps)}bit", "qdisc": {**own, **sized}}
 
 
-def _sized(qdisc: Mapping[str, Any], bps: float) -> Table:
-    """Return a discipline whose limit, if it is a time, is that time's bytes at a rate."""
-    limit = str(qdisc.get("limit", ""))
-    if not limit.endswith("s"):
+def _sized(qdisc: Mapping[str, Any], bps: float, way: str) -> Table:
+    """Return a discipline with the limit of a direction; a time is that time's bytes at a rate."""
+    if "limit" not in qdisc:
         return dict(qdisc)
+    ends = str(qdisc["limit"]).split("/")
+    limit = ends[0] if way == "down" else ends[-1]
+    if not limit.endswith("s"):
+        return {**qdisc, "limit": limit}
     return {**qdisc, "limit": f"{max(1514, round(seconds(limit) * bps / 8))}B"}
 
 

@@ -36,6 +36,15 @@ class LinkLayer:
     cake: str
     about: str
 
+    def numbers(self) -> str:
+        """Return the words of CAKE in numbers, without names of link layers; none for raw."""
+        if not self.overhead:
+            return ""
+        mpu = f" mpu {self.mpu}" if self.mpu else ""
+        return (
+            f"overhead {self.overhead}{mpu} {'noatm' if self.framing == 'none' else self.framing}"
+        )
+
     def share(self) -> float:
         """Return the share of the rate for a shaper whose `stab` cannot count the framing."""
         return 64 / 65 if self.framing == "ptm" else 1.0

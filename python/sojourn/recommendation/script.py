@@ -54,7 +54,7 @@ def install(
 
     A shaper is installed in both directions; without one, the qdisc of the upload alone.
     """
-    words, losses = _words(qdisc, dev)
+    words, losses = words_of(qdisc, dev)
     modules = [f"sch_{words.split()[0]}"]
     steps = [f"tc qdisc del dev {dev} root 2>/dev/null || true",
              f"tc qdisc add dev {dev} root handle 1: {words}"]  # fmt: skip
@@ -96,7 +96,7 @@ def install(
     ]
 
 
-def _words(qdisc: Mapping[str, Any], dev: str) -> tuple[str, list[str]]:
+def words_of(qdisc: Mapping[str, Any], dev: str) -> tuple[str, list[str]]:
     """Return the words of a discipline for tc, and comments on what tc cannot say.
 
     Raises InputError if Linux has no qdisc for it.
@@ -114,12 +114,10 @@ def _shaper(
     clear = f"tc qdisc del dev {on} root 2>/dev/null || true"
     if words.split()[0] == "cake":
         name, *more = words.split(" ", 1)
-        own = _cake_words(line, layer, is_download=is_download)
+        own = cake_words(line, layer, is_download=is_download)
         settings = " ".join([name, f"bandwidth {round(kbit)}kbit", own, *more])
         return [clear, f"tc qdisc add dev {on} root handle 1: {settings}"]
-    rate = round(kbit * (layer.share() if layer else 1.0))
-    burst = max(round(rate * 1e3 * BURST_S / 8), math.ceil((MTU + 48) / 48) * 53)
-    quantum = min(QUANTUM_MAX, max(MTU, burst))
+    rate, burst, quantum = htb_numbers(round(kbit * (layer.share() if layer else 1.0)))
     stab = layer.stab(dev) if layer else ""
     return [
         clear,
@@ -130,7 +128,13 @@ def _shaper(
     ]
 
 
-def _cake_words(line: Line, layer: LinkLayer | None, *, is_download: bool) -> str:
+def htb_numbers(kbit: int) -> tuple[int, int, int]:
+    """Return the rate of a class of HTB in kbit/s, its burst and its quantum in bytes."""
+    burst = max(round(kbit * 1e3 * BURST_S / 8), math.ceil((MTU + 48) / 48) * 53)
+    return kbit, burst, min(QUANTUM_MAX, max(MTU, burst))
+
+
+def cake_words(line: Line, layer: LinkLayer | None, *, is_download: bool) -> str:
     """Return the words of CAKE for a direction of a line behind NAT.
 
     On the way in, marks of the operator are not trusted, and dropped packets have already crossed
