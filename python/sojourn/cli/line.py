@@ -116,7 +116,7 @@ def describe(
 ) -> None:
     """Write the scenario of a line that is known: rates, round-trip time, buffers, link layer.
 
-    With --link-layer the rates are those of the wire, and each packet has its overhead and cells.
+    With --link-layer the rates are rates of the wire, and each packet has its overhead and cells.
     """
     from sojourn._util.files import check_file
     from sojourn.recommendation.described import described

@@ -26,7 +26,7 @@ LARGEST = 1 << 30
 
 
 def is_crusader(raw: bytes) -> bool:
-    """Return True if a file begins as those of crusader."""
+    """Return True if a file begins as the files of crusader do."""
     return raw[:8] == MAGIC
 
 
