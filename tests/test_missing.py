@@ -39,10 +39,10 @@ def test_names_are_given_once_and_do_not_exist(sojourn: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "path"),
     [
-        (["run", "--set", "bottleneck.qdisc=gred"], "links.bottleneck.qdisc"),
+        (["run", "--set", "bottleneck.qdisc=taprio"], "links.bottleneck.qdisc"),
         (["run", "--set", "call.tcp=quic"], "flows.call.tcp.name: "),
         (["run", "--set", "call.source=scream"], "flows.call.source.name: "),
-        (["compare", "--qdisc", "codel,gred"], "links.bottleneck.qdisc"),
+        (["compare", "--qdisc", "codel,taprio"], "links.bottleneck.qdisc"),
     ],
 )
 def test_a_scenario_with_one_gets_the_alternative(
@@ -59,10 +59,10 @@ def test_a_scenario_with_one_gets_the_alternative(
 
 def test_python_says_so_as_well() -> None:
     """For classes that users look for; other names raise AttributeError as usual."""
-    with pytest.raises(AttributeError, match="not available; use rio"):
-        _ = sj.Gred  # type: ignore[attr-defined]
-    with pytest.raises(AttributeError, match=r"has no attribute 'Greds'$"):
-        _ = sj.Greds  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="not available; use prio"):
+        _ = sj.Taprio  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=r"has no attribute 'Taprios'$"):
+        _ = sj.Taprios  # type: ignore[attr-defined]
 
 
 def test_list_missing_shows_them_all(sojourn: Command) -> None:
@@ -71,6 +71,6 @@ def test_list_missing_shows_them_all(sojourn: Command) -> None:
     for spec in (spec for group in missing.groups().values() for spec in group):
         assert spec["name"] in out
         assert spec["instead"] in out
-    assert "wfq_red" in sojourn("list", "missing", "GRED")[1]
-    summary = json.loads(sojourn("list", "missing", "gred", "--json")[1])
+    assert "trace of rates" in sojourn("list", "missing", "TAPRIO")[1]
+    summary = json.loads(sojourn("list", "missing", "taprio", "--json")[1])
     assert (summary["kind"], summary["planned"]) == ("missing", False)

@@ -45,6 +45,7 @@ DISCIPLINES = [
     *("tbf(rate=5mbit)", "tbf(rate=5mbit, limit=40kB, burst=3kB, peakrate=9mbit, mtu=2kB)"),
     *("ets(strict=2, flows=4, quanta=3kB 2kB)", "pfifo_fast", "hhf", "fq", "fq(maxrate=2mbit)"),
     "hhf(limit=500p, quantum=3kB, admit_bytes=100kB)",
+    *("skbprio", "skbprio(limit=200p)", "cbs", "cbs(idleslope=2mbit, locredit=1kB, hicredit=0B)"),
     *("cake", "cake(bandwidth=20mbit)", "cake(bandwidth=5mbit, overhead=docsis, ack_filter=on)"),
     "cake(bandwidth=1gbit, autorate_ingress=true, tins=besteffort, isolation=flowblind)",
     "cake(bandwidth=8mbit, tins=diffserv8, isolation=dual_srchost, overhead='-4 mpu 64 atm')",

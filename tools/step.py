@@ -73,6 +73,7 @@ SETTINGS: dict[str, dict[str, str]] = {
     "ewfq": {"limit": "500kB", "expected": "21", "rtt": "160ms"},
     "cake": {"bandwidth": "19.9mbit"},
     "tbf": {"rate": "19mbit"},
+    "cbs": {"idleslope": "19mbit"},
     "ets": {"by": "flow", "flows": "64"},
     "fq": {"maxrate": "900kbit"},
     "hhf": {"admit_bytes": "20kB"},

@@ -17,6 +17,7 @@ __all__ = [
     "Avq",
     "Blue",
     "Cake",
+    "Cbs",
     "Choke",
     "CoDel",
     "Cobalt",
@@ -33,6 +34,7 @@ __all__ = [
     "FqPie",
     "FqRed",
     "Fred",
+    "Gred",
     "Hfsc",
     "Hhf",
     "Hred",
@@ -52,6 +54,7 @@ __all__ = [
     "Scfq",
     "Sfb",
     "Sfq",
+    "Skbprio",
     "Sred",
     "Stfq",
     "Tbf",
@@ -556,6 +559,77 @@ class Rio(Qdisc, kw_only=True, frozen=True, tag="rio"):
     spare_short: bool = False
     variant: Literal["paper", "linux"] = "paper"
     bandwidth: str = "auto"
+
+
+class Gred(Qdisc, kw_only=True, frozen=True, tag="gred"):
+    """RED with a virtual queue per drop precedence in one FIFO queue: RIO and WRED.
+
+    Source: Linux sch_gred.
+
+    Parameters
+    ----------
+    vqs : Sequence[int] | int
+        DP of each virtual queue. List of integer; default 0 1 2; 0 to 15; also called dps.
+    default : int
+        DP of packets whose own has no virtual queue. Integer; default 0; 0 to 15.
+    grio : bool
+        True if the averages of virtual queues with a smaller prio count, too. Flag; default false.
+    prio : Sequence[int] | int
+        Priority of each virtual queue with grio; the smallest comes first. List of integer; default
+        8; 1 to 255.
+    limits : Sequence[str] | str
+        Limit of the bytes of each virtual queue, or of all bytes if they share an average. List of
+        bytes; default 120kB; 1B to 1073741824B.
+    min_th : Sequence[str] | str
+        Average below which no packet is dropped. List of bytes; default 30kB 20kB 10kB; 0B to
+        1073741824B; also called min.
+    max_th : Sequence[str] | str
+        Average from which on every packet is dropped. List of bytes; default 90kB 60kB 30kB; 1B to
+        1073741824B; also called max.
+    max_p : Sequence[float | str] | float | str
+        Drop probability, before spreading, when the average reaches max_th. List of number; default
+        0.02 0.05 0.1; 0 to 1; also called probability.
+    w_q : Sequence[float | str] | float | str
+        Weight of one arrival in the average, rounded to a power of 1/2. List of number; default
+        0.001953125; 1e-9 to 1.
+    packet : str
+        Mean packet size, from which the decay of the averages in idle times is computed. Bytes;
+        default 1kB; 1B to 65535B; also called avpkt.
+    bandwidth : str
+        Rate from which that decay is computed; auto: the rate of the link. Rate or auto; default
+        auto; 1bit to 1000000gbit.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    hard_drop : bool
+        True if packets above max_th are dropped even if they are ECN-capable. Flag; default false;
+        also called harddrop.
+    unassigned_limit : str
+        Bytes of all packets above which a packet without a virtual queue is dropped. Bytes; default
+        1514kB; 1B to 1073741824B.
+    limit : str
+        Size of the buffer of all packets; auto: no other than those of the virtual queues. Size or
+        auto; default in comparisons as on the link, else auto; 1p or more; also called buffer.
+    filters : Sequence[Mapping[str, int | str | bool] | str] | str
+        Filters in order. The first one that matches a packet states its DP; the DP of other packets
+        follows from their class. List of filter; default ; also called filter.
+    """
+
+    vqs: Sequence[int] | int = (0, 1, 2)
+    default: int = 0
+    grio: bool = False
+    prio: Sequence[int] | int = 8
+    limits: Sequence[str] | str = "120kB"
+    min_th: Sequence[str] | str = ("30kB", "20kB", "10kB")
+    max_th: Sequence[str] | str = ("90kB", "60kB", "30kB")
+    max_p: Sequence[float | str] | float | str = (0.02, 0.05, 0.1)
+    w_q: Sequence[float | str] | float | str = 0.001953125
+    packet: str = "1kB"
+    bandwidth: str = "auto"
+    ecn: bool = False
+    hard_drop: bool = False
+    unassigned_limit: str = "1514kB"
+    limit: str | None = None
+    filters: Sequence[Mapping[str, int | str | bool] | str] | str = ()
 
 
 class Hred(Qdisc, kw_only=True, frozen=True, tag="hred"):
@@ -2022,6 +2096,21 @@ class Ets(Qdisc, kw_only=True, frozen=True, tag="ets"):
     filters: Sequence[Mapping[str, int | str | bool] | str] | str = ()
 
 
+class Skbprio(Qdisc, kw_only=True, frozen=True, tag="skbprio"):
+    """Strict priority by class in one buffer, which drops from the lowest priority.
+
+    Source: Linux sch_skbprio.
+
+    Parameters
+    ----------
+    limit : str
+        Size of the buffer of all priorities together. Size; default in comparisons as on the link,
+        else 64p; 1p or more; also called buffer.
+    """
+
+    limit: str | None = None
+
+
 class Tbf(Qdisc, kw_only=True, frozen=True, tag="tbf"):
     """A token bucket filter: a FIFO queue with a rate and a burst of its own.
 
@@ -2051,6 +2140,39 @@ class Tbf(Qdisc, kw_only=True, frozen=True, tag="tbf"):
     limit: str | None = None
     peakrate: str = "auto"
     mtu: str = "1514B"
+
+
+class Cbs(Qdisc, kw_only=True, frozen=True, tag="cbs"):
+    """A credit-based shaper, which spaces packets at a share of the link.
+
+    Source: IEEE 802.1Q-2018, 8.6.8.2; Linux sch_cbs.
+
+    Parameters
+    ----------
+    idleslope : str
+        Rate at which credits grow while packets wait; auto: three quarters of the rate of the link,
+        the largest share that the standard reserves by default. Rate or auto; default auto; 0bit to
+        1000000000gbit; the paper's idleSlope.
+    sendslope : str
+        Rate at which credits fall while a packet is sent, without tc's minus sign; auto: the rate
+        of the link minus idleslope. Rate or auto; default auto; 0bit to 1000000000gbit; the paper's
+        sendSlope.
+    hicredit : str
+        Largest credits; auto: a frame of 1522 bytes times idleslope over the rate of the link.
+        Bytes or auto; default auto; 0B to 2147483647B; the paper's hiCredit.
+    locredit : str
+        Smallest credits, without tc's minus sign; auto: a frame of 1522 bytes times sendslope over
+        the rate of the link. Bytes or auto; default auto; 0B to 2147483647B; the paper's loCredit.
+    limit : str
+        Buffer size. Size; default in comparisons as on the link, else 1000p; 1p or more; also
+        called buffer.
+    """
+
+    idleslope: str = "auto"
+    sendslope: str = "auto"
+    hicredit: str = "auto"
+    locredit: str = "auto"
+    limit: str | None = None
 
 
 class Htb(Qdisc, kw_only=True, frozen=True, tag="htb"):

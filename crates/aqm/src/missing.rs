@@ -46,13 +46,6 @@ pub static DISCIPLINES: &[Missing] = &[
         instead: "htb",
     },
     Missing {
-        names: &["gred", "wred"],
-        about: "RED with thresholds per class in one queue",
-        planned: false,
-        why: "a queue per class does the same and isolates the classes",
-        instead: "rio (two curves), or wfq_red with by = \"class\"",
-    },
-    Missing {
         names: &["netem"],
         about: "tc's emulated delay, loss, reordering, duplication and corruption",
         planned: false,
@@ -67,8 +60,8 @@ pub static DISCIPLINES: &[Missing] = &[
         instead: "one link per hardware queue",
     },
     Missing {
-        names: &["taprio", "etf", "cbs"],
-        about: "time-aware and credit-based shapers of time-sensitive networks",
+        names: &["taprio", "etf"],
+        about: "time-aware shapers of time-sensitive networks",
         planned: false,
         why: "they need a clock that all senders share",
         instead: "prio, with a trace of rates on the link for its time slots",
@@ -124,9 +117,9 @@ mod tests {
 
     #[test]
     fn the_refusal_says_what_it_is_and_what_to_use() {
-        let error = registry::find("GRED").unwrap_err().to_string();
-        assert!(error.starts_with("\"GRED\" (RED with thresholds per class "), "{error}");
-        assert!(error.contains(") is not available; use rio "), "{error}");
+        let error = registry::find("TAPRIO").unwrap_err().to_string();
+        assert!(error.starts_with("\"TAPRIO\" (time-aware shapers "), "{error}");
+        assert!(error.contains(") is not available; use prio, "), "{error}");
         let never = registry::find("netem").unwrap_err().to_string();
         assert!(never.contains("is not available; use the keys delay"), "{never}");
     }

@@ -123,6 +123,11 @@ impl Bench {
         self.qdisc.backlog().bytes
     }
 
+    /// Time in nanoseconds.
+    pub fn now_ns(&self) -> u64 {
+        self.now.0
+    }
+
     /// Time at which a shaper may release a packet.
     pub fn ready_at(&self) -> Option<Time> {
         self.qdisc.ready_at()

@@ -8,16 +8,16 @@ from sojourn._util.units import bps_of, bytes_of, duration, rate, seconds
 PACKET_BYTES = 1500
 """Packet that delays and targets are compared with."""
 
-SHAPERS = {"cake": "bandwidth", "tbf": "rate"}
+SHAPERS = {"cake": "bandwidth", "tbf": "rate", "cbs": "idleslope"}
 """Parameter with the rate of a discipline that shapes."""
 
-BUFFER_ONLY = {"droptail", "pfifo_fast", "prio", "ets", "tbf", "htb"}
+BUFFER_ONLY = {"droptail", "pfifo_fast", "prio", "ets", "tbf", "htb", "skbprio", "cbs"}
 """Disciplines that drop only if a buffer is full."""
 
 PER_FLOW = {"fq_codel", "fq_pie", "fq_red", "fq", "sfq", "cake", "ewfq"}
 """Disciplines with a queue per flow without a parameter `by`."""
 
-SEPARATE = PER_FLOW | {"dualpi2", "pfifo_fast", "prio", "ets", "htb", "hhf"}
+SEPARATE = PER_FLOW | {"dualpi2", "pfifo_fast", "prio", "ets", "htb", "hhf", "skbprio"}
 """Disciplines with several queues without a parameter `by`."""
 
 NEAR_TARGET = 2.0
@@ -68,7 +68,7 @@ def has_classes(qdisc: Table) -> bool:
     """Return True if a discipline sorts packets into classes by their DSCP."""
     if qdisc["name"] == "cake":
         return qdisc.get("tins") != "besteffort"
-    return qdisc["name"] in {"pfifo_fast", "prio", "ets"}
+    return qdisc["name"] in {"pfifo_fast", "prio", "ets", "skbprio"}
 
 
 def has_one_queue(qdisc: Table) -> bool:

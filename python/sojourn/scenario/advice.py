@@ -253,7 +253,9 @@ def _limit(link: Tree, flows: list[Tree]) -> Iterator[str]:
 def _shaper(link: Tree) -> Iterator[str]:
     """Warn if a discipline shapes to a rate above the rate of the link."""
     qdisc = link["qdisc"]
-    key = {"cake": "bandwidth", "tbf": "rate", "htb": "rates"}.get(qdisc["name"], "")
+    key = {"cake": "bandwidth", "tbf": "rate", "htb": "rates", "cbs": "idleslope"}.get(
+        qdisc["name"], ""
+    )
     values = str(qdisc.get(key, "")).split()
     if "rate" not in link or "trace" in link or not all(value[0].isdigit() for value in values):
         return

@@ -123,8 +123,8 @@ class Flow(Table, kw_only=True, frozen=True):
         links crossed.
     class_ : int
         Traffic class of the packets, used by disciplines that separate classes. It is the DSCP for
-        cake, pfifo_fast, fq and the priomap of prio and ets; for the others, the number of a queue.
-        Integer; 0 to 65535; default 0.
+        cake, pfifo_fast, fq and the priomap of prio and ets, the priority for skbprio; for the
+        others, the number of a queue. Integer; 0 to 65535; default 0.
     dscp : int | str
         DSCP of the packets, 0 to 63, or one of the names CS0 to CS7, AF11 to AF43, EF, VA, LE:
         another way to write class. Integer or name; if not given: from class.

@@ -58,7 +58,7 @@ use crate::packet::Packet;
 use crate::params::Checked;
 use crate::units::{Bytes, Rate, Size, Time};
 use alloc::boxed::Box;
-use linux::{Level, LinuxRed};
+pub(crate) use linux::{Level, LinuxRed};
 
 /// Entry in the registry.
 pub(crate) const ENTRY: QdiscEntry =

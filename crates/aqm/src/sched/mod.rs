@@ -1,6 +1,7 @@
 //! Schedulers: which queue sends next, and the disciplines made of them.
 
 pub mod cake;
+pub mod cbs;
 pub mod child;
 pub mod classful;
 pub(crate) mod clocked;
@@ -15,6 +16,7 @@ pub mod fair;
 pub mod filter;
 pub mod fq;
 pub mod fq_paced;
+pub mod gred;
 pub mod hfsc;
 pub mod hhf;
 pub mod hold;
@@ -27,6 +29,7 @@ pub(crate) mod ring;
 pub mod scfq;
 pub mod scheduler;
 pub mod sfq;
+pub mod skbprio;
 pub mod stfq;
 pub(crate) mod tags;
 pub mod tbf;

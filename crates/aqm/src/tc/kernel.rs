@@ -372,6 +372,7 @@ fn sends_nothing(line: &Line) -> bool {
             | "cake"
             | "hhf"
             | "noqueue"
+            | "skbprio"
     )
 }
 

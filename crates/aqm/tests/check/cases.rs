@@ -168,7 +168,7 @@ pub fn draw(rows: &[ParamRow], rng: &mut Pcg64Mcg) -> Vec<(String, String)> {
     for row in rows {
         // A shaper that is much slower than the link would still be busy when a test ends; and
         // what the kernel needs for a packet may exceed a buffer that holds it.
-        if matches!(row.name, "bandwidth" | "rate" | "peakrate" | "maxrate") {
+        if matches!(row.name, "bandwidth" | "rate" | "peakrate" | "maxrate" | "idleslope") {
             let rates = ["auto", "7mbit", "9mbit", "1gbit"];
             let rate = rates[rng.next_u32() as usize % rates.len()];
             settings.push((row.name.to_string(), rate.to_string()));

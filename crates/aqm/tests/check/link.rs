@@ -220,7 +220,8 @@ fn is_shaped(built: &sojourn_aqm::registry::Built) -> bool {
     if cases::value(built, "children").is_some_and(|children| !children.is_empty()) {
         return true;
     }
-    if ["rate", "rates", "maxrate", "ls"].iter().any(|name| cases::value(built, name).is_some()) {
+    let rates = ["rate", "rates", "maxrate", "ls", "idleslope"];
+    if rates.iter().any(|name| cases::value(built, name).is_some()) {
         return true;
     }
     let limited = cases::value(built, "bandwidth").is_some_and(|rate| rate != "auto");

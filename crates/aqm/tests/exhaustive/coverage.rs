@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 const MODELS: &[(&str, &[(&str, &str)])] = &[
     (include_str!("blues.rs"), &[("blue", "blue::Blue"), ("cobalt", "cobalt::Cobalt")]),
     (include_str!("cake.rs"), &[("cake", "Cake")]),
+    (include_str!("cbs.rs"), &[("cbs", "Cbs")]),
     (include_str!("curvy_red.rs"), &[("curvy_red", "CurvyRed")]),
     (include_str!("dualpi2.rs"), &[("dualpi2", "DualPi2")]),
     (include_str!("ets.rs"), &[("ets", "Ets"), ("prio", "Priority")]),
@@ -33,6 +34,7 @@ const MODELS: &[(&str, &[(&str, &str)])] = &[
     (include_str!("red.rs"), &[("red", "red::Red")]),
     (include_str!("single.rs"), &[("droptail", "DropTail"), ("codel", "codel::CoDel")]),
     (include_str!("police.rs"), &[("police", "police::Police")]),
+    (include_str!("skbprio.rs"), &[("skbprio", "SkbPrio")]),
     (include_str!("tbf.rs"), &[("tbf", "Tbf")]),
 ];
 
@@ -43,6 +45,7 @@ const WITHOUT: &[(&str, &str)] = &[
     ("red_opt", ADAPTED),
     ("sa_red", ADAPTED),
     ("rio", TWICE),
+    ("gred", KERNEL),
     ("wfq", FLUID),
     ("wf2q", FLUID),
     ("scfq", FLUID),
@@ -63,6 +66,8 @@ const WITHOUT: &[(&str, &str)] = &[
 /// The decisions are made by red, which has a model.
 const ADAPTED: &str = "RED, whose parameters an algorithm adapts that has unit tests";
 const TWICE: &str = "two curves of RED, which has a model; unit tests say which one decides";
+const KERNEL: &str = "Linux's RED, which has recordings; tests/test_discipline_kernel.py compares \
+                      the choice of the average and the limits with the kernel";
 const FLUID: &str = "compared with a fluid server in gps.rs";
 const PARTS: &str = "a scheduler and an AQM algorithm that have models";
 const CURVES: &str = "unit tests compare deadlines with the definition, tests/test_tree_kernel.py \

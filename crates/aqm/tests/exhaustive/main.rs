@@ -9,6 +9,7 @@
 
 mod blues;
 mod cake;
+mod cbs;
 mod coverage;
 mod curvy_red;
 mod dualpi2;
@@ -26,6 +27,7 @@ mod pfifo_fast;
 mod police;
 mod red;
 mod single;
+mod skbprio;
 mod tbf;
 mod trees;
 

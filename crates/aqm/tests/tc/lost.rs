@@ -75,6 +75,7 @@ fn values(kind: &Kind, word: &Word) -> Vec<String> {
                 "300"
             }
         }
+        ("cbs", "sendslope" | "locredit", _) => "-7",
         (_, "slot distribution", _) => "normal 5ms 1ms",
         (_, "ce_threshold_selector", _) => "0x1/0x3",
         (_, "linklayer", _) => "atm",

@@ -47,12 +47,9 @@ fn random(unit: Unit, range: Option<(u64, u64)>, rng: &mut Pcg64Mcg) -> Option<A
             let (word, numbers) = words[cast::index(rng.next_u64() % words.len() as u64)];
             Arg::Text(if numbers == 1 { format!("{word} {}", whole % 256) } else { word.into() })
         }
-        Unit::Nanos
-        | Unit::Signed
-        | Unit::Numbers
-        | Unit::Text
-        | Unit::Several(_)
-        | Unit::Curve => return None,
+        Unit::Signed if whole.is_multiple_of(2) => Arg::Text(format!("-{whole}")),
+        Unit::Signed => Arg::Text(whole.to_string()),
+        Unit::Nanos | Unit::Numbers | Unit::Text | Unit::Several(_) | Unit::Curve => return None,
     })
 }
 

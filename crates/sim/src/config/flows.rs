@@ -64,7 +64,8 @@ table! {
         "\"uniform(40ms, 200ms)\"";
 
     /// Traffic class of the packets, used by disciplines that separate classes. It is the DSCP for
-    /// cake, pfifo_fast, fq and the priomap of prio and ets; for the others, the number of a queue.
+    /// cake, pfifo_fast, fq and the priomap of prio and ets, the priority for skbprio; for the
+    /// others, the number of a queue.
     class: "integer", default "0", ["0" => "65535"], "2";
 
     /// DSCP of the packets, 0 to 63, or one of the names CS0 to CS7, AF11 to AF43, EF, VA, LE:

@@ -133,6 +133,11 @@ def _netem(draw: Draw) -> str:
     )  # fmt: skip
 
 
+def _cbs(draw: Draw) -> str:
+    return _some(draw, "hicredit 153", "locredit -1389", "sendslope -901312", "idleslope 98688",
+                 "hi 20", "idleslope 5", "locredit 7")  # fmt: skip
+
+
 def _htb(draw: Draw) -> str:
     return _some(draw, f"default {draw.choice(('10', '0x20', '1'))}", "r2q 20", "direct_qlen 50")
 
@@ -145,7 +150,7 @@ QDISCS: dict[str, Words] = {
     "pfifo": _fifo, "bfifo": _fifo, "pfifo_head_drop": _fifo, "prio": _prio, "red": _red,
     "choke": _choke, "sfb": _sfb, "sfq": _sfq, "codel": _codel, "fq_codel": _fq_codel,
     "pie": _pie, "cake": _cake, "fq": _fq, "hhf": _hhf, "tbf": _tbf, "netem": _netem,
-    "htb": _htb, "hfsc": _hfsc, "drr": lambda _: "",
+    "htb": _htb, "hfsc": _hfsc, "drr": lambda _: "", "skbprio": _fifo, "cbs": _cbs,
 }  # fmt: skip
 """Qdiscs of the kernel of user-mode Linux that have words here."""
 

@@ -19,7 +19,7 @@ const PERCENT: u64 = (ALL + 50) / 100;
 
 /// Position of the average relative to the thresholds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Level {
+pub(crate) enum Level {
     Below,
     Between,
     Above,
@@ -27,7 +27,7 @@ pub(super) enum Level {
 
 /// State of Linux's RED.
 #[derive(Clone, Debug)]
-pub(in crate::aqm) struct LinuxRed {
+pub(crate) struct LinuxRed {
     /// Weight of one arrival in the average, as a negative power of two: digits after the point of
     /// `qavg`, `min` and `max`.
     log: u32,
@@ -42,9 +42,11 @@ pub(in crate::aqm) struct LinuxRed {
     /// `max_p / delta`, of which the next gap is drawn.
     step: u64,
     /// True if an average equal to a threshold counts as below it, as in CHOKe.
-    pub(in crate::aqm) at_counts_below: bool,
+    pub(crate) at_counts_below: bool,
     idle: IdleTable,
     qavg: u64,
+    /// Sum of the averages of other queues, which count when a packet is decided about, as in GRED.
+    pub(crate) others: u64,
     idle_since: Option<Time>,
     /// Packets since the last signal; -1 outside the thresholds.
     count: i64,
@@ -58,7 +60,7 @@ pub(in crate::aqm) struct LinuxRed {
 
 impl LinuxRed {
     /// Creates the state for thresholds in the unit of the average, and a link of `rate`.
-    pub(super) fn new(params: &RedParams, [min, max]: [u64; 2], rate: Rate) -> Result<Box<Self>> {
+    pub(crate) fn new(params: &RedParams, [min, max]: [u64; 2], rate: Rate) -> Result<Box<Self>> {
         let log = cast::low32(cast::trunc(libm::round(-libm::log2(params.w_q)).max(1.0)));
         let digits = 64 - max.leading_zeros();
         if log + digits > 31 {
@@ -80,6 +82,7 @@ impl LinuxRed {
             at_counts_below: false,
             idle: IdleTable::new(log, params.packet, params.bandwidth.unwrap_or(rate)),
             qavg: 0,
+            others: 0,
             idle_since: Some(Time::ZERO),
             count: -1,
             drawn: step,
@@ -89,12 +92,12 @@ impl LinuxRed {
     }
 
     /// Average queue.
-    pub(super) fn avg(&self) -> f64 {
+    pub(crate) fn avg(&self) -> f64 {
         self.qavg as f64 / (1u64 << self.log) as f64
     }
 
     /// Probability of a drop before spreading: of an arrival directly after a signal.
-    pub(super) fn pb(&self) -> f64 {
+    pub(crate) fn pb(&self) -> f64 {
         match self.level() {
             Level::Below => 0.0,
             Level::Between => (self.numbers(1) as f64 / ALL as f64).min(1.0),
@@ -103,7 +106,7 @@ impl LinuxRed {
     }
 
     /// Probability of a signal at the last arrival.
-    pub(super) fn pa(&self) -> f64 {
+    pub(crate) fn pa(&self) -> f64 {
         if self.level() == Level::Above { 1.0 } else { self.pa }
     }
 
@@ -118,24 +121,35 @@ impl LinuxRed {
 
     /// Updates the average at an arrival that finds the queue at `length`. After an idle time it
     /// only decays.
-    pub(super) fn average(&mut self, now: Time, length: u64) {
+    pub(crate) fn average(&mut self, now: Time, length: u64) {
         self.qavg = match self.idle_since.take() {
             Some(since) => self.idle.decayed(self.qavg, since, now),
             None => self.qavg - (self.qavg >> self.log) + length,
         };
     }
 
+    /// Average with its digits after the point, and the start of the idle time if one is running.
+    pub(crate) fn state(&self) -> (u64, Option<Time>) {
+        (self.qavg, self.idle_since)
+    }
+
+    /// Takes the state of another queue.
+    pub(crate) fn set_state(&mut self, (qavg, idle_since): (u64, Option<Time>)) {
+        (self.qavg, self.idle_since) = (qavg, idle_since);
+    }
+
     /// Starts an idle time, unless one is running.
-    pub(super) fn on_idle(&mut self, now: Time) {
+    pub(crate) fn on_idle(&mut self, now: Time) {
         self.idle_since.get_or_insert(now);
     }
 
     fn level(&self) -> Level {
         // Without digits after the point in CHOKe's favour: a threshold itself is the lower level.
         let at = u64::from(self.at_counts_below);
-        if self.qavg < self.min + at {
+        let qavg = self.qavg + self.others;
+        if qavg < self.min + at {
             Level::Below
-        } else if self.qavg < self.max + at {
+        } else if qavg < self.max + at {
             Level::Between
         } else {
             Level::Above
@@ -144,7 +158,7 @@ impl LinuxRed {
 
     /// Number of random numbers that end the gap by the `count`-th packet at this average.
     fn numbers(&self, count: u64) -> u64 {
-        let above = (self.qavg - self.min) >> self.log;
+        let above = (self.qavg + self.others - self.min) >> self.log;
         above.saturating_mul(count).saturating_add(1).saturating_mul(self.drawn).min(ALL)
     }
 
@@ -154,7 +168,7 @@ impl LinuxRed {
     }
 
     /// Decides about an arrival: its level, and true if it is dropped or marked.
-    pub(super) fn decide(&mut self, rng: &mut dyn Random) -> (Level, bool) {
+    pub(crate) fn decide(&mut self, rng: &mut dyn Random) -> (Level, bool) {
         let level = self.level();
         self.pa = 0.0;
         match level {
@@ -179,7 +193,7 @@ impl LinuxRed {
 
     /// Adapts `max_p`, as the timer of adaptive RED does. Returns true if later calls change
     /// nothing until a packet arrives.
-    pub(in crate::aqm) fn adapt(&mut self, now: Time) -> bool {
+    pub(crate) fn adapt(&mut self, now: Time) -> bool {
         let qavg = match self.idle_since {
             Some(since) => self.idle.decayed(self.qavg, since, now),
             None => self.qavg,

@@ -10,7 +10,10 @@ const fn flag(name: &'static str, words: &'static [(&'static str, &'static str)]
 /// `gred`: RED with thresholds per class.
 pub static GRED: Kind = Kind {
     name: "gred",
-    becomes: Becomes::Discipline("gred"),
+    becomes: Becomes::Nothing(
+        "has a command for each virtual queue, which are not read; write the discipline gred with \
+         vqs, min_th, max_th and w_q",
+    ),
     words: &[
         flag("setup", &[("", ""), ("setup", "")]),
         Word::new("vqs", Unit::Integer, "", Harmless).also(&["DPs"]).within(1, 16),
@@ -59,13 +62,9 @@ pub static CLSACT: Kind = opaque("clsact", HOOK);
 pub static CBQ: Kind = opaque("cbq", "left Linux in 6.3; use htb, or the rate of the link");
 /// `qfq`.
 pub static QFQ: Kind = opaque("qfq", "has no discipline here; use wfq or wf2q with weights");
-/// `skbprio`.
-pub static SKBPRIO: Kind = opaque("skbprio", "has no discipline here; use prio");
 /// `plug`.
 pub static PLUG: Kind = opaque("plug", "stops a device on command; use a trace on the link");
 /// `etf`.
 pub static ETF: Kind = opaque("etf", CLOCKED);
 /// `taprio`.
 pub static TAPRIO: Kind = opaque("taprio", CLOCKED);
-/// `cbs`.
-pub static CBS: Kind = opaque("cbs", CLOCKED);

@@ -215,6 +215,18 @@ pub static PFIFO_FAST: Kind = Kind {
               sets it",
 };
 
+/// `skbprio`: strict priority in one buffer.
+pub static SKBPRIO: Kind = Kind {
+    name: "skbprio",
+    becomes: Becomes::Discipline("skbprio"),
+    words: &[Word::new("limit", Unit::Count, "64", To("limit"))],
+    fixed: &[],
+    rules: Rules { complete: complete_fifo, ..Rules::ALL },
+    differs: "Linux takes the priority from a filter, such as action skbedit inheritdsfield; \
+              without one it follows the DSCP as in prio, if no application sets it. Here it is \
+              the class of the flow",
+};
+
 /// `drr`: deficit round robin.
 pub static DRR: Kind = Kind {
     name: "drr",

@@ -5,6 +5,7 @@
 
 pub mod absent;
 pub mod cake;
+pub mod cbs;
 pub mod codel;
 pub mod dualpi2;
 pub mod fifo;
@@ -25,6 +26,7 @@ pub static KINDS: &[&Kind] = &[
     &fifo::PFIFO_HEAD_DROP,
     &fifo::PRIO,
     &fifo::PFIFO_FAST,
+    &fifo::SKBPRIO,
     &fifo::DRR,
     &red::RED,
     &red::ADAPTIVE,
@@ -42,6 +44,7 @@ pub static KINDS: &[&Kind] = &[
     &flows::HHF,
     &absent::GRED,
     &shaper::TBF,
+    &cbs::CBS,
     &shaper::NETEM,
     &shaper::HTB,
     &shaper::HFSC,
@@ -53,11 +56,9 @@ pub static KINDS: &[&Kind] = &[
     &absent::CLSACT,
     &absent::CBQ,
     &absent::QFQ,
-    &absent::SKBPRIO,
     &absent::PLUG,
     &absent::ETF,
     &absent::TAPRIO,
-    &absent::CBS,
 ];
 
 /// Classes of classful qdiscs.
