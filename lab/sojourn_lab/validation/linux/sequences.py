@@ -380,7 +380,7 @@ def _equal(mine: Any, theirs: Any) -> bool:
     if isinstance(mine, list) and isinstance(theirs, list):
         pairs = zip(mine, theirs, strict=False)
         rest = [*mine[len(theirs) :], *theirs[len(mine) :]]
-        return all(_equal(a, b) for a, b in pairs) and not any(rest)
+        return all(_equal(a, b) for a, b in pairs) and all(one in (0, "0") for one in rest)
     if isinstance(mine, int | float) and isinstance(theirs, int | float):
         return abs(mine - theirs) <= max(1e-2 * abs(mine), 2e-5)
     if (mine or 0) in (0, [0], [0, 0]) and (theirs or 0) in (0, [0], [0, 0]):

@@ -197,7 +197,9 @@ def _sample(test: Test, digit: str) -> list[str]:
     text = re.sub(r"\(([^()|]*)\)\{([0-9]+)\}", lambda group: group[1] * int(group[2]), text)
     text = re.sub(r"\(([^()|]*)(\|[^()]*)?\)[?+*]?", r"\1", text)
     text = re.sub(r"\\(.)", r"\1", text).replace("\0", ".")
-    return text.strip("^$ ").split()
+    # A pattern may go on with the line of a qdisc below.
+    first = re.split(r"(?<=\S) qdisc ", text.strip("^$ "))[0]
+    return first.split()
 
 
 def _words(tokens: list[str], kind: str) -> tuple[Words, bool]:

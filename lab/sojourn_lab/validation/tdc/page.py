@@ -20,8 +20,8 @@ A test has commands that set up, a command under test with its exit code, and a 
 output of tc. The commands run through our reader. *Accepted* and *refused* are commands under test
 that both Linux and ours accept or refuse. *Parameters* are the accepted ones whose pattern names
 words of the qdisc or class ({words} words in all): ours must have each with the same value. A
-pattern without words asks only that the qdisc exists, or does not. `sojourn` knows cbs, etf, mq,
-mqprio, multiq, plug, qfq, skbprio and taprio by their names: of these, only accepted and refused
+pattern without words asks only that the qdisc exists, or does not. `sojourn` knows etf, mq,
+mqprio, multiq, plug, qfq and taprio by their names: of these, only accepted and refused
 commands are compared. Not counted: {skipped} tests whose command under test is no command of a
 qdisc or class.
 
