@@ -607,8 +607,8 @@ class Gred(Qdisc, kw_only=True, frozen=True, tag="gred"):
         Bytes of all packets above which a packet without a virtual queue is dropped. Bytes; default
         1514kB; 1B to 1073741824B.
     limit : str
-        Size of the buffer of all packets; auto: no other than those of the virtual queues. Size or
-        auto; default in comparisons as on the link, else auto; 1p or more; also called buffer.
+        Size of the buffer of all packets; auto: no other than the virtual queues'. Size or auto;
+        default in comparisons as on the link, else auto; 1p or more; also called buffer.
     filters : Sequence[Mapping[str, int | str | bool] | str] | str
         Filters in order. The first one that matches a packet states its DP; the DP of other packets
         follows from their class. List of filter; default ; also called filter.

@@ -26,7 +26,7 @@
 //! `ecn` and `hard_drop` apply to all virtual queues; since 5.0 Linux can have them for each. (3)
 //! Averages, gaps between drops and idle times are as in `red` with `variant = "linux"`.
 //!
-//! **Cost** 1432 bytes of state for three virtual queues; as RED, with `grio` O(n).
+//! **Cost** 1464 bytes of state for three virtual queues; as RED, with `grio` O(n).
 
 use crate::aqm::fits;
 use crate::aqm::red::{Level, LinuxRed, RedParams};
@@ -36,10 +36,11 @@ use crate::context::{Context, DropReason};
 use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
 use crate::fifo::SingleFifo;
+use crate::flow_header::FlowHeader;
 use crate::packet::Packet;
 use crate::params::{Checked, nth};
 use crate::qdisc::{Backlog, Qdisc};
-use crate::sched::filter::{Filter, check_classes, classify};
+use crate::sched::filter::{Filter, Filters, check_classes};
 use crate::units::{Bytes, Rate, Size, Time};
 use alloc::boxed::Box;
 use alloc::format;
@@ -133,7 +134,7 @@ pub struct Gred {
     /// Index of the virtual queue of each DP, or of the default.
     of_dp: [Option<u8>; DPS],
     mode: Mode,
-    filters: Vec<Filter>,
+    filters: Filters,
     ecn: bool,
     hard_drop: bool,
     unassigned_limit: u64,
@@ -187,7 +188,7 @@ impl Build for Gred {
                 (true, true) => Mode::Wred,
             },
             queues,
-            filters: all.filters,
+            filters: Filters::new(all.filters),
             ecn: all.ecn,
             hard_drop: all.hard_drop,
             unassigned_limit: all.unassigned_limit.0,
@@ -223,7 +224,7 @@ fn virtual_queue(all: &GredParams, i: usize, env: &Env) -> Result<VirtualQueue> 
 impl Gred {
     /// Index of the virtual queue of `packet`; None if it has none.
     fn queue_of(&self, packet: &Packet) -> Option<usize> {
-        let dp = classify(&self.filters, packet).unwrap_or(packet.class.into());
+        let dp = self.filters.classify(packet).unwrap_or(packet.class.into());
         self.of_dp[cast::index(dp) % DPS].map(usize::from)
     }
 
@@ -306,6 +307,14 @@ impl Qdisc for Gred {
         Some(packet)
     }
 
+    fn reads_headers(&self) -> bool {
+        self.filters.reads_headers()
+    }
+
+    fn describe_flow(&mut self, flow: u32, header: &FlowHeader) {
+        self.filters.describe_flow(flow, header);
+    }
+
     fn backlog(&self) -> Backlog {
         Backlog { packets: self.fifo.packets(), bytes: self.fifo.bytes().0 }
     }
@@ -326,7 +335,7 @@ impl Qdisc for Gred {
 
     fn state_bytes(&self) -> usize {
         let queue = size_of::<VirtualQueue>() + size_of::<LinuxRed>();
-        size_of_val(self) + self.queues.len() * queue + size_of_val(&*self.filters)
+        size_of_val(self) + self.queues.len() * queue + self.filters.state_bytes()
     }
 }
 

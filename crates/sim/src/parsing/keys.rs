@@ -313,8 +313,8 @@ pub(crate) static KINDS: [Kind; 10] = [
         name: "distribution",
         about: "where the kind allows it, a random duration, size in bytes or integer: uniform \
                 between two values, exponential or (heavy-tailed) pareto or lomax with a mean, \
-                or the points of a cumulative distribution, or a file of them for sizes; web_search \
-                and data_mining are flow sizes measured in data centres",
+                or the points of a cumulative distribution, or a file of them for sizes; \
+                web_search and data_mining are flow sizes measured in data centres",
         examples: &[
             "\"uniform(40ms, 200ms)\"",
             "\"exponential(1s)\"",
