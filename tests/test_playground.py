@@ -1,5 +1,6 @@
 """`sojourn playground`: its server, and the bytes of the module in Node and Chromium."""
 
+import gzip
 import hashlib
 import http.client
 import json
@@ -73,6 +74,41 @@ def test_serves_the_files_of_the_page_with_their_types(tmp_path: Path) -> None:
         assert get(connection, "/?file") == (200, TYPES[".html"], b"<p>page")
         assert get(connection, "/assets/a.js") == (200, TYPES[".js"], b"1")
         assert get(connection, "/sojourn.wasm")[1] == "application/wasm"
+
+
+@pytest.mark.parametrize(
+    ("accepted", "coding"),
+    [
+        (None, None),
+        ("gzip, deflate, br, zstd", "br"),
+        ("gzip;q=1.0, br;q=0", "gzip"),
+        ("GZIP", "gzip"),
+        ("gzip;q=0.000, BR;q=0.5", "br"),
+        ("deflate, x-gzip, identity", None),
+    ],
+)
+def test_files_are_compressed_for_clients_that_accept_it(
+    tmp_path: Path, accepted: str | None, coding: str | None
+) -> None:
+    """Brotli comes from the file with `.br`, gzip from the server."""
+    folder = folder_with_page(tmp_path)
+    script = b"let queue = [];" * 200
+    (folder / "assets/a.js").write_bytes(script)
+    (folder / "assets/a.js.br").write_bytes(b"brotli")
+    headers = {} if accepted is None else {"Accept-Encoding": accepted}
+    with served(page_files(folder)) as connection:
+        connection.putrequest("GET", "/assets/a.js", skip_accept_encoding=True)
+        for name, value in headers.items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        answer = connection.getresponse()
+        body = answer.read()
+        assert answer.headers["Content-Encoding"] == coding
+        assert answer.headers["Vary"] == "Accept-Encoding"
+        assert answer.headers["Content-Type"] == TYPES[".js"]
+        assert int(answer.headers["Content-Length"]) == len(body)
+        decoded = gzip.decompress(body) if coding == "gzip" else body
+        assert decoded == (b"brotli" if coding == "br" else script)
 
 
 def test_serves_nothing_else(tmp_path: Path) -> None:

@@ -73,7 +73,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages of reports/, their files, and the playground if it was built."""
     for path in sorted(PLAYGROUND.rglob("*")):
-        if path.is_file():
+        # Hosts compress by themselves; the copies with Brotli are for `sojourn playground`.
+        if path.is_file() and path.suffix != ".br":
             name = path.relative_to(PLAYGROUND.parent).as_posix()
             file = File(name, str(PLAYGROUND.parent), config.site_dir, config.use_directory_urls)
             file.dest_uri = name.replace("page/", "playground/", 1)

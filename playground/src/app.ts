@@ -18,6 +18,15 @@ const BACK_MS = 5000;
 const END_MS = 3_600_000;
 const UNDO_MAX = 50;
 
+/** Compiles the module while it arrives. The scripts come first: a preload would delay the controls. */
+async function load(): Promise<WebAssembly.Module> {
+  const response = await fetch(new URL("sojourn.wasm", document.baseURI));
+  if (!response.ok) throw new Error(`sojourn.wasm: ${response.status} ${response.statusText}`);
+  // A host that does not know the media type gets no streaming compilation.
+  if (response.headers.get("Content-Type") === "application/wasm") return WebAssembly.compileStreaming(response);
+  return WebAssembly.compile(await response.arrayBuffer());
+}
+
 /** Time at which the run of a state ends, ms. */
 function endOf({ file }: State): number {
   const seconds = parse(String(file?.scenario["duration"] ?? ""), "duration")?.value;
@@ -27,12 +36,17 @@ function endOf({ file }: State): number {
 export class App {
   state: State = HOME;
   playing = true;
-  /** Whether the panes have started. */
+  /** True if the module is there. Before, a change of a setting only changes the state. */
+  started = false;
+  /** True if the panes have run up to the first time that is shown. */
   ready = false;
+  /** True if nothing will be requested any more. */
+  loaded = false;
   nowMs = AHEAD_MS;
   views: PaneView[] = [];
   private readonly grid = h("main", { class: "panes" });
   private readonly toolbar: Toolbar;
+  private readonly module = load();
   private readonly idle: Client[] = [];
   private readonly undoStack: State[] = [];
   private queue: Promise<void> = Promise.resolve();
@@ -48,24 +62,31 @@ export class App {
     this.toolbar = new Toolbar(this);
   }
 
-  /** Loads the module into the workers of all panes; nothing is loaded afterwards. */
+  /** Shows the page, whose controls work at once; starts the panes when the module is loaded. */
   async start(): Promise<void> {
-    const response = await fetch(new URL("sojourn.wasm", document.baseURI));
-    if (!response.ok) throw new Error(`sojourn.wasm: ${response.status} ${response.statusText}`);
-    const module = await WebAssembly.compile(await response.arrayBuffer());
-    const clients = Array.from({ length: PANES_MAX }, () => Client.create(module));
-    this.idle.push(...(await Promise.all(clients)));
+    const place = this.figure ?? read(location.hash) ?? (await this.served());
+    if (place !== undefined) [this.playing, this.nowMs] = [place.playing, place.nowMs];
     const { header, controls, story, footer, strip } = this.toolbar;
     if (this.figure === undefined) this.root.replaceChildren(header, controls, story, this.grid, footer);
     else this.root.replaceChildren(strip(), story, this.grid);
-    const place = this.figure ?? read(location.hash) ?? (await this.served());
-    if (place !== undefined) {
-      [this.playing, this.nowMs] = [place.playing, place.nowMs];
-      await this.replace(place.state, place.nowMs);
-    } else await this.replace(HOME, AHEAD_MS);
+    await this.replace(place?.state ?? HOME);
+    this.toolbar.tick();
     if (this.figure === undefined) this.followAddress();
-    requestAnimationFrame((time) => void this.frame(time));
+    performance.mark("controls");
+
+    await this.module;
+    const state = this.state;
+    this.started = true;
+    // Bad input until now leads to this state.
+    this.state = HOME;
+    await this.replace(state);
     this.ready = true;
+    performance.mark("panes");
+    requestAnimationFrame((time) => void this.frame(time));
+    // The workers of panes that are added later: nothing is requested then.
+    while (this.views.length + this.idle.length < PANES_MAX) this.idle.push(new Client(this.module));
+    await Promise.all(this.idle.map((client) => client.load()));
+    this.loaded = true;
   }
 
   private followAddress(): void {
@@ -142,11 +163,11 @@ export class App {
   async replace(next: State, untilMs: number = this.nowMs, only?: number): Promise<boolean> {
     return this.exclusive(async () => {
       const until = Math.max(0, Math.min(untilMs, END_MS));
-      while (this.views.length < next.panes.length) this.views.push(this.newView());
-      while (this.views.length > next.panes.length) {
-        const view = this.views.pop()!;
-        view.element.remove();
-        this.idle.push(view.client);
+      this.fitViews(next);
+      if (!this.started) {
+        [this.state, this.nowMs] = [next, until];
+        this.shown();
+        return true;
       }
       try {
         const which = next.panes.map((_, i) => i).filter((i) => only === undefined || i === only);
@@ -175,17 +196,22 @@ export class App {
     });
   }
 
-  /** Returns to the state before bad input: some panes may have started with it. */
-  private async restore(until: number, only: number | undefined): Promise<void> {
-    while (this.views.length > this.state.panes.length) {
+  /** Makes a view for each pane of a state. */
+  private fitViews({ panes }: State): void {
+    while (this.views.length < panes.length) this.views.push(this.newView());
+    while (this.views.length > panes.length) {
       const view = this.views.pop()!;
       view.element.remove();
       this.idle.push(view.client);
     }
+  }
+
+  /** Returns to the state before bad input: some panes may have started with it. */
+  private async restore(until: number, only: number | undefined): Promise<void> {
+    this.fitViews(this.state);
     if (only !== undefined) return;
     for (const [i, of] of this.state.panes.entries()) {
-      const view = this.views[i] ?? this.newView();
-      if (this.views[i] === undefined) this.views.push(view);
+      const view = this.views[i]!;
       const text = JSON.stringify(scenarioOf(this.state, of));
       view.begin(await view.client.start(text, linkOf(this.state), stepsOf(this.state, of), until, FRAME_MS), this.state);
       view.show(this.state, of);
@@ -194,8 +220,7 @@ export class App {
   }
 
   private newView(): PaneView {
-    const client = this.idle.pop();
-    if (client === undefined) throw new Error("there is no worker left");
+    const client = this.idle.pop() ?? new Client(this.module);
     const view: PaneView = new PaneView(client, {
       discipline: (qdisc) => void this.setDiscipline(this.views.indexOf(view), qdisc),
       param: (name, value) => void this.setParam(this.views.indexOf(view), name, value),
@@ -265,7 +290,7 @@ export class App {
   /** Makes a change in running simulations; returns the message if one of them cannot. */
   private live(which: readonly number[], values: Omit<Change, "atMs">): Promise<string> {
     return this.exclusive(async () => {
-      if (this.nowMs <= 0) return "at the start";
+      if (!this.started || this.nowMs <= 0) return "at the start";
       const change: Change = { ...values, atMs: this.nowMs };
       const json: Json = changeOf(linkOf(this.state), change);
       try {

@@ -10,21 +10,25 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** Worker with a loaded module. */
+/** Worker of a module; requests wait until it is loaded. */
 export class Client {
+  private readonly worker: Worker;
   private readonly waiting = new Map<number, Waiting>();
+  private readonly loaded: Promise<unknown>;
   private next = 1;
 
-  private constructor(private readonly worker: Worker) {
-    worker.onmessage = (event: MessageEvent<Answer>) => this.settle(event.data);
-    worker.onerror = (event) => this.fail(new Error(event.message || "the worker has failed"));
+  constructor(module: Promise<WebAssembly.Module>) {
+    this.worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
+    this.worker.onmessage = (event: MessageEvent<Answer>) => this.settle(event.data);
+    this.worker.onerror = (event) => this.fail(new Error(event.message || "the worker has failed"));
+    this.loaded = module.then((compiled) => this.send({ kind: "load", module: compiled }));
+    // Who asks for something gets the error.
+    this.loaded.catch(() => undefined);
   }
 
-  static async create(module: WebAssembly.Module): Promise<Client> {
-    const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
-    const client = new Client(worker);
-    await client.ask({ kind: "load", module });
-    return client;
+  /** Waits until the module is loaded. */
+  async load(): Promise<void> {
+    await this.loaded;
   }
 
   start(scenario: string, link: string, steps: Step[], untilMs: number, frameMs: number): Promise<Started> {
@@ -60,7 +64,12 @@ export class Client {
     return this.ask({ kind: "parameters", qdisc, rate }) as Promise<Record<string, Json>>;
   }
 
-  private ask(request: WithoutId<Request>): Promise<unknown> {
+  private async ask(request: WithoutId<Request>): Promise<unknown> {
+    await this.loaded;
+    return this.send(request);
+  }
+
+  private send(request: WithoutId<Request>): Promise<unknown> {
     const id = this.next++;
     return new Promise((resolve, reject) => {
       this.waiting.set(id, { resolve, reject });

@@ -64,7 +64,7 @@ export class PaneView {
   private readonly inside = h("div", { class: "inside" });
   private readonly numbers = h("dl", { class: "numbers" });
   private readonly hero = h("p", { class: "hero", "aria-live": "off" });
-  private readonly heroLabel = h("p", { class: "hero-label" });
+  private readonly heroLabel = h("p", { class: "hero-label" }, "loading the simulator");
   private readonly measured = h("p", { class: "measured" });
   private readonly head = h("div", { class: "pane-head" });
   private readonly params = h("div", { class: "params" });

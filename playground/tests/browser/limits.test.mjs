@@ -107,20 +107,46 @@ test("steps of 16 ms with 100 flows fit into a frame", () =>
   }));
 
 test("the page can be used soon on a slow computer behind a slow line", async () => {
+  let received = 0;
   const before = async (page) => {
     const session = await page.context().newCDPSession(page);
     await session.send("Emulation.setCPUThrottlingRate", { rate: 4 });
     await session.send("Network.enable");
     await session.send("Network.emulateNetworkConditions", { offline: false, latency: 20, downloadThroughput: 1.25e6, uploadThroughput: 1.25e6 });
+    session.on("Network.loadingFinished", ({ encodedDataLength }) => (received += encodedDataLength));
+    // Turns a knob as soon as there is one.
+    await page.addInitScript(() => {
+      const turn = () => {
+        const slider = document.querySelector(".line [data-name=rtt] input[type=range]");
+        if (slider === null || performance.getEntriesByName("controls").length === 0) return void requestAnimationFrame(turn);
+        globalThis.loadedAtFirst = globalThis.playground.started;
+        slider.value = "900";
+        slider.dispatchEvent(new Event("input"));
+        requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("turned")));
+      };
+      requestAnimationFrame(turn);
+    });
   };
-  const started = performance.now();
   const { page, faults, close } = await open(browser, server.address, { before });
-  const took = (performance.now() - started) / 1000;
-  console.log(`first interaction with a quarter of the processor and 10 Mbit/s: ${took.toFixed(1)} s`);
+  const { times, early, rtt, shown } = await page.evaluate(() => ({
+    times: Object.fromEntries(performance.getEntriesByType("mark").map(({ name, startTime }) => [name, startTime / 1000])),
+    early: !globalThis.loadedAtFirst,
+    rtt: globalThis.playground.state.rtt,
+    shown: document.querySelector(".line [data-name=rtt] input[type=text]").value,
+  }));
+  console.log(
+    `a quarter of the processor, 10 Mbit/s: controls after ${times.controls.toFixed(1)} s, the first knob turned after ${times.turned.toFixed(1)} s, ` +
+      `panes run after ${times.panes.toFixed(1)} s; ${(received / 1000).toFixed(0)} kB`,
+  );
+  assert.ok(early, "the knob could be turned before the simulator was loaded");
+  assert.notEqual(rtt, "50ms");
+  assert.equal(shown, rtt);
+  assert.ok(received < 1.2e6, `${received} bytes`);
   await page.locator("footer > button", { hasText: "keys" }).click();
   assert.deepEqual(faults, []);
   await close();
-  assert.ok(took < 60, `${took} s`);
+  // Loose, for machines with other work: the goal is 2 s.
+  assert.ok(times.turned < 30, `${times.turned} s`);
 });
 
 test("on paper there are no controls", () =>

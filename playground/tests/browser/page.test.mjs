@@ -30,6 +30,7 @@ const HOME = "#rate=10mbit&rtt=50ms&buffer=300kB&flows=3*upload,1*call&q=droptai
 test("the page opens with a moving comparison and loads nothing afterwards", () =>
   visit("", async (page, { requests }) => {
     const clock = () => page.evaluate(() => globalThis.playground.nowMs);
+    await page.waitForFunction(() => globalThis.playground.loaded);
     const loaded = requests.length;
     await page.waitForFunction((ms) => globalThis.playground.nowMs > ms + 500, await clock());
     assert.ok((await delay(page, "call", 0)) > 20 * (await delay(page, "call", 1)), "the call waits in drop-tail only");

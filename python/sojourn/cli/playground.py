@@ -1,7 +1,9 @@
 """The command `sojourn playground`: serves the folder `page` on the loopback address."""
 
+import gzip
 import json
 from collections.abc import Mapping
+from functools import cache
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -99,11 +101,27 @@ def scenario_file(file: Path) -> bytes:
     return json.dumps({"name": file.name, "scenario": shown}).encode()
 
 
+def accepts(header: str, coding: str) -> bool:
+    """Return True if an Accept-Encoding header names `coding` with a weight above zero."""
+    for item in header.lower().split(","):
+        name, _, weight = item.replace(" ", "").partition(";q=")
+        if name == coding:
+            return weight.strip("0.") != "" or weight == ""
+    return False
+
+
 def server(files: Mapping[str, bytes], port: int) -> ThreadingHTTPServer:
     """Return a server of `files`, by path, on the loopback address.
 
+    A file is sent compressed to a client that accepts it: with Brotli if `files` has it with the
+    suffix `.br`, as a built page does, else with gzip.
+
     Raises InputError if the port is in use or not allowed.
     """
+
+    @cache
+    def gzipped(path: str) -> bytes:
+        return gzip.compress(files[path], mtime=0)
 
     class Handler(BaseHTTPRequestHandler):
         """Answers requests of this machine for one of the files."""
@@ -126,9 +144,18 @@ def server(files: Mapping[str, bytes], port: int) -> ThreadingHTTPServer:
             content = files.get(path)
             if content is None:
                 return self.send_error(HTTPStatus.NOT_FOUND)
+            header = self.headers.get("Accept-Encoding") or ""
+            coding = ""
+            if accepts(header, "br") and f"{path}.br" in files:
+                coding, content = "br", files[f"{path}.br"]
+            elif accepts(header, "gzip") and len(content) > 1000:
+                coding, content = "gzip", gzipped(path)
             self.send_response(HTTPStatus.OK)
             kind = TYPES.get(Path(path).suffix or ".html", "application/octet-stream")
             self.send_header("Content-Type", kind)
+            if coding:
+                self.send_header("Content-Encoding", coding)
+            self.send_header("Vary", "Accept-Encoding")
             self.send_header("Content-Length", str(len(content)))
             self.send_header("Cache-Control", "no-cache")
             self.send_header("X-Content-Type-Options", "nosniff")
