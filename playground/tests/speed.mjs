@@ -62,21 +62,31 @@ DISCIPLINES.forEach((qdisc, i) => {
   console.log(`${qdisc.padEnd(27)}${module.toFixed(2).padStart(11)}${plain.toFixed(2).padStart(9)}${(module / plain).toFixed(2).padStart(8)}`);
 });
 
-// Steps of a page at 60 Hz: 100 flows under CoDel at 1x.
+// Steps of a page at 60 Hz: 100 flows under CoDel at 1x, with the packets of the queue. Each round
+// simulates the same steps: the least time of a step over the rounds has no other work of the
+// machine in it, the worst step of a round has.
 const page = s1("codel");
 page.flows[0].count = 100;
-const handle = new DataView(call(() => e.create(), JSON.stringify(page)).buffer).getUint32(0, true);
-const steps = [];
-for (let ms = 16; ms < 20_000; ms += 16) {
-  const before = performance.now();
-  call(() => e.advance(handle, ms, 20), "");
-  call(() => e.packets(handle), "bottleneck");
-  steps.push(performance.now() - before);
+const [least, worst] = [new Array(1250).fill(Number.POSITIVE_INFINITY), []];
+for (let round = 0; round < 7; round++) {
+  const handle = new DataView(call(() => e.create(), JSON.stringify(page)).buffer).getUint32(0, true);
+  worst.push(0);
+  for (let i = 0; i < least.length; i++) {
+    const before = performance.now();
+    call(() => e.advance(handle, 16 * (i + 1), 20), "");
+    call(() => e.packets(handle), "bottleneck");
+    const took = performance.now() - before;
+    least[i] = Math.min(least[i], took);
+    worst[round] = Math.max(worst[round], took);
+  }
+  call(() => e.remove(handle), "");
 }
-steps.sort((a, b) => a - b);
-const mean = steps.reduce((sum, step) => sum + step, 0) / steps.length;
-console.log(`step of 16 ms with 100 flows, packets of the queue included: mean ${mean.toFixed(2)} ms, worst ${steps.at(-1).toFixed(1)} ms`);
-call(() => e.remove(handle), "");
+worst.sort((a, b) => a - b);
+const mean = least.reduce((sum, step) => sum + step, 0) / least.length;
+console.log(
+  `step of 16 ms with 100 flows, packets of the queue included: mean ${mean.toFixed(2)} ms, worst ${Math.max(...least).toFixed(2)} ms; ` +
+    `with other work of the machine, worst of a round ${worst[0].toFixed(1)} to ${worst.at(-1).toFixed(1)} ms, median ${worst[3].toFixed(1)} ms`,
+);
 
 const home = { ...s1("fq_codel"), duration: "3600s" };
 home.links.bottleneck.rate = "10mbit";
