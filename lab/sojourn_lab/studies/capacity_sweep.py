@@ -23,7 +23,7 @@ SCENARIO = ROOT / "examples/home-uplink.toml"
 SEEDS = 5
 
 SHORT: Mapping[str, Any] = {"duration": "15s", "warmup": "3s"}
-"""Shorter runs than those of the example."""
+"""Shorter than the runs of the example."""
 
 
 @dataclass(frozen=True)
