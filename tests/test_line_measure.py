@@ -183,6 +183,21 @@ def test_intervals_that_iperf3_omits_do_not_count(tmp_path: Path) -> None:
     assert read(tmp_path / "down.json").down_bps == pytest.approx([20e6] * 4)
 
 
+def test_the_rate_of_an_upload_is_a_mean(tmp_path: Path) -> None:
+    """Iperf3 counts what it writes into the buffer of its socket: 2, 0 or 1 Mbit in a second."""
+    tree = json.loads(iperf(reverse=False, mbit=0))
+    for n, one in enumerate(tree["intervals"]):
+        one["sum"]["bits_per_second"] = (2e6, 0.9e6, 0.7e6)[n % 3]
+    (tmp_path / "up.json").write_text(json.dumps(tree))
+    (tmp_path / "ping.txt").write_text(PING)
+    line = sj.line.measure(upload=[tmp_path / "up.json", tmp_path / "ping.txt"])
+    assert line.up_bps is not None
+    # 20 % of the 12 samples are slow start.
+    mean = sum((2e6, 0.9e6, 0.7e6)[n % 3] for n in range(2, 12)) / 10
+    assert line.up_bps.value == pytest.approx(mean * 1500 / 1448)
+    assert "10 samples of what the sender wrote" in line.up_bps.note
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

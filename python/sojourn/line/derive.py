@@ -317,7 +317,12 @@ def _rate(phases: Sequence[_Phase], way: str) -> Quantity | None:
         steady = np.flatnonzero(chosen)[round(SETTLED * chosen.sum()) :]
         parts.append(mine[steady] * HEADERS + np.nan_to_num(other[steady]) * ACKS)
     series = _joined(parts)
-    return _median(series, "samples of goodput under load") if len(series) else None
+    if not len(series):
+        return None
+    used = [one.samples for one, part in zip(phases, parts, strict=True) if len(part)]
+    if way == "up" and all(one.by_sender for one in used):
+        return _mean(series, "samples of what the sender wrote under load")
+    return _median(series, "samples of goodput under load")
 
 
 def _median(values: Array, what: str) -> Quantity:

@@ -48,6 +48,9 @@ class Samples:
     of_transfers : bool
         True if the transfers themselves measured the round-trip times, as iperf3 does. A queue per
         flow lets packets of ping pass them.
+    by_sender : bool
+        True if `up_bps` counts what the sender wrote into the buffer of its socket, as iperf3 does:
+        right on average, and in steps.
     """
 
     source: str
@@ -56,6 +59,7 @@ class Samples:
     up_bps: Array
     rtt_s: Array
     of_transfers: bool = False
+    by_sender: bool = False
 
 
 def read(path: str | Path) -> Samples:
@@ -174,7 +178,13 @@ def _iperf3(path: str, tree: Mapping[str, Any]) -> Samples:
         rtt.append(sum(each) / len(each) if each else None)
     at, received, sent, round_trips = map(_array, (times, down, up, rtt))
     return Samples(
-        f"{Path(path).name} (iperf3)", at, received, sent, round_trips, of_transfers=True
+        f"{Path(path).name} (iperf3)",
+        at,
+        received,
+        sent,
+        round_trips,
+        of_transfers=True,
+        by_sender=not reverse,
     )
 
 

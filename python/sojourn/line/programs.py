@@ -9,6 +9,10 @@ from sojourn._util.inputs import shown
 
 PROGRAMS = ("ping", "iperf3")
 
+WRITE = "8K"
+"""Bytes of a write of iperf3. An upload is counted by its writes into the buffer of the socket:
+with the default, 128 KiB, a second of a slow uplink has a write more or less."""
+
 STREAMS = 4
 """Number of connections of iperf3."""
 
@@ -42,7 +46,7 @@ def measured(host: str, seconds: int) -> dict[str, bytes]:
     load = ["iperf3", "-c", host, "-J", "-t", str(seconds), "-P", str(STREAMS)]
     texts = {"idle-ping.txt": _output(ping, seconds)}
     with ThreadPoolExecutor(1) as pool:
-        for role, words in (("download", [*load, "-R"]), ("upload", load)):
+        for role, words in (("download", [*load, "-R"]), ("upload", [*load, "-l", WRITE])):
             pinging = pool.submit(_output, ping, seconds)
             texts[f"{role}-iperf3.json"] = _output(words, seconds)
             texts[f"{role}-ping.txt"] = pinging.result()
