@@ -327,7 +327,7 @@ def test_the_bar_is_shown_if_it_is_asked_for_and_can_be(
         )
     answer.answer(answer.Question(HOME, ["red", "blue"], "calls", 1), **options)
     # 5 labels once, and at each of 5 round-trip times and 2 loads; no deviation is tested.
-    assert bars == [[8, "settings", shown, 8], [61, "final tests", shown, 55]]
+    assert bars == [[8, "settings", shown, 8], [63, "final tests", shown, 55]]
 
 
 def test_a_question_and_its_bar_have_the_defaults_of_the_page(

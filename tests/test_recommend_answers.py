@@ -254,3 +254,42 @@ def test_a_run_is_shaped_as_the_line_unless_asked(monkeypatch: pytest.MonkeyPatc
     search.run(HOME, {"name": "pie", "target": "9ms", "ecn": True}, at[:1])
     assert [seen[n].labels["qdisc"] for n in (0, -1)] == ["pie", "pie(target=9ms, ecn=True)"]
     assert seen[4].scenario["flows"][0]["rtt"] == "10000000ns"
+
+
+def noisy(cost: float, spread: float, **qdisc: str) -> search.Trial:
+    """Return a trial of three seeds at three loads: costs of 0, 5 and 9 more, apart by `spread`."""
+    costs = [cost + load + spread * seed for seed in (-1, 0, 1) for load in (0.0, 5.0, 9.0)]
+    return search.Trial(dict(qdisc), (), tuple(costs), False)
+
+
+def test_costs_that_differ_by_noise_are_equal() -> None:
+    """A difference of 0.3 counts if it is the same with each seed, and not if it varies by 0.4.
+
+    Loads do not count as noise: their costs differ by 9.
+    """
+    best = noisy(1.0, 0.0, name="cake", rtt="300ms")
+    assert noisy(1.3, 0.0, name="cake").is_behind(best)
+    assert noisy(1.3, 0.1, name="cake").is_behind(best)
+    assert not noisy(1.3, 0.4, name="cake").is_behind(best)
+    assert not noisy(1.04, 0.0, name="cake").is_behind(best)
+    # Half an interval: t(6) times the standard error of 9 values with 6 degrees of freedom.
+    half = 2.447 * (6 * 0.4**2 / 6) ** 0.5 / 3
+    assert noisy(1.0 + half + 0.051, 0.4, name="cake").is_behind(best)
+    assert not noisy(1.0 + half + 0.049, 0.4, name="cake").is_behind(best)
+    tried = [best, noisy(1.3, 0.4, name="cake")]
+    assert search.simplest(HOME, tried).qdisc == {"name": "cake"}
+    assert search.ties(HOME, tried) == [{"name": "cake"}, {"name": "cake", "rtt": "300ms"}]
+
+
+def test_a_tie_that_fails_the_second_test_is_not_the_last_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The simplest of three ties gains too little there; the next one gains enough."""
+    tried = [trial(0.30, name="fq_codel", interval="300ms"), trial(0.32, name="fq_codel"),
+             trial(0.5, name="cake")]  # fmt: skip
+    costs = USUAL | {"cake": 1.0, "fq_codel": 0.97, "fq_codel(interval=300ms)": 0.8}
+    best, used = answered(costs, tried, monkeypatch)
+    assert best.qdisc == {"name": "fq_codel", "interval": "300ms"}
+    assert "gains 0.20" in best.deviation
+    labels = [label for label, _ in used[:6:2]]
+    assert labels == ["cake", "fq_codel", "fq_codel(interval=300ms)"]

@@ -317,8 +317,10 @@ def answer(
         first = SEED_STEP * question.seed
         tried = search(line, question.names, cost, seed=first, jobs=jobs, step=steps.step)
     rtts = _rtts(line)
-    # At most: three settings at two loads, five labels, and these at each place of the range.
-    tests = 3 * len(HELD_OUT) + (2 + len(ALWAYS)) * (1 + len(rtts) * len(RANGE_LOADS))
+    # At most: four settings at two loads, five labels, and these at each place of the range.
+    tests = (1 + CANDIDATES) * len(HELD_OUT) + (2 + len(ALWAYS)) * (
+        1 + len(rtts) * len(RANGE_LOADS)
+    )
     with Steps(tests, "final tests", progress and visible()) as steps:
 
         def test(qdisc: Table, at: Sequence[tuple[float, int]], **how: Any) -> Any:
@@ -352,6 +354,23 @@ def _usual(line: Line, tried: Sequence[Trial]) -> list[Table]:
     return [best] if best == first else [best, first]
 
 
+CANDIDATES = 3
+"""Largest number of settings that the second test tries."""
+
+
+def _candidates(
+    line: Line, tried: Sequence[Trial], chosen: Table, usual: Sequence[Table]
+) -> list[Table]:
+    """Return the settings of the second test, without the reference, which is the last of `usual`.
+
+    These are the simplest one, other defaults, and the settings that equal the best one. A setting
+    that equals it in the search can fail by chance where the next one passes.
+    """
+    wanted = [chosen, *usual[:-1], *ties(line, tried)]
+    different = [one for n, one in enumerate(wanted) if one not in wanted[:n]]
+    return [one for one in different if one != usual[-1]][:CANDIDATES]
+
+
 def confirmed(
     line: Line,
     tried: Sequence[Trial],
@@ -380,9 +399,7 @@ def confirmed(
     if chosen == reference:
         return chosen, f"{name} with its defaults: nothing gains more than 5 % over it"
     theirs, refused = held_out(reference), []
-    for one in [chosen] if chosen in usual else [chosen, *usual[:-1]]:
-        if one == reference:
-            continue
+    for one in _candidates(line, tried, chosen, usual):
         ours = held_out(one)
         gain = _gain(ours, theirs, cost)
         sure = f"{gain.mean:.2f} ± {gain.half:.2f} of the objective over {name}"

@@ -1,6 +1,7 @@
 """Search for a setting: every default and round deviation, by rungs of more loads and seeds."""
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -9,6 +10,7 @@ from typing import Any
 from sojourn.recommendation.line import LOADS, Line, Table, scenario
 from sojourn.recommendation.objective import Measured, Objective
 from sojourn.recommendation.settings import ALWAYS, changed, default, deviations, rank
+from sojourn.result.statistics import quantile
 from sojourn.sweeps.runner import Run, campaign
 
 RUNGS = (
@@ -52,6 +54,21 @@ class Trial:
     def behind(self, other: "Trial") -> float:
         """Return the mean cost minus the cost of another trial, over the runs that both made."""
         return fmean(a - b for a, b in zip(self.costs, other.costs, strict=False))
+
+    def is_behind(self, other: "Trial") -> bool:
+        """Return True if the mean cost exceeds another one by more than `TIE`, and not by chance.
+
+        Half of the 95 % interval of the difference is taken off, from the differences at each load:
+        costs of a slow line, whose calls lose packets, differ by 0.5 between seeds.
+        """
+        each = [a - b for a, b in zip(self.costs, other.costs, strict=False)]
+        by_load = [each[n :: len(LOADS)] for n in range(len(LOADS))]
+        freedom = len(each) - len(LOADS)
+        if freedom < 1:
+            return fmean(each) > TIE
+        squares = sum((one - fmean(same)) ** 2 for same in by_load for one in same)
+        half = quantile(freedom) * math.sqrt(squares / freedom / len(each))
+        return fmean(each) - half > TIE
 
 
 def search(
@@ -100,16 +117,16 @@ def settings(line: Line, names: Sequence[str]) -> list[Table]:
 
 
 def close(trials: Sequence[Trial]) -> list[Trial]:
-    """Return the trials that reached the last rung and are within `TIE` of the best one.
+    """Return the trials that reached the last rung and are not clearly behind the best one.
 
-    If all stopped, these are the trials within `TIE` of the first.
+    If all stopped, these are the trials that are not clearly behind the first.
     """
     whole = [one for one in trials if not one.stopped] or list(trials)
-    return [one for one in whole if one.cost <= whole[0].cost + TIE]
+    return [one for one in whole if not one.is_behind(whole[0])]
 
 
 def simplest(line: Line, trials: Sequence[Trial]) -> Trial:
-    """Return the trial with the fewest changed words within `TIE` of the best one.
+    """Return the trial with the fewest changed words among those that are close to the best one.
 
     Trials with equally many words are in the order of `settings.rank`, then by cost.
     """
@@ -117,13 +134,20 @@ def simplest(line: Line, trials: Sequence[Trial]) -> Trial:
 
 
 def ties(line: Line, trials: Sequence[Trial]) -> list[Table]:
-    """Return the settings within `TIE` of the best one, those with the fewest words first.
+    """Return the settings that equal the best one, those with the fewest words first.
+
+    They are within `TIE` of it, or behind it by chance.
 
     Settings that stopped are compared over the runs that they made, if these have every load.
     """
-    best = close(trials)[0]
+    near = close(trials)
+    best = near[0]
     enough = min(len(best.costs), 1 + len(RUNGS[1]))
-    equal = [one for one in trials if len(one.costs) >= enough and one.behind(best) <= TIE]
+    equal = [
+        one
+        for one in trials
+        if one in near or (len(one.costs) >= enough and one.behind(best) <= TIE)
+    ]
     order = sorted(equal, key=lambda one: (*rank(one.qdisc, line), one.cost))
     return [one.qdisc for one in order]
 
