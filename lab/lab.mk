@@ -1,7 +1,7 @@
 ##@ Laboratory: evidence for sojourn, written into reports/
 # Included by the Makefile. The package sojourn_lab is installed into .venv by `make demo`.
 
-.PHONY: bench-live bench-emulate bench-sweep bench-custom bench-topologies bench-cost bench-peers kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-random validate-bbr3 validate-slow validate-tc validate-tdc validate-netem validate-quic studies capacity-sweep papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links cachegrind
+.PHONY: bench-live bench-emulate bench-sweep bench-custom bench-topologies bench-cost bench-peers kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-random validate-bbr3 validate-slow validate-tc validate-tdc validate-netem validate-quic studies measured-lines capacity-sweep papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links cachegrind
 
 bench-live: release  ## minutes: accuracy of a live link on this machine, written to docs/concepts/live-accuracy.md
 	$(BIN)/python -m sojourn_lab.speed.live
@@ -67,6 +67,9 @@ validate-quic: dev  ## minutes: quinn in virtual time compared with profile quic
 studies: release  ## minutes: the studies, written to reports/fairness.md and reports/home-line.md
 	$(BIN)/python -m sojourn_lab.studies.fairness
 	$(BIN)/python -m sojourn_lab.studies.home_line
+
+measured-lines: dev  ## ten minutes, as root: 30 random lines of sojourn link are measured, into reports/measured-lines.md
+	$(BIN)/python -m sojourn_lab.studies.measured_lines
 
 capacity-sweep: dev  ## minutes: sojourn capacity compared with full sweeps, into reports/capacity.md
 	$(BIN)/python -m sojourn_lab.studies.capacity_sweep
