@@ -57,6 +57,18 @@ def test_decisions_and_times_are_those_of_ns2(
         assert ours[column].equals(theirs[column]), column
 
 
+def test_filters_by_fields_that_rows_lack_are_refused(sojourn: Command, tmp_path: Path) -> None:
+    """Also in a discipline inside another one; other filters are accepted."""
+    out = ["--rate", "800kbit", "--out", tmp_path / "o.csv"]
+    for filters in ("filters=1(dport=443)", "children=[prio(filters=1(mark=3))]"):
+        code, _, err = sojourn("replay", ARRIVALS, *out, "--qdisc", f"prio({filters})")
+        assert code == 2
+        assert "qdisc: has filters by protocol, ports or mark, which rows of a replay" in err
+    replayed(
+        sojourn, tmp_path / "o.csv", ARRIVALS, *out[:2], "--qdisc", "prio(filters=1(ecn=ect0))"
+    )
+
+
 def test_followed_red_has_the_average_of_ns2(sojourn: Command, tmp_path: Path) -> None:
     """With ns-2's decisions the queue is ns-2's, so that its average can be compared."""
     recorded = VECTORS / "queue_red_pkt_gentle_wait.csv.gz"

@@ -1,6 +1,6 @@
 //! Header fields of a flow that packet descriptors do not have.
 
-use crate::packet::Packet;
+use crate::packet::{Packet, TcpFlags};
 
 crate::choice! {
     /// Protocol above IP.
@@ -45,6 +45,24 @@ impl FlowHeader {
     #[inline]
     pub fn ports_of(&self, packet: &Packet) -> [u16; 2] {
         let [source, destination] = self.ports;
-        if packet.source == self.source { self.ports } else { [destination, source] }
+        // Data with a congestion header of XCP have that in place of the host.
+        let is_data = packet.tcp.has(TcpFlags::XCP) || packet.source == self.source;
+        if is_data { self.ports } else { [destination, source] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::XcpHeader;
+
+    #[test]
+    fn data_with_a_header_of_xcp_keep_their_ports() {
+        let header = FlowHeader { source: 1, ports: [443, 50_000], ..FlowHeader::default() };
+        let data = Packet { source: 1, destination: 2, ..Packet::default() };
+        let ack = Packet { source: 2, destination: 1, ..Packet::default() };
+        assert_eq!(header.ports_of(&data), [443, 50_000]);
+        assert_eq!(header.ports_of(&data.with_xcp(XcpHeader::default())), [443, 50_000]);
+        assert_eq!(header.ports_of(&ack), [50_000, 443]);
     }
 }

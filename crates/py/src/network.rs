@@ -113,6 +113,23 @@ fn received_columns(scenario: &Scenario, looks: &[Vec<u64>]) -> Vec<(String, Col
     columns
 }
 
+/// Refuses filters by header fields, which packets of this engine do not take from the scenario: the
+/// kernel chooses their ports.
+///
+/// # Errors
+/// If a link has one.
+fn refuse_header_filters(scenario: &Scenario) -> PyResult<()> {
+    let keys = ["protocol", "source_port", "destination_port", "mark"];
+    let mut links = scenario.links().iter();
+    match links.find_map(|def| Some((def.name(), def.filter_key(&keys)?))) {
+        None => Ok(()),
+        Some((name, key)) => Err(InputError::new_err(format!(
+            "links.{name}.qdisc: a filter has {key}, which packets of the live engine do not take \
+             from the scenario: use class, dscp, source or destination, or simulate it"
+        ))),
+    }
+}
+
 /// Running network of real packets.
 #[pyclass]
 pub struct Network {
@@ -131,6 +148,7 @@ impl Network {
         let scenario = Scenario::clone(&parsed.scenario);
         custom::refuse_live(scenario.links())?;
         custom::refuse_live_flows(scenario.flows())?;
+        refuse_header_filters(&scenario)?;
         let pairs: Vec<HostPair> = scenario
             .flows()
             .iter()

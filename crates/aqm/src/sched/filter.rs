@@ -120,6 +120,15 @@ fn write_range(first: u16, last: u16) -> String {
     if first == last { first.to_string() } else { format!("{first}-{last}") }
 }
 
+impl Mark {
+    /// Returns the mark of the packets that match both; None if there are none.
+    pub(crate) fn and(self, other: Mark) -> Option<Mark> {
+        let agree = (self.value ^ other.value) & self.mask & other.mask == 0;
+        let (value, mask) = (self.value | other.value, self.mask | other.mask);
+        agree.then_some(Mark { value, mask })
+    }
+}
+
 impl Value for Mark {
     fn kind() -> String {
         "mark".to_string()
@@ -239,7 +248,8 @@ impl Filter {
     fn matches_header(&self, packet: &Packet, header: &FlowHeader) -> bool {
         let Filter { protocol, source_port, destination_port, mark, .. } = self;
         let within = |ports: Option<Ports>, port: u16| {
-            ports.is_none_or(|Ports(first, last)| (first..=last).contains(&port))
+            // Port 0 stands for none.
+            ports.is_none_or(|Ports(first, last)| port > 0 && (first..=last).contains(&port))
         };
         let [source, destination] = header.ports_of(packet);
         protocol.is_none_or(|protocol| header.protocol == Some(protocol))
@@ -449,6 +459,11 @@ mod tests {
             assert_eq!(filters.classify(&other), None, "{text}: another flow");
         }
         assert!(!Filters::new([read("1(dscp=EF)").unwrap()].into()).reads_headers());
+        let mut filters = Filters::new([read("1(dport=0-1023)").unwrap()].into());
+        filters.describe_flow(3, &FlowHeader { ports: [443, 0], ..web });
+        let packet = |source| Packet { flow: 3, source, ..Packet::default() };
+        assert_eq!(filters.classify(&packet(7)), None, "it has no destination port");
+        assert_eq!(filters.classify(&packet(8)), Some(1));
     }
 
     #[test]

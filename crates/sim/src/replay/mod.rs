@@ -151,6 +151,11 @@ pub fn replay(
     let standard = Registry::standard();
     let registry = options.registry.unwrap_or(&standard);
     let qdisc = parse::build_qdisc(qdisc, &env, registry)?.1.qdisc;
+    if qdisc.reads_headers() {
+        let text = "has filters by protocol, ports or mark, which rows of a replay do not have: \
+                    use class, dscp, ecn, source, destination, max_length or pure_ack";
+        return Err(Error::new(text).at("qdisc"));
+    }
     if rate.0 == 0 {
         return Err(Error::new("0bit is not allowed, must be above 0bit").at("rate"));
     }
