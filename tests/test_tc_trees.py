@@ -283,13 +283,67 @@ def _parts(text: str) -> tuple[str, list[float]]:
     return re.sub(number, "#", text), [float(one) for one in re.findall(number, text)]
 
 
-def test_trees_return_from_the_kernel(tmp_path: Path) -> None:
-    """Parse, export, kernel, show and parse are the identity."""
+def _require_kernel() -> None:
     if missing := user_mode.missing():
         reason = f"Debian's {', '.join(missing)} is not installed"
         if os.environ.get("CI") and platform.machine() == "x86_64":
             pytest.fail(reason)
         pytest.skip(reason)
+
+
+KERNEL_FILTERS = {
+    "u32 match ip dport 22 0xffff match ip protocol 6 0xff": "0(protocol=tcp, destination_port=22)",
+    "u32 match ip sport 4096 0xf000 match ip tos 0xb8 0xfc": "0(dscp=46, source_port=4096-8191)",
+    "u32 match u16 53 0xffff at nexthdr+2": "0(destination_port=53)",
+    "u32 match mark 0x10 0xf0": "0(mark=16/240)",
+    "handle 6/0xf fw": "0(mark=6/15)",
+    "flower ip_proto udp dst_port 53": "0(protocol=udp, destination_port=53)",
+    "flower ip_proto udp src_port 6000-6063": "0(protocol=udp, source_port=6000-6063)",
+    "basic match 'meta(nf_mark eq 7)'": "0(mark=7)",
+    "basic match 'cmp(u16 at 2 layer transport eq 22) and cmp(u8 at 9 layer network eq 17)'":
+        "0(protocol=udp, destination_port=22)",
+}  # fmt: skip
+"""Filters of all kinds, with the filters of the discipline."""
+
+
+def test_filters_are_read_as_the_kernel_prints_them(tmp_path: Path) -> None:
+    """A script, the output of tc as text and its JSON give the same filters; nothing is lost."""
+    _require_kernel()
+    commands = ["tc qdisc add dev dum0 root handle 1: prio"] + [
+        f"tc filter add dev dum0 parent 1: protocol ip pref {i + 1} {words} flowid 1:1"
+        for i, words in enumerate(KERNEL_FILTERS)
+    ]
+    load = [
+        f'insmod "$modules"/net/sched/{module}.ko'
+        for module in ("cls_u32", "cls_fw", "cls_flower", "cls_basic", "em_cmp", "em_meta")
+    ]
+    show = [
+        line
+        for form in ("", "-j ")
+        for line in (
+            f"echo '== {form}'",
+            f"tc {form}qdisc show dev dum0",
+            f"tc {form}filter show dev dum0",
+        )
+    ]
+    out = user_mode.run("\n".join([*load, *commands, *show]), tmp_path)
+    _, text, as_json = re.split("^== .*$", out.split("END")[0], flags=re.M)
+    for source in ("\n".join(commands), text, as_json):
+        (link,) = tc.imported(source)
+        filters = link["qdisc"]["filters"]
+        assert link["lost"] == [], source
+        expected = tc._canonical({"a": {"rate": "1gbit", "qdisc": {
+            "name": "prio", "filters": list(KERNEL_FILTERS.values()),
+        }}})["a"]["qdisc"]["filters"]  # fmt: skip
+        actual = tc._canonical(
+            {"a": {"rate": "1gbit", "qdisc": {"name": "prio", "filters": filters}}}
+        )
+        assert actual["a"]["qdisc"]["filters"] == expected, source
+
+
+def test_trees_return_from_the_kernel(tmp_path: Path) -> None:
+    """Parse, export, kernel, show and parse are the identity."""
+    _require_kernel()
     first, parts = [], ['insmod "$modules"/net/sched/cls_u32.ko']
     for number, script in enumerate(_scripts()):
         (link,) = tc.imported(script)

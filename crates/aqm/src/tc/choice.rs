@@ -2,6 +2,7 @@
 
 use super::device::{Device, Filter as Line, Qdisc, id};
 use super::header::Key;
+use super::keys::joined;
 use super::place::{Handle, Place};
 use super::rule::Rule;
 use crate::params::{Params, Setting, Value};
@@ -149,19 +150,6 @@ pub(super) fn filter(keys: &[Key], to: u64) -> Result<Filter, String> {
         filter.set(key, Setting::Text(value)).map_err(|e| e.to_string())?;
     }
     Ok(filter)
-}
-
-/// Keys of both lists; None if no packet matches both.
-fn joined(first: &[Key], second: &[Key]) -> Option<Vec<Key>> {
-    let mut all = first.to_vec();
-    for key in second {
-        match all.iter().find(|other| other.0 == key.0) {
-            Some(same) if same == key => {}
-            Some(_) => return None,
-            None => all.push(key.clone()),
-        }
-    }
-    Some(all)
 }
 
 /// Text of `filters` as a parameter.

@@ -30,7 +30,7 @@ impl Header {
     /// Compares `width` bytes at `offset` with `value` in the bits of `mask`.
     ///
     /// # Errors
-    /// Bytes outside the headers; the text says so.
+    /// Bytes outside the headers, or another value for the same bits; the text says so.
     pub fn compare(
         &mut self,
         offset: i64,
@@ -46,6 +46,11 @@ impl Header {
             return Ok(());
         }
         let bytes = |n: u32| n.to_be_bytes().into_iter().skip(4 - width);
+        let both = |i: usize, mask: u8| self.mask[start + i] & mask;
+        let mut pairs = bytes(value).zip(bytes(mask)).enumerate();
+        if pairs.any(|(i, (value, mask))| (self.value[start + i] ^ value) & both(i, mask) != 0) {
+            return Err("two values for the same bits, so no packet matches".to_string());
+        }
         for (i, (value, mask)) in bytes(value).zip(bytes(mask)).enumerate() {
             self.value[start + i] |= value & mask;
             self.mask[start + i] |= mask;

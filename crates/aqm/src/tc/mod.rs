@@ -34,6 +34,7 @@ mod header;
 mod imported_link;
 mod ingress;
 mod kernel;
+mod keys;
 pub mod kinds;
 pub mod line;
 pub mod link;

@@ -79,7 +79,7 @@ pub fn line(object: Object, kind: &str, rest: &[&str]) -> Result<Option<Shown>> 
 }
 
 /// First words of a line that follows a filter.
-const OF_FILTERS: [&str; 15] = [
+const OF_FILTERS: [&str; 26] = [
     "match",
     "eth_type",
     "ip_proto",
@@ -95,7 +95,21 @@ const OF_FILTERS: [&str; 15] = [
     "police",
     "action",
     "mark",
+    "AND",
+    "OR",
+    "dst_mac",
+    "src_mac",
+    "indev",
+    "ip_ttl",
+    "ip_flags",
+    "tcp_flags",
+    "num_of_vlans",
+    "l2_miss",
+    "code",
 ];
+
+/// Starts of other such words, of flower.
+const OF_FLOWER: [&str; 8] = ["vlan_", "cvlan_", "mpls_", "enc_", "arp_", "ct_", "icmp_", "ppp"];
 
 /// Reads a line that follows the line of a qdisc, a size table or the RED of sfq, or the line of a
 /// filter. Returns none for statistics.
@@ -106,7 +120,9 @@ pub fn continuation(words: &[&str]) -> Option<Shown> {
         let word = word.trim_start_matches("NOT");
         ["cmp(", "meta(", "u32(", "nbyte("].iter().any(|start| word.starts_with(start))
     };
-    let of_filter = words.first().is_some_and(|word| OF_FILTERS.contains(word) || ematch(word));
+    let flower = |word: &str| OF_FLOWER.iter().any(|start| word.starts_with(start));
+    let is_own = |word: &&str| OF_FILTERS.contains(word) || ematch(word) || flower(word);
+    let of_filter = words.first().is_some_and(is_own);
     (more || of_filter).then(|| Shown {
         site: Site::default(),
         object: if more { Object::Qdisc } else { Object::Filter },

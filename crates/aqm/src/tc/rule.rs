@@ -3,6 +3,7 @@
 //! **Source**: tc-u32(8), tc-flower(8), tc-fw(8), tc-matchall(8), tc-basic(8), tc-ematch(8).
 
 use super::header::{Header, Key, protocol};
+use super::keys::joined;
 use super::place::Handle;
 use super::police::{self, Police};
 use super::units;
@@ -64,11 +65,12 @@ impl Rule {
         };
         let result = reader.read();
         let Reader { mut rule, header, keys, .. } = reader;
-        rule.keys = result.and_then(|()| header.keys()).map(|mut of_header| {
-            of_header.extend(keys);
-            of_header.sort_unstable();
-            of_header.dedup();
-            of_header
+        rule.keys = result.and_then(|()| header.keys()).and_then(|of_header| {
+            let one = |all: Vec<Key>, key| joined(&all, core::slice::from_ref(key));
+            let all = keys.iter().try_fold(of_header, one);
+            let mut all = all.ok_or("two values for the same bits, so no packet matches")?;
+            all.sort_unstable();
+            Ok(all)
         });
         rule
     }
@@ -110,8 +112,8 @@ impl<'a> Reader<'a> {
                 let rest = self.words.as_slice();
                 let has = |name: &str| rest.iter().any(|word| word == name);
                 let tables = has("divisor") && rest.windows(2).any(|w| w == ["divisor", "1"]);
-                self.rule.is_table |=
-                    tables || !(has("match") || has("flowid") || has("*flowid") || has("divisor"));
+                let own = ["match", "mark", "flowid", "*flowid", "divisor"].into_iter().any(has);
+                self.rule.is_table |= tables || !own;
                 self.options(Reader::u32)
             }
             "flower" => self.options(Reader::flower),

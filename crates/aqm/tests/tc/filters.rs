@@ -67,6 +67,9 @@ fn ports_protocols_and_marks_are_keys() {
         ("u32 match u16 0x0016 0xffff at 20", "1(source_port=22)"),
         ("u32 match ip sport 0x1000 0xf000", "1(source_port=4096-8191)"),
         ("flower ip_proto tcp dst_port 443", "1(protocol=tcp, destination_port=443)"),
+        ("flower ip_proto udp src_port 6000-6063", "1(protocol=udp, source_port=6000-6063)"),
+        ("u32 match mark 0x10 0xf0 match mark 1 0xf", "1(mark=17/255)"),
+        ("basic match 'cmp(u16 at 2 layer transport eq 22)'", "1(destination_port=22)"),
         ("handle 6 fw", "1(mark=6)"),
         ("handle 0x10/0xf0 fw", "1(mark=16/240)"),
         ("u32 match mark 6 0xffffffff", "1(mark=6)"),
@@ -74,6 +77,19 @@ fn ports_protocols_and_marks_are_keys() {
     ];
     for (words, expected) in cases {
         assert_eq!(one(words), expected, "{words}");
+    }
+}
+
+#[test]
+fn filters_that_match_no_packet_are_named() {
+    for (words, why) in [
+        ("u32 match ip dport 22 0xffff match ip dport 23 0xffff", "two values for the same bits"),
+        ("u32 match mark 1 0xff match mark 2 0xff", "two values for the same bits"),
+        ("handle 0x11/0xf0 fw", "bits outside its mask"),
+        ("flower ip_proto tcp dst_port 80/0xfff0", "destination_port: "),
+    ] {
+        let (filters, lost) = of(&[&format!("parent 1: protocol ip pref 1 {words} flowid 1:2")]);
+        assert!(filters.is_empty() && lost.len() == 1 && lost[0].contains(why), "{lost:?}");
     }
 }
 
@@ -133,6 +149,13 @@ fn filters_of_an_inner_class_apply_to_its_packets() {
     let filters = link.qdisc.unwrap().settings.into_iter().find(|(name, _)| name == "filters");
     let text = "2(dscp=46, destination=192-0-2-1) 4(destination=192-0-2-1) 3";
     assert_eq!((filters.unwrap().1.as_str(), link.lost), (text, Vec::new()));
+    let script = script.replace("ip dst 192.0.2.1 ", "ip dport 0 0xfc00 ");
+    let script = script.replace("ip dsfield 0xb8 0xfc", "ip dport 22 0xffff");
+    let link = tc::import(&script, &Options::default()).unwrap().remove(0);
+    let filters = link.qdisc.unwrap().settings.into_iter().find(|(name, _)| name == "filters");
+    let text = "2(destination_port=22) 3(destination=192-0-2-2, destination_port=0-1023) \
+                4(destination_port=0-1023) 3";
+    assert_eq!((filters.unwrap().1.as_str(), link.lost), (text, Vec::new()));
 }
 
 #[test]
@@ -156,4 +179,47 @@ fn output_of_filters_is_read() {
     let filters = link.qdisc.unwrap().settings.into_iter().find(|(name, _)| name == "filters");
     let text = "0(dscp=46, destination=192-0-2-1) 1(dscp=8) 2";
     assert_eq!((filters.unwrap().1.as_str(), link.lost), (text, Vec::new()));
+}
+
+/// As `tc filter show` of iproute2 6.1 prints them.
+#[test]
+fn output_of_ports_protocols_and_marks_is_read() {
+    let script = "qdisc prio 1: dev a root refcnt 2 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1
+        filter parent 1: protocol ip pref 1 u32 chain 0
+        filter parent 1: protocol ip pref 1 u32 chain 0 fh 800: ht divisor 1
+        filter parent 1: protocol ip pref 1 u32 chain 0 fh 800::800 order 2048 key ht 800 bkt 0 \
+        *flowid 1:1 not_in_hw
+          match 00000016/0000ffff at 20
+          match 00060000/00ff0000 at 8
+        filter parent 1: protocol ip pref 2 u32 chain 0
+        filter parent 1: protocol ip pref 2 u32 chain 0 fh 801: ht divisor 1
+        filter parent 1: protocol ip pref 2 u32 chain 0 fh 801::800 order 2048 key ht 801 bkt 0 \
+        *flowid 1:2 not_in_hw
+          mark 0x0010 0x00f0 (success 0)
+        filter parent 1: protocol ip pref 3 fw chain 0
+        filter parent 1: protocol ip pref 3 fw chain 0 handle 0x6/0xf classid 1:3
+        filter parent 1: protocol ip pref 5 flower chain 0
+        filter parent 1: protocol ip pref 5 flower chain 0 handle 0x1 classid 1:1
+          eth_type ipv4
+          ip_proto udp
+          dst_port 6000-6063
+          not_in_hw
+        filter parent 1: protocol ip pref 7 basic chain 0
+        filter parent 1: protocol ip pref 7 basic chain 0 handle 0x1 flowid 1:2
+          cmp(u16 at 2 layer 2 eq 22)
+          AND cmp(u8 at 9 layer 1 eq 17)
+
+        filter parent 1: protocol ip pref 8 flower chain 0
+        filter parent 1: protocol ip pref 8 flower chain 0 handle 0x1 classid 1:1
+          eth_type ipv4
+          ip_proto tcp
+          tcp_flags 0x2/0x2
+          not_in_hw";
+    let link = tc::import(script, &Options::default()).unwrap().remove(0);
+    let filters = link.qdisc.unwrap().settings.into_iter().find(|(name, _)| name == "filters");
+    let text = "0(protocol=tcp, destination_port=22) 1(mark=16/240) 2(mark=6/15) \
+                0(protocol=udp, destination_port=6000-6063) \
+                1(protocol=udp, destination_port=22)";
+    assert_eq!(filters.unwrap().1, text);
+    assert!(link.lost.len() == 1 && link.lost[0].contains("tcp_flags"), "{:?}", link.lost);
 }

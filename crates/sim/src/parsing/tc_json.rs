@@ -1,5 +1,8 @@
 //! Output of `tc -j` as the lines of `tc`, without rounding.
 
+mod mend;
+
+use mend::{WORDS, mended};
 use serde_json::{Deserializer, Map, Value as Json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::tc::table::{Kind, Unit, Word};
@@ -53,12 +56,9 @@ pub(crate) fn as_text(text: &str) -> Result<(String, Vec<String>)> {
 
 /// Reads one or several arrays or objects, one after the other.
 fn script(text: &str) -> Result<(String, Vec<String>)> {
-    // iproute2 before 6.10 prints options of hfsc as {default 10 }, which is no JSON.
-    let mended = text.replace("{default ", "{\"default\":\"");
-    let text = if mended.len() == text.len() { mended } else { mended.replace(" }", "\"}") };
-    let text = text.as_str();
+    let text = mended(text);
     let mut entries = Vec::new();
-    for value in Deserializer::from_str(text).into_iter::<Json>() {
+    for value in Deserializer::from_str(&text).into_iter::<Json>() {
         match value.map_err(|e| Error::new(format!("not valid JSON: {e}")))? {
             Json::Array(list) => entries.extend(list),
             other => entries.push(other),
@@ -109,6 +109,10 @@ fn shown_line(entry: &Json, lost: &mut Vec<String>) -> Result<String> {
     // raw also resets the framing, so it comes first.
     known.sort_by_key(|(key, _)| key.as_str() != "raw");
     for (key, value) in &known {
+        if let (WORDS, Some(words)) = (key.as_str(), value.as_str()) {
+            line += &format!(" {words}");
+            continue;
+        }
         match shown_word(kind, key.trim(), value) {
             Some(word) => line += &word,
             None => lost.push(format!("{name} {key} {value}: sojourn has no such word")),
@@ -117,8 +121,7 @@ fn shown_line(entry: &Json, lost: &mut Vec<String>) -> Result<String> {
     Ok(line)
 }
 
-/// A filter as a line of `tc filter show`. Other kinds than flower and matchall keep their JSON,
-/// which names them as lost: u32 prints several members of one name.
+/// A filter as a line of `tc filter show`.
 fn filter(entry: &Map<String, Json>) -> String {
     let text = |key: &str, default: &str| match entry.get(key) {
         Some(Json::String(text)) => text.clone(),
@@ -127,28 +130,50 @@ fn filter(entry: &Map<String, Json>) -> String {
     };
     let kind = text("kind", "");
     let (parent, protocol) = (text("parent", "none"), text("protocol", "all"));
-    let pref = text("pref", "1");
-    let mut line = format!("filter parent {parent} protocol {protocol} pref {pref} {kind}");
+    let (pref, chain) = (text("pref", "1"), text("chain", "0"));
+    let mut line =
+        format!("filter parent {parent} protocol {protocol} pref {pref} {kind} chain {chain}");
     let options = entry.get("options").and_then(Json::as_object).into_iter().flatten();
     for (key, value) in options {
-        let value_text = value.as_str().map_or_else(|| value.to_string(), str::to_string);
-        let compact = value_text.replace(char::is_whitespace, "");
-        match (kind.as_str(), key.as_str(), value) {
-            ("flower", "keys", Json::Object(keys)) => {
+        let compact = plain(value).replace(char::is_whitespace, "");
+        match (key.as_str(), value) {
+            (WORDS, _) => line += &format!(" {}", plain(value)),
+            ("keys", Json::Object(keys)) => {
                 for (key, value) in keys {
-                    let value = value.as_str().map_or_else(|| value.to_string(), str::to_string);
-                    line += &format!(" {key} {value}");
+                    line += &format!(" {key} {}", flower_key(value));
                 }
             }
-            ("flower" | "matchall", _, Json::Bool(_)) => {}
-            ("flower" | "matchall", "handle", _) => {}
-            ("flower" | "matchall", "classid" | "flowid", _) => {
-                line += &format!(" flowid {compact}")
+            ("handle" | "fh", _) | (_, Json::Bool(_)) => {}
+            ("classid" | "flowid", _) => line += &format!(" flowid {compact}"),
+            ("ht_divisor", _) => line += &format!(" ht divisor {compact}"),
+            ("key_ht", _) => line += &format!(" key ht {compact}"),
+            ("fwmark_value", _) => {
+                let mask = entry["options"].get("fwmark_mask").map(plain).unwrap_or_default();
+                line += &format!(" match mark {compact} {mask}");
+            }
+            ("fwmark_mask" | "fwmark_success", _) => {}
+            (_, Json::Object(one)) if key.starts_with("match ") => {
+                let part = |name: &str| one.get(name).map(plain).unwrap_or_default();
+                let (value, mask) = (part("value"), part("mask"));
+                line += &format!(" match {value}/{mask} at {}{}", part("offmask"), part("off"));
             }
             _ => line += &format!(" {key} {compact}"),
         }
     }
     line
+}
+
+/// Text of a value, without the quotes of a string.
+fn plain(value: &Json) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_string)
+}
+
+/// Value of a key of flower; a range of ports is an object.
+fn flower_key(value: &Json) -> String {
+    match (value.get("start"), value.get("end")) {
+        (Some(start), Some(end)) => format!("{start}-{end}"),
+        _ => plain(value),
+    }
 }
 
 /// Text of one option with a space before it; empty if it is off, None if it is unknown.
