@@ -52,12 +52,14 @@ def order(qdisc: str, tmp_path: Path, *words: str) -> list[int]:
     """Send a burst through a link of 8 Mbit/s; return the numbers of the words in departure order.
 
     The times of departure are virtual, so the order does not depend on the machine, provided that
-    the burst is sent faster than the link sends it.
+    the burst is sent faster than the link sends it. PORT in `qdisc` is the destination port.
     """
     capture = tmp_path / "burst.pcapng"
     with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as sink:
         sink.bind(("::", 0))
-        client = python(BURST, sink.getsockname()[1], *words)
+        port = sink.getsockname()[1]
+        client = python(BURST, port, *words)
+        qdisc = qdisc.replace("PORT", str(port))
         options = ["--rate", "8mbit", "--qdisc", qdisc, "--pcap", str(capture), "--json"]
         up = summary_of(link(options, client))["links"]["up"]
     assert up["malformed_packets"] == 0
@@ -95,6 +97,31 @@ def test_dualpi2_reads_the_ecn_field(host: str, tmp_path: Path) -> None:
         burst = f"{host}/4000/0/200", f"{host}/4000/{tos}/10", f"{host}/4000/0/10"
         numbers = order("dualpi2", tmp_path, *burst)
         assert (last(numbers, 1) < 0.7) == overtakes
+
+
+@pytest.mark.parametrize("host", [FAR, FAR6])
+def test_filters_read_protocol_and_ports(host: str, tmp_path: Path) -> None:
+    """Packets that match go to the first band of prio and overtake, whatever the other flow is."""
+    burst = f"{host}/4000/0/200", f"{host}/4001/0/10", f"{host}/4000/0/10"
+    for matches, overtakes in (
+        ("sport=4001", True),
+        ("protocol=udp, dport=PORT, sport=4001-4005", True),
+        ("protocol=tcp, sport=4001", False),
+        ("dport=4001", False),
+    ):
+        numbers = order(f"prio(flows=2, filters=0({matches}) 1)", tmp_path, *burst)
+        assert len(numbers) == 220
+        assert (last(numbers, 1) < 0.7) == overtakes, matches
+
+
+def test_filters_share_a_link_among_flows_by_port(tmp_path: Path) -> None:
+    """Two UDP flows have the rates of their classes of htb, in which fq_codel queues them."""
+    classes = "rates=8mbit 6mbit 2mbit, children=[fq_codel(target=1s)]"
+    filters = "filters=2(protocol=udp, dport=PORT, sport=4001) 3(protocol=udp)"
+    words = f"{FAR}/4000/0/150", f"{FAR}/4001/0/150"
+    numbers = order(f"htb({classes}, {filters})", tmp_path, *words)
+    begin = numbers[20:100]
+    assert sum(begin) / len(begin) == pytest.approx(0.75, abs=0.1)
 
 
 def test_cake_shares_among_hosts_by_their_addresses(tmp_path: Path) -> None:
