@@ -26,7 +26,7 @@
 //! `ecn` and `hard_drop` apply to all virtual queues; since 5.0 Linux can have them for each. (3)
 //! Averages, gaps between drops and idle times are as in `red` with `variant = "linux"`.
 //!
-//! **Cost** 1464 bytes of state for three virtual queues; as RED, with `grio` O(n).
+//! **Cost** 1496 bytes of state for three virtual queues; as RED, with `grio` O(n).
 
 use crate::aqm::fits;
 use crate::aqm::red::{Level, LinuxRed, RedParams};
@@ -43,6 +43,7 @@ use crate::qdisc::{Backlog, Qdisc};
 use crate::sched::filter::{Filter, Filters, check_classes};
 use crate::units::{Bytes, Rate, Size, Time};
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::vec::Vec;
 
@@ -130,6 +131,8 @@ enum Mode {
 #[derive(Clone, Debug)]
 pub struct Gred {
     fifo: SingleFifo,
+    /// Index of the virtual queue of each packet in `fifo`. A mark may change what filters match.
+    of_packets: VecDeque<Option<u8>>,
     queues: Vec<VirtualQueue>,
     /// Index of the virtual queue of each DP, or of the default.
     of_dp: [Option<u8>; DPS],
@@ -181,6 +184,7 @@ impl Build for Gred {
         let shared = queues.iter().enumerate().any(|(i, queue)| same(i, queue));
         Ok(Gred {
             fifo: SingleFifo::default(),
+            of_packets: VecDeque::new(),
             of_dp: of_dp.map(|queue| queue.or(default)),
             mode: match (all.grio, shared) {
                 (false, _) => Mode::Plain,
@@ -223,9 +227,9 @@ fn virtual_queue(all: &GredParams, i: usize, env: &Env) -> Result<VirtualQueue> 
 
 impl Gred {
     /// Index of the virtual queue of `packet`; None if it has none.
-    fn queue_of(&self, packet: &Packet) -> Option<usize> {
+    fn queue_of(&self, packet: &Packet) -> Option<u8> {
         let dp = self.filters.classify(packet).unwrap_or(packet.class.into());
-        self.of_dp[cast::index(dp) % DPS].map(usize::from)
+        self.of_dp[cast::index(dp) % DPS]
     }
 
     /// Bytes that virtual queue `i` counts.
@@ -271,7 +275,7 @@ impl Qdisc for Gred {
         let len = u64::from(packet.len);
         let queue = self.queue_of(&packet);
         let mut marks = false;
-        if let Some(i) = queue {
+        if let Some(i) = queue.map(usize::from) {
             self.average(context.now, i);
             match self.decide(context, i, &packet) {
                 None => {}
@@ -289,14 +293,15 @@ impl Qdisc for Gred {
             context.mark(&mut packet);
         }
         if let Some(i) = queue {
-            self.queues[i].bytes += len;
+            self.queues[usize::from(i)].bytes += len;
         }
+        self.of_packets.push_back(queue);
         self.fifo.push(packet);
     }
 
     fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
         let packet = self.fifo.pop()?;
-        if let Some(i) = self.queue_of(&packet) {
+        if let Some(i) = self.of_packets.pop_front().flatten().map(usize::from) {
             self.queues[i].bytes -= u64::from(packet.len);
             if self.backlog_of(i) == 0 {
                 // The last arrival has the shared average.
@@ -415,6 +420,18 @@ mod tests {
             assert_eq!(dropped(&mut q, &[(0, 1), (0, 2), (0, 3)]), lost);
             assert_eq!(q.marked(), 1 - lost.len() as u64);
         }
+    }
+
+    #[test]
+    fn a_mark_does_not_change_the_virtual_queue() {
+        let mut q = bench(&[("ecn", "true"), ("filters", "5(ecn=ce)")]);
+        q.ect();
+        assert_eq!(dropped(&mut q, &[(0, 1), (0, 2), (0, 3)]), [0; 0]);
+        assert_eq!((q.marked(), q.drain()), (1, vec![1, 2, 3]));
+        // Both virtual queues are empty: neither counts the marked packet.
+        q.at_ms(10_000);
+        assert_eq!(dropped(&mut q, &[(5, 4), (0, 5)]), [0; 0]);
+        assert_eq!(q.gauge("avg"), 0.0);
     }
 
     #[test]
