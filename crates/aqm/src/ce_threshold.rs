@@ -41,6 +41,8 @@ impl fmt::Display for EcnSelector {
 }
 
 impl Value for EcnSelector {
+    type End = Self;
+
     fn kind() -> String {
         "ECN selector".to_string()
     }
@@ -65,7 +67,7 @@ impl Value for EcnSelector {
         self.to_string()
     }
 
-    fn is_within(&self, _: &Self, _: &Self) -> bool {
+    fn is_within(&self, _: &Self::End, _: &Self::End) -> bool {
         true
     }
 }

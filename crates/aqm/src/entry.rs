@@ -244,17 +244,25 @@ fn table<P: Params + Default>(
 fn parse<P: Params + Default>(
     entry: &QdiscEntry,
     settings: &[(&str, Setting<'_>)],
-    set: Set,
+    mode: Set,
 ) -> Result<P> {
     let mut params = P::default();
-    for (name, value) in entry.preset {
-        params.set(name, Setting::Text(value)).expect("presets are valid");
-    }
-    for (name, value) in settings {
-        match set {
-            Set::Text => params.set(name, *value)?,
-            Set::Assigned => params.assign(name, *value)?,
-        }
-    }
+    apply(entry, settings, mode, &mut |name, value, mode| match mode {
+        Set::Text => params.set(name, value),
+        Set::Assigned => params.assign(name, value),
+    })?;
     Ok(params)
+}
+
+/// Calls `set` with the preset of `entry` and then with `settings`.
+fn apply(
+    entry: &QdiscEntry,
+    settings: &[(&str, Setting<'_>)],
+    mode: Set,
+    set: &mut dyn FnMut(&str, Setting<'_>, Set) -> Result<()>,
+) -> Result<()> {
+    for (name, value) in entry.preset {
+        set(name, Setting::Text(value), Set::Text).expect("presets are valid");
+    }
+    settings.iter().try_for_each(|(name, value)| set(name, *value, mode))
 }

@@ -162,6 +162,8 @@ fn in_range(number: i64, what: &str, least: i64, most: i64) -> Result<()> {
 }
 
 impl Value for Overhead {
+    type End = Self;
+
     fn kind() -> String {
         "overhead".to_string()
     }
@@ -186,7 +188,7 @@ impl Value for Overhead {
         }
     }
 
-    fn is_within(&self, _: &Self, _: &Self) -> bool {
+    fn is_within(&self, _: &Self::End, _: &Self::End) -> bool {
         true
     }
 }

@@ -23,6 +23,8 @@
 
 mod both;
 mod call;
+#[doc(hidden)]
+pub mod field;
 mod value;
 
 pub use both::{Combined, Nothing};
@@ -160,50 +162,44 @@ pub(crate) fn nth<T: Copy>(list: &[T], i: usize) -> Option<T> {
     list.get(i).or(list.last()).copied()
 }
 
-/// Reads a value and refuses one outside `range`; used by [`params!`](crate::params!).
+/// Reads a value and refuses one outside `range`.
 ///
 /// # Errors
 /// A setting that cannot be read, or a value out of range.
 #[doc(hidden)]
-pub fn read_checked<T: Value>(setting: Setting<'_>, range: Option<(T, T)>) -> Result<T> {
+pub fn read_checked<T: Value>(setting: Setting<'_>, range: Option<(T::End, T::End)>) -> Result<T> {
     let value = T::read_for(setting, range.as_ref().map(|(lo, hi)| (lo, hi)))?;
     checked(value, range)
 }
 
-/// Refuses a value outside `range`; used by [`params!`](crate::params!).
+/// Refuses a value outside `range`.
 #[doc(hidden)]
-pub fn checked<T: Value>(value: T, range: Option<(T, T)>) -> Result<T> {
+pub fn checked<T: Value>(value: T, range: Option<(T::End, T::End)>) -> Result<T> {
     let Some((lo, hi)) = range.filter(|(lo, hi)| !value.is_within(lo, hi)) else {
         return Ok(value);
     };
     // A value without a text form (NaN) is refused like an invalid text.
     let text = value.write();
     T::read(Setting::Text(&text))?;
-    let (lo, hi) = (lo.write(), hi.write());
-    let text = format!("{text} is out of range, allowed: {lo} to {hi}");
-    Err(Error::new(text).of_kind(ErrorKind::OutOfRange))
+    Err(out_of_range(&text, &lo.write(), &hi.write()))
 }
 
-/// Formats a range; used by [`params!`](crate::params!). An unreachable upper end is omitted, and a
-/// very small number is written with its power of ten.
-#[doc(hidden)]
-pub fn range_text<T: Value>(range: &Option<(T, T)>) -> String {
-    let Some((lo, hi)) = range.as_ref().map(|(lo, hi)| (lo.write(), hi.write())) else {
-        return String::new();
-    };
-    let lo = match lo.parse::<f64>() {
-        Ok(x) if x > 0.0 && x < 1e-3 => format!("{x:e}"),
-        _ => lo,
-    };
-    if hi == "1000000000000p" { format!("{lo} or more") } else { format!("{lo} to {hi}") }
+fn out_of_range(value: &str, lo: &str, hi: &str) -> Error {
+    let text = format!("{value} is out of range, allowed: {lo} to {hi}");
+    Error::new(text).of_kind(ErrorKind::OutOfRange)
 }
 
 /// Declares a struct of parameters: per line a doc comment, then
 /// `name: Type = default, [lo => hi], "symbol of the paper", ["alias", ...];` (`[]` for any value).
+/// The ends are constants of type [`Value::End`]: for a list, the ends of its elements.
 #[macro_export]
 macro_rules! params {
-    (@range) => { None };
-    (@range $lo:expr => $hi:expr) => { Some(($lo, $hi)) };
+    (@ends $Type:ty) => { None };
+    (@ends $Type:ty, $lo:expr => $hi:expr) => {{
+        const LOW: &<$Type as $crate::params::Value>::End = &$lo;
+        const HIGH: &<$Type as $crate::params::Value>::End = &$hi;
+        Some((LOW, HIGH))
+    }};
     (
         $(#[$outer:meta])*
         $vis:vis struct $Name:ident {
@@ -240,25 +236,27 @@ macro_rules! params {
             }
         }
 
+        impl $Name {
+            const DECLARATIONS: &'static [$crate::params::field::Declaration] = &[
+                $($crate::params::field::Declaration {
+                    name: stringify!($field),
+                    aliases: &[$($alias),*],
+                    ends: $crate::params!(@ends $Type $(, $lo => $hi)?),
+                    symbol: $symbol,
+                    about: concat!($about $(, $more)*).trim_ascii(),
+                }),*
+            ];
+        }
+
         impl $crate::params::Params for $Name {
             fn set(
                 &mut self,
                 name: &str,
                 value: $crate::params::Setting<'_>,
             ) -> $crate::error::Result<()> {
-                let canonical = name.replace('-', "_");
-                match canonical.as_str() {
-                    $(
-                        stringify!($field) $(| $alias)* => {
-                            let range: Option<($Type, $Type)> =
-                                $crate::params!(@range $($lo => $hi)?);
-                            self.$field = $crate::params::read_checked(value, range)
-                                .map_err(|e| e.at(stringify!($field)))?;
-                            Ok(())
-                        }
-                    )*
-                    _ => Err($crate::params::unknown(&$crate::params::Params::table(self), name)),
-                }
+                $crate::params::field::set(
+                    Self::DECLARATIONS, &mut [$(&mut self.$field),*], name, value,
+                )
             }
 
             fn assign(
@@ -266,49 +264,21 @@ macro_rules! params {
                 name: &str,
                 value: $crate::params::Setting<'_>,
             ) -> $crate::error::Result<()> {
-                match name {
-                    $(
-                        stringify!($field) => {
-                            let range: Option<($Type, $Type)> =
-                                $crate::params!(@range $($lo => $hi)?);
-                            let range = range.as_ref().map(|(lo, hi)| (lo, hi));
-                            self.$field = $crate::params::Value::read_for(value, range)?;
-                            Ok(())
-                        }
-                    )*
-                    _ => Err($crate::params::unknown(&$crate::params::Params::table(self), name)),
-                }
+                $crate::params::field::assign(
+                    Self::DECLARATIONS, &mut [$(&mut self.$field),*], name, value,
+                )
             }
 
             fn knows(&self, name: &str) -> bool {
-                let canonical = name.replace('-', "_");
-                matches!(canonical.as_str(), $(stringify!($field) $(| $alias)*)|*)
+                $crate::params::field::knows(Self::DECLARATIONS, name)
             }
 
             fn check(&self) -> $crate::error::Result<()> {
-                $({
-                    let range: Option<($Type, $Type)> = $crate::params!(@range $($lo => $hi)?);
-                    $crate::params::checked(self.$field.clone(), range)
-                        .map_err(|e| e.at(stringify!($field)))?;
-                })*
-                Ok(())
+                $crate::params::field::check(Self::DECLARATIONS, &[$(&self.$field),*])
             }
 
             fn table(&self) -> $crate::params::ParamRows {
-                $crate::params::ParamRows::from([
-                    $({
-                        let range: Option<($Type, $Type)> = $crate::params!(@range $($lo => $hi)?);
-                        $crate::params::ParamRow {
-                            name: stringify!($field),
-                            aliases: &[$($alias),*],
-                            kind: <$Type as $crate::params::Value>::kind(),
-                            value: $crate::params::Value::write(&self.$field),
-                            range: $crate::params::range_text(&range),
-                            symbol: $symbol,
-                            about: concat!($about $(, $more)*).trim_ascii(),
-                        }
-                    }),*
-                ])
+                $crate::params::field::table(Self::DECLARATIONS, &[$(&self.$field),*])
             }
         }
     };
@@ -333,6 +303,8 @@ macro_rules! choice {
         $vis enum $Name { $( #[doc = $about] $Variant, )* }
 
         impl $crate::params::Value for $Name {
+            type End = Self;
+
             fn kind() -> $crate::params::Text {
                 [$($word),*].join("|").into()
             }

@@ -67,7 +67,7 @@ crate::params! {
         /// Entries of the shadow buffer.
         b: u64 = 1000, [1 => 1_000_000], "b", ["shadow"];
         /// One in s arrivals is sampled; auto makes the shadow buffer span 1.5 s of the link.
-        s: Option<f64> = None, [Some(1.0) => Some(1e9)], "s", ["sampling"];
+        s: Option<f64> = None, [1.0 => 1e9], "s", ["sampling"];
         /// Number of accounts; flow i has account i modulo this number.
         flows: u64 = 1024, [1 => 1_048_576], "", [];
         /// Mean packet size, for the span of the shadow buffer.

@@ -53,10 +53,10 @@ crate::params! {
         /// Entries of the shadow buffer.
         b: u64 = 1000, [1 => 1_000_000], "b", ["shadow"];
         /// One in s arrivals is sampled; auto makes the shadow buffer span 1.5 s of the link.
-        s: Option<f64> = None, [Some(1.0) => Some(1e9)], "s", ["sampling"];
+        s: Option<f64> = None, [1.0 => 1e9], "s", ["sampling"];
         /// Reference of the queue; auto is half the limit.
         q_target: Option<Size> = None,
-            [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))], "q_target",
+            [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "q_target",
             ["qtarget"];
         /// Gain of the previous sample of the queue.
         alpha: f64 = 1.7, [0.0 => 1000.0], "alpha", [];
@@ -67,7 +67,7 @@ crate::params! {
         /// Number of accounts; flow i has account i modulo this number.
         flows: u64 = 1024, [1 => 1_048_576], "", [];
         /// Weights of the accounts in order; the last one applies to all further accounts.
-        weights: Vec<f64> = [1.0].into(), [[1e-3].into() => [1e3].into()], "w_i", ["weight"];
+        weights: Vec<f64> = [1.0].into(), [1e-3 => 1e3], "w_i", ["weight"];
         /// Mean packet size.
         packet: Bytes = Bytes(1000), [Bytes(1) => Bytes(1_000_000)], "S", ["mean_packet"];
     }

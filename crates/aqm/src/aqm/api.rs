@@ -43,7 +43,7 @@ crate::params! {
     pub struct ApiParams {
         /// Factor on both gains when the queue is empty or at least twice q_ref; auto is half the
         /// gain margin of the design.
-        m_max: Option<f64> = None, [Some(1.0) => Some(1000.0)], "m", [];
+        m_max: Option<f64> = None, [1.0 => 1000.0], "m", [];
     }
 }
 

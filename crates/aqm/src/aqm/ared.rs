@@ -56,15 +56,15 @@ crate::params! {
         /// Average queue below which no packet is dropped; auto is half of target_delay times the
         /// link rate, at least 5 packets.
         min_th: Option<Size> = None,
-            [Some(Size::Packets(0)) => Some(Size::Packets(1_000_000_000_000))],
+            [Size::Packets(0) => Size::Packets(1_000_000_000_000)],
             "min_th", ["minth", "min", "thresh"];
         /// Average queue above which the drop probability rises faster; auto is three times min_th.
         max_th: Option<Size> = None,
-            [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))],
+            [Size::Packets(1) => Size::Packets(1_000_000_000_000)],
             "max_th", ["maxth", "max", "maxthresh"];
         /// Weight of one arrival in the average; auto gives the average a time constant of one
         /// second.
-        w_q: Option<f64> = None, [Some(1e-9) => Some(1.0)],
+        w_q: Option<f64> = None, [1e-9 => 1.0],
             "w_q", ["wq", "weight", "q_weight"];
         /// Queueing delay from which min_th auto is computed.
         target_delay: Span = Span::ms(5), [Span::us(1) => Span::s(10)],
@@ -77,7 +77,7 @@ crate::params! {
         beta: f64 = 0.9, [0.01 => 0.99], "beta", [];
         /// Lower bound: max_p decreases only while it is above this; auto is 0.01 or, on a fast
         /// link, 1 / (number of 1000 B packets that it sends in 100 ms), as in ns-2 since 2004.
-        bottom: Option<f64> = Some(0.01), [Some(1e-6) => Some(1.0)], "bottom", [];
+        bottom: Option<f64> = Some(0.01), [1e-6 => 1.0], "bottom", [];
         /// Upper bound: max_p increases only while it is below this.
         top: f64 = 0.5, [1e-4 => 1.0], "top", [];
         /// True if the gentle slope keeps the initial max_p, as in ns-2.

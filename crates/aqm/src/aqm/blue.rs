@@ -62,7 +62,7 @@ crate::params! {
             [Span::us(1) => Span::ms(500)], "freeze_time", ["freeze_time"];
         /// Queue above which an arrival raises the drop probability; auto: at overflow only.
         threshold: Option<Size> = None,
-            [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))], "L",
+            [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "L",
             ["l"];
         /// Reference of freeze: the last change in either direction (one), or in the same direction
         /// (two).

@@ -84,7 +84,7 @@ crate::params! {
         variant: Variant = Variant::Rfc, [], "", [];
         /// Sojourn time above which every ECN-capable packet that leaves is marked, whatever CoDel
         /// decides and whatever `ecn` is (as on Linux); auto: never.
-        ce_threshold: Option<Span> = None, [Some(Span(1)) => Some(Span::s(100))], "", [];
+        ce_threshold: Option<Span> = None, [Span(1) => Span::s(100)], "", [];
         /// ECN fields to which ce_threshold applies, VALUE/MASK as in tc: 0x1/0x1 is ECT(1) and CE.
         ce_threshold_selector: EcnSelector = EcnSelector::ALL, [], "", [];
         /// Linux: backlog up to which nothing is dropped; size of the largest frame.

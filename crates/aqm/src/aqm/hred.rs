@@ -73,11 +73,11 @@ crate::params! {
         /// Queue below which p_min decreases, in the unit of limit; auto is a quarter of limit, or
         /// half of the room above max_th.
         min_th: Option<Size> = None,
-            [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))],
+            [Size::Packets(1) => Size::Packets(1_000_000_000_000)],
             "min_th", ["minth", "min"];
         /// Queue above which p_min increases; auto is half of limit, or limit less twice min_th.
         max_th: Option<Size> = None,
-            [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))],
+            [Size::Packets(1) => Size::Packets(1_000_000_000_000)],
             "max_th", ["maxth", "max"];
         /// Flatness of the map: with a larger value the queue is stable at longer round-trip times,
         /// but responds more slowly.
@@ -86,10 +86,10 @@ crate::params! {
         rtt: Span = Span::ms(200), [Span::us(1) => Span::s(100)], "RTT+", ["max_rtt"];
         /// Time to respond to an increase of the load; auto is twice t_beta.
         t_alpha: Option<Span> = None,
-            [Some(Span::us(1)) => Some(Span::s(1000))], "T_alpha", ["ta"];
+            [Span::us(1) => Span::s(1000)], "T_alpha", ["ta"];
         /// Time to respond to a decrease of the load; auto is rtt.
         t_beta: Option<Span> = None,
-            [Some(Span::us(1)) => Some(Span::s(1000))], "T_beta", ["tb"];
+            [Span::us(1) => Span::s(1000)], "T_beta", ["tb"];
         /// Mean packet size, headers included.
         packet: Bytes = Bytes(500),
             [Bytes(1) => Bytes(1_000_000)], "S", ["mean_packet", "mean_pktsize", "avpkt"];

@@ -51,9 +51,9 @@ crate::params! {
     pub struct PiParams {
         /// Gain of the current sample, per packet; auto is computed from flows and rtt or, without
         /// these, the paper's value (0.00001822: 60 flows, 246 ms, 3750 packets per second).
-        a: Option<f64> = None, [Some(1e-15) => Some(1.0)], "a", [];
+        a: Option<f64> = None, [1e-15 => 1.0], "a", [];
         /// Gain of the previous sample, per packet; auto as for a (0.00001816).
-        b: Option<f64> = None, [Some(1e-15) => Some(1.0)], "b", [];
+        b: Option<f64> = None, [1e-15 => 1.0], "b", [];
         /// Samples per second.
         w: f64 = 170.0, [0.1 => 1_000_000.0], "f_s", ["frequency", "hz"];
         /// Reference of the queue. Its unit, packets or bytes, is that in which the queue is
@@ -61,11 +61,11 @@ crate::params! {
         q_ref: Size = Size::Packets(50),
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "q_ref", ["qref"];
         /// For computing the gains: smallest number of long flows.
-        flows: Option<f64> = None, [Some(0.01) => Some(1e9)], "N-", ["n_min"];
+        flows: Option<f64> = None, [0.01 => 1e9], "N-", ["n_min"];
         /// For computing the gains: largest round-trip time, including the queueing delay at q_ref.
-        rtt: Option<Span> = None, [Some(Span::us(1)) => Some(Span::s(100))], "R+", ["rtt_max"];
+        rtt: Option<Span> = None, [Span::us(1) => Span::s(100)], "R+", ["rtt_max"];
         /// For computing the gains: crossover frequency times rtt; auto is the pole of the window.
-        beta: Option<f64> = None, [Some(0.001) => Some(0.86)], "beta", [];
+        beta: Option<f64> = None, [0.001 => 0.86], "beta", [];
         /// Mean packet size, for the link rate in packets, a queue in bytes, and byte_mode.
         packet: Bytes = Bytes(500),
             [Bytes(1) => Bytes(1_000_000)], "s", ["mean_packet", "mean_pktsize"];

@@ -55,12 +55,12 @@ crate::params! {
     /// Parameters of [`Police`].
     pub struct PoliceParams {
         /// Rate at which the bucket fills; auto: the rate of the link.
-        rate: Option<Rate> = None, [Some(Rate(8)) => Some(FASTEST)], "r", [];
+        rate: Option<Rate> = None, [Rate(8) => FASTEST], "r", [];
         /// Size of the bucket, and the largest packet that conforms.
         burst: Bytes = Bytes(15_140), [Bytes(1) => Bytes(1_000_000_000_000)], "b",
             ["buffer", "maxburst"];
         /// Highest rate of a burst; auto: no limit.
-        peakrate: Option<Rate> = None, [Some(Rate(8)) => Some(FASTEST)], "p", [];
+        peakrate: Option<Rate> = None, [Rate(8) => FASTEST], "p", [];
         /// Size of the bucket of peakrate.
         mtu: Bytes = Bytes(2047), [Bytes(1) => Bytes(1_000_000_000)], "M", ["minburst"];
         /// Action for packets that exceed the rate.

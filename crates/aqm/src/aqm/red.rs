@@ -152,7 +152,7 @@ crate::params! {
         /// Linux: rate from which the decay of the average in idle times is computed; auto is the
         /// rate of the link.
         bandwidth: Option<Rate> = None,
-            [Some(Rate(1)) => Some(Rate(1_000_000_000_000_000))], "", [];
+            [Rate(1) => Rate(1_000_000_000_000_000)], "", [];
     }
 }
 

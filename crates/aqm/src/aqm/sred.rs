@@ -60,7 +60,7 @@ crate::params! {
         /// Probability that a zombie is replaced after a miss.
         r: f64 = 0.25, [0.0 => 1.0], "p", ["p_replace"];
         /// Weight of an arrival in the hit frequency; auto is 1/m.
-        a: Option<f64> = None, [Some(1e-9) => Some(1.0)], "alpha", ["alpha"];
+        a: Option<f64> = None, [1e-9 => 1.0], "alpha", ["alpha"];
         /// Drop probability with a queue above a third of the buffer and many flows.
         pmax: f64 = 0.15, [0.0 => 1.0], "p_max", ["max_p"];
         /// Effect of a hit: none (simple), or it raises the drop probability (full).

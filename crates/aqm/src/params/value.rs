@@ -11,6 +11,9 @@ use alloc::vec::Vec;
 
 /// A type that a parameter can have.
 pub trait Value: Sized {
+    /// Type of the ends of a range: `Self`, or the type of the elements of a list, or of the value
+    /// that may be `auto`.
+    type End: Value + 'static;
     /// Name of the kind in a table.
     fn kind() -> String;
     /// Reads a setting; the error names the expected kind.
@@ -23,18 +26,20 @@ pub trait Value: Sized {
     ///
     /// # Errors
     /// As [`Value::read`].
-    fn read_for(setting: Setting<'_>, _range: Option<(&Self, &Self)>) -> Result<Self> {
+    fn read_for(setting: Setting<'_>, _range: Option<(&Self::End, &Self::End)>) -> Result<Self> {
         Self::read(setting)
     }
     /// Formats the value; [`Value::read`] of the text returns it.
     fn write(&self) -> String;
     /// True if the value is in `lo..=hi`.
-    fn is_within(&self, lo: &Self, hi: &Self) -> bool;
+    fn is_within(&self, lo: &Self::End, hi: &Self::End) -> bool;
 }
 
 macro_rules! quantity {
     ($($type:ty, $kind:literal, $like:expr, $rank:expr;)*) => {$(
         impl Value for $type {
+            type End = Self;
+
             fn kind() -> String {
                 $kind.to_string()
             }
@@ -47,7 +52,7 @@ macro_rules! quantity {
             fn write(&self) -> String {
                 self.to_string()
             }
-            fn is_within(&self, lo: &Self, hi: &Self) -> bool {
+            fn is_within(&self, lo: &Self::End, hi: &Self::End) -> bool {
                 let rank: fn(&Self) -> u64 = $rank;
                 (rank(lo)..=rank(hi)).contains(&rank(self))
             }
@@ -74,6 +79,8 @@ fn without_unit(setting: Setting<'_>, kind: &str, examples: &[(&str, &str)]) -> 
 }
 
 impl Value for Threshold {
+    type End = Self;
+
     fn kind() -> String {
         "threshold".to_string()
     }
@@ -86,12 +93,14 @@ impl Value for Threshold {
     fn write(&self) -> String {
         self.to_string()
     }
-    fn is_within(&self, _: &Self, _: &Self) -> bool {
+    fn is_within(&self, _: &Self::End, _: &Self::End) -> bool {
         true
     }
 }
 
 impl Value for f64 {
+    type End = Self;
+
     fn kind() -> String {
         "number".to_string()
     }
@@ -106,7 +115,7 @@ impl Value for f64 {
             .filter(|n| n.is_finite())
             .ok_or_else(|| Error::new(format!("{setting} is not a finite number")))
     }
-    fn read_for(setting: Setting<'_>, range: Option<(&Self, &Self)>) -> Result<Self> {
+    fn read_for(setting: Setting<'_>, range: Option<(&Self::End, &Self::End)>) -> Result<Self> {
         let Setting::Text(text) = setting else { return Self::read(setting) };
         let Some(percent) = text.trim().strip_suffix('%') else { return Self::read(setting) };
         if !range.is_some_and(|(lo, hi)| *lo >= 0.0 && *hi <= 1.0) {
@@ -121,12 +130,14 @@ impl Value for f64 {
     fn write(&self) -> String {
         self.to_string()
     }
-    fn is_within(&self, lo: &Self, hi: &Self) -> bool {
+    fn is_within(&self, lo: &Self::End, hi: &Self::End) -> bool {
         (lo..=hi).contains(&self)
     }
 }
 
 impl Value for u64 {
+    type End = Self;
+
     fn kind() -> String {
         "integer".to_string()
     }
@@ -150,12 +161,14 @@ impl Value for u64 {
     fn write(&self) -> String {
         self.to_string()
     }
-    fn is_within(&self, lo: &Self, hi: &Self) -> bool {
+    fn is_within(&self, lo: &Self::End, hi: &Self::End) -> bool {
         (lo..=hi).contains(&self)
     }
 }
 
 impl Value for bool {
+    type End = Self;
+
     fn kind() -> String {
         "flag".to_string()
     }
@@ -170,66 +183,64 @@ impl Value for bool {
     fn write(&self) -> String {
         self.to_string()
     }
-    fn is_within(&self, _: &Self, _: &Self) -> bool {
+    fn is_within(&self, _: &Self::End, _: &Self::End) -> bool {
         true
     }
 }
 
 /// A value that may be left to be worked out: `auto` is [`None`].
 impl<T: Value> Value for Option<T> {
+    type End = T::End;
+
     fn kind() -> String {
         T::kind() + " or auto"
     }
     fn read(setting: Setting<'_>) -> Result<Self> {
         if setting == Setting::Text("auto") { Ok(None) } else { T::read(setting).map(Some) }
     }
-    fn read_for(setting: Setting<'_>, range: Option<(&Self, &Self)>) -> Result<Self> {
+    fn read_for(setting: Setting<'_>, range: Option<(&Self::End, &Self::End)>) -> Result<Self> {
         if setting == Setting::Text("auto") {
             return Ok(None);
         }
-        let inner = range.and_then(|(lo, hi)| lo.as_ref().zip(hi.as_ref()));
-        T::read_for(setting, inner).map(Some)
+        T::read_for(setting, range).map(Some)
     }
     fn write(&self) -> String {
         self.as_ref().map_or_else(|| "auto".to_string(), Value::write)
     }
-    fn is_within(&self, lo: &Self, hi: &Self) -> bool {
-        match (self, lo, hi) {
-            (Some(x), Some(lo), Some(hi)) => x.is_within(lo, hi),
-            _ => true,
-        }
+    fn is_within(&self, lo: &Self::End, hi: &Self::End) -> bool {
+        self.as_ref().is_none_or(|x| x.is_within(lo, hi))
     }
 }
 
 /// Several values, written with spaces between them or as `[1, 2]`.
 impl<T: Value> Value for Vec<T> {
+    type End = T::End;
+
     fn kind() -> String {
         format!("list of {}", T::kind())
     }
     fn read(setting: Setting<'_>) -> Result<Self> {
         Self::read_for(setting, None)
     }
-    fn read_for(setting: Setting<'_>, range: Option<(&Self, &Self)>) -> Result<Self> {
-        let inner = range.and_then(|(lo, hi)| lo.first().zip(hi.first()));
+    fn read_for(setting: Setting<'_>, range: Option<(&Self::End, &Self::End)>) -> Result<Self> {
         let Setting::Text(text) = setting else {
-            return T::read_for(setting, inner).map(|one| [one].into());
+            return T::read_for(setting, range).map(|one| [one].into());
         };
         let bare = text.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
         if text.contains('(') {
-            return calls(bare.unwrap_or(text), bare.is_some(), |one| T::read_for(one, inner));
+            return calls(bare.unwrap_or(text), bare.is_some(), |one| T::read_for(one, range));
         }
         let words =
             bare.unwrap_or(text).split(|c: char| c.is_whitespace() || (bare.is_some() && c == ','));
         let words =
             words.filter(|word| !word.is_empty()).map(|word| word.trim_matches(['"', '\'']));
-        words.map(|word| T::read_for(Setting::Text(word), inner)).collect()
+        words.map(|word| T::read_for(Setting::Text(word), range)).collect()
     }
     fn write(&self) -> String {
         self.iter().map(Value::write).collect::<Vec<_>>().join(" ")
     }
-    fn is_within(&self, lo: &Self, hi: &Self) -> bool {
-        let bounds = lo.first().zip(hi.first());
-        bounds.is_none_or(|(lo, hi)| self.iter().all(|x| x.is_within(lo, hi)))
+    fn is_within(&self, lo: &Self::End, hi: &Self::End) -> bool {
+        self.iter().all(|x| x.is_within(lo, hi))
     }
 }
 

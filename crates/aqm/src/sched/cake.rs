@@ -99,7 +99,7 @@ crate::params! {
     pub struct CakeParams {
         /// Rate of the shaper; auto or unlimited for none.
         bandwidth: Bandwidth = Bandwidth(None),
-            [Bandwidth(Some(Rate(512))) => Bandwidth(Some(FASTEST))], "", [];
+            [Rate(512) => FASTEST], "", [];
         /// True to set the rate of the shaper to 15/16 of the rate at which packets arrive.
         autorate_ingress: bool = false, [], "", [];
         /// Round-trip time of the paths, from which target and interval follow; or datacentre, lan,
@@ -127,7 +127,7 @@ crate::params! {
         split_gso: bool = false, [], "", [];
         /// Size of the buffer; auto for four intervals at the rate of the shaper, at least 4 MiB.
         limit: Option<Size> = None,
-            [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))], "",
+            [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "",
             ["memlimit", "buffer", "memory_limit"];
         /// Bytes that a packet counts against a limit in bytes.
         memory: Accounting = Accounting::Wire, [], "", [];

@@ -59,15 +59,15 @@ crate::params! {
     pub struct CbsParams {
         /// Rate at which credits grow while packets wait; auto: three quarters of the rate of the
         /// link, the largest share that the standard reserves by default.
-        idleslope: Option<Rate> = None, [Some(Rate(0)) => Some(FASTEST)], "idleSlope", [];
+        idleslope: Option<Rate> = None, [Rate(0) => FASTEST], "idleSlope", [];
         /// Rate at which credits fall while a packet is sent, without tc's minus sign; auto: the
         /// rate of the link minus idleslope.
-        sendslope: Option<Rate> = None, [Some(Rate(0)) => Some(FASTEST)], "sendSlope", [];
+        sendslope: Option<Rate> = None, [Rate(0) => FASTEST], "sendSlope", [];
         /// Largest credits; auto: a frame of 1522 bytes times idleslope over the rate of the link.
-        hicredit: Option<Bytes> = None, [Some(Bytes(0)) => Some(CREDITS_MAX)], "hiCredit", [];
+        hicredit: Option<Bytes> = None, [Bytes(0) => CREDITS_MAX], "hiCredit", [];
         /// Smallest credits, without tc's minus sign; auto: a frame of 1522 bytes times sendslope
         /// over the rate of the link.
-        locredit: Option<Bytes> = None, [Some(Bytes(0)) => Some(CREDITS_MAX)], "loCredit", [];
+        locredit: Option<Bytes> = None, [Bytes(0) => CREDITS_MAX], "loCredit", [];
         /// Buffer size.
         limit: Size = Size::Packets(1000),
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "", ["buffer"];

@@ -77,6 +77,8 @@ impl Child {
 }
 
 impl Value for Child {
+    type End = Self;
+
     fn kind() -> String {
         "discipline".to_string()
     }
@@ -104,7 +106,7 @@ impl Value for Child {
         call_text(self.entry.name, self.settings.iter().map(|(k, v)| (*k, v.as_str())))
     }
 
-    fn is_within(&self, _: &Self, _: &Self) -> bool {
+    fn is_within(&self, _: &Self::End, _: &Self::End) -> bool {
         true
     }
 }

@@ -36,7 +36,7 @@ crate::params! {
         scheduler: Schedule = Schedule::Wrr, [], "", [];
         /// Share of the queue C while both queues wait, percent (wrr); auto: 6.25 (1/16), under
         /// the variant linux 10.
-        classic_protection: Option<f64> = None, [Some(0.0) => Some(100.0)], "", ["c_weight"];
+        classic_protection: Option<f64> = None, [0.0 => 100.0], "", ["c_weight"];
         /// Time by which a packet in L counts as older (ts_fifo).
         t_shift: Span = Span::ms(50), [Span(1) => Span::s(10)], "tshift", [];
         /// Largest packet on the link.

@@ -82,35 +82,35 @@ crate::params! {
         variant: Variant = Variant::Rfc, [], "", [];
         /// Target delay of the PI controller; auto: 15ms, or typical_rtt if one of the round-trip
         /// times is set.
-        target: Option<Span> = None, [Some(Span::us(1)) => Some(Span::s(10))], "target", [];
+        target: Option<Span> = None, [Span::us(1) => Span::s(10)], "target", [];
         /// Time between updates of p'; auto: the smaller of target and a third of max_rtt, under
         /// the variant linux 16ms unless a round-trip time is set.
         tupdate: Option<Span> = None,
-            [Some(Span::us(100)) => Some(Span::s(10))], "Tupdate", ["t_update"];
+            [Span::us(100) => Span::s(10)], "Tupdate", ["t_update"];
         /// Gain of the difference between delay and target, 1/s; auto: 0.1 tupdate / max_rtt^2,
         /// under the variant linux 41/256 unless a round-trip time is set.
-        alpha: Option<f64> = None, [Some(0.0) => Some(100.0)], "alpha", [];
+        alpha: Option<f64> = None, [0.0 => 100.0], "alpha", [];
         /// Gain of the change of the delay, 1/s; auto: 0.3 / max_rtt, under the variant linux
         /// 819/256 unless a round-trip time is set.
-        beta: Option<f64> = None, [Some(0.0) => Some(100.0)], "beta", [];
+        beta: Option<f64> = None, [0.0 => 100.0], "beta", [];
         /// Largest round-trip time for which the controller is stable; auto: 100ms, or 6 times
         /// typical_rtt.
-        max_rtt: Option<Span> = None, [Some(Span::ms(1)) => Some(Span::s(10))], "RTT_max", [];
+        max_rtt: Option<Span> = None, [Span::ms(1) => Span::s(10)], "RTT_max", [];
         /// Typical round-trip time; auto: a sixth of max_rtt.
-        typical_rtt: Option<Span> = None, [Some(Span::us(100)) => Some(Span::s(10))], "RTT_typ", [];
+        typical_rtt: Option<Span> = None, [Span::us(100) => Span::s(10)], "RTT_typ", [];
         /// Coupling factor: mark probability in L divided by p'.
         coupling_factor: f64 = 2.0, [0.1 => 255.0], "k", ["k"];
         /// Delay in L at which the ramp of the native AQM starts; auto: 800us (rfc).
-        min_th: Option<Span> = None, [Some(Span(1)) => Some(Span::s(10))], "minTh", [];
+        min_th: Option<Span> = None, [Span(1) => Span::s(10)], "minTh", [];
         /// Length of the ramp; auto: 400us (rfc).
-        range: Option<Span> = None, [Some(Span(1)) => Some(Span::s(10))], "range", [];
+        range: Option<Span> = None, [Span(1) => Span::s(10)], "range", [];
         /// Threshold above which every L packet is marked, a delay or a number of packets in L;
         /// auto: none (the ramp applies), under the variant linux 1ms.
         step_thresh: Option<Threshold> = None, [], "", ["step"];
         /// Number of packets in L up to which the native AQM does not mark: left behind at
         /// departure (rfc; auto: 1); under the variant linux, the native AQM marks a packet that
         /// found at least as many on arrival (auto: 0).
-        min_qlen_step: Option<u64> = None, [Some(0) => Some(1_000_000)], "Th_len", ["th_len"];
+        min_qlen_step: Option<u64> = None, [0 => 1_000_000], "Th_len", ["th_len"];
         /// If true, both queues drop in overload; if false, they grow up to the limit.
         drop_on_overload: bool = true, [], "", [];
         /// If true, coupled signals are decided at enqueue (linux only).
@@ -118,7 +118,7 @@ crate::params! {
         /// Limit on the memory of the queued packets as Linux counts it (linux only); auto: two
         /// packets of size link_mtu per packet of limit.
         memlimit: Option<Bytes> = None,
-            [Some(Bytes(1)) => Some(Bytes(1_000_000_000_000))], "", ["memory_limit"];
+            [Bytes(1) => Bytes(1_000_000_000_000)], "", ["memory_limit"];
     }
 }
 

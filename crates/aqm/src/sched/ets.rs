@@ -50,10 +50,10 @@ crate::params! {
         strict: u64 = 0, [0 => 1_048_576], "", [];
         /// Bytes per round of the further queues in order; the last one applies to all that follow.
         quanta: Vec<Bytes> = [Bytes(1514)].into(),
-            [[Bytes(1)].into() => [Bytes(1_000_000_000)].into()], "", ["quantum"];
+            [Bytes(1) => Bytes(1_000_000_000)], "", ["quantum"];
         /// Queue of each of Linux's 16 priorities, which follow from the DSCP as in prio; later
         /// ones have the last queue. Used with `by = "class"`. Empty: the class is the queue.
-        priomap: Vec<u64> = Vec::new(), [[0].into() => [15].into()], "", [];
+        priomap: Vec<u64> = Vec::new(), [0 => 15], "", [];
     }
 }
 

@@ -72,12 +72,12 @@ crate::params! {
         /// Identifier of the class: flow number, flow hash, or configured class.
         by: By = By::Flow, [], "", [];
         /// Weights of the classes in order; the last one applies to all further classes.
-        weights: Vec<f64> = [1.0].into(), [[1e-3].into() => [1e3].into()], "w_i", ["weight"];
+        weights: Vec<f64> = [1.0].into(), [1e-3 => 1e3], "w_i", ["weight"];
         /// Number of flows in each class, in order; the last one applies to all further classes.
-        members: Vec<f64> = [1.0].into(), [[1.0].into() => [1e6].into()], "n_i", ["n_i"];
+        members: Vec<f64> = [1.0].into(), [1.0 => 1e6], "n_i", ["n_i"];
         /// 1 for classes that respond to drops, 0 for others, in order; the last one applies to all
         /// further classes.
-        responsive: Vec<f64> = [1.0].into(), [[0.0].into() => [1.0].into()], "", [];
+        responsive: Vec<f64> = [1.0].into(), [0.0 => 1.0], "", [];
         /// Number of classes that share the link, for the initial m_fair and for p.
         expected: u64 = 3, [1 => 1_000_000], "", [];
         /// Gain of the previous sample of the queue.
@@ -90,7 +90,7 @@ crate::params! {
         sample: Span = Span::ms(10), [Span::us(10) => Span::s(10)], "1/f_s", [];
         /// Reference of the queue; auto is half of the buffer.
         q_target: Option<Bytes> = None,
-            [Some(Bytes(1)) => Some(Bytes(1_000_000_000_000))], "q_target", [];
+            [Bytes(1) => Bytes(1_000_000_000_000)], "q_target", [];
         /// Length of a measurement interval.
         interval: Span = Span::s(1), [Span::ms(1) => Span::s(100)], "t_i", [];
         /// Probability that a packet is put into the cache.
@@ -99,7 +99,7 @@ crate::params! {
         k: u64 = 1, [0 => 16], "k", ["stages"];
         /// Probability that a byte of a class of weight 1 is sampled; auto is computed from
         /// expected.
-        p: Option<f64> = None, [Some(0.0) => Some(1.0)], "p", [];
+        p: Option<f64> = None, [0.0 => 1.0], "p", [];
         /// True if a class that is found is credited the bytes missed before its first sample.
         credit: bool = true, [], "", [];
         /// Entries of the cache.

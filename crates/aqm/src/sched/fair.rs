@@ -87,14 +87,14 @@ crate::params! {
         /// Buffer sizes of the queues in order; the last one applies to all further queues; none
         /// for the shared buffer only.
         limits: Vec<Size> = Vec::new(),
-            [[Size::Packets(1)].into() => [Size::Packets(1_000_000_000_000)].into()], "B_i",
+            [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "B_i",
             ["buffers"];
         /// Number of queues; the queue identifier is taken modulo this number.
         flows: u64 = 1024, [1 => 1_048_576], "n", ["buckets", "queues", "classes"];
         /// Identifier of a packet's queue: flow number, flow hash, or configured class.
         by: By = By::Flow, [], "", [];
         /// Weights of the queues in order; the last one applies to all further queues.
-        weights: Vec<f64> = [1.0].into(), [[1e-6].into() => [1e6].into()], "w_i", ["weight"];
+        weights: Vec<f64> = [1.0].into(), [1e-6 => 1e6], "w_i", ["weight"];
         /// Queue that drops a packet when the shared buffer is full: the longest for its weight,
         /// the queue of the arriving packet, the queue with the highest number, or by dynamic
         /// threshold.

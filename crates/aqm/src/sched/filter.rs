@@ -63,6 +63,8 @@ pub struct Host {
 }
 
 impl Value for Classes {
+    type End = Self;
+
     fn kind() -> String {
         "class".to_string()
     }
@@ -75,12 +77,14 @@ impl Value for Classes {
         write_range(self.0, self.1)
     }
 
-    fn is_within(&self, _: &Self, _: &Self) -> bool {
+    fn is_within(&self, _: &Self::End, _: &Self::End) -> bool {
         true
     }
 }
 
 impl Value for Ports {
+    type End = Self;
+
     fn kind() -> String {
         "port".to_string()
     }
@@ -93,7 +97,7 @@ impl Value for Ports {
         write_range(self.0, self.1)
     }
 
-    fn is_within(&self, _: &Self, _: &Self) -> bool {
+    fn is_within(&self, _: &Self::End, _: &Self::End) -> bool {
         true
     }
 }
@@ -130,6 +134,8 @@ impl Mark {
 }
 
 impl Value for Mark {
+    type End = Self;
+
     fn kind() -> String {
         "mark".to_string()
     }
@@ -159,12 +165,14 @@ impl Value for Mark {
         if *mask == u32::MAX { value.to_string() } else { format!("{value}/{mask}") }
     }
 
-    fn is_within(&self, _: &Self, _: &Self) -> bool {
+    fn is_within(&self, _: &Self::End, _: &Self::End) -> bool {
         true
     }
 }
 
 impl Value for Dscp {
+    type End = Self;
+
     fn kind() -> String {
         "DSCP".to_string()
     }
@@ -177,12 +185,14 @@ impl Value for Dscp {
         self.0.to_string()
     }
 
-    fn is_within(&self, _: &Self, _: &Self) -> bool {
+    fn is_within(&self, _: &Self::End, _: &Self::End) -> bool {
         true
     }
 }
 
 impl Value for Host {
+    type End = Self;
+
     fn kind() -> String {
         "host".to_string()
     }
@@ -200,7 +210,7 @@ impl Value for Host {
         self.name.clone()
     }
 
-    fn is_within(&self, _: &Self, _: &Self) -> bool {
+    fn is_within(&self, _: &Self::End, _: &Self::End) -> bool {
         true
     }
 }
@@ -222,7 +232,7 @@ crate::params! {
         /// Name of the host that receives the packets.
         destination: Option<Host> = None, [], "", ["receiver"];
         /// Largest length.
-        max_length: Option<Bytes> = None, [Some(Bytes(1)) => Some(Bytes(1_000_000_000))], "", [];
+        max_length: Option<Bytes> = None, [Bytes(1) => Bytes(1_000_000_000)], "", [];
         /// True for acknowledgements of TCP without payload, false for all other packets.
         pure_ack: Option<bool> = None, [], "", [];
         /// Protocol of the flow.
@@ -348,6 +358,8 @@ pub(crate) fn check_classes(filters: &[Filter], is_class: impl Fn(u64) -> bool) 
 }
 
 impl Value for Filter {
+    type End = Self;
+
     fn kind() -> String {
         "filter".to_string()
     }
@@ -371,7 +383,7 @@ impl Value for Filter {
         call_text(&self.to.to_string(), matches.filter(|(name, _)| *name != "to"))
     }
 
-    fn is_within(&self, _: &Self, _: &Self) -> bool {
+    fn is_within(&self, _: &Self::End, _: &Self::End) -> bool {
         true
     }
 }

@@ -79,21 +79,21 @@ crate::params! {
         initial_quantum: Bytes = Bytes(15_140), [Bytes(0) => Bytes(2_147_483_647)], "", [];
         /// Highest rate of a flow; auto: none.
         maxrate: Option<Rate> = None,
-            [Some(Rate(8)) => Some(Rate(1_000_000_000_000_000_000))], "", [];
+            [Rate(8) => Rate(1_000_000_000_000_000_000)], "", [];
         /// Rate up to which each packet of a flow is delayed by itself.
         low_rate_threshold: Rate = Rate(550_000),
             [Rate(0) => Rate(1_000_000_000_000_000_000)], "", [];
         /// Idle time after which a flow has a full quantum again.
         refill_delay: Span = Span::ms(40), [Span(0) => Span::s(1000)], "", [];
         /// Ticks per second of the clock that measures idle times; auto: these are exact.
-        hz: Option<u64> = None, [Some(1) => Some(10_000)], "", [];
+        hz: Option<u64> = None, [1 => 10_000], "", [];
         /// Number of queues for flows.
         flows: u64 = 1024, [1 => 1_048_576], "", ["buckets"];
         /// Bytes per round of each priority.
         weights: Vec<Bytes> = [Bytes(589_824), Bytes(196_608), Bytes(65_536)].into(),
-            [[Bytes(1)].into() => [Bytes(1_000_000_000)].into()], "", [];
+            [Bytes(1) => Bytes(1_000_000_000)], "", [];
         /// Time after its due time from which on a packet is marked; auto: none is marked.
-        ce_threshold: Option<Span> = None, [Some(Span(0)) => Some(Span::s(1000))], "", [];
+        ce_threshold: Option<Span> = None, [Span(0) => Span::s(1000)], "", [];
         /// Time from its arrival up to which a packet may be delayed.
         horizon: Span = Span::s(10), [Span::us(1) => Span::s(4000)], "", [];
         /// True to drop a packet beyond the horizon, false to send it at the horizon.

@@ -65,32 +65,32 @@ crate::params! {
     /// Parameters of [`Gred`].
     pub struct GredParams {
         /// DP of each virtual queue.
-        vqs: Vec<u64> = [0, 1, 2].into(), [[0].into() => [15].into()], "", ["dps"];
+        vqs: Vec<u64> = [0, 1, 2].into(), [0 => 15], "", ["dps"];
         /// DP of packets whose own has no virtual queue.
         default: u64 = 0, [0 => 15], "", [];
         /// True if the averages of virtual queues with a smaller prio count, too.
         grio: bool = false, [], "", [];
         /// Priority of each virtual queue with grio; the smallest comes first.
-        prio: Vec<u64> = [8].into(), [[1].into() => [255].into()], "", [];
+        prio: Vec<u64> = [8].into(), [1 => 255], "", [];
         /// Limit of the bytes of each virtual queue, or of all bytes if they share an average.
         limits: Vec<Bytes> = [Bytes(120_000)].into(),
-            [[Bytes(1)].into() => [BYTES_MAX].into()], "", [];
+            [Bytes(1) => BYTES_MAX], "", [];
         /// Average below which no packet is dropped.
         min_th: Vec<Bytes> = [Bytes(30_000), Bytes(20_000), Bytes(10_000)].into(),
-            [[Bytes(0)].into() => [BYTES_MAX].into()], "min_th", ["min"];
+            [Bytes(0) => BYTES_MAX], "min_th", ["min"];
         /// Average from which on every packet is dropped.
         max_th: Vec<Bytes> = [Bytes(90_000), Bytes(60_000), Bytes(30_000)].into(),
-            [[Bytes(1)].into() => [BYTES_MAX].into()], "max_th", ["max"];
+            [Bytes(1) => BYTES_MAX], "max_th", ["max"];
         /// Drop probability, before spreading, when the average reaches max_th.
-        max_p: Vec<f64> = [0.02, 0.05, 0.1].into(), [[0.0].into() => [1.0].into()],
+        max_p: Vec<f64> = [0.02, 0.05, 0.1].into(), [0.0 => 1.0],
             "max_p", ["probability"];
         /// Weight of one arrival in the average, rounded to a power of 1/2.
-        w_q: Vec<f64> = [0.001_953_125].into(), [[1e-9].into() => [1.0].into()], "w_q", [];
+        w_q: Vec<f64> = [0.001_953_125].into(), [1e-9 => 1.0], "w_q", [];
         /// Mean packet size, from which the decay of the averages in idle times is computed.
         packet: Bytes = Bytes(1000), [Bytes(1) => Bytes(65_535)], "", ["avpkt"];
         /// Rate from which that decay is computed; auto: the rate of the link.
         bandwidth: Option<Rate> = None,
-            [Some(Rate(1)) => Some(Rate(1_000_000_000_000_000))], "", [];
+            [Rate(1) => Rate(1_000_000_000_000_000)], "", [];
         /// True if ECN-capable packets are marked instead of dropped.
         ecn: bool = false, [], "", [];
         /// True if packets above max_th are dropped even if they are ECN-capable.
@@ -99,7 +99,7 @@ crate::params! {
         unassigned_limit: Bytes = Bytes(1_514_000), [Bytes(1) => BYTES_MAX], "", [];
         /// Size of the buffer of all packets; auto: no other than the virtual queues'.
         limit: Option<Size> = None,
-            [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))], "", ["buffer"];
+            [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "", ["buffer"];
         /// Filters in order. The first one that matches a packet states its DP; the DP of other
         /// packets follows from their class.
         filters: Vec<Filter> = Vec::new(), [], "", ["filter"];

@@ -89,13 +89,13 @@ crate::params! {
         ul: Vec<ServiceCurve> = Vec::new(), [], "U", ["upperlimit"];
         /// Parent of each class, 0 for the root, the last one applying to all further classes; none
         /// for the first class as parent of all others.
-        parents: Vec<u64> = Vec::new(), [[0].into() => [CLASSES_MAX].into()], "", ["parent"];
+        parents: Vec<u64> = Vec::new(), [0 => CLASSES_MAX], "", ["parent"];
         /// Class of packets whose own class is not a leaf, or that no filter matches; 0 for the
         /// first leaf.
         default: u64 = 0, [0 => CLASSES_MAX], "", [];
         /// Size of the buffer of all classes together; auto: no other than theirs.
         limit: Option<Size> = None,
-            [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))], "", ["buffer"];
+            [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "", ["buffer"];
         /// Discipline of each leaf in the order of the classes, the last one applying to all
         /// further leaves; none for FIFO queues of 1000 packets.
         children: Vec<Child> = Vec::new(), [], "", ["child"];

@@ -77,31 +77,31 @@ crate::params! {
     pub struct HtbParams {
         /// Rate that each class may always send; none for a class with the rate of the link and
         /// two below it with half of that.
-        rates: Vec<Rate> = Vec::new(), [[Rate(8)].into() => [FASTEST].into()], "", ["rate"];
+        rates: Vec<Rate> = Vec::new(), [Rate(8) => FASTEST], "", ["rate"];
         /// Rate that each class may not exceed, the last one applying to all further classes; none
         /// for the rate of the link.
-        ceils: Vec<Rate> = Vec::new(), [[Rate(8)].into() => [FASTEST].into()], "", ["ceil"];
+        ceils: Vec<Rate> = Vec::new(), [Rate(8) => FASTEST], "", ["ceil"];
         /// Parent of each class, 0 for none, the last one applying to all further classes; none
         /// for the first class as parent of all others.
-        parents: Vec<u64> = Vec::new(), [[0].into() => [CLASSES_MAX].into()], "", ["parent"];
+        parents: Vec<u64> = Vec::new(), [0 => CLASSES_MAX], "", ["parent"];
         /// Priority of each class, 0 first; the last one applies to all further classes.
-        prios: Vec<u64> = [0].into(), [[0].into() => [PRIO_MAX].into()], "", ["prio"];
+        prios: Vec<u64> = [0].into(), [0 => PRIO_MAX], "", ["prio"];
         /// Size of the buckets of each class; the last one applies to all further classes.
         bursts: Vec<Bytes> = [Bytes(1600)].into(),
-            [[Bytes(0)].into() => [Bytes(1_000_000_000_000)].into()], "", ["burst"];
+            [Bytes(0) => Bytes(1_000_000_000_000)], "", ["burst"];
         /// Bytes of each class per round, the last one applying to all further classes; none for
         /// a tenth of a second's bytes at its rate, from 1000 to 200000.
         quanta: Vec<Bytes> = Vec::new(),
-            [[Bytes(1)].into() => [Bytes(1_000_000_000)].into()], "", ["quantum"];
+            [Bytes(1) => Bytes(1_000_000_000)], "", ["quantum"];
         /// Class of packets whose own class is not a leaf, or that no filter matches; 0 for the
         /// first leaf.
         default: u64 = 0, [0 => CLASSES_MAX], "", [];
         /// Buffer size of each class; the last one applies to all further classes.
         limits: Vec<Size> = [Size::Packets(1000)].into(),
-            [[Size::Packets(1)].into() => [Size::Packets(1_000_000_000_000)].into()], "", [];
+            [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "", [];
         /// Size of the buffer of all classes together; auto: no other than theirs.
         limit: Option<Size> = None,
-            [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))], "", ["buffer"];
+            [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "", ["buffer"];
         /// Discipline of each leaf in the order of the classes, the last one applying to all
         /// further leaves; none for FIFO queues with `limits`.
         children: Vec<Child> = Vec::new(), [], "", ["child"];

@@ -49,10 +49,10 @@ crate::params! {
     pub struct PfifoFastParams {
         /// Buffer size of each band, from the first to the third; the last one applies to the rest.
         limits: Vec<Size> = [Size::Packets(1000)].into(),
-            [[Size::Packets(1)].into() => [Size::Packets(1_000_000_000_000)].into()], "", [];
+            [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "", [];
         /// Buffer size of all bands together; auto: no other than theirs.
         limit: Option<Size> = None,
-            [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))], "", ["buffer"];
+            [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "", ["buffer"];
     }
 }
 

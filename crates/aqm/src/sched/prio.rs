@@ -49,7 +49,7 @@ crate::params! {
     pub struct PriorityParams {
         /// Band of each of Linux's 16 priorities, which follow from the DSCP; priorities without an
         /// entry have Linux's band. Used with `by = "class"`. Empty: the class is the band.
-        priomap: Vec<u64> = PRIOMAP.into(), [[0].into() => [15].into()], "", [];
+        priomap: Vec<u64> = PRIOMAP.into(), [0 => 15], "", [];
     }
 }
 

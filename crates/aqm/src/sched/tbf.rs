@@ -44,7 +44,7 @@ crate::params! {
     /// Parameters of [`Tbf`].
     pub struct TbfParams {
         /// Rate at which the bucket fills; auto: the rate of the link.
-        rate: Option<Rate> = None, [Some(Rate(8)) => Some(FASTEST)], "r", [];
+        rate: Option<Rate> = None, [Rate(8) => FASTEST], "r", [];
         /// Size of the bucket, and the largest packet that is sent.
         burst: Bytes = Bytes(15_140), [Bytes(1) => Bytes(1_000_000_000_000)], "b",
             ["buffer", "maxburst"];
@@ -52,7 +52,7 @@ crate::params! {
         limit: Size = Size::Packets(1000),
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "B", [];
         /// Highest rate of a burst; auto: the rate of the link.
-        peakrate: Option<Rate> = None, [Some(Rate(8)) => Some(FASTEST)], "p", [];
+        peakrate: Option<Rate> = None, [Rate(8) => FASTEST], "p", [];
         /// Size of the bucket of peakrate.
         mtu: Bytes = Bytes(1514), [Bytes(1) => Bytes(1_000_000_000)], "M", ["minburst"];
     }

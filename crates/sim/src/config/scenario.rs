@@ -241,7 +241,7 @@ fn title(fields: &KeyReader) -> Result<String> {
     Ok(name)
 }
 
-pub(super) fn check_range<T: Value>(value: T, lo: T, hi: T) -> Result<()> {
+pub(super) fn check_range<T: Value>(value: T, lo: T::End, hi: T::End) -> Result<()> {
     sojourn_aqm::params::checked(value, Some((lo, hi))).map(drop)
 }
 

@@ -61,30 +61,30 @@ params! {
         /// Initial congestion window; auto: 10p (RFC 6928; in quic fewer if they exceed 14,720 B,
         /// as in RFC 9002 7.2), in ns2 2p.
         initial_window: Option<Size> = None,
-            [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000))], "IW", ["iw"];
+            [Size::Packets(1) => Size::Packets(1_000_000_000)], "IW", ["iw"];
         /// Receive window: upper bound on the data in flight.
         receive_window: Size = Size::Packets(1_000_000),
             [Size::Packets(1) => Size::Packets(1_000_000_000_000)], "rwnd", ["rwnd"];
         /// Initial slow-start threshold; auto: the receive window.
         initial_ssthresh: Option<Size> = None,
-            [Some(Size::Packets(1)) => Some(Size::Packets(1_000_000_000_000))],
+            [Size::Packets(1) => Size::Packets(1_000_000_000_000)],
                 "ssthresh", ["ssthresh"];
         /// Minimum retransmission timeout; auto: 1s (RFC 6298), in linux and ns2 200ms, but at most
         /// rto_max.
-        rto_min: Option<Span> = None, [Some(Span(1)) => Some(Span::s(60))], "RTO_min", [];
+        rto_min: Option<Span> = None, [Span(1) => Span::s(60)], "RTO_min", [];
         /// Retransmission timeout before the first RTT sample, between rto_min and rto_max; auto:
         /// 1s (RFC 6298), in ns2 3s, limited to these bounds.
-        rto_initial: Option<Span> = None, [Some(Span(1)) => Some(Span::s(3600))], "", [];
+        rto_initial: Option<Span> = None, [Span(1) => Span::s(3600)], "", [];
         /// Maximum retransmission timeout, including backoff; in ns2 at least two ticks.
         rto_max: Span = Span::s(60), [Span(1) => Span::s(3600)], "RTO_max", [];
         /// Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
         /// jiffies.
-        tick: Option<Span> = None, [Some(Span(1)) => Some(Span::s(1))], "G", ["granularity"];
+        tick: Option<Span> = None, [Span(1) => Span::s(1)], "G", ["granularity"];
         /// If true, the receiver acks only every second packet; auto: yes (RFC 5681), in ns2 no.
         delayed_ack: Option<bool> = None, [], "", ["delack"];
         /// Maximum delay of an ack; auto: 40ms (as in Linux), in ns2 100ms, in quic 25ms (RFC
         /// 9000).
-        delayed_ack_timeout: Option<Span> = None, [Some(Span(1)) => Some(Span::ms(500))], "", [];
+        delayed_ack_timeout: Option<Span> = None, [Span(1) => Span::ms(500)], "", [];
         /// If true, both ends use ECN (RFC 3168); auto: only for dctcp and prague.
         ecn: Option<bool> = None, [], "", [];
         /// If true, ECN-capable packets carry ECT(1) in place of ECT(0): they claim to be L4S (RFC

@@ -19,7 +19,7 @@ use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Bytes, Span};
 
 /// Quantity counted in whole grains (nanoseconds, bytes, or items).
-pub trait Countable: Value + Copy {
+pub trait Countable: Value + Copy + 'static {
     /// Named empirical distributions of this quantity.
     const TABLES: &'static [empirical::EmpiricalTable] = &[];
     /// Converts from grains.
@@ -149,6 +149,8 @@ fn mean_and_shape<T: Countable>(text: &str, mean: &str, shape: &str) -> Result<(
 }
 
 impl<T: Countable> Value for Distribution<T> {
+    type End = Self;
+
     fn kind() -> String {
         let tables: String = T::TABLES.iter().map(|t| format!(", {}", t.name)).collect();
         format!("{}, or {}(...){tables}", T::kind(), FORMS.join("|"))
@@ -214,7 +216,7 @@ impl<T: Countable> Value for Distribution<T> {
     }
 
     /// A random quantity is in range if its mean is.
-    fn is_within(&self, lo: &Self, hi: &Self) -> bool {
+    fn is_within(&self, lo: &Self::End, hi: &Self::End) -> bool {
         (lo.mean()..=hi.mean()).contains(&self.mean())
     }
 }

@@ -39,12 +39,12 @@ params! {
         size: Distribution<Bytes> =
             Distribution::Constant(Bytes(100_000)), [MIN_SIZE => BYTES_MAX], "", [];
         /// Time between arrivals in the whole group; auto: exponential, derived from load.
-        interval: Option<Distribution<Span>> = None, [Some(MIN_GAP) => Some(MAX_GAP)], "", [];
+        interval: Option<Distribution<Span>> = None, [MIN_GAP => MAX_GAP], "", [];
         /// Mean payload rate of the whole group; auto: derived from interval, or 1mbit if neither
         /// is given.
-        load: Option<Rate> = None, [Some(Rate(1)) => Some(Rate(100_000_000_000_000))], "", [];
+        load: Option<Rate> = None, [Rate(1) => Rate(100_000_000_000_000)], "", [];
         /// Number of flows; auto means unlimited.
-        number: Option<u64> = None, [Some(1) => Some(1_000_000_000)], "", [];
+        number: Option<u64> = None, [1 => 1_000_000_000], "", [];
         /// Time from which no further flow arrives; auto means never.
         stop: Option<Span> = None, [], "", [];
         /// Definition of completion: received in order, or acknowledged.
@@ -68,7 +68,7 @@ params! {
         /// Pause between the completion of the last answer and the next query.
         gap: Distribution<Span> = Distribution::Constant(Span::ZERO), [], "", ["delay"];
         /// Number of queries; auto means unlimited.
-        number: Option<u64> = None, [Some(1) => Some(1_000_000_000)], "", ["queries"];
+        number: Option<u64> = None, [1 => 1_000_000_000], "", ["queries"];
         /// Time from which no further query starts; auto means never.
         stop: Option<Span> = None, [], "", [];
         /// If true, each server keeps its connection (and window) between queries.
@@ -97,7 +97,7 @@ params! {
         /// Pause between the last acknowledgement of a transfer and the start of the next.
         gap: Distribution<Span> = Distribution::Constant(Span::ZERO), [], "", ["think"];
         /// Number of sessions; auto means unlimited.
-        number: Option<u64> = None, [Some(1) => Some(1_000_000_000)], "", [];
+        number: Option<u64> = None, [1 => 1_000_000_000], "", [];
         /// Time from which no further session arrives; auto means never.
         stop: Option<Span> = None, [], "", [];
         /// Definition of completion: received in order, or acknowledged.
@@ -120,7 +120,7 @@ params! {
         /// Time from the start of a session to its first page.
         first: Distribution<Span> = Distribution::Constant(Span::ZERO), [], "", [];
         /// Number of pages per session; auto means unlimited.
-        pages: Option<u64> = Some(250), [Some(1) => Some(1_000_000_000)], "", [];
+        pages: Option<u64> = Some(250), [1 => 1_000_000_000], "", [];
         /// Time from the end of a page (with overlap: from its start) to the next.
         page_gap: Distribution<Span> =
             Distribution::Exponential(Span::s(15)), [], "", ["think", "inter_page"];
@@ -135,7 +135,7 @@ params! {
             Distribution::Exponential(Span::ms(10)), [], "", ["inter_obj"];
         /// Maximum number of objects of a page in transfer at the same time, like the six
         /// connections of a browser; further ones wait until one ends. auto means unlimited.
-        parallel: Option<u64> = None, [Some(1) => Some(1_000_000)], "", [];
+        parallel: Option<u64> = None, [1 => 1_000_000], "", [];
         /// Payload of an object.
         size: Distribution<Bytes> =
             Distribution::Lomax(Bytes(12_000), 1.2), [MIN_SIZE => BYTES_MAX], "",

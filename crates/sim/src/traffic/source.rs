@@ -41,7 +41,7 @@ params! {
         /// Pause between the last acknowledgement of a transfer and the start of the next.
         gap: Distribution<Span> = Distribution::Constant(Span::ZERO), [], "", ["think"];
         /// Number of transfers; auto means unlimited.
-        number: Option<u64> = None, [Some(1) => Some(1_000_000_000)], "", [];
+        number: Option<u64> = None, [1 => 1_000_000_000], "", [];
         /// Time from which no further transfer starts; auto means never.
         stop: Option<Span> = None, [], "", [];
     }

@@ -10,6 +10,8 @@ use alloc::string::{String, ToString};
 pub struct Bandwidth(pub Option<Rate>);
 
 impl Value for Bandwidth {
+    type End = Rate;
+
     fn kind() -> String {
         Option::<Rate>::kind()
     }
@@ -25,8 +27,8 @@ impl Value for Bandwidth {
         self.0.write()
     }
 
-    fn is_within(&self, lo: &Self, hi: &Self) -> bool {
-        self.0.is_within(&lo.0, &hi.0)
+    fn is_within(&self, lo: &Self::End, hi: &Self::End) -> bool {
+        self.0.is_within(lo, hi)
     }
 }
 
@@ -47,6 +49,8 @@ pub const RTTS: [(&str, Span); 8] = [
 ];
 
 impl Value for Rtt {
+    type End = Self;
+
     fn kind() -> String {
         Span::kind()
     }
@@ -70,7 +74,7 @@ impl Value for Rtt {
         self.0.to_string()
     }
 
-    fn is_within(&self, lo: &Self, hi: &Self) -> bool {
+    fn is_within(&self, lo: &Self::End, hi: &Self::End) -> bool {
         self.0.is_within(&lo.0, &hi.0)
     }
 }
@@ -104,7 +108,7 @@ mod tests {
         );
         let rate = |bits| Bandwidth(Some(Rate(bits)));
         assert_eq!(
-            [1, 2, 3, 4].map(|r| rate(r).is_within(&rate(2), &rate(3))),
+            [1, 2, 3, 4].map(|r| rate(r).is_within(&Rate(2), &Rate(3))),
             [false, true, true, false]
         );
     }

@@ -53,6 +53,8 @@ impl ServiceCurve {
 }
 
 impl Value for ServiceCurve {
+    type End = Self;
+
     fn kind() -> String {
         "service curve".to_string()
     }
