@@ -113,8 +113,8 @@ fn received_columns(scenario: &Scenario, looks: &[Vec<u64>]) -> Vec<(String, Col
     columns
 }
 
-/// Refuses filters by header fields, which packets of this engine do not take from the scenario: the
-/// kernel chooses their ports.
+/// Refuses filters by header fields, which packets of this engine do not take from the scenario:
+/// the kernel chooses their ports.
 ///
 /// # Errors
 /// If a link has one.
