@@ -23,7 +23,7 @@ help:  ## list the targets
 test: test-rust test-python test-live  ## all tests of Rust and Python
 
 test-rust:  ## unit, property, golden and theory tests of the crates
-	cargo test $(CRATES)
+	cargo test $(CRATES) --features sojourn-aqm/std
 
 test-python: dev  ## tests of the package, the command and the laboratory
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not live"
@@ -62,7 +62,7 @@ bench-wasm: wasm  ## speed of WebAssembly as a share of native speed, in one run
 
 check: dev site  ## format, lints, types, prose, generated files, the site
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --workspace --all-targets --features sojourn-aqm/std -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/codespell

@@ -1,7 +1,7 @@
 //! Construction of a discipline: environment, parameters, and a builder.
 
 use crate::error::Result;
-use crate::params::{Checked, Combined, Params, Setting};
+use crate::params::{Checked, Combined, Params, Setting, checked};
 use crate::qdisc::Qdisc;
 use crate::units::{Rate, Size, Time};
 use alloc::boxed::Box;
@@ -26,6 +26,14 @@ impl Env {
     pub fn new(rate: Rate) -> Env {
         Env { rate, limit: Size::Bytes(0), ecn: false, first_update: None }
     }
+
+    /// Checks that the rate is at least 1 bit/s.
+    ///
+    /// # Errors
+    /// A rate of 0.
+    pub(crate) fn check(&self) -> Result<()> {
+        checked(self.rate, Some((Rate(1), Rate(u64::MAX)))).map(drop).map_err(|e| e.at("rate"))
+    }
 }
 
 /// A discipline that can be built from parameters.
@@ -42,8 +50,10 @@ pub trait Build: Qdisc + Sized {
     /// Checks the ranges of `params` and builds the discipline for a link.
     ///
     /// # Errors
-    /// A parameter that is out of range, or parameters that contradict each other or the link.
+    /// A parameter that is out of range, parameters that contradict each other or the link, or a
+    /// rate of 0.
     fn build(params: &Self::Params, env: &Env) -> Result<Self> {
+        env.check()?;
         Self::new(params.checked()?, env)
     }
 

@@ -166,11 +166,14 @@ impl QdiscEntry {
     /// Builds the discipline with `settings` for a link.
     ///
     /// # Errors
-    /// An unknown parameter, an invalid value, or values that contradict each other.
+    /// An unknown parameter, an invalid value, values that contradict each other, or a rate of 0.
     pub fn build(&self, settings: &[(&str, Setting<'_>)], env: &Env) -> Result<Built> {
         match self.kind {
             Kind::Typed { make, .. } => make(self, settings, env, Set::Text),
-            Kind::External(external) => external.build(settings, env),
+            Kind::External(external) => {
+                env.check()?;
+                external.build(settings, env)
+            }
         }
     }
 

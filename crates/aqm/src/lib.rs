@@ -23,13 +23,14 @@
 //! # Ok::<(), sojourn_aqm::Error>(())
 //! ```
 //!
-//! The text form builds by name, for configuration files:
-//! `build("codel", &[("target", Setting::Text("15ms"))], rate)`; see [`registry`].
+//! The text form builds by name, for configuration files: `build_text("codel(target=15ms)", rate)`;
+//! see [`build_text`] and [`registry`]. A [`TimedLink`] also carries bodies of any type, with loss
+//! and jitter.
 //!
 //! # Features
 //!
-//! None: the crate has no optional features. It is `no_std` with `alloc`, and depends on `libm` and
-//! `rand_core`.
+//! The crate is `no_std` with `alloc`, and depends on `libm` and `rand_core`. The feature `std`, off
+//! by default, adds `Clock`, which converts between `std::time::Instant` and [`Time`].
 //!
 //! # Modules
 //!
@@ -64,13 +65,13 @@ pub struct Readme;
 pub struct CrateReadme;
 
 /// Compiles and runs the examples of the page about embedding.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "std"))]
 #[doc = include_str!("../../../docs/how-to/embed.md")]
 pub struct Embed;
 
 extern crate alloc;
-#[cfg(test)]
-#[macro_use]
+#[cfg(any(test, feature = "std"))]
+#[cfg_attr(test, macro_use)]
 extern crate std;
 
 pub mod aqm;
@@ -79,6 +80,9 @@ mod build;
 #[doc(hidden)]
 pub mod cast;
 mod ce_threshold;
+mod checked_qdisc;
+#[cfg(feature = "std")]
+mod clock;
 mod context;
 #[doc(hidden)]
 pub mod dscp;
@@ -103,6 +107,7 @@ mod stats;
 pub mod tc;
 #[cfg(test)]
 mod testing;
+mod timed_link;
 mod timer;
 pub mod units;
 pub mod wire;
@@ -110,6 +115,9 @@ pub mod wire;
 pub use aqm::Aqm;
 pub use build::{Build, Builder, Env};
 pub use ce_threshold::EcnSelector;
+pub use checked_qdisc::CheckedQdisc;
+#[cfg(feature = "std")]
+pub use clock::Clock;
 pub use context::{Context, DropReason, Dropped, Marks};
 pub use entry::{Built, External, QdiscEntry};
 pub use error::{Error, ErrorKind, Result};
@@ -121,9 +129,10 @@ pub use packet::{Ecn, Packet, TcpFlags, XcpHeader};
 pub use packet_log::{LogEntry, PacketLog};
 pub use params::Setting;
 pub use qdisc::{Backlog, Qdisc};
-pub use random::{CloneRandom, Random};
-pub use registry::build;
+pub use random::{CloneRandom, FiveTuple, Pcg, Random};
+pub use registry::{Registry, build, build_text};
 // For disciplines that contain disciplines, which the registry lists.
 pub(crate) use registry::find as find_discipline;
 pub use stats::{Histogram, LinkStats, RUN_MAX};
+pub use timed_link::{Delivery, TimedLink, TimedLinkBuilder, Undelivered};
 pub use units::{Bytes, Rate, Size, Span, Threshold, Time};

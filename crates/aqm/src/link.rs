@@ -16,6 +16,7 @@ use core::mem::offset_of;
 
 mod bucket;
 mod changes;
+mod fallible;
 mod opportunities;
 mod served;
 mod shape;

@@ -23,6 +23,17 @@ impl Ecn {
         self != Ecn::NotEct
     }
 
+    /// Returns the two header bits of the codepoint.
+    pub fn bits(self) -> u8 {
+        self as u8
+    }
+
+    /// Returns the byte of the IP header that has DSCP and ECN (Traffic Class of IPv6, TOS of
+    /// IPv4), with this codepoint and the DSCP of `byte`. The checksum of an IPv4 header changes.
+    pub fn write_to(self, byte: u8) -> u8 {
+        byte & !3 | self.bits()
+    }
+
     /// Returns the codepoint of the two header bits.
     pub fn from_bits(bits: u8) -> Ecn {
         [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(bits & 3)]

@@ -1,6 +1,13 @@
 //! Random numbers: keys of the random streams, and the interface to the generator.
 //!
-//! The caller supplies the generator (`rand_pcg` in the simulator); this crate has none.
+//! The caller supplies the generator (`rand_pcg` in the simulator). Programs without one use
+//! [`Pcg`].
+
+mod flow_hash;
+mod pcg;
+
+pub use flow_hash::{FiveTuple, flow_hash, host_key};
+pub use pcg::Pcg;
 
 use crate::cast;
 use alloc::boxed::Box;

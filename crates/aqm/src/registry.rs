@@ -3,9 +3,11 @@
 //! The entry of a discipline is in the file of its algorithm.
 
 mod open;
+mod text;
 
 pub use crate::entry::{Built, External, QdiscEntry};
 pub use open::{FindExternal, Registry};
+pub use text::{build_text, text_of};
 
 use crate::build::Env;
 use crate::error::{Error, Result};
@@ -116,7 +118,8 @@ fn words_of_tc<'a>(name: &str, mut entries: impl Iterator<Item = &'a QdiscEntry>
 /// Builds the discipline called `name` with `settings` for a link of `rate`.
 ///
 /// # Errors
-/// An unknown name or parameter, an invalid value, or values that contradict each other.
+/// An unknown name or parameter, an invalid value, values that contradict each other, or a rate of
+/// 0.
 pub fn build(name: &str, settings: &[(&str, Setting<'_>)], rate: Rate) -> Result<Built> {
     find(name)?.build(settings, &Env::new(rate))
 }

@@ -28,6 +28,7 @@
 //! ```
 
 mod chance;
+mod check;
 mod jitter;
 mod loss;
 mod outages;

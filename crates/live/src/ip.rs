@@ -5,7 +5,7 @@
 //! are none (ICMP, fragments).
 
 use sojourn_aqm::cast;
-use sojourn_aqm::random::mix;
+use sojourn_aqm::random::{flow_hash, host_key};
 use sojourn_aqm::{Ecn, Protocol, TcpFlags};
 
 /// Fields of an IP header.
@@ -133,8 +133,8 @@ impl Header {
         Header {
             ecn: Ecn::from_bits(traffic),
             class: u16::from(traffic >> 2),
-            hash: hash(salt, protocol, hosts, ports),
-            hosts: hosts.map(|address| cast::low32(fold(mix(salt), address))),
+            hash: flow_hash(salt, protocol, hosts, ports),
+            hosts: hosts.map(|address| host_key(salt, address)),
             protocol: Protocol::of_number(protocol),
             ports,
             segment: segment.unwrap_or_default(),
@@ -194,19 +194,6 @@ fn ports(protocol: u8, payload: &[u8]) -> [u16; 2] {
         }
         _ => [0; 2],
     }
-}
-
-/// Flow hash of a packet between `hosts`.
-fn hash(salt: u64, protocol: u8, hosts: [&[u8]; 2], ports: [u16; 2]) -> u32 {
-    let [from, to] = ports.map(u64::from);
-    let start = mix(salt ^ (u64::from(protocol) << 32 | from << 16 | to));
-    cast::low32(hosts.into_iter().fold(start, fold))
-}
-
-/// Mixes the bytes of an address, which has a multiple of 4 bytes, into a hash.
-fn fold(from: u64, address: &[u8]) -> u64 {
-    let word = |bytes: &[u8; 4]| u64::from(u32::from_be_bytes(*bytes));
-    address.as_chunks().0.iter().fold(from, |h, bytes| mix(h ^ word(bytes)))
 }
 
 /// Flags of the 13th and 14th byte of a TCP header, and of its reserved bits.

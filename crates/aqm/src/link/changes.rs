@@ -14,9 +14,8 @@ impl Link {
     /// # Panics
     /// If a packet has already arrived.
     pub fn may_change(&mut self) {
+        assert!(self.is_unused(), "`may_change` must be called before the first packet");
         let transmitter = &mut self.transmitter;
-        let unused = transmitter.now == Time::ZERO && transmitter.in_flight.is_empty();
-        assert!(unused, "`may_change` must be called before the first packet");
         (transmitter.computes_departures, transmitter.may_change) = (false, true);
     }
 
@@ -28,6 +27,21 @@ impl Link {
     /// States the header fields of a flow: see [`Qdisc::describe_flow`].
     pub fn describe_flow(&mut self, flow: u32, header: &FlowHeader) {
         self.qdisc.describe_flow(flow, header);
+    }
+
+    /// True if no packet has arrived.
+    pub(super) fn is_unused(&self) -> bool {
+        self.transmitter.now == Time::ZERO && self.transmitter.in_flight.is_empty()
+    }
+
+    /// True if [`Link::may_change`] was called.
+    pub(super) fn changes_are_declared(&self) -> bool {
+        self.transmitter.may_change
+    }
+
+    /// True if the link sends at delivery opportunities.
+    pub(super) fn has_opportunities(&self) -> bool {
+        self.transmitter.opportunities.is_some()
     }
 
     /// Takes the parameters of `fresh` for the discipline at `now`, before any other event of this

@@ -132,10 +132,15 @@ fn accepted_bounds_work_at_extreme_rates() {
 #[test]
 fn a_link_refuses_rates_out_of_range_and_works_at_the_ends() {
     let link = |rate, delay| {
-        let qdisc = sojourn_aqm::build("codel", &[], Rate(rate)).unwrap().qdisc;
+        let qdisc = sojourn_aqm::build("codel", &[], Rate(rate.max(1))).unwrap().qdisc;
         Link::new(LinkSpec::new(Rate(rate), delay), qdisc, Pcg64Mcg::seed_from_u64(1))
     };
     let max = LinkSpec::RATE_MAX.0;
+    for entry in REGISTRY {
+        let error =
+            entry.build(&[], &Env::new(Rate(0))).expect_err("no discipline for a rate of 0");
+        assert_eq!(error.path(), "rate", "{}: {error}", entry.name);
+    }
     for rate in [0, max + 1, u64::MAX] {
         let error = link(rate, Span::ZERO).expect_err("refused").to_string();
         assert!(error.starts_with("rate: ") && error.contains("out of range, allowed: 1bit to "));
