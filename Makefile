@@ -1,12 +1,12 @@
 # Entry points, the same for developers and in CI. `make demo` and `make test` need Rust and Python 3.11.
 PYTHON ?= python3
 BIN := .venv/bin
-CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live
+CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live -p sojourn-capi
 
 
 ##@ Product
 
-.PHONY: help demo test test-rust test-python test-live wasm playground test-playground bench-wasm check bench gen site notebooks faults fuzz fuzz-files additions kill wheel wheel-pgo bench-pgo package audit build dev release clean
+.PHONY: help demo test test-rust test-python test-live wasm playground test-playground bench-wasm capi header bench-capi check bench gen site notebooks faults fuzz fuzz-files additions kill wheel wheel-pgo bench-pgo package audit build dev release clean
 
 demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
@@ -59,6 +59,21 @@ test-playground: playground dev  ## minutes: the page in Chromium, and bytes of 
 bench-wasm: wasm  ## speed of WebAssembly as a share of native speed, in one run
 	cargo build --release -p sojourn-sim --example throughput
 	node playground/tests/speed.mjs $(WASM) target/release/examples/throughput
+
+PREFIX ?= out/prefix
+HEADER := --quiet --config crates/capi/cbindgen.toml --crate sojourn-capi --output crates/capi/include/sojourn.h
+
+capi:  ## the library for C and C++, installed into PREFIX (out/prefix)
+	cargo build --release -p sojourn-capi
+	crates/capi/install.sh target/release $(PREFIX)
+
+header:  ## the header for C; needs cbindgen (cargo install cbindgen --version 0.29.4 --locked)
+	cbindgen $(HEADER) crates/capi
+
+bench-capi: capi  ## ns per packet of the border to C, and without it
+	cc -O2 -I crates/capi/include crates/capi/tests/c/bench.c target/release/libsojourn.a -lpthread -ldl -lm -o out/bench-capi
+	out/bench-capi
+	cargo run --release -p sojourn-capi --example rust_side
 
 check: dev site  ## format, lints, types, prose, generated files, the site
 	cargo fmt --all --check

@@ -1,0 +1,170 @@
+//! Common work of all functions at the border: check pointers, catch panics, report errors.
+
+use sojourn_aqm::cast;
+use std::ffi::{CStr, c_char, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A pointer is null.
+pub const SJ_NULL: c_int = -1;
+/// An argument is invalid.
+pub const SJ_INVALID: c_int = -2;
+/// The time is earlier than in a previous call.
+pub const SJ_EARLIER: c_int = -3;
+/// The packet has 2^30 bytes or more.
+pub const SJ_BAD_LENGTH: c_int = -4;
+/// The `size` of a struct is not known: the header belongs to another version.
+pub const SJ_BAD_SIZE: c_int = -5;
+/// The call, or an earlier one with this handle, has panicked: a defect of the library.
+pub const SJ_PANICKED: c_int = -6;
+
+/// Result of a call: a value, or a code with a message.
+pub(crate) type Outcome<T> = Result<T, Failure>;
+
+/// Error of a call.
+pub(crate) struct Failure {
+    pub(crate) code: c_int,
+    /// Message; empty if the text of the code says everything.
+    pub(crate) text: String,
+}
+
+impl From<c_int> for Failure {
+    fn from(code: c_int) -> Failure {
+        Failure { code, text: String::new() }
+    }
+}
+
+impl From<sojourn_aqm::Error> for Failure {
+    fn from(error: sojourn_aqm::Error) -> Failure {
+        let code = match error.path() {
+            "now" => SJ_EARLIER,
+            "len" => SJ_BAD_LENGTH,
+            _ => SJ_INVALID,
+        };
+        Failure { code, text: error.to_string() }
+    }
+}
+
+/// State behind a handle.
+#[derive(Debug)]
+pub(crate) struct Handle<T> {
+    pub(crate) inner: T,
+    has_panicked: bool,
+}
+
+impl<T> Handle<T> {
+    pub(crate) fn new(inner: T) -> Handle<T> {
+        Handle { inner, has_panicked: false }
+    }
+
+    /// Calls `work` with the state; a panic becomes an error, for this and all later calls.
+    pub(crate) fn call<R>(&mut self, work: impl FnOnce(&mut T) -> Outcome<R>) -> Outcome<R> {
+        if self.has_panicked {
+            return Err(SJ_PANICKED.into());
+        }
+        let inner = &mut self.inner;
+        catch_unwind(AssertUnwindSafe(|| work(inner))).unwrap_or_else(|_| {
+            self.has_panicked = true;
+            Err(SJ_PANICKED.into())
+        })
+    }
+
+    /// Returns a copy; `None` if a call has panicked.
+    pub(crate) fn copy(&mut self) -> Option<Handle<T>>
+    where
+        T: Clone,
+    {
+        self.call(|inner| Ok(inner.clone())).ok().map(Handle::new)
+    }
+}
+
+/// Calls `work`, which has no handle; a panic becomes an error.
+pub(crate) fn call<R>(work: impl FnOnce() -> Outcome<R>) -> Outcome<R> {
+    Handle::new(()).call(|()| work())
+}
+
+/// Returns the code of an error, or the number of a result.
+pub(crate) fn code(outcome: Outcome<usize>) -> c_int {
+    match outcome {
+        Ok(n) => c_int::try_from(n).unwrap_or(c_int::MAX),
+        Err(failure) => failure.code,
+    }
+}
+
+/// Buffer of the caller for a message.
+#[derive(Clone, Copy)]
+pub(crate) struct Message {
+    pub(crate) start: *mut c_char,
+    pub(crate) bytes: usize,
+}
+
+impl Message {
+    /// Writes the message of an error, or an empty one, and passes the result on.
+    pub(crate) fn report<T>(self, outcome: Outcome<T>) -> Outcome<T> {
+        let text = match &outcome {
+            Ok(_) => "",
+            Err(failure) if failure.text.is_empty() => text_of(failure.code).to_str().unwrap_or(""),
+            Err(failure) => &failure.text,
+        };
+        self.write(text);
+        outcome
+    }
+
+    /// Writes as much of `text` as there is room for, cut between characters, and a null character.
+    pub(crate) fn write(self, text: &str) {
+        if self.start.is_null() || self.bytes == 0 {
+            return;
+        }
+        let end = (0..self.bytes.min(text.len() + 1)).rev().find(|end| text.is_char_boundary(*end));
+        let end = end.unwrap_or(0);
+        // SAFETY: the caller promises `bytes` writable bytes at `start`, which is not null; `end`
+        // is less than `bytes` and at most the length of `text`, which is elsewhere.
+        unsafe {
+            self.start.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), end);
+            self.start.add(end).write(0);
+        }
+    }
+}
+
+/// Text of a code.
+pub(crate) fn text_of(code: c_int) -> &'static CStr {
+    match code {
+        SJ_NULL => c"a pointer is null",
+        SJ_INVALID => c"an argument is invalid",
+        SJ_EARLIER => c"the time is earlier than in a previous call",
+        SJ_BAD_LENGTH => c"a packet has 2^30 bytes or more",
+        SJ_BAD_SIZE => c"the size of a struct is not known",
+        SJ_PANICKED => c"a call has panicked; free the handle",
+        _ if code >= 0 => c"no error",
+        _ => c"unknown error",
+    }
+}
+
+/// Reads a text of the caller.
+///
+/// # Safety
+/// `text` is null, or ends with a null character.
+pub(crate) unsafe fn read<'a>(text: *const c_char) -> Outcome<&'a str> {
+    if text.is_null() {
+        return Err(SJ_NULL.into());
+    }
+    // SAFETY: not null, and the caller promises the null character at the end.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_str().map_err(|_| Failure { code: SJ_INVALID, text: "the text is not UTF-8".into() })
+}
+
+/// Dereferences a handle.
+///
+/// # Safety
+/// `handle` is null, or a handle that is not freed and that no other call uses.
+pub(crate) unsafe fn handle<'a, T>(handle: *mut T) -> Outcome<&'a mut T> {
+    // SAFETY: the caller promises a valid handle that is used by this call only.
+    unsafe { handle.as_mut() }.ok_or(SJ_NULL.into())
+}
+
+/// Checks the `size` of a struct; the struct has the fields of this version if it is no smaller.
+pub(crate) fn check_size<T>(size: u32) -> Outcome<usize> {
+    let bytes = size as usize;
+    let aligned = bytes.is_multiple_of(align_of::<T>());
+    let known = bytes >= size_of::<T>() && aligned && size <= cast::number(16 * size_of::<T>());
+    if known { Ok(bytes) } else { Err(SJ_BAD_SIZE.into()) }
+}

@@ -1,0 +1,309 @@
+//! Links: a discipline, a rate, a delay, and impairments.
+
+use crate::border::{Handle, Message, call, code, handle, read};
+use crate::border::{Outcome, SJ_BAD_LENGTH, check_size};
+use crate::qdisc::call_visit;
+use crate::structs::{Packets, SJ_NEVER, reason, sj_impairments, sj_packet, sj_stats, sj_visit};
+use sojourn_aqm::{LEN_MAX, LinkSpec, Rate, Span, Time, TimedLink};
+use std::ffi::{c_char, c_int, c_void};
+
+/// Link.
+#[derive(Debug)]
+pub struct sj_link(Handle<TimedLink<u64>>);
+
+/// Creates an idle link at time 0 with a discipline in its text form, `rate` bit/s, and a one-way
+/// delay of `delay` ns. Without `limit` in the text, the queue holds at most 250 ms. `impairments`
+/// may be NULL. Returns NULL on an error, and writes the message into `error`, which has
+/// `error_bytes` bytes. `fq_codel` is RFC 8290's: write "fq_codel(variant=linux)" for what Linux and
+/// ns-3 have.
+///
+/// # Safety
+/// `text` ends with a null character; `error` is NULL or has `error_bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sj_link_new(
+    text: *const c_char,
+    rate: u64,
+    delay: u64,
+    seed: u64,
+    impairments: *const sj_impairments,
+    error: *mut c_char,
+    error_bytes: usize,
+) -> *mut sj_link {
+    let built = call(|| {
+        // SAFETY: the caller promises the null character.
+        let text = unsafe { read(text) }?;
+        let builder = TimedLink::builder(text, Rate(rate), Span(delay));
+        let mut builder = builder.seed(seed).keep_undelivered();
+        // SAFETY: the caller promises that it is NULL or has impairments.
+        if let Some(impairments) = unsafe { impairments.as_ref() } {
+            builder = builder.impairments(impairments.convert()?);
+        }
+        Ok(Box::into_raw(Box::new(sj_link(Handle::new(builder.build()?)))))
+    });
+    let message = Message { start: error, bytes: error_bytes };
+    message.report(built).unwrap_or(std::ptr::null_mut())
+}
+
+/// Returns a copy with the same packets, state and random numbers; NULL if `link` is NULL or has
+/// panicked. Cookies are copied: mind who owns what they point to.
+///
+/// # Safety
+/// `link` is NULL or a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sj_link_clone(link: *mut sj_link) -> *mut sj_link {
+    // SAFETY: the caller promises a handle.
+    let copy = unsafe { handle(link) }.ok().and_then(|link| link.0.copy());
+    copy.map_or(std::ptr::null_mut(), |copy| Box::into_raw(Box::new(sj_link(copy))))
+}
+
+/// Frees a link. What the cookies of its packets point to belongs to the caller. NULL is allowed.
+///
+/// # Safety
+/// `link` is NULL, or a handle that is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sj_link_free(link: *mut sj_link) {
+    if !link.is_null() {
+        // SAFETY: the handle was made by `Box::into_raw`, and is not used again.
+        drop(unsafe { Box::from_raw(link) });
+    }
+}
+
+/// Enqueues a packet that arrives at `now`. Returns 0 or an error; the packet is then not on the
+/// link. Take dropped packets by sj_link_next_undelivered().
+///
+/// # Safety
+/// `link` is NULL or a handle, and `packet` is NULL or a packet.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sj_link_push(
+    link: *mut sj_link,
+    now: u64,
+    packet: *const sj_packet,
+) -> c_int {
+    // SAFETY: the caller promises a handle and a packet.
+    let count = unsafe { sj_link_push_burst(link, now, packet, 1) };
+    count.min(0)
+}
+
+/// Enqueues `count` packets that arrive at `now`, in order; 32 are usual. Returns `count`, or an
+/// error, at which no packet is enqueued.
+///
+/// # Safety
+/// `link` is NULL or a handle, and `packets` is NULL or has `count` packets.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sj_link_push_burst(
+    link: *mut sj_link,
+    now: u64,
+    packets: *const sj_packet,
+    count: usize,
+) -> c_int {
+    // SAFETY: the caller promises a handle and `count` packets.
+    let arguments = unsafe { handle(link).and_then(|l| Ok((l, Packets::new(packets, count)?))) };
+    code(arguments.and_then(|(link, packets)| {
+        link.0.call(|link| {
+            let too_long = |i| packets.get(i).len >= LEN_MAX;
+            if packets.count() > 1 && (0..packets.count()).any(too_long) {
+                return Err(SJ_BAD_LENGTH.into());
+            }
+            for i in 0..packets.count() {
+                let packet = packets.get(i);
+                link.push(Time(now), packet.descriptor(Time(now)), packet.cookie)?;
+            }
+            Ok(packets.count())
+        })
+    }))
+}
+
+/// Writes the next packet that has reached the far end by `now` into `*packet`, whose `size` the
+/// caller has set. Returns 1; 0 if there is none; or an error.
+///
+/// # Safety
+/// `link` is NULL or a handle, and `packet` is NULL or a packet.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sj_link_poll(
+    link: *mut sj_link,
+    now: u64,
+    packet: *mut sj_packet,
+) -> c_int {
+    // SAFETY: the caller promises a handle and a packet.
+    unsafe { sj_link_poll_burst(link, now, packet, 1) }
+}
+
+/// Writes up to `count` packets that have reached the far end by `now`. Returns the number of
+/// packets or an error.
+///
+/// # Safety
+/// `link` is NULL or a handle, and `packets` is NULL or has room for `count` packets.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sj_link_poll_burst(
+    link: *mut sj_link,
+    now: u64,
+    packets: *mut sj_packet,
+    count: usize,
+) -> c_int {
+    // SAFETY: the caller promises a handle and `count` packets.
+    let arguments = unsafe { handle(link).and_then(|l| Ok((l, Packets::new(packets, count)?))) };
+    code(arguments.and_then(|(link, packets)| {
+        link.0.call(|link| {
+            for i in 0..packets.count() {
+                let Some(arrival) = link.poll(Time(now))? else { return Ok(i) };
+                let size = packets.size();
+                let packet = sj_packet::of(size, &arrival.packet, arrival.body, arrival.at);
+                let wrong_bit = arrival.wrong_bit.map_or(0, |bit| bit.saturating_add(1));
+                packets.set(i, sj_packet { wrong_bit, ..packet });
+            }
+            Ok(packets.count())
+        })
+    }))
+}
+
+/// Next time to call sj_link_poll(); SJ_NEVER while no packet is on the link. May be early: the
+/// poll then returns 0, and this function has a later time.
+///
+/// # Safety
+/// `link` is NULL or a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sj_link_next_poll(link: *mut sj_link) -> u64 {
+    // SAFETY: the caller promises a handle.
+    let next = unsafe { handle(link) }
+        .and_then(|link| link.0.call(|link| Ok(link.next_poll().map_or(SJ_NEVER, |at| at.0))));
+    next.unwrap_or(SJ_NEVER)
+}
+
+/// Writes the next packet that was dropped or lost into `*packet`. Returns 1; 0 if there is none; or
+/// an error. Call it after each push and poll until it returns 0: packets are kept until then.
+///
+/// # Safety
+/// `link` is NULL or a handle, and `packet` is NULL or a packet.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sj_link_next_undelivered(
+    link: *mut sj_link,
+    packet: *mut sj_packet,
+) -> c_int {
+    // SAFETY: the caller promises a handle and a packet.
+    let arguments = unsafe { handle(link).and_then(|l| Ok((l, Packets::new(packet, 1)?))) };
+    code(arguments.and_then(|(link, packets)| {
+        link.0.call(|link| {
+            let Some(lost) = link.next_undelivered() else { return Ok(0) };
+            let packet = sj_packet::of(packets.size(), &lost.packet, lost.body, lost.at);
+            packets.set(0, sj_packet { reason: reason(lost.reason), ..packet });
+            Ok(1)
+        })
+    }))
+}
+
+/// Sets rate and delay at `now`. A transmission that has started is not affected; a rate of 0 stops
+/// the link. Returns 0 or an error.
+///
+/// # Safety
+/// `link` is NULL or a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sj_link_change(
+    link: *mut sj_link,
+    now: u64,
+    rate: u64,
+    delay: u64,
+) -> c_int {
+    // SAFETY: the caller promises a handle.
+    code(unsafe { handle(link) }.and_then(|link| {
+        link.0.call(|link| {
+            link.change(Time(now), LinkSpec::new(Rate(rate), Span(delay)))?;
+            Ok(0)
+        })
+    }))
+}
+
+/// Sets the parameters of the discipline at `now` from a text form; packets and state are kept.
+/// Returns 0 or an error, with a message.
+///
+/// # Safety
+/// As sj_link_new(), and `link` is NULL or a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sj_link_reconfigure(
+    link: *mut sj_link,
+    now: u64,
+    text: *const c_char,
+    error: *mut c_char,
+    error_bytes: usize,
+) -> c_int {
+    // SAFETY: the caller promises a handle, and the null character of the text.
+    let arguments = unsafe { handle(link).and_then(|link| Ok((link, read(text)?))) };
+    let changed: Outcome<usize> = arguments.and_then(|(link, text)| {
+        link.0.call(|link| {
+            link.reconfigure(Time(now), text)?;
+            Ok(0)
+        })
+    });
+    code(Message { start: error, bytes: error_bytes }.report(changed))
+}
+
+/// Starts the measured interval at `now`: resets all counters. Returns 0 or an error.
+///
+/// # Safety
+/// `link` is NULL or a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sj_link_reset_stats(link: *mut sj_link, now: u64) -> c_int {
+    // SAFETY: the caller promises a handle.
+    code(unsafe { handle(link) }.and_then(|link| {
+        link.0.call(|link| {
+            link.reset_stats(Time(now))?;
+            Ok(0)
+        })
+    }))
+}
+
+/// Writes the counters into `*stats`, whose `size` the caller has set. Returns 0 or an error.
+///
+/// # Safety
+/// `link` is NULL or a handle, and `stats` is NULL or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sj_link_stats(link: *mut sj_link, stats: *mut sj_stats) -> c_int {
+    // SAFETY: the caller promises both.
+    let arguments = unsafe { handle(link).and_then(|link| Ok((link, handle(stats)?))) };
+    code(arguments.and_then(|(link, stats)| {
+        check_size::<sj_stats>(stats.size)?;
+        link.0.call(|link| {
+            *stats = counters(stats.size, link);
+            Ok(0)
+        })
+    }))
+}
+
+fn counters(size: u32, link: &mut TimedLink<u64>) -> sj_stats {
+    let lost_packets = link.wire_stats().map_or(0, |stats| stats.lost);
+    let utilisation = link.utilisation().unwrap_or(0.0);
+    let backlog = link.link().qdisc().backlog();
+    let stats = link.stats();
+    sj_stats {
+        size,
+        reserved: 0,
+        arrived_packets: stats.arrived_packets,
+        departed_packets: stats.departed_packets,
+        dropped_packets: stats.dropped(),
+        marked_packets: stats.marks.packets,
+        lost_packets,
+        arrived_bytes: stats.arrived_bytes,
+        departed_bytes: stats.departed_bytes,
+        queued_packets: backlog.packets.into(),
+        queued_bytes: backlog.bytes,
+        sojourn_mean_s: stats.sojourn.mean_s().unwrap_or(0.0),
+        utilisation,
+    }
+}
+
+/// Calls `visit` with each internal variable of the discipline. Returns 0 or an error.
+///
+/// # Safety
+/// `link` is NULL or a handle; `visit` accepts `context`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sj_link_inspect(
+    link: *mut sj_link,
+    visit: sj_visit,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: the caller promises a handle.
+    code(
+        unsafe { handle(link) }.and_then(|link| {
+            link.0.call(|link| call_visit(visit, context, |see| link.inspect(see)))
+        }),
+    )
+}
