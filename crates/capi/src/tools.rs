@@ -78,7 +78,7 @@ pub unsafe extern "C" fn sj_flow_hash(
         }
         // SAFETY: the caller promises this many bytes at both.
         let hosts = unsafe { [bytes(source, address_bytes)?, bytes(destination, address_bytes)?] };
-        let ports = u32::from(source_port) << 16 | u32::from(destination_port);
+        let ports = [source_port, destination_port];
         // SAFETY: not null; the caller promises that it can be written.
         unsafe { hash.write(flow_hash(salt, protocol, hosts, ports)) };
         Ok(0)
