@@ -39,6 +39,8 @@ __all__ = [
     "Hhf",
     "Hred",
     "Htb",
+    "Mq",
+    "Multiq",
     "PfifoFast",
     "Pi",
     "Pi2",
@@ -2096,6 +2098,108 @@ class Ets(Qdisc, kw_only=True, frozen=True, tag="ets"):
     filters: Sequence[Mapping[str, int | str | bool] | str] | str = ()
 
 
+class Multiq(Qdisc, kw_only=True, frozen=True, tag="multiq"):
+    """Round robin over the transmit queues of a device, packet by packet.
+
+    Source: Linux sch_multiq.
+
+    Parameters
+    ----------
+    limit : str
+        Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
+        as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    limits : Sequence[str] | str
+        Buffer sizes of the queues in order; the last one applies to all further queues; none for
+        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        buffers.
+    flows : int
+        Number of queues; the queue identifier is taken modulo this number. Integer; default 4; 1 to
+        1048576; the paper's n; also called buckets, queues, classes.
+    by : str
+        Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
+        hash, class; default hash.
+    weights : Sequence[float | str] | float | str
+        Weights of the queues in order; the last one applies to all further queues. List of number;
+        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+    full : str
+        Queue that drops a packet when the shared buffer is full: the longest for its weight, the
+        queue of the arriving packet, the queue with the highest number, or by dynamic threshold.
+        One of longest, arrival, lowest, threshold; default longest; also called overflow.
+    drop : str
+        End of a queue at which it drops. One of head, tail; default head.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    children : Sequence[Qdisc | str] | Qdisc | str
+        Discipline of each class, the last one applying to all further classes; none for FIFO
+        queues. List of discipline; default ; also called child.
+    filters : Sequence[Mapping[str, int | str | bool] | str] | str
+        Filters in order. The first one that matches a packet states its class. List of filter;
+        default ; also called filter.
+    """
+
+    limit: str | None = None
+    limits: Sequence[str] | str = ()
+    flows: int = 4
+    by: Literal["flow", "hash", "class"] = "hash"
+    weights: Sequence[float | str] | float | str = 1
+    full: Literal["longest", "arrival", "lowest", "threshold"] = "longest"
+    drop: Literal["head", "tail"] = "head"
+    ecn: bool = False
+    children: Sequence[Qdisc | str] | Qdisc | str = ()
+    filters: Sequence[Mapping[str, int | str | bool] | str] | str = ()
+
+
+class Mq(Qdisc, kw_only=True, frozen=True, tag="mq"):
+    """The transmit queues of a device, with a discipline each, served in turn.
+
+    Source: Linux sch_mq.
+
+    Parameters
+    ----------
+    limit : str
+        Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
+        as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    limits : Sequence[str] | str
+        Buffer sizes of the queues in order; the last one applies to all further queues; none for
+        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        buffers.
+    flows : int
+        Number of queues; the queue identifier is taken modulo this number. Integer; default 4; 1 to
+        1048576; the paper's n; also called buckets, queues, classes.
+    by : str
+        Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
+        hash, class; default hash.
+    weights : Sequence[float | str] | float | str
+        Weights of the queues in order; the last one applies to all further queues. List of number;
+        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+    full : str
+        Queue that drops a packet when the shared buffer is full: the longest for its weight, the
+        queue of the arriving packet, the queue with the highest number, or by dynamic threshold.
+        One of longest, arrival, lowest, threshold; default longest; also called overflow.
+    drop : str
+        End of a queue at which it drops. One of head, tail; default head.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    children : Sequence[Qdisc | str] | Qdisc | str
+        Discipline of each class, the last one applying to all further classes; none for FIFO
+        queues. List of discipline; default ; also called child.
+    filters : Sequence[Mapping[str, int | str | bool] | str] | str
+        Filters in order. The first one that matches a packet states its class. List of filter;
+        default ; also called filter.
+    """
+
+    limit: str | None = None
+    limits: Sequence[str] | str = ()
+    flows: int = 4
+    by: Literal["flow", "hash", "class"] = "hash"
+    weights: Sequence[float | str] | float | str = 1
+    full: Literal["longest", "arrival", "lowest", "threshold"] = "longest"
+    drop: Literal["head", "tail"] = "head"
+    ecn: bool = False
+    children: Sequence[Qdisc | str] | Qdisc | str = ()
+    filters: Sequence[Mapping[str, int | str | bool] | str] | str = ()
+
+
 class Skbprio(Qdisc, kw_only=True, frozen=True, tag="skbprio"):
     """Strict priority by class in one buffer, which drops from the lowest priority.
 
@@ -2112,7 +2216,7 @@ class Skbprio(Qdisc, kw_only=True, frozen=True, tag="skbprio"):
 
 
 class Tbf(Qdisc, kw_only=True, frozen=True, tag="tbf"):
-    """A token bucket filter: a FIFO queue with a rate and a burst of its own.
+    """A token bucket filter: a queue with a rate and a burst of its own.
 
     Source: Linux sch_tbf.
 
@@ -2125,14 +2229,17 @@ class Tbf(Qdisc, kw_only=True, frozen=True, tag="tbf"):
         Size of the bucket, and the largest packet that is sent. Bytes; default 15140B; 1B to
         1000GB; the paper's b; also called buffer, maxburst.
     limit : str
-        Buffer size, in bytes or packets. Size; default in comparisons as on the link, else 1000p;
-        1p or more; the paper's B.
+        Size of the buffer of the FIFO queue, in bytes or packets. Size; default in comparisons as
+        on the link, else 1000p; 1p or more; the paper's B.
     peakrate : str
         Highest rate of a burst; auto: the rate of the link. Rate or auto; default auto; 8bit to
         1000000000gbit; the paper's p.
     mtu : str
         Size of the bucket of peakrate. Bytes; default 1514B; 1B to 1GB; the paper's M; also called
         minburst.
+    children : Sequence[Qdisc | str] | Qdisc | str
+        Discipline in place of the FIFO queue, which has a buffer of its own; none for the FIFO
+        queue. List of discipline; default ; also called child.
     """
 
     rate: str = "auto"
@@ -2140,6 +2247,7 @@ class Tbf(Qdisc, kw_only=True, frozen=True, tag="tbf"):
     limit: str | None = None
     peakrate: str = "auto"
     mtu: str = "1514B"
+    children: Sequence[Qdisc | str] | Qdisc | str = ()
 
 
 class Cbs(Qdisc, kw_only=True, frozen=True, tag="cbs"):

@@ -128,7 +128,7 @@ pub use overhead::{Framing, Overhead};
 pub use packet::{Ecn, Packet, TcpFlags, XcpHeader};
 pub use packet_log::{LogEntry, PacketLog};
 pub use params::Setting;
-pub use qdisc::{Backlog, Qdisc};
+pub use qdisc::{Backlog, Peek, Qdisc};
 pub use random::{CloneRandom, FiveTuple, Pcg, Random};
 pub use registry::{Registry, build, build_text};
 // For disciplines that contain disciplines, which the registry lists.

@@ -53,11 +53,11 @@ pub static DISCIPLINES: &[Missing] = &[
         instead: "the keys delay, jitter, loss, reorder, duplicate, corrupt and slot of a link",
     },
     Missing {
-        names: &["mq", "mqprio", "multiq"],
-        about: "a discipline for each hardware queue of an interface",
+        names: &["mqprio"],
+        about: "transmit queues of an interface for each class of traffic",
         planned: false,
-        why: "a link has one transmitter",
-        instead: "one link per hardware queue",
+        why: "the device serves them, each device in its own way",
+        instead: "mq or multiq (in turn), or prio (in strict order)",
     },
     Missing {
         names: &["taprio", "etf"],

@@ -3,9 +3,10 @@
 use crate::context::Context;
 use crate::flow_header::FlowHeader;
 use crate::packet::Packet;
-use crate::units::Time;
+use crate::units::{Size, Time};
 use alloc::boxed::Box;
 use core::any::Any;
+use core::ops::Add;
 
 /// Packets and bytes in a discipline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,6 +15,42 @@ pub struct Backlog {
     pub packets: u32,
     /// Number of bytes.
     pub bytes: u64,
+}
+
+impl Backlog {
+    /// True if a buffer of size `limit` holds it.
+    #[inline(always)]
+    pub(crate) fn is_within(self, limit: Size) -> bool {
+        limit.holds(self.packets, self.bytes)
+    }
+}
+
+impl Add for Backlog {
+    type Output = Backlog;
+
+    #[inline(always)]
+    fn add(self, other: Backlog) -> Backlog {
+        Backlog { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
+}
+
+/// Answer of [`Qdisc::peek`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peek {
+    /// Length of the packet that [`Qdisc::dequeue`] returns at this time, bytes.
+    Packet(u32),
+    /// [`Qdisc::dequeue`] returns `None` at this time.
+    Nothing,
+    /// Only [`Qdisc::dequeue`] tells: it decides, or changes the state.
+    Undecided,
+}
+
+impl Peek {
+    /// Creates the answer of a queue with this head.
+    #[inline]
+    pub fn of(head: Option<&Packet>) -> Peek {
+        head.map_or(Peek::Nothing, |packet| Peek::Packet(packet.len))
+    }
 }
 
 /// A queue discipline. Packets are enqueued and dequeued; dropped packets leave through
@@ -54,8 +91,19 @@ pub trait Qdisc: Any {
     /// # Panics
     /// The disciplines of this crate: in debug builds, if [`Packet::arrived`] is another time.
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet);
+    /// Same as [`Qdisc::enqueue`], where a parent has dequeued `ahead` in advance, because
+    /// [`Qdisc::peek`] was undecided. These packets count as queued when the arriving packet is
+    /// compared with the size of the buffer. The default ignores them, which suits a discipline
+    /// that always answers [`Qdisc::peek`].
+    fn enqueue_behind(&mut self, context: &mut Context<'_>, packet: Packet, _ahead: Backlog) {
+        self.enqueue(context, packet);
+    }
     /// Dequeues the next packet to send.
     fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet>;
+    /// Length of the next packet to send, for a parent that must know it before it dequeues.
+    fn peek(&mut self, _context: &mut Context<'_>) -> Peek {
+        Peek::Undecided
+    }
     /// Earliest time at which [`Qdisc::dequeue`] may return a packet, if it holds packets that a
     /// shaper delays; `None` if it is work-conserving or empty. Asked only after
     /// [`Qdisc::dequeue`] returned `None`.

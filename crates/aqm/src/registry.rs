@@ -55,6 +55,8 @@ pub static REGISTRY: &[QdiscEntry] = &[
     sched::prio::ENTRY,
     sched::pfifo_fast::ENTRY,
     sched::ets::ENTRY,
+    sched::multiq::ENTRY,
+    sched::mq::ENTRY,
     sched::skbprio::ENTRY,
     sched::tbf::ENTRY,
     sched::cbs::ENTRY,

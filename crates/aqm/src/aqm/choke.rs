@@ -155,6 +155,10 @@ impl Aqm for Choke {
         }
     }
 
+    fn sends_head(&self) -> bool {
+        true
+    }
+
     fn on_dequeue(
         &mut self,
         context: &mut Context<'_>,

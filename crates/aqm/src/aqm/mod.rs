@@ -31,7 +31,7 @@ use crate::error::Result;
 use crate::fifo::{QueueView, SingleFifo};
 use crate::packet::Packet;
 use crate::params::{Checked, Combined, Nothing, Params};
-use crate::qdisc::{Backlog, Qdisc};
+use crate::qdisc::{Backlog, Peek, Qdisc};
 use crate::units::{Size, Time};
 use alloc::boxed::Box;
 use core::any::Any;
@@ -160,6 +160,12 @@ pub trait Aqm: Clone + Send + 'static {
         false
     }
 
+    /// True if [`Aqm::on_dequeue`] returns the packet at the head, so that a parent can know its
+    /// length before.
+    fn sends_head(&self) -> bool {
+        self.decides_at_enqueue()
+    }
+
     /// Called when the link asked for a packet and the queue was empty: the link is idle from
     /// `now`.
     fn on_idle(&mut self, _now: Time) {}
@@ -221,10 +227,11 @@ pub struct SingleQueue<A> {
 }
 
 impl<A> SingleQueue<A> {
-    /// True if the queue can hold `packet` as well.
+    /// True if the queue can hold `packet` as well, after `ahead`.
     #[inline(always)]
-    fn has_room(&self, packet: &Packet) -> bool {
-        fits(self.limit, self.fifo.packets(), self.fifo.bytes().0, packet)
+    fn has_room(&self, packet: &Packet, ahead: Backlog) -> bool {
+        let packets = self.fifo.packets() + ahead.packets;
+        fits(self.limit, packets, self.fifo.bytes().0 + ahead.bytes, packet)
     }
 }
 
@@ -253,7 +260,12 @@ impl<A: Aqm> Build for SingleQueue<A> {
 impl<A: Aqm> Qdisc for SingleQueue<A> {
     // Inlining into the link is forced here and below: it saves copies of the packet.
     #[inline(always)]
-    fn enqueue(&mut self, context: &mut Context<'_>, mut packet: Packet) {
+    fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
+        self.enqueue_behind(context, packet, Backlog::default());
+    }
+
+    #[inline(always)]
+    fn enqueue_behind(&mut self, context: &mut Context<'_>, mut packet: Packet, ahead: Backlog) {
         context.check_arrival(&packet);
         if !self.started {
             self.started = true;
@@ -261,7 +273,7 @@ impl<A: Aqm> Qdisc for SingleQueue<A> {
         }
         // A packet larger than the whole buffer is not shown to the algorithm: CoDel would take its
         // length for the largest packet, and never drop again.
-        let has_room = self.has_room(&packet);
+        let has_room = self.has_room(&packet, ahead);
         if !has_room && exceeds(self.limit, &packet) {
             return context.drop(packet, DropReason::Full);
         }
@@ -269,7 +281,7 @@ impl<A: Aqm> Qdisc for SingleQueue<A> {
         self.aqm.on_update(context.now, &queue);
         let verdict = self.aqm.on_enqueue(context, &mut queue, &packet);
         // The algorithm may have dropped queued packets.
-        if !has_room && !self.has_room(&packet) {
+        if !has_room && !self.has_room(&packet, ahead) {
             self.aqm.on_overflow(context.now);
             return context.drop(packet, DropReason::Full);
         }
@@ -291,6 +303,10 @@ impl<A: Aqm> Qdisc for SingleQueue<A> {
             self.aqm.on_idle(context.now);
         }
         packet
+    }
+
+    fn peek(&mut self, _context: &mut Context<'_>) -> Peek {
+        if self.aqm.sends_head() { Peek::of(self.fifo.front()) } else { Peek::Undecided }
     }
 
     fn backlog(&self) -> Backlog {

@@ -303,6 +303,10 @@ impl Aqm for Sfb {
         }
     }
 
+    fn sends_head(&self) -> bool {
+        true
+    }
+
     fn on_dequeue(
         &mut self,
         _context: &mut Context<'_>,

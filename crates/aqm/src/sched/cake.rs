@@ -383,7 +383,11 @@ impl Cake {
 }
 
 impl Qdisc for Cake {
-    fn enqueue(&mut self, context: &mut Context<'_>, mut packet: Packet) {
+    fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
+        self.enqueue_behind(context, packet, Backlog::default());
+    }
+
+    fn enqueue_behind(&mut self, context: &mut Context<'_>, mut packet: Packet, ahead: Backlog) {
         context.check_arrival(&packet);
         let now = context.now;
         if self.dither.is_none() {
@@ -419,7 +423,7 @@ impl Qdisc for Cake {
             self.set_rate(rate);
         }
         self.activate(t, i);
-        while self.memory.is_over(self.backlog.packets) {
+        while self.memory.is_over(self.backlog, ahead) && self.backlog.packets > 0 {
             self.shed(context);
         }
     }

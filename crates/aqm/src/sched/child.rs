@@ -9,7 +9,7 @@ use crate::flow_header::FlowHeader;
 use crate::link::Served;
 use crate::packet::Packet;
 use crate::params::{ParamRow, Setting, Value, call_text, parse_call};
-use crate::qdisc::{Backlog, Qdisc};
+use crate::qdisc::{Backlog, Peek, Qdisc};
 use crate::units::{Rate, Time};
 use alloc::boxed::Box;
 use alloc::format;
@@ -72,7 +72,7 @@ impl Child {
     fn build(&self, env: &Env) -> Result<Leaf> {
         let settings: Vec<_> =
             self.settings.iter().map(|(name, value)| (*name, Setting::Text(value))).collect();
-        Ok(Leaf { qdisc: self.entry.build(&settings, env)?.qdisc, head: None })
+        Ok(Leaf { qdisc: self.entry.build(&settings, env)?.qdisc, kept: None })
     }
 }
 
@@ -147,47 +147,60 @@ impl<'a> Leaves<'a> {
     }
 }
 
-/// Queue of a class that has a discipline. Its head can be read before it is sent: it is then
-/// dequeued and kept, as in Linux.
+/// Queue of a class that has a discipline. The length of its next packet can be read before it is
+/// sent. If the discipline decides at dequeue, the packet is then dequeued and kept, as in Linux;
+/// it counts as queued until it is sent.
 #[derive(Clone)]
 pub(crate) struct Leaf {
     qdisc: Box<dyn Served + Send>,
-    head: Option<Packet>,
+    kept: Option<Packet>,
 }
 
 impl fmt::Debug for Leaf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Leaf { qdisc, head } = self;
+        let Leaf { qdisc, kept } = self;
         let backlog = qdisc.backlog();
-        f.debug_struct("Leaf").field("backlog", &backlog).field("head", head).finish()
+        f.debug_struct("Leaf").field("backlog", &backlog).field("kept", kept).finish()
     }
 }
 
 impl Leaf {
+    /// Number of packets and bytes that were dequeued in advance.
+    #[inline]
+    fn ahead(&self) -> Backlog {
+        let packet = |packet: Packet| Backlog { packets: 1, bytes: packet.len.into() };
+        self.kept.map_or(Backlog::default(), packet)
+    }
+
     /// Number of packets and bytes.
     #[inline]
     pub fn backlog(&self) -> Backlog {
-        let Backlog { packets, bytes } = self.qdisc.backlog();
-        let len = self.head.map_or(0, |packet| packet.len.into());
-        Backlog { packets: packets + u32::from(self.head.is_some()), bytes: bytes + len }
+        self.qdisc.backlog() + self.ahead()
     }
 
     /// Enqueues or drops `packet`, and may drop others.
     pub fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
-        self.qdisc.enqueue(context, packet);
+        match self.ahead() {
+            Backlog { packets: 0, .. } => self.qdisc.enqueue(context, packet),
+            ahead => self.qdisc.enqueue_behind(context, packet, ahead),
+        }
     }
 
     /// Length of the packet that is sent next; None if there is none now.
     pub fn peek(&mut self, context: &mut Context<'_>) -> Option<u32> {
-        if self.head.is_none() {
-            self.head = self.qdisc.dequeue(context);
+        if self.kept.is_none() {
+            match self.qdisc.peek(context) {
+                Peek::Packet(len) => return Some(len),
+                Peek::Nothing => return None,
+                Peek::Undecided => self.kept = self.qdisc.dequeue(context),
+            }
         }
-        self.head.map(|packet| packet.len)
+        self.kept.map(|packet| packet.len)
     }
 
     /// Dequeues the next packet.
     pub fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
-        self.head.take().or_else(|| self.qdisc.dequeue(context))
+        self.kept.take().or_else(|| self.qdisc.dequeue(context))
     }
 
     /// First time after `now` at which a packet may be sent, if it holds packets and did not send

@@ -7,7 +7,8 @@
 //! **Measures** what its scheduler and the disciplines of its classes measure.
 //! **Algorithm** The first filter that matches selects the class of a packet. The discipline of
 //! the class enqueues it. The scheduler selects a class, and the discipline of that class the
-//! packet. A scheduler that needs the length of the next packet dequeues it in advance.
+//! packet. A scheduler may need the length of the next packet: a discipline that decides at dequeue
+//! then dequeues it in advance. It counts as queued in that discipline until it is sent.
 //! **Departures** A class whose discipline holds packets back is not in the round until that
 //! discipline may send; in Linux it ends the turn of all classes.
 //! **Cost** the scheduler's and the classes'; O(log n) for a class whose discipline holds back.
@@ -20,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::flow_header::FlowHeader;
 use crate::packet::Packet;
 use crate::params::{Checked, Combined, Nothing, Params};
-use crate::qdisc::{Backlog, Qdisc};
+use crate::qdisc::{Backlog, Peek, Qdisc};
 use crate::sched::child::{Child, Leaf, Leaves, child_of};
 use crate::sched::fair::{By, End, Fair, FairParams, Full};
 use crate::sched::filter::{Filter, Filters, check_classes};
@@ -178,8 +179,8 @@ impl<S: Scheduler> Children<S> {
         self.asleep.set(i, wakes.map_or(OUT, |at| at.0.min(OUT - 1)));
     }
 
-    fn enqueue(&mut self, context: &mut Context<'_>, i: u32, packet: Packet) {
-        let Backlog { packets, bytes } = self.backlog;
+    fn enqueue(&mut self, context: &mut Context<'_>, i: u32, packet: Packet, ahead: Backlog) {
+        let Backlog { packets, bytes } = self.backlog + ahead;
         if exceeds(self.limit, &packet) || !fits(self.limit, packets, bytes, &packet) {
             return context.drop(packet, DropReason::Full);
         }
@@ -194,13 +195,41 @@ impl<S: Scheduler> Children<S> {
         }
     }
 
-    fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
-        let now = context.now;
+    /// Puts the classes in the round whose disciplines may send again.
+    fn wake(&mut self, now: Time) {
         while let Some((i, at)) = self.asleep.first()
             && at <= now.0
         {
             self.activate(now, i);
         }
+    }
+
+    /// Removes class `i`, which has no packet to send, from the round.
+    fn pass(&mut self, now: Time, i: u32) {
+        self.scheduler.on_dropped(i, DropPosition::Head(0), None);
+        self.deactivate(now, i);
+    }
+
+    /// Length of the next packet, of a scheduler that selects by the classes with packets only.
+    fn peek(&mut self, context: &mut Context<'_>) -> Peek {
+        let now = context.now;
+        self.wake(now);
+        while let Some(i) = self.select(context) {
+            let leaf = &mut self.leaves[i as usize];
+            let before = leaf.backlog();
+            let len = leaf.peek(context);
+            self.account(i, before);
+            match len {
+                Some(len) => return Peek::Packet(len),
+                None => self.pass(now, i),
+            }
+        }
+        Peek::Nothing
+    }
+
+    fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {
+        let now = context.now;
+        self.wake(now);
         loop {
             let Some(i) = self.select(context) else {
                 self.scheduler.on_idle();
@@ -212,8 +241,7 @@ impl<S: Scheduler> Children<S> {
             let left = leaf.backlog().packets > 0;
             self.account(i, before);
             let Some(packet) = packet else {
-                self.scheduler.on_dropped(i, DropPosition::Head(0), None);
-                self.deactivate(now, i);
+                self.pass(now, i);
                 continue;
             };
             let next = left.then_some(Item { place: 0, len: 0 });
@@ -244,10 +272,7 @@ impl<S: Scheduler> Children<S> {
             };
             let selected = scheduler.select(now, head);
             match idle.get() {
-                Some(i) => {
-                    self.scheduler.on_dropped(i, DropPosition::Head(0), None);
-                    self.deactivate(now, i);
-                }
+                Some(i) => self.pass(now, i),
                 None => return selected,
             }
         }
@@ -277,6 +302,10 @@ impl<S: Scheduler> Children<S> {
 
 impl<S: Scheduler> Qdisc for Classful<S> {
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
+        self.enqueue_behind(context, packet, Backlog::default());
+    }
+
+    fn enqueue_behind(&mut self, context: &mut Context<'_>, packet: Packet, ahead: Backlog) {
         context.check_arrival(&packet);
         let of_filter = self.filters.classify(&packet);
         let unmatched = of_filter.is_none() && !self.filters.is_empty();
@@ -287,12 +316,12 @@ impl<S: Scheduler> Qdisc for Classful<S> {
         match &mut self.classes {
             Classes::Queues(fair) => {
                 let i = of_filter.unwrap_or_else(|| fair.index(&packet));
-                fair.enqueue_in(context, i, packet);
+                fair.enqueue_in(context, i, packet, ahead);
             }
             Classes::Children(all) => {
                 let n = all.leaves.len();
                 let i = of_filter.unwrap_or_else(|| all.by.index(&packet, &all.scheduler, n));
-                all.enqueue(context, i, packet);
+                all.enqueue(context, i, packet, ahead);
             }
         }
     }
@@ -301,6 +330,14 @@ impl<S: Scheduler> Qdisc for Classful<S> {
         match &mut self.classes {
             Classes::Queues(fair) => fair.dequeue(context),
             Classes::Children(all) => all.dequeue(context),
+        }
+    }
+
+    fn peek(&mut self, context: &mut Context<'_>) -> Peek {
+        match &mut self.classes {
+            _ if !S::PEEKS => Peek::Undecided,
+            Classes::Queues(fair) => fair.peek(context.now),
+            Classes::Children(all) => all.peek(context),
         }
     }
 

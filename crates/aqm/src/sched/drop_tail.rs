@@ -25,7 +25,7 @@ use crate::error::Result;
 use crate::fifo::SingleFifo;
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::qdisc::{Backlog, Qdisc};
+use crate::qdisc::{Backlog, Peek, Qdisc};
 use crate::units::Size;
 use alloc::boxed::Box;
 use core::any::Any;
@@ -107,6 +107,10 @@ impl Qdisc for DropTail {
 
     fn dequeue(&mut self, _context: &mut Context<'_>) -> Option<Packet> {
         self.fifo.pop()
+    }
+
+    fn peek(&mut self, _context: &mut Context<'_>) -> Peek {
+        Peek::of(self.fifo.front())
     }
 
     fn decides_at_enqueue(&self) -> bool {

@@ -75,6 +75,11 @@ impl Queues {
         self.c.bytes().0 + self.l.bytes().0
     }
 
+    /// Number of packets and bytes in both queues.
+    pub fn backlog(&self) -> Backlog {
+        Backlog { packets: self.c.packets() + self.l.packets(), bytes: self.bytes() }
+    }
+
     /// Arrival time of the first packet of one queue.
     pub fn head(&self, lane: Lane) -> Option<Time> {
         let fifo = if lane == Lane::C { &self.c } else { &self.l };
@@ -119,9 +124,9 @@ pub trait CoupledAqm: Clone + Send + 'static {
     /// Runs the periodic updates that are due at `now`. Called before every enqueue and dequeue.
     fn on_update(&mut self, _now: Time, _queues: &Queues) {}
 
-    /// True if the buffer has space for `packet`.
-    fn fits(&self, dual: &DualParams, queues: &Queues, packet: &Packet) -> bool {
-        fits_with_spare(dual, queues, packet)
+    /// True if the buffer has space for `packet` after the queues and `ahead`.
+    fn fits(&self, dual: &DualParams, queues: &Queues, packet: &Packet, ahead: Backlog) -> bool {
+        fits_with_spare(dual, queues.backlog() + ahead, packet)
     }
 
     /// Decides about an arriving packet, which is not in the queue `lane` yet. Returns true if it
@@ -158,10 +163,10 @@ pub trait CoupledAqm: Clone + Send + 'static {
 /// True if the buffer has space for `packet`. Space for one packet of the largest size stays free,
 /// so that large packets are not dropped more often than small ones (RFC 9332 Fig. 3).
 #[inline]
-pub(super) fn fits_with_spare(dual: &DualParams, queues: &Queues, packet: &Packet) -> bool {
-    let packets = queues.packets(Lane::C) + queues.packets(Lane::L);
+pub(super) fn fits_with_spare(dual: &DualParams, queued: Backlog, packet: &Packet) -> bool {
+    let Backlog { packets, bytes } = queued;
     let spare = if packets == 0 { 0 } else { dual.link_mtu.0 };
-    dual.limit.holds(packets + 1, queues.bytes() + u64::from(packet.len).max(spare))
+    dual.limit.holds(packets + 1, bytes + u64::from(packet.len).max(spare))
 }
 
 /// Scheduler with its state.
@@ -283,14 +288,18 @@ impl<A> Dual<A> {
 }
 
 impl<A: CoupledAqm> Qdisc for Dual<A> {
-    fn enqueue(&mut self, context: &mut Context<'_>, mut packet: Packet) {
+    fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
+        self.enqueue_behind(context, packet, Backlog::default());
+    }
+
+    fn enqueue_behind(&mut self, context: &mut Context<'_>, mut packet: Packet, ahead: Backlog) {
         context.check_arrival(&packet);
         if !self.started {
             self.started = true;
             self.aqm.on_first_packet(context.now);
         }
         self.aqm.on_update(context.now, &self.queues);
-        if !self.aqm.fits(&self.params, &self.queues, &packet) {
+        if !self.aqm.fits(&self.params, &self.queues, &packet, ahead) {
             return context.drop(packet, DropReason::Full);
         }
         let lane = self.classify(packet.ecn);
@@ -318,8 +327,7 @@ impl<A: CoupledAqm> Qdisc for Dual<A> {
     }
 
     fn backlog(&self) -> Backlog {
-        let packets = self.queues.packets(Lane::C) + self.queues.packets(Lane::L);
-        Backlog { packets, bytes: self.queues.bytes() }
+        self.queues.backlog()
     }
 
     fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {

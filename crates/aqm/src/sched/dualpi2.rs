@@ -53,6 +53,7 @@ use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
 use crate::packet::Packet;
 use crate::params::Checked;
+use crate::qdisc::Backlog;
 use crate::units::{Bytes, Span, Threshold, Time};
 use linux::LinuxPi2;
 
@@ -268,10 +269,11 @@ impl CoupledAqm for DualPi2 {
         }
     }
 
-    fn fits(&self, dual: &DualParams, queues: &Queues, packet: &Packet) -> bool {
+    fn fits(&self, dual: &DualParams, queues: &Queues, packet: &Packet, ahead: Backlog) -> bool {
+        let queued = queues.backlog() + ahead;
         match self {
-            DualPi2::Rfc(_) => super::dual::fits_with_spare(dual, queues, packet),
-            DualPi2::Linux(linux) => linux.fits(dual, queues, packet),
+            DualPi2::Rfc(_) => super::dual::fits_with_spare(dual, queued, packet),
+            DualPi2::Linux(linux) => linux.fits(dual, queued, packet),
         }
     }
 

@@ -294,6 +294,10 @@ impl Ewfq {
 
 impl Qdisc for Ewfq {
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
+        self.enqueue_behind(context, packet, Backlog::default());
+    }
+
+    fn enqueue_behind(&mut self, context: &mut Context<'_>, packet: Packet, ahead: Backlog) {
         context.check_arrival(&packet);
         if self.next_sample == Time::NEVER {
             self.start(context.now);
@@ -306,7 +310,7 @@ impl Qdisc for Ewfq {
         if d > 0.0 && context.rng.bernoulli(d) {
             return context.drop(packet, DropReason::AtEnqueue);
         }
-        self.queue.enqueue(context, packet);
+        self.queue.enqueue_behind(context, packet, ahead);
     }
 
     fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {

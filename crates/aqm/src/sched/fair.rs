@@ -21,11 +21,11 @@ use crate::error::{Error, Result};
 use crate::fifo::{Fifo, Pool, QueueView};
 use crate::packet::Packet;
 use crate::params::{Checked, Combined, Params, nth};
-use crate::qdisc::{Backlog, Qdisc};
+use crate::qdisc::{Backlog, Peek, Qdisc};
 use crate::sched::longest::Longest;
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::sched::tree::{OUT, largest};
-use crate::units::Size;
+use crate::units::{Size, Time};
 use alloc::format;
 use alloc::vec::Vec;
 
@@ -209,27 +209,28 @@ impl<S: Scheduler, A: Aqm> Fair<S, A> {
     }
 
     /// True if `packet` can be enqueued in queue `i`, if necessary by dropping others.
-    fn room(&self, i: u32, packet: &Packet) -> bool {
+    fn room(&self, i: u32, packet: &Packet, ahead: Backlog) -> bool {
         let queue = &self.queues[i as usize];
         let (packets, bytes) = (queue.fifo.packets(), queue.fifo.bytes().0);
-        let Backlog { packets: all, bytes: all_bytes } = self.backlog;
+        let Backlog { packets: all, bytes: all_bytes } = self.backlog + ahead;
         let shared = || fits(self.params.limit, all, all_bytes, packet);
         let own = queue.limit.is_none_or(|limit| fits(limit, packets, bytes, packet));
         own && match self.params.full {
             Full::Longest => true,
             Full::Arrival => shared(),
             Full::Lowest => shared() || self.last_busy() >= Some(i),
-            Full::Threshold => shared() && self.below_threshold(i),
+            Full::Threshold => shared() && self.below_threshold(i, ahead),
         }
     }
 
     /// True if queue `i` is, for its weight, shorter than the free buffer (Choudhury and Hahne).
-    fn below_threshold(&self, i: u32) -> bool {
+    fn below_threshold(&self, i: u32, ahead: Backlog) -> bool {
         let queue = &self.queues[i as usize];
+        let all = self.backlog + ahead;
         let (mine, all, limit) = match self.params.limit {
-            Size::Bytes(limit) => (queue.fifo.bytes().0, self.backlog.bytes, limit),
+            Size::Bytes(limit) => (queue.fifo.bytes().0, all.bytes, limit),
             Size::Packets(limit) => {
-                (u64::from(queue.fifo.packets()), u64::from(self.backlog.packets), limit)
+                (u64::from(queue.fifo.packets()), u64::from(all.packets), limit)
             }
         };
         (mine as f64) < queue.weight * (limit - all) as f64
@@ -291,9 +292,25 @@ impl<S: Scheduler, A: Aqm> Fair<S, A> {
         context.drop(victim, DropReason::Full);
     }
 
-    /// Enqueues or drops `packet`, which belongs to queue `i`.
+    /// Length of the next packet, if the scheduler [can show](Scheduler::PEEKS) it and the AQM
+    /// algorithm sends the head.
+    pub(super) fn peek(&mut self, now: Time) -> Peek {
+        let Fair { scheduler, queues, pool, .. } = self;
+        let head = |i: u32| queues[i as usize].fifo.front(pool);
+        let i = scheduler.select(now, |i| head(i).map(|packet| packet.len));
+        i.map_or(Peek::Nothing, |i| Peek::of(head(i)))
+    }
+
+    /// Enqueues or drops `packet`, which belongs to queue `i`. A parent has dequeued `ahead` in
+    /// advance.
     #[inline]
-    pub(super) fn enqueue_in(&mut self, context: &mut Context<'_>, i: u32, mut packet: Packet) {
+    pub(super) fn enqueue_in(
+        &mut self,
+        context: &mut Context<'_>,
+        i: u32,
+        mut packet: Packet,
+        ahead: Backlog,
+    ) {
         context.check_arrival(&packet);
         if !self.started {
             self.started = true;
@@ -304,7 +321,7 @@ impl<S: Scheduler, A: Aqm> Fair<S, A> {
             return context.drop(packet, DropReason::Full);
         }
         let verdict = self.admit(context, i, &packet);
-        if !self.room(i, &packet) {
+        if !self.room(i, &packet, ahead) {
             self.queues[i as usize].aqm.on_overflow(context.now);
             return context.drop(packet, DropReason::Full);
         }
@@ -325,7 +342,7 @@ impl<S: Scheduler, A: Aqm> Fair<S, A> {
         if let Some(longest) = &mut self.longest {
             longest.grow(i, queue.length());
         }
-        while !self.params.limit.holds(self.backlog.packets, self.backlog.bytes) {
+        while !(self.backlog + ahead).is_within(self.params.limit) {
             self.shed(context);
         }
     }
@@ -333,7 +350,11 @@ impl<S: Scheduler, A: Aqm> Fair<S, A> {
 
 impl<S: Scheduler, A: Aqm> Qdisc for Fair<S, A> {
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
-        self.enqueue_in(context, self.index(&packet), packet);
+        self.enqueue_behind(context, packet, Backlog::default());
+    }
+
+    fn enqueue_behind(&mut self, context: &mut Context<'_>, packet: Packet, ahead: Backlog) {
+        self.enqueue_in(context, self.index(&packet), packet, ahead);
     }
 
     fn dequeue(&mut self, context: &mut Context<'_>) -> Option<Packet> {

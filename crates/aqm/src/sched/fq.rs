@@ -191,7 +191,11 @@ impl<A: Aqm> Fq<A> {
 }
 
 impl<A: Aqm> Qdisc for Fq<A> {
-    fn enqueue(&mut self, context: &mut Context<'_>, mut packet: Packet) {
+    fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
+        self.enqueue_behind(context, packet, Backlog::default());
+    }
+
+    fn enqueue_behind(&mut self, context: &mut Context<'_>, mut packet: Packet, ahead: Backlog) {
         context.check_arrival(&packet);
         if !self.started {
             self.started = true;
@@ -206,7 +210,7 @@ impl<A: Aqm> Qdisc for Fq<A> {
         let others = self.backlog.bytes - queued;
         let mut queue = QueueView::pooled(&mut flow.fifo, &mut self.pool, others);
         flow.aqm.on_update(context.now, &queue);
-        let Backlog { packets: all, bytes: all_bytes } = self.backlog;
+        let Backlog { packets: all, bytes: all_bytes } = self.backlog + ahead;
         let arrival_pays = flow.aqm.drops_arrival_when_full();
         if arrival_pays && !fits(self.params.limit, all, all_bytes, &packet) {
             flow.aqm.on_overflow(context.now);
@@ -233,7 +237,8 @@ impl<A: Aqm> Qdisc for Fq<A> {
             flow.listed = Listed::New;
             self.new_flows.push_back(i);
         }
-        while !self.params.limit.holds(self.backlog.packets, self.backlog.bytes) {
+        // A smaller limit, set while the discipline runs, may be less than the packets ahead.
+        while !(self.backlog + ahead).is_within(self.params.limit) && self.backlog.packets > 0 {
             self.shed(context);
         }
     }

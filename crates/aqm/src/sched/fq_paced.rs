@@ -325,9 +325,13 @@ impl FqPaced {
 
 impl Qdisc for FqPaced {
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
+        self.enqueue_behind(context, packet, Backlog::default());
+    }
+
+    fn enqueue_behind(&mut self, context: &mut Context<'_>, packet: Packet, ahead: Backlog) {
         context.check_arrival(&packet);
         let FqPacedParams { limit, flow_limit, quantum, .. } = self.params;
-        let (now, Backlog { packets, bytes }) = (context.now, self.backlog);
+        let (now, Backlog { packets, bytes }) = (context.now, self.backlog + ahead);
         let beyond = |at: Time| at > now + self.params.horizon;
         if !fits(limit, packets, bytes, &packet)
             || (self.params.horizon_drop && packet.departure().is_some_and(beyond))

@@ -39,7 +39,7 @@ use crate::fifo::SingleFifo;
 use crate::flow_header::FlowHeader;
 use crate::packet::Packet;
 use crate::params::{Checked, nth};
-use crate::qdisc::{Backlog, Qdisc};
+use crate::qdisc::{Backlog, Peek, Qdisc};
 use crate::sched::filter::{Filter, Filters, check_classes};
 use crate::units::{Bytes, Rate, Size, Time};
 use alloc::boxed::Box;
@@ -322,6 +322,10 @@ impl Qdisc for Gred {
 
     fn backlog(&self) -> Backlog {
         Backlog { packets: self.fifo.packets(), bytes: self.fifo.bytes().0 }
+    }
+
+    fn peek(&mut self, _context: &mut Context<'_>) -> Peek {
+        Peek::of(self.fifo.front())
     }
 
     fn decides_at_enqueue(&self) -> bool {

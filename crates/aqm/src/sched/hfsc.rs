@@ -311,9 +311,13 @@ impl Hfsc {
 
 impl Qdisc for Hfsc {
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
+        self.enqueue_behind(context, packet, Backlog::default());
+    }
+
+    fn enqueue_behind(&mut self, context: &mut Context<'_>, packet: Packet, ahead: Backlog) {
         context.check_arrival(&packet);
         let i = self.leaf(&packet);
-        let Backlog { packets, bytes } = self.backlog;
+        let Backlog { packets, bytes } = self.backlog + ahead;
         if self.limit.is_some_and(|limit| !fits(limit, packets, bytes, &packet)) {
             return context.drop(packet, DropReason::Full);
         }

@@ -196,6 +196,10 @@ impl Hhf {
 
 impl Qdisc for Hhf {
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
+        self.enqueue_behind(context, packet, Backlog::default());
+    }
+
+    fn enqueue_behind(&mut self, context: &mut Context<'_>, packet: Packet, ahead: Backlog) {
         context.check_arrival(&packet);
         if !self.params.limit.holds(1, u64::from(packet.len)) {
             return context.drop(packet, DropReason::Full);
@@ -214,7 +218,7 @@ impl Qdisc for Hhf {
                 self.others_new = true;
             }
         }
-        while !self.params.limit.holds(self.backlog.packets, self.backlog.bytes) {
+        while !(self.backlog + ahead).is_within(self.params.limit) {
             self.shed(context);
         }
     }

@@ -37,7 +37,6 @@
 //! per leaf below each class of the packet that begins or ends to lend.
 
 mod borrowing;
-mod leaf_set;
 
 use crate::aqm::fits;
 use crate::bucket::{Bucket, FASTEST};
@@ -313,9 +312,13 @@ impl Htb {
 
 impl Qdisc for Htb {
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
+        self.enqueue_behind(context, packet, Backlog::default());
+    }
+
+    fn enqueue_behind(&mut self, context: &mut Context<'_>, packet: Packet, ahead: Backlog) {
         context.check_arrival(&packet);
         let i = self.leaf(&packet);
-        let Backlog { packets, bytes } = self.backlog;
+        let Backlog { packets, bytes } = self.backlog + ahead;
         if self.limit.is_some_and(|limit| !fits(limit, packets, bytes, &packet)) {
             return context.drop(packet, DropReason::Full);
         }

@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
 use crate::params::{Checked, nth};
-use crate::qdisc::{Backlog, Qdisc};
+use crate::qdisc::{Backlog, Peek, Qdisc};
 use crate::units::Size;
 use alloc::format;
 use alloc::vec::Vec;
@@ -105,6 +105,10 @@ impl Qdisc for PfifoFast {
         self.backlog.packets -= 1;
         self.backlog.bytes -= u64::from(packet.len);
         Some(packet)
+    }
+
+    fn peek(&mut self, _context: &mut Context<'_>) -> Peek {
+        Peek::of(self.bands.iter().find_map(|fifo| fifo.front(&self.pool)))
     }
 
     fn backlog(&self) -> Backlog {

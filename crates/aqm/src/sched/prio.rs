@@ -73,6 +73,7 @@ impl Priority {
 
 impl Scheduler for Priority {
     type Params = PriorityParams;
+    const PEEKS: bool = true;
 
     fn new(params: Checked<'_, PriorityParams>, _env: &Env, weights: &[f64]) -> Result<Self> {
         let bands = PriorityMap::new(&params.priomap, &PRIOMAP, weights.len())?;

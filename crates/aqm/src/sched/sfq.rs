@@ -208,6 +208,10 @@ impl Sfq {
 
 impl Qdisc for Sfq {
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {
+        self.enqueue_behind(context, packet, Backlog::default());
+    }
+
+    fn enqueue_behind(&mut self, context: &mut Context<'_>, packet: Packet, ahead: Backlog) {
         context.check_arrival(&packet);
         if self.perturb_next == Time::NEVER {
             self.perturb_next = context.now + self.params.perturb;
@@ -231,7 +235,7 @@ impl Qdisc for Sfq {
             self.lose(context, turn);
             self.queues[i as usize].changed = changed; // one in, one out
         }
-        while !self.params.limit.holds(self.backlog.packets, self.backlog.bytes) {
+        while !(self.backlog + ahead).is_within(self.params.limit) {
             self.lose(context, self.payer());
         }
     }

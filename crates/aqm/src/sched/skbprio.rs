@@ -25,7 +25,7 @@ use crate::error::Result;
 use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
 use crate::params::Checked;
-use crate::qdisc::{Backlog, Qdisc};
+use crate::qdisc::{Backlog, Peek, Qdisc};
 use crate::units::Size;
 use alloc::boxed::Box;
 use core::any::Any;
@@ -135,6 +135,11 @@ impl Qdisc for SkbPrio {
         let packet = self.queues[i].pop(&mut self.pool)?;
         self.left(i, &packet);
         Some(packet)
+    }
+
+    fn peek(&mut self, _context: &mut Context<'_>) -> Peek {
+        let head = self.highest().and_then(|i| self.queues[i].front(&self.pool));
+        Peek::of(head)
     }
 
     fn backlog(&self) -> Backlog {

@@ -125,17 +125,19 @@ impl<'a> Branch<'a> {
 
     fn of_kind(&mut self, qdisc: &'a Qdisc) -> Result<Discipline> {
         let device = self.device;
-        let below = qdisc.leaves.values().next().filter(|_| qdisc.below() == Below::One);
+        let kind = qdisc.line.kind.name;
+        let one = qdisc.below() == Below::One && kind != "tbf";
+        let below = qdisc.leaves.values().next().filter(|_| one);
         if let Some(below) = below
             && !self.passed.contains(below)
         {
             let line = device.qdiscs[below].line.write_given();
-            let kind = qdisc.line.kind.name;
             self.passed.push(*below);
             self.lose(format!("qdisc {line} below {kind}: in a class, {kind} has a FIFO queue"));
         }
-        match qdisc.line.kind.name {
-            kind @ ("htb" | "hfsc" | "drr") if qdisc.classes.is_empty() => {
+        match kind {
+            "tbf" if !qdisc.leaves.is_empty() => self.bucket(qdisc),
+            "htb" | "hfsc" | "drr" if qdisc.classes.is_empty() => {
                 if device.shown {
                     let show = format!("tc class show parent {:x}:", qdisc.handle);
                     return Err(Error::new(format!("has no class; add {show}")).at(qdisc.name()));
@@ -154,6 +156,9 @@ impl<'a> Branch<'a> {
         let mut discipline = qdisc.line.discipline()?;
         for lost in core::mem::take(&mut discipline.lost) {
             self.lose(lost);
+        }
+        if qdisc.line.kind.name == "multiq" && qdisc.queues(self.device) == 0 {
+            self.lose("multiq: the device is taken to have 4 transmit queues".to_string());
         }
         Ok(discipline)
     }
@@ -228,12 +233,28 @@ impl<'a> Branch<'a> {
         }
     }
 
-    /// `prio`, `ets` and others with bands.
+    /// `tbf` with another qdisc in place of its FIFO queue.
+    fn bucket(&mut self, qdisc: &Qdisc) -> Result<Discipline> {
+        let mut discipline = self.queue(qdisc)?;
+        discipline.settings.retain(|(name, _)| name != "limit");
+        let line = &qdisc.line;
+        if line.given("latency").is_none() {
+            let limit = line.whole("limit");
+            self.lose(format!("limit {limit}: the qdisc below tbf has its own limit"));
+        }
+        let (child, _) = self.leaf(qdisc, 1)?;
+        discipline.set("children", child);
+        Ok(discipline)
+    }
+
+    /// `prio`, `ets`, `multiq` and others with bands.
     fn bands(&mut self, qdisc: &Qdisc) -> Result<Discipline> {
         let mut discipline = self.queue(qdisc)?;
-        let Below::Bands(bands) = qdisc.below() else {
-            let text = "has no classes here";
-            return Err(Error::new(text).at(qdisc.line.kind.name));
+        let kind = qdisc.line.kind.name;
+        let bands = match qdisc.below() {
+            _ if matches!(kind, "mq" | "multiq") => qdisc.queues(self.device),
+            Below::Bands(bands) => bands,
+            _ => return Err(Error::new("has no classes here").at(kind)),
         };
         let minors: Vec<u16> = (1..=bands).collect();
         for minor in &minors {
@@ -242,8 +263,30 @@ impl<'a> Branch<'a> {
         let (children, sum) = self.children(qdisc, &minors)?;
         let number = |minor: u16| (1..=bands).contains(&minor).then(|| u64::from(minor) - 1);
         let filters = self.filters(qdisc, &number, None);
+        if matches!(kind, "mq" | "multiq") {
+            self.queues(qdisc, bands, &mut discipline);
+        }
         discipline.set_classes(children, sum, &filters);
         Ok(discipline)
+    }
+
+    /// Sets the number of transmit queues, and the buffers of queues without a qdisc.
+    fn queues(&mut self, qdisc: &Qdisc, n: u16, discipline: &mut Discipline) {
+        discipline.set("flows", n.to_string());
+        discipline.set("limits", "1000p".to_string());
+        discipline.set("limit", Size::Packets(1000 * u64::from(n)).to_string());
+        let kind = qdisc.line.kind.name;
+        if kind == "mq"
+            && let Some(minor) = (1..=n).find(|minor| !qdisc.leaves.contains_key(minor))
+        {
+            let queue = id((qdisc.handle, minor));
+            self.lose(format!(
+                "mq: {queue} has the default qdisc of Linux, here a FIFO queue of 1000 packets"
+            ));
+        }
+        if !self.device.shown {
+            self.lose(format!("{kind}: the device is taken to have {n} transmit queues"));
+        }
     }
 
     /// `drr`, whose classes have a quantum each.

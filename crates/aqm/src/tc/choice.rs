@@ -65,18 +65,9 @@ impl<'a> Choice<'a> {
         choice
     }
 
-    /// True if the filter is attached to class `minor` of the qdisc, or to the qdisc if it is 0.
-    fn is_here(&self, filter: &Line, minor: u16) -> bool {
-        match filter.place {
-            Some(Place::Class(place)) => place == (self.qdisc.handle, minor),
-            Some(Place::Ingress) => false,
-            Some(Place::Root) | None => minor == 0 && self.qdisc.parent == Place::Root,
-        }
-    }
-
     /// Adds the filters at class `minor`, for packets that match `keys` already.
     fn place(&mut self, minor: u16, keys: &[Key], depth: usize) {
-        for (i, line, rule) in rules(self.device, |filter| self.is_here(filter, minor)) {
+        for (i, line, rule) in rules(self.device, |filter| is_at(self.qdisc, filter, minor)) {
             if !self.used.contains(&i) {
                 self.used.push(i);
             }
@@ -91,7 +82,12 @@ impl<'a> Choice<'a> {
         if self.filters.len() > MOST || depth > 16 {
             return Err("there are too many filters".to_string());
         }
-        let Some((major, minor)) = rule.to else {
+        let queue = queue_mapping(rule).filter(|_| self.qdisc.line.kind.name == "multiq");
+        let to = queue.map(|queue| (self.qdisc.handle, queue.saturating_add(1)));
+        if self.qdisc.line.kind.name == "multiq" && to.is_none() {
+            return Err("multiq chooses the queue by action skbedit queue_mapping".to_string());
+        }
+        let Some((major, minor)) = to.or(rule.to) else {
             let action = if rule.action.is_empty() { "it names no class" } else { &rule.action };
             return Err(if rule.police.is_some() {
                 "a class has no policer".to_string()
@@ -113,7 +109,7 @@ impl<'a> Choice<'a> {
             let to = to.ok_or_else(|| format!("there is no class {}", self.name(minor)))?;
             self.add(&all, to, &rule.protocol)?;
         }
-        let lost = rule.police.is_some() || !rule.action.is_empty();
+        let lost = rule.police.is_some() || !(rule.action.is_empty() || queue.is_some());
         if lost { Err("the class is chosen, but nothing else happens".to_string()) } else { Ok(()) }
     }
 
@@ -135,6 +131,31 @@ impl<'a> Choice<'a> {
         }
         self.filters.push(filter);
         Ok(())
+    }
+}
+
+/// Queue that a filter chooses by the action `skbedit queue_mapping N`, if it does nothing else.
+fn queue_mapping(rule: &Rule) -> Option<u16> {
+    let mut words = rule.action.strip_prefix("skbedit")?.split_whitespace();
+    let queue = (words.next() == Some("queue_mapping")).then(|| words.next()).flatten()?;
+    let harmless = ["pipe", "continue", "pass", "ok", "index", "ref", "bind"];
+    let mut rest = words.filter(|word| word.parse::<u32>().is_err());
+    rest.all(|word| harmless.contains(&word)).then(|| queue.parse().ok()).flatten()
+}
+
+/// Number of the last queue that filters of `multiq` choose, counted from 1; 0 if there is none.
+pub(super) fn last_queue(device: &Device, qdisc: &Qdisc) -> u16 {
+    let rules = rules(device, |filter| is_at(qdisc, filter, 0));
+    let queues = rules.iter().filter_map(|(_, _, rule)| queue_mapping(rule));
+    queues.map(|queue| queue.saturating_add(1)).max().unwrap_or(0)
+}
+
+/// True if the filter is attached to class `minor` of the qdisc, or to the qdisc if it is 0.
+fn is_at(qdisc: &Qdisc, filter: &Line, minor: u16) -> bool {
+    match filter.place {
+        Some(Place::Class(place)) => place == (qdisc.handle, minor),
+        Some(Place::Ingress) => false,
+        Some(Place::Root) | None => minor == 0 && qdisc.parent == Place::Root,
     }
 }
 

@@ -122,22 +122,27 @@ impl Way<'_> {
                 self.emulate(line, below.is_some())?;
                 Ok(below)
             }
-            "mq" | "mqprio" | "multiq" => {
-                self.lose(format!("{}: the queues of the hardware are one link", line.kind.name));
-                match (self.band(qdisc)?, below) {
-                    (None, None) => {
-                        let text = "has no qdisc below it; add the qdisc of its queues";
-                        Err(Error::new(text).at(line.kind.name))
-                    }
-                    (chosen, first) => Ok(chosen.or(first)),
-                }
-            }
+            "mqprio" => self.one_queue(qdisc, below),
+            // A single queue, or none that is known.
+            "mq" if qdisc.queues(self.device) < 2 => self.one_queue(qdisc, below),
+            "multiq" if qdisc.queues(self.device) == 0 => self.one_queue(qdisc, below),
             _ => match self.band(qdisc)? {
                 Some(chosen) => Ok(Some(chosen)),
                 None if branch::is_tree(self.device, qdisc) => self.tree(id_of, qdisc),
                 None => self.queue(qdisc, below),
             },
         }
+    }
+
+    /// Follows one of the transmit queues of a device.
+    fn one_queue(&mut self, qdisc: &Qdisc, below: Option<Id>) -> Result<Option<Id>> {
+        let kind = qdisc.line.kind.name;
+        self.lose(format!("{kind}: the queues of the hardware are one link"));
+        let Some(below) = self.band(qdisc)?.or(below) else {
+            let text = "has no qdisc below it; add the qdisc of its queues";
+            return Err(Error::new(text).at(kind));
+        };
+        Ok(Some(below))
     }
 
     /// Qdisc of the band that was chosen.

@@ -104,11 +104,16 @@ impl Exporter {
                 let Exported { line, mut lost } = export(name, rows, rate)?;
                 let places = match name {
                     "drr" => self.drr(&params, handle, &mut lost),
+                    "tbf" => {
+                        (!children.is_empty()).then(|| Places { leaves: [1].into(), first: 1 })
+                    }
                     _ if children.is_empty() && filters.is_empty() => None,
                     _ => Some(bands(&params)),
                 };
                 let of_tree = |text: &String| {
-                    let own = lost_shared_limit(text) || text.starts_with("drop = ");
+                    // tbf has a limit of the FIFO queue that the child replaces.
+                    let queue = name == "tbf" && text.starts_with("limit = ");
+                    let own = lost_shared_limit(text) || text.starts_with("drop = ") || queue;
                     (own && !children.is_empty())
                         || text.starts_with("children = ")
                         || text.starts_with("filters = ")
@@ -133,7 +138,7 @@ impl Exporter {
             }
         }
         for (i, filter) in filters.iter().enumerate() {
-            self.filter(filter, i, handle, &places);
+            self.filter(filter, i, handle, &places, name);
         }
         Ok(line)
     }
@@ -155,12 +160,17 @@ impl Exporter {
         self.command("class", format!("{place} {}", line.write()));
     }
 
-    fn filter(&mut self, filter: &Filter, i: usize, handle: u16, places: &Places) {
-        match matches(filter) {
-            Ok(words) => {
-                let minor = filter.to + places.first;
+    fn filter(&mut self, filter: &Filter, i: usize, handle: u16, places: &Places, name: &str) {
+        let to = filter.to;
+        let choice = match name {
+            "mq" => Err("mq of Linux has no filters; multiq has".to_string()),
+            "multiq" => Ok(format!("action skbedit queue_mapping {to}")),
+            _ => Ok(format!("flowid {handle:x}:{:x}", to + places.first)),
+        };
+        match choice.and_then(|choice| Ok((matches(filter)?, choice))) {
+            Ok((words, choice)) => {
                 let place = format!("parent {handle:x}: protocol ip pref {}", i + 1);
-                self.command("filter", format!("{place} {words} flowid {handle:x}:{minor:x}"));
+                self.command("filter", format!("{place} {words} {choice}"));
             }
             Err(why) => {
                 let text = format!("filters[{i}] = {}: {why}", filter.write());

@@ -145,6 +145,8 @@ const CHILDREN: &[&str] = &[
     "dualpi2",
     "cake(bandwidth=7mbit)",
     "tbf(rate=7mbit, burst=3000B, limit=20p)",
+    "tbf(rate=9mbit, children=fq_codel(flows=2))",
+    "multiq(flows=2, children=codel tbf(rate=7mbit))",
     "prio(children=fq_codel(flows=2) tbf(rate=9mbit) droptail)",
     "htb(rates=8mbit 3mbit 5mbit, children=codel sfq, filters=2(dscp=EF) 3(class=0-40))",
     "hfsc(ls=8mbit 3mbit 5mbit, rt=none 2mbit/5ms/1mbit, ul=7mbit, children=codel sfq)",

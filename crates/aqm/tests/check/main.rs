@@ -13,6 +13,7 @@
 
 mod bounds;
 mod cases;
+mod children;
 mod ledger;
 mod link;
 mod opportunities;

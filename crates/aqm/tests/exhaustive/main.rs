@@ -21,6 +21,7 @@ mod fq_codel;
 mod hhf;
 mod hred;
 mod htb;
+mod multiq;
 mod naive;
 mod periodic;
 mod pfifo_fast;

@@ -62,11 +62,25 @@ impl Naive for PlainTbf {
     }
 }
 
+/// Queue of the real discipline, which must make no difference.
+#[derive(Clone, Copy)]
+enum Queue {
+    Fifo,
+    Child,
+}
+
 /// `rate` and `burst` of both buckets.
-fn tbf(limit: u64, bounds: &[(u64, u64)]) -> impl Fn() -> (Real, Box<dyn Naive>) {
+fn tbf(
+    queue: Queue,
+    limit: u64,
+    bounds: &[(u64, u64)],
+) -> impl Fn() -> (Real, Box<dyn Naive>) + use<> {
     let bounds: Vec<_> =
         bounds.iter().map(|(rate, burst)| Bound { rate: *rate, burst: *burst }).collect();
-    let mut settings = vec![("limit", format!("{limit}B"))];
+    let mut settings = vec![match queue {
+        Queue::Fifo => ("limit", format!("{limit}B")),
+        Queue::Child => ("children", format!("droptail(limit={limit}B)")),
+    }];
     for (bound, names) in bounds.iter().zip([["rate", "burst"], ["peakrate", "mtu"]]) {
         settings.push((names[0], format!("{}bit", bound.rate)));
         settings.push((names[1], format!("{}B", bound.burst)));
@@ -95,7 +109,8 @@ fn every_short_sequence() {
         (10_000, &[(7_000_000, 650)]),
         (10_000, &[(1_000_000_000, 1001), (7_000_000, 699)]),
     ] {
-        every(7, &OPS, &[], false, tbf(limit, bounds));
+        every(7, &OPS, &[], false, tbf(Queue::Fifo, limit, bounds));
+        every(6, &OPS, &[], false, tbf(Queue::Child, limit, bounds));
     }
 }
 
@@ -103,8 +118,10 @@ fn every_short_sequence() {
 fn long_sequences() {
     for seed in 0..5 {
         for bounds in [&[(7_000_000, 3000)][..], &[(5_000_000, 9000), (7_000_000, 1500)]] {
-            let (real, naive) = tbf(20_000, bounds)();
-            long(seed, 1000, real, naive);
+            for queue in [Queue::Fifo, Queue::Child] {
+                let (real, naive) = tbf(queue, 20_000, bounds)();
+                long(seed, 1000, real, naive);
+            }
         }
     }
 }

@@ -84,6 +84,62 @@ fn every_band_and_round_exists() {
 }
 
 #[test]
+fn a_qdisc_below_tbf_is_its_child() {
+    let link = import(
+        "tc qdisc add dev a root handle 1: prio bands 2 priomap 0 1 1 1 1 1 0 0 1 1 1 1 1 1 1 1
+         tc qdisc add dev a parent 1:1 handle 10: tbf rate 1mbit burst 9k latency 50ms
+         tc qdisc add dev a parent 10:1 handle 11: fq_codel limit 900
+         tc qdisc add dev a parent 1:2 handle 20: tbf rate 2mbit burst 9k limit 20k
+         tc qdisc add dev a parent 20: handle 21: netem delay 5ms limit 70",
+    );
+    let tree = link.qdisc.unwrap();
+    let text = tree.text();
+    let first = "tbf(burst=9216B, rate=1mbit, children=fq_codel(limit=900p, ";
+    let second = "tbf(burst=9216B, rate=2mbit, children=droptail(limit=70p))";
+    assert!(text.contains(first) && text.contains(second), "{text}");
+    assert!(link.lost.iter().any(|text| text.starts_with("limit 20480: the qdisc below tbf")));
+    assert!(!link.lost.iter().any(|text| text.starts_with("limit 15")), "{:?}", link.lost);
+    assert_eq!(discipline(&commands(&tree)).text(), text);
+}
+
+#[test]
+fn transmit_queues_have_a_discipline_each() {
+    let shown = "qdisc mq 0: dev a root
+                 qdisc fq_codel 0: dev a parent :3 limit 10240p flows 1024 quantum 1514 target 5ms \
+                 interval 100ms memory_limit 32Mb ecn drop_batch 64
+                 qdisc sfq 0: dev a parent :2 limit 127p quantum 1514b depth 127 divisor 1024
+                 qdisc pfifo 0: dev a parent :1 limit 1000p";
+    let link = import(shown);
+    let text = link.qdisc.clone().unwrap().text();
+    let children = "flows=3, children=droptail(limit=1000p) sfq(";
+    assert!(text.starts_with("mq(limit=11367p, ") && text.contains(children), "{text}");
+    assert!(!link.lost.iter().any(|text| text.starts_with("mq:")), "{:?}", link.lost);
+    let script = "tc qdisc add dev a root handle 1: multiq
+         tc qdisc add dev a parent 1:2 handle 12: sfq perturb 10
+         tc filter add dev a parent 1: protocol ip prio 1 u32 match ip dsfield 0xb8 0xfc \
+         action skbedit queue_mapping 3
+         tc filter add dev a parent 1: protocol ip prio 2 u32 match ip dsfield 0x20 0xfc \
+         action skbedit queue_mapping 0 priority 3
+         tc filter add dev a parent 1: protocol ip prio 3 u32 match ip dsfield 0x28 0xfc \
+         flowid 1:2";
+    let link = import(script);
+    let tree = link.qdisc.unwrap();
+    let text = tree.text();
+    assert!(text.contains("flows=4, children=droptail(limit=1000p) sfq("), "{text}");
+    assert!(text.ends_with("filters=3(dscp=46))"), "{text}");
+    assert!(link.lost.contains(&"multiq: the device is taken to have 4 transmit queues".into()));
+    for why in ["prio 2 u32", "prio 3 u32"] {
+        let chooses = "multiq chooses the queue by action skbedit queue_mapping";
+        let named = |text: &&String| text.contains(why) && text.ends_with(chooses);
+        assert!(link.lost.iter().any(|text| named(&text)), "{:?}", link.lost);
+    }
+    assert_eq!(discipline(&commands(&tree)).text(), text);
+    let bands = "qdisc multiq 1: dev a root refcnt 9 bands 2/8";
+    let text = discipline(bands).text();
+    assert_eq!(text, "multiq(flows=2, limits=1000p, limit=2000p)");
+}
+
+#[test]
 fn curves_of_hfsc_exist() {
     let link = import(
         "tc qdisc add dev a root handle 1: hfsc default 3
@@ -239,7 +295,7 @@ impl Random {
             return line("qdisc", &format!("{place} handle {handle:x}: {leaf}"));
         }
         let n = 2 + self.below(4);
-        let kind = self.pick(&["htb", "hfsc", "prio", "drr", "ets"]);
+        let kind = self.pick(&["htb", "hfsc", "prio", "drr", "ets", "tbf", "multiq"]);
         let mut leaves: Vec<u64> = (1..=n).collect();
         match kind {
             "htb" | "hfsc" => {
@@ -264,6 +320,14 @@ impl Random {
                     line("class", &format!("{class} drr quantum {quantum}"));
                 }
             }
+            "tbf" => {
+                leaves = vec![1];
+                line(
+                    "qdisc",
+                    &format!("{place} handle {handle:x}: tbf rate 2mbit burst 9k limit 9k"),
+                );
+            }
+            "multiq" => line("qdisc", &format!("{place} handle {handle:x}: multiq")),
             "prio" => {
                 let map = ["0 1 1", "1 0 0 1"][cast::index(self.below(2))];
                 let rest = " 1".repeat(16 - map.split(' ').count());
@@ -288,11 +352,16 @@ impl Random {
                 "u32 match u16 0 0xff00 at 2",
                 "u32 match u8 0x03 0x03 at 1",
             ]);
-            if self.below(2) == 0 {
+            if self.below(2) == 0 && kind != "tbf" {
                 let rule = format!("parent {handle:x}: protocol ip pref {pref} {matched}");
-                *script += &format!("tc filter add dev a {rule} flowid {handle:x}:{minor:x}\n");
+                let choice = match kind {
+                    "multiq" => format!("action skbedit queue_mapping {}", minor - 1),
+                    _ => format!("flowid {handle:x}:{minor:x}"),
+                };
+                *script += &format!("tc filter add dev a {rule} {choice}\n");
             }
-            if self.below(3) > 0 {
+            // The last qdisc tells how many queues multiq has.
+            if self.below(3) > 0 || (kind == "multiq" && *minor == n) {
                 self.tree(&class, next, depth - 1, script);
             }
         }

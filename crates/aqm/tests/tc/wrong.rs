@@ -79,7 +79,7 @@ const WRONG: &[(&str, &str)] = &[
     ("tbf rate 10mbit burst 32k", "tbf.limit: is required, like limit 100k, or latency 50ms"),
     ("tbf rate 10 mbit burst 32k", "tbf: unknown word \"mbit\""),
     ("tbf rate 10mb burst 32k", "\"10mb\" is not a rate; write it like 20mbit"),
-    ("mq", "mq: is a parent of one qdisc per hardware queue"),
+    ("mqprio", "mqprio: is a parent of one qdisc per hardware queue"),
     ("noqueue", "noqueue: has no queue"),
     ("taprio num_tc 3", "taprio: needs a clock that all senders share"),
     ("cake bandwith 20mbit", "cake: unknown word \"bandwith\", did you mean \"bandwidth\"?"),

@@ -3,6 +3,7 @@
 use super::flows::QUEUES;
 use super::tin::Tin;
 use crate::cast;
+use crate::qdisc::Backlog;
 use crate::sched::tree::{OUT, Tree};
 use crate::units::Size;
 
@@ -87,9 +88,11 @@ impl Memory {
         }
     }
 
-    /// True if `packets` packets with their memory are over the limit.
-    pub fn is_over(&self, packets: u32) -> bool {
-        !self.limit.holds(packets, self.used)
+    /// True if the packets of `queued`, with their memory, and those that a parent has dequeued
+    /// `ahead` are over the limit. Linux does not count the memory of the latter.
+    pub fn is_over(&self, queued: Backlog, ahead: Backlog) -> bool {
+        let bytes = if self.accounting == Accounting::Wire { ahead.bytes } else { 0 };
+        !self.limit.holds(queued.packets + ahead.packets, self.used + bytes)
     }
 
     /// Queue with the most bytes: its tin and its number.

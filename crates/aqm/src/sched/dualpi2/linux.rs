@@ -1,12 +1,14 @@
 //! DualPI2 as Linux's sch_dualpi2 computes it, in integers.
 
 use super::{Controller, DualPi2Params, Gains, Updates};
+use crate::aqm::fits;
 use crate::build::Env;
 use crate::cast;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::packet::Packet;
 use crate::params::Checked;
+use crate::qdisc::Backlog;
 use crate::sched::dual::{DualParams, Lane, Queues};
 use crate::units::{Span, Threshold};
 use alloc::collections::VecDeque;
@@ -148,9 +150,8 @@ impl LinuxPi2 {
         })
     }
 
-    pub(super) fn fits(&self, dual: &DualParams, queues: &Queues, packet: &Packet) -> bool {
-        let packets = queues.packets(Lane::C) + queues.packets(Lane::L);
-        dual.limit.holds(packets + 1, queues.bytes() + u64::from(packet.len))
+    pub(super) fn fits(&self, dual: &DualParams, queued: Backlog, packet: &Packet) -> bool {
+        fits(dual.limit, queued.packets, queued.bytes, packet)
             && self.memory + memory_of(packet.len) <= self.memory_limit
     }
 

@@ -5,9 +5,9 @@
 //! reach it. If it may send, these leaves are in the row of its level, from which the next leaf is
 //! selected. A change of mode moves the set as a whole.
 
-use super::leaf_set::{Change, LeafSet};
 use crate::bucket::Bucket;
 use crate::cast;
+use crate::sched::leaf_set::{Change, LeafSet};
 use crate::sched::tree::{OUT, Tree};
 use crate::units::Time;
 use alloc::boxed::Box;

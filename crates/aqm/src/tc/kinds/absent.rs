@@ -46,12 +46,8 @@ const HARDWARE: &str = "is a parent of one qdisc per hardware queue; a link has 
 const CLOCKED: &str = "needs a clock that all senders share, which sojourn does not have";
 const HOOK: &str = "is a place for filters, not a queue";
 
-/// `mq`.
-pub static MQ: Kind = opaque("mq", HARDWARE);
 /// `mqprio`.
 pub static MQPRIO: Kind = opaque("mqprio", HARDWARE);
-/// `multiq`.
-pub static MULTIQ: Kind = opaque("multiq", HARDWARE);
 /// `noqueue`.
 pub static NOQUEUE: Kind = opaque("noqueue", "has no queue; leave out the link");
 /// `ingress`.

@@ -11,6 +11,7 @@ pub mod dualpi2;
 pub mod fifo;
 pub mod flows;
 pub mod pie;
+pub mod queues;
 pub mod red;
 pub mod sfb;
 pub mod sfq;
@@ -28,6 +29,8 @@ pub static KINDS: &[&Kind] = &[
     &fifo::PFIFO_FAST,
     &fifo::SKBPRIO,
     &fifo::DRR,
+    &queues::MULTIQ,
+    &queues::MQ,
     &red::RED,
     &red::ADAPTIVE,
     &red::CHOKE,
@@ -48,9 +51,7 @@ pub static KINDS: &[&Kind] = &[
     &shaper::NETEM,
     &shaper::HTB,
     &shaper::HFSC,
-    &absent::MQ,
     &absent::MQPRIO,
-    &absent::MULTIQ,
     &absent::NOQUEUE,
     &absent::INGRESS,
     &absent::CLSACT,

@@ -1,4 +1,4 @@
-//! Set of leaves of a tree: a bit for each number of a range.
+//! Set of leaves of a tree, or of queues: a bit for each number of a range.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -6,7 +6,7 @@ use core::ops::RangeInclusive;
 
 /// Set of numbers of leaves.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LeafSet {
+pub(crate) struct LeafSet {
     /// Number of the word that is first in `words`.
     base: usize,
     words: Box<[u64]>,
@@ -15,7 +15,7 @@ pub(super) struct LeafSet {
 
 /// Change of a set.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Change {
+pub(crate) enum Change {
     /// Adds leaves that are not in the set.
     Add,
     /// Removes leaves that are in the set.
