@@ -131,7 +131,7 @@ fn accepted_bounds_work_at_extreme_rates() {
 
 #[test]
 fn a_link_refuses_rates_out_of_range_and_works_at_the_ends() {
-    let link = |rate, delay| {
+    let link = |rate: u64, delay| {
         let qdisc = sojourn_aqm::build("codel", &[], Rate(rate.max(1))).unwrap().qdisc;
         Link::new(LinkSpec::new(Rate(rate), delay), qdisc, Pcg64Mcg::seed_from_u64(1))
     };
