@@ -29,8 +29,8 @@
 //!
 //! # Features
 //!
-//! The crate is `no_std` with `alloc`, and depends on `libm` and `rand_core`. The feature `std`, off
-//! by default, adds `Clock`, which converts between `std::time::Instant` and [`Time`].
+//! The crate is `no_std` with `alloc`, and depends on `libm` and `rand_core`. The feature `std`,
+//! off by default, adds `Clock`, which converts between `std::time::Instant` and [`Time`].
 //!
 //! # Modules
 //!

@@ -60,7 +60,8 @@ pub struct Undelivered<T> {
 ///     .seed(1)
 ///     .build()?;
 /// let body = String::from("any type");
-/// link.push(Time::ZERO, Packet { len: 1250, hash: 7, ecn: Ecn::Ect0, ..Packet::default() }, body)?;
+/// let packet = Packet { len: 1250, hash: 7, ecn: Ecn::Ect0, ..Packet::default() };
+/// link.push(Time::ZERO, packet, body)?;
 /// let due = link.next_poll().unwrap();
 /// let delivery = link.poll(due)?.unwrap();
 /// assert_eq!(delivery.at, Time::ZERO + Span::ms(26)); // 1 ms to send, 25 ms to travel

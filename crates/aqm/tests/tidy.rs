@@ -136,13 +136,14 @@ fn functions_are_short() {
 }
 
 /// Files in the folder of the schedulers that are parts of several schedulers.
-const PARTS: [&str; 14] = [
+const PARTS: [&str; 15] = [
     "child",
     "filter",
     "bucket",
     "clocked",
     "dual",
     "hold",
+    "leaf_set",
     "linux",
     "longest",
     "priority_map",

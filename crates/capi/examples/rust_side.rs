@@ -1,5 +1,5 @@
-//! Speed without the border, for comparison with `tests/c/bench.c`: ns of wall-clock time per packet,
-//! the best of 5 runs of 1,000,000 packets in 7 flows, 20 packets deep.
+//! Speed without the border, for comparison with `tests/c/bench.c`: ns of wall-clock time per
+//! packet, the best of 5 runs of 1,000,000 packets in 7 flows, 20 packets deep.
 
 use sojourn_aqm::{Context, Marks, Packet, Pcg, Rate, Time, build_text};
 use std::hint::black_box;

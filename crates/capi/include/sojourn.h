@@ -234,8 +234,8 @@ extern "C" {
  Creates an idle link at time 0 with a discipline in its text form, `rate` bit/s, and a one-way
  delay of `delay` ns. Without `limit` in the text, the queue holds at most 250 ms. `impairments`
  may be NULL. Returns NULL on an error, and writes the message into `error`, which has
- `error_bytes` bytes. `fq_codel` is RFC 8290's: write "fq_codel(variant=linux)" for what Linux and
- ns-3 have.
+ `error_bytes` bytes. `fq_codel` is RFC 8290's: write "fq_codel(variant=linux)" for what Linux
+ and ns-3 have.
 
  # Safety
  `text` ends with a null character; `error` is NULL or has `error_bytes` bytes.
@@ -314,8 +314,8 @@ int sj_link_poll_burst(struct sj_link *link, uint64_t now, struct sj_packet *pac
 uint64_t sj_link_next_poll(struct sj_link *link);
 
 /*
- Writes the next packet that was dropped or lost into `*packet`. Returns 1; 0 if there is none; or
- an error. Call it after each push and poll until it returns 0: packets are kept until then.
+ Writes the next packet that was dropped or lost into `*packet`. Returns 1; 0 if there is none;
+ or an error. Call it after each push and poll until it returns 0: packets are kept until then.
 
  # Safety
  `link` is NULL or a handle, and `packet` is NULL or a packet.
@@ -423,8 +423,8 @@ int sj_qdisc_enqueue_burst(struct sj_qdisc *qdisc,
                            size_t count);
 
 /*
- Dequeues the next packet to send into `*packet`, whose `size` the caller has set. Returns 1; 0 if
- there is none, or a shaper holds the packets back until sj_qdisc_ready_at(); or an error.
+ Dequeues the next packet to send into `*packet`, whose `size` the caller has set. Returns 1; 0
+ if there is none, or a shaper holds the packets back until sj_qdisc_ready_at(); or an error.
 
  # Safety
  `qdisc` is NULL or a handle, and `packet` is NULL or a packet.

@@ -14,8 +14,8 @@ pub struct sj_link(Handle<TimedLink<u64>>);
 /// Creates an idle link at time 0 with a discipline in its text form, `rate` bit/s, and a one-way
 /// delay of `delay` ns. Without `limit` in the text, the queue holds at most 250 ms. `impairments`
 /// may be NULL. Returns NULL on an error, and writes the message into `error`, which has
-/// `error_bytes` bytes. `fq_codel` is RFC 8290's: write "fq_codel(variant=linux)" for what Linux and
-/// ns-3 have.
+/// `error_bytes` bytes. `fq_codel` is RFC 8290's: write "fq_codel(variant=linux)" for what Linux
+/// and ns-3 have.
 ///
 /// # Safety
 /// `text` ends with a null character; `error` is NULL or has `error_bytes` bytes.
@@ -169,8 +169,8 @@ pub unsafe extern "C" fn sj_link_next_poll(link: *mut sj_link) -> u64 {
     next.unwrap_or(SJ_NEVER)
 }
 
-/// Writes the next packet that was dropped or lost into `*packet`. Returns 1; 0 if there is none; or
-/// an error. Call it after each push and poll until it returns 0: packets are kept until then.
+/// Writes the next packet that was dropped or lost into `*packet`. Returns 1; 0 if there is none;
+/// or an error. Call it after each push and poll until it returns 0: packets are kept until then.
 ///
 /// # Safety
 /// `link` is NULL or a handle, and `packet` is NULL or a packet.

@@ -176,8 +176,8 @@ pub unsafe extern "C" fn sj_qdisc_enqueue_burst(
     }))
 }
 
-/// Dequeues the next packet to send into `*packet`, whose `size` the caller has set. Returns 1; 0 if
-/// there is none, or a shaper holds the packets back until sj_qdisc_ready_at(); or an error.
+/// Dequeues the next packet to send into `*packet`, whose `size` the caller has set. Returns 1; 0
+/// if there is none, or a shaper holds the packets back until sj_qdisc_ready_at(); or an error.
 ///
 /// # Safety
 /// `qdisc` is NULL or a handle, and `packet` is NULL or a packet.

@@ -6,8 +6,8 @@
 //!
 //! **Measures** what the disciplines of its queues measure.
 //!
-//! **Algorithm** The hash of a flow chooses its queue. Each queue has a discipline of `children`, or
-//! a FIFO queue. The device takes a packet of each queue in turn, as `multiq` does.
+//! **Algorithm** The hash of a flow chooses its queue. Each queue has a discipline of `children`,
+//! or a FIFO queue. The device takes a packet of each queue in turn, as `multiq` does.
 //!
 //! **Departures** (1) Linux has as many queues as the device, and gives each of them its default
 //! discipline, such as `fq_codel`; name it in `children`. Linux may choose a queue by the processor

@@ -32,8 +32,8 @@ pub trait Scheduler: Clone + Send + 'static {
     /// True if packets that no filter matches have a class nevertheless.
     const HAS_DEFAULT: bool = true;
 
-    /// True if [`Scheduler::select`] does not change the state and does not call `head`, so that the
-    /// next packet can be shown before it is sent.
+    /// True if [`Scheduler::select`] does not change the state and does not call `head`, so that
+    /// the next packet can be shown before it is sent.
     const PEEKS: bool = false;
 
     /// Creates a scheduler for queues of these weights.

@@ -9,8 +9,11 @@ use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::registry::{REGISTRY, find};
 use sojourn_aqm::{Ecn, Packet, Size, Span};
 
-/// Parents that need the length of the next packet, with their settings and number of children.
-const PARENTS: [(&str, &[(&str, &str)], u64); 3] = [
+/// Name of a parent, its settings and its number of children.
+type Parent = (&'static str, &'static [(&'static str, &'static str)], u64);
+
+/// Parents that need the length of the next packet.
+const PARENTS: [Parent; 3] = [
     ("drr", &[("flows", "2"), ("by", "class")], 2),
     ("ets", &[("flows", "2"), ("by", "class")], 2),
     ("tbf", &[("rate", "1kbit"), ("burst", "1000B")], 1),

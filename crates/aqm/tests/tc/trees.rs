@@ -136,7 +136,7 @@ fn transmit_queues_have_a_discipline_each() {
     assert_eq!(discipline(&commands(&tree)).text(), text);
     let bands = "qdisc multiq 1: dev a root refcnt 9 bands 2/8";
     let text = discipline(bands).text();
-    assert_eq!(text, "multiq(flows=2, limits=1000p, limit=2000p)");
+    assert_eq!(text, "multiq(flows=2, limits=1000p, limit=2000p, drop=tail)");
 }
 
 #[test]
@@ -283,19 +283,17 @@ impl Random {
         }
     }
 
-    /// Commands for a tree at `place`, with handles from `next` on.
-    fn tree(&mut self, place: &str, next: &mut u16, depth: u32, script: &mut String) {
-        let handle = *next;
-        *next += 1;
+    /// Commands for a qdisc of `kind` with `n` classes; returns the classes that have no others.
+    fn qdisc(
+        &mut self,
+        kind: &str,
+        place: &str,
+        (handle, n): (u16, u64),
+        script: &mut String,
+    ) -> Vec<u64> {
         let mut line = |what: &str, rest: &str| {
             *script += &format!("tc {what} add dev a {rest}\n");
         };
-        if depth == 0 || self.below(4) == 0 {
-            let leaf = self.pick(&LEAVES);
-            return line("qdisc", &format!("{place} handle {handle:x}: {leaf}"));
-        }
-        let n = 2 + self.below(4);
-        let kind = self.pick(&["htb", "hfsc", "prio", "drr", "ets", "tbf", "multiq"]);
         let mut leaves: Vec<u64> = (1..=n).collect();
         match kind {
             "htb" | "hfsc" => {
@@ -343,6 +341,23 @@ impl Random {
                 );
             }
         }
+        leaves
+    }
+
+    /// Commands for a tree at `place`, with handles from `next` on.
+    fn tree(&mut self, place: &str, next: &mut u16, depth: u32, script: &mut String) {
+        let handle = *next;
+        *next += 1;
+        let mut line = |what: &str, rest: &str| {
+            *script += &format!("tc {what} add dev a {rest}\n");
+        };
+        if depth == 0 || self.below(4) == 0 {
+            let leaf = self.pick(&LEAVES);
+            return line("qdisc", &format!("{place} handle {handle:x}: {leaf}"));
+        }
+        let n = 2 + self.below(4);
+        let kind = self.pick(&["htb", "hfsc", "prio", "drr", "ets", "tbf", "multiq"]);
+        let leaves = self.qdisc(kind, place, (handle, n), script);
         for minor in &leaves {
             let class = format!("parent {handle:x}:{minor:x}");
             let pref = 1 + minor;
