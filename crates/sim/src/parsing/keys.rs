@@ -313,7 +313,7 @@ pub(crate) static KINDS: [Kind; 10] = [
         name: "distribution",
         about: "where the kind allows it, a random duration, size in bytes or integer: uniform \
                 between two values, exponential or (heavy-tailed) pareto or lomax with a mean, \
-                or the points of a cumulative distribution, or a file of them for sizes; \
+                or the points of a cumulative distribution, or a file of flow sizes, cdf(FILE); \
                 web_search and data_mining are flow sizes measured in data centres",
         examples: &[
             "\"uniform(40ms, 200ms)\"",
@@ -321,7 +321,6 @@ pub(crate) static KINDS: [Kind; 10] = [
             "\"pareto(mean=10kB, shape=1.2)\"",
             "\"lomax(mean=10kB, shape=1.2)\"",
             "\"cdf(0B 0, 10kB 0.5, 1MB 1)\"",
-            "\"cdf(sizes.txt)\"",
             "\"web_search\"",
         ],
     },
