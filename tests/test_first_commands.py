@@ -105,18 +105,20 @@ def test_traces_of_mahimahi_may_have_comments(tmp_path: Path, sojourn: Command) 
         canonical(tree)
 
 
-def test_files_of_distributions_name_the_form(file: Path, sojourn: Command) -> None:
-    """A CDF file is not read; the message has the form of its points."""
+def test_a_file_of_sizes_that_is_missing_is_named(file: Path, sojourn: Command) -> None:
+    """And points without shares are answered with the form of points."""
     size = "cdf(WebSearch_distribution.txt)"
     source = json.dumps({"name": "transfers", "size": size})
     code, _, err = sojourn("run", file, "--set", f"upload.source={source.replace(': ', ' = ')}")
     assert code == 2
+    assert "flows.upload.source: WebSearch_distribution.txt: no such file" in err
+    size = "cdf(10kB, 20kB)"
     code, _, err = sojourn(
         "run", file, "--set", "upload.source=transfers", "--set", f"upload.source.size={size}"
     )
     assert code == 2
     assert "upload.source.size: an empirical distribution is written cdf(a 0, b 0.5, c 1)" in err
-    assert "a file is not read" in err
+    assert "or cdf(FILE)" in err
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,7 @@ mod stats;
 pub mod tc;
 #[cfg(test)]
 mod testing;
+mod text_form;
 mod timed_link;
 mod timer;
 pub mod units;
@@ -130,9 +131,10 @@ pub use packet_log::{LogEntry, PacketLog};
 pub use params::Setting;
 pub use qdisc::{Backlog, Peek, Qdisc};
 pub use random::{CloneRandom, FiveTuple, Pcg, Random};
-pub use registry::{Registry, build, build_text};
+pub use registry::{Registry, build};
 // For disciplines that contain disciplines, which the registry lists.
 pub(crate) use registry::find as find_discipline;
 pub use stats::{Histogram, LinkStats, RUN_MAX};
+pub use text_form::{build_text, text_of};
 pub use timed_link::{Delivery, TimedLink, TimedLinkBuilder, Undelivered};
 pub use units::{Bytes, Rate, Size, Span, Threshold, Time};

@@ -3,11 +3,9 @@
 //! The entry of a discipline is in the file of its algorithm.
 
 mod open;
-mod text;
 
 pub use crate::entry::{Built, External, QdiscEntry};
 pub use open::{FindExternal, Registry};
-pub use text::{build_text, text_of};
 
 use crate::build::Env;
 use crate::error::{Error, Result};

@@ -34,7 +34,9 @@ def time_s(qdisc: Table, key: str) -> float | None:
 
 
 def queue_s(size: str, bps: float) -> float | None:
-    """Return the time to send a queue of so many bytes or full packets, in seconds."""
+    """Return the time (s) to send a queue of so many bytes or packets; None for other sizes."""
+    if " " in size:
+        return None  # a list, with a value for each of several queues
     if size.endswith("p") and size[:-1].isdigit():
         return int(size[:-1]) * PACKET_BYTES * 8 / bps
     return bytes_of(size) * 8 / bps if size[:1].isdigit() and size.endswith("B") else None

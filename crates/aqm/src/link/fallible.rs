@@ -132,7 +132,7 @@ impl Link {
 mod tests {
     use super::*;
     use crate::random::Pcg;
-    use crate::registry::build_text;
+    use crate::text_form::build_text;
     use crate::units::{Rate, Span};
 
     fn link(text: &str) -> Link {

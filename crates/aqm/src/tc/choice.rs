@@ -3,6 +3,7 @@
 use super::device::{Device, Filter as Line, Qdisc, id};
 use super::header::Key;
 use super::keys::joined;
+use super::kinds;
 use super::place::{Handle, Place};
 use super::rule::Rule;
 use crate::params::{Params, Setting, Value};
@@ -143,8 +144,17 @@ fn queue_mapping(rule: &Rule) -> Option<u16> {
     rest.all(|word| harmless.contains(&word)).then(|| queue.parse().ok()).flatten()
 }
 
+impl Qdisc {
+    /// Number of transmit queues of `mq` and `multiq`: all of an output, or up to the last one to
+    /// which a qdisc or a filter is attached.
+    pub(super) fn queues(&self, device: &Device) -> u16 {
+        let last = self.leaves.keys().next_back().copied().unwrap_or(0);
+        kinds::queues::queues(&self.line).unwrap_or_else(|| last.max(last_queue(device, self)))
+    }
+}
+
 /// Number of the last queue that filters of `multiq` choose, counted from 1; 0 if there is none.
-pub(super) fn last_queue(device: &Device, qdisc: &Qdisc) -> u16 {
+fn last_queue(device: &Device, qdisc: &Qdisc) -> u16 {
     let rules = rules(device, |filter| is_at(qdisc, filter, 0));
     let queues = rules.iter().filter_map(|(_, _, rule)| queue_mapping(rule));
     queues.map(|queue| queue.saturating_add(1)).max().unwrap_or(0)

@@ -121,14 +121,6 @@ impl Qdisc {
         }
     }
 
-    /// Number of transmit queues of `mq` and `multiq`: all of an output, or up to the last one to
-    /// which a qdisc or a filter is attached.
-    pub(super) fn queues(&self, device: &Device) -> u16 {
-        let last = self.leaves.keys().next_back().copied().unwrap_or(0);
-        super::kinds::queues::queues(&self.line)
-            .unwrap_or_else(|| last.max(super::choice::last_queue(device, self)))
-    }
-
     /// Class with the minor number `minor`.
     pub fn class(&self, minor: u16) -> Option<&Class> {
         self.classes.iter().find(|class| class.minor == minor)

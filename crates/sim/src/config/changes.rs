@@ -47,7 +47,8 @@ table! {
     delay: Span, optional "unchanged", ["0s" => "100000s"], "\"40ms\"";
 
     /// New parameters of the discipline, which keeps its packets and its state: codel, pie, red,
-    /// pi, droptail, htb, fq_codel, fq_pie and fq_red. prio, drr and ets can change their children.
+    /// pi, droptail, skbprio, htb, fq_codel, fq_pie and fq_red. prio, drr and ets can change their
+    /// children.
     qdisc: "table of parameters", optional "unchanged", [], "{ limit = \"50p\" }";
 }
 

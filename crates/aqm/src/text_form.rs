@@ -1,10 +1,10 @@
 //! Disciplines from their text form.
 
-use super::Registry;
 use crate::build::Env;
 use crate::entry::Built;
 use crate::error::{Error, Result};
 use crate::params::{ParamRow, Setting, call_text, parse_call};
+use crate::registry::Registry;
 use crate::tc;
 use crate::units::{Rate, Size, Span};
 use alloc::format;
