@@ -200,7 +200,7 @@ RULES = (
     "u32 match mark 5 0xffffffff",
 )  # fmt: skip
 KINDS = ("htb", "hfsc", "prio", "drr")
-TREES = int(os.environ.get("SOJOURN_TREES", "6"))
+TREES = int(os.environ.get("SOJOURN_TREES", "4"))
 
 
 class Trees:
