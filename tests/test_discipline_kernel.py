@@ -1,25 +1,15 @@
 """Disciplines drop and send the packets that the kernel's do: skbprio, cbs, gred."""
 
-import json
-import os
-import platform
 import random
-import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sojourn.engines.replay import replay
-from sojourn_lab.validation.linux import user_mode
+from support import uml
 
-if packages := user_mode.missing():
-    reason = f"Debian's {', '.join(packages)} is not installed"
-    if os.environ.get("CI") and platform.machine() == "x86_64":
-        pytest.fail(reason)
-    pytest.skip(reason, allow_module_level=True)
-
-SENDER = Path(__file__).parent / "support" / "tree_sender.py"
+uml.require()
 
 RATE = "400kbit"
 """Rate of the shaper: 30 ms per packet of 1500 bytes."""
@@ -122,7 +112,7 @@ def gred(draw: random.Random) -> Case:
 CASES = {
     f"{kind.__name__}-{seed}": kind(random.Random(seed))
     for kind in (skbprio, cbs, gred)
-    for seed in range(int(os.environ.get("SOJOURN_CASES", "1")))
+    for seed in range(uml.SEEDS)
 }
 
 
@@ -131,19 +121,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]
     """Return what the kernel does in each case."""
     folder = tmp_path_factory.mktemp("kernel")
     script = ['insmod "$modules"/net/sched/cls_u32.ko', "ip link set dum0 txqueuelen 1000"]
-    for name, case in CASES.items():
-        path = folder / f"{name}.json"
-        path.write_text(json.dumps(case["frames"]))
-        script += [*case["lines"], f"echo CASE {name}"]
-        script.append(f"{{python}} {SENDER} {shlex.quote(str(path))}")
-        script += ["tc qdisc del dev dum0 root", "tc qdisc del dev dum0 clsact 2>/dev/null"]
-    text = user_mode.run("\n".join(script), folder, vectors=True)
-    lines = text.splitlines()
-    starts = {line.split()[1]: i for i, line in enumerate(lines) if line.startswith("CASE ")}
-    faults = [line for line in lines if not line.startswith(("CASE ", "{"))]
-    assert starts.keys() == CASES.keys(), text
-    assert not faults, faults
-    return {name: json.loads(lines[i + 1]) for name, i in starts.items()}
+    return uml.sent(CASES, folder, script)
 
 
 def left(case: Case, folder: Path) -> tuple[list[int], list[float]]:

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 import sojourn as sj
-from sojourn.recommendation import answer, line, objective, search, settings
+from sojourn.recommendation import answer, confirmation, line, objective, search, settings
 from sojourn.result.statistics import Interval
 from support.searches import HOME, facts_of
 
@@ -142,9 +142,9 @@ def test_traffic_in_python_needs_trust(tmp_path: Path) -> None:
 
 def test_a_label_names_what_differs_from_the_defaults() -> None:
     """As in tables."""
-    assert answer.label({"name": "codel", "target": "7ms"}).startswith("codel")
-    assert answer._means([{"a": 1.0}]) == {"a": 1.0}
-    assert answer._means([{"a": 1.0}, {"a": 2.0}]) == {"a": 1.5}
+    assert confirmation.label({"name": "codel", "target": "7ms"}).startswith("codel")
+    assert confirmation.means([{"a": 1.0}]) == {"a": 1.0}
+    assert confirmation.means([{"a": 1.0}, {"a": 2.0}]) == {"a": 1.5}
 
 
 def answered(
@@ -157,7 +157,7 @@ def answered(
     used: list[tuple[str, tuple[int, ...]]] = []
 
     def run(line: line.Line, qdisc: Any, at: Any, **_: Any) -> list[dict[str, float]]:
-        label = answer.label(qdisc)
+        label = confirmation.label(qdisc)
         used.append((label, tuple(sorted({seed for _, seed in at}))))
         return [facts_of(costs[label] + 0.001 * seed) for _, seed in at]
 
@@ -224,9 +224,9 @@ def test_the_setting_with_the_fewest_words_wins_among_equals() -> None:
     assert search.simplest(HOME, [best, tried[3]]) is best
     stopped = search.Trial({"name": "cake"}, (), (0.9,), True)
     assert search.simplest(HOME, [best, stopped]) is best
-    assert answer._usual(HOME, tried) == [{"name": "cake"}], "within 0.05 of codel"
+    assert confirmation._usual(HOME, tried) == [{"name": "cake"}], "within 0.05 of codel"
     far = [trial(1.0, name="fq_codel"), trial(2.0, name="cake")]
-    assert answer._usual(HOME, far) == [{"name": "fq_codel"}, {"name": "cake"}]
+    assert confirmation._usual(HOME, far) == [{"name": "fq_codel"}, {"name": "cake"}]
 
 
 def test_a_run_is_shaped_as_the_line_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,6 @@
 """Exported lines are accepted by tc and the kernel, and read back as the same parameters."""
 
 import json
-import os
-import platform
 import random
 import re
 import shlex
@@ -14,12 +12,9 @@ import pytest
 import sojourn as sj
 from sojourn import _sojourn
 from sojourn_lab.validation.linux import user_mode
+from support import uml
 
-if packages := user_mode.missing():
-    reason = f"Debian's {', '.join(packages)} is not installed"
-    if os.environ.get("CI") and platform.machine() == "x86_64":
-        pytest.fail(reason)
-    pytest.skip(reason, allow_module_level=True)
+uml.require()
 
 ABSENT = {"fq_pie", "dualpi2", "ets"}
 """Qdiscs that this kernel, or this tc, is built without: only tc itself reads their lines."""

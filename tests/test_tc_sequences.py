@@ -1,23 +1,16 @@
 """Random sequences of tc commands have the same answers and end in the same state as in Linux."""
 
-import os
-import platform
 from pathlib import Path
 
-import pytest
-
-from sojourn_lab.validation.linux import sequences, user_mode
+from sojourn_lab.validation.linux import sequences
+from support import uml
 
 COUNT = 60
 """Sequences of a test run; `make validate-tc` compares 2,000."""
 
 SEED = 20_261_128
 
-if packages := user_mode.missing():
-    reason = f"Debian's {', '.join(packages)} is not installed"
-    if os.environ.get("CI") and platform.machine() == "x86_64":
-        pytest.fail(reason)
-    pytest.skip(reason, allow_module_level=True)
+uml.require()
 
 
 def test_sequences_end_as_in_linux(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import platform
 import random
 import re
 import tomllib
@@ -14,6 +13,7 @@ import sojourn as sj
 from conftest import Command
 from sojourn import InputError, tc
 from sojourn_lab.validation.linux import user_mode
+from support import uml
 
 SUBSCRIBERS = """
 tc qdisc add dev eth0 root handle 1: htb default 30
@@ -283,14 +283,6 @@ def _parts(text: str) -> tuple[str, list[float]]:
     return re.sub(number, "#", text), [float(one) for one in re.findall(number, text)]
 
 
-def _require_kernel() -> None:
-    if missing := user_mode.missing():
-        reason = f"Debian's {', '.join(missing)} is not installed"
-        if os.environ.get("CI") and platform.machine() == "x86_64":
-            pytest.fail(reason)
-        pytest.skip(reason)
-
-
 KERNEL_FILTERS = {
     "u32 match ip dport 22 0xffff match ip protocol 6 0xff": "0(protocol=tcp, destination_port=22)",
     "u32 match ip sport 4096 0xf000 match ip tos 0xb8 0xfc": "0(dscp=46, source_port=4096-8191)",
@@ -308,7 +300,7 @@ KERNEL_FILTERS = {
 
 def test_filters_are_read_as_the_kernel_prints_them(tmp_path: Path) -> None:
     """A script, the output of tc as text and its JSON give the same filters; nothing is lost."""
-    _require_kernel()
+    uml.require(module=False)
     commands = ["tc qdisc add dev dum0 root handle 1: prio"] + [
         f"tc filter add dev dum0 parent 1: protocol ip pref {i + 1} {words} flowid 1:1"
         for i, words in enumerate(KERNEL_FILTERS)
@@ -343,7 +335,7 @@ def test_filters_are_read_as_the_kernel_prints_them(tmp_path: Path) -> None:
 
 def test_trees_return_from_the_kernel(tmp_path: Path) -> None:
     """Parse, export, kernel, show and parse are the identity."""
-    _require_kernel()
+    uml.require(module=False)
     first, parts = [], ['insmod "$modules"/net/sched/cls_u32.ko']
     for number, script in enumerate(_scripts()):
         (link,) = tc.imported(script)

@@ -1,25 +1,15 @@
 """Trees serve packets in the kernel's order: hfsc, drr, multiq, prio with filters, below tbf."""
 
-import json
-import os
-import platform
 import random
-import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sojourn.engines.replay import replay
-from sojourn_lab.validation.linux import user_mode
+from support import uml
 
-if packages := user_mode.missing():
-    reason = f"Debian's {', '.join(packages)} is not installed"
-    if os.environ.get("CI") and platform.machine() == "x86_64":
-        pytest.fail(reason)
-    pytest.skip(reason, allow_module_level=True)
-
-SENDER = Path(__file__).parent / "support" / "tree_sender.py"
+uml.require()
 
 RATE = "200kbit"
 """Rate of the shaper: 60 ms per packet of 1500 bytes."""
@@ -223,15 +213,12 @@ STEADY = [91, 140, 161, 165, 172, 223, 228, 234]
 """Seeds of `real_time` whose order is the same if frames arrive up to 8 ms later and leave up to 12
 ms later, as timers of the kernel do, and another one without the real-time curves."""
 
-SEEDS = int(os.environ.get("SOJOURN_CASES", "1"))
-"""Number of random cases of each kind; six of each were compared."""
-
 CASES = {
     f"{kind.__name__}-{seed}": kind(random.Random(seed))
     for kind in (hfsc, drr, filtered, turns, prio_below_tbf, drr_below_tbf)
-    for seed in range(SEEDS)
+    for seed in range(uml.SEEDS)
 }
-CASES |= {f"real_time-{seed}": real_time(random.Random(seed)) for seed in STEADY[: 2 * SEEDS]}
+CASES |= {f"real_time-{seed}": real_time(random.Random(seed)) for seed in STEADY[: 2 * uml.SEEDS]}
 CASES |= {f"tbf-{child.split()[0]}": below_tbf(child, random.Random(child)) for child in BELOW}
 
 
@@ -243,19 +230,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]
     script = [f'insmod "$modules"/net/sched/{module}.ko' for module in modules]
     script += ["ip link del dum0", f"ip link add dum0 numtxqueues {QUEUES} type dummy"]
     script += ["ip link set dum0 up txqueuelen 1000"]
-    for name, case in CASES.items():
-        path = folder / f"{name}.json"
-        path.write_text(json.dumps([row[:3] for row in case["frames"]]))
-        script += [*case["lines"], f"echo CASE {name}"]
-        script.append(f"{{python}} {SENDER} {shlex.quote(str(path))}")
-        script.append("tc qdisc del dev dum0 root")
-    text = user_mode.run("\n".join(script), folder, vectors=True)
-    lines = text.splitlines()
-    starts = {line.split()[1]: i for i, line in enumerate(lines) if line.startswith("CASE ")}
-    faults = [line for line in lines if not line.startswith(("CASE ", "{"))]
-    assert starts.keys() == CASES.keys(), text
-    assert not faults, faults
-    return {name: json.loads(lines[i + 1]) for name, i in starts.items()}
+    return uml.sent(CASES, folder, script)
 
 
 @pytest.mark.parametrize("name", CASES)

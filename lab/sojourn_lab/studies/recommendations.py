@@ -18,7 +18,8 @@ from typing import Any
 import sojourn as sj
 from sojourn._util import units
 from sojourn.cli.recommend import COLUMNS, TIES, TIMES, losses
-from sojourn.recommendation.answer import SEED_STEP, confirmed, label, prepare
+from sojourn.recommendation.answer import SEED_STEP, prepare
+from sojourn.recommendation.confirmation import confirmed, label
 from sojourn.recommendation.objective import OBJECTIVES
 from sojourn.recommendation.search import run, search
 from sojourn.scenario.variants import labels

@@ -120,7 +120,11 @@ impl<S: Scheduler> Build for Classful<S> {
             let fixed = fixed.map(|row| row.value).collect();
             Classes::Children(Children::new(fair, children, scheduler, fixed, env)?)
         };
-        Ok(Classful { filters: Filters::new(filters.clone()), classes })
+        let below = match &classes {
+            Classes::Queues(_) => false,
+            Classes::Children(all) => all.leaves.iter().any(Leaf::reads_headers),
+        };
+        Ok(Classful { filters: Filters::new(filters.clone(), below), classes })
     }
 }
 
@@ -356,16 +360,14 @@ impl<S: Scheduler> Qdisc for Classful<S> {
     }
 
     fn reads_headers(&self) -> bool {
-        let children = match &self.classes {
-            Classes::Queues(_) => false,
-            Classes::Children(all) => all.leaves.iter().any(Leaf::reads_headers),
-        };
-        children || self.filters.reads_headers()
+        self.filters.reads_headers()
     }
 
     fn describe_flow(&mut self, flow: u32, header: &FlowHeader) {
         self.filters.describe_flow(flow, header);
-        if let Classes::Children(all) = &mut self.classes {
+        if let Classes::Children(all) = &mut self.classes
+            && self.filters.below_compare
+        {
             all.leaves.iter_mut().for_each(|leaf| leaf.describe_flow(flow, header));
         }
     }

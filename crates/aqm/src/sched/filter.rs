@@ -287,16 +287,20 @@ impl Filter {
 #[derive(Clone, Debug)]
 pub(crate) struct Filters {
     list: Vec<Filter>,
-    reads_headers: bool,
+    /// True if a filter of the list compares fields of [`FlowHeader`].
+    compare_headers: bool,
+    /// True if a discipline of a class does.
+    pub below_compare: bool,
     /// Headers by the number of the flow.
     headers: Vec<Option<FlowHeader>>,
 }
 
 impl Filters {
-    /// Filters in order.
-    pub fn new(list: Vec<Filter>) -> Filters {
-        let reads_headers = list.iter().any(Filter::reads_headers);
-        Filters { list, reads_headers, headers: Vec::new() }
+    /// Filters in order. `below_compare` is true if a discipline of a class reads headers. This is
+    /// asked for each packet of a live link, so a tree of 10,000 classes keeps the answer.
+    pub fn new(list: Vec<Filter>, below_compare: bool) -> Filters {
+        let compare_headers = list.iter().any(Filter::reads_headers);
+        Filters { list, compare_headers, below_compare, headers: Vec::new() }
     }
 
     /// True if there is none.
@@ -304,14 +308,14 @@ impl Filters {
         self.list.is_empty()
     }
 
-    /// True if one compares fields of [`FlowHeader`].
+    /// True if a filter here, or in a discipline of a class, compares fields of [`FlowHeader`].
     pub fn reads_headers(&self) -> bool {
-        self.reads_headers
+        self.compare_headers || self.below_compare
     }
 
     /// States the header of a flow.
     pub fn describe_flow(&mut self, flow: u32, header: &FlowHeader) {
-        if self.reads_headers {
+        if self.compare_headers {
             let i = flow as usize;
             if i >= self.headers.len() {
                 self.headers.resize(i + 1, None);
@@ -324,7 +328,7 @@ impl Filters {
     #[inline]
     pub fn classify(&self, packet: &Packet) -> Option<u64> {
         let matches = |filter: &&Filter| {
-            filter.matches(packet) && (!self.reads_headers || self.matches_header(filter, packet))
+            filter.matches(packet) && (!self.compare_headers || self.matches_header(filter, packet))
         };
         self.list.iter().find(matches).map(|filter| filter.to)
     }
@@ -432,10 +436,10 @@ mod tests {
     fn the_first_match_decides_and_the_text_is_canonical() {
         let filters = ["3(dscp=EF, class=0-99)", "2", "1"].map(|text| read(text).unwrap());
         let packet = |class| Packet { class, ..Packet::default() };
-        let all = Filters::new(filters.to_vec());
+        let all = Filters::new(filters.to_vec(), false);
         assert_eq!(all.classify(&packet(46)), Some(3));
         assert_eq!(all.classify(&packet(0)), Some(2));
-        assert_eq!(Filters::new(filters[..1].to_vec()).classify(&packet(0)), None);
+        assert_eq!(Filters::new(filters[..1].to_vec(), false).classify(&packet(0)), None);
         assert_eq!(filters.map(|f| f.write()), ["3(class=0-99, dscp=46)", "2", "1"]);
     }
 
@@ -460,7 +464,7 @@ mod tests {
             ("1(protocol=tcp, dport=443, dscp=EF)", false, false),
         ];
         for (text, there, back) in cases {
-            let mut filters = Filters::new([read(text).unwrap()].into());
+            let mut filters = Filters::new([read(text).unwrap()].into(), false);
             let packet = |source| Packet { flow: 3, source, ..Packet::default() };
             assert!(filters.reads_headers());
             assert_eq!(filters.classify(&packet(7)), None, "{text}: nothing is known of the flow");
@@ -470,12 +474,24 @@ mod tests {
             let other = Packet { flow: 2, ..packet(7) };
             assert_eq!(filters.classify(&other), None, "{text}: another flow");
         }
-        assert!(!Filters::new([read("1(dscp=EF)").unwrap()].into()).reads_headers());
-        let mut filters = Filters::new([read("1(dport=0-1023)").unwrap()].into());
+        assert!(!Filters::new([read("1(dscp=EF)").unwrap()].into(), false).reads_headers());
+        let mut filters = Filters::new([read("1(dport=0-1023)").unwrap()].into(), false);
         filters.describe_flow(3, &FlowHeader { ports: [443, 0], ..web });
         let packet = |source| Packet { flow: 3, source, ..Packet::default() };
         assert_eq!(filters.classify(&packet(7)), None, "it has no destination port");
         assert_eq!(filters.classify(&packet(8)), Some(1));
+    }
+
+    #[test]
+    fn a_filter_below_other_classes_learns_of_flows() {
+        let inner = "prio(flows=2, filters=0(dport=443) 1)";
+        for parent in ["prio(flows=1, children=INNER)", "htb(rates=1mbit, children=INNER)"] {
+            let plain = parent.replace("INNER", "codel");
+            let deep = parent.replace("INNER", &format!("tbf(rate=1mbit, children={inner})"));
+            let build = |text: &str| crate::build_text(text, crate::Rate(1_000_000)).unwrap().qdisc;
+            assert!(!build(&plain).reads_headers());
+            assert!(build(&deep).reads_headers(), "{deep}");
+        }
     }
 
     #[test]

@@ -192,7 +192,7 @@ impl Build for Gred {
                 (true, true) => Mode::Wred,
             },
             queues,
-            filters: Filters::new(all.filters),
+            filters: Filters::new(all.filters, false),
             ecn: all.ecn,
             hard_drop: all.hard_drop,
             unassigned_limit: all.unassigned_limit.0,

@@ -245,10 +245,11 @@ impl Build for Hfsc {
             built.build(leaves.next().unwrap_or(0), of_class)
         };
         let queues = (0..n).map(queue).collect::<Result<Vec<_>>>()?;
+        let below = queues.iter().flatten().any(Leaf::reads_headers);
         Ok(Hfsc {
             classes: Classes::new(&parents, &curves),
             queues,
-            filters: Filters::new(params.filters),
+            filters: Filters::new(params.filters, below),
             default,
             limit: params.limit,
             asleep: Tree::new(n),
@@ -359,12 +360,14 @@ impl Qdisc for Hfsc {
     }
 
     fn reads_headers(&self) -> bool {
-        self.filters.reads_headers() || self.queues.iter().flatten().any(Leaf::reads_headers)
+        self.filters.reads_headers()
     }
 
     fn describe_flow(&mut self, flow: u32, header: &FlowHeader) {
         self.filters.describe_flow(flow, header);
-        self.queues.iter_mut().flatten().for_each(|leaf| leaf.describe_flow(flow, header));
+        if self.filters.below_compare {
+            self.queues.iter_mut().flatten().for_each(|leaf| leaf.describe_flow(flow, header));
+        }
     }
 
     fn state_bytes(&self) -> usize {

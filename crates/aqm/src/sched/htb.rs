@@ -170,8 +170,10 @@ impl Build for Htb {
         let is_leaf = |to| leaf_of(&classes, to).is_some();
         check_classes(&params.filters, is_leaf)?;
         let queues = queues(&params, rates, &classes, env)?;
+        let child = |queue: &Queue| matches!(queue, Queue::Child(leaf) if leaf.reads_headers());
+        let below = queues.iter().any(child);
         Ok(Htb {
-            filters: Filters::new(params.filters.clone()),
+            filters: Filters::new(params.filters.clone(), below),
             children: params.children.clone(),
             limit: params.limit,
             queues,
@@ -375,13 +377,13 @@ impl Qdisc for Htb {
     }
 
     fn reads_headers(&self) -> bool {
-        let child = |queue: &Queue| matches!(queue, Queue::Child(leaf) if leaf.reads_headers());
-        self.filters.reads_headers() || self.queues.iter().any(child)
+        self.filters.reads_headers()
     }
 
     fn describe_flow(&mut self, flow: u32, header: &FlowHeader) {
         self.filters.describe_flow(flow, header);
-        for queue in &mut self.queues {
+        let queues = if self.filters.below_compare { &mut self.queues[..] } else { &mut [] };
+        for queue in queues {
             if let Queue::Child(leaf) = queue {
                 leaf.describe_flow(flow, header);
             }
