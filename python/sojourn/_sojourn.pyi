@@ -201,6 +201,7 @@ def replay(
     headers: npt.NDArray[np.int64] | None = None,
     departures_ns: npt.NDArray[np.int64] | None = None,
     updates_ns: npt.NDArray[np.int64] | None = None,
+    no_gauges: bool = False,
 ) -> dict[str, npt.NDArray[Any]]: ...
 
 if sys.platform == "linux":

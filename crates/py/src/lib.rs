@@ -297,14 +297,14 @@ mod _sojourn {
     /// random numbers. `htb_burst` is the burst of a token bucket in place of the link, and
     /// `departures_ns` are recorded departures, to which its own are delayed by up to 1 us.
     /// `updates_ns` are the recorded times of the periodic updates of the discipline, in place of
-    /// its own.
+    /// its own. With `no_gauges`, internal variables are not read.
     /// `headers` has four rows: DSCP, number of the sender, of the receiver, and acknowledgement
     /// number (-1 for none). `progress` is as for a simulation, with the fraction of arrivals
     /// processed.
     #[pyfunction]
     #[pyo3(signature = (t_ns, flow, size, ecn, qdisc_json, rate, follow_dropped, follow_marked,
                         progress, timer_phase=None, xorshift32=None, htb_burst=None,
-                        headers=None, departures_ns=None, updates_ns=None))]
+                        headers=None, departures_ns=None, updates_ns=None, no_gauges=false))]
     #[expect(clippy::too_many_arguments, reason = "Python passes columns separately")]
     fn replay<'py>(
         py: Python<'py>,
@@ -323,6 +323,7 @@ mod _sojourn {
         headers: Option<PyReadonlyArray2<'py, i64>>,
         departures_ns: Option<PyReadonlyArray1<'py, i64>>,
         updates_ns: Option<PyReadonlyArray1<'py, i64>>,
+        no_gauges: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
         let rate: Rate = rate.parse().map_err(|e: sojourn_aqm::Error| refused(e.at("rate")))?;
         let qdisc = serde_json::from_str(qdisc_json)
@@ -352,6 +353,7 @@ mod _sojourn {
                 departures,
                 updates,
                 registry,
+                no_gauges,
             };
             sojourn_sim::replay(&arrivals, &qdisc, rate, options, ask).transpose()
         })?;

@@ -125,6 +125,8 @@ pub struct ReplayOptions<'a> {
     /// Recorded times of all periodic updates of the discipline, in place of its own: the timer of
     /// a kernel is late. Requires the token bucket.
     pub updates: Option<&'a [Time]>,
+    /// True if internal variables are not read: some disciplines have variables over all queues.
+    pub no_gauges: bool,
 }
 
 /// Later than every packet, but a time for which a timer can be set.
@@ -187,7 +189,9 @@ pub fn replay(
         if follow.is_some() {
             out.diverged.push(impossible.load(Ordering::Relaxed));
         }
-        append_gauges(&mut server, &mut out.gauges);
+        if !options.no_gauges {
+            append_gauges(&mut server, &mut out.gauges);
+        }
         let packets = i as u64 + 1;
         if packets.is_multiple_of(1 << 14) {
             let share = packets as f64 / arrivals.len() as f64;

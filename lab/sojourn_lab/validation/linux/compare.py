@@ -134,11 +134,14 @@ class Compared:
         return float(np.abs(ours - values[last])[known].max(initial=0))
 
 
-def compared(case: Case, *, frames: bool = True) -> Compared:
-    """Replay a recording; without `frames`, only the packets that it lists."""
-    out, listed = replayed(case, frames=frames)
+def compared(case: Case, *, frames: bool = True, gauges: bool = False) -> Compared:
+    """Replay a recording; without `frames`, only the packets that it lists.
+
+    Internal variables are read if `gauges`, or if the recording has one of them.
+    """
+    out, listed = replayed(case, frames=frames, gauges=gauges or bool(case.monitored))
     theirs = case.recording
-    gauges = {k.removeprefix("gauge:"): v[listed] for k, v in out.items() if "gauge:" in k}
+    values = {k.removeprefix("gauge:"): v[listed] for k, v in out.items() if "gauge:" in k}
     dropped, left = out["dropped"][listed], out["t_deq_ns"][listed]
     # A packet may be marked and then dropped, by BLUE of cake.
     marked = out["marked"][listed] & ~dropped.astype(bool)
@@ -146,10 +149,12 @@ def compared(case: Case, *, frames: bool = True) -> Compared:
     if case.ends_ns is not None:
         unseen = out_ns >= case.ends_ns
         dropped, marked, out_ns = dropped | unseen, marked & ~unseen, np.where(unseen, -1, out_ns)
-    return Compared(case, theirs, dropped, marked, out_ns, gauges)
+    return Compared(case, theirs, dropped, marked, out_ns, values)
 
 
-def replayed(case: Case, *, frames: bool = True) -> tuple[dict[str, Array], Array]:
+def replayed(
+    case: Case, *, frames: bool = True, gauges: bool = False
+) -> tuple[dict[str, Array], Array]:
     """Replay a recording; return the columns, and where a row is one of the recording."""
     theirs = case.recording
     times = np.array(case.frames if frames else (), dtype=np.int64)
@@ -177,6 +182,7 @@ def replayed(case: Case, *, frames: bool = True) -> tuple[dict[str, Array], Arra
         headers=_headers(case, *(column(v, 0, np.int64) for v in (theirs.flow, theirs.size))),
         departures_ns=left if case.late_timers else None,
         updates_ns=updates(case.name, case.timer) if case.timer else None,
+        no_gauges=not gauges,
     )
     return out, listed
 

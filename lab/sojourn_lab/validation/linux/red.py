@@ -49,7 +49,7 @@ def signals(case: Case) -> tuple[int, float, float]:
     The expected number is the sum of the drop probabilities of these packets, each given the
     decisions before it.
     """
-    comparison = compared(case)
+    comparison = compared(case, gauges=True)
     between = (comparison.gauges["pb"] > 0) & (comparison.gauges["pb"] < 1)
     pa = comparison.gauges["pa"][between]
     hits = int((comparison.theirs.fate[between] != SENT).sum())
