@@ -77,11 +77,12 @@ SETTINGS: list[tuple[dict[str, Any], str | None]] = [
 ]
 
 
-def answers(parts: list[str], folder: Path) -> list[str]:
+def answers(parts: list[str], folder: Path, *, traffic: bool = True) -> list[str]:
     """Return what a kernel prints for each of the parts, each followed by traffic."""
     program = folder / "traffic.pl"
     program.write_text(TRAFFIC)
-    text = "\n".join([*PREPARE, *(f"echo '==='\n{part}\nperl {program}" for part in parts)])
+    end = f"\nperl {program}" * traffic
+    text = "\n".join([*PREPARE, *(f"echo '==='\n{part}{end}" for part in parts)])
     return user_mode.run(text, folder).split("===\n")[1:]
 
 
@@ -130,19 +131,20 @@ def test_a_script_that_fails_at_any_step_leaves_the_line_as_it_was(tmp_path: Pat
 
 
 def test_the_words_of_every_link_layer_are_accepted(tmp_path: Path) -> None:
-    """Of CAKE, and of the size table of HTB."""
-    parts = []
+    """Of CAKE, and of the size table of HTB: the lines of the upload, which have them."""
+    parts, names = [], ("cake", "fq_codel")
     for layer in LAYERS.values():
-        for name in ("cake", "fq_codel"):
+        for name in names:
             lines = script.install(HOME, {"name": name}, "wan0", "sj-wan0", layer)
-            parts.append("\n".join([*lines, "echo code $?; tc qdisc show dev wan0"]))
-    printed = answers(parts, tmp_path)
+            added = [line for line in lines if re.match("tc (qdisc|class) add dev wan0 ", line)]
+            assert added
+            parts.append("\n".join(["tc qdisc del dev wan0 root 2>/dev/null", "(set -e", *added]))
+    show = "\n)\necho code $?; tc qdisc show dev wan0"
+    printed = answers([part + show for part in parts], tmp_path, traffic=False)
     for n, layer in enumerate(LAYERS.values()):
         cake, htb = printed[2 * n : 2 * n + 2]
         assert "code 0" in cake, cake
         assert "code 0" in htb, htb
-        assert PASSES in cake
-        assert PASSES in htb
         if layer.cake != "raw":
             assert f"overhead {layer.overhead}" in cake
             assert (layer.framing in ("atm", "ptm")) == bool(re.search(r" (atm|ptm) ", cake))
