@@ -77,9 +77,15 @@ export function shownDelay(seconds: number): string {
   return seconds < 1 ? `${digits(seconds * 1e3)} ms` : `${digits(seconds)} s`;
 }
 
+/** Unit in which people read a rate, and its bits per second. */
+export function unitOfRate(bps: number): readonly [string, number] {
+  if (bps < 1e6) return ["kbit/s", 1e3];
+  return bps < 1e9 ? ["Mbit/s", 1e6] : ["Gbit/s", 1e9];
+}
+
 /** Rate for people: `9.8 Mbit/s`. */
 export function shownRate(bps: number): string {
   if (!Number.isFinite(bps)) return "–";
-  if (bps < 1e6) return `${digits(bps / 1e3)} kbit/s`;
-  return bps < 1e9 ? `${digits(bps / 1e6)} Mbit/s` : `${digits(bps / 1e9)} Gbit/s`;
+  const [unit, size] = unitOfRate(bps);
+  return `${digits(bps / size)} ${unit}`;
 }

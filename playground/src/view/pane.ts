@@ -5,7 +5,7 @@ import type { Progress, Started } from "../engine/messages";
 import { bufferBytes, linkOf, RETURN_LINK } from "../model/scenario";
 import { DISCIPLINES, ordered, specOf } from "../model/specs";
 import { currentParams, currentRate, type Pane, type State } from "../model/state";
-import { digits, parse, shownDelay, shownRate } from "../model/units";
+import { digits, parse, shownDelay, shownRate, unitOfRate } from "../model/units";
 import { drawChart, drawEvents, drawSpark, heightOf, valueAt, WINDOW_S, type Axis, type Line } from "./chart";
 import { parameter, throttled, type Control } from "./controls";
 import { button, h, select, setText } from "./dom";
@@ -44,9 +44,16 @@ export interface Wishes {
   close(): void;
 }
 
-function chart(label: string, kind: string): { box: HTMLElement; canvas: HTMLCanvasElement } {
+interface Chart {
+  readonly box: HTMLElement;
+  readonly caption: HTMLElement;
+  readonly canvas: HTMLCanvasElement;
+}
+
+function chart(label: string, kind: string): Chart {
   const canvas = h("canvas", { class: kind, role: "img", "aria-label": label });
-  return { box: h("figure", {}, h("figcaption", {}, label), canvas), canvas };
+  const caption = h("figcaption", {}, label);
+  return { box: h("figure", {}, caption, canvas), caption, canvas };
 }
 
 export class PaneView {
@@ -190,11 +197,13 @@ export class PaneView {
     const thresholds = this.handles.map(({ name, seconds }) => ({ name, value: seconds }));
     drawChart(this.delay.canvas, { series, nowS, axis: DELAYS, lines: delays, thresholds, flags });
     const rate = parse(currentRate(state, of), "rate")?.value ?? 1e7;
+    const [unit, size] = unitOfRate(rate);
+    setText(this.rates.caption, `rate of each group, ${unit}`);
     const rates = lines((s, i, group) => smoothRate(s, i, s.column(`links/${link}/${group}/departed_bytes`)));
-    drawChart(this.rates.canvas, { series, nowS, axis: linear(rate * 1.08, (v) => shownRate(v), rate), lines: rates, flags });
+    drawChart(this.rates.canvas, { series, nowS, axis: linear(rate * 1.08, rate, size), lines: rates, flags });
     drawEvents(this.events.canvas, series, nowS, link, groups);
     const windows = lines((s, i, group) => s.at(i, s.column(`groups/${group}/cwnd_packets`)));
-    drawChart(this.windows.canvas, { series, nowS, axis: linear(largest(series, groups), (v) => digits(v)), lines: windows, flags });
+    drawChart(this.windows.canvas, { series, nowS, axis: linear(largest(series, groups)), lines: windows, flags });
     for (const spark of this.sparks) {
       const column = series.column(spark.name);
       drawSpark(spark.canvas, series, column, nowS);
@@ -316,15 +325,8 @@ function largest(series: Series, groups: readonly string[]): number {
   return Math.ceil(high / power) * power;
 }
 
-function linear(high: number, text: (value: number) => string, top = high): Axis {
-  return {
-    log: false,
-    low: 0,
-    high,
-    ticks: [
-      [0, "0"],
-      [top / 2, text(top / 2).split(" ")[0]!],
-      [top, text(top).split(" ")[0]!],
-    ],
-  };
+/** Axis from 0 with lines at `top` and its half, in units of `size`. */
+function linear(high: number, top = high, size = 1): Axis {
+  const ticks = [0, top / 2, top].map((value) => [value, digits(value / size)] as const);
+  return { log: false, low: 0, high, ticks };
 }

@@ -6,7 +6,7 @@ import { DISCIPLINES, LINE } from "../../src/model/specs";
 import { currentParams, currentRate, folded, HOME, pane, type State } from "../../src/model/state";
 import { STORIES } from "../../src/model/stories";
 import { kindOf, turned } from "../../src/model/traffic";
-import { digits, format, parse, shownDelay, shownRate } from "../../src/model/units";
+import { digits, format, parse, shownDelay, shownRate, unitOfRate } from "../../src/model/units";
 import { readDropped } from "../../src/view/dropped";
 import { Series } from "../../src/view/series";
 import { handlesOf } from "../../src/view/thresholds";
@@ -62,6 +62,7 @@ describe("units", () => {
   test("numbers for people have three digits and a unit", () => {
     expect([0.24, 0.0005, 1.234].map(shownDelay)).toEqual(["240 ms", "500 µs", "1.23 s"]);
     expect([64_000, 9_876_543, 1e9].map(shownRate)).toEqual(["64 kbit/s", "9.88 Mbit/s", "1 Gbit/s"]);
+    expect([999_999, 1e6, 2.5e9].map((bps) => unitOfRate(bps)[0])).toEqual(["kbit/s", "Mbit/s", "Gbit/s"]);
     expect([0, 0.001234, 1234, Number.NaN].map((value) => digits(value))).toEqual(["0", "0.00123", "1230", "–"]);
   });
 });
