@@ -18,7 +18,7 @@ from sojourn.result.statistics import percentile, runs_for_interval
 from sojourn.result.steady_state import steady
 from sojourn.scenario.draft import Draft
 from sojourn.sweeps import estimates
-from sojourn.sweeps.spec import LEAST, Until, _narrow
+from sojourn.sweeps.rounds import LEAST, Until, narrow
 from sojourn_lab import ROOT
 
 SEEDS, BATCHES = 1000, 1000
@@ -133,7 +133,7 @@ def of_until(rows: pl.DataFrame, name: str, relative: float, count: int) -> tupl
     hits, sizes = [], []
     for whole in batches(rows, rule.most, count):
         size = rule.least
-        while size < rule.most and not _narrow(whole[:size].to_dicts(), rule):
+        while size < rule.most and not narrow(whole[:size].to_dicts(), rule):
             size = min(rule.most, size + size // 2)
         inside = None if truth is None else hit(estimates.of(whole[:size], name), truth)
         hits += [] if inside is None else [inside]

@@ -51,10 +51,19 @@ def add_to(app: typer.Typer) -> None:
 
 
 def sweep_command(
-    file: Annotated[Path, typer.Argument(help="sweep file, .toml", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(help="sweep file, .toml, or the word collect", show_default=False)
+    ],
     out: Annotated[
         Path, typer.Option(help="folder for the runs; runs that are there are not repeated")
     ],
+    shards: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[folder]...", help="after collect: folders to merge into --out"),
+    ] = None,
+    shard: Annotated[
+        str | None, typer.Option(metavar="I/N", help="only every N-th run, from the I-th on")
+    ] = None,
     jobs: Jobs = None,
     processes: Processes = False,
     cluster: Cluster = None,
@@ -67,21 +76,31 @@ def sweep_command(
     from sojourn._util.files import check_directory
     from sojourn.sweeps.query import USUAL
     from sojourn.sweeps.rows import arranged, axes_of
+    from sojourn.sweeps.shards import read_shard
     from sojourn.sweeps.spec import read_sweep, run_sweep
 
+    if str(file) == "collect":
+        _collect(shards or [], out, force=force, as_json=as_json)
+        return
+    if shards:
+        raise InputError(f"{shards[0]}: unexpected argument after the sweep file {file}")
     if cluster is not None and (processes or jobs):
         raise InputError("--cluster: cannot be combined with --jobs or --processes")
+    part = None if shard is None else read_shard(shard, "--shard")
     sweep = read_sweep(file, trust=trust)
     check_directory(out)
     with continuing(out), executor_for(cluster, processes, jobs) as executor:
         campaign = run_sweep(
-            sweep, out=out, executor=executor, jobs=jobs, progress=True, force=force
+            sweep, out=out, executor=executor, jobs=jobs, progress=True, force=force, shard=part
         )
     for name in campaign.damaged:
         print(f"sojourn: {out}: {name} was damaged; its runs were repeated", file=sys.stderr)
     failure = campaign.error()
-    if failure is not None and not campaign.rows:
-        raise failure
+    if not campaign.rows:
+        if failure is not None:
+            raise failure
+        print(f"shard {shard} has no runs of this sweep")
+        return
     rows = arranged(campaign.rows)
     if as_json:
         report = {
@@ -109,6 +128,23 @@ def sweep_command(
         )
     if failure is not None:
         raise failure
+
+
+def _collect(folders: list[Path], out: Path, *, force: bool, as_json: bool) -> None:
+    """Merge the folders of shards."""
+    from sojourn._util.files import check_directory
+    from sojourn._util.units import counted
+    from sojourn.sweeps.shards import collect
+
+    if not folders:
+        raise InputError("collect: requires folders, like sojourn sweep collect load-* --out load")
+    check_directory(out)
+    result = collect(folders, out, force=force)
+    if as_json:
+        print(json.dumps(asdict(result), indent=2))
+        return
+    failed = f", {result.failed} failed" if result.failed else ""
+    print(f"{out}: {counted(result.runs, 'run')}{failed}; sojourn results {out} shows them")
 
 
 def results_command(

@@ -120,7 +120,7 @@ def claim(directory: Path, kind: Kind, identity: Mapping[str, Any], *, force: bo
         advice = "choose another folder, or add --force to write there anyway"
         raise InputError(f"{directory}: {refused}; {advice}")
     try:
-        known = [] if present is None else _identities(directory, kind)
+        known = [] if present is None else identities(directory, kind)
     except (KeyError, TypeError, ValueError, AttributeError):  # a marker that was edited
         known = [{}]
     differs = [difference(there, identity) for there in known]
@@ -209,7 +209,7 @@ def _is_foreign(path: Path) -> bool:
     return path.name in FILES and path.suffix == ".parquet" and not is_own(path)
 
 
-def _identities(directory: Path, kind: Kind) -> list[dict[str, Any]]:
+def identities(directory: Path, kind: Kind) -> list[dict[str, Any]]:
     """Return the identities of the results of `kind` in `directory`."""
     match kind:
         case "run":

@@ -21,3 +21,10 @@ def write_note(directory: Path, **about: Any) -> None:
         directory.mkdir(parents=True, exist_ok=True)
     name = f"_sweep-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
     write_text(directory / name, text)
+
+
+def copy_notes(source: Path, directory: Path) -> None:
+    """Copy the notes of a store to another one. Their names are hashes of their contents."""
+    for path in source.glob("_sweep-*.json"):
+        if not (directory / path.name).exists():
+            write_text(directory / path.name, path.read_text(encoding="utf-8"))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +22,10 @@ from sojourn.sweeps import estimates
 from sojourn.sweeps.axes import Label, points, read_axes
 from sojourn.sweeps.columns import Standard, read_metrics
 from sojourn.sweeps.failures import COLUMNS as FAILURE_COLUMNS
-from sojourn.sweeps.failures import Failure
 from sojourn.sweeps.notes import write_note
-from sojourn.sweeps.rows import check_seeds
-from sojourn.sweeps.runner import RUN_COLUMNS, CampaignResult, Row, Run, campaign
+from sojourn.sweeps.rounds import LEAST, Sweep, Until, run_rounds
+from sojourn.sweeps.runner import RUN_COLUMNS, CampaignResult
+from sojourn.sweeps.shards import Shard, read_shard
 from sojourn.sweeps.store import Store
 
 if TYPE_CHECKING:
@@ -39,47 +39,11 @@ KEYS = ("scenario", "axes", "together", "skip", "seeds", "metrics", "link", "unt
 UNTIL = ("metrics", "relative", "least", "most")
 """Keys of `until`."""
 
-LEAST = 20
-"""Smallest number of seeds of a stopping rule, from its coverage (`make coverage`)."""
-
 SEEDS_MAX = 1_000_000
 """Largest number of seeds at a point."""
 
 SEED_MAX = 2**53
 """Largest seed, as in Rust."""
-
-
-@dataclass(frozen=True)
-class Until:
-    """Stopping rule: add seeds at each point until the intervals of `metrics` (columns) are narrow.
-
-    An interval is narrow if half its width is at most `relative` times the value. Each point has
-    `least` to `most` seeds: at least `LEAST`, because a spread that fewer seeds underestimate ends
-    the sweep early, with intervals that hold too rarely.
-    """
-
-    metrics: tuple[str, ...]
-    relative: float
-    least: int = 20
-    most: int = 100
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """Validated sweep.
-
-    It has the canonical base scenario, the names of the axes, the labels and the parsed scenario of
-    each point, the seeds, the measure, the stopping rule if there is one, and canonical scenarios
-    that together have every value of every axis.
-    """
-
-    base: Table
-    names: Sequence[str]
-    points: Sequence[tuple[Mapping[str, Label], ParsedScenario]]
-    seeds: Sequence[int]
-    measure: Standard
-    until: Until | None = None
-    examples: Sequence[Table] = ()
 
 
 def read_sweep(path: str | Path, *, trust: bool = False) -> Sweep:
@@ -225,6 +189,7 @@ def sweep(
     progress: bool = False,
     force: bool = False,
     trust: bool = False,
+    shard: str | None = None,
 ) -> "pl.DataFrame":
     """Run a scenario at every combination of axes and seeds.
 
@@ -266,6 +231,9 @@ def sweep(
         True replaces the runs of another scenario in `out`.
     trust : bool, optional
         True if Python code that the file of the scenario names may run. The default refuses it.
+    shard : str, optional
+        Part of the runs, like "3/16": every 16th run from the third on, or with `until` every 16th
+        point. `sojourn sweep collect` merges the folders of the shards.
 
     Returns
     -------
@@ -318,6 +286,7 @@ def sweep(
         jobs=jobs,
         progress=progress,
         force=force,
+        shard=None if shard is None else read_shard(shard),
     )
     table = pl.DataFrame(outcome.rows, infer_schema_length=None)
     if (error := outcome.error(table)) is not None:
@@ -333,15 +302,16 @@ def run_sweep(
     jobs: int | None = None,
     progress: bool = False,
     force: bool = False,
+    shard: Shard | None = None,
 ) -> CampaignResult:
-    """Run a validated sweep, without the runs that `out` already has.
+    """Run a validated sweep, or a shard of it, without the runs that `out` already has.
 
     The parameters are the same as of `sweep`. Raises InputError if `out` holds other files, unless
     `force` is True: the runs of another scenario are then replaced.
     """
     if out is None:
         warn(spec.examples)
-        return _make(spec, None, executor, jobs, progress)
+        return run_rounds(spec, None, executor, jobs, progress, shard)
     identity = folders.identity_of(spec.base)
     is_other = folders.claim(Path(out), "sweep", identity, force=force)
     warn(spec.examples)
@@ -350,64 +320,7 @@ def run_sweep(
         if is_other:
             store.clear()
         _note(store.directory, spec)
-        return _make(spec, store, executor, jobs, progress)
-
-
-def _make(
-    spec: Sweep, store: Store | None, executor: Executor | None, jobs: int | None, progress: bool
-) -> CampaignResult:
-    """Run a sweep without the runs that `store` already has."""
-
-    def go(runs: Sequence[Run]) -> CampaignResult:
-        outcome = campaign(runs, store=store, executor=executor, jobs=jobs, progress=progress)
-        check_seeds(spec.names, outcome.rows)
-        return outcome
-
-    def some(at: Sequence[int], seeds: Sequence[int]) -> list[Run]:
-        runs = []
-        for k in at:
-            labels, parsed = spec.points[k]
-            runs += [Run(labels, parsed.with_seed(seed), spec.measure) for seed in seeds]
-        return runs
-
-    every = list(range(len(spec.points)))
-    if spec.until is None:
-        return go(some(every, spec.seeds))
-    # In each round, half as many seeds again at the points whose intervals are too wide.
-    until, first = spec.until, spec.seeds[0]
-    rows: dict[int, list[Row]] = {k: [] for k in every}
-    failed: dict[int, list[Failure]] = {k: [] for k in every}
-    executed, packets, wall_s, begun_seeds, count, wide = 0, 0, 0.0, 0, until.least, every
-    while True:
-        begun = [range(first + begun_seeds, first + count) for _ in wide]
-        part = go([run for k, seeds in zip(wide, begun, strict=True) for run in some([k], seeds)])
-        executed, packets, wall_s = (
-            executed + part.executed,
-            packets + part.packets,
-            wall_s + part.wall_s,
-        )
-        part_rows = iter(part.rows)
-        place = 0
-        for k, seeds in zip(wide, begun, strict=True):
-            for n in range(place, place + len(seeds)):
-                if n in part.failed:
-                    failed[k].append(part.failed[n])
-                else:
-                    rows[k].append(next(part_rows))
-            place += len(seeds)
-        wide = [k for k in wide if not _narrow(rows[k], until)]
-        if not wide or count >= until.most:
-            return CampaignResult(
-                [row for k in every for row in rows[k]],
-                executed,
-                packets,
-                wall_s,
-                part.damaged,
-                dict(enumerate(one for k in every for one in failed[k])),
-                part.store,
-            )
-        begun_seeds = count
-        count = min(until.most, count + max(1, count // 2))
+        return run_rounds(spec, store, executor, jobs, progress, shard)
 
 
 def _note(directory: Path, spec: Sweep) -> None:
@@ -424,21 +337,6 @@ def _note(directory: Path, spec: Sweep) -> None:
         until=None if spec.until is None else asdict(spec.until),
         measured=spec.measure.identity,
     )
-
-
-def _narrow(rows: Sequence[Mapping[str, Any]], until: Until) -> bool:
-    """Return True if the interval of every metric is narrow enough."""
-    if not rows:  # every run failed
-        return False
-    frame = pl.DataFrame(rows, infer_schema_length=None)
-    for name in until.metrics:
-        estimate = estimates.of(frame, name)
-        if estimate.value is None or estimate.low is None or estimate.high is None:
-            return False
-        half = max(estimate.value - estimate.low, estimate.high - estimate.value)
-        if not half <= until.relative * abs(estimate.value):
-            return False
-    return True
 
 
 def _seeds(value: Any, first: int, adaptive: bool) -> Sequence[int]:

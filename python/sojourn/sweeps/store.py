@@ -176,7 +176,12 @@ class Store:
         """
         import polars as pl
 
-        frame = pl.DataFrame(list(rows), infer_schema_length=None)
+        self.put_frame(pl.DataFrame(list(rows), infer_schema_length=None))
+
+    def put_frame(self, frame: "pl.DataFrame") -> None:
+        """Write the rows of a frame like `put`."""
+        import polars as pl
+
         # A column without any value becomes Float64, so that it has one type in all parts.
         self._write(frame.with_columns(pl.col(pl.Null).cast(pl.Float64)))
         self._loose += 1

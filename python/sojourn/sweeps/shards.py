@@ -1,0 +1,154 @@
+"""Shards of a sweep, for machines that share no folder, and the collection of their folders."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sojourn._sojourn import InputError
+from sojourn._util.inputs import shown
+from sojourn.result import folders
+from sojourn.sweeps.failures import COLUMNS
+from sojourn.sweeps.notes import copy_notes
+from sojourn.sweeps.store import FAILED, Store
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Part `number` (from 1) of `count` parts of a sweep. Each run is in exactly one of them.
+
+    It has every `count`-th run, so that each shard has points of all kinds.
+    """
+
+    number: int
+    count: int
+
+    def part(self, length: int) -> range:
+        """Return the places in a sequence of `length` that belong to this shard."""
+        return range(self.number - 1, length, self.count)
+
+
+def read_shard(text: Any, name: str = "shard") -> Shard:
+    """Return the shard of a text like "3/16". Raises InputError for any other value of `name`."""
+    match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text) if isinstance(text, str) else None
+    if match is None:
+        raise InputError(f'{name}: {shown(text)} is not a number and a count, like "3/16"')
+    number, count = int(match[1]), int(match[2])
+    if not 1 <= number <= count:
+        allowed = f"allowed: 1/{count} to {count}/{count}" if count else "the count must be above 0"
+        raise InputError(f"{name}: {shown(text)} is out of range, {allowed}")
+    return Shard(number, count)
+
+
+@dataclass(frozen=True)
+class Collected:
+    """Result of `collect`: `runs` different runs, and `failed` runs without a result."""
+
+    runs: int
+    failed: int
+
+
+def collect(sources: Sequence[str | Path], out: str | Path, *, force: bool = False) -> Collected:
+    """Write the runs of several folders of one sweep into the folder `out`.
+
+    The folders are read only. A run that is in several of them is written once. `out` may have runs
+    of the sweep already, and be one of the folders.
+
+    Parameters
+    ----------
+    sources : sequence of str or Path
+        Folders that `sojourn sweep` or `sojourn.sweep` wrote, from the same base scenario.
+    out : str or Path
+        Folder to write.
+    force : bool, optional
+        True replaces the runs of another scenario in `out`.
+
+    Returns
+    -------
+    Collected
+        The numbers of runs.
+
+    Raises
+    ------
+    InputError
+        If a folder has no runs of a sweep, the scenarios differ, or a run has different results in
+        two folders.
+    """
+    places = [Path(source) for source in sources]
+    if not places:
+        raise InputError("collect: requires at least one folder")
+    identity = _identity(places)
+    is_other = folders.claim(Path(out), "sweep", identity, force=force)
+    store = Store(out)
+    with store.writing():
+        if is_other:
+            store.clear()
+        rows = _merged(store, [Store(place) for place in places])
+        failures = Store(store.directory / FAILED)
+        lost = _merged(failures, [Store(place / FAILED) for place in places])
+        for place in places:
+            copy_notes(place, store.directory)
+    done = set(rows["key"]) if len(rows) else set()
+    failed = set(lost["key"]) - done if len(lost) else set()
+    return Collected(len(done), len(failed))
+
+
+def _merged(store: Store, others: Sequence[Store]) -> "pl.DataFrame":
+    """Write the rows of other stores that `store` lacks; return all its rows."""
+    import polars as pl
+
+    frames = [store.rows(), *(other.rows() for other in others)]
+    there = len(frames[0])
+    full = [frame for frame in frames if len(frame)]
+    if not full:
+        return pl.DataFrame()
+    whole = pl.concat(full, how="diagonal_relaxed")
+    plain = [name for name in whole.columns if not whole.schema[name].is_nested()]
+    once = whole.unique(plain, keep="first", maintain_order=True)
+    _check_equal(once)
+    if len(once) > there:
+        store.put_frame(once[there:])
+    return once
+
+
+def _identity(places: Sequence[Path]) -> dict[str, Any]:
+    """Return the base scenario of all folders."""
+    first: dict[str, Any] | None = None
+    for place in places:
+        folders.check_results(place)
+        known = folders.identities(place, "sweep") if folders.kind_of(place) == "sweep" else []
+        if not known:
+            raise InputError(f"{place}: has no runs of a sweep")
+        for one in known:
+            first = one if first is None else first
+            if differs := folders.difference(first, one):
+                raise InputError(f"{place}: its scenario is not the one of {places[0]} ({differs})")
+    assert first is not None
+    return first
+
+
+def _check_equal(rows: "pl.DataFrame") -> None:
+    """Raise InputError if a run has two results. A run may fail in several ways."""
+    if COLUMNS[0] in rows.columns:
+        return
+    same = rows.select("key", "axes", *_labels(rows)).is_duplicated()
+    if same.any():
+        one = rows.row(same.arg_true()[0], named=True)
+        labels = ", ".join(f"{name} = {shown(one[name])}" for name in _names(one["axes"]))
+        raise InputError(f"{labels}, seed {one['seed']}: two folders have different results")
+
+
+def _labels(rows: "pl.DataFrame") -> list[str]:
+    """Return the names of all axes."""
+    names = (name for text in rows["axes"].unique().sort() for name in _names(text))
+    return list(dict.fromkeys(names))
+
+
+def _names(text: str) -> list[str]:
+    import msgspec
+
+    return msgspec.json.decode(text, type=list[str])
