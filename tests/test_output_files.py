@@ -357,8 +357,10 @@ ALLOWED = {
     "live/netdev.py": {"write_text"},
     "live/netns_init.py": {"chmod", "write_text"},
     "live/testbed.py": {"write_text"},
+    "sweeps/remote.py": {"mkdtemp", "rmtree"},
 }
-"""Settings below /proc/sys, and files in a file system that nobody else can reach."""
+"""Settings below /proc/sys, files in a file system that nobody else can reach, a folder of one's
+own."""
 
 
 def _writes(tree: ast.AST) -> set[str]:

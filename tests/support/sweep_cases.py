@@ -91,6 +91,6 @@ def failing(folder: Path, fails: str = RAISES, seeds: int = SEEDS) -> Path:
     return folder / "sweep.toml"
 
 
-def failed_seeds(out: Path) -> list[int]:
+def failed_seeds(out: str | Path) -> list[int]:
     """Return the seeds of the failed runs in a store."""
     return sorted(sj.results(out, failed=True)["seed"].to_list())

@@ -70,7 +70,7 @@ class Interrupted(Exception):  # noqa: N818
 
 
 @contextmanager
-def continuing(out: Path | None) -> Iterator[None]:
+def continuing(out: str | Path | None) -> Iterator[None]:
     """Name the folder that keeps finished runs if Ctrl-C ends the block."""
     try:
         yield

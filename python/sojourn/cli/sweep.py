@@ -3,7 +3,7 @@
 import json
 import logging
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
     from sojourn.display.table import Table
     from sojourn.metrics.labels import Label
+    from sojourn.sweeps.runner import CampaignResult
 
-Folder = Annotated[Path, typer.Argument(help="folder of results", show_default=False)]
+Folder = Annotated[Path, typer.Argument(help="folder or URL of results", show_default=False)]
 Where = Annotated[
     list[str] | None,
     typer.Option(metavar="AXIS=VALUE", help="only runs with this label of an axis"),
@@ -55,7 +56,7 @@ def sweep_command(
         Path, typer.Argument(help="sweep file, .toml, or the word collect", show_default=False)
     ],
     out: Annotated[
-        Path, typer.Option(help="folder for the runs; runs that are there are not repeated")
+        Path, typer.Option(help="folder or URL for the runs; runs that are there are not repeated")
     ],
     shards: Annotated[
         list[Path] | None,
@@ -72,10 +73,8 @@ def sweep_command(
     trust: Trust = False,
 ) -> None:
     """Run a scenario at every combination of axes and seeds."""
-    from sojourn import _sojourn
     from sojourn._util.files import check_directory
-    from sojourn.sweeps.query import USUAL
-    from sojourn.sweeps.rows import arranged, axes_of
+    from sojourn.sweeps.remote import local, url_of
     from sojourn.sweeps.shards import read_shard
     from sojourn.sweeps.spec import read_sweep, run_sweep
 
@@ -88,13 +87,38 @@ def sweep_command(
         raise InputError("--cluster: cannot be combined with --jobs or --processes")
     part = None if shard is None else read_shard(shard, "--shard")
     sweep = read_sweep(file, trust=trust)
-    check_directory(out)
-    with continuing(out), executor_for(cluster, processes, jobs) as executor:
-        campaign = run_sweep(
-            sweep, out=out, executor=executor, jobs=jobs, progress=True, force=force, shard=part
-        )
+    place = url_of(out) or out
+    if place == out:
+        check_directory(out)
+    with continuing(place), local(place, writes=True) as folder:
+        with executor_for(cluster, processes, jobs) as executor:
+            campaign = run_sweep(
+                sweep,
+                out=folder,
+                executor=executor,
+                jobs=jobs,
+                progress=True,
+                force=force,
+                shard=part,
+            )
+        _report(campaign, place, sweep.names, shard, as_json=as_json)
+
+
+def _report(
+    campaign: "CampaignResult",
+    place: str | Path,
+    names: Sequence[str],
+    shard: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Print the table of a sweep. Raises RunError if runs failed."""
+    from sojourn import _sojourn
+    from sojourn.sweeps.query import USUAL
+    from sojourn.sweeps.rows import arranged, axes_of
+
     for name in campaign.damaged:
-        print(f"sojourn: {out}: {name} was damaged; its runs were repeated", file=sys.stderr)
+        print(f"sojourn: {place}: {name} was damaged; its runs were repeated", file=sys.stderr)
     failure = campaign.error()
     if not campaign.rows:
         if failure is not None:
@@ -109,7 +133,7 @@ def sweep_command(
             "runs": len(rows),
             "made": campaign.executed,
             "failed": [asdict(one) for one in campaign.failed.values()],
-            "axes": list(sweep.names),
+            "axes": list(names),
             "table": _table(rows, axes_of(rows), list(USUAL)).to_dicts(),
         }
         print(json.dumps(report, indent=2, allow_nan=False))
@@ -123,7 +147,7 @@ def sweep_command(
         failed = f", {len(campaign.failed)} failed" if campaign.failed else ""
         console().print(
             f"{campaign.executed} of {runs} made{failed}, {amount(campaign.packets)} packets in "
-            f"{campaign.wall_s:.1f} s; sojourn results {out} and sojourn plot {out} show more",
+            f"{campaign.wall_s:.1f} s; sojourn results {place} and sojourn plot {place} show more",
             markup=False,
         )
     if failure is not None:
@@ -132,19 +156,19 @@ def sweep_command(
 
 def _collect(folders: list[Path], out: Path, *, force: bool, as_json: bool) -> None:
     """Merge the folders of shards."""
-    from sojourn._util.files import check_directory
     from sojourn._util.units import counted
+    from sojourn.sweeps.remote import url_of
     from sojourn.sweeps.shards import collect
 
     if not folders:
         raise InputError("collect: requires folders, like sojourn sweep collect load-* --out load")
-    check_directory(out)
-    result = collect(folders, out, force=force)
+    place = url_of(out) or out
+    result = collect([url_of(folder) or folder for folder in folders], place, force=force)
     if as_json:
         print(json.dumps(asdict(result), indent=2))
         return
     failed = f", {result.failed} failed" if result.failed else ""
-    print(f"{out}: {counted(result.runs, 'run')}{failed}; sojourn results {out} shows them")
+    print(f"{place}: {counted(result.runs, 'run')}{failed}; sojourn results {place} shows them")
 
 
 def results_command(
@@ -260,6 +284,7 @@ def plot_command(
     from sojourn.plotting import sweep
     from sojourn.plotting.run import ENDINGS
     from sojourn.sweeps import query
+    from sojourn.sweeps.remote import local
 
     check_file(out, ENDINGS)
     look: Look = {"title": title, "size": size, "style": style}
@@ -267,10 +292,12 @@ def plot_command(
     if y is None:
         options: dict[str, Any] = {"--x": x, "--by": by, "--limit": limit, "--where": where}
         options |= {"--xlabel": xlabel, "--ylabel": ylabel}
-        _usual_figure(directory, out, [name for name, value in options.items() if value], look)
+        with local(directory) as folder:
+            _usual_figure(folder, out, [name for name, value in options.items() if value], look)
         return
-    rows = query.where(query.results(directory, engine=engine), where or ())
-    about = query.conditions(directory)
+    with local(directory) as folder:
+        rows = query.where(query.results(folder, engine=engine), where or ())
+        about = query.conditions(folder)
     look |= {"xlabel": xlabel, "ylabel": ylabel}
     axes: dict[str, Any] = {"x": x, "by": by, "kind": kind, "log": log, "limit": limit}
     sweep.plot(rows, y=y, about=about, path=out, **axes, **look)

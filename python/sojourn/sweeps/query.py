@@ -25,6 +25,7 @@ from sojourn.sweeps import estimates
 from sojourn.sweeps.compare import load_comparison
 from sojourn.sweeps.comparison_index import read_index
 from sojourn.sweeps.failures import unresolved
+from sojourn.sweeps.remote import local, url_of
 from sojourn.sweeps.rows import arranged, axes_of, labels_in_order, ordered, places, row_of
 from sojourn.sweeps.runner import RUN_COLUMNS
 from sojourn.sweeps.store import FAILED, Store
@@ -51,7 +52,8 @@ def results(
     Parameters
     ----------
     directory : str or Path
-        Folder of a sweep, or of `--out` of `sojourn run`, `compare` or `paper run`.
+        Folder of a sweep, or of `--out` of `sojourn run`, `compare` or `paper run`; or a URL of a
+        file system that fsspec reads, like "s3://bucket/load".
     engine : str, optional
         Identifier of the engine whose rows are returned: rows of different versions are never
         mixed. The default is the engine of this version, or the only one in the folder.
@@ -71,7 +73,13 @@ def results(
     InputError
         If there are no results, or none of `engine`.
     """
-    directory = Path(directory)
+    with local(directory) as folder:
+        return _results(folder, url_of(directory) or directory, engine, failed)
+
+
+def _results(
+    directory: Path, place: str | Path, engine: str | None, failed: bool
+) -> "pl.DataFrame":
     failures = _failed_rows(directory)
     if failed and not len(failures):
         raise InputError(f"{directory}: there are no failed runs")
@@ -85,12 +93,12 @@ def results(
         left = counted(
             len(rows) - len(selected), "row of other engines is", "rows of other engines are"
         )
-        print(f"sojourn: {directory}: {left} left out", file=sys.stderr)
+        print(f"sojourn: {place}: {left} left out", file=sys.stderr)
     if not failed and len(failures):
         count = failures["engine"].to_list().count(chosen)
         left = counted(count, "failed run is", "failed runs are")
-        advice = f"sojourn results {directory} --failed shows why"
-        print(f"sojourn: {directory}: {left} left out; {advice}", file=sys.stderr)
+        advice = f"sojourn results {place} --failed shows why"
+        print(f"sojourn: {place}: {left} left out; {advice}", file=sys.stderr)
     return ordered(selected, _given(directory))
 
 

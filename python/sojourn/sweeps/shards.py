@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from sojourn._util.inputs import shown
 from sojourn.result import folders
 from sojourn.sweeps.failures import COLUMNS
 from sojourn.sweeps.notes import copy_notes
+from sojourn.sweeps.remote import local
 from sojourn.sweeps.store import FAILED, Store
 
 if TYPE_CHECKING:
@@ -61,7 +63,8 @@ def collect(sources: Sequence[str | Path], out: str | Path, *, force: bool = Fal
     Parameters
     ----------
     sources : sequence of str or Path
-        Folders that `sojourn sweep` or `sojourn.sweep` wrote, from the same base scenario.
+        Folders that `sojourn sweep` or `sojourn.sweep` wrote, from the same base scenario; or URLs
+        like "s3://bucket/load-1".
     out : str or Path
         Folder to write.
     force : bool, optional
@@ -78,11 +81,17 @@ def collect(sources: Sequence[str | Path], out: str | Path, *, force: bool = Fal
         If a folder has no runs of a sweep, the scenarios differ, or a run has different results in
         two folders.
     """
-    places = [Path(source) for source in sources]
-    if not places:
+    if not sources:
         raise InputError("collect: requires at least one folder")
+    with ExitStack() as stack:
+        places = [stack.enter_context(local(source)) for source in sources]
+        folder = stack.enter_context(local(out, writes=True))
+        return _collect(places, folder, force=force)
+
+
+def _collect(places: Sequence[Path], out: Path, *, force: bool) -> Collected:
     identity = _identity(places)
-    is_other = folders.claim(Path(out), "sweep", identity, force=force)
+    is_other = folders.claim(out, "sweep", identity, force=force)
     store = Store(out)
     with store.writing():
         if is_other:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from sojourn.sweeps.axes import Label, points, read_axes
 from sojourn.sweeps.columns import Standard, read_metrics
 from sojourn.sweeps.failures import COLUMNS as FAILURE_COLUMNS
 from sojourn.sweeps.notes import write_note
+from sojourn.sweeps.remote import local
 from sojourn.sweeps.rounds import LEAST, Sweep, Until, run_rounds
 from sojourn.sweeps.runner import RUN_COLUMNS, CampaignResult
 from sojourn.sweeps.shards import Shard, read_shard
@@ -220,7 +221,7 @@ def sweep(
         most 5 % of the value, at every point. `least` is 20 or more.
     out : str or Path, optional
         Directory in which each run is stored when it completes. A run that is already there is not
-        repeated.
+        repeated. A URL like "s3://bucket/load" is possible, if fsspec can write to it.
     executor : concurrent.futures.Executor, optional
         Executor for the runs. The default is threads of this process.
     jobs : int, optional
@@ -269,28 +270,31 @@ def sweep(
     """
     import polars as pl
 
-    outcome = run_sweep(
-        make_sweep(
-            scenario,
-            axes,
-            seeds=seeds,
-            together=together,
-            skip=skip,
-            metrics=metrics,
-            link=link,
-            until=until,
-            trust=trust,
-        ),
-        out=out,
-        executor=executor,
-        jobs=jobs,
-        progress=progress,
-        force=force,
-        shard=None if shard is None else read_shard(shard),
+    spec = make_sweep(
+        scenario,
+        axes,
+        seeds=seeds,
+        together=together,
+        skip=skip,
+        metrics=metrics,
+        link=link,
+        until=until,
+        trust=trust,
     )
-    table = pl.DataFrame(outcome.rows, infer_schema_length=None)
-    if (error := outcome.error(table)) is not None:
-        raise error
+    part = None if shard is None else read_shard(shard)
+    with nullcontext() if out is None else local(out, writes=True) as folder:
+        outcome = run_sweep(
+            spec,
+            out=folder,
+            executor=executor,
+            jobs=jobs,
+            progress=progress,
+            force=force,
+            shard=part,
+        )
+        table = pl.DataFrame(outcome.rows, infer_schema_length=None)
+        if (error := outcome.error(table)) is not None:
+            raise error
     return table
 
 
