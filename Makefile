@@ -1,7 +1,7 @@
 # Entry points, the same for developers and in CI. `make demo` and `make test` need Rust and Python 3.11.
 PYTHON ?= python3
 BIN := .venv/bin
-CRATES := -p sojourn-aqm -p sojourn-sim -p sojourn-live -p sojourn-capi
+CRATES := -p sojourn-derive -p sojourn-aqm -p sojourn-sim -p sojourn-live -p sojourn-capi
 
 
 ##@ Product

@@ -4,6 +4,7 @@
 
 use super::{CongestionControl, CongestionSignal, ControlParams, NewDataAck, Reno, TcpEntry, Window};
 use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
@@ -29,7 +30,7 @@ pub(super) const TCP: TcpEntry = TcpEntry {
 };
 
 /// State of Gentle.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Gentle {
     reno: Reno,
     keep: f64,

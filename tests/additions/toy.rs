@@ -20,6 +20,7 @@ use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
+use crate::snapshot::Snapshot;
 
 /// Entry in the registry.
 pub(crate) const ENTRY: QdiscEntry =
@@ -36,7 +37,7 @@ crate::params! {
 }
 
 /// State of TOY.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Toy {
     every: u64,
     /// Number of arrivals since the last drop.

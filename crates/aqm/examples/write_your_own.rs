@@ -16,7 +16,7 @@ sojourn_aqm::params! {
 }
 
 /// Drops or marks every n-th packet that arrives while the queue is longer than a threshold.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Every {
     params: EveryParams,
     arrivals: u64,

@@ -1,6 +1,7 @@
 //! Token bucket of a shaper, exact to the nanosecond.
 
 use crate::link::LinkSpec;
+use crate::snapshot::Snapshot;
 use crate::units::{Bytes, Rate, Time};
 
 /// Highest rate of a bucket, equal to the highest rate of a link.
@@ -10,7 +11,7 @@ pub const FASTEST: Rate = LinkSpec::RATE_MAX;
 const BYTE: i128 = 8_000_000_000;
 
 /// Token bucket: it fills at a rate up to its burst, and may be overdrawn.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 pub struct Bucket {
     rate: i128,
     burst: i128,

@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::packet::Packet;
 use crate::params::{Setting, Value};
+use crate::snapshot::Snapshot;
 use crate::units::Span;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -12,7 +13,7 @@ use core::fmt;
 
 /// Selection of packets by their ECN field, written `VALUE/MASK` as in tc: those for which the
 /// field under the mask has the value. `0x0/0x0` selects all, `0x1/0x1` ECT(1) and CE.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub struct EcnSelector {
     value: u8,
     mask: u8,
@@ -73,7 +74,7 @@ impl Value for EcnSelector {
 }
 
 /// Threshold of the sojourn time above which packets are marked.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 pub(crate) struct CeThreshold {
     above: Span,
     selector: EcnSelector,

@@ -5,6 +5,7 @@ use crate::flow_header::FlowHeader;
 use crate::link::Served;
 use crate::packet::{Ecn, Packet};
 use crate::qdisc::{Backlog, Qdisc};
+use crate::snapshot::Snapshot;
 use crate::units::Time;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -29,10 +30,10 @@ use core::fmt;
 ///
 /// ```should_panic
 /// use sojourn_aqm::{Backlog, CheckedQdisc, Context, Link, LinkSpec, Packet, Pcg, Qdisc, Rate};
-/// use sojourn_aqm::{Span, Time};
+/// use sojourn_aqm::{Snapshot, Span, Time};
 ///
 /// /// Loses every packet.
-/// #[derive(Clone)]
+/// #[derive(Clone, Snapshot)]
 /// struct Hole;
 ///
 /// impl Qdisc for Hole {
@@ -46,7 +47,7 @@ use core::fmt;
 /// let mut link = Link::new(spec, Box::new(checked), Pcg::new(1)).unwrap();
 /// link.push(Time::ZERO, Packet { len: 1250, ..Packet::default() }); // panics
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Snapshot)]
 pub struct CheckedQdisc {
     inner: Box<dyn Served + Send>,
     /// Number of queued packets by identity, with their ECN fields.

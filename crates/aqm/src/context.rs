@@ -2,12 +2,13 @@
 
 use crate::packet::{Ecn, Packet};
 use crate::random::Random;
+use crate::snapshot::Snapshot;
 use crate::units::Time;
 use alloc::vec::Vec;
 use core::fmt;
 
 /// Reason for a drop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Snapshot)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum DropReason {
@@ -20,7 +21,7 @@ pub enum DropReason {
 }
 
 /// A dropped packet. Its owner receives it to free the body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub struct Dropped {
     /// The packet.
     pub packet: Packet,
@@ -55,7 +56,7 @@ impl fmt::Debug for Context<'_> {
 }
 
 /// Number of packets marked with CE.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Snapshot)]
 pub struct Marks {
     /// Packets that arrived at or after `since`.
     pub packets: u64,

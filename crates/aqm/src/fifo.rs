@@ -5,6 +5,7 @@
 
 use crate::cast;
 use crate::packet::Packet;
+use crate::snapshot::Snapshot;
 use crate::units::Bytes;
 use alloc::vec::Vec;
 
@@ -16,7 +17,7 @@ pub use view::QueueView;
 
 const NONE: u32 = u32::MAX;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 struct Node {
     packet: Packet,
     next: u32,
@@ -24,7 +25,7 @@ struct Node {
 }
 
 /// Memory of all FIFO queues of a discipline. It grows to the largest backlog.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 pub struct Pool {
     nodes: Vec<Node>,
     /// Number of free entries; the one that has been free longest and the last one, linked by
@@ -63,7 +64,7 @@ impl Pool {
 }
 
 /// A FIFO queue with its length in packets and bytes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 pub struct Fifo {
     head: u32,
     tail: u32,

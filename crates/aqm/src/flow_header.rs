@@ -1,6 +1,7 @@
 //! Header fields of a flow that packet descriptors do not have.
 
 use crate::packet::{Packet, TcpFlags};
+use crate::snapshot::Snapshot;
 
 crate::choice! {
     /// Protocol above IP.
@@ -27,7 +28,7 @@ impl Protocol {
 }
 
 /// Header fields of a flow, for filters: see [`Qdisc::describe_flow`](crate::Qdisc::describe_flow).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Snapshot)]
 pub struct FlowHeader {
     /// Protocol; None for one that filters do not know.
     pub protocol: Option<Protocol>,

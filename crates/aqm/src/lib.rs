@@ -70,6 +70,8 @@ pub struct CrateReadme;
 pub struct Embed;
 
 extern crate alloc;
+// Derived code names the crate.
+extern crate self as sojourn_aqm;
 #[cfg(any(test, feature = "std"))]
 #[cfg_attr(test, macro_use)]
 extern crate std;
@@ -103,6 +105,7 @@ mod qdisc;
 pub mod random;
 pub mod registry;
 pub mod sched;
+pub mod snapshot;
 mod stats;
 pub mod tc;
 #[cfg(test)]
@@ -134,6 +137,7 @@ pub use random::{CloneRandom, FiveTuple, Pcg, Random};
 pub use registry::{Registry, build};
 // For disciplines that contain disciplines, which the registry lists.
 pub(crate) use registry::find as find_discipline;
+pub use snapshot::Snapshot;
 pub use stats::{Histogram, LinkStats, RUN_MAX};
 pub use text_form::{build_text, text_of};
 pub use timed_link::{Delivery, TimedLink, TimedLinkBuilder, Undelivered};

@@ -7,6 +7,7 @@ use crate::packet_log::LogEntry;
 use crate::params::checked;
 use crate::qdisc::Qdisc;
 use crate::random::CloneRandom;
+use crate::snapshot::Snapshot;
 use crate::stats::LinkStats;
 use crate::units::{Rate, Span, Time};
 use alloc::boxed::Box;
@@ -29,7 +30,7 @@ pub use served::Served;
 use transmitter::Transmitter;
 
 /// Rate and delay of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 #[non_exhaustive]
 pub struct LinkSpec {
     /// Rate of the transmitter. Zero, which only [`Link::change`] accepts, stops the link.
@@ -66,7 +67,7 @@ impl LinkSpec {
 ///
 /// A copy (`Clone`) has the same packets, state and random numbers, and continues in the same way.
 // The layout is fixed, and the alignment is a cache line: see `Transmitter`.
-#[derive(Clone)]
+#[derive(Clone, Snapshot)]
 #[repr(C, align(64))]
 pub struct Link {
     qdisc: Box<dyn Served + Send>,

@@ -4,11 +4,12 @@
 use crate::cast;
 use crate::error::{Error, Result};
 use crate::params::{Setting, Value};
+use crate::snapshot::Snapshot;
 use alloc::format;
 use alloc::string::{String, ToString};
 
 /// Framing of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub enum Framing {
     /// None.
     NoAtm,
@@ -19,7 +20,7 @@ pub enum Framing {
 }
 
 /// Overhead of a link: what `cake` adds to the length of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub struct Overhead {
     /// Bytes added to the length without link header; None to keep the length as it is.
     pub bytes: Option<i64>,

@@ -1,9 +1,10 @@
 //! Packet descriptor that queues hold in place of a packet.
 
+use crate::snapshot::Snapshot;
 use crate::units::{Span, Time};
 
 /// ECN field of the IP header (RFC 3168 §5).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Snapshot)]
 #[repr(u8)]
 pub enum Ecn {
     /// Not ECN-capable: dropped where another packet would be marked.
@@ -41,7 +42,7 @@ impl Ecn {
 }
 
 /// TCP header of a packet, as far as an ACK filter needs it; nothing for other packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Snapshot)]
 pub struct TcpFlags(u8);
 
 impl TcpFlags {
@@ -90,7 +91,7 @@ impl TcpFlags {
 }
 
 /// Congestion header of XCP (draft-falk-xcp-spec-03 §2), which routers change.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Snapshot)]
 pub struct XcpHeader {
     /// Round-trip time that the sender has measured, in whole microseconds; 0 if it has not yet.
     pub rtt: Span,
@@ -109,7 +110,7 @@ impl XcpHeader {
 /// packets are always returned to the owner.
 ///
 /// Fields may be added: end a literal with `..Packet::default()`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Snapshot)]
 pub struct Packet {
     /// Time of arrival at the queue. A link sets it; a direct caller of a discipline must, and a
     /// debug build panics if it is not the time of the call.

@@ -2,10 +2,11 @@
 
 use crate::context::DropReason;
 use crate::packet::Packet;
+use crate::snapshot::Snapshot;
 use crate::units::Time;
 
 /// Departure or drop of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub struct LogEntry {
     /// Packet as it was when it left, including arrival time and ECN field.
     pub packet: Packet,

@@ -212,7 +212,7 @@ macro_rules! params {
         }
     ) => {
         $(#[$outer])*
-        #[derive(Clone, Debug, PartialEq)]
+        #[derive(Clone, Debug, PartialEq, $crate::snapshot::Snapshot)]
         $vis struct $Name {
             $( #[doc = $about] $(#[doc = $more])* pub $field: $Type, )*
         }
@@ -298,7 +298,7 @@ macro_rules! choice {
         }
     ) => {
         $(#[$outer])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, $crate::snapshot::Snapshot)]
         #[non_exhaustive]
         $vis enum $Name { $( #[doc = $about] $Variant, )* }
 

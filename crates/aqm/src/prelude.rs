@@ -9,4 +9,5 @@ pub use crate::packet::{Ecn, Packet};
 pub use crate::params::{Checked, Params, Setting};
 pub use crate::qdisc::Qdisc;
 pub use crate::registry::{QdiscEntry, Registry};
+pub use crate::snapshot::Snapshot;
 pub use crate::units::{Bytes, Rate, Size, Span, Time};

@@ -3,13 +3,14 @@
 use crate::context::Context;
 use crate::flow_header::FlowHeader;
 use crate::packet::Packet;
+use crate::snapshot::Snapshot;
 use crate::units::{Size, Time};
 use alloc::boxed::Box;
 use core::any::Any;
 use core::ops::Add;
 
 /// Packets and bytes in a discipline.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Snapshot)]
 pub struct Backlog {
     /// Number of packets.
     pub packets: u32,
@@ -35,7 +36,7 @@ impl Add for Backlog {
 }
 
 /// Answer of [`Qdisc::peek`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub enum Peek {
     /// Length of the packet that [`Qdisc::dequeue`] returns at this time, bytes.
     Packet(u32),
@@ -85,7 +86,7 @@ impl Peek {
 /// ```
 ///
 /// A type that is also `Clone` and `Send` can be [served](crate::link::Served) by a link.
-pub trait Qdisc: Any {
+pub trait Qdisc: Any + Snapshot {
     /// Enqueues or drops `packet`, whose arrival time is `context.now`.
     ///
     /// # Panics

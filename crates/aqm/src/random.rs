@@ -1,7 +1,6 @@
 //! Random numbers: keys of the random streams, and the interface to the generator.
 //!
-//! The caller supplies the generator (`rand_pcg` in the simulator). Programs without one use
-//! [`Pcg`].
+//! The caller supplies the generator; [`Pcg`] is one.
 
 mod flow_hash;
 mod pcg;
@@ -11,6 +10,7 @@ pub use pcg::Pcg;
 
 use crate::cast;
 use alloc::boxed::Box;
+use core::any::Any;
 use rand_core::Rng;
 
 /// Returns the 32-byte seed of the random stream of the component `name` under `seed`.
@@ -99,11 +99,25 @@ pub trait Random {
 pub trait CloneRandom: Random {
     /// Returns a copy that continues with the same numbers.
     fn clone_box(&self) -> Box<dyn CloneRandom + Send>;
+    /// This generator, to find out its type.
+    #[doc(hidden)]
+    fn as_any(&self) -> &dyn Any;
+    /// As [`CloneRandom::as_any`].
+    #[doc(hidden)]
+    fn as_any_mut(&mut self) -> &mut dyn Any;
 }
 
 impl<R: Random + Clone + Send + 'static> CloneRandom for R {
     fn clone_box(&self) -> Box<dyn CloneRandom + Send> {
         Box::new(self.clone())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
     }
 }
 

@@ -2,6 +2,7 @@
 //! losses. All counters are integers until they are read, so that sums never drift.
 
 use crate::context::{DropReason, Dropped, Marks};
+use crate::snapshot::Snapshot;
 use crate::units::{Span, Time};
 use alloc::boxed::Box;
 use alloc::vec;
@@ -25,7 +26,7 @@ fn spread(sum: u128, sum_of_squares: u128, weight: u128) -> f64 {
 }
 
 /// Integrals over time of a queue length and of its square.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 struct Integrals {
     first: u128,
     second: u128,
@@ -52,7 +53,7 @@ pub const RUN_MAX: usize = 1024;
 /// packet arrived: departures per second are a throughput.
 // The layout is fixed, in lines of 64 bytes: a packet that finds an idle link touches the first
 // line and a half, any other packet four lines.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 #[repr(C)]
 pub struct LinkStats {
     /// Time up to which the queue is weighed.

@@ -9,6 +9,7 @@ use crate::packet::{Ecn, Packet};
 use crate::params::{Checked, Nothing, Setting};
 use crate::qdisc::Qdisc;
 use crate::registry::find;
+use crate::snapshot::Snapshot;
 use crate::units::{Rate, Time};
 use rand_core::SeedableRng;
 use std::boxed::Box;
@@ -145,7 +146,7 @@ impl Bench {
 }
 
 /// AQM that drops packets with body 0 at dequeue, and the head of the queue when body 9 arrives.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Snapshot)]
 pub struct DropsZero {
     /// Times at which it was started.
     pub started: Vec<Time>,

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::flow_header::FlowHeader;
 use crate::link::{Link, LinkSpec};
 use crate::packet::Packet;
+use crate::snapshot::Snapshot;
 use crate::stats::LinkStats;
 use crate::text_form::build_text;
 use crate::units::{Span, Time};
@@ -23,7 +24,7 @@ use core::fmt;
 use slab::Slab;
 
 /// Packet that has arrived at the far end.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Snapshot)]
 #[non_exhaustive]
 pub struct Delivery<T> {
     /// Time of arrival; earlier than the call that returns it if that is late.
@@ -37,7 +38,7 @@ pub struct Delivery<T> {
 }
 
 /// Packet that was dropped or lost.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Snapshot)]
 #[non_exhaustive]
 pub struct Undelivered<T> {
     /// Time of the drop, or of the departure of a packet that was lost on the wire.
@@ -71,11 +72,12 @@ pub struct Undelivered<T> {
 ///
 /// Bodies of dropped packets are freed, unless [`TimedLinkBuilder::keep_undelivered`] is set. A
 /// copy (`Clone`) continues in the same way.
-#[derive(Clone)]
+#[derive(Clone, Snapshot)]
 pub struct TimedLink<T> {
     link: Link,
     bodies: Slab<T>,
     wire: Option<Wire>,
+    #[snapshot(skip)]
     copy: Option<fn(&T) -> T>,
     /// Dropped and lost packets that the owner has not taken; `None` if they are freed.
     undelivered: Option<VecDeque<Undelivered<T>>>,

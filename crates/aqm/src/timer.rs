@@ -2,10 +2,11 @@
 
 use crate::build::Env;
 use crate::cast;
+use crate::snapshot::Snapshot;
 use crate::units::{Span, Time};
 
 /// Time from one update to the next.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Snapshot)]
 pub(crate) enum Period {
     /// A fixed time.
     Every(Span),
@@ -41,7 +42,7 @@ impl Period {
 
 /// Schedule of periodic updates. The first is due one period after the first arrival at the
 /// discipline, unless [`Env::first_update`] is set.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Snapshot)]
 pub(crate) struct Timer {
     period: Period,
     /// Time of the first update; never before the first arrival.

@@ -6,29 +6,30 @@
 
 use crate::cast;
 use crate::error::{Error, Result};
+use crate::snapshot::Snapshot;
 use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 
 /// Point in time: nanoseconds since the start of the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Snapshot)]
 pub struct Time(pub u64);
 
 /// Length of time in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Snapshot)]
 pub struct Span(pub u64);
 
 /// Rate in bits per second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Snapshot)]
 pub struct Rate(pub u64);
 
 /// Number of bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Snapshot)]
 pub struct Bytes(pub u64);
 
 /// Length of a queue, in bytes or in packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Snapshot)]
 pub enum Size {
     /// Bytes.
     Bytes(u64),
@@ -37,7 +38,7 @@ pub enum Size {
 }
 
 /// Threshold of a queue: a delay, or a number of packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Snapshot)]
 pub enum Threshold {
     /// Delay.
     Time(Span),

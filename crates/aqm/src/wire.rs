@@ -44,6 +44,7 @@ pub use slots::{SlotDelay, Slots};
 
 use crate::packet::{Ecn, Packet};
 use crate::random::Random;
+use crate::snapshot::Snapshot;
 use crate::units::{Span, Time};
 use alloc::collections::{BinaryHeap, VecDeque};
 use chance::Events;
@@ -54,7 +55,7 @@ use outages::OutageProcess;
 use slots::SlotProcess;
 
 /// Packets that are sent without the delay of the wire, and so overtake others.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Snapshot)]
 #[non_exhaustive]
 pub struct Reorder {
     /// Probability, and correlation with the previous decision.
@@ -72,7 +73,7 @@ impl Reorder {
 }
 
 /// Impairments of a wire; the default is none.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Snapshot)]
 #[non_exhaustive]
 pub struct Impairments {
     /// Random part of the delay.
@@ -106,7 +107,7 @@ impl Impairments {
 }
 
 /// Result of sending a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub enum Fate {
     /// It will arrive.
     Sent,
@@ -115,7 +116,7 @@ pub enum Fate {
 }
 
 /// Packet that arrives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 #[non_exhaustive]
 pub struct Arrival {
     /// Time of arrival.
@@ -131,7 +132,7 @@ pub struct Arrival {
 }
 
 /// Counters of a wire.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Snapshot)]
 #[non_exhaustive]
 pub struct WireStats {
     /// Packets lost: at random, in outages, and above the limit.
@@ -150,7 +151,7 @@ pub struct WireStats {
 type InFlight = Reverse<(Time, u64)>;
 
 /// A wire in operation. A copy (`Clone`) continues in the same way.
-#[derive(Clone)]
+#[derive(Clone, Snapshot)]
 pub struct Wire {
     jitter: Option<JitterProcess>,
     reorder: Option<(Reorder, Events<Stream>)>,

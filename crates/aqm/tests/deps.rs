@@ -1,4 +1,5 @@
-//! Dependencies and safety of the library: two dependencies, no std, no unsafe code.
+//! Dependencies and safety of the library: two dependencies and its own derive macro, no std, no
+//! unsafe code.
 
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
@@ -8,18 +9,26 @@ const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
 #[test]
 fn the_library_depends_only_on_libm_and_rand_core() {
+    let derive = "sojourn-derive";
+    assert_eq!(tree("sojourn-aqm"), ["libm", "rand_core", "sojourn-aqm", derive]);
+    assert_eq!(tree(derive), [derive], "the macro has no dependencies");
+}
+
+/// Names of a crate and of all its dependencies.
+fn tree(name: &str) -> Vec<String> {
     let tree = Command::new(env!("CARGO"))
-        .args(["tree", "-p", "sojourn-aqm", "-e", "normal", "--prefix", "none", "--offline"])
+        .args(["tree", "-p", name, "-e", "normal", "--prefix", "none", "--offline"])
         .args(["--target", "all", "--format", "{p}"])
         .current_dir(HERE)
         .output()
         .expect("cargo runs");
     assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
     let text = String::from_utf8(tree.stdout).unwrap();
-    let mut names: Vec<&str> = text.lines().filter_map(|l| l.split_whitespace().next()).collect();
+    let names = text.lines().filter_map(|line| line.split_whitespace().next());
+    let mut names: Vec<String> = names.map(str::to_string).collect();
     names.sort_unstable();
     names.dedup();
-    assert_eq!(names, ["libm", "rand_core", "sojourn-aqm"]);
+    names
 }
 
 #[test]

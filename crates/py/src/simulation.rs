@@ -4,7 +4,7 @@ use crate::scenario::{ParsedScenario, outcome};
 use crate::{InputError, custom, interruptible, refused};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 use sojourn_aqm::{Error, Span, Time};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
@@ -191,6 +191,30 @@ impl Simulation {
         let simulation = &*simulation;
         let result = custom::watched(|| simulation.result())?.map_err(refused)?;
         outcome(py, result)
+    }
+
+    /// Returns the simulation as bytes.
+    fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let simulation = self.get()?;
+        let bytes = custom::watched(|| simulation.save())?.map_err(refused)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Creates a simulation from the bytes of `save`.
+    #[staticmethod]
+    #[pyo3(signature = (snapshot, threads=1))]
+    fn load(snapshot: &[u8], threads: usize) -> PyResult<Simulation> {
+        let load = || sojourn_sim::Simulation::load_with(&custom::registries(), snapshot);
+        let mut simulation = custom::watched(load)?.map_err(refused)?;
+        let parsed = ParsedScenario { scenario: Arc::new(simulation.scenario().clone()) };
+        simulation.set_threads(parsed.threads(threads));
+        Ok(Simulation::of(simulation, parsed.calls_python()))
+    }
+
+    /// Returns the scenario in the bytes of `save` as JSON.
+    #[staticmethod]
+    fn saved_scenario(snapshot: &[u8]) -> PyResult<String> {
+        sojourn_sim::Simulation::saved_scenario(snapshot).map(str::to_string).map_err(refused)
     }
 
     /// Returns an independent copy, which continues in the same way.

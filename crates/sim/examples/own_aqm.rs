@@ -14,7 +14,7 @@ sojourn_aqm::params! {
 }
 
 /// Drops or marks an arriving packet with a probability proportional to the queue length.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Ramp {
     top: Size,
 }

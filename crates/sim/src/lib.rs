@@ -49,6 +49,7 @@ mod collections;
 pub mod config;
 mod endpoint;
 mod engine;
+mod external_state;
 #[doc(hidden)]
 pub mod internals;
 mod missing;

@@ -1,5 +1,5 @@
-//! A simulation in steps gives the same bytes as one in one go, whatever is looked at, copied or
-//! changed in between.
+//! A simulation in steps gives the same bytes as one in one go, whatever is looked at, copied, saved
+//! and loaded, or changed in between.
 
 use serde_json::{Value as Json, json};
 use sojourn_aqm::registry::REGISTRY;
@@ -52,8 +52,17 @@ fn look(simulation: &mut Simulation) {
     }
 }
 
+/// The simulation after it was saved and loaded.
+fn reloaded(simulation: &Simulation) -> Simulation {
+    let saved = simulation.save().unwrap();
+    assert!(simulation.save().unwrap() == saved, "saving changes nothing");
+    let loaded = Simulation::load(&saved).unwrap();
+    assert!(loaded.save().unwrap() == saved, "a snapshot is complete");
+    loaded
+}
+
 /// Runs `scenario` in steps of `step_us`, looks at everything after each, and continues in a copy
-/// after half of them.
+/// after half of them, and in a loaded snapshot after a third and two thirds.
 fn stepped(scenario: &Scenario, step_us: u64, changeable: bool) -> String {
     let create = if changeable { Simulation::changeable } else { Simulation::new };
     let mut simulation = create(scenario.clone());
@@ -67,6 +76,8 @@ fn stepped(scenario: &Scenario, step_us: u64, changeable: bool) -> String {
             let copy = simulation.clone();
             to(&mut simulation, end_us);
             simulation = copy;
+        } else if (at / step_us).is_multiple_of(end_us / step_us / 3) {
+            simulation = reloaded(&simulation);
         }
     }
     to(&mut simulation, end_us);
@@ -193,7 +204,9 @@ fn changes_by_hand_are_those_of_a_scenario() {
         for (us, change) in by_hand {
             to(&mut simulation, us);
             look(&mut simulation);
+            simulation = reloaded(&simulation);
             simulation.change(&change).unwrap();
+            simulation = reloaded(&simulation);
             look(&mut simulation);
         }
         to(&mut simulation, 3_000_000);
@@ -226,6 +239,7 @@ fn changed_parameters_are_those_of_a_scenario() {
         to(&mut simulation, 1_000_000);
         look(&mut simulation);
         simulation.change(&json!({"links": {"up": {"qdisc": new, "rate": "1mbit"}}})).unwrap();
+        simulation = reloaded(&simulation);
         to(&mut simulation, 3_000_000);
         let result = simulation.result().unwrap();
         let recorded = Scenario::from_json(&result.summary["scenario"].to_string()).unwrap();

@@ -2,16 +2,20 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
+from sojourn._util.files import check_file, naming, replacing
 from sojourn._util.html import html
 from sojourn._util.inputs import near, shown
 from sojourn._util.lazy import Lazy
 from sojourn._util.plain import plain
 from sojourn._util.public import public
+from sojourn._util.reading import bytes_of_file
+from sojourn.custom import trust as trusting
 from sojourn.engines.threads import Threads, count_of
 from sojourn.result.result import Result, Values
 from sojourn.scenario.advice import warn
@@ -284,6 +288,62 @@ class Simulation:
         copy._start(self._compiled.fork(), self._threads)
         copy._samples = {kind: rows.copy() for kind, rows in self._samples.items()}
         return copy
+
+    def save(self, path: str | Path) -> None:
+        """Save the simulation to a file, from which `load` continues on any machine.
+
+        The file has the scenario, with the changes made so far, and the state of everything in
+        it. The samples of `sample` are not in it.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; an existing one is replaced.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be written, or a class in Python has an attribute that cannot be
+            saved.
+        """
+        path = Path(path)
+        check_file(path)
+        contents = self._compiled.save()
+        with naming(path), replacing(path) as file:
+            file.write(contents)
+
+    @classmethod
+    def load(
+        cls, path: str | Path, *, trust: bool = False, threads: Threads = "auto"
+    ) -> "Simulation":
+        """Return the simulation in a file of `save`. It continues in the same way.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file. It must have been written by this version of sojourn.
+        trust : bool, optional
+            True if Python code that the scenario in the file names may run. The default refuses
+            it.
+        threads : int or "auto", optional
+            Number of threads of each step, as in `simulate`.
+
+        Raises
+        ------
+        InputError
+            If the file is not a snapshot, is damaged, or was written by another version.
+        """
+        count = count_of(threads)
+        path = Path(path)
+        contents = bytes_of_file(path)
+        try:
+            trusting.read(json.loads(_sojourn.Simulation.saved_scenario(contents)), path, trust)
+            compiled = _sojourn.Simulation.load(contents, count)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+        loaded = cls.__new__(cls)
+        loaded._start(compiled, count)
+        return loaded
 
     def sample(self) -> None:
         """Append the state of all links and flows to the samples that `frame` returns."""

@@ -35,6 +35,7 @@ use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
+use crate::snapshot::Snapshot;
 use crate::units::{Bytes, Size};
 use alloc::format;
 
@@ -84,7 +85,7 @@ fn quantise(share: f64) -> f64 {
 }
 
 /// State of AF-QCN.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct AfQcn {
     params: AfQcnParams,
     shadow: Shadow,

@@ -34,6 +34,7 @@ use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::{Checked, nth};
+use crate::snapshot::Snapshot;
 use crate::timer::{Period, Timer};
 use crate::units::{Bytes, Size, Time};
 use alloc::vec::Vec;
@@ -74,7 +75,7 @@ crate::params! {
 }
 
 /// Random sample of past arrivals, with the bytes of each account in it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(super) struct Shadow {
     /// Account and length of each sampled packet.
     entries: Vec<(u32, u32)>,
@@ -166,7 +167,7 @@ impl Shadow {
 }
 
 /// State of AFD.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Afd {
     alpha: f64,
     beta: f64,

@@ -27,6 +27,7 @@ use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::{Checked, Combined};
+use crate::snapshot::Snapshot;
 use crate::units::Time;
 
 /// Entry in the registry.
@@ -48,7 +49,7 @@ crate::params! {
 }
 
 /// State of API.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Api {
     pi: Pi,
     /// Largest factor on the gains.

@@ -37,6 +37,7 @@ use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::params::{Checked, Combined};
+use crate::snapshot::Snapshot;
 use crate::units::{Rate, Size, Span, Time};
 use alloc::format;
 
@@ -86,7 +87,7 @@ crate::params! {
 }
 
 /// Step of max_p up or down, shared with SA-RED.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(super) struct Step {
     pub alpha: f64,
     pub beta: f64,
@@ -124,7 +125,7 @@ pub(super) fn target_band(red: &Red) -> [f64; 2] {
 }
 
 /// State of ARED, in addition to RED's.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Ared {
     step: Step,
     interval: Span,

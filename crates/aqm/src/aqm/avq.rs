@@ -31,6 +31,7 @@ use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
+use crate::snapshot::Snapshot;
 use crate::units::{Bytes, Time};
 use alloc::format;
 
@@ -64,7 +65,7 @@ crate::params! {
 const LEAST: f64 = 0.01;
 
 /// State of AVQ; capacities in bytes or packets per second.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Avq {
     alpha: f64,
     gamma: f64,

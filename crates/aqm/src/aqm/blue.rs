@@ -29,6 +29,7 @@ use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
+use crate::snapshot::Snapshot;
 use crate::units::{Size, Span, Time};
 use alloc::format;
 
@@ -71,7 +72,7 @@ crate::params! {
 }
 
 /// State of BLUE.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Blue {
     params: BlueParams,
     /// Drop probability, 0 to 1.

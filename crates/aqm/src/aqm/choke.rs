@@ -39,6 +39,7 @@ use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::{Checked, Combined};
 use crate::random::Random;
+use crate::snapshot::Snapshot;
 use crate::units::Time;
 use alloc::collections::VecDeque;
 
@@ -59,7 +60,7 @@ crate::params! {
 }
 
 /// State of CHOKe.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Choke {
     red: Red,
     candidates: u64,

@@ -34,6 +34,7 @@
 
 pub(crate) mod linux;
 
+use crate::snapshot::Snapshot;
 use linux::{Cobalt as FixedCobalt, Settings};
 
 use super::{Aqm, SingleQueue, Verdict, codel::control_law, fits};
@@ -85,7 +86,7 @@ crate::params! {
 }
 
 /// State of COBALT.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Cobalt {
     params: CobaltParams,
     /// Sojourn time above which a packet is over target.
@@ -105,7 +106,7 @@ pub struct Cobalt {
 }
 
 /// State of COBALT as in Linux.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 struct LinuxCobalt {
     fixed: FixedCobalt,
     settings: Settings,

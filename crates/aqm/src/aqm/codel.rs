@@ -49,6 +49,7 @@ use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
+use crate::snapshot::Snapshot;
 use crate::units::{Bytes, Span, Time};
 
 /// Entry in the registry.
@@ -104,7 +105,7 @@ crate::params! {
 /// [`Builder::fair`]: crate::Builder::fair
 /// [`Builder::scheduler`]: crate::Builder::scheduler
 /// [`Builder::params`]: crate::Builder::params
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct CoDel {
     target: Span,
     interval: Span,

@@ -27,6 +27,7 @@ use crate::build::Env;
 use crate::entry::QdiscEntry;
 use crate::error::Result;
 use crate::params::{Checked, Combined};
+use crate::snapshot::Snapshot;
 use crate::units::Time;
 
 /// Entry in the registry.
@@ -53,7 +54,7 @@ crate::params! {
 }
 
 /// Position of the average relative to the thresholds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 enum Status {
     Below,
     Between,
@@ -61,7 +62,7 @@ enum Status {
 }
 
 /// State of Feng's RED, in addition to RED's.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct FengRed {
     params: FengParams,
     /// Position of the average at the last arrival.

@@ -33,6 +33,7 @@ use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::{Checked, Combined};
+use crate::snapshot::Snapshot;
 use crate::units::Time;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -56,7 +57,7 @@ crate::params! {
 }
 
 /// Account of an active flow.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 struct Account {
     /// Its packets and bytes in the queue.
     packets: u32,
@@ -66,7 +67,7 @@ struct Account {
 }
 
 /// State of FRED.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Fred {
     red: Red,
     accounts: Vec<Account>,

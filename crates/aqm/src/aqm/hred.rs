@@ -44,6 +44,7 @@ use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
+use crate::snapshot::Snapshot;
 use crate::units::{Bytes, Rate, Size, Span, Time};
 use alloc::format;
 
@@ -138,7 +139,7 @@ pub fn largest_change(buffer: f64, cr: f64, [min_th, max_th]: [f64; 2]) -> f64 {
 }
 
 /// State of HRED.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Hred {
     /// Thresholds, in the unit of the limit.
     min_th: f64,
@@ -163,7 +164,7 @@ pub struct Hred {
 }
 
 /// Drops since the start of an interval of T_beta, for `overflow = "reset"`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 struct Measured {
     /// T_beta.
     interval: Span,

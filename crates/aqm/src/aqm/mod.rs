@@ -32,12 +32,13 @@ use crate::fifo::{QueueView, SingleFifo};
 use crate::packet::Packet;
 use crate::params::{Checked, Combined, Nothing, Params};
 use crate::qdisc::{Backlog, Peek, Qdisc};
+use crate::snapshot::Snapshot;
 use crate::units::{Size, Time};
 use alloc::boxed::Box;
 use core::any::Any;
 
 /// Decision of an AQM algorithm about an arriving packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub enum Verdict {
     /// Enqueue the packet.
     Pass,
@@ -74,7 +75,7 @@ pub enum Verdict {
 /// let codel = CoDel::builder().aqm(|codel| codel.target(Span::ms(15))).build(Rate(10_000_000))?;
 /// # Ok::<(), sojourn_aqm::Error>(())
 /// ```
-pub trait Aqm: Clone + Send + 'static {
+pub trait Aqm: Clone + Send + Snapshot + 'static {
     /// Parameters of the algorithm.
     type Params: Params;
 
@@ -187,7 +188,7 @@ pub trait Aqm: Clone + Send + 'static {
 }
 
 /// No AQM: a plain FIFO queue.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct NoAqm;
 
 impl Aqm for NoAqm {
@@ -215,7 +216,7 @@ crate::params! {
 
 /// One FIFO queue managed by the AQM algorithm `A`, with tail drop at its limit.
 // The layout is fixed: the fields here are a line of 64 bytes; the algorithm follows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 #[repr(C)]
 pub struct SingleQueue<A> {
     fifo: SingleFifo,

@@ -33,6 +33,7 @@ use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
+use crate::snapshot::Snapshot;
 use crate::timer::{Period, Timer};
 use crate::units::{Bytes, Size, Span, Time};
 use alloc::format;
@@ -83,7 +84,7 @@ const PAPER: Gains = Gains { a: 1.822e-5, b: 1.816e-5, crossover: 0.13 };
 const NO_MARGIN: f64 = 0.860_333_589;
 
 /// Gains of a controller.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Snapshot)]
 pub(super) struct Gains {
     pub a: f64,
     pub b: f64,
@@ -139,7 +140,7 @@ fn design(n: f64, r: f64, cp: f64, w: f64, beta: Option<f64>) -> Result<Gains> {
 }
 
 /// State of PI.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Pi {
     /// Gains per packet.
     a: f64,

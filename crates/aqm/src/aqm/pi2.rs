@@ -30,6 +30,7 @@ use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::{Ecn, Packet};
 use crate::params::Checked;
+use crate::snapshot::Snapshot;
 use crate::timer::{Period, Timer};
 use crate::units::{Span, Time};
 
@@ -58,7 +59,7 @@ crate::params! {
 }
 
 /// State of PI2.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Pi2 {
     params: Pi2Params,
     /// True if packets may be marked.

@@ -47,6 +47,7 @@ use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
+use crate::snapshot::Snapshot;
 use crate::timer::{Period, Timer};
 use crate::units::{Bytes, Span, Time};
 use alloc::boxed::Box;
@@ -140,14 +141,14 @@ const LARGEST_STEP: f64 = 0.02;
 const DECAY: f64 = 0.98;
 
 /// Measurement of the departure rate.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 struct Cycle {
     start: Time,
     bytes: u64,
 }
 
 /// State of PIE for one queue.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Pie {
     params: PieParams,
     /// Drop probability.

@@ -30,6 +30,7 @@ use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
+use crate::snapshot::Snapshot;
 use crate::units::{Bytes, Rate, Time};
 
 /// Entry in the registry.
@@ -69,7 +70,7 @@ crate::params! {
 }
 
 /// Bucket and its size.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 struct Limit {
     bucket: Bucket,
     burst: u64,
@@ -87,7 +88,7 @@ impl Limit {
 }
 
 /// State of the policer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Police {
     rate: Limit,
     peak: Option<Limit>,

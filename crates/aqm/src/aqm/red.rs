@@ -56,6 +56,7 @@ use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
+use crate::snapshot::Snapshot;
 use crate::units::{Bytes, Rate, Size, Time};
 use alloc::boxed::Box;
 pub(crate) use linux::{Level, LinuxRed};
@@ -159,7 +160,7 @@ crate::params! {
 /// State of RED.
 // The layout is fixed: a packet below min_th touches the first line of 64 bytes, and half of the
 // second.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 #[repr(C)]
 pub struct Red {
     /// Average queue, packets or bytes.

@@ -33,6 +33,7 @@ use crate::build::Env;
 use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
 use crate::params::Checked;
+use crate::snapshot::Snapshot;
 use crate::units::{Bytes, Rate, Span};
 use alloc::format;
 
@@ -83,7 +84,7 @@ crate::params! {
 }
 
 /// Parameters of RED that the model computes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Snapshot)]
 pub struct Model {
     /// Mean round-trip time with the mean queue (R), seconds.
     pub rtt: f64,
@@ -177,7 +178,7 @@ fn w_q_stable(n: f64, rtt: f64, c_tcp: f64, d: f64) -> f64 {
 }
 
 /// State of REDopt, in addition to RED's: the output of the model.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct RedOpt {
     model: Model,
 }

@@ -32,6 +32,7 @@ use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
+use crate::snapshot::Snapshot;
 use crate::timer::{Period, Timer};
 use crate::units::{Bytes, Size, Span, Time};
 
@@ -79,7 +80,7 @@ crate::params! {
 }
 
 /// State of REM.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Rem {
     params: RemParams,
     /// Reference of the queue, packets.

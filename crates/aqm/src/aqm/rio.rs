@@ -32,6 +32,7 @@ use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::{Checked, Combined};
+use crate::snapshot::Snapshot;
 use crate::units::{Size, Time};
 use alloc::format;
 
@@ -61,7 +62,7 @@ crate::params! {
 }
 
 /// State of RIO.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Rio {
     /// Average of all packets, and curve for packets out of profile.
     all: Red,

@@ -32,6 +32,7 @@ use crate::entry::QdiscEntry;
 use crate::error::{Error, Result};
 use crate::fifo::QueueView;
 use crate::params::{Checked, Combined};
+use crate::snapshot::Snapshot;
 use crate::timer::{Period, Timer};
 use crate::units::{Span, Time};
 use alloc::format;
@@ -69,7 +70,7 @@ const W_Q: [f64; 2] = [1e-6, 0.002];
 const SAMPLES: u64 = 1_000_000;
 
 /// State of SA-RED, in addition to RED's.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct SaRed {
     step: Step,
     /// Samples in a window.

@@ -53,6 +53,7 @@ use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
 use crate::random::mix;
+use crate::snapshot::Snapshot;
 use crate::units::{Size, Span, Time};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -105,7 +106,7 @@ crate::params! {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 struct Bin {
     /// Packets in the queue.
     qlen: u32,
@@ -114,7 +115,7 @@ struct Bin {
 }
 
 /// Bins of all levels under one hash.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 struct Bins {
     bins: Vec<Bin>,
     levels: u64,
@@ -166,7 +167,7 @@ impl Bins {
 }
 
 /// State of SFB.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Sfb {
     params: SfbParams,
     limit: Size,

@@ -31,6 +31,7 @@ use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::Checked;
+use crate::snapshot::Snapshot;
 use crate::units::Size;
 use alloc::vec::Vec;
 
@@ -69,7 +70,7 @@ crate::params! {
 }
 
 /// State of SRED.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Sred {
     params: SredParams,
     limit: Size,

@@ -40,6 +40,7 @@ use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::{Packet, XcpHeader};
 use crate::params::Checked;
+use crate::snapshot::Snapshot;
 use crate::units::{Span, Time};
 
 /// Entry in the registry.
@@ -72,7 +73,7 @@ const TE_MIN: Span = Span::ms(1);
 const TQ_MIN: Span = Span::ms(2);
 
 /// Feedback of one sign, in bytes per second.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 struct Feedback {
     /// Not given out yet.
     rest: f64,
@@ -101,7 +102,7 @@ impl Feedback {
 }
 
 /// State of XCP.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Xcp {
     alpha: f64,
     beta: f64,

@@ -27,8 +27,8 @@ enum Mistake {
 }
 
 /// FIFO queue that makes a mistake.
-#[derive(Clone)]
-struct Broken(Mistake, VecDeque<Packet>, Time);
+#[derive(Clone, Snapshot)]
+struct Broken(#[snapshot(skip)] Mistake, VecDeque<Packet>, Time);
 
 impl Qdisc for Broken {
     fn enqueue(&mut self, context: &mut Context<'_>, packet: Packet) {

@@ -2,12 +2,13 @@
 
 use crate::cast;
 use crate::packet::Packet;
+use crate::snapshot::Snapshot;
 use crate::units::Bytes;
 use alloc::collections::VecDeque;
 
 /// A FIFO queue with memory of its own, which grows to the largest backlog. A packet costs half as
 /// much as in a `Fifo`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 pub struct SingleFifo {
     ring: VecDeque<Packet>,
     bytes: u64,

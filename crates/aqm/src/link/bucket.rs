@@ -7,10 +7,11 @@
 
 use super::Link;
 use crate::cast;
+use crate::snapshot::Snapshot;
 use crate::units::{Bytes, Rate, Span, Time};
 
 /// Token bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub struct TokenBucket {
     size: Bytes,
     /// Transmission time that may be used, ns; negative while overdrawn.

@@ -12,12 +12,13 @@
 use super::Link;
 use crate::cast;
 use crate::error::{Error, Result};
+use crate::snapshot::Snapshot;
 use crate::units::{Span, Time};
 use alloc::format;
 use alloc::vec::Vec;
 
 /// Delivery opportunities of a link: a repeating list of times, and the bytes carried at each.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Snapshot)]
 pub struct Opportunities {
     /// Sorted; the last one is also the period of the trace.
     moments: Vec<Span>,

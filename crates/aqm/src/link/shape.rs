@@ -4,6 +4,7 @@
 use super::{Link, TokenBucket};
 use crate::cast;
 use crate::overhead::Overhead;
+use crate::snapshot::Snapshot;
 use crate::units::{Rate, Span, Time};
 use alloc::boxed::Box;
 
@@ -17,7 +18,7 @@ pub(super) fn transmission_end(at: Time, len: u32, rate: Rate, carry: &mut u64) 
 }
 
 /// Token bucket and overhead of a link.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 pub(super) struct Shape {
     pub(super) bucket: Option<TokenBucket>,
     overhead: Option<Overhead>,

@@ -109,9 +109,10 @@ fn departure_comes_before_an_arrival_of_the_same_instant() {
 
 /// First in, first out, with a fate for each packet by its body: 1 is dropped at enqueue, 2 at
 /// dequeue, 3 is marked. Counts the calls of `dequeue`.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Snapshot)]
 struct Scripted {
     queue: VecDeque<Packet>,
+    #[snapshot(skip)]
     calls: std::sync::Arc<std::sync::atomic::AtomicUsize>,
     at_enqueue: bool,
 }
@@ -319,7 +320,7 @@ fn send_needs_a_link_that_computes_departures() {
 }
 
 /// A FIFO queue that releases a packet every 3 ms at most.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Snapshot)]
 struct Spaced {
     queue: VecDeque<Packet>,
     ready: Time,
@@ -403,7 +404,7 @@ fn an_idle_link_reaches_the_end_of_time() {
 }
 
 /// A discipline that has no more than it must have.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Snapshot)]
 struct Least(VecDeque<Packet>);
 
 impl Qdisc for Least {

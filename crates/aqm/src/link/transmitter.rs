@@ -7,6 +7,7 @@ use crate::packet::{Ecn, Packet};
 use crate::packet_log::{LogEntry, PacketLog};
 use crate::qdisc::Qdisc;
 use crate::random::CloneRandom;
+use crate::snapshot::Snapshot;
 use crate::stats::LinkStats;
 use crate::units::{Span, Time};
 use alloc::boxed::Box;
@@ -17,7 +18,7 @@ use core::fmt;
 /// State of a link without its discipline.
 // The layout is fixed: after the pointer to the discipline in `Link`, each group is a line of 64
 // bytes. A packet touches the first two, and the lines of `stats` that it needs.
-#[derive(Clone)]
+#[derive(Clone, Snapshot)]
 #[repr(C)]
 pub struct Transmitter {
     pub(super) rng: Box<dyn CloneRandom + Send>,

@@ -1,14 +1,18 @@
 //! Default generator.
 
-use super::{Random, stream_key};
+use super::stream_key;
 use crate::cast;
+use crate::snapshot::Snapshot;
+use core::convert::Infallible;
+use rand_core::{SeedableRng, TryRng};
 
 /// PCG XSL RR 128/64 with a multiplicative congruential generator: the default generator of an
 /// embedded link. Fast and small (16 bytes); not for secrets.
 ///
 /// **Source**: M. E. O'Neill, "PCG: A Family of Simple Fast Space-Efficient Statistically Good
 /// Algorithms for Random Number Generation", HMC-CS-2014-0905, 2014. It gives the same numbers as
-/// `Pcg64Mcg` of the crate `rand_pcg`, which the simulator uses.
+/// `Pcg64Mcg` of the crate `rand_pcg`, and it can be saved in a [snapshot](crate::snapshot). The
+/// simulator uses it.
 ///
 /// ```
 /// use sojourn_aqm::{Link, LinkSpec, Pcg, Rate, Span, build_text};
@@ -18,7 +22,7 @@ use crate::cast;
 /// let link = Link::new(spec, qdisc, Pcg::new(1))?;
 /// # Ok::<(), sojourn_aqm::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Snapshot)]
 pub struct Pcg {
     state: u128,
 }
@@ -34,11 +38,11 @@ impl Pcg {
     pub fn stream(seed: u64, name: &str) -> Pcg {
         let mut bytes = [0; 16];
         bytes.copy_from_slice(&stream_key(seed, name)[..16]);
-        // The state of a multiplicative generator is odd.
-        Pcg { state: u128::from_le_bytes(bytes) | 1 }
+        Pcg::from_seed(bytes)
     }
 
     /// Returns the next 64 random bits.
+    #[inline]
     pub fn next_bits(&mut self) -> u64 {
         self.state = self.state.wrapping_mul(0x2360_ED05_1FC6_5DA4_4385_DF64_9FCC_F645);
         let [high, low] = [self.state >> 64, self.state & u128::from(u64::MAX)].map(cast::saturate);
@@ -46,16 +50,38 @@ impl Pcg {
     }
 }
 
-impl Random for Pcg {
-    fn uniform(&mut self) -> f64 {
-        (self.next_bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+impl SeedableRng for Pcg {
+    type Seed = [u8; 16];
+
+    fn from_seed(seed: [u8; 16]) -> Pcg {
+        // The state of a multiplicative generator is odd.
+        Pcg { state: u128::from_le_bytes(seed) | 1 }
+    }
+}
+
+impl TryRng for Pcg {
+    type Error = Infallible;
+
+    #[inline]
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        Ok(cast::low32(self.next_bits()))
+    }
+
+    #[inline]
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        Ok(self.next_bits())
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        rand_core::utils::fill_bytes_via_next_word(bytes, || self.try_next_u64())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Random;
     use super::*;
-    use rand_core::{Rng, SeedableRng};
+    use rand_core::Rng;
     use rand_pcg::Pcg64Mcg;
 
     #[test]
@@ -67,8 +93,15 @@ mod tests {
             for _ in 0..1000 {
                 assert_eq!(ours.next_bits(), theirs.next_u64());
             }
+            assert_eq!(ours.next_u32(), theirs.next_u32());
+            let mut bytes = [[0; 13]; 2];
+            ours.fill_bytes(&mut bytes[0]);
+            theirs.fill_bytes(&mut bytes[1]);
+            assert_eq!(bytes[0], bytes[1]);
             assert_eq!(ours.uniform().to_bits(), Random::uniform(&mut theirs).to_bits());
         }
+        let mut theirs = Pcg64Mcg::seed_from_u64(9);
+        assert_eq!(Pcg::seed_from_u64(9).next_u64(), theirs.next_u64());
         assert_ne!(Pcg::new(1), Pcg::new(2));
         assert_ne!(Pcg::stream(1, "a"), Pcg::stream(1, "b"));
     }

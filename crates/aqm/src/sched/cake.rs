@@ -74,6 +74,7 @@ use crate::packet::{Packet, TcpFlags};
 use crate::params::Checked;
 use crate::qdisc::{Backlog, Qdisc};
 use crate::random::mix;
+use crate::snapshot::Snapshot;
 use crate::units::{Bytes, Rate, Size, Span, Time};
 use alloc::vec::Vec;
 use autorate::Autorate;
@@ -137,7 +138,7 @@ crate::params! {
 }
 
 /// State of CAKE.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Cake {
     params: CakeParams,
     tins: Vec<Tin>,

@@ -34,6 +34,7 @@ use crate::fifo::SingleFifo;
 use crate::packet::Packet;
 use crate::params::Checked;
 use crate::qdisc::{Backlog, Qdisc};
+use crate::snapshot::Snapshot;
 use crate::units::{Bytes, Rate, Size, Time};
 use alloc::format;
 
@@ -81,7 +82,7 @@ pub(crate) fn share(slope: u64, rate: u64) -> Bytes {
 }
 
 /// The credit-based shaper.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Cbs {
     fifo: SingleFifo,
     limit: Size,

@@ -10,6 +10,7 @@ use crate::link::Served;
 use crate::packet::Packet;
 use crate::params::{ParamRow, Setting, Value, call_text, parse_call};
 use crate::qdisc::{Backlog, Peek, Qdisc};
+use crate::snapshot::{Reader, Snapshot, Writer};
 use crate::units::{Rate, Time};
 use alloc::boxed::Box;
 use alloc::format;
@@ -111,6 +112,31 @@ impl Value for Child {
     }
 }
 
+// As text: an entry of the registry has no bytes.
+impl Snapshot for Child {
+    fn layout() -> u64 {
+        String::layout()
+    }
+
+    fn layout_of(&self) -> u64 {
+        String::layout()
+    }
+
+    fn save_to(&self, out: &mut Writer) -> Result<()> {
+        out.text(&self.write());
+        Ok(())
+    }
+
+    fn load_from(&mut self, input: &mut Reader<'_>) -> Result<()> {
+        *self = Child::create_from(input)?;
+        Ok(())
+    }
+
+    fn create_from(input: &mut Reader<'_>) -> Result<Child> {
+        Child::read(Setting::Text(input.text()?))
+    }
+}
+
 /// Discipline of class `i`, where the last of `children` applies to all further classes.
 pub(crate) fn child_of(children: &[Child], i: usize) -> Option<&Child> {
     children.get(i).or(children.last())
@@ -150,7 +176,7 @@ impl<'a> Leaves<'a> {
 /// Queue of a class that has a discipline. The length of its next packet can be read before it is
 /// sent. If the discipline decides at dequeue, the packet is then dequeued and kept, as in Linux;
 /// it counts as queued until it is sent.
-#[derive(Clone)]
+#[derive(Clone, Snapshot)]
 pub(crate) struct Leaf {
     qdisc: Box<dyn Served + Send>,
     kept: Option<Packet>,

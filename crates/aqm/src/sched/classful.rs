@@ -27,6 +27,7 @@ use crate::sched::fair::{By, End, Fair, FairParams, Full};
 use crate::sched::filter::{Filter, Filters, check_classes};
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::sched::tree::{OUT, Tree};
+use crate::snapshot::Snapshot;
 use crate::units::{Size, Time};
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -72,20 +73,20 @@ impl<Q, S> Builder<Q, AllParams<S>> {
 }
 
 /// A classful discipline with the scheduler `S`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Classful<S> {
     filters: Filters,
     classes: Classes<S>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 enum Classes<S> {
     Queues(Fair<S, NoAqm>),
     Children(Children<S>),
 }
 
 /// Classes with a discipline each.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 struct Children<S> {
     scheduler: S,
     /// Disciplines of the classes, the last one applying to all further classes.

@@ -5,11 +5,12 @@ use crate::error::Result;
 use crate::params::{Checked, Nothing};
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::sched::tags::{Least, Tags};
+use crate::snapshot::Snapshot;
 use crate::units::Time;
 use core::marker::PhantomData;
 
 /// Virtual clock: selects the tag that is the virtual time.
-pub trait Clock: Clone + Send + 'static {
+pub trait Clock: Clone + Send + Snapshot + 'static {
     /// Tag that is the virtual time; packets are sent in its order.
     const TAG: Least;
 
@@ -18,7 +19,7 @@ pub trait Clock: Clone + Send + 'static {
 }
 
 /// Self-clocked scheduler with the clock `C`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Clocked<C> {
     tags: Tags,
     /// Virtual time: the tag of the packet in transmission.

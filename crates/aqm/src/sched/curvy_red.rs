@@ -33,6 +33,7 @@ use crate::error::Result;
 use crate::packet::Packet;
 use crate::params::Checked;
 use crate::sched::dual::Dual;
+use crate::snapshot::Snapshot;
 use crate::units::Span;
 
 /// Entry in the registry.
@@ -66,7 +67,7 @@ crate::params! {
 }
 
 /// State of Curvy RED for both queues.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct CurvyRed {
     params: CurvyRedParams,
     may_mark: bool,

@@ -26,6 +26,7 @@ use crate::fifo::SingleFifo;
 use crate::packet::Packet;
 use crate::params::Checked;
 use crate::qdisc::{Backlog, Peek, Qdisc};
+use crate::snapshot::Snapshot;
 use crate::units::Size;
 use alloc::boxed::Box;
 use core::any::Any;
@@ -62,7 +63,7 @@ crate::params! {
 }
 
 /// The DropTail discipline.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct DropTail {
     fifo: SingleFifo,
     params: DropTailParams,

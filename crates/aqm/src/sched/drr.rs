@@ -32,6 +32,7 @@ use crate::sched::classful::Classful;
 use crate::sched::fair::Fair;
 use crate::sched::ring::Ring;
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
+use crate::snapshot::Snapshot;
 use crate::units::{Bytes, Time};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -62,7 +63,7 @@ crate::params! {
 }
 
 /// The DRR scheduler.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Drr {
     /// Quantum and deficit counter of each queue, bytes. An AQM algorithm can replace the head by a
     /// longer packet during the queue's turn; the counter is then overdrawn, and later turns pay

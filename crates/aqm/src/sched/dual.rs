@@ -9,6 +9,7 @@ use crate::fifo::{Fifo, Pool};
 use crate::packet::{Ecn, Packet};
 use crate::params::{Checked, Combined, Params};
 use crate::qdisc::{Backlog, Qdisc};
+use crate::snapshot::Snapshot;
 use crate::units::{Bytes, Size, Span, Time};
 
 crate::choice! {
@@ -45,7 +46,7 @@ crate::params! {
 }
 
 /// One of the two queues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub enum Lane {
     /// Classic packets.
     C,
@@ -54,7 +55,7 @@ pub enum Lane {
 }
 
 /// The two queues.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 pub struct Queues {
     c: Fifo,
     l: Fifo,
@@ -103,7 +104,7 @@ impl Queues {
 }
 
 /// AQM algorithm over both queues.
-pub trait CoupledAqm: Clone + Send + 'static {
+pub trait CoupledAqm: Clone + Send + Snapshot + 'static {
     /// Parameters of the algorithm.
     type Params: Params;
 
@@ -170,7 +171,7 @@ pub(super) fn fits_with_spare(dual: &DualParams, queued: Backlog, packet: &Packe
 }
 
 /// Scheduler with its state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 enum Scheduler {
     /// Weighted round robin by a credit: bytes of L weighted by the share of C, less bytes of C
     /// weighted by the share of L, sent while both waited.
@@ -242,7 +243,7 @@ impl Scheduler {
 }
 
 /// DualQ discipline with the AQM algorithm `A`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Dual<A> {
     params: DualParams,
     pub(super) aqm: A,

@@ -54,6 +54,7 @@ use crate::error::{Error, Result};
 use crate::packet::Packet;
 use crate::params::Checked;
 use crate::qdisc::Backlog;
+use crate::snapshot::Snapshot;
 use crate::units::{Bytes, Span, Threshold, Time};
 use linux::LinuxPi2;
 
@@ -124,7 +125,7 @@ crate::params! {
 }
 
 /// Settings of a PI controller.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Snapshot)]
 struct Gains {
     target: Span,
     period: Span,
@@ -154,7 +155,7 @@ impl Gains {
 }
 
 /// Times of the updates. Between two of them a packet costs one comparison.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 struct Updates {
     next: Time,
     period: Span,
@@ -216,7 +217,7 @@ trait Controller {
 }
 
 /// State of DualPI2 for both queues.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub enum DualPi2 {
     /// RFC 9332.
     Rfc(RfcPi2),
@@ -328,7 +329,7 @@ impl CoupledAqm for DualPi2 {
 }
 
 /// PI controller in real numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 struct Pi {
     gains: Gains,
     p_prime: f64,
@@ -355,7 +356,7 @@ impl Controller for Pi {
 }
 
 /// Native AQM of the queue L: probability by the delay or the length.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 enum Native {
     Ramp { start: Span, range: Span },
     Step(Threshold),
@@ -390,7 +391,7 @@ impl Native {
 }
 
 /// State of DualPI2 as in RFC 9332.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct RfcPi2 {
     updates: Updates,
     pi: Pi,

@@ -30,6 +30,7 @@ use crate::sched::drr::Drr;
 use crate::sched::prio::Priority;
 use crate::sched::priority_map::PriorityMap;
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
+use crate::snapshot::Snapshot;
 use crate::units::{Bytes, Time};
 use alloc::format;
 use alloc::vec::Vec;
@@ -58,7 +59,7 @@ crate::params! {
 }
 
 /// The ETS scheduler.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Ets {
     /// Number of strict queues, which are the first ones.
     strict: u32,

@@ -49,6 +49,7 @@ use crate::qdisc::{Backlog, Qdisc};
 use crate::sched::fair::{By, End, Fair, FairParams};
 use crate::sched::hold::{Hold, Seen};
 use crate::sched::wfq::Wfq;
+use crate::snapshot::Snapshot;
 use crate::units::{Bytes, Size, Span, Time};
 use alloc::format;
 use alloc::vec::Vec;
@@ -115,7 +116,7 @@ crate::params! {
 const GAMMA_MAX: f64 = 64.0;
 
 /// The EWFQ discipline.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Ewfq {
     params: EwfqParams,
     queue: Fair<Wfq, crate::aqm::NoAqm>,

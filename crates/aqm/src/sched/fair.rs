@@ -25,6 +25,7 @@ use crate::qdisc::{Backlog, Peek, Qdisc};
 use crate::sched::longest::Longest;
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::sched::tree::{OUT, largest};
+use crate::snapshot::Snapshot;
 use crate::units::{Size, Time};
 use alloc::format;
 use alloc::vec::Vec;
@@ -122,7 +123,7 @@ impl<Q, S, A> Builder<Q, Combined<Combined<FairParams, S>, A>> {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 struct Queue<A> {
     fifo: Fifo,
     aqm: A,
@@ -145,7 +146,7 @@ impl<A> Queue<A> {
 }
 
 /// A fair queueing discipline with the scheduler `S` and the AQM algorithm `A` in every queue.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Fair<S, A> {
     params: FairParams,
     scheduler: S,

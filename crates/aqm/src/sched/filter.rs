@@ -6,6 +6,7 @@ use crate::flow_header::{FlowHeader, Protocol};
 use crate::packet::{Ecn, Packet, TcpFlags};
 use crate::params::{Params, Setting, Value, call_text, parse_call};
 use crate::random::hash;
+use crate::snapshot::Snapshot;
 use crate::units::Bytes;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -37,26 +38,26 @@ impl EcnMatch {
 }
 
 /// A class, or classes from one to another, like 3-7.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub struct Classes(pub u16, pub u16);
 
 /// A port, or ports from one to another, like 5000-5999.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub struct Ports(pub u16, pub u16);
 
 /// A mark and the mask of the bits that are compared, like 1 or 0x10/0xf0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub struct Mark {
     value: u32,
     mask: u32,
 }
 
 /// A differentiated services code point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub struct Dscp(pub u16);
 
 /// Name of a host, and the key of its packets.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Snapshot)]
 pub struct Host {
     name: String,
     key: u32,
@@ -284,7 +285,7 @@ impl Filter {
 }
 
 /// Filters of a discipline, and the headers of flows if one of them reads headers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(crate) struct Filters {
     list: Vec<Filter>,
     /// True if a filter of the list compares fields of [`FlowHeader`].

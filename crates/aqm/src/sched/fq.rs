@@ -37,6 +37,7 @@ use crate::params::{Checked, Combined, Params};
 use crate::qdisc::{Backlog, Qdisc};
 use crate::sched::drr::idle_rounds;
 use crate::sched::longest::{Longest, bytes};
+use crate::snapshot::Snapshot;
 use crate::units::{Bytes, Size};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -89,14 +90,14 @@ crate::params! {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Snapshot)]
 enum Listed {
     No,
     New,
     Old,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 struct Flow<A> {
     fifo: Fifo,
     aqm: A,
@@ -120,7 +121,7 @@ struct Flow<A> {
 ///     .build(Rate(10_000_000))?;
 /// # Ok::<(), sojourn_aqm::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Fq<A> {
     params: FqParams,
     flows: Vec<Flow<A>>,

@@ -49,6 +49,7 @@ use crate::packet::Packet;
 use crate::params::Checked;
 use crate::qdisc::{Backlog, Qdisc};
 use crate::sched::pfifo_fast::band;
+use crate::snapshot::Snapshot;
 use crate::units::{Bytes, Rate, Size, Span, Time};
 use alloc::collections::BinaryHeap;
 use alloc::format;
@@ -101,7 +102,7 @@ crate::params! {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 enum State {
     /// Without packets, and in no list.
     Detached,
@@ -116,7 +117,7 @@ const NONE: u32 = u32::MAX;
 /// Number of packets up to which packets without a turn are served first.
 const FAST_PACKETS: u32 = 8;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 struct Flow {
     fifo: Fifo,
     credit: i64,
@@ -131,10 +132,10 @@ struct Flow {
 }
 
 /// List of flows: the first and the last one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 struct List([u32; 2]);
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 struct Band {
     new: List,
     old: List,
@@ -143,7 +144,7 @@ struct Band {
 }
 
 /// The fq discipline.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct FqPaced {
     params: FqPacedParams,
     flows: Vec<Flow>,

@@ -41,6 +41,7 @@ use crate::packet::Packet;
 use crate::params::{Checked, nth};
 use crate::qdisc::{Backlog, Peek, Qdisc};
 use crate::sched::filter::{Filter, Filters, check_classes};
+use crate::snapshot::Snapshot;
 use crate::units::{Bytes, Rate, Size, Time};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -107,7 +108,7 @@ crate::params! {
 }
 
 /// A virtual queue.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 struct VirtualQueue {
     red: Box<LinuxRed>,
     prio: u64,
@@ -117,7 +118,7 @@ struct VirtualQueue {
 }
 
 /// Common average of the virtual queues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 enum Mode {
     /// Each has its own.
     Plain,
@@ -128,7 +129,7 @@ enum Mode {
 }
 
 /// The GRED discipline.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Gred {
     fifo: SingleFifo,
     /// Index of the virtual queue of each packet in `fifo`. A mark may change what filters match.

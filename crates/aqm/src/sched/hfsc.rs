@@ -56,6 +56,7 @@ use crate::qdisc::{Backlog, Qdisc};
 use crate::sched::child::{Child, Leaf, Leaves};
 use crate::sched::filter::{Filter, Filters, check_classes};
 use crate::sched::tree::{OUT, Tree};
+use crate::snapshot::Snapshot;
 use crate::units::{Rate, Size, Span, Time};
 use alloc::format;
 use alloc::vec::Vec;
@@ -106,7 +107,7 @@ crate::params! {
 }
 
 /// The HFSC discipline.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Hfsc {
     classes: Classes,
     /// Queues of the leaves.

@@ -34,6 +34,7 @@ use crate::packet::Packet;
 use crate::params::Checked;
 use crate::qdisc::{Backlog, Qdisc};
 use crate::sched::drr::idle_rounds;
+use crate::snapshot::Snapshot;
 use crate::units::{Bytes, Size, Span, Time};
 use alloc::boxed::Box;
 use alloc::vec;
@@ -74,13 +75,13 @@ crate::params! {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 struct HeavyHitter {
     hash: u32,
     seen: Time,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 struct Bucket {
     fifo: Fifo,
     deficit: i64,
@@ -89,7 +90,7 @@ struct Bucket {
 }
 
 /// The HHF discipline.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Hhf {
     params: HhfParams,
     counters: Box<[u64]>,

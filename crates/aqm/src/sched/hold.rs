@@ -3,11 +3,12 @@
 
 use crate::cast;
 use crate::random::Random;
+use crate::snapshot::Snapshot;
 use alloc::vec;
 use alloc::vec::Vec;
 
 /// Entry of a flow.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 pub struct Seen {
     /// Number of the flow.
     pub id: u32,
@@ -27,7 +28,7 @@ pub struct Seen {
 const WAYS: usize = 8;
 
 /// Table of flows and cache of recent packets.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Hold {
     sets: Vec<[Option<Seen>; WAYS]>,
     cache: Vec<u32>,

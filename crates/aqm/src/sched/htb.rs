@@ -53,6 +53,7 @@ use crate::qdisc::{Backlog, Qdisc};
 use crate::sched::child::{Child, Leaf, Leaves, child_of};
 use crate::sched::filter::{Filter, Filters, check_classes};
 use crate::sched::tree::{OUT, Tree};
+use crate::snapshot::Snapshot;
 use crate::units::{Bytes, Rate, Size, Time};
 use alloc::boxed::Box;
 use alloc::format;
@@ -111,7 +112,7 @@ crate::params! {
 }
 
 /// The HTB discipline.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Htb {
     filters: Filters,
     /// Disciplines of the leaves, the last one applying to all further leaves.
@@ -127,7 +128,7 @@ pub struct Htb {
 }
 
 /// Queue of a class.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 enum Queue {
     /// FIFO queue with its limit.
     Fifo(Fifo, Size),

@@ -1,11 +1,12 @@
 //! Set of leaves of a tree, or of queues: a bit for each number of a range.
 
+use crate::snapshot::Snapshot;
 use alloc::boxed::Box;
 use alloc::vec;
 use core::ops::RangeInclusive;
 
 /// Set of numbers of leaves.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 pub(crate) struct LeafSet {
     /// Number of the word that is first in `words`.
     base: usize,
@@ -14,7 +15,7 @@ pub(crate) struct LeafSet {
 }
 
 /// Change of a set.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Snapshot)]
 pub(crate) enum Change {
     /// Adds leaves that are not in the set.
     Add,

@@ -1,13 +1,14 @@
 //! The longest of many queues, for disciplines that drop from it when the buffer is full.
 
 use crate::sched::tree::{OUT, Tree};
+use crate::snapshot::Snapshot;
 
 /// Upper bounds of the lengths of queues. A bound is raised when its queue grows beyond it, and
 /// lowered only when it is the largest of all: most packets leave the tree as it is.
 ///
 /// A length is a key of [`Tree`], in reverse order: the longest queue has the smallest key, an
 /// empty one has [`OUT`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Longest {
     bounds: Tree,
 }

@@ -28,6 +28,7 @@ use crate::params::{Checked, Nothing};
 use crate::sched::classful::Classful;
 use crate::sched::leaf_set::{Change, LeafSet};
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
+use crate::snapshot::Snapshot;
 use crate::units::Time;
 
 /// Entry in the registry.
@@ -40,7 +41,7 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<Classful<RoundRobin<false
 .source("Linux sch_multiq");
 
 /// The round-robin scheduler. `MQ` is true in `mq`, which is a type of its own.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct RoundRobin<const MQ: bool> {
     /// Queues with packets.
     busy: LeafSet,

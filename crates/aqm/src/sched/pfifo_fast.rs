@@ -26,6 +26,7 @@ use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
 use crate::params::{Checked, nth};
 use crate::qdisc::{Backlog, Peek, Qdisc};
+use crate::snapshot::Snapshot;
 use crate::units::Size;
 use alloc::format;
 use alloc::vec::Vec;
@@ -57,7 +58,7 @@ crate::params! {
 }
 
 /// The pfifo_fast discipline.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct PfifoFast {
     bands: [Fifo; 3],
     limits: [Size; 3],

@@ -31,6 +31,7 @@ use crate::sched::classful::Classful;
 use crate::sched::priority_map::{PRIOMAP, PriorityMap};
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::sched::tree::{OUT, Tree};
+use crate::snapshot::Snapshot;
 use crate::units::Time;
 use alloc::vec::Vec;
 
@@ -54,7 +55,7 @@ crate::params! {
 }
 
 /// The strict-priority scheduler.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Priority {
     busy: Tree,
     bands: PriorityMap,

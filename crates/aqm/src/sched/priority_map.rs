@@ -2,6 +2,7 @@
 
 use crate::cast;
 use crate::error::{Error, Result};
+use crate::snapshot::Snapshot;
 use alloc::format;
 
 /// Linux's `priomap`: the band of each of the 16 priorities.
@@ -12,7 +13,7 @@ pub(crate) const PRIOMAP: [u64; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1,
 const PRIORITIES: [u8; 8] = [0, 0, 2, 2, 6, 6, 4, 4];
 
 /// Band of each value of the last three bits of a DSCP, or none: the class is the band.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 pub(crate) struct PriorityMap(Option<[u32; 8]>);
 
 impl PriorityMap {

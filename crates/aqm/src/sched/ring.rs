@@ -1,13 +1,14 @@
 //! Round-robin order of many queues: a doubly linked ring in one array, with O(1) removal at any
 //! position.
 
+use crate::snapshot::Snapshot;
 use alloc::vec;
 use alloc::vec::Vec;
 
 const NONE: u32 = u32::MAX;
 
 /// Ring of queue numbers; the first one is served.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Ring {
     /// Previous and next number of each number; [`NONE`] for one that is not in the ring.
     places: Vec<(u32, u32)>,

@@ -21,6 +21,7 @@ use crate::entry::QdiscEntry;
 use crate::sched::clocked::{Clock, Clocked};
 use crate::sched::fair::Fair;
 use crate::sched::tags::Least;
+use crate::snapshot::Snapshot;
 
 /// Entry in the registry.
 pub(crate) const ENTRY: QdiscEntry =
@@ -32,7 +33,7 @@ pub(crate) const ENTRY: QdiscEntry =
 pub type Scfq = Clocked<Finish>;
 
 /// Virtual clock of SCFQ: the finish tag.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Finish;
 
 impl Clock for Finish {

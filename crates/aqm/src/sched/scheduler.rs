@@ -3,10 +3,11 @@
 use crate::build::Env;
 use crate::error::Result;
 use crate::params::{Checked, Params};
+use crate::snapshot::Snapshot;
 use crate::units::Time;
 
 /// A packet as a scheduler sees it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 pub struct Item {
     /// Index of the packet in the pool; constant while it is queued.
     pub place: u32,
@@ -15,7 +16,7 @@ pub struct Item {
 }
 
 /// Packets dropped from a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub enum DropPosition {
     /// That many bytes at its head.
     Head(u64),
@@ -25,7 +26,7 @@ pub enum DropPosition {
 
 /// Order in which queues are served. It is notified of all packets that join or leave. It returns a
 /// queue that is not empty, or `None` if all are empty.
-pub trait Scheduler: Clone + Send + 'static {
+pub trait Scheduler: Clone + Send + Snapshot + 'static {
     /// Parameters of the scheduler.
     type Params: Params + Default;
 

@@ -35,6 +35,7 @@ use crate::params::Checked;
 use crate::qdisc::{Backlog, Qdisc};
 use crate::random::mix;
 use crate::sched::{drr::idle_rounds, fair::End};
+use crate::snapshot::Snapshot;
 use crate::units::{Bytes, Size, Span, Time};
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -77,7 +78,7 @@ crate::params! {
     }
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 struct Queue {
     fifo: Fifo,
     /// Rest of its quantum, bytes; at or below zero the turn is over.
@@ -87,7 +88,7 @@ struct Queue {
 }
 
 /// The SFQ discipline.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Sfq {
     params: SfqParams,
     queues: Vec<Queue>,

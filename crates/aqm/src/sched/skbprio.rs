@@ -26,6 +26,7 @@ use crate::fifo::{Fifo, Pool};
 use crate::packet::Packet;
 use crate::params::Checked;
 use crate::qdisc::{Backlog, Peek, Qdisc};
+use crate::snapshot::Snapshot;
 use crate::units::Size;
 use alloc::boxed::Box;
 use core::any::Any;
@@ -51,7 +52,7 @@ crate::params! {
 }
 
 /// The skbprio discipline.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct SkbPrio {
     queues: Box<[Fifo; PRIORITIES]>,
     /// Bit of each priority with packets.

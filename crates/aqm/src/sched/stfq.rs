@@ -23,6 +23,7 @@ use crate::entry::QdiscEntry;
 use crate::sched::clocked::{Clock, Clocked};
 use crate::sched::fair::Fair;
 use crate::sched::tags::Least;
+use crate::snapshot::Snapshot;
 
 /// Entry in the registry.
 pub(crate) const ENTRY: QdiscEntry =
@@ -35,7 +36,7 @@ pub(crate) const ENTRY: QdiscEntry =
 pub type Stfq = Clocked<Start>;
 
 /// Virtual clock of STFQ: the start tag.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Start;
 
 impl Clock for Start {

@@ -3,11 +3,12 @@
 
 use crate::sched::scheduler::{DropPosition, Item};
 use crate::sched::tree::{OUT, Tree, key};
+use crate::snapshot::Snapshot;
 use alloc::vec;
 use alloc::vec::Vec;
 
 /// Tag by which packets are sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub enum Least {
     /// Start tag.
     Start,
@@ -16,7 +17,7 @@ pub enum Least {
 }
 
 /// Tags of a queue.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 struct Queue {
     weight: f64,
     /// Start tag of the head.
@@ -30,7 +31,7 @@ struct Queue {
 }
 
 /// Tags of all queued packets, in bytes of service per unit of weight.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Tags {
     least: Least,
     queues: Vec<Queue>,

@@ -36,6 +36,7 @@ use crate::packet::Packet;
 use crate::params::Checked;
 use crate::qdisc::{Backlog, Qdisc};
 use crate::sched::child::{Child, Leaf, Leaves};
+use crate::snapshot::Snapshot;
 use crate::units::{Bytes, Rate, Size, Time};
 use alloc::boxed::Box;
 use alloc::format;
@@ -73,7 +74,7 @@ crate::params! {
 }
 
 /// The token bucket filter.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Tbf {
     queue: Queue,
     /// Largest packet that the buckets can send, bytes.
@@ -82,14 +83,14 @@ pub struct Tbf {
     peak: Option<Bucket>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 enum Queue {
     Fifo { fifo: Fifo, pool: Pool, limit: Size },
     Child(Box<Below>),
 }
 
 /// Discipline in place of the FIFO queue.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 struct Below {
     leaf: Leaf,
     /// Parameters of the whole.

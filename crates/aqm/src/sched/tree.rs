@@ -1,6 +1,7 @@
 //! Tournament tree: the queue with the smallest key, with O(log n) per change.
 
 use crate::cast;
+use crate::snapshot::Snapshot;
 use alloc::boxed::Box;
 use alloc::vec;
 
@@ -11,7 +12,7 @@ pub const OUT: u64 = u64::MAX;
 /// of node k are 2k and 2k + 1, the leaves are the slots.
 ///
 /// The tree is only as high as the highest slot used so far requires: few flows have low numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Tree {
     /// Room for all slots.
     keys: Box<[u64]>,

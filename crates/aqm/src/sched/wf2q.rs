@@ -30,6 +30,7 @@ use crate::params::{Checked, Nothing};
 use crate::sched::fair::Fair;
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::sched::tree::{OUT, Tree, key};
+use crate::snapshot::Snapshot;
 use crate::units::Time;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -43,7 +44,7 @@ pub(crate) const ENTRY: QdiscEntry =
         .source("Bennett and Zhang, IEEE/ACM ToN 5(5), 1997");
 
 /// The WF2Q+ scheduler.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Wf2q {
     weights: Vec<f64>,
     /// Tags of the head of each queue, and the busy period to which they belong.

@@ -32,6 +32,7 @@ use crate::sched::fair::Fair;
 use crate::sched::scheduler::{DropPosition, Item, Scheduler};
 use crate::sched::tags::{Least, Tags};
 use crate::sched::tree::{OUT, Tree, key};
+use crate::snapshot::Snapshot;
 use crate::units::Time;
 
 /// Entry in the registry.
@@ -61,7 +62,7 @@ pub(crate) const WFQ_RED: QdiscEntry =
         .source("Parekh and Gallager, IEEE/ACM ToN 1(3), 1993; Floyd and Jacobson, 1993");
 
 /// The WFQ scheduler.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Wfq {
     tags: Tags,
     /// C, bytes per nanosecond.

@@ -2,6 +2,7 @@
 
 use super::spread;
 use crate::cast;
+use crate::snapshot::Snapshot;
 use crate::units::Span;
 use alloc::boxed::Box;
 use alloc::vec;
@@ -15,7 +16,7 @@ use core::fmt;
 /// enough for 17 s. Longer durations take 512 bytes more per doubling, up to 29 kB. See
 /// [`Histogram::bytes_up_to`].
 // The layout is fixed: a duration of zero touches the first 8 bytes only.
-#[derive(Clone)]
+#[derive(Clone, Snapshot)]
 #[repr(C)]
 pub struct Histogram {
     /// Number of durations of zero, which are in no bin: most packets of a link that is rarely busy

@@ -2,6 +2,7 @@
 
 use super::Histogram;
 use crate::cast;
+use crate::snapshot::Snapshot;
 use crate::units::Span;
 
 /// Number of sojourn times above zero that are kept.
@@ -14,7 +15,7 @@ const AT_ONCE: u32 = u32::MAX;
 ///
 /// The bins of many links do not fit into the cache. The durations of a batch wait for the memory
 /// of their bins at the same time, not one after the other.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 #[repr(C)]
 pub(super) struct RecentDurations {
     /// Number of durations of zero.

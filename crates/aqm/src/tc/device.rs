@@ -2,6 +2,7 @@
 
 use super::place::{Handle, Place, Site};
 use super::table::Line;
+use crate::snapshot::Snapshot;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -40,7 +41,7 @@ pub struct Class {
 }
 
 /// Filter of a qdisc.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Filter {
     /// Place.
     pub place: Option<Place>,

@@ -2,6 +2,7 @@
 
 use super::units;
 use crate::error::Result;
+use crate::snapshot::Snapshot;
 use alloc::string::String;
 
 /// Major and minor number of a class.
@@ -19,7 +20,7 @@ pub enum Object {
 }
 
 /// Place of a qdisc, class or filter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub enum Place {
     /// The root of the device.
     Root,

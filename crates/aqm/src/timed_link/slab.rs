@@ -1,10 +1,11 @@
 //! Slab: values with stable indices; freed indices are used again.
 
 use crate::cast;
+use crate::snapshot::Snapshot;
 use alloc::vec::Vec;
 
 /// Values by index.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(super) struct Slab<T> {
     values: Vec<Option<T>>,
     free: Vec<u32>,

@@ -8,13 +8,14 @@
 
 use crate::cast;
 use crate::random::{CloneRandom, Random};
+use crate::snapshot::Snapshot;
 use alloc::boxed::Box;
 
 /// Random stream of one impairment.
 pub type Stream = Box<dyn CloneRandom + Send>;
 
 /// Probability of an event, and its correlation with the previous event.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Snapshot)]
 #[non_exhaustive]
 pub struct Chance {
     /// Probability, 0 to 1.
@@ -41,7 +42,7 @@ fn scaled(share: f64) -> u64 {
 }
 
 /// Correlated random numbers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 pub(super) struct Correlated {
     rho: u64,
     last: u64,
@@ -68,7 +69,7 @@ impl Correlated {
 }
 
 /// Events with a [`Chance`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(super) struct Events<R> {
     chance: Chance,
     numbers: Correlated,

@@ -13,11 +13,12 @@
 
 use super::chance::{Correlated, Stream};
 use crate::cast;
+use crate::snapshot::Snapshot;
 use crate::units::Span;
 use alloc::sync::Arc;
 
 /// Distribution of the random part of a delay.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Snapshot)]
 #[non_exhaustive]
 pub enum Distribution {
     /// Uniform between minus and plus the jitter.
@@ -34,7 +35,7 @@ pub enum Distribution {
 }
 
 /// Random part of a delay.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Snapshot)]
 #[non_exhaustive]
 pub struct Jitter {
     /// Scale of the distribution.
@@ -119,7 +120,7 @@ impl Distribution {
 }
 
 /// Process of jitter.
-#[derive(Clone)]
+#[derive(Clone, Snapshot)]
 pub(super) struct JitterProcess {
     pub(super) jitter: Jitter,
     numbers: Correlated,

@@ -18,9 +18,10 @@
 
 use super::chance::{Chance, Correlated};
 use crate::random::Random;
+use crate::snapshot::Snapshot;
 
 /// Loss model of a link.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Snapshot)]
 #[non_exhaustive]
 pub enum LossModel {
     /// Independent losses with this probability.
@@ -71,7 +72,7 @@ impl LossModel {
 }
 
 /// State of a channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 enum Channel {
     /// Good channel; state 1.
     Gap,
@@ -84,7 +85,7 @@ enum Channel {
 }
 
 /// State of a lossy channel.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct LossProcess<R> {
     loss: LossModel,
     state: Channel,

@@ -3,11 +3,12 @@
 use super::chance::Stream;
 use crate::cast;
 use crate::random::Random;
+use crate::snapshot::Snapshot;
 use crate::units::{Span, Time};
 use alloc::sync::Arc;
 
 /// Length of an interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 #[non_exhaustive]
 pub enum IntervalLength {
     /// Always the same.
@@ -36,7 +37,7 @@ impl IntervalLength {
 }
 
 /// Times in which every packet is lost.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Snapshot)]
 #[non_exhaustive]
 pub enum Outages {
     /// Start and end of each outage since time zero: in order, not overlapping.
@@ -51,7 +52,7 @@ pub enum Outages {
 }
 
 /// Process of outages.
-#[derive(Clone)]
+#[derive(Clone, Snapshot)]
 pub(super) struct OutageProcess {
     outages: Outages,
     /// Number of outages so far, the current or next one included.

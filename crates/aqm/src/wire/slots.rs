@@ -6,10 +6,11 @@
 use super::chance::Stream;
 use super::jitter::Distribution;
 use crate::random::Random;
+use crate::snapshot::Snapshot;
 use crate::units::{Span, Time};
 
 /// Time until the next slot.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Snapshot)]
 #[non_exhaustive]
 pub enum SlotDelay {
     /// Uniform between two values.
@@ -19,7 +20,7 @@ pub enum SlotDelay {
 }
 
 /// Slots.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Snapshot)]
 #[non_exhaustive]
 pub struct Slots {
     /// Time until the next slot.
@@ -38,7 +39,7 @@ impl Slots {
 }
 
 /// Process of slots.
-#[derive(Clone)]
+#[derive(Clone, Snapshot)]
 pub(super) struct SlotProcess {
     slots: Slots,
     /// Start of the current or next slot.

@@ -7,7 +7,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::{
     Backlog, Context, DropReason, Ecn, Link, LinkSpec, LinkStats, LogEntry, Packet, Qdisc, RUN_MAX,
-    Rate, Served, Setting, Span, Time,
+    Rate, Served, Setting, Snapshot, Span, Time,
 };
 use std::collections::BTreeMap;
 
@@ -68,7 +68,7 @@ fn late_calls_change_no_decision() {
 }
 
 /// Discipline that does not report that it decides everything at enqueue.
-#[derive(Clone)]
+#[derive(Clone, Snapshot)]
 struct Silent(Box<dyn Served + Send>);
 
 impl Qdisc for Silent {

@@ -19,6 +19,7 @@ mod link;
 mod opportunities;
 mod ops;
 mod shift;
+mod snapshot;
 
 use cases::{Case, all};
 use ledger::{Event, Ledger};

@@ -10,10 +10,10 @@ use pyo3::types::PyDict;
 use sojourn_aqm::aqm::{Aqm, Verdict};
 use sojourn_aqm::error::Result;
 use sojourn_aqm::params::Checked;
-use sojourn_aqm::{Context, DropReason, Env, Packet, QueueView, Time};
+use sojourn_aqm::{Context, DropReason, Env, Packet, QueueView, Snapshot, Time};
 
 /// Methods of an object, with its state.
-pub trait Methods: Clone + Send + 'static {
+pub trait Methods: Clone + Send + Snapshot + 'static {
     /// Returns the methods of `object`, of the class called `class`.
     ///
     /// # Errors
@@ -63,8 +63,9 @@ pub trait Methods: Clone + Send + 'static {
 }
 
 /// AQM algorithm that calls the methods of an object.
-#[derive(Clone)]
+#[derive(Clone, Snapshot)]
 pub struct PythonAqm<M> {
+    #[snapshot(skip)]
     name: &'static str,
     /// True if packets may be marked.
     ecn: bool,

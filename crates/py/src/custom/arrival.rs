@@ -34,6 +34,11 @@ impl ArrivalsView {
         copy
     }
 
+    /// Time of the previous arrival, ns.
+    pub(super) fn now_ns(&self) -> u64 {
+        self.now()
+    }
+
     /// The flow as compiled code sees it.
     pub(super) fn record(&self) -> ArrivalRecord {
         let (now, largest) = (self.now().cast_signed(), self.largest.cast_signed());

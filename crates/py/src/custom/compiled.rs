@@ -7,9 +7,10 @@ use super::gauge::{Gauge, Layout};
 use super::module;
 use super::recorded::{Drawn, Recording};
 use super::records::{PacketRecord, QueueRecord};
+use super::snapshot::{in_place, load_words};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use sojourn_aqm::{Context, Packet, QueueView, Time};
+use sojourn_aqm::{Context, Packet, QueueView, Snapshot, Time};
 use std::sync::Arc;
 
 /// Compiled class as `sojourn.custom.border.compile_object` returns it.
@@ -81,6 +82,22 @@ impl CompiledMethods {
             .unwrap_or_else(|| PyRuntimeError::new_err(text))
     }
 }
+
+in_place!(
+    CompiledMethods,
+    52,
+    |methods, out| {
+        methods.state.save_to(out)?;
+        let QueueRecord { now, bytes, packets, rng: _, error } = methods.queue;
+        [now, bytes, packets, error].save_to(out)
+    },
+    |methods, input| {
+        load_words(&mut methods.state, input)?;
+        let [now, bytes, packets, error] = Snapshot::create_from(input)?;
+        methods.queue = QueueRecord { now, bytes, packets, rng: 0, error };
+        Ok(())
+    }
+);
 
 impl Methods for CompiledMethods {
     /// Compiles the class.

@@ -6,6 +6,7 @@ use super::gauge::{Gauge, Layout};
 use super::module;
 use super::recorded::{Drawn, Recording};
 use super::records::{ConnectionRecord, PacketRecord};
+use super::snapshot::{in_place, load_words};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -38,6 +39,10 @@ pub struct CompiledControl {
     fixed: Arc<Fixed>,
     state: Vec<u64>,
 }
+
+in_place!(CompiledControl, 53, |compiled, out| compiled.state.save_to(out), |compiled, input| {
+    load_words(&mut compiled.state, input)
+});
 
 impl CompiledControl {
     pub fn new(native: NativeControl) -> CompiledControl {

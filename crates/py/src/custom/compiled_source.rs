@@ -5,6 +5,7 @@ use super::borrowed::{Generator, NativeMethod, lend};
 use super::module;
 use super::recorded::{Drawn, Recording};
 use super::records::{ArrivalRecord, PacketRecord};
+use super::snapshot::{in_place, load_words};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use sojourn_aqm::Time;
@@ -34,6 +35,10 @@ pub struct CompiledSource {
     fixed: Arc<Fixed>,
     state: Vec<u64>,
 }
+
+in_place!(CompiledSource, 54, |compiled, out| compiled.state.save_to(out), |compiled, input| {
+    load_words(&mut compiled.state, input)
+});
 
 impl CompiledSource {
     pub fn new(native: NativeSource) -> CompiledSource {

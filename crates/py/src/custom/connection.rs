@@ -5,7 +5,7 @@ use super::records::ConnectionRecord;
 use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
-use sojourn_aqm::cast;
+use sojourn_aqm::{Snapshot, cast};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Largest window and threshold, bytes.
@@ -15,7 +15,7 @@ const MOST_BYTES: u64 = 1 << 40;
 const MOST_BPS: f64 = 1e14;
 
 /// Attributes that a method may set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Snapshot)]
 pub enum Access {
     /// Nothing: no method is being called.
     #[default]
@@ -34,7 +34,7 @@ fn signed(count: u64) -> i64 {
 }
 
 /// State of a connection. Times are in nanoseconds.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 pub struct Values {
     pub access: Access,
     /// True if the flow has a pacer.

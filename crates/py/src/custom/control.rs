@@ -7,6 +7,7 @@ use super::failure;
 use super::gauge::show_attributes;
 use super::params::{COMPILED, Description, Number, SOURCE};
 use super::params::{flag_row, read_values, take_compiled};
+use super::snapshot::{in_place, load_object, save_object};
 use super::{error_of, intern, is_custom, module};
 use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
@@ -14,7 +15,8 @@ use pyo3::types::PyDict;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{Params, Setting};
 use sojourn_aqm::random::Random;
-use sojourn_aqm::{Span, Time};
+use sojourn_aqm::snapshot::{Reader, Writer};
+use sojourn_aqm::{Snapshot, Span, Time};
 use sojourn_sim::tcp::{
     CommonParams, CongestionSignal, ExternalControl, ExternalMaker, ExternalParams, LossRecovery,
     NewDataAck, ProcessedAck, Window,
@@ -123,11 +125,16 @@ impl ExternalMaker for Maker {
 }
 
 /// Methods of a class.
+#[derive(Snapshot)]
 enum Code {
     Plain(PlainControl),
     /// Native code with the state of the object.
     Native(CompiledControl),
 }
+
+in_place!(PlainControl, 55, |plain, out| save_object(&plain.object, out), |plain, input| {
+    load_object(&plain.object, input)
+});
 
 /// Python object.
 struct PlainControl {
@@ -348,6 +355,23 @@ impl ExternalControl for Control {
         if let Err(error) = shown {
             failure::report_in(error, self.name, "the gauges", None);
         }
+    }
+
+    fn save(&self) -> Result<Vec<u8>> {
+        let mut out = Writer::default();
+        self.code.save_to(&mut out).map_err(|e| e.at("tcp"))?;
+        let connection = *self.connection.get().values();
+        (connection, self.fresh, self.failed).save_to(&mut out)?;
+        Ok(out.into_bytes())
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let mut input = Reader::new(bytes);
+        self.code.load_from(&mut input)?;
+        let (connection, fresh, failed) = Snapshot::create_from(&mut input)?;
+        *self.connection.get().values() = connection;
+        (self.fresh, self.failed) = (fresh, failed);
+        input.finish()
     }
 
     /// Copies the object by `copy.deepcopy`. If that fails, the run of the copy ends.

@@ -5,6 +5,7 @@ use super::borrowed::{is_kept, lend};
 use super::decision::{Decision, Hook};
 use super::failure;
 use super::gauge::show_attributes;
+use super::snapshot::{in_place, load_object, save_object};
 use super::views::{PacketView, QueueStateView};
 use super::{intern, module};
 use pyo3::prelude::*;
@@ -71,6 +72,10 @@ impl Clone for PlainMethods {
         })
     }
 }
+
+in_place!(PlainMethods, 51, |methods, out| save_object(&methods.object, out), |methods, input| {
+    load_object(&methods.object, input)
+});
 
 impl Methods for PlainMethods {
     /// Refuses a gauge that is not a number.

@@ -6,14 +6,16 @@ use super::compiled_source::{CompiledSource, NativeSource};
 use super::failure;
 use super::params::{COMPILED, Description, Number, SOURCE};
 use super::params::{flag_row, read_values, take_compiled};
+use super::snapshot::{in_place, load_object, save_object};
 use super::{error_of, intern, is_custom, module};
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sojourn_aqm::Time;
-use sojourn_aqm::error::Result;
+use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{Params, Setting};
 use sojourn_aqm::random::Random;
+use sojourn_aqm::snapshot::{Reader, Writer};
+use sojourn_aqm::{Snapshot, Time};
 use sojourn_sim::traffic::{ExternalArrivals, ExternalSource, ExternalSourceMaker, ExternalTimes};
 use std::sync::Arc;
 
@@ -120,6 +122,21 @@ enum Code {
     Failed,
 }
 
+in_place!(
+    Code,
+    56,
+    |code, out| match code {
+        Code::Plain(object, _) => save_object(object, out),
+        Code::Native(native) => native.save_to(out),
+        Code::Failed => Err(Error::new("has ended with an exception")),
+    },
+    |code, input| match code {
+        Code::Plain(object, _) => load_object(object, input),
+        Code::Native(native) => native.load_from(input),
+        Code::Failed => Err(Error::new("has ended with an exception")),
+    }
+);
+
 impl Code {
     fn plain(object: Bound<'_, PyAny>) -> PyResult<Code> {
         let method = object.getattr(METHOD)?.unbind();
@@ -183,6 +200,22 @@ impl ExternalArrivals for Arrivals {
             failure::report_in(error, self.name, METHOD, Some(now));
             None
         })
+    }
+
+    fn save(&self) -> Result<Vec<u8>> {
+        let mut out = Writer::default();
+        self.code.save_to(&mut out).map_err(|e| e.at("source"))?;
+        (self.view.get().now_ns(), self.at_once).save_to(&mut out)?;
+        Ok(out.into_bytes())
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<()> {
+        let mut input = Reader::new(bytes);
+        self.code.load_from(&mut input)?;
+        let (now, at_once) = Snapshot::create_from(&mut input)?;
+        self.view.get().set_now(Time(now));
+        self.at_once = at_once;
+        input.finish()
     }
 
     /// Copies the object by `copy.deepcopy`. If that fails, the run of the copy ends.

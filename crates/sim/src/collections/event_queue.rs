@@ -8,12 +8,13 @@
 
 use crate::collections::prefetch::prefetch;
 use crate::collections::tournament::Tournament;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::Time;
 
 /// Tournament tree whose leaves are the slots. A key is a time with its slot in the low bits, so
 /// that one branch-free comparison orders by both.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct EventQueue {
     tree: Tournament,
     /// Number of low bits of a key that hold the slot.
@@ -156,7 +157,7 @@ mod tests {
 
     #[test]
     fn agrees_with_a_linear_search() {
-        let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+        let mut rng = sojourn_aqm::Pcg::seed_from_u64(1);
         for n in [1, 2, 3, 7, 64, 65] {
             let mut slots = EventQueue::new(n);
             assert_eq!(slots.earliest().1, EventQueue::max_time(n));

@@ -2,6 +2,7 @@
 //! of its link in the low bits, so the root of the tree is the answer and no search is needed.
 
 use super::tournament::Tournament;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::Time;
 
@@ -10,7 +11,7 @@ use sojourn_aqm::units::Time;
 /// Each link has a turn of its own: a link served later has a greater one. Before their first
 /// service links have turns in ascending order of their indices. When the turns run out, they are
 /// renumbered from zero; their order stays.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(crate) struct LinkQueue {
     tree: Tournament,
     /// Number of low bits of a key that hold the turn.
@@ -189,7 +190,7 @@ mod tests {
 
     #[test]
     fn agrees_with_a_linear_search_for_the_least_recently_served() {
-        let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+        let mut rng = sojourn_aqm::Pcg::seed_from_u64(1);
         for n in [1, 2, 3, 7, 64, 65] {
             let mut links = LinkQueue::new(n);
             let (mut times, mut served) = (vec![Time::NEVER; n], vec![0; n]);

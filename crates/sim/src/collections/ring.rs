@@ -1,7 +1,9 @@
 //! Ring buffer whose entries are written and read in place.
 
+use sojourn_aqm::Snapshot;
+
 /// FIFO queue of `T` in a ring buffer. Grows to the largest number of entries.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(crate) struct Ring<T> {
     /// Their number is a power of two, or zero before the first entry.
     entries: Box<[T]>,
@@ -86,7 +88,7 @@ mod tests {
 
     #[test]
     fn agrees_with_a_deque() {
-        let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+        let mut rng = sojourn_aqm::Pcg::seed_from_u64(1);
         let (mut ring, mut deque) = (Ring::default(), VecDeque::new());
         for step in 0..20_000 {
             // Phases in which it grows, and others in which it becomes empty.

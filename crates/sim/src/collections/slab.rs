@@ -1,9 +1,10 @@
 //! Slab: stable indices, freed entries are reused.
 
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 
 /// Slab of `T`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(crate) struct Slab<T> {
     all: Vec<T>,
     free: Vec<u32>,

@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn parts_keep_indices_and_use_new_ones_of_their_own() {
-        let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+        let mut rng = sojourn_aqm::Pcg::seed_from_u64(1);
         for parts in [1, 2, 3, 7] {
             let (mut slab, mut held) = (Slab::new(), BTreeMap::new());
             churn(&mut slab, &mut held, &mut rng);

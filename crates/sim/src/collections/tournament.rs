@@ -1,8 +1,10 @@
 //! Tournament tree of keys.
 
+use sojourn_aqm::Snapshot;
+
 /// Tournament tree. Node 1 is the root, the children of node k are 2k and 2k + 1, and each node
 /// holds the least key below it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(super) struct Tournament {
     keys: Box<[u64]>,
     leaves: usize,

@@ -7,9 +7,9 @@ use super::{impairments, loss};
 use crate::parsing::keys::table;
 use crate::parsing::parse::{self, KeyReader};
 use rand_core::SeedableRng;
-use rand_pcg::Pcg64Mcg;
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::Overhead;
+use sojourn_aqm::Pcg;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{self, ParamRow, Setting};
 use sojourn_aqm::registry::{QdiscEntry, Registry};
@@ -232,7 +232,7 @@ impl LinkConfig {
             self.entry.build(&old.chain(new).collect::<Vec<_>>(), &Env::new(self.keys.rate))
         };
         let built = build(new).map_err(|e| e.at("qdisc"))?;
-        let mut link = Link::new(self.spec(), build(&[])?.qdisc, Pcg64Mcg::seed_from_u64(0))?;
+        let mut link = Link::new(self.spec(), build(&[])?.qdisc, Pcg::seed_from_u64(0))?;
         if !link.reconfigure(Time::ZERO, built.qdisc.clone()) {
             let names: Vec<&str> = new.iter().map(|param| param.name).collect();
             let why = if link.reconfigure(Time::ZERO, build(&[])?.qdisc) {

@@ -4,10 +4,11 @@
 
 use crate::collections::prefetch::prefetch;
 use crate::endpoint::tcp::Ack;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::Time;
 use std::collections::VecDeque;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 struct QueuedAck {
     at: Time,
     ack: u64,
@@ -22,7 +23,7 @@ struct QueuedAck {
 const _: () = assert!(size_of::<QueuedAck>() <= 32);
 
 /// FIFO of acks in order of arrival.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(crate) struct AckQueue {
     /// Arrival time of the first ack; [`Time::NEVER`] if there is none.
     first_at: Time,

@@ -12,12 +12,13 @@
 use crate::endpoint::gcc::RateEstimator;
 use crate::traffic::call::Call;
 use sojourn_aqm::Histogram;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
 use std::collections::VecDeque;
 
 /// Feedback message of the receiver.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Snapshot)]
 pub struct Report {
     /// Estimate of the receiver, bit/s.
     pub rate_bps: f64,
@@ -35,7 +36,7 @@ impl Report {
 }
 
 /// Frame whose packets have not all arrived or been lost.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 struct Frame {
     captured: Time,
     /// Number of its first packet, number of packets, and of those that arrived and were lost.
@@ -46,7 +47,7 @@ struct Frame {
 }
 
 /// Both ends of a call.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct CallEndpoints {
     params: Call,
     /// Current rate, bit/s.

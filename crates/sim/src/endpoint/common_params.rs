@@ -1,5 +1,6 @@
 //! Parameters that all TCPs have.
 
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::{Bytes, Size, Span};
 use sojourn_aqm::{choice, params};
 
@@ -19,7 +20,7 @@ choice! {
 }
 
 /// Loss recovery algorithm; selected by the name of the TCP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 #[non_exhaustive]
 pub enum LossRecovery {
     /// Slow start from one packet.

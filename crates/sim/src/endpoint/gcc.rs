@@ -10,6 +10,7 @@
 //! filter's `f_max` covers the last 60 groups. The floor of the additive increase, 1 kbit/s per
 //! update in the draft, is 1 kbit/s per second, since there is an update per group.
 
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::{Span, Time};
 use std::collections::VecDeque;
 
@@ -34,7 +35,7 @@ const BETA: f64 = 0.85;
 const ETA: f64 = 1.08;
 
 /// Group of packets sent as a burst.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 struct Group {
     first_sent: Time,
     last_sent: Time,
@@ -42,7 +43,7 @@ struct Group {
 }
 
 /// Signal of the detector.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Snapshot)]
 enum Usage {
     Normal,
     Over,
@@ -50,7 +51,7 @@ enum Usage {
 }
 
 /// State of the rate control.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Snapshot)]
 enum State {
     Hold,
     Increase,
@@ -58,7 +59,7 @@ enum State {
 }
 
 /// Estimator at the receiver.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(crate) struct RateEstimator {
     /// Group that is arriving, and the one before.
     groups: [Option<Group>; 2],

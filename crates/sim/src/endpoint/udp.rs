@@ -5,18 +5,19 @@ use crate::endpoint::call::{CallEndpoints, Report};
 use crate::traffic::pacing::PacketSchedule;
 use crate::traffic::packet_trace::TrafficCursor;
 use crate::traffic::source::Source;
-use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::Histogram;
+use sojourn_aqm::Pcg;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 use std::collections::VecDeque;
 
 /// UDP source and sink.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct UdpEndpoints {
     sends: DatagramSchedule,
-    rng: Pcg64Mcg,
+    rng: Pcg,
     /// Time of the first datagram.
     pub first: Time,
     /// Start of the measured interval.
@@ -38,7 +39,7 @@ pub struct UdpEndpoints {
 }
 
 /// Schedule and sizes of the datagrams.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 enum DatagramSchedule {
     Paced(PacketSchedule),
     Trace(TrafficCursor),
@@ -46,7 +47,7 @@ enum DatagramSchedule {
 }
 
 /// Datagram on its way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 pub struct Datagram {
     /// Time of transmission.
     pub sent: Time,
@@ -64,7 +65,7 @@ const UDP_HEADER: u64 = 28;
 
 impl UdpEndpoints {
     /// Creates the endpoints of the `i`-th flow of a group with this source.
-    pub fn new(source: &Source, i: u64, start: Time, mut rng: Pcg64Mcg) -> UdpEndpoints {
+    pub fn new(source: &Source, i: u64, start: Time, mut rng: Pcg) -> UdpEndpoints {
         let paced = PacketSchedule::for_source(source, start, LARGEST_DATAGRAM, &mut rng);
         let (sends, first) = match (source, paced) {
             (Source::Call(params), _) => {

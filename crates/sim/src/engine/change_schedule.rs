@@ -4,6 +4,7 @@
 use crate::config::link_trace::{LinkChange, LinkTrace};
 use crate::config::links::{LinkConfig, NewParam};
 use crate::config::scenario::Scenario;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -21,9 +22,10 @@ pub enum DueChange {
 }
 
 /// Position in a trace.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 struct TraceCursor {
     link: usize,
+    #[snapshot(skip)]
     trace: Arc<LinkTrace>,
     /// Number of the next change.
     next: u64,
@@ -42,9 +44,10 @@ impl TraceCursor {
 }
 
 /// Schedule of all changes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct ChangeSchedule {
     /// Changes of the scenario, in descending order of time.
+    #[snapshot(skip)]
     steps: Vec<(Time, DueChange)>,
     traces: Vec<TraceCursor>,
     /// Time of the next row of each trace, and its index in `traces`; the earliest on top.
@@ -100,6 +103,20 @@ impl ChangeSchedule {
     /// Time of the next change that is not one of a trace.
     pub fn next_step(&self) -> Time {
         self.steps.last().map_or(Time::NEVER, |(at, _)| *at)
+    }
+
+    /// Number of changes that are pending and not made by a trace.
+    pub fn pending_steps(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Removes all but the last `pending` changes that are not made by a trace: the earlier ones
+    /// have been made. Returns false if there are fewer.
+    #[must_use]
+    pub fn keep_last_steps(&mut self, pending: usize) -> bool {
+        let are_enough = pending <= self.steps.len();
+        self.steps.truncate(pending);
+        are_enough
     }
 
     /// Removes the changes at `end` and later that are not made by a trace.

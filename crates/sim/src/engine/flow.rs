@@ -20,7 +20,8 @@ use crate::traffic::application::{Amount, App, AppAction};
 use crate::traffic::source::Source;
 use crate::traffic::transfer::Completion;
 use crate::traffic::video::VideoStats;
-use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::Pcg;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::random;
 use sojourn_aqm::units::{Span, Time};
@@ -28,7 +29,7 @@ use sojourn_aqm::{Ecn, Packet};
 use std::collections::VecDeque;
 
 /// Flow with both of its endpoints.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Flow {
     /// Name.
     pub name: String,
@@ -88,7 +89,7 @@ pub struct Flow {
 
 /// Endpoints of a flow.
 #[expect(clippy::large_enum_variant, reason = "TCP is the rule, and one look at memory less")]
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub enum Endpoints {
     /// TCP.
     Tcp(TcpEndpoints),
@@ -99,7 +100,7 @@ pub enum Endpoints {
 }
 
 /// TCP sender and receiver with their application.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct TcpEndpoints {
     /// Sender.
     pub sender: Tcp,
@@ -384,7 +385,7 @@ impl Flow {
 }
 
 impl TcpEndpoints {
-    fn new(def: &FlowConfig, app: App, rng: &mut Pcg64Mcg) -> TcpEndpoints {
+    fn new(def: &FlowConfig, app: App, rng: &mut Pcg) -> TcpEndpoints {
         let tcp = def.tcp.as_ref().expect("a scenario sets a TCP for every source that needs one");
         TcpEndpoints {
             sender: Tcp::new(tcp, rng),

@@ -1,6 +1,7 @@
 //! Variables of congestion controls, in time series and in the state of flows.
 
 use crate::endpoint::tcp::Tcp;
+use sojourn_aqm::Snapshot;
 
 /// Variables by name, in the order in which they are shown.
 pub(super) type Gauges = Vec<(&'static str, f64)>;
@@ -34,15 +35,15 @@ impl GaugeSums {
 }
 
 /// Samples of variables: a column each, NaN where a sample has none.
-#[derive(Clone, Debug, Default)]
-pub(super) struct GaugeColumns(Vec<(&'static str, Vec<f64>)>);
+#[derive(Clone, Debug, Default, Snapshot)]
+pub(super) struct GaugeColumns(Vec<(String, Vec<f64>)>);
 
 impl GaugeColumns {
     /// Appends a sample after `rows` earlier ones.
     pub(super) fn push(&mut self, rows: usize, sample: Gauges) {
         for (name, value) in sample {
             if !self.0.iter().any(|(known, _)| *known == name) {
-                self.0.push((name, Vec::new()));
+                self.0.push((name.to_string(), Vec::new()));
             }
             if let Some((_, column)) = self.0.iter_mut().find(|(known, _)| *known == name) {
                 column.resize(rows, f64::NAN);

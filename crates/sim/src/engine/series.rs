@@ -7,6 +7,7 @@ use crate::engine::flow::{Endpoints, Flow};
 use crate::engine::gauges::{GaugeColumns, GaugeSums, Gauges};
 use crate::output::outcome::Column;
 use sojourn_aqm::Link;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::Time;
 
 /// Names of the columns that hold differences of a link's counters.
@@ -34,14 +35,14 @@ fn running(link: &mut Link) -> LinkCounters {
 }
 
 /// Samples of a link. Rows can be taken while sampling continues.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 pub struct LinkSeries {
     queue_bytes: Vec<u64>,
     queue_packets: Vec<u64>,
     sojourn_s: Vec<f64>,
     utilisation: Vec<f64>,
     counts: [Vec<u64>; COUNTS.len()],
-    gauges: Vec<(&'static str, Vec<f64>)>,
+    gauges: Vec<(String, Vec<f64>)>,
     /// Counters at the last sample.
     last: LinkCounters,
 }
@@ -78,7 +79,7 @@ impl LinkSeries {
         let mut i = 0;
         link.inspect(&mut |name, value| {
             if i == gauges.len() {
-                gauges.push((name, Vec::new()));
+                gauges.push((name.to_string(), Vec::new()));
             }
             gauges[i].1.push(value);
             i += 1;
@@ -110,7 +111,7 @@ impl LinkSeries {
 }
 
 /// Samples of a flow.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 struct FlowSeries {
     delivered_bytes: Vec<u64>,
     received_bytes: Vec<u64>,
@@ -134,7 +135,7 @@ pub(crate) struct FlowSample {
 }
 
 /// Samples of a group of flows.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 struct GroupSeries {
     delivered_bytes: Vec<u64>,
     received_bytes: Vec<u64>,
@@ -145,7 +146,8 @@ struct GroupSeries {
     gauges: GaugeColumns,
     /// True if the flows use TCP.
     tcp: bool,
-    /// Sums over the flows for the current sample.
+    /// Sums over the flows for the current sample; empty between samples.
+    #[snapshot(skip)]
     sums: GroupSums,
 }
 
@@ -186,7 +188,7 @@ impl GroupSeries {
 }
 
 /// State of a flow at the last sample.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 struct PreviousSample {
     delivered: u64,
     received: u64,
@@ -196,7 +198,7 @@ struct PreviousSample {
 }
 
 /// Recorder of time series.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(crate) struct Series {
     time_s: Vec<f64>,
     links: Vec<LinkSeries>,

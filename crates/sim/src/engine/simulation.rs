@@ -13,6 +13,7 @@ use crate::engine::flow::{ArrivedPacket, Flow, Outbox};
 use crate::engine::series::Series;
 use crate::engine::sessions::SessionGroup;
 use crate::random_stream::random_stream;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::params::ParamRow;
 use sojourn_aqm::units::Time;
@@ -31,6 +32,7 @@ mod parallel;
 mod pooled_flows;
 mod results;
 mod routes;
+mod snapshot;
 mod state;
 mod stepping;
 mod tap;
@@ -52,7 +54,7 @@ use stepping::LinkChanges;
 use tap::Tap;
 
 /// Progress of a run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Snapshot)]
 #[non_exhaustive]
 pub struct Progress {
     /// Fraction of the simulated time that has passed.
@@ -100,14 +102,16 @@ const PREFETCH_LISTS_LOG2: u32 = 3;
 /// assert_eq!(steps.result()?.summary.to_string(), whole.summary.to_string());
 /// # Ok::<(), sojourn_aqm::Error>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Snapshot)]
 pub struct Simulation {
+    #[snapshot(skip)]
     scenario: Arc<Scenario>,
     /// Time up to which everything has happened.
     now: Time,
     interruptions: Interruptions,
     links: Vec<Link>,
     /// Current parameters of the discipline of each link.
+    #[snapshot(skip)]
     params: Vec<Arc<[ParamRow]>>,
     /// Impairments, per link; empty if no link has any.
     impaired: Vec<Option<Impaired>>,
@@ -121,11 +125,13 @@ pub struct Simulation {
     /// Number of flows that are not pooled.
     unpooled_flows: usize,
     /// Owner of each pooled flow.
+    #[snapshot(skip)]
     pooled_owners: Vec<PooledFlowOwner>,
     /// For each group, its flows that are not pooled: indices of `flows`.
     members: Vec<Range<usize>>,
     /// By name.
     sessions: Vec<SessionGroup>,
+    #[snapshot(skip)]
     routes: Routes,
     bodies: Slab<PacketState>,
     acks: Slab<Ack>,
@@ -146,6 +152,7 @@ pub struct Simulation {
     /// Work since the last call of `progress`: see [`run_with_progress`].
     work: usize,
     /// Number of threads.
+    #[snapshot(skip)]
     threads: Threads,
     /// Number of packets per nanosecond in the last span on several threads; `None` before the
     /// first one.
@@ -153,8 +160,10 @@ pub struct Simulation {
     /// Number of spans that were repeated on one thread.
     repeated_spans: u32,
     /// Messages to other parts, if this is a part of a simulation on several threads.
+    #[snapshot(skip)]
     exchange: Option<Box<Exchange>>,
     /// Tap on a link, if there is one.
+    #[snapshot(skip)]
     tap: Option<Box<Tap>>,
 }
 

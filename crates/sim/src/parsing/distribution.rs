@@ -12,6 +12,7 @@ mod empirical;
 pub use empirical::Cdf;
 use rand_core::Rng;
 use rand_distr::{Distribution as _, Exp1};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{Setting, Value};
@@ -57,7 +58,7 @@ impl Countable for Bytes {
 }
 
 /// Distribution of a quantity.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Snapshot)]
 #[non_exhaustive]
 pub enum Distribution<T> {
     /// Constant value.
@@ -225,12 +226,12 @@ impl<T: Countable> Value for Distribution<T> {
 mod tests {
     use super::*;
     use rand_core::SeedableRng;
-    use rand_pcg::Pcg64Mcg;
+    use sojourn_aqm::Pcg;
 
     fn mean_ms(text: &str) -> f64 {
         let d: Distribution<Span> = Value::read(Setting::Text(text)).unwrap();
         assert_eq!(d.write(), text);
-        let mut rng = Pcg64Mcg::seed_from_u64(1);
+        let mut rng = Pcg::seed_from_u64(1);
         let n = 200_000;
         (0..n).map(|_| d.sample(&mut rng).as_secs() * 1e3).sum::<f64>() / f64::from(n)
     }
@@ -251,7 +252,7 @@ mod tests {
     fn heavy_tails_have_their_quantiles() {
         let quantiles = |text: &str| {
             let d: Distribution<Bytes> = Value::read(Setting::Text(text)).unwrap();
-            let mut rng = Pcg64Mcg::seed_from_u64(2);
+            let mut rng = Pcg::seed_from_u64(2);
             let mut all: Vec<f64> = (0..400_000).map(|_| d.sample_f64(&mut rng)).collect();
             all.sort_unstable_by(f64::total_cmp);
             (all[0], all[200_000], all[396_000])
@@ -270,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_uniform_count_is_whole_and_others_keep_their_fraction() {
-        let mut rng = Pcg64Mcg::seed_from_u64(3);
+        let mut rng = Pcg::seed_from_u64(3);
         let d: Distribution<u64> = Value::read(Setting::Text("uniform(2, 9)")).unwrap();
         assert!((0..1000).all(|_| libm::fmod(d.sample_f64(&mut rng), 1.0) == 0.0));
         let d: Distribution<u64> = Value::read(Setting::Text("pareto(mean=4, shape=1.2)")).unwrap();

@@ -5,11 +5,12 @@ use crate::traffic::pacing::PacketSchedule;
 use crate::traffic::source::{Source, Transfers};
 use crate::traffic::transfer::{Completion, Transfer};
 use crate::traffic::video::VideoPlayer;
-use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::Pcg;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::{Span, Time};
 
 /// Application of a TCP flow.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(crate) enum App {
     /// Unlimited data in one connection.
     Bulk {
@@ -27,7 +28,7 @@ pub(crate) enum App {
 }
 
 /// Amount of data of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub enum Amount {
     /// Unlimited.
     Unlimited,
@@ -38,7 +39,7 @@ pub enum Amount {
 }
 
 /// Action of an application on its connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub(crate) enum AppAction {
     /// Open a connection with this amount of data.
     Open(Amount),
@@ -51,19 +52,19 @@ pub(crate) enum AppAction {
 }
 
 /// State of a paced application.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(crate) struct PacedWrites {
     schedule: PacketSchedule,
-    rng: Pcg64Mcg,
+    rng: Pcg,
     /// Time from the start to the first write; None once the connection is open.
     first: Option<Span>,
 }
 
 /// State of repeated transfers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(crate) struct SequentialTransfers {
     params: Transfers,
-    rng: Pcg64Mcg,
+    rng: Pcg,
     left: u64,
     /// Current transfer; its duration is known at the end.
     pub current: Completion,
@@ -77,7 +78,7 @@ pub(crate) const LARGEST_WRITE: u64 = 1_000_000_000_000;
 impl App {
     /// Creates the application of a source that uses TCP and starts at `start`. `rng` is the random
     /// stream of the source.
-    pub(crate) fn new(source: &Source, start: Time, mut rng: Pcg64Mcg) -> App {
+    pub(crate) fn new(source: &Source, start: Time, mut rng: Pcg) -> App {
         match source {
             Source::Bulk(_) => App::Bulk { open: false },
             Source::Transfers(params) => {

@@ -1,9 +1,11 @@
 //! Traffic sources that are not in the registry: a program finds them by name.
 
+use crate::external_state::{external_state, not_saved};
 use crate::parsing::distribution::Distribution;
 use crate::parsing::parse::{self, NamedParams};
-use rand_pcg::Pcg64Mcg;
 use serde_json::Value as Json;
+use sojourn_aqm::Pcg;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params;
 use sojourn_aqm::params::{ParamRows, Params, Setting};
@@ -30,7 +32,25 @@ pub trait ExternalArrivals: Send {
 
     /// Returns a copy with the state.
     fn copy(&self) -> Box<dyn ExternalArrivals>;
+
+    /// Returns the state as bytes, for a snapshot of the simulation.
+    ///
+    /// # Errors
+    /// Always, unless it is implemented: such a simulation cannot be saved.
+    fn save(&self) -> Result<Vec<u8>> {
+        Err(not_saved("source"))
+    }
+
+    /// Takes the state that [`ExternalArrivals::save`] returned.
+    ///
+    /// # Errors
+    /// Bytes that are not a state of this source.
+    fn load(&mut self, _bytes: &[u8]) -> Result<()> {
+        Err(not_saved("source"))
+    }
 }
+
+external_state!(ExternalArrivals);
 
 /// Builder of the sources of a group of flows.
 pub trait ExternalSourceMaker: fmt::Debug + Send + Sync {
@@ -97,6 +117,7 @@ pub(crate) fn parse_external(
 }
 
 /// Arrivals of an external source in order, of which the next one is known.
+#[derive(Snapshot)]
 pub(crate) struct ArrivalSchedule {
     source: Box<dyn ExternalArrivals>,
     /// Next arrival; at [`Time::NEVER`] if there is none.
@@ -121,7 +142,7 @@ impl ArrivalSchedule {
         source: &ExternalSource,
         start: Time,
         largest: u64,
-        rng: &mut Pcg64Mcg,
+        rng: &mut Pcg,
     ) -> ArrivalSchedule {
         let source = source.maker.make(largest);
         let mut schedule = ArrivalSchedule { source, next: (start, 0) };
@@ -135,7 +156,7 @@ impl ArrivalSchedule {
     }
 
     /// Removes the next arrival; returns its time and size.
-    pub(crate) fn pop(&mut self, rng: &mut Pcg64Mcg) -> (Time, u64) {
+    pub(crate) fn pop(&mut self, rng: &mut Pcg) -> (Time, u64) {
         let last = self.next;
         self.next = self.source.next_arrival(last.0, rng).unwrap_or((Time::NEVER, 0));
         last

@@ -5,7 +5,8 @@
 //! one. The on-time and the preceding off-time are drawn together, in this order.
 
 use crate::parsing::distribution::Distribution;
-use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::Pcg;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::params;
 use sojourn_aqm::units::{Bytes, Rate, Span};
@@ -29,7 +30,7 @@ params! {
 }
 
 /// State of an on/off source.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(crate) struct OnOffState {
     /// Parameters.
     pub params: OnOff,
@@ -49,7 +50,7 @@ impl OnOffState {
     }
 
     /// Gap from the last packet (or the start) to the next one.
-    pub(crate) fn next_gap(&mut self, rng: &mut Pcg64Mcg) -> Span {
+    pub(crate) fn next_gap(&mut self, rng: &mut Pcg) -> Span {
         if self.left > 0 {
             self.left -= 1;
             return self.interval;
@@ -73,7 +74,7 @@ mod tests {
         let params =
             OnOff { rate: Rate(8_000_000), packet: Bytes(1000), on, off, ..OnOff::default() };
         let mut bursts = OnOffState::new(&params);
-        let mut rng = Pcg64Mcg::seed_from_u64(1);
+        let mut rng = Pcg::seed_from_u64(1);
         let gaps: Vec<u64> = (0..7).map(|_| bursts.next_gap(&mut rng).0 / 1_000_000).collect();
         assert_eq!(gaps, [11, 1, 1, 11, 1, 1, 11]);
         let short = OnOff { on: Distribution::Constant(Span(1)), ..params };
@@ -95,7 +96,7 @@ mod tests {
             };
             let params = OnOff { on: dist(Span::s(2)), off: dist(Span::s(6)), ..OnOff::default() };
             let mut bursts = OnOffState::new(&params);
-            let mut rng = Pcg64Mcg::seed_from_u64(3);
+            let mut rng = Pcg::seed_from_u64(3);
             let total: u64 = (0..1_000_000).map(|_| bursts.next_gap(&mut rng).0).sum();
             let bps = 1e6 * 210.0 * 8.0 / (total as f64 / 1e9);
             assert!((bps / 16_000.0 - 1.0).abs() < 0.03, "{shape:?}: {bps}");

@@ -3,13 +3,14 @@
 use crate::traffic::external::ArrivalSchedule;
 use crate::traffic::on_off::OnOffState;
 use crate::traffic::source::{Cbr, Source};
-use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::Pcg;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 
 /// Generator of packet sizes and inter-packet gaps.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(crate) enum PacketSchedule {
     /// Constant rate, with the index of the next packet.
     Cbr(Cbr, u64),
@@ -27,7 +28,7 @@ impl PacketSchedule {
         source: &Source,
         start: Time,
         largest: u64,
-        rng: &mut Pcg64Mcg,
+        rng: &mut Pcg,
     ) -> Option<(PacketSchedule, Span)> {
         match source {
             Source::Cbr(cbr) => {
@@ -49,7 +50,7 @@ impl PacketSchedule {
     }
 
     /// Sends one packet: returns its size in bytes and the gap to the next one.
-    pub(crate) fn next_packet(&mut self, rng: &mut Pcg64Mcg) -> (u64, Span) {
+    pub(crate) fn next_packet(&mut self, rng: &mut Pcg) -> (u64, Span) {
         match self {
             PacketSchedule::Cbr(cbr, next) => {
                 *next += 1;

@@ -6,6 +6,7 @@
 use crate::parsing::distribution::Distribution;
 use crate::parsing::parse::{self, NamedParams};
 use serde_json::{Value as Json, json};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, ErrorKind, Result};
 use sojourn_aqm::params;
@@ -24,7 +25,7 @@ params! {
 }
 
 /// Recorded packet or flow.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Snapshot)]
 pub struct TraceRow {
     /// Time since the start of the trace.
     pub at: Span,
@@ -35,11 +36,12 @@ pub struct TraceRow {
 }
 
 /// Recorded traffic.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Snapshot)]
 pub struct PacketTrace {
     /// Parameters.
     pub shift: TraceParams,
     /// Rows in order of time.
+    #[snapshot(skip)]
     pub rows: Arc<[TraceRow]>,
     /// True if the `flow` column is given.
     flows: bool,
@@ -203,8 +205,9 @@ fn numbers(list: &Json, most: f64) -> Result<Vec<f64>> {
 }
 
 /// Position of a member in its rows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(crate) struct TrafficCursor {
+    #[snapshot(skip)]
     rows: Arc<[TraceRow]>,
     next: usize,
     start: Time,

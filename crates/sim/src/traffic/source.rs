@@ -316,14 +316,14 @@ impl Source {
 mod tests {
     use super::*;
     use rand_core::SeedableRng;
-    use rand_pcg::Pcg64Mcg;
+    use sojourn_aqm::Pcg;
 
     #[test]
     fn gaps_keep_the_rate_with_and_without_jitter() {
         let packet = Bytes(573); // 18.336 ms at 250 kbit/s
         let exact = Cbr { rate: Rate(250_000), packet, ..Cbr::default() };
         let shaken = Cbr { jitter: 0.5, ..exact.clone() };
-        let (mut used, mut fresh) = (Pcg64Mcg::seed_from_u64(1), Pcg64Mcg::seed_from_u64(1));
+        let (mut used, mut fresh) = (Pcg::seed_from_u64(1), Pcg::seed_from_u64(1));
         let sum: u64 = (0..1000).map(|k| exact.next_gap(k, &mut used).0).sum();
         assert_eq!(Span(sum), exact.offset_of(1000));
         assert_eq!(used, fresh, "no random number without jitter");

@@ -1,10 +1,11 @@
 //! Completed transfers, and transfers between a session group, which requests them, and the pooled
 //! flow that carries them.
 
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::{Span, Time};
 
 /// Completed transfer.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 pub struct Completion {
     /// Start time.
     pub start: Time,
@@ -17,7 +18,7 @@ pub struct Completion {
 }
 
 /// Connection to be opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Snapshot)]
 pub struct OpenRequest {
     /// Member of the group that sends (for a request: that is asked).
     pub host: u32,
@@ -34,7 +35,7 @@ pub struct OpenRequest {
 }
 
 /// Transfer that a session group requested from a flow, and its progress.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 pub struct Transfer {
     /// The request.
     pub open: OpenRequest,

@@ -10,6 +10,7 @@
 //! ladder.
 
 use crate::parsing::distribution::Distribution;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params;
@@ -114,7 +115,7 @@ impl Video {
 }
 
 /// Segment of a video.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Snapshot)]
 struct Segment {
     level: u64,
     requested: Time,
@@ -123,7 +124,7 @@ struct Segment {
 }
 
 /// Player of a video: it requests segments, and shows them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(crate) struct VideoPlayer {
     params: Video,
     segments: Vec<Segment>,
@@ -139,7 +140,7 @@ pub(crate) struct VideoPlayer {
 }
 
 /// Statistics of a video over the measured interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Snapshot)]
 pub struct VideoStats {
     /// Number of segments received.
     pub segments: u64,
@@ -274,7 +275,7 @@ impl VideoPlayer {
 }
 
 /// Playback of segments as they arrive.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 struct Playback {
     /// Video in the buffer at `now`.
     buffer: Span,

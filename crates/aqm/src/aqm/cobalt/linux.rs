@@ -4,10 +4,11 @@
 use crate::cast;
 use crate::context::Context;
 use crate::packet::Packet;
+use crate::snapshot::Snapshot;
 use crate::units::{Span, Time};
 
 /// Parameters of COBALT in a tin, or in a queue of its own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Snapshot)]
 pub struct Settings {
     /// Sojourn time above which a packet is over target.
     pub target: Span,
@@ -33,7 +34,7 @@ impl Settings {
 }
 
 /// State of COBALT in a queue.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 pub struct Cobalt {
     /// Number of signals, less the decrements since the queue was last over target.
     pub count: u32,

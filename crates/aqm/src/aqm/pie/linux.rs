@@ -8,6 +8,7 @@ use crate::cast;
 use crate::context::Context;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
+use crate::snapshot::Snapshot;
 use crate::units::{Span, Time};
 
 /// Probability 1.
@@ -24,7 +25,7 @@ const QUEUE_THRESHOLD: u64 = 16_384;
 const RATE_SHIFT: u32 = 8;
 
 /// Controller of one queue.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(super) struct LinuxPie {
     /// Drop probability.
     prob: u64,

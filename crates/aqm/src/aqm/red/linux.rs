@@ -8,6 +8,7 @@ use super::RedParams;
 use crate::cast;
 use crate::error::{Error, Result};
 use crate::random::Random;
+use crate::snapshot::Snapshot;
 use crate::units::{Bytes, Rate, Time};
 use alloc::boxed::Box;
 use alloc::format;
@@ -18,7 +19,7 @@ const ALL: u64 = 1 << 32;
 const PERCENT: u64 = (ALL + 50) / 100;
 
 /// Position of the average relative to the thresholds.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Snapshot)]
 pub(crate) enum Level {
     Below,
     Between,
@@ -26,7 +27,7 @@ pub(crate) enum Level {
 }
 
 /// State of Linux's RED.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(crate) struct LinuxRed {
     /// Weight of one arrival in the average, as a negative power of two: digits after the point of
     /// `qavg`, `min` and `max`.
@@ -213,7 +214,7 @@ impl LinuxRed {
 }
 
 /// Decay of the average in an idle time, as the 256 shifts that `tc` sends.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 struct IdleTable {
     /// Length of an entry: 2 to this power, in us.
     cell: u32,

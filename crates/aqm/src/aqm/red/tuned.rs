@@ -8,11 +8,12 @@ use crate::error::Result;
 use crate::fifo::QueueView;
 use crate::packet::Packet;
 use crate::params::{Checked, Combined, Params};
+use crate::snapshot::Snapshot;
 use crate::units::Time;
 
 /// An algorithm that adapts the parameters of a [`Red`], with one hook for each point in time at
 /// which it may.
-pub trait Tune: Clone + Send + 'static {
+pub trait Tune: Clone + Send + Snapshot + 'static {
     /// Parameters of the algorithm, and RED's parameters that can be set.
     type Params: Params;
 
@@ -36,7 +37,7 @@ pub trait Tune: Clone + Send + 'static {
 }
 
 /// RED whose parameters are adapted by `T`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Tuned<T> {
     pub(in crate::aqm) red: Red,
     pub(in crate::aqm) tuner: T,

@@ -5,6 +5,7 @@ use crate::aqm::Verdict;
 use crate::cast;
 use crate::context::Context;
 use crate::packet::Packet;
+use crate::snapshot::Snapshot;
 use crate::units::{Span, Time};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -14,7 +15,7 @@ use alloc::vec::Vec;
 /// Probability 1, in units of 2^-16.
 const MAX_PROB: u32 = 0xFFFF;
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 struct Bin {
     /// Packets in the queue.
     qlen: u32,
@@ -26,7 +27,7 @@ struct Bin {
 type Keys = [Option<u64>; 2];
 
 /// State of Linux's SFB.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(super) struct LinuxSfb {
     /// Two sets of bins, of which `slot` is in use.
     bins: [Vec<Bin>; 2],

@@ -1,10 +1,11 @@
 //! Estimate of the arrival rate, from which `autorate_ingress` sets the rate of the shaper.
 
 use crate::cast;
+use crate::snapshot::Snapshot;
 use crate::units::{Span, Time};
 
 /// Estimator of the rate at which packets arrive.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 pub struct Autorate {
     /// Average time between arrivals, ns.
     gap: u64,

@@ -6,6 +6,7 @@ use crate::fifo::Fifo;
 use crate::packet::Packet;
 use crate::random::mix;
 use crate::sched::ring::Ring;
+use crate::snapshot::Snapshot;
 use alloc::boxed::Box;
 use alloc::vec;
 
@@ -49,7 +50,7 @@ impl Isolation {
 }
 
 /// State of a queue in the rotation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Snapshot)]
 pub enum State {
     /// In no list.
     #[default]
@@ -65,7 +66,7 @@ pub enum State {
 }
 
 /// A queue.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 pub struct Flow {
     /// Its packets.
     pub fifo: Fifo,
@@ -80,7 +81,7 @@ pub struct Flow {
 }
 
 /// Table of the hosts at one end.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 struct Hosts {
     tags: Box<[u32]>,
     /// Number of bulk queues of each host.
@@ -88,7 +89,7 @@ struct Hosts {
 }
 
 /// Numbers of lookups that did not find the queue at once, as tc shows them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Snapshot)]
 pub struct Ways {
     /// The flow had another queue of the set.
     pub indirect_hits: u64,
@@ -99,7 +100,7 @@ pub struct Ways {
 }
 
 /// Queues of a tin.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Flows {
     isolation: Isolation,
     tags: Box<[u32]>,

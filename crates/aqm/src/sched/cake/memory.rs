@@ -5,6 +5,7 @@ use super::tin::Tin;
 use crate::cast;
 use crate::qdisc::Backlog;
 use crate::sched::tree::{OUT, Tree};
+use crate::snapshot::Snapshot;
 use crate::units::Size;
 
 crate::choice! {
@@ -38,7 +39,7 @@ impl Accounting {
 }
 
 /// Memory of the discipline.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Memory {
     accounting: Accounting,
     /// Bytes in use.

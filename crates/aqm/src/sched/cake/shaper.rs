@@ -1,10 +1,11 @@
 //! Shaper of `cake`: virtual clocks without a burst, in the fixed point of Linux.
 
 use crate::cast;
+use crate::snapshot::Snapshot;
 use crate::units::{Span, Time};
 
 /// Time per byte as a binary fraction of nanoseconds, with 34 significant bits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Snapshot)]
 pub struct ByteTime {
     scaled: u64,
     shift: u32,
@@ -39,7 +40,7 @@ impl ByteTime {
 }
 
 /// Clocks of the shaper of a whole discipline.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 pub struct Shaper {
     /// Time per byte.
     pub byte_time: ByteTime,
@@ -75,7 +76,7 @@ impl Shaper {
 }
 
 /// Clock of a tin: it is due while the tin has used less than its share of the rate.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 pub struct TinClock {
     /// Time per byte at the rate of the tin.
     pub byte_time: ByteTime,

@@ -4,6 +4,7 @@ use super::flows::Flows;
 use super::shaper::{ByteTime, TinClock};
 use crate::aqm::cobalt::linux::Settings;
 use crate::cast;
+use crate::snapshot::Snapshot;
 use crate::units::{Span, Time};
 
 crate::choice! {
@@ -23,7 +24,7 @@ crate::choice! {
 }
 
 /// A tin.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Tin {
     /// Clock at its share of the rate.
     pub clock: TinClock,

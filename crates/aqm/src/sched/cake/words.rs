@@ -2,11 +2,12 @@
 
 use crate::error::{Error, Result};
 use crate::params::{Setting, Value};
+use crate::snapshot::Snapshot;
 use crate::units::{Rate, Span};
 use alloc::string::{String, ToString};
 
 /// Rate of the shaper; None for no shaper. Written `auto` or `unlimited`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub struct Bandwidth(pub Option<Rate>);
 
 impl Value for Bandwidth {
@@ -33,7 +34,7 @@ impl Value for Bandwidth {
 }
 
 /// Round-trip time of the path: a duration or a name of tc.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub struct Rtt(pub Span);
 
 /// Names of round-trip times.

@@ -10,6 +10,7 @@ use crate::packet::Packet;
 use crate::params::Checked;
 use crate::qdisc::Backlog;
 use crate::sched::dual::{DualParams, Lane, Queues};
+use crate::snapshot::Snapshot;
 use crate::units::{Span, Threshold};
 use alloc::collections::VecDeque;
 
@@ -17,7 +18,7 @@ use alloc::collections::VecDeque;
 const FULL: u64 = u32::MAX as u64;
 
 /// PI controller in fixed point.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(super) struct FixedPi {
     target: i128,
     /// Change of p per 64 ns.
@@ -68,7 +69,7 @@ impl Controller for FixedPi {
 }
 
 /// State of DualPI2 as on Linux.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct LinuxPi2 {
     pub(super) updates: Updates,
     pub(super) pi: FixedPi,

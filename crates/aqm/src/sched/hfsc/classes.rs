@@ -1,12 +1,13 @@
 //! Tree of HFSC: runtime curves, deadlines, virtual times and fit times of the classes.
 
 use super::curve::{Curve, ServiceCurve, span, tick};
+use crate::snapshot::Snapshot;
 use crate::units::Time;
 use alloc::vec;
 use alloc::vec::Vec;
 
 /// Real-time part of a leaf.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 struct RealTime {
     /// R, as configured.
     curve: Curve,
@@ -26,7 +27,7 @@ struct RealTime {
 }
 
 /// Link-share part of a class.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 struct Share {
     /// F, as configured.
     curve: Curve,
@@ -46,7 +47,7 @@ struct Share {
 }
 
 /// Upper limit of a class.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 struct Limit {
     /// U, as configured.
     curve: Curve,
@@ -57,7 +58,7 @@ struct Limit {
 }
 
 /// A class; the first one is the root.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 struct Class {
     parent: usize,
     children: Vec<usize>,
@@ -79,7 +80,7 @@ struct Class {
 }
 
 /// Classes in one list; class i of the parameters, counted from 0, has the index i + 1.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(super) struct Classes {
     classes: Vec<Class>,
     /// Leaves with a real-time curve.

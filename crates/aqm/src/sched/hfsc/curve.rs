@@ -5,6 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::params::{Setting, Value};
+use crate::snapshot::Snapshot;
 use crate::units::{Rate, Span};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -30,7 +31,7 @@ pub(super) fn span(ticks: u64) -> Span {
 
 /// Service curve of a class: the rate `m1` for the time `d`, then the rate `m2`. Its text form is
 /// `10mbit` for one rate, or `m1/d/m2` like `10mbit/20ms/2mbit`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Snapshot)]
 pub struct ServiceCurve {
     /// Rate of the first segment.
     pub m1: Rate,
@@ -96,7 +97,7 @@ impl Value for ServiceCurve {
 }
 
 /// A slope and its inverse.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Snapshot)]
 struct Line {
     slope: u64,
     inverse: u64,
@@ -132,7 +133,7 @@ fn low(x: u128) -> u64 {
 }
 
 /// Curve of two lines that begins at a point: `x` in ticks, `y` in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Snapshot)]
 pub(super) struct Curve {
     x: u64,
     y: u64,

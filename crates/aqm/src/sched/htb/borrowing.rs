@@ -9,6 +9,7 @@ use crate::bucket::Bucket;
 use crate::cast;
 use crate::sched::leaf_set::{Change, LeafSet};
 use crate::sched::tree::{OUT, Tree};
+use crate::snapshot::Snapshot;
 use crate::units::Time;
 use alloc::boxed::Box;
 use alloc::vec;
@@ -20,7 +21,7 @@ pub(super) const DEPTH: u32 = 8;
 /// Lowest priority.
 pub(super) const PRIO_MAX: u64 = 7;
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Snapshot)]
 enum Mode {
     /// No bucket is overdrawn.
     Sends,
@@ -31,7 +32,7 @@ enum Mode {
 }
 
 /// A class of the tree.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(super) struct Class {
     /// Number of the class above it, which is smaller.
     pub parent: Option<usize>,
@@ -86,7 +87,7 @@ impl Class {
 }
 
 /// Leaves of a priority that may send and borrow from a level.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 struct Row {
     level: u32,
     leaves: LeafSet,
@@ -95,7 +96,7 @@ struct Row {
 }
 
 /// Classes with their buckets.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(super) struct Borrowing {
     classes: Vec<Class>,
     /// Rows by level, then by priority.

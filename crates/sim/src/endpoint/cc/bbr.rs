@@ -29,6 +29,7 @@ use super::{
     RateSample, RecoveryState, SentSegment, TcpEntry, Window,
 };
 use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
@@ -81,7 +82,7 @@ pub(super) const TCP: TcpEntry = TcpEntry {
 };
 
 /// State of the BBR state machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub enum BbrState {
     /// Doubles the rate per round trip until it stops growing.
     Startup,
@@ -105,7 +106,7 @@ const EXTRA: f64 = 3.0;
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
 /// BBR state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Bbr {
     params: BbrParams,
     rates: RateEstimator,

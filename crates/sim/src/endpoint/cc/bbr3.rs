@@ -37,6 +37,7 @@ use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
 use linux::UndoBounds;
 use model::PathModel;
 use probe::Probe;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
@@ -93,7 +94,7 @@ pub(super) const TCP: TcpEntry = TcpEntry {
 };
 
 /// State of the BBRv3 state machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 #[non_exhaustive]
 pub enum Bbr3State {
     /// Doubles the rate per round trip until it stops growing or losses are high.
@@ -125,7 +126,7 @@ const LEAST: u64 = 4;
 const LARGEST_QUANTUM: f64 = 65_536.0;
 
 /// BBRv3 state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Bbr3 {
     params: Bbr3Params,
     rates: RateEstimator,

@@ -7,6 +7,7 @@
 //!
 //! **Symbols** `extra_acked`, `ack_epoch_acked` as in Linux, in bytes.
 
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::Time;
 
@@ -18,7 +19,7 @@ const LONGEST: f64 = 0.1;
 const LARGEST: u64 = 1 << 20;
 
 /// Ack as the estimator sees it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 pub(super) struct AggregateAck {
     /// Arrival time.
     pub now: Time,
@@ -34,7 +35,7 @@ pub(super) struct AggregateAck {
 }
 
 /// Estimator of aggregation.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 pub(super) struct AckAggregation {
     /// Largest excess in the current and in the last part of the filter, bytes.
     extra_acked: [u64; 2],

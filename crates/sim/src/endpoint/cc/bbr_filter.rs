@@ -1,11 +1,12 @@
 //! Windowed maximum filter.
 
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use std::collections::VecDeque;
 
 /// Maximum over a window of rounds. Samples expire only when a new one is added, so nothing is lost
 /// while idle.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(super) struct WindowedMax {
     rounds: u64,
     /// (round, value) with decreasing values: each is the maximum since its round.
@@ -55,7 +56,7 @@ mod tests {
 
     #[test]
     fn agrees_with_a_list_of_all_samples() {
-        let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+        let mut rng = sojourn_aqm::Pcg::seed_from_u64(1);
         let (mut max, mut all) = (WindowedMax::new(10), Vec::new());
         assert_eq!(max.get(), 0.0);
         let mut round = 0;

@@ -9,6 +9,7 @@
 //! differ by an eighth or 4 kbit/s at most are a policer's rate: their mean is used for 48 round
 //! trips of ProbeBw.
 
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::Time;
 
 /// Least and largest length of an interval, round trips.
@@ -23,7 +24,7 @@ const USED_ROUNDS: u32 = 48;
 const LEAST: f64 = 0.001;
 
 /// State of a connection at an ack.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 pub(super) struct PathCounters {
     /// Time of the last delivery.
     pub at: Time,
@@ -33,7 +34,7 @@ pub(super) struct PathCounters {
 }
 
 /// Event of an ack.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 pub(super) struct AckEvents {
     /// True if a round trip starts.
     pub round_start: bool,
@@ -46,7 +47,7 @@ pub(super) struct AckEvents {
 }
 
 /// Detector of a policer.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 pub(super) struct PolicerDetector {
     /// Start of the interval, while there is one.
     start: Option<PathCounters>,

@@ -12,6 +12,7 @@
 use super::linux::{Acked, Algorithm, Segments, State};
 use super::{CongestionSignal, ControlParams, TcpEntry};
 use crate::endpoint::common_params::{LossRecovery, Profile};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
 
@@ -52,7 +53,7 @@ const CNT_BEFORE_LOSS: u64 = 20;
 const RATIO_ONE: u64 = 16;
 
 /// BIC state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Bic {
     params: BicParams,
     /// Segments to acknowledge for one that the window grows by.

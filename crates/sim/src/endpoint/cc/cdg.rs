@@ -15,7 +15,8 @@ use super::linux::{Acked, Algorithm, Segments};
 use super::{CongestionSignal, ControlParams, TcpEntry};
 use crate::endpoint::common_params::{LossRecovery, Profile};
 use rand_core::SeedableRng;
-use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::Pcg;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
 use std::collections::VecDeque;
@@ -54,11 +55,11 @@ const EFFECT: i64 = -32;
 type Bounds = (i64, i64);
 
 /// CDG state. Times are in microseconds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Cdg {
     params: CdgParams,
     seed: u64,
-    rng: Pcg64Mcg,
+    rng: Pcg,
     /// Bounds in this round trip, which ends at `round_end`, and in the one before.
     rtt: Option<Bounds>,
     last_rtt: Option<Bounds>,
@@ -87,7 +88,7 @@ impl Cdg {
         Cdg {
             params,
             seed,
-            rng: Pcg64Mcg::seed_from_u64(seed),
+            rng: Pcg::seed_from_u64(seed),
             rtt: None,
             last_rtt: None,
             round_end: 0,

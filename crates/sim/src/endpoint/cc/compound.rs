@@ -14,6 +14,7 @@ use super::{
     CongestionControl, CongestionSignal, ControlParams, NewDataAck, Reno, TcpEntry, Window,
 };
 use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
@@ -47,7 +48,7 @@ pub(super) const TCP: TcpEntry = TcpEntry {
 };
 
 /// Compound TCP state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Compound {
     params: CompoundParams,
     slow_start: Reno,

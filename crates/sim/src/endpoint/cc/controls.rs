@@ -108,7 +108,7 @@ macro_rules! controls {
         }
 
         /// Congestion control algorithm.
-        #[derive(Clone, Debug)]
+        #[derive(Clone, Debug, sojourn_aqm::Snapshot)]
         pub enum ControlAlgorithm {
             $(#[doc = concat!("`", stringify!($name), "`.")] $name($control),)*
         }

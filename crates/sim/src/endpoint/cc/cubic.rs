@@ -20,6 +20,7 @@ use super::{
     Window,
 };
 use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
@@ -74,7 +75,7 @@ pub(super) const TCP: TcpEntry = TcpEntry {
 };
 
 /// Stage of congestion avoidance, from one reduction (or the end of slow start) to the next.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 struct Epoch {
     /// Start of the stage, shifted by idle periods since.
     started_at: Time,
@@ -87,7 +88,7 @@ struct Epoch {
 }
 
 /// CUBIC state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Cubic {
     params: CubicParams,
     slow_start: Reno,

@@ -15,6 +15,7 @@ use super::{
     CongestionControl, CongestionSignal, ControlParams, NewDataAck, Reno, TcpEntry, Window,
 };
 use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
@@ -42,7 +43,7 @@ pub(super) const TCP: TcpEntry = TcpEntry {
 };
 
 /// DCTCP state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Dctcp {
     params: DctcpParams,
     reno: Reno,

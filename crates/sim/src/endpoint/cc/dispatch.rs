@@ -4,11 +4,12 @@
 use super::cubic::CubicVariant;
 use super::*;
 use crate::endpoint::common_params::CommonParams;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 
 /// Congestion control with optional extensions.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct AnyControl {
     algorithm: ControlAlgorithm,
     pacer: Option<Pacer>,
@@ -254,7 +255,7 @@ mod tests {
     fn control(name: &str, options: &[&'static str]) -> AnyControl {
         let options = options.iter().map(|name| (*name, Flag(true)));
         let params = parse(name, options.chain([("profile", Text("rfc"))])).unwrap();
-        let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+        let mut rng = <sojourn_aqm::Pcg as rand_core::SeedableRng>::seed_from_u64(1);
         AnyControl::new(&params.control, &params.settings, &mut rng)
     }
 
@@ -311,7 +312,7 @@ mod tests {
         for (name, rtt, burst) in [("cubic", 100, 2), ("bbr", 100, 2), ("bbr", 1, 15)] {
             let settings = [("pacing", Flag(true)), ("packet", Text("1052B"))];
             let params = parse(name, settings).unwrap();
-            let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+            let mut rng = <sojourn_aqm::Pcg as rand_core::SeedableRng>::seed_from_u64(1);
             let mut c = AnyControl::new(&params.control, &params.settings, &mut rng);
             let window = Window { cwnd: 30_000, ..WINDOW };
             c.on_established(Time::ZERO, &window, Some(Span::ms(rtt)));
@@ -347,7 +348,7 @@ mod tests {
     #[test]
     fn variables_of_a_control_of_another_crate_are_shown() {
         let own = super::super::external_testing::recorder(&Default::default(), false, ("g", "1"));
-        let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+        let mut rng = <sojourn_aqm::Pcg as rand_core::SeedableRng>::seed_from_u64(1);
         let control = ControlParams::External(own);
         let control = AnyControl::new(&control, &CommonParams::default(), &mut rng);
         let mut seen = vec![];

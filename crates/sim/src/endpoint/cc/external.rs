@@ -2,8 +2,10 @@
 
 use super::{CongestionControl, CongestionSignal, NewDataAck, ProcessedAck, RecoveryState, Window};
 use crate::endpoint::common_params::{CommonParams, LossRecovery};
+use crate::external_state::{external_state, not_saved};
 use rand_core::SeedableRng;
-use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::Pcg;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::error::Result;
 use sojourn_aqm::params::{ParamRows, Setting, answers, unknown};
 use sojourn_aqm::random::Random;
@@ -61,7 +63,25 @@ pub trait ExternalControl: Send {
 
     /// Returns a copy with the state.
     fn copy(&self) -> Box<dyn ExternalControl>;
+
+    /// Returns the state as bytes, for a snapshot of the simulation.
+    ///
+    /// # Errors
+    /// Always, unless it is implemented: such a simulation cannot be saved.
+    fn save(&self) -> Result<Vec<u8>> {
+        Err(not_saved("congestion control"))
+    }
+
+    /// Takes the state that [`ExternalControl::save`] returned.
+    ///
+    /// # Errors
+    /// Bytes that are not a state of this control.
+    fn load(&mut self, _bytes: &[u8]) -> Result<()> {
+        Err(not_saved("congestion control"))
+    }
 }
+
+external_state!(ExternalControl);
 
 /// Builder of the controls of a group of flows.
 pub trait ExternalMaker: fmt::Debug + Send + Sync {
@@ -130,9 +150,10 @@ impl PartialEq for ExternalParams {
 pub type FindExternalControl = fn(&str, &[(&str, Setting<'_>)]) -> Option<Result<ExternalParams>>;
 
 /// External control in a sender, with its random stream.
+#[derive(Snapshot)]
 pub struct External {
     control: Box<dyn ExternalControl>,
-    rng: Pcg64Mcg,
+    rng: Pcg,
     /// True from the start of a loss recovery to its end.
     recovering: bool,
 }
@@ -160,7 +181,7 @@ impl CongestionControl for External {
         let seed = rng.uniform().to_bits();
         External {
             control: params.maker.make(common),
-            rng: Pcg64Mcg::seed_from_u64(seed),
+            rng: Pcg::seed_from_u64(seed),
             recovering: false,
         }
     }
@@ -220,7 +241,7 @@ mod tests {
     fn control(uses_recovered: bool) -> (External, Calls) {
         let calls = Calls::default();
         let own = recorder(&calls, uses_recovered, ("gain", "1"));
-        let mut rng = Pcg64Mcg::seed_from_u64(1);
+        let mut rng = Pcg::seed_from_u64(1);
         (External::new(&own, &CommonParams::default(), &mut rng), calls)
     }
 

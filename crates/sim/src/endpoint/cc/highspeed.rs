@@ -11,6 +11,7 @@
 use super::linux::{Acked, Algorithm, Segments};
 use super::{CongestionSignal, ControlParams, TcpEntry};
 use crate::endpoint::common_params::{LossRecovery, Profile};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
@@ -66,7 +67,7 @@ fn table(params: &HighSpeedParams) -> Vec<Row> {
 }
 
 /// HighSpeed TCP state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct HighSpeed {
     rows: Arc<[Row]>,
     /// Row of the window, from 0 on.

@@ -10,6 +10,7 @@
 use super::linux::{Acked, Algorithm, Segments, State, jiffies};
 use super::{CongestionSignal, ControlParams, TcpEntry};
 use crate::endpoint::common_params::{LossRecovery, Profile};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
 
@@ -44,7 +45,7 @@ const BETA_MAX: u64 = 102;
 const HZ: u64 = 1_000;
 
 /// H-TCP state. Times are in milliseconds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Htcp {
     params: HtcpParams,
     alpha: u64,

@@ -12,6 +12,7 @@
 use super::linux::{Acked, Algorithm, Segments, State};
 use super::{ControlParams, TcpEntry};
 use crate::endpoint::common_params::{LossRecovery, Profile};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::Span;
@@ -43,7 +44,7 @@ const CLAMP: u64 = 65_535;
 const POWERS: [u64; 8] = [128, 139, 152, 165, 181, 197, 215, 234];
 
 /// Hybla state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Hybla {
     params: HyblaParams,
     /// False during a reduction: the window grows as Reno's.

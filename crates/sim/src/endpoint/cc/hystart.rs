@@ -17,6 +17,7 @@
 //! ack of the next round, so that segments released by the last ack belong to that round.
 
 use super::Window;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::{Span, Time};
 use std::collections::VecDeque;
 
@@ -28,7 +29,7 @@ const CSS_GROWTH_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u32 = 5;
 
 /// HyStart++ state.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 pub(crate) struct HyStart {
     /// True after slow start has ended, by HyStart++, a loss or the threshold.
     over: bool,

@@ -11,6 +11,7 @@
 use super::linux::{Acked, Algorithm, Segments, State};
 use super::{CongestionSignal, ControlParams, TcpEntry};
 use crate::endpoint::common_params::{LossRecovery, Profile};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
 
@@ -47,7 +48,7 @@ const BETA_MAX: u64 = 32;
 const RTT_MAX: u64 = u32::MAX as u64 / ALPHA_MAX;
 
 /// Illinois state. Round-trip times are in microseconds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Illinois {
     params: IllinoisParams,
     alpha: u64,

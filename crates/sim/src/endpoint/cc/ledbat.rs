@@ -18,6 +18,7 @@ use super::{
     RecoveryState, SentSegment, TcpEntry, Window,
 };
 use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
@@ -55,7 +56,7 @@ pub(super) const TCP: TcpEntry = TcpEntry {
 const LEAST: u64 = 2;
 
 /// LEDBAT state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Ledbat {
     params: LedbatParams,
     rates: RateEstimator,

@@ -29,6 +29,7 @@ use super::{
     RecoveryState, SentSegment, TcpEntry, Window,
 };
 use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
@@ -69,7 +70,7 @@ const LEAST: u64 = 2;
 const PAUSE: u64 = 2;
 
 /// Phase of a LEDBAT++ sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 enum Phase {
     /// First slow start.
     Start,
@@ -93,7 +94,7 @@ enum Phase {
 }
 
 /// LEDBAT++ state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct LedbatPp {
     params: LedbatPpParams,
     rates: RateEstimator,

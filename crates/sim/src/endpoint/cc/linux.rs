@@ -32,12 +32,13 @@ use super::{
     SentSegment, Window,
 };
 use crate::endpoint::common_params::CommonParams;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 use std::fmt;
 
 /// State of a connection (`tcp_ca_state`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Snapshot)]
 pub enum State {
     /// No reduction in progress.
     #[default]
@@ -51,7 +52,7 @@ pub enum State {
 }
 
 /// Ack as a control sees it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 pub struct Acked {
     /// Arrival time, ms (`jiffies`).
     pub now: u64,
@@ -133,7 +134,7 @@ pub trait Algorithm: Clone + fmt::Debug {
 }
 
 /// Congestion control of Linux.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Linux<A> {
     algorithm: A,
     rates: RateEstimator,

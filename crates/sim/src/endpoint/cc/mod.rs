@@ -60,6 +60,7 @@ pub(crate) use rate::{RateEstimator, RateSample};
 pub(crate) use window_usage::WindowUsage;
 
 use crate::endpoint::common_params::CommonParams;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::error::Result;
 use sojourn_aqm::params::{ParamRows, Params, Setting};
 use sojourn_aqm::random::Random;
@@ -93,7 +94,7 @@ controls::controls! {
 }
 
 /// Window state shared by sender and congestion control; bytes of payload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub struct Window {
     /// Congestion window.
     pub cwnd: u64,
@@ -111,7 +112,7 @@ impl Window {
 }
 
 /// Ack of new data, as a congestion control sees it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 pub struct NewDataAck {
     /// Arrival time of the ack.
     pub at: Time,
@@ -137,7 +138,7 @@ impl NewDataAck {
 }
 
 /// Reason for a reduction of the window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub enum CongestionSignal {
     /// Loss detected by duplicate acks.
     Loss,
@@ -148,7 +149,7 @@ pub enum CongestionSignal {
 }
 
 /// Loss recovery state of a sender.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Snapshot)]
 pub enum RecoveryState {
     /// No known losses.
     #[default]
@@ -160,7 +161,7 @@ pub enum RecoveryState {
 }
 
 /// Segment that has just been sent.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 pub struct SentSegment {
     /// Time of transmission.
     pub now: Time,
@@ -186,7 +187,7 @@ impl SentSegment {
 }
 
 /// Ack after loss detection and window update, before anything is sent in response.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 pub struct ProcessedAck {
     /// Arrival time of the ack.
     pub now: Time,

@@ -12,7 +12,8 @@ use super::linux::{Acked, Algorithm, Segments, State};
 use super::{CongestionSignal, ControlParams, TcpEntry};
 use crate::endpoint::common_params::{LossRecovery, Profile};
 use rand_core::SeedableRng;
-use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::Pcg;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::Span;
 use sojourn_aqm::{cast, params};
@@ -63,11 +64,11 @@ const TSO_CWND_BOUND: u64 = 81;
 const FIRST_PERIOD: u64 = 2_000;
 
 /// NV state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Nv {
     params: NvParams,
     seed: u64,
-    rng: Pcg64Mcg,
+    rng: Pcg,
     /// Time at which `min_rtt` becomes `min_rtt_new`, ms.
     reset_at: u64,
     /// log2 of the growth relative to Reno's; negative after timeouts.
@@ -103,7 +104,7 @@ impl Nv {
         Nv {
             params,
             seed,
-            rng: Pcg64Mcg::seed_from_u64(seed),
+            rng: Pcg::seed_from_u64(seed),
             reset_at: FIRST_PERIOD,
             growth_factor: 0,
             allow_growth: true,

@@ -9,6 +9,7 @@
 //!
 //! **Cost**: one timer of the sender, set only while the pacer holds a segment.
 
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
 
@@ -16,7 +17,7 @@ use sojourn_aqm::units::{Span, Time};
 const INITIAL_BURST: u32 = 10;
 
 /// Pacer state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(crate) struct Pacer {
     /// Rate, bytes of payload per second; infinite before it is first set.
     rate: f64,
@@ -32,7 +33,7 @@ pub(crate) struct Pacer {
 }
 
 /// Burst that is being sent.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 struct Burst {
     /// Segments that may follow.
     left: u64,

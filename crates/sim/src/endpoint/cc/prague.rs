@@ -66,6 +66,7 @@ use super::{
     RecoveryState, SentSegment, TcpEntry, Window,
 };
 use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
@@ -112,7 +113,7 @@ const RIPPLE: f64 = 4.0 / 128.0;
 const SLOW: f64 = 1.0 / 128.0;
 
 /// Prague state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Prague {
     params: PragueParams,
     /// Bytes of a packet on the wire.

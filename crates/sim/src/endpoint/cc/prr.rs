@@ -11,10 +11,11 @@
 //! **Departure** `RecoverFS` is the flight size that the sender reports, or its window.
 
 use super::{CongestionSignal, ProcessedAck, RecoveryState, Window};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 
 /// PRR state.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 pub(crate) struct Prr {
     /// `RecoverFS`; 0 outside of recovery.
     recover_fs: u64,
@@ -238,7 +239,7 @@ mod tests {
         for (variant, cwnd) in [("rfc", 2_500), ("linux", 3_000)] {
             let settings = [("prr", Flag(true)), ("variant", Text(variant))];
             let params = parse("sack", settings).unwrap();
-            let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+            let mut rng = <sojourn_aqm::Pcg as rand_core::SeedableRng>::seed_from_u64(1);
             let mut control = AnyControl::new(&params.control, &params.settings, &mut rng);
             let mut w = Window { cwnd: 5_000, ssthresh: 9_000, mss: 1_000 };
             let cause = CongestionSignal::Loss;

@@ -2,6 +2,7 @@
 //!
 //! **Source**: RFC 6817 §2.4.2 (`update_base_delay`, `update_current_delay`, MIN as the filter).
 
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
 use std::collections::VecDeque;
@@ -10,7 +11,7 @@ use std::collections::VecDeque;
 const MINUTE: u64 = 60_000_000_000;
 
 /// Filter of round-trip times.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(super) struct QueueingDelay {
     /// Number of minutes of history (BASE_HISTORY).
     minutes: u64,

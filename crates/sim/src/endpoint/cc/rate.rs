@@ -10,11 +10,12 @@
 //! **Cost**: one record per segment in flight; the buffer is reused.
 
 use super::SentSegment;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::{Span, Time};
 use std::collections::VecDeque;
 
 /// Segment in flight.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 struct Record {
     seq: u64,
     end: u64,
@@ -34,7 +35,7 @@ struct Record {
 }
 
 /// Delivery rate sample of one ack.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Snapshot)]
 pub(crate) struct RateSample {
     /// Delivery rate, bytes per second.
     pub rate: f64,
@@ -60,7 +61,7 @@ pub(crate) struct RateSample {
 }
 
 /// Segment that was lost, at the time of its retransmission.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub(crate) struct LostSegment {
     /// Its length in bytes.
     pub bytes: u64,
@@ -73,7 +74,7 @@ pub(crate) struct LostSegment {
 }
 
 /// Delivery rate estimator.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 pub(crate) struct RateEstimator {
     line: VecDeque<Record>,
     delivered: u64,

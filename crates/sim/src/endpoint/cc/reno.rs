@@ -14,6 +14,7 @@
 
 use super::{CongestionControl, CongestionSignal, ControlParams, NewDataAck, TcpEntry, Window};
 use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::Time;
@@ -85,7 +86,7 @@ pub(super) const TAHOE: TcpEntry = TcpEntry {
 };
 
 /// Reno state.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 pub struct Reno {
     /// Bytes acknowledged in congestion avoidance since the window last grew.
     bytes_acked: u64,

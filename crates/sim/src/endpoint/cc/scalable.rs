@@ -8,6 +8,7 @@
 use super::linux::{Acked, Algorithm, Segments};
 use super::{CongestionSignal, ControlParams, TcpEntry};
 use crate::endpoint::common_params::{LossRecovery, Profile};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
 
@@ -33,7 +34,7 @@ pub(super) const TCP: TcpEntry = TcpEntry {
 };
 
 /// Scalable TCP, which has no state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Scalable {
     params: ScalableParams,
 }

@@ -11,6 +11,7 @@
 use super::linux::{Acked, Algorithm, Segments, State};
 use super::{CongestionSignal, ControlParams, TcpEntry};
 use crate::endpoint::common_params::{LossRecovery, Profile};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
 
@@ -34,7 +35,7 @@ pub(super) const TCP: TcpEntry = TcpEntry {
 };
 
 /// Veno state. Round-trip times are in microseconds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Veno {
     params: VenoParams,
     /// False during a reduction: the window grows as Reno's.

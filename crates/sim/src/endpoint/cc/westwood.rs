@@ -11,6 +11,7 @@
 use super::linux::{Acked, Algorithm, Segments, jiffies};
 use super::{CongestionSignal, ControlParams, TcpEntry};
 use crate::endpoint::common_params::{LossRecovery, Profile};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::Span;
@@ -38,7 +39,7 @@ pub(super) const TCP: TcpEntry = TcpEntry {
 const RTT_INITIAL: u64 = 20_000;
 
 /// Westwood+ state. Times are in milliseconds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Westwood {
     params: WestwoodParams,
     /// Bandwidth after one filter, and after both, bytes/ms.

@@ -5,9 +5,10 @@
 //! full at any time in the current round trip.
 
 use super::Window;
+use sojourn_aqm::Snapshot;
 
 /// Use of the window since the last round trip began.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 pub(crate) struct WindowUsage {
     /// True if the window was full.
     full: bool,

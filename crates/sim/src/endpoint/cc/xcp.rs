@@ -22,6 +22,7 @@ use super::{
     CongestionControl, CongestionSignal, ControlParams, NewDataAck, Reno, TcpEntry, Window,
 };
 use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::XcpHeader;
 use sojourn_aqm::cast;
 pub use sojourn_aqm::params::Nothing as XcpParams;
@@ -40,7 +41,7 @@ pub(super) const TCP: TcpEntry = TcpEntry {
 };
 
 /// XCP state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Xcp {
     /// Payload per byte on the wire, in which throughput counts.
     payload: f64,

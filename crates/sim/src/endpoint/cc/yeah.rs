@@ -10,6 +10,7 @@
 use super::linux::{Acked, Algorithm, Segments, State};
 use super::{CongestionSignal, ControlParams, TcpEntry};
 use crate::endpoint::common_params::{LossRecovery, Profile};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
 
@@ -48,7 +49,7 @@ pub(super) const TCP: TcpEntry = TcpEntry {
 const AI_CNT: u64 = 100;
 
 /// YeAH state. Round-trip times are in microseconds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Yeah {
     params: YeahParams,
     /// Number and least of the round-trip times in this round trip, which ends at `round_end`.

@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_sender_shows_the_variables_of_its_control() {
-        let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+        let mut rng = <sojourn_aqm::Pcg as rand_core::SeedableRng>::seed_from_u64(1);
         let mut seen = |tcp| {
             let mut seen = vec![];
             let sender = crate::endpoint::tcp::Tcp::new(&tcp, &mut rng);

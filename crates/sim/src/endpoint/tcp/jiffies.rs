@@ -2,12 +2,13 @@
 //! ticks expires n ticks after the last tick, so up to one tick early.
 
 use super::params::{CommonParams, resolved};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 
 /// Clock of the timers of a host.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 pub(super) struct TimerClock {
     /// Length of a tick (at most a second), ns; 0 if timers are exact.
     tick: u32,

@@ -64,6 +64,7 @@ use crate::endpoint::cc::{self, CongestionControl, ControlParams, Reno};
 use ns2::Ns2Sender;
 use quic::QuicSender;
 use rfc::RfcSender;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
@@ -80,7 +81,7 @@ const SYN_OPTIONS: u16 = 8;
 pub const UNLIMITED: u64 = u64::MAX;
 
 /// Segment from sender to receiver.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Snapshot)]
 pub struct Segment {
     /// First sequence number; 0 for a SYN.
     pub seq: u64,
@@ -108,7 +109,7 @@ pub struct Segment {
 }
 
 /// Ack from receiver to sender.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Snapshot)]
 pub struct Ack {
     /// Next sequence number that the receiver expects; in the profile `quic`, the packet number
     /// after the largest received one.
@@ -158,7 +159,7 @@ impl Ack {
 const _: () = assert!(size_of::<Segment>() <= 24 && size_of::<Ack>() <= 72);
 
 /// Counters of a sender since its creation; opening a new connection does not reset them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Snapshot)]
 pub struct SenderStats {
     /// Segments sent, SYNs and retransmissions included, acks and FINs not.
     pub sent_packets: u64,
@@ -171,7 +172,7 @@ pub struct SenderStats {
 /// TCP sender; runs one connection after the other.
 // The variants differ little in size, and a flow keeps its variant. A tag of its own takes fewer
 // instructions to read than one that is hidden in a field.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 #[repr(u8)]
 pub enum Tcp {
     /// ns-2's agents; counts packets.
@@ -370,7 +371,7 @@ mod tests {
             [("newreno", "rfc", true), ("newreno", "ns2", false), ("cubic", "rfc", true)]
         {
             let params = parse(name, [("profile", Text(profile))]).unwrap();
-            let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+            let mut rng = <sojourn_aqm::Pcg as rand_core::SeedableRng>::seed_from_u64(1);
             let (mut sender, mut out) = (Tcp::new(&params, &mut rng), Vec::new());
             sender.open(Time(0), &mut out);
             assert_eq!(sender.srtt(), None);
@@ -384,7 +385,7 @@ mod tests {
     fn an_aborted_connection_ends_with_what_was_sent() {
         for (name, profile) in [("newreno", "rfc"), ("newreno", "ns2"), ("cubic", "rfc")] {
             let params = parse(name, [("profile", Text(profile))]).unwrap();
-            let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+            let mut rng = <sojourn_aqm::Pcg as rand_core::SeedableRng>::seed_from_u64(1);
             let (mut sender, mut out) = (Tcp::new(&params, &mut rng), Vec::new());
             assert_eq!(sender.control().is_some(), name == "cubic");
             sender.open(Time(5), &mut out);

@@ -34,11 +34,12 @@ use super::params::{LossRecovery, TcpParams, resolved};
 use super::rtt::{Ns2RttEstimator, RtoBounds};
 use super::{Ack, DUP_THRESH, Segment, SenderStats, UNLIMITED};
 use sack::SackState;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::Time;
 
 /// Cause of the last window reduction; decides the reaction to the next congestion signal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub(super) enum LastReduction {
     /// No reduction yet, or one by duplicate acks whose recovery is over.
     Done,
@@ -51,7 +52,7 @@ pub(super) enum LastReduction {
 }
 
 /// Sender of the `ns2` profile.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Ns2Sender {
     /// Lowest unacknowledged packet.
     pub(super) una: u64,

@@ -42,6 +42,7 @@ use crate::endpoint::cc::{
 use pacer::QuicPacer;
 use rtt::QuicRtt;
 use sent::SentPackets;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
@@ -51,7 +52,7 @@ use std::collections::VecDeque;
 const PROBES: usize = 2;
 
 /// Sender of the profile `quic`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct QuicSender {
     /// Lowest unacknowledged byte of the stream; 0 until the handshake is complete.
     una: u64,

@@ -2,13 +2,14 @@
 //! sender's view of it.
 
 use crate::collections::prefetch::prefetch;
+use sojourn_aqm::Snapshot;
 use std::collections::VecDeque;
 
 /// Ranges in ascending order; adjacent ranges are merged.
 ///
 /// There are at most half as many ranges as packets in flight. The buffer is kept when ranges are
 /// removed, so a flow allocates only when its window reaches a new maximum.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 pub(super) struct Ranges {
     list: VecDeque<(u64, u64)>,
     /// Number of sequence numbers in all ranges.

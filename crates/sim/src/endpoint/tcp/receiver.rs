@@ -15,6 +15,7 @@ use super::jiffies::TimerClock;
 use super::params::{EcnFeedback, LossRecovery, Profile, TcpParams, resolved};
 use super::ranges::Ranges;
 use super::{Ack, SYN_OPTIONS, Segment};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 
@@ -24,7 +25,7 @@ const BLOCKS: usize = 3;
 const BLOCK_BYTES: u16 = 8;
 
 /// Receiver of a flow.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct Receiver {
     /// Next expected sequence number.
     next: u64,

@@ -45,11 +45,12 @@ use super::{Ack, Segment, SenderStats};
 pub(super) use crate::endpoint::cc::RecoveryState;
 use crate::endpoint::cc::{CongestionControl, NewDataAck, SentSegment, Window};
 use rack::{RackState, timestamp};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 
 /// Sender of the `rfc` profile with congestion control `C`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct RfcSender<C> {
     /// Lowest unacknowledged byte; 0 until the SYN is acknowledged.
     pub(super) snd_una: u64,

@@ -1,11 +1,12 @@
 //! Round-trip time estimation and retransmission timeout: RFC 6298, Linux and ns-2.
 
 use super::params::{CommonParams, resolved};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
 
 /// Bounds of the retransmission timeout: `min <= initial <= max`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 pub(super) struct RtoBounds {
     /// Minimum, before backoff.
     pub min: Span,
@@ -26,7 +27,7 @@ impl RtoBounds {
 }
 
 /// Estimator of RFC 6298, in nanoseconds; with `linux`, the estimator of Linux.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(super) struct RttEstimator {
     bounds: RtoBounds,
     srtt: Option<Span>,
@@ -36,7 +37,7 @@ pub(super) struct RttEstimator {
 }
 
 /// Deviation of the round-trip time in Linux, times four (`tcp_rtt_estimator`).
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 struct LinuxVariance {
     now: u64,
     /// Largest value in this round trip, at least the minimum timeout, and what is added to the
@@ -162,7 +163,7 @@ impl RttEstimator {
 
 /// Estimator of ns-2.35: whole ticks, smoothed values scaled by powers of two, and a backoff factor
 /// kept separately from the timeout.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(super) struct Ns2RttEstimator {
     bounds: RtoBounds,
     /// Offset of the start of the run within a clock tick, ns.

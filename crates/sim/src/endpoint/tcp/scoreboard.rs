@@ -9,9 +9,10 @@
 
 use super::ranges::Ranges;
 use super::{Ack, DUP_THRESH};
+use sojourn_aqm::Snapshot;
 
 /// Sender's view of the out-of-order data at the receiver.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 pub(super) struct Scoreboard {
     held: Ranges,
     /// End of the highest retransmitted hole (HighRxt, exclusive).

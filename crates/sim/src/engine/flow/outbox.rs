@@ -4,10 +4,11 @@ use crate::endpoint::ack_queue::AckQueue;
 use crate::endpoint::call::Report;
 use crate::endpoint::tcp::{Ack, Segment};
 use crate::endpoint::udp::Datagram;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::Time;
 
 /// Packets sent by a flow at one time, all of its current connection.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 pub struct Outbox {
     /// Segments for the path.
     pub segments: Vec<Segment>,
@@ -39,7 +40,7 @@ impl Outbox {
 }
 
 /// A packet that reaches the far end of a flow's path.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 pub enum ArrivedPacket {
     /// Segment and its CE mark.
     Segment(Segment, bool),

@@ -10,13 +10,14 @@ use crate::traffic::session_params::{Incast, Poisson, Sessions, Web};
 use crate::traffic::source::Source;
 use crate::traffic::transfer::OpenRequest;
 use crate::traffic::transfer::Transfer;
-use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::Pcg;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 
 /// Source with its state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(super) enum SessionSource {
     /// Parameters, and number of flows still to arrive.
     Poisson(Poisson, u64),
@@ -35,7 +36,7 @@ pub(super) enum SessionSource {
 }
 
 /// State of partition/aggregate queries.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(super) struct IncastQueries {
     params: Incast,
     left: u64,
@@ -48,7 +49,7 @@ pub(super) struct IncastQueries {
 }
 
 /// State of web users.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(super) struct WebUsers {
     params: Web,
     /// Pages left per user.
@@ -57,7 +58,7 @@ pub(super) struct WebUsers {
     objects: Slab<Object>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 struct Page {
     user: u32,
     host: u32,
@@ -69,7 +70,7 @@ struct Page {
     waits: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 struct Object {
     page: u32,
     bytes: u64,
@@ -77,7 +78,7 @@ struct Object {
 }
 
 /// Draws a host uniformly. Uses one random number, none if there is one host.
-fn draw_host(hosts: &[Host], rng: &mut Pcg64Mcg) -> u32 {
+fn draw_host(hosts: &[Host], rng: &mut Pcg) -> u32 {
     if hosts.len() == 1 { 0 } else { rng.below(cast::number(hosts.len())) }
 }
 
@@ -87,7 +88,7 @@ impl SessionSource {
         source: &Source,
         [joins, start]: [Time; 2],
         events: &mut EventHeap,
-        rng: &mut Pcg64Mcg,
+        rng: &mut Pcg,
     ) -> SessionSource {
         match source {
             Source::Web(p) => {
@@ -140,7 +141,7 @@ impl SessionSource {
         stop: Time,
         hosts: &[Host],
         events: &mut EventHeap,
-        rng: &mut Pcg64Mcg,
+        rng: &mut Pcg,
     ) -> Option<OpenRequest> {
         if let SessionEvent::Open(open) = what {
             return Some(open);
@@ -211,7 +212,7 @@ impl SessionSource {
         now: Time,
         transfer: &Transfer,
         events: &mut EventHeap,
-        rng: &mut Pcg64Mcg,
+        rng: &mut Pcg,
     ) {
         match self {
             SessionSource::Sessions { params, here, .. } => {
@@ -238,7 +239,7 @@ impl SessionSource {
         &mut self,
         at: Time,
         events: &mut EventHeap,
-        rng: &mut Pcg64Mcg,
+        rng: &mut Pcg,
     ) -> Option<(Time, Span)> {
         let SessionSource::Incast(q) = self else { return None };
         q.last = q.last.max(at);
@@ -254,7 +255,7 @@ impl SessionSource {
 }
 
 impl IncastQueries {
-    fn send_query(&mut self, now: Time, servers: u32, events: &mut EventHeap, rng: &mut Pcg64Mcg) {
+    fn send_query(&mut self, now: Time, servers: u32, events: &mut EventHeap, rng: &mut Pcg) {
         self.left -= 1;
         (self.made, self.last, self.waiting) = (now, now, servers as usize);
         for host in 0..servers {
@@ -278,7 +279,7 @@ impl WebUsers {
         params: Web,
         [joins, start]: [Time; 2],
         events: &mut EventHeap,
-        rng: &mut Pcg64Mcg,
+        rng: &mut Pcg,
     ) -> WebUsers {
         let mut launched = Span::ZERO;
         for user in 0..params.sessions {
@@ -303,7 +304,7 @@ impl WebUsers {
         stop: Time,
         hosts: &[Host],
         events: &mut EventHeap,
-        rng: &mut Pcg64Mcg,
+        rng: &mut Pcg,
     ) -> Option<OpenRequest> {
         let page = match what {
             SessionEvent::Object(page) => page,
@@ -348,7 +349,7 @@ impl WebUsers {
         })
     }
 
-    fn ended(&mut self, now: Time, open: &OpenRequest, events: &mut EventHeap, rng: &mut Pcg64Mcg) {
+    fn ended(&mut self, now: Time, open: &OpenRequest, events: &mut EventHeap, rng: &mut Pcg) {
         if open.request {
             let Object { bytes, requested_at: since, .. } = *self.objects.get_mut(open.id);
             let answer = OpenRequest { bytes, requested_at: since, request: false, ..*open };

@@ -1,12 +1,13 @@
 //! Event queue of a session group, ordered by time, FIFO at equal times.
 
 use crate::traffic::transfer::OpenRequest;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::Time;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 /// Event of a session group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub(super) enum SessionEvent {
     /// Arrival of a flow, session or query.
     Arrive,
@@ -18,7 +19,7 @@ pub(super) enum SessionEvent {
     Object(u32),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 struct Scheduled {
     at: Time,
     sequence: u64,
@@ -52,7 +53,7 @@ impl Ord for Scheduled {
 }
 
 /// Event queue.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 pub(super) struct EventHeap {
     heap: BinaryHeap<Reverse<Scheduled>>,
     sequence: u64,

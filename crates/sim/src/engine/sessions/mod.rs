@@ -20,8 +20,9 @@ use crate::traffic::source::Source;
 use crate::traffic::transfer::{OpenRequest, Transfer};
 use arrivals::SessionSource;
 use event_heap::EventHeap;
-use rand_pcg::Pcg64Mcg;
 use serde_json::{Map, Value as Json};
+use sojourn_aqm::Pcg;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::{Span, Time};
 
 /// Delay after which a connection beyond the limit is retried: the timeout of a lost SYN (RFC 6298
@@ -29,7 +30,7 @@ use sojourn_aqm::units::{Span, Time};
 const AGAIN: Span = Span::s(1);
 
 /// Completed transfer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 pub struct CompletedTransfer {
     /// Start time.
     pub start: Time,
@@ -44,7 +45,7 @@ pub struct CompletedTransfer {
 }
 
 /// Member of the group.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 pub struct Host {
     /// Name.
     pub name: String,
@@ -59,7 +60,7 @@ pub struct Host {
 }
 
 /// Group of hosts with its traffic source.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub struct SessionGroup {
     /// Index of the group in the scenario's flows.
     pub group: usize,
@@ -73,7 +74,7 @@ pub struct SessionGroup {
     pub queries: Vec<(Time, Span)>,
     kind: SessionSource,
     events: EventHeap,
-    rng: Pcg64Mcg,
+    rng: Pcg,
     stop: Time,
     until: CompletionRule,
     reuse_connection: bool,
@@ -129,7 +130,7 @@ impl SessionGroup {
             queries: Vec::new(),
             kind: SessionSource::Absent,
             events: EventHeap::default(),
-            rng: Pcg64Mcg::new(0),
+            rng: Pcg::new(0),
             stop: Time::NEVER,
             until: CompletionRule::Received,
             reuse_connection: false,

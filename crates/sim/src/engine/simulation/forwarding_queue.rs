@@ -3,11 +3,12 @@
 use super::in_flight::Forwarded;
 use crate::collections::prefetch::prefetch_start;
 use crate::collections::ring::Ring;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::Time;
 use sojourn_aqm::{Ecn, Packet};
 
 /// Packets of a link that go on to another link, in the order of their arrivals there.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Snapshot)]
 pub(super) struct ForwardingQueue {
     packets: Ring<Forwarded>,
     /// Link that the first packet reaches next, or a former one if there is none. A copy, so that

@@ -12,17 +12,18 @@ use crate::config::scenario::Scenario;
 use crate::endpoint::udp::Datagram;
 use crate::output::outcome;
 use crate::random_stream::random_stream;
-use rand_pcg::Pcg64Mcg;
 use serde_json::Value as Json;
+use sojourn_aqm::Pcg;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::{Span, Time};
 use sojourn_aqm::wire::{Arrival, Fate, LossProcess, Wire};
 use sojourn_aqm::{Ecn, Link, Packet};
 
 /// Impairments of a link in operation.
-#[derive(Clone)]
+#[derive(Clone, Snapshot)]
 pub(super) enum Impaired {
     /// Random losses alone.
-    Loss(LossProcess<Pcg64Mcg>),
+    Loss(LossProcess<Pcg>),
     /// A wire.
     Wire(Box<Wire>),
 }

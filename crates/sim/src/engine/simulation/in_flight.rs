@@ -4,12 +4,13 @@ use crate::endpoint::call::Report;
 use crate::endpoint::tcp::Segment;
 use crate::endpoint::udp::Datagram;
 use sojourn_aqm::Packet;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::Time;
 
 /// A packet between two links. [`Packet::arrived`] is the time of its arrival at the next one.
 // The layout is fixed: the first 16 bytes, which are in one cache line, say where and when the
 // packet arrives.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Snapshot)]
 #[repr(C)]
 pub(super) struct Forwarded {
     /// The next link, and its cursor.
@@ -19,7 +20,7 @@ pub(super) struct Forwarded {
 }
 
 /// Delivery of a packet that has crossed its last link.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Snapshot)]
 pub(super) struct Delivery {
     /// Time of arrival at the endpoint.
     pub at: Time,
@@ -30,7 +31,7 @@ pub(super) struct Delivery {
 }
 
 /// State of a packet in flight.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Snapshot)]
 pub(super) struct PacketState {
     pub flow: u32,
     pub connection: u32,
@@ -41,7 +42,7 @@ pub(super) struct PacketState {
 }
 
 // With a tag of eight bytes no gap follows it, which would be copied together with a segment.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Snapshot)]
 #[repr(u64)]
 pub(super) enum Payload {
     Segment(Segment),

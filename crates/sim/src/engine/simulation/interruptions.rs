@@ -5,10 +5,11 @@ use super::in_flight::Payload;
 use crate::config::scenario::Scenario;
 use crate::engine::change_schedule::{ChangeSchedule, DueChange};
 use sojourn_aqm::Built;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::{Span, Time};
 
 /// Schedule of interruptions.
-#[derive(Clone)]
+#[derive(Clone, Snapshot)]
 pub(super) struct Interruptions {
     /// Changes.
     pub changes: ChangeSchedule,

@@ -3,11 +3,12 @@
 use super::Simulation;
 use crate::engine::flow::Flow;
 use crate::traffic::transfer::{OpenRequest, Transfer};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::Time;
 
 /// Owner of a pooled flow.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 pub(super) struct PooledFlowOwner {
     /// Index of the group of sessions.
     pub sessions: u32,

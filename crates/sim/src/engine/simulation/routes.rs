@@ -4,6 +4,7 @@ use crate::config::flow_routes::{RoutePair, delay_of};
 use crate::config::scenario::Scenario;
 use crate::traffic::source::Source;
 use sojourn_aqm::Link;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::Span;
 use std::ops::Range;
@@ -15,7 +16,7 @@ const END: u32 = u32::MAX;
 ///
 /// The links of all routes are in one list. A packet has the index of its current link there, its
 /// cursor, so that the next link is found without its flow.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(super) struct Routes {
     /// Routes of all groups, one group after the other.
     pub all: Vec<RoutePair>,

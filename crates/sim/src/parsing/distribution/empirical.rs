@@ -5,6 +5,7 @@
 //! et al., "VL2", SIGCOMM 2009; flow sizes in bytes.
 
 use crate::parsing::distribution::Countable;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{Setting, Value};
 use std::sync::Arc;
@@ -59,14 +60,17 @@ pub(super) const TABLES: &[EmpiricalTable] = &[
     },
 ];
 
-/// Empirical distribution.
-#[derive(Clone, Debug, PartialEq)]
+/// Empirical distribution. Nothing in it changes.
+#[derive(Clone, Debug, PartialEq, Snapshot)]
 pub struct Cdf {
     /// Name, if it is one of [`TABLES`].
+    #[snapshot(skip)]
     name: Option<&'static str>,
     /// File of the points, as it was named; it does not affect the distribution.
+    #[snapshot(skip)]
     file: Option<Arc<str>>,
     /// Values in grains and cumulative probabilities; both non-decreasing, the latter from 0 to 1.
+    #[snapshot(skip)]
     points: Arc<[(u64, f64)]>,
 }
 

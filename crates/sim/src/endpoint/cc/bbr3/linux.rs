@@ -10,6 +10,7 @@ use super::model::is_too_high;
 use super::{Bbr3, Bbr3State, LEAST, PathModel};
 use crate::endpoint::cc::bursts::segments_of_bbr3;
 use crate::endpoint::cc::{ProcessedAck, RateSample, RecoveryState, Window};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::Span;
 
@@ -17,7 +18,7 @@ use sojourn_aqm::units::Span;
 const EXTRA_LONGEST: Span = Span::ms(100);
 
 /// Bounds before a loss, for when it turns out to be spurious.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 pub(super) struct UndoBounds {
     bw_short: f64,
     inflight_short: f64,

@@ -3,6 +3,7 @@
 //! **Source**: draft-ietf-ccwg-bbr, "Updating the Network Path Model".
 
 use super::{Bbr3Params, LEAST, RateSample, WindowedMax};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::{Span, Time};
 
 /// Number of lost ranges in a round above which Startup may end (StartupFullLossCnt).
@@ -11,7 +12,7 @@ const STARTUP_LOSSES: u32 = 6;
 const EXTRA_ROUNDS: u64 = 10;
 
 /// Estimates of the path.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(super) struct PathModel {
     /// Maximum delivery rate of the current and the last probing cycle.
     pub max_bw: WindowedMax,

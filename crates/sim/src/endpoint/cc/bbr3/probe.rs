@@ -7,6 +7,7 @@ use super::model::is_too_high;
 use super::{Bbr3, Bbr3State};
 use crate::endpoint::cc::rate::LostSegment;
 use crate::endpoint::cc::{ProcessedAck, RateSample, SentSegment, Window};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::random;
 use sojourn_aqm::units::{Span, Time};
 
@@ -14,7 +15,7 @@ use sojourn_aqm::units::{Span, Time};
 const MOST_ROUNDS: u64 = 63;
 
 /// Data that the acks of the current time report about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Snapshot)]
 enum AckPhase {
     /// Nothing in particular.
     #[default]
@@ -30,7 +31,7 @@ enum AckPhase {
 }
 
 /// State of bandwidth probing.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 pub(super) struct Probe {
     phase: AckPhase,
     /// True while acks and losses belong to a probe.

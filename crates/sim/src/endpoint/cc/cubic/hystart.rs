@@ -8,6 +8,7 @@
 //! as in Linux.
 
 use super::Window;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::{Span, Time};
 use std::collections::VecDeque;
 
@@ -25,14 +26,14 @@ const FOUR_BURSTS: f64 = 4.0 * 65_536.0;
 const MOST_ADDED: Span = Span::ms(1);
 
 /// Ack of the current call: next sequence number that the receiver expects, and that is sent next.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 struct SeenAck {
     una: u64,
     next: u64,
 }
 
 /// HyStart state.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 pub(super) struct LinuxHyStart {
     /// True if it has ended slow start, or a loss has.
     found: bool,

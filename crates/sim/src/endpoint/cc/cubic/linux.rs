@@ -6,6 +6,7 @@
 use super::{CubicParams, NewDataAck, Window};
 use crate::endpoint::cc::linux::Segments;
 use crate::endpoint::cc::reno::linux_slow_start;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
 
@@ -15,7 +16,7 @@ const REST: Span = Span::us(31_250);
 const CNT_BEFORE_LOSS: u64 = 20;
 
 /// Stage of congestion avoidance, from one reduction to the next.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 struct Epoch {
     started_at: Time,
     /// Time to the plateau, s.
@@ -31,7 +32,7 @@ struct Epoch {
 }
 
 /// State of the growth. Windows are in segments.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 pub(super) struct LinuxGrowth {
     epoch: Option<Epoch>,
     /// Window at the last reduction, less after fast convergence; 0 if there was none.

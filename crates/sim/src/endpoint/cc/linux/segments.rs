@@ -4,9 +4,10 @@
 //! `tcp_reno_cong_avoid`, `tcp_reno_ssthresh`).
 
 use super::Window;
+use sojourn_aqm::Snapshot;
 
 /// Window and threshold in whole segments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
 pub struct Segments {
     /// Congestion window (`snd_cwnd`).
     pub cwnd: u64,

@@ -50,7 +50,7 @@ impl Algorithm for Recorder {
 }
 
 fn control() -> Linux<Recorder> {
-    let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+    let mut rng = <sojourn_aqm::Pcg as rand_core::SeedableRng>::seed_from_u64(1);
     Linux::new(&(), &CommonParams::default(), &mut rng)
 }
 

@@ -5,11 +5,12 @@
 use super::super::scoreboard::Scoreboard;
 use super::super::{Ack, DUP_THRESH, Segment};
 use super::{LastReduction, Ns2Sender};
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::Time;
 
 /// State of the SACK sender.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 pub(super) struct SackState {
     board: Scoreboard,
     /// Estimate of the packets in the network; can be negative.

@@ -3,6 +3,7 @@
 //! **Source**: RFC 9002 §7.7: the rate is 1.25 windows per smoothed round-trip time, and bursts are
 //! at most the initial window.
 
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
 
@@ -10,7 +11,7 @@ use sojourn_aqm::units::{Span, Time};
 const GAIN: f64 = 1.25;
 
 /// Token bucket, in bytes of payload.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(super) struct QuicPacer {
     /// Largest burst.
     burst: f64,

@@ -3,6 +3,7 @@
 //! **Source**: RFC 9002 §5 (estimate), §6.1.2 (time threshold), §6.2.1 (probe timeout), §7.6.1
 //! (persistent congestion).
 
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::{Span, Time};
 
 /// Timer granularity (`kGranularity`).
@@ -13,7 +14,7 @@ const INITIAL_RTT: Span = Span::ms(333);
 const PERSISTENT: u64 = 3;
 
 /// Estimator of the round-trip time.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(super) struct QuicRtt {
     latest: Span,
     min: Span,

@@ -6,6 +6,7 @@
 //! are below the largest acknowledged packet number, so an ack costs what it newly acknowledges.
 
 use super::rtt::QuicRtt;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
 use std::collections::VecDeque;
@@ -14,7 +15,7 @@ use std::collections::VecDeque;
 pub(super) const PACKET_THRESHOLD: u64 = 3;
 
 /// Packet that was sent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 pub(super) struct SentPacket {
     /// Time of transmission.
     pub sent: Time,
@@ -40,7 +41,7 @@ pub(super) struct Losses {
 }
 
 /// Sent packets, from the first that is in flight.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 pub(super) struct SentPackets {
     packets: VecDeque<SentPacket>,
     /// Packet number of the first record.

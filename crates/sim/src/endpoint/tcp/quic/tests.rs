@@ -2,7 +2,7 @@ use super::super::{Ack, Receiver, Tcp, parse};
 use super::*;
 use crate::endpoint::tcp::UNLIMITED;
 use rand_core::SeedableRng;
-use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::Pcg;
 use sojourn_aqm::params::Setting::{self, Text};
 
 mod losses;
@@ -18,7 +18,7 @@ fn params(name: &str, more: &[(&'static str, &'static str)]) -> TcpParams {
 }
 
 fn sender(name: &str, more: &[(&'static str, &'static str)]) -> QuicSender {
-    QuicSender::new(&params(name, more), &mut Pcg64Mcg::seed_from_u64(1))
+    QuicSender::new(&params(name, more), &mut Pcg::seed_from_u64(1))
 }
 
 fn ms(n: u64) -> Time {
@@ -68,7 +68,7 @@ fn a_connection_starts_with_ten_packets() {
 fn the_initial_window_is_limited_in_bytes() {
     for (packet, packets) in [("1500B", 10.0), ("1501B", 9.0), ("4kB", 3.0), ("9kB", 2.0)] {
         let tcp = parse(RENO, [("profile", Text("quic")), ("packet", Text(packet))]).unwrap();
-        let s = QuicSender::new(&tcp, &mut Pcg64Mcg::seed_from_u64(1));
+        let s = QuicSender::new(&tcp, &mut Pcg::seed_from_u64(1));
         assert_eq!(s.cwnd_packets(), packets, "{packet}");
     }
 }

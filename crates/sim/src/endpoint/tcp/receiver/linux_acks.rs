@@ -14,6 +14,7 @@ use super::Receiver;
 use super::linux_compression::LinuxCompression;
 use super::linux_rtt::LinuxRtt;
 use super::linux_window::LinuxWindow;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::{Span, Time};
 
 /// Most segments that are acknowledged at once after the start, a pause or a duplicate.
@@ -24,7 +25,7 @@ const QUICK_AFTER_MARK: u32 = 2;
 const RTO_MIN: Span = Span::ms(200);
 
 /// State of the delayed acks of a connection.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(super) struct LinuxAcks {
     /// Shortest delay.
     least: Span,

@@ -17,6 +17,7 @@
 use super::super::DUP_THRESH;
 use super::super::{Ack, Segment};
 use super::Receiver;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::{Span, Time};
 
 /// Longest delay, before the slack.
@@ -31,7 +32,7 @@ const MAX_WAITING: u32 = 44;
 const BLOCKS_EXPECTED: usize = 2;
 
 /// State of a connection.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 pub(super) struct LinuxCompression {
     /// Cumulative ack to which `sent` belongs.
     next: u64,

@@ -10,10 +10,11 @@
 //! the return path counts as constant. There is one sample per timestamp of the sender.
 
 use super::super::Segment;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::{Span, Time};
 
 /// Estimate of a connection.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 pub(super) struct LinuxRtt {
     /// Round-trip time of the handshake; zero before the first data.
     handshake: Span,

@@ -8,6 +8,7 @@
 //! **Departures**: the program reads at once. Memory is no limit, and the window itself does not
 //! limit the sender (`receive_window` does).
 
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::{Span, Time};
 
 /// Window at the start, and its first upper bound (half of `tcp_rmem[1]`), bytes.
@@ -18,7 +19,7 @@ const INITIAL_SPACE: u64 = 10;
 const LEAST: u64 = 128;
 
 /// State of the window of a connection.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(super) struct LinuxWindow {
     rcv_ssthresh: u64,
     window_clamp: u64,

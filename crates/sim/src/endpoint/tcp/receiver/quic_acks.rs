@@ -10,6 +10,7 @@ use super::super::quic::write_ranges;
 use super::super::ranges::Ranges;
 use super::super::{Ack, Segment};
 use super::Receiver;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
 
@@ -17,7 +18,7 @@ use sojourn_aqm::units::{Span, Time};
 const MAX_RANGES: usize = 24;
 
 /// Packets received, by number.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Snapshot)]
 pub(super) struct QuicAcks {
     received: Ranges,
     /// Packet number after the largest received one, and its arrival time.

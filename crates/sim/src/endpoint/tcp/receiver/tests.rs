@@ -154,7 +154,7 @@ fn accurate_feedback_counts_every_mark() {
 #[test]
 fn echoed_bytes_equal_marked_bytes_for_random_marks() {
     use sojourn_aqm::random::Random;
-    let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(3);
+    let mut rng = <sojourn_aqm::Pcg as rand_core::SeedableRng>::seed_from_u64(3);
     for _ in 0..200 {
         let mut r = Receiver::new(&parse("dctcp", []).unwrap(), &mut HalfTick);
         r.on_segment(Time::ZERO, &Segment { syn: true, ..Segment::default() }, false);

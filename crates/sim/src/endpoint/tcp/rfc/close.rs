@@ -17,10 +17,11 @@
 use super::super::Segment;
 use super::RfcSender;
 use crate::endpoint::cc::CongestionControl;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::Time;
 
 /// Progress of the end of a connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Snapshot)]
 enum Progress {
     #[default]
     Open,
@@ -33,7 +34,7 @@ enum Progress {
 }
 
 /// End of a connection, if it has packets without payload.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 pub(super) struct Closing {
     on: bool,
     progress: Progress,

@@ -26,12 +26,13 @@ use packets::PacketCount;
 pub(super) use parts::{Delivery, Frto, TailProbe, TimerKind, UndoState};
 use reordering::ReorderingWindow;
 pub(super) use sender::timestamp;
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
 use std::collections::VecDeque;
 
 /// Transmission: byte range, transmission number and time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 struct SentRange {
     start: u64,
     end: u64,
@@ -42,7 +43,7 @@ struct SentRange {
 }
 
 /// Lost segment: its last transmission, and whether that was a retransmission.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 struct LostRange {
     sent: SentRange,
     again: bool,
@@ -50,7 +51,7 @@ struct LostRange {
 
 /// Segments in flight in transmission order, lost segments not yet retransmitted, and the state of
 /// the parts of loss recovery that are built on them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 pub(super) struct RackState {
     /// First transmissions, ordered by number and thus by sequence number.
     fresh: VecDeque<SentRange>,

@@ -143,7 +143,7 @@ impl Test {
     fn opened(name: &str, settings: &[(&str, &'static str)]) -> Test {
         let fixed = [("profile", "rfc"), ("packet", "1040B"), ("initial_window", "10p")];
         let all = fixed.iter().chain(settings).map(|&(k, v)| (k, Text(v)));
-        let mut rng = <rand_pcg::Pcg64Mcg as rand_core::SeedableRng>::seed_from_u64(1);
+        let mut rng = <sojourn_aqm::Pcg as rand_core::SeedableRng>::seed_from_u64(1);
         let sender = RfcSender::new(&parse(name, all).unwrap(), &(), &mut rng);
         let mut test = Test { sender, out: Vec::new() };
         test.sender.open(Time::ZERO, &mut test.out);

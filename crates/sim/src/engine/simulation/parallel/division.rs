@@ -13,7 +13,7 @@ use crate::engine::simulation::forwarding_queue::ForwardingQueue;
 use crate::engine::simulation::in_flight::{Forwarded, PacketState};
 use crate::engine::simulation::pooled_flows::PooledFlowOwner;
 use crate::engine::simulation::{Simulation, Threads};
-use rand_pcg::Pcg64Mcg;
+use sojourn_aqm::Pcg;
 use sojourn_aqm::units::{Rate, Span, Time};
 use sojourn_aqm::{Link, LinkSpec, build};
 use std::mem::take;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 fn absent_link() -> Link {
     let spec = LinkSpec::new(Rate(1), Span::ZERO);
     let built = build("droptail", &[], spec.rate).expect("it has no settings");
-    Link::new(spec, built.qdisc, Pcg64Mcg::new(0)).expect("the rate is not zero")
+    Link::new(spec, built.qdisc, Pcg::new(0)).expect("the rate is not zero")
 }
 
 /// Distributes `all` over `parts` vectors: each entry goes to the part `owner` of its index, the

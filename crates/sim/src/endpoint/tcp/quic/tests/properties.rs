@@ -11,7 +11,7 @@ struct Pair {
     /// Segments and acks on the way, with their arrival times.
     segments: Vec<(Time, Segment)>,
     acks: Vec<(Time, Ack)>,
-    rng: Pcg64Mcg,
+    rng: Pcg,
     loss: f64,
     ack_loss: f64,
     now: Time,
@@ -22,7 +22,7 @@ struct Pair {
 impl Pair {
     fn new(name: &str, seed: u64, loss: f64, ack_loss: f64) -> Pair {
         let tcp = params(name, &[]);
-        let mut rng = Pcg64Mcg::seed_from_u64(seed);
+        let mut rng = Pcg::seed_from_u64(seed);
         Pair {
             tcp: Tcp::new(&tcp, &mut rng),
             receiver: Receiver::new(&tcp, &mut rng),
@@ -135,7 +135,7 @@ fn a_second_connection_starts_as_the_first() {
     };
     let mut pair = Pair::new("newreno", 1, 0.0, 0.0);
     let mut once = || {
-        pair.rng = Pcg64Mcg::seed_from_u64(5);
+        pair.rng = Pcg::seed_from_u64(5);
         run(&mut pair)
     };
     assert_eq!(once(), once());

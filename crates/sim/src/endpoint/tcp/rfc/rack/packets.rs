@@ -6,10 +6,11 @@
 //!
 //! **Cost**: one entry per short segment in flight.
 
+use sojourn_aqm::Snapshot;
 use std::collections::VecDeque;
 
 /// Segment that is shorter than a full one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Snapshot)]
 struct ShortSegment {
     start: u64,
     end: u64,
@@ -17,7 +18,7 @@ struct ShortSegment {
 }
 
 /// Padding of the outstanding segments of a connection.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Snapshot)]
 pub(crate) struct PacketCount {
     /// Payload of a full segment; 0 if bytes are counted, not packets.
     full: u64,

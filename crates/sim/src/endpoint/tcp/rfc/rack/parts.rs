@@ -1,10 +1,11 @@
 //! State of the parts of loss recovery that are built on RACK: the timer, what an ack delivers, the
 //! tail loss probe, undo and F-RTO.
 
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::Time;
 
 /// Meaning of the sender's timer, as in Linux, which has one for all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Snapshot)]
 pub(crate) enum TimerKind {
     #[default]
     Retransmission,
@@ -15,7 +16,7 @@ pub(crate) enum TimerKind {
 }
 
 /// Newly delivered data of one ack (`tcp_sacktag_write_queue`, `tcp_clean_rtx_queue`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Snapshot)]
 pub(crate) struct Delivery {
     /// Transmission time of the first segment sent once that is cumulatively acknowledged.
     pub first_acked: Option<Time>,
@@ -54,7 +55,7 @@ impl Delivery {
 }
 
 /// State of the probe of a connection.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 pub(crate) struct TailProbe {
     /// True if the sender sends probes.
     pub on: bool,
@@ -82,7 +83,7 @@ impl TailProbe {
 }
 
 /// State that a reduction leaves, so that it can be undone.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 pub(crate) struct UndoState {
     /// Cumulative ack at the reduction; `None` if there is nothing to undo.
     pub undo_marker: Option<u64>,
@@ -133,7 +134,7 @@ impl UndoState {
 }
 
 /// State of F-RTO of a connection.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 pub(crate) struct Frto {
     /// True if the sender uses F-RTO.
     pub on: bool,

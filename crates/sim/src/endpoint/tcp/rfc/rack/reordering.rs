@@ -5,6 +5,7 @@
 //!
 //! **Symbols** `reo_wnd_mult`, `reo_wnd_persist`, `dsack_round`, `reordering_seen` as in the RFC.
 
+use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::Span;
 
 /// Recoveries after which the window shrinks to its first size.
@@ -13,7 +14,7 @@ const PERSIST: u32 = 16;
 const MAX_MULT: u64 = 255;
 
 /// State of the reordering window of a connection.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Snapshot)]
 pub(crate) struct ReorderingWindow {
     on: bool,
     reordering_seen: bool,
