@@ -5,14 +5,14 @@ import pydoc
 import typing
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from types import ModuleType
+from types import GenericAlias, ModuleType
 from typing import Any
 
 import pytest
 
 import sojourn as sj
 
-MODULES = (*sj.MODULES, *sj.TOOLS, "metrics", "gym")
+MODULES = (*sj.MODULES, *sj.TOOLS, "embed", "metrics", "gym")
 """Modules that the documentation tells users to import."""
 
 
@@ -29,6 +29,8 @@ def modules() -> Iterator[ModuleType]:
 
 def own(value: Any) -> bool:
     """Return True for a class or function of this package."""
+    if isinstance(value, GenericAlias):  # of a compiled class
+        return False
     return callable(value) and str(getattr(value, "__module__", "")).startswith("sojourn")
 
 

@@ -142,13 +142,19 @@ impl<T> TimedLink<T> {
     }
 
     /// Next time to call [`TimedLink::poll`]; `None` while no packet is on the link. May be early:
-    /// `poll` then returns `None`; call this function again.
+    /// `poll` then returns `None`; call this function again. Never before the time of the last
+    /// call, even if a packet was due earlier.
     pub fn next_poll(&self) -> Option<Time> {
-        let Some(wire) = &self.wire else { return self.link.next_poll() };
-        // A transmission starts by then; the wire may deliver its packet early.
-        let delay = self.link.spec().delay;
-        let start = self.link.next_event().map(|at| Time(at.0.saturating_sub(delay.0)));
-        start.into_iter().chain(wire.next_event()).min()
+        let next = match &self.wire {
+            None => self.link.next_poll(),
+            Some(wire) => {
+                // A transmission starts by then; the wire may deliver its packet early.
+                let delay = self.link.spec().delay;
+                let start = self.link.next_event().map(|at| Time(at.0.saturating_sub(delay.0)));
+                start.into_iter().chain(wire.next_event()).min()
+            }
+        };
+        next.map(|at| at.max(self.link.now()))
     }
 
     /// Returns the next dropped or lost packet, if [`TimedLinkBuilder::keep_undelivered`] is set;
@@ -230,6 +236,13 @@ impl<T> TimedLink<T> {
     /// Number of bodies on the link: queued, and on the way to the far end.
     pub fn packets(&self) -> usize {
         self.bodies.len()
+    }
+
+    /// Bodies on the link, and of packets that [`TimedLink::next_undelivered`] has not returned, in
+    /// no particular order.
+    pub fn bodies(&self) -> impl Iterator<Item = &T> {
+        let undelivered = self.undelivered.iter().flatten().map(|packet| &packet.body);
+        self.bodies.values().chain(undelivered)
     }
 
     /// Calls `visit` with the internal variables of the discipline at the time of the last call.

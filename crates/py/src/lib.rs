@@ -4,6 +4,7 @@
 
 mod captures;
 mod custom;
+mod embed;
 
 #[cfg(target_os = "linux")]
 mod live;
@@ -180,6 +181,9 @@ mod _sojourn {
 
     #[pymodule_export]
     use super::custom::{ArrivalsView, ConnectionView, PacketView, QueueStateView, draw_address};
+
+    #[pymodule_export]
+    use super::embed::{Qdisc, QueuedPacket, TimedLink};
 
     #[pymodule_export]
     use super::scenario::ParsedScenario;

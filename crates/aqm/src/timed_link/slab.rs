@@ -21,6 +21,11 @@ impl<T> Slab<T> {
         self.values.len() - self.free.len()
     }
 
+    /// Values, in the order of their indices.
+    pub(super) fn values(&self) -> impl Iterator<Item = &T> {
+        self.values.iter().flatten()
+    }
+
     /// Stores `value` and returns its index; `None` if there are 2^32 - 1.
     pub(super) fn insert(&mut self, value: T) -> Option<u32> {
         let index = match self.free.pop() {

@@ -31,13 +31,29 @@ fn impairments(change: impl FnOnce(&mut Impairments)) -> Impairments {
 fn run<T>(link: &mut TimedLink<T>) -> Vec<(Time, Delivery<T>)> {
     let mut deliveries = Vec::new();
     for _ in 0..100_000 {
-        let Some(due) = link.next_poll() else { return deliveries };
-        let now = due.max(link.link().now());
+        let Some(now) = link.next_poll() else { return deliveries };
         if let Some(delivery) = link.poll(now).unwrap() {
             deliveries.push((now, delivery));
         }
     }
     panic!("the link does not become empty");
+}
+
+#[test]
+fn the_next_poll_is_not_before_the_last_call_and_bodies_are_listed() {
+    for wire in [Impairments::default(), impairments(|i| i.duplicate = Chance::new(0.5))] {
+        let builder = TimedLink::builder("droptail(limit=2p)", RATE, DELAY).impairments(wire);
+        let mut link = builder.clone_duplicates().keep_undelivered().build().unwrap();
+        (0..4).for_each(|n| link.push(ms(0), packet(1000), n).unwrap());
+        link.push(ms(30), packet(1000), 4).unwrap(); // three have arrived, and were not polled
+        assert_eq!(link.next_poll(), Some(ms(30)));
+        let delivery = link.poll(ms(30)).unwrap().unwrap();
+        assert_eq!((delivery.at, delivery.body), (ms(11), 0));
+        let mut bodies: Vec<_> = link.bodies().copied().collect();
+        bodies.sort_unstable();
+        bodies.dedup();
+        assert!(bodies.ends_with(&[1, 2, 3, 4]), "{bodies:?}: the dropped one as well");
+    }
 }
 
 #[test]
