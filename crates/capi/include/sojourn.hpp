@@ -1,5 +1,5 @@
 /*
- * sojourn for C++17: owners of disciplines and links over sojourn.h. Errors are exceptions
+ * sojourn for C++17: owners of disciplines, links and simulations over sojourn.h. Errors are exceptions
  * (sojourn::Error). Objects move, `clone()` copies. Threads: as in sojourn.h.
  */
 
@@ -46,6 +46,7 @@ inline int checked(int result)
 struct Free {
     void operator()(sj_qdisc *qdisc) const noexcept { sj_qdisc_free(qdisc); }
     void operator()(sj_link *link) const noexcept { sj_link_free(link); }
+    void operator()(sj_sim *sim) const noexcept { sj_sim_free(sim); }
 };
 
 } // namespace detail
@@ -199,6 +200,56 @@ private:
     explicit Link(sj_link *handle) : handle_(handle) {}
 
     std::unique_ptr<sj_link, detail::Free> handle_;
+};
+
+/* Simulation of a scenario, TOML or JSON. */
+class Simulation {
+public:
+    explicit Simulation(const std::string &scenario)
+    {
+        char text_of_error[detail::message_bytes];
+        handle_.reset(sj_sim_new(scenario.c_str(), text_of_error, sizeof text_of_error));
+        if (!handle_) {
+            throw Error(SJ_INVALID, text_of_error);
+        }
+    }
+
+    Simulation clone() const
+    {
+        Simulation copy(sj_sim_clone(handle_.get()));
+        if (!copy.handle_) {
+            throw Error(SJ_PANICKED);
+        }
+        return copy;
+    }
+
+    /* Without a time: to the end. */
+    void run_until(std::uint64_t until_ns = SJ_NEVER)
+    {
+        detail::checked(sj_sim_run_until(handle_.get(), until_ns));
+    }
+
+    std::uint64_t now() const { return sj_sim_now(handle_.get()); }
+    std::uint64_t end() const { return sj_sim_end(handle_.get()); }
+
+    /* Result so far, as JSON. */
+    std::string result() const
+    {
+        char text_of_error[detail::message_bytes];
+        const char *json = sj_sim_result(handle_.get(), text_of_error, sizeof text_of_error);
+        if (!json) {
+            throw Error(SJ_INVALID, text_of_error);
+        }
+        return json;
+    }
+
+    /* For functions of sojourn.h. */
+    sj_sim *get() const noexcept { return handle_.get(); }
+
+private:
+    explicit Simulation(sj_sim *handle) : handle_(handle) {}
+
+    std::unique_ptr<sj_sim, detail::Free> handle_;
 };
 
 } // namespace sojourn

@@ -20,6 +20,10 @@ pub const SJ_PANICKED: c_int = -6;
 /// Result of a call: a value, or a code with a message.
 pub(crate) type Outcome<T> = Result<T, Failure>;
 
+/// Result of a call that is made for each packet. An error is only a code: a message would have to
+/// be freed on every path.
+pub(crate) type Quick<T> = Result<T, c_int>;
+
 /// Error of a call.
 pub(crate) struct Failure {
     pub(crate) code: c_int,
@@ -33,14 +37,24 @@ impl From<c_int> for Failure {
     }
 }
 
+impl From<Failure> for c_int {
+    fn from(failure: Failure) -> c_int {
+        failure.code
+    }
+}
+
 impl From<sojourn_aqm::Error> for Failure {
     fn from(error: sojourn_aqm::Error) -> Failure {
-        let code = match error.path() {
-            "now" => SJ_EARLIER,
-            "len" => SJ_BAD_LENGTH,
-            _ => SJ_INVALID,
-        };
-        Failure { code, text: error.to_string() }
+        Failure { code: code_of(&error), text: error.to_string() }
+    }
+}
+
+/// Returns the code of an error of the library.
+pub(crate) fn code_of(error: &sojourn_aqm::Error) -> c_int {
+    match error.path() {
+        "now" => SJ_EARLIER,
+        "len" => SJ_BAD_LENGTH,
+        _ => SJ_INVALID,
     }
 }
 
@@ -57,15 +71,25 @@ impl<T> Handle<T> {
     }
 
     /// Calls `work` with the state; a panic becomes an error, for this and all later calls.
-    pub(crate) fn call<R>(&mut self, work: impl FnOnce(&mut T) -> Outcome<R>) -> Outcome<R> {
-        if self.has_panicked {
-            return Err(SJ_PANICKED.into());
+    #[inline(always)]
+    pub(crate) fn call<R, E: From<c_int>>(
+        &mut self,
+        work: impl FnOnce(&mut T) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let inner = self.without_catch()?;
+        match catch_unwind(AssertUnwindSafe(|| work(inner))) {
+            Ok(result) => result,
+            Err(_) => {
+                self.has_panicked = true;
+                Err(SJ_PANICKED.into())
+            }
         }
-        let inner = &mut self.inner;
-        catch_unwind(AssertUnwindSafe(|| work(inner))).unwrap_or_else(|_| {
-            self.has_panicked = true;
-            Err(SJ_PANICKED.into())
-        })
+    }
+
+    /// Returns the state, for work that cannot panic.
+    #[inline(always)]
+    pub(crate) fn without_catch(&mut self) -> Quick<&mut T> {
+        if self.has_panicked { Err(SJ_PANICKED) } else { Ok(&mut self.inner) }
     }
 
     /// Returns a copy; `None` if a call has panicked.
@@ -73,21 +97,28 @@ impl<T> Handle<T> {
     where
         T: Clone,
     {
-        self.call(|inner| Ok(inner.clone())).ok().map(Handle::new)
+        self.call(|inner| Quick::Ok(inner.clone())).ok().map(Handle::new)
     }
 }
 
 /// Calls `work`, which has no handle; a panic becomes an error.
-pub(crate) fn call<R>(work: impl FnOnce() -> Outcome<R>) -> Outcome<R> {
+pub(crate) fn call<R, E: From<c_int>>(work: impl FnOnce() -> Result<R, E>) -> Result<R, E> {
     Handle::new(()).call(|()| work())
 }
 
 /// Returns the code of an error, or the number of a result.
-pub(crate) fn code(outcome: Outcome<usize>) -> c_int {
+#[inline]
+pub(crate) fn code<E: Into<c_int>>(outcome: Result<usize, E>) -> c_int {
     match outcome {
         Ok(n) => c_int::try_from(n).unwrap_or(c_int::MAX),
-        Err(failure) => failure.code,
+        Err(error) => error.into(),
     }
+}
+
+/// Returns the code of an error, or the result.
+#[inline(always)]
+pub(crate) fn single(outcome: Quick<c_int>) -> c_int {
+    outcome.unwrap_or_else(|code| code)
 }
 
 /// Buffer of the caller for a message.
@@ -156,15 +187,17 @@ pub(crate) unsafe fn read<'a>(text: *const c_char) -> Outcome<&'a str> {
 ///
 /// # Safety
 /// `handle` is null, or a handle that is not freed and that no other call uses.
-pub(crate) unsafe fn handle<'a, T>(handle: *mut T) -> Outcome<&'a mut T> {
+#[inline(always)]
+pub(crate) unsafe fn handle<'a, T>(handle: *mut T) -> Quick<&'a mut T> {
     // SAFETY: the caller promises a valid handle that is used by this call only.
-    unsafe { handle.as_mut() }.ok_or(SJ_NULL.into())
+    unsafe { handle.as_mut() }.ok_or(SJ_NULL)
 }
 
 /// Checks the `size` of a struct; the struct has the fields of this version if it is no smaller.
-pub(crate) fn check_size<T>(size: u32) -> Outcome<usize> {
+#[inline]
+pub(crate) fn check_size<T>(size: u32) -> Quick<usize> {
     let bytes = size as usize;
     let aligned = bytes.is_multiple_of(align_of::<T>());
     let known = bytes >= size_of::<T>() && aligned && size <= cast::number(16 * size_of::<T>());
-    if known { Ok(bytes) } else { Err(SJ_BAD_SIZE.into()) }
+    if known { Ok(bytes) } else { Err(SJ_BAD_SIZE) }
 }

@@ -1,5 +1,6 @@
-//! C border of `sojourn-aqm`: disciplines and links. `include/sojourn.h` is generated from this
-//! crate by cbindgen, and `include/sojourn.hpp` wraps it for C++.
+//! C border of `sojourn-aqm` and `sojourn-sim`: disciplines, links and simulations.
+//! `include/sojourn.h` is generated from this crate by cbindgen, and `include/sojourn.hpp` wraps it
+//! for C++.
 //!
 //! Panics are caught at the border. A handle at which a call has panicked refuses all further
 //! calls. The unsafe code is what the border needs: names of exports, and pointers of the caller,
@@ -12,6 +13,7 @@ mod border;
 mod cookies;
 mod link;
 mod qdisc;
+mod sim;
 mod structs;
 mod tools;
 
@@ -25,6 +27,10 @@ pub use qdisc::{
     sj_qdisc, sj_qdisc_backlog, sj_qdisc_clone, sj_qdisc_dequeue, sj_qdisc_dequeue_burst,
     sj_qdisc_enqueue, sj_qdisc_enqueue_burst, sj_qdisc_free, sj_qdisc_inspect, sj_qdisc_new,
     sj_qdisc_next_dropped, sj_qdisc_ready_at, sj_qdisc_reconfigure,
+};
+pub use sim::{
+    sj_sim, sj_sim_clone, sj_sim_end, sj_sim_free, sj_sim_new, sj_sim_now, sj_sim_result,
+    sj_sim_run_until,
 };
 pub use structs::{SJ_NEVER, sj_impairments, sj_packet, sj_stats, sj_visit};
 pub use tools::{

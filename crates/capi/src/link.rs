@@ -1,7 +1,8 @@
 //! Links: a discipline, a rate, a delay, and impairments.
 
-use crate::border::{Handle, Message, call, code, handle, read};
-use crate::border::{Outcome, SJ_BAD_LENGTH, check_size};
+use crate::border::{
+    Handle, Message, Outcome, Quick, SJ_BAD_LENGTH, call, check_size, code, code_of, handle, read,
+};
 use crate::qdisc::call_visit;
 use crate::structs::{Packets, SJ_NEVER, reason, sj_impairments, sj_packet, sj_stats, sj_visit};
 use sojourn_aqm::{LEN_MAX, LinkSpec, Rate, Span, Time, TimedLink};
@@ -38,7 +39,7 @@ pub unsafe extern "C" fn sj_link_new(
         if let Some(impairments) = unsafe { impairments.as_ref() } {
             builder = builder.impairments(impairments.convert()?);
         }
-        Ok(Box::into_raw(Box::new(sj_link(Handle::new(builder.build()?)))))
+        Outcome::Ok(Box::into_raw(Box::new(sj_link(Handle::new(builder.build()?)))))
     });
     let message = Message { start: error, bytes: error_bytes };
     message.report(built).unwrap_or(std::ptr::null_mut())
@@ -80,8 +81,7 @@ pub unsafe extern "C" fn sj_link_push(
     packet: *const sj_packet,
 ) -> c_int {
     // SAFETY: the caller promises a handle and a packet.
-    let count = unsafe { sj_link_push_burst(link, now, packet, 1) };
-    count.min(0)
+    code(unsafe { push(link, now, packet, 1) }.map(|_| 0))
 }
 
 /// Enqueues `count` packets that arrive at `now`, in order; 32 are usual. Returns `count`, or an
@@ -97,20 +97,32 @@ pub unsafe extern "C" fn sj_link_push_burst(
     count: usize,
 ) -> c_int {
     // SAFETY: the caller promises a handle and `count` packets.
-    let arguments = unsafe { handle(link).and_then(|l| Ok((l, Packets::new(packets, count)?))) };
-    code(arguments.and_then(|(link, packets)| {
-        link.0.call(|link| {
-            let too_long = |i| packets.get(i).len >= LEN_MAX;
-            if packets.count() > 1 && (0..packets.count()).any(too_long) {
-                return Err(SJ_BAD_LENGTH.into());
-            }
-            for i in 0..packets.count() {
-                let packet = packets.get(i);
-                link.push(Time(now), packet.descriptor(Time(now)), packet.cookie)?;
-            }
-            Ok(packets.count())
-        })
-    }))
+    code(unsafe { push(link, now, packets, count) })
+}
+
+/// # Safety
+/// As [`sj_link_push_burst`].
+#[inline(always)]
+unsafe fn push(
+    link: *mut sj_link,
+    now: u64,
+    packets: *const sj_packet,
+    count: usize,
+) -> Quick<usize> {
+    // SAFETY: the caller promises a handle and `count` packets.
+    let (link, packets) = unsafe { (handle(link)?, Packets::new(packets, count)?) };
+    link.0.call(|link| {
+        let is_too_long = |i| packets.get(i).len >= LEN_MAX;
+        if (0..packets.count()).any(is_too_long) {
+            return Err(SJ_BAD_LENGTH);
+        }
+        for i in 0..packets.count() {
+            let packet = packets.get(i);
+            let pushed = link.push(Time(now), packet.descriptor(Time(now)), packet.cookie);
+            pushed.map_err(|error| code_of(&error))?;
+        }
+        Ok(packets.count())
+    })
 }
 
 /// Writes the next packet that has reached the far end by `now` into `*packet`, whose `size` the
@@ -125,7 +137,7 @@ pub unsafe extern "C" fn sj_link_poll(
     packet: *mut sj_packet,
 ) -> c_int {
     // SAFETY: the caller promises a handle and a packet.
-    unsafe { sj_link_poll_burst(link, now, packet, 1) }
+    code(unsafe { poll(link, now, packet, 1) })
 }
 
 /// Writes up to `count` packets that have reached the far end by `now`. Returns the number of
@@ -141,19 +153,31 @@ pub unsafe extern "C" fn sj_link_poll_burst(
     count: usize,
 ) -> c_int {
     // SAFETY: the caller promises a handle and `count` packets.
-    let arguments = unsafe { handle(link).and_then(|l| Ok((l, Packets::new(packets, count)?))) };
-    code(arguments.and_then(|(link, packets)| {
-        link.0.call(|link| {
-            for i in 0..packets.count() {
-                let Some(arrival) = link.poll(Time(now))? else { return Ok(i) };
-                let size = packets.size();
-                let packet = sj_packet::of(size, &arrival.packet, arrival.body, arrival.at);
-                let wrong_bit = arrival.wrong_bit.map_or(0, |bit| bit.saturating_add(1));
-                packets.set(i, sj_packet { wrong_bit, ..packet });
-            }
-            Ok(packets.count())
-        })
-    }))
+    code(unsafe { poll(link, now, packets, count) })
+}
+
+/// # Safety
+/// As [`sj_link_poll_burst`].
+#[inline(always)]
+unsafe fn poll(
+    link: *mut sj_link,
+    now: u64,
+    packets: *mut sj_packet,
+    count: usize,
+) -> Quick<usize> {
+    // SAFETY: the caller promises a handle and `count` packets.
+    let (link, packets) = unsafe { (handle(link)?, Packets::new(packets, count)?) };
+    link.0.call(|link| {
+        for i in 0..packets.count() {
+            let arrival = link.poll(Time(now)).map_err(|error| code_of(&error))?;
+            let Some(arrival) = arrival else { return Ok(i) };
+            let size = packets.size();
+            let packet = sj_packet::of(size, &arrival.packet, arrival.body, arrival.at);
+            let wrong_bit = arrival.wrong_bit.map_or(0, |bit| bit.saturating_add(1));
+            packets.set(i, sj_packet { wrong_bit, ..packet });
+        }
+        Ok(packets.count())
+    })
 }
 
 /// Next time to call sj_link_poll(); SJ_NEVER while no packet is on the link. May be early: the
@@ -164,8 +188,9 @@ pub unsafe extern "C" fn sj_link_poll_burst(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sj_link_next_poll(link: *mut sj_link) -> u64 {
     // SAFETY: the caller promises a handle.
-    let next = unsafe { handle(link) }
-        .and_then(|link| link.0.call(|link| Ok(link.next_poll().map_or(SJ_NEVER, |at| at.0))));
+    let next = unsafe { handle(link) }.and_then(|link| {
+        link.0.call(|link| Quick::Ok(link.next_poll().map_or(SJ_NEVER, |at| at.0)))
+    });
     next.unwrap_or(SJ_NEVER)
 }
 
@@ -206,8 +231,8 @@ pub unsafe extern "C" fn sj_link_change(
     // SAFETY: the caller promises a handle.
     code(unsafe { handle(link) }.and_then(|link| {
         link.0.call(|link| {
-            link.change(Time(now), LinkSpec::new(Rate(rate), Span(delay)))?;
-            Ok(0)
+            let spec = LinkSpec::new(Rate(rate), Span(delay));
+            link.change(Time(now), spec).map(|()| 0).map_err(|error| code_of(&error))
         })
     }))
 }
@@ -226,7 +251,7 @@ pub unsafe extern "C" fn sj_link_reconfigure(
     error_bytes: usize,
 ) -> c_int {
     // SAFETY: the caller promises a handle, and the null character of the text.
-    let arguments = unsafe { handle(link).and_then(|link| Ok((link, read(text)?))) };
+    let arguments = unsafe { read(text).and_then(|text| Ok((handle(link)?, text))) };
     let changed: Outcome<usize> = arguments.and_then(|(link, text)| {
         link.0.call(|link| {
             link.reconfigure(Time(now), text)?;
@@ -244,10 +269,7 @@ pub unsafe extern "C" fn sj_link_reconfigure(
 pub unsafe extern "C" fn sj_link_reset_stats(link: *mut sj_link, now: u64) -> c_int {
     // SAFETY: the caller promises a handle.
     code(unsafe { handle(link) }.and_then(|link| {
-        link.0.call(|link| {
-            link.reset_stats(Time(now))?;
-            Ok(0)
-        })
+        link.0.call(|link| link.reset_stats(Time(now)).map(|()| 0).map_err(|error| code_of(&error)))
     }))
 }
 

@@ -1,14 +1,12 @@
 //! Disciplines, for programs with a transmitter of their own.
 
 use crate::border::{
-    Failure, Handle, Message, Outcome, SJ_BAD_LENGTH, SJ_EARLIER, SJ_INVALID, SJ_NULL, SJ_PANICKED,
-    call, code, handle, read,
+    Failure, Handle, Message, Outcome, Quick, SJ_BAD_LENGTH, SJ_EARLIER, SJ_INVALID, SJ_NULL,
+    SJ_PANICKED, call, code, handle, read, single,
 };
 use crate::cookies::Cookies;
 use crate::structs::{Packets, SJ_NEVER, reason, sj_packet, sj_visit};
-use sojourn_aqm::{
-    Context, Dropped, LEN_MAX, Marks, Packet, Pcg, Qdisc, Rate, Served, Time, build_text,
-};
+use sojourn_aqm::{Context, Dropped, LEN_MAX, Marks, Packet, Pcg, Rate, Served, Time, build_text};
 use std::collections::VecDeque;
 use std::ffi::{CString, c_char, c_int, c_void};
 
@@ -37,41 +35,88 @@ impl std::fmt::Debug for State {
 }
 
 impl State {
-    /// Calls the discipline at `now`.
-    fn at<R>(
-        &mut self,
-        now: u64,
-        work: impl FnOnce(&mut dyn Qdisc, &mut Context<'_>) -> R,
-    ) -> Outcome<R> {
-        let now = Time(now);
-        if now < self.now {
-            return Err(SJ_EARLIER.into());
+    /// Sets the time.
+    #[inline(always)]
+    fn advance(&mut self, now: u64) -> Quick<()> {
+        if Time(now) < self.now {
+            return Err(SJ_EARLIER);
         }
-        self.now = now;
+        self.now = Time(now);
+        Ok(())
+    }
+
+    /// Enqueues a packet. It has been checked, and the time is set.
+    #[inline(always)]
+    fn enqueue(&mut self, packet: &sj_packet) {
+        let body = self.cookies.insert(packet.cookie);
+        let packet = Packet { body, ..packet.descriptor(self.now) };
         let (rng, dropped, marks) = (&mut self.rng, &mut self.dropped, &mut self.marks);
-        let result = work(&mut *self.qdisc, &mut Context { now, rng, dropped, marks });
+        self.qdisc.enqueue(&mut Context { now: self.now, rng, dropped, marks }, packet);
+        self.keep_dropped();
+    }
+
+    /// Dequeues into a packet of the caller; false if there is none. The time is set.
+    #[inline(always)]
+    fn dequeue(&mut self, size: u32, write: impl FnOnce(sj_packet)) -> bool {
+        let (rng, dropped, marks) = (&mut self.rng, &mut self.dropped, &mut self.marks);
+        let packet = self.qdisc.dequeue(&mut Context { now: self.now, rng, dropped, marks });
+        self.keep_dropped();
+        let Some(packet) = &packet else { return false };
+        let cookie = self.cookies.remove(packet.body);
+        write(sj_packet::of(size, packet, cookie, self.now));
+        true
+    }
+
+    /// Keeps dropped packets for the caller.
+    #[inline(always)]
+    fn keep_dropped(&mut self) {
+        if !self.dropped.is_empty() {
+            self.keep_some_dropped();
+        }
+    }
+
+    #[cold]
+    fn keep_some_dropped(&mut self) {
         for dropped in self.dropped.drain(..) {
             self.returned.push_back((dropped, self.cookies.remove(dropped.packet.body)));
         }
-        Ok(result)
     }
 
-    fn enqueue(&mut self, now: u64, packet: &sj_packet) -> Outcome<()> {
+    fn enqueue_one(&mut self, now: u64, packet: &sj_packet) -> Quick<c_int> {
         if packet.len >= LEN_MAX {
-            return Err(SJ_BAD_LENGTH.into());
+            return Err(SJ_BAD_LENGTH);
         }
-        if Time(now) < self.now {
-            return Err(SJ_EARLIER.into());
-        }
-        let body = self.cookies.insert(packet.cookie);
-        let packet = Packet { body, ..packet.descriptor(Time(now)) };
-        self.at(now, |qdisc, context| qdisc.enqueue(context, packet))
+        self.advance(now)?;
+        self.enqueue(packet);
+        Ok(0)
     }
 
-    fn dequeue(&mut self, now: u64, size: u32) -> Outcome<Option<sj_packet>> {
-        let packet = self.at(now, |qdisc, context| qdisc.dequeue(context))?;
-        Ok(packet
-            .map(|packet| sj_packet::of(size, &packet, self.cookies.remove(packet.body), self.now)))
+    fn enqueue_burst(&mut self, now: u64, packets: &Packets) -> Quick<usize> {
+        let is_too_long = |i| packets.get(i).len >= LEN_MAX;
+        if (0..packets.count()).any(is_too_long) {
+            return Err(SJ_BAD_LENGTH);
+        }
+        self.advance(now)?;
+        (0..packets.count()).for_each(|i| self.enqueue(packets.get(i)));
+        Ok(packets.count())
+    }
+
+    fn dequeue_one(&mut self, now: u64, packet: &mut sj_packet) -> Quick<c_int> {
+        self.advance(now)?;
+        Ok(self.dequeue(packet.size, |dequeued| *packet = dequeued).into())
+    }
+
+    fn dequeue_burst(&mut self, now: u64, packets: &Packets) -> Quick<usize> {
+        self.advance(now)?;
+        let one = |i: &usize| self.dequeue(packets.size(), |packet| packets.set(*i, packet));
+        Ok((0..packets.count()).take_while(one).count())
+    }
+
+    fn next_dropped(&mut self, packet: &mut sj_packet) -> Quick<c_int> {
+        let Some((dropped, cookie)) = self.returned.pop_front() else { return Ok(0) };
+        let packet_of = sj_packet::of(packet.size, &dropped.packet, cookie, dropped.at);
+        *packet = sj_packet { reason: reason(Some(dropped.reason)), ..packet_of };
+        Ok(1)
     }
 }
 
@@ -103,7 +148,7 @@ pub unsafe extern "C" fn sj_qdisc_new(
             dropped: Vec::new(),
             returned: VecDeque::new(),
         };
-        Ok(Box::into_raw(Box::new(sj_qdisc(Handle::new(state)))))
+        Outcome::Ok(Box::into_raw(Box::new(sj_qdisc(Handle::new(state)))))
     });
     let message = Message { start: error, bytes: error_bytes };
     message.report(built).unwrap_or(std::ptr::null_mut())
@@ -146,8 +191,11 @@ pub unsafe extern "C" fn sj_qdisc_enqueue(
     packet: *const sj_packet,
 ) -> c_int {
     // SAFETY: the caller promises a handle and a packet.
-    let count = unsafe { sj_qdisc_enqueue_burst(qdisc, now, packet, 1) };
-    count.min(0)
+    single(unsafe { handle(qdisc) }.and_then(|qdisc| {
+        // SAFETY: as above.
+        let packet = unsafe { sj_packet::checked(packet) }?;
+        qdisc.0.call(|state| state.enqueue_one(now, packet))
+    }))
 }
 
 /// Enqueues `count` packets that arrive at `now`, in order; 32 are usual. Returns `count`, or an
@@ -164,16 +212,10 @@ pub unsafe extern "C" fn sj_qdisc_enqueue_burst(
 ) -> c_int {
     // SAFETY: the caller promises a handle and `count` packets.
     let arguments = unsafe { handle(qdisc).and_then(|q| Ok((q, Packets::new(packets, count)?))) };
-    code(arguments.and_then(|(qdisc, packets)| {
-        qdisc.0.call(|state| {
-            let too_long = |i| packets.get(i).len >= LEN_MAX;
-            if packets.count() > 1 && (0..packets.count()).any(too_long) {
-                return Err(SJ_BAD_LENGTH.into());
-            }
-            (0..packets.count()).try_for_each(|i| state.enqueue(now, &packets.get(i)))?;
-            Ok(packets.count())
-        })
-    }))
+    code(
+        arguments
+            .and_then(|(qdisc, packets)| qdisc.0.call(|state| state.enqueue_burst(now, &packets))),
+    )
 }
 
 /// Dequeues the next packet to send into `*packet`, whose `size` the caller has set. Returns 1; 0
@@ -188,7 +230,11 @@ pub unsafe extern "C" fn sj_qdisc_dequeue(
     packet: *mut sj_packet,
 ) -> c_int {
     // SAFETY: the caller promises a handle and a packet.
-    unsafe { sj_qdisc_dequeue_burst(qdisc, now, packet, 1) }
+    single(unsafe { handle(qdisc) }.and_then(|qdisc| {
+        // SAFETY: as above.
+        let packet = unsafe { sj_packet::checked_mut(packet) }?;
+        qdisc.0.call(|state| state.dequeue_one(now, packet))
+    }))
 }
 
 /// Dequeues up to `count` packets. Returns the number of packets or an error.
@@ -204,15 +250,10 @@ pub unsafe extern "C" fn sj_qdisc_dequeue_burst(
 ) -> c_int {
     // SAFETY: the caller promises a handle and `count` packets.
     let arguments = unsafe { handle(qdisc).and_then(|q| Ok((q, Packets::new(packets, count)?))) };
-    code(arguments.and_then(|(qdisc, packets)| {
-        qdisc.0.call(|state| {
-            for i in 0..packets.count() {
-                let Some(packet) = state.dequeue(now, packets.size())? else { return Ok(i) };
-                packets.set(i, packet);
-            }
-            Ok(packets.count())
-        })
-    }))
+    code(
+        arguments
+            .and_then(|(qdisc, packets)| qdisc.0.call(|state| state.dequeue_burst(now, &packets))),
+    )
 }
 
 /// Writes the next dropped packet into `*packet`. Returns 1; 0 if there is none; or an error. Call
@@ -226,14 +267,13 @@ pub unsafe extern "C" fn sj_qdisc_next_dropped(
     packet: *mut sj_packet,
 ) -> c_int {
     // SAFETY: the caller promises a handle and a packet.
-    let arguments = unsafe { handle(qdisc).and_then(|q| Ok((q, Packets::new(packet, 1)?))) };
-    code(arguments.and_then(|(qdisc, packets)| {
-        qdisc.0.call(|state| {
-            let Some((dropped, cookie)) = state.returned.pop_front() else { return Ok(0) };
-            let packet = sj_packet::of(packets.size(), &dropped.packet, cookie, dropped.at);
-            packets.set(0, sj_packet { reason: reason(Some(dropped.reason)), ..packet });
-            Ok(1)
-        })
+    single(unsafe { handle(qdisc) }.and_then(|qdisc| {
+        // SAFETY: as above.
+        let packet = unsafe { sj_packet::checked_mut(packet) }?;
+        if qdisc.0.without_catch()?.returned.is_empty() {
+            return Ok(0);
+        }
+        qdisc.0.call(|state| state.next_dropped(packet))
     }))
 }
 
@@ -246,7 +286,7 @@ pub unsafe extern "C" fn sj_qdisc_next_dropped(
 pub unsafe extern "C" fn sj_qdisc_ready_at(qdisc: *mut sj_qdisc) -> u64 {
     // SAFETY: the caller promises a handle.
     let ready = unsafe { handle(qdisc) }.and_then(|qdisc| {
-        qdisc.0.call(|state| Ok(state.qdisc.ready_at().map_or(SJ_NEVER, |t| t.0)))
+        qdisc.0.call(|state| Quick::Ok(state.qdisc.ready_at().map_or(SJ_NEVER, |t| t.0)))
     });
     ready.unwrap_or(SJ_NEVER)
 }
@@ -271,7 +311,7 @@ pub unsafe extern "C" fn sj_qdisc_backlog(
                 packets.as_mut().into_iter().for_each(|n| *n = backlog.packets.into());
                 bytes.as_mut().into_iter().for_each(|n| *n = backlog.bytes);
             }
-            Ok(0)
+            Quick::Ok(0)
         })
     }))
 }
@@ -289,7 +329,7 @@ pub unsafe extern "C" fn sj_qdisc_reconfigure(
     error_bytes: usize,
 ) -> c_int {
     // SAFETY: the caller promises a handle, and the null character of the text.
-    let arguments = unsafe { handle(qdisc).and_then(|qdisc| Ok((qdisc, read(text)?))) };
+    let arguments = unsafe { read(text).and_then(|text| Ok((handle(qdisc)?, text))) };
     let changed = arguments.and_then(|(qdisc, text)| {
         qdisc.0.call(|state| {
             let fresh = build_text(text, state.rate)?.qdisc;
@@ -327,7 +367,7 @@ pub(crate) fn call_visit(
     visit: sj_visit,
     context: *mut c_void,
     inspect: impl FnOnce(&mut dyn FnMut(&'static str, f64)),
-) -> Outcome<usize> {
+) -> Quick<usize> {
     let visit = visit.ok_or(SJ_NULL)?;
     let mut is_valid = true;
     inspect(&mut |name, value| match CString::new(name) {
@@ -336,5 +376,5 @@ pub(crate) fn call_visit(
         Ok(name) => unsafe { visit(context, name.as_ptr(), value) },
         Err(_) => is_valid = false,
     });
-    if is_valid { Ok(0) } else { Err(SJ_PANICKED.into()) }
+    if is_valid { Ok(0) } else { Err(SJ_PANICKED) }
 }

@@ -1,6 +1,6 @@
 //! Functions without a handle.
 
-use crate::border::{Message, Outcome, SJ_INVALID, SJ_NULL, call, code, text_of};
+use crate::border::{Message, Quick, SJ_INVALID, SJ_NULL, call, code, text_of};
 use sojourn_aqm::random::flow_hash;
 use sojourn_aqm::registry::REGISTRY;
 use std::ffi::{c_char, c_int};
@@ -71,10 +71,10 @@ pub unsafe extern "C" fn sj_flow_hash(
 ) -> c_int {
     code(call(|| {
         if hash.is_null() {
-            return Err(SJ_NULL.into());
+            return Err(SJ_NULL);
         }
         if ![4, 16].contains(&address_bytes) {
-            return Err(SJ_INVALID.into());
+            return Err(SJ_INVALID);
         }
         // SAFETY: the caller promises this many bytes at both.
         let hosts = unsafe { [bytes(source, address_bytes)?, bytes(destination, address_bytes)?] };
@@ -89,9 +89,9 @@ pub unsafe extern "C" fn sj_flow_hash(
 ///
 /// # Safety
 /// `start` is null, or has `count` bytes.
-unsafe fn bytes<'a>(start: *const u8, count: usize) -> Outcome<&'a [u8]> {
+unsafe fn bytes<'a>(start: *const u8, count: usize) -> Quick<&'a [u8]> {
     if start.is_null() {
-        return Err(SJ_NULL.into());
+        return Err(SJ_NULL);
     }
     // SAFETY: not null, and the caller promises `count` bytes.
     Ok(unsafe { std::slice::from_raw_parts(start, count) })

@@ -269,6 +269,57 @@ static void test_larger_packets(void)
     sj_qdisc_free(qdisc);
 }
 
+static const char *const TOML =
+    "duration = \"3s\"\nwarmup = \"1s\"\n"
+    "[links.up]\nrate = \"10mbit\"\nqdisc = { name = \"red\", limit = \"100p\" }\n"
+    "[[flows]]\nname = \"bulk\"\ncount = 2\npath = [\"up\"]\nrtt = \"20ms\"\n";
+
+static const char *const JSON =
+    "{\"duration\": \"3s\", \"warmup\": \"1s\", \"links\": {\"up\": {\"rate\": \"10mbit\","
+    " \"qdisc\": {\"name\": \"red\", \"limit\": \"100p\"}}}, \"flows\": [{\"name\": \"bulk\","
+    " \"count\": 2, \"path\": [\"up\"], \"rtt\": \"20ms\"}]}";
+
+/* In steps, in one go, in a copy, from TOML and from JSON: the same result. */
+static void test_simulation(void)
+{
+    char error[256];
+    struct sj_sim *steps = sj_sim_new(TOML, error, sizeof error), *copy, *whole;
+    const char *json;
+    uint64_t at;
+
+    CHECK(steps != NULL && error[0] == 0 && sj_sim_now(steps) == 0);
+    CHECK(sj_sim_end(steps) == 3000 * MS);
+    CHECK(sj_sim_result(steps, error, sizeof error) == NULL);
+    CHECK(strstr(error, "nothing is measured yet") == error);
+    for (at = 0; at <= 1500 * MS; at += 100 * MS) {
+        CHECK(sj_sim_run_until(steps, at) == 0 && sj_sim_now(steps) == at);
+    }
+    CHECK(sj_sim_run_until(steps, MS) == SJ_EARLIER && sj_sim_now(steps) == 1500 * MS);
+    CHECK(sj_sim_result(steps, NULL, 0) != NULL);
+    copy = sj_sim_clone(steps);
+    whole = sj_sim_new(JSON, error, sizeof error);
+    CHECK(sj_sim_run_until(steps, SJ_NEVER) == 0 && sj_sim_run_until(copy, SJ_NEVER) == 0);
+    CHECK(sj_sim_run_until(whole, 3000 * MS) == 0);
+    json = sj_sim_result(whole, error, sizeof error);
+    CHECK(json != NULL && strncmp(json, "{\"flows\":[{", 11) == 0);
+    CHECK(strstr(json, "\"utilisation\":") != NULL);
+    CHECK(strcmp(json, sj_sim_result(steps, NULL, 0)) == 0);
+    CHECK(strcmp(json, sj_sim_result(copy, NULL, 0)) == 0);
+    sj_sim_free(steps);
+    sj_sim_free(copy);
+    sj_sim_free(whole);
+
+    CHECK(sj_sim_new("duration = \"3s\"\n\nrate 3", error, sizeof error) == NULL);
+    CHECK(strncmp(error, "line 3: ", 8) == 0);
+    CHECK(sj_sim_new("duration = 3", error, sizeof error) == NULL);
+    CHECK(strncmp(error, "duration: ", 10) == 0);
+    CHECK(sj_sim_new("{", error, sizeof error) == NULL && error[0] != 0);
+    CHECK(sj_sim_new(NULL, NULL, 0) == NULL && sj_sim_clone(NULL) == NULL);
+    CHECK(sj_sim_run_until(NULL, 0) == SJ_NULL && sj_sim_result(NULL, error, 20) == NULL);
+    CHECK(sj_sim_now(NULL) == SJ_NEVER && sj_sim_end(NULL) == SJ_NEVER);
+    sj_sim_free(NULL);
+}
+
 int main(void)
 {
     struct sj_impairments bad = {sizeof bad, 1, 5 * MS, 0.2, 0.05, 0.1};
@@ -286,6 +337,7 @@ int main(void)
     test_link("droptail", &bad);
     test_a_copy_continues_in_the_same_way();
     test_larger_packets();
+    test_simulation();
 
     wrong.loss = 1.5;
     link = sj_link_new("codel", 10000000, 0, 1, &wrong, error, sizeof error);

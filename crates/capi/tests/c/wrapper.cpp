@@ -65,5 +65,20 @@ int main()
         link.push(at, packet);
         CHECK(link.clone().next_poll() == link.next_poll());
     }
+
+    sojourn::Simulation simulation(
+        "duration = \"2s\"\n[links.up]\nrate = \"10mbit\"\n"
+        "[[flows]]\nname = \"bulk\"\npath = [\"up\"]\nrtt = \"20ms\"\n");
+    simulation.run_until(1000 * ms);
+    sojourn::Simulation same = simulation.clone();
+    simulation.run_until();
+    same.run_until(same.end());
+    CHECK(simulation.now() == 2000 * ms && simulation.result() == same.result());
+    try {
+        sojourn::Simulation wrong("duration = 3");
+        CHECK(false);
+    } catch (const sojourn::Error &error) {
+        CHECK(std::string(error.what()).rfind("duration: ", 0) == 0);
+    }
     std::cout << "passed\n";
 }
