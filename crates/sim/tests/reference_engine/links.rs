@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 
 pub struct PlainLink {
     pub qdisc: Box<dyn Qdisc + Send>,
-    pub rng: rand_pcg::Pcg64Mcg,
+    pub rng: sojourn_aqm::Pcg,
     pub rate: Rate,
     pub delay: Span,
     /// Loss probabilities in the good and in the bad state, and transition probabilities from each.
@@ -22,7 +22,7 @@ pub struct PlainLink {
     warm: Time,
     /// True in the bad state; the random stream; and lost packets among those that arrived since
     /// the warm-up.
-    pub wire: (usize, rand_pcg::Pcg64Mcg, u64),
+    pub wire: (usize, sojourn_aqm::Pcg, u64),
     /// Arrival time of the last packet sent.
     pub last_arrival: Time,
     pub owed: u64,
