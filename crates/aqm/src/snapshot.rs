@@ -85,6 +85,13 @@ pub trait Snapshot {
         Self: Sized;
 }
 
+/// Error of a build without the feature `snapshot`.
+#[cold]
+#[doc(hidden)]
+pub fn refused<T>() -> Result<T> {
+    Err(Error::new("this build cannot save and load state: it lacks the feature snapshot"))
+}
+
 /// Combines the hashes of a type and of the types of its fields.
 #[doc(hidden)]
 pub fn layout(own: u64, fields: &[u64]) -> u64 {

@@ -18,9 +18,27 @@ const TRAIT: &str = "::sojourn_aqm::snapshot::Snapshot";
 pub fn snapshot(input: TokenStream) -> TokenStream {
     let code = Item::parse(input).map_or_else(
         |fault| format!("::core::compile_error!({fault:?});"),
-        |item| implementation(&item),
+        |item| if cfg!(feature = "snapshot") { implementation(&item) } else { refusal(&item) },
     );
     code.parse().expect("the generated code has balanced brackets")
+}
+
+/// The `impl` of `item` in a build without snapshots.
+fn refusal(item: &Item) -> String {
+    let Item { name, parameters, arguments, bounds, .. } = item;
+    let [refused, result] = ["::sojourn_aqm::snapshot::refused()", "::sojourn_aqm::Result"];
+    let [writer, reader] =
+        ["::sojourn_aqm::snapshot::Writer", "::sojourn_aqm::snapshot::Reader<'_>"];
+    format!(
+        "#[automatically_derived]
+        impl<{parameters}> {TRAIT} for {name}<{arguments}> where {bounds} {{
+            fn layout() -> u64 {{ 0 }}
+            fn layout_of(&self) -> u64 {{ 0 }}
+            fn save_to(&self, _: &mut {writer}) -> {result}<()> {{ {refused} }}
+            fn load_from(&mut self, _: &mut {reader}) -> {result}<()> {{ {refused} }}
+            fn create_from(_: &mut {reader}) -> {result}<Self> {{ {refused} }}
+        }}"
+    )
 }
 
 /// The `impl` of `item`.

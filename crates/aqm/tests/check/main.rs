@@ -19,6 +19,7 @@ mod link;
 mod opportunities;
 mod ops;
 mod shift;
+#[cfg(feature = "snapshot")]
 mod snapshot;
 
 use cases::{Case, all};
