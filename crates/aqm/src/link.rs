@@ -19,6 +19,7 @@ mod bucket;
 mod changes;
 mod fallible;
 mod opportunities;
+mod saved;
 mod served;
 mod shape;
 mod transmitter;

@@ -4,6 +4,7 @@
 
 mod flow_hash;
 mod pcg;
+mod saved;
 
 pub use flow_hash::{FiveTuple, flow_hash, host_key};
 pub use pcg::Pcg;

@@ -24,12 +24,11 @@
 //! A snapshot is read by the version of the library that wrote it. Another version, or a build in
 //! which a type has other fields, refuses it: see [`FORMAT`].
 
-mod boxes;
 mod envelope;
-mod links;
 mod values;
 
 pub use envelope::{FORMAT, Kind, open, seal};
+pub(crate) use envelope::{load_bytes, to_bytes};
 pub use sojourn_derive::Snapshot;
 
 use crate::error::{Error, Result};
@@ -92,10 +91,14 @@ pub fn refused<T>() -> Result<T> {
     Err(Error::new("this build cannot save and load state: it lacks the feature snapshot"))
 }
 
+/// Odd, so that a multiplication loses nothing.
+const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// Combines the hashes of a type and of the types of its fields.
 #[doc(hidden)]
 pub fn layout(own: u64, fields: &[u64]) -> u64 {
-    fields.iter().fold(own, |hash, field| crate::random::mix(hash ^ field.rotate_left(17)))
+    let step = |hash: u64, field: &u64| (hash ^ field).rotate_left(29).wrapping_mul(MULTIPLIER);
+    fields.iter().fold(own, step)
 }
 
 /// Bytes of a snapshot that is being written.

@@ -3,6 +3,7 @@
 //! A [`Link`] has packet descriptors; this one also owns the bodies. It has no clock and no I/O.
 
 mod builder;
+mod saved;
 mod slab;
 #[cfg(test)]
 mod tests;

@@ -156,7 +156,8 @@ fn skip_attributes(tokens: &mut Tokens) -> bool {
 fn skip_visibility(tokens: &mut Tokens) {
     if is_word(tokens.front(), "pub") {
         tokens.pop_front();
-        if matches!(tokens.front(), Some(TokenTree::Group(g)) if g.delimiter() == Delimiter::Parenthesis)
+        if let Some(TokenTree::Group(group)) = tokens.front()
+            && group.delimiter() == Delimiter::Parenthesis
         {
             tokens.pop_front();
         }

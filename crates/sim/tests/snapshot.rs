@@ -47,7 +47,12 @@ fn saved_at(json: &Value, times: &[Span]) {
 
 /// Sessions of all kinds, with changes and a group that joins.
 fn busy() -> Value {
-    let sessions = |name: &str, source: Value| json!({"name": name, "count": 3, "path": ["up"], "rtt": "20ms", "source": source});
+    let group = json!({"count": 3, "path": ["up"], "rtt": "20ms"});
+    let sessions = |name: &str, source: Value| {
+        let mut group = group.clone();
+        (group["name"], group["source"]) = (name.into(), source);
+        group
+    };
     json!({
         "duration": "3s", "warmup": "1s", "sample": "100ms", "packet_log": true, "seed": 3,
         "links": {"up": {"rate": "5mbit", "qdisc": "fq_codel(flows=16)"},

@@ -1,5 +1,5 @@
-//! A simulation in steps gives the same bytes as one in one go, whatever is looked at, copied, saved
-//! and loaded, or changed in between.
+//! A simulation in steps gives the same bytes as one in one go, whatever is looked at, copied,
+//! saved and loaded, or changed in between.
 
 use serde_json::{Value as Json, json};
 use sojourn_aqm::registry::REGISTRY;

@@ -4,8 +4,10 @@
 //! dequeue can be inlined into it.
 
 use super::transmitter::Transmitter;
+use crate::error::{Error, Result};
 use crate::packet::{Ecn, Packet};
 use crate::qdisc::Qdisc;
+use crate::snapshot::{Reader, Snapshot, Writer};
 use crate::units::Time;
 use alloc::boxed::Box;
 
@@ -48,5 +50,32 @@ impl<Q: Qdisc + Clone + Send> Served for Q {
 impl Clone for Box<dyn Served + Send> {
     fn clone(&self) -> Self {
         (**self).clone_box()
+    }
+}
+
+// The type is not in the bytes: a discipline is loaded into one of the same type.
+impl Snapshot for Box<dyn Served + Send> {
+    fn layout() -> u64 {
+        30
+    }
+
+    fn layout_of(&self) -> u64 {
+        (**self).layout_of()
+    }
+
+    fn save_to(&self, out: &mut Writer) -> Result<()> {
+        out.bytes(&self.layout_of().to_le_bytes());
+        (**self).save_to(out)
+    }
+
+    fn load_from(&mut self, input: &mut Reader<'_>) -> Result<()> {
+        if input.bytes(8)? != self.layout_of().to_le_bytes() {
+            return Err(Error::new("the snapshot is of a link with another discipline"));
+        }
+        (**self).load_from(input)
+    }
+
+    fn create_from(input: &mut Reader<'_>) -> Result<Self> {
+        Err(input.not_created("a discipline"))
     }
 }

@@ -1,6 +1,6 @@
 //! Header and checksum of a snapshot.
 
-use super::{Reader, Writer};
+use super::{Reader, Snapshot, Writer};
 use crate::error::{Error, Result};
 use alloc::format;
 use alloc::string::String;
@@ -102,4 +102,24 @@ pub fn open(bytes: &[u8], kind: Kind, layout: u64) -> Result<Reader<'_>> {
     let length = input.length().map_err(read)?;
     let body = Reader::new(input.bytes(length).map_err(read)?);
     if input.left() == sum.len() { Ok(body) } else { Err(damaged()) }
+}
+
+/// Returns `value`, which is of a `kind`, as a snapshot.
+///
+/// # Errors
+/// State that cannot be saved.
+pub(crate) fn to_bytes<T: Snapshot>(kind: Kind, value: &T) -> Result<Vec<u8>> {
+    let mut out = Writer::default();
+    value.save_to(&mut out)?;
+    Ok(seal(kind, T::layout(), out))
+}
+
+/// Loads a snapshot of a `kind` into `value`.
+///
+/// # Errors
+/// As [`open`], and a state that does not fit `value`.
+pub(crate) fn load_bytes<T: Snapshot>(kind: Kind, value: &mut T, bytes: &[u8]) -> Result<()> {
+    let mut input = open(bytes, kind, T::layout())?;
+    value.load_from(&mut input)?;
+    input.finish()
 }

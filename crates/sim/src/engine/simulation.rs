@@ -21,6 +21,7 @@ use sojourn_aqm::{Ecn, Link, Packet, TcpFlags, TokenBucket};
 use std::ops::Range;
 use std::sync::Arc;
 
+mod beginning;
 mod changing;
 mod forwarding;
 mod forwarding_queue;
@@ -43,6 +44,7 @@ pub use state::{FlowState, LinkState};
 pub use stepping::{run, run_on_threads, run_with_progress};
 pub use tap::{Fate, TappedContent, TappedFlow, TappedPacket, TappedProtocol, run_tapped};
 
+use beginning::{first_events, first_flows};
 use forwarding_queue::ForwardingQueue;
 use impaired::{Impaired, impairments};
 use in_flight::{Delivery, Forwarded, PacketState, Payload};
@@ -165,46 +167,6 @@ pub struct Simulation {
     /// Tap on a link, if there is one.
     #[snapshot(skip)]
     tap: Option<Box<Tap>>,
-}
-
-/// Event queue with a slot per group of sessions and per flow, in this order.
-fn first_events(sessions: &[SessionGroup], flows: &[Flow]) -> EventQueue {
-    let mut events = EventQueue::new(sessions.len() + flows.len());
-    for (i, group) in sessions.iter().enumerate() {
-        events.schedule(i, group.next());
-    }
-    for (i, flow) in flows.iter().enumerate() {
-        events.schedule(sessions.len() + i, flow.next_event_time());
-    }
-    events
-}
-
-/// The flows of `groups`, and for each group of the scenario the range of its flows; `None` if
-/// `progress` returned `false`.
-fn first_flows(
-    scenario: &Scenario,
-    groups: Vec<usize>,
-    routes: &Routes,
-    links: &[Link],
-    progress: &mut dyn FnMut(Progress) -> bool,
-) -> Option<(Vec<Flow>, Vec<Range<usize>>)> {
-    let count = groups.iter().map(|g| cast::index(scenario.flows[*g].count())).sum();
-    let mut flows = Vec::with_capacity(count);
-    let mut members = vec![0..0; scenario.flows.len()];
-    for g in groups {
-        let def = &scenario.flows[g];
-        members[g] = flows.len()..flows.len() + cast::index(def.count());
-        for i in 0..def.count() {
-            let route = routes.index(g, i, false);
-            let mut flow = Flow::new(def, g, i, routes.delay(route), scenario.seed());
-            flow.set_route(route, routes.direct_link(route, links));
-            flows.push(flow);
-            if !may_continue(flows.len(), Progress { share: 0.0, packets: 0 }, progress) {
-                return None;
-            }
-        }
-    }
-    Some((flows, members))
 }
 
 impl Simulation {
