@@ -49,8 +49,8 @@ pub struct sj_packet {
     pub at: u64,
 }
 
-/// Reads a field by itself. The compiler would join neighbours into one wide read, which waits until
-/// the narrower writes of a moment ago have left the store buffer: 3 ns per packet.
+/// Reads a field by itself. The compiler would join neighbours into one wide read, which waits
+/// until the narrower writes of a moment ago have left the store buffer: 3 ns per packet.
 #[inline(always)]
 fn field<T: Copy>(value: &T) -> T {
     // SAFETY: a reference can be read.
