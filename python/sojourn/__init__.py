@@ -8,7 +8,8 @@
     True
 
 All disciplines are in `sj.qdisc`, all TCPs in `sj.tcp`, all sources in `sj.source`; the common ones
-are here too. `sj.tc` reads and writes the language of Linux's tc. Names are imported at first use,
+are here too. `sj.tc` reads and writes the language of Linux's tc. `sj.Qdisc` and `sj.TimedLink`
+(`sj.embed`) are a discipline and a link for programs with a time of their own. Names are imported at first use,
 which keeps the start of the command fast.
 """
 
@@ -20,6 +21,7 @@ _PUBLIC = {
     "custom.check": "Checks check",
     "custom.control": "CongestionControl",
     "custom.source": "TrafficSource",
+    "embed": "Qdisc TimedLink",
     "engines.simulate": "simulate simulate_many",
     "engines.stepping": "Simulation",
     "evaluation.result": "Evaluation",
@@ -57,7 +59,7 @@ _PUBLIC = {
 MODULES = ("qdisc", "tcp", "source")
 """Modules with all disciplines, TCPs and traffic sources."""
 
-TOOLS = ("line", "tc")
+TOOLS = ("embed", "line", "tc")
 """Further public modules."""
 
 COMMON = {name: module for module in MODULES for name in _PUBLIC[module].split()}

@@ -20,6 +20,7 @@ from sojourn import _sojourn
 from sojourn._sojourn import InputError, QueuedPacket
 from sojourn._util.inputs import shown
 from sojourn._util.plain import plain
+from sojourn._util.public import public
 from sojourn.scenario.variants import LIMITS, Described, table
 
 __all__ = ["Qdisc", "QueuedPacket", "TimedLink"]
@@ -70,6 +71,7 @@ def _seed(seed: Any) -> int:
     raise InputError(text)
 
 
+@public
 class Qdisc(Generic[T]):
     """A queue discipline, for a program that has a transmitter of its own.
 
@@ -227,6 +229,7 @@ class Qdisc(Generic[T]):
         return f"<Qdisc {self._name}: {packets} packets, {size} bytes>"
 
 
+@public
 class TimedLink(Generic[T]):
     """A link: a discipline, a rate, a delay, and impairments behind it.
 
