@@ -9,8 +9,8 @@
 
 All disciplines are in `sj.qdisc`, all TCPs in `sj.tcp`, all sources in `sj.source`; the common ones
 are here too. `sj.tc` reads and writes the language of Linux's tc. `sj.Qdisc` and `sj.TimedLink`
-(`sj.embed`) are a discipline and a link for programs with a time of their own. Names are imported at first use,
-which keeps the start of the command fast.
+(`sj.embed`) are a discipline and a link for programs with a time of their own. Names are imported
+at first use, which keeps the start of the command fast.
 """
 
 from importlib import import_module
