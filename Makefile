@@ -6,7 +6,7 @@ CRATES := -p sojourn-derive -p sojourn-aqm -p sojourn-sim -p sojourn-live -p soj
 
 ##@ Product
 
-.PHONY: help demo test test-rust test-python test-live wasm playground test-playground bench-wasm capi header bench-capi check bench gen site notebooks faults fuzz fuzz-files additions kill wheel wheel-pgo bench-pgo package audit build dev release clean
+.PHONY: help demo test test-rust test-python test-live wasm playground test-playground bench-wasm adapters capi header bench-capi check bench gen site notebooks faults fuzz fuzz-files additions kill wheel wheel-pgo bench-pgo package audit build dev release clean
 
 demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
@@ -59,6 +59,9 @@ test-playground: playground dev  ## minutes: the page in Chromium, and bytes of 
 bench-wasm: wasm  ## speed of WebAssembly as a share of native speed, in one run
 	cargo build --release -p sojourn-sim --example throughput
 	node playground/tests/speed.mjs $(WASM) target/release/examples/throughput
+
+adapters:  ## adapters to quinn, s2n-quic, smoltcp, turmoil and tokio, built and tested
+	cargo test --manifest-path adapters/Cargo.toml --locked --target-dir target/adapters
 
 PREFIX ?= out/prefix
 HEADER := --quiet --config crates/capi/cbindgen.toml --crate sojourn-capi --output crates/capi/include/sojourn.h
