@@ -31,6 +31,7 @@ impl Env {
     ///
     /// # Errors
     /// A rate of 0.
+    #[inline(never)]
     pub(crate) fn check(&self) -> Result<()> {
         checked(self.rate, Some((Rate(1), Rate(u64::MAX)))).map(drop).map_err(|e| e.at("rate"))
     }

@@ -230,9 +230,10 @@ fn make<Q: Build<Params: Default> + Clone + Send>(
     entry: &QdiscEntry,
     settings: &[(&str, Setting<'_>)],
     env: &Env,
-    set: Set,
+    mode: Set,
 ) -> Result<Built> {
-    let params = parse::<Q::Params>(entry, settings, set)?;
+    let mut params = Q::Params::default();
+    apply(entry, settings, mode, &mut params)?;
     Ok(Built { qdisc: Box::new(Q::build(&params, env)?), params: params.table() })
 }
 
@@ -240,32 +241,21 @@ fn table<P: Params + Default>(
     entry: &QdiscEntry,
     settings: &[(&str, Setting<'_>)],
 ) -> Result<Vec<ParamRow>> {
-    parse::<P>(entry, settings, Set::Text).map(|params| params.table())
-}
-
-/// Returns the defaults of `entry` with `settings` applied.
-fn parse<P: Params + Default>(
-    entry: &QdiscEntry,
-    settings: &[(&str, Setting<'_>)],
-    mode: Set,
-) -> Result<P> {
     let mut params = P::default();
-    apply(entry, settings, mode, &mut |name, value, mode| match mode {
-        Set::Text => params.set(name, value),
-        Set::Assigned => params.assign(name, value),
-    })?;
-    Ok(params)
+    apply(entry, settings, Set::Text, &mut params)?;
+    Ok(params.table())
 }
 
-/// Calls `set` with the preset of `entry` and then with `settings`.
+/// Applies the preset of `entry` and then `settings`. Compiled once for all types.
 fn apply(
     entry: &QdiscEntry,
     settings: &[(&str, Setting<'_>)],
     mode: Set,
-    set: &mut dyn FnMut(&str, Setting<'_>, Set) -> Result<()>,
+    params: &mut dyn Params,
 ) -> Result<()> {
     for (name, value) in entry.preset {
-        set(name, Setting::Text(value), Set::Text).expect("presets are valid");
+        params.set(name, Setting::Text(value)).expect("presets are valid");
     }
-    settings.iter().try_for_each(|(name, value)| set(name, *value, mode))
+    let checks = mode == Set::Text;
+    settings.iter().try_for_each(|(name, value)| params.assign(name, *value, checks))
 }

@@ -62,7 +62,14 @@ impl Error {
     ///
     /// Quoted input (as written by `{:?}`) is cut after 60 characters, and its length is added.
     pub fn new(text: impl Into<String>) -> Error {
-        let text = sentence(&text.into());
+        Error::of_text(&text.into())
+    }
+
+    /// As [`Error::new`]; compiled once.
+    #[cold]
+    #[inline(never)]
+    fn of_text(text: &str) -> Error {
+        let text = sentence(text);
         Error { kind: ErrorKind::Invalid, path: String::new(), text }
     }
 
@@ -71,14 +78,19 @@ impl Error {
     pub fn unknown<'a>(
         what: &str,
         name: &str,
-        allowed: impl IntoIterator<Item = &'a str> + Clone,
+        allowed: impl IntoIterator<Item = &'a str>,
     ) -> Error {
+        Error::unknown_in(what, name, &allowed.into_iter().collect::<Vec<_>>())
+    }
+
+    /// As [`Error::unknown`]; compiled once.
+    fn unknown_in(what: &str, name: &str, allowed: &[&str]) -> Error {
         let mut text = format!("unknown {what} {name:?}");
-        let near = nearest(name, allowed.clone());
+        let near = nearest_in(name, allowed);
         if let Some(near) = near {
             text += &format!(", did you mean {near:?}?");
         }
-        if near.is_none() || allowed.clone().into_iter().count() <= KNOWN_AFTER_GUESS {
+        if near.is_none() || allowed.len() <= KNOWN_AFTER_GUESS {
             text += &known(allowed);
         }
         Error::new(text).of_kind(ErrorKind::UnknownName)
@@ -97,8 +109,15 @@ impl Error {
 
     /// Prepends `key` to the path.
     #[must_use]
-    pub fn at(mut self, key: impl fmt::Display) -> Error {
-        let key = plain(&key.to_string(), 80);
+    pub fn at(self, key: impl fmt::Display) -> Error {
+        self.under(&key.to_string())
+    }
+
+    /// As [`Error::at`]; compiled once.
+    #[cold]
+    #[inline(never)]
+    fn under(mut self, key: &str) -> Error {
+        let key = plain(key, 80);
         self.path = if self.path.is_empty() { key } else { format!("{key}.{}", self.path) };
         self
     }
@@ -157,13 +176,13 @@ fn sentence(text: &str) -> String {
 }
 
 /// Returns the names `allowed` in brackets, as many as fit into a line.
-fn known<'a>(allowed: impl IntoIterator<Item = &'a str>) -> String {
+fn known(allowed: &[&str]) -> String {
     let (mut names, mut more) = (String::new(), 0);
     for name in allowed {
         if names.len() + name.len() > KNOWN_MAX {
             more += 1;
         } else {
-            names = if names.is_empty() { name.to_string() } else { format!("{names}, {name}") };
+            names = if names.is_empty() { (*name).into() } else { format!("{names}, {name}") };
         }
     }
     if more > 0 {
@@ -188,9 +207,14 @@ impl core::error::Error for Error {}
 /// Returns the name in `allowed` with the smallest edit distance from `name`, if at most a third of
 /// its letters (but at least one, and not all) differ.
 pub fn nearest<'a>(name: &str, allowed: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    nearest_in(name, &allowed.into_iter().collect::<Vec<_>>())
+}
+
+/// As [`nearest`]; compiled once.
+fn nearest_in<'a>(name: &str, allowed: &[&'a str]) -> Option<&'a str> {
     let fold = |s: &str| s.to_lowercase().replace('-', "_");
     let name = fold(name);
-    let near = allowed.into_iter().map(|a| (edits(&name, &fold(a)), a)).min_by_key(|(d, _)| *d)?;
+    let near = allowed.iter().map(|a| (edits(&name, &fold(a)), *a)).min_by_key(|(d, _)| *d)?;
     let letters = name.chars().count();
     (near.0 <= 1.max(letters.max(near.1.len()) / 3) && near.0 < letters).then_some(near.1)
 }

@@ -106,6 +106,8 @@ pub mod random;
 pub mod registry;
 pub mod sched;
 pub mod snapshot;
+#[doc(hidden)]
+pub mod sorting;
 mod stats;
 pub mod tc;
 #[cfg(test)]

@@ -84,12 +84,22 @@ pub struct ParamRow {
 
 /// A set of named parameters. [`params!`](crate::params!) declares a type with fixed names. A type
 /// whose names are known only at run time implements the trait itself.
-pub trait Params: Clone {
+pub trait Params {
     /// Sets the parameter `name` (or one of its aliases).
     ///
-    /// # Errors An unknown name, a value of the wrong kind or out of range; the message lists the
-    /// allowed values.
-    fn set(&mut self, name: &str, value: Setting<'_>) -> Result<()>;
+    /// # Errors
+    /// An unknown name, a value of the wrong kind or out of range; the message lists the allowed
+    /// values.
+    fn set(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
+        self.assign(name, value, true)
+    }
+
+    /// Sets the parameter `name` (or one of its aliases). If `checks` is false, its range is not
+    /// checked, as if the field were assigned: for tests of what assignments can do.
+    ///
+    /// # Errors
+    /// As [`Params::set`].
+    fn assign(&mut self, name: &str, value: Setting<'_>, checks: bool) -> Result<()>;
 
     /// True if a parameter has that name or alias; a dash equals an underscore.
     fn knows(&self, name: &str) -> bool;
@@ -107,19 +117,12 @@ pub trait Params: Clone {
     ///
     /// # Errors
     /// As [`Params::check`].
-    fn checked(&self) -> Result<Checked<'_, Self>> {
+    fn checked(&self) -> Result<Checked<'_, Self>>
+    where
+        Self: Sized,
+    {
         self.check()?;
         Ok(Checked(self))
-    }
-
-    /// Sets the parameter `name` without checking its range, as an assignment to the field does.
-    /// For tests of what assignments can do.
-    ///
-    /// # Errors
-    /// An unknown name, or a value of the wrong kind.
-    #[doc(hidden)]
-    fn assign(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
-        self.set(name, value)
     }
 }
 
@@ -231,6 +234,7 @@ macro_rules! params {
         }
 
         impl Default for $Name {
+            #[inline(never)]
             fn default() -> Self {
                 $Name { $( $field: $default, )* }
             }
@@ -249,24 +253,15 @@ macro_rules! params {
         }
 
         impl $crate::params::Params for $Name {
-            fn set(
-                &mut self,
-                name: &str,
-                value: $crate::params::Setting<'_>,
-            ) -> $crate::error::Result<()> {
-                $crate::params::field::set(
-                    Self::DECLARATIONS, &mut [$(&mut self.$field),*], name, value,
-                )
-            }
-
             fn assign(
                 &mut self,
                 name: &str,
                 value: $crate::params::Setting<'_>,
+                checks: bool,
             ) -> $crate::error::Result<()> {
-                $crate::params::field::assign(
-                    Self::DECLARATIONS, &mut [$(&mut self.$field),*], name, value,
-                )
+                let fields: &mut [&mut dyn $crate::params::field::Field] =
+                    &mut [$(&mut self.$field),*];
+                $crate::params::field::assign(Self::DECLARATIONS, fields, name, value, checks)
             }
 
             fn knows(&self, name: &str) -> bool {

@@ -87,17 +87,17 @@ fn whole(kind: &str, text: &str) -> (u64, &'static str) {
 fn assign(source: &mut Source, name: &str, value: &str) {
     let value = Setting::Text(value);
     match source {
-        Source::Bulk(p) => p.assign(name, value),
-        Source::Transfers(p) => p.assign(name, value),
-        Source::Cbr(p) => p.assign(name, value),
-        Source::OnOff(p) => p.assign(name, value),
-        Source::Poisson(p) => p.assign(name, value),
-        Source::Incast(p) => p.assign(name, value),
-        Source::Sessions(p) => p.assign(name, value),
-        Source::Web(p) => p.assign(name, value),
-        Source::Video(p) => p.assign(name, value),
-        Source::Call(p) => p.assign(name, value),
-        Source::Trace(p) => p.shift.assign(name, value),
+        Source::Bulk(p) => p.assign(name, value, false),
+        Source::Transfers(p) => p.assign(name, value, false),
+        Source::Cbr(p) => p.assign(name, value, false),
+        Source::OnOff(p) => p.assign(name, value, false),
+        Source::Poisson(p) => p.assign(name, value, false),
+        Source::Incast(p) => p.assign(name, value, false),
+        Source::Sessions(p) => p.assign(name, value, false),
+        Source::Web(p) => p.assign(name, value, false),
+        Source::Video(p) => p.assign(name, value, false),
+        Source::Call(p) => p.assign(name, value, false),
+        Source::Trace(p) => p.shift.assign(name, value, false),
         other => panic!("{} is not tested", other.name()),
     }
     .unwrap();

@@ -142,8 +142,9 @@ pub extern "C" fn remove(handle: u32) -> u32 {
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn fork(handle: u32) -> u32 {
     call(|border, _| {
-        let player = border.players.get((handle as usize).wrapping_sub(1)).cloned().flatten();
-        let player = player.ok_or_else(|| format!("handle: there is no {handle}"))?;
+        let player = border.players.get((handle as usize).wrapping_sub(1)).and_then(Option::as_ref);
+        let player =
+            player.map(Player::fork).ok_or_else(|| format!("handle: there is no {handle}"))?;
         Ok(store(border, player))
     })
 }

@@ -52,8 +52,8 @@ const LINK: [&str; 3] = ["rate_bps", "queue_packets", "queue_bytes"];
 const GROUP: [&str; 5] =
     ["delivered_bytes", "cwnd_packets", "srtt_s", "retransmitted_packets", "timeouts"];
 
-/// Simulation with the state of its frames. A copy continues in the same way.
-#[derive(Clone, Debug)]
+/// Simulation with the state of its frames.
+#[derive(Debug)]
 pub struct Player {
     simulation: Simulation,
     links: Vec<String>,
@@ -90,6 +90,19 @@ impl Player {
         let left = vec![vec![Left::default(); groups.len()]; links.len()];
         let recent = vec![VecDeque::new(); links.len()];
         Ok(Player { simulation, links, groups, gauges, left, recent })
+    }
+
+    /// Returns a copy, which continues in the same way.
+    pub fn fork(&self) -> Player {
+        let Player { simulation, links, groups, gauges, left, recent } = self;
+        Player {
+            simulation: simulation.fork(),
+            links: links.clone(),
+            groups: groups.clone(),
+            gauges: gauges.clone(),
+            left: left.clone(),
+            recent: recent.clone(),
+        }
     }
 
     /// Names of the columns of a frame: `time_s`, then for each link its state and variables and
@@ -249,7 +262,9 @@ fn describe(packet: &Packet, group: usize, fate: u32, sojourn: Span) -> [u32; 5]
 }
 
 fn gauges(gauges: Vec<(&'static str, f64)>) -> Json {
-    Json::Object(gauges.into_iter().map(|(name, value)| (name.into(), json!(value))).collect())
+    let mut map = Map::new();
+    map.extend(gauges.into_iter().map(|(name, value)| (name.into(), json!(value))));
+    Json::Object(map)
 }
 
 fn link_state(state: LinkState) -> Json {

@@ -116,8 +116,8 @@ impl Aqm for Blue {
         Ok(Blue { params: (*params).clone(), pm: 0.0, last: [None; 2], idle_since: None })
     }
 
-    fn reconfigure(&mut self, fresh: Self) -> bool {
-        self.params = fresh.params;
+    fn reconfigure(&mut self, fresh: &Self) -> bool {
+        self.params = fresh.params.clone();
         true
     }
 

@@ -215,10 +215,10 @@ impl Aqm for Cobalt {
         })
     }
 
-    fn reconfigure(&mut self, fresh: Self) -> bool {
+    fn reconfigure(&mut self, fresh: &Self) -> bool {
         let same = self.linux.is_none() && fresh.linux.is_none();
         if same {
-            (self.params, self.over) = (fresh.params, fresh.over);
+            (self.params, self.over) = (fresh.params.clone(), fresh.over);
         }
         same
     }

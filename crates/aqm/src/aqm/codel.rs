@@ -293,12 +293,13 @@ impl Aqm for CoDel {
         })
     }
 
-    fn reconfigure(&mut self, fresh: Self) -> bool {
+    fn reconfigure(&mut self, fresh: &Self) -> bool {
         let same = fresh.variant == self.variant;
         if same {
             let CoDel { first_above_time, drop_next, count, lastcount, dropping, .. } = *self;
             let CoDel { maxpacket, rec_inv_sqrt, .. } = *self;
-            let state = CoDel { first_above_time, drop_next, count, lastcount, dropping, ..fresh };
+            let state =
+                CoDel { first_above_time, drop_next, count, lastcount, dropping, ..fresh.clone() };
             *self = CoDel { maxpacket, rec_inv_sqrt, ..state };
         }
         same

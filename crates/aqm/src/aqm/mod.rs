@@ -177,7 +177,7 @@ pub trait Aqm: Clone + Send + Snapshot + 'static {
 
     /// Takes the parameters of `fresh` and keeps the state. Returns false, and changes nothing, if
     /// the algorithm cannot change the parameters in which they differ while it runs.
-    fn reconfigure(&mut self, _fresh: Self) -> bool {
+    fn reconfigure(&mut self, _fresh: &Self) -> bool {
         false
     }
 
@@ -198,7 +198,7 @@ impl Aqm for NoAqm {
         Ok(NoAqm)
     }
 
-    fn reconfigure(&mut self, _fresh: Self) -> bool {
+    fn reconfigure(&mut self, _fresh: &Self) -> bool {
         true
     }
 }
@@ -332,11 +332,10 @@ impl<A: Aqm> Qdisc for SingleQueue<A> {
     }
 
     fn reconfigure(&mut self, fresh: Box<dyn Qdisc + Send>) -> bool {
-        let Ok(fresh) = (fresh as Box<dyn Any>).downcast::<Self>() else { return false };
-        let SingleQueue { aqm, limit, ecn, .. } = *fresh;
-        let done = self.aqm.reconfigure(aqm);
+        let Some(fresh) = (&*fresh as &dyn Any).downcast_ref::<Self>() else { return false };
+        let done = self.aqm.reconfigure(&fresh.aqm);
         if done {
-            (self.limit, self.ecn) = (limit, ecn);
+            (self.limit, self.ecn) = (fresh.limit, fresh.ecn);
         }
         done
     }

@@ -198,12 +198,12 @@ impl Aqm for Pi {
     }
 
     // The times of the samples follow from w: it stays.
-    fn reconfigure(&mut self, fresh: Self) -> bool {
+    fn reconfigure(&mut self, fresh: &Self) -> bool {
         let same =
             fresh.samples.period() == self.samples.period() && fresh.in_bytes == self.in_bytes;
         if same {
             let samples = self.samples.clone();
-            *self = Pi { p: self.p, q_old: self.q_old, samples, ..fresh };
+            *self = Pi { p: self.p, q_old: self.q_old, samples, ..fresh.clone() };
         }
         same
     }

@@ -84,10 +84,10 @@ impl Aqm for Pi2 {
     }
 
     // The schedule of updates follows from t_update: it stays.
-    fn reconfigure(&mut self, fresh: Self) -> bool {
+    fn reconfigure(&mut self, fresh: &Self) -> bool {
         let same = fresh.params.t_update == self.params.t_update;
         if same {
-            (self.params, self.ecn) = (fresh.params, fresh.ecn);
+            (self.params, self.ecn) = (fresh.params.clone(), fresh.ecn);
         }
         same
     }

@@ -325,11 +325,11 @@ impl Aqm for Pie {
     }
 
     // The schedule of updates follows from t_update: it stays.
-    fn reconfigure(&mut self, fresh: Self) -> bool {
+    fn reconfigure(&mut self, fresh: &Self) -> bool {
         let linux = self.linux.is_some() || fresh.linux.is_some();
         let same = !linux && fresh.params.t_update == self.params.t_update;
         if same {
-            self.params = fresh.params;
+            self.params = fresh.params.clone();
         }
         same
     }

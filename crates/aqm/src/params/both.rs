@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 pub struct Nothing;
 
 impl Params for Nothing {
-    fn set(&mut self, name: &str, _: Setting<'_>) -> Result<()> {
+    fn assign(&mut self, name: &str, _: Setting<'_>, _: bool) -> Result<()> {
         Err(unknown(&[], name))
     }
     fn knows(&self, _: &str) -> bool {
@@ -32,38 +32,57 @@ pub struct Combined<O, I> {
     pub inner: I,
 }
 
+impl<O: Params, I: Params> Combined<O, I> {
+    fn sets(&self) -> [&dyn Params; 2] {
+        [&self.outer, &self.inner]
+    }
+}
+
 impl<O: Params, I: Params> Params for Combined<O, I> {
-    fn set(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
-        if self.outer.knows(name) {
-            self.outer.set(name, value)
-        } else if self.inner.knows(name) {
-            self.inner.set(name, value)
-        } else {
-            Err(unknown(&self.table(), name))
-        }
+    fn assign(&mut self, name: &str, value: Setting<'_>, checks: bool) -> Result<()> {
+        assign([&mut self.outer, &mut self.inner], name, value, checks)
     }
 
     fn knows(&self, name: &str) -> bool {
-        self.outer.knows(name) || self.inner.knows(name)
+        knows(self.sets(), name)
     }
 
     fn table(&self) -> Vec<ParamRow> {
-        let mut rows = self.outer.table();
-        let inner = self.inner.table().into_iter();
-        rows.extend(inner.filter(|row| !self.outer.knows(row.name)));
-        rows
+        table(self.sets())
     }
 
     fn check(&self) -> Result<()> {
-        self.outer.check()?;
-        self.inner.check()
+        check(self.sets())
     }
+}
 
-    fn assign(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
-        if self.outer.knows(name) {
-            self.outer.assign(name, value)
-        } else {
-            self.inner.assign(name, value)
-        }
+// The methods of `Combined`, compiled once for all sets.
+
+fn assign(
+    [outer, inner]: [&mut dyn Params; 2],
+    name: &str,
+    value: Setting<'_>,
+    checks: bool,
+) -> Result<()> {
+    if outer.knows(name) {
+        outer.assign(name, value, checks)
+    } else if inner.knows(name) {
+        inner.assign(name, value, checks)
+    } else {
+        Err(unknown(&table([outer, inner]), name))
     }
+}
+
+fn knows(sets: [&dyn Params; 2], name: &str) -> bool {
+    sets.iter().any(|set| set.knows(name))
+}
+
+fn table([outer, inner]: [&dyn Params; 2]) -> Vec<ParamRow> {
+    let mut rows = outer.table();
+    rows.extend(inner.table().into_iter().filter(|row| !outer.knows(row.name)));
+    rows
+}
+
+fn check(sets: [&dyn Params; 2]) -> Result<()> {
+    sets.iter().try_for_each(|set| set.check())
 }

@@ -38,21 +38,18 @@ pub trait Field: Any {
     fn kind_name(&self) -> String;
     /// Calls [`Value::write`].
     fn text(&self) -> String;
-    /// Assigns a setting without checking its range.
+    /// Calls [`Value::is_within`]; true without ends.
+    fn lies_within(&self, ends: Ends) -> bool;
+    /// Refuses a text that is not a value of this type.
     ///
     /// # Errors
-    /// As [`Value::read_for`].
-    fn assign(&mut self, setting: Setting<'_>, ends: Ends) -> Result<()>;
-    /// Refuses a value out of range.
+    /// As [`Value::read`].
+    fn accepts(&self, text: &str) -> Result<()>;
+    /// Assigns a setting, if it is in its range or `checks` is false; else the value stays.
     ///
     /// # Errors
-    /// A value out of range, or without a text form.
-    fn check_within(&self, ends: Ends) -> Result<()>;
-    /// Assigns a setting in its range; else the value stays.
-    ///
-    /// # Errors
-    /// As [`Field::assign`] and [`Field::check_within`].
-    fn assign_within(&mut self, setting: Setting<'_>, ends: Ends) -> Result<()>;
+    /// As [`Value::read_for`]; a value out of range, or without a text form.
+    fn assign(&mut self, setting: Setting<'_>, ends: Ends, checks: bool) -> Result<()>;
 }
 
 /// Returns the ends of values of type `T`.
@@ -71,27 +68,30 @@ impl<T: Value + 'static> Field for T {
         self.write()
     }
 
-    fn assign(&mut self, setting: Setting<'_>, ends: Ends) -> Result<()> {
-        *self = T::read_for(setting, typed::<T>(ends))?;
-        Ok(())
+    fn lies_within(&self, ends: Ends) -> bool {
+        typed::<T>(ends).is_none_or(|(lo, hi)| self.is_within(lo, hi))
     }
 
-    fn check_within(&self, ends: Ends) -> Result<()> {
-        let Some((lo, hi)) = typed::<T>(ends).filter(|(lo, hi)| !self.is_within(lo, hi)) else {
-            return Ok(());
-        };
-        // A value without a text form (NaN) is refused like an invalid text.
-        let text = self.write();
-        T::read(Setting::Text(&text))?;
-        Err(out_of_range(&text, &lo.write(), &hi.write()))
+    fn accepts(&self, text: &str) -> Result<()> {
+        T::read(Setting::Text(text)).map(drop)
     }
 
-    fn assign_within(&mut self, setting: Setting<'_>, ends: Ends) -> Result<()> {
+    fn assign(&mut self, setting: Setting<'_>, ends: Ends, checks: bool) -> Result<()> {
         let value = T::read_for(setting, typed::<T>(ends))?;
-        value.check_within(ends)?;
+        if checks {
+            check_within(&value, ends)?;
+        }
         *self = value;
         Ok(())
     }
+}
+
+/// Refuses a value out of range, or without a text form (NaN), as an invalid text is refused.
+fn check_within(field: &dyn Field, ends: Ends) -> Result<()> {
+    let Some((lo, hi)) = ends.filter(|_| !field.lies_within(ends)) else { return Ok(()) };
+    let text = field.text();
+    field.accepts(&text)?;
+    Err(out_of_range(&text, &lo.text(), &hi.text()))
 }
 
 /// Position of the parameter with that name or alias; a dash equals an underscore.
@@ -114,34 +114,19 @@ pub fn knows(declarations: &[Declaration], name: &str) -> bool {
 /// Sets the parameter `name`. `fields` has a field per declaration, in the same order.
 ///
 /// # Errors
-/// As [`Params::set`](super::Params::set).
-pub fn set(
-    declarations: &[Declaration],
-    fields: &mut [&mut dyn Field],
-    name: &str,
-    value: Setting<'_>,
-) -> Result<()> {
-    let Some(i) = position(declarations, name) else {
-        return Err(unknown(declarations, name));
-    };
-    let declaration = &declarations[i];
-    fields[i].assign_within(value, declaration.ends).map_err(|e| e.at(declaration.name))
-}
-
-/// Sets the parameter `name` without checking its range.
-///
-/// # Errors
-/// An unknown name, or a value of the wrong kind.
+/// As [`Params::assign`](super::Params::assign).
 pub fn assign(
     declarations: &[Declaration],
     fields: &mut [&mut dyn Field],
     name: &str,
     value: Setting<'_>,
+    checks: bool,
 ) -> Result<()> {
-    let Some(i) = declarations.iter().position(|d| d.name == name) else {
+    let Some(i) = position(declarations, name) else {
         return Err(unknown(declarations, name));
     };
-    fields[i].assign(value, declarations[i].ends)
+    let declaration = &declarations[i];
+    fields[i].assign(value, declaration.ends, checks).map_err(|e| e.at(declaration.name))
 }
 
 /// Checks the range of every parameter.
@@ -150,7 +135,7 @@ pub fn assign(
 /// The first parameter that is out of range.
 pub fn check(declarations: &[Declaration], fields: &[&dyn Field]) -> Result<()> {
     let mut all = declarations.iter().zip(fields);
-    all.try_for_each(|(d, field)| field.check_within(d.ends).map_err(|e| e.at(d.name)))
+    all.try_for_each(|(d, field)| check_within(*field, d.ends).map_err(|e| e.at(d.name)))
 }
 
 /// Every parameter with its value.

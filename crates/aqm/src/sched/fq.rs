@@ -291,16 +291,16 @@ impl<A: Aqm> Qdisc for Fq<A> {
     }
 
     fn reconfigure(&mut self, fresh: Box<dyn Qdisc + Send>) -> bool {
-        let Ok(fresh) = (fresh as Box<dyn Any>).downcast::<Self>() else { return false };
-        let aqms = || fresh.flows.iter().map(|flow| flow.aqm.clone());
-        let fits = |aqm: A| self.flows.first().is_some_and(|f| f.aqm.clone().reconfigure(aqm));
-        if fresh.flows.len() != self.flows.len() || !aqms().next().is_some_and(fits) {
+        let Some(fresh) = (&*fresh as &dyn Any).downcast_ref::<Self>() else { return false };
+        let mut first = self.flows.iter().zip(&fresh.flows).take(1);
+        let fits = first.any(|(flow, fresh)| flow.aqm.clone().reconfigure(&fresh.aqm));
+        if fresh.flows.len() != self.flows.len() || !fits {
             return false;
         }
-        for (flow, aqm) in self.flows.iter_mut().zip(aqms()) {
-            flow.aqm.reconfigure(aqm);
+        for (flow, fresh) in self.flows.iter_mut().zip(&fresh.flows) {
+            flow.aqm.reconfigure(&fresh.aqm);
         }
-        self.params = fresh.params;
+        self.params = fresh.params.clone();
         true
     }
 

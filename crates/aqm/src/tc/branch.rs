@@ -62,8 +62,8 @@ pub(super) fn is_tree(device: &Device, qdisc: &Qdisc) -> bool {
 
 /// Classes in the order of their minor numbers, but none before its parent.
 pub(super) fn ordered(qdisc: &Qdisc) -> Vec<&Class> {
-    let mut waiting: BTreeMap<u16, &Class> =
-        qdisc.classes.iter().map(|class| (class.minor, class)).collect();
+    let mut waiting: BTreeMap<u16, &Class> = BTreeMap::new();
+    waiting.extend(qdisc.classes.iter().map(|class| (class.minor, class)));
     let mut order: Vec<&Class> = Vec::new();
     while !waiting.is_empty() {
         let is_ready = |class: &Class| class.parent.is_none_or(|p| !waiting.contains_key(&p));

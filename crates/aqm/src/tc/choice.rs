@@ -8,6 +8,7 @@ use super::place::{Handle, Place};
 use super::rule::Rule;
 use crate::params::{Params, Setting, Value};
 use crate::sched::filter::Filter;
+use crate::sorting::sort_by_key;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -45,7 +46,7 @@ pub(super) fn rules(device: &Device, is_here: impl Fn(&Line) -> bool) -> Vec<(us
             next -= 1;
         }
     }
-    rules.sort_by_key(|(_, _, rule)| rule.pref);
+    sort_by_key(&mut rules, |(_, _, rule)| rule.pref);
     rules
 }
 

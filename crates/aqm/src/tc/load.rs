@@ -7,6 +7,7 @@ use super::place::{Object, Place};
 use super::state::State;
 use super::table::Line;
 use crate::error::{Error, Result};
+use crate::sorting::sort_by_key;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
@@ -40,7 +41,7 @@ pub(super) fn load(shown: Vec<(usize, Shown)>, state: &mut State) -> Result<()> 
             add(&mut state.devices[index], &line).map_err(at)?;
         }
     }
-    touched.sort_unstable();
+    sort_by_key(&mut touched, |index| *index);
     touched.dedup();
     for index in &touched {
         let device = &mut state.devices[*index];

@@ -7,6 +7,7 @@ use super::keys::joined;
 use super::place::Handle;
 use super::police::{self, Police};
 use super::units;
+use crate::sorting::sort_by_key;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -69,7 +70,7 @@ impl Rule {
             let one = |all: Vec<Key>, key| joined(&all, core::slice::from_ref(key));
             let all = keys.iter().try_fold(of_header, one);
             let mut all = all.ok_or("two values for the same bits, so no packet matches")?;
-            all.sort_unstable();
+            sort_by_key(&mut all, Key::clone);
             Ok(all)
         });
         rule

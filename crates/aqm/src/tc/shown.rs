@@ -1,6 +1,7 @@
 //! Qdiscs as `tc qdisc show` prints them: a text for people, which is rounded, and JSON.
 
 use super::table::{Arg, Line, Unit, Word};
+use crate::sorting::sort_by_key;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -51,7 +52,7 @@ impl Line {
         };
         let kind = self.kind;
         let mut words: Vec<&'static Word> = kind.words.iter().collect();
-        words.sort_by_key(|word| place(word));
+        sort_by_key(&mut words, |word| place(word));
         let words = words.into_iter().filter(|word| !hidden(kind.name, word.name));
         words.filter_map(|word| self.get(word.name).map(|arg| (word, arg))).collect()
     }

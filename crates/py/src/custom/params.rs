@@ -90,7 +90,8 @@ impl ClassParams {
 }
 
 impl Params for ClassParams {
-    fn set(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
+    /// No parameter has a range, so nothing depends on `checks`.
+    fn assign(&mut self, name: &str, value: Setting<'_>, _checks: bool) -> Result<()> {
         match name {
             SOURCE => {}
             COMPILED => self.compiled = bool::read(value).map_err(|e| e.at(name))?,

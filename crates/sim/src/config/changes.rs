@@ -6,14 +6,17 @@
 //! its parameters, including those derived from the link rate. New parameters of a discipline apply
 //! to its decisions from then on; it keeps its packets and its state.
 
+use super::flow_routes::by_name;
 use super::flows::FlowConfig;
 use super::link_trace::{LinkChange, ROWS_MAX};
 use super::links::{LinkConfig, NewParam, new_params};
 use crate::parsing::keys::table;
+use crate::parsing::object::object;
 use crate::parsing::parse::{self, KeyReader, display};
 use serde_json::{Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{ParamRow, Value};
+use sojourn_aqm::sorting::sort_by_key;
 use sojourn_aqm::units::{Rate, Span};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -76,8 +79,8 @@ struct Names<'a> {
 impl<'a> Names<'a> {
     fn of(links: &'a [LinkConfig], flows: &'a [FlowConfig]) -> Names<'a> {
         Names {
-            links: links.iter().enumerate().map(|(l, link)| (link.name.as_str(), l)).collect(),
-            groups: flows.iter().enumerate().map(|(g, flow)| (flow.name.as_str(), g)).collect(),
+            links: by_name(links.iter().map(|link| link.name.as_str()).collect()),
+            groups: by_name(flows.iter().map(|flow| flow.name.as_str()).collect()),
         }
     }
 }
@@ -100,7 +103,7 @@ pub(crate) fn read(
     }
     // In order of time, not of declaration.
     let mut order: Vec<usize> = (0..changes.len()).collect();
-    order.sort_by_key(|i| changes[*i].at);
+    sort_by_key(&mut order, |i| changes[*i].at);
     check_qdiscs(&changes, &order, links)?;
     for i in order {
         changes[i].set_flow_times(flows).map_err(|e| e.at(i))?;
@@ -113,11 +116,10 @@ pub(super) fn leave_out_empty(flows: &mut Vec<FlowConfig>, changes: &mut Vec<Cha
     if flows.iter().all(|flow| flow.count() > 0) {
         return;
     }
-    let kept = (0..flows.len()).filter(|g| flows[*g].count() > 0);
-    let places: BTreeMap<usize, usize> = kept.enumerate().map(|(new, old)| (old, new)).collect();
+    let kept: Vec<usize> = (0..flows.len()).filter(|g| flows[*g].count() > 0).collect();
     for change in changes.iter_mut() {
         for groups in [&mut change.join, &mut change.leave] {
-            *groups = groups.iter().filter_map(|g| places.get(g).copied()).collect();
+            *groups = groups.iter().filter_map(|g| kept.binary_search(g).ok()).collect();
         }
     }
     changes.retain(|c| {
@@ -240,7 +242,7 @@ impl Change {
         }
         for (l, new) in &self.qdiscs {
             let rows = new.iter().map(|param| (param.name.into(), param.value.as_str().into()));
-            json["links"][&links[*l].name]["qdisc"] = Json::Object(rows.collect());
+            json["links"][&links[*l].name]["qdisc"] = object(rows);
         }
         json
     }

@@ -49,6 +49,11 @@ pub(super) fn routes(
     (0..routes).map(each).collect()
 }
 
+/// Indices by name. A list, since `collect` compiles a sort for each type of iterator.
+pub(super) fn by_name(names: Vec<&str>) -> BTreeMap<&str, usize> {
+    names.into_iter().zip(0..).collect()
+}
+
 fn path(names: &[String], number: u64, links: &BTreeMap<&str, usize>) -> Result<Vec<usize>> {
     let mut path = Vec::with_capacity(names.len());
     let mut crossed = BTreeSet::new();

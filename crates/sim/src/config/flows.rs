@@ -1,6 +1,6 @@
 //! Groups of flows of a scenario, and the links that they cross.
 
-use super::flow_routes::{HOPS_MAX, Links, NUMBER, RoutePair, delay_of, routes};
+use super::flow_routes::{HOPS_MAX, Links, NUMBER, RoutePair, by_name, delay_of, routes};
 use super::links::LinkConfig;
 use super::registries::Registries;
 use super::senders::{FlowText, Senders};
@@ -438,7 +438,7 @@ pub(super) fn parse_flows<'a>(
     registries: &'a Registries,
 ) -> Result<Vec<FlowConfig>> {
     let mut flows: Vec<FlowConfig> = Vec::new();
-    let by_name = links.iter().enumerate().map(|(i, l)| (l.name.as_str(), i)).collect();
+    let by_name = by_name(links.iter().map(|link| link.name.as_str()).collect());
     let links = Links { all: links, by_name };
     let mut known = BTreeSet::new();
     let mut hops_left = HOPS_MAX;

@@ -2,8 +2,9 @@
 //! in [`sojourn_aqm::wire::LossModel`].
 
 use crate::parsing::keys::{KeyType, table};
+use crate::parsing::object::object;
 use crate::parsing::parse::{self, KeyReader};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params;
 use sojourn_aqm::wire::{Chance, LossModel};
@@ -138,12 +139,8 @@ pub(crate) fn canonical(model: LossModel, ecn: bool) -> Json {
         }
         other => unreachable!("{other:?} has a text form"),
     };
-    let mut map: Map<String, Json> =
-        pairs.into_iter().map(|(key, value)| (key.into(), value.to_json())).collect();
-    if ecn {
-        map.insert("ecn".into(), json!(true));
-    }
-    map.into()
+    let ecn = ecn.then(|| ("ecn".to_string(), json!(true)));
+    object(pairs.into_iter().map(|(key, value)| (key.to_string(), value.to_json())).chain(ecn))
 }
 
 #[cfg(test)]

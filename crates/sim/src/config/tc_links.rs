@@ -1,6 +1,7 @@
 //! Links of tc as the keys of links of a scenario.
 
 use crate::config::{impairments, loss};
+use crate::parsing::object::object;
 use crate::parsing::{tc, tc_json};
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::error::Result;
@@ -54,7 +55,7 @@ fn link(imported: &ImportedLink) -> Json {
         "loss": loses.then(|| loss::canonical(wire.loss, wire.loss_ecn)),
         "overhead": imported.overhead.map(|overhead| overhead.write()),
         "qdisc": imported.qdisc.as_ref().map(tc::qdisc),
-        "classes": classes.collect::<Map<_, _>>(),
+        "classes": object(classes),
         "lost": imported.lost,
     });
     if let Json::Object(map) = json {

@@ -5,6 +5,7 @@ use crate::config::link_trace::{LinkChange, LinkTrace};
 use crate::config::links::{LinkConfig, NewParam};
 use crate::config::scenario::Scenario;
 use sojourn_aqm::Snapshot;
+use sojourn_aqm::sorting::sort_by_key;
 use sojourn_aqm::units::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -66,7 +67,7 @@ impl ChangeSchedule {
             steps.extend(change.leave.iter().map(|group| (at, DueChange::Leave(*group))));
         }
         // Stable sort: steps at the same time keep the order of declaration.
-        steps.sort_by_key(|(at, _)| *at);
+        sort_by_key(&mut steps, |(at, _)| *at);
         steps.reverse();
         let links = scenario.links.iter().enumerate();
         let cursor = |(link, def): (usize, &LinkConfig)| {

@@ -18,6 +18,7 @@ use crate::traffic::transfer::{Completion, OpenRequest, Transfer};
 use crate::traffic::video::VideoPlayer;
 use serde_json::Value as Json;
 use sojourn_aqm::cast;
+use sojourn_aqm::sorting::sort_by_key;
 use sojourn_aqm::units::{Span, Time};
 
 /// Action of an application.
@@ -178,7 +179,7 @@ impl Script {
                 own.push((!of_crowd).then(|| SingleFlow::new(def, group, member, scenario.seed())));
             }
         }
-        leaves.sort_by_key(|leave| std::cmp::Reverse(*leave));
+        sort_by_key(&mut leaves, |leave| std::cmp::Reverse(*leave));
         Script { scenario, rows, own, groups, pooled: Vec::new(), leaves }
     }
 

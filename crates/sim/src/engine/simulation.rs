@@ -16,6 +16,7 @@ use crate::random_stream::random_stream;
 use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::params::ParamRow;
+use sojourn_aqm::sorting::sort_by_key;
 use sojourn_aqm::units::Time;
 use sojourn_aqm::{Ecn, Link, Packet, TcpFlags, TokenBucket};
 use std::ops::Range;
@@ -191,7 +192,7 @@ impl Simulation {
             links.iter_mut().for_each(Link::count_in_batches);
         }
         let mut groups: Vec<usize> = (0..scenario.flows.len()).collect();
-        groups.sort_by_key(|g| &scenario.flows[*g].name);
+        sort_by_key(&mut groups, |g| &scenario.flows[*g].name);
         let (sessions, groups): (Vec<usize>, Vec<usize>) =
             groups.into_iter().partition(|g| scenario.flows[*g].uses_sessions());
         let sessions: Vec<SessionGroup> =

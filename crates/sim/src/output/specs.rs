@@ -6,6 +6,7 @@ use crate::endpoint::common_params::CommonParams;
 use crate::endpoint::tcp::{self, Preset, Profile, TCPS, TcpEntry, presets};
 use crate::missing::{SENDERS, SOURCES as SOURCES_MISSING};
 use crate::parsing::keys::{DefaultValue, KINDS, Key, Kind, Table};
+use crate::parsing::object::object;
 use crate::traffic::source::SOURCES;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::missing::{self, Missing};
@@ -43,7 +44,7 @@ fn tcp_json(entry: &TcpEntry) -> Json {
     let named = |profile: Profile| {
         let values = resolved(profile)?.into_iter();
         let values = values.map(|row| (row.name.to_string(), json!(row.value)));
-        Some((profile.write(), Json::Object(values.collect())))
+        Some((profile.write(), object(values)))
     };
     let profiles = [Profile::Linux, Profile::Rfc, Profile::Ns2];
     let available = profiles.into_iter().chain([Profile::Quic]).filter(|p| resolved(*p).is_some());
@@ -53,7 +54,7 @@ fn tcp_json(entry: &TcpEntry) -> Json {
         spec["params"][i]["depends"] = json!(depends);
     }
     spec["profile"] = json!(entry.profile.write());
-    spec["values"] = Json::Object(profiles.into_iter().filter_map(named).collect());
+    spec["values"] = object(profiles.into_iter().filter_map(named));
     spec
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod distribution;
 pub(crate) mod keys;
+pub(crate) mod object;
 pub(crate) mod parse;
 pub mod tc;
 pub(crate) mod tc_json;

@@ -1,5 +1,6 @@
 //! Disciplines and links in the language of Linux's `tc`, as JSON.
 
+use crate::parsing::object::object;
 use crate::parsing::parse::with_qdisc;
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
@@ -73,7 +74,7 @@ fn filter(filter: &Filter) -> Json {
     let Ok((to, keys)) = parse_call(&text) else { return text.into() };
     let keys = keys.into_iter().map(|(key, value)| (key.to_string(), plain(value)));
     let to = ("to".to_string(), plain(to));
-    Json::Object(core::iter::once(to).chain(keys).collect())
+    object(core::iter::once(to).chain(keys))
 }
 
 /// Value of a setting in its JSON type: flags and numbers are not text.

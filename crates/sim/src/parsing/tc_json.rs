@@ -5,6 +5,7 @@ mod mend;
 use mend::{WORDS, mended};
 use serde_json::{Deserializer, Map, Value as Json};
 use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::sorting::sort_by_key;
 use sojourn_aqm::tc::table::{Kind, Unit, Word};
 use sojourn_aqm::tc::{self, units};
 
@@ -107,7 +108,7 @@ fn shown_line(entry: &Json, lost: &mut Vec<String>) -> Result<String> {
         entry.iter().filter(|(key, _)| object == "class" && !STATISTICS.contains(&key.as_str()));
     let mut known: Vec<_> = options.chain(own).collect();
     // raw also resets the framing, so it comes first.
-    known.sort_by_key(|(key, _)| key.as_str() != "raw");
+    sort_by_key(&mut known, |(key, _)| key.as_str() != "raw");
     for (key, value) in &known {
         if let (WORDS, Some(words)) = (key.as_str(), value.as_str()) {
             line += &format!(" {words}");

@@ -1,7 +1,8 @@
 //! The qdiscs, classes and filters after a script of tc, as JSON.
 
+use super::object::object;
 use super::tc_json;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 use sojourn_aqm::error::Result;
 use sojourn_aqm::tc::command::Place;
 use sojourn_aqm::tc::device::{Device, Qdisc, id};
@@ -74,7 +75,7 @@ fn one(qdisc: &Qdisc) -> Json {
 fn words(line: &Line) -> Json {
     let words = line.kind.words.iter();
     let values = words.filter_map(|word| line.get(word.name).map(|arg| (word.name, value(&arg))));
-    Json::Object(values.map(|(name, value)| (name.to_string(), value)).collect::<Map<_, _>>())
+    object(values.map(|(name, value)| (name.to_string(), value)))
 }
 
 fn value(arg: &Arg) -> Json {

@@ -98,7 +98,7 @@ macro_rules! controls {
             /// Sets a parameter without a check, as [`Params::assign`] does.
             #[cfg(test)]
             pub(crate) fn assign(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
-                match self { $(ControlParams::$name(p) => p.assign(name, value),)* }
+                match self { $(ControlParams::$name(p) => p.assign(name, value, false),)* }
             }
 
             /// Parameters of the control.

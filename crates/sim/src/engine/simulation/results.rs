@@ -10,6 +10,7 @@ use crate::engine::series::FlowSample;
 use crate::engine::sessions::SessionGroup;
 use crate::output::outcome::{self, Column, Completions, Outcome, Summary, flow_summary_head};
 use serde_json::{Map, Value as Json, json};
+use sojourn_aqm::sorting::sort_by_key;
 use sojourn_aqm::units::Time;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -92,7 +93,7 @@ impl Simulation {
         });
         let mut order: Vec<(usize, ResultRow)> = own.chain(hosts).collect();
         order.retain(|(group, _)| scenario.flows[*group].takes_part(scenario.duration()));
-        order.sort_by_key(|(group, _)| *group);
+        sort_by_key(&mut order, |(group, _)| *group);
         let rows: Vec<ResultRow> = order.into_iter().map(|(_, row)| row).collect();
 
         let (held, goodput) = (self.host_contents(), self.goodput_of_links());

@@ -5,6 +5,7 @@ use crate::engine::flow::{Endpoints, Flow};
 use crate::engine::gauges::GaugeSums;
 use sojourn_aqm::DropReason;
 use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::sorting::sort_by_key;
 use sojourn_aqm::units::{Rate, Span, Time};
 
 /// State of a link just before [`Simulation::now`].
@@ -126,7 +127,7 @@ impl Simulation {
             let groups = self.scenario.flows.iter().map(|def| def.name.as_str());
             let few = self.flows.iter().take(1000).map(|flow| flow.name.as_str());
             let mut names: Vec<&str> = groups.chain(few).collect();
-            names.sort_unstable();
+            sort_by_key(&mut names, |name| *name);
             names.dedup();
             return Err(Error::unknown("flow", name, names));
         }

@@ -220,6 +220,13 @@ impl Simulation {
         }
     }
 
+    /// Returns a copy, which continues in the same way. Its code exists once, whereas every crate
+    /// that calls `clone` compiles its own.
+    #[inline(never)]
+    pub fn fork(&self) -> Simulation {
+        self.clone()
+    }
+
     /// Result of the run so far: the result of the same scenario with [`Simulation::now`] as its
     /// duration, byte for byte. Works on a copy; the simulation can be continued.
     ///
@@ -235,7 +242,7 @@ impl Simulation {
             );
             return Err(Error::new(text));
         }
-        let mut copy = self.clone();
+        let mut copy = self.fork();
         if !copy.has_ended() {
             let now = copy.now;
             copy.interruptions.changes.cut(now);

@@ -42,7 +42,7 @@ fn typed_settings_are_rejected_like_text() {
             if control.table().iter().any(|r| r.name == row.name) {
                 control.assign(row.name, Setting::Text(value))?;
             } else {
-                settings.assign(row.name, Setting::Text(value))?;
+                settings.assign(row.name, Setting::Text(value), false)?;
             }
             TcpParams::new(entry.name, settings, Some(control))
         };

@@ -86,6 +86,9 @@ impl Simulation {
         until: Time,
         progress: &mut dyn FnMut(Progress) -> bool,
     ) -> bool {
+        if cfg!(target_family = "wasm") {
+            return self.run_events(until, progress); // there are no threads
+        }
         let length = self.end() - Time::ZERO;
         while self.now < until {
             let first = self.now == Time::ZERO && self.threads == Threads::Auto;
