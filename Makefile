@@ -33,11 +33,13 @@ test-live: dev  ## tests of real packets: as root, on Linux
 
 WASM := target/wasm32-unknown-unknown/wasm/sojourn_wasm.wasm
 PAGE := python/sojourn/cli/page
+# Functions are inlined up to a fifth of the usual size, except those with `#[inline]`.
+SMALL := CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS=-Cllvm-args=-inline-threshold=50
 
 wasm:  ## the simulator as a WebAssembly module; needs rustup
 	@command -v rustup >/dev/null || { echo "rustup is missing: it installs the target of the module, https://rustup.rs"; exit 1; }
 	rustup target add wasm32-unknown-unknown
-	cargo build --profile wasm --target wasm32-unknown-unknown -p sojourn-wasm
+	$(SMALL) cargo build --profile wasm --target wasm32-unknown-unknown -p sojourn-wasm
 
 playground: wasm playground/node_modules  ## the page of `sojourn playground`; needs Node.js 20.19 or later
 	mkdir -p playground/public

@@ -107,7 +107,12 @@ impl Histogram {
         }
         self.longer += 1;
         self.sum += u128::from(ns);
-        self.sum_of_squares += u128::from(ns) * u128::from(ns);
+        // As in `Integrals::add`.
+        self.sum_of_squares += if cfg!(target_family = "wasm") && ns < 1 << 32 {
+            u128::from(ns * ns)
+        } else {
+            u128::from(ns) * u128::from(ns)
+        };
         // A new extreme is rare: no store otherwise.
         if ns < self.min {
             self.min = ns;

@@ -279,6 +279,7 @@ impl Tcp {
 
     /// Time at which the retransmission timer expires or the pacer releases a segment;
     /// [`Time::NEVER`] if neither is pending.
+    #[inline]
     pub fn next_timer(&self) -> Time {
         each!(self, s => s.timer())
     }

@@ -215,6 +215,7 @@ impl Ns2Sender {
     }
 
     /// Processes an ack of new data outside of recovery.
+    #[inline]
     pub(super) fn on_new_ack(&mut self, now: Time, ack: &Ack) {
         self.on_cumulative_ack(now, ack);
         if !(ack.ece && self.ecn) {
@@ -308,9 +309,17 @@ impl Ns2Sender {
         self.ecn && self.last == LastReduction::Mark && self.una <= self.recover && self.una != 1
     }
 
+    /// Returns the window that may be used, in packets. A comparison, whereas `f64::min` is a call
+    /// in WebAssembly.
+    #[inline(always)]
+    fn window(&self) -> f64 {
+        let (window, limit) = (self.cwnd + self.inflation as f64, self.rwnd as f64);
+        if window < limit { window } else { limit }
+    }
+
     /// Halves the window; the threshold is rounded down to whole packets.
     pub(super) fn halve_window(&mut self) {
-        let half = (self.cwnd + self.inflation as f64).min(self.rwnd as f64) / 2.0;
+        let half = self.window() / 2.0;
         self.ssthresh = cast::trunc(half).max(2);
         self.cwnd = half;
         self.cwr = self.ecn;
@@ -374,7 +383,7 @@ impl Ns2Sender {
         if self.sack.recovering() {
             return self.send_in_recovery(now, out);
         }
-        let window = cast::trunc((self.cwnd + self.inflation as f64).min(self.rwnd as f64));
+        let window = cast::trunc(self.window());
         if self.recovery == LossRecovery::Sack && self.nxt < self.una + window {
             self.sack.apply_floor();
         }
