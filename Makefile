@@ -6,7 +6,7 @@ CRATES := -p sojourn-derive -p sojourn-aqm -p sojourn-sim -p sojourn-live -p soj
 
 ##@ Product
 
-.PHONY: help demo test test-rust test-python test-live wasm playground test-playground bench-wasm adapters capi header bench-capi check bench gen site notebooks faults fuzz fuzz-files additions kill wheel wheel-pgo bench-pgo package audit build dev release clean
+.PHONY: help demo test test-rust test-python test-live wasm playground test-playground bench-wasm adapters capi header adapters-c bench-capi check bench gen site notebooks faults fuzz fuzz-files additions kill wheel wheel-pgo bench-pgo package audit build dev release clean
 
 demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
@@ -66,6 +66,8 @@ adapters:  ## adapters to quinn, s2n-quic, smoltcp, turmoil and tokio, built and
 	cargo test --manifest-path adapters/Cargo.toml --locked --target-dir target/adapters
 
 PREFIX ?= out/prefix
+PICOQUIC ?= out/picoquic
+QUICLY ?= out/quicly
 HEADER := --quiet --config crates/capi/cbindgen.toml --crate sojourn-capi --output crates/capi/include/sojourn.h
 
 capi:  ## the library for C and C++, installed into PREFIX (out/prefix)
@@ -75,10 +77,11 @@ capi:  ## the library for C and C++, installed into PREFIX (out/prefix)
 header:  ## the header for C; needs cbindgen (cargo install cbindgen --version 0.29.4 --locked)
 	cbindgen $(HEADER) crates/capi
 
-bench-capi: capi  ## ns per packet of the border to C, and without it
-	cc -O2 -I crates/capi/include crates/capi/tests/c/bench.c target/release/libsojourn.a -lpthread -ldl -lm -o out/bench-capi
-	out/bench-capi
-	cargo run --release -p sojourn-capi --example rust_side
+adapters-c: capi  ## adapters to picoquic and quicly, built and run in their sources: PICOQUIC=/folder QUICLY=/folder
+	adapters/in-sources.sh $(PICOQUIC) $(QUICLY)
+
+bench-capi: capi  ## ns per packet through the borders to C, C++ and Go, and without one
+	crates/capi/bench.sh target/release $(PREFIX)
 
 check: dev site  ## format, lints, types, prose, generated files, the site
 	cargo fmt --all --check

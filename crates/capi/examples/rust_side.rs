@@ -33,6 +33,6 @@ fn ns_per_packet(text: &str) -> f64 {
 fn main() {
     for text in ["droptail", "codel", "fq_codel", "pie", "dualpi2"] {
         let best = (0..5).map(|_| ns_per_packet(text)).fold(f64::INFINITY, f64::min);
-        println!("{text:10} Rust {best:.1} ns");
+        println!("{text} Rust {best:.1}");
     }
 }

@@ -1,0 +1,3 @@
+module github.com/sojourn/sojourn/adapters/go
+
+go 1.19

@@ -1,0 +1,189 @@
+package sojourn
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+func code(err error) int {
+	var e *Error
+	if !errors.As(err, &e) {
+		return 0
+	}
+	return e.Code
+}
+
+func Example() {
+	link, err := NewLink("fq_codel(variant=linux)", 10_000_000, 25*time.Millisecond, 1, Impairments{})
+	if err != nil {
+		panic(err)
+	}
+	defer link.Close()
+	if err := link.Push(0, &Packet{Len: 1250, ECN: ECT0, ID: 7}); err != nil {
+		panic(err)
+	}
+	var p Packet
+	for at := link.NextPoll(); at != Never; at = link.NextPoll() {
+		for ok, _ := link.Poll(at, &p); ok; ok, _ = link.Poll(at, &p) {
+			fmt.Println("packet", p.ID, "arrived at", p.At)
+		}
+	}
+	// Output: packet 7 arrived at 26ms
+}
+
+func TestEveryPacketComesBackOnce(t *testing.T) {
+	for _, text := range []string{"codel(limit=20p)", "fq_codel(variant=linux,limit=20p)", "pie(limit=20p)"} {
+		qdisc, err := NewQdisc(text, 10_000_000, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back := map[uint64]int{}
+		var p Packet
+		take := func(next func(*Packet) (bool, error)) {
+			for {
+				ok, err := next(&p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !ok {
+					return
+				}
+				back[p.ID]++
+			}
+		}
+		now := time.Duration(0)
+		for i := uint64(0); i < 500; i++ {
+			now += 300 * time.Microsecond
+			if err := qdisc.Enqueue(now, &Packet{Len: 1250, Hash: uint32(i % 3), ID: i}); err != nil {
+				t.Fatal(err)
+			}
+			if i%4 == 0 {
+				if ok, err := qdisc.Dequeue(now, &p); err != nil || !ok {
+					t.Fatal(ok, err)
+				}
+				if p.Len != 1250 || p.At != now || p.Arrived > now || p.Reason != 0 {
+					t.Fatalf("%+v", p)
+				}
+				back[p.ID]++
+			}
+			take(qdisc.NextDropped)
+		}
+		packets, bytes, err := qdisc.Backlog()
+		if err != nil || bytes != 1250*packets || uint64(len(back))+packets != 500 {
+			t.Fatal(text, packets, bytes, len(back), err)
+		}
+		take(func(p *Packet) (bool, error) { return qdisc.Dequeue(now, p) })
+		take(qdisc.NextDropped)
+		if len(back) != 500 || qdisc.ReadyAt() != Never {
+			t.Fatal(text, len(back), qdisc.ReadyAt())
+		}
+		qdisc.Close()
+	}
+}
+
+func TestAnImpairedLinkLosesAndDelays(t *testing.T) {
+	impairments := Impairments{Loss: 0.2, Jitter: 5 * time.Millisecond, JitterReorders: true}
+	link, err := NewLink("droptail", 10_000_000, 20*time.Millisecond, 1, impairments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p Packet
+	lost, delivered, order := 0, 0, uint64(0)
+	reordered := false
+	for i := uint64(0); i < 200; i++ {
+		if err := link.Push(time.Duration(i)*time.Millisecond, &Packet{Len: 1250, ID: i}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for at := link.NextPoll(); at != Never; at = link.NextPoll() {
+		if at < 199*time.Millisecond {
+			at = 199 * time.Millisecond
+		}
+		for ok, _ := link.Poll(at, &p); ok; ok, _ = link.Poll(at, &p) {
+			delivered++
+			reordered = reordered || p.ID < order
+			order = p.ID
+		}
+		for ok, _ := link.NextUndelivered(&p); ok; ok, _ = link.NextUndelivered(&p) {
+			lost++
+			if p.Reason != 4 {
+				t.Fatalf("%+v", p)
+			}
+		}
+	}
+	if lost+delivered != 200 || lost < 20 || lost > 60 || !reordered {
+		t.Fatal(lost, delivered, reordered)
+	}
+	if err := link.Change(time.Second, 20_000_000, 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestErrorsHaveCodesAndTexts(t *testing.T) {
+	if _, err := NewQdisc("codle", 1, 1); err == nil || !strings.Contains(err.Error(), `did you mean "codel"?`) {
+		t.Fatal(err)
+	}
+	if _, err := NewLink("codel", 1000, 0, 1, Impairments{Loss: 2}); code(err) != Invalid {
+		t.Fatal(err)
+	}
+	qdisc, err := NewQdisc("codel", 1_000_000, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := qdisc.Enqueue(5, &Packet{Len: 1 << 30}); code(err) != BadLength {
+		t.Fatal(err)
+	}
+	if err := qdisc.Enqueue(5, &Packet{Len: 100}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := qdisc.Dequeue(4, &Packet{}); code(err) != Earlier || err.Error() != "sojourn: the time is earlier than in a previous call" {
+		t.Fatal(err)
+	}
+	qdisc.Close()
+	qdisc.Close()
+	if err := qdisc.Enqueue(5, &Packet{Len: 100}); err == nil || qdisc.ReadyAt() != Never {
+		t.Fatal("a closed discipline accepts packets")
+	}
+}
+
+func TestTheGarbageCollectorFreesWhatIsNotClosed(t *testing.T) {
+	for i := 0; i < 2000; i++ {
+		qdisc, err := NewQdisc("droptail", 1_000_000, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := qdisc.Enqueue(1, &Packet{Len: 100}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.GC()
+}
+
+func BenchmarkQdisc(b *testing.B) {
+	for _, text := range []string{"droptail", "codel", "fq_codel", "pie", "dualpi2"} {
+		b.Run(text, func(b *testing.B) {
+			qdisc, err := NewQdisc(text, 1_000_000_000, 1)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer qdisc.Close()
+			p := Packet{Len: 1250}
+			for i := 0; i < 20; i++ {
+				qdisc.Enqueue(0, &p)
+			}
+			b.ResetTimer()
+			for i := 0; i < b.N; i++ {
+				now := time.Duration(i+1) * 10 * time.Microsecond
+				p = Packet{Len: 1250, Flow: uint32(i % 7), Hash: uint32(i % 7), ID: uint64(i)}
+				qdisc.Enqueue(now, &p)
+				qdisc.Dequeue(now, &p)
+				for ok, _ := qdisc.NextDropped(&p); ok; ok, _ = qdisc.NextDropped(&p) {
+				}
+			}
+		})
+	}
+}
