@@ -34,6 +34,8 @@ KINDS = {
     "ect0|ect1": "str",
     "flag": "bool",
     "list of names": "Sequence[str]",
+    "names of links": "Sequence[Any]",
+    "text or list": "str | Sequence[str]",
     "table of links": "Mapping[str, Link | Mapping[str, Any]]",
     "list of flows": "Sequence[Flow | Mapping[str, Any]]",
     "list of changes": "Sequence[Change | Mapping[str, Any]]",

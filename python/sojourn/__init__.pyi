@@ -33,6 +33,7 @@ from sojourn.live.emulate import emulate as emulate
 from sojourn.plotting.capacity import draw_capacity as draw_capacity
 from sojourn.plotting.comparison import draw_comparison as draw_comparison
 from sojourn.plotting.run import draw as draw
+from sojourn.plotting.slowdown import draw_slowdown as draw_slowdown
 from sojourn.plotting.sweep import plot as plot
 from sojourn.qdisc import CoDel as CoDel
 from sojourn.qdisc import DropTail as DropTail
@@ -45,6 +46,9 @@ from sojourn.result.exchange import write_flent as write_flent
 from sojourn.result.exchange import write_mahimahi as write_mahimahi
 from sojourn.result.io import load_result as load_result
 from sojourn.result.result import Result as Result
+from sojourn.result.slowdown import slowdown_bins as slowdown_bins
+from sojourn.result.transfers import fct_table as fct_table
+from sojourn.result.transfers import write_fct as write_fct
 from sojourn.scenario.advice import ScenarioWarning as ScenarioWarning
 from sojourn.scenario.advice import StoreWarning as StoreWarning
 from sojourn.scenario.keys import Change as Change
@@ -124,6 +128,7 @@ __all__ = [
     "draw",
     "draw_capacity",
     "draw_comparison",
+    "draw_slowdown",
     "dumbbell",
     "embed",
     "emulate",
@@ -131,6 +136,7 @@ __all__ = [
     "explain",
     "explain_difference",
     "fat_tree",
+    "fct_table",
     "line",
     "load",
     "load_comparison",
@@ -146,12 +152,14 @@ __all__ = [
     "save_scenario",
     "simulate",
     "simulate_many",
+    "slowdown_bins",
     "source",
     "star",
     "sweep",
     "tc",
     "tcp",
     "two_way_line",
+    "write_fct",
     "write_flent",
     "write_mahimahi",
 ]

@@ -58,6 +58,7 @@ __all__ = [
     "Sfq",
     "Skbprio",
     "Sred",
+    "StepMark",
     "Stfq",
     "Tbf",
     "Wf2q",
@@ -1531,6 +1532,45 @@ class Police(Qdisc, kw_only=True, frozen=True, tag="police"):
     peakrate: str = "auto"
     mtu: str = "2047B"
     exceed: Literal["drop", "pass"] = "drop"
+
+
+class StepMark(Qdisc, kw_only=True, frozen=True, tag="step_mark"):
+    """Marks above a threshold of the queue, as switches do for DCTCP.
+
+    Source: Alizadeh et al., Data Center TCP, SIGCOMM 2010; Zhu et al., DCQCN, SIGCOMM 2015.
+
+    Parameters
+    ----------
+    limit : str
+        Buffer size, in bytes or packets. The packet in transmission is not counted. Size; default
+        in comparisons as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default true.
+    k_min : str
+        Queue up to which no packet is marked: the K of DCTCP. The queue is measured in its unit,
+        packets or bytes. Size; default 65p; 0p or more; the paper's K_min; also called k,
+        threshold, min_th, kmin.
+    k_max : str
+        Queue above which every packet is marked; auto is k_min: a step. Size or auto; default auto;
+        0p or more; the paper's K_max; also called max_th, kmax.
+    p_max : float | str
+        Probability of a mark when the queue reaches k_max. Number; default 1; 0 to 1; the paper's
+        P_max; also called max_p, pmax.
+    at : str
+        Moment of the decision: on arrival, or on departure. One of enqueue, dequeue; default
+        enqueue.
+    non_ect : str
+        Action for packets that are not ECN-capable, where others are marked. One of pass, drop;
+        default pass.
+    """
+
+    limit: str | None = None
+    ecn: bool = True
+    k_min: str = "65p"
+    k_max: str = "auto"
+    p_max: float | str = 1
+    at: Literal["enqueue", "dequeue"] = "enqueue"
+    non_ect: Literal["pass", "drop"] = "pass"
 
 
 class Xcp(Qdisc, kw_only=True, frozen=True, tag="xcp"):

@@ -13,6 +13,7 @@ __all__ = [
     "Bulk",
     "Call",
     "Cbr",
+    "Cluster",
     "Incast",
     "Onoff",
     "Poisson",
@@ -33,7 +34,7 @@ class Bulk(Source, kw_only=True, frozen=True, tag="bulk"):
     Parameters
     ----------
     start : str
-        Start time. Duration, or uniform|exponential|pareto|lomax|cdf(...); default 0s.
+        Start time. Duration, or uniform|exponential|pareto|lomax|lognormal|cdf(...); default 0s.
     stop : str
         Time from which no new data is sent; auto means never. Duration or auto; default auto.
     """
@@ -50,14 +51,16 @@ class Transfers(Source, kw_only=True, frozen=True, tag="transfers"):
     Parameters
     ----------
     start : str
-        Start time of the first transfer. Duration, or uniform|exponential|pareto|lomax|cdf(...);
-        default 0s.
+        Start time of the first transfer. Duration, or
+        uniform|exponential|pareto|lomax|lognormal|cdf(...); default 0s.
     size : str
-        Payload of a transfer. Bytes, or uniform|exponential|pareto|lomax|cdf(...), web_search,
-        data_mining; default 100kB; 1B to 1000GB; the paper's S.
+        Payload of a transfer. Bytes, or uniform|exponential|pareto|lomax|lognormal|cdf(...),
+        web_search, data_mining, hadoop_hpcc, hadoop_parsimon, cache_follower_parsimon,
+        web_server_parsimon, storage_hpcc, storage_conweave, key_value_hkust; default 100kB; 1B to
+        1000GB; the paper's S.
     gap : str
         Pause between the last acknowledgement of a transfer and the start of the next. Duration, or
-        uniform|exponential|pareto|lomax|cdf(...); default 0s; also called think.
+        uniform|exponential|pareto|lomax|lognormal|cdf(...); default 0s; also called think.
     number : int | str
         Number of transfers; auto means unlimited. Integer or auto; default auto; 1 to 1000000000.
     stop : str
@@ -81,7 +84,7 @@ class Cbr(Source, kw_only=True, frozen=True, tag="cbr"):
     ----------
     start : str
         Start time; the first packet follows at a random time within one interval. Duration, or
-        uniform|exponential|pareto|lomax|cdf(...); default 0s.
+        uniform|exponential|pareto|lomax|lognormal|cdf(...); default 0s.
     stop : str
         Stop time; auto means never. Duration or auto; default auto.
     rate : str
@@ -112,7 +115,7 @@ class Onoff(Source, kw_only=True, frozen=True, tag="onoff"):
     ----------
     start : str
         Start time; the first burst follows after an idle period. Duration, or
-        uniform|exponential|pareto|lomax|cdf(...); default 0s.
+        uniform|exponential|pareto|lomax|lognormal|cdf(...); default 0s.
     stop : str
         Stop time; auto means never. Duration or auto; default auto.
     rate : str
@@ -122,11 +125,11 @@ class Onoff(Source, kw_only=True, frozen=True, tag="onoff"):
         65535B; also called size.
     on : str
         Duration of a burst; for ns-2's Pareto source use pareto(mean=500ms, shape=1.5). Duration,
-        or uniform|exponential|pareto|lomax|cdf(...); default exponential(500ms); also called
-        burst_time.
+        or uniform|exponential|pareto|lomax|lognormal|cdf(...); default exponential(500ms); also
+        called burst_time.
     off : str
         Duration of the idle period between two bursts. Duration, or
-        uniform|exponential|pareto|lomax|cdf(...); default exponential(500ms); also called
+        uniform|exponential|pareto|lomax|lognormal|cdf(...); default exponential(500ms); also called
         idle_time.
     """
 
@@ -146,14 +149,16 @@ class Poisson(Source, kw_only=True, frozen=True, tag="poisson"):
     Parameters
     ----------
     start : str
-        Time from which flows arrive. Duration, or uniform|exponential|pareto|lomax|cdf(...);
-        default 0s.
+        Time from which flows arrive. Duration, or
+        uniform|exponential|pareto|lomax|lognormal|cdf(...); default 0s.
     size : str
-        Payload of a flow. Bytes, or uniform|exponential|pareto|lomax|cdf(...), web_search,
-        data_mining; default 100kB; 1B to 1000GB.
+        Payload of a flow. Bytes, or uniform|exponential|pareto|lomax|lognormal|cdf(...),
+        web_search, data_mining, hadoop_hpcc, hadoop_parsimon, cache_follower_parsimon,
+        web_server_parsimon, storage_hpcc, storage_conweave, key_value_hkust; default 100kB; 1B to
+        1000GB.
     interval : str
         Time between arrivals in the whole group; auto: exponential, derived from load. Duration, or
-        uniform|exponential|pareto|lomax|cdf(...) or auto; default auto; 1ns to 1000000s.
+        uniform|exponential|pareto|lomax|lognormal|cdf(...) or auto; default auto; 1ns to 1000000s.
     load : str
         Mean payload rate of the whole group; auto: derived from interval, or 1mbit if neither is
         given. Rate or auto; default auto; 1bit to 100000gbit.
@@ -187,17 +192,19 @@ class Incast(Source, kw_only=True, frozen=True, tag="incast"):
     Parameters
     ----------
     start : str
-        Start time of the first query. Duration, or uniform|exponential|pareto|lomax|cdf(...);
-        default 0s.
+        Start time of the first query. Duration, or
+        uniform|exponential|pareto|lomax|lognormal|cdf(...); default 0s.
     size : str
-        Payload of the answer of one server. Bytes, or uniform|exponential|pareto|lomax|cdf(...),
-        web_search, data_mining; default 10kB; 1B to 1000GB; the paper's S.
+        Payload of the answer of one server. Bytes, or
+        uniform|exponential|pareto|lomax|lognormal|cdf(...), web_search, data_mining, hadoop_hpcc,
+        hadoop_parsimon, cache_follower_parsimon, web_server_parsimon, storage_hpcc,
+        storage_conweave, key_value_hkust; default 10kB; 1B to 1000GB; the paper's S.
     jitter : str
         Time from the query to the start of a server's answer. Duration, or
-        uniform|exponential|pareto|lomax|cdf(...); default uniform(0s, 10us).
+        uniform|exponential|pareto|lomax|lognormal|cdf(...); default uniform(0s, 10us).
     gap : str
         Pause between the completion of the last answer and the next query. Duration, or
-        uniform|exponential|pareto|lomax|cdf(...); default 0s; also called delay.
+        uniform|exponential|pareto|lomax|lognormal|cdf(...); default 0s; also called delay.
     number : int | str
         Number of queries; auto means unlimited. Integer or auto; default auto; 1 to 1000000000;
         also called queries.
@@ -232,19 +239,22 @@ class Sessions(Source, kw_only=True, frozen=True, tag="sessions"):
     Parameters
     ----------
     start : str
-        Time from which sessions arrive. Duration, or uniform|exponential|pareto|lomax|cdf(...);
-        default 0s.
+        Time from which sessions arrive. Duration, or
+        uniform|exponential|pareto|lomax|lognormal|cdf(...); default 0s.
     interval : str
         Time between arrivals of sessions in the whole group. Duration, or
-        uniform|exponential|pareto|lomax|cdf(...); default exponential(1s); 1ns to 1000000s.
+        uniform|exponential|pareto|lomax|lognormal|cdf(...); default exponential(1s); 1ns to
+        1000000s.
     transfers : int
         Number of transfers per session. Integer; default 10; 1 to 1000000.
     size : str
-        Payload of a transfer. Bytes, or uniform|exponential|pareto|lomax|cdf(...), web_search,
-        data_mining; default pareto(mean=5kB, shape=1.2); 1B to 1000GB.
+        Payload of a transfer. Bytes, or uniform|exponential|pareto|lomax|lognormal|cdf(...),
+        web_search, data_mining, hadoop_hpcc, hadoop_parsimon, cache_follower_parsimon,
+        web_server_parsimon, storage_hpcc, storage_conweave, key_value_hkust; default
+        pareto(mean=5kB, shape=1.2); 1B to 1000GB.
     gap : str
         Pause between the last acknowledgement of a transfer and the start of the next. Duration, or
-        uniform|exponential|pareto|lomax|cdf(...); default 0s; also called think.
+        uniform|exponential|pareto|lomax|lognormal|cdf(...); default 0s; also called think.
     number : int | str
         Number of sessions; auto means unlimited. Integer or auto; default auto; 1 to 1000000000.
     stop : str
@@ -280,36 +290,40 @@ class Web(Source, kw_only=True, frozen=True, tag="web"):
         Number of users. Integer; default 400; 1 to 1000000.
     start : str
         Start time of a user's session, drawn per user; launch is added. Duration, or
-        uniform|exponential|pareto|lomax|cdf(...); default 0s.
+        uniform|exponential|pareto|lomax|lognormal|cdf(...); default 0s.
     launch : str
         Additional delay of each session relative to the previous one. Duration, or
-        uniform|exponential|pareto|lomax|cdf(...); default 0s.
+        uniform|exponential|pareto|lomax|lognormal|cdf(...); default 0s.
     first : str
         Time from the start of a session to its first page. Duration, or
-        uniform|exponential|pareto|lomax|cdf(...); default 0s.
+        uniform|exponential|pareto|lomax|lognormal|cdf(...); default 0s.
     pages : int | str
         Number of pages per session; auto means unlimited. Integer or auto; default 250; 1 to
         1000000000.
     page_gap : str
         Time from the end of a page (with overlap: from its start) to the next. Duration, or
-        uniform|exponential|pareto|lomax|cdf(...); default exponential(15s); also called think,
-        inter_page.
+        uniform|exponential|pareto|lomax|lognormal|cdf(...); default exponential(15s); also called
+        think, inter_page.
     overlap : bool
         If true, the next page does not wait for the end of the current one (webtraf before November
         2001). Flag; default false.
     objects : int | str
         Number of objects per page, rounded up. Integer, or
-        uniform|exponential|pareto|lomax|cdf(...); default 1; 1 to 1000000; also called page_size.
+        uniform|exponential|pareto|lomax|lognormal|cdf(...); default 1; 1 to 1000000; also called
+        page_size.
     object_gap : str
         Time between requests of objects within a page. Duration, or
-        uniform|exponential|pareto|lomax|cdf(...); default exponential(10ms); also called inter_obj.
+        uniform|exponential|pareto|lomax|lognormal|cdf(...); default exponential(10ms); also called
+        inter_obj.
     parallel : int | str
         Maximum number of objects of a page in transfer at the same time, like the six connections
         of a browser; further ones wait until one ends. auto means unlimited. Integer or auto;
         default auto; 1 to 1000000.
     size : str
-        Payload of an object. Bytes, or uniform|exponential|pareto|lomax|cdf(...), web_search,
-        data_mining; default lomax(mean=12kB, shape=1.2); 1B to 1000GB; also called object_size.
+        Payload of an object. Bytes, or uniform|exponential|pareto|lomax|lognormal|cdf(...),
+        web_search, data_mining, hadoop_hpcc, hadoop_parsimon, cache_follower_parsimon,
+        web_server_parsimon, storage_hpcc, storage_conweave, key_value_hkust; default
+        lomax(mean=12kB, shape=1.2); 1B to 1000GB; also called object_size.
     request : bool
         If true, each object is requested on its own connection, with one data packet on
         return_path; the request counts in the completion time. Flag; default false.
@@ -341,6 +355,57 @@ class Web(Source, kw_only=True, frozen=True, tag="web"):
     most: int = 10000
 
 
+class Cluster(Source, kw_only=True, frozen=True, tag="cluster"):
+    """Flows between the hosts of a cluster at random times, also bursts to one receiver.
+
+    Source: Li et al., HPCC, SIGCOMM 2019; Zhao et al., Parsimon, NSDI 2023.
+
+    Parameters
+    ----------
+    start : str
+        Time from which flows arrive. Duration, or
+        uniform|exponential|pareto|lomax|lognormal|cdf(...); default 0s.
+    size : str
+        Payload of a flow. Bytes, or uniform|exponential|pareto|lomax|lognormal|cdf(...),
+        web_search, data_mining, hadoop_hpcc, hadoop_parsimon, cache_follower_parsimon,
+        web_server_parsimon, storage_hpcc, storage_conweave, key_value_hkust; default 100kB; 1B to
+        1000GB.
+    arrivals : float
+        Arrivals per second in the whole group: of flows, or of bursts of several senders. The gaps
+        keep fractions of a nanosecond. Number; default 1000; 1e-6 to 1000000000.
+    sigma : float | str
+        Standard deviation of the logarithm of the gaps, which are log-normal; auto: exponential
+        gaps (Poisson arrivals). Number or auto; default auto; 0 to 5.
+    receivers : int
+        Number of receivers. The members of the group are as many for each receiver, one receiver
+        after the other. Integer; default 1; 1 to 1000000.
+    senders : int
+        Number of flows of an arrival: from different members to one receiver, at the same time.
+        Integer; default 1; 1 to 1000000; the paper's n; also called fan_in.
+    number : int | str
+        Number of arrivals; auto means unlimited. Integer or auto; default auto; 1 to 1000000000.
+    stop : str
+        Time from which nothing further arrives; auto means never. Duration or auto; default auto.
+    until : str
+        Definition of completion: received in order, or acknowledged. One of received, acked;
+        default received.
+    most : int
+        Maximum number of open connections; further ones are retried after 1 s. Integer; default
+        100000; 1 to 1000000.
+    """
+
+    start: str = "0s"
+    size: str = "100kB"
+    arrivals: float = 1000
+    sigma: float | Literal["auto"] = "auto"
+    receivers: int = 1
+    senders: int = 1
+    number: int | Literal["auto"] = "auto"
+    stop: str = "auto"
+    until: Literal["received", "acked"] = "received"
+    most: int = 100000
+
+
 class Video(Source, kw_only=True, frozen=True, tag="video"):
     """Adaptive video over TCP: segments at a rate that depends on the player's buffer.
 
@@ -349,8 +414,8 @@ class Video(Source, kw_only=True, frozen=True, tag="video"):
     Parameters
     ----------
     start : str
-        Start time: the first request. Duration, or uniform|exponential|pareto|lomax|cdf(...);
-        default 0s.
+        Start time: the first request. Duration, or
+        uniform|exponential|pareto|lomax|lognormal|cdf(...); default 0s.
     stop : str
         Time from which no further segment is requested; auto means never. Duration or auto; default
         auto.
@@ -405,7 +470,7 @@ class Call(Source, kw_only=True, frozen=True, tag="call"):
     ----------
     start : str
         Start time; the first frame follows at a random time within one frame interval. Duration, or
-        uniform|exponential|pareto|lomax|cdf(...); default 0s.
+        uniform|exponential|pareto|lomax|lognormal|cdf(...); default 0s.
     stop : str
         Stop time; auto means never. Duration or auto; default auto.
     frames : int
@@ -453,8 +518,8 @@ class Trace(Source, kw_only=True, frozen=True, tag="trace"):
         Number of the sending member of the group, from 0; default: the first. List of numbers;
         default [].
     start : str
-        Offset added to all times. Duration, or uniform|exponential|pareto|lomax|cdf(...); default
-        0s.
+        Offset added to all times. Duration, or uniform|exponential|pareto|lomax|lognormal|cdf(...);
+        default 0s.
     stop : str
         Time from which nothing is sent; auto means the end of the trace. Duration or auto; default
         auto.

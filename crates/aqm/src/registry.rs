@@ -42,6 +42,7 @@ pub static REGISTRY: &[QdiscEntry] = &[
     aqm::pie::ENTRY,
     aqm::pi2::ENTRY,
     aqm::police::ENTRY,
+    aqm::step_mark::ENTRY,
     aqm::xcp::ENTRY,
     sched::dualpi2::ENTRY,
     sched::curvy_red::ENTRY,

@@ -70,4 +70,5 @@ pub use engine::simulation::{
 };
 pub use output::outcome::{Column, Outcome, Summary};
 pub use output::specs::registry_json;
+pub use parsing::distribution::{EmpiricalTable, SIZE_TABLES};
 pub use replay::{Arrival, Decision, Replay, ReplayOptions, replay};

@@ -62,6 +62,7 @@ fn busy() -> Value {
             {"name": "later", "path": ["up"], "rtt": "30ms"},
             sessions("poisson", json!({"name": "poisson", "load": "1mbit", "size": "web_search"})),
             sessions("incast", json!({"name": "incast", "gap": "exponential(100ms)"})),
+            sessions("cluster", json!({"name": "cluster", "arrivals": 7.3, "senders": 2})),
             sessions("kept", json!({"name": "incast", "persistent": true})),
             {"name": "web", "count": 2, "path": ["up"], "return_path": ["back"], "rtt": "20ms",
              "source": {"name": "web", "think": "200ms", "request": true}},

@@ -95,6 +95,7 @@ fn assign(source: &mut Source, name: &str, value: &str) {
         Source::Incast(p) => p.assign(name, value, false),
         Source::Sessions(p) => p.assign(name, value, false),
         Source::Web(p) => p.assign(name, value, false),
+        Source::Cluster(p) => p.assign(name, value, false),
         Source::Video(p) => p.assign(name, value, false),
         Source::Call(p) => p.assign(name, value, false),
         Source::Trace(p) => p.shift.assign(name, value, false),

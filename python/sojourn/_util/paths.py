@@ -1,4 +1,8 @@
-"""Links and flows of a canonical scenario: paths, in which `{i}` is the index of a flow; names."""
+"""Links and flows of a canonical scenario: paths of groups, and names.
+
+A path is a list of names, in which `{i}` is the index of a flow in its group, or a list of such
+lists, one for each flow.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -14,12 +18,39 @@ Direction = Literal["path", "return_path"]
 
 def path_of(group: Mapping[str, Any], i: int, way: Direction = "path") -> list[str]:
     """Return the links that flow `i` of a group crosses, in order."""
-    return [name.replace(INDEX, str(i)) for name in group[way]]
+    names = group[way]
+    if names and not isinstance(names[0], str):
+        return list(names[i])
+    return [name.replace(INDEX, str(i)) for name in names]
+
+
+def hops_of(group: Mapping[str, Any], way: Direction = "path") -> int:
+    """Return the largest number of links on the path of a flow of a group."""
+    names = group[way]
+    each = names and not isinstance(names[0], str)
+    return max(map(len, names)) if each else len(names)
+
+
+def host_of(group: Mapping[str, Any], i: int, end: Literal["sender", "receiver"]) -> str | None:
+    """Return the host at an end of flow `i` of a group; None if it has no name."""
+    names = group.get(end)
+    if isinstance(names, list):
+        return str(names[i])
+    return None if names is None else str(names).replace(INDEX, str(i))
+
+
+def described(names: Sequence[Any]) -> str:
+    """Return a path for a table; the number of paths where flows have their own."""
+    if names and not isinstance(names[0], str):
+        return f"{len(names)} paths"
+    return ", ".join(names)
 
 
 def links_of(group: Mapping[str, Any], way: Direction = "path") -> list[str]:
     """Return the links that the flows of a group cross, each once, in the order of the path."""
     names: dict[str, None] = {}
+    if group[way] and not isinstance(group[way][0], str):
+        return list(dict.fromkeys(name for path in group[way] for name in path))
     for name in group[way]:
         numbers = range(group["count"]) if INDEX in name else (0,)
         names |= dict.fromkeys(name.replace(INDEX, str(i)) for i in numbers)
@@ -40,7 +71,7 @@ def compared_link(whole: Mapping[str, Any], chosen: str | None) -> str:
     if "bottleneck" in links:
         return "bottleneck"
     first = next(flow for flow in whole["flows"] if flow.get("count", 1))
-    shared = [link for link in first["path"] if INDEX not in link]
+    shared = [link for link in first["path"] if isinstance(link, str) and INDEX not in link]
     return (shared or path_of(first, 0))[0]
 
 

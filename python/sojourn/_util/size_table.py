@@ -10,12 +10,15 @@ Options follow the name: `cdf(FILE, packet=1442B)` for sizes in packets of that 
 `cdf(FILE, step)` and `cdf(FILE, linear)`.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import shown
 from sojourn._util.reading import bytes_of_file, text_of
@@ -163,10 +166,22 @@ def _rows(path: Path) -> Iterator[tuple[int, list[float]]]:
         yield number, values
 
 
+@cache
+def named_tables() -> dict[str, dict[str, Any]]:
+    """Return the named tables of flow sizes: each with `source`, `mean_bytes` and `points`."""
+    return {table["name"]: table for table in json.loads(_sojourn.specs())["sizes"]}
+
+
 def tables_of(source: Any) -> Iterator[tuple[str, float]]:
-    """Return the files of sizes that a canonical source names, each with its mean size (bytes)."""
+    """Return the tables of sizes that a canonical source names, each with its mean size (bytes).
+
+    A table is called by its file, or by its name and source.
+    """
     texts = source.values() if isinstance(source, dict) else [source]
     for text in texts:
+        if isinstance(text, str) and text in named_tables():
+            table = named_tables()[text]
+            yield f"{text} ({table['source']})", table["mean_bytes"]
         for match in FILE.finditer(text) if isinstance(text, str) else ():
             points = [point.split() for point in match[2].split(", ")]
             pairs = pairwise([(bytes_of(size), float(share)) for size, share in points])

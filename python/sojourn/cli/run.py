@@ -14,7 +14,7 @@ import typer
 
 from sojourn._sojourn import InputError
 from sojourn._util.plain import indented
-from sojourn.cli import line, paper, suggest, sweep, tc
+from sojourn.cli import line, paper, suggest, sweep, tc, topology
 from sojourn.cli.capacity import capacity
 from sojourn.cli.commands import Commands
 from sojourn.cli.evaluate import evaluate
@@ -60,6 +60,7 @@ app.command()(new)
 app.add_typer(paper.app, name="paper")
 app.add_typer(tc.app, name="tc")
 app.add_typer(line.app, name="line")
+app.add_typer(topology.app, name="topology")
 sweep.add_to(app)
 app.command()(capacity)
 app.command()(evaluate)
@@ -194,6 +195,12 @@ def run(
     mahimahi: Annotated[
         Path | None, typer.Option(help="write the log of mm-link of Mahimahi for the bottleneck")
     ] = None,
+    fct: Annotated[
+        Path | None,
+        typer.Option(
+            help="write a row per finished transfer: .csv or .parquet, or .txt in HPCC's format"
+        ),
+    ] = None,
     steady: Annotated[
         bool, typer.Option("--steady", help="remove the warm-up; intervals from this single run")
     ] = False,
@@ -250,6 +257,10 @@ def run(
         check_flent(tree, flent)
     if mahimahi is not None:
         check_file(mahimahi)
+    if fct is not None:
+        from sojourn.result.transfers import check_fct
+
+        check_fct(fct)
     if plot is not None:
         from sojourn.plotting.run import ENDINGS
 
@@ -291,6 +302,10 @@ def run(
         from sojourn.result.exchange import write_mahimahi
 
         write_mahimahi(result, mahimahi)
+    if fct is not None:
+        from sojourn.result.transfers import write_fct
+
+        write_fct(result, fct)
     if plot is not None:
         from sojourn.plotting.run import draw
 

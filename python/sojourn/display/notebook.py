@@ -12,6 +12,7 @@ from rich.text import Text
 from sojourn._sojourn import InputError
 from sojourn._util.base import Model
 from sojourn._util.html import escape
+from sojourn._util.paths import described
 from sojourn._util.units import counted, duration, figures, rate, share, short
 from sojourn.custom.base import Custom
 from sojourn.display import parameters
@@ -66,12 +67,12 @@ def of_scenario(scenario: Scenario) -> str:
     flows = Table("flows", "source", "TCP", "path", "round trip", left=5)
     for flow in tree["flows"]:
         title = f"{flow['name']} ({flow['count']})" if flow["count"] > 1 else flow["name"]
-        back = f"; back by {', '.join(flow['return_path'])}" if flow["return_path"] else ""
+        back = f"; back by {described(flow['return_path'])}" if flow["return_path"] else ""
         flows.add_row(
             title,
             flow["source"]["name"],
             flow["tcp"]["name"] if "tcp" in flow else "UDP",
-            ", ".join(flow["path"]) + back,
+            described(flow["path"]) + back,
             flow.get("rtt", "as its links"),
         )
     changes = counted(len(tree.get("changes", ())), "change")

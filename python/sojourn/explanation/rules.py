@@ -169,7 +169,7 @@ def _groups(result: Result) -> Iterator[Finding]:
     paths: dict[tuple[str, ...], list[str]] = {}
     for flow in result.scenario["flows"]:
         if flow["source"]["name"] == "bulk" and "tcp" in flow:
-            paths.setdefault((*flow["path"],), []).append(flow["name"])
+            paths.setdefault((*map(str, flow["path"]),), []).append(flow["name"])
     for path, names in paths.items():
         members = {name: by_group[name] for name in names}
         means = {

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from sojourn._util.units import seconds
 from sojourn.metrics.registry import metric
-from sojourn.result.result import Result
-from sojourn.result.select import nearest_rank, of_buffer, sojourns
+from sojourn.result.result import Array, Result
+from sojourn.result.select import declared, nearest_rank, of_buffer, sojourns
 
 
 @metric("s", "RFC 7928 2.6; paper red-vs-taildrop")
@@ -41,6 +42,33 @@ def queueing_delay_range_s(result: Result, link: str) -> tuple[float, float] | N
     """Smallest and largest queueing delay at `link`, over the packets sent. Needs `packet_log`."""
     waited = sojourns(result, link)
     return (float(waited.min()), float(waited.max())) if len(waited) else None
+
+
+@metric("s", "Li et al., HPCC, SIGCOMM 2019", needs="packet_log")
+def group_queueing_delays_s(result: Result, link: str, group: str) -> Array:
+    """Queueing delays at `link` of the packets of a group, ascending. Needs `packet_log`.
+
+    It has packets of TCP and UDP, data and acknowledgements, that were sent after the warm-up.
+    """
+    log = result.links[link].packet_log
+    declared(result, group)
+    mine = [i for i, flow in enumerate(result.flows.values()) if flow["group"] == group]
+    sent = (log["fate"] == 0) & (log["left_s"] >= seconds(result.scenario["warmup"]))
+    waited = (log["left_s"] - log["arrived_s"])[sent & np.isin(log["flow"], mine)]
+    return np.sort(waited)
+
+
+@metric(
+    "bytes", "Alizadeh et al., DCTCP, SIGCOMM 2010; Li et al., HPCC, SIGCOMM 2019", needs="sample"
+)
+def queue_lengths_bytes(result: Result, link: str) -> Array:
+    """Queue lengths of `link` at the samples after the warm-up, ascending. Needs `sample`.
+
+    The value at the place n p of the n values is the quantile p of the distribution over time.
+    """
+    after = result.time_s > seconds(result.scenario["warmup"])
+    lengths: Array = np.sort(result.links[link].series["queue_bytes"][after])
+    return lengths
 
 
 @metric("share of the buffer", "papers codel-dc and hred")

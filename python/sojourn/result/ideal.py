@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sojourn._sojourn import InputError
-from sojourn._util.paths import path_of
+from sojourn._util.paths import hops_of, path_of
 from sojourn._util.units import bps_of, bytes_of, seconds
 from sojourn.result.result import Array, Record, Result
 from sojourn.result.select import declared
@@ -73,14 +73,14 @@ def completion_times_s(result: Result, done: dict[str, Array]) -> Array:
         If a transfer crosses a link with delivery opportunities, which has no rate.
     """
     ideal = np.zeros(len(done["flow"]))
-    flows, numbers = list(result.flows.values()), _numbers(result)
+    flows, numbers = list(result.flows.values()), numbers_of(result)
     lines: dict[str, Line] = {}
     for place in np.unique(done["flow"]):
         mine = done["flow"] == place
         flow = flows[place]
         group = declared(result, flow["group"])
         there, back = (
-            [lines.setdefault(name, _line(result, name)) for name in names]
+            [lines.setdefault(name, line_of(result, name)) for name in names]
             for names in (
                 path_of(group, numbers[flow["name"]]),
                 path_of(group, numbers[flow["name"]], "return_path"),
@@ -106,7 +106,7 @@ def slowdowns_of(result: Result, done: dict[str, Array]) -> Array:
     A quotient below 1 by no more than the rounding of the simulator is 1.
     """
     took, ideal = done["duration_s"], completion_times_s(result, done)
-    most = max((len(g["path"]) for g in result.scenario["flows"]), default=0)
+    most = max((hops_of(g) for g in result.scenario["flows"]), default=0)
     equal = np.abs(took - ideal) <= 2 * (most + 1) * ROUNDING_S
     with np.errstate(divide="ignore"):  # a token bucket without delays sends in no time
         ratio = np.divide(took, ideal, out=np.ones(len(took)), where=took > 0)
@@ -114,7 +114,7 @@ def slowdowns_of(result: Result, done: dict[str, Array]) -> Array:
     return ratio
 
 
-def _numbers(result: Result) -> dict[str, int]:
+def numbers_of(result: Result) -> dict[str, int]:
     """Return the index in its group of each flow."""
     seen: dict[str, int] = {}
     numbers = {}
@@ -124,7 +124,7 @@ def _numbers(result: Result) -> dict[str, int]:
     return numbers
 
 
-def _line(result: Result, name: str) -> Line:
+def line_of(result: Result, name: str) -> Line:
     """Return the highest rate and the shortest delay of a link, with its changes and trace."""
     link = result.scenario["links"][name]
     trace: dict[str, Any] = link.get("trace", {})

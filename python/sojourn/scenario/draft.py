@@ -20,6 +20,7 @@ from sojourn._util.paths import compared_link
 from sojourn._util.plain import plain
 from sojourn._util.reading import bytes_of_file, text_of
 from sojourn.custom import trust as trusting
+from sojourn.fabric import traffic
 from sojourn.scenario import jitter_table, named, packet_trace
 from sojourn.scenario.keys import Scenario
 from sojourn.scenario.parsing import (
@@ -48,7 +49,7 @@ class Draft:
     ----------
     tree : dict
         The scenario as it is written, in values of JSON. Files of traffic traces are read; files
-        of link traces are read by `parse`.
+        of link traces and lists of flows are read by `parse`.
     path : Path or None
         The file or the name of the scenario. Messages about the scenario begin with it.
     sampled : bool
@@ -169,7 +170,8 @@ class Draft:
     def to_json(self) -> str:
         """Return the text that Rust parses, with the contents of all trace files."""
         try:
-            return json.dumps(_with_link_traces(self.tree), allow_nan=False)
+            tree = _with_traffic(_with_link_traces(self.tree))
+            return json.dumps(tree, allow_nan=False)
         except RecursionError:
             raise InputError(TOO_DEEP) from None
 
@@ -267,8 +269,11 @@ def _with_files(tree: Any, folder: Path | None = None) -> Any:
                 match link.get(key):
                     case {"distribution": str() as file} if jitter_table.is_file(file):
                         link[key]["distribution"] = str(folder / file)
+    if isinstance(tree, dict) and isinstance(tree.get("flows"), str):
+        tree = {**tree, "flows": [{"name": "list", traffic.KEY: {"file": tree["flows"]}}]}
     flows = _flows(tree)
     if flows and len(flows) == len(tree["flows"]):
+        flows = [traffic.with_files(f, folder) if traffic.KEY in f else f for f in flows]
         tree = {**tree, "flows": size_table.inline(flows, folder)}
     return packet_trace.inline(tree, folder)
 
@@ -289,6 +294,12 @@ def _with_link_traces(tree: Any) -> Any:
             resolved = jitter_table.resolve(columns.get(name, link), f"links.{brief(name)}")
             columns[name] = resolved
     return {**tree, "links": {**tree["links"], **columns}} if columns else tree
+
+
+def _with_traffic(tree: Any) -> Any:
+    """Return a tree with groups that Rust knows in place of traffic between hosts."""
+    has_traffic = any(traffic.KEY in flow for flow in _flows(tree))
+    return traffic.resolve(tree) if has_traffic else tree
 
 
 def _full_path(tree: Table, path: list[str]) -> list[str]:

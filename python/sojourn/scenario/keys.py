@@ -109,18 +109,19 @@ class Flow(Table, kw_only=True, frozen=True):
         TCP: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. The sources cbr,
         onoff, trace and those in Python use UDP unless this key is given. Name or table; default
         cubic.
-    path : Sequence[str]
+    path : Sequence[Any]
         Links crossed by the data, in order. {i} in a name stands for the index of the flow in its
-        group, from 0. List of names; required.
-    return_path : Sequence[str]
-        Links crossed by the acknowledgements, in order. List of names; if not given: no queue on
-        the return path, only delay.
+        group, from 0. A list of such lists has the links of each flow of the group. Names of links;
+        required.
+    return_path : Sequence[Any]
+        Links crossed by the acknowledgements, in order, like path. Names of links; if not given: no
+        queue on the return path, only delay.
     rtt : str
         Round-trip propagation time, drawn per flow if random. It is at least the sum of the delays
         of the links on path and return_path. If it is longer, acknowledgements have the difference
         as a further delay, without a queue, after the links of return_path. Data packets do not.
-        Duration, or uniform|exponential|pareto|lomax|cdf(...); if not given: the delays of the
-        links crossed.
+        Duration, or uniform|exponential|pareto|lomax|lognormal|cdf(...); if not given: the delays
+        of the links crossed.
     class_ : int
         Traffic class of the packets, used by disciplines that separate classes. It is the DSCP for
         cake, pfifo_fast, fq and the priomap of prio and ets, the priority for skbprio; for the
@@ -132,12 +133,13 @@ class Flow(Table, kw_only=True, frozen=True):
         ECN field of the packets of a UDP source, ECT(0) or ECT(1), so that disciplines mark them
         instead of dropping them. The source does not react to marks. TCP has the parameters ecn and
         ect1 for it. Ect0|ect1; if not given: packets are not ECN-capable.
-    sender : str
+    sender : str | Sequence[str]
         Host that sends the data, for disciplines that share a link among hosts. {i} stands for the
-        index of the flow in its group, from 0. Text; if not given: a host of its own for each flow.
-    receiver : str
-        Host that receives the data, like sender. Text; if not given: a host of its own for each
-        flow.
+        index of the flow in its group, from 0. A list has the host of each flow of the group. Text
+        or list; if not given: a host of its own for each flow.
+    receiver : str | Sequence[str]
+        Host that receives the data, like sender. Text or list; if not given: a host of its own for
+        each flow.
     sender_port : int
         Port of the host that sends the data, for filters of disciplines. Integer; 1 to 65535; if
         not given: none.
@@ -155,14 +157,14 @@ class Flow(Table, kw_only=True, frozen=True):
     count: int = 1
     source: Source | TrafficSource | str | Mapping[str, Any] = "bulk"
     tcp: Tcp | CongestionControl | str | Mapping[str, Any] | None = None
-    path: Sequence[str]
-    return_path: Sequence[str] | None = None
+    path: Sequence[Any]
+    return_path: Sequence[Any] | None = None
     rtt: str | None = None
     class_: int | None = field(default=None, name="class")
     dscp: int | str | None = None
     ecn: str | None = None
-    sender: str | None = None
-    receiver: str | None = None
+    sender: str | Sequence[str] | None = None
+    receiver: str | Sequence[str] | None = None
     sender_port: int | None = None
     receiver_port: int | None = None
     mark: int | None = None

@@ -12,6 +12,7 @@ import msgspec
 from sojourn import _sojourn
 from sojourn._util.base import Model
 from sojourn._util.public import public
+from sojourn.fabric import traffic
 from sojourn.scenario import named as library
 from sojourn.scenario.draft import Draft, Table
 from sojourn.scenario.keys import Change, Flow, Link, Scenario
@@ -53,7 +54,7 @@ def load(path: str | Path, *, trust: bool = False) -> Scenario:
     """
     draft = Draft.read(path, trust=trust)
     draft.parse()
-    return scenario(draft.tree)
+    return scenario(traffic.resolve(draft.tree))
 
 
 @public

@@ -23,6 +23,7 @@ pub mod rio;
 pub mod sa_red;
 pub mod sfb;
 pub mod sred;
+pub mod step_mark;
 pub mod xcp;
 
 use crate::build::{Build, Builder, Env};

@@ -36,6 +36,7 @@ const MODELS: &[(&str, &[(&str, &str)])] = &[
     (include_str!("single.rs"), &[("droptail", "DropTail"), ("codel", "codel::CoDel")]),
     (include_str!("police.rs"), &[("police", "police::Police")]),
     (include_str!("skbprio.rs"), &[("skbprio", "SkbPrio")]),
+    (include_str!("step_mark.rs"), &[("step_mark", "step_mark::StepMark")]),
     (include_str!("tbf.rs"), &[("tbf", "Tbf")]),
 ];
 

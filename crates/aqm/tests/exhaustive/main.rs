@@ -29,6 +29,7 @@ mod police;
 mod red;
 mod single;
 mod skbprio;
+mod step_mark;
 mod tbf;
 mod trees;
 

@@ -54,7 +54,7 @@ pub trait Methods: Clone + Send + Snapshot + 'static {
     ///
     /// # Errors
     /// An exception.
-    fn reconfigure(&mut self, fresh: Self) -> PyResult<bool>;
+    fn reconfigure(&mut self, fresh: &Self) -> PyResult<bool>;
 
     /// Size of the state on the heap, bytes.
     fn heap(&self) -> usize {
@@ -226,8 +226,8 @@ impl<M: Methods> Aqm for PythonAqm<M> {
     }
 
     /// An exception in `start` refuses the change.
-    fn reconfigure(&mut self, fresh: Self) -> bool {
-        let done = self.methods.reconfigure(fresh.methods).unwrap_or(false);
+    fn reconfigure(&mut self, fresh: &Self) -> bool {
+        let done = self.methods.reconfigure(&fresh.methods).unwrap_or(false);
         if done {
             self.ecn = fresh.ecn;
         }

@@ -150,7 +150,7 @@ impl Methods for CompiledMethods {
         Ok(())
     }
 
-    fn reconfigure(&mut self, fresh: Self) -> PyResult<bool> {
+    fn reconfigure(&mut self, fresh: &Self) -> PyResult<bool> {
         let new: Option<Vec<u64>> = Python::attach(|py| {
             let (own, other) = (&self.fixed.owner, &fresh.fixed.owner);
             let arguments = (own, &self.state, other, &fresh.state);

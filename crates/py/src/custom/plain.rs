@@ -132,7 +132,7 @@ impl Methods for PlainMethods {
         Python::attach(|py| self.read_gauges(py, visit))
     }
 
-    fn reconfigure(&mut self, fresh: Self) -> PyResult<bool> {
+    fn reconfigure(&mut self, fresh: &Self) -> PyResult<bool> {
         Python::attach(|py| {
             let objects = (&self.object, &fresh.object);
             module(py)?.call_method1("reconfigure", objects)?.extract()

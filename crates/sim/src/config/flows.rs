@@ -1,6 +1,6 @@
 //! Groups of flows of a scenario, and the links that they cross.
 
-use super::flow_routes::{HOPS_MAX, Links, NUMBER, RoutePair, by_name, delay_of, routes};
+use super::flow_routes::{HOPS_MAX, Hosts, Links, RoutePair, Way, by_name, delay_of, routes};
 use super::links::LinkConfig;
 use super::registries::Registries;
 use super::senders::{FlowText, Senders};
@@ -49,17 +49,17 @@ table! {
     tcp: "name or table", default "cubic", [], "{ name = \"reno\", ecn = true }";
 
     /// Links crossed by the data, in order. {i} in a name stands for the index of the flow in its
-    /// group, from 0.
-    path: "list of names", required, [], "[\"up\"]";
+    /// group, from 0. A list of such lists has the links of each flow of the group.
+    path: "names of links", required, [], "[\"up\"]";
 
-    /// Links crossed by the acknowledgements, in order.
-    return_path: "list of names", optional "no queue on the return path, only delay", [],
+    /// Links crossed by the acknowledgements, in order, like path.
+    return_path: "names of links", optional "no queue on the return path, only delay", [],
         "[\"down\"]";
 
     /// Round-trip propagation time, drawn per flow if random. It is at least the sum of the delays
     /// of the links on path and return_path. If it is longer, acknowledgements have the difference
     /// as a further delay, without a queue, after the links of return_path. Data packets do not.
-    rtt: "duration, or uniform|exponential|pareto|lomax|cdf(...)",
+    rtt: "duration, or uniform|exponential|pareto|lomax|lognormal|cdf(...)",
         optional "the delays of the links crossed", [],
         "\"uniform(40ms, 200ms)\"";
 
@@ -78,11 +78,11 @@ table! {
     ecn: "ect0|ect1", optional "packets are not ECN-capable", [], "\"ect1\"";
 
     /// Host that sends the data, for disciplines that share a link among hosts. {i} stands for the
-    /// index of the flow in its group, from 0.
-    sender: "text", optional "a host of its own for each flow", [], "\"server\"";
+    /// index of the flow in its group, from 0. A list has the host of each flow of the group.
+    sender: "text or list", optional "a host of its own for each flow", [], "\"server\"";
 
     /// Host that receives the data, like sender.
-    receiver: "text", optional "a host of its own for each flow", [], "\"laptop-{i}\"";
+    receiver: "text or list", optional "a host of its own for each flow", [], "\"laptop-{i}\"";
 
     /// Port of the host that sends the data, for filters of disciplines.
     sender_port: "integer", optional "none", ["1" => "65535"], "443";
@@ -109,16 +109,15 @@ pub struct FlowConfig {
     /// pure delay. A single entry if all flows cross the same links.
     pub(crate) routes: Vec<RoutePair>,
     /// Path and return path as written.
-    pub(crate) written: [Vec<String>; 2],
+    pub(crate) written: [Way; 2],
     /// Round-trip propagation delay; None for the delay of the links.
     pub(crate) rtt: Option<Distribution<Span>>,
     /// Traffic class of the packets; their DSCP, where a discipline reads one.
     pub(crate) class: u16,
     /// ECN field of the packets over UDP; None for Not-ECT.
     pub(crate) ecn: Option<Capable>,
-    /// Names of the hosts that send and receive the data, as written; None for one of each per
-    /// flow.
-    pub(crate) hosts: [Option<String>; 2],
+    /// Names of the hosts that send and receive the data, as written.
+    pub(crate) hosts: [Hosts; 2],
     /// Ports of these hosts, and the mark, where they are stated.
     pub(crate) labels: [Option<u64>; 3],
     /// Time at which the group joins, set by the scenario's changes; None for the start.
@@ -135,7 +134,7 @@ struct Own {
     rtt: Option<Distribution<Span>>,
     class: u16,
     ecn: Option<Capable>,
-    hosts: [Option<String>; 2],
+    hosts: [Hosts; 2],
     labels: [Option<u64>; 3],
 }
 
@@ -161,6 +160,9 @@ impl Own {
         if let (Source::Trace(trace), 1..) = (&*source, keys.count) {
             trace.validate(keys.count, tcp.is_none()).map_err(|e| e.at("source"))?;
         }
+        if let (Source::Cluster(cluster), 1..) = (&*source, keys.count) {
+            cluster.validate(keys.count).map_err(|e| e.at("source"))?;
+        }
         let ecn = fields.read("ecn")?;
         if let (Some(_), Some(tcp)) = (ecn, &tcp) {
             let text = "is of sources over UDP, and this flow has the TCP";
@@ -168,7 +170,7 @@ impl Own {
             return Err(Error::new(text).at("ecn"));
         }
         let class = class(fields)?;
-        let hosts = [host(fields, "sender")?, host(fields, "receiver")?];
+        let hosts = [host(fields, "sender", keys.count)?, host(fields, "receiver", keys.count)?];
         let mut labels = [None; 3];
         for (label, key) in labels.iter_mut().zip(LABELS) {
             *label = fields.read(key)?;
@@ -203,13 +205,14 @@ impl FlowConfig {
     ) -> Result<FlowConfig> {
         let Own { keys, source, tcp, rtt, class, ecn, hosts, labels } =
             Own::parse(text, fields, senders)?;
-        let path = names(fields.require("path")?).map_err(|e| e.at("path"))?;
+        let way = |json: &Json, key| Way::parse(json, keys.count).map_err(|e| e.at(key));
+        let path = way(fields.require("path")?, "path")?;
         if path.is_empty() {
             return Err(Error::new("names no link").at("path"));
         }
         let none = Json::Array(Vec::new());
         let back = fields.get("return_path").unwrap_or(&none);
-        let written = [path, names(back).map_err(|e| e.at("return_path"))?];
+        let written = [path, way(back, "return_path")?];
         let routes = routes(&written, keys.count, links, hops_left)?;
         if matches!(&*source, Source::Web(w) if w.request) && written[1].is_empty() {
             let text = "needs a return_path, which requests cross; name one or leave request out";
@@ -289,8 +292,8 @@ impl FlowConfig {
         let mut set = |key: &str, value: Json| flow.insert(key.into(), value);
         set("name", self.name.as_str().into());
         set("source", Json::Null);
-        set("path", self.written[0].as_slice().into());
-        set("return_path", self.written[1].as_slice().into());
+        set("path", self.written[0].canonical());
+        set("return_path", self.written[1].canonical());
         set("class", self.class.into());
         if self.tcp.is_some() {
             set("tcp", Json::Null);
@@ -301,9 +304,9 @@ impl FlowConfig {
         if let Some(ecn) = &self.ecn {
             set("ecn", ecn.write().into());
         }
-        for (key, name) in ["sender", "receiver"].into_iter().zip(&self.hosts) {
-            if let Some(name) = name {
-                set(key, name.as_str().into());
+        for (key, hosts) in ["sender", "receiver"].into_iter().zip(&self.hosts) {
+            if let Some(names) = hosts.canonical() {
+                set(key, names);
             }
         }
         self.keys.write(&mut flow);
@@ -354,13 +357,8 @@ impl FlowConfig {
     /// Keys of the hosts that send and receive the data of the `i`-th flow. Hosts of the same name
     /// have the same key.
     pub fn host_keys(&self, i: u64) -> [u32; 2] {
-        let own = ["sender", "receiver"].map(|end| format!("{}.{end}", self.flow_name(i)));
-        let name = |(text, own): (&Option<String>, String)| match text {
-            Some(text) => text.replace(NUMBER, &i.to_string()),
-            None => own,
-        };
-        let [sender, receiver] = own;
-        [name((&self.hosts[0], sender)), name((&self.hosts[1], receiver))].map(|n| hash(&n))
+        let name = |end: &str, hosts: &Hosts| hosts.name(i, format!("{}.{end}", self.flow_name(i)));
+        [name("sender", &self.hosts[0]), name("receiver", &self.hosts[1])].map(|n| hash(&n))
     }
 
     /// Time at which the group joins. The times of its source are relative to it.
@@ -388,7 +386,11 @@ impl FlowConfig {
     /// True if the group is a session group.
     pub fn uses_sessions(&self) -> bool {
         match &*self.source {
-            Source::Poisson(_) | Source::Incast(_) | Source::Sessions(_) | Source::Web(_) => true,
+            Source::Poisson(_)
+            | Source::Incast(_)
+            | Source::Sessions(_)
+            | Source::Web(_)
+            | Source::Cluster(_) => true,
             Source::Trace(_) => self.tcp.is_some(),
             Source::External(external) => external.connections,
             _ => false,
@@ -401,6 +403,7 @@ impl FlowConfig {
             Source::Poisson(p) => p.most,
             Source::Incast(p) => p.most,
             Source::Sessions(p) => p.most,
+            Source::Cluster(p) => p.most,
             Source::Web(p) => p.most * (1 + u64::from(p.request)),
             Source::Trace(p) => p.max_open(),
             Source::External(_) => Poisson::default().most,
@@ -422,14 +425,10 @@ fn class(fields: &KeyReader<'_>) -> Result<u16> {
     parse::to_setting(json).and_then(dscp::read).map_err(|e| e.at("dscp"))
 }
 
-/// The name of the host in `key`.
-fn host(fields: &KeyReader<'_>, key: &str) -> Result<Option<String>> {
-    let name = |json| {
-        let name = parse::text(json)?;
-        parse::check_name(&name.replace(NUMBER, "0"))?;
-        Ok(name.to_string())
-    };
-    fields.get(key).map(name).transpose().map_err(|e: Error| e.at(key))
+/// The names of the hosts in `key`.
+fn host(fields: &KeyReader<'_>, key: &str, count: u64) -> Result<Hosts> {
+    let Some(json) = fields.get(key) else { return Ok(Hosts::Own) };
+    Hosts::parse(json, count).map_err(|e: Error| e.at(key))
 }
 
 pub(super) fn parse_flows<'a>(
@@ -465,9 +464,4 @@ pub(super) fn parse_flows<'a>(
         return Err(Error::new("there is no flow"));
     }
     Ok(flows)
-}
-
-fn names(json: &Json) -> Result<Vec<String>> {
-    let name = |(i, json)| parse::text(json).map(str::to_string).map_err(|e| e.at(i));
-    parse::list(json)?.iter().enumerate().map(name).collect()
 }

@@ -163,6 +163,7 @@ pub(super) fn pooled_flows(scenario: &Contents<'_>) -> u64 {
     let of_group = |flow: &FlowConfig| {
         let in_all = match &*flow.source {
             Source::Poisson(poisson) => poisson.max_arrivals(active(flow, scenario.duration)),
+            Source::Cluster(cluster) => cluster.max_arrivals(active(flow, scenario.duration)),
             Source::Incast(incast) => {
                 incast.number.map_or(u64::MAX, |queries| queries.saturating_mul(flow.count()))
             }

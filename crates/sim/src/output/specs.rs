@@ -5,6 +5,7 @@ use crate::config::TABLES;
 use crate::endpoint::common_params::CommonParams;
 use crate::endpoint::tcp::{self, Preset, Profile, TCPS, TcpEntry, presets};
 use crate::missing::{SENDERS, SOURCES as SOURCES_MISSING};
+use crate::parsing::distribution::{EmpiricalTable, SIZE_TABLES};
 use crate::parsing::keys::{DefaultValue, KINDS, Key, Kind, Table};
 use crate::parsing::object::object;
 use crate::traffic::source::SOURCES;
@@ -58,6 +59,11 @@ fn tcp_json(entry: &TcpEntry) -> Json {
     spec
 }
 
+fn size_table_json(table: &EmpiricalTable) -> Json {
+    json!({ "name": table.name, "source": table.source, "mean_bytes": table.mean(),
+            "points": table.points() })
+}
+
 fn missing_json(list: &[Missing]) -> Json {
     let one = |m: &Missing| {
         json!({
@@ -87,7 +93,7 @@ fn table_json(table: &&Table) -> Json {
 
 /// Describes every discipline, TCP and source with parameters, defaults, ranges and units as JSON.
 /// `common` has the parameters of all TCPs with the defaults of the profile `rfc`; `presets` lists
-/// the aliases of TCPs in the profile `linux`.
+/// the aliases of TCPs in the profile `linux`; `sizes` lists the named tables of flow sizes.
 /// `missing` lists what users ask for and does not exist; `scenario` and `kinds` list the keys of a
 /// scenario and the value syntax.
 pub fn registry_json() -> Json {
@@ -119,6 +125,7 @@ pub fn registry_json() -> Json {
         "common": CommonParams::default().table().iter().map(param_json).collect::<Json>(),
         "presets": presets().map(preset).collect::<Json>(),
         "sources": sources,
+        "sizes": SIZE_TABLES.iter().map(size_table_json).collect::<Json>(),
         "missing": missing,
         "scenario": TABLES.iter().map(table_json).collect::<Json>(),
         "kinds": KINDS.iter().map(kind).collect::<Json>(),

@@ -1,28 +1,31 @@
 //! Random distributions of scenario parameters: `"5ms"`, `"uniform(40ms, 200ms)"`,
 //! `"exponential(1s)"`,
 //! `"pareto(mean=10kB, shape=1.2)"`, `"lomax(mean=10kB, shape=1.2)"`,
-//! `"cdf(0B 0, 10kB 0.5, 1MB 1)"`, `"web_search"`.
+//! `"lognormal(mean=1ms, sigma=2)"`, `"cdf(0B 0, 10kB 0.5, 1MB 1)"`, `"web_search"`.
 //!
-//! **Source**: the exponential is taken from `rand_distr`; the others apply the inverse
-//! distribution function to a uniform draw (Devroye, "Non-Uniform Random Variate Generation", 1986,
-//! chapter II). Named empirical distributions are in [`crate::parsing::distribution::empirical`].
+//! **Source**: the exponential and the normal distribution behind the log-normal are taken from
+//! `rand_distr`; the others apply the inverse distribution function to a uniform draw (Devroye,
+//! "Non-Uniform Random Variate Generation", 1986, chapter II). Named empirical distributions are in
+//! [`crate::parsing::distribution::tables`].
 
 mod empirical;
+mod tables;
 
 pub use empirical::Cdf;
 use rand_core::Rng;
-use rand_distr::{Distribution as _, Exp1};
+use rand_distr::{Distribution as _, Exp1, StandardNormal};
 use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{Setting, Value};
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Bytes, Span};
+pub use tables::{EmpiricalTable, SIZE_TABLES};
 
 /// Quantity counted in whole grains (nanoseconds, bytes, or items).
 pub trait Countable: Value + Copy + 'static {
     /// Named empirical distributions of this quantity.
-    const TABLES: &'static [empirical::EmpiricalTable] = &[];
+    const TABLES: &'static [tables::EmpiricalTable] = &[];
     /// Converts from grains.
     fn of(grains: u64) -> Self;
     /// Converts to grains.
@@ -48,7 +51,7 @@ impl Countable for Span {
 }
 
 impl Countable for Bytes {
-    const TABLES: &'static [empirical::EmpiricalTable] = empirical::TABLES;
+    const TABLES: &'static [tables::EmpiricalTable] = SIZE_TABLES;
     fn of(grains: u64) -> Bytes {
         Bytes(grains)
     }
@@ -73,6 +76,8 @@ pub enum Distribution<T> {
     Lomax(T, f64),
     /// Empirical: linear interpolation of a cumulative distribution function.
     Empirical(Cdf),
+    /// Log-normal with this mean; the second value is the standard deviation of the logarithm.
+    LogNormal(T, f64),
 }
 
 impl<T> From<T> for Distribution<T> {
@@ -108,6 +113,10 @@ impl<T: Countable> Distribution<T> {
                 let scale = mean.grains() as f64 * (shape - 1.0);
                 scale * (libm::pow(1.0 - rng.uniform(), -1.0 / shape) - 1.0)
             }
+            Distribution::LogNormal(mean, sigma) => {
+                let normal: f64 = StandardNormal.sample(rng);
+                mean.grains() as f64 * libm::exp(sigma * (normal - sigma / 2.0))
+            }
             Distribution::Empirical(cdf) => cdf.quantile(rng.uniform()),
         }
     }
@@ -118,7 +127,8 @@ impl<T: Countable> Distribution<T> {
             Distribution::Constant(x)
             | Distribution::Exponential(x)
             | Distribution::Pareto(x, _)
-            | Distribution::Lomax(x, _) => x.grains() as f64,
+            | Distribution::Lomax(x, _)
+            | Distribution::LogNormal(x, _) => x.grains() as f64,
             Distribution::Uniform(a, b) => (a.grains() as f64 + b.grains() as f64) / 2.0,
             Distribution::Empirical(cdf) => cdf.mean(),
         }
@@ -128,7 +138,9 @@ impl<T: Countable> Distribution<T> {
     pub fn min(&self) -> T {
         match self {
             Distribution::Constant(x) | Distribution::Uniform(x, _) => *x,
-            Distribution::Exponential(_) | Distribution::Lomax(..) => T::of(0),
+            Distribution::Exponential(_)
+            | Distribution::Lomax(..)
+            | Distribution::LogNormal(..) => T::of(0),
             Distribution::Pareto(mean, shape) => {
                 T::of(cast::trunc(mean.grains() as f64 * (shape - 1.0) / shape))
             }
@@ -137,7 +149,10 @@ impl<T: Countable> Distribution<T> {
     }
 }
 
-const FORMS: [&str; 5] = ["uniform", "exponential", "pareto", "lomax", "cdf"];
+const FORMS: [&str; 6] = ["uniform", "exponential", "pareto", "lomax", "lognormal", "cdf"];
+
+/// Largest standard deviation of the logarithm in a log-normal distribution.
+const SIGMA_MAX: f64 = 5.0;
 
 /// Parses the mean and the shape of a distribution that has both.
 fn mean_and_shape<T: Countable>(text: &str, mean: &str, shape: &str) -> Result<(T, f64)> {
@@ -147,6 +162,24 @@ fn mean_and_shape<T: Countable>(text: &str, mean: &str, shape: &str) -> Result<(
         return Err(Error::new(format!("{text:?} has no mean: its shape must exceed 1")));
     }
     Ok((mean, shape))
+}
+
+/// Parses the mean and the standard deviation of the logarithm of a log-normal distribution.
+fn mean_and_sigma<T: Countable>(text: &str, mean: &str, sigma: &str) -> Result<(T, f64)> {
+    let mean = T::read(Setting::Text(mean.trim_start_matches("mean=")))?;
+    let sigma = f64::read(Setting::Text(sigma.trim_start_matches("sigma=")))?;
+    if !(0.0..=SIGMA_MAX).contains(&sigma) {
+        return Err(Error::new(format!("{text:?}: sigma must be from 0 to {SIGMA_MAX}")));
+    }
+    Ok((mean, sigma))
+}
+
+/// Error for a name that several tables of `tables` begin with; None for other names.
+fn several_tables(tables: &[EmpiricalTable], text: &str) -> Option<Error> {
+    let of_name = |name: &str| name.strip_prefix(text).is_some_and(|rest| rest.starts_with('_'));
+    let alike: Vec<&str> = tables.iter().map(|t| t.name).filter(|n| of_name(n)).collect();
+    let known = alike.join(", ");
+    (!alike.is_empty()).then(|| Error::new(format!("{text:?} has several tables: {known}")))
 }
 
 impl<T: Countable> Value for Distribution<T> {
@@ -164,7 +197,8 @@ impl<T: Countable> Value for Distribution<T> {
         let Some((form, rest)) = text.split_once('(') else {
             return match T::TABLES.iter().find(|t| t.name == text) {
                 Some(table) => Ok(Distribution::Empirical(Cdf::from_named(table))),
-                None => T::read(setting).map(Distribution::Constant),
+                None => several_tables(T::TABLES, text)
+                    .map_or_else(|| T::read(setting).map(Distribution::Constant), Err),
             };
         };
         let bad = |form: &str| {
@@ -192,11 +226,15 @@ impl<T: Countable> Value for Distribution<T> {
             ("lomax", [mean, shape]) => {
                 mean_and_shape(text, mean, shape).map(|(m, a)| Distribution::Lomax(m, a))
             }
+            ("lognormal", [mean, sigma]) => {
+                mean_and_sigma(text, mean, sigma).map(|(m, s)| Distribution::LogNormal(m, s))
+            }
             ("cdf", points) => Cdf::read::<T>(points).map(Distribution::Empirical),
             ("uniform", _) => Err(bad("uniform(a, b)")),
             ("exponential", _) => Err(bad("exponential(mean)")),
             ("pareto", _) => Err(bad("pareto(mean=m, shape=a)")),
             ("lomax", _) => Err(bad("lomax(mean=m, shape=a)")),
+            ("lognormal", _) => Err(bad("lognormal(mean=m, sigma=s)")),
             (other, _) => Err(Error::unknown("distribution", other, FORMS)),
         }
     }
@@ -211,6 +249,9 @@ impl<T: Countable> Value for Distribution<T> {
             }
             Distribution::Lomax(mean, shape) => {
                 format!("lomax(mean={}, shape={shape})", mean.write())
+            }
+            Distribution::LogNormal(mean, sigma) => {
+                format!("lognormal(mean={}, sigma={sigma})", mean.write())
             }
             Distribution::Empirical(cdf) => cdf.write::<T>(),
         }
@@ -243,6 +284,7 @@ mod tests {
         assert!((mean_ms("exponential(1s)") - 1000.0).abs() < 10.0);
         assert!((mean_ms("pareto(mean=10ms, shape=3)") - 10.0).abs() < 0.1);
         assert!((mean_ms("lomax(mean=10ms, shape=4)") - 10.0).abs() < 0.1);
+        assert!((mean_ms("lognormal(mean=10ms, sigma=1)") - 10.0).abs() < 0.1);
         assert!((mean_ms("cdf(1ms 0, 3ms 0.5, 3ms 0.75, 7ms 1)") - 3.0).abs() < 0.02);
     }
 
@@ -264,6 +306,9 @@ mod tests {
         // s (u^(-1/a) - 1) with s = 12 kB * 0.2 = 2400 B: median 1.876 kB, 99 % at 109.0 kB.
         let (least, half, most) = quantiles("lomax(mean=12kB, shape=1.2)");
         assert!(least < 10.0 && near(half, 1876.2) && near(most, 108_995.0), "{half} {most}");
+        // The median is the mean times exp(-1/2); 99 % at exp(2.326 - 1/2).
+        let (_, half, most) = quantiles("lognormal(mean=10kB, sigma=1)");
+        assert!(near(half, 6_065.3) && near(most, 62_100.0), "{half} {most}");
         // 0.4 lies at 50 kB and 0.53 at 80 kB; 0.97 at 10 MB and 1 at 30 MB.
         let (_, half, most) = quantiles("web_search");
         assert!(near(half, 73_077.0) && near(most, 23.333e6), "{half} {most}");
@@ -299,6 +344,10 @@ mod tests {
         assert!(
             refusal("cdf(1ms 0, 3ms 0.5, 4ms 0.4, 5ms 1)").contains("is below the one before it")
         );
+        assert!(refusal("lognormal(mean=1ms, sigma=6)").contains("sigma must be from 0 to 5"));
+        assert!(refusal("lognormal(1ms)").contains("lognormal(mean=m, sigma=s)"));
+        let hadoop = <Distribution<Bytes>>::read(Setting::Text("hadoop")).unwrap_err().to_string();
+        assert!(hadoop.contains("several tables: hadoop_hpcc, hadoop_parsimon"), "{hadoop}");
         assert!(refusal("cdf(1ms)").contains("cdf(a 0, b 0.5, c 1)"));
         assert!(refusal("cdf(1ms 0, 3 1)").contains("no unit"));
     }

@@ -312,14 +312,16 @@ pub(crate) static KINDS: [Kind; 10] = [
     Kind {
         name: "distribution",
         about: "where the kind allows it, a random duration, size in bytes or integer: uniform \
-                between two values, exponential or (heavy-tailed) pareto or lomax with a mean, \
-                or the points of a cumulative distribution, or a file of flow sizes, cdf(FILE); \
-                web_search and data_mining are flow sizes measured in data centres",
+                between two values, exponential or (heavy-tailed) pareto, lomax or lognormal with \
+                a mean, or the points of a cumulative distribution, or a file of flow sizes, \
+                cdf(FILE); web_search, data_mining and others are flow sizes measured in data \
+                centres",
         examples: &[
             "\"uniform(40ms, 200ms)\"",
             "\"exponential(1s)\"",
             "\"pareto(mean=10kB, shape=1.2)\"",
             "\"lomax(mean=10kB, shape=1.2)\"",
+            "\"lognormal(mean=1ms, sigma=2)\"",
             "\"cdf(0B 0, 10kB 0.5, 1MB 1)\"",
             "\"web_search\"",
         ],

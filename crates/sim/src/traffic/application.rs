@@ -95,6 +95,7 @@ impl App {
                 App::Paced(Box::new(PacedWrites { schedule, rng, first: Some(first) }))
             }
             Source::Poisson(_)
+            | Source::Cluster(_)
             | Source::Incast(_)
             | Source::Sessions(_)
             | Source::Web(_)

@@ -6,6 +6,7 @@
 
 pub(crate) mod application;
 pub(crate) mod call;
+pub(crate) mod cluster;
 pub(crate) mod external;
 pub(crate) mod on_off;
 pub(crate) mod pacing;
@@ -16,6 +17,7 @@ pub(crate) mod transfer;
 pub(crate) mod video;
 
 pub use call::Call;
+pub use cluster::Cluster;
 pub use external::{
     ExternalArrivals, ExternalSource, ExternalSourceMaker, ExternalTimes, FindExternalSource,
 };

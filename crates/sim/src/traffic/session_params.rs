@@ -25,10 +25,12 @@ choice! {
 const MIN_GAP: Distribution<Span> = Distribution::Constant(Span(1));
 /// Maximum gap between arrivals.
 const MAX_GAP: Distribution<Span> = Distribution::Constant(Span::s(1_000_000));
-const MIN_SIZE: Distribution<Bytes> = Distribution::Constant(Bytes(1));
-const BYTES_MAX: Distribution<Bytes> = Distribution::Constant(Bytes(1_000_000_000_000));
+/// Smallest mean payload of a transfer.
+pub(crate) const MIN_SIZE: Distribution<Bytes> = Distribution::Constant(Bytes(1));
+/// Largest mean payload of a transfer.
+pub(crate) const BYTES_MAX: Distribution<Bytes> = Distribution::Constant(Bytes(1_000_000_000_000));
 /// Upper bound on the concurrent connections of a group.
-const MAX_OPEN: u64 = 1_000_000;
+pub(crate) const MAX_OPEN: u64 = 1_000_000;
 
 params! {
     /// Short flows with random arrivals, each on a new connection.

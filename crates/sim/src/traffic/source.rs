@@ -5,6 +5,7 @@ use crate::missing;
 use crate::parsing::distribution::Distribution;
 use crate::parsing::parse::{self, NamedParams};
 use crate::traffic::call::Call;
+use crate::traffic::cluster::Cluster;
 use crate::traffic::external::{self, ExternalSource, FindExternalSource};
 use crate::traffic::on_off::OnOff;
 use crate::traffic::packet_trace::PacketTrace;
@@ -104,6 +105,8 @@ pub enum Source {
     Sessions(Sessions),
     /// [`Web`].
     Web(Web),
+    /// [`Cluster`].
+    Cluster(Cluster),
     /// [`Video`].
     Video(Video),
     /// [`Call`].
@@ -127,6 +130,7 @@ macro_rules! each {
             Source::Incast($p) => $value,
             Source::Sessions($p) => $value,
             Source::Web($p) => $value,
+            Source::Cluster($p) => $value,
             Source::Video($p) => $value,
             Source::Call($p) => $value,
             Source::Trace(PacketTrace { shift: $p, .. }) => $value,
@@ -199,6 +203,12 @@ pub static SOURCES: &[SourceEntry] = &[
         read: |n| n.params().and_then(Web::checked).map(Source::Web),
     },
     SourceEntry {
+        name: "cluster",
+        about: "flows between the hosts of a cluster at random times, also bursts to one receiver",
+        source: "Li et al., HPCC, SIGCOMM 2019; Zhao et al., Parsimon, NSDI 2023",
+        read: |n| n.params().map(Source::Cluster),
+    },
+    SourceEntry {
         name: "video",
         about: "adaptive video over TCP: segments at a rate that depends on the player's buffer",
         source: "Huang et al., A Buffer-Based Approach to Rate Adaptation, SIGCOMM 2014",
@@ -267,6 +277,7 @@ impl Source {
             Source::Incast(_) => "incast",
             Source::Sessions(_) => "sessions",
             Source::Web(_) => "web",
+            Source::Cluster(_) => "cluster",
             Source::Video(_) => "video",
             Source::Call(_) => "call",
             Source::Trace(_) => "trace",

@@ -197,6 +197,6 @@ fn new_parameters_keep_the_estimate_of_the_inverse_root_of_linux() {
     fresh.target = Span::ms(7);
     let mut aqm = aqm(Variant::Linux);
     aqm.rec_inv_sqrt = 20_000;
-    assert!(aqm.reconfigure(fresh));
+    assert!(aqm.reconfigure(&fresh));
     assert_eq!((aqm.target, aqm.rec_inv_sqrt), (Span::ms(7), 20_000));
 }

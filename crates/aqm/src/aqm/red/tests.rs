@@ -215,9 +215,9 @@ fn new_parameters_keep_the_bytes_counted_and_the_time_of_the_queue() {
     let spare = ("spare_short", "true");
     let mut red = aqm(&[spare]);
     (red.count_bytes, red.short, red.idle_since) = (700, true, None);
-    assert!(red.reconfigure(aqm(&[spare, ("max_p", "0.2")])));
+    assert!(red.reconfigure(&aqm(&[spare, ("max_p", "0.2")])));
     assert_eq!((red.count_bytes, red.short, red.idle_since, red.max_p), (700, true, None, 0.2));
-    assert!(red.reconfigure(aqm(&[])) && !red.short);
+    assert!(red.reconfigure(&aqm(&[])) && !red.short);
 }
 
 #[test]

@@ -113,7 +113,7 @@ impl ExternalParams {
 
     /// As [`ExternalParams::set`].
     #[cfg(test)]
-    pub(super) fn assign(&mut self, name: &str, value: Setting<'_>) -> Result<()> {
+    pub(super) fn assign(&mut self, name: &str, value: Setting<'_>, _: bool) -> Result<()> {
         self.set(name, value)
     }
 

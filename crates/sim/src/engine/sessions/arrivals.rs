@@ -4,6 +4,7 @@ use super::Host;
 use super::event_heap::{EventHeap, SessionEvent};
 use crate::collections::slab::Slab;
 use crate::traffic::application::LARGEST_WRITE;
+use crate::traffic::cluster::Cluster;
 use crate::traffic::external::ArrivalSchedule;
 use crate::traffic::packet_trace::PacketTrace;
 use crate::traffic::session_params::{Incast, Poisson, Sessions, Web};
@@ -33,6 +34,9 @@ pub(super) enum SessionSource {
     External(ArrivalSchedule),
     /// None: the group is in another part of the simulation.
     Absent,
+    /// Flows of a cluster: parameters, arrivals still to come, and the fraction of a nanosecond
+    /// that the gaps have left.
+    Cluster { params: Box<Cluster>, left: u64, carry: f64 },
 }
 
 /// State of partition/aggregate queries.
@@ -102,6 +106,11 @@ impl SessionSource {
                     p.number.unwrap_or(u64::MAX),
                 )
             }
+            Source::Cluster(p) => {
+                let (left, mut carry) = (p.number.unwrap_or(u64::MAX), 0.0);
+                events.push(start + p.gap(&mut carry, rng), SessionEvent::Arrive);
+                SessionSource::Cluster { params: Box::new(p.clone()), left, carry }
+            }
             Source::Sessions(p) => {
                 events.push(start + p.interval.sample(rng), SessionEvent::Arrive);
                 let left = p.number.unwrap_or(u64::MAX);
@@ -167,6 +176,19 @@ impl SessionSource {
                 }
                 Some(open(host, bytes, 0))
             }
+            SessionSource::Cluster { params, left, carry } => {
+                *left -= 1;
+                let members = params.draw_members(hosts.len() as u64, rng);
+                for &member in &members[1..] {
+                    let bytes = params.size.sample(rng).0;
+                    events.push(now, SessionEvent::Open(open(member, bytes, 0)));
+                }
+                let bytes = params.size.sample(rng).0;
+                if *left > 0 {
+                    events.push(now + params.gap(carry, rng), SessionEvent::Arrive);
+                }
+                Some(open(members[0], bytes, 0))
+            }
             SessionSource::Sessions { params, left, here } => {
                 let session = match what {
                     SessionEvent::Next(session) => session,
@@ -226,6 +248,7 @@ impl SessionSource {
             }
             SessionSource::Web(users) => users.ended(now, &transfer.open, events, rng),
             SessionSource::Poisson(..)
+            | SessionSource::Cluster { .. }
             | SessionSource::Incast(_)
             | SessionSource::Trace { .. }
             | SessionSource::External(_)

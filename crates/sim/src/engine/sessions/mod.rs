@@ -98,6 +98,7 @@ impl SessionGroup {
             Source::Poisson(p) => p.until,
             Source::Incast(p) => p.until,
             Source::Sessions(p) => p.until,
+            Source::Cluster(p) => p.until,
             Source::Web(p) => p.until,
             _ => CompletionRule::Received,
         };

@@ -1,69 +1,17 @@
 //! Empirical distributions: points of the cumulative distribution function with linear
-//! interpolation, and the two flow-size tables used in papers on data centres.
-//!
-//! **Source**: web search: Alizadeh et al., "Data Center TCP", SIGCOMM 2010; data mining: Greenberg
-//! et al., "VL2", SIGCOMM 2009; flow sizes in bytes.
+//! interpolation.
 
+use super::tables::EmpiricalTable;
 use crate::parsing::distribution::Countable;
 use sojourn_aqm::Snapshot;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{Setting, Value};
 use std::sync::Arc;
 
-/// Named distribution.
-#[derive(Debug)]
-pub struct EmpiricalTable {
-    /// Name.
-    pub name: &'static str,
-    /// Value in grains and the cumulative probability at it.
-    points: &'static [(u64, f64)],
-}
-
-/// Flow-size distributions, in bytes.
-pub(super) const TABLES: &[EmpiricalTable] = &[
-    // Mean 1.711 MB.
-    EmpiricalTable {
-        name: "web_search",
-        points: &[
-            (0, 0.0),
-            (10_000, 0.15),
-            (20_000, 0.2),
-            (30_000, 0.3),
-            (50_000, 0.4),
-            (80_000, 0.53),
-            (200_000, 0.6),
-            (1_000_000, 0.7),
-            (2_000_000, 0.8),
-            (5_000_000, 0.9),
-            (10_000_000, 0.97),
-            (30_000_000, 1.0),
-        ],
-    },
-    // Mean 12.66 MB. The variant counted in packets differs above the 95th percentile.
-    EmpiricalTable {
-        name: "data_mining",
-        points: &[
-            (0, 0.0),
-            (180, 0.1),
-            (216, 0.2),
-            (560, 0.3),
-            (900, 0.4),
-            (1_100, 0.5),
-            (1_870, 0.6),
-            (3_160, 0.7),
-            (10_000, 0.8),
-            (400_000, 0.9),
-            (3_160_000, 0.95),
-            (100_000_000, 0.98),
-            (1_000_000_000, 1.0),
-        ],
-    },
-];
-
 /// Empirical distribution. Nothing in it changes.
 #[derive(Clone, Debug, PartialEq, Snapshot)]
 pub struct Cdf {
-    /// Name, if it is one of [`TABLES`].
+    /// Name, if it is one of the named tables.
     #[snapshot(skip)]
     name: Option<&'static str>,
     /// File of the points, as it was named; it does not affect the distribution.
@@ -141,12 +89,32 @@ impl Cdf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parsing::distribution::tables::SIZE_TABLES;
     use sojourn_aqm::units::Bytes;
 
+    /// Means that others computed from the files, bytes.
+    const MEANS: [f64; 9] = [
+        1_711_250.0,
+        12.66e6,
+        120_421.0,
+        568_755.0,
+        609_883.0,
+        91_343.0,
+        40_870.0,
+        39_424.0,
+        342.0,
+    ];
+
     #[test]
-    fn tables_have_the_published_means() {
-        let means: Vec<f64> = TABLES.iter().map(|t| Cdf::from_named(t).mean() / 1e6).collect();
-        assert!((means[0] - 1.711).abs() < 0.001 && (means[1] - 12.66).abs() < 0.01, "{means:?}");
+    fn tables_are_sorted_and_have_the_published_means() {
+        assert_eq!(SIZE_TABLES.len(), MEANS.len());
+        for (table, mean) in SIZE_TABLES.iter().zip(MEANS) {
+            let cdf = Cdf::from_named(table);
+            assert!((cdf.mean() / mean - 1.0).abs() < 0.001, "{}: {}", table.name, cdf.mean());
+            let rises = |w: &[(u64, f64)]| w[0].0 < w[1].0 && w[0].1 < w[1].1;
+            assert!(cdf.points.windows(2).all(rises), "{}", table.name);
+            assert_eq!((cdf.points[0], cdf.points[cdf.points.len() - 1].1), ((0, 0.0), 1.0));
+        }
     }
 
     #[test]

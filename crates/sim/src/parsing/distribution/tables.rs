@@ -1,0 +1,282 @@
+//! Tables of flow sizes that papers and simulators of data centres share.
+//!
+//! Tables of one name differ: those called Hadoop have means from 120 kB to 3.4 MB. So a name here
+//! says whose table it is, except for the two that everybody has.
+
+/// Named distribution.
+#[derive(Debug)]
+pub struct EmpiricalTable {
+    /// Name.
+    pub name: &'static str,
+    /// Source: the measurement, and the file of a simulator with these points.
+    pub source: &'static str,
+    /// Value in grains and the cumulative probability at it.
+    pub(super) points: &'static [(u64, f64)],
+}
+
+impl EmpiricalTable {
+    /// Returns the points: values in grains, and the cumulative probability at each.
+    pub fn points(&self) -> &'static [(u64, f64)] {
+        self.points
+    }
+
+    /// Returns the mean, in grains.
+    pub fn mean(&self) -> f64 {
+        super::Cdf::from_named(self).mean()
+    }
+}
+
+/// Flow-size distributions, in bytes.
+pub static SIZE_TABLES: &[EmpiricalTable] = &[
+    // Mean 1.711 MB.
+    EmpiricalTable {
+        name: "web_search",
+        source: "Alizadeh et al., DCTCP, SIGCOMM 2010; WebSearch_distribution.txt of HPCC",
+        points: &[
+            (0, 0.0),
+            (10_000, 0.15),
+            (20_000, 0.2),
+            (30_000, 0.3),
+            (50_000, 0.4),
+            (80_000, 0.53),
+            (200_000, 0.6),
+            (1_000_000, 0.7),
+            (2_000_000, 0.8),
+            (5_000_000, 0.9),
+            (10_000_000, 0.97),
+            (30_000_000, 1.0),
+        ],
+    },
+    // Mean 12.66 MB. The variant counted in packets differs above the 95th percentile.
+    EmpiricalTable {
+        name: "data_mining",
+        source: "Greenberg et al., VL2, SIGCOMM 2009; VL2_CDF.txt of HKUST's traffic generator",
+        points: &[
+            (0, 0.0),
+            (180, 0.1),
+            (216, 0.2),
+            (560, 0.3),
+            (900, 0.4),
+            (1_100, 0.5),
+            (1_870, 0.6),
+            (3_160, 0.7),
+            (10_000, 0.8),
+            (400_000, 0.9),
+            (3_160_000, 0.95),
+            (100_000_000, 0.98),
+            (1_000_000_000, 1.0),
+        ],
+    },
+    // Mean 120.4 kB.
+    EmpiricalTable {
+        name: "hadoop_hpcc",
+        source: "Roy et al., SIGCOMM 2015 (Facebook); FbHdp_distribution.txt of HPCC",
+        points: &[
+            (0, 0.0),
+            (100, 0.01),
+            (200, 0.02),
+            (300, 0.05),
+            (350, 0.15),
+            (400, 0.2),
+            (500, 0.3),
+            (600, 0.4),
+            (700, 0.5),
+            (1_000, 0.6),
+            (2_000, 0.67),
+            (7_000, 0.7),
+            (30_000, 0.72),
+            (50_000, 0.82),
+            (80_000, 0.87),
+            (120_000, 0.9),
+            (300_000, 0.95),
+            (1_000_000, 0.975),
+            (2_000_000, 0.99),
+            (10_000_000, 1.0),
+        ],
+    },
+    // Mean 568.8 kB.
+    EmpiricalTable {
+        name: "hadoop_parsimon",
+        source: "Roy et al., SIGCOMM 2015 (Facebook); hadoop-all.txt of Parsimon (rounded)",
+        points: &[
+            (0, 0.0),
+            (50, 0.001658),
+            (92, 0.004541),
+            (164, 0.008434),
+            (228, 0.016402),
+            (264, 0.030441),
+            (307, 0.053523),
+            (331, 0.136924),
+            (378, 0.174081),
+            (413, 0.215268),
+            (486, 0.265483),
+            (586, 0.329764),
+            (631, 0.459396),
+            (727, 0.532732),
+            (839, 0.582952),
+            (1_288, 0.62507),
+            (1_640, 0.666223),
+            (3_175, 0.681154),
+            (6_354, 0.700098),
+            (12_858, 0.70899),
+            (23_307, 0.715895),
+            (40_413, 0.739895),
+            (50_306, 0.815225),
+            (71_543, 0.835248),
+            (79_823, 0.871405),
+            (151_110, 0.914482),
+            (264_876, 0.94853),
+            (566_337, 0.962435),
+            (1_237_966, 0.972314),
+            (1_965_940, 0.984274),
+            (2_955_156, 0.9872),
+            (4_745_772, 0.989107),
+            (10_962_981, 0.990934),
+            (96_047_070, 1.0),
+        ],
+    },
+    // Mean 609.9 kB.
+    EmpiricalTable {
+        name: "cache_follower_parsimon",
+        source: "Roy et al., SIGCOMM 2015 (Facebook); cachefollower-all.txt of Parsimon (rounded)",
+        points: &[
+            (0, 0.0),
+            (51, 0.003693),
+            (71, 0.00559),
+            (76, 0.028771),
+            (133, 0.031611),
+            (183, 0.045104),
+            (271, 0.054725),
+            (321, 0.071132),
+            (349, 0.160979),
+            (436, 0.176414),
+            (484, 0.245968),
+            (561, 0.271074),
+            (651, 0.275889),
+            (731, 0.311626),
+            (913, 0.32996),
+            (1_037, 0.335743),
+            (1_323, 0.360839),
+            (2_421, 0.395558),
+            (3_779, 0.419666),
+            (6_155, 0.438938),
+            (11_629, 0.466891),
+            (18_938, 0.490994),
+            (31_169, 0.517029),
+            (46_628, 0.542108),
+            (73_544, 0.57491),
+            (113_561, 0.608681),
+            (173_480, 0.649216),
+            (233_326, 0.690731),
+            (304_021, 0.725486),
+            (431_276, 0.754435),
+            (694_981, 0.774674),
+            (1_120_120, 0.785252),
+            (1_640_451, 0.811299),
+            (1_984_136, 0.855724),
+            (2_300_215, 0.897254),
+            (2_610_206, 0.948449),
+            (2_900_867, 0.978389),
+            (4_386_575, 0.994771),
+            (12_540_802, 0.997559),
+            (28_388_498, 1.0),
+        ],
+    },
+    // Mean 91.3 kB.
+    EmpiricalTable {
+        name: "web_server_parsimon",
+        source: "Roy et al., SIGCOMM 2015 (Facebook); webserver-all.txt of Parsimon (rounded)",
+        points: &[
+            (0, 0.0),
+            (64, 0.002506),
+            (81, 0.008582),
+            (143, 0.01157),
+            (151, 0.086818),
+            (163, 0.096979),
+            (221, 0.099997),
+            (282, 0.102003),
+            (305, 0.20369),
+            (452, 0.218901),
+            (611, 0.272766),
+            (782, 0.31545),
+            (1_023, 0.3622),
+            (1_237, 0.416078),
+            (1_323, 0.459799),
+            (1_530, 0.519783),
+            (1_871, 0.569591),
+            (2_140, 0.627542),
+            (2_677, 0.672264),
+            (3_582, 0.716977),
+            (5_240, 0.755579),
+            (7_330, 0.781983),
+            (11_469, 0.812442),
+            (17_353, 0.834769),
+            (25_673, 0.862183),
+            (38_843, 0.882477),
+            (69_509, 0.904785),
+            (101_693, 0.922031),
+            (162_713, 0.933166),
+            (238_051, 0.95448),
+            (329_320, 0.973766),
+            (526_926, 0.988968),
+            (833_721, 0.991969),
+            (1_304_462, 0.993953),
+            (19_791_390, 1.0),
+        ],
+    },
+    // Mean 40.9 kB.
+    EmpiricalTable {
+        name: "storage_hpcc",
+        source: "Alibaba's storage of 2019; AliStorage2019.txt of HPCC and ConWeave",
+        points: &[
+            (0, 0.0),
+            (4_000, 0.2293),
+            (8_000, 0.6921),
+            (16_000, 0.8061),
+            (32_000, 0.9047),
+            (64_000, 0.9353),
+            (128_000, 0.9677),
+            (256_000, 0.9753),
+            (2_000_000, 1.0),
+        ],
+    },
+    // Mean 39.4 kB.
+    EmpiricalTable {
+        name: "storage_conweave",
+        source: "Alibaba's storage of 2022 (Solar, SIGCOMM 2022); Solar2022.txt of ConWeave",
+        points: &[
+            (0, 0.0),
+            (4_095, 0.00001),
+            (4_096, 0.3),
+            (16_383, 0.35),
+            (16_384, 0.5),
+            (65_535, 0.6),
+            (65_536, 0.95),
+            (262_144, 1.0),
+        ],
+    },
+    // Mean 342 B.
+    EmpiricalTable {
+        name: "key_value_hkust",
+        source: "Atikoglu et al., SIGMETRICS 2012 (Facebook); FB_CDF.txt of HKUST's generator",
+        points: &[
+            (0, 0.0),
+            (3, 0.28),
+            (10, 0.32),
+            (12, 0.44),
+            (75, 0.5),
+            (250, 0.75),
+            (350, 0.9),
+            (1_000, 0.965),
+            (2_515, 0.98),
+            (6_326, 0.99),
+            (10_032, 0.995),
+            (15_910, 0.997),
+            (23_009, 0.9992),
+            (24_094, 0.9996),
+            (25_000, 0.9999),
+            (100_000, 0.99999),
+            (1_000_000, 1.0),
+        ],
+    },
+];
