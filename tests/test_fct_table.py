@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 import sojourn as sj
-from sojourn import metrics
 from sojourn._util.units import size
 
 TCP = {"name": "cubic", "packet": "1048B", "header": "48B"}
@@ -148,24 +147,3 @@ def test_runs_are_put_together_and_drawn(tmp_path: Path) -> None:
         sj.draw_slowdown({"one": runs[0]}, percent=90)
     with pytest.raises(sj.InputError, match="bins: 0 is no whole number from 1 to 1000"):
         sj.slowdown_bins(runs, bins=0)
-
-
-def test_delays_of_groups_and_queue_lengths() -> None:
-    """The packets of all groups together are the packets of the link; samples follow the queue."""
-    case = line("bulk", warmup="500ms", sample="1ms", packet_log=True, duration="1s")
-    case["flows"].append({**case["flows"][0], "name": "voice", "source": "cbr", "class": 1})
-    del case["flows"][1]["tcp"]
-    result = sj.simulate(case)
-    groups = [metrics.group_queueing_delays_s(result, "h1-a", name) for name in ("one", "voice")]
-    log = result.links["h1-a"].packet_log
-    sent = (log["fate"] == 0) & (log["left_s"] >= 0.5)
-    waited = np.sort((log["left_s"] - log["arrived_s"])[sent])
-    assert np.array_equal(np.sort(np.concatenate(groups)), waited)
-    assert 0 < len(groups[1]) < len(groups[0])
-    acks = metrics.group_queueing_delays_s(result, "a-h1", "one")
-    assert len(acks) > 1000
-    lengths = metrics.queue_lengths_bytes(result, "h1-a")
-    assert len(lengths) == 500
-    assert lengths.mean() == pytest.approx(result.links["h1-a"]["queue_mean_bytes"], rel=0.02)
-    with pytest.raises(KeyError):
-        metrics.group_queueing_delays_s(result, "h1-a", "nobody")
