@@ -191,7 +191,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "gaps": ({"load": 0.5, "gaps": "lognormal"}, 'gaps: "lognormal" is not poisson or lognormal('),
     "size": ({"load": 0.5, "size": "hadoop"}, "size: \"hadoop\" has several tables: hadoop_hpcc"),
     "wire": ({"load": 0.5, "measure": "wire", "size": "exponential(1kB)"}, "size: \"exponential"),
-    "key": ({"load": 0.5, "patern": "incast"}, 'unknown key "patern", did you mean "pattern"?'),
+    "key": ({"load": 0.5, "pattern_": "incast"}, 'unknown key "pattern_", did you mean "pattern"?'),
     "most": ({"load": 0.5, "most": 0}, "most: 0"),
 }  # fmt: skip
 
