@@ -44,6 +44,18 @@ CASES: dict[str, tuple[list[str], str]] = {
         ["up.qdisc=htb(rates='2gbit 1mbit')"],
         "links.up.qdisc.rates: 2gbit is above the rate of the link, ",
     ),
+    "a step of hred without overflow": (
+        ["up.qdisc=hred(d1=0.01)"],
+        'links.up.qdisc.d1: has no effect without overflow = "step"; set it as well',
+    ),
+    "an excess of hred with another correction": (
+        ["up.qdisc=hred(excess=2, overflow=step)"],
+        'links.up.qdisc.excess: has no effect without overflow = "reset"',
+    ),
+    "priorities of gred without grio": (
+        ["up.qdisc=gred(prio='1 2 3')"],
+        "links.up.qdisc.prio: has no effect without grio = true",
+    ),
     "a target without a unit in tc": (
         ["up.qdisc=tc: fq_codel target 5"],
         "links.up.qdisc.target: 5us at 5mbit is less than any queue has; write the unit, since a "

@@ -283,7 +283,7 @@ def translate(given: Described, rate: str | None = None, handle: int = ROOT) -> 
     """Return the nearest qdisc of Linux for a discipline.
 
     The table has `kind`, `line`, `shown` and `options` (as `tc qdisc show` prints them), `below`
-    (the objects `qdisc`, `class` and `filter` below the qdisc `handle`, each with its words),
+    (for the qdiscs, classes and filters below the qdisc `handle`, object, verb and words each),
     `lost` (what Linux cannot do) and `differs` (other differences).
     """
     nearest: Table = json.loads(_sojourn.tc_export(json.dumps(table(given)), rate, handle))
@@ -458,7 +458,7 @@ def _qdisc(nearest: Table, dev: str, place: str) -> list[str]:
     """Return the lines for a discipline at a place, and for what is below it."""
     comments = [f"# {printable(one)}" for one in nearest["lost"]]
     root = f"tc qdisc replace dev {dev} {place} {nearest['line']}"
-    below = [f"tc {what} replace dev {dev} {words}" for what, words in nearest["below"]]
+    below = [f"tc {what} {verb} dev {dev} {words}" for what, verb, words in nearest["below"]]
     return [*comments, root, *below]
 
 

@@ -76,6 +76,7 @@ def warnings_of(scenario: Tree) -> list[str]:
         about = (
             _classes(link, crossing[name]),
             *(f(link, forward[name]) for f in (_marks, _labels)),
+            _idle(link),
         )
         for texts in (*about, _limit(link, forward[name]), _shaper(link), _target(link)):
             messages += [f"links.{name}.qdisc{text}" for text in texts]
@@ -234,6 +235,22 @@ def _labels(link: Tree, flows: list[Tree]) -> Iterator[str]:
             f".in_class: no flow has class {qdisc['in_class']}, so it is red with min_th and "
             "max_th; set `class` of the flows in profile"
         )
+
+
+IDLE: Mapping[str, tuple[tuple[str, object, str, object], ...]] = {
+    "hred": (("d1", 0.0002, "overflow", "step"), ("excess", 1.5, "overflow", "reset")),
+    "gred": (("prio", "8", "grio", True),),
+}
+"""By discipline, parameters that apply with a value of another parameter only: parameter, default,
+other parameter, its value."""
+
+
+def _idle(link: Tree) -> Iterator[str]:
+    """Warn if a parameter is set that has no effect with the others."""
+    qdisc = link["qdisc"]
+    for key, default, other, value in IDLE.get(qdisc["name"], ()):
+        if qdisc[key] != default and qdisc[other] != value:
+            yield f".{key}: has no effect without {other} = {json.dumps(value)}; set it as well"
 
 
 def _limit(link: Tree, flows: list[Tree]) -> Iterator[str]:

@@ -23,7 +23,6 @@
 //! backlog of all (WRED).
 //!
 //! **Departures** (1) In Linux the DP is the index that filters of tc give a packet (tc_index). (2)
-//! `ecn` and `hard_drop` apply to all virtual queues; since 5.0 Linux can have them for each. (3)
 //! Averages, gaps between drops and idle times are as in `red` with `variant = "linux"`.
 //!
 //! **Cost** 1496 bytes of state for three virtual queues; as RED, with `grio` O(n).
@@ -88,14 +87,13 @@ crate::params! {
         /// Weight of one arrival in the average, rounded to a power of 1/2.
         w_q: Vec<f64> = [0.001_953_125].into(), [1e-9 => 1.0], "w_q", [];
         /// Mean packet size, from which the decay of the averages in idle times is computed.
-        packet: Bytes = Bytes(1000), [Bytes(1) => Bytes(65_535)], "", ["avpkt"];
-        /// Rate from which that decay is computed; auto: the rate of the link.
-        bandwidth: Option<Rate> = None,
-            [Rate(1) => Rate(1_000_000_000_000_000)], "", [];
+        packet: Vec<Bytes> = [Bytes(1000)].into(), [Bytes(1) => Bytes(65_535)], "", ["avpkt"];
+        /// Rate from which that decay is computed; without a value the rate of the link.
+        bandwidth: Vec<Rate> = Vec::new(), [Rate(1) => Rate(1_000_000_000_000_000)], "", [];
         /// True if ECN-capable packets are marked instead of dropped.
-        ecn: bool = false, [], "", [];
+        ecn: Vec<bool> = [false].into(), [], "", [];
         /// True if packets above max_th are dropped even if they are ECN-capable.
-        hard_drop: bool = false, [], "", ["harddrop"];
+        hard_drop: Vec<bool> = [false].into(), [], "", ["harddrop"];
         /// Bytes of all packets above which a packet without a virtual queue is dropped.
         unassigned_limit: Bytes = Bytes(1_514_000), [Bytes(1) => BYTES_MAX], "", [];
         /// Size of the buffer of all packets; auto: no other than the virtual queues'.
@@ -115,6 +113,8 @@ struct VirtualQueue {
     limit: u64,
     /// Bytes of its packets.
     bytes: u64,
+    ecn: bool,
+    hard_drop: bool,
 }
 
 /// Common average of the virtual queues.
@@ -139,8 +139,6 @@ pub struct Gred {
     of_dp: [Option<u8>; DPS],
     mode: Mode,
     filters: Filters,
-    ecn: bool,
-    hard_drop: bool,
     unassigned_limit: u64,
     limit: Option<Size>,
     /// Index of the virtual queue of the last arrival.
@@ -160,6 +158,10 @@ impl Build for Gred {
             ("max_th", all.max_th.len()),
             ("max_p", all.max_p.len()),
             ("w_q", all.w_q.len()),
+            ("packet", all.packet.len()),
+            ("ecn", all.ecn.len()),
+            ("hard_drop", all.hard_drop.len()),
+            ("bandwidth", all.bandwidth.len().max(1)),
         ] {
             // The defaults are for three.
             if values == 0 || values > n.max(3) {
@@ -194,8 +196,6 @@ impl Build for Gred {
             },
             queues,
             filters: Filters::new(all.filters, false),
-            ecn: all.ecn,
-            hard_drop: all.hard_drop,
             unassigned_limit: all.unassigned_limit.0,
             limit: all.limit,
             last: 0,
@@ -207,15 +207,15 @@ impl Build for Gred {
 fn virtual_queue(all: &GredParams, i: usize, env: &Env) -> Result<VirtualQueue> {
     let bytes = |list: &[Bytes]| nth(list, i).unwrap_or_default().0;
     let (min, max) = (bytes(&all.min_th), bytes(&all.max_th));
-    if min >= max {
-        let text = format!("{} is not above min_th ({})", Bytes(max), Bytes(min));
+    if min > max {
+        let text = format!("{} is below min_th ({})", Bytes(max), Bytes(min));
         return Err(Error::new(text).at("max_th"));
     }
     let red = RedParams {
         max_p: nth(&all.max_p, i).unwrap_or_default(),
         w_q: nth(&all.w_q, i).unwrap_or(1.0),
-        packet: all.packet,
-        bandwidth: all.bandwidth,
+        packet: nth(&all.packet, i).unwrap_or_default(),
+        bandwidth: nth(&all.bandwidth, i),
         ..RedParams::default()
     };
     Ok(VirtualQueue {
@@ -223,6 +223,8 @@ fn virtual_queue(all: &GredParams, i: usize, env: &Env) -> Result<VirtualQueue> 
         prio: nth(&all.prio, i).unwrap_or_default(),
         limit: bytes(&all.limits),
         bytes: 0,
+        ecn: nth(&all.ecn, i).unwrap_or_default(),
+        hard_drop: nth(&all.hard_drop, i).unwrap_or_default(),
     })
 }
 
@@ -262,9 +264,10 @@ impl Gred {
     /// Decides about `packet` of virtual queue `i`, whose average is up to date: None to accept it,
     /// true to accept and mark it, false to drop it.
     fn decide(&mut self, context: &mut Context<'_>, i: usize, packet: &Packet) -> Option<bool> {
-        let (level, signals) = self.queues[i].red.decide(context.rng);
-        let may_mark = self.ecn && packet.ecn.capable();
-        signals.then_some(may_mark && !(self.hard_drop && level == Level::Above))
+        let VirtualQueue { red, ecn, hard_drop, .. } = &mut self.queues[i];
+        let (level, signals) = red.decide(context.rng);
+        let may_mark = *ecn && packet.ecn.capable();
+        signals.then_some(may_mark && !(*hard_drop && level == Level::Above))
     }
 }
 

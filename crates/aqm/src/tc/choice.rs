@@ -1,8 +1,8 @@
 //! The class of a packet by the filters of tc, as filters of a discipline.
 
-use super::device::{Device, Filter as Line, Qdisc, id};
+use super::device::{Below, Device, Filter as Line, Qdisc, id};
 use super::header::Key;
-use super::keys::joined;
+use super::keys::{joined, union};
 use super::kinds;
 use super::place::{Handle, Place};
 use super::rule::Rule;
@@ -26,6 +26,9 @@ pub(super) struct Choice<'a> {
     default: Option<u64>,
     /// Filters in order.
     pub filters: Vec<Filter>,
+    /// Pref of the last filter, and the place of the first filter with this pref.
+    last_pref: Option<u32>,
+    first_of_pref: usize,
     /// Filters that were looked at, by their place in the device.
     pub used: Vec<usize>,
     /// Filters that are not represented, each with the reason.
@@ -47,6 +50,15 @@ pub(super) fn rules(device: &Device, is_here: impl Fn(&Line) -> bool) -> Vec<(us
         }
     }
     sort_by_key(&mut rules, |(_, _, rule)| rule.pref);
+    // A handle of the same pref ends the meaning of the mark as the class.
+    let with_handle: Vec<(Option<u32>, Option<Place>)> = rules
+        .iter()
+        .filter(|(_, line, rule)| !rule.by_mark && line.words.iter().any(|word| word == "fw"))
+        .map(|(_, line, rule)| (rule.pref, line.place))
+        .collect();
+    for (_, line, rule) in rules.iter_mut().filter(|(_, _, rule)| rule.by_mark) {
+        rule.is_table = with_handle.contains(&(rule.pref, line.place));
+    }
     rules
 }
 
@@ -62,7 +74,18 @@ impl<'a> Choice<'a> {
         default: Option<u64>,
     ) -> Choice<'a> {
         let (filters, used, lost) = (Vec::new(), Vec::new(), Vec::new());
-        let mut choice = Choice { device, qdisc, number, default, filters, used, lost };
+        let (last_pref, first_of_pref) = (None, 0);
+        let mut choice = Choice {
+            device,
+            qdisc,
+            number,
+            default,
+            filters,
+            last_pref,
+            first_of_pref,
+            used,
+            lost,
+        };
         choice.place(0, &[], 0);
         choice
     }
@@ -73,10 +96,40 @@ impl<'a> Choice<'a> {
             if !self.used.contains(&i) {
                 self.used.push(i);
             }
-            if let Err(why) = self.rule(&rule, keys, depth) {
-                self.lost.push(format!("filter {}: {why}", line.words.join(" ")));
+            let rules = self.of_marks(rule);
+            for rule in rules {
+                if let Err(why) = self.rule(&rule, keys, depth) {
+                    self.lost.push(format!("filter {}: {why}", line.words.join(" ")));
+                }
             }
         }
+    }
+
+    /// Rules for `fw` without a handle: one for each mark that is the identifier of a class. A band
+    /// is also chosen by its minor number alone. Other rules are returned as they are, those that
+    /// only name a table are not.
+    fn of_marks(&self, rule: Rule) -> Vec<Rule> {
+        if rule.is_table {
+            return Vec::new();
+        }
+        let (handle, kind) = (self.qdisc.handle, self.qdisc.line.kind.name);
+        let bands = match self.qdisc.below() {
+            Below::Bands(bands) if matches!(kind, "prio" | "ets") => bands,
+            Below::Classes => 0,
+            _ => return [rule].into(),
+        };
+        if !rule.by_mark {
+            return [rule].into();
+        }
+        let majors = if bands > 0 { &[0, handle][..] } else { &[handle] };
+        let classes = self.qdisc.classes.iter().map(|class| class.minor).chain(1..=bands);
+        let marks = classes.flat_map(|minor| majors.iter().map(move |major| (*major, minor)));
+        let of_mark = |(major, minor): Handle| {
+            let mark = u32::from(major) << 16 | u32::from(minor);
+            let keys = Ok(Vec::from([("mark", mark.to_string())]));
+            Rule { keys, to: Some((handle, minor)), ..rule.clone() }
+        };
+        marks.map(of_mark).collect()
     }
 
     fn rule(&mut self, rule: &Rule, keys: &[Key], depth: usize) -> Result<(), String> {
@@ -104,12 +157,12 @@ impl<'a> Choice<'a> {
         if self.qdisc.is_inner(minor) {
             self.place(minor, &all, depth + 1);
             if let Some(to) = self.default {
-                self.add(&all, to, &rule.protocol)?;
+                self.add(&all, to, rule)?;
             }
         } else {
             let to = (self.number)(minor);
             let to = to.ok_or_else(|| format!("there is no class {}", self.name(minor)))?;
-            self.add(&all, to, &rule.protocol)?;
+            self.add(&all, to, rule)?;
         }
         let lost = rule.police.is_some() || !(rule.action.is_empty() || queue.is_some());
         if lost { Err("the class is chosen, but nothing else happens".to_string()) } else { Ok(()) }
@@ -120,18 +173,28 @@ impl<'a> Choice<'a> {
         id(handle)
     }
 
-    /// Adds a filter, unless one before it matches the same packets.
-    fn add(&mut self, keys: &[Key], to: u64, protocol: &str) -> Result<(), String> {
+    /// Adds a filter, unless one before it matches the same packets. The ranges of filters with the
+    /// same pref are joined: an export writes a range as several filters.
+    fn add(&mut self, keys: &[Key], to: u64, rule: &Rule) -> Result<(), String> {
         let filter = filter(keys, to)?;
         if self.filters.contains(&filter) {
             return Ok(());
         }
-        match protocol {
+        match rule.protocol.as_str() {
             "all" | "ip" | "0x800" | "0x0800" => {}
             "ipv6" | "0x86dd" => return Err("packets are of IPv4 here".to_string()),
             other => return Err(format!("there are no packets of protocol {other}")),
         }
+        if self.last_pref != rule.pref {
+            (self.last_pref, self.first_of_pref) = (rule.pref, self.filters.len());
+        }
         self.filters.push(filter);
+        while let [.., first, second] = &self.filters[self.first_of_pref..]
+            && let Some(both) = union(first, second)
+        {
+            self.filters.truncate(self.filters.len() - 2);
+            self.filters.push(both);
+        }
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 //! `u32` of tc compares any bits; a key compares a whole field. Headers of the transport layer are
 //! taken to follow an IP header of 20 bytes.
 
+use super::keys::blocks;
 use crate::params::Params;
 use crate::sched::filter::Filter;
 use crate::units::Bytes;
@@ -216,48 +217,51 @@ fn host(address: u32) -> String {
     address.to_be_bytes().map(|byte| byte.to_string()).join("-")
 }
 
-/// Words of u32 that match the packets of `filter`.
+/// Words of u32 that match the packets of `filter`: of several filters if it has ranges, since u32
+/// compares bits.
 ///
 /// # Errors
 /// A key that u32 cannot express; the text says why.
-pub(super) fn matches(filter: &Filter) -> Result<String, String> {
+pub(super) fn matches(filter: &Filter) -> Result<Vec<String>, String> {
     let defaults = Filter::default().table();
     let rows = filter.table().into_iter().zip(defaults);
     let keys = rows.filter(|(row, default)| row.name != "to" && row.value != default.value);
-    let mut words = String::new();
+    let mut all = Vec::from([String::new()]);
     for (row, _) in keys {
-        for word in words_of(row.name, &row.value)? {
-            words += &format!(" match {word}");
-        }
+        let options = words_of(row.name, &row.value)?;
+        let with = |words: &String| {
+            options.iter().map(|option| words.clone() + option).collect::<Vec<String>>()
+        };
+        all = all.iter().flat_map(with).collect();
     }
-    if words.is_empty() {
-        words = " match u32 0 0".to_string();
+    if let [words] = all.as_mut_slice()
+        && words.is_empty()
+    {
+        *words = " match u32 0 0".to_string();
     }
-    Ok(format!("u32{words}"))
+    Ok(all.into_iter().map(|words| format!("u32{words}")).collect())
 }
 
-/// Comparisons of u32 for one key of a filter.
+/// Comparisons of u32 for one key of a filter: one of these matches.
 fn words_of(key: &str, value: &str) -> Result<Vec<String>, String> {
-    let one = |word: String| Ok(Vec::from([word]));
+    let all = |words: &[&str]| {
+        let words = words.iter().map(|word| format!(" match {word}"));
+        Ok(Vec::from([words.collect::<String>()]))
+    };
+    let one = |word: String| all(&[word.as_str()]);
     match key {
         "dscp" => {
             let number: u32 = value.parse().map_err(|_| format!("{value} is no number"))?;
             one(format!("ip dsfield {:#04x} 0xfc", number << 2))
         }
-        "class" => match value.split_once('-') {
-            Some((first, last)) => {
-                let (first, last) = (first.parse::<u32>(), last.parse::<u32>());
-                let (Ok(first), Ok(last)) = (first, last) else {
-                    return Err(format!("{value} is no range"));
+        "class" => match range_of(value) {
+            Some((first, last)) if first < last && last < 64 => {
+                let word = |(start, free): (u32, u32)| {
+                    format!(" match ip dsfield {:#04x} {:#04x}", start << 2, (63 & !free) << 2)
                 };
-                let free = last - first;
-                if last < 64 && (free + 1).is_power_of_two() && first & free == 0 {
-                    let mask = (63 & !free) << 2;
-                    return one(format!("ip dsfield {:#04x} {mask:#04x}", first << 2));
-                }
-                Err("Linux has no class of a flow; tc matches a DSCP".to_string())
+                Ok(blocks(first, last).into_iter().map(word).collect())
             }
-            None => Err("Linux has no class of a flow; tc matches a DSCP".to_string()),
+            _ => Err("Linux has no class of a flow; tc matches a DSCP".to_string()),
         },
         "ecn" => {
             let number = ["not_ect", "ect1", "ect0", "ce"].iter().position(|name| *name == value);
@@ -279,23 +283,13 @@ fn words_of(key: &str, value: &str) -> Result<Vec<String>, String> {
             }
             one(format!("u16 0x0000 {:#06x} at 2", 0xffff & !most))
         }
-        "pure_ack" if value == "true" => Ok([
+        "pure_ack" if value == "true" => all(&[
             "ip protocol 6 0xff",
             "u8 0x05 0x0f at 0",
             "u16 0x0000 0xffc0 at 2",
             "u8 0x10 0xff at 33",
-        ]
-        .map(str::to_string)
-        .to_vec()),
+        ]),
         "pure_ack" => Err("u32 cannot match all other packets".to_string()),
-        _ => transport_words(key, value),
-    }
-}
-
-/// Comparisons for the mark, the protocol and the ports.
-fn transport_words(key: &str, value: &str) -> Result<Vec<String>, String> {
-    let one = |word: String| Ok(Vec::from([word]));
-    match key {
         "mark" => {
             let (number, mask) = value.split_once('/').unwrap_or((value, "0xffffffff"));
             one(format!("mark {number} {mask}"))
@@ -310,17 +304,20 @@ fn transport_words(key: &str, value: &str) -> Result<Vec<String>, String> {
             one(format!("ip protocol {number} 0xff"))
         }
         "source_port" | "destination_port" => {
-            let word = if key == "source_port" { "sport" } else { "dport" };
-            let (first, last) = value.split_once('-').unwrap_or((value, value));
-            let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) else {
-                return Err(format!("{value} is no range of ports"));
+            let field = if key == "source_port" { "sport" } else { "dport" };
+            let range = range_of(value).ok_or_else(|| format!("{value} is no range of ports"));
+            let (first, last) = range?;
+            let word = |(start, free): (u32, u32)| {
+                format!(" match ip {field} {start} {:#06x}", 0xffff & !free)
             };
-            let free = last.saturating_sub(first);
-            if !(free + 1).is_power_of_two() || first & free != 0 {
-                return Err("u32 compares bits, which give ranges of 2, 4, 8 and more".to_string());
-            }
-            one(format!("ip {word} {first} {:#06x}", 0xffff & !free))
+            Ok(blocks(first, last).into_iter().map(word).collect())
         }
         _ => Err(format!("tc has no counterpart of {key}")),
     }
+}
+
+/// Ends of a range like `3-7`, or a value twice.
+fn range_of(value: &str) -> Option<(u32, u32)> {
+    let (first, last) = value.split_once('-').unwrap_or((value, value));
+    Some((first.parse().ok()?, last.parse().ok()?))
 }

@@ -5,6 +5,7 @@
 
 use super::command::{Command, Place, Verb};
 use super::device::{Below, Device, Id, Qdisc, id};
+use super::kinds;
 use super::line::Form;
 use super::table::Line;
 use crate::error::{Error, Result};
@@ -51,6 +52,11 @@ impl Device {
         if command.verb == Verb::Delete {
             return self.delete(command);
         }
+        let creates = creates(command);
+        if creates && command.verb == Verb::Link {
+            let command = Command { verb: Verb::Replace, ..command.clone() };
+            return self.qdisc(&command, handles);
+        }
         let handle = command.handle.map_or(0, |h| h.0);
         let Some(place) = command.place else {
             if handle == 0 {
@@ -78,7 +84,11 @@ impl Device {
             Some(id) => {
                 // Without a handle, another kind takes the place, even with add and change.
                 let other = |line: &Line| !same_kind(line, &self.qdiscs[&id].line);
-                if command.verb != Verb::Link && command.line.as_ref().is_some_and(other) {
+                let changes = command.verb == Verb::Change && creates;
+                if command.verb != Verb::Link
+                    && !changes
+                    && command.line.as_ref().is_some_and(other)
+                {
                     return self.create_at(place, spot, 0, command, handles);
                 }
                 if command.verb == Verb::Add {
@@ -219,7 +229,7 @@ impl Device {
         command: &Command,
         handles: &mut Handles,
     ) -> Result<()> {
-        if !matches!(command.verb, Verb::Add | Verb::Replace) {
+        if !matches!(command.verb, Verb::Add | Verb::Replace) && !creates(command) {
             return Err(Error::new("there is no qdisc at this place: write add or replace"));
         }
         self.create_at(place, spot, handle, command, handles)
@@ -342,6 +352,11 @@ impl Device {
         }
         self.attach(place, spot, None)
     }
+}
+
+/// True if the command creates a qdisc even if it is a change: tc asks so for the setup of gred.
+fn creates(command: &Command) -> bool {
+    command.line.as_ref().is_some_and(kinds::gred::is_setup)
 }
 
 /// True if two lines are of the same qdisc of Linux; RED has two tables.

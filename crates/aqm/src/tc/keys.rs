@@ -1,8 +1,8 @@
 //! Keys of filters that apply one after the other, or together, as keys of one filter.
 
 use super::header::Key;
-use crate::params::{Setting, Value};
-use crate::sched::filter::{Classes, Mark, Ports};
+use crate::params::{ParamRow, Params, Setting, Value};
+use crate::sched::filter::{Classes, Filter, Mark, Ports};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -43,6 +43,49 @@ fn common(name: &str, first: &str, second: &str) -> Option<String> {
     }
 }
 
+/// Filter that matches the packets of both; None if there is none. They differ in one range only,
+/// and no value is between the two. One DSCP is a range of classes as well.
+pub(super) fn union(first: &Filter, second: &Filter) -> Option<Filter> {
+    let rows = first.table().into_iter().zip(second.table());
+    let different: Vec<_> = rows.filter(|(a, b)| a.value != b.value).collect();
+    let name = match different.iter().map(|(a, _)| a.name).collect::<Vec<_>>().as_slice() {
+        ["class" | "dscp"] | ["class", "dscp"] => "class",
+        ["source_port"] => "source_port",
+        ["destination_port"] => "destination_port",
+        _ => return None,
+    };
+    let range = |filter: &Filter| {
+        let named = |row: &ParamRow| row.name == name || (name == "class" && row.name == "dscp");
+        let mut rows = filter.table().into_iter().filter(named);
+        rows.find_map(|row| Ports::read(Setting::Text(&row.value)).ok())
+    };
+    let (Ports(a, b), Ports(c, d)) = (range(first)?, range(second)?);
+    if u32::from(a.max(c)) > u32::from(b.min(d)) + 1 {
+        return None;
+    }
+    let mut both = first.clone();
+    if name == "class" {
+        both.set("dscp", Setting::Text("auto")).ok()?;
+    }
+    both.set(name, Setting::Text(&Ports(a.min(c), b.max(d)).write())).ok()?;
+    Some(both)
+}
+
+/// Values from `first` to `last` as blocks whose length is a power of two: the first value of each,
+/// and the mask of the bits in which its values differ.
+pub(super) fn blocks(first: u32, last: u32) -> Vec<(u32, u32)> {
+    let mut blocks = Vec::new();
+    let mut start = first;
+    while start <= last {
+        let aligned = if start == 0 { u32::MAX } else { (1 << start.trailing_zeros()) - 1 };
+        let rest = (last - start + 1).ilog2();
+        let free = aligned.min((1 << rest) - 1);
+        blocks.push((start, free));
+        start += free + 1;
+    }
+    blocks
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,5 +112,43 @@ mod tests {
             assert_eq!(of(name, first, second).as_deref(), expected, "{name} {first} {second}");
             assert_eq!(of(name, second, first).as_deref(), expected, "{name} {second} {first}");
         }
+    }
+
+    #[test]
+    fn blocks_are_a_partition_of_their_range() {
+        for first in 0..70u32 {
+            for last in first..70 {
+                let blocks = blocks(first, last);
+                let values: Vec<u32> =
+                    blocks.iter().flat_map(|(start, free)| *start..=start + free).collect();
+                assert_eq!(values, (first..=last).collect::<Vec<_>>());
+                let aligned = |(start, free): &(u32, u32)| start & free == 0;
+                assert!(blocks.iter().all(aligned) && blocks.len() <= 12, "{first} to {last}");
+            }
+        }
+        assert_eq!(blocks(0, 65_535), [(0, 65_535)]);
+        assert_eq!(blocks(1, 65_534).len(), 30, "the most of a range of ports");
+    }
+
+    #[test]
+    fn ranges_next_to_each_other_are_one() {
+        let of = |text: &str| Filter::read(Setting::Text(text)).unwrap();
+        let both = |a, b| union(&of(a), &of(b)).map(|filter| filter.write());
+        let tcp = "1(destination_port=80-85, protocol=tcp)";
+        for (second, expected) in [
+            ("1(destination_port=86, protocol=tcp)", Some("80-86")),
+            ("1(destination_port=70-79, protocol=tcp)", Some("70-85")),
+            ("1(destination_port=82-90, protocol=tcp)", Some("80-90")),
+            ("1(destination_port=87, protocol=tcp)", None),
+            ("1(destination_port=86, protocol=udp)", None),
+            ("2(destination_port=86, protocol=tcp)", None),
+            ("1(protocol=tcp)", None),
+        ] {
+            let range = |text: Option<String>| text.map(|t| t.contains(expected.unwrap_or("x")));
+            assert_eq!(range(both(tcp, second)), expected.map(|_| true), "{second}");
+        }
+        assert_eq!(both("1(mark=1)", "1(mark=2)"), None);
+        assert_eq!(both("1(dscp=14)", "1(dscp=15)").as_deref(), Some("1(class=14-15)"));
+        assert_eq!(both("1(class=12-13)", "1(dscp=14)").as_deref(), Some("1(class=12-14)"));
     }
 }

@@ -345,7 +345,8 @@ impl Way<'_> {
         if default_leaf(self.device.shown, qdisc) == Some(leaf) {
             let only = |rule: &super::rule::Rule| rule.police.is_none() && rule.action.is_empty();
             let same = rules.iter().filter(|(_, _, rule)| {
-                only(rule) && rule.to.is_some_and(|(_, minor)| minor == leaf)
+                let same = rule.to.is_some_and(|(_, minor)| minor == leaf);
+                only(rule) && (same || rule.by_mark)
             });
             self.filters.extend(same.map(|(i, ..)| *i));
             return;

@@ -1,6 +1,7 @@
 //! Lines of output as the tree of a device.
 
 use super::device::{Below, Class, Device, Filter, Id, Qdisc, id};
+use super::kinds::gred;
 use super::line::Form;
 use super::output::Shown;
 use super::place::{Object, Place};
@@ -73,6 +74,9 @@ fn continued(device: &mut Device, words: &[String]) -> Result<()> {
         for (arg, more) in qdisc.line.args.iter_mut().zip(more.args) {
             *arg = more.or(arg.take());
         }
+    } else if qdisc.line.kind.name == "gred" && text.starts_with("vq") {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        gred::add_shown(&mut qdisc.line, &Line::read("gred", &words, Form::Shown)?)?;
     } else {
         qdisc.stab = format!("stab {text}");
     }

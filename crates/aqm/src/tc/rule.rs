@@ -29,6 +29,8 @@ pub(super) struct Rule {
     pub action: String,
     /// True for a line of output that only names a table of filters.
     pub is_table: bool,
+    /// True for `fw` without a handle: the mark of a packet is the identifier of its class.
+    pub by_mark: bool,
 }
 
 /// State of reading.
@@ -56,6 +58,7 @@ impl Rule {
             police: None,
             action: String::new(),
             is_table: false,
+            by_mark: false,
         };
         let mut reader = Reader {
             words: words.iter(),
@@ -120,6 +123,12 @@ impl<'a> Reader<'a> {
             "flower" => self.options(Reader::flower),
             "matchall" => self.options(Reader::unknown),
             "fw" => {
+                let rest = self.words.as_slice();
+                if self.handle.is_empty() && (rest.is_empty() || self.rule.is_table) {
+                    // Its line in an output is like that of a table.
+                    (self.rule.by_mark, self.rule.is_table) = (true, false);
+                    return Ok(());
+                }
                 self.mark_of_handle()?;
                 self.options(Reader::unknown)
             }
@@ -203,7 +212,7 @@ impl<'a> Reader<'a> {
         }
         let handle = core::mem::take(&mut self.handle);
         if handle.is_empty() {
-            return Err("takes the mark as the class, which no key does".to_string());
+            return Err("options of fw require a handle, like handle 6 fw".to_string());
         }
         self.mark(&handle)
     }

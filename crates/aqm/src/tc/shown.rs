@@ -1,5 +1,6 @@
 //! Qdiscs as `tc qdisc show` prints them: a text for people, which is rounded, and JSON.
 
+use super::kinds::gred;
 use super::table::{Arg, Line, Unit, Word};
 use crate::sorting::sort_by_key;
 use alloc::format;
@@ -31,6 +32,9 @@ fn hidden(kind: &str, word: &str) -> bool {
 impl Line {
     /// Formats the words as `tc qdisc show` does, after the handle.
     pub fn shown(&self) -> String {
+        if self.kind.name == "gred" {
+            return gred::text(self);
+        }
         let words = self.shown_words().into_iter();
         let words = words.filter_map(|(word, arg)| text(self.kind.name, word, &arg));
         words.collect::<Vec<String>>().join(" ")
@@ -38,6 +42,9 @@ impl Line {
 
     /// Formats the words as the object `options` of `tc -j qdisc show`.
     pub fn shown_json(&self) -> String {
+        if self.kind.name == "gred" {
+            return gred::json(self);
+        }
         let pairs = self.shown_words().into_iter();
         let pairs = pairs.filter_map(|(word, arg)| json(self.kind.name, word, &arg));
         format!("{{{}}}", pairs.collect::<Vec<String>>().join(","))

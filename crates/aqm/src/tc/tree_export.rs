@@ -5,6 +5,7 @@ use super::branch::shapes::BURST;
 use super::convert::{Exported, export};
 use super::header::matches;
 use super::kinds::fifo::{DRR_CLASS, lost_shared_limit};
+use super::kinds::gred;
 use super::kinds::shaper::{HFSC, HFSC_CLASS, HTB, HTB_CLASS};
 use super::table::{Arg, Line, Params as Rows};
 use crate::error::{Error, Result};
@@ -23,6 +24,8 @@ use alloc::vec::Vec;
 pub struct TreeCommand {
     /// Object: `qdisc`, `class` or `filter`.
     pub object: &'static str,
+    /// Action: `replace`, or `change` of what the commands before it have made.
+    pub verb: &'static str,
     /// Words after the device.
     pub words: String,
 }
@@ -82,7 +85,7 @@ impl Exporter {
     }
 
     fn command(&mut self, object: &'static str, words: String) {
-        self.below.push(TreeCommand { object, words });
+        self.below.push(TreeCommand { object, verb: "replace", words });
     }
 
     /// Line of a discipline; the commands below it are added.
@@ -107,6 +110,10 @@ impl Exporter {
                     "tbf" => {
                         (!children.is_empty()).then(|| Places { leaves: [1].into(), first: 1 })
                     }
+                    "gred" => {
+                        self.virtual_queues(&line, handle);
+                        None
+                    }
                     _ if children.is_empty() && filters.is_empty() => None,
                     _ => Some(bands(&params)),
                 };
@@ -116,7 +123,7 @@ impl Exporter {
                     let own = lost_shared_limit(text) || text.starts_with("drop = ") || queue;
                     (own && !children.is_empty())
                         || text.starts_with("children = ")
-                        || text.starts_with("filters = ")
+                        || (text.starts_with("filters = ") && name != "gred")
                 };
                 lost.retain(|text| !of_tree(text));
                 self.lose(lost);
@@ -150,7 +157,7 @@ impl Exporter {
         let line = self.discipline(child.name(), &child.rows()?, rate, handle)?;
         let words = format!("parent {above:x}:{minor:x} handle {handle:x}: {}", line.write());
         // Before the commands below it.
-        self.below.insert(at, TreeCommand { object: "qdisc", words });
+        self.below.insert(at, TreeCommand { object: "qdisc", verb: "replace", words });
         Ok(())
     }
 
@@ -168,14 +175,25 @@ impl Exporter {
             _ => Ok(format!("flowid {handle:x}:{:x}", to + places.first)),
         };
         match choice.and_then(|choice| Ok((matches(filter)?, choice))) {
-            Ok((words, choice)) => {
+            Ok((all, choice)) => {
                 let place = format!("parent {handle:x}: protocol ip pref {}", i + 1);
-                self.command("filter", format!("{place} {words} {choice}"));
+                for words in all {
+                    self.command("filter", format!("{place} {words} {choice}"));
+                }
             }
             Err(why) => {
                 let text = format!("filters[{i}] = {}: {why}", filter.write());
                 self.lose([text].into());
             }
+        }
+    }
+
+    /// Adds the commands for the virtual queues of `gred`.
+    fn virtual_queues(&mut self, line: &Line, handle: u16) {
+        let grio = line.says("grio", "grio");
+        for queue in gred::queues(line) {
+            let words = format!("handle {handle:x}: {}", queue.command(grio).write_given());
+            self.below.push(TreeCommand { object: "qdisc", verb: "change", words });
         }
     }
 

@@ -1,6 +1,9 @@
 //! Filters of tc become filters of a discipline, or are named as lost.
 
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::tc::{self, Options};
+use sojourn_aqm::{Rate, Setting};
 
 /// Filters of a prio with four bands, and what is lost.
 fn of(lines: &[&str]) -> (String, Vec<String>) {
@@ -105,7 +108,7 @@ fn filters_without_a_counterpart_are_named() {
         ("parent 1: protocol ip u32 ht 2: match u32 0 0 flowid 1:2", "ht"),
         ("parent 1: protocol ip flower vlan_id 7 flowid 1:2", "vlan_id"),
         ("parent 1: protocol ip bpf obj x.o flowid 1:2", "filters of the kind bpf"),
-        ("parent 1: protocol ip fw", "the mark as the class"),
+        ("parent 1: protocol ip fw flowid 1:2", "fw require a handle"),
         ("parent 1: protocol ip matchall flowid 1:9", "there is no class 1:9"),
         ("parent 1: protocol ip matchall flowid 3:1", "3:1 is no class of prio 1:"),
         ("parent 1: chain 3 matchall flowid 1:2", "no chains"),
@@ -222,4 +225,85 @@ fn output_of_ports_protocols_and_marks_is_read() {
                 1(protocol=udp, destination_port=22)";
     assert_eq!(filters.unwrap().1, text);
     assert!(link.lost.len() == 1 && link.lost[0].contains("tcp_flags"), "{:?}", link.lost);
+}
+
+/// The mark is the whole identifier of a class of htb; a band is also chosen by its minor number.
+#[test]
+fn without_a_handle_the_mark_is_the_class() {
+    let bands = "0(mark=1) 0(mark=65537) 1(mark=2) 1(mark=65538) 2(mark=3) 2(mark=65539) \
+                 3(mark=4) 3(mark=65540)";
+    let (filters, lost) = of(&["parent 1: protocol ip fw"]);
+    assert_eq!((filters.as_str(), lost), (bands, Vec::new()));
+    // A filter with a handle and the same pref ends it, one with another pref does not.
+    let (filters, lost) = of(&[
+        "parent 1: protocol ip pref 3 fw",
+        "parent 1: protocol ip pref 3 handle 9 fw classid 1:4",
+    ]);
+    assert_eq!((filters.as_str(), lost), ("3(mark=9)", Vec::new()));
+    let (filters, _) = of(&[
+        "parent 1: protocol ip pref 3 fw",
+        "parent 1: protocol ip pref 2 handle 9 fw classid 1:4",
+    ]);
+    assert_eq!(filters, format!("3(mark=9) {bands}"));
+
+    let script = "tc qdisc add dev a root handle 2: htb default 30
+        tc class add dev a parent 2: classid 2:1 htb rate 9mbit
+        tc class add dev a parent 2:1 classid 2:10 htb rate 4mbit
+        tc class add dev a parent 2:1 classid 2:30 htb rate 2mbit
+        tc filter add dev a parent 2: protocol ip prio 1 fw";
+    let filters = |script: &str| {
+        let link = tc::import(script, &Options::default()).unwrap().remove(0);
+        assert_eq!(link.lost, [""; 0], "{script}");
+        link.qdisc.unwrap().settings.into_iter().find(|(name, _)| name == "filters").unwrap().1
+    };
+    assert_eq!(filters(script), "3(mark=131073) 2(mark=131088) 3(mark=131120)");
+    let shown = "qdisc htb 2: dev a root refcnt 2 r2q 10 default 0x30 direct_packets_stat 0
+        class htb 2:1 root rate 9Mbit ceil 9Mbit burst 1599b cburst 1599b
+        class htb 2:10 parent 2:1 prio 0 rate 4Mbit ceil 4Mbit burst 1600b cburst 1600b
+        class htb 2:30 parent 2:1 prio 0 rate 2Mbit ceil 2Mbit burst 1600b cburst 1600b
+        filter parent 2: protocol ip pref 1 fw chain 0";
+    assert_eq!(filters(shown), filters(script));
+}
+
+/// A range becomes several filters of u32, which are one filter again when they are read.
+#[test]
+fn every_range_of_ports_survives_an_export() {
+    let mut rng = Pcg64Mcg::seed_from_u64(5);
+    let mut draw = |least: u32, most: u32| {
+        let width = u64::from(most - least + 1);
+        least + u32::try_from(rng.next_u64() % width).unwrap()
+    };
+    let mut range = |most: u32| {
+        let (a, b) = (draw(0, most), draw(0, most));
+        format!("{}-{}", a.min(b), a.max(b) + u32::from(a == b && a < most))
+    };
+    for i in 0..150 {
+        let mut keys = Vec::from([format!("destination_port={}", range(65_535))]);
+        if i % 2 == 0 {
+            keys.push("protocol=tcp".to_string());
+        }
+        if i % 5 == 0 {
+            keys.push(format!("source_port={}", range(1000)));
+        }
+        if i % 7 == 0 {
+            keys.push(format!("class={}", range(62)));
+        }
+        let filters = format!("1({}) 0(destination_port=22) 2({})", keys.join(", "), keys[0]);
+        let settings = [("filters", Setting::Text(&filters)), ("limit", Setting::Text("3000p"))];
+        let built = sojourn_aqm::build("prio", &settings, Rate(1_000_000)).unwrap();
+        let tree = tc::export_tree("prio", &built.params, None, 1).unwrap();
+        let lost = tree.lost.iter().filter(|text| text.contains("filters"));
+        assert_eq!(lost.count(), 0, "{:?}", tree.lost);
+        let mut script = format!("tc qdisc add dev a root handle 1: {}", tree.line.write());
+        for command in &tree.below {
+            script += &format!("\ntc {} add dev a {}", command.object, command.words);
+        }
+        let link = tc::import(&script, &Options::default()).unwrap().remove(0);
+        assert_eq!(link.lost, [""; 0], "{filters}");
+        let text = link.qdisc.unwrap().settings.into_iter().find(|(name, _)| name == "filters");
+        let text = text.unwrap().1;
+        let again = [("filters", Setting::Text(&text)), ("limit", Setting::Text("3000p"))];
+        let again = sojourn_aqm::build("prio", &again, Rate(1_000_000)).unwrap();
+        assert_eq!(again.params, built.params, "{script}");
+    }
 }

@@ -199,10 +199,7 @@ fn wrong_scripts_name_the_line() {
             "line 2.htb.rate: is required",
         ),
         ("qdisc htb 1: dev eth0 root default 0x1", "eth0.htb: has no class"),
-        (
-            "tc qdisc add dev eth0 root gred setup",
-            "eth0.gred: has a command for each virtual queue",
-        ),
+        ("tc qdisc add dev eth0 root gred setup", "line 1.gred.vqs: is required, like vqs 3"),
     ];
     for (script, answer) in cases {
         let text = refusal(script);

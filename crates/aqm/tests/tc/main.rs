@@ -2,6 +2,7 @@
 
 mod corpus;
 mod filters;
+mod gred;
 mod import;
 mod lost;
 mod nearest;

@@ -67,7 +67,7 @@ const WRONG: &[(&str, &str)] = &[
     ("drr quantum 1514", "drr: unknown word \"quantum\"; it takes none"),
     ("pfifo limit 10mbps", "\"10mbps\" is not a size"),
     ("bfifo limit 100p", "\"100p\" is not a size; write it like 1514 or 32k"),
-    ("gred", "gred: has a command for each virtual queue"),
+    ("gred", "gred.vq: is required, like vq 0; the first command is gred setup"),
     ("ets priomap 1 2", "ets.bands: is required, like bands 3"),
     ("htb default 10", "htb: is a property of a link"),
     ("netem delay 10ms", "netem: is a property of a link, not a discipline"),

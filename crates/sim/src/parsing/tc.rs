@@ -90,8 +90,8 @@ fn plain(value: &str) -> Json {
 }
 
 /// Translates a discipline to the nearest qdisc of Linux, with its text in commands and in the
-/// output of `tc qdisc show`, the commands for classes, filters and qdiscs `below` it, and with
-/// what Linux cannot do. `handle` is the major number of the qdisc in these commands.
+/// output of `tc qdisc show`, the commands for classes, filters and qdiscs `below` it (object, verb and words), and
+/// with what Linux cannot do. `handle` is the major number of the qdisc in these commands.
 ///
 /// # Errors
 /// An invalid discipline, or one that has no counterpart in Linux.
@@ -103,10 +103,10 @@ pub fn export(json: &Json, rate: Option<&str>, handle: u16) -> Result<Json> {
     };
     let (name, Built { params, .. }) = with_qdisc(json, env.rate, &Registry::default(), build)?;
     let exported = tc::export_tree(name, &params, known, handle)?;
-    let below = exported.below.iter().map(|command| json!([command.object, command.words]));
+    let below = exported.below.iter().map(|command| json!([command.object, command.verb, command.words]));
     let line: &Line = &exported.line;
     // As tc completes it: thresholds of RED and others.
-    let whole = Line::parse(&line.write(), Form::Command)?;
+    let whole = line.clone().completed(Form::Command)?;
     let options: Json = serde_json::from_str(&whole.shown_json())
         .map_err(|e| Error::new(format!("options: {e}")))?;
     Ok(json!({

@@ -213,6 +213,9 @@ fn special(kind: &Kind, key: &str, value: &Json) -> Option<String> {
     match (kind.name, key, value) {
         ("netem", ..) => netem(key, value),
         ("dualpi2", ..) => dualpi2(key, value),
+        ("gred", "dp_cnt", _) => Some(format!(" vqs {value}")),
+        ("gred", "dp_default", _) => Some(format!(" default {value}")),
+        ("gred", "vqs", Json::Array(queues)) => Some(queues.iter().map(virtual_queue).collect()),
         ("cake", "split_gso", Json::Bool(split)) => {
             Some(if *split { " split-gso" } else { " no-split-gso" }.to_string())
         }
@@ -281,6 +284,22 @@ fn netem(key: &str, value: &Json) -> Option<String> {
         }
         _ => return None,
     })
+}
+
+/// Line of a virtual queue of gred, which follows the line of the qdisc.
+fn virtual_queue(queue: &Json) -> String {
+    let mut line = "\n".to_string();
+    for key in ["vq", "prio", "limit", "min", "max", "ewma", "probability"] {
+        if let Some(value) = queue.get(key) {
+            line += &format!(" {key} {value}");
+        }
+    }
+    for key in ["ecn", "harddrop"] {
+        if queue.get(key) == Some(&Json::Bool(true)) {
+            line += &format!(" {key}");
+        }
+    }
+    line
 }
 
 /// Options of dualpi2.

@@ -1,40 +1,6 @@
 //! Qdiscs for which this library has no discipline.
 
-use super::super::table::Ours::Harmless;
-use super::super::table::{Becomes, Kind, Rules, Unit, Word};
-
-const fn flag(name: &'static str, words: &'static [(&'static str, &'static str)]) -> Word {
-    Word::new(name, Unit::Choice(words), words[0].0, Harmless)
-}
-
-/// `gred`: RED with thresholds per class.
-pub static GRED: Kind = Kind {
-    name: "gred",
-    becomes: Becomes::Nothing(
-        "has a command for each virtual queue, which are not read; write the discipline gred with \
-         vqs, min_th, max_th and w_q",
-    ),
-    words: &[
-        flag("setup", &[("", ""), ("setup", "")]),
-        Word::new("vqs", Unit::Integer, "", Harmless).also(&["DPs"]).within(1, 16),
-        Word::new("default", Unit::Integer, "", Harmless),
-        flag("grio", &[("", ""), ("grio", "")]),
-        Word::new("vq", Unit::Integer, "", Harmless).also(&["DP"]),
-        Word::new("prio", Unit::Integer, "", Harmless),
-        Word::new("limit", Unit::Bytes, "", Harmless),
-        Word::new("min", Unit::Bytes, "", Harmless),
-        Word::new("max", Unit::Bytes, "", Harmless),
-        Word::new("avpkt", Unit::Bytes, "", Harmless),
-        Word::new("burst", Unit::Integer, "", Harmless),
-        Word::new("probability", Unit::Probability, "", Harmless),
-        Word::new("bandwidth", Unit::Rate, "", Harmless),
-        flag("ecn", &[("", ""), ("ecn", "")]),
-        flag("harddrop", &[("", ""), ("harddrop", "")]),
-    ],
-    fixed: &[],
-    rules: Rules::NONE,
-    differs: "",
-};
+use super::super::table::{Becomes, Kind, Rules};
 
 /// Qdisc that is known by its name only; its words are not read.
 const fn opaque(name: &'static str, why: &'static str) -> Kind {

@@ -10,6 +10,7 @@ pub mod codel;
 pub mod dualpi2;
 pub mod fifo;
 pub mod flows;
+pub mod gred;
 pub mod pie;
 pub mod queues;
 pub mod red;
@@ -45,7 +46,7 @@ pub static KINDS: &[&Kind] = &[
     &flows::FQ,
     &flows::ETS,
     &flows::HHF,
-    &absent::GRED,
+    &gred::GRED,
     &shaper::TBF,
     &cbs::CBS,
     &shaper::NETEM,

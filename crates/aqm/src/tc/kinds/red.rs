@@ -192,12 +192,7 @@ fn complete(line: &mut Line) -> Result<()> {
         let burst = Some(line.whole("burst")).filter(|b| *b > 0);
         let burst = burst.unwrap_or((2 * min + max) / (3 * unit));
         line.set("burst", Arg::Whole(burst));
-        let Some(log) = weight_log(min as f64 / unit as f64, burst) else {
-            let least = (min / unit).max(1);
-            let text = format!("{burst} is too small for min: at least {least} packets are needed");
-            return Err(Error::new(text).at("burst"));
-        };
-        line.set("ewma", Arg::Whole(log));
+        line.set("ewma", Arg::Whole(weight(min, unit, burst)?));
     }
     let log = line.whole("ewma");
     if log > most_log(max) {
@@ -209,8 +204,24 @@ fn complete(line: &mut Line) -> Result<()> {
 
 /// Largest negative exponent of the weight that the kernel accepts with the threshold `max`: it
 /// keeps the average in 32 bits.
-fn most_log(max: u64) -> u64 {
+pub(super) fn most_log(max: u64) -> u64 {
     u64::from(max.leading_zeros()).saturating_sub(33)
+}
+
+/// Weight of the average for the threshold `min`, packets of `unit` and a burst of packets.
+///
+/// # Errors
+/// If tc finds none.
+pub(super) fn weight(min: u64, unit: u64, burst: u64) -> Result<u64> {
+    let log = weight_log(min as f64 / unit as f64, burst);
+    log.ok_or_else(|| {
+        if min < unit {
+            return Error::new(format!("{min} is less than a packet, {unit}")).at("min");
+        }
+        let least = min / unit;
+        let text = format!("{burst} is too small for min: at least {least} packets are needed");
+        Error::new(text).at("burst")
+    })
 }
 
 /// Weight of the average as tc finds it, as a negative power of two: the largest with which a burst
@@ -305,7 +316,7 @@ fn common(
 }
 
 /// Sets the burst from which tc computes a weight next to `weight`.
-fn set_burst(line: &mut Line, min: f64, weight: f64) -> Vec<String> {
+pub(super) fn set_burst(line: &mut Line, min: f64, weight: f64) -> Vec<String> {
     let most = most_log(line.whole("max")).clamp(1, 31);
     let wanted = cast::trunc(libm::round(-libm::log2(weight))).clamp(1, most);
     let first = cast::trunc(libm::ceil(min)).max(1);
