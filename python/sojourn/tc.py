@@ -402,13 +402,16 @@ def _link(link: Table, dev: str, netem: bool) -> list[str]:
     if "trace" in link:
         lost.append("trace: Linux has no recorded rates or delays")
     words, of_netem = tc_netem.words(link) if netem else ("", [])
-    stab, of_stab = tc_netem.stab(link)
+    of_rate = netem and bool(tc_netem.rate(link))
+    stab, of_stab = ("", []) if of_rate else tc_netem.stab(link)
     lost += of_netem + of_stab
     lines, place, major = [], "root", 1
     if words:
         lines.append("# netem emulates the path; leave it out on a real line (--no-netem)")
         lines.append(f"tc qdisc replace dev {dev} {place} handle {major}:{stab} netem {words}")
         place, major, stab = f"parent {major}:1", major + 1, ""
+    if of_rate:
+        return [f"# {one}" for one in lost] + lines
     if _shapes_itself(link):
         leaf = translate(link["qdisc"], link["rate"], major)
         lines.append(f"# {link['qdisc']['name']} limits the rate itself")

@@ -35,11 +35,34 @@ def words(link: Table) -> tuple[str, list[str]]:
     if "outages" in link:
         lost.append("outages: netem loses packets at random only")
     limit = link.get("in_flight_limit")
+    if of_rate := rate(link):
+        queue = link["qdisc"]["limit"]
+        if link["delay"] != "0s" and limit != queue:
+            lost.append("in_flight_limit: netem has one limit, with the packets of the queue")
+        limit = queue
+        parts.append(of_rate)
     if parts or limit:
         parts.insert(0, f"limit {limit[:-1] if limit else LIMIT}")
     if parts and link["loss"]:
         lost.append("loss: netem loses packets before the queue, sojourn after it")
     return " ".join(parts), lost
+
+
+def rate(link: Table) -> str:
+    """Return the words of netem for a rate with cells of any size, "" if the link has none.
+
+    Only netem has such cells, with a FIFO queue of packets: `limit` counts its packets and those in
+    flight.
+    """
+    first, *rest = link.get("overhead", "").split() or [""]
+    qdisc = link["qdisc"]
+    plain = qdisc["name"] == "droptail" and qdisc["policy"] == "tail" and "burst" not in link
+    limit = qdisc.get("limit", "")
+    if "cells" not in rest or "mpu" in rest or not plain or not limit.endswith("p"):
+        return ""
+    payload, more = rest[rest.index("cells") + 1 :]
+    own = 0 if first == "raw" else int(first)
+    return f"rate {link['rate']} {own - ETHERNET_HEADER} {payload} {more}"
 
 
 def stab(link: Table) -> tuple[str, list[str]]:
@@ -53,6 +76,9 @@ def stab(link: Table) -> tuple[str, list[str]]:
     text += f" linklayer {'atm' if 'atm' in rest else 'ethernet'}"
     text += f" mpu {values['mpu']}" if "mpu" in values else ""
     lost = ["overhead ptm: stab has no PTM; cake has"] if "ptm" in rest else []
+    if "cells" in rest:
+        payload = rest[rest.index("cells") + 1]
+        lost.append(f"overhead cells {payload}: only netem has them, with a FIFO queue of packets")
     return text, lost
 
 

@@ -1,5 +1,6 @@
 //! Length of a packet on the wire: overhead, smallest packet, and the cells of ATM or the code
-//! words of PTM. The words are as in tc-cake(8).
+//! words of PTM. The words are as in tc-cake(8), and `cells PAYLOAD OVERHEAD` for cells of any size,
+//! as netem of Linux has them (`net/sched/sch_netem.c`, packet_time_ns).
 
 use crate::cast;
 use crate::error::{Error, Result};
@@ -17,6 +18,9 @@ pub enum Framing {
     Atm,
     /// A byte per 64 bytes, as in VDSL2 (64b/65b, rounded up).
     Ptm,
+    /// Cells with that many bytes of payload each, and bytes added to each cell; a negative number
+    /// makes a cell shorter than its payload.
+    Cells(u16, i16),
 }
 
 /// Overhead of a link: what `cake` adds to the length of a packet.
@@ -55,8 +59,20 @@ const PRESETS: [(&str, Effect); 13] = [
 ];
 
 /// Other words: `overhead` and `mpu` take a number.
-const WORDS: [&str; 8] =
-    ["raw", "conservative", "atm", "ptm", "noatm", "mpu", "overhead", "via-ethernet"];
+const WORDS: [&str; 9] =
+    ["raw", "conservative", "atm", "ptm", "noatm", "cells", "mpu", "overhead", "via-ethernet"];
+
+impl Framing {
+    /// Cells with `payload` bytes each and `more` bytes added to each; None if there are no such
+    /// cells. Those of ATM have their own name.
+    pub fn cells(payload: i64, more: i64) -> Option<Framing> {
+        if (payload, more) == (48, 5) {
+            return Some(Framing::Atm);
+        }
+        let cells = Framing::Cells(u16::try_from(payload).ok()?, i16::try_from(more).ok()?);
+        (payload > 0 && (-256..=256).contains(&more) && payload + more > 0).then_some(cells)
+    }
+}
 
 impl Overhead {
     /// Lengths as they are.
@@ -76,6 +92,10 @@ impl Overhead {
             Framing::NoAtm => len,
             Framing::Atm => len.div_ceil(48) * 53,
             Framing::Ptm => len + len.div_ceil(64),
+            Framing::Cells(payload, more) => {
+                let payload = u64::from(payload.max(1));
+                len.div_ceil(payload) * payload.saturating_add_signed(more.into())
+            }
         }
     }
 
@@ -108,6 +128,14 @@ impl Overhead {
                 "atm" => overhead.framing = Framing::Atm,
                 "ptm" => overhead.framing = Framing::Ptm,
                 "noatm" => overhead.framing = Framing::NoAtm,
+                "cells" => {
+                    let mut number = |what: &str, least, most| {
+                        whole(words.next().unwrap_or_default(), what, least, most)
+                    };
+                    let payload = number("cells", 1, 65_535)?;
+                    let more = number("overhead of cells", (1 - payload).max(-256), 256)?;
+                    overhead.framing = Framing::cells(payload, more).unwrap_or(overhead.framing);
+                }
                 "via-ethernet" => {}
                 "mpu" => {
                     let number = words.next().unwrap_or_default();
@@ -182,10 +210,11 @@ impl Value for Overhead {
         if self.mpu > 0 {
             text += &format!(" mpu {}", self.mpu);
         }
-        text + match self.framing {
-            Framing::NoAtm => "",
-            Framing::Atm => " atm",
-            Framing::Ptm => " ptm",
+        text + &match self.framing {
+            Framing::NoAtm => String::new(),
+            Framing::Atm => " atm".to_string(),
+            Framing::Ptm => " ptm".to_string(),
+            Framing::Cells(payload, more) => format!(" cells {payload} {more}"),
         }
     }
 
@@ -257,6 +286,28 @@ mod tests {
             assert_eq!(read(name), expected, "{name}");
             assert_eq!(read(&expected.write()), expected, "a written value is read");
         }
+    }
+
+    /// Formula of netem: whole cells, and one more for the rest.
+    #[test]
+    fn cells_have_any_size() {
+        for (payload, more) in [(100, 5), (1, 0), (53, -5), (1000, 256), (300, -256), (2, -1)] {
+            let overhead = read(&format!("20 cells {payload} {more}"));
+            for len in [0u64, 1, 28, 29, 80, 81, 99, 1480, 65_000] {
+                let bytes = len + 20;
+                let cells = bytes / payload + u64::from(!bytes.is_multiple_of(payload));
+                let expected = cells * payload.saturating_add_signed(more);
+                let len = u32::try_from(len).unwrap();
+                assert_eq!(overhead.wire_len(len, 0), expected, "{len} {payload} {more}");
+            }
+            assert_eq!(read(&overhead.write()), overhead);
+        }
+        assert_eq!(read("cells 48 5"), read("atm"), "the cells of ATM have a name");
+        assert_eq!(read("mpu 64 cells 100 5").write(), "raw mpu 64 cells 100 5");
+        let error = |text| Overhead::read(Setting::Text(text)).unwrap_err().to_string();
+        assert!(error("cells 0 5").contains("cells 0 is out of range, allowed: 1 to 65535"));
+        assert!(error("cells 100").contains("overhead of cells \"\" is not a whole number"));
+        assert!(error("cells 10 -10").contains("cells -10 is out of range, allowed: -9 to 256"));
     }
 
     #[test]

@@ -28,6 +28,7 @@
 //! ```
 
 mod chance;
+mod change;
 mod check;
 mod jitter;
 mod loss;

@@ -10,6 +10,9 @@ use std::iter::Peekable;
 /// Scheduled changes of a link, in order of time.
 pub type LinkSpecChanges = Box<dyn Iterator<Item = (Time, LinkSpec)> + Send>;
 
+/// Change of a wire at a time.
+pub type WireChangeFn = Box<dyn FnOnce(Time, &mut Wire) + Send>;
+
 /// Callback with the time and the link.
 pub type LinkCallback = Box<dyn FnMut(Time, &mut Link) + Send>;
 
@@ -44,6 +47,8 @@ pub struct TimedLink {
     /// Packets that the wire has lost, with the times at which they were sent.
     lost: VecDeque<(Time, Packet)>,
     changes: Option<Peekable<LinkSpecChanges>>,
+    /// Changes of the wire in order of time.
+    wire_changes: VecDeque<(Time, WireChangeFn)>,
     begin: Option<(Time, LinkCallback)>,
     sampler: Option<(Span, Time, LinkCallback)>,
 }
@@ -61,6 +66,7 @@ impl fmt::Debug for TimedLink {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ScheduledEvent {
     Change,
+    ChangeWire,
     Begin,
     Sample,
 }
@@ -75,6 +81,7 @@ impl TimedLink {
             wire: None,
             lost: VecDeque::new(),
             changes: None,
+            wire_changes: VecDeque::new(),
             begin: None,
             sampler: None,
         }
@@ -107,6 +114,11 @@ impl TimedLink {
         self.changes = Some(changes.peekable());
     }
 
+    /// Schedules changes of the wire, in order of time.
+    pub fn schedule_wire_changes(&mut self, changes: Vec<(Time, WireChangeFn)>) {
+        self.wire_changes = changes.into();
+    }
+
     /// Calls `see` with the link once per `every`; the first call is at time `every`.
     ///
     /// # Panics
@@ -125,9 +137,10 @@ impl TimedLink {
     fn next_scheduled(&mut self) -> Option<(Time, ScheduledEvent)> {
         let change = self.changes.as_mut().and_then(Peekable::peek);
         let change = change.map(|(at, _)| (*at, ScheduledEvent::Change));
+        let wire = self.wire_changes.front().map(|(at, _)| (*at, ScheduledEvent::ChangeWire));
         let begin = self.begin.as_ref().map(|(at, _)| (*at, ScheduledEvent::Begin));
         let look = self.sampler.as_ref().map(|(_, at, _)| (*at, ScheduledEvent::Sample));
-        change.into_iter().chain(begin).chain(look).min()
+        change.into_iter().chain(wire).chain(begin).chain(look).min()
     }
 
     /// Processes everything due up to `now`, each event at its own time.
@@ -136,11 +149,15 @@ impl TimedLink {
             match what {
                 ScheduledEvent::Change => {
                     let next = self.changes.as_mut().and_then(Iterator::next);
-                    if self.wire.is_some() {
-                        self.link.advance(Time(at.0.saturating_sub(1)).max(self.link.now()));
-                        self.send_on_wire(copy);
-                    }
+                    self.send_before(at, copy);
                     next.into_iter().for_each(|(at, spec)| self.link.change(at, spec));
+                }
+                ScheduledEvent::ChangeWire => {
+                    self.send_before(at, copy);
+                    let next = self.wire_changes.pop_front();
+                    if let (Some((at, change)), Some(wire)) = (next, &mut self.wire) {
+                        change(at, wire);
+                    }
                 }
                 ScheduledEvent::Begin => {
                     self.link.advance(at);
@@ -163,6 +180,14 @@ impl TimedLink {
         }
         self.link.advance(now);
         self.send_on_wire(copy);
+    }
+
+    /// Sends the packets whose transmission has started before `at` to the wire, if there is one.
+    fn send_before(&mut self, at: Time, copy: CopyFn<'_>) {
+        if self.wire.is_some() {
+            self.link.advance(Time(at.0.saturating_sub(1)).max(self.link.now()));
+            self.send_on_wire(copy);
+        }
     }
 
     /// Sends the packets whose transmission has started to the wire, if there is one.

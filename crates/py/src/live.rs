@@ -104,7 +104,7 @@ pub fn timed_link(def: &LinkConfig, seed: u64, changes: Option<LinkChanges>) -> 
         timed_link.link.set_opportunities(opportunities.clone());
     }
     let stream = |name: &str| random_stream(seed, &format!("{key}.{name}"));
-    if !def.impairments().only_lose() {
+    if def.has_wire() {
         let wire = Wire::new(def.impairments(), |name| Box::new(stream(name)));
         timed_link.set_wire(wire);
     } else if !def.loss().is_lossless() {

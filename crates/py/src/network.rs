@@ -9,11 +9,14 @@ use pyo3::types::PyDict;
 use rustix::fd::AsFd;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::{Map, json};
+use sojourn_aqm::wire::{Stream, Wire};
 use sojourn_aqm::{Link, Span, Time, cast, random};
 use sojourn_live::network::{HOSTS_MAX, HostPair};
 use sojourn_live::{Network as Carrier, NetworkConfig, PumpThread, Route, Start, TimedLink, pump};
-use sojourn_sim::config::FlowConfig;
-use sojourn_sim::internals::{ChangeSchedule, DueChange, Flow, LinkSeries, link_may_change};
+use sojourn_sim::config::{FlowConfig, NewImpairments};
+use sojourn_sim::internals::{
+    ChangeSchedule, DueChange, Flow, LinkSeries, link_may_change, random_stream,
+};
 use sojourn_sim::{Column, Scenario, internals::outcome};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,34 +31,59 @@ pub fn enter_network(namespace: i32) -> PyResult<()> {
     entered.map_err(|e| PyOSError::new_err(e.to_string()))
 }
 
-/// For each link, all changes of its rate and delay, by its trace and by the scenario. `None`
-/// for links that never change.
-fn link_changes(scenario: &Scenario) -> Vec<Option<LinkChanges>> {
+/// Changes of a wire in order of time.
+type WireChanges = Vec<(Time, Arc<NewImpairments>)>;
+
+/// For each link, all changes of its rate and delay, by its trace and by the scenario; `None` for
+/// links whose rate and delay never change. And all changes of its impairments.
+fn link_changes(scenario: &Scenario) -> Vec<(Option<LinkChanges>, WireChanges)> {
     let mut table = ChangeSchedule::new(scenario);
     let mut all: Vec<Vec<_>> = vec![Vec::new(); scenario.links().len()];
+    let mut wires: Vec<WireChanges> = vec![Vec::new(); scenario.links().len()];
     let end = Time::ZERO + scenario.duration();
     while table.next() <= end {
         let at = table.next();
         while let Some(step) = table.pop_due(at) {
-            if let DueChange::Link(l, change) = step {
-                all[l].push((at, change));
+            match step {
+                DueChange::Link(l, change) => all[l].push((at, change)),
+                DueChange::Wire(l, change) => wires[l].push((at, change)),
+                DueChange::Qdisc(..) | DueChange::Leave(_) => {}
             }
         }
     }
     let changes = all.into_iter().zip(link_may_change(scenario));
     changes
         .map(|(changes, may)| may.then(|| Box::new(changes.into_iter()) as LinkChanges))
+        .zip(wires)
         .collect()
+}
+
+/// Change of a wire of link `l` to new impairments.
+fn wire_change(
+    scenario: &Scenario,
+    l: usize,
+    new: Arc<NewImpairments>,
+) -> Box<dyn FnOnce(Time, &mut Wire) + Send> {
+    let (seed, key) = (scenario.seed(), format!("links.{}", scenario.links()[l].name()));
+    Box::new(move |at, wire: &mut Wire| {
+        let mut impairments = wire.impairments();
+        new.apply(&mut impairments);
+        let stream =
+            |name: &str| -> Stream { Box::new(random_stream(seed, &format!("{key}.{name}"))) };
+        wire.change(at, &impairments, stream);
+    })
 }
 
 /// Creates link `l` with its scheduled events; samples go into `series`.
 fn scheduled_link(
     scenario: &Scenario,
     l: usize,
-    changes: Option<LinkChanges>,
+    (changes, wires): (Option<LinkChanges>, WireChanges),
     series: &Arc<Mutex<LinkSeries>>,
 ) -> TimedLink {
     let mut timed_link = timed_link(&scenario.links()[l], scenario.seed(), changes);
+    let wires = wires.into_iter().map(|(at, new)| (at, wire_change(scenario, l, new)));
+    timed_link.schedule_wire_changes(wires.collect());
     if scenario.packet_log() {
         timed_link.link.enable_packet_log();
     }

@@ -273,6 +273,78 @@ fn a_delay_that_changes_keeps_its_jitter() {
     assert!((60.0..62.2).contains(&max), "{max}");
 }
 
+/// Losses, copies and jitter of one half of the time have half of the effect of the whole time.
+#[test]
+fn impairments_that_change_are_those_of_two_runs() {
+    let source = json!({"name": "cbr", "rate": "8mbit", "packet": "1000B"});
+    let run = |keys: Value, changes: Value| {
+        simulate(&json!({
+            "duration": "20s", "links": {"up": link(&keys)}, "changes": changes,
+            "flows": [{"name": "udp", "source": source, "path": ["up"]}],
+        }))
+    };
+    let change = |keys: &Value| json!([{"at": "10s", "links": {"up": keys}}]);
+    for (keys, none, counter) in [
+        (json!({"loss": 0.2}), json!({"loss": 0}), "lost_on_wire_packets"),
+        (json!({"duplicate": 0.2}), json!({"duplicate": 0}), "duplicated_packets"),
+        (json!({"corrupt": 0.2}), json!({"corrupt": 0}), "corrupted_packets"),
+        (json!({"jitter": "9ms"}), json!({"jitter": "0s"}), "reordered_packets"),
+        (json!({"reorder": 0.2}), json!({"reorder": 0}), "reordered_packets"),
+        (
+            json!({"in_flight_limit": "9p"}),
+            json!({"in_flight_limit": "1000000p"}),
+            "lost_on_wire_packets",
+        ),
+    ] {
+        let wire = json!({"jitter": "0s"});
+        let whole = count(&run(keys.clone(), json!([])), counter) as f64;
+        let late = count(&run(wire, change(&keys)), counter) as f64;
+        let bare = count(&run(json!({}), change(&keys)), counter) as f64;
+        let early = count(&run(keys.clone(), change(&none)), counter) as f64;
+        assert!(whole > 1000.0, "{keys}: {whole}");
+        for half in [late, bare, early] {
+            assert!((half / whole - 0.5).abs() < 0.03, "{keys}: {half} of {whole}");
+        }
+    }
+}
+
+/// Changes by hand are recorded in the scenario, whose run has the same bytes.
+#[test]
+fn impairments_changed_by_hand_are_those_of_the_recorded_scenario() {
+    let json = transfers(&json!("cubic"), &json!({"jitter": "0s"}), 3);
+    let mut steps = Simulation::changeable(scenario(&json));
+    let to = |ms: u64| Time::ZERO + Span::ms(ms);
+    for (ms, change) in [
+        (500, json!({"loss": 0.03, "jitter": {"size": "3ms", "distribution": "normal"}})),
+        (900, json!({"corrupt": {"probability": 0.02, "correlation": 0.1}, "loss": 0.0})),
+        (1500, json!({"reorder": {"probability": 0.1, "gap": 3}, "delay": "30ms"})),
+        (2200, json!({"jitter": "0s", "slot": {"min": "1ms", "max": "4ms"}, "rate": "9mbit"})),
+    ] {
+        steps.run_until(to(ms), &mut |_| true).unwrap();
+        steps.change(&json!({"links": {"up": change}})).unwrap();
+    }
+    steps.run_until(steps.end(), &mut |_| true).unwrap();
+    let result = steps.result().unwrap();
+    let recorded = result.summary["scenario"].clone();
+    assert_eq!(recorded["changes"][1]["links"]["up"]["loss"], 0.0);
+    assert_eq!(simulate(&recorded).summary.to_string(), result.summary.to_string());
+
+    let mut plain = Simulation::changeable(scenario(&transfers(&json!("cubic"), &json!({}), 3)));
+    plain.run_until(to(500), &mut |_| true).unwrap();
+    let error = plain.change(&json!({"links": {"up": {"loss": 0.1}}})).unwrap_err().to_string();
+    assert!(error.starts_with("links.up: has no wire in this simulation: give it"), "{error}");
+    for (change, message) in [
+        (json!({"loss": 1.5}), "links.up.loss: 1.5 is out of range"),
+        (json!({"jiter": "5ms"}), "links.up.jiter: unknown key \"jiter\", did you mean \"jitter\""),
+        (json!({"slot": {"max": "5ms"}}), "links.up.slot.min: is missing"),
+        (json!({"outages": []}), "links.up.outages: unknown key"),
+        (json!({}), "links.up: changes nothing: give rate, delay, an impairment or qdisc"),
+    ] {
+        let error = plain.change(&json!({"links": {"up": change}})).unwrap_err().to_string();
+        assert!(error.starts_with(message), "{error}");
+    }
+}
+
 /// 40 Mbit/s of framed packets: cells of ATM for packets of 1000 bytes with 40 of overhead.
 #[test]
 fn overhead_takes_its_share_of_the_rate() {

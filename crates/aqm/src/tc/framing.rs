@@ -9,9 +9,6 @@ use alloc::vec::Vec;
 /// Bytes of the Ethernet header, which Linux counts in the length of a packet.
 pub(super) const HEADER: i64 = 14;
 
-/// Payload and header of a cell of ATM, as netem writes them.
-pub(super) const CELL: (i64, i64) = (48, 5);
-
 /// Framing as tc describes it: bytes added to the length with the Ethernet header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Frame {

@@ -1,6 +1,6 @@
 //! Delay, impairments, rate and framing of a link from the words of netem.
 
-use super::framing::{CELL, Frame};
+use super::framing::Frame;
 use super::table::{Arg, Line};
 use crate::overhead::{Framing, Overhead};
 use crate::units::Span;
@@ -110,15 +110,14 @@ fn rate(line: &Line, path: &mut Path) {
     path.rate = parts.first().map_or(0, whole);
     let number = |i: usize| parts.get(i).map_or(0, signed);
     let (overhead, cell, cell_overhead) = (number(1), number(2), number(3));
-    let framing = match (cell, cell_overhead) {
-        (0, _) => Framing::NoAtm,
-        CELL => Framing::Atm,
-        _ => {
-            let text = format!("cells of {cell} bytes with {cell_overhead} more");
-            path.lost.push(format!("{text}: a link has the cells of ATM, 48 and 5"));
-            Framing::NoAtm
-        }
-    };
+    let framing =
+        if cell == 0 { Some(Framing::NoAtm) } else { Framing::cells(cell, cell_overhead) };
+    let framing = framing.unwrap_or_else(|| {
+        let text = format!("cells of {cell} bytes with {cell_overhead} more");
+        let most = "up to 65535 bytes with -256 to 256 more, and not none";
+        path.lost.push(format!("{text}: a link has cells of {most}"));
+        Framing::NoAtm
+    });
     if overhead != 0 || framing != Framing::NoAtm {
         path.overhead = Frame { overhead, mpu: 0, framing }.overhead(&mut path.lost);
     }

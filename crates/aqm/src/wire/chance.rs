@@ -81,6 +81,19 @@ impl<R: Random> Events<R> {
         Events { chance, numbers: Correlated::new(chance.correlation, &mut rng), rng }
     }
 
+    /// Probability and correlation.
+    pub(super) fn chance(&self) -> Chance {
+        self.chance
+    }
+
+    /// Sets another probability and correlation; nothing happens if they are the same.
+    pub(super) fn change(&mut self, chance: Chance) {
+        if chance != self.chance {
+            self.numbers = Correlated::new(chance.correlation, &mut self.rng);
+            self.chance = chance;
+        }
+    }
+
     /// Draws the next event: true if it happens. A probability of 0 draws nothing.
     pub(super) fn next(&mut self) -> bool {
         let Chance { probability, correlation } = self.chance;

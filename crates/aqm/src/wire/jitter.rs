@@ -133,6 +133,14 @@ impl JitterProcess {
         JitterProcess { jitter: jitter.clone(), numbers, rng }
     }
 
+    /// Sets another jitter; nothing happens if it is the same.
+    pub(super) fn change(&mut self, jitter: &Jitter) {
+        if *jitter != self.jitter {
+            self.numbers = Correlated::new(jitter.correlation, &mut self.rng);
+            self.jitter = jitter.clone();
+        }
+    }
+
     /// Draws the next offset, nanoseconds.
     pub(super) fn next(&mut self) -> i64 {
         if self.jitter.size == Span::ZERO {

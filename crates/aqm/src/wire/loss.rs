@@ -61,6 +61,13 @@ impl Default for LossModel {
 }
 
 impl LossModel {
+    fn correlation(self) -> f64 {
+        match self {
+            LossModel::Correlated(chance) => chance.correlation,
+            _ => 0.0,
+        }
+    }
+
     /// True if no packet is ever lost.
     pub fn is_lossless(self) -> bool {
         match self {
@@ -99,12 +106,21 @@ pub struct LossProcess<R> {
 impl<R: Random> LossProcess<R> {
     /// Creates a channel with its own random stream.
     pub fn new(loss: LossModel, mut rng: R) -> LossProcess<R> {
-        let correlation = match loss {
-            LossModel::Correlated(chance) => chance.correlation,
-            _ => 0.0,
-        };
-        let numbers = Correlated::new(correlation, &mut rng);
+        let numbers = Correlated::new(loss.correlation(), &mut rng);
         LossProcess { loss, state: Channel::Gap, numbers, rng, lost: 0 }
+    }
+
+    /// Model of the losses.
+    pub fn model(&self) -> LossModel {
+        self.loss
+    }
+
+    /// Sets another model, in its first state; nothing happens if it is the same.
+    pub fn change(&mut self, loss: LossModel) {
+        if loss != self.loss {
+            self.numbers = Correlated::new(loss.correlation(), &mut self.rng);
+            (self.loss, self.state) = (loss, Channel::Gap);
+        }
     }
 
     /// Draws the fate of the next packet: true if it is lost.

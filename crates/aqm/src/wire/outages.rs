@@ -71,6 +71,11 @@ impl OutageProcess {
         process
     }
 
+    /// Outages of the process.
+    pub(super) fn outages(&self) -> &Outages {
+        &self.outages
+    }
+
     fn next(&mut self) {
         (self.start, self.end) = match &self.outages {
             Outages::Times(times) => match times.get(self.count) {

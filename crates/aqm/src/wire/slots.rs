@@ -57,6 +57,23 @@ impl SlotProcess {
         process
     }
 
+    /// Creates the process with a slot at `now`.
+    pub(super) fn begin(slots: &Slots, now: Time, rng: Stream) -> SlotProcess {
+        let packets_left = slots.packets.unwrap_or(u64::MAX);
+        let bytes_left = slots.bytes.unwrap_or(u64::MAX);
+        SlotProcess { slots: slots.clone(), next: now, packets_left, bytes_left, rng }
+    }
+
+    /// Slots of the process.
+    pub(super) fn slots(&self) -> &Slots {
+        &self.slots
+    }
+
+    /// Random stream of the process.
+    pub(super) fn into_stream(self) -> Stream {
+        self.rng
+    }
+
     /// Draws the slot after `now`.
     fn schedule(&mut self, now: Time) {
         let random = self.rng.draw32();

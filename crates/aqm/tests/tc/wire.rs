@@ -101,8 +101,10 @@ fn rates_of_netem_have_overhead_and_cells() {
     assert_eq!(of("rate 1mbit 20").as_deref(), Some("34"));
     assert_eq!(of("rate 1mbit -14").as_deref(), Some("0"));
     assert_eq!(of("rate 1mbit 10 48 5").as_deref(), Some("24 atm"));
-    let odd = netem("rate 1mbit 0 100 5");
-    assert!(odd.lost[0].contains("the cells of ATM"), "{:?}", odd.lost);
+    assert_eq!(of("rate 1mbit 0 100 5").as_deref(), Some("14 cells 100 5"));
+    assert_eq!(of("rate 1mbit 20 53 -5").as_deref(), Some("34 cells 53 -5"));
+    let odd = netem("rate 1mbit 0 100 -100");
+    assert!(odd.lost[0].contains("a link has cells of up to 65535 bytes"), "{:?}", odd.lost);
     let shown = one("qdisc netem 1: dev d root limit 9 rate 1Mbit packetoverhead -4 cellsize 48 \
                      celloverhead 5");
     assert_eq!(shown.overhead.map(|overhead| overhead.write()).as_deref(), Some("10 atm"));

@@ -8,6 +8,7 @@
 
 use super::flow_routes::by_name;
 use super::flows::FlowConfig;
+use super::impairment_changes::NewImpairments;
 use super::link_trace::{LinkChange, ROWS_MAX};
 use super::links::{LinkConfig, NewParam, new_params};
 use crate::parsing::keys::table;
@@ -49,6 +50,27 @@ table! {
     /// New one-way delay.
     delay: Span, optional "unchanged", ["0s" => "100000s"], "\"40ms\"";
 
+    /// New loss, as `loss` of a link; 0 ends it.
+    loss: "probability or table", optional "unchanged", [], "0.02";
+
+    /// New jitter, as `jitter` of a link; 0s ends it.
+    jitter: "duration or table", optional "unchanged", [], "\"5ms\"";
+
+    /// New reordering, as `reorder` of a link; 0 ends it.
+    reorder: "probability or table", optional "unchanged", [], "0.01";
+
+    /// New duplication, as `duplicate` of a link; 0 ends it.
+    duplicate: "probability or table", optional "unchanged", [], "0.01";
+
+    /// New corruption, as `corrupt` of a link; 0 ends it.
+    corrupt: "probability or table", optional "unchanged", [], "0.001";
+
+    /// New slots, as `slot` of a link.
+    slot: "table", optional "unchanged", [], "{ min = \"10ms\", max = \"20ms\" }";
+
+    /// New limit of packets in flight. Packets in flight are not dropped.
+    in_flight_limit: "packets", optional "unchanged", [], "\"1000p\"";
+
     /// New parameters of the discipline, which keeps its packets and its state: codel, pie, red,
     /// pi, droptail, skbprio, htb, fq_codel, fq_pie and fq_red. prio, drr and ets can change their
     /// children.
@@ -56,12 +78,14 @@ table! {
 }
 
 /// Scheduled change.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     /// Time of the change.
     pub at: Span,
     /// Changed links, by index.
     pub links: Vec<(usize, LinkChange)>,
+    /// Changed impairments, by link.
+    pub wires: Vec<(usize, Arc<NewImpairments>)>,
     /// Changed parameters of disciplines, by link.
     pub qdiscs: Vec<(usize, Arc<[NewParam]>)>,
     /// Groups of flows that join, by index.
@@ -122,9 +146,7 @@ pub(super) fn leave_out_empty(flows: &mut Vec<FlowConfig>, changes: &mut Vec<Cha
             *groups = groups.iter().filter_map(|g| kept.binary_search(g).ok()).collect();
         }
     }
-    changes.retain(|c| {
-        !(c.links.is_empty() && c.qdiscs.is_empty() && c.join.is_empty() && c.leave.is_empty())
-    });
+    changes.retain(|c| !(c.changes_no_link() && c.join.is_empty() && c.leave.is_empty()));
     flows.retain(|flow| flow.count() > 0);
 }
 
@@ -140,15 +162,19 @@ impl Change {
             None => Ok(Vec::new()),
         };
         let (join, leave) = (groups("join")?, groups("leave")?);
-        let mut change = Change { at, links: Vec::new(), qdiscs: Vec::new(), join, leave };
+        let (links_changed, wires, qdiscs) = (Vec::new(), Vec::new(), Vec::new());
+        let mut change = Change { at, links: links_changed, wires, qdiscs, join, leave };
         if let Some(json) = fields.get("links") {
             change.parse_links(json, links, names).map_err(|e| e.at("links"))?;
         }
-        let Change { links, qdiscs, join, leave, .. } = &change;
-        if links.is_empty() && qdiscs.is_empty() && join.is_empty() && leave.is_empty() {
+        if change.changes_no_link() && change.join.is_empty() && change.leave.is_empty() {
             return Err(Error::new("changes nothing: give join, leave or links"));
         }
         Ok(change)
+    }
+
+    fn changes_no_link(&self) -> bool {
+        self.links.is_empty() && self.wires.is_empty() && self.qdiscs.is_empty()
     }
 
     /// Parses a change at the time `at` of a run of length `duration` and tells the flows when they
@@ -195,6 +221,8 @@ impl Change {
             let fields = KeyReader::new(json, &LINK_CHANGE).map_err(|e| e.at(name))?;
             let change = parse_link_change(&fields, &links[l]).map_err(|e| e.at(name))?;
             self.links.extend(change.map(|change| (l, change)));
+            let wire = NewImpairments::parse(&fields).map_err(|e| e.at(name))?;
+            self.wires.extend(wire.map(|wire| (l, Arc::new(wire))));
             if let Some(json) = fields.get("qdisc") {
                 let new = new_params(json, &links[l]).map_err(|e| e.at("qdisc").at(name))?;
                 self.qdiscs.push((l, new));
@@ -240,6 +268,9 @@ impl Change {
         for (l, change) in &self.links {
             json["links"][&links[*l].name] = change.canonical();
         }
+        for (l, new) in &self.wires {
+            new.write(&mut json["links"][&links[*l].name]);
+        }
         for (l, new) in &self.qdiscs {
             let rows = new.iter().map(|param| (param.name.into(), param.value.as_str().into()));
             json["links"][&links[*l].name]["qdisc"] = object(rows);
@@ -262,9 +293,10 @@ fn parse_groups(json: &Json, names: &Names<'_>) -> Result<Vec<usize>> {
 fn parse_link_change(fields: &KeyReader<'_>, link: &LinkConfig) -> Result<Option<LinkChange>> {
     let has = |key: &str| fields.get(key).is_some();
     if !has("rate") && !has("delay") {
-        return match has("qdisc") {
-            true => Ok(None),
-            false => Err(Error::new("changes nothing: give rate, delay or qdisc")),
+        return if LINK_CHANGE.keys.iter().any(|key| has(key.name)) {
+            Ok(None)
+        } else {
+            Err(Error::new("changes nothing: give rate, delay, an impairment or qdisc"))
         };
     }
     let trace = link.trace.as_ref();

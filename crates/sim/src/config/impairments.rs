@@ -145,7 +145,7 @@ pub(super) fn parse(fields: &KeyReader<'_>) -> Result<Impairments> {
     Ok(all)
 }
 
-fn parse_key(key: &str, json: &Json, all: &mut Impairments) -> Result<()> {
+pub(super) fn parse_key(key: &str, json: &Json, all: &mut Impairments) -> Result<()> {
     match key {
         "jitter" => all.jitter = Some(jitter(json)?),
         "reorder" => all.reorder = Some(reorder(json)?),

@@ -92,6 +92,8 @@ pub struct LinkConfig {
     pub(crate) params: Arc<[ParamRow]>,
     /// Impairments after the queue; random loss alone or none for most links.
     pub(crate) impairments: Arc<Impairments>,
+    /// True if the scenario changes its impairments, so that it has a wire from the start.
+    pub(crate) changes_wire: bool,
     /// Recorded changes of rate or delay.
     pub(crate) trace: Option<Arc<LinkTrace>>,
     /// Recorded delivery opportunities, which replace the rate.
@@ -151,6 +153,7 @@ impl LinkConfig {
             qdisc: entry.name,
             params,
             impairments,
+            changes_wire: false,
             trace: trace.map(Arc::new),
             opportunities: opportunities.map(Box::new),
             state,
@@ -193,7 +196,13 @@ impl LinkConfig {
 
     /// True if it has impairments after the queue.
     pub(crate) fn is_impaired(&self) -> bool {
-        !(self.impairments.only_lose() && self.impairments.loss.is_lossless())
+        self.has_wire() || !self.impairments.loss.is_lossless()
+    }
+
+    /// True if it has a wire: impairments other than random losses, now or by a change of the
+    /// scenario.
+    pub fn has_wire(&self) -> bool {
+        self.changes_wire || !self.impairments.only_lose()
     }
 
     /// Impairments after the queue, random loss included.

@@ -106,7 +106,7 @@ impl Scenario {
         }
         let sample = keys.sample.map_or(Ok(()), |s| check_range(s, Span::us(1), duration));
         sample.map_err(|e| e.at("sample"))?;
-        let links = parse_links_with(fields.require("links")?, &registries.qdiscs)
+        let mut links = parse_links_with(fields.require("links")?, &registries.qdiscs)
             .map_err(|e| e.at("links"))?;
         for link in &links {
             let bounded =
@@ -122,6 +122,9 @@ impl Scenario {
             None => Ok(Vec::new()),
         };
         let mut changes = changes.map_err(|e| e.at("changes"))?;
+        for (l, _) in changes.iter().flat_map(|change| &change.wires) {
+            links[*l].changes_wire = true;
+        }
         changes::leave_out_empty(&mut flows, &mut changes);
         if flows.is_empty() {
             return Err(Error::new("there is no flow: every count is 0").at("flows"));

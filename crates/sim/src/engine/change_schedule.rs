@@ -1,6 +1,7 @@
 //! Schedule of changes: the scenario's changes and the rows of the links' traces, in order of
 //! time.
 
+use crate::config::impairment_changes::NewImpairments;
 use crate::config::link_trace::{LinkChange, LinkTrace};
 use crate::config::links::{LinkConfig, NewParam};
 use crate::config::scenario::Scenario;
@@ -12,10 +13,12 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 /// Change that is due.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum DueChange {
     /// Link, by index, and its new properties.
     Link(usize, LinkChange),
+    /// Link, by index, and its new impairments.
+    Wire(usize, Arc<NewImpairments>),
     /// Link, by index, and new parameters of its discipline.
     Qdisc(usize, Arc<[NewParam]>),
     /// Group of flows that leaves, by index. A join needs no step: its flows start later.
@@ -62,6 +65,8 @@ impl ChangeSchedule {
         for change in &scenario.changes {
             let at = Time::ZERO + change.at;
             steps.extend(change.links.iter().map(|(l, to)| (at, DueChange::Link(*l, *to))));
+            let wires = change.wires.iter();
+            steps.extend(wires.map(|(l, new)| (at, DueChange::Wire(*l, Arc::clone(new)))));
             let qdiscs = change.qdiscs.iter();
             steps.extend(qdiscs.map(|(l, new)| (at, DueChange::Qdisc(*l, Arc::clone(new)))));
             steps.extend(change.leave.iter().map(|group| (at, DueChange::Leave(*group))));

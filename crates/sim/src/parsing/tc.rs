@@ -103,7 +103,8 @@ pub fn export(json: &Json, rate: Option<&str>, handle: u16) -> Result<Json> {
     };
     let (name, Built { params, .. }) = with_qdisc(json, env.rate, &Registry::default(), build)?;
     let exported = tc::export_tree(name, &params, known, handle)?;
-    let below = exported.below.iter().map(|command| json!([command.object, command.verb, command.words]));
+    let below =
+        exported.below.iter().map(|command| json!([command.object, command.verb, command.words]));
     let line: &Line = &exported.line;
     // As tc completes it: thresholds of RED and others.
     let whole = line.clone().completed(Form::Command)?;

@@ -264,7 +264,8 @@ fn netem(key: &str, value: &Json) -> Option<String> {
             format!(" {key} {}", list(&[key, "correlation"]))
         }
         ("rate", Json::Object(_)) => {
-            let parts = ["packetoverhead", "cellsize", "celloverhead"].map(whole);
+            let signed = |part: &str| value.get(part).and_then(Json::as_i64).unwrap_or(0);
+            let parts = ["packetoverhead", "cellsize", "celloverhead"].map(signed);
             let cells = parts.map(|n| n.to_string()).join(" ");
             format!(" rate {}bps {cells}", whole("rate"))
         }

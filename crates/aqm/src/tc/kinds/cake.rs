@@ -3,6 +3,7 @@
 use super::super::table::Ours::{Computed, Lost, To};
 use super::super::table::{Arg, Becomes, Fixed, Kind, Line, Ours, Params, Rules, Unit, Word};
 use crate::error::{Error, Result};
+use crate::overhead::Framing;
 use crate::params::{Setting, Value};
 use crate::sched::cake::{Overhead, RTTS};
 use crate::units::{Bytes, Span};
@@ -237,7 +238,11 @@ fn words(params: &Params<'_>, line: &mut Line) -> Vec<String> {
         lost.push(format!("rtt = {}: the nearest value of tc is {us}us", params.text("rtt")));
     }
     line.set("rtt", Arg::Whole(us * 1_000));
-    if let Ok(overhead) = Overhead::read(Setting::Text(params.text("overhead"))) {
+    if let Ok(mut overhead) = Overhead::read(Setting::Text(params.text("overhead"))) {
+        if let Framing::Cells(..) = overhead.framing {
+            lost.push(format!("overhead = {}: cake has the cells of ATM only", overhead.write()));
+            overhead.framing = Framing::NoAtm;
+        }
         line.set("framing", Arg::Text(shown(overhead)));
     }
     match params.size("limit") {

@@ -11,15 +11,15 @@ use std::sync::Arc;
 
 impl Simulation {
     /// Applies a change at [`Simulation::now`], before all other events of this time: a table of
-    /// the scenario's `changes` without `at`, with new rates, delays and parameters of disciplines
-    /// of `links`, and the flows that `leave`.
+    /// the scenario's `changes` without `at`, with new rates, delays, impairments and parameters of
+    /// disciplines of `links`, and the flows that `leave`.
     ///
     /// It is added to [`Simulation::scenario`]: a run of that scenario gives the same bytes. A
     /// change of the scenario that is due at the same time is applied first.
     ///
     /// # Errors
     /// If a scenario could not make the change, if it sets the rate or delay of a link that is not
-    /// [changeable](Simulation::changeable), or if the run is over. Nothing is changed then.
+    /// [changeable](Simulation::changeable), or the impairments of a link without any, or if the run is over. Nothing is changed then.
     pub fn change(&mut self, change: &Json) -> Result<()> {
         self.check_running()?;
         let mut flows = self.scenario.flows.to_vec();
@@ -31,6 +31,13 @@ impl Simulation {
                 return Err(Error::new(text).at(&self.scenario.links[*l].name).at("links"));
             }
         }
+        for (l, _) in &change.wires {
+            if self.wire(*l).is_none() {
+                let text = "has no wire in this simulation: give it an impairment, like jitter = \
+                            \"0s\", or write the change into the scenario";
+                return Err(Error::new(text).at(&self.scenario.links[*l].name).at("links"));
+            }
+        }
         self.apply_scheduled();
         for (l, new) in &change.qdiscs {
             self.check_qdisc(*l, new)
@@ -38,6 +45,9 @@ impl Simulation {
         }
         for (l, to) in &change.links {
             self.apply_change(self.now, DueChange::Link(*l, *to));
+        }
+        for (l, new) in &change.wires {
+            self.apply_change(self.now, DueChange::Wire(*l, Arc::clone(new)));
         }
         for (l, new) in &change.qdiscs {
             self.apply_change(self.now, DueChange::Qdisc(*l, Arc::clone(new)));

@@ -7,6 +7,7 @@
 use super::Simulation;
 use super::forwarding::free_packet;
 use super::in_flight::{Delivery, PacketState, Payload};
+use crate::config::impairment_changes::NewImpairments;
 use crate::config::links::LinkConfig;
 use crate::config::scenario::Scenario;
 use crate::endpoint::udp::Datagram;
@@ -16,7 +17,7 @@ use serde_json::Value as Json;
 use sojourn_aqm::Pcg;
 use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::{Span, Time};
-use sojourn_aqm::wire::{Arrival, Fate, LossProcess, Wire};
+use sojourn_aqm::wire::{Arrival, Fate, LossProcess, Stream, Wire};
 use sojourn_aqm::{Ecn, Link, Packet};
 
 /// Impairments of a link in operation.
@@ -33,7 +34,7 @@ impl Impaired {
     fn of(def: &LinkConfig, seed: u64) -> Option<Impaired> {
         let impairments = def.impairments();
         let stream = |name: &str| random_stream(seed, &format!("links.{}.{name}", def.name));
-        if !impairments.only_lose() {
+        if def.has_wire() {
             let wire = Wire::new(impairments, |name| Box::new(stream(name)));
             return Some(Impaired::Wire(Box::new(wire)));
         }
@@ -115,6 +116,20 @@ impl Simulation {
         }
         self.record_loss(l, lost);
         true
+    }
+
+    /// Changes the impairments of link `l` at `now`.
+    pub(super) fn change_wire(&mut self, l: usize, now: Time, new: &NewImpairments) {
+        self.send_on_wire(l, now);
+        let key = format!("links.{}", self.scenario.links[l].name);
+        let seed = self.scenario.seed();
+        let Some(Some(Impaired::Wire(wire))) = self.impaired.get_mut(l) else { return };
+        let mut impairments = wire.impairments();
+        new.apply(&mut impairments);
+        let stream =
+            |name: &str| -> Stream { Box::new(random_stream(seed, &format!("{key}.{name}"))) };
+        wire.change(now, &impairments, stream);
+        self.collect_from_link(l);
     }
 
     /// Sends the packets whose transmission has started before `now` to the wire of link `l`, if it

@@ -76,6 +76,7 @@ impl Simulation {
                 self.links[l].change(now, spec);
                 self.collect_from_link(l);
             }
+            DueChange::Wire(l, new) => self.change_wire(l, now, &new),
             DueChange::Qdisc(l, new) => {
                 let changed = self.scenario.links[l].reconfigured(&self.params[l], &new);
                 let Built { qdisc, params, .. } = changed.expect("the change was checked");
