@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from sojourn import tc
 from sojourn.engines.replay import replay
 from support import uml
 
@@ -133,6 +134,29 @@ def left(case: Case, folder: Path) -> tuple[list[int], list[float]]:
     order = columns["t_deq_us"].argsort(kind="stable")
     sent = [i for i in order if columns["t_deq_us"][i] >= 0]
     return columns["i"][sent].tolist(), (columns["t_deq_us"][sent] / 1e6).tolist()
+
+
+def test_commands_of_gred_are_the_discipline() -> None:
+    """The script of the kernel, imported, has the parameters that are compared with it."""
+    for name, case in CASES.items():
+        if name.startswith("gred"):
+            lines = [
+                line for line in case["lines"] if "clsact" not in line and "egress" not in line
+            ]
+            (link,) = tc.imported("\n".join(lines))
+            (expected,) = case["qdisc"]["children"]
+            assert _by_queue(link["qdisc"]) == _by_queue(expected), name
+
+
+def _by_queue(qdisc: dict[str, Any]) -> tuple[object, ...]:
+    """Return the parameters of gred, those of the virtual queues by their numbers."""
+    link = {"rate": RATE, "qdisc": qdisc}
+    gred = tc._canonical({"link": link})["link"]["qdisc"]
+    keys = ["limits", "min_th", "max_th", "w_q", "packet", *["prio"] * gred["grio"]]
+    queues = {}
+    for i, vq in enumerate(gred["vqs"].split()):
+        queues[vq] = [gred[key].split()[min(i, len(gred[key].split()) - 1)] for key in keys]
+    return gred["default"], gred["grio"], gred["unassigned_limit"], queues
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -46,6 +46,9 @@ DISCIPLINES = [
     "cake(bandwidth=8mbit, tins=diffserv8, isolation=dual_srchost, overhead='-4 mpu 64 atm')",
     "cake(tins=precedence, isolation=hosts, ingress=true, ack_filter=aggressive, rtt=50ms)",
     "cake(bandwidth=1mbit, tins=diffserv4, wash=true, overhead='32 ptm', limit=4MiB, rtt=lan)",
+    "gred",
+    "gred(grio=true, prio='1 2 3', vqs='0 5 9', ecn='true false', hard_drop='false true')",
+    "gred(vqs='3', default=3, min_th=20kB, max_th=20kB, limits=50kB, unassigned_limit=60kB)",
     "fq(limit=500p, flow_limit=50, quantum=2kB, initial_quantum=9kB, ce_threshold=1ms)",
 ]
 
@@ -138,6 +141,8 @@ def test_every_line_reads_back_as_the_same_parameters(
         if _kind(script) in ABSENT:
             continue
         words = script.splitlines()[-1].split("handle", 1)[1].split(maxsplit=1)[1]
+        if _kind(script) == "gred":  # a command per virtual queue
+            words = "\n".join(line for line in script.splitlines() if line[0] != "#")
         sent = json.loads(_sojourn.tc_parse(words))["qdisc"]
         back = sj.tc.imported(_as_lines(_shown(text)) + _classes(text))
         if _kind(script) == "tbf":  # imported as the rate of the link

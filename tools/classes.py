@@ -40,6 +40,7 @@ TYPES = {
     "list of numbers": "Sequence[float]",
     "list of bytes": "Sequence[str] | str",
     "list of discipline": "Sequence[Qdisc | str] | Qdisc | str",
+    "list of flag": "Sequence[bool | str] | bool | str",
     "list of filter": "Sequence[Mapping[str, int | str | bool] | str] | str",
     "list of integer": "Sequence[int] | int",
     "list of rate": "Sequence[str] | str",

@@ -55,6 +55,22 @@ def test_a_link_is_as_netem(netem: list[Arrivals], number: int) -> None:
         assert abs(ours[key] - theirs[key]) <= bound, f"{key}: {ours[key]}, netem {theirs[key]}"
 
 
+COUNTED = ("lost", "run of losses", "duplicated")
+"""Figures that do not depend on the clock of the machine."""
+
+
+def test_losses_and_copies_are_as_netem(tmp_path: Path) -> None:
+    """The short form for any machine: all models of loss, and duplication, by their counts."""
+    cases = [case for case in CASES if case.name.startswith(("loss", "duplicate"))]
+    assert len(cases) == 5
+    for case, theirs in zip(cases, kernel(cases, 2000, 200, tmp_path), strict=True):
+        ours = simulated(case, theirs.sent_ns).figures()
+        for key in COUNTED:
+            difference = abs(ours[key] - theirs.figures()[key])
+            assert difference <= BOUNDS[key], f"{case.name}, {key}: {ours[key]}"
+        assert max(ours["lost"], ours["duplicated"]) > 0.02, case.name
+
+
 def test_the_tables_of_tc_are_the_computed_ones() -> None:
     """Values of the distributions, where tc's files are installed."""
     folders = [Path("/usr/lib/tc"), *Path("/usr/lib").glob("*/tc")]

@@ -595,17 +595,17 @@ class Gred(Qdisc, kw_only=True, frozen=True, tag="gred"):
     w_q : Sequence[float | str] | float | str
         Weight of one arrival in the average, rounded to a power of 1/2. List of number; default
         0.001953125; 1e-9 to 1.
-    packet : str
-        Mean packet size, from which the decay of the averages in idle times is computed. Bytes;
-        default 1kB; 1B to 65535B; also called avpkt.
-    bandwidth : str
-        Rate from which that decay is computed; auto: the rate of the link. Rate or auto; default
-        auto; 1bit to 1000000gbit.
-    ecn : bool
-        True if ECN-capable packets are marked instead of dropped. Flag; default false.
-    hard_drop : bool
-        True if packets above max_th are dropped even if they are ECN-capable. Flag; default false;
-        also called harddrop.
+    packet : Sequence[str] | str
+        Mean packet size, from which the decay of the averages in idle times is computed. List of
+        bytes; default 1kB; 1B to 65535B; also called avpkt.
+    bandwidth : Sequence[str] | str
+        Rate from which that decay is computed; without a value the rate of the link. List of rate;
+        default ; 1bit to 1000000gbit.
+    ecn : Sequence[bool | str] | bool | str
+        True if ECN-capable packets are marked instead of dropped. List of flag; default false.
+    hard_drop : Sequence[bool | str] | bool | str
+        True if packets above max_th are dropped even if they are ECN-capable. List of flag; default
+        false; also called harddrop.
     unassigned_limit : str
         Bytes of all packets above which a packet without a virtual queue is dropped. Bytes; default
         1514kB; 1B to 1073741824B.
@@ -626,10 +626,10 @@ class Gred(Qdisc, kw_only=True, frozen=True, tag="gred"):
     max_th: Sequence[str] | str = ("90kB", "60kB", "30kB")
     max_p: Sequence[float | str] | float | str = (0.02, 0.05, 0.1)
     w_q: Sequence[float | str] | float | str = 0.001953125
-    packet: str = "1kB"
-    bandwidth: str = "auto"
-    ecn: bool = False
-    hard_drop: bool = False
+    packet: Sequence[str] | str = "1kB"
+    bandwidth: Sequence[str] | str = ()
+    ecn: Sequence[bool | str] | bool | str = False
+    hard_drop: Sequence[bool | str] | bool | str = False
     unassigned_limit: str = "1514kB"
     limit: str | None = None
     filters: Sequence[Mapping[str, int | str | bool] | str] | str = ()

@@ -25,7 +25,7 @@
 //! **Departures** (1) In Linux the DP is the index that filters of tc give a packet (tc_index). (2)
 //! Averages, gaps between drops and idle times are as in `red` with `variant = "linux"`.
 //!
-//! **Cost** 1496 bytes of state for three virtual queues; as RED, with `grio` O(n).
+//! **Cost** 1520 bytes of state for three virtual queues; as RED, with `grio` O(n).
 
 use crate::aqm::fits;
 use crate::aqm::red::{Level, LinuxRed, RedParams};

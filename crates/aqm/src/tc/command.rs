@@ -76,6 +76,14 @@ pub fn parse(statement: &Statement, speed: Option<Rate>) -> Result<Item> {
         return object("", &words, speed);
     }
     let Some((space, mut rest)) = after_tc(&words) else {
+        let of_queue = ["flowid", "classid", "qdisc", "parent", "police"];
+        if words.first().is_some_and(|word| word.starts_with('$'))
+            && words.iter().any(|word| of_queue.contains(word))
+        {
+            let text =
+                "write the command in place of the variable, or import the output of bash -x";
+            return Ok(Item::Lost(format!("{}: {text}", statement.text())));
+        }
         return match words.first() {
             Some(_) => Ok(output::continuation(&words).map_or(Item::Nothing, Item::Shown)),
             None => Ok(Item::Nothing),

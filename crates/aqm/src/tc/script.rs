@@ -154,11 +154,12 @@ fn split(line: usize, text: &str, statements: &mut Vec<Statement>) {
     out.end_statement(When::Always);
 }
 
-/// Variables that are assigned once, as a literal, with their values.
+/// Variables that are assigned once, as a literal or by variables before them, with their values.
 fn variables(statements: &[Statement]) -> Vec<(String, Option<String>)> {
     let mut known: Vec<(String, Option<String>)> = Vec::new();
     let mut assign = |name: &str, value: Option<&str>| {
-        let value = value.filter(|v| !v.contains(['$', '`', '*', '?'])).map(str::to_string);
+        let value = value.map(|value| expanded(value, &known));
+        let value = value.filter(|v| !v.contains(['$', '`', '*', '?']));
         match known.iter_mut().find(|(n, _)| n == name) {
             Some((_, before)) if *before != value => *before = None,
             Some(_) => {}
@@ -248,6 +249,13 @@ mod tests {
         let here: Vec<bool> = statements.iter().map(|s| s.here).collect();
         assert_eq!(here, [true, false, false, false, false]);
         assert_eq!(statements[0].text(), "tc -b -");
+    }
+
+    #[test]
+    fn a_variable_may_hold_a_command_with_others() {
+        let script =
+            "DEV=eth0\nU32=\"tc filter add dev $DEV u32\"\nNO=$1\nX=\"a $NO\"\n$U32 b\n$X c";
+        assert_eq!(texts(script)[4..], ["tc filter add dev eth0 u32 b", "$X c"]);
     }
 
     #[test]

@@ -135,7 +135,9 @@ mod tests {
     /// wire as they were sent.
     #[test]
     fn a_run_with_a_change_is_two_runs() {
-        for (name, new) in each() {
+        // A loss of 0 draws random numbers as well.
+        let draws_later = |new: &Impairments| new.loss == LossModel::default();
+        for (name, new) in each().into_iter().filter(|(_, new)| draws_later(new)) {
             let at = Time::ZERO + Span::ms(HALF.into());
             let mut wire = Wire::new(&Impairments::default(), streams);
             send(&mut wire, 0, HALF);

@@ -144,8 +144,14 @@ def _gred(draw: Draw) -> str:
         words = f"setup vqs {draw.choice((1, 3, 16, 17))} default {draw.choice((0, 0, 2, 5))}"
         return f"{words} {_some(draw, 'grio', 'limit 50k')} {flags}"
     head = f"{draw.choice(('vq', 'DP'))} {draw.choice((0, 0, 1, 2, 9))}"
-    sizes = draw.choice(("limit 60k min 15k max 45k avpkt 1000", "limit 40k min 9k avpkt 900",
-                         "limit 90k min 20k max 20k avpkt 500", "limit 9k min 9k max 8k avpkt 200"))
+    sizes = draw.choice(
+        (
+            "limit 60k min 15k max 45k avpkt 1000",
+            "limit 40k min 9k avpkt 900",
+            "limit 90k min 20k max 20k avpkt 500",
+            "limit 9k min 9k max 8k avpkt 200",
+        )
+    )
     more = _some(draw, "prio 3", "prio 0", "burst 40", "probability 0.1", "bandwidth 1mbit")
     return f"{head} {sizes} {more} {flags}"
 
