@@ -1,6 +1,7 @@
 """Adapters to other projects: the relay on asyncio, and rules for all of them."""
 
 import asyncio
+import importlib
 import re
 import sys
 import tomllib
@@ -23,9 +24,7 @@ FOLDERS = sorted(path.name for path in ADAPTERS.iterdir() if path.is_dir())
 def relay(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Return the module of the relay."""
     monkeypatch.syspath_prepend(ADAPTERS / "asyncio")
-    import relay
-
-    yield relay
+    yield importlib.import_module("relay")
     del sys.modules["relay"]
 
 

@@ -47,7 +47,7 @@ FAULTS = {
     "endless": ("Nodes 2\n1->0 start 0 size 0\n", "line 2: the flow has no size, so it has no end"),
     "no start": ("Nodes 2\n1->0 size 5\n", "line 2: the flow has no start"),
     "failures": ("Nodes 2\nFailures 2\n", "line 2: Failures of htsim cannot be read"),
-    "key": ("Nodes 2\n1->0 start 0 size_ 5\n", 'line 2: unknown word "size_", did you mean "size"?'),
+    "key": ("Nodes 2\n1->0 start 0 size_ 5\n", 'unknown word "size_", did you mean "size"?'),
     "odd": ("Nodes 2\n1->0 start 0 size\n", 'line 2: "size" has no value'),
     "connections": ("Nodes 2\nConnections 2\n1->0 start 0 size 5\n", "and Connections says 2"),
 }  # fmt: skip
