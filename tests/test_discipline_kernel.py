@@ -149,7 +149,7 @@ def test_commands_of_gred_are_the_discipline() -> None:
 
 
 def _by_queue(qdisc: dict[str, Any]) -> tuple[object, ...]:
-    """Return the parameters of gred, those of the virtual queues by their numbers."""
+    """Return the parameters of gred; the lists are tables by virtual queue."""
     link = {"rate": RATE, "qdisc": qdisc}
     gred = tc._canonical({"link": link})["link"]["qdisc"]
     keys = ["limits", "min_th", "max_th", "w_q", "packet", *["prio"] * gred["grio"]]

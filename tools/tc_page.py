@@ -99,7 +99,7 @@ LINKS = """\
 | `tbf` | `rate`, `burst`, `limit` or `latency` (with `burst`: the buffer) | `peakrate` |
 | `htb` | `ceil` (or `rate`) and `cburst` of the class; its qdisc | other classes, filters |
 | `hfsc` | `ul` of the class; its qdisc | other classes, filters, `rt`, `m1` and `d` |
-| `netem` | all: delay, jitter, loss, reordering, duplication, corruption, slots, rate with cells, `limit` | a `distribution` that is a file: give it as `jitter.distribution` |
+| `netem` | all | a `distribution` that is a file |
 | `mq` | the qdisc of its first queue, or of `--class` | the other queues |
 | `prio`, `ets`, `drr` | all, or the qdisc of the band of `--class` | qdiscs of the bands |
 """

@@ -6,6 +6,7 @@ use super::super::table::{Arg, Becomes, Change, Kind, Line, Params, Rules, Unit,
 use super::red::{self, most_log, set_burst};
 use crate::error::{Error, Result};
 use crate::params::{Setting, Value, nth};
+use crate::sorting::sort_by_key;
 use crate::units::{Bytes, Rate};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -231,7 +232,7 @@ pub(in super::super) fn queues(line: &Line) -> Vec<VirtualQueue> {
 }
 
 fn set_queues(line: &mut Line, mut queues: Vec<VirtualQueue>) {
-    queues.sort_by_key(|queue| queue.dp);
+    sort_by_key(&mut queues, |queue| queue.dp);
     line.set("queues", Arg::Several(queues.iter().map(VirtualQueue::arg).collect()));
 }
 
@@ -266,8 +267,8 @@ fn check(line: &Line) -> Result<()> {
     for (word, example) in
         [("vq", "vq 0"), ("limit", "limit 60k"), ("min", "min 15k"), ("max", "max 45k")]
     {
-        let given = line.given(word).filter(|arg| word == "vq" || **arg != Arg::Whole(0));
-        if given.is_none() {
+        let arg = line.given(word).filter(|arg| word == "vq" || **arg != Arg::Whole(0));
+        if arg.is_none() {
             let text = format!("is required, like {example}; the first command is gred setup");
             return Err(Error::new(text).at(word));
         }
