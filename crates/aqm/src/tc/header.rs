@@ -303,17 +303,19 @@ fn words_of(key: &str, value: &str) -> Result<Vec<String>, String> {
             };
             one(format!("ip protocol {number} 0xff"))
         }
-        "source_port" | "destination_port" => {
-            let field = if key == "source_port" { "sport" } else { "dport" };
-            let range = range_of(value).ok_or_else(|| format!("{value} is no range of ports"));
-            let (first, last) = range?;
-            let word = |(start, free): (u32, u32)| {
-                format!(" match ip {field} {start} {:#06x}", 0xffff & !free)
-            };
-            Ok(blocks(first, last).into_iter().map(word).collect())
-        }
+        "source_port" | "destination_port" => port_words(key, value),
         _ => Err(format!("tc has no counterpart of {key}")),
     }
+}
+
+/// Comparisons of u32 for a range of ports.
+fn port_words(key: &str, value: &str) -> Result<Vec<String>, String> {
+    let field = if key == "source_port" { "sport" } else { "dport" };
+    let range = range_of(value).ok_or_else(|| format!("{value} is no range of ports"));
+    let (first, last) = range?;
+    let word =
+        |(start, free): (u32, u32)| format!(" match ip {field} {start} {:#06x}", 0xffff & !free);
+    Ok(blocks(first, last).into_iter().map(word).collect())
 }
 
 /// Ends of a range like `3-7`, or a value twice.

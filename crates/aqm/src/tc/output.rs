@@ -111,8 +111,8 @@ const OF_FILTERS: [&str; 26] = [
 /// Starts of other such words, of flower.
 const OF_FLOWER: [&str; 8] = ["vlan_", "cvlan_", "mpls_", "enc_", "arp_", "ct_", "icmp_", "ppp"];
 
-/// Reads a line that follows the line of a qdisc, a size table, the RED of sfq or a virtual queue of
-/// gred, or the line of a filter. Returns none for statistics.
+/// Reads a line that follows the line of a qdisc, a size table, the RED of sfq or a virtual queue
+/// of gred, or the line of a filter. Returns none for statistics.
 pub fn continuation(words: &[&str]) -> Option<Shown> {
     let more = matches!(words, ["linklayer", ..] | ["ewma", _, "min", ..] | ["vq", _, "prio", ..])
         || matches!(words, ["overhead" | "mpu" | "mtu", n, ..] if n.parse::<i64>().is_ok());
