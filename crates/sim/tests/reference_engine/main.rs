@@ -177,7 +177,9 @@ impl Plain {
                     self.transmit(l);
                 }
             }
-            DueChange::Qdisc(..) => unreachable!("no scenario of these tests has one"),
+            DueChange::Qdisc(..) | DueChange::Wire(..) => {
+                unreachable!("no scenario of these tests has one")
+            }
             DueChange::Leave(group) => {
                 let now = self.now;
                 for flow in self.flows.iter_mut().filter(|f| f.group as usize == group) {
