@@ -1,7 +1,7 @@
 ##@ Laboratory: evidence for sojourn, written into reports/
 # Included by the Makefile. The package sojourn_lab is installed into .venv by `make demo`.
 
-.PHONY: bench-live bench-emulate bench-sweep bench-custom bench-topologies bench-cost bench-peers kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-random validate-bbr3 validate-slow validate-tc validate-tdc validate-netem validate-quic studies measured-lines capacity-sweep papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links cachegrind
+.PHONY: bench-live bench-emulate bench-sweep bench-custom bench-topologies bench-cost bench-peers kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-random validate-bbr3 validate-ns3 validate-slow validate-tc validate-tdc validate-netem validate-quic studies measured-lines capacity-sweep papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links cachegrind
 
 bench-live: release  ## minutes: accuracy of a live link on this machine, written to docs/concepts/live-accuracy.md
 	$(BIN)/python -m sojourn_lab.speed.live

@@ -20,7 +20,7 @@ PATH=$PATH:/usr/local/go/bin
     if command -v go >/dev/null; then
         cd adapters/go
         PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib \
-            go test -run '^$' -bench Qdisc -benchtime 1000000x -count 5 |
+            go test -run '^$' -bench Qdisc -benchtime 20000x -count 50 |
             sed -n 's|^BenchmarkQdisc/\([a-z0-9_]*\)-*[0-9]* .* \([0-9.]*\) ns/op.*|\1 Go \2|p'
     fi
 } | awk '
