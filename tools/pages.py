@@ -1,4 +1,4 @@
-"""Pages generated from tables: missing.md, scenario.md, metrics.md, tc.md, for `gen.py`."""
+"""Pages generated from tables, for `gen.py`: missing.md, lines.md, scenario.md and others."""
 
 import inspect
 import json
@@ -13,6 +13,7 @@ from sojourn import _sojourn
 from sojourn.cli import list as cli_list
 from sojourn.cli import reference
 from sojourn.metrics import METRICS
+from sojourn.scenario import lines as access_lines
 from sojourn.scenario import missing, named
 
 ROOT = Path(__file__).parent.parent
@@ -44,6 +45,7 @@ def pages() -> dict[Path, str]:
     docs = ROOT / "docs/reference"
     return {
         docs / "command.md": "\n".join([*command_page.page(), FOOT, ""]),
+        docs / "lines.md": lines_page(),
         docs / "missing.md": missing_page(),
         docs / "scenario.md": scenario_page(),
         docs / "named-scenarios.md": named_page(),
@@ -88,6 +90,55 @@ def missing_page() -> str:
     return "\n".join([*lines, FOOT, ""])
 
 
+LINES_HEAD = """\
+# Access lines by name
+
+`lte`, `starlink`, `dsl`, `cable`, `satellite` and `datacentre` are lines with known models. A live
+link has one by `--profile`, a scenario by the key `line`:
+
+```sh
+sojourn link --profile lte -- ping -c 3 198.18.0.1
+sojourn link --profile starlink --qdisc fq_codel --down rate=80mbit -- ping -c 3 198.18.0.1
+sojourn line describe lte --out lte.toml
+sojourn run lte.toml
+```
+
+```toml
+line = "lte"
+duration = "60s"
+
+[links.down]
+qdisc = "fq_codel"
+
+[[flows]]
+name = "download"
+path = ["down"]
+return_path = ["up"]
+```
+
+The line stands for the links `down` and `up`. Options of the command, and keys of these links in
+the scenario, replace single values of it; a rate replaces the random rate, and a discipline without
+a buffer keeps the buffer. `sojourn line list` prints this list.
+
+No line is a recording. Each is a model, whose parameters have a source or are stated as a choice of
+this project. Random rates and delays are a [`process`](scenario.md) of the link: they depend on the
+seed and the name of the link only, and are the same on every machine, simulated and live. In Rust,
+`sojourn_sim::lines` has the table.
+"""
+
+
+def lines_page() -> str:
+    """Return docs/reference/lines.md."""
+    text = LINES_HEAD.splitlines()
+    for line in access_lines.lines():
+        about = f"{line['about'][0].upper()}{line['about'][1:]}."
+        rows = [[f"`{row['key']}`", row["down"], row["up"], row["source"]] for row in line["rows"]]
+        model = [line["model"], "", f"Not modelled: {line['omits']}."]
+        text += ["", f"## {line['name']}", "", about, "", *model, ""]
+        text += table("key | down | up | source", rows)[:-1]
+    return "\n".join([*text, "", FOOT, ""])
+
+
 def toml(tree: Spec, path: str = "") -> list[str]:
     """Return the lines of a scenario in TOML, each table with its own header."""
     lines = []
@@ -122,6 +173,7 @@ def scenario_page() -> str:
         "",
         "- `sojourn new` writes a commented scenario to start from.",
         "- [Named scenarios](named-scenarios.md), like `rrul`, can be used wherever a file can.",
+        '- `line = "lte"` stands for the links of an [access line](lines.md).',
         "- `sojourn list scenario` prints this reference, `sojourn list scenario flows.rtt` a key.",
         "- `--set up.rate=20mbit` changes a key for one run.",
         "- [Which TCP am I running?](which-tcp.md) says what the names of TCPs mean.",

@@ -9,6 +9,11 @@ trap 'rm -rf "$room"' EXIT
 "${PYTHON:-python3}" "$root/tools/sbom.py" "$wheel"
 "${PYTHON:-python3}" -m venv "$room/venv"
 "$room/venv/bin/python" -m pip install --quiet "$wheel"
+"$room/venv/bin/python" - <<'PYTHON'
+from importlib.metadata import entry_points
+[plugin] = [one for one in entry_points(group="pytest11") if one.name == "sojourn"]
+assert plugin.value == "sojourn.pytest_plugin", plugin
+PYTHON
 cd "$room"
 PATH="$room/venv/bin:/usr/bin:/bin" sojourn compare "$root/examples/home-uplink.toml" \
     --qdisc droptail,red,codel,fq_codel --plot "$room/figure.png"

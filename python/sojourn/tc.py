@@ -401,6 +401,8 @@ def _link(link: Table, dev: str, netem: bool) -> list[str]:
     lost = []
     if "trace" in link:
         lost.append("trace: Linux has no recorded rates or delays")
+    if "process" in link:
+        lost.append("process: Linux has no random rates")
     words, of_netem = tc_netem.words(link) if netem else ("", [])
     of_rate = netem and bool(tc_netem.rate(link))
     stab, of_stab = ("", []) if of_rate else tc_netem.stab(link)

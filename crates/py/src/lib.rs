@@ -295,6 +295,26 @@ mod _sojourn {
         sojourn_sim::registry_json().to_string()
     }
 
+    /// Returns all access lines as JSON: name, about, model, omits, rows and links.
+    #[pyfunction]
+    fn access_lines() -> String {
+        sojourn_sim::lines::LINES
+            .iter()
+            .map(sojourn_sim::lines::Line::json)
+            .collect::<Json>()
+            .to_string()
+    }
+
+    /// Returns the links of the access line of this name as JSON.
+    ///
+    /// # Errors
+    /// InputError if there is none.
+    #[pyfunction]
+    fn line_links(name: &str) -> PyResult<String> {
+        let line = sojourn_sim::lines::line(name).map_err(refused)?;
+        Ok(line.links().to_string())
+    }
+
     /// Send recorded arrivals through one link; -1 stands for no time. `timer_phase` is the time of
     /// the first periodic update of the discipline (a duration with unit), None for one period
     /// after the first arrival. `xorshift32` is the seed of that generator, None for the usual

@@ -117,9 +117,8 @@ pub fn timed_link(def: &LinkConfig, seed: u64, changes: Option<LinkChanges>) -> 
 /// Creates a direction as described.
 fn hop(def: &LinkConfig, seed: u64, framing: Framing) -> Direction {
     let salt = random::mix(seed ^ u64::from(random::hash(def.name())));
-    let changes = def.trace().cloned().map(|trace| Box::new(trace.link_changes()) as LinkChanges);
     Direction::new(DirectionConfig {
-        timed_link: timed_link(def, seed, changes),
+        timed_link: timed_link(def, seed, def.link_changes(seed)),
         hash_key: salt,
         framing,
     })

@@ -26,8 +26,9 @@
 //!
 //! # Modules
 //!
-//! [`config`] has the parts of a scenario and their builders, [`traffic`] the sources, and [`tcp`]
-//! the TCPs. [`prelude`] has the names that most programs need.
+//! [`config`] has the parts of a scenario and their builders, [`lines`] access lines by name,
+//! [`traffic`] the sources, and [`tcp`] the TCPs. [`prelude`] has the names that most programs
+//! need.
 #![warn(missing_debug_implementations, unreachable_pub)]
 #![deny(unsafe_code)]
 #![cfg_attr(
@@ -52,6 +53,7 @@ mod engine;
 mod external_state;
 #[doc(hidden)]
 pub mod internals;
+pub mod lines;
 mod missing;
 mod output;
 mod parsing;

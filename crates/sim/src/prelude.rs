@@ -1,6 +1,8 @@
 //! Names that most programs need: `use sojourn_sim::prelude::*;`.
 
-pub use crate::config::{Distribution, FlowBuilder, LinkBuilder, LinkChange, LinkTrace, LossModel};
+pub use crate::config::{
+    Distribution, FlowBuilder, LinkBuilder, LinkChange, LinkProcess, LinkTrace, LossModel,
+};
 pub use crate::tcp::TcpParams;
 pub use crate::traffic::{Bulk, Call, Cbr, Incast, OnOff, Poisson, Sessions, Source, Transfers};
 pub use crate::traffic::{Video, Web};

@@ -94,6 +94,8 @@ fn impaired_links_continue() {
         json!({"loss": {"p": 0.01, "r": 0.3}, "jitter": {"size": "1ms", "distribution": "normal"}}),
         json!({"jitter": {"size": "5ms", "distribution": "pareto"}, "duplicate": 0.05}),
         json!({"jitter": "2ms", "corrupt": 0.05, "reorder": 0.1}),
+        json!({"process": {"every": "70ms", "rate_min": "1mbit", "rate_max": "5mbit",
+            "walk": "3mbit", "delay_min": "1ms", "delay_max": "9ms"}}),
         json!({"trace": {"t_ns": [0, 200_000_000], "rate_bps": [5_000_000, 300_000],
             "repeat": "500ms"}}),
     ];
@@ -102,7 +104,7 @@ fn impaired_links_continue() {
         for (key, value) in keys.as_object().unwrap() {
             json["links"]["up"][key] = value.clone();
         }
-        if keys.get("trace").is_some() {
+        if keys.get("trace").or(keys.get("process")).is_some() {
             json["changes"] = json!([]);
         }
         saved_at(&json, &[Span::ms(700), Span::ms(1_777)]);

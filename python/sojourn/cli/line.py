@@ -1,4 +1,4 @@
-"""The commands `sojourn line measure` and `sojourn line verify`."""
+"""The commands `sojourn line`: list, describe, measure, verify."""
 
 import json
 from collections.abc import Callable
@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sojourn._sojourn import InputError
+from sojourn._util.inputs import brief
+from sojourn.cli import suggest
 from sojourn.cli.options import Json, Size, Style, Title, check_look
 
 if TYPE_CHECKING:
     from sojourn.line.derive import MeasuredLine, Quantity
     from sojourn.plotting.style import Look
 
-app = typer.Typer(no_args_is_help=True, help="Measure a real line, and check a change of it.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Access lines by name; measure a real line, and check a change of it.",
+)
 
 Files = Annotated[
     list[Path] | None,
@@ -99,31 +104,78 @@ def measure(
         _print(line)
 
 
+@app.command(name="list")
+def list_lines(as_json: Json = False) -> None:
+    """List the access lines by name: lte, starlink, dsl, ...
+
+    `sojourn link --profile NAME` emulates one; `line = "NAME"` puts its links into a scenario.
+    """
+    from sojourn.cli.access_line import show_all
+
+    show_all(as_json=as_json)
+
+
 @app.command()
 def describe(
-    down: Annotated[str, typer.Option(help="rate of the downlink, like 50mbit")],
-    up: Annotated[str, typer.Option(help="rate of the uplink, like 10mbit")],
-    rtt: Annotated[str, typer.Option(help="round-trip time of the idle line, like 30ms")],
-    out: Annotated[Path, typer.Option(help="scenario of the line to write: .toml or .json")],
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]",
+            help="access line, like lte (sojourn line list)",
+            autocompletion=suggest.lines,
+        ),
+    ] = None,
+    down: Annotated[str | None, typer.Option(help="rate of the downlink, like 50mbit")] = None,
+    up: Annotated[str | None, typer.Option(help="rate of the uplink, like 10mbit")] = None,
+    rtt: Annotated[
+        str | None, typer.Option(help="round-trip time of the idle line, like 30ms")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="scenario of the line to write: .toml or .json")
+    ] = None,
     buffer: Annotated[
-        str,
-        typer.Option(help="buffer, like 300ms, 250kB or 1000p, or 50ms/300ms for down and up"),
-    ] = "1000p",
+        str | None,
+        typer.Option(
+            help="buffer, like 300ms, 250kB or 1000p, or 50ms/300ms for down and up (default 1000p)"
+        ),
+    ] = None,
     link_layer: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="framing of the line: docsis, adsl-pppoe, gpon, ..."),
     ] = None,
+    as_json: Json = False,
 ) -> None:
-    """Write the scenario of a line that is known: rates, round-trip time, buffers, link layer.
+    """Show the model of an access line by name, or write the scenario of a line that is known.
 
-    With --link-layer the rates are rates of the wire, and each packet has its overhead and cells.
+    With a NAME, print its model and the source of each parameter; --out writes its scenario.
+    Without one, --down, --up, --rtt and --out are required: the scenario has these rates, this
+    round-trip time, the buffers and the link layer. With --link-layer the rates are rates of the
+    wire, and each packet has its overhead and cells.
     """
     from sojourn._util.files import check_file
-    from sojourn.recommendation.described import described
     from sojourn.scenario.save import ENDINGS, save_scenario
 
-    check_file(out, ENDINGS)
-    save_scenario(described(down, up, rtt, buffer=buffer, link_layer=link_layer), out)
+    given = {"--down": down, "--up": up, "--rtt": rtt}
+    if out is not None:
+        check_file(out, ENDINGS)
+    if name is not None:
+        from sojourn.cli.access_line import show
+
+        for option, value in {**given, "--buffer": buffer, "--link-layer": link_layer}.items():
+            if value is not None:
+                raise InputError(f"{option}: not with {brief(name)}, which has its own")
+        show(name, out, as_json=as_json)
+        return
+    if as_json:
+        raise InputError("--json: only with the name of an access line")
+    from sojourn.recommendation.described import described
+
+    missing = [option for option, value in {**given, "--out": out}.items() if value is None]
+    if down is None or up is None or rtt is None or out is None:
+        known = "give it, or the name of an access line (sojourn line list)"
+        raise InputError(f"{missing[0]}: is missing: {known}")
+    buffers = "1000p" if buffer is None else buffer
+    save_scenario(described(down, up, rtt, buffer=buffers, link_layer=link_layer), out)
     print(f"wrote {out}")
 
 

@@ -84,6 +84,18 @@ def link(
     trace: Annotated[
         Text, typer.Option(metavar="FILE", help="recorded link: CSV, or mahimahi's format")
     ] = None,
+    process: Annotated[
+        Text,
+        typer.Option(help="random rate, like '{ every = 1s, rate_min = 5mbit, rate_max = 9mbit }'"),
+    ] = None,
+    profile: Annotated[
+        Text,
+        typer.Option(
+            metavar="LINE",
+            help="access line, like lte (sojourn line list); other options change it",
+            autocompletion=suggest.lines,
+        ),
+    ] = None,
     up: Annotated[
         Words, typer.Option(metavar="K=V", help="option of the uplink only, like rate=1mbit")
     ] = None,
@@ -117,7 +129,7 @@ def link(
         Text, typer.Option(help=f"sampling interval of the series (default {SAMPLE})")
     ] = None,
     seed: Annotated[
-        int, typer.Option(help="seed of the random numbers of disciplines and loss")
+        int, typer.Option(help="seed of the random numbers of disciplines, loss and process")
     ] = 1,
     as_json: Annotated[
         bool, typer.Option("--json", help="print a JSON object after the output of the command")
@@ -140,8 +152,9 @@ def link(
     shared = {"rate": rate, "delay": delay, "qdisc": qdisc, "loss": loss, "trace": trace}
     shared |= {"jitter": jitter, "reorder": reorder, "duplicate": duplicate, "corrupt": corrupt}
     shared |= {"outages": outages, "slot": slot, "in_flight_limit": in_flight_limit}
-    shared |= {"overhead": overhead}
-    links = links_of(shared, settings or (), {"up": up or (), "down": down or ()})
+    shared |= {"overhead": overhead, "process": process}
+    own = {"up": up or (), "down": down or ()}
+    links = links_of(shared, settings or (), own, profile)
     run = command or [os.environ.get("SHELL") or "/bin/sh"]
     if code := _check_command(run[0]):
         return code

@@ -13,12 +13,13 @@ from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import brief, near, shown
 from sojourn._util.plain import plain
-from sojourn.scenario import jitter_table, link_trace
+from sojourn.scenario import jitter_table, lines, link_trace
 from sojourn.scenario.parsing import read_value, split_setting
 from sojourn.scenario.variants import split, table
 
 IMPAIRMENTS = (
     "jitter", "reorder", "duplicate", "corrupt", "outages", "slot", "in_flight_limit", "overhead",
+    "process",
 )  # fmt: skip
 """Keys of a direction that are rarely given, each with an option of its name."""
 
@@ -32,7 +33,10 @@ Settings = dict[str, Any]
 
 
 def links_of(
-    shared: Mapping[str, str | None], settings: Sequence[str], own: Mapping[str, Sequence[str]]
+    shared: Mapping[str, str | None],
+    settings: Sequence[str],
+    own: Mapping[str, Sequence[str]],
+    profile: str | None = None,
 ) -> dict[str, Any]:
     """Return the canonical links of both directions. Rust validates the values.
 
@@ -44,6 +48,8 @@ def links_of(
         Parameters of the discipline of both directions, each KEY=VALUE.
     own : mapping
         Options of each direction, each KEY=VALUE.
+    profile : str, optional
+        Name of an access line, whose links the other options change.
 
     Raises
     ------
@@ -55,6 +61,8 @@ def links_of(
         _read_trace(both)
         _contradictions(both, "--")
     both |= {f"set {key}": value for key, value in _pairs(settings, "--set", ()).items()}
+    with _about("--profile"):
+        line: Mapping[str, Settings] = {} if profile is None else lines.links_of(profile)
     described: dict[str, Settings] = {}
     used: set[str] = set()
     for name, options in own.items():
@@ -63,7 +71,7 @@ def links_of(
             _read_trace(of_this)
             _contradictions(of_this, "")
         with _about(f"--{name}" if options else ""):
-            described[name], kept = _merge(both, of_this)
+            described[name], kept = _merge(both, of_this, line.get(name, {}))
         used |= kept
     for key in both.keys() - used:
         raise InputError(f"--{brief(key)}: has no effect, since --up and --down both replace it")
@@ -129,8 +137,11 @@ def _contradictions(link: Settings, lead: str) -> None:
             )
 
 
-def _merge(shared: Settings, own: Settings) -> tuple[Settings, set[str]]:
-    """Return the options of a direction, and the keys of `shared` that it uses."""
+def _merge(shared: Settings, own: Settings, line: Settings) -> tuple[Settings, set[str]]:
+    """Return the link of a direction, and the keys of `shared` that it uses.
+
+    `line` is the link of the profile, which the options change.
+    """
     link: Settings = {key: value for key, value in shared.items() if key in KEYS}
     for key in PROVIDED:
         if key in own:
@@ -148,11 +159,15 @@ def _merge(shared: Settings, own: Settings) -> tuple[Settings, set[str]]:
     kept |= {f"set {key}" for key in parameters if key not in replaced}
     link |= {key: value for key, value in own.items() if key in KEYS}
     of_own = "qdisc" in own
-    link["qdisc"] = _discipline(
-        link.get("qdisc", "droptail"),
-        replaced if of_own else parameters,
-        {} if of_own else replaced,
-    )
+    if line and "qdisc" not in link:
+        link["qdisc"] = {**line["qdisc"], **parameters, **replaced}
+    else:
+        link["qdisc"] = _discipline(
+            link.get("qdisc", "droptail"),
+            replaced if of_own else parameters,
+            {} if of_own else replaced,
+        )
+    link = lines.merged(line, link)
     if "rate" not in link and (rate := _rate_of(link.get("trace"))):
         link["rate"] = f"{rate}bit"
     return link, kept

@@ -51,6 +51,15 @@ def scenarios(incomplete: str) -> Iterator[tuple[str, str]]:
             yield str(path) + "/" * path.is_dir(), "file"
 
 
+def lines(incomplete: str) -> Iterator[tuple[str, str]]:
+    """Yield the access lines, with a description."""
+    from sojourn.scenario.lines import lines
+
+    for line in lines():
+        if line["name"].startswith(incomplete):
+            yield line["name"], line["about"]
+
+
 def papers(incomplete: str) -> Iterator[str]:
     """Yield the papers of `sojourn paper run`."""
     from sojourn.cli.collection import installed

@@ -11,6 +11,7 @@ from sojourn._util.units import bps_of, counted, duration, rate, share
 from sojourn.explanation import queues
 from sojourn.explanation.finding import Finding
 from sojourn.explanation.queues import PACKET_BYTES
+from sojourn.scenario.describe import varies
 
 BUSY = 0.9
 """Utilisation from which a link is a bottleneck."""
@@ -53,7 +54,7 @@ def no_queue(name: str, link: Table, spec: Table, others: Sequence[str]) -> Iter
     """Report an expected bottleneck that had no queue; `others` are the links that were full."""
     longest = link["sojourn_max_s"]
     packet_s = PACKET_BYTES * 8 / bps_of(spec["rate"])
-    if longest is None or longest > packet_s or "trace" in spec:
+    if longest is None or longest > packet_s or varies(spec):
         return
     elsewhere = "look for the limit elsewhere: application, window, or another link"
     if others:

@@ -18,6 +18,7 @@ from sojourn.explanation import links, queues
 from sojourn.explanation.finding import Finding
 from sojourn.explanation.parameters import LONGEST, parameters
 from sojourn.result.stored import Count, Positive, built_in
+from sojourn.scenario.describe import varies
 
 KEYS = {"spec", "links", "trusted", "warnings", "exit_code"}
 """Keys of the report of a live link."""
@@ -106,7 +107,7 @@ def _findings(report: Mapping[str, Any]) -> Iterator[Finding]:
     if used and not full:
         first = max(used, key=lambda name: used[name]["utilisation"] or 0.0)
         yield from links.no_queue(first, used[first], specs[first], ())
-    rtt_s = sum(seconds(spec["delay"]) for spec in specs.values() if "trace" not in spec)
+    rtt_s = sum(seconds(spec["delay"]) for spec in specs.values() if not varies(spec))
     for name, link in used.items():
         spec = specs[name]
         yield from links.queue(name, link, spec)

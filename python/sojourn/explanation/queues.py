@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sojourn._util.units import bps_of, bytes_of, duration, rate, seconds
+from sojourn.scenario.describe import varies
 
 PACKET_BYTES = 1500
 """Packet that delays and targets are compared with."""
@@ -46,7 +47,7 @@ def shaper_bps(spec: Table) -> float | None:
     """Return the rate of the shaper of a link in bit/s; None without one below the link's rate."""
     qdisc = spec["qdisc"]
     value = str(qdisc.get(SHAPERS.get(qdisc["name"], ""), ""))
-    if not value[:1].isdigit() or "trace" in spec:
+    if not value[:1].isdigit() or varies(spec):
         return None
     shaped = bps_of(value)
     return shaped if shaped < bps_of(spec["rate"]) else None
@@ -81,7 +82,7 @@ def has_one_queue(qdisc: Table) -> bool:
 def buffer(spec: Table) -> str:
     """Return the buffer of a link with its time at the rate; empty if that is unknown."""
     limit = str(spec["qdisc"].get("limit", ""))
-    if "trace" in spec:
+    if varies(spec):
         return ""
     bps = shaper_bps(spec) or bps_of(spec["rate"])
     holds_s = queue_s(limit, bps)
@@ -105,7 +106,7 @@ def cause(spec: Table, median_s: float) -> str:
             f"{name} has a target of {duration(target_s)}, and its drops or marks did not make "
             "the senders slow enough for it."
         )
-    if "trace" in spec:
+    if varies(spec):
         return ""
     ends = [queue_s(str(qdisc.get(key, "")), bps_of(spec["rate"])) for key in ("min_th", "max_th")]
     if ends[0] is None or ends[1] is None:

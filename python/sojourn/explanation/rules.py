@@ -19,6 +19,7 @@ from sojourn.explanation.live_link import explain_report
 from sojourn.explanation.parameters import parameters
 from sojourn.result import select, steady_state
 from sojourn.result.result import Columns, Result
+from sojourn.scenario.describe import varies
 
 GROUPS = 20
 """Largest number of groups that are all evidence of their unfairness; of more, the extremes are."""
@@ -326,8 +327,8 @@ def _settling(result: Result, warmup: float) -> Iterator[Finding]:
     if not result.sampled or len(result.time_s) < steady_state.LEAST:
         return
     for one in steady_state.steady(result):
-        link, varies = result.links[one.link], "trace" in result.scenario["links"][one.link]
-        if one.what != "queue" or one.cut_s <= warmup or varies:
+        link, spec = result.links[one.link], result.scenario["links"][one.link]
+        if one.what != "queue" or one.cut_s <= warmup or varies(spec):
             continue
         measured = float(np.mean(link.series.queue_bytes[result.time_s > warmup]))
         gap = abs(measured - one.mean.mean)

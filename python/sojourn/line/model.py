@@ -63,11 +63,15 @@ def scenario(line: MeasuredLine, load: str = "both") -> dict[str, Any]:
     return {**tree, "seed": 1, "sample": "100ms", "links": links, "flows": flows}
 
 
-def flows_of(rtt_us: int) -> list[dict[str, Any]]:
-    """Return endless downloads and uploads over the links `down` and `up`."""
+def flows_of(rtt_us: int | None) -> list[dict[str, Any]]:
+    """Return endless downloads and uploads over the links `down` and `up`.
+
+    Without `rtt_us`, the round-trip time is the delay of the links.
+    """
+    rtt = {} if rtt_us is None else {"rtt": f"{rtt_us}us"}
     return [
-        {"name": name, "count": STREAMS, "path": [there], "return_path": [back],
-         "rtt": f"{rtt_us}us", "tcp": {"name": "linux_cubic"}}
+        {"name": name, "count": STREAMS, "path": [there], "return_path": [back], **rtt,
+         "tcp": {"name": "linux_cubic"}}
         for name, there, back in (("download", "down", "up"), ("upload", "up", "down"))
     ]  # fmt: skip
 

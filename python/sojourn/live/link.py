@@ -254,7 +254,7 @@ def run(
     summary = {name: totals[name] for name in links}
     for name, count in zip(links, missed, strict=True):
         summary[name]["kernel_dropped_packets"] = count
-    warnings = [*_warnings(summary), *_of_capture(totals)]
+    warnings = [*warnings_of(summary), *_of_capture(totals)]
     return LinkRun(end.code, summary, warnings, packet_logs)
 
 
@@ -407,7 +407,7 @@ def _watch(
         return messages.parse_ended(data) if data else Ended(KILLED)
 
 
-def _warnings(links: Mapping[str, Any]) -> list[str]:
+def warnings_of(links: Mapping[str, Any]) -> list[str]:
     """Return the reasons not to trust the numbers."""
     messages = []
     for name, link in links.items():

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sojourn.scenario import describe
+
 FILES = Path(__file__).with_name("shell_files")
 
 PLAIN = ("sh", "dash", "ash", "ksh", "mksh")
@@ -18,7 +20,7 @@ PLAIN = ("sh", "dash", "ash", "ksh", "mksh")
 
 def label(links: Mapping[str, Any]) -> str:
     """Return the label of the prompt: the rate of the link, or the rates of both directions."""
-    rates = ["trace" if "trace" in link else str(link["rate"]) for link in links.values()]
+    rates = ["trace" if "trace" in link else describe.rate(link) for link in links.values()]
     return f"[sojourn {'/'.join(dict.fromkeys(rates))}] "
 
 

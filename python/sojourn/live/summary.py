@@ -69,13 +69,16 @@ def described(link: Mapping[str, Any]) -> str:
         rate = f"trace of {rows} opportunities ({units.rate(rate_bps)} on average)"
     elif "rate_bps" in trace:
         rate = f"trace of {rows} rates ({units.rate(max(trace['rate_bps']))} at most)"
-    delay = f"trace of {rows} delays" if "delay_ns" in trace else link["delay"]
+    elif "process" in link:
+        rate = describe.rate(link)
+    delay = f"trace of {rows} delays" if "delay_ns" in trace else describe.delay(link)
     text = f"{rate}, {delay}, {describe.qdisc(link['qdisc'])}"
     limit = link["qdisc"]["limit"]
     if limit != "auto":
         count = int(limit[:-1]) * FULL_BYTES if limit.endswith("p") else units.bytes_of(limit)
         full = " of full packets" if limit.endswith("p") else ""
-        text += f", which is {units.duration(count * 8 / rate_bps)}{full} at that rate"
+        at = f"at {link['rate']}" if "rate_min" in link.get("process", {}) else "at that rate"
+        text += f", which is {units.duration(count * 8 / rate_bps)}{full} {at}"
     if isinstance(link["loss"], dict) and "probability" not in link["loss"]:
         text += ", bursts of loss on the wire"
     elif isinstance(link["loss"], dict):

@@ -41,10 +41,10 @@ def link(scenario: Mapping[str, Any], name: str, varied: Collection[str] = ()) -
     own = f"links.{name}."
     gone = {path.removeprefix(own) for path in varied if path.startswith(own)}
     parts = []
-    if not gone & {"rate", "trace"}:
+    if not gone & {"rate", "trace", "process"}:
         bucket = f" (bucket of {spec['burst']})" if "burst" in {*spec} - gone else ""
         parts.append(rate(spec) + bucket)
-    parts += [] if gone & {"delay", "trace"} else [spec["delay"]]
+    parts += [] if gone & {"delay", "trace", "process"} else [delay(spec)]
     # The index of a comparison has no discipline for links that vary with the compared one.
     kept = {k: v for k, v in spec.get("qdisc", {}).items() if f"qdisc.{k}" not in gone}
     if "name" in kept and "qdisc" not in gone:
@@ -100,11 +100,26 @@ def _correlated(chance: Mapping[str, Any]) -> str:
     return f", correlation {chance['correlation']:g}" if chance["correlation"] else ""
 
 
+def varies(spec: Mapping[str, Any]) -> bool:
+    """Return True if the rate or the delay of a canonical link changes by a trace or a process."""
+    return "trace" in spec or "process" in spec
+
+
 def rate(spec: Mapping[str, Any]) -> str:
-    """Return the rate of a canonical link, or "recorded rate" if a trace decides it."""
-    trace = spec.get("trace", {})
+    """Return the rate of a canonical link, its range, or "recorded rate" if a trace decides it."""
+    trace, process = spec.get("trace", {}), spec.get("process", {})
+    if "rate_min" in process:
+        return f"{process['rate_min']} to {process['rate_max']}"
     recorded = "opportunities_ms" in trace or "rate_bps" in trace
     return "recorded rate" if recorded else str(spec["rate"])
+
+
+def delay(spec: Mapping[str, Any]) -> str:
+    """Return the delay of a canonical link, or its range if a process decides it."""
+    process = spec.get("process", {})
+    if "delay_min" in process:
+        return f"{process['delay_min']} to {process['delay_max']}"
+    return str(spec["delay"])
 
 
 def differing(scenarios: Sequence[Mapping[str, Any]], link: str) -> list[str]:

@@ -21,7 +21,7 @@ from sojourn._util.plain import plain
 from sojourn._util.reading import bytes_of_file, text_of
 from sojourn.custom import trust as trusting
 from sojourn.fabric import traffic
-from sojourn.scenario import jitter_table, named, packet_trace
+from sojourn.scenario import jitter_table, lines, named, packet_trace
 from sojourn.scenario.keys import Scenario
 from sojourn.scenario.parsing import (
     TOO_DEEP,
@@ -257,7 +257,8 @@ def _links(tree: Any) -> dict[str, Table]:
 
 
 def _with_files(tree: Any, folder: Path | None = None) -> Any:
-    """Read the files of traffic traces and of flow sizes; their paths are relative to `folder`."""
+    """Read the access line, and files of traffic traces and flow sizes, relative to `folder`."""
+    tree = lines.applied(tree)
     if folder is not None:
         for link in _links(tree).values():
             match link.get("trace"):

@@ -69,6 +69,9 @@ class Link(Table, kw_only=True, frozen=True):
     trace : str | Path | Mapping[str, Any]
         Recorded rates, delays or delivery opportunities: a file, or columns. File or table; if not
         given: rate and delay are constant.
+    process : Mapping[str, Any]
+        Random rate, delay or both over time, in place of a trace. Table; if not given: rate and
+        delay are constant.
     """
 
     _checked_as = "link"
@@ -87,6 +90,7 @@ class Link(Table, kw_only=True, frozen=True):
     slot: Mapping[str, Any] | None = None
     in_flight_limit: str | None = None
     trace: str | Path | Mapping[str, Any] | None = None
+    process: Mapping[str, Any] | None = None
 
 
 @public

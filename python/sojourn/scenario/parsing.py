@@ -156,14 +156,32 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return table
 
 
+BARE = re.compile(r"""([=\[,]\s*)(?!true\b|false\b)([A-Za-z\d.][^,{}\[\]"'=]*?)(?=\s*[,}\]])""")
+"""Value of a table or a list that may lack its quotes, after what precedes it."""
+
+NUMBER = re.compile(r"[\d.]+([eE]-?\d+)?")
+
+
 def read_value(text: str) -> Any:
-    """Parse a value of the command line as TOML (3, true, [..]) if possible, otherwise as text."""
-    try:
-        tree = parse_toml(f"value = {text}")
-        check_depth(tree)
-    except (InputError, RecursionError):
-        return text
-    return tree["value"] if list(tree) == ["value"] else text
+    """Parse a value of the command line as TOML (3, true, [..]) if possible, otherwise as text.
+
+    Texts in a table or a list need no quotes: `{ size = 5ms }`.
+    """
+    quoted = BARE.sub(_quoted, text) if text[:1] in ("{", "[") else text
+    for form in dict.fromkeys((text, quoted)):
+        try:
+            tree = parse_toml(f"value = {form}")
+            check_depth(tree)
+        except (InputError, RecursionError):
+            continue
+        if list(tree) == ["value"]:
+            return tree["value"]
+    return text
+
+
+def _quoted(match: re.Match[str]) -> str:
+    before, value = match.groups()
+    return match[0] if NUMBER.fullmatch(value) else f'{before}"{value}"'
 
 
 def split_setting(

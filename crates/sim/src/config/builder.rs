@@ -2,6 +2,7 @@
 //! like a scenario file, so that both forms have the same ranges, checks and errors.
 
 use super::flows::{Capable, flow_setters};
+use super::link_process::LinkProcess;
 use super::link_trace::{LinkChange, LinkTrace};
 use super::links::link_setters;
 use super::registries::Registries;
@@ -199,6 +200,12 @@ impl LinkBuilder {
     #[must_use]
     pub fn trace(self, trace: &LinkTrace) -> Self {
         self.set("trace", trace.canonical())
+    }
+
+    /// Changes rate or delay at random.
+    #[must_use]
+    pub fn process(self, process: &LinkProcess) -> Self {
+        self.set("process", process.canonical())
     }
 
     /// Replays recorded delivery opportunities, at these times in milliseconds.

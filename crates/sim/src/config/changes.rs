@@ -9,6 +9,7 @@
 use super::flow_routes::by_name;
 use super::flows::FlowConfig;
 use super::impairment_changes::NewImpairments;
+use super::link_process::LinkProcess;
 use super::link_trace::{LinkChange, ROWS_MAX};
 use super::links::{LinkConfig, NewParam, new_params};
 use crate::parsing::keys::table;
@@ -301,6 +302,13 @@ fn parse_link_change(fields: &KeyReader<'_>, link: &LinkConfig) -> Result<Option
     }
     let trace = link.trace.as_ref();
     let rated = trace.is_some_and(|t| t.rate.is_some()) || link.opportunities.is_some();
+    let process = link.process.as_ref();
+    if has("rate") && process.is_some_and(LinkProcess::sets_rate) {
+        return Err(Error::new("is set by the process of the link").at("rate"));
+    }
+    if has("delay") && process.is_some_and(LinkProcess::sets_delay) {
+        return Err(Error::new("is set by the process of the link").at("delay"));
+    }
     if has("rate") && rated {
         return Err(Error::new("is set by the trace of the link").at("rate"));
     }

@@ -37,8 +37,8 @@ pub(crate) const RATE_MAX: Rate = Rate(100_000_000_000_000);
 pub(crate) const DELAY_MAX: Span = Span::s(100_000);
 /// Maximum number of rows of a trace, and of changes.
 pub(super) const ROWS_MAX: usize = 1_000_000;
-/// Maximum number of changes by a repeated trace in one run.
-const CHANGES_MAX: u64 = 100_000_000;
+/// Maximum number of changes by a repeated trace, or by a process, in one run.
+pub(super) const CHANGES_MAX: u64 = 100_000_000;
 
 /// New properties of a link; None keeps the old value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! Definition of a link in a scenario.
 
 use super::disciplines::{Discipline, Disciplines};
-use super::link_trace::{self, LinkTrace, TRACE};
+use super::link_process::LinkProcess;
+use super::link_trace::{self, LinkChange, LinkTrace, TRACE};
 use super::shared::Alike;
 use super::{impairments, loss};
 use crate::parsing::keys::table;
@@ -77,6 +78,10 @@ table! {
     /// Recorded rates, delays or delivery opportunities: a file, or columns.
     trace: "file or table", optional "rate and delay are constant", [],
         "{ t_ns = [0, 2000000000], rate_bps = [10000000, 2000000] }";
+
+    /// Random rate, delay or both over time, in place of a trace.
+    process: "table", optional "rate and delay are constant", [],
+        "{ every = \"15s\", rate_min = \"5mbit\", rate_max = \"20mbit\" }";
 }
 
 /// Parsed definition of a link.
@@ -96,6 +101,8 @@ pub struct LinkConfig {
     pub(crate) changes_wire: bool,
     /// Recorded changes of rate or delay.
     pub(crate) trace: Option<Arc<LinkTrace>>,
+    /// Random changes of rate or delay.
+    pub(crate) process: Option<LinkProcess>,
     /// Recorded delivery opportunities, which replace the rate.
     pub(crate) opportunities: Option<Box<Opportunities>>,
     /// State of the discipline without packets, bytes.
@@ -137,6 +144,11 @@ impl LinkConfig {
             Some(trace) => parse_trace(trace).map_err(|e| e.at("trace"))?,
             None => (None, None),
         };
+        let process = fields.get("process").map(LinkProcess::parse).transpose();
+        let process = process.map_err(|e| e.at("process"))?;
+        if process.is_some() && (trace.is_some() || opportunities.is_some()) {
+            return Err(Error::new("cannot be combined with trace").at("process"));
+        }
         if keys.burst.is_some() && opportunities.is_some() {
             let text = "cannot be combined with delivery opportunities, which replace the rate";
             return Err(Error::new(text).at("burst"));
@@ -155,6 +167,7 @@ impl LinkConfig {
             impairments,
             changes_wire: false,
             trace: trace.map(Arc::new),
+            process,
             opportunities: opportunities.map(Box::new),
             state,
             gauges,
@@ -213,6 +226,24 @@ impl LinkConfig {
     /// Recorded changes of rate or delay.
     pub fn trace(&self) -> Option<&LinkTrace> {
         self.trace.as_deref()
+    }
+
+    /// Random changes of rate or delay.
+    pub fn process(&self) -> Option<&LinkProcess> {
+        self.process.as_ref()
+    }
+
+    /// All changes of rate and delay by the trace or the process of the link in a run with `seed`,
+    /// in order of time; None if it has neither.
+    pub fn link_changes(
+        &self,
+        seed: u64,
+    ) -> Option<Box<dyn Iterator<Item = (Time, LinkChange)> + Send>> {
+        match (&self.process, &self.trace) {
+            (Some(process), _) => Some(Box::new(process.link_changes(seed, &self.name))),
+            (None, Some(trace)) => Some(Box::new(LinkTrace::clone(trace).link_changes())),
+            (None, None) => None,
+        }
     }
 
     /// Recorded delivery opportunities, which replace the rate.
@@ -278,6 +309,9 @@ impl LinkConfig {
         impairments::write(&self.impairments, &mut link);
         if let Some(trace) = &self.trace {
             link.insert("trace".into(), trace.canonical());
+        }
+        if let Some(process) = &self.process {
+            link.insert("process".into(), process.canonical());
         }
         if let Some(opportunities) = &self.opportunities {
             let ms = opportunities.times().iter().map(|moment| moment.0 / 1_000_000);

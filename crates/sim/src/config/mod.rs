@@ -35,6 +35,7 @@ pub(crate) mod flow_routes;
 pub(crate) mod flows;
 pub(crate) mod impairment_changes;
 pub(crate) mod impairments;
+pub(crate) mod link_process;
 pub(crate) mod link_trace;
 pub(crate) mod links;
 pub(crate) mod loss;
@@ -52,6 +53,7 @@ pub use changes::Change;
 pub use flow_routes::RoutePair;
 pub use flows::{Capable, FlowConfig};
 pub use impairment_changes::NewImpairments;
+pub use link_process::{LinkProcess, ProcessChanges};
 pub use link_trace::{LinkChange, LinkTrace};
 pub use links::{LinkConfig, NewParam, parse_links, parse_links_with};
 pub use sojourn_aqm::wire::LossModel;
@@ -60,7 +62,7 @@ use crate::parsing::keys::Table;
 
 /// All tables of a scenario, outermost first.
 #[doc(hidden)]
-pub static TABLES: [&Table; 13] = [
+pub static TABLES: [&Table; 14] = [
     &scenario::SCENARIO,
     &links::LINK,
     &loss::LOSS,
@@ -71,6 +73,7 @@ pub static TABLES: [&Table; 13] = [
     &impairments::OUTAGES,
     &impairments::SLOT,
     &link_trace::TRACE,
+    &link_process::PROCESS,
     &flows::FLOW,
     &changes::CHANGE,
     &changes::LINK_CHANGE,

@@ -112,6 +112,8 @@ impl Scenario {
             let bounded =
                 link.trace.as_ref().map_or(Ok(()), |trace| trace.check_repetitions(duration));
             bounded.map_err(|e| e.at("trace").at(&link.name).at("links"))?;
+            let bounded = link.process.map_or(Ok(()), |process| process.check_changes(duration));
+            bounded.map_err(|e| e.at("process").at(&link.name).at("links"))?;
         }
         let texts = parse::list(fields.require("flows")?);
         let flows =

@@ -1,7 +1,8 @@
-//! Schedule of changes: the scenario's changes and the rows of the links' traces, in order of
-//! time.
+//! Schedule of changes in order of time: changes of the scenario, and changes by the traces and
+//! processes of its links.
 
 use crate::config::impairment_changes::NewImpairments;
+use crate::config::link_process::ProcessChanges;
 use crate::config::link_trace::{LinkChange, LinkTrace};
 use crate::config::links::{LinkConfig, NewParam};
 use crate::config::scenario::Scenario;
@@ -25,23 +26,36 @@ pub enum DueChange {
     Leave(usize),
 }
 
-/// Position in a trace.
+/// Position in the changes of a link by its trace or its process.
 #[derive(Clone, Debug, Snapshot)]
-struct TraceCursor {
+struct Cursor {
     link: usize,
     #[snapshot(skip)]
-    trace: Arc<LinkTrace>,
-    /// Number of the next change.
+    trace: Option<Arc<LinkTrace>>,
+    /// Number of the next change of the trace.
     next: u64,
+    /// Changes in place of a trace.
+    process: Option<ProcessChanges>,
 }
 
-impl TraceCursor {
+impl Cursor {
+    fn new(link: usize, def: &LinkConfig, seed: u64) -> Option<Cursor> {
+        let process = def.process.map(|process| process.link_changes(seed, &def.name));
+        let cursor = Cursor { link, trace: def.trace.clone(), next: 0, process };
+        (cursor.trace.is_some() || cursor.process.is_some()).then_some(cursor)
+    }
+
     fn next(&self) -> Time {
-        self.trace.nth_change(self.next).map_or(Time::NEVER, |(at, _)| at)
+        let of_trace = || Some(self.trace.as_ref()?.nth_change(self.next)?.0);
+        let next = self.process.as_ref().map_or_else(of_trace, ProcessChanges::next_time);
+        next.unwrap_or(Time::NEVER)
     }
 
     fn pop_due(&mut self) -> Option<DueChange> {
-        let (_, change) = self.trace.nth_change(self.next)?;
+        let (_, change) = match &mut self.process {
+            Some(process) => process.next()?,
+            None => self.trace.as_ref()?.nth_change(self.next)?,
+        };
         self.next += 1;
         Some(DueChange::Link(self.link, change))
     }
@@ -53,8 +67,8 @@ pub struct ChangeSchedule {
     /// Changes of the scenario, in descending order of time.
     #[snapshot(skip)]
     steps: Vec<(Time, DueChange)>,
-    traces: Vec<TraceCursor>,
-    /// Time of the next row of each trace, and its index in `traces`; the earliest on top.
+    cursors: Vec<Cursor>,
+    /// Time of the next change of each cursor, and its index in `cursors`; the earliest on top.
     rows: BinaryHeap<Reverse<(Time, usize)>>,
 }
 
@@ -75,12 +89,9 @@ impl ChangeSchedule {
         sort_by_key(&mut steps, |(at, _)| *at);
         steps.reverse();
         let links = scenario.links.iter().enumerate();
-        let cursor = |(link, def): (usize, &LinkConfig)| {
-            Some(TraceCursor { link, trace: def.trace.clone()?, next: 0 })
-        };
-        let traces = links.filter_map(cursor).collect();
-        let mut schedule = ChangeSchedule { steps, traces, rows: BinaryHeap::new() };
-        (0..schedule.traces.len()).for_each(|i| schedule.schedule_trace(i));
+        let cursors = links.filter_map(|(l, def)| Cursor::new(l, def, scenario.seed())).collect();
+        let mut schedule = ChangeSchedule { steps, cursors, rows: BinaryHeap::new() };
+        (0..schedule.cursors.len()).for_each(|i| schedule.schedule_cursor(i));
         schedule
     }
 
@@ -96,17 +107,17 @@ impl ChangeSchedule {
         if next > now {
             return None;
         }
-        // At the same time, changes of the scenario precede changes by traces, in order of links.
+        // At the same time, changes of the scenario precede changes by links, in order of links.
         if self.steps.last().is_some_and(|(at, _)| *at == next) {
             return self.steps.pop().map(|(_, step)| step);
         }
         let Reverse((_, i)) = self.rows.pop()?;
-        let step = self.traces[i].pop_due();
-        self.schedule_trace(i);
+        let step = self.cursors[i].pop_due();
+        self.schedule_cursor(i);
         step
     }
 
-    /// Time of the next change that is not one of a trace.
+    /// Time of the next change that is not one of a trace or a process.
     pub fn next_step(&self) -> Time {
         self.steps.last().map_or(Time::NEVER, |(at, _)| *at)
     }
@@ -125,14 +136,14 @@ impl ChangeSchedule {
         are_enough
     }
 
-    /// Removes the changes at `end` and later that are not made by a trace.
+    /// Removes the changes at `end` and later that are not made by a trace or a process.
     pub fn cut(&mut self, end: Time) {
         self.steps.retain(|(at, _)| *at < end);
     }
 
-    /// Puts the next row of trace `i` into `rows`, if there is one.
-    fn schedule_trace(&mut self, i: usize) {
-        let at = self.traces[i].next();
+    /// Puts the time of the next change of cursor `i` into `rows`, if there is one.
+    fn schedule_cursor(&mut self, i: usize) {
+        let at = self.cursors[i].next();
         if at < Time::NEVER {
             self.rows.push(Reverse((at, i)));
         }
@@ -141,7 +152,8 @@ impl ChangeSchedule {
 
 /// For each link, true if it may change during the run.
 pub fn link_may_change(scenario: &Scenario) -> Vec<bool> {
-    let mut may: Vec<bool> = scenario.links.iter().map(|link| link.trace.is_some()).collect();
+    let changes = |link: &LinkConfig| link.trace.is_some() || link.process.is_some();
+    let mut may: Vec<bool> = scenario.links.iter().map(changes).collect();
     for (l, _) in scenario.changes.iter().flat_map(|change| &change.links) {
         may[*l] = true;
     }

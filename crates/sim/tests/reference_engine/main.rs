@@ -318,8 +318,8 @@ impl Plain {
     }
 }
 
-/// All changes of the scenario, in order of time and then of declaration; rows of traces come after
-/// them.
+/// All changes of the scenario, in order of time and then of declaration; rows of traces and
+/// processes come after them.
 fn steps(s: &Scenario) -> Vec<(Time, DueChange)> {
     let mut steps = vec![];
     for change in s.changes() {
@@ -328,6 +328,11 @@ fn steps(s: &Scenario) -> Vec<(Time, DueChange)> {
         steps.extend(change.leave.iter().map(|g| (at, DueChange::Leave(*g))));
     }
     for (l, def) in s.links().iter().enumerate() {
+        if let Some(process) = def.process() {
+            let changes = process.link_changes(s.seed(), def.name());
+            let due = changes.take_while(|(at, _)| *at <= Time::ZERO + s.duration());
+            steps.extend(due.map(|(at, change)| (at, DueChange::Link(l, change))));
+        }
         let Some(trace) = def.trace() else { continue };
         let lap = trace.repeat().map_or(u64::MAX, |r| r.0);
         for k in 0..=(s.duration().0 / lap) {

@@ -106,6 +106,19 @@ pub fn unsteady(seed: u64) -> Value {
     if pick(3) == 0 {
         all["links"]["l2"]["loss"] = json!({"p": 0.01, "r": 0.3, "1-h": 0.8, "1-k": 0.001});
     }
+    if pick(4) == 0 {
+        let link = all["links"]["l1"].as_object_mut().expect("a table");
+        link.remove("trace");
+        link.insert(
+            "process".into(),
+            [
+                json!({"every": "10ms", "rate_min": "0bit", "rate_max": "9mbit", "walk": "3mbit"}),
+                json!({"every": "190ms", "rate_min": "1mbit", "rate_max": "5mbit",
+                    "delay_min": "0s", "delay_max": "30ms"}),
+            ][pick(2)]
+            .clone(),
+        );
+    }
     let rate = ["0bit", "500kbit", "30mbit"][pick(3)];
     all["changes"] = json!([
         {"at": "2s", "links": {"l0": {"rate": rate},
