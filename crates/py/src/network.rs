@@ -12,6 +12,7 @@ use serde_json::{Map, json};
 use sojourn_aqm::wire::{Stream, Wire};
 use sojourn_aqm::{Link, Span, Time, cast, random};
 use sojourn_live::network::{HOSTS_MAX, HostPair};
+use sojourn_live::timed_link::WireChangeFn;
 use sojourn_live::{Network as Carrier, NetworkConfig, PumpThread, Route, Start, TimedLink, pump};
 use sojourn_sim::config::{FlowConfig, NewImpairments};
 use sojourn_sim::internals::{
@@ -59,11 +60,7 @@ fn link_changes(scenario: &Scenario) -> Vec<(Option<LinkChanges>, WireChanges)> 
 }
 
 /// Change of a wire of link `l` to new impairments.
-fn wire_change(
-    scenario: &Scenario,
-    l: usize,
-    new: Arc<NewImpairments>,
-) -> Box<dyn FnOnce(Time, &mut Wire) + Send> {
+fn wire_change(scenario: &Scenario, l: usize, new: Arc<NewImpairments>) -> WireChangeFn {
     let (seed, key) = (scenario.seed(), format!("links.{}", scenario.links()[l].name()));
     Box::new(move |at, wire: &mut Wire| {
         let mut impairments = wire.impairments();
