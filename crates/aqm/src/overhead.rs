@@ -1,6 +1,6 @@
 //! Length of a packet on the wire: overhead, smallest packet, and the cells of ATM or the code
-//! words of PTM. The words are as in tc-cake(8), and `cells PAYLOAD OVERHEAD` for cells of any size,
-//! as netem of Linux has them (`net/sched/sch_netem.c`, packet_time_ns).
+//! words of PTM. The words are as in tc-cake(8), and `cells PAYLOAD OVERHEAD` for cells of any
+//! size, as netem of Linux has them (`net/sched/sch_netem.c`, packet_time_ns).
 
 use crate::cast;
 use crate::error::{Error, Result};
@@ -64,7 +64,7 @@ const WORDS: [&str; 9] =
 
 impl Framing {
     /// Cells with `payload` bytes each and `more` bytes added to each; None if there are no such
-    /// cells. Those of ATM have their own name.
+    /// cells. Cells of ATM have their own name.
     pub fn cells(payload: i64, more: i64) -> Option<Framing> {
         if (payload, more) == (48, 5) {
             return Some(Framing::Atm);

@@ -1,6 +1,6 @@
 //! The border as C and C++ programs see it: the programs in `tests/c` are compiled against the
-//! committed headers and the library, and run; also under valgrind and AddressSanitizer. The adapters
-//! to other programs are tested in the same way.
+//! committed headers and the library, and run; also under valgrind and AddressSanitizer. The
+//! adapters to other programs are tested in the same way.
 
 mod adapters;
 mod support;

@@ -66,7 +66,7 @@ class NetworkEnd:
         """Move this thread back."""
         own = threading.get_ident()
         entered = [i for i, (thread, _) in enumerate(self._homes) if thread == own]
-        _, home = self._homes.pop(entered[-1])
+        home = self._homes.pop(entered[-1])[1]
         try:
             _sojourn.enter_network(home)
         finally:

@@ -450,7 +450,7 @@ mod tests {
         };
         assert_eq!(error(&[("vqs", "1 2 1")]), "vqs: 1 is given twice");
         assert_eq!(error(&[("min_th", "1 2")]).split(':').next(), Some("min_th"));
-        let above = "max_th: 30kB is not above min_th (50kB)";
+        let above = "max_th: 30kB is below min_th (50kB)";
         assert_eq!(error(&[("min_th", "50kB")]), above, "of the third one");
         let four = "w_q: 4 values for 3 virtual queues";
         assert_eq!(error(&[("w_q", "0.5 0.5 0.5 0.5")]), four);

@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
             "fw" => {
                 let rest = self.words.as_slice();
                 if self.handle.is_empty() && (rest.is_empty() || self.rule.is_table) {
-                    // Its line in an output is like that of a table.
+                    // Its line in an output is like the line of a table.
                     (self.rule.by_mark, self.rule.is_table) = (true, false);
                     return Ok(());
                 }

@@ -24,7 +24,7 @@ impl Wire {
         }
     }
 
-    /// Changes the impairments at `now` to those of `to`, apart from the outages, which stay.
+    /// Changes the impairments at `now` to `to`, apart from the outages, which stay.
     /// Packets on the wire keep their times of arrival. An impairment that differs from before
     /// starts anew, with the next numbers of its random stream; `stream` returns the stream of an
     /// impairment that the wire did not have, as in [`Wire::new`].

@@ -89,7 +89,8 @@ impl Ledger {
         Ledger {
             throws: 4 + numbers * candidates + if children { 50 } else { 0 },
             limit: limit(&built),
-            may_mark: value(&built, "ecn") == Some("true")
+            // A list has a value for each virtual queue.
+            may_mark: value(&built, "ecn").is_some_and(|all| all.split(' ').any(|on| on == "true"))
                 || value(&built, "ce_threshold").is_some_and(|value| value != "auto")
                 || children,
             by_ecn: value(&built, "any_ect").is_some(),

@@ -90,8 +90,9 @@ fn plain(value: &str) -> Json {
 }
 
 /// Translates a discipline to the nearest qdisc of Linux, with its text in commands and in the
-/// output of `tc qdisc show`, the commands for classes, filters and qdiscs `below` it (object, verb and words), and
-/// with what Linux cannot do. `handle` is the major number of the qdisc in these commands.
+/// output of `tc qdisc show`, the commands for classes, filters and qdiscs `below` it (object, verb
+/// and words), and with what Linux cannot do. `handle` is the major number of the qdisc in these
+/// commands.
 ///
 /// # Errors
 /// An invalid discipline, or one that has no counterpart in Linux.

@@ -30,6 +30,7 @@ fn type_letter(value: &Value) -> char {
 fn types_of_parameter(kind: &str) -> String {
     match kind {
         "list of discipline" | "list of filter" => "lnto".to_string(),
+        "list of flag" => "lbt".to_string(),
         list if list.starts_with("list of") => "lnt".to_string(),
         other => types_of_key(other),
     }
@@ -41,7 +42,9 @@ fn types_of_key(kind: &str) -> String {
         "number" if kind.ends_with("or table") => "not",
         "duration" if kind.ends_with("or table") => "to",
         "list" if kind.ends_with("or table") => "lo",
-        "name" if kind.ends_with("or list") => "lt",
+        "name" | "text" if kind.ends_with("or list") => "lt",
+        // A list, or a list for each flow.
+        "names" => "l",
         "number" | "integer" | "overhead" => "nt",
         "flag" => "bt",
         "list" => "l",
@@ -132,7 +135,10 @@ fn small() -> Value {
                 "packets": 20, "bytes": "64kB"}},
             "radio": {"rate": "10mbit",
                 "loss": {"p13": 0.1, "p31": 0.3, "p32": 0.2, "p23": 0.4, "p14": 0.01},
-                "slot": {"distribution": "normal", "delay": "15ms", "jitter": "3ms"}}
+                "slot": {"distribution": "normal", "delay": "15ms", "jitter": "3ms"}},
+            "sky": {"rate": "10mbit",
+                "process": {"every": "1s", "rate_min": "5mbit", "rate_max": "20mbit",
+                    "delay_min": "10ms", "delay_max": "20ms"}}
         },
         "flows": [
             {"name": "bulk", "count": 2, "source": {"name": "bulk"}, "tcp": {"name": "reno"},
@@ -143,7 +149,8 @@ fn small() -> Value {
              "sender": "server", "receiver": "laptop"}
         ],
         "changes": [{"at": "1s", "join": ["trace"], "leave": ["bulk"],
-            "links": {"up": {"rate": "1mbit", "delay": "1ms", "qdisc": {"target": "9ms"}}}}]
+            "links": {"up": {"rate": "1mbit", "delay": "1ms", "slot": {"min": "20ms"},
+            "qdisc": {"target": "9ms"}}}}]
     })
 }
 
@@ -151,7 +158,9 @@ fn small() -> Value {
 fn places(table: &Table) -> &'static [(&'static str, &'static str)] {
     match table.path {
         "" => &[("", "")],
-        "links.NAME" => &[("/links/up", "links.up"), ("/links/air", "links.air")],
+        "links.NAME" => {
+            &[("/links/up", "links.up"), ("/links/air", "links.air"), ("/links/sky", "links.sky")]
+        }
         "links.NAME.loss" => &[
             ("/links/air/loss", "links.air.loss"),
             ("/links/rough/loss", "links.rough.loss"),
@@ -165,6 +174,7 @@ fn places(table: &Table) -> &'static [(&'static str, &'static str)] {
         "links.NAME.slot" => {
             &[("/links/rough/slot", "links.rough.slot"), ("/links/radio/slot", "links.radio.slot")]
         }
+        "links.NAME.process" => &[("/links/sky/process", "links.sky.process")],
         "links.NAME.trace" => {
             &[("/links/air/trace", "links.air.trace"), ("/links/cell/trace", "links.cell.trace")]
         }

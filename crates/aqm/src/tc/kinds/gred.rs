@@ -241,7 +241,7 @@ pub(in super::super) fn is_setup(line: &Line) -> bool {
     line.kind.name == "gred" && line.says("setup", "setup")
 }
 
-/// Words that tc needs in a command, and those of the other kind of command.
+/// Checks that a command has the words that tc needs, and no word of the other kind of command.
 fn check(line: &Line) -> Result<()> {
     let other = |words: &[&'static str]| {
         words.iter().find(|word| line.given(word).is_some_and(|arg| *arg != Arg::Word(""))).copied()

@@ -19,7 +19,8 @@ impl Simulation {
     ///
     /// # Errors
     /// If a scenario could not make the change, if it sets the rate or delay of a link that is not
-    /// [changeable](Simulation::changeable), or the impairments of a link without any, or if the run is over. Nothing is changed then.
+    /// [changeable](Simulation::changeable), or the impairments of a link without any, or if the
+    /// run is over. Nothing is changed then.
     pub fn change(&mut self, change: &Json) -> Result<()> {
         self.check_running()?;
         let mut flows = self.scenario.flows.to_vec();
