@@ -52,19 +52,19 @@ table! {
     delay: Span, optional "unchanged", ["0s" => "100000s"], "\"40ms\"";
 
     /// New loss, as `loss` of a link; 0 ends it.
-    loss: "probability or table", optional "unchanged", [], "0.02";
+    loss: "number or table", optional "unchanged", [], "0.02";
 
     /// New jitter, as `jitter` of a link; 0s ends it.
     jitter: "duration or table", optional "unchanged", [], "\"5ms\"";
 
     /// New reordering, as `reorder` of a link; 0 ends it.
-    reorder: "probability or table", optional "unchanged", [], "0.01";
+    reorder: "number or table", optional "unchanged", [], "0.01";
 
     /// New duplication, as `duplicate` of a link; 0 ends it.
-    duplicate: "probability or table", optional "unchanged", [], "0.01";
+    duplicate: "number or table", optional "unchanged", [], "0.01";
 
     /// New corruption, as `corrupt` of a link; 0 ends it.
-    corrupt: "probability or table", optional "unchanged", [], "0.001";
+    corrupt: "number or table", optional "unchanged", [], "0.001";
 
     /// New slots, as `slot` of a link.
     slot: "table", optional "unchanged", [], "{ min = \"10ms\", max = \"20ms\" }";
