@@ -74,8 +74,8 @@ FEATURES = (
         ("qdisc changes", "parameter changes"),
         "changing the discipline of a link during a run, or the parameters of any discipline",
         True,
-        "parameters of codel, pie, pi2, red, pi, blue, cobalt, droptail, skbprio, fq_codel, "
-        "fq_pie, fq_red and htb can change",
+        "parameters of codel, pie, pi2, red, pi, blue, cobalt, droptail, step_mark, skbprio, "
+        "fq_codel, fq_pie, fq_red and htb can change",
         "`changes` of these, or two runs, before and after the change",
     ),
 )

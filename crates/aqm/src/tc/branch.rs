@@ -5,6 +5,7 @@ pub(crate) mod shapes;
 use super::choice::{self, Choice};
 use super::convert::Discipline;
 use super::device::{Below, Class, Device, Id, Qdisc, id};
+use super::parameters::trimmed;
 use super::place::Handle;
 use super::table::Line;
 use crate::error::{Error, Result};
@@ -73,14 +74,6 @@ pub(super) fn ordered(qdisc: &Qdisc) -> Vec<&Class> {
         order.extend(waiting.remove(&minor));
     }
     order
-}
-
-/// Removes entries at the end of a list that equal the one before: the last one applies to all.
-pub(super) fn trimmed<T: PartialEq>(mut list: Vec<T>) -> Vec<T> {
-    while list.len() > 1 && list[list.len() - 1] == list[list.len() - 2] {
-        list.pop();
-    }
-    list
 }
 
 impl<'a> Branch<'a> {

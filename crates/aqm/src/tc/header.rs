@@ -3,7 +3,6 @@
 //! `u32` of tc compares any bits; a key compares a whole field. Headers of the transport layer are
 //! taken to follow an IP header of 20 bytes.
 
-use super::keys::blocks;
 use crate::params::Params;
 use crate::sched::filter::Filter;
 use crate::units::Bytes;
@@ -322,4 +321,41 @@ fn port_words(key: &str, value: &str) -> Result<Vec<String>, String> {
 fn range_of(value: &str) -> Option<(u32, u32)> {
     let (first, last) = value.split_once('-').unwrap_or((value, value));
     Some((first.parse().ok()?, last.parse().ok()?))
+}
+
+/// Values from `first` to `last` as blocks whose length is a power of two: the first value of each,
+/// and the mask of the bits in which its values differ.
+pub(super) fn blocks(first: u32, last: u32) -> Vec<(u32, u32)> {
+    let mut blocks = Vec::new();
+    let mut start = first;
+    while start <= last {
+        let aligned = if start == 0 { u32::MAX } else { (1 << start.trailing_zeros()) - 1 };
+        let rest = (last - start + 1).ilog2();
+        let free = aligned.min((1 << rest) - 1);
+        blocks.push((start, free));
+        start += free + 1;
+    }
+    blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::prelude::v1::*;
+
+    #[test]
+    fn blocks_are_a_partition_of_their_range() {
+        for first in 0..70u32 {
+            for last in first..70 {
+                let blocks = blocks(first, last);
+                let values: Vec<u32> =
+                    blocks.iter().flat_map(|(start, free)| *start..=start + free).collect();
+                assert_eq!(values, (first..=last).collect::<Vec<_>>());
+                let aligned = |(start, free): &(u32, u32)| start & free == 0;
+                assert!(blocks.iter().all(aligned) && blocks.len() <= 12, "{first} to {last}");
+            }
+        }
+        assert_eq!(blocks(0, 65_535), [(0, 65_535)]);
+        assert_eq!(blocks(1, 65_534).len(), 30, "the most of a range of ports");
+    }
 }

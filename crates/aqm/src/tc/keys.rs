@@ -71,21 +71,6 @@ pub(super) fn union(first: &Filter, second: &Filter) -> Option<Filter> {
     Some(both)
 }
 
-/// Values from `first` to `last` as blocks whose length is a power of two: the first value of each,
-/// and the mask of the bits in which its values differ.
-pub(super) fn blocks(first: u32, last: u32) -> Vec<(u32, u32)> {
-    let mut blocks = Vec::new();
-    let mut start = first;
-    while start <= last {
-        let aligned = if start == 0 { u32::MAX } else { (1 << start.trailing_zeros()) - 1 };
-        let rest = (last - start + 1).ilog2();
-        let free = aligned.min((1 << rest) - 1);
-        blocks.push((start, free));
-        start += free + 1;
-    }
-    blocks
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,22 +97,6 @@ mod tests {
             assert_eq!(of(name, first, second).as_deref(), expected, "{name} {first} {second}");
             assert_eq!(of(name, second, first).as_deref(), expected, "{name} {second} {first}");
         }
-    }
-
-    #[test]
-    fn blocks_are_a_partition_of_their_range() {
-        for first in 0..70u32 {
-            for last in first..70 {
-                let blocks = blocks(first, last);
-                let values: Vec<u32> =
-                    blocks.iter().flat_map(|(start, free)| *start..=start + free).collect();
-                assert_eq!(values, (first..=last).collect::<Vec<_>>());
-                let aligned = |(start, free): &(u32, u32)| start & free == 0;
-                assert!(blocks.iter().all(aligned) && blocks.len() <= 12, "{first} to {last}");
-            }
-        }
-        assert_eq!(blocks(0, 65_535), [(0, 65_535)]);
-        assert_eq!(blocks(1, 65_534).len(), 30, "the most of a range of ports");
     }
 
     #[test]

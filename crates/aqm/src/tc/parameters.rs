@@ -2,6 +2,7 @@
 
 use crate::params::ParamRow;
 use crate::units::{Rate, Size, Span};
+use alloc::vec::Vec;
 
 /// Parameters of a discipline of this library, which are to be exported.
 #[derive(Clone, Copy, Debug)]
@@ -32,4 +33,12 @@ impl Params<'_> {
     pub fn nanos(&self, name: &str) -> u64 {
         self.text(name).parse().map_or(0, |span: Span| span.0)
     }
+}
+
+/// Removes entries at the end of a list that equal the one before: the last one applies to all.
+pub(super) fn trimmed<T: PartialEq>(mut list: Vec<T>) -> Vec<T> {
+    while list.len() > 1 && list[list.len() - 1] == list[list.len() - 2] {
+        list.pop();
+    }
+    list
 }

@@ -2,6 +2,7 @@
 
 use super::kinds::gred;
 use super::table::{Arg, Line, Unit, Word};
+use super::units::size;
 use crate::sorting::sort_by_key;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -135,21 +136,6 @@ pub fn time(ns: u64) -> String {
         format!("{}ms", general(us / 1e3, 3))
     } else {
         format!("{}us", ns / 1000)
-    }
-}
-
-/// Formats a size like tc: in Mb or Kb (1024) if it is nearly a whole number of them, else in
-/// bytes.
-pub fn size(bytes: u64) -> String {
-    let near = |unit: u64, slack: u64| {
-        let times = (bytes + unit / 2) / unit;
-        (bytes >= unit && bytes.abs_diff(times * unit) < slack).then_some(times)
-    };
-    match (near(1 << 30, 1024), near(1 << 20, 1024), near(1 << 10, 16)) {
-        (Some(n), _, _) => format!("{n}Gb"),
-        (_, Some(n), _) => format!("{n}Mb"),
-        (_, _, Some(n)) => format!("{n}Kb"),
-        _ => format!("{bytes}b"),
     }
 }
 

@@ -258,6 +258,21 @@ pub fn write_percent(share: f64) -> String {
     format!("{}%", digits.unwrap_or(share * 100.0))
 }
 
+/// Formats a size like tc: in Mb or Kb (1024) if it is nearly a whole number of them, else in
+/// bytes.
+pub fn size(bytes: u64) -> String {
+    let near = |unit: u64, slack: u64| {
+        let times = (bytes + unit / 2) / unit;
+        (bytes >= unit && bytes.abs_diff(times * unit) < slack).then_some(times)
+    };
+    match (near(1 << 30, 1024), near(1 << 20, 1024), near(1 << 10, 16)) {
+        (Some(n), _, _) => format!("{n}Gb"),
+        (_, Some(n), _) => format!("{n}Mb"),
+        (_, _, Some(n)) => format!("{n}Kb"),
+        _ => format!("{bytes}b"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,8 +1,8 @@
 //! GRED: a command that sets it up, and one for each virtual queue.
 
-use super::super::shown::size;
 use super::super::table::Ours::Computed;
 use super::super::table::{Arg, Becomes, Change, Kind, Line, Params, Rules, Unit, Word};
+use super::super::units::size;
 use super::red::{self, most_log, set_burst};
 use crate::error::{Error, Result};
 use crate::params::{Setting, Value, nth};
@@ -376,7 +376,7 @@ fn settings(line: &Line) -> Vec<(&'static str, String)> {
     let queues = queues(line);
     let list = |value: &dyn Fn(&VirtualQueue) -> String| {
         let values: Vec<String> = queues.iter().map(value).collect();
-        super::super::branch::trimmed(values).join(" ")
+        super::super::parameters::trimmed(values).join(" ")
     };
     let grio = line.says("grio", "grio");
     let mut settings = Vec::from([
