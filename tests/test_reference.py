@@ -108,6 +108,12 @@ def test_an_example_is_accepted_and_has_an_effect(table: Any, key: Any) -> None:
         "changes": [{"at": "20s", "links": {"down": {"rate": "1mbit"}}}],
     }
     value = tomllib.loads(f"value = {key['example']}")["value"]
+    if "process" in (name, path.rpartition(".")[2]):  # not with a trace or a change of the rate
+        tree["links"]["up"] = {"rate": "20mbit"}
+        del tree["changes"]
+    if path.endswith(".process"):
+        base = {"every": "1s", "rate_min": "1mbit", "rate_max": "30mbit"}
+        tree["links"]["up"]["process"] = base | {"delay_min": "1ms", "delay_max": "90ms"}
     if path in IMPAIRMENTS:
         bases = (base for names, base in IMPAIRMENTS[path] if not names or name in names)
         tree["links"]["up"][path.rpartition(".")[2]] = next(bases).copy()
