@@ -57,8 +57,9 @@ def refusal(key: str, part: Any) -> str | None:
     try:
         _sojourn.ParsedScenario(Draft.read(tree).to_json()).canonical()
     except sj.InputError as error:
-        place = PLACES[key] + "."
-        return str(error).removeprefix(place) if str(error).startswith(place) else None
+        place, text = PLACES[key] + ".", str(error)
+        of_whole = not text.startswith(place) or "flows of" in text
+        return None if of_whole else text.removeprefix(place)
     return None
 
 

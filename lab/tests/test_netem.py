@@ -63,7 +63,7 @@ def test_losses_and_copies_are_as_netem(tmp_path: Path) -> None:
     """The short form for any machine: all models of loss, and duplication, by their counts."""
     cases = [case for case in CASES if case.name.startswith(("loss", "duplicate"))]
     assert len(cases) == 5
-    for case, theirs in zip(cases, kernel(cases, 2000, 200, tmp_path), strict=True):
+    for case, theirs in zip(cases, kernel(cases, 8000, 200, tmp_path), strict=True):
         ours = simulated(case, theirs.sent_ns).figures()
         for key in COUNTED:
             difference = abs(ours[key] - theirs.figures()[key])
