@@ -1,6 +1,7 @@
 """Simulations in steps: the same results, changes that are recorded, forks, samples, errors."""
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -277,8 +278,9 @@ def test_a_stopped_step_can_be_continued() -> None:
     sj_sim.run(progress=call_itself)
 
 
-def test_code_of_the_page_runs() -> None:
+def test_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks of simulation.md run in order; the recorded changes give the same result."""
+    monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     for block in blocks("python", "docs/how-to/simulation.md"):
         exec(compile(block, "docs/how-to/simulation.md", "exec"), names)
