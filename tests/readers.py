@@ -3,23 +3,20 @@
 `test_readers` feeds each with mutants. A reader raises InputError, or ends with a result.
 """
 
-import io
 import json
-import random
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 import sojourn as sj
 from conftest import EXAMPLES, SMALL
-from mutation import altered, grafted, toml
+from mutation import altered, toml
 from sojourn import tc
 from sojourn._util.units import seconds
 from sojourn.explanation.live_link import report_in
+from sojourn.fabric import flow_list, topology_file
 from sojourn.plotting import style
 from sojourn.recommendation import line
 from sojourn.result import folders
@@ -30,7 +27,9 @@ from sojourn.sweeps.rows import axes_of
 from sojourn.sweeps.spec import read_sweep
 from sojourn.sweeps.store import Store
 from support import captures
+from support.file_mutants import frames, trees
 from support.link_reports import report
+from test_flow_lists import LISTS as FLOW_LISTS
 from test_mutated_files import (
     ARRIVALS,
     DECISIONS,
@@ -44,6 +43,7 @@ from test_mutated_files import (
     sent,
 )
 from test_mutated_sweeps import SCENARIO, SWEEP, UNTIL
+from test_topology_files import HPCC, HTSIM
 
 MEMBERS = 3_000
 """Largest number of flows, and of milliseconds, of a mutant that is run."""
@@ -75,69 +75,6 @@ class Reader:
     whole: bool = False
     texts: tuple[str, ...] = ()
     forgiving: bool = False
-
-
-def trees(path: Path, raw: bytes, seed: int) -> bytes:
-    """Return a mutant of a JSON or TOML file: of its tree, or else of its bytes."""
-    if seed % 3 == 0:
-        return altered(raw, seed)
-    text = raw.decode()
-    if path.suffix == ".toml":
-        return toml(grafted(tomllib.loads(text), seed)).encode(errors="replace")
-    return json.dumps(grafted(json.loads(text), seed), indent=2, default=str).encode()
-
-
-def frames(path: Path, raw: bytes, seed: int) -> bytes:
-    """Return a mutant of a Parquet file: of its columns, values and metadata, or of its bytes."""
-    if path.suffix != ".parquet":
-        return trees(path, raw, seed)
-    if seed % 3 == 0:
-        return altered(raw, seed)
-    rng = random.Random(seed)
-    known = pl.read_parquet_metadata(io.BytesIO(raw))
-    meta = {key: value for key, value in known.items() if key.startswith("sojourn.")}
-    if meta and rng.random() < 0.2:
-        key = rng.choice(list(meta))
-        meta[key] = rng.choice(("", "{", "[]", "[5]", "null", "2", "[" * 5000))
-        if rng.random() < 0.3:
-            del meta[key]
-    out = io.BytesIO()
-    try:
-        _reframed(pl.read_parquet(io.BytesIO(raw)), rng).write_parquet(out, metadata=meta)
-    except pl.exceptions.PolarsError:  # two columns of a name, a cast that polars does not have
-        return altered(raw, seed)
-    return out.getvalue()
-
-
-def _reframed(frame: pl.DataFrame, rng: random.Random) -> pl.DataFrame:
-    """Return a frame with a change of a column or of the rows."""
-    name = rng.choice(frame.columns)
-    column, n = frame[name], len(frame)
-    values = column.to_list()
-    match rng.randrange(8):
-        case 0:
-            return frame.drop(name)
-        case 1:
-            kinds = (pl.String, pl.Float64, pl.Int64, pl.Float32, pl.UInt8, pl.Boolean, pl.Date)
-            kind = rng.choice(kinds)
-            return frame.with_columns(column.cast(pl.String).cast(kind, strict=False))
-        case 2:
-            values = [None] * n
-        case 3 if n:
-            for _ in range(3):
-                values[rng.randrange(n)] = None
-        case 4 if n and column.dtype.is_numeric():
-            extreme = (float("inf"), float("nan"), -1e300, 1e300, -1.0)
-            values[rng.randrange(n)] = rng.choice(extreme if column.dtype.is_float() else (0, 9))
-        case 5:
-            return frame.rename({name: rng.choice(("x", "", "kind", "axes", "a\x1b[2J"))})
-        case 6:
-            return rng.choice((frame[::-1], frame[:0], frame[:1], pl.concat([frame, frame])))
-        case _:
-            words = ("up", "f", "nobody", "", "[5]", '["x"]', "{", "\x1b[2J")
-            values = [rng.choice(words) for _ in range(n)]
-            return frame.with_columns(pl.Series(name, values, dtype=pl.String))
-    return frame.with_columns(pl.Series(name, values, dtype=column.dtype))
 
 
 def written(name: str, text: str) -> Callable[[Path], list[Path]]:
@@ -290,6 +227,29 @@ def evaluated(folder: Path) -> None:
     """Show the runs of an evaluation, as `results` does."""
     query.conditions(folder / "runs")
     means_of(folder / "runs")
+
+
+def saved(folder: Path) -> list[Path]:
+    """Write a running simulation."""
+    sim = sj.Simulation(WHOLE)
+    sim.run_until("700ms")
+    sim.save(folder / "warm.snapshot")
+    return [folder / "warm.snapshot"]
+
+
+def loaded(path: Path) -> None:
+    """Load a simulation and run it to its end."""
+    sj.Simulation.load(path).run()
+
+
+def topology(path: Path) -> None:
+    """Read a topology as `topology import` does."""
+    topology_file.read(path).links("droptail")
+
+
+def listed(path: Path) -> None:
+    """Read a list of flows, as a group with `traffic` does."""
+    flow_list.read(path)
 
 
 def styled(path: Path) -> None:
@@ -489,6 +449,13 @@ READERS: dict[str, Reader] = {
     "recommend --traffic": Reader(
         written("home.json", json.dumps(WHOLE)), traffic, trees
     ),
+    "snapshot": Reader(saved, loaded),
+    "topology HPCC": Reader(written("topology.txt", HPCC), topology),
+    "topology htsim": Reader(written("fat.topo", HTSIM), topology),
+    **{
+        f"flow list {form}": Reader(written("flows", text), listed)
+        for form, text in FLOW_LISTS.items()
+    },
     "packet trace": Reader(written("packets.csv", PACKETS), sent),
     "replay": Reader(written("arrivals.csv", ARRIVALS), replayed),
     "replay pcap": Reader(captured("pcap"), replayed),

@@ -76,6 +76,7 @@ def test_the_tables_of_tc_are_the_computed_ones() -> None:
     folders = [Path("/usr/lib/tc"), *Path("/usr/lib").glob("*/tc")]
     files = [folder for folder in folders if (folder / "normal.dist").exists()]
     if not files:
+        assert "CI" not in os.environ, "Debian's iproute2 has the distributions"
         pytest.skip("iproute2 has no distributions here")
     import json
 

@@ -258,7 +258,8 @@ def _links(tree: Any) -> dict[str, Table]:
 
 def _with_files(tree: Any, folder: Path | None = None) -> Any:
     """Read the access line, and files of traffic traces and flow sizes, relative to `folder`."""
-    tree = lines.applied(tree)
+    if isinstance(tree, dict) and "line" in tree:
+        tree = lines.applied(tree)
     if folder is not None:
         for link in _links(tree).values():
             match link.get("trace"):

@@ -42,13 +42,11 @@ def links_of(name: object) -> dict[str, Table]:
     return links
 
 
-def applied(tree: Any) -> Any:
-    """Return a scenario with the links of its `line` in place of that key.
+def applied(tree: Table) -> Table:
+    """Return a scenario that has the key `line`, with the links of that line in place of the key.
 
     Raises InputError if the line is unknown.
     """
-    if not isinstance(tree, dict) or "line" not in tree:
-        return tree
     try:
         links = links_of(tree["line"])
     except InputError as error:
