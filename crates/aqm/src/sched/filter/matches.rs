@@ -1,4 +1,4 @@
-//! What a filter compares: one type for each match, with its text form.
+//! Matches of a filter: one type each, with its text form.
 
 use crate::dscp;
 use crate::error::{Error, ErrorKind, Result};
