@@ -33,7 +33,7 @@ DISCIPLINES = [
     *("red(ecn=true, hard_drop=true, max_p=0.05)", "ared(min_th=20kB, max_th=60kB)"),
     *("choke(limit=300p, ecn=true)", "sfq", "sfq(limit=3000p, flows=2048, depth=100, perturb=10s)"),
     *("sfq(drop=head)", "sfb", "sfb(bin_size=40, max=60, d1=0.01, d2=0.001)", "codel", "fq_codel"),
-    *("codel(limit=200p, target=20ms, interval=300ms, ecn=true)", "pie", "fq_pie", "drr"),
+    *("codel(limit=200p, target=20ms, interval=300ms, ecn=true)", "pie", "fq_pie", "drr", "qfq"),
     *("fq_codel(limit=1000p, flows=64, quantum=300B, drop_batch=1, ecn=false)",),
     *("pie(target=20ms, t_update=30ms, alpha=0.25, beta=1.5, ecn=true)",),
     *("pie(latency=rate, byte_mode=true)", "fq_pie(flows=16, ecn=true, mark_ecnth=0.2)"),

@@ -199,7 +199,7 @@ RULES = (
     "u32 match ip dport 443 0xffff", "u32 match ip sport 4096 0xf000",
     "u32 match mark 5 0xffffffff",
 )  # fmt: skip
-KINDS = ("htb", "hfsc", "prio", "drr")
+KINDS = ("htb", "hfsc", "prio", "drr", "qfq")
 TREES = int(os.environ.get("SOJOURN_TREES", "4"))
 
 
@@ -235,6 +235,13 @@ class Trees:
                 self.add(
                     "class", f"parent {handle}: classid {handle}:{minor} drr quantum {quantum}"
                 )
+        elif kind == "qfq":
+            self.add("qdisc", f"{place} handle {handle}: qfq")
+            for minor in leaves:
+                words = (
+                    f"weight {self.draw.randint(1, 1024)} maxpkt {self.draw.randint(512, 65536)}"
+                )
+                self.add("class", f"parent {handle}: classid {handle}:{minor} qfq {words}")
         else:
             inner = count > 2 and self.draw.random() < 0.5
             default = self.draw.choice(leaves[inner:])

@@ -67,6 +67,7 @@ SETTINGS: dict[str, dict[str, str]] = {
     "sfb": {"bins": "32"},
     "sfq": {"depth": "500"},
     "wf2q": {"flows": "64"},
+    "qfq": {"flows": "64"},
     "prio": {"by": "flow", "flows": "64"},
     "wfq_red": RED,
     "fq_red": RED,

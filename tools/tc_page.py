@@ -101,7 +101,7 @@ LINKS = """\
 | `hfsc` | `ul` of the class; its qdisc | other classes, filters, `rt`, `m1` and `d` |
 | `netem` | all | a `distribution` that is a file |
 | `mq` | the qdisc of its first queue, or of `--class` | the other queues |
-| `prio`, `ets`, `drr` | all, or the qdisc of the band of `--class` | qdiscs of the bands |
+| `prio`, `ets`, `drr`, `qfq` | all, or the qdisc of the band of `--class` | qdiscs of the bands |
 """
 
 

@@ -48,6 +48,7 @@ __all__ = [
     "Police",
     "Prio",
     "Qdisc",
+    "Qfq",
     "Red",
     "RedOpt",
     "Rem",
@@ -2134,6 +2135,65 @@ class Ets(Qdisc, kw_only=True, frozen=True, tag="ets"):
     strict: int = 0
     quanta: Sequence[str] | str = "1514B"
     priomap: Sequence[int] | int = ()
+    children: Sequence[Qdisc | str] | Qdisc | str = ()
+    filters: Sequence[Mapping[str, int | str | bool] | str] | str = ()
+
+
+class Qfq(Qdisc, kw_only=True, frozen=True, tag="qfq"):
+    """Quick fair queueing (QFQ+): worst-case fair shares by weight at a constant cost.
+
+    Source: Checconi, Rizzo and Valente, IEEE/ACM ToN 21(3), 2013; Linux sch_qfq.
+
+    Parameters
+    ----------
+    limit : str
+        Size of the buffer that all queues share, in bytes or packets. Size; default in comparisons
+        as on the link, else 1000p; 1p or more; the paper's B; also called buffer.
+    limits : Sequence[str] | str
+        Buffer sizes of the queues in order; the last one applies to all further queues; none for
+        the shared buffer only. List of size; default ; 1p or more; the paper's B_i; also called
+        buffers.
+    flows : int
+        Number of queues; the queue identifier is taken modulo this number. Integer; default 16; 1
+        to 1048576; the paper's n; also called buckets, queues, classes.
+    by : str
+        Identifier of a packet's queue: flow number, flow hash, or configured class. One of flow,
+        hash, class; default flow.
+    weights : Sequence[float | str] | float | str
+        Weights of the queues in order; the last one applies to all further queues. List of number;
+        default 1; 1e-6 to 1000000; the paper's w_i; also called weight.
+    full : str
+        Queue that drops a packet when the shared buffer is full: the longest for its weight, the
+        queue of the arriving packet, the queue with the highest number, or by dynamic threshold.
+        One of longest, arrival, lowest, threshold; default longest; also called overflow.
+    drop : str
+        End of a queue at which it drops. One of head, tail; default head.
+    ecn : bool
+        True if ECN-capable packets are marked instead of dropped. Flag; default false.
+    maxpkt : Sequence[str] | str
+        Largest packet of the queues in order; the last one applies to all further queues. List of
+        bytes; default 1514B; 512B to 65536B; the paper's L_i; also called lmax.
+    aggregate : int
+        Most queues of an aggregate; rounded down to a power of two. Integer; default 8; 1 to 8; the
+        paper's M.
+    children : Sequence[Qdisc | str] | Qdisc | str
+        Discipline of each class, the last one applying to all further classes; none for FIFO
+        queues. List of discipline; default ; also called child.
+    filters : Sequence[Mapping[str, int | str | bool] | str] | str
+        Filters in order. The first one that matches a packet states its class. List of filter;
+        default ; also called filter.
+    """
+
+    limit: str | None = None
+    limits: Sequence[str] | str = ()
+    flows: int = 16
+    by: Literal["flow", "hash", "class"] = "flow"
+    weights: Sequence[float | str] | float | str = 1
+    full: Literal["longest", "arrival", "lowest", "threshold"] = "longest"
+    drop: Literal["head", "tail"] = "head"
+    ecn: bool = False
+    maxpkt: Sequence[str] | str = "1514B"
+    aggregate: int = 8
     children: Sequence[Qdisc | str] | Qdisc | str = ()
     filters: Sequence[Mapping[str, int | str | bool] | str] | str = ()
 

@@ -9,7 +9,8 @@ use sojourn_aqm::{Context, Packet, Rate, Setting, Time, build};
 use std::time::Instant;
 
 const FLOWS: [u32; 3] = [10, 1_000, 100_000];
-const NAMES: [&str; 8] = ["droptail", "drr", "sfq", "fq_codel", "scfq", "stfq", "wfq", "wf2q"];
+const NAMES: [&str; 9] =
+    ["droptail", "drr", "sfq", "fq_codel", "qfq", "scfq", "stfq", "wfq", "wf2q"];
 const PACKETS: u32 = 400_000;
 const ROUNDS: usize = 5;
 

@@ -54,6 +54,7 @@ pub static REGISTRY: &[QdiscEntry] = &[
     sched::prio::ENTRY,
     sched::pfifo_fast::ENTRY,
     sched::ets::ENTRY,
+    sched::qfq::ENTRY,
     sched::multiq::ENTRY,
     sched::mq::ENTRY,
     sched::skbprio::ENTRY,

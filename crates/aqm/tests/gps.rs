@@ -41,10 +41,21 @@ fn trace(rng: &mut Pcg64Mcg) -> (Vec<Arrival>, Vec<f64>) {
 
 /// Times at which each packet's transmission starts and ends under `name`, in microseconds.
 fn served(name: &str, arrivals: &[Arrival], weights: &[f64]) -> Vec<(f64, f64)> {
+    served_with(name, &[], arrivals, weights)
+}
+
+/// The same with further parameters.
+fn served_with(
+    name: &str,
+    further: &[(&str, &str)],
+    arrivals: &[Arrival],
+    weights: &[f64],
+) -> Vec<(f64, f64)> {
     let list: Vec<String> = weights.iter().map(f64::to_string).collect();
     let (flows, weights) = (weights.len().to_string(), list.join(" "));
     let mut settings = vec![("flows", Setting::Text(&flows)), ("limit", Setting::Text("100000p"))];
     settings.push(("weights", Setting::Text(&weights)));
+    settings.extend(further.iter().map(|(key, value)| (*key, Setting::Text(value))));
     let built = build(name, &settings, RATE).unwrap();
     let spec = LinkSpec::new(RATE, Span::ZERO);
     let mut link = Link::new(spec, built.qdisc, Pcg64Mcg::seed_from_u64(1)).unwrap();
@@ -131,6 +142,34 @@ fn wf2q_lags_a_dedicated_server_by_at_most_one_packet() {
             assert!(r.1 <= end + f64::from(LEN_MAX) + SLACK, "{r:?} against {end}");
         }
     });
+}
+
+#[test]
+fn qfq_is_worst_case_fair_to_three_slots_and_two_packets() {
+    // Checconi, Rizzo and Valente, theorem 4: after its arrival, a packet is sent in the time that
+    // a server of its own needs for its queue, and the T-WFI of (3 slot W + 2 L) / R, where a slot
+    // is the power of two above L / w.
+    let own = [("maxpkt", "1500B"), ("aggregate", "1")];
+    let mut worst = f64::NEG_INFINITY;
+    let longest = f64::from(LEN_MAX);
+    each(|arrivals, weights| {
+        let real = served_with("qfq", &own, arrivals, weights);
+        let sum: f64 = weights.iter().sum();
+        for (k, (a, r)) in arrivals.iter().zip(&real).enumerate() {
+            let earlier = (0..=k).filter(|j| arrivals[*j].queue == a.queue && real[*j].1 > a.at);
+            let backlog: f64 = earlier.map(|j| arrivals[j].len).sum();
+            let weight = weights[a.queue];
+            let mut slot = 1.0;
+            while slot < longest / weight {
+                slot *= 2.0;
+            }
+            let bound = 3.0 * slot * sum + 2.0 * longest;
+            let index = r.1 - a.at - backlog * sum / weight;
+            worst = worst.max(index / bound);
+            assert!(index <= bound + SLACK, "{index} over {bound}");
+        }
+    });
+    assert!(worst > 0.2, "the bound is approached: {worst}");
 }
 
 /// Maximum difference of the service per weight of two queues over periods in which both are

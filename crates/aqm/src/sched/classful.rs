@@ -117,7 +117,8 @@ impl<S: Scheduler> Build for Classful<S> {
             Classes::Queues(plain)
         } else {
             let scheduler = plain.into_scheduler();
-            let fixed = params.outer.table().into_iter().filter(|row| row.name != "limit");
+            let changes = |name| name == "limit" || S::CHANGES.contains(&name);
+            let fixed = params.outer.table().into_iter().filter(|row| !changes(row.name));
             let fixed = fixed.map(|row| row.value).collect();
             Classes::Children(Children::new(fair, children, scheduler, fixed, env)?)
         };
@@ -189,15 +190,33 @@ impl<S: Scheduler> Children<S> {
         if exceeds(self.limit, &packet) || !fits(self.limit, packets, bytes, &packet) {
             return context.drop(packet, DropReason::Full);
         }
+        self.scheduler.on_arrival(i, packet.len);
         let leaf = &mut self.leaves[i as usize];
         let before = leaf.backlog();
         leaf.enqueue(context, packet);
-        let held = leaf.backlog().packets > 0;
+        let after = leaf.backlog().packets;
         self.account(i, before);
         // A discipline that held packets back may send the new one now.
-        if held && !self.active[i as usize] {
+        if after > 0 && !self.active[i as usize] {
             self.activate(context.now, i);
+        } else if S::READS_NEXT && after > before.packets {
+            match self.next(context, i) {
+                Some(next) => self.scheduler.on_next(i, next.len),
+                None => self.pass(context.now, i),
+            }
         }
+    }
+
+    /// Returns the next packet of class `i`, without its length if the scheduler does not need it.
+    fn next(&mut self, context: &mut Context<'_>, i: u32) -> Option<Item> {
+        let leaf = &mut self.leaves[i as usize];
+        let before = leaf.backlog();
+        if !S::READS_NEXT {
+            return (before.packets > 0).then_some(Item { place: 0, len: 0 });
+        }
+        let len = leaf.peek(context);
+        self.account(i, before);
+        len.map(|len| Item { place: 0, len })
     }
 
     /// Puts the classes in the round whose disciplines may send again.
@@ -243,15 +262,17 @@ impl<S: Scheduler> Children<S> {
             let leaf = &mut self.leaves[i as usize];
             let before = leaf.backlog();
             let packet = leaf.dequeue(context);
-            let left = leaf.backlog().packets > 0;
             self.account(i, before);
             let Some(packet) = packet else {
                 self.pass(now, i);
                 continue;
             };
-            let next = left.then_some(Item { place: 0, len: 0 });
+            let next = self.next(context, i);
             self.scheduler.on_sent(now, i, packet.len, next);
-            self.active[i as usize] = left;
+            self.active[i as usize] = next.is_some();
+            if S::READS_NEXT && next.is_none() {
+                self.deactivate(now, i);
+            }
             return Some(packet);
         }
     }
@@ -291,6 +312,7 @@ impl<S: Scheduler> Children<S> {
             && pairs.all(|(i, (leaf, fresh))| same(i) || leaf.reconfigure(fresh));
         if fits {
             (self.leaves, self.children, self.limit) = (leaves, fresh.children, fresh.limit);
+            self.scheduler.change(&fresh.scheduler);
         }
         fits
     }
@@ -404,94 +426,4 @@ impl<S: Scheduler> Qdisc for Classful<S> {
 }
 
 #[cfg(test)]
-mod tests {
-    use crate::testing::Bench;
-    use crate::{Rate, Setting, Time};
-    use std::prelude::v1::*;
-
-    #[test]
-    fn a_class_that_holds_packets_back_lets_others_pass_and_wakes_in_time() {
-        let children = ("children", "tbf(rate=800kbit, burst=1000B) droptail");
-        for name in ["prio", "drr", "ets"] {
-            let by = [("by", "flow"), ("flows", "2"), children];
-            let mut q = Bench::new(name, &by);
-            for (flow, body) in [(0, 1), (0, 2), (1, 3), (1, 4)] {
-                assert_eq!(q.put_flow(flow, body, 1000), [0; 0]);
-            }
-            assert_eq!(q.get().0, Some(1), "{name}");
-            assert_eq!([q.get().0, q.get().0], [Some(3), Some(4)], "{name}");
-            assert_eq!((q.get().0, q.backlog(), q.bytes()), (None, 1, 1000));
-            assert_eq!(q.ready_at(), Some(Time(10_000_000)), "{name}: 1000 bytes at 800 kbit/s");
-            q.at_ms(10);
-            assert_eq!((q.get().0, q.get().0, q.ready_at()), (Some(2), None, None), "{name}");
-        }
-    }
-
-    #[test]
-    fn drops_of_a_child_are_drops_of_the_whole() {
-        let mut q = Bench::new(
-            "prio",
-            &[("by", "flow"), ("children", "droptail(limit=2p)"), ("limit", "3p")],
-        );
-        assert_eq!([q.put_flow(0, 1, 100), q.put_flow(0, 2, 100)], [[0; 0]; 2]);
-        assert_eq!(q.put_flow(0, 3, 100), [3], "its class is full");
-        assert_eq!(q.put_flow(1, 4, 100), [0; 0]);
-        assert_eq!(q.put_flow(2, 5, 100), [5], "all classes together are full");
-        assert_eq!(q.drain(), [1, 2, 4]);
-    }
-
-    #[test]
-    fn packets_that_no_filter_matches_have_a_class_except_in_drr() {
-        let filters = ("filters", "1(class=7)");
-        for (name, dropped) in [("prio", false), ("ets", false), ("drr", true)] {
-            for children in ["", "codel"] {
-                let mut q = Bench::new(name, &[filters, ("flows", "2"), ("children", children)]);
-                assert_eq!(q.put_class(7, 1, 100), [0; 0]);
-                assert_eq!(q.put_class(0, 2, 100).len(), usize::from(dropped), "{name}");
-                assert_eq!(q.drain().len(), if dropped { 1 } else { 2 });
-            }
-        }
-    }
-
-    #[test]
-    fn a_child_changes_while_it_runs_if_it_can() {
-        let with =
-            |children: &'static str| [("by", "flow"), ("flows", "2"), ("children", children)];
-        let mut q = Bench::new("prio", &with("droptail(limit=1p) sfq"));
-        q.put_flow(0, 1, 100);
-        assert_eq!(q.put_flow(0, 2, 100), [2]);
-        assert!(!q.reconfigure("prio", &with("droptail(limit=2p) sfq(limit=9p)")), "sfq cannot");
-        assert!(!q.reconfigure("prio", &with("codel sfq")), "another discipline");
-        assert!(!q.reconfigure("prio", &with("")), "no children");
-        assert!(!q.reconfigure("prio", &[("flows", "2"), ("children", "droptail sfq")]), "by");
-        assert!(!q.reconfigure("drr", &with("droptail sfq")), "another parent");
-        assert_eq!(q.put_flow(0, 3, 100), [3], "nothing has changed");
-        assert!(q.reconfigure("prio", &with("droptail(limit=2p) sfq")));
-        assert_eq!(q.put_flow(0, 4, 100), [0; 0]);
-        assert_eq!(q.drain(), [1, 4]);
-    }
-
-    #[test]
-    fn parameters_that_contradict_children_are_refused() {
-        let error = |name: &str, settings: &[(&str, &str)]| {
-            let settings: Vec<_> = settings.iter().map(|(k, v)| (*k, Setting::Text(v))).collect();
-            crate::build(name, &settings, Rate(8_000_000)).unwrap_err().to_string()
-        };
-        let codel = ("children", "codel");
-        for (name, value) in
-            [("limits", "5p"), ("full", "lowest"), ("drop", "tail"), ("ecn", "true")]
-        {
-            assert_eq!(
-                error("prio", &[codel, (name, value)]),
-                format!("{name}: does not go with children, which have buffers of their own")
-            );
-        }
-        assert_eq!(error("prio", &[("filters", "3")]), "filters.0.to: 3 is no class of packets");
-        let deep = "prio(children=".repeat(40) + "codel" + &")".repeat(40);
-        let message = error("prio", &[("children", &deep)]);
-        assert!(message.ends_with("has brackets that are more than 32 deep"), "{message}");
-        let inner =
-            error("drr", &[("flows", "2"), ("children", "codel prio(children=codel(limit=0p))")]);
-        assert!(inner.starts_with("children.1.children."), "{inner}");
-    }
-}
+mod tests;

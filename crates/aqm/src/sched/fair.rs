@@ -321,6 +321,7 @@ impl<S: Scheduler, A: Aqm> Fair<S, A> {
         if exceeds(self.params.limit, &packet) || own.is_some_and(|l| exceeds(l, &packet)) {
             return context.drop(packet, DropReason::Full);
         }
+        self.scheduler.on_arrival(i, packet.len);
         let verdict = self.admit(context, i, &packet);
         if !self.room(i, &packet, ahead) {
             self.queues[i as usize].aqm.on_overflow(context.now);

@@ -28,6 +28,7 @@ pub mod multiq;
 pub mod pfifo_fast;
 pub mod prio;
 pub(crate) mod priority_map;
+pub mod qfq;
 pub(crate) mod ring;
 pub mod scfq;
 pub mod scheduler;

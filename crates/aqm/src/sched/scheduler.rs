@@ -37,6 +37,13 @@ pub trait Scheduler: Clone + Send + Snapshot + 'static {
     /// the next packet can be shown before it is sent.
     const PEEKS: bool = false;
 
+    /// True if the scheduler needs the length of the next packet of a queue when its head has
+    /// changed: also of queues that are disciplines, whose next packet may be decided later.
+    const READS_NEXT: bool = false;
+
+    /// Parameters that [`Scheduler::change`] can change while queues have packets.
+    const CHANGES: &[&str] = &[];
+
     /// Creates a scheduler for queues of these weights.
     ///
     /// # Errors
@@ -50,8 +57,17 @@ pub trait Scheduler: Clone + Send + Snapshot + 'static {
         None
     }
 
+    /// Called before a packet of `len` bytes joins queue `i`, which may still drop it.
+    #[inline]
+    fn on_arrival(&mut self, _i: u32, _len: u32) {}
+
     /// Called when a packet was appended to queue `i`, which was empty if `first`.
     fn on_enqueued(&mut self, now: Time, i: u32, packet: Item, first: bool);
+
+    /// Called if [`Scheduler::READS_NEXT`] when a packet has joined queue `i`, which is a
+    /// discipline that was not empty. `len` is the length of its next packet, maybe the new one.
+    #[inline]
+    fn on_next(&mut self, _i: u32, _len: u32) {}
 
     /// Returns the queue to serve at `now`. `head` returns the length in bytes of the packet at the
     /// head of a queue; `None` if the queue is empty.
@@ -73,6 +89,9 @@ pub trait Scheduler: Clone + Send + Snapshot + 'static {
 
     /// Called when all queues are empty and no packet is in transmission.
     fn on_idle(&mut self) {}
+
+    /// Takes the parameters [`Scheduler::CHANGES`] of `fresh`, which has as many queues.
+    fn change(&mut self, _fresh: &Self) {}
 
     /// Size of the state in bytes.
     fn state_bytes(&self) -> usize;

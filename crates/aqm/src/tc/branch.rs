@@ -130,15 +130,18 @@ impl<'a> Branch<'a> {
         }
         match kind {
             "tbf" if !qdisc.leaves.is_empty() => self.bucket(qdisc),
-            "htb" | "hfsc" | "drr" if qdisc.classes.is_empty() => {
+            "htb" | "hfsc" | "drr" | "qfq" if qdisc.classes.is_empty() => {
                 if device.shown {
                     let show = format!("tc class show parent {:x}:", qdisc.handle);
                     return Err(Error::new(format!("has no class; add {show}")).at(qdisc.name()));
                 }
-                if kind == "drr" { self.queue(qdisc) } else { super::parse("pfifo limit 1000") }
+                match kind {
+                    "drr" | "qfq" => self.queue(qdisc),
+                    _ => super::parse("pfifo limit 1000"),
+                }
             }
             "htb" | "hfsc" => self.shaper(qdisc),
-            "drr" => self.rounds(qdisc),
+            "drr" | "qfq" => self.shares(qdisc),
             _ if is_tree(device, qdisc) => self.bands(qdisc),
             _ => self.queue(qdisc),
         }
@@ -282,15 +285,20 @@ impl<'a> Branch<'a> {
         }
     }
 
-    /// `drr`, whose classes have a quantum each.
-    fn rounds(&mut self, qdisc: &Qdisc) -> Result<Discipline> {
+    /// `drr` and `qfq`, whose classes have a quantum, or a weight and a `maxpkt` each.
+    fn shares(&mut self, qdisc: &Qdisc) -> Result<Discipline> {
         let mut discipline = self.queue(qdisc)?;
         let classes = ordered(qdisc);
         let minors: Vec<u16> = classes.iter().map(|class| class.minor).collect();
-        let quanta: Vec<u64> = classes.iter().map(|class| class.line.whole("quantum")).collect();
-        discipline.settings.retain(|(name, _)| name != "quantum" && name != "limits");
+        let own = |name: &str| matches!(name, "quantum" | "weights" | "maxpkt" | "limits");
+        discipline.settings.retain(|(name, _)| !own(name));
         discipline.set("flows", classes.len().to_string());
-        for (name, value) in shapes::quanta(&quanta) {
+        let words = |word| classes.iter().map(|class| class.line.whole(word)).collect::<Vec<_>>();
+        let shares = match qdisc.line.kind.name {
+            "qfq" => shapes::weights(words("weight"), words("maxpkt")),
+            _ => shapes::quanta(&words("quantum")),
+        };
+        for (name, value) in shares {
             discipline.set(name, value);
         }
         for (i, minor) in minors.iter().enumerate() {

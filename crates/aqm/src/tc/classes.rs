@@ -4,11 +4,14 @@ use super::command::{Command, Place, Verb};
 use super::device::{Below, Class, Device, Id, Qdisc, id};
 use super::kernel::no_qdisc;
 use super::line::Form;
+use super::table::Line;
 use crate::error::{Error, Result};
 use alloc::format;
 
 /// Levels of classes that htb takes.
 const DEPTH: usize = 8;
+/// Largest sum of the weights of the classes of qfq.
+const WEIGHTS: u64 = 65_536;
 
 impl Device {
     /// Executes a command for a class.
@@ -100,6 +103,7 @@ impl Device {
         if kind == "htb" && levels(qdisc, above) >= DEPTH {
             return Err(Error::new(format!("htb has up to {DEPTH} levels of classes")));
         }
+        check_weights(qdisc, minor, &line)?;
         let qdisc = self.qdiscs.get_mut(&id_of).expect("the qdisc exists");
         let first = above.is_some_and(|above| !qdisc.is_inner(above));
         // A class of hfsc that gets a class below it also needs a share of the link.
@@ -147,7 +151,12 @@ impl Device {
         if line.kind.name != kind {
             return Err(Error::new(format!("{} is a class of {kind}", id((handle, minor)))));
         }
-        class.line = class.line.changed(line.clone())?;
+        let line = class.line.changed(line.clone())?;
+        check_weights(&self.qdiscs[&id_of], minor, &line)?;
+        let qdisc = self.qdiscs.get_mut(&id_of).expect("the qdisc exists");
+        if let Some(class) = qdisc.classes.iter_mut().find(|class| class.minor == minor) {
+            class.line = line;
+        }
         Ok(())
     }
 
@@ -177,6 +186,20 @@ impl Device {
         let quantum = class.map_or(0, |line| line.whole("quantum"));
         super::kinds::flows::set_quantum(&mut qdisc.line, minor, quantum)
     }
+}
+
+/// Checks the sum of the weights of the classes of qfq, of which class `minor` becomes `line`.
+fn check_weights(qdisc: &Qdisc, minor: u16, line: &Line) -> Result<()> {
+    if line.kind.name != "qfq" {
+        return Ok(());
+    }
+    let others = qdisc.classes.iter().filter(|class| class.minor != minor);
+    let sum = others.map(|class| class.line.whole("weight")).sum::<u64>() + line.whole("weight");
+    if sum > WEIGHTS {
+        let text = format!("the weights of all classes are {sum}; they are at most {WEIGHTS}");
+        return Err(Error::new(text).at("weight").at("qfq"));
+    }
+    Ok(())
 }
 
 /// Number of classes from `class` up to the qdisc.

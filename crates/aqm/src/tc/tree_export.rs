@@ -6,6 +6,7 @@ use super::convert::{Exported, export};
 use super::header::matches;
 use super::kinds::fifo::{DRR_CLASS, lost_shared_limit};
 use super::kinds::gred;
+use super::kinds::qfq::QFQ_CLASS;
 use super::kinds::shaper::{HFSC, HFSC_CLASS, HTB, HTB_CLASS};
 use super::table::{Arg, Line, Params as Rows};
 use crate::error::{Error, Result};
@@ -106,7 +107,7 @@ impl Exporter {
             _ => {
                 let Exported { line, mut lost } = export(name, rows, rate)?;
                 let places = match name {
-                    "drr" => self.drr(&params, handle, &mut lost),
+                    "drr" | "qfq" => self.shares(name, &params, handle, &mut lost),
                     "tbf" => {
                         (!children.is_empty()).then(|| Places { leaves: [1].into(), first: 1 })
                     }
@@ -275,24 +276,37 @@ impl Exporter {
         Ok((line, Some(Places { leaves, first: 0 })))
     }
 
-    fn drr(&mut self, params: &Rows<'_>, handle: u16, lost: &mut Vec<String>) -> Option<Places> {
+    /// Classes of drr or qfq.
+    fn shares(
+        &mut self,
+        name: &str,
+        params: &Rows<'_>,
+        handle: u16,
+        lost: &mut Vec<String>,
+    ) -> Option<Places> {
         let flows: u64 = params.text("flows").parse().unwrap_or(1);
         if flows > MOST_CLASSES || params.text("by") != "class" {
             return None;
         }
-        lost.retain(|text| !text.starts_with("flows = ") && !text.starts_with("quantum = "));
+        let own = ["flows = ", "quantum = ", "weights = ", "maxpkt = "];
+        lost.retain(|text| !own.iter().any(|start| text.starts_with(start)));
         let quantum = params.text("quantum").parse::<Bytes>().map_or(1500, |bytes| bytes.0);
+        let maxpkt: Vec<Bytes> = list(params, "maxpkt").unwrap_or_default();
         let weights: Vec<f64> = list(params, "weights").unwrap_or_default();
         let leaves: Vec<u16> = (0..crate::cast::index(flows)).map(minor).collect();
         for i in 0..leaves.len() {
             let weight = nth(&weights, i).unwrap_or(1.0);
-            let bytes = crate::cast::trunc(quantum as f64 * weight).max(1);
-            let mut class = Line::new(&DRR_CLASS);
-            class.set("quantum", Arg::Whole(bytes));
+            let mut class = Line::new(if name == "qfq" { &QFQ_CLASS } else { &DRR_CLASS });
+            if name == "qfq" {
+                class.set("weight", Arg::Whole(crate::cast::trunc(weight)));
+                class.set("maxpkt", Arg::Whole(nth(&maxpkt, i).map_or(1514, |bytes| bytes.0)));
+            } else {
+                let bytes = crate::cast::trunc(quantum as f64 * weight).max(1);
+                class.set("quantum", Arg::Whole(bytes));
+            }
             let place = format!("parent {handle:x}: classid {handle:x}:{:x}", i + 1);
-            self.command("class", format!("{place} drr quantum {bytes}"));
+            self.command("class", format!("{place} {}", class.write_given()));
         }
-        lost.retain(|text| !text.starts_with("weights = "));
         Some(Places { leaves, first: 1 })
     }
 }

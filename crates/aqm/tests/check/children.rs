@@ -13,9 +13,10 @@ use sojourn_aqm::{Ecn, Packet, Size, Span};
 type Parent = (&'static str, &'static [(&'static str, &'static str)], u64);
 
 /// Parents that need the length of the next packet.
-const PARENTS: [Parent; 3] = [
+const PARENTS: [Parent; 4] = [
     ("drr", &[("flows", "2"), ("by", "class")], 2),
     ("ets", &[("flows", "2"), ("by", "class")], 2),
+    ("qfq", &[("flows", "2"), ("by", "class")], 2),
     ("tbf", &[("rate", "1kbit"), ("burst", "1000B")], 1),
 ];
 

@@ -161,7 +161,8 @@ const NEVER_SURE: [&str; 6] = ["hred", "pi", "api", "pi2", "rem", "gred"];
 
 /// True if packets that no filter matches are dropped.
 fn drops_unmatched(case: &Case) -> bool {
-    case.entry.name == "drr" && case.settings.iter().any(|(name, _)| name == "filters")
+    ["drr", "qfq"].contains(&case.entry.name)
+        && case.settings.iter().any(|(name, _)| name == "filters")
 }
 
 #[test]

@@ -59,6 +59,7 @@ const WITHOUT: &[(&str, &str)] = &[
     ("fq_red", PARTS),
     ("fq_pie", PARTS),
     ("hfsc", CURVES),
+    ("qfq", GROUPS),
     ("api", OPEN),
     ("sfb", OPEN),
     ("af_qcn", OPEN),
@@ -75,6 +76,8 @@ const FLUID: &str = "compared with a fluid server in gps.rs";
 const PARTS: &str = "a scheduler and an AQM algorithm that have models";
 const CURVES: &str = "unit tests compare deadlines with the definition, tests/test_tree_kernel.py \
                       the order of packets with the kernel";
+const GROUPS: &str = "gps.rs compares it with its proven bound, tests/test_qfq_kernel.py the order \
+                      of packets with the kernel";
 const OPEN: &str = "nobody has written one";
 
 #[test]

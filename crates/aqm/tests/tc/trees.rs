@@ -318,6 +318,14 @@ impl Random {
                     line("class", &format!("{class} drr quantum {quantum}"));
                 }
             }
+            "qfq" => {
+                line("qdisc", &format!("{place} handle {handle:x}: qfq"));
+                for minor in 1..=n {
+                    let (weight, maxpkt) = (1 + self.below(1024), 512 + self.below(65_000));
+                    let class = format!("parent {handle:x}: classid {handle:x}:{minor:x}");
+                    line("class", &format!("{class} qfq weight {weight} maxpkt {maxpkt}"));
+                }
+            }
             "tbf" => {
                 leaves = vec![1];
                 line(
@@ -356,7 +364,7 @@ impl Random {
             return line("qdisc", &format!("{place} handle {handle:x}: {leaf}"));
         }
         let n = 2 + self.below(4);
-        let kind = self.pick(&["htb", "hfsc", "prio", "drr", "ets", "tbf", "multiq"]);
+        let kind = self.pick(&["htb", "hfsc", "prio", "drr", "qfq", "ets", "tbf", "multiq"]);
         let leaves = self.qdisc(kind, place, (handle, n), script);
         for minor in &leaves {
             let class = format!("parent {handle:x}:{minor:x}");

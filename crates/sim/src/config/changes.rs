@@ -73,8 +73,8 @@ table! {
     in_flight_limit: "packets", optional "unchanged", [], "\"1000p\"";
 
     /// New parameters of the discipline, which keeps its packets and its state: codel, pie, red,
-    /// pi, droptail, skbprio, htb, fq_codel, fq_pie and fq_red. prio, drr and ets can change their
-    /// children.
+    /// pi, droptail, skbprio, htb, fq_codel, fq_pie and fq_red. prio, drr, ets and qfq can
+    /// change their children, and qfq with children its `weights` and `maxpkt`.
     qdisc: "table of parameters", optional "unchanged", [], "{ limit = \"50p\" }";
 }
 

@@ -168,12 +168,17 @@ QDISCS: dict[str, Words] = {
     "pfifo": _fifo, "bfifo": _fifo, "pfifo_head_drop": _fifo, "prio": _prio, "red": _red,
     "choke": _choke, "sfb": _sfb, "sfq": _sfq, "codel": _codel, "fq_codel": _fq_codel,
     "pie": _pie, "cake": _cake, "fq": _fq, "hhf": _hhf, "tbf": _tbf, "netem": _netem,
-    "htb": _htb, "hfsc": _hfsc, "drr": lambda _: "", "skbprio": _fifo, "cbs": _cbs, "gred": _gred,
+    "htb": _htb, "hfsc": _hfsc, "drr": lambda _: "", "qfq": lambda _: "", "skbprio": _fifo,
+    "cbs": _cbs, "gred": _gred,
 }  # fmt: skip
 """Qdiscs of the kernel of user-mode Linux that have words here."""
 
-CLASSFUL = ("htb", "htb", "hfsc", "drr", "prio", "tbf", "netem", "red", "sfb", "gred")
+CLASSFUL = ("htb", "htb", "hfsc", "drr", "qfq", "prio", "tbf", "netem", "red", "sfb", "gred")
 """Qdiscs at the root of most sequences."""
+
+
+CLASSED = ("htb", "hfsc", "drr", "qfq")
+"""Qdiscs whose classes are made by commands."""
 
 
 def _curve(draw: Draw) -> str:
@@ -189,6 +194,9 @@ def _class_words(kind: str, draw: Draw) -> str:
         return " ".join(
             f"{name} {_curve(draw)}" for name in ("rt", "ls", "sc", "ul") if draw.random() < 0.4
         )
+    if kind == "qfq":
+        return _some(draw, f"weight {draw.choice((1, 30, 1024, 0, 1025))}",
+                     f"maxpkt {draw.choice((512, 1600, 65536, 511, 65537))}")  # fmt: skip
     return _some(draw, "quantum 3000", "quantum 500")
 
 
@@ -229,11 +237,11 @@ def sequence(draw: Draw) -> list[str]:
     """Return the commands of a random sequence, without `tc`."""
     commands = []
     root = ""
-    kind = draw.choice(("htb", "hfsc", "drr"))
+    kind = draw.choice(CLASSED)
     if draw.random() < 0.7:
         root = draw.choice((kind, kind, kind, *CLASSFUL))
         commands.append(f"qdisc add dev dum0 root handle 1: {root} {QDISCS[root](draw)}")
-        kind = root if root in ("htb", "hfsc", "drr") else kind
+        kind = root if root in CLASSED else kind
     for _ in range(draw.randint(1, MOST) - len(commands)):
         if root == "gred" and draw.random() < 0.7:
             verb = draw.choice(("change", "change", "replace", "add"))

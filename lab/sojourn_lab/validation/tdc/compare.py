@@ -172,7 +172,7 @@ def _shown(test: Test, devices: list[Words], low: _Line, high: _Line) -> Iterato
         yield f"{name} exists in Linux"
         return
     if low.object == "class":
-        if low.kind not in ("htb", "hfsc", "drr") or not low.minor:
+        if low.kind not in ("htb", "hfsc", "drr", "qfq") or not low.minor:
             return  # a band, which the qdisc has with its number, or the root class of hfsc
         classes = [one for device in devices for one in device["classes"]]
         same = [one for one in classes if one["id"] == f"{low.major}{low.minor}"]
@@ -265,6 +265,9 @@ def _completed(line: Words, kind: str) -> Words:
             words["priomap"] = (words.get("priomap", []) + last)[:16]
         case "htb" if "ceil" in words:  # with a clock that is fine enough
             words = {"burst": words["mtu"], "cburst": words["mtu"], **words}
+        case "gred" if words.get("queues"):  # tc prints the virtual queue after the qdisc
+            names = ("vq", "prio", "limit", "min", "max")
+            words |= zip(names, words["queues"][-1], strict=False)
         case "cake" if "bandwidth" not in words:
             words["rate"] = "bandwidth unlimited"
     return words

@@ -21,8 +21,8 @@ output of tc. The commands run through our reader. *Accepted* and *refused* are 
 that both Linux and ours accept or refuse. *Parameters* are the accepted ones whose pattern names
 words of the qdisc or class ({words} words in all): ours must have each with the same value. A
 pattern without words asks only that the qdisc exists, or does not. `sojourn` knows etf, mq,
-mqprio, multiq, plug, qfq and taprio by their names: of these, only accepted and refused
-commands are compared. Not counted: {skipped} tests whose command under test is no command of a
+mqprio, multiq, plug and taprio by their names: of these, only accepted and refused commands
+are compared. Not counted: {skipped} tests whose command under test is no command of a
 qdisc or class.
 
 ## By qdisc

@@ -3,8 +3,12 @@
 QUEUES = (
     "Linux refuses it on a device with one hardware queue; a script does not say how many there are"
 )
+BANDS = "multiq has a band for each hardware queue; a script does not say how many there are"
+MTU = (
+    "Linux takes maxpkt from the MTU of the device and refuses it; a script of tc does not say the "
+    "MTU"
+)
 SCHEDULE = "taprio is known by its name only; its words are not read, so no value is refused"
-QFQ = "qfq has no discipline here; the qdisc is named as absent, and its classes are refused"
 TEQL = (
     "teql0 joins several devices, which must exist when the qdisc is made; it is refused as unknown"
 )
@@ -17,14 +21,14 @@ REASONS = {
     "be0f": QUEUES,
     "45a9": QUEUES,
     "1329": QUEUES,
+    "20ba": BANDS,
+    "85ee": MTU,
+    "ddfa": MTU,
     "0a85": SCHEDULE,
     "6f62": SCHEDULE,
     "831f": SCHEDULE,
     "39b4": SCHEDULE,
     "e8a1": SCHEDULE,
-    "c9a3": QFQ,
-    "8452": QFQ,
-    "d920": QFQ,
     "84a0": TEQL,
     "7734": TEQL,
     "34a9": TEQL,

@@ -147,6 +147,12 @@ pub(in crate::tc) fn quanta(quanta: &[u64]) -> Vec<(&'static str, String)> {
     settings
 }
 
+/// Weights and `maxpkt` of the classes of qfq.
+pub(in crate::tc) fn weights(weights: Vec<u64>, maxpkt: Vec<u64>) -> Vec<(&'static str, String)> {
+    let maxpkt = maxpkt.into_iter().map(Bytes).collect();
+    Vec::from([("weights", list(&trimmed(weights))), ("maxpkt", list(&trimmed(maxpkt)))])
+}
+
 fn list<T: Value>(values: &[T]) -> String {
     values.iter().map(Value::write).collect::<Vec<_>>().join(" ")
 }

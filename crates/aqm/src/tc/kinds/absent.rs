@@ -22,8 +22,6 @@ pub static INGRESS: Kind = opaque("ingress", HOOK);
 pub static CLSACT: Kind = opaque("clsact", HOOK);
 /// `cbq`.
 pub static CBQ: Kind = opaque("cbq", "left Linux in 6.3; use htb, or the rate of the link");
-/// `qfq`.
-pub static QFQ: Kind = opaque("qfq", "has no discipline here; use wfq or wf2q with weights");
 /// `plug`.
 pub static PLUG: Kind = opaque("plug", "stops a device on command; use a trace on the link");
 /// `etf`.

@@ -239,16 +239,17 @@ pub static DRR: Kind = Kind {
     ],
     rules: Rules {
         parameters: &["flows", "full", "limit", "limits"],
-        words: drr_words,
+        words: |params, _| class_words(params, "drr quantum Q"),
         ..Rules::FIXED
     },
     differs: "Linux has a class per queue, each with its quantum and its own qdisc, and drops \
               packets that no filter assigns to a class",
 };
 
-fn drr_words(params: &Params<'_>, _: &mut Line) -> Vec<String> {
+/// Parameters that no word of a qdisc says whose classes are made by commands with `words`.
+pub(super) fn class_words(params: &Params<'_>, words: &str) -> Vec<String> {
     let mut lost = vec![format!(
-        "flows = {}: Linux needs a class per queue, tc class add ... drr quantum Q",
+        "flows = {}: Linux needs a class per queue, tc class add ... {words}",
         params.text("flows")
     )];
     if params.text("limits").is_empty() {

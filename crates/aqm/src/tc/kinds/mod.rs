@@ -12,6 +12,7 @@ pub mod fifo;
 pub mod flows;
 pub mod gred;
 pub mod pie;
+pub mod qfq;
 pub mod queues;
 pub mod red;
 pub mod sfb;
@@ -30,6 +31,7 @@ pub static KINDS: &[&Kind] = &[
     &fifo::PFIFO_FAST,
     &fifo::SKBPRIO,
     &fifo::DRR,
+    &qfq::QFQ,
     &queues::MULTIQ,
     &queues::MQ,
     &red::RED,
@@ -57,15 +59,19 @@ pub static KINDS: &[&Kind] = &[
     &absent::INGRESS,
     &absent::CLSACT,
     &absent::CBQ,
-    &absent::QFQ,
     &absent::PLUG,
     &absent::ETF,
     &absent::TAPRIO,
 ];
 
 /// Classes of classful qdiscs.
-pub static CLASSES: &[&Kind] =
-    &[&shaper::HTB_CLASS, &shaper::HFSC_CLASS, &fifo::DRR_CLASS, &flows::ETS_CLASS];
+pub static CLASSES: &[&Kind] = &[
+    &shaper::HTB_CLASS,
+    &shaper::HFSC_CLASS,
+    &fifo::DRR_CLASS,
+    &qfq::QFQ_CLASS,
+    &flows::ETS_CLASS,
+];
 
 /// Disciplines of this library that have another name in tc.
 pub static NATIVE: &[(&str, &str)] = &[
