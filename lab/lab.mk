@@ -62,7 +62,7 @@ validate-tc: dev  ## seconds: 2,000 random sequences of tc commands, by the kern
 	$(BIN)/python -m sojourn_lab.validation.linux.sequences $(if $(SEED),--seed $(SEED)) $(if $(N),--count $(N))
 
 validate-tdc: dev  ## seconds: the kernel's own tests of tc, LINUX=/source/of/linux, written to reports/validation-tdc.md
-	$(BIN)/python -m sojourn_lab.validation.tdc $(LINUX)
+	$(BIN)/python -m sojourn_lab.validation.tdc $(LINUX) $(if $(NEWER),--newer $(NEWER))
 
 validate-quic: dev  ## minutes: quinn in virtual time compared with profile quic, written to reports/validation-quic.md
 	$(BIN)/python -m sojourn_lab.validation.quic

@@ -75,8 +75,7 @@ def missing_page() -> str:
         "is scheduled; no date is promised. `sojourn list missing` prints the same list. The row",
         "is also the answer to a scenario or command that names such a feature.",
         "",
-        "sojourn was compared with ns-2.35 and Linux, not with ns-3. [Coming from",
-        "ns](../how-to/from-ns.md) has the names of ns-3 and ns-2.",
+        "[Coming from ns](../how-to/from-ns.md) has the names of ns-3 and ns-2.",
         "",
     ]
     for group, specs in missing.groups().items():

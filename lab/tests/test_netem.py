@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sojourn_lab.validation.netem.cases import CASES
-from sojourn_lab.validation.netem.measure import Arrivals, kernel, missing, simulated
+import sojourn as sj
+from sojourn_lab.validation.netem.cases import CASES, SIZE
+from sojourn_lab.validation.netem.measure import Arrivals, behind, kernel, missing, simulated
 
 if lacking := missing():
     reason = f"{', '.join(lacking)} not installed"
@@ -69,6 +70,28 @@ def test_losses_and_copies_are_as_netem(tmp_path: Path) -> None:
             difference = abs(ours[key] - theirs.figures()[key])
             assert difference <= BOUNDS[key], f"{case.name}, {key}: {ours[key]}"
         assert max(ours["lost"], ours["duplicated"]) > 0.02, case.name
+
+
+SERIALIZED = (
+    "rate 100kbit 20",
+    "rate 100kbit -30",
+    "rate 100kbit 0 48 5",
+    "rate 100kbit 20 48 5",
+    "rate 100kbit 0 128 -8",
+    "rate 100kbit 6 50",
+)
+"""Overhead of a packet, size of a cell and its overhead, bytes."""
+
+
+def test_packets_and_cells_take_the_time_of_netem(tmp_path: Path) -> None:
+    """Transmission times of a link that is imported from tc; a byte takes 80 us."""
+    for line, theirs in zip(SERIALIZED, behind(SERIALIZED, 40, 60_000, tmp_path), strict=True):
+        links = sj.tc.links(f"tc qdisc add dev up root netem {line}")
+        source = sj.Cbr(rate="10kbit", packet=f"{SIZE}B")
+        probe = sj.Flow(name="probe", source=source, path=["up"])
+        result = sj.simulate(sj.Scenario(duration="4s", links=links, flows=[probe]))
+        ours = result.flows["probe"]["delay_mean_s"]
+        assert abs(ours - theirs.delay_s.min()) < 300e-6, f"{line}: {ours} s"
 
 
 def test_the_tables_of_tc_are_the_computed_ones() -> None:

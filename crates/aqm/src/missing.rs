@@ -46,6 +46,13 @@ pub static DISCIPLINES: &[Missing] = &[
         instead: "htb",
     },
     Missing {
+        names: &["dsmark"],
+        about: "a qdisc that sets the DSCP of the packets of a class",
+        planned: false,
+        why: "Linux has removed it, and a link here changes no DSCP",
+        instead: "dscp of the flows",
+    },
+    Missing {
         names: &["netem"],
         about: "tc's emulated delay, loss, reordering, duplication and corruption",
         planned: false,

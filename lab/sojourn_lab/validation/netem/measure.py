@@ -73,22 +73,27 @@ class Arrivals:
 
 def kernel(cases: Sequence[Case], packets: int, gap_us: int, folder: Path) -> list[Arrivals]:
     """Send the packets of each case over the loopback device of a kernel, behind netem."""
+    return behind([case.words for case in cases], packets, gap_us, folder)
+
+
+def behind(lines: Sequence[str], packets: int, gap_us: int, folder: Path) -> list[Arrivals]:
+    """Send packets over the loopback device of a kernel, for each line behind a netem."""
     probe = folder / "probe"
     subprocess.run(["gcc", "-O2", "-static", "-o", probe, PROBE], check=True)
     parts = ["ip link set lo up"]
-    for case in cases:
+    for words in lines:
         parts += [
-            f"tc qdisc add dev lo root netem {case.words} </dev/null",
-            f"echo '== {case.name}'",
+            f"tc qdisc add dev lo root netem {words} </dev/null",
+            f"echo '== {words}'",
             f"{probe} {packets} {gap_us}",
             "tc qdisc del dev lo root",
         ]
-    limit_s = 60 + len(cases) * (2 * packets * gap_us / 1e6 + 10)
+    limit_s = 60 + len(lines) * (2 * packets * gap_us / 1e6 + 10)
     text = user_mode.run("\n".join(parts), folder, limit_s=limit_s)
     blocks = re.findall(r"^== .*\n((?:\d+ \d+ -?\d+\n)*)", text + "\n", re.MULTILINE)
-    if len(blocks) != len(cases):
+    if len(blocks) != len(lines):
         raise RuntimeError(
-            f"the kernel answered {len(blocks)} of {len(cases)} cases:\n{text[:500]}"
+            f"the kernel answered {len(blocks)} of {len(lines)} cases:\n{text[:500]}"
         )
     return [_read(block, packets) for block in blocks]
 

@@ -1,6 +1,6 @@
 """Compare the kernel's tests of tc with our reader, and write reports/validation-tdc.md.
 
-    python -m sojourn_lab.validation.tdc LINUX
+    python -m sojourn_lab.validation.tdc LINUX [--newer LINUX]
 
 LINUX is the directory of Linux's source. The page names tests by their identifier only.
 """
@@ -21,15 +21,20 @@ def main() -> int:
     """Write the page; print the differences without a reason, and the reasons without one."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("linux", type=Path, help="directory of the source of Linux")
+    parser.add_argument("--newer", type=Path, help="a later source, for qdiscs that LINUX lacks")
     parser.add_argument("--out", type=Path, default=PAGE, help="page to write")
     options = parser.parse_args()
     try:
         tests = compare.read(options.linux)
+        later = compare.read(options.newer) if options.newer else []
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    known = {test.kind for test in tests}
+    added = sorted({test.kind for test in later} - known)
+    tests += [test for test in later if test.kind in added]
     outcomes = compare.run(tests)
-    options.out.write_text(page(tests, outcomes, version(options.linux)))
+    options.out.write_text(page(tests, outcomes, version(options.linux), added))
     different = [one for one in outcomes if one.differences]
     unknown = [one for one in different if one.test.id not in REASONS]
     for one in unknown:

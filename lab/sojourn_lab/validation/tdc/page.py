@@ -1,6 +1,7 @@
 """The page reports/validation-tdc.md."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from sojourn_lab.validation.tdc.compare import Outcome, Test
@@ -20,9 +21,9 @@ A test has commands that set up, a command under test with its exit code, and a 
 output of tc. The commands run through our reader. *Accepted* and *refused* are commands under test
 that both Linux and ours accept or refuse. *Parameters* are the accepted ones whose pattern names
 words of the qdisc or class ({words} words in all): ours must have each with the same value. A
-pattern without words asks only that the qdisc exists, or does not. `sojourn` knows etf, mq,
-mqprio, multiq, plug and taprio by their names: of these, only accepted and refused commands
-are compared. Not counted: {skipped} tests whose command under test is no command of a
+pattern without words asks only that the qdisc exists, or does not. `sojourn` knows etf, mqprio,
+plug and taprio by their names: of these, only accepted and refused commands
+are compared.{added} Not counted: {skipped} tests whose command under test is no command of a
 qdisc or class.
 
 ## By qdisc
@@ -48,8 +49,8 @@ def version(linux: Path) -> str:
     return ".".join(part for part in parts if part)
 
 
-def page(tests: list[Test], outcomes: list[Outcome], linux: str) -> str:
-    """Return the page."""
+def page(tests: list[Test], outcomes: list[Outcome], linux: str, added: Sequence[str] = ()) -> str:
+    """Return the page; the tests of `added` are of a later Linux."""
     equal = [one for one in outcomes if not one.differences]
     head = HEAD.format(
         equal=len(equal),
@@ -57,6 +58,7 @@ def page(tests: list[Test], outcomes: list[Outcome], linux: str) -> str:
         other=len(outcomes) - len(equal),
         skipped=len(tests) - len(outcomes),
         version=linux,
+        added=f" The tests of {', '.join(added)} are of a later Linux." if added else "",
         files=len({one.kind for one in tests}),
         words=sum(one.words for one in equal if one.test.accepted),
     )

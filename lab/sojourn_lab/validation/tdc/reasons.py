@@ -16,6 +16,14 @@ SHOWN_BURST = (
     "tc prints the burst with the overhead and the cells of a packet of that size; ours keeps the "
     "burst of the command"
 )
+GAINS = (
+    "the kernel rounds the gains down once when it stores them and once when tc reads them; ours "
+    "rounds once, as for the queue itself"
+)
+OWN_DEFAULTS = (
+    "step, min_qlen_step and classic_protection are defaults of the kernel, which tc does not "
+    "send; here they are defaults of the discipline"
+)
 
 REASONS = {
     "be0f": QUEUES,
@@ -35,6 +43,9 @@ REASONS = {
     "6289": TEQL,
     "c975": SHOWN_BURST,
     "948c": SHOWN_BURST,
+    "2130": GAINS,
+    "90c1": GAINS,
+    "a4c7": OWN_DEFAULTS,
     "5439": "tc does not print the name of a table of delays, so the pattern has none to compare",
     "6472": "the weight of RED in sfq, which tc computes; an import names RED in sfq as lost",
 }

@@ -22,6 +22,13 @@ pub static INGRESS: Kind = opaque("ingress", HOOK);
 pub static CLSACT: Kind = opaque("clsact", HOOK);
 /// `cbq`.
 pub static CBQ: Kind = opaque("cbq", "left Linux in 6.3; use htb, or the rate of the link");
+/// `dsmark`.
+pub static DSMARK: Kind = opaque("dsmark", "left Linux in 6.3; set the DSCP of the flows");
+/// `atm`.
+pub static ATM: Kind =
+    opaque("atm", "left Linux in 6.3; for the cells of ATM use stab, or cake atm");
+/// `blackhole`.
+pub static BLACKHOLE: Kind = opaque("blackhole", "drops each packet; use loss = 1 on the link");
 /// `plug`.
 pub static PLUG: Kind = opaque("plug", "stops a device on command; use a trace on the link");
 /// `etf`.
