@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { brotliCompressSync, constants } from "node:zlib";
 
 /** Largest size of the compressed module, bytes. Lower it when the module gets smaller. */
-const MODULE_MAX = 740_000;
+const MODULE_MAX = 745_000;
 
 const FOLDER = new URL("dist/", import.meta.url);
 for (const entry of readdirSync(FOLDER, { recursive: true, withFileTypes: true })) {

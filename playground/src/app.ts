@@ -3,8 +3,8 @@
 import { Client } from "./engine/client";
 import { InputError, type Json } from "./engine/module";
 import { read, write, type Place } from "./model/address";
-import { changeOf, fromFile, linkOf, scenarioOf, stepsOf, type Table } from "./model/scenario";
-import { currentRate, folded, HOME, pane, PANES_MAX, withPane, type Change, type Pane, type State } from "./model/state";
+import { changeOf, fromFile, hasWire, linkOf, scenarioOf, stepsOf, type Table } from "./model/scenario";
+import { currentLine, folded, HOME, pane, PANES_MAX, lineChanges, withPane, type Change, type Line, type Pane, type State } from "./model/state";
 import { parse } from "./model/units";
 import { h, wantsStill } from "./view/dom";
 import { FRAME_MS, PaneView } from "./view/pane";
@@ -251,9 +251,14 @@ export class App {
 
   /** Sets something of the line or the traffic from the start on; the same time is simulated again. */
   async set(values: Partial<State>): Promise<boolean> {
-    this.note();
     const untilMs = this.again();
-    const done = await this.replace({ ...(untilMs < this.nowMs ? folded(this.state) : this.state), ...values }, untilMs);
+    return this.noted({ ...(untilMs < this.nowMs ? folded(this.state) : this.state), ...values }, untilMs);
+  }
+
+  /** Replaces the state, which can be undone. */
+  private async noted(next: State, untilMs: number = this.nowMs): Promise<boolean> {
+    this.note();
+    const done = await this.replace(next, untilMs);
     if (!done) this.undoStack.pop();
     return done;
   }
@@ -263,13 +268,22 @@ export class App {
     return this.nowMs > AGAIN_MS ? AHEAD_MS : this.nowMs;
   }
 
-  /** Sets the rate of the line from now on. */
-  async setRate(rate: string): Promise<boolean> {
+  /** Sets rate, jitter or loss of the line from now on. */
+  async setLine(line: Partial<Line>): Promise<boolean> {
+    const { panes } = this.state;
+    const now = this.currentLine();
+    if ((Object.keys(line) as (keyof Line)[]).every((key) => line[key] === now[key])) return true;
+    const impairs = line.rate === undefined;
+    if (impairs && this.nowMs > 0 && this.nowMs <= AGAIN_MS && !panes.every((of) => hasWire(this.state, of))) {
+      // The same run again, with links whose impairments can change from now on.
+      const change: Change = { atMs: this.nowMs, line };
+      return this.noted({ ...this.state, panes: panes.map((of) => ({ ...of, changes: [...of.changes, change] })) });
+    }
     const changed = await this.live(
-      this.state.panes.map((_, i) => i),
-      { rate },
+      panes.map((_, i) => i),
+      { line },
     );
-    return changed === "" || this.set({ ...folded(this.state), rate });
+    return changed === "" || this.set({ ...folded(this.state), ...line });
   }
 
   /** Sets a parameter of a pane: at once if the discipline can change it while it runs. */
@@ -292,7 +306,7 @@ export class App {
     return this.exclusive(async () => {
       if (!this.started || this.nowMs <= 0) return "at the start";
       const change: Change = { ...values, atMs: this.nowMs };
-      const json: Json = changeOf(linkOf(this.state), change);
+      const json: Json = changeOf(this.state, change);
       try {
         for (const i of which) await this.views[i]!.client.change(json);
       } catch (error) {
@@ -309,9 +323,7 @@ export class App {
 
   private async setDiscipline(i: number, qdisc: string): Promise<void> {
     this.note();
-    const first = this.state.panes[i];
-    // A changed rate of the line holds for the new discipline too.
-    const changes = (first?.changes ?? []).flatMap(({ atMs, rate }) => (rate === undefined ? [] : [{ atMs, rate }]));
+    const changes = lineChanges(this.state.panes[i]);
     await this.replace(withPane(this.state, i, { ...pane(qdisc), changes }), this.nowMs, i);
   }
 
@@ -319,8 +331,7 @@ export class App {
   async add(of: Pane): Promise<void> {
     if (this.state.panes.length >= PANES_MAX) return;
     this.note();
-    const changes = (this.state.panes[0]?.changes ?? []).flatMap(({ atMs, rate }) => (rate === undefined ? [] : [{ atMs, rate }]));
-    const added = of.changes.length > 0 ? of : { ...of, changes };
+    const added = of.changes.length > 0 ? of : { ...of, changes: lineChanges(this.state.panes[0]) };
     await this.replace({ ...this.state, panes: [...this.state.panes, added] }, this.nowMs, this.state.panes.length);
   }
 
@@ -376,9 +387,9 @@ export class App {
     await this.replace(rest, untilMs);
   }
 
-  currentRate(): string {
+  currentLine(): Line {
     const first = this.state.panes[0];
-    return first === undefined ? this.state.rate : currentRate(this.state, first);
+    return first === undefined ? this.state : currentLine(this.state, first);
   }
 
   hash(): string {

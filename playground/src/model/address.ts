@@ -1,6 +1,6 @@
 /** The state in the address: `#rate=10mbit&flows=3*upload,1*call&q=droptail&q=codel(target=7ms)@12.5s:rate=5mbit`. */
 
-import { HOME, PANES_MAX, SPEEDS, type Change, type FileScenario, type Pane, type ReturnLink, type State, type Traffic } from "./state";
+import { HOME, PANES_MAX, SPEEDS, type Change, type FileScenario, type Line, type Pane, type ReturnLink, type State, type Traffic } from "./state";
 import type { RecordedLink, RecordedTraffic } from "./recorded";
 import { specOf } from "./specs";
 import { kindOf } from "./traffic";
@@ -19,7 +19,7 @@ function settings(params: Readonly<Record<string, string>>): string {
 function writePane(of: Pane): string {
   const params = settings(of.params);
   const changes = of.changes.map((change) => {
-    const parts = [change.rate === undefined ? "" : `rate=${change.rate}`, settings(prefixed(change.params))];
+    const parts = [settings({ ...change.line }), settings(prefixed(change.params))];
     return `@${change.atMs}ms:${parts.filter((part) => part !== "").join(", ")}`;
   });
   return `${of.qdisc}${params === "" ? "" : `(${params})`}${changes.join("")}`;
@@ -42,13 +42,17 @@ function readPane(text: string): Pane | undefined {
   return { qdisc: match[1] ?? "", params: readSettings(match[2] ?? ""), changes: changes.flatMap(readChange) };
 }
 
+const LINE_KEYS: ReadonlySet<string> = new Set(["rate", "jitter", "loss"] satisfies (keyof Line)[]);
+
 function readChange(text: string): Change[] {
   const match = /^([\d.]+)ms:(.*)$/.exec(text);
   if (match === null) return [];
-  const { rate, ...rest } = readSettings(match[2] ?? "");
-  const params = Object.fromEntries(Object.entries(rest).map(([key, value]) => [key.replace(/^\./, ""), value]));
-  const some = Object.keys(params).length > 0;
-  return [{ atMs: Number(match[1]), ...(rate === undefined ? {} : { rate }), ...(some ? { params } : {}) }];
+  const all = Object.entries(readSettings(match[2] ?? ""));
+  const line = Object.fromEntries(all.filter(([key]) => LINE_KEYS.has(key)));
+  const rest = all.filter(([key]) => !LINE_KEYS.has(key));
+  const params = Object.fromEntries(rest.map(([key, value]) => [key.replace(/^\./, ""), value]));
+  const some = (table: object): boolean => Object.keys(table).length > 0;
+  return [{ atMs: Number(match[1]), ...(some(line) ? { line } : {}), ...(some(params) ? { params } : {}) }];
 }
 
 function readTraffic(text: string): Traffic[] {

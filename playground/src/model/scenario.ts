@@ -71,12 +71,18 @@ function delays(rtt: string): [string, string] {
   return [text(Math.ceil(ns / 2)), text(Math.floor(ns / 2))];
 }
 
+/** True if the links have a wire from the start on: the engine changes jitter and loss only then. */
+export function hasWire(state: State, of: Pane): boolean {
+  const impaired = of.changes.some(({ line }) => line?.jitter !== undefined || line?.loss !== undefined);
+  return impaired || parse(state.jitter, "duration")?.value !== 0;
+}
+
 /** Links of the line: the one that is shown, and the one of the other direction. */
 function links(state: State, of: Pane): Table {
   const [there, back] = delays(state.rtt);
   const wire = {
-    ...(parse(state.jitter, "duration")?.value === 0 ? {} : { jitter: state.jitter }),
-    ...(Number(state.loss) === 0 ? {} : { loss: Number.isFinite(Number(state.loss)) ? Number(state.loss) : state.loss }),
+    ...(hasWire(state, of) ? { jitter: state.jitter } : {}),
+    ...(Number(state.loss) === 0 ? {} : { loss: lossOf(state.loss) }),
   };
   const shown = { [LINK]: { rate: state.rate, delay: there, qdisc: qdiscOf(state, of), ...wire, ...(state.trace === undefined ? {} : { trace: state.trace.trace }) } };
   if (state.back === undefined) return shown;
@@ -84,15 +90,23 @@ function links(state: State, of: Pane): Table {
   return { ...shown, [RETURN_LINK]: { rate, delay: back, qdisc: buffered(qdisc, buffer), ...wire } };
 }
 
-/** Change of a scenario without its time. */
-export function changeOf(link: string, change: Change): Table {
-  const { rate, params } = change;
-  return { links: { [link]: { ...(rate === undefined ? {} : { rate }), ...(params === undefined ? {} : { qdisc: params }) } } };
+/** Loss as the scenario has it: a number, or the text of a share. */
+function lossOf(text: string): Json {
+  return Number.isFinite(Number(text)) ? Number(text) : text;
+}
+
+/** Change of a scenario without its time; jitter and loss hold for both directions. */
+export function changeOf(state: State, { line = {}, params }: Omit<Change, "atMs">): Table {
+  const { rate, jitter, loss } = line;
+  const wire = { ...(jitter === undefined ? {} : { jitter }), ...(loss === undefined ? {} : { loss: lossOf(loss) }) };
+  const shown = { ...(rate === undefined ? {} : { rate }), ...wire, ...(params === undefined ? {} : { qdisc: params }) };
+  const back = state.back === undefined || Object.keys(wire).length === 0 ? {} : { [RETURN_LINK]: wire };
+  return { links: { [linkOf(state)]: shown, ...back } };
 }
 
 /** Changes of a pane, to be repeated when it starts anew. */
 export function stepsOf(state: State, of: Pane): Step[] {
-  return of.changes.map((change) => ({ atMs: change.atMs, change: changeOf(linkOf(state), change) }));
+  return of.changes.map((change) => ({ atMs: change.atMs, change: changeOf(state, change) }));
 }
 
 /** Scenario of pane `i` as data, without the changes made by hand. */

@@ -3,11 +3,20 @@
 import type { Json } from "../engine/module";
 import type { RecordedLink, RecordedTraffic } from "./recorded";
 
+/** What of the line can change in a running simulation. */
+export interface Line {
+  /** Rate, one-way. */
+  readonly rate: string;
+  /** Random part of the delay, and loss probability, of both directions that are links. */
+  readonly jitter: string;
+  readonly loss: string;
+}
+
 /** Change of a running simulation. */
 export interface Change {
   readonly atMs: number;
-  /** New rate of the line. */
-  readonly rate?: string;
+  /** New values of the line. */
+  readonly line?: Partial<Line>;
   /** New parameters of the discipline. */
   readonly params?: Readonly<Record<string, string>>;
 }
@@ -40,14 +49,10 @@ export interface FileScenario {
   readonly scenario: { readonly [key: string]: Json };
 }
 
-export interface State {
-  /** Rate at the start, one-way. */
-  readonly rate: string;
+/** With the line at the start. */
+export interface State extends Line {
   readonly rtt: string;
   readonly buffer: string;
-  /** Random part of the delay, and loss probability, of both directions that are links. */
-  readonly jitter: string;
-  readonly loss: string;
   /** Without it acknowledgements return after a delay, without a queue. */
   readonly back?: ReturnLink | undefined;
   readonly traffic: readonly Traffic[];
@@ -97,16 +102,21 @@ export function currentParams(of: Pane): Record<string, string> {
   return Object.assign({}, of.params, ...of.changes.map((change) => change.params ?? {})) as Record<string, string>;
 }
 
-/** Rate of a pane now. */
-export function currentRate(state: State, of: Pane): string {
-  return of.changes.reduce((rate, change) => change.rate ?? rate, state.rate);
+/** Line of a pane now. */
+export function currentLine({ rate, jitter, loss }: State, of: Pane): Line {
+  return Object.assign({ rate, jitter, loss }, ...of.changes.map((change) => change.line ?? {})) as Line;
+}
+
+/** Changes of the line, which hold for another discipline too. */
+export function lineChanges(of: Pane | undefined): Change[] {
+  return (of?.changes ?? []).flatMap(({ atMs, line }) => (line === undefined ? [] : [{ atMs, line }]));
 }
 
 /** State in which all changes hold from the start on. */
 export function folded(state: State): State {
   const first = state.panes[0];
-  const rate = first === undefined ? state.rate : currentRate(state, first);
-  return { ...state, rate, panes: state.panes.map((of) => ({ ...of, params: currentParams(of), changes: [] })) };
+  const line = first === undefined ? {} : currentLine(state, first);
+  return { ...state, ...line, panes: state.panes.map((of) => ({ ...of, params: currentParams(of), changes: [] })) };
 }
 
 /** State with another pane `i`. */

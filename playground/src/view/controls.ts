@@ -78,9 +78,6 @@ export function quantity(setting: Setting): Control {
     send(value);
   });
   text.addEventListener("change", () => setting.set(text.value.trim()));
-  text.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") setting.set(text.value.trim());
-  });
   show(setting.value);
   text.value = setting.value;
   const label = h("label", { for: id, title: setting.about }, setting.label);

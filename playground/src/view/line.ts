@@ -1,7 +1,7 @@
 /** Controls of the line: quantities with the texts of the scenario, and the direction of return. */
 
 import { LINE, DISCIPLINES, specOf } from "../model/specs";
-import { HOME, RETURN, type ReturnLink, type State } from "../model/state";
+import { HOME, RETURN, type Line, type ReturnLink } from "../model/state";
 import { kindOfParam, quantity, type Control } from "./controls";
 import { h, select } from "./dom";
 
@@ -23,8 +23,6 @@ export function lineControl(key: string, label: string, value: string, set: (val
   return quantity({ name: label.toLowerCase().replace(" ", "-"), label, about, kind: kindOfParam(spec) ?? "number", value, low, high, set });
 }
 
-type Values = Partial<Pick<State, "jitter" | "loss" | "back">>;
-
 /** Jitter and loss, and the link of the other direction. */
 export class Direction {
   readonly element = h("details", { class: "direction" }, h("summary", {}, "jitter, loss, return link"));
@@ -35,22 +33,22 @@ export class Direction {
   private readonly qdisc: HTMLSelectElement;
   private back: ReturnLink | undefined;
 
-  constructor(set: (values: Values) => void) {
-    const change = (values: Partial<ReturnLink>): void => set({ back: { ...(this.back ?? RETURN), ...values } });
-    this.jitter = lineControl("jitter", "jitter", HOME.jitter, (jitter) => set({ jitter }));
-    this.loss = lineControl("loss", "loss", HOME.loss, (loss) => set({ loss }));
+  constructor(setLine: (line: Partial<Line>) => void, setBack: (back: ReturnLink | undefined) => void) {
+    const change = (values: Partial<ReturnLink>): void => setBack({ ...(this.back ?? RETURN), ...values });
+    this.jitter = lineControl("jitter", "jitter", HOME.jitter, (jitter) => setLine({ jitter }));
+    this.loss = lineControl("loss", "loss", HOME.loss, (loss) => setLine({ loss }));
     this.rate = lineControl("rate", "return rate", RETURN.rate, (rate) => change({ rate }));
     this.buffer = lineControl("limit", "return buffer", RETURN.buffer, (buffer) => change({ buffer }));
     const names = DISCIPLINES.map(({ name }) => [name, name] as const);
-    this.qdisc = select("return link", [["", "delay only"], ...names], "", (qdisc) => (qdisc === "" ? set({ back: undefined }) : change({ qdisc })));
+    this.qdisc = select("return link", [["", "delay only"], ...names], "", (qdisc) => (qdisc === "" ? setBack(undefined) : change({ qdisc })));
     const about = "Queue of the other direction, in which acknowledgements return; traffic can be turned to it";
     const menu = h("div", { class: "control", "data-name": "return" }, h("span", { class: "label", title: about }, "return"), this.qdisc);
     const controls = [this.jitter.element, this.loss.element, menu, this.rate.element, this.buffer.element];
     this.element.append(h("div", { class: "direction-controls" }, ...controls));
   }
 
-  /** Shows the values of a state; opens if one of them is not as at home. */
-  show({ jitter, loss, back }: State): void {
+  /** Shows the values now; opens if one of them is not as at home. */
+  show({ jitter, loss }: Line, back: ReturnLink | undefined): void {
     this.back = back;
     for (const control of [this.rate, this.buffer]) control.element.hidden = back === undefined;
     this.jitter.show(jitter);

@@ -4,7 +4,7 @@ import type { Client } from "../engine/client";
 import type { Progress, Started } from "../engine/messages";
 import { bufferBytes, linkOf, RETURN_LINK } from "../model/scenario";
 import { DISCIPLINES, ordered, specOf } from "../model/specs";
-import { currentParams, currentRate, type Pane, type State } from "../model/state";
+import { currentLine, currentParams, type Pane, type State } from "../model/state";
 import { digits, parse, shownDelay, shownRate, unitOfRate } from "../model/units";
 import { drawChart, drawEvents, drawSpark, heightOf, valueAt, WINDOW_S, type Axis, type Line } from "./chart";
 import { parameter, throttled, type Control } from "./controls";
@@ -119,7 +119,7 @@ export class PaneView {
       control.refuse("");
     }
     setText(this.message, "");
-    this.handles = handlesOf(of, parse(currentRate(state, of), "rate")?.value ?? 1e7);
+    this.handles = handlesOf(of, parse(currentLine(state, of).rate, "rate")?.value ?? 1e7);
     this.element.setAttribute("aria-label", of.qdisc);
   }
 
@@ -196,7 +196,7 @@ export class PaneView {
     const delays = lines((s, i, group) => s.at(i, s.column(`links/${link}/${group}/sojourn_s`)));
     const thresholds = this.handles.map(({ name, seconds }) => ({ name, value: seconds }));
     drawChart(this.delay.canvas, { series, nowS, axis: DELAYS, lines: delays, thresholds, flags });
-    const rate = parse(currentRate(state, of), "rate")?.value ?? 1e7;
+    const rate = parse(currentLine(state, of).rate, "rate")?.value ?? 1e7;
     const [unit, size] = unitOfRate(rate);
     setText(this.rates.caption, `rate of each group, ${unit}`);
     const rates = lines((s, i, group) => smoothRate(s, i, s.column(`links/${link}/${group}/departed_bytes`)));

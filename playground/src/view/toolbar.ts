@@ -60,10 +60,13 @@ export class Toolbar {
   constructor(private readonly app: App) {
     this.play = button("", "Pause or play (space)", () => app.pause(app.playing), "primary");
     this.speeds = SPEEDS.map((speed) => button(speedText(speed), `Speed ${speedText(speed)}`, () => app.setSpeed(speed)));
-    this.rate = lineControl("rate", "rate", HOME.rate, (value) => void app.setRate(value));
+    this.rate = lineControl("rate", "rate", HOME.rate, (rate) => void app.setLine({ rate }));
     this.rtt = lineControl("rtt", "RTT", HOME.rtt, (rtt) => void app.set({ rtt }));
     this.buffer = lineControl("limit", "buffer", HOME.buffer, (buffer) => void app.set({ buffer }));
-    this.direction = new Direction((values) => void app.set(values));
+    this.direction = new Direction(
+      (line) => void app.setLine(line),
+      (back) => void app.set({ back }),
+    );
     this.stories = select("story", [["", "stories"], ...STORIES.map((story, i) => [story.name, `${i + 1}. ${story.title}`] as const)], "", (name) => {
       const story = storyOf(name);
       if (story !== undefined) void app.openStory(name, story.start);
@@ -110,11 +113,12 @@ export class Toolbar {
     setText(this.play, playing ? "❚❚" : "▶");
     this.play.setAttribute("aria-pressed", String(playing));
     SPEEDS.forEach((speed, i) => this.speeds[i]!.setAttribute("aria-pressed", String(speed === state.speed)));
-    this.rate.show(this.app.currentRate());
+    const line = this.app.currentLine();
+    this.rate.show(line.rate);
     this.rtt.show(state.rtt);
     this.buffer.show(state.buffer);
     const file = state.file;
-    this.direction.show(state);
+    this.direction.show(line, state.back);
     for (const control of [this.rtt.element, this.buffer.element, this.direction.element, this.traffic]) control.hidden = file !== undefined;
     setText(this.fileName, file === undefined ? "" : `${file.name}, link ${file.link}`);
     this.fileName.hidden = file === undefined;
@@ -138,10 +142,12 @@ export class Toolbar {
 
   refuse(message: string): void {
     setText(this.error, message);
-    this.rate.show(this.app.currentRate());
-    this.rtt.show(this.app.state.rtt);
-    this.buffer.show(this.app.state.buffer);
-    this.direction.show(this.app.state);
+    const { state } = this.app;
+    const line = this.app.currentLine();
+    this.rate.show(line.rate);
+    this.rtt.show(state.rtt);
+    this.buffer.show(state.buffer);
+    this.direction.show(line, state.back);
   }
 
   private showTraffic(state: State): void {
@@ -230,7 +236,7 @@ export class Toolbar {
         if (kind === "TOML") return toToml({ ...scenario, name: `playground-${of.qdisc}` });
         if (kind === "Python") return toPython(scenario);
         try {
-          const { line, lost, differs } = await views[i]!.client.tc({ ...qdiscOf(state, of), ...currentTable(of) }, this.app.currentRate());
+          const { line, lost, differs } = await views[i]!.client.tc({ ...qdiscOf(state, of), ...currentTable(of) }, this.app.currentLine().rate);
           const notes = [...lost.map((word) => `# not in Linux: ${word}`), ...(differs === "" ? [] : [`# ${differs}`])];
           return [`tc qdisc replace dev eth0 root ${line}`, ...notes].join("\n");
         } catch (error) {

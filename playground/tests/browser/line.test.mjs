@@ -38,12 +38,29 @@ async function asCommand(page, name) {
   return result;
 }
 
+test("loss and jitter change at once in the running simulation, and the command gives the same numbers", () =>
+  at(LINE, async (page) => {
+    const goodput = async () => (await summary(page)).flows.find(({ name }) => name === "upload").goodput_bps;
+    const before = await goodput();
+    await page.locator(".direction summary").click();
+    await type(page, "loss", "0.05");
+    await type(page, "jitter", "4ms");
+    assert.equal(await goodput(), before, "what happened before stays");
+    assert.match(await page.evaluate(() => location.hash), /q=codel@6000ms:loss=0.05@6000ms:jitter=4ms&/);
+    await run(page, 6);
+    assert.ok((await goodput()) < 0.8 * before, `${before}, then ${await goodput()} bit/s`);
+    await asCommand(page, "changed.toml");
+  }));
+
 test("jitter, loss and a return link change the outcome, and the command gives the same numbers", () =>
   at(LINE, async (page) => {
     const [before] = [await summary(page)];
     await page.locator(".direction summary").click();
     await type(page, "loss", "0.02");
     await type(page, "jitter", "4ms");
+    await page.locator("button", { hasText: "↺" }).click();
+    await settled(page);
+    await run(page, 6);
     const lossy = await summary(page);
     const goodput = (of) => of.flows.find(({ name }) => name === "upload").goodput_bps;
     assert.ok(goodput(lossy) < 0.8 * goodput(before), `${goodput(before)}, then ${goodput(lossy)} bit/s`);

@@ -1,9 +1,9 @@
 import { parse as parseToml } from "smol-toml";
 import { describe, expect, test } from "vitest";
 import { read, write } from "../../src/model/address";
-import { exported, fromFile, scenarioOf, toPython, toToml, type Table } from "../../src/model/scenario";
+import { changeOf, exported, fromFile, scenarioOf, toPython, toToml, type Table } from "../../src/model/scenario";
 import { DISCIPLINES, LINE } from "../../src/model/specs";
-import { currentParams, currentRate, folded, HOME, pane, type State } from "../../src/model/state";
+import { currentLine, currentParams, folded, HOME, pane, type State } from "../../src/model/state";
 import { STORIES } from "../../src/model/stories";
 import { kindOf, turned } from "../../src/model/traffic";
 import { digits, format, parse, shownDelay, shownRate, unitOfRate } from "../../src/model/units";
@@ -14,11 +14,11 @@ import { handlesOf } from "../../src/view/thresholds";
 const CHANGED: State = {
   ...HOME,
   panes: [
-    { ...pane("droptail"), changes: [{ atMs: 5000, rate: "5mbit" }] },
+    { ...pane("droptail"), changes: [{ atMs: 5000, line: { rate: "5mbit", loss: "0.02" } }] },
     {
       ...pane("codel", { interval: "50ms", limit: "100p" }),
       changes: [
-        { atMs: 5000, rate: "5mbit" },
+        { atMs: 5000, line: { rate: "5mbit", loss: "0.02" } },
         { atMs: 7016.5, params: { target: "20ms" } },
       ],
     },
@@ -110,7 +110,7 @@ describe("scenarios", () => {
     expect(parseToml(toToml(scenario))).toEqual(scenario);
     expect(scenario["duration"]).toBe("9000ms");
     expect(scenario["changes"]).toEqual([
-      { at: "5000ms", links: { bottleneck: { rate: "5mbit" } } },
+      { at: "5000ms", links: { bottleneck: { rate: "5mbit", loss: 0.02 } } },
       { at: "7016500us", links: { bottleneck: { qdisc: { target: "20ms" } } } },
     ]);
     expect(exported(CHANGED, of, 5000)["changes"]).toBeUndefined();
@@ -146,6 +146,16 @@ describe("scenarios", () => {
     expect(JSON.stringify(scenarioOf(HOME, pane("codel")))).not.toContain("return_path");
   });
 
+  test("a change of jitter and loss holds for both directions, one of the rate for the one shown", () => {
+    const state: State = { ...HOME, back: { rate: "20mbit", buffer: "50p", qdisc: "codel" } };
+    const line = { rate: "5mbit", jitter: "3ms", loss: "1%" };
+    expect(changeOf(state, { line })).toEqual({
+      links: { bottleneck: { rate: "5mbit", jitter: "3ms", loss: "1%" }, return: { jitter: "3ms", loss: "1%" } },
+    });
+    expect(changeOf(state, { line: { rate: "5mbit" } })).toEqual({ links: { bottleneck: { rate: "5mbit" } } });
+    expect(changeOf(HOME, { line: { loss: "0.01" } })).toEqual({ links: { bottleneck: { loss: 0.01 } } });
+  });
+
   test("a turned group joins the one of the other direction", () => {
     const [up, down] = [{ kind: "upload", count: 2 }, { kind: "upload", count: 1, back: true }];
     expect(turned([up], 0)).toEqual([{ ...up, back: true }]);
@@ -155,10 +165,10 @@ describe("scenarios", () => {
 
   test("a restart keeps what was changed", () => {
     const of = CHANGED.panes[1]!;
-    expect(currentRate(CHANGED, of)).toBe("5mbit");
+    expect(currentLine(CHANGED, of)).toEqual({ rate: "5mbit", jitter: "0ms", loss: "0.02" });
     expect(currentParams(of)).toEqual({ interval: "50ms", limit: "100p", target: "20ms" });
     const again = folded(CHANGED);
-    expect(again.rate).toBe("5mbit");
+    expect([again.rate, again.loss]).toEqual(["5mbit", "0.02"]);
     expect(again.panes[1]).toEqual(pane("codel", { interval: "50ms", limit: "100p", target: "20ms" }));
   });
 });
