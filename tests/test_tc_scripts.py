@@ -174,3 +174,47 @@ def test_the_output_of_set_x_is_a_script(tmp_path: Path, sojourn: Command) -> No
     )
     code, out, _ = sojourn("tc", "import", trace)
     assert (code, out.count("[links.eth"), '"10p"' in out) == (0, 2, True)
+
+
+SHAPER = """#!/bin/sh
+DEV=${1:-ppp0}
+UPLINK=220
+tc qdisc del dev $DEV root 2>/dev/null
+tc qdisc add dev $DEV root handle 1: htb default 20
+tc class add dev $DEV parent 1: classid 1:1 htb rate ${UPLINK}kbit
+tc class add dev $DEV parent 1:1 classid 1:10 htb rate $(( UPLINK / 2 ))kbit prio 1
+tc class add dev $DEV parent 1:1 classid 1:20 htb rate $((9*$UPLINK/10))kbit prio 2
+"""
+
+
+def test_defaults_and_arithmetic_of_the_shell_are_computed() -> None:
+    """As the script does it without arguments."""
+    (link,) = tc.imported(SHAPER)
+    assert link["dev"] == "ppp0"
+    assert link["qdisc"]["rates"] == ["220kbit", "110kbit", "198kbit"]
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        (
+            "DEV=wlan0\ntc qdisc add dev $DEV root pie\n\ntc qdisc del dev $DEV root\n",
+            'line 4: no qdisc is left after "tc qdisc del dev wlan0 root": leave it out',
+        ),
+        (
+            "tc qdisc add dev eth0 root handle 1: cbq avpkt 1000 bandwidth 10mbit\n"
+            "tc class add dev eth0 parent 1: classid 1:1 cbq rate 700kbit\n",
+            "line 2: cbq left Linux in 6.3; use htb",
+        ),
+        (
+            "tc qdisc add dev eth0 root handle 1: dsmark indices 64\n"
+            "tc qdisc add dev eth0 parent 1: handle 2: htb\n",
+            "eth0.dsmark: left Linux in 6.3; set the DSCP of the flows",
+        ),
+    ],
+)
+def test_a_script_of_which_nothing_can_be_made_says_why(script: str, message: str) -> None:
+    """The command and its line."""
+    with pytest.raises(InputError) as caught:
+        tc.imported(script)
+    assert message in str(caught.value)

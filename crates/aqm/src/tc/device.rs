@@ -106,7 +106,7 @@ impl Qdisc {
     /// Places below it.
     pub fn below(&self) -> Below {
         match self.line.kind.name {
-            "tbf" | "netem" | "red" | "sfb" | "cbs" | "etf" => Below::One,
+            "tbf" | "netem" | "red" | "sfb" | "cbs" | "etf" | "dsmark" => Below::One,
             "prio" | "ets" => {
                 let bands = self.line.whole("bands");
                 let bands = if self.line.kind.name == "ets" {

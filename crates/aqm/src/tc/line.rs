@@ -57,6 +57,10 @@ impl Line {
     pub fn read_class(name: &str, words: &[&str], form: Form) -> Result<Line> {
         let kind = CLASSES.iter().copied().find(|kind| kind.name == name);
         let Some(kind) = kind else {
+            let absent = KINDS.iter().find(|kind| kind.name == name);
+            if let Some(Kind { becomes: Becomes::Nothing(why), .. }) = absent {
+                return Err(Error::new(format!("{name} {why}")));
+            }
             return Err(Error::unknown("class", name, CLASSES.iter().map(|kind| kind.name)));
         };
         Line::new(kind).read_all(words, form)

@@ -1,5 +1,7 @@
 //! A script, a batch file, a pasted terminal or the output of `set -x`, divided into commands.
 
+mod arithmetic;
+
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -36,8 +38,8 @@ impl Statement {
 }
 
 /// Splits a script into commands: at ends of lines, `;`, `&`, `|`, `&&` and `||`. Removes comments,
-/// joins lines that end in a backslash, and replaces variables that are assigned once, as a
-/// literal.
+/// joins lines that end in a backslash, and replaces variables that are assigned once, defaults
+/// like `${1:-eth0}` and arithmetic like `$((2 * RATE))`.
 pub fn statements(script: &str) -> Vec<Statement> {
     let mut statements = Vec::new();
     let mut joined: Option<(usize, String)> = None;
@@ -138,6 +140,19 @@ fn split(line: usize, text: &str, statements: &mut Vec<Statement>) {
             ('\\', None) => out.word.get_or_insert_default().extend(chars.next()),
             ('#', None) if out.word.is_none() => break,
             ('$', None) if matches!(chars.peek(), Some('\'' | '"')) => {}
+            // An expansion is one word, whatever is in it.
+            ('$', None) if matches!(chars.peek(), Some('(' | '{')) => {
+                let word = out.word.get_or_insert_default();
+                word.push('$');
+                let mut depth = 0;
+                for c in chars.by_ref() {
+                    word.push(c);
+                    depth += i32::from(matches!(c, '(' | '{')) - i32::from(matches!(c, ')' | '}'));
+                    if depth == 0 {
+                        break;
+                    }
+                }
+            }
             ('>' | '<', None) => {
                 out.here |= c == '<' && chars.peek() == Some(&'<');
                 out.redirect();
@@ -154,9 +169,12 @@ fn split(line: usize, text: &str, statements: &mut Vec<Statement>) {
     out.end_statement(When::Always);
 }
 
+/// Variables with their values; none if there are several.
+type Known = Vec<(String, Option<String>)>;
+
 /// Variables that are assigned once, as a literal or by variables before them, with their values.
-fn variables(statements: &[Statement]) -> Vec<(String, Option<String>)> {
-    let mut known: Vec<(String, Option<String>)> = Vec::new();
+fn variables(statements: &[Statement]) -> Known {
+    let mut known = Known::new();
     let mut assign = |name: &str, value: Option<&str>| {
         let value = value.map(|value| expanded(value, &known));
         let value = value.filter(|v| !v.contains(['$', '`', '*', '?']));
@@ -188,29 +206,57 @@ fn is_name(name: &str) -> bool {
     name.chars().all(letter) && name.starts_with(|c: char| !c.is_ascii_digit())
 }
 
-/// Replaces the known variables in `word`.
-fn expanded(word: &str, known: &[(String, Option<String>)]) -> String {
+/// Replaces the known variables, defaults and arithmetic in `word`.
+fn expanded(word: &str, known: &Known) -> String {
     let mut text = String::new();
     let mut rest = word;
     while let Some(at) = rest.find('$') {
         text += &rest[..at];
         let after = &rest[at + 1..];
-        let (name, end) = match after.strip_prefix('{').and_then(|a| a.split_once('}')) {
-            Some((name, _)) => (name, name.len() + 2),
-            None => {
-                let letter = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
-                let end = after.find(letter).unwrap_or(after.len());
-                (&after[..end], end)
-            }
-        };
-        let value = known.iter().find(|(n, _)| n == name).and_then(|(_, v)| v.as_deref());
-        match value.filter(|_| is_name(name)) {
-            Some(value) => text += value,
+        let (value, end) = expansion(after, known);
+        match value {
+            Some(value) => text += &value,
             None => text += &rest[at..=at + end],
         }
         rest = &after[end..];
     }
     text + rest
+}
+
+/// Length of `text` up to the end of the parenthesis that it begins with.
+fn closed(text: &str) -> usize {
+    let mut depth = 0;
+    for (i, c) in text.char_indices() {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        if depth == 0 {
+            return i + 1;
+        }
+    }
+    text.len()
+}
+
+/// Value of the expansion at the start of `text`, behind its `$`, if it is known; and its length.
+fn expansion(text: &str, known: &Known) -> (Option<String>, usize) {
+    let variable = |name: &str| known.iter().find(|(n, _)| n == name).map(|(_, value)| value);
+    let value = |name: &str| variable(name).cloned().flatten().filter(|_| is_name(name));
+    if text.starts_with("((") {
+        let end = closed(text);
+        let inner = text[..end].strip_prefix("((").and_then(|t| t.strip_suffix("))"));
+        let number = |name: &str| value(name).and_then(|v| v.parse().ok());
+        let result = inner.and_then(|t| arithmetic::evaluate(&expanded(t, known), &number));
+        return (result.map(|n| n.to_string()), end);
+    }
+    if let Some((inner, _)) = text.strip_prefix('{').and_then(|t| t.split_once('}')) {
+        let end = inner.len() + 2;
+        let Some((name, default)) = inner.split_once('-') else { return (value(inner), end) };
+        let name = name.strip_suffix(':').unwrap_or(name);
+        let default = || expanded(default, known);
+        let assigned = variable(name).is_some();
+        return (if assigned { value(name) } else { Some(default()) }, end);
+    }
+    let letter = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
+    let end = text.find(letter).unwrap_or(text.len());
+    (value(&text[..end]), end)
 }
 
 #[cfg(test)]
@@ -262,5 +308,17 @@ mod tests {
     fn variables_with_one_value_are_replaced() {
         let script = "A=eth0 B='x y'\nexport C=1\nC=2\nfor D in 1; do\ntc $A ${B}z $C $D $1 $";
         assert_eq!(texts(script).last().unwrap(), "tc eth0 x yz $C $D $1 $");
+    }
+
+    #[test]
+    fn arithmetic_and_defaults_are_replaced() {
+        let script = "UP=220 DEV=${1:-ppp0}\nFIRST=$(( UP * 9/10 ))\nTWICE=1\nTWICE=2\n\
+            tc $DEV $((9*$UP/10))kbit ${FIRST}k $((2 * (UP - 20))) ${UP:-1} ${NO-$DEV} ${TWICE:-3} \
+            $((1 << 2)) $(nproc) $((NONE)) ${A[0]} `date`";
+        assert_eq!(
+            texts(script).last().unwrap(),
+            "tc ppp0 198kbit 198k 400 220 ppp0 ${TWICE:-3} $((1 << 2)) $(nproc) $((NONE)) ${A[0]} \
+             `date`"
+        );
     }
 }

@@ -142,8 +142,8 @@ impl Device {
 /// all.
 pub fn import(script: &str, options: &Options) -> Result<Vec<ImportedLink>> {
     let state = run(script, &Options { parts: true, ..*options })?;
-    for command in state.commands.into_iter().filter(|command| !command.forgiven) {
-        command.result.map_err(|e| e.at(format!("line {}", command.line)))?;
+    for command in state.commands.iter().filter(|command| !command.forgiven) {
+        command.result.clone().map_err(|e| e.at(format!("line {}", command.line)))?;
     }
     let mut links: Vec<ImportedLink> = Vec::new();
     for device in &state.devices {
@@ -158,10 +158,7 @@ pub fn import(script: &str, options: &Options) -> Result<Vec<ImportedLink>> {
                             device, or give its commands as well";
                 Error::new(text).at(device.site.name())
             }
-            None => {
-                let text = "there is no qdisc of a device, like tc qdisc add dev eth0 root pie";
-                Error::new(text.to_string())
-            }
+            None => no_qdisc(&state.commands),
         });
     };
     first.lost.extend(state.lost);
@@ -173,6 +170,20 @@ pub fn import(script: &str, options: &Options) -> Result<Vec<ImportedLink>> {
         return Err(Error::unknown("class", &name, names.iter().map(String::as_str)).at("--class"));
     }
     Ok(links)
+}
+
+/// Error for a script after which no device has a qdisc.
+fn no_qdisc(commands: &[Executed]) -> Error {
+    let deletes = |one: &&Executed| {
+        one.result.is_ok() && one.text.split(' ').any(|word| matches!(word, "del" | "delete"))
+    };
+    match commands.iter().rev().find(deletes) {
+        Some(Executed { line, text, .. }) => {
+            let text = format!("no qdisc is left after \"{text}\": leave it out");
+            Error::new(text).at(format!("line {line}"))
+        }
+        None => Error::new("there is no qdisc of a device, like tc qdisc add dev eth0 root pie"),
+    }
 }
 
 /// True if `text` is a script or an output: it names a device.
