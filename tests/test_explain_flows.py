@@ -174,6 +174,19 @@ def test_an_unused_link_had_drops_and_endless_flows() -> None:
     assert of(0.5, path=["down"]) == []
 
 
+def test_an_unused_link_lost_packets_on_the_wire() -> None:
+    """More than its queue dropped; a few beside many drops are not the cause."""
+
+    def of(drops: int, lost: int) -> list[str]:
+        link = {"utilisation": 0.5, "dropped_packets": drops, "lost_on_wire_packets": lost}
+        link |= {"departed_packets": 1000}
+        return names(rules._underused(run_of({"a": [flow()]}, link=link, specs={"a": {}})))
+
+    assert of(0, 1) == of(10, 11) == ["random loss"]
+    assert of(10, 10) == ["unused"]
+    assert of(0, 0) == []
+
+
 def test_a_warm_up_takes_ten_round_trip_times() -> None:
     """The longest one of TCP; only endless TCP flows need it."""
 

@@ -63,6 +63,11 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
         {"flows": [bulk("one", tcp="newreno")], "links": over({"name": "droptail", "limit": "3p"})},
         "links.up.utilisation", "was idle",
     ),
+    "random loss": (
+        {"flows": [bulk("one", tcp="newreno")],
+         "links": {"up": {"rate": "10mbit", "loss": 0.02, "qdisc": "droptail"}}},
+        "links.up.lost_on_wire_packets", "were lost on the wire",
+    ),
     "unfair": (
         {"flows": [bulk("mixed", count=6, rtt="exponential(100ms)", tcp="newreno")],
          "links": over({"name": "droptail", "limit": "30p"}), "duration": "40s"},

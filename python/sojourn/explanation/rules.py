@@ -237,7 +237,7 @@ def _overflow(result: Result) -> Iterator[Finding]:
 
 
 def _underused(result: Result) -> Iterator[Finding]:
-    """Report a link that was not full, although endless flows had a queue or drops there."""
+    """Report a link that was not full, although endless flows had drops or losses there."""
     for name, link in result.links.items():
         spec = result.scenario["links"][name]
         use, shaped = queues.used(link, spec), queues.shaper_bps(spec)
@@ -246,11 +246,24 @@ def _underused(result: Result) -> Iterator[Finding]:
             for f in result.scenario["flows"]
             if f["source"]["name"] == "bulk" and name in links_of(f)
         ]
-        if use is None or use >= links.BUSY or not endless or not link["dropped_packets"]:
+        lost, sent = link.get("lost_on_wire_packets") or 0, link.get("departed_packets") or 0
+        if use is None or use >= links.BUSY or not endless or not link["dropped_packets"] + lost:
             continue
         idle = f"Link {name} was idle {share(1 - use)} of the time"
         if shaped is not None:
             idle = f"Link {name} used {share(use)} of the rate of its shaper ({rate(shaped)})"
+        if lost > link["dropped_packets"]:
+            yield Finding(
+                "random loss",
+                f"{idle}, although {', '.join(endless)} always had data; {share(lost / sent)} of "
+                f"its packets were lost on the wire, and it {links.dropped(link, spec)}. Senders "
+                "that take each loss for congestion slow down, whatever the queue does: bbr does "
+                "not.",
+                {f"links.{name}.utilisation": link["utilisation"],
+                 f"links.{name}.lost_on_wire_packets": lost,
+                 f"links.{name}.departed_packets": sent},
+            )  # fmt: skip
+            continue
         yield Finding(
             "unused",
             f"{idle}, although {', '.join(endless)} always had data; "
