@@ -175,7 +175,7 @@ def test_an_unused_link_had_drops_and_endless_flows() -> None:
 
 
 def test_an_unused_link_lost_packets_on_the_wire() -> None:
-    """More than its queue dropped; a few beside many drops are not the cause."""
+    """More than its queue dropped; a few, compared with many drops, are not the cause."""
 
     def of(drops: int, lost: int) -> list[str]:
         link = {"utilisation": 0.5, "dropped_packets": drops, "lost_on_wire_packets": lost}
