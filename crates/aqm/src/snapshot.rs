@@ -101,13 +101,45 @@ pub fn layout(own: u64, fields: &[u64]) -> u64 {
     fields.iter().fold(own, step)
 }
 
+/// Gives every random stream in `value` other numbers, which depend on its state and `seed`: equal
+/// streams with equal seeds stay equal, all others become independent. Everything else stays.
+///
+/// ```
+/// use sojourn_aqm::{Pcg, snapshot::reseed};
+///
+/// let mut streams = vec![Pcg::stream(1, "a"), Pcg::stream(1, "b")];
+/// let before = streams.clone();
+/// reseed(&mut streams, 2)?;
+/// assert!(streams[0] != before[0] && streams[0] != streams[1]);
+/// # Ok::<(), sojourn_aqm::Error>(())
+/// ```
+///
+/// # Errors
+/// A state that cannot be saved, unless its type has no streams and skips an
+/// [in-place](Writer::is_in_place) copy. The state of `value` is then unspecified.
+pub fn reseed<T: Snapshot + ?Sized>(value: &mut T, seed: u64) -> Result<()> {
+    let mut out = Writer { in_place: true, ..Writer::default() };
+    value.save_to(&mut out)?;
+    let mut input = Reader { rest: &out.bytes, new_seed: Some(seed) };
+    value.load_from(&mut input)?;
+    input.finish()
+}
+
 /// Bytes of a snapshot that is being written.
 #[derive(Clone, Debug, Default)]
 pub struct Writer {
     bytes: Vec<u8>,
+    in_place: bool,
 }
 
 impl Writer {
+    /// True if the bytes are loaded into the same value at once, by [`reseed`]. A type without
+    /// random streams then may write nothing, if it also reads nothing: see
+    /// [`Reader::new_seed`].
+    pub fn is_in_place(&self) -> bool {
+        self.in_place
+    }
+
     /// Appends a byte.
     pub fn byte(&mut self, byte: u8) {
         self.bytes.push(byte);
@@ -155,12 +187,19 @@ impl Writer {
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
+    new_seed: Option<u64>,
 }
 
 impl<'a> Reader<'a> {
     /// Creates a reader of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Reader<'a> {
-        Reader { rest: bytes }
+        Reader { rest: bytes, new_seed: None }
+    }
+
+    /// Seed from which random streams get other numbers; `None` if they continue as saved. The
+    /// bytes are of an [in-place](Writer::is_in_place) copy if there is one.
+    pub fn new_seed(&self) -> Option<u64> {
+        self.new_seed
     }
 
     /// Removes and returns a byte.

@@ -13,6 +13,7 @@ mod network;
 mod scenario;
 mod script;
 mod simulation;
+mod warm;
 mod wire;
 
 use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
@@ -193,6 +194,9 @@ mod _sojourn {
 
     #[pymodule_export]
     use super::simulation::Simulation;
+
+    #[pymodule_export]
+    use super::warm::WarmState;
 
     #[pymodule_export]
     use super::wire::wire_arrivals;

@@ -1,5 +1,6 @@
 //! Python binding of a valid scenario: parsed once, then passed to what runs it.
 
+use crate::warm::{WarmStart, WarmState};
 use crate::{array, custom, interruptible, refused};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -15,6 +16,15 @@ use std::sync::Arc;
 #[pyclass(frozen, module = "sojourn._sojourn")]
 pub struct ParsedScenario {
     pub scenario: Arc<Scenario>,
+    /// Warm start of its runs, if there is one. A run of the scenario from its start has the same
+    /// result.
+    warm: Option<Arc<WarmStart>>,
+}
+
+impl From<Scenario> for ParsedScenario {
+    fn from(scenario: Scenario) -> ParsedScenario {
+        ParsedScenario { scenario: Arc::new(scenario), warm: None }
+    }
 }
 
 impl ParsedScenario {
@@ -83,7 +93,23 @@ impl ParsedScenario {
     fn new(scenario_json: &str) -> PyResult<ParsedScenario> {
         let scenario =
             Scenario::from_json_with(&custom::registries(), scenario_json).map_err(refused)?;
-        Ok(ParsedScenario { scenario: Arc::new(scenario) })
+        Ok(scenario.into())
+    }
+
+    /// Returns the scenario of a run that continues `state` with the settings of this one.
+    fn warm_from(&self, state: Py<WarmState>) -> PyResult<ParsedScenario> {
+        let warm = WarmStart { state, wanted: Arc::clone(&self.scenario) };
+        let simulation = custom::watched(|| warm.simulation())?.map_err(refused)?;
+        let scenario = Arc::new(simulation.scenario().clone());
+        Ok(ParsedScenario { scenario, warm: Some(Arc::new(warm)) })
+    }
+
+    /// Returns the scenario `whole` whose runs continue `state` as `wanted`: for pickles.
+    #[staticmethod]
+    fn of_warm(whole: &Self, wanted: &Self, state: Py<WarmState>) -> ParsedScenario {
+        let warm = WarmStart { state, wanted: Arc::clone(&wanted.scenario) };
+        let scenario = Arc::clone(&whole.scenario);
+        ParsedScenario { scenario, warm: Some(Arc::new(warm)) }
     }
 
     /// Returns the scenario as canonical JSON: all defaults explicit, all names canonical.
@@ -92,22 +118,32 @@ impl ParsedScenario {
     }
 
     /// Returns the scenario with another seed, from 0 to 2^53.
-    fn with_seed(&self, seed: u64) -> PyResult<ParsedScenario> {
-        let scenario = self.scenario.with_seed(seed).map_err(refused)?;
-        Ok(ParsedScenario { scenario: Arc::new(scenario) })
+    fn with_seed(&self, py: Python<'_>, seed: u64) -> PyResult<ParsedScenario> {
+        let scenario = Arc::new(self.scenario.with_seed(seed).map_err(refused)?);
+        let warm = self.warm.as_ref().map(|warm| {
+            let wanted = warm.wanted.with_seed(seed).map_err(refused)?;
+            PyResult::Ok(WarmStart { state: warm.state.clone_ref(py), wanted: Arc::new(wanted) })
+        });
+        Ok(ParsedScenario { scenario, warm: warm.transpose()?.map(Arc::new) })
     }
 
     /// Returns the scenario with a sampling interval for figures, if it has none: a thousandth of
     /// the duration, or longer if many flows would use too much memory.
     fn with_sample(&self) -> PyResult<ParsedScenario> {
         let scenario = self.scenario.with_sample().map_err(refused)?;
-        Ok(ParsedScenario { scenario: Arc::new(scenario) })
+        Ok(scenario.into())
     }
 
     /// Pickle as canonical JSON, which another process parses again, with the classes of
-    /// disciplines that are written in Python.
+    /// disciplines that are written in Python, and the state of a warm start.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let kind = py.get_type::<ParsedScenario>();
+        if let Some(warm) = &self.warm {
+            let [whole, wanted] = [&self.scenario, &warm.wanted]
+                .map(|scenario| ParsedScenario { scenario: Arc::clone(scenario), warm: None });
+            let parts = (whole, wanted, warm.state.clone_ref(py));
+            return (kind.getattr("of_warm")?, parts).into_bound_py_any(py);
+        }
         let classes = self.custom();
         if classes.is_empty() {
             return (kind, (self.canonical(),)).into_bound_py_any(py);
@@ -129,10 +165,13 @@ impl ParsedScenario {
         threads: usize,
     ) -> PyResult<(String, Bound<'py, PyDict>)> {
         let (scenario, threads) = (Arc::clone(&self.scenario), self.threads(threads));
-        let run =
-            |ask: &mut dyn FnMut(_) -> bool| sojourn_sim::run_on_threads(scenario, threads, ask);
+        let run = |ask: &mut dyn FnMut(_) -> bool| match self.warm.as_deref() {
+            Some(warm) => warm.run(threads, ask),
+            None => sojourn_sim::run_on_threads(scenario, threads, ask).map(Ok),
+        };
         let logs = self.scenario.packet_log();
-        outcome(py, interruptible(py, progress.as_ref(), self.calls_python(), logs, run)?)
+        let result = interruptible(py, progress.as_ref(), self.calls_python(), logs, run)?;
+        outcome(py, result.map_err(refused)?)
     }
 }
 

@@ -206,7 +206,7 @@ impl Simulation {
     fn load(snapshot: &[u8], threads: usize) -> PyResult<Simulation> {
         let load = || sojourn_sim::Simulation::load_with(&custom::registries(), snapshot);
         let mut simulation = custom::watched(load)?.map_err(refused)?;
-        let parsed = ParsedScenario { scenario: Arc::new(simulation.scenario().clone()) };
+        let parsed = ParsedScenario::from(simulation.scenario().clone());
         simulation.set_threads(parsed.threads(threads));
         Ok(Simulation::of(simulation, parsed.calls_python()))
     }

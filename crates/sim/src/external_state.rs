@@ -21,6 +21,9 @@ macro_rules! external_state {
             }
 
             fn save_to(&self, out: &mut sojourn_aqm::snapshot::Writer) -> Result<()> {
+                if out.is_in_place() {
+                    return Ok(());
+                }
                 let state = (**self).save()?;
                 out.length(state.len());
                 out.bytes(&state);
@@ -28,6 +31,9 @@ macro_rules! external_state {
             }
 
             fn load_from(&mut self, input: &mut sojourn_aqm::snapshot::Reader<'_>) -> Result<()> {
+                if input.new_seed().is_some() {
+                    return Ok(());
+                }
                 let length = input.length()?;
                 (**self).load(input.bytes(length)?)
             }

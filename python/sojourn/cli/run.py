@@ -213,6 +213,10 @@ def run(
         typer.Option("--tc-stats", help="print the final state like tc -s [-j, with --json]"),
     ] = False,
     trust: Trust = False,
+    warm_from: Annotated[
+        Path | None,
+        typer.Option(metavar="STATE", help="start from this file of Simulation.save"),
+    ] = None,
 ) -> None:
     """Run a scenario."""
     from sojourn._util.files import check_file
@@ -245,6 +249,13 @@ def run(
     if packet_log or flent or mahimahi:
         draft = draft.with_keys(packet_log=True)
     parsed = draft.parse()
+    if warm_from is not None:
+        from sojourn.engines.warm import warm_state
+
+        if real:
+            raise InputError("--warm-from: has no effect with --engine live")
+        with _about(file, unless=(f"{warm_from}: ",)):
+            parsed = parsed.warm_from(warm_state(warm_from, trust=trust))
     tree = canonical(parsed)
     check_tcp_flows(tree, flow or ())
     if pcap is not None:

@@ -71,6 +71,14 @@ def sweep_command(
     force: Force = False,
     as_json: Json = False,
     trust: Trust = False,
+    warm_from: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STATE|TIME",
+            help="start all runs from this file of Simulation.save, or at this time of the "
+            "scenario, like 30s",
+        ),
+    ] = None,
 ) -> None:
     """Run a scenario at every combination of axes and seeds."""
     from sojourn._util.files import check_directory
@@ -86,7 +94,7 @@ def sweep_command(
     if cluster is not None and (processes or jobs):
         raise InputError("--cluster: cannot be combined with --jobs or --processes")
     part = None if shard is None else read_shard(shard, "--shard")
-    sweep = read_sweep(file, trust=trust)
+    sweep = read_sweep(file, trust=trust, warm_from=warm_from)
     place = url_of(out) or out
     if place == out:
         check_directory(out)

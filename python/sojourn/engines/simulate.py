@@ -16,6 +16,7 @@ from sojourn._util.progress import Meter, visible
 from sojourn._util.public import public
 from sojourn._util.units import seconds
 from sojourn.engines.threads import Threads, count_of
+from sojourn.engines.warm import WarmFrom, warm_state
 from sojourn.result.result import Result
 from sojourn.scenario.advice import warn
 from sojourn.scenario.draft import Described, canonical, parse
@@ -37,6 +38,7 @@ def simulate(
     pcap: str | Path | None = None,
     pcap_link: str | None = None,
     pcap_at: str = "arrival",
+    warm_from: WarmFrom | None = None,
 ) -> Result:
     """Simulate a scenario.
 
@@ -70,6 +72,12 @@ def simulate(
     pcap_at : str, optional
         Time of a packet: its "arrival" at the link, or its "departure" (start of transmission, or
         drop).
+    warm_from : str, Path or Simulation, optional
+        Warm state from which the run starts: a file of `Simulation.save`, or a simulation. Rates,
+        delays, impairments and parameters of disciplines of the scenario apply from then on; its
+        other settings must be those of the state. With another seed the run has other random
+        numbers. Times count from the start of the state's run, and the measurement starts at the
+        time of the state, or at the end of the warm-up if that is later.
 
     Returns
     -------
@@ -80,7 +88,8 @@ def simulate(
     ------
     InputError
         If the scenario or `threads` is invalid. The message names the path of the key. If `pcap`
-        cannot be written, or there is no link `pcap_link`.
+        cannot be written, or there is no link `pcap_link`. If the warm state cannot continue as
+        the scenario, or is not a snapshot of this version.
 
     Warns
     -----
@@ -102,6 +111,8 @@ def simulate(
     """
     count = count_of(threads)
     parsed = parse(scenario, trust=trust)
+    if warm_from is not None:
+        parsed = parsed.warm_from(warm_state(warm_from, trust=trust))
     tree = canonical(parsed)
     captured = None if pcap is None else captured_link(tree, pcap_link, pcap_at)
     warn([tree])

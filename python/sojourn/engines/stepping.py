@@ -14,8 +14,7 @@ from sojourn._util.inputs import near, shown
 from sojourn._util.lazy import Lazy
 from sojourn._util.plain import plain
 from sojourn._util.public import public
-from sojourn._util.reading import bytes_of_file
-from sojourn.custom import trust as trusting
+from sojourn.engines.snapshot_file import read_snapshot
 from sojourn.engines.threads import Threads, count_of
 from sojourn.result.result import Result, Values
 from sojourn.scenario.advice import warn
@@ -308,9 +307,19 @@ class Simulation:
         """
         path = Path(path)
         check_file(path)
-        contents = self._compiled.save()
+        contents = self.snapshot()
         with naming(path), replacing(path) as file:
             file.write(contents)
+
+    def snapshot(self) -> bytes:
+        """Return the simulation as the bytes that `save` writes.
+
+        Raises
+        ------
+        InputError
+            If a class in Python has an attribute that cannot be saved.
+        """
+        return self._compiled.save()
 
     @classmethod
     def load(
@@ -335,9 +344,8 @@ class Simulation:
         """
         count = count_of(threads)
         path = Path(path)
-        contents = bytes_of_file(path)
+        contents = read_snapshot(path, trust=trust)
         try:
-            trusting.read(json.loads(_sojourn.Simulation.saved_scenario(contents)), path, trust)
             compiled = _sojourn.Simulation.load(contents, count)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None

@@ -73,6 +73,8 @@ def emulate(
         raise InputError("real packets require Linux")
     parsed = parse(scenario)
     tree = canonical(parsed)
+    if "warm_from" in tree:
+        raise InputError("warm_from: real packets have no state to start from; leave it out")
     how = plan(tree)
     warn([tree])
     netdev.check_tools()

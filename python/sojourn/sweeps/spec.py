@@ -7,12 +7,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sojourn._sojourn import InputError, ParsedScenario
+from sojourn._sojourn import InputError, ParsedScenario, WarmState
 from sojourn._util.inputs import brief, near, printable, shown
 from sojourn._util.lazy import Lazy
 from sojourn._util.paths import compared_link
 from sojourn._util.public import public
 from sojourn._util.reading import bytes_of_file, text_of
+from sojourn.engines.warm import TIME, WarmFrom, warm_state
 from sojourn.result import folders
 from sojourn.scenario import describe, named
 from sojourn.scenario.advice import warn
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 else:
     pl = Lazy("polars")
 
-KEYS = ("scenario", "axes", "together", "skip", "seeds", "metrics", "link", "until")
+KEYS = ("scenario", "axes", "together", "skip", "seeds", "metrics", "link", "until", "warm_from")
 """Keys of a sweep file."""
 
 UNTIL = ("metrics", "relative", "least", "most")
@@ -47,11 +48,13 @@ SEED_MAX = 2**53
 """Largest seed, as in Rust."""
 
 
-def read_sweep(path: str | Path, *, trust: bool = False) -> Sweep:
+def read_sweep(
+    path: str | Path, *, trust: bool = False, warm_from: str | Path | None = None
+) -> Sweep:
     """Read and validate a sweep file (.toml) without running it.
 
-    With `trust`, Python code that it and its scenario name may run. Raises InputError with the
-    name of the file and the path of an invalid value.
+    With `trust`, Python code that it and its scenario name may run. `warm_from` replaces the key of
+    the file. Raises InputError with the name of the file and the path of an invalid value.
     """
     path = Path(path)
     text = text_of(path, bytes_of_file(path))
@@ -63,6 +66,12 @@ def read_sweep(path: str | Path, *, trust: bool = False) -> Sweep:
         if "scenario" not in tree:
             raise InputError('scenario: is missing; give one, like scenario = "uplink.toml"')
         base = _base(path, tree.pop("scenario"), trust)
+        own = tree.get("warm_from")
+        if isinstance(own, str) and not TIME.fullmatch(own):
+            tree["warm_from"] = path.parent / own
+        if warm_from is not None:
+            tree["warm_from"] = warm_from
+        tree["trust"] = trust
         return make_sweep(base, **tree)
     except InputError as error:
         text = str(error)
@@ -97,6 +106,7 @@ def make_sweep(
     link: str | None = None,
     until: Mapping[str, Any] | None = None,
     trust: bool = False,
+    warm_from: WarmFrom | None = None,
 ) -> Sweep:
     """Return a validated sweep. `sweep` has the same parameters.
 
@@ -106,22 +116,27 @@ def make_sweep(
     read = read_axes(axes)
     if link is not None and not isinstance(link, str):
         raise InputError(f"link: {shown(link)} is not the name of a link")
-    base = canonical(draft)
+    own = draft.parse()
+    state = None if warm_from is None else warm_state(warm_from, trust=trust, base=own)
+    base = canonical(own if state is None else own.warm_from(state))
+    if state is not None:  # also with its own seed, so that a store has no other runs
+        base |= {"warm_from": {"at": state.at, "seed": state.seed}}
     measure = Standard(compared_link(base, link), read_metrics(metrics))
     seed_list = _seeds(seeds, base["seed"], until is not None)
     rule = None if until is None else _until(until)
     parsed = [
-        (labels, _parse_at(labels, tree))
+        (labels, _parse_at(labels, tree, state))
         for labels, tree in points(draft.tree, read, together, skip)
     ]
     plan = Sweep(base, [axis.name for axis in read], parsed, seed_list, measure, rule)
     return replace(plan, examples=_check(plan))
 
 
-def _parse_at(labels: Mapping[str, Label], tree: Table) -> ParsedScenario:
+def _parse_at(labels: Mapping[str, Label], tree: Table, state: WarmState | None) -> ParsedScenario:
     """Parse the scenario of a point; a message also has the labels of the point."""
     with _at(labels):
-        return Draft.read(tree).parse()
+        parsed = Draft.read(tree).parse()
+        return parsed if state is None else parsed.warm_from(state)
 
 
 @contextmanager
@@ -191,6 +206,7 @@ def sweep(
     force: bool = False,
     trust: bool = False,
     shard: str | None = None,
+    warm_from: WarmFrom | None = None,
 ) -> "pl.DataFrame":
     """Run a scenario at every combination of axes and seeds.
 
@@ -235,6 +251,11 @@ def sweep(
     shard : str, optional
         Part of the runs, like "3/16": every 16th run from the third on, or with `until` every 16th
         point. `sojourn sweep collect` merges the folders of the shards.
+    warm_from : str, Path or Simulation, optional
+        Warm state from which all runs start, as in `simulate`: a file of `Simulation.save`, a
+        simulation, or a time like "30s", up to which the scenario is simulated once. Axes can set
+        rates, delays, impairments and parameters of disciplines. Seeds other than the state's share
+        the past of the state and have other random numbers from then on.
 
     Returns
     -------
@@ -280,6 +301,7 @@ def sweep(
         link=link,
         until=until,
         trust=trust,
+        warm_from=warm_from,
     )
     part = None if shard is None else read_shard(shard)
     with nullcontext() if out is None else local(out, writes=True) as folder:

@@ -2,7 +2,9 @@
 
 use super::stream_key;
 use crate::cast;
-use crate::snapshot::Snapshot;
+use crate::error;
+use crate::snapshot::{Reader, Snapshot, Writer};
+use alloc::format;
 use core::convert::Infallible;
 use rand_core::{SeedableRng, TryRng};
 
@@ -22,7 +24,7 @@ use rand_core::{SeedableRng, TryRng};
 /// let link = Link::new(spec, qdisc, Pcg::new(1))?;
 /// # Ok::<(), sojourn_aqm::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Snapshot)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pcg {
     state: u128,
 }
@@ -47,6 +49,34 @@ impl Pcg {
         self.state = self.state.wrapping_mul(0x2360_ED05_1FC6_5DA4_4385_DF64_9FCC_F645);
         let [high, low] = [self.state >> 64, self.state & u128::from(u64::MAX)].map(cast::saturate);
         (high ^ low).rotate_right(cast::low32(high >> 58))
+    }
+}
+
+/// A new seed of the reader gives the stream that the saved state and this seed determine.
+impl Snapshot for Pcg {
+    fn layout() -> u64 {
+        41
+    }
+
+    fn layout_of(&self) -> u64 {
+        Pcg::layout()
+    }
+
+    fn save_to(&self, out: &mut Writer) -> error::Result<()> {
+        self.state.save_to(out)
+    }
+
+    fn load_from(&mut self, input: &mut Reader<'_>) -> error::Result<()> {
+        *self = Pcg::create_from(input)?;
+        Ok(())
+    }
+
+    fn create_from(input: &mut Reader<'_>) -> error::Result<Pcg> {
+        let state = u128::create_from(input)?;
+        Ok(match input.new_seed() {
+            None => Pcg { state },
+            Some(seed) => Pcg::stream(seed, &format!("{state:032x}")),
+        })
     }
 }
 
@@ -104,5 +134,25 @@ mod tests {
         assert_eq!(Pcg::seed_from_u64(9).next_u64(), theirs.next_u64());
         assert_ne!(Pcg::new(1), Pcg::new(2));
         assert_ne!(Pcg::stream(1, "a"), Pcg::stream(1, "b"));
+    }
+
+    #[test]
+    fn another_seed_gives_a_stream_that_state_and_seed_determine() {
+        let reseeded = |seed: u64, stream: &Pcg| {
+            let mut all = [stream.clone()];
+            crate::snapshot::reseed(&mut all, seed).unwrap();
+            let [stream] = all;
+            stream
+        };
+        let mut one = Pcg::stream(1, "a");
+        let other = Pcg::stream(1, "b");
+        assert_eq!(reseeded(2, &one), reseeded(2, &one));
+        let different = [reseeded(2, &one), reseeded(3, &one), reseeded(2, &other), one.clone()];
+        one.next_bits();
+        let later = reseeded(2, &one);
+        for (i, stream) in different.iter().enumerate() {
+            assert!(different[..i].iter().all(|earlier| earlier != stream) && later != *stream);
+            assert_eq!(stream.state % 2, 1, "the state of a multiplicative generator is odd");
+        }
     }
 }

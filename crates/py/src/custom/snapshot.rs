@@ -57,6 +57,10 @@ macro_rules! in_place {
             }
 
             fn save_to(&self, out: &mut sojourn_aqm::snapshot::Writer) -> sojourn_aqm::Result<()> {
+                // No object has a random stream.
+                if out.is_in_place() {
+                    return Ok(());
+                }
                 let save: fn(&Self, &mut sojourn_aqm::snapshot::Writer) -> _ = $save;
                 save(self, out)
             }
@@ -65,6 +69,9 @@ macro_rules! in_place {
                 &mut self,
                 input: &mut sojourn_aqm::snapshot::Reader<'_>,
             ) -> sojourn_aqm::Result<()> {
+                if input.new_seed().is_some() {
+                    return Ok(());
+                }
                 let load: fn(&mut Self, &mut sojourn_aqm::snapshot::Reader<'_>) -> _ = $load;
                 load(self, input)
             }

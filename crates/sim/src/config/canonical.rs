@@ -73,6 +73,9 @@ impl Scenario {
         if !changes.is_empty() {
             map.insert("changes".into(), changes.into());
         }
+        if let Some(past) = self.warm_from.filter(|past| past.seed != self.seed()) {
+            map.insert("warm_from".into(), past.canonical());
+        }
         map
     }
 }

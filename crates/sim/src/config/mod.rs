@@ -46,6 +46,8 @@ pub(crate) mod scenario;
 mod senders;
 mod shared;
 pub(crate) mod tc_links;
+pub(crate) mod warm_change;
+pub(crate) mod warm_from;
 
 pub use crate::parsing::distribution::{Cdf, Countable, Distribution};
 pub use builder::{FlowBuilder, LinkBuilder, ScenarioBuilder};
@@ -62,7 +64,7 @@ use crate::parsing::keys::Table;
 
 /// All tables of a scenario, outermost first.
 #[doc(hidden)]
-pub static TABLES: [&Table; 14] = [
+pub static TABLES: [&Table; 15] = [
     &scenario::SCENARIO,
     &links::LINK,
     &loss::LOSS,
@@ -77,4 +79,5 @@ pub static TABLES: [&Table; 14] = [
     &flows::FLOW,
     &changes::CHANGE,
     &changes::LINK_CHANGE,
+    &warm_from::WARM_FROM,
 ];

@@ -9,6 +9,7 @@ use crate::collections::event_queue::EventQueue;
 use crate::collections::link_queue::LinkQueue;
 use crate::config::changes::{self, Change};
 use crate::config::memory;
+use crate::config::warm_from::WarmFrom;
 use crate::parsing::keys::table;
 use crate::parsing::parse::{self, KeyReader};
 use serde_json::Value as Json;
@@ -52,6 +53,11 @@ table! {
     /// Changes during the run.
     changes: "list of changes", optional "no changes", [],
         "[{ at = \"30s\", leave = [\"upload\"] }]";
+
+    /// Another seed up to a time, so that runs with different seeds have a common past: written for
+    /// runs that start from a warm state.
+    warm_from: "table", optional "the seed applies from the start", [],
+        "{ at = \"30s\", seed = 1 }";
 }
 
 /// Valid scenario.
@@ -67,6 +73,8 @@ pub struct Scenario {
     pub(crate) flows: Arc<[FlowConfig]>,
     /// Scheduled changes, as declared.
     pub(crate) changes: Vec<Change>,
+    /// Seed up to a time; kept if it equals the seed, for [`Scenario::with_seed`].
+    pub(crate) warm_from: Option<WarmFrom>,
 }
 
 /// Maximum number of flows; beyond it, flows of sources that open connections must fit into memory.
@@ -131,8 +139,10 @@ impl Scenario {
         if flows.is_empty() {
             return Err(Error::new("there is no flow: every count is 0").at("flows"));
         }
+        let warm_from = fields.get("warm_from").map(|json| WarmFrom::parse(json, duration));
+        let warm_from = warm_from.transpose().map_err(|e| e.at("warm_from"))?;
         let (name, links, flows) = (title(&fields)?, links.into(), flows.into());
-        let scenario = Scenario { name, keys, links, flows, changes };
+        let scenario = Scenario { name, keys, links, flows, changes, warm_from };
         scenario.check_memory()?;
         Ok(scenario)
     }
@@ -214,6 +224,16 @@ impl Scenario {
             return Err(Error::new(text).at("seed"));
         }
         Ok(Scenario { keys: ScenarioKeys { seed, ..self.keys }, ..self.clone() })
+    }
+
+    /// Seed of the random streams at the start of a run.
+    pub(crate) fn first_seed(&self) -> u64 {
+        self.warm_from.map_or(self.seed(), |past| past.seed)
+    }
+
+    /// Time at which the random streams get the seed, if they have another one before.
+    pub(crate) fn reseeding(&self) -> Option<Span> {
+        self.warm_from.filter(|past| past.seed != self.seed()).map(|past| past.at)
     }
 
     /// Links, sorted by name.

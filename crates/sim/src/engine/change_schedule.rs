@@ -89,7 +89,8 @@ impl ChangeSchedule {
         sort_by_key(&mut steps, |(at, _)| *at);
         steps.reverse();
         let links = scenario.links.iter().enumerate();
-        let cursors = links.filter_map(|(l, def)| Cursor::new(l, def, scenario.seed())).collect();
+        let cursors =
+            links.filter_map(|(l, def)| Cursor::new(l, def, scenario.first_seed())).collect();
         let mut schedule = ChangeSchedule { steps, cursors, rows: BinaryHeap::new() };
         (0..schedule.cursors.len()).for_each(|i| schedule.schedule_cursor(i));
         schedule

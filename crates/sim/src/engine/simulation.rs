@@ -38,6 +38,7 @@ mod snapshot;
 mod state;
 mod stepping;
 mod tap;
+mod warm_start;
 mod watching;
 
 pub use parallel::Threads;
@@ -449,7 +450,7 @@ fn link(
     disciplines: &mut DisciplineBuilder,
 ) -> Link {
     let def = &scenario.links[l];
-    let rng = random_stream(scenario.seed(), &format!("links.{}", def.name));
+    let rng = random_stream(scenario.first_seed(), &format!("links.{}", def.name));
     let mut link =
         Link::new(def.spec(), disciplines.build(def), rng).expect("its rate was checked");
     // Random losses are drawn when a transmission starts, so that they are counted then.

@@ -11,13 +11,14 @@ use sojourn_aqm::units::{Span, Time};
 
 impl Flow {
     /// Creates a pooled flow for host `i` of a session group: the `n`-th one for answers or, with
-    /// `request`, for requests.
+    /// `request`, for requests. Its RTT and its hash have the first one of `seeds`, that of the
+    /// start, and its sender has the current one.
     pub fn pooled(
         def: &FlowConfig,
         group: usize,
         (i, n, request): (u64, u32, bool),
         of_links: Span,
-        seed: u64,
+        [seed, current]: [u64; 2],
     ) -> Flow {
         let kind = if request { "requests" } else { "answers" };
         let key = format!("flows.{}.{kind}.{n}", def.flow_name(i));
@@ -30,7 +31,7 @@ impl Flow {
             busy: false,
         };
         let app = App::Pooled(Box::new(transfer));
-        let ends = TcpEndpoints::new(def, app, &mut random_stream(seed, &format!("{key}.tcp")));
+        let ends = TcpEndpoints::new(def, app, &mut random_stream(current, &format!("{key}.tcp")));
         let mut flow =
             Flow::from_parts(def, group, i, of_links, seed, Time::NEVER, Endpoints::Tcp(ends));
         let hash = random::stream_key(seed, &format!("{key}.hash"));

@@ -86,8 +86,9 @@ impl SessionGroup {
     /// Creates the session group of the group of flows with this index.
     pub fn new(scenario: &Scenario, group: usize) -> SessionGroup {
         let def = &scenario.flows[group];
-        let own_stream =
-            |what: &str| random_stream(scenario.seed(), &format!("flows.{}.{what}", def.name));
+        let own_stream = |what: &str| {
+            random_stream(scenario.first_seed(), &format!("flows.{}.{what}", def.name))
+        };
         // Times of the source are relative to the join.
         let joins = Time::ZERO + def.joins.unwrap_or_default();
         let start = joins + def.source.start().sample(&mut own_stream("start"));

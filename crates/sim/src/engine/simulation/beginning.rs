@@ -38,7 +38,7 @@ pub(super) fn first_flows(
         members[g] = flows.len()..flows.len() + cast::index(def.count());
         for i in 0..def.count() {
             let route = routes.index(g, i, false);
-            let mut flow = Flow::new(def, g, i, routes.delay(route), scenario.seed());
+            let mut flow = Flow::new(def, g, i, routes.delay(route), scenario.first_seed());
             flow.set_route(route, routes.direct_link(route, links));
             flows.push(flow);
             if !may_continue(flows.len(), Progress { share: 0.0, packets: 0 }, progress) {

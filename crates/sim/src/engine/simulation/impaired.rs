@@ -44,8 +44,10 @@ impl Impaired {
 
     /// Starts the measured interval at `now`.
     pub(super) fn reset_stats(&mut self, now: Time) {
-        if let Impaired::Wire(wire) = self {
-            wire.reset_stats(now);
+        match self {
+            // Losses count for packets that arrive later only.
+            Impaired::Loss(process) => process.lost = 0,
+            Impaired::Wire(wire) => wire.reset_stats(now),
         }
     }
 
@@ -61,7 +63,7 @@ impl Impaired {
 /// Impairments per link; empty if no link has any.
 pub(super) fn impairments(scenario: &Scenario) -> Vec<Option<Impaired>> {
     let all: Vec<Option<Impaired>> =
-        scenario.links.iter().map(|def| Impaired::of(def, scenario.seed())).collect();
+        scenario.links.iter().map(|def| Impaired::of(def, scenario.first_seed())).collect();
     if all.iter().all(Option::is_none) { Vec::new() } else { all }
 }
 
@@ -122,7 +124,7 @@ impl Simulation {
     pub(super) fn change_wire(&mut self, l: usize, now: Time, new: &NewImpairments) {
         self.send_on_wire(l, now);
         let key = format!("links.{}", self.scenario.links[l].name);
-        let seed = self.scenario.seed();
+        let seed = self.current_seed();
         let Some(Some(Impaired::Wire(wire))) = self.impaired.get_mut(l) else { return };
         let mut impairments = wire.impairments();
         new.apply(&mut impairments);

@@ -13,6 +13,8 @@ use sojourn_aqm::units::{Span, Time};
 pub(super) struct Interruptions {
     /// Changes.
     pub changes: ChangeSchedule,
+    /// Time at which random streams get the seed of the scenario; [`Time::NEVER`] if they have it.
+    pub reseed: Time,
     /// End of the warm-up; [`Time::NEVER`] after it.
     pub warm: Time,
     /// Next sample.
@@ -29,6 +31,7 @@ impl Interruptions {
         let interval = scenario.sample().unwrap_or(Span(u64::MAX));
         Interruptions {
             changes: ChangeSchedule::new(scenario),
+            reseed: scenario.reseeding().map_or(Time::NEVER, |at| Time::ZERO + at),
             warm: Time::ZERO + scenario.warmup(),
             sample: Time::ZERO + interval,
             interval,
@@ -38,7 +41,7 @@ impl Interruptions {
 
     /// Time of the next interruption.
     pub(super) fn next(&self) -> Time {
-        self.changes.next().min(self.warm).min(self.sample).min(self.end)
+        self.changes.next().min(self.reseed).min(self.warm).min(self.sample).min(self.end)
     }
 }
 
@@ -48,6 +51,10 @@ impl Simulation {
     pub(super) fn process_interruption(&mut self, now: Time) -> bool {
         while let Some(step) = self.interruptions.changes.pop_due(now) {
             self.apply_change(now, step);
+        }
+        if self.interruptions.reseed == now {
+            self.reseed();
+            self.interruptions.reseed = Time::NEVER;
         }
         if self.interruptions.warm == now {
             self.interruptions.warm = Time::NEVER;
@@ -162,7 +169,7 @@ impl Simulation {
         if let Some(series) = &mut self.series {
             series.begin(&mut self.links);
         }
-        self.departed_in_warmup = self.departed_packets();
+        self.departed_in_warmup += self.departed_packets();
         self.links.iter_mut().for_each(|link| link.reset_stats(now));
         self.impaired.iter_mut().flatten().for_each(|impaired| impaired.reset_stats(now));
         self.flows.iter_mut().for_each(|flow| flow.begin(now));

@@ -83,7 +83,8 @@ impl Simulation {
         let route = self.routes.index(group, host, open.request);
         let which = (host, number, open.request);
         let delay = self.routes.delay(route);
-        let mut flow = Flow::pooled(def, group, which, delay, self.scenario.seed());
+        let seeds = [self.scenario.first_seed(), self.current_seed()];
+        let mut flow = Flow::pooled(def, group, which, delay, seeds);
         flow.set_route(route, self.routes.direct_link(route, &self.links));
         flow
     }

@@ -198,7 +198,7 @@ impl Simulation {
                 let bytes = flows().map(Flow::goodput_bytes).sum();
                 let of_links =
                     self.routes.delay(self.routes.index(sessions.group, h as u64, false));
-                let rtt = Flow::rtt_of(def, h as u64, of_links, scenario.seed());
+                let rtt = Flow::rtt_of(def, h as u64, of_links, scenario.first_seed());
                 let mut map = flow_summary_head(
                     &sessions.hosts[h].name,
                     &def.name,

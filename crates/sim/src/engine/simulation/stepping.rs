@@ -38,10 +38,9 @@ pub fn run_on_threads(
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Option<Outcome> {
     let scenario = scenario.into();
-    let end = Time::ZERO + scenario.duration();
     let mut simulation = Simulation::set_up(scenario, LinkChanges::Scheduled, progress)?;
     simulation.set_threads(threads);
-    simulation.advance_to(end, progress).then(|| simulation.outcome(progress))?
+    simulation.finish(progress)
 }
 
 /// Links whose rate or delay may change during the run.
@@ -138,6 +137,12 @@ impl Simulation {
             return Err(Error::new(text));
         }
         Ok(self.advance_to(until, progress))
+    }
+
+    /// Simulates to the end of the run and returns the result; `None` if stopped by `progress`,
+    /// which is called as in [`run_with_progress`](crate::run_with_progress).
+    pub fn finish(mut self, progress: &mut dyn FnMut(Progress) -> bool) -> Option<Outcome> {
+        self.advance_to(self.end(), progress).then(|| self.outcome(progress))?
     }
 
     /// Simulates up to `until`; returns `false` if stopped by `progress`.
