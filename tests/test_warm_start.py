@@ -74,7 +74,7 @@ def rows_of(executor: Any = None, **more: Any) -> Any:
 
 
 def test_threads_processes_and_a_cluster_give_the_same_rows(state: Path) -> None:
-    """Each run is that of `simulate`; the keys of rows are those of runs from the start."""
+    """Each run has the result of `simulate`."""
     rows = rows_of(warm_from=state)
     assert len(rows) == 12
     assert rows.n_unique("sojourn_p99_s") == 12
@@ -152,7 +152,7 @@ def test_what_cannot_change_is_refused(state: Path, tmp_path: Path) -> None:
     assert run(CASE, "4s") == 'warm_from: "4s" is a time: only a sweep can start there'
     assert run(CASE, "none") == "none: no such file or directory"
     assert sweep(AXES, "7s") == "warm_from: 7s is after the end at 6s"
-    assert sweep(AXES, "6s").startswith("the run ended at 6s: ")
+    assert sweep(AXES, "6s") == "the run of the warm state ended at 6s"
     other = tmp_path / "other"
     other.write_bytes(b"text")
     assert run(CASE, other) == f"{other}: snapshot: is not a snapshot of sojourn"
@@ -209,3 +209,12 @@ def test_classes_in_python_keep_their_state_when_the_seed_changes(tmp_path: Path
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert "is Python code that" in done.stderr
     assert "it runs only with --trust" in done.stderr
+
+
+def test_seeds_without_randomness_after_the_state_give_a_warning() -> None:
+    """The advice is another one than for runs from the start."""
+    flow = {"name": "f", "count": 2, "path": ["up"], "rtt": "uniform(20ms, 60ms)"}
+    case = {"duration": "3s", "links": {"up": {"rate": "2mbit"}}, "flows": [flow]}
+    with pytest.warns(sj.ScenarioWarning, match="nothing is random after the warm state, so"):
+        rows = sj.sweep(case, {"up.delay": ["1ms", "2ms"]}, seeds=2, warm_from="2s")
+    assert rows["goodput_bps"].n_unique() == 2

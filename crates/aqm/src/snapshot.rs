@@ -101,7 +101,7 @@ pub fn layout(own: u64, fields: &[u64]) -> u64 {
     fields.iter().fold(own, step)
 }
 
-/// Gives every random stream in `value` other numbers, which depend on its state and `seed`: equal
+/// Reseeds every random stream in `value`: its numbers depend on its state and on `seed`. Equal
 /// streams with equal seeds stay equal, all others become independent. Everything else stays.
 ///
 /// ```

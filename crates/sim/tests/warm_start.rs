@@ -239,12 +239,12 @@ fn a_state_that_was_changed_by_hand_gets_the_settings_of_the_scenario() {
     let continued = continued(&state, &json).scenario().canonical();
     let changes = continued["changes"].as_array().unwrap();
     assert_eq!(changes.len(), 4);
-    let made = &changes[3];
-    assert_eq!(made["at"], "1200ms");
-    assert_eq!(made["links"]["other"], json!({"rate": "4mbit"}));
-    assert_eq!(made["links"]["back"]["qdisc"], json!({"target": "5ms"}));
-    assert_eq!(made["links"]["back"]["jitter"]["size"], "1ms");
-    assert_eq!(made["links"].get("up"), None, "the change at 1 s is over in both");
+    let last = &changes[3];
+    assert_eq!(last["at"], "1200ms");
+    assert_eq!(last["links"]["other"], json!({"rate": "4mbit"}));
+    assert_eq!(last["links"]["back"]["qdisc"], json!({"target": "5ms"}));
+    assert_eq!(last["links"]["back"]["jitter"]["size"], "1ms");
+    assert_eq!(last["links"].get("up"), None, "the change at 1 s is over in both");
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn what_cannot_change_is_refused_with_its_path() {
         ("/links/extra", json!({"rate": "1mbit"}), "links.extra: is not in the warm state; a"),
         ("/sample", json!("200ms"), "sample: is \"200ms\", and \"100ms\" in the warm state"),
         ("/packet_log", json!(false), "packet_log: is false, and true in the warm state"),
-        ("/changes", late, "changes: differ from those of the warm state after 1200ms"),
+        ("/changes", late, "changes: are others than in the warm state after 1200ms"),
         ("/changes/0/leave", json!(["onoff"]), "changes: \"onoff\" has left by 1200ms, and not"),
         ("/warm_from", json!({"at": "1s", "seed": 9}), "warm_from: is not in the warm state"),
     ];
@@ -277,7 +277,7 @@ fn what_cannot_change_is_refused_with_its_path() {
     let mut ended = Simulation::load(&state).unwrap();
     ended.run_until(ended.end(), &mut |_| true).unwrap();
     let error = ended.continue_as(&parse(&json)).unwrap_err().to_string();
-    assert_eq!(error, "the run ended at 3s: nothing can change");
+    assert_eq!(error, "the run of the warm state ended at 3s");
     let mut past = json.clone();
     past["warm_from"] = json!({"at": "1s", "seed": 9});
     let error = refusal(&warm(&past, T), &past);

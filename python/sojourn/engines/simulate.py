@@ -75,7 +75,7 @@ def simulate(
     warm_from : str, Path or Simulation, optional
         Warm state from which the run starts: a file of `Simulation.save`, or a simulation. Rates,
         delays, impairments and parameters of disciplines of the scenario apply from then on; its
-        other settings must be those of the state. With another seed the run has other random
+        other settings must be as in the state. With another seed the run has other random
         numbers. Times count from the start of the state's run, and the measurement starts at the
         time of the state, or at the end of the warm-up if that is later.
 

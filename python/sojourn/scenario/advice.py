@@ -119,8 +119,11 @@ def warn(scenarios: Iterable[Tree]) -> None:
         warnings.warn(more, ScenarioWarning, stacklevel=stacklevel)
 
 
-def warn_of_equal_seeds(points: Mapping[str, Sequence[Any]]) -> None:
-    """Warn if all seeds of a point have the same result; `points` has the results by label."""
+def warn_of_equal_seeds(points: Mapping[str, Sequence[Any]], *, warm: bool = False) -> None:
+    """Warn if all seeds of a point have the same result; `points` has the results by label.
+
+    With `warm` the runs start from a warm state.
+    """
     equal = {
         label: len(results)
         for label, results in points.items()
@@ -131,8 +134,13 @@ def warn_of_equal_seeds(points: Mapping[str, Sequence[Any]]) -> None:
     label, seeds = next(iter(equal.items()))
     every = len(equal) == len(points)
     where = "" if every else f" at {counted(len(equal), 'point')} of {len(points)}, like {label}"
-    effect = f"{seeds} seeds have identical results{where}: nothing is random, so intervals have no"
-    remedy = 'set start = "uniform(0s, 1s)" of a source'
+    still = "nothing is random after the warm state" if warm else "nothing is random"
+    effect = f"{seeds} seeds have identical results{where}: {still}, so intervals have no"
+    remedy = (
+        "repeat the sweep from states of several seeds"
+        if warm
+        else 'set start = "uniform(0s, 1s)" of a source'
+    )
     warnings.warn(f"seed: {effect} width; {remedy}", ScenarioWarning, stacklevel=level_outside())
 
 

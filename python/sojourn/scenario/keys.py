@@ -233,6 +233,9 @@ class Scenario(Table, kw_only=True, frozen=True):
         Groups of flows; the flows of a group have the same settings. List of flows; required.
     changes : Sequence[Change | Mapping[str, Any]]
         Changes during the run. List of changes; if not given: no changes.
+    warm_from : Mapping[str, Any]
+        Another seed up to a time, so that runs with different seeds have a common past: written for
+        runs that start from a warm state. Table; if not given: the seed applies from the start.
     """
 
     name: str = "scenario"
@@ -245,3 +248,4 @@ class Scenario(Table, kw_only=True, frozen=True):
     links: Mapping[str, Link | Mapping[str, Any]]
     flows: Sequence[Flow | Mapping[str, Any]]
     changes: Sequence[Change | Mapping[str, Any]] | None = None
+    warm_from: Mapping[str, Any] | None = None

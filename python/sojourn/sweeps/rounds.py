@@ -74,7 +74,7 @@ def run_rounds(
 
     def go(runs: Sequence[Run]) -> CampaignResult:
         outcome = campaign(runs, store=store, executor=executor, jobs=jobs, progress=progress)
-        check_seeds(spec.names, outcome.rows)
+        check_seeds(spec.names, outcome.rows, warm="warm_from" in spec.base)
         return outcome
 
     def run_of(k: int, seed: int) -> Run:

@@ -34,14 +34,19 @@ def row_of(result: "Result", link: str, labels: Mapping[str, Any]) -> dict[str, 
     return {**labels, **dict(zip(RUN_COLUMNS, (*own, seed), strict=True)), **measured}
 
 
-def check_seeds(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Warn if all seeds of a point have the same measured values; `names` are the axes."""
+def check_seeds(
+    names: Sequence[str], rows: Sequence[Mapping[str, Any]], *, warm: bool = False
+) -> None:
+    """Warn if all seeds of a point have the same measured values.
+
+    `names` are the axes. With `warm` the runs start from a warm state.
+    """
     apart = {*names, *RUN_COLUMNS}
     points: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         label = ", ".join(f"{name} = {row[name]}" for name in names)
         points.setdefault(label, []).append({k: v for k, v in row.items() if k not in apart})
-    warn_of_equal_seeds(points)
+    warn_of_equal_seeds(points, warm=warm)
 
 
 def axes_of(rows: "pl.DataFrame") -> list[str]:

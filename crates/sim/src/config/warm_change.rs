@@ -23,7 +23,7 @@ const OF_LINKS: [(&str, &str); 9] = [
     ("in_flight_limit", ""),
 ];
 
-/// What a refusal ends with.
+/// End of a refusal.
 const ALLOWED: &str = "a warm start can change seed, duration, warmup, and of links rate, delay, \
                        impairments and parameters of the discipline";
 
@@ -42,7 +42,7 @@ pub(crate) fn change_between(state: &Json, wanted: &Json, at: Span) -> Result<Ma
     for (what, old, new) in [("join", old.joins, new.joins), ("later", old.later, new.later)] {
         if old != new {
             let when = if what == "join" { "until" } else { "after" };
-            let text = format!("differ from those of the warm state {when} {at}; {ALLOWED}");
+            let text = format!("are others than in the warm state {when} {at}; {ALLOWED}");
             return Err(Error::new(text).at("changes"));
         }
     }

@@ -9,11 +9,11 @@ use sojourn_aqm::units::Span;
 
 table! {
     /// Common past of runs with different seeds, as of runs that start from a warm state: up to a
-    /// time they have the random numbers of one seed, and from then on those of their own.
+    /// time they have the random numbers of one seed, and from then on of their own seed.
     static WARM_FROM at "warm_from";
 
-    /// Time from which on the random numbers are those of the scenario's `seed`. What was drawn
-    /// before stays: start times, RTTs, arrivals that are scheduled.
+    /// Time from which on the random numbers come from the scenario's `seed`. Earlier draws stay:
+    /// start times, RTTs, arrivals that are scheduled.
     at: Span, required, [], "\"30s\"";
 
     /// Seed up to that time.

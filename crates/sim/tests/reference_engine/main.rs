@@ -134,7 +134,13 @@ impl Plain {
             let so_far = &mut self.sessions[c].hosts[open.host as usize].pooled;
             let n = &mut so_far[usize::from(open.request)];
             let of_links = def.links_delay(s.links(), host);
-            self.flows.push(Flow::pooled(def, g, (host, *n, open.request), of_links, s.seed()));
+            self.flows.push(Flow::pooled(
+                def,
+                g,
+                (host, *n, open.request),
+                of_links,
+                [s.seed(); 2],
+            ));
             *n += 1;
             self.idle.push(Some((c, open.host)));
             let mut route = def.route(host).clone();

@@ -11,8 +11,8 @@ use sojourn_aqm::units::{Span, Time};
 
 impl Flow {
     /// Creates a pooled flow for host `i` of a session group: the `n`-th one for answers or, with
-    /// `request`, for requests. Its RTT and its hash have the first one of `seeds`, that of the
-    /// start, and its sender has the current one.
+    /// `request`, for requests. Its RTT and its hash have the seed of the start, the first
+    /// one, and its sender has the current one.
     pub fn pooled(
         def: &FlowConfig,
         group: usize,

@@ -85,7 +85,7 @@ impl Simulation {
         self.scenario.links[l].reconfigured(&self.params[l], new).map(drop)
     }
 
-    pub(super) fn check_running(&self) -> Result<()> {
+    fn check_running(&self) -> Result<()> {
         if self.has_ended() {
             let text = format!("the run ended at {}: nothing can change", self.now - Time::ZERO);
             return Err(Error::new(text));

@@ -14,7 +14,7 @@ impl Simulation {
     ///
     /// - Links have the rate, the delay, the impairments and the parameters of the discipline of
     ///   `wanted`, by a [change](Simulation::change).
-    /// - Name and duration are those of `wanted`. The measured interval starts now, or at the end
+    /// - Name and duration are taken from `wanted`. The measured interval starts now, or at the end
     ///   of the warm-up of `wanted` if that is later.
     /// - With the seed of the simulation, random numbers continue. With another one, every random
     ///   stream gets other numbers, which depend on its own state and the seed.
@@ -50,8 +50,10 @@ impl Simulation {
     /// is over; a simulation that has ended, or whose scenario has `warm_from`. Nothing is changed
     /// then.
     pub fn continue_as(&mut self, wanted: &Scenario) -> Result<()> {
-        self.check_running()?;
         let at = self.now - Time::ZERO;
+        if self.has_ended() {
+            return Err(Error::new(format!("the run of the warm state ended at {at}")));
+        }
         if self.scenario.warm_from.is_some() {
             let text = "is in the scenario of the warm state: save a state of a run without it";
             return Err(Error::new(text).at("warm_from"));
@@ -81,7 +83,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Gives every random stream the numbers of the scenario's seed.
+    /// Reseeds every random stream with the scenario's seed.
     pub(super) fn reseed(&mut self) {
         let seed = self.scenario.seed();
         reseed(self, seed).expect("the state of all parts can be copied");
