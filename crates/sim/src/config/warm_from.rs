@@ -41,12 +41,20 @@ impl WarmFrom {
         if at >= duration {
             return Err(Error::new(format!("{at} is not before the end at {duration}")).at("at"));
         }
-        if cfg!(not(feature = "snapshot")) {
-            let text = "this build cannot change the seed during a run: it lacks the feature \
-                        snapshot";
-            return Err(Error::new(text));
-        }
+        WarmFrom::check_build()?;
         Ok(WarmFrom { at, seed: fields.read_or_default("seed")? })
+    }
+
+    /// Checks that this build can change the seed of a running simulation.
+    ///
+    /// # Errors
+    /// If it lacks the feature `snapshot`.
+    pub(crate) fn check_build() -> Result<()> {
+        if cfg!(feature = "snapshot") {
+            return Ok(());
+        }
+        let text = "this build cannot change the seed during a run: it lacks the feature snapshot";
+        Err(Error::new(text))
     }
 
     /// Canonical JSON form.

@@ -47,8 +47,8 @@ impl Simulation {
     ///
     /// # Errors
     /// A difference between the scenarios that no change can make, with its path; a duration that
-    /// is over; a simulation that has ended, or whose scenario has `warm_from`. Nothing is changed
-    /// then.
+    /// is over; another seed in a build without the feature `snapshot`; a simulation that has
+    /// ended, or whose scenario has `warm_from`. Nothing is changed then.
     pub fn continue_as(&mut self, wanted: &Scenario) -> Result<()> {
         let at = self.now - Time::ZERO;
         if self.has_ended() {
@@ -62,6 +62,9 @@ impl Simulation {
             let text =
                 format!("{} is not after the time of the warm state, {at}", wanted.duration());
             return Err(Error::new(text).at("duration"));
+        }
+        if wanted.seed() != self.scenario.seed() {
+            WarmFrom::check_build().map_err(|e| e.at("seed"))?;
         }
         let change = change_between(&self.scenario.canonical(), &wanted.canonical(), at)?;
         if !change.is_empty() {
