@@ -6,7 +6,7 @@ CRATES := -p sojourn-derive -p sojourn-aqm -p sojourn-sim -p sojourn-live -p soj
 
 ##@ Product
 
-.PHONY: help demo test test-rust test-python test-live wasm playground test-playground bench-wasm adapters capi header adapters-c bench-capi check bench gen site notebooks faults fuzz fuzz-files additions kill wheel wheel-pgo bench-pgo package audit build dev release clean
+.PHONY: help demo test test-rust test-python test-live wasm playground test-playground bench-wasm adapters features sizes capi header adapters-c bench-capi check bench gen site notebooks faults fuzz fuzz-files additions kill wheel wheel-pgo bench-pgo package audit build dev release clean
 
 demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
@@ -64,6 +64,23 @@ bench-wasm: wasm  ## speed of WebAssembly as a share of native speed, in one run
 
 adapters:  ## adapters to quinn, s2n-quic, smoltcp, turmoil and tokio, built and tested
 	cargo test --manifest-path adapters/Cargo.toml --locked --target-dir target/adapters
+
+# Features of sojourn-aqm, of which each must compile without the others.
+FEATURES = $(shell sed -n '/^\[features\]/,/^\[dep/s/^\([a-z0-9-]*\) = .*/\1/p' crates/aqm/Cargo.toml)
+
+features:  ## sojourn-aqm without features, and with each one alone: compiled and linted
+	for feature in "" $(FEATURES); do \
+	    echo "sojourn-aqm with the features: $$feature"; \
+	    cargo clippy --quiet -p sojourn-aqm --no-default-features --features "$$feature" -- -D warnings \
+	    || exit 1; done
+
+BARE := thumbv7em-none-eabihf riscv32imac-unknown-none-elf
+
+sizes:  ## sojourn-aqm for bare processors, and the code of small programs with it; needs rustup
+	@command -v rustup >/dev/null || { echo "rustup is missing: it installs the targets, https://rustup.rs"; exit 1; }
+	rustup target add $(BARE)
+	for target in $(BARE); do cargo build --quiet -p sojourn-aqm --target $$target || exit 1; done
+	$(PYTHON) tools/sizes.py
 
 PREFIX ?= out/prefix
 PICOQUIC ?= out/picoquic

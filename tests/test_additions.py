@@ -26,6 +26,7 @@ TEXTS = Path(__file__).parent / "additions"
 
 AQM = "crates/aqm/src"
 SIM = "crates/sim/src"
+FAMILIES = f"{AQM}/registry/families.rs"
 COVERAGE = "crates/aqm/tests/exhaustive/coverage.rs"
 
 SOURCE = """
@@ -55,8 +56,11 @@ KEY = """
 
 ENTRIES = {
     "aqm": [
-        (f"{AQM}/aqm/mod.rs", "pub mod sred;\n", "pub mod toy;\n"),
-        (f"{AQM}/registry.rs", "    aqm::blue::ENTRY,\n", "    aqm::toy::ENTRY,\n"),
+        (f"{AQM}/aqm/mod.rs", "pub mod blue;\n",
+         '#[cfg(feature = "blue")]\npub mod toy;\n'),
+        (f"{AQM}/registry.rs", "    aqm::blue::ENTRY,\n",
+         '    #[cfg(feature = "blue")]\n    aqm::toy::ENTRY,\n'),
+        (FAMILIES, '    ("blue", &["blue"]),\n', '    ("toy", &["blue"]),\n'),
         (COVERAGE, '    ("ewfq", OPEN),\n', '    ("toy", OPEN),\n'),
     ],
     "control": [
@@ -92,7 +96,7 @@ NEW = {
 """The new files, with their texts."""
 
 BY_HAND = {
-    "aqm": [f"{AQM}/aqm/mod.rs", f"{AQM}/aqm/toy.rs", f"{AQM}/registry.rs", COVERAGE],
+    "aqm": [f"{AQM}/aqm/mod.rs", f"{AQM}/aqm/toy.rs", f"{AQM}/registry.rs", FAMILIES, COVERAGE],
     "control": [f"{SIM}/endpoint/cc/gentle.rs", f"{SIM}/endpoint/cc/mod.rs"],
     "source": [f"{SIM}/traffic/application.rs", f"{SIM}/traffic/source.rs"],
     "metric": ["python/sojourn/metrics/throughput.py"],

@@ -33,7 +33,7 @@ impl Env {
     /// A rate of 0.
     #[inline(never)]
     pub(crate) fn check(&self) -> Result<()> {
-        checked(self.rate, Some((Rate(1), Rate(u64::MAX)))).map(drop).map_err(|e| e.at("rate"))
+        checked(self.rate, Some((Rate(1), Rate(u64::MAX)))).map(drop).map_err(|e| e.at_name("rate"))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The error type of the library: path of the field, and message.
 
+use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -12,8 +13,8 @@ use core::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     kind: ErrorKind,
-    path: String,
-    text: String,
+    path: Cow<'static, str>,
+    text: Cow<'static, str>,
 }
 
 /// Kind of an [`Error`], to match on.
@@ -70,7 +71,19 @@ impl Error {
     #[inline(never)]
     fn of_text(text: &str) -> Error {
         let text = sentence(text);
-        Error { kind: ErrorKind::Invalid, path: String::new(), text }
+        Error { kind: ErrorKind::Invalid, path: "".into(), text: text.into() }
+    }
+
+    /// As [`Error::new`], for a message that quotes no input: it needs no code for texts.
+    #[cold]
+    pub(crate) fn fixed(text: &'static str) -> Error {
+        Error { kind: ErrorKind::Invalid, path: "".into(), text: text.into() }
+    }
+
+    /// As [`Error::at`], for the name of a parameter and an empty path.
+    #[cold]
+    pub(crate) fn at_name(self, name: &'static str) -> Error {
+        Error { path: name.into(), ..self }
     }
 
     /// Creates the error for a `name` that is not in `allowed`, and suggests the nearest one. Lists
@@ -118,7 +131,8 @@ impl Error {
     #[inline(never)]
     fn under(mut self, key: &str) -> Error {
         let key = plain(key, 80);
-        self.path = if self.path.is_empty() { key } else { format!("{key}.{}", self.path) };
+        let path = if self.path.is_empty() { key } else { format!("{key}.{}", self.path) };
+        self.path = path.into();
         self
     }
 

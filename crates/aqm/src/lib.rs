@@ -29,8 +29,18 @@
 //!
 //! # Features
 //!
-//! The crate is `no_std` with `alloc`, and depends on `libm` and `rand_core`. The feature `std`,
-//! off by default, adds `Clock`, which converts between `std::time::Instant` and [`Time`].
+//! The crate is `no_std` with `alloc`, and depends on `libm` and `rand_core`. By default it has
+//! everything but `std`.
+//!
+//! - Families of disciplines: `afd`, `blue`, `cake`, `classful`, `codel`, `fair`, `l4s`, `pi`, `red`
+//!   and `xcp`. Tail drop is in every build.
+//! - `shaped-links`: links with [`Opportunities`], a [`TokenBucket`], or an [`Overhead`].
+//! - `batches`: sojourn times counted in batches, for simulations of many links.
+//! - `tc`: the words of `tc` of Linux, with `cake` and `classful`.
+//! - `full`: all of these.
+//! - `messages`: the value and the allowed range in errors about typed parameters.
+//! - `snapshot`: saving and loading. Without it, both return an error.
+//! - `std`: `Clock`, which converts between `std::time::Instant` and [`Time`].
 //!
 //! # Modules
 //!
@@ -44,6 +54,10 @@
 #![warn(missing_debug_implementations)]
 #![no_std]
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(feature = "full"),
+    allow(dead_code, unused_imports, reason = "families of disciplines share parts")
+)]
 #![cfg_attr(
     test,
     allow(
@@ -109,6 +123,7 @@ pub mod snapshot;
 #[doc(hidden)]
 pub mod sorting;
 mod stats;
+#[cfg(feature = "tc")]
 pub mod tc;
 #[cfg(test)]
 mod testing;
@@ -129,7 +144,9 @@ pub use entry::{Built, External, QdiscEntry};
 pub use error::{Error, ErrorKind, Result};
 pub use fifo::{QueueView, SingleFifo};
 pub use flow_header::{FlowHeader, Protocol};
-pub use link::{LEN_MAX, Link, LinkSpec, Opportunities, Served, TokenBucket};
+pub use link::{LEN_MAX, Link, LinkSpec, Served};
+#[cfg(feature = "shaped-links")]
+pub use link::{Opportunities, TokenBucket};
 pub use overhead::{Framing, Overhead};
 pub use packet::{Ecn, Packet, TcpFlags, XcpHeader};
 pub use packet_log::{LogEntry, PacketLog};

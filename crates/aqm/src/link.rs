@@ -15,17 +15,25 @@ use alloc::vec::{Drain, Vec};
 use core::fmt;
 use core::mem::offset_of;
 
+#[cfg(feature = "shaped-links")]
 mod bucket;
 mod changes;
 mod fallible;
+#[cfg(feature = "shaped-links")]
 mod opportunities;
 mod saved;
 mod served;
+#[cfg(feature = "shaped-links")]
 mod shape;
+mod transmission;
 mod transmitter;
+#[cfg(not(feature = "shaped-links"))]
+mod unshaped;
 mod watching;
 
+#[cfg(feature = "shaped-links")]
 pub use bucket::TokenBucket;
+#[cfg(feature = "shaped-links")]
 pub use opportunities::Opportunities;
 pub use served::Served;
 use transmitter::Transmitter;
@@ -54,7 +62,7 @@ impl LinkSpec {
     /// # Errors
     /// A rate out of range.
     pub fn check(&self) -> Result<()> {
-        checked(self.rate, Some((Rate(1), LinkSpec::RATE_MAX))).map_err(|e| e.at("rate"))?;
+        checked(self.rate, Some((Rate(1), LinkSpec::RATE_MAX))).map_err(|e| e.at_name("rate"))?;
         Ok(())
     }
 }

@@ -178,13 +178,26 @@ pub fn read_checked<T: Value>(setting: Setting<'_>, range: Option<(T::End, T::En
 /// Refuses a value outside `range`.
 #[doc(hidden)]
 pub fn checked<T: Value>(value: T, range: Option<(T::End, T::End)>) -> Result<T> {
-    let Some((lo, hi)) = range.filter(|(lo, hi)| !value.is_within(lo, hi)) else {
-        return Ok(value);
-    };
+    match range {
+        Some((lo, hi)) if !value.is_within(&lo, &hi) => Err(refusal(&value, &lo, &hi)),
+        _ => Ok(value),
+    }
+}
+
+/// Creates the error for a value outside its range.
+#[cfg(feature = "messages")]
+fn refusal<T: Value>(value: &T, lo: &T::End, hi: &T::End) -> Error {
     // A value without a text form (NaN) is refused like an invalid text.
     let text = value.write();
-    T::read(Setting::Text(&text))?;
-    Err(out_of_range(&text, &lo.write(), &hi.write()))
+    let invalid = T::read(Setting::Text(&text)).err();
+    invalid.unwrap_or_else(|| out_of_range(&text, &lo.write(), &hi.write()))
+}
+
+/// Creates the error for a value outside its range, without the values.
+#[cfg(not(feature = "messages"))]
+#[cold]
+fn refusal<T: Value>(_: &T, _: &T::End, _: &T::End) -> Error {
+    Error::fixed("is out of range").of_kind(ErrorKind::OutOfRange)
 }
 
 fn out_of_range(value: &str, lo: &str, hi: &str) -> Error {
@@ -269,7 +282,9 @@ macro_rules! params {
             }
 
             fn check(&self) -> $crate::error::Result<()> {
-                $crate::params::field::check(Self::DECLARATIONS, &[$(&self.$field),*])
+                $crate::check_fields!(
+                    self, $($field: $Type = $crate::params!(@ends $Type $(, $lo => $hi)?);)*
+                )
             }
 
             fn table(&self) -> $crate::params::ParamRows {
@@ -277,6 +292,27 @@ macro_rules! params {
             }
         }
     };
+}
+
+/// Checks the fields of a type of parameters by its table. Used by [`params!`](crate::params!).
+#[cfg(feature = "messages")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! check_fields {
+    ($this:expr, $($field:ident: $Type:ty = $ends:expr;)*) => {
+        $crate::params::field::check(Self::DECLARATIONS, &[$(&$this.$field),*])
+    };
+}
+
+/// The same without the table, whose types have code that reads and writes texts.
+#[cfg(not(feature = "messages"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! check_fields {
+    ($this:expr, $($field:ident: $Type:ty = $ends:expr;)*) => {{
+        $($crate::params::field::check_typed(stringify!($field), &$this.$field, $ends)?;)*
+        Ok(())
+    }};
 }
 
 /// A table of parameters.

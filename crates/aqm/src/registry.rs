@@ -2,6 +2,8 @@
 //!
 //! The entry of a discipline is in the file of its algorithm.
 
+#[cfg(any(test, not(feature = "full")))]
+mod families;
 mod open;
 
 pub use crate::entry::{Built, External, QdiscEntry};
@@ -18,60 +20,115 @@ use alloc::format;
 /// All disciplines.
 pub static REGISTRY: &[QdiscEntry] = &[
     sched::drop_tail::ENTRY,
+    #[cfg(feature = "red")]
     aqm::red::ENTRY,
+    #[cfg(feature = "red")]
     aqm::ared::ENTRY,
+    #[cfg(feature = "red")]
     aqm::feng_red::ENTRY,
+    #[cfg(feature = "red")]
     aqm::red_opt::ENTRY,
+    #[cfg(feature = "red")]
     aqm::sa_red::ENTRY,
+    #[cfg(feature = "red")]
     aqm::rio::ENTRY,
+    #[cfg(feature = "red")]
     sched::gred::ENTRY,
+    #[cfg(feature = "red")]
     aqm::hred::ENTRY,
+    #[cfg(feature = "blue")]
     aqm::blue::ENTRY,
+    #[cfg(feature = "pi")]
     aqm::pi::ENTRY,
+    #[cfg(feature = "pi")]
     aqm::api::ENTRY,
+    #[cfg(feature = "pi")]
     aqm::rem::ENTRY,
+    #[cfg(feature = "pi")]
     aqm::avq::ENTRY,
+    #[cfg(feature = "codel")]
     aqm::codel::ENTRY,
+    #[cfg(feature = "red")]
     aqm::choke::ENTRY,
+    #[cfg(feature = "codel")]
     aqm::cobalt::ENTRY,
+    #[cfg(feature = "red")]
     aqm::fred::ENTRY,
+    #[cfg(feature = "blue")]
     aqm::sfb::ENTRY,
+    #[cfg(feature = "red")]
     aqm::sred::ENTRY,
+    #[cfg(feature = "afd")]
     aqm::afd::ENTRY,
+    #[cfg(feature = "afd")]
     aqm::af_qcn::ENTRY,
+    #[cfg(feature = "pi")]
     aqm::pie::ENTRY,
+    #[cfg(feature = "pi")]
     aqm::pi2::ENTRY,
+    #[cfg(feature = "classful")]
     aqm::police::ENTRY,
+    #[cfg(feature = "red")]
     aqm::step_mark::ENTRY,
+    #[cfg(feature = "xcp")]
     aqm::xcp::ENTRY,
+    #[cfg(feature = "l4s")]
     sched::dualpi2::ENTRY,
+    #[cfg(feature = "l4s")]
     sched::curvy_red::ENTRY,
+    #[cfg(feature = "fair")]
     sched::drr::ENTRY,
+    #[cfg(feature = "fair")]
     sched::wfq::ENTRY,
+    #[cfg(feature = "fair")]
     sched::wf2q::ENTRY,
+    #[cfg(feature = "fair")]
     sched::scfq::ENTRY,
+    #[cfg(feature = "fair")]
     sched::stfq::ENTRY,
+    #[cfg(feature = "classful")]
     sched::prio::ENTRY,
+    #[cfg(feature = "fair")]
     sched::pfifo_fast::ENTRY,
+    #[cfg(feature = "classful")]
     sched::ets::ENTRY,
+    #[cfg(feature = "classful")]
     sched::qfq::ENTRY,
+    #[cfg(feature = "classful")]
     sched::multiq::ENTRY,
+    #[cfg(feature = "classful")]
     sched::mq::ENTRY,
+    #[cfg(feature = "classful")]
     sched::skbprio::ENTRY,
+    #[cfg(feature = "classful")]
     sched::tbf::ENTRY,
+    #[cfg(feature = "classful")]
     sched::cbs::ENTRY,
+    #[cfg(feature = "classful")]
     sched::htb::ENTRY,
+    #[cfg(feature = "classful")]
     sched::hfsc::ENTRY,
+    #[cfg(feature = "fair")]
     sched::hhf::ENTRY,
+    #[cfg(feature = "fair")]
     sched::fq_paced::ENTRY,
+    #[cfg(all(feature = "fair", feature = "codel"))]
     sched::drr::DRR_CODEL,
+    #[cfg(all(feature = "fair", feature = "codel"))]
     sched::wfq::WFQ_CODEL,
+    #[cfg(all(feature = "fair", feature = "red"))]
     sched::wfq::WFQ_RED,
+    #[cfg(all(feature = "fair", feature = "red"))]
     sched::fq::FQ_RED,
+    #[cfg(feature = "fair")]
     sched::ewfq::ENTRY,
+    #[cfg(feature = "fair")]
     sched::sfq::ENTRY,
+    #[cfg(all(feature = "fair", feature = "codel"))]
     sched::fq::FQ_CODEL,
+    #[cfg(feature = "cake")]
     sched::cake::ENTRY,
+    #[cfg(all(feature = "fair", feature = "pi"))]
     sched::fq::FQ_PIE,
 ];
 
@@ -92,6 +149,10 @@ fn find_in<'a>(
     let folded = name.to_lowercase().replace('-', "_");
     let all = entries.clone();
     entries.find(|e| e.is_called(&folded)).ok_or_else(|| {
+        #[cfg(not(feature = "full"))]
+        if let Some(error) = families::left_out(&folded) {
+            return error;
+        }
         let unknown = || {
             words_of_tc(name, all.clone())
                 .unwrap_or_else(|| Error::unknown("discipline", name, all.map(|e| e.name)))

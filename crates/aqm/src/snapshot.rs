@@ -88,7 +88,7 @@ pub trait Snapshot {
 #[cold]
 #[doc(hidden)]
 pub fn refused<T>() -> Result<T> {
-    Err(Error::new("this build cannot save and load state: it lacks the feature snapshot"))
+    Err(Error::fixed("this build cannot save and load state: it lacks the feature snapshot"))
 }
 
 /// Odd, so that a multiplication loses nothing.

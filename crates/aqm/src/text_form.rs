@@ -5,6 +5,7 @@ use crate::entry::Built;
 use crate::error::{Error, Result};
 use crate::params::{ParamRow, Setting, call_text, parse_call};
 use crate::registry::Registry;
+#[cfg(feature = "tc")]
 use crate::tc;
 use crate::units::{Rate, Size, Span};
 use alloc::format;
@@ -90,12 +91,19 @@ impl Registry {
 
 /// Parses any of the text forms.
 fn parse(text: &str) -> Result<Parsed> {
+    #[cfg(feature = "tc")]
     if tc::without_prefix(text).is_some() {
         let discipline = tc::parse(text)?;
         return match discipline.lost.first() {
             None => Ok((discipline.name.to_string(), discipline.settings)),
             Some(lost) => Err(Error::new(format!("{text:?} is not represented in full: {lost}"))),
         };
+    }
+    #[cfg(not(feature = "tc"))]
+    if text.trim_start().starts_with("tc:") {
+        let text =
+            "words of tc are not read by this build of sojourn-aqm: enable its feature \"tc\"";
+        return Err(Error::new(text).of_kind(crate::ErrorKind::Unavailable));
     }
     let (name, settings) = parse_call(text)?;
     let owned = settings.into_iter().map(|(key, value)| (key.to_string(), value.to_string()));

@@ -1,29 +1,54 @@
 //! AQM algorithms, and the single-queue discipline that runs one of them on a FIFO queue.
 
+#[cfg(feature = "afd")]
 pub mod af_qcn;
+#[cfg(feature = "afd")]
 pub mod afd;
+#[cfg(feature = "pi")]
 pub mod api;
+#[cfg(feature = "red")]
 pub mod ared;
+#[cfg(feature = "pi")]
 pub mod avq;
+#[cfg(feature = "blue")]
 pub mod blue;
+#[cfg(feature = "red")]
 pub mod choke;
+#[cfg(feature = "codel")]
 pub mod cobalt;
+#[cfg(feature = "codel")]
 pub mod codel;
+#[cfg(feature = "red")]
 pub mod feng_red;
+#[cfg(feature = "red")]
 pub mod fred;
+#[cfg(feature = "red")]
 pub mod hred;
+#[cfg(feature = "pi")]
 pub mod pi;
+#[cfg(feature = "pi")]
 pub mod pi2;
+#[cfg(feature = "pi")]
 pub mod pie;
+#[cfg(feature = "classful")]
 pub mod police;
+#[cfg(feature = "red")]
 pub mod red;
+#[cfg(feature = "red")]
 pub mod red_opt;
+#[cfg(feature = "pi")]
 pub mod rem;
+#[cfg(feature = "red")]
 pub mod rio;
+#[cfg(feature = "red")]
 pub mod sa_red;
+#[cfg(feature = "blue")]
 pub mod sfb;
+#[cfg(feature = "red")]
 pub mod sred;
+#[cfg(feature = "red")]
 pub mod step_mark;
+#[cfg(feature = "xcp")]
 pub mod xcp;
 
 use crate::build::{Build, Builder, Env};

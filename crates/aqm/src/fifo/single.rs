@@ -5,13 +5,25 @@ use crate::packet::Packet;
 use crate::snapshot::Snapshot;
 use crate::units::Bytes;
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 /// A FIFO queue with memory of its own, which grows to the largest backlog. A packet costs half as
 /// much as in a `Fifo`.
-#[derive(Clone, Debug, Default, Snapshot)]
+#[derive(Debug, Default, Snapshot)]
 pub struct SingleFifo {
     ring: VecDeque<Packet>,
     bytes: u64,
+}
+
+// Two copies of memory; `VecDeque::clone` goes packet by packet.
+impl Clone for SingleFifo {
+    fn clone(&self) -> Self {
+        let (first, second) = self.ring.as_slices();
+        let mut packets = Vec::with_capacity(self.ring.len());
+        packets.extend_from_slice(first);
+        packets.extend_from_slice(second);
+        SingleFifo { ring: packets.into(), bytes: self.bytes }
+    }
 }
 
 impl SingleFifo {

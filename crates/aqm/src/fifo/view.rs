@@ -1,6 +1,8 @@
 //! View that an AQM algorithm has of its queue.
 
-use super::{Fifo, Pool, SingleFifo};
+use super::SingleFifo;
+#[cfg(feature = "fair")]
+use super::{Fifo, Pool};
 use crate::packet::Packet;
 use crate::units::Size;
 
@@ -17,6 +19,7 @@ enum Queue<'a> {
     /// The only queue of its discipline.
     Single(&'a mut SingleFifo),
     /// One of several queues that share a pool.
+    #[cfg(feature = "fair")]
     Pooled(&'a mut Fifo, &'a mut Pool),
 }
 
@@ -30,6 +33,7 @@ impl<'a> QueueView<'a> {
 
     /// Returns the view of a queue in `pool`; the other queues of the discipline have `others`
     /// bytes.
+    #[cfg(feature = "fair")]
     #[inline(always)]
     pub fn pooled(queue: &'a mut Fifo, pool: &'a mut Pool, others: u64) -> QueueView<'a> {
         QueueView { queue: Queue::Pooled(queue, pool), others }
@@ -40,6 +44,7 @@ impl<'a> QueueView<'a> {
     pub fn packets(&self) -> u32 {
         match &self.queue {
             Queue::Single(queue) => queue.packets(),
+            #[cfg(feature = "fair")]
             Queue::Pooled(queue, _) => queue.packets(),
         }
     }
@@ -49,6 +54,7 @@ impl<'a> QueueView<'a> {
     pub fn bytes(&self) -> u64 {
         match &self.queue {
             Queue::Single(queue) => queue.bytes().0,
+            #[cfg(feature = "fair")]
             Queue::Pooled(queue, _) => queue.bytes().0,
         }
     }
@@ -64,6 +70,7 @@ impl<'a> QueueView<'a> {
     pub fn front(&self) -> Option<&Packet> {
         match &self.queue {
             Queue::Single(queue) => queue.front(),
+            #[cfg(feature = "fair")]
             Queue::Pooled(queue, pool) => queue.front(pool),
         }
     }
@@ -73,6 +80,7 @@ impl<'a> QueueView<'a> {
     pub fn pop(&mut self) -> Option<Packet> {
         match &mut self.queue {
             Queue::Single(queue) => queue.pop(),
+            #[cfg(feature = "fair")]
             Queue::Pooled(queue, pool) => queue.pop(pool),
         }
     }
@@ -82,6 +90,7 @@ impl<'a> QueueView<'a> {
     pub fn front_mut(&mut self) -> Option<&mut Packet> {
         match &mut self.queue {
             Queue::Single(queue) => queue.front_mut(),
+            #[cfg(feature = "fair")]
             Queue::Pooled(queue, pool) => queue.front_mut(pool),
         }
     }
@@ -90,6 +99,7 @@ impl<'a> QueueView<'a> {
     pub fn get(&self, k: u32) -> Option<&Packet> {
         match &self.queue {
             Queue::Single(queue) => queue.get(k),
+            #[cfg(feature = "fair")]
             Queue::Pooled(queue, pool) => queue.get(pool, k),
         }
     }
@@ -99,6 +109,7 @@ impl<'a> QueueView<'a> {
     pub fn remove(&mut self, k: u32) -> Option<Packet> {
         match &mut self.queue {
             Queue::Single(queue) => queue.remove(k),
+            #[cfg(feature = "fair")]
             Queue::Pooled(queue, pool) => queue.remove(pool, k),
         }
     }
@@ -107,6 +118,7 @@ impl<'a> QueueView<'a> {
     pub fn for_each(&self, mut each: impl FnMut(&Packet)) {
         match &self.queue {
             Queue::Single(queue) => queue.iter().for_each(&mut each),
+            #[cfg(feature = "fair")]
             Queue::Pooled(queue, pool) => queue.iter(pool).for_each(&mut each),
         }
     }

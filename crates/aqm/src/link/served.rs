@@ -29,6 +29,9 @@ pub trait Served: Qdisc {
 }
 
 impl<Q: Qdisc + Clone + Send> Served for Q {
+    // Inlined: else a build for small code has a second copy of every method, in the table of the
+    // crate that has this one.
+    #[inline]
     fn clone_box(&self) -> Box<dyn Served + Send> {
         Box::new(self.clone())
     }
@@ -70,7 +73,7 @@ impl Snapshot for Box<dyn Served + Send> {
 
     fn load_from(&mut self, input: &mut Reader<'_>) -> Result<()> {
         if input.bytes(8)? != self.layout_of().to_le_bytes() {
-            return Err(Error::new("the snapshot is of a link with another discipline"));
+            return Err(Error::fixed("the snapshot is of a link with another discipline"));
         }
         (**self).load_from(input)
     }

@@ -1,21 +1,13 @@
 //! Token bucket and overhead of the link layer, which few links have in place of a transmitter that
 //! sends each packet with its length.
 
+use super::transmission::transmission_end;
 use super::{Link, TokenBucket};
 use crate::cast;
 use crate::overhead::Overhead;
 use crate::snapshot::Snapshot;
 use crate::units::{Rate, Span, Time};
 use alloc::boxed::Box;
-
-/// Returns the end of a transmission of `len` bytes that starts at `at`. The remainder is carried
-/// over, so that n packets take n times their exact time.
-#[inline]
-pub(super) fn transmission_end(at: Time, len: u32, rate: Rate, carry: &mut u64) -> Time {
-    let owed = u64::from(len) * 8 * 1_000_000_000 + *carry;
-    *carry = owed % rate.0;
-    at + Span(owed / rate.0)
-}
 
 /// Token bucket and overhead of a link.
 #[derive(Clone, Debug, Default, Snapshot)]

@@ -1,7 +1,11 @@
 //! Transmitter of a link: takes packets from a discipline and sends them at the rate of the link.
 
-use super::shape::{Shape, transmission_end};
-use super::{LEN_MAX, LinkSpec, Opportunities};
+use super::transmission::transmission_end;
+#[cfg(not(feature = "shaped-links"))]
+use super::unshaped::{Opportunities, Shape};
+use super::{LEN_MAX, LinkSpec};
+#[cfg(feature = "shaped-links")]
+use super::{Opportunities, shape::Shape};
 use crate::context::{Context, Dropped};
 use crate::packet::{Ecn, Packet};
 use crate::packet_log::{LogEntry, PacketLog};

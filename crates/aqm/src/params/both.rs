@@ -51,8 +51,10 @@ impl<O: Params, I: Params> Params for Combined<O, I> {
         table(self.sets())
     }
 
+    // Not by `dyn Params`: its table of methods has those that read and write texts.
     fn check(&self) -> Result<()> {
-        check(self.sets())
+        self.outer.check()?;
+        self.inner.check()
     }
 }
 
@@ -81,8 +83,4 @@ fn table([outer, inner]: [&dyn Params; 2]) -> Vec<ParamRow> {
     let mut rows = outer.table();
     rows.extend(inner.table().into_iter().filter(|row| !outer.knows(row.name)));
     rows
-}
-
-fn check(sets: [&dyn Params; 2]) -> Result<()> {
-    sets.iter().try_for_each(|set| set.check())
 }

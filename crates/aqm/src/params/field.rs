@@ -138,6 +138,24 @@ pub fn check(declarations: &[Declaration], fields: &[&dyn Field]) -> Result<()> 
     all.try_for_each(|(d, field)| check_within(*field, d.ends).map_err(|e| e.at(d.name)))
 }
 
+/// Refuses the value of the parameter `name` if it is not between `ends`.
+///
+/// # Errors
+/// A value out of range.
+#[cfg(not(feature = "messages"))]
+pub fn check_typed<T: Value>(
+    name: &'static str,
+    value: &T,
+    ends: Option<(&T::End, &T::End)>,
+) -> Result<()> {
+    match ends {
+        Some((lo, hi)) if !value.is_within(lo, hi) => {
+            Err(super::refusal(value, lo, hi).at_name(name))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Every parameter with its value.
 pub fn table(declarations: &[Declaration], fields: &[&dyn Field]) -> Vec<ParamRow> {
     let row = |(d, field): (&Declaration, &&dyn Field)| ParamRow {

@@ -7,7 +7,7 @@ use alloc::boxed::Box;
 
 /// Error for a generator that is not a [`Pcg`].
 fn no_pcg() -> Error {
-    Error::new(
+    Error::fixed(
         "the random number generator of the link is not `sojourn_aqm::Pcg`, so its state \
                 cannot be saved",
     )

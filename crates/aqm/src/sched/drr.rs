@@ -22,6 +22,7 @@
 //! **Cost** 90472 bytes of state: 88 per queue. O(1) per packet if `quantum` is at least the
 //! largest packet, otherwise a few passes over the busy queues.
 
+#[cfg(feature = "codel")]
 use crate::aqm::codel::CoDel;
 use crate::build::Env;
 use crate::cast;
@@ -46,6 +47,7 @@ pub(crate) const ENTRY: QdiscEntry =
         .source("Shreedhar and Varghese, SIGCOMM 1995");
 
 /// Entry of `drr_codel` in the registry.
+#[cfg(feature = "codel")]
 pub(crate) const DRR_CODEL: QdiscEntry = QdiscEntry::new::<Fair<Drr, CoDel>>(
     "drr_codel",
     "deficit round robin with CoDel in every queue",

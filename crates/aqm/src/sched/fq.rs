@@ -22,8 +22,11 @@
 //! **Cost** the state of the AQM algorithm and 64 bytes per flow; O(log n) where the buffer
 //! overflows, or a queue becomes longer than it was since it was last the longest.
 
+#[cfg(feature = "codel")]
 use crate::aqm::codel::CoDel;
+#[cfg(feature = "pi")]
 use crate::aqm::pie::Pie;
+#[cfg(feature = "red")]
 use crate::aqm::red::Red;
 use crate::aqm::{Aqm, Verdict, exceeds, fits};
 use crate::build::{Build, Env};
@@ -45,6 +48,7 @@ use alloc::vec::Vec;
 use core::any::Any;
 
 /// Entry of `fq_red` in the registry.
+#[cfg(feature = "red")]
 pub(crate) const FQ_RED: QdiscEntry = QdiscEntry::new::<Fq<Red>>(
     "fq_red",
     "DRR over hashed flows, new flows first, with RED in each",
@@ -54,6 +58,7 @@ pub(crate) const FQ_RED: QdiscEntry = QdiscEntry::new::<Fq<Red>>(
 .source("RFC 8290; Floyd and Jacobson, 1993");
 
 /// Entry of `fq_codel` in the registry.
+#[cfg(feature = "codel")]
 pub(crate) const FQ_CODEL: QdiscEntry = QdiscEntry::new::<Fq<CoDel>>(
     "fq_codel",
     "DRR over hashed flows, CoDel in each (RFC 8290): more delay than `variant = \"linux\"`",
@@ -64,6 +69,7 @@ pub(crate) const FQ_CODEL: QdiscEntry = QdiscEntry::new::<Fq<CoDel>>(
 .source("RFC 8290");
 
 /// Entry of `fq_pie` in the registry.
+#[cfg(feature = "pi")]
 pub(crate) const FQ_PIE: QdiscEntry = QdiscEntry::new::<Fq<Pie>>(
     "fq_pie",
     "DRR over hashed flows, new flows first, with PIE in each",

@@ -22,7 +22,9 @@
 //! **Cost** 139608 bytes of state: 136 per queue; O(log n) per packet.
 
 use crate::aqm::NoAqm;
+#[cfg(feature = "codel")]
 use crate::aqm::codel::CoDel;
+#[cfg(feature = "red")]
 use crate::aqm::red::Red;
 use crate::build::Env;
 use crate::entry::QdiscEntry;
@@ -45,6 +47,7 @@ pub(crate) const ENTRY: QdiscEntry = QdiscEntry::new::<Fair<Wfq, NoAqm>>(
 .source("Demers, Keshav, Shenker, SIGCOMM 1989; Parekh and Gallager, IEEE/ACM ToN 1(3), 1993");
 
 /// Entry of `wfq_codel` in the registry.
+#[cfg(feature = "codel")]
 pub(crate) const WFQ_CODEL: QdiscEntry = QdiscEntry::new::<Fair<Wfq, CoDel>>(
     "wfq_codel",
     "weighted fair queueing with CoDel in every queue",
@@ -54,6 +57,7 @@ pub(crate) const WFQ_CODEL: QdiscEntry = QdiscEntry::new::<Fair<Wfq, CoDel>>(
 .source("Parekh and Gallager, IEEE/ACM ToN 1(3), 1993; RFC 8289");
 
 /// Entry of `wfq_red` in the registry.
+#[cfg(feature = "red")]
 pub(crate) const WFQ_RED: QdiscEntry =
     QdiscEntry::new::<Fair<Wfq, Red>>("wfq_red", "weighted fair queueing with RED in every queue")
         .decides(

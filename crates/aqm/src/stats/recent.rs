@@ -9,6 +9,8 @@ use crate::units::Span;
 const KEPT: usize = 21;
 /// Value of `len` if durations are counted at once.
 const AT_ONCE: u32 = u32::MAX;
+/// False in a build without the feature `batches`: every duration is counted at once.
+const BATCHES: bool = cfg!(feature = "batches");
 
 /// Sojourn times that the histogram has not counted yet, if it counts them
 /// [in batches](RecentDurations::start).
@@ -35,7 +37,7 @@ impl Default for RecentDurations {
 impl RecentDurations {
     /// Starts to keep durations.
     pub(super) fn start(&mut self) {
-        if self.len == AT_ONCE {
+        if BATCHES && self.len == AT_ONCE {
             self.len = 0;
         }
     }
@@ -50,7 +52,7 @@ impl RecentDurations {
     /// if there is no room.
     #[inline(always)]
     pub(super) fn add(&mut self, span: Span, histogram: &mut Histogram) {
-        if self.len == AT_ONCE {
+        if !BATCHES || self.len == AT_ONCE {
             return histogram.add(span);
         }
         if span.0 == 0 {
@@ -70,7 +72,7 @@ impl RecentDurations {
     /// Counts everything in `histogram`.
     #[inline(never)]
     pub(super) fn count(&mut self, histogram: &mut Histogram) {
-        if self.len == AT_ONCE {
+        if !BATCHES || self.len == AT_ONCE {
             return;
         }
         histogram.add_zeros(core::mem::take(&mut self.zeros));

@@ -12,7 +12,15 @@ pub(super) fn time(t: Time) -> Time {
 
 /// Rounds a parameter, which tc passes in whole microseconds, down to a unit of 1.024 us.
 pub(super) fn span(s: Span) -> Span {
-    Span(((s.0 / 1000 * 1000) >> SHIFT) << SHIFT)
+    Span(((micros(s) * 1000) >> SHIFT) << SHIFT)
+}
+
+/// Returns whole microseconds. A multiplication by 2^64 / 1000, since the code of a division of 64
+/// bits, which many small processors lack, is a tenth of the code of CoDel.
+fn micros(s: Span) -> u64 {
+    let share = u128::from(u64::MAX / 1000 + 1);
+    let micros = (u128::from(s.0) * share) >> 64;
+    u64::try_from(micros).expect("less than the span")
 }
 
 /// Returns `interval * rec_inv_sqrt`, rounded down to a unit of 1.024 us.
@@ -40,6 +48,11 @@ mod tests {
         assert_eq!([0, 1023, 1024, 5_000_000].map(|t| time(Time(t)).0), [0, 0, 1024, 4_999_168]);
         assert_eq!(span(Span::ms(5)), Span(4882 << 10));
         assert_eq!(span(Span(1_024_999)), Span(1000 << 10), "999 ns are lost first");
+        for whole in [0, 1, 4_882, 999_999, 99_999_999, 100_000_000] {
+            for rest in [0, 1, 999] {
+                assert_eq!(micros(Span(whole * 1000 + rest)), whole);
+            }
+        }
     }
 
     #[test]
