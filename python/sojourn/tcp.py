@@ -15,6 +15,7 @@ __all__ = [
     "Cdg",
     "Compound",
     "Cubic",
+    "Dcqcn",
     "Dctcp",
     "HighSpeed",
     "Htcp",
@@ -43,8 +44,10 @@ __all__ = [
     "Reno",
     "Sack",
     "Scalable",
+    "Swift",
     "Tahoe",
     "Tcp",
+    "Timely",
     "Vegas",
     "Veno",
     "Westwood",
@@ -61,9 +64,9 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     profile : str
         Rules to follow: linux (what hosts run today), rfc (the RFCs without extensions), ns2 (the
         packet counting agents of ns-2.35), or quic (RFC 9002; for bbr, cubic, newreno, reno and
-        sack). It sets the defaults of other parameters. Without it: rfc for compound, ledbat,
-        ledbatpp, newreno, sack, tahoe, vegas and TCPs in Python, linux for the others. One of
-        linux, rfc, ns2, quic; default by name.
+        sack). It sets the defaults of other parameters. Without it: rfc for compound, dcqcn,
+        ledbat, ledbatpp, newreno, sack, swift, tahoe, timely, vegas and TCPs in Python, linux for
+        the others. One of linux, rfc, ns2, quic; default by name.
     packet : str
         Size of a full data packet on the wire, including the header. Bytes; default 1500B; 41B to
         65535B; also called mtu.
@@ -97,13 +100,13 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
         jiffies. Duration or auto; default auto, in the profile linux 4ms; 1ns to 1s; the paper's G;
         also called granularity.
     delayed_ack : bool | str
-        If true, the receiver acks only every second packet; auto: yes (RFC 5681), in ns2 no. Flag
-        or auto; default auto; also called delack.
+        If true, the receiver acks only every second packet; auto: yes (RFC 5681), in ns2 and for
+        dcqcn, swift and timely no. Flag or auto; default auto; also called delack.
     delayed_ack_timeout : str
         Maximum delay of an ack; auto: 40ms (as in Linux), in ns2 100ms, in quic 25ms (RFC 9000).
         Duration or auto; default auto; 1ns to 500ms.
     ecn : bool | str
-        If true, both ends use ECN (RFC 3168); auto: only for dctcp and prague. Flag or auto;
+        If true, both ends use ECN (RFC 3168); auto: only for dcqcn, dctcp and prague. Flag or auto;
         default auto.
     ect1 : bool | str
         If true, ECN-capable packets carry ECT(1) in place of ECT(0): they claim to be L4S (RFC
@@ -112,9 +115,9 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     ecn_feedback : str
         Feedback of marks by the receiver: one bit until the sender confirms it (rfc3168), one bit
         that follows the marks (rfc8257), or their exact number in every ack (accurate: AccECN, RFC
-        9768); auto: rfc3168, for dctcp rfc8257, for prague accurate. Profile ns2 has only rfc3168,
-        profile quic only accurate. Rfc3168|rfc8257|accurate or auto; default auto; also called
-        feedback.
+        9768); auto: rfc3168, for dctcp rfc8257, for dcqcn and prague accurate. Profile ns2 has only
+        rfc3168, profile quic only accurate. Rfc3168|rfc8257|accurate or auto; default auto; also
+        called feedback.
     limited_transmit : bool
         If true, each of the first two duplicate acks sends one new packet (limited transmit, RFC
         3042). Flag; default true; also called singledup.
@@ -134,10 +137,10 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
         without delayed_ack; not in ns2. Flag; default false, in the profile linux true.
     pacing : bool | str
         If true, segments are paced (at two windows per round trip in slow start, then 1.2) instead
-        of sent in bursts; auto: only for bbr, bbr3 and prague, which set their own rate, and in
-        quic (1.25 windows per round trip, RFC 9002 7.7). With linux_acks, the sender paces bursts
-        of two segments or a millisecond, longer with round-trip times below 4 ms, as Linux does.
-        Not in ns2. Flag or auto; default auto; also called paced.
+        of sent in bursts; auto: only for bbr, bbr3, dcqcn, prague, swift and timely, which set
+        their own rate, and in quic (1.25 windows per round trip, RFC 9002 7.7). With linux_acks,
+        the sender paces bursts of two segments or a millisecond, longer with round-trip times below
+        4 ms, as Linux does. Not in ns2. Flag or auto; default auto; also called paced.
     prr : bool
         If true, recovery reduces the window gradually (PRR, RFC 9937); SACK only, not in ns2. Flag;
         default false, in the profile linux true.
@@ -473,6 +476,65 @@ class Cubic(TcpParameters, kw_only=True, frozen=True, tag="cubic"):
     variant: Literal["rfc", "linux"] | None = None
 
 
+class Dcqcn(TcpParameters, kw_only=True, frozen=True, tag="dcqcn"):
+    """Data centres: a rate that falls with ECN marks and rises with timers; not in ns2.
+
+    Source: Zhu et al., DCQCN, SIGCOMM 2015.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    initial_rate : str
+        Rate on the wire with which a connection starts; auto: the initial window per round-trip
+        time of the handshake. In the paper the line rate. Rate or auto; default auto; 1kbit to
+        10000gbit.
+    min_rate : str
+        Lower bound of the rate. Rate; default 1mbit; 1kbit to 10000gbit.
+    max_rate : str
+        Upper bound of the rate: the line rate. Rate; default 100gbit; 1kbit to 10000gbit; also
+        called line_rate.
+    g : float | str
+        Weight of a notification in the moving average. Number; default 0.00390625; 1e-6 to 1.
+    alpha : float | str
+        Initial value of the moving average; 1 makes the first reduction a half. Number; default 1;
+        0 to 1; also called initial_alpha.
+    cnp_interval : str
+        Least time between two notifications. Duration; default 50us; 1ns to 1s; the paper's N.
+    alpha_timer : str
+        Time without a notification after which the average decays. Duration; default 55us; 1ns to
+        1s; the paper's K.
+    timer : str
+        Time between two increases of the rate by the timer. Duration; default 60us; 1ns to 1s; the
+        paper's T.
+    byte_counter : str
+        Bytes between two increases of the rate by the byte counter. Bytes; default 300MB; 1kB to
+        1000GB; the paper's B.
+    f : int
+        Number of stages of fast recovery. Integer; default 5; 1 to 1000; the paper's F; also called
+        stages.
+    rate_ai : str
+        Additive increase of the target rate. Rate; default 40mbit; 100kbit to 1000gbit; the paper's
+        R_AI.
+    rate_hai : str
+        Hyper increase of the target rate, per stage beyond F. Rate; default 200mbit; 100kbit to
+        1000gbit; the paper's R_HAI.
+    """
+
+    initial_rate: str = "auto"
+    min_rate: str = "1mbit"
+    max_rate: str = "100gbit"
+    g: float | str = 0.00390625
+    alpha: float | str = 1
+    cnp_interval: str = "50us"
+    alpha_timer: str = "55us"
+    timer: str = "60us"
+    byte_counter: str = "300MB"
+    f: int = 5
+    rate_ai: str = "40mbit"
+    rate_hai: str = "200mbit"
+
+
 class Dctcp(TcpParameters, kw_only=True, frozen=True, tag="dctcp"):
     """Reduces the window by half the fraction of ECN-marked bytes; not in ns2.
 
@@ -790,6 +852,56 @@ class Scalable(TcpParameters, kw_only=True, frozen=True, tag="scalable"):
     md_scale: int = 3
 
 
+class Swift(TcpParameters, kw_only=True, frozen=True, tag="swift"):
+    """Data centres: keeps the RTT at a target, with windows below one packet; not in ns2.
+
+    Source: Kumar et al., Swift, SIGCOMM 2020.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    target : str
+        Round-trip time that the sender aims at with a large window, without hops. Must be above the
+        round-trip time of the empty path, or the window stays small. Duration; default 25us; 1us to
+        10s; the paper's base_target; also called base_target.
+    hops : int
+        Number of hops of the path, each of which adds hop_delay to the target. Integer; default 0;
+        0 to 255.
+    hop_delay : str
+        Addition of a hop to the target. Duration; default 3us; 0s to 1s; the paper's h.
+    ai : float
+        Growth of the window in packets per round trip. Number; default 1; 0.001 to 1000.
+    beta : float | str
+        Reduction per relative excess of the delay over the target. Number; default 0.8; 0 to 1.
+    max_mdf : float | str
+        Largest share of the window that one reduction takes. Number; default 0.5; 0.001 to 0.999.
+    fs_range : str
+        Largest addition to the target for a small window; 0s turns flow scaling off. Duration;
+        default 100us; 0s to 1s.
+    fs_min : float
+        Window below which the addition is fs_range, packets. Number; default 0.1; 1e-4 to 1000000;
+        the paper's fs_min_cwnd.
+    fs_max : float
+        Window above which nothing is added, packets. Number; default 100; 1e-4 to 1000000; the
+        paper's fs_max_cwnd.
+    min_cwnd : float | str
+        Smallest window, packets; 1 turns windows below a packet off. Number; default 0.001; 1e-6 to
+        1.
+    """
+
+    target: str = "25us"
+    hops: int = 0
+    hop_delay: str = "3us"
+    ai: float = 1
+    beta: float | str = 0.8
+    max_mdf: float | str = 0.5
+    fs_range: str = "100us"
+    fs_min: float = 0.1
+    fs_max: float = 100
+    min_cwnd: float | str = 0.001
+
+
 class Tahoe(TcpParameters, kw_only=True, frozen=True, tag="tahoe"):
     """Fast retransmit, then slow start from one packet.
 
@@ -808,6 +920,57 @@ class Tahoe(TcpParameters, kw_only=True, frozen=True, tag="tahoe"):
 
     beta_ecn: float | str = 0.5
     variant: Literal["rfc", "linux"] = "rfc"
+
+
+class Timely(TcpParameters, kw_only=True, frozen=True, tag="timely"):
+    """Data centres: a rate that follows the gradient of the RTT; not in ns2.
+
+    Source: Mittal et al., TIMELY, SIGCOMM 2015.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    initial_rate : str
+        Rate on the wire with which a connection starts; auto: the initial window per round-trip
+        time of the handshake. In the paper the line rate. Rate or auto; default auto; 1kbit to
+        10000gbit.
+    min_rate : str
+        Lower bound of the rate. Rate; default 10mbit; 1kbit to 10000gbit.
+    max_rate : str
+        Upper bound of the rate: the line rate. Rate; default 100gbit; 1kbit to 10000gbit; also
+        called line_rate.
+    delta : str
+        Additive increment. Rate; default 10mbit; 1kbit to 1000gbit.
+    beta : float | str
+        Multiplicative decrement. Number; default 0.8; 0 to 1.
+    alpha : float | str
+        Weight of a new difference in the average. Number; default 0.875; 1e-6 to 1.
+    t_low : str
+        Round-trip time below which the rate grows whatever the gradient. Must be above the round-
+        trip time of the empty path, or the rate stays small. Duration; default 50us; 1ns to 10s;
+        the paper's T_low.
+    t_high : str
+        Round-trip time above which the rate shrinks whatever the gradient. Duration; default 500us;
+        1ns to 10s; the paper's T_high.
+    min_rtt : str
+        Round-trip time that the gradient is relative to. Duration; default 20us; 1ns to 10s; the
+        paper's minRTT.
+    segment : str
+        Acknowledged payload between two updates of the rate. Bytes; default 16kB; 1B to 1GB; the
+        paper's segment_size.
+    """
+
+    initial_rate: str = "auto"
+    min_rate: str = "10mbit"
+    max_rate: str = "100gbit"
+    delta: str = "10mbit"
+    beta: float | str = 0.8
+    alpha: float | str = 0.875
+    t_low: str = "50us"
+    t_high: str = "500us"
+    min_rtt: str = "20us"
+    segment: str = "16kB"
 
 
 class Vegas(TcpParameters, kw_only=True, frozen=True, tag="vegas"):

@@ -51,7 +51,8 @@ params! {
         /// Rules to follow: linux (what hosts run today), rfc (the RFCs without extensions), ns2
         /// (the packet counting agents of ns-2.35), or quic (RFC 9002; for bbr, cubic, newreno,
         /// reno and sack). It sets the defaults of other parameters. Without it: rfc for compound,
-        /// ledbat, ledbatpp, newreno, sack, tahoe, vegas and TCPs in Python, linux for the others.
+        /// dcqcn, ledbat, ledbatpp, newreno, sack, swift, tahoe, timely, vegas and TCPs in Python, linux
+        /// for the others.
         profile: Profile = Profile::Rfc, [], "", [];
         /// Size of a full data packet on the wire, including the header.
         packet: Bytes = Bytes(1500), [Bytes(41) => Bytes(65_535)], "", ["mtu"];
@@ -81,20 +82,21 @@ params! {
         /// Clock granularity; auto: 1ms, in ns2 10ms (where all times are whole ticks). See also
         /// jiffies.
         tick: Option<Span> = None, [Span(1) => Span::s(1)], "G", ["granularity"];
-        /// If true, the receiver acks only every second packet; auto: yes (RFC 5681), in ns2 no.
+        /// If true, the receiver acks only every second packet; auto: yes (RFC 5681), in ns2 and
+        /// for dcqcn, swift and timely no.
         delayed_ack: Option<bool> = None, [], "", ["delack"];
         /// Maximum delay of an ack; auto: 40ms (as in Linux), in ns2 100ms, in quic 25ms (RFC
         /// 9000).
         delayed_ack_timeout: Option<Span> = None, [Span(1) => Span::ms(500)], "", [];
-        /// If true, both ends use ECN (RFC 3168); auto: only for dctcp and prague.
+        /// If true, both ends use ECN (RFC 3168); auto: only for dcqcn, dctcp and prague.
         ecn: Option<bool> = None, [], "", [];
         /// If true, ECN-capable packets carry ECT(1) in place of ECT(0): they claim to be L4S (RFC
         /// 9331), and disciplines such as dualpi2 treat them so; auto: only for prague. Needs ecn.
         ect1: Option<bool> = None, [], "", [];
         /// Feedback of marks by the receiver: one bit until the sender confirms it (rfc3168), one
         /// bit that follows the marks (rfc8257), or their exact number in every ack (accurate:
-        /// AccECN, RFC 9768); auto: rfc3168, for dctcp rfc8257, for prague accurate. Profile ns2
-        /// has only rfc3168, profile quic only accurate.
+        /// AccECN, RFC 9768); auto: rfc3168, for dctcp rfc8257, for dcqcn and prague accurate.
+        /// Profile ns2 has only rfc3168, profile quic only accurate.
         ecn_feedback: Option<EcnFeedback> = None, [], "", ["feedback"];
         /// If true, each of the first two duplicate acks sends one new packet (limited transmit,
         /// RFC 3042).
@@ -113,10 +115,10 @@ params! {
         /// ms. No effect without delayed_ack; not in ns2.
         linux_acks: bool = false, [], "", [];
         /// If true, segments are paced (at two windows per round trip in slow start, then 1.2)
-        /// instead of sent in bursts; auto: only for bbr, bbr3 and prague, which set their own
-        /// rate, and in quic (1.25 windows per round trip, RFC 9002 7.7). With linux_acks, the
-        /// sender paces bursts of two segments or a millisecond, longer with round-trip times below
-        /// 4 ms, as Linux does. Not in ns2.
+        /// instead of sent in bursts; auto: only for bbr, bbr3, dcqcn, prague, swift and timely,
+        /// which set their own rate, and in quic (1.25 windows per round trip, RFC 9002 7.7). With
+        /// linux_acks, the sender paces bursts of two segments or a millisecond, longer with
+        /// round-trip times below 4 ms, as Linux does. Not in ns2.
         pacing: Option<bool> = None, [], "", ["paced"];
         /// If true, recovery reduces the window gradually (PRR, RFC 9937); SACK only, not in ns2.
         prr: bool = false, [], "", [];

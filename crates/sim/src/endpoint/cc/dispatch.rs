@@ -58,7 +58,8 @@ impl CongestionControl for AnyControl {
 
     fn new(control: &ControlParams, common: &CommonParams, rng: &mut dyn Random) -> AnyControl {
         let algorithm = ControlAlgorithm::new(control, common, rng);
-        let pacer = (common.pacing == Some(true)).then(Pacer::default);
+        let unpaced = dispatch_to!(&algorithm, c => c.unpaced_segments());
+        let pacer = (common.pacing == Some(true)).then(|| Pacer::new(unpaced));
         let sends_bursts = common.linux_acks;
         let prr = common.prr.then(Prr::default);
         let own = matches!(control, ControlParams::Cubic(c) if c.variant == CubicVariant::Linux);
@@ -68,7 +69,8 @@ impl CongestionControl for AnyControl {
 
     fn reset(&mut self) {
         dispatch_to!(&mut self.algorithm, c => c.reset());
-        self.pacer = self.pacer.as_ref().map(|_| Pacer::default());
+        let unpaced = self.unpaced_segments();
+        self.pacer = self.pacer.as_ref().map(|_| Pacer::new(unpaced));
         self.prr = self.prr.as_ref().map(|_| Prr::default());
         self.hystart = self.hystart.as_ref().map(|_| HyStart::default());
         self.delivered = 0;
@@ -166,6 +168,10 @@ impl CongestionControl for AnyControl {
 
     fn burst_at(&self, rate: f64, min_rtt: Option<Span>, mss: u64) -> u64 {
         dispatch_to!(&self.algorithm, c => c.burst_at(rate, min_rtt, mss))
+    }
+
+    fn unpaced_segments(&self) -> u32 {
+        dispatch_to!(&self.algorithm, c => c.unpaced_segments())
     }
 
     fn paces_bursts(&self) -> bool {
@@ -274,10 +280,13 @@ mod tests {
         for entry in TCPS {
             let c = control(entry.name, &[]);
             let is_one_of = |names: &[&str]| names.contains(&entry.name);
-            assert_eq!(c.reacts_to_mark_fraction(), is_one_of(&["dctcp", "prague"]));
-            assert_eq!(c.keeps_window_when_idle(), is_one_of(&["bbr", "bbr3", "prague"]));
-            assert_eq!(c.reduces_for_loss_after_mark(), is_one_of(&["prague"]));
-            let users = ["bbr", "bbr3", "ledbat", "ledbatpp", "prague"];
+            assert_eq!(c.reacts_to_mark_fraction(), is_one_of(&["dcqcn", "dctcp", "prague"]));
+            let keepers = ["bbr", "bbr3", "dcqcn", "prague", "swift", "timely"];
+            assert_eq!(c.keeps_window_when_idle(), is_one_of(&keepers));
+            assert_eq!(c.reduces_for_loss_after_mark(), is_one_of(&["dcqcn", "prague"]));
+            let paced_at_once = ["dcqcn", "swift", "timely"];
+            assert_eq!(c.unpaced_segments() == 0, is_one_of(&paced_at_once), "{}", entry.name);
+            let users = ["bbr", "bbr3", "dcqcn", "ledbat", "ledbatpp", "prague", "swift", "timely"];
             let linux = entry.source.contains("; Linux tcp_");
             assert_eq!(c.uses_delivery_hooks(), linux || is_one_of(&users), "{}", entry.name);
         }

@@ -19,6 +19,7 @@ mod cdg;
 pub(crate) mod compound;
 mod controls;
 pub(crate) mod cubic;
+pub(crate) mod dcqcn;
 pub(crate) mod dctcp;
 mod dispatch;
 mod external;
@@ -38,8 +39,11 @@ mod queueing_delay;
 mod rate;
 pub(crate) mod reno;
 mod scalable;
+mod sending_rate;
+pub(crate) mod swift;
 #[cfg(test)]
 mod testing;
+pub(crate) mod timely;
 mod vegas;
 mod veno;
 mod westwood;
@@ -74,6 +78,7 @@ controls::controls! {
     cdg::{Cdg, CdgParams}: Linux<Cdg>, [TCP];
     compound::{Compound, CompoundParams}: Compound, [TCP];
     cubic::{Cubic, CubicParams}: Cubic, [TCP];
+    dcqcn::{Dcqcn, DcqcnParams}: Dcqcn, [TCP];
     dctcp::{Dctcp, DctcpParams}: Dctcp, [TCP];
     external::{External, ExternalParams}: External, [];
     highspeed::{HighSpeed, HighSpeedParams}: Linux<HighSpeed>, [TCP];
@@ -86,6 +91,8 @@ controls::controls! {
     prague::{Prague, PragueParams}: Prague, [TCP];
     reno::{Reno, RenoParams}: Reno, [TCP, NEWRENO, SACK, TAHOE];
     scalable::{Scalable, ScalableParams}: Linux<Scalable>, [TCP];
+    swift::{Swift, SwiftParams}: Swift, [TCP];
+    timely::{Timely, TimelyParams}: Timely, [TCP];
     vegas::{Vegas, VegasParams}: Vegas, [TCP];
     veno::{Veno, VenoParams}: Linux<Veno>, [TCP];
     westwood::{Westwood, WestwoodParams}: Linux<Westwood>, [TCP];
@@ -314,6 +321,11 @@ pub trait CongestionControl {
     /// Segments of a burst of Linux's sender at a pacing rate, bytes of payload per second.
     fn burst_at(&self, rate: f64, min_rtt: Option<Span>, mss: u64) -> u64 {
         bursts::segments(rate, min_rtt, mss, bursts::LEAST)
+    }
+
+    /// Number of segments at the start of a connection that the pacer does not hold.
+    fn unpaced_segments(&self) -> u32 {
+        pacer::INITIAL_BURST
     }
 
     /// True if the pacer sends the bursts of Linux's sender; if false, single segments.

@@ -2,7 +2,7 @@
 //!
 //! **Source**: Linux 6.18 `tcp_pacing_check` and `tcp_update_skb_after_send`; no RFC defines a
 //! pacer. The rate follows from the window ([`super::bursts`]); BBR and Prague set their own. The
-//! first ten segments of a connection are not paced. A burst is sent at once, and the gap after it
+//! first ten segments of a connection are not paced, unless the control asks for it. A burst is sent at once, and the gap after it
 //! is as long as all its segments take at the rate. One that is sent late, because the window was
 //! full, shortens that gap by its delay, but at most by half. Segments that do not follow each
 //! other, such as retransmissions, are bursts of their own.
@@ -14,7 +14,7 @@ use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
 
 /// Number of segments at the start of a connection that may be sent at once.
-const INITIAL_BURST: u32 = 10;
+pub(super) const INITIAL_BURST: u32 = 10;
 
 /// Pacer state.
 #[derive(Clone, Debug, Snapshot)]
@@ -60,6 +60,11 @@ impl Default for Pacer {
 }
 
 impl Pacer {
+    /// Creates a pacer that does not hold the first `unpaced` segments.
+    pub(crate) fn new(unpaced: u32) -> Pacer {
+        Pacer { initial: unpaced, ..Pacer::default() }
+    }
+
     /// Rate, bytes of payload per second.
     pub(crate) fn rate(&self) -> f64 {
         self.rate
@@ -161,6 +166,14 @@ mod tests {
         assert!(p.may_send(Time(1_000_005), 10_000));
         p.on_sent(Time(1_000_005), 10_000, 10_500);
         assert!(!p.may_send(Time(1_500_004), 10_500) && p.may_send(Time(1_500_005), 10_500));
+    }
+
+    #[test]
+    fn without_an_initial_burst_the_first_segment_is_spaced_too() {
+        let mut p = Pacer::new(0);
+        p.set(1_000_000.0);
+        assert_eq!(send(&mut p, 0, 0, 9), 1);
+        assert_eq!(p.release_time(), Time(1_000_000), "it was 5 ns late");
     }
 
     #[test]

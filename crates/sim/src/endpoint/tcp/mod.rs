@@ -44,6 +44,7 @@
 
 mod external;
 mod jiffies;
+mod needs;
 mod ns2;
 mod params;
 mod presets;

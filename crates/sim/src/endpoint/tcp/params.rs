@@ -133,7 +133,7 @@ impl CommonParams {
     }
 
     /// Converts `size` to bytes of payload, at least one packet.
-    pub(super) fn in_bytes(&self, size: Size) -> u64 {
+    pub(crate) fn in_bytes(&self, size: Size) -> u64 {
         match size {
             Size::Packets(n) => n.saturating_mul(self.payload()),
             Size::Bytes(n) => n.max(self.payload()),
@@ -164,6 +164,9 @@ impl TcpParams {
         }
         control.check()?;
         settings.check()?;
+        if control.needs_every_ack() {
+            settings.delayed_ack.get_or_insert(false);
+        }
         settings.resolve()?;
         let recovery = entry.recovery_in(profile);
         TcpParams { name: entry.name, recovery, control, settings }.validate()
@@ -195,7 +198,6 @@ impl TcpParams {
         let ns2 = self.settings.profile == Profile::Ns2;
         let quic = self.settings.profile == Profile::Quic;
         let sack = !ns2 && !quic && self.recovery == LossRecovery::Sack;
-        let bbr = matches!(self.control, ControlParams::Bbr(_) | ControlParams::Bbr3(_));
         let refuse = |what: &str, why: String| Err(Error::new(why).at(what));
         if ns2 && !matches!(self.control, ControlParams::Reno(_)) {
             return refuse("profile", format!("{} is not available in profile ns2", self.name));
@@ -211,15 +213,11 @@ impl TcpParams {
             return refuse("profile", "xcp is available in profile rfc without timestamps".into());
         }
         self.resolve_ecn()?;
-        let sets_rate = bbr || matches!(self.control, ControlParams::Prague(_));
+        let sets_rate = self.control.sets_rate();
         if sets_rate && self.settings.pacing == Some(false) {
             return refuse("pacing", format!("{} requires pacing", self.name));
         }
-        if let ControlParams::Vegas(v) = &self.control
-            && v.alpha > v.beta
-        {
-            return refuse("alpha", format!("{} is above beta, {}", v.alpha, v.beta));
-        }
+        self.control.check_order()?;
         let pacing = *self.settings.pacing.get_or_insert(sets_rate || quic);
         if pacing && ns2 {
             return refuse("pacing", "not available in profile ns2; use profile rfc".into());
@@ -271,9 +269,10 @@ impl TcpParams {
         let ns2 = self.settings.profile == Profile::Ns2;
         let quic = self.settings.profile == Profile::Quic;
         let prague = matches!(self.control, ControlParams::Prague(_));
+        let dcqcn = matches!(self.control, ControlParams::Dcqcn(_));
         let dctcp = matches!(self.control, ControlParams::Dctcp(_));
-        // Both work only with ECN.
-        let ecn = *self.settings.ecn.get_or_insert(dctcp || prague);
+        // These work only with ECN.
+        let ecn = *self.settings.ecn.get_or_insert(dcqcn || dctcp || prague);
         match &self.control {
             ControlParams::Bbr(_) if ecn => {
                 return refuse("ecn", "bbr (version 1) ignores ECN marks".into());
@@ -282,24 +281,29 @@ impl TcpParams {
                 let text = "the draft of bbr3 defines no reaction to ECN marks";
                 return refuse("ecn", text.into());
             }
+            ControlParams::Swift(_) | ControlParams::Timely(_) if ecn => {
+                let text = format!("{} reacts to delay and ignores ECN marks", self.name);
+                return refuse("ecn", text);
+            }
             _ => {}
         }
-        if prague && !ecn {
-            return refuse("ecn", "prague requires ECN; without it, use cubic or sack".into());
+        if (prague || dcqcn) && !ecn {
+            let text = format!("{} requires ECN; without it, use cubic or sack", self.name);
+            return refuse("ecn", text);
         }
         let ect1 = *self.settings.ect1.get_or_insert(prague);
         if ect1 && !ecn {
             return refuse("ect1", "needs ecn = true".into());
         }
         let usual = match &self.control {
-            ControlParams::Prague(_) => EcnFeedback::Accurate,
+            ControlParams::Prague(_) | ControlParams::Dcqcn(_) => EcnFeedback::Accurate,
             ControlParams::Dctcp(_) => EcnFeedback::Rfc8257,
             _ if quic => EcnFeedback::Accurate,
             _ => EcnFeedback::Rfc3168,
         };
         let feedback = *self.settings.ecn_feedback.get_or_insert(usual);
-        if prague && feedback != EcnFeedback::Accurate {
-            return refuse("ecn_feedback", "prague requires accurate feedback".into());
+        if (prague || dcqcn) && feedback != EcnFeedback::Accurate {
+            return refuse("ecn_feedback", format!("{} requires accurate feedback", self.name));
         }
         if quic && feedback != EcnFeedback::Accurate {
             return refuse("ecn_feedback", "profile quic has only accurate feedback".into());

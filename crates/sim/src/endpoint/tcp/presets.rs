@@ -49,7 +49,10 @@ const fn of_control(control: &ControlParams) -> &'static Values {
             ("beta", "0.703125"),
             ("headroom", "0.1484375"),
         ],
-        ControlParams::Prague(_) => &[],
+        ControlParams::Prague(_)
+        | ControlParams::Dcqcn(_)
+        | ControlParams::Swift(_)
+        | ControlParams::Timely(_) => &[],
         ControlParams::Cubic(_) | ControlParams::Reno(_) => {
             &[("prr", "true"), ("variant", "linux")]
         }
@@ -190,7 +193,10 @@ mod tests {
                 assert_eq!(rows.iter().find(|r| r.name == key).unwrap().value, value, "{name}");
             }
         }
-        for name in ["compound", "ledbat", "ledbatpp", "newreno", "sack", "tahoe", "vegas"] {
+        for name in [
+            "compound", "dcqcn", "ledbat", "ledbatpp", "newreno", "sack", "swift", "tahoe",
+            "timely", "vegas",
+        ] {
             assert_eq!(parse(name, []).unwrap().settings.profile, Profile::Rfc, "{name}");
         }
     }
