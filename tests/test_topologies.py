@@ -24,6 +24,8 @@ CASES: dict[str, Any] = {
     "parking_lot": lambda: sj.parking_lot(3, long=2, cross=2, qdisc="pie"),
     "star": lambda: sj.star(8, qdisc="red(ecn=true)", tcp="dctcp"),
     "fat_tree": lambda: sj.fat_tree(4),
+    "fat_tree_with_spread": lambda: sj.fat_tree(4, spread="flowlet(gap=50us)"),
+    "leaf_spine": lambda: sj.leaf_spine(2, 2, 4, oversubscription=2),
     "two_way_line": lambda: sj.two_way_line(up_qdisc="fq_codel", downloads=2, calls=3),
 }
 
@@ -38,9 +40,8 @@ def test_scenarios_run_and_round_trip_through_files(name: str, tmp_path: Path) -
         sj.save_scenario(case, file)
         assert Draft.read(file).tree == Draft.read(case).tree
         assert canonical(file) == whole
-    result = sj.simulate(
-        {**Draft.read(case).tree, "duration": "1s" if name != "fat_tree" else "20ms"}
-    )
+    short = case.name in ("fat-tree", "leaf-spine")
+    result = sj.simulate({**Draft.read(case).tree, "duration": "20ms" if short else "1s"})
     for flow in result.flows.values():
         assert flow.goodput_bps > 0, flow.name
 

@@ -46,7 +46,7 @@ _PUBLIC = {
     "scenario.keys": "Change Flow Link Scenario",
     "scenario.packet_trace": "load_trace",
     "scenario.save": "save_scenario",
-    "scenario.topologies": "dumbbell fat_tree parking_lot star two_way_line",
+    "scenario.topologies": "dumbbell fat_tree leaf_spine parking_lot star two_way_line",
     "scenario.typed": "load named",
     "source": "Bulk Cbr Transfers",
     "sweeps.capacity": "capacity",

@@ -59,6 +59,7 @@ from sojourn.scenario.packet_trace import load_trace as load_trace
 from sojourn.scenario.save import save_scenario as save_scenario
 from sojourn.scenario.topologies import dumbbell as dumbbell
 from sojourn.scenario.topologies import fat_tree as fat_tree
+from sojourn.scenario.topologies import leaf_spine as leaf_spine
 from sojourn.scenario.topologies import parking_lot as parking_lot
 from sojourn.scenario.topologies import star as star
 from sojourn.scenario.topologies import two_way_line as two_way_line
@@ -137,6 +138,7 @@ __all__ = [
     "explain_difference",
     "fat_tree",
     "fct_table",
+    "leaf_spine",
     "line",
     "load",
     "load_comparison",

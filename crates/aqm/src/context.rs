@@ -16,7 +16,7 @@ pub enum DropReason {
     Full = 1,
     /// An AQM algorithm dropped the packet at enqueue.
     AtEnqueue = 2,
-    /// An AQM algorithm dropped the packet after it was enqueued.
+    /// An AQM algorithm dropped the packet after it was enqueued, or its link went down.
     AfterEnqueue = 3,
 }
 

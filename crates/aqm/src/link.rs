@@ -21,6 +21,7 @@ mod changes;
 mod fallible;
 #[cfg(feature = "shaped-links")]
 mod opportunities;
+mod outage;
 mod saved;
 mod served;
 #[cfg(feature = "shaped-links")]

@@ -48,7 +48,7 @@ fn link_changes(scenario: &Scenario) -> Vec<(Option<LinkChanges>, WireChanges)> 
             match step {
                 DueChange::Link(l, change) => all[l].push((at, change)),
                 DueChange::Wire(l, change) => wires[l].push((at, change)),
-                DueChange::Qdisc(..) | DueChange::Leave(_) => {}
+                DueChange::Qdisc(..) | DueChange::Leave(_) | DueChange::Outage(..) => {}
             }
         }
     }

@@ -19,6 +19,7 @@ ORDER = (
     "wireless",
     "incast",
     "dctcp",
+    "leaf-spine",
 )
 """Names of the templates, the most common uses first."""
 

@@ -80,16 +80,41 @@ class Network:
         self._hops[receiver] = reach
         return reach
 
+    def shares(self, sender: str, receiver: str) -> dict[str, float]:
+        """Return the share of the flows from `sender` to `receiver` that each link carries.
+
+        Every node divides them equally among its links to the next nodes.
+
+        Raises InputError if a host does not exist, or no path leads there.
+        """
+        hops = self._hops_between(sender, receiver)
+        shares: dict[str, float] = {}
+        nodes = {sender: 1.0}
+        while receiver not in nodes:
+            reached: dict[str, float] = {}
+            for node, share in nodes.items():
+                ways = hops.get(node, ())
+                for after in ways:
+                    shares[f"{node}-{after}"] = share / len(ways)
+                    reached[after] = reached.get(after, 0.0) + share / len(ways)
+            if not reached:
+                raise InputError(f"no links lead from {sender} to {receiver}")
+            nodes = reached
+        return shares
+
+    def _hops_between(self, sender: str, receiver: str) -> dict[str, list[str]]:
+        for host in (sender, receiver):
+            if host not in self.next:
+                text = f"{host} is no node of the links{near(host, self.hosts)}"
+                raise InputError(f"{text}; links are called by their ends, like {host}-s1")
+        return self.hops(receiver)
+
     def path(self, sender: str, receiver: str, port: int) -> tuple[str, ...]:
         """Return the links from `sender` to `receiver` that a flow with this port takes.
 
         Raises InputError if a host does not exist, or no path leads there.
         """
-        for host in (sender, receiver):
-            if host not in self.next:
-                text = f"{host} is no node of the links{near(host, self.hosts)}"
-                raise InputError(f"{text}; links are called by their ends, like {host}-s1")
-        hops = self.hops(receiver)
+        hops = self._hops_between(sender, receiver)
         key = mix(mix(int(sender[1:]) << 32 | int(receiver[1:])) ^ port)
         node, path = sender, []
         while node != receiver:

@@ -53,6 +53,9 @@ MEMBERS_MAX = 50_000
 PATHS = 16
 """Largest number of paths of a pair of hosts, unless `paths` is given."""
 
+OF_SWITCHES = ("hash", "paths")
+"""Keys that a group with `spread` does not have: each connection has a path of its own."""
+
 EXCLUDED = ("source", "path", "return_path", "count", "sender", "receiver", "receiver_port")
 """Keys of a group that its traffic sets."""
 
@@ -114,6 +117,10 @@ def _groups(tree: Table, flow: Table) -> list[Table]:
     for key in traffic:
         if key not in known:
             raise InputError(f"unknown key {shown(key)}{near(key, known)}")
+    if "spread" in flow and (fixed := [key for key in OF_SWITCHES if key in traffic]):
+        text = "goes with paths that are fixed, and the group has spread: "
+        instead = "set hash of the group" if fixed[0] == "hash" else "leave it out"
+        raise InputError(f"{fixed[0]}: {text}{instead}")
     shared = _choice(traffic, "hash", HASHES) == "shared"
     network = Network(links, _integer(traffic, "seed", 1, 0, 2**53), shared=shared)
     own = {key: value for key, value in flow.items() if key != KEY}
@@ -171,12 +178,12 @@ def _list_group(
     flows: flow_list.FlowList, rows: Sequence[int], network: Network, own: Table
 ) -> Table:
     """Return the group of some rows of a list. Flows of equal path are one member."""
-    members: dict[tuple[str, str, tuple[str, ...], tuple[str, ...]], int] = {}
+    members: dict[Member, int] = {}
     of_row = []
     for i in rows:
         a, b = f"h{flows.src[i]}", f"h{flows.dst[i]}"
-        there, back = network.path(a, b, i), network.path(b, a, i)
-        of_row.append(members.setdefault((a, b, there, back), len(members)))
+        member = (a, b, *_ways(network, own, a, b, i))
+        of_row.append(members.setdefault(member, len(members)))
     source = {
         "name": "trace",
         "time_s": [flows.start_ns[i] / 1e9 for i in rows],
@@ -186,24 +193,36 @@ def _list_group(
     return _with_members(own, list(members), source)
 
 
-def _with_members(
-    own: Table, members: Sequence[tuple[str, str, Sequence[str], Sequence[str]]], source: Table
-) -> Table:
-    """Return a group of these pairs of hosts, each with its path and return path."""
+Pair = tuple[str, str]
+
+Member = tuple[str, str, tuple[str, ...], tuple[str, ...]]
+"""Sender, receiver, path and return path; both paths are empty in a group with `spread`."""
+
+
+def _ways(
+    network: Network, own: Table, a: str, b: str, port: int
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return path and return path of a pair of hosts and a port."""
+    return ((), ()) if "spread" in own else (network.path(a, b, port), network.path(b, a, port))
+
+
+def _with_members(own: Table, members: Sequence[Member], source: Table) -> Table:
+    """Return a group of these pairs of hosts, each with its path and return path.
+
+    With `spread`, the simulator knows the paths.
+    """
     senders, receivers, paths, back = zip(*members, strict=True)
-    return {
+    group = {
         "tcp": "cubic",
         **own,
         "count": len(members),
         "source": source,
-        "path": [list(path) for path in paths],
-        "return_path": [list(path) for path in back],
         "sender": list(senders),
         "receiver": list(receivers),
     }
-
-
-Pair = tuple[str, str]
+    if "spread" not in own:
+        group |= {"path": [list(p) for p in paths], "return_path": [list(p) for p in back]}
+    return group
 
 
 def _of_load(tree: Table, traffic: Mapping[str, Any], own: Table, network: Network) -> list[Table]:
@@ -218,11 +237,12 @@ def _of_load(tree: Table, traffic: Mapping[str, Any], own: Table, network: Netwo
     size, payload, header = _canonical(traffic, own)
     parts = _parts(pattern, traffic, hosts, network, rng)
     rates = {name: _bps(link) for name, link in tree["links"].items()}
-    paths = _paths(traffic, pattern, sum(len(pairs) for pairs, _ in parts))
+    spread = "spread" in own
+    paths = 1 if spread else _paths(traffic, pattern, sum(len(pairs) for pairs, _ in parts))
     shares = [
         (
             [
-                (a, b, network.path(a, b, port), network.path(b, a, port))
+                (a, b, *_ways(network, own, a, b, port))
                 for a, b in pairs
                 for port in range(paths)
             ],
@@ -234,7 +254,7 @@ def _of_load(tree: Table, traffic: Mapping[str, Any], own: Table, network: Netwo
     if _choice(traffic, "measure", MEASURES) == "wire":
         bits += 8 * header * sizes.mean_packets(size, payload)
     burst = _integer(traffic, "senders", 1, 1, len(hosts) - 1)
-    flows_per_s = _flows_per_s(traffic, shares, rates, bits)
+    flows_per_s = _flows_per_s(traffic, shares, network, rates, bits)
     groups = []
     for place, (members, weight) in enumerate(shares):
         source = {
@@ -358,7 +378,8 @@ def _sigma(traffic: Mapping[str, Any]) -> float | None:
 
 def _flows_per_s(
     traffic: Mapping[str, Any],
-    parts: Sequence[tuple[list[tuple[str, str, tuple[str, ...], tuple[str, ...]]], float]],
+    parts: Sequence[tuple[list[Member], float]],
+    network: Network,
     rates: Mapping[str, float],
     bits: float,
 ) -> float:
@@ -367,13 +388,15 @@ def _flows_per_s(
     if not isinstance(load, int | float) or isinstance(load, bool) or not 0 < load <= 10:
         raise InputError(f"load: {shown(load)} is no share of the rate, above 0 and up to 10")
     crossing: dict[str, float] = {}
+    first: set[str] = set()
     for members, weight in parts:
         each = weight / len(members)
-        for _, _, path, _ in members:
-            for link in path:
-                crossing[link] = crossing.get(link, 0.0) + each
+        for a, b, path, _ in members:
+            shares = dict.fromkeys(path, 1.0) or network.shares(a, b)
+            for link, share in shares.items():
+                crossing[link] = crossing.get(link, 0.0) + each * share
+            first.update(link for link in shares if link.startswith(f"{a}-"))
     if of == "hosts":
-        first = {path[0] for members, _ in parts for _, _, path, _ in members}
         return float(load) * sum(rates[link] for link in first) / bits
     if of == "most":
         return float(load) * min(rates[link] / share for link, share in crossing.items()) / bits

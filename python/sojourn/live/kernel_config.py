@@ -171,6 +171,11 @@ def plan(scenario: Mapping[str, Any]) -> Plan:
     if any(tcp["name"] == "prague" for tcp in tcps.values()):
         # Accept accurate ECN without asking for it: Prague asks for its own connections.
         sysctls["ipv4/tcp_ecn"] = "5"
+    for i, change in enumerate(scenario.get("changes", ())):
+        for name, link in change.get("links", {}).items():
+            if "up" in link:
+                text = 'is not supported on real packets; set rate = "0bit" and later the rate'
+                raise InputError(f"changes.{i}.links.{name}.up: {text}")
     hosts = []
     for flow in scenario["flows"]:
         one = _host(flow)
@@ -181,6 +186,9 @@ def plan(scenario: Mapping[str, Any]) -> Plan:
 def _host(flow: Mapping[str, Any]) -> Host:
     """Return the kernel settings of a flow. Raises InputError for unsupported ones."""
     path = f"flows.{flow['name']}"
+    if "spread" in flow:
+        text = "is not supported on real packets, which have one path; leave spread out"
+        raise InputError(f"{path}.spread: {text}")
     if flow["source"]["name"] == "call":
         raise InputError(
             f"{path}.source: a call is not supported on real packets, which carry no feedback of "

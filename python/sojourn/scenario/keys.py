@@ -115,8 +115,9 @@ class Flow(Table, kw_only=True, frozen=True):
         cubic.
     path : Sequence[Any]
         Links crossed by the data, in order. {i} in a name stands for the index of the flow in its
-        group, from 0. A list of such lists has the links of each flow of the group. Names of links;
-        required.
+        group, from 0. A list of such lists has the links of each flow of the group. Required unless
+        the group has spread. Names of links; if not given: with spread, a shortest path from sender
+        to receiver.
     return_path : Sequence[Any]
         Links crossed by the acknowledgements, in order, like path. Names of links; if not given: no
         queue on the return path, only delay.
@@ -153,6 +154,14 @@ class Flow(Table, kw_only=True, frozen=True):
     mark : int
         Mark of the packets in both directions, fwmark in Linux, for filters. Integer; 0 to
         4294967295; if not given: none.
+    spread : str | Mapping[str, Any]
+        Packets take any of the shortest paths between the ends of path, over links that are called
+        by their ends (h3-s20) and are up. Each connection, or each flowlet, which follows a gap,
+        has a path by a hash in every switch; each packet has one drawn at random (packet), or in
+        turn (round-robin). Name or table; if not given: all packets take path.
+    hash : str
+        Hash functions of the switches, with spread: one in each, or the same in all, so that a
+        switch chooses as the one before it did. Per-switch|shared; if not given: per-switch.
     """
 
     _checked_as = "flow"
@@ -161,7 +170,7 @@ class Flow(Table, kw_only=True, frozen=True):
     count: int = 1
     source: Source | TrafficSource | str | Mapping[str, Any] = "bulk"
     tcp: Tcp | CongestionControl | str | Mapping[str, Any] | None = None
-    path: Sequence[Any]
+    path: Sequence[Any] | None = None
     return_path: Sequence[Any] | None = None
     rtt: str | None = None
     class_: int | None = field(default=None, name="class")
@@ -172,6 +181,8 @@ class Flow(Table, kw_only=True, frozen=True):
     sender_port: int | None = None
     receiver_port: int | None = None
     mark: int | None = None
+    spread: str | Mapping[str, Any] | None = None
+    hash: str | None = None
 
 
 @public

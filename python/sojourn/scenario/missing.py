@@ -50,11 +50,11 @@ FEATURES = (
         "the recorded rate of such a link (`trace`), with `loss` on the wire",
     ),
     Missing(
-        ("routing", "ecmp", "routers", "topology"),
-        "routing protocols, forwarding tables, several routes for one flow",
+        ("routing", "routers", "ospf", "bgp"),
+        "routing protocols, and weights of paths",
         False,
-        "congestion is studied on given paths",
-        "the `path` and `return_path` of each flow, which may differ from flow to flow",
+        "congestion is studied on given paths, or on the shortest ones",
+        "the key `spread` of a group, which takes all shortest paths whose links are up",
     ),
     Missing(
         ("pfc", "pause frames", "rdma", "roce", "dcqcn", "infiniband"),

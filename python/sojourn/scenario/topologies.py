@@ -1,4 +1,4 @@
-"""Scenarios of common topologies: dumbbell, parking lot, star, fat tree, two-way line.
+"""Scenarios of common topologies: dumbbell, parking lot, star, leaf-spine, fat tree, two-way line.
 
 Each function returns a plain `Scenario`, which can be changed with `replace`, saved with
 `save_scenario`, and used wherever a scenario can. Delays of links are one-way. Keys that a function
@@ -13,6 +13,7 @@ from typing import Any, Literal
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, of_link, shown
 from sojourn._util.public import public
+from sojourn._util.units import bps_of
 from sojourn.scenario.draft import canonical
 from sojourn.scenario.keys import Flow, Link, Scenario
 from sojourn.scenario.named import FLOWS_MAX
@@ -292,11 +293,135 @@ def two_way_line(
 
 
 @public
+def leaf_spine(
+    leaves: int = 4,
+    spines: int = 4,
+    hosts: int = 8,
+    *,
+    oversubscription: float = 1.0,
+    pairs: Sequence[tuple[int, int]] | None = None,
+    spread: Named = "connection",
+    switch_hash: Literal["per-switch", "shared"] = "per-switch",
+    rate: str = "10gbit",
+    delay: str = "1us",
+    qdisc: Named = "droptail",
+    tcp: Named = "cubic",
+    source: Named = "bulk",
+    seed: int = 1,
+    duration: str = "100ms",
+    **settings: Any,
+) -> Scenario:
+    """Return a leaf-spine network: each leaf switch has hosts, and a link to each spine switch.
+
+    Links are called by their ends: `h3-l0` from host 3 to leaf 0, `l0-s1` from leaf 0 to spine 1,
+    and `s1-l0` in the other direction. Switches choose the paths while the scenario runs.
+
+    Parameters
+    ----------
+    leaves, spines : int, optional
+        Number of leaf switches, from 2, and of spine switches, from 1.
+    hosts : int, optional
+        Number of hosts of each leaf.
+    oversubscription : float, optional
+        Rate of the hosts of a leaf together, divided by the rate of its links to the spines
+        together: 1 for none, 2 for 2:1. It sets the rate of the links to the spines.
+    pairs : sequence of (int, int), optional
+        Sender and receiver of each flow by their numbers, up to 100,000. By default a random
+        permutation: each host sends to one other and receives from one other.
+    spread : str or mapping, optional
+        "connection" (ECMP), "flowlet(gap=100us)", "packet" or "round-robin".
+    switch_hash : {"per-switch", "shared"}, optional
+        A hash function of its own in each switch, or the same in all.
+    rate : str, optional
+        Rate of the link of a host.
+    delay : str, optional
+        One-way delay of each link.
+    qdisc : str, mapping or Qdisc, optional
+        Discipline of every link.
+    seed : int, optional
+        Seed of the permutation and of the scenario.
+    tcp, source, duration, **settings
+        As of `dumbbell`.
+
+    Returns
+    -------
+    Scenario
+        A valid scenario. Flow `h0-h5` is from host 0 to host 5.
+
+    Raises
+    ------
+    InputError
+        If a value is invalid. The message names the path of the key.
+
+    Examples
+    --------
+    >>> import sojourn as sj
+    >>> case = sj.leaf_spine(2, 2, 4, oversubscription=2, pairs=[(0, 5)])
+    >>> case.links["l0-s1"].rate
+    '10gbit'
+    >>> case.flows[0].sender, case.flows[0].receiver
+    ('h0', 'h5')
+    """
+    for name, value, least in (("leaves", leaves, 2), ("spines", spines, 1), ("hosts", hosts, 1)):
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= 1000:
+            raise InputError(f"{name}: {shown(value)} is not a whole number from {least} to 1000")
+    if 2 * leaves * (hosts + spines) > LINKS_MAX:
+        number = 2 * leaves * (hosts + spines)
+        raise InputError(f"leaves: {number} links are too many, allowed: up to {LINKS_MAX}")
+    number = isinstance(oversubscription, int | float) and not isinstance(oversubscription, bool)
+    if not number or not 0.01 <= oversubscription <= 1000:
+        text = "is not a number from 0.01 to 1000, like 2 for 2:1"
+        raise InputError(f"oversubscription: {shown(oversubscription)} {text}")
+    bps = bps_of(of_link("rate", "rate", rate)) * hosts / (spines * oversubscription)
+    rng = random.Random(seed)
+    count = leaves * hosts
+    chosen = _permutation(count, rng) if pairs is None else _pairs(pairs, count)
+    below = [(f"h{h}", f"l{h // hosts}") for h in range(count)]
+    above = [(f"l{leaf}", f"s{spine}") for leaf in range(leaves) for spine in range(spines)]
+    links = _both_ways(below, rate, delay, qdisc)
+    links |= _both_ways(above, of_link("rate", "rate", f"{round(bps)}bit"), delay, qdisc)
+    flows = _between(chosen, spread, switch_hash, tcp, source)
+    return _scenario("leaf-spine", duration, links, flows, {"seed": seed, **settings})
+
+
+def _both_ways(
+    ends: Sequence[tuple[str, str]], rate: str, delay: str, qdisc: Named
+) -> dict[str, Link]:
+    """Return the links between pairs of nodes in both directions."""
+    names = [f"{one}-{other}" for a, b in ends for one, other in ((a, b), (b, a))]
+    return {name: Link(rate=rate, delay=delay, qdisc=qdisc) for name in names}
+
+
+def _between(
+    pairs: Sequence[tuple[int, int]], spread: Named, switch_hash: str, tcp: Named, source: Named
+) -> list[Flow]:
+    """Return a flow with `spread` for each pair of hosts; names of equal pairs get a number."""
+    seen: dict[tuple[int, int], int] = {}
+    flows = []
+    for a, b in pairs:
+        seen[a, b] = seen.get((a, b), -1) + 1
+        flows.append(
+            Flow(
+                name=f"h{a}-h{b}" + (f"-{seen[a, b]}" if seen[a, b] else ""),
+                sender=f"h{a}",
+                receiver=f"h{b}",
+                spread=spread,
+                hash=switch_hash,
+                tcp=tcp,
+                source=source,
+            )
+        )
+    return flows
+
+
+@public
 def fat_tree(
     k: int = 4,
     ecmp: Literal["hash", "spread"] = "hash",
     *,
     pairs: Sequence[tuple[int, int]] | None = None,
+    spread: Named | None = None,
+    switch_hash: Literal["per-switch", "shared"] = "per-switch",
     rate: str = "10gbit",
     delay: str = "1us",
     qdisc: Named = "droptail",
@@ -324,6 +449,11 @@ def fat_tree(
     pairs : sequence of (int, int), optional
         Sender and receiver of each flow by their numbers, up to 100,000. By default a random
         permutation: each host sends to one other and receives from one other.
+    spread : str or mapping, optional
+        Choice of paths while the scenario runs, in place of `ecmp`: "connection",
+        "flowlet(gap=100us)", "packet" or "round-robin". The scenario then has all links.
+    switch_hash : {"per-switch", "shared"}, optional
+        With `spread`, a hash function of its own in each switch, or the same in all.
     rate, delay : str, optional
         Rate and one-way delay of each link.
     qdisc : str, mapping or Qdisc, optional
@@ -365,7 +495,17 @@ def fat_tree(
             return rng.randrange(half**2)
         return n % half * half + n // half % half  # the aggregation switches in turn
 
-    flows: list[Flow] = []
+    if spread is not None:
+        pairs_of_nodes = [(f"h{h}", f"e{h // half}") for h in range(hosts)]
+        for low in range(k * half):
+            for up in range(half):
+                above = f"a{low // half * half + up}"
+                pairs_of_nodes.append((f"e{low}", above))
+                pairs_of_nodes.append((f"a{low}", f"c{low % half * half + up}"))
+        links = _both_ways(pairs_of_nodes, rate, delay, qdisc)
+        flows = _between(chosen, spread, switch_hash, tcp, source)
+        return _scenario("fat-tree", duration, links, flows, {"seed": seed, **settings})
+    flows = []
     used: dict[str, None] = {}
     names: dict[tuple[int, int], int] = {}
     for n, (a, b) in enumerate(chosen):

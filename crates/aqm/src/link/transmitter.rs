@@ -49,6 +49,8 @@ pub struct Transmitter {
     delayed: bool,
     /// True once [`super::Link::may_change`] was called.
     pub(super) may_change: bool,
+    /// True while the link is down and drops its packets.
+    pub(super) drops_while_down: bool,
 
     pub(super) stats: LinkStats,
 
@@ -101,6 +103,7 @@ impl Transmitter {
             computes_departures,
             delayed: false,
             may_change: false,
+            drops_while_down: false,
             stats: LinkStats::default(),
             in_flight: VecDeque::new(),
             last_arrival: Time::ZERO,
@@ -209,7 +212,7 @@ impl Transmitter {
     fn start<Q: Qdisc + ?Sized, const COUNTS: bool>(&mut self, qdisc: &mut Q, at: Time) {
         self.delayed = false;
         if !COUNTS && self.spec.rate.0 == 0 && has_packets(qdisc) {
-            return self.stop();
+            return self.stop_without_rate(qdisc, at);
         }
         let before = self.dropped.len();
         let next = qdisc.dequeue(&mut self.context(at));
@@ -235,6 +238,16 @@ impl Transmitter {
         if self.free_at == Time::NEVER && self.stats.backlog().0 > 0 {
             self.start::<_, false>(qdisc, now);
             self.now = now;
+        }
+    }
+
+    /// Stops at `at`, since the rate is 0. The queued packets wait, or are dropped.
+    #[cold]
+    fn stop_without_rate<Q: Qdisc + ?Sized>(&mut self, qdisc: &mut Q, at: Time) {
+        self.stop();
+        if self.drops_while_down {
+            self.discard(qdisc, at);
+            self.stop_until(qdisc.ready_at(), at);
         }
     }
 
@@ -285,13 +298,13 @@ impl Transmitter {
     }
 
     #[inline]
-    fn context(&mut self, now: Time) -> Context<'_> {
+    pub(super) fn context(&mut self, now: Time) -> Context<'_> {
         let Transmitter { rng, dropped, stats, .. } = self;
         Context { now, rng: &mut **rng, dropped, marks: &mut stats.marks }
     }
 
     #[cold]
-    fn count_dropped(&mut self, from: usize) {
+    pub(super) fn count_dropped(&mut self, from: usize) {
         for l in &self.dropped[from..] {
             self.stats.on_drop(l);
             if let Some(log) = &mut self.log {

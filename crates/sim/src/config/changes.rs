@@ -16,6 +16,7 @@ use crate::parsing::keys::table;
 use crate::parsing::object::object;
 use crate::parsing::parse::{self, KeyReader, display};
 use serde_json::{Value as Json, json};
+use sojourn_aqm::choice;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{ParamRow, Value};
 use sojourn_aqm::sorting::sort_by_key;
@@ -51,6 +52,15 @@ table! {
     /// New one-way delay.
     delay: Span, optional "unchanged", ["0s" => "100000s"], "\"40ms\"";
 
+    /// False: the link goes down; true: it comes up again. Groups with spread choose among the
+    /// paths whose links are up, from that time on. The current transmission ends, and packets on
+    /// the way arrive. A packet that reaches a link that is down is queued there.
+    up: bool, optional "unchanged", [], "false";
+
+    /// With up = false, the fate of packets in the queue of the link, now and until it comes up:
+    /// they are dropped, or wait.
+    queued: "drop|hold", optional "drop", [], "\"hold\"";
+
     /// New loss, as `loss` of a link; 0 ends it.
     loss: "number or table", optional "unchanged", [], "0.02";
 
@@ -78,6 +88,26 @@ table! {
     qdisc: "table of parameters", optional "unchanged", [], "{ limit = \"50p\" }";
 }
 
+choice! {
+    /// Fate of the packets in the queue of a link that goes down.
+    pub enum Queued {
+        /// They are dropped, as are those that arrive while it is down.
+        Drop = "drop",
+        /// They wait.
+        Hold = "hold",
+    }
+}
+
+/// A link goes down, or comes up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UpOrDown {
+    /// It comes up.
+    Up,
+    /// It goes down.
+    Down(Queued),
+}
+
 /// Scheduled change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
@@ -85,6 +115,8 @@ pub struct Change {
     pub at: Span,
     /// Changed links, by index.
     pub links: Vec<(usize, LinkChange)>,
+    /// Links that go down or come up, by index.
+    pub outages: Vec<(usize, UpOrDown)>,
     /// Changed impairments, by link.
     pub wires: Vec<(usize, Arc<NewImpairments>)>,
     /// Changed parameters of disciplines, by link.
@@ -163,8 +195,8 @@ impl Change {
             None => Ok(Vec::new()),
         };
         let (join, leave) = (groups("join")?, groups("leave")?);
-        let (links_changed, wires, qdiscs) = (Vec::new(), Vec::new(), Vec::new());
-        let mut change = Change { at, links: links_changed, wires, qdiscs, join, leave };
+        let (links_changed, outages, wires, qdiscs) = Default::default();
+        let mut change = Change { at, links: links_changed, outages, wires, qdiscs, join, leave };
         if let Some(json) = fields.get("links") {
             change.parse_links(json, links, names).map_err(|e| e.at("links"))?;
         }
@@ -175,7 +207,8 @@ impl Change {
     }
 
     fn changes_no_link(&self) -> bool {
-        self.links.is_empty() && self.wires.is_empty() && self.qdiscs.is_empty()
+        let Change { links, outages, wires, qdiscs, .. } = self;
+        links.is_empty() && outages.is_empty() && wires.is_empty() && qdiscs.is_empty()
     }
 
     /// Parses a change at the time `at` of a run of length `duration` and tells the flows when they
@@ -222,6 +255,8 @@ impl Change {
             let fields = KeyReader::new(json, &LINK_CHANGE).map_err(|e| e.at(name))?;
             let change = parse_link_change(&fields, &links[l]).map_err(|e| e.at(name))?;
             self.links.extend(change.map(|change| (l, change)));
+            let outage = parse_outage(&fields, &links[l]).map_err(|e| e.at(name))?;
+            self.outages.extend(outage.map(|outage| (l, outage)));
             let wire = NewImpairments::parse(&fields).map_err(|e| e.at(name))?;
             self.wires.extend(wire.map(|wire| (l, Arc::new(wire))));
             if let Some(json) = fields.get("qdisc") {
@@ -269,6 +304,13 @@ impl Change {
         for (l, change) in &self.links {
             json["links"][&links[*l].name] = change.canonical();
         }
+        for (l, outage) in &self.outages {
+            let link = &mut json["links"][&links[*l].name];
+            link["up"] = (*outage == UpOrDown::Up).into();
+            if let UpOrDown::Down(queued) = outage {
+                link["queued"] = queued.write().into();
+            }
+        }
         for (l, new) in &self.wires {
             new.write(&mut json["links"][&links[*l].name]);
         }
@@ -297,7 +339,7 @@ fn parse_link_change(fields: &KeyReader<'_>, link: &LinkConfig) -> Result<Option
         return if LINK_CHANGE.keys.iter().any(|key| has(key.name)) {
             Ok(None)
         } else {
-            Err(Error::new("changes nothing: give rate, delay, an impairment or qdisc"))
+            Err(Error::new("changes nothing: give rate, delay, up, an impairment or qdisc"))
         };
     }
     let trace = link.trace.as_ref();
@@ -316,6 +358,18 @@ fn parse_link_change(fields: &KeyReader<'_>, link: &LinkConfig) -> Result<Option
         return Err(Error::new("is set by the trace of the link").at("delay"));
     }
     Ok(Some(LinkChange { rate: fields.read("rate")?, delay: fields.read("delay")? }))
+}
+
+fn parse_outage(fields: &KeyReader<'_>, link: &LinkConfig) -> Result<Option<UpOrDown>> {
+    let (up, queued): (Option<bool>, Option<Queued>) = (fields.read("up")?, fields.read("queued")?);
+    if queued.is_some() && up != Some(false) {
+        return Err(Error::new("goes with up = false").at("queued"));
+    }
+    if up.is_some() && link.opportunities.is_some() {
+        let text = "is for links with a rate: this one has delivery opportunities";
+        return Err(Error::new(text).at("up"));
+    }
+    Ok(up.map(|up| if up { UpOrDown::Up } else { UpOrDown::Down(queued.unwrap_or(Queued::Drop)) }))
 }
 
 /// Checks the changed parameters of disciplines in order of time, each with those before it.

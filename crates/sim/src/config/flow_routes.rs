@@ -162,6 +162,14 @@ impl Hosts {
         Ok(Hosts::Each(names))
     }
 
+    /// True if flows of the group differ in it.
+    pub(super) fn differ(&self) -> bool {
+        match self {
+            Hosts::Own | Hosts::Each(_) => true,
+            Hosts::Named(name) => name.contains(NUMBER),
+        }
+    }
+
     /// Canonical JSON form; None for hosts of its own.
     pub(super) fn canonical(&self) -> Option<Json> {
         match self {

@@ -4,6 +4,7 @@ use super::flow_routes::{HOPS_MAX, Hosts, Links, RoutePair, Way, by_name, delay_
 use super::links::LinkConfig;
 use super::registries::Registries;
 use super::senders::{FlowText, Senders};
+use super::spread::{self, LazyTopology, Spread};
 use crate::endpoint::tcp::{Profile, TcpParams};
 use crate::parsing::distribution::Distribution;
 use crate::parsing::keys::table;
@@ -49,8 +50,10 @@ table! {
     tcp: "name or table", default "cubic", [], "{ name = \"reno\", ecn = true }";
 
     /// Links crossed by the data, in order. {i} in a name stands for the index of the flow in its
-    /// group, from 0. A list of such lists has the links of each flow of the group.
-    path: "names of links", required, [], "[\"up\"]";
+    /// group, from 0. A list of such lists has the links of each flow of the group. Required unless
+    /// the group has spread.
+    path: "names of links", optional "with spread, a shortest path from sender to receiver", [],
+        "[\"up\"]";
 
     /// Links crossed by the acknowledgements, in order, like path.
     return_path: "names of links", optional "no queue on the return path, only delay", [],
@@ -92,6 +95,16 @@ table! {
 
     /// Mark of the packets in both directions, fwmark in Linux, for filters.
     mark: "integer", optional "none", ["0" => "4294967295"], "16";
+
+    /// Packets take any of the shortest paths between the ends of path, over links that are called
+    /// by their ends (h3-s20) and are up. Each connection, or each flowlet, which follows a gap,
+    /// has a path by a hash in every switch; each packet has one drawn at random (packet), or in
+    /// turn (round-robin).
+    spread: "name or table", optional "all packets take path", [], "\"flowlet(gap=100us)\"";
+
+    /// Hash functions of the switches, with spread: one in each, or the same in all, so that a
+    /// switch chooses as the one before it did.
+    hash: "per-switch|shared", optional "per-switch", [], "\"shared\"";
 }
 
 /// Parsed definition of a group of flows.
@@ -120,6 +133,8 @@ pub struct FlowConfig {
     pub(crate) hosts: [Hosts; 2],
     /// Ports of these hosts, and the mark, where they are stated.
     pub(crate) labels: [Option<u64>; 3],
+    /// Spread of the packets over the shortest paths; None if all take the path.
+    pub(crate) spread: Option<Spread>,
     /// Time at which the group joins, set by the scenario's changes; None for the start.
     pub(crate) joins: Option<Span>,
     /// Time at which the group leaves, set by the scenario's changes; None for never.
@@ -136,6 +151,7 @@ struct Own {
     ecn: Option<Capable>,
     hosts: [Hosts; 2],
     labels: [Option<u64>; 3],
+    spread: Option<Spread>,
 }
 
 /// Keys of [`FlowConfig::labels`].
@@ -175,7 +191,8 @@ impl Own {
         for (label, key) in labels.iter_mut().zip(LABELS) {
             *label = fields.read(key)?;
         }
-        Ok(Own { keys, source, tcp, rtt: fields.read("rtt")?, class, ecn, hosts, labels })
+        let spread = Spread::read(fields)?;
+        Ok(Own { keys, source, tcp, rtt: fields.read("rtt")?, class, ecn, hosts, labels, spread })
     }
 }
 
@@ -199,21 +216,22 @@ impl FlowConfig {
         name: &str,
         text: &FlowText<'a>,
         fields: &KeyReader<'_>,
-        links: &Links<'_>,
+        (links, topology): (&Links<'_>, &LazyTopology),
         senders: &mut Senders<'a>,
         hops_left: &mut u64,
     ) -> Result<FlowConfig> {
-        let Own { keys, source, tcp, rtt, class, ecn, hosts, labels } =
+        let Own { keys, source, tcp, rtt, class, ecn, hosts, labels, spread } =
             Own::parse(text, fields, senders)?;
-        let way = |json: &Json, key| Way::parse(json, keys.count).map_err(|e| e.at(key));
-        let path = way(fields.require("path")?, "path")?;
-        if path.is_empty() {
-            return Err(Error::new("names no link").at("path"));
-        }
-        let none = Json::Array(Vec::new());
-        let back = fields.get("return_path").unwrap_or(&none);
-        let written = [path, way(back, "return_path")?];
+        let written = match spread {
+            Some(_) if fields.get("path").is_none() && fields.get("return_path").is_none() => {
+                spread::paths_of(&hosts, keys.count, links, topology)?
+            }
+            _ => written_paths(fields, keys.count)?,
+        };
         let routes = routes(&written, keys.count, links, hops_left)?;
+        if spread.is_some() {
+            spread::check(&routes, links, topology)?;
+        }
         if matches!(&*source, Source::Web(w) if w.request) && written[1].is_empty() {
             let text = "needs a return_path, which requests cross; name one or leave request out";
             return Err(Error::new(text).at("request").at("source"));
@@ -230,6 +248,7 @@ impl FlowConfig {
             ecn,
             hosts,
             labels,
+            spread,
             joins: None,
             leaves: None,
         };
@@ -276,6 +295,11 @@ impl FlowConfig {
         }
     }
 
+    /// Spread of the packets over the shortest paths; None if all take the path.
+    pub fn spread(&self) -> Option<Spread> {
+        self.spread
+    }
+
     /// Canonical JSON form.
     pub(crate) fn canonical(&self) -> Json {
         let mut flow = self.canonical_keys();
@@ -310,6 +334,10 @@ impl FlowConfig {
             }
         }
         self.keys.write(&mut flow);
+        if let Some(spread) = self.spread {
+            flow.insert("spread".into(), spread.unit.canonical());
+            flow.insert("hash".into(), spread.hash.write().into());
+        }
         for (key, label) in LABELS.into_iter().zip(self.labels) {
             if let Some(label) = label {
                 flow.insert(key.into(), label.into());
@@ -412,6 +440,18 @@ impl FlowConfig {
     }
 }
 
+/// Path and return path of a group of `count` flows, as written.
+fn written_paths(fields: &KeyReader<'_>, count: u64) -> Result<[Way; 2]> {
+    let way = |json: &Json, key| Way::parse(json, count).map_err(|e| e.at(key));
+    let path = way(fields.require("path")?, "path")?;
+    if path.is_empty() {
+        return Err(Error::new("names no link").at("path"));
+    }
+    let none = Json::Array(Vec::new());
+    let back = fields.get("return_path").unwrap_or(&none);
+    Ok([path, way(back, "return_path")?])
+}
+
 /// The traffic class, by its number or as a DSCP.
 fn class(fields: &KeyReader<'_>) -> Result<u16> {
     let Some(json) = fields.get("dscp") else {
@@ -439,6 +479,7 @@ pub(super) fn parse_flows<'a>(
     let mut flows: Vec<FlowConfig> = Vec::new();
     let by_name = by_name(links.iter().map(|link| link.name.as_str()).collect());
     let links = Links { all: links, by_name };
+    let topology = LazyTopology::default();
     let mut known = BTreeSet::new();
     let mut hops_left = HOPS_MAX;
     let mut senders = Senders::new(registries, defaults());
@@ -457,7 +498,8 @@ pub(super) fn parse_flows<'a>(
         if !known.insert(name) {
             return Err(Error::new(format!("{name:?} names two flows")).at("name").at(i));
         }
-        let flow = FlowConfig::parse(name, &text, &fields, &links, &mut senders, &mut hops_left);
+        let network = (&links, &topology);
+        let flow = FlowConfig::parse(name, &text, &fields, network, &mut senders, &mut hops_left);
         flows.push(flow.map_err(|e| e.at(name))?);
     }
     if flows.is_empty() {

@@ -45,13 +45,15 @@ pub(crate) mod sampling;
 pub(crate) mod scenario;
 mod senders;
 mod shared;
+pub(crate) mod spread;
 pub(crate) mod tc_links;
+pub(crate) mod topology;
 pub(crate) mod warm_change;
 pub(crate) mod warm_from;
 
 pub use crate::parsing::distribution::{Cdf, Countable, Distribution};
 pub use builder::{FlowBuilder, LinkBuilder, ScenarioBuilder};
-pub use changes::Change;
+pub use changes::{Change, Queued, UpOrDown};
 pub use flow_routes::RoutePair;
 pub use flows::{Capable, FlowConfig};
 pub use impairment_changes::NewImpairments;
@@ -59,6 +61,7 @@ pub use link_process::{LinkProcess, ProcessChanges};
 pub use link_trace::{LinkChange, LinkTrace};
 pub use links::{LinkConfig, NewParam, parse_links, parse_links_with};
 pub use sojourn_aqm::wire::LossModel;
+pub use spread::{HashFunctions, Spread, SpreadUnit};
 
 use crate::parsing::keys::Table;
 

@@ -1,6 +1,7 @@
 //! Schedule of changes in order of time: changes of the scenario, and changes by the traces and
 //! processes of its links.
 
+use crate::config::changes::UpOrDown;
 use crate::config::impairment_changes::NewImpairments;
 use crate::config::link_process::ProcessChanges;
 use crate::config::link_trace::{LinkChange, LinkTrace};
@@ -18,6 +19,8 @@ use std::sync::Arc;
 pub enum DueChange {
     /// Link, by index, and its new properties.
     Link(usize, LinkChange),
+    /// Link, by index, that goes down or comes up.
+    Outage(usize, UpOrDown),
     /// Link, by index, and its new impairments.
     Wire(usize, Arc<NewImpairments>),
     /// Link, by index, and new parameters of its discipline.
@@ -79,6 +82,8 @@ impl ChangeSchedule {
         for change in &scenario.changes {
             let at = Time::ZERO + change.at;
             steps.extend(change.links.iter().map(|(l, to)| (at, DueChange::Link(*l, *to))));
+            let outages = change.outages.iter();
+            steps.extend(outages.map(|(l, outage)| (at, DueChange::Outage(*l, *outage))));
             let wires = change.wires.iter();
             steps.extend(wires.map(|(l, new)| (at, DueChange::Wire(*l, Arc::clone(new)))));
             let qdiscs = change.qdiscs.iter();
@@ -156,6 +161,9 @@ pub fn link_may_change(scenario: &Scenario) -> Vec<bool> {
     let changes = |link: &LinkConfig| link.trace.is_some() || link.process.is_some();
     let mut may: Vec<bool> = scenario.links.iter().map(changes).collect();
     for (l, _) in scenario.changes.iter().flat_map(|change| &change.links) {
+        may[*l] = true;
+    }
+    for (l, _) in scenario.changes.iter().flat_map(|change| &change.outages) {
         may[*l] = true;
     }
     may

@@ -34,6 +34,7 @@ mod parallel;
 mod pooled_flows;
 mod results;
 mod routes;
+mod routing;
 mod snapshot;
 mod state;
 mod stepping;
@@ -54,6 +55,7 @@ use interruptions::Interruptions;
 use parallel::Exchange;
 use pooled_flows::PooledFlowOwner;
 use routes::Routes;
+use routing::Routing;
 use stepping::LinkChanges;
 use tap::Tap;
 
@@ -137,6 +139,8 @@ pub struct Simulation {
     sessions: Vec<SessionGroup>,
     #[snapshot(skip)]
     routes: Routes,
+    /// Paths of groups with spread, if there are any.
+    routing: Option<Box<Routing>>,
     bodies: Slab<PacketState>,
     acks: Slab<Ack>,
     /// Slots of groups of sessions, then flows.
@@ -210,6 +214,7 @@ impl Simulation {
             interruptions,
             params: scenario.links.iter().map(|def| Arc::clone(&def.params)).collect(),
             routes,
+            routing: Routing::of(scenario),
             computes_departures: links.iter().map(Link::computes_departures).collect(),
             forwarding: vec![ForwardingQueue::default(); links.len()],
             bodies: Slab::new(),
@@ -308,6 +313,8 @@ impl Simulation {
             self.events.schedule(slot, flow.next_event_time());
             if flow.sends_only_segments() {
                 self.send_segments(f, now);
+            } else if self.routing.is_some() {
+                self.send_spread(f, now);
             } else {
                 self.send(f, now);
             }

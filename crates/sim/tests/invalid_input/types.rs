@@ -138,7 +138,8 @@ fn small() -> Value {
                 "slot": {"distribution": "normal", "delay": "15ms", "jitter": "3ms"}},
             "sky": {"rate": "10mbit",
                 "process": {"every": "1s", "rate_min": "5mbit", "rate_max": "20mbit",
-                    "delay_min": "10ms", "delay_max": "20ms"}}
+                    "delay_min": "10ms", "delay_max": "20ms"}},
+            "h0-h1": {"rate": "1mbit"}, "h1-h0": {"rate": "1mbit"}
         },
         "flows": [
             {"name": "bulk", "count": 2, "source": {"name": "bulk"}, "tcp": {"name": "reno"},
@@ -146,10 +147,12 @@ fn small() -> Value {
             {"name": "trace", "path": ["up"], "source": {"name": "trace", "time_s": [0.1, 0.2],
              "size_bytes": [100, 200], "flow": [0, 0]}},
             {"name": "call", "path": ["up"], "source": {"name": "cbr"}, "dscp": "EF", "ecn": "ect1",
-             "sender": "server", "receiver": "laptop"}
+             "sender": "server", "receiver": "laptop"},
+            {"name": "web", "sender": "h0", "receiver": "h1", "spread": {"name": "flowlet",
+             "gap": "1ms"}, "hash": "shared"}
         ],
         "changes": [{"at": "1s", "join": ["trace"], "leave": ["bulk"],
-            "links": {"up": {"rate": "1mbit", "delay": "1ms", "slot": {"min": "20ms"},
+            "links": {"up": {"rate": "1mbit", "delay": "1ms", "up": false, "queued": "hold", "slot": {"min": "20ms"},
             "qdisc": {"target": "9ms"}}}}]
     })
 }
@@ -178,7 +181,9 @@ fn places(table: &Table) -> &'static [(&'static str, &'static str)] {
         "links.NAME.trace" => {
             &[("/links/air/trace", "links.air.trace"), ("/links/cell/trace", "links.cell.trace")]
         }
-        "flows" => &[("/flows/0", "flows.bulk"), ("/flows/2", "flows.call")],
+        "flows" => {
+            &[("/flows/0", "flows.bulk"), ("/flows/2", "flows.call"), ("/flows/3", "flows.web")]
+        }
         "changes" => &[("/changes/0", "changes.0")],
         "changes.links.NAME" => &[("/changes/0/links/up", "changes.0.links.up")],
         other => panic!("{other} is missing in the small scenario"),
@@ -227,6 +232,7 @@ fn every_key_rejects_the_wrong_type() {
                 let path = match *path {
                     "flows.bulk" if row.name == "name" => "flows.0",
                     "flows.call" if row.name == "name" => "flows.2",
+                    "flows.web" if row.name == "name" => "flows.3",
                     path => path,
                 };
                 key(place, path, row.name, types_of_key(row.kind))

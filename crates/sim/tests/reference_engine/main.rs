@@ -183,7 +183,7 @@ impl Plain {
                     self.transmit(l);
                 }
             }
-            DueChange::Qdisc(..) | DueChange::Wire(..) => {
+            DueChange::Qdisc(..) | DueChange::Wire(..) | DueChange::Outage(..) => {
                 unreachable!("no scenario of these tests has one")
             }
             DueChange::Leave(group) => {

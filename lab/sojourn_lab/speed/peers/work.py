@@ -133,7 +133,7 @@ def typed_flows(case: sj.Scenario) -> list[sj.Flow]:
 
 def ends(flow: sj.Flow) -> tuple[int, int, int, int]:
     """Return sender, receiver, and the paths of the data and of the acks."""
-    path, back = list(flow.path), list(flow.return_path or ())
+    path, back = list(flow.path or ()), list(flow.return_path or ())
     hosts = re.fullmatch(r"h(\d+)-e.* .*-h(\d+)", " ".join(path))
     assert hosts, "a path leads from host to host"
     return int(hosts[1]), int(hosts[2]), path_index(path), path_index(back)

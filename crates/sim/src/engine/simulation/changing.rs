@@ -26,7 +26,8 @@ impl Simulation {
         let mut flows = self.scenario.flows.to_vec();
         let times = [self.now - Time::ZERO, self.scenario.duration()];
         let change = Change::while_running(change, times, &self.scenario.links, &mut flows)?;
-        for (l, _) in &change.links {
+        let of_outages = change.outages.iter().map(|(l, _)| l);
+        for l in change.links.iter().map(|(l, _)| l).chain(of_outages) {
             if self.links[*l].computes_departures() {
                 let text = "has a fixed rate and delay in this simulation: make it changeable";
                 return Err(Error::new(text).at(&self.scenario.links[*l].name).at("links"));
@@ -46,6 +47,9 @@ impl Simulation {
         }
         for (l, to) in &change.links {
             self.apply_change(self.now, DueChange::Link(*l, *to));
+        }
+        for (l, outage) in &change.outages {
+            self.apply_change(self.now, DueChange::Outage(*l, *outage));
         }
         for (l, new) in &change.wires {
             self.apply_change(self.now, DueChange::Wire(*l, Arc::clone(new)));

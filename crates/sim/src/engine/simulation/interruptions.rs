@@ -2,11 +2,13 @@
 
 use super::Simulation;
 use super::in_flight::Payload;
+use crate::config::changes::{Queued, UpOrDown};
 use crate::config::scenario::Scenario;
 use crate::engine::change_schedule::{ChangeSchedule, DueChange};
 use sojourn_aqm::Built;
 use sojourn_aqm::Snapshot;
-use sojourn_aqm::units::{Span, Time};
+use sojourn_aqm::units::{Rate, Span, Time};
+use std::collections::BTreeMap;
 
 /// Schedule of interruptions.
 #[derive(Clone, Snapshot)]
@@ -15,6 +17,8 @@ pub(super) struct Interruptions {
     pub changes: ChangeSchedule,
     /// Time at which random streams get the seed of the scenario; [`Time::NEVER`] if they have it.
     pub reseed: Time,
+    /// Rates that the links that are down have when they come up.
+    pub down: BTreeMap<usize, Rate>,
     /// End of the warm-up; [`Time::NEVER`] after it.
     pub warm: Time,
     /// Next sample.
@@ -32,6 +36,7 @@ impl Interruptions {
         Interruptions {
             changes: ChangeSchedule::new(scenario),
             reseed: scenario.reseeding().map_or(Time::NEVER, |at| Time::ZERO + at),
+            down: BTreeMap::new(),
             warm: Time::ZERO + scenario.warmup(),
             sample: Time::ZERO + interval,
             interval,
@@ -78,11 +83,15 @@ impl Simulation {
             DueChange::Link(l, turn) => {
                 self.send_on_wire(l, now);
                 let mut spec = self.links[l].spec();
-                spec.rate = turn.rate.unwrap_or(spec.rate);
+                match self.interruptions.down.get_mut(&l) {
+                    Some(later) => *later = turn.rate.unwrap_or(*later),
+                    None => spec.rate = turn.rate.unwrap_or(spec.rate),
+                }
                 spec.delay = turn.delay.unwrap_or(spec.delay);
                 self.links[l].change(now, spec);
                 self.collect_from_link(l);
             }
+            DueChange::Outage(l, outage) => self.take_down_or_bring_up(l, outage, now),
             DueChange::Wire(l, new) => self.change_wire(l, now, &new),
             DueChange::Qdisc(l, new) => {
                 let changed = self.scenario.links[l].reconfigured(&self.params[l], &new);
@@ -105,6 +114,27 @@ impl Simulation {
                 }
             }
         }
+    }
+
+    /// Link `l` goes down or comes up at `now`.
+    fn take_down_or_bring_up(&mut self, l: usize, outage: UpOrDown, now: Time) {
+        self.send_on_wire(l, now);
+        let (link, down) = (&mut self.links[l], &mut self.interruptions.down);
+        match outage {
+            UpOrDown::Down(queued) => {
+                down.entry(l).or_insert(link.spec().rate);
+                link.take_down(now, queued == Queued::Drop);
+            }
+            UpOrDown::Up => {
+                if let Some(rate) = down.remove(&l) {
+                    link.bring_up(now, rate);
+                }
+            }
+        }
+        if let Some(routing) = &mut self.routing {
+            routing.set_usable(l, outage == UpOrDown::Up);
+        }
+        self.collect_from_link(l);
     }
 
     /// Index of the group of sessions `group`; `None` for ordinary flows.
@@ -173,5 +203,8 @@ impl Simulation {
         self.links.iter_mut().for_each(|link| link.reset_stats(now));
         self.impaired.iter_mut().flatten().for_each(|impaired| impaired.reset_stats(now));
         self.flows.iter_mut().for_each(|flow| flow.begin(now));
+        if let Some(routing) = &mut self.routing {
+            routing.begin();
+        }
     }
 }

@@ -152,10 +152,18 @@ impl Simulation {
     /// For each link, the payload delivered to flows whose path crosses it, in bytes.
     fn goodput_of_links(&self) -> Vec<u64> {
         let mut of_routes = vec![0; self.routes.all.len()];
-        for flow in &self.flows {
-            of_routes[flow.route as usize] += flow.goodput_bytes();
-        }
         let mut of_links = vec![0; self.links.len()];
+        for (f, flow) in self.flows.iter().enumerate() {
+            match &self.routing {
+                Some(routing) if routing.spreads(flow) => {
+                    routing.add_payload_of_last_path(f, flow, &mut of_links);
+                }
+                _ => of_routes[flow.route as usize] += flow.goodput_bytes(),
+            }
+        }
+        if let Some(routing) = &self.routing {
+            routing.add_payload(&mut of_links);
+        }
         for (route, bytes) in self.routes.all.iter().zip(of_routes) {
             route[0].iter().for_each(|l| of_links[*l] += bytes);
         }

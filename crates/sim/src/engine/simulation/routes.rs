@@ -88,6 +88,20 @@ impl Routes {
         self.starts[number as usize]
     }
 
+    /// Sets the cursor of the first link of route `number` in one direction, for the packets that
+    /// its flow sends next.
+    pub(super) fn set_start(&mut self, number: u32, direction: usize, cursor: u32) {
+        self.starts[number as usize][direction] = cursor;
+    }
+
+    /// Adds the links of a path; returns the cursor of the first one.
+    pub(super) fn add_path(&mut self, links: &[u32]) -> u32 {
+        let start = cast::number(self.hops.len());
+        self.hops.extend_from_slice(links);
+        self.hops.push(END);
+        start
+    }
+
     /// Link at `cursor`.
     #[inline]
     pub(super) fn link(&self, cursor: u32) -> usize {

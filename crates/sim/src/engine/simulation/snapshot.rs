@@ -128,6 +128,9 @@ impl Simulation {
         if counts(self) != expected {
             return Err(input.invalid("number of links, flows or sessions"));
         }
+        if let Some(routing) = &mut self.routing {
+            routing.restore(&mut self.routes).map_err(|()| input.invalid("path"))?;
+        }
         self.threads = Threads::One;
         Ok(())
     }

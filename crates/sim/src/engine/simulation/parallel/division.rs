@@ -109,6 +109,7 @@ impl Simulation {
                 pooled_owners: self.pooled_owners.clone(),
                 members: Vec::new(),
                 routes: self.routes.clone(),
+                routing: None,
                 bodies,
                 acks,
                 events: EventQueue::new(sessions.len() + flows.len()),
