@@ -94,6 +94,28 @@ def test_refusals_name_the_flow_and_the_key(flow: dict[str, Any], error: str) ->
 
 
 @pytest.mark.parametrize(
+    ("keys", "error"),
+    [
+        (
+            {"flows": [{"name": "a", "sender": "h0", "receiver": "h1", "spread": "packet"}]},
+            "flows.a.spread: is not supported on real packets",
+        ),
+        (
+            {"changes": [{"at": "1s", "links": {"h0-h1": {"up": False}}}]},
+            "changes.0.links.h0-h1.up: is not supported on real packets",
+        ),
+    ],
+)
+def test_networks_of_a_simulation_are_refused(keys: dict[str, Any], error: str) -> None:
+    """Chosen paths and links that fail need the simulator."""
+    links = {name: {"rate": "10mbit"} for name in ("h0-h1", "h1-h0")}
+    tree = {"duration": "2s", "links": links, "flows": [{"name": "a", "path": ["h0-h1"]}]} | keys
+    with pytest.raises(InputError) as caught:
+        plan(json.loads(_sojourn.ParsedScenario(json.dumps(tree)).canonical()))
+    assert str(caught.value).startswith(error)
+
+
+@pytest.mark.parametrize(
     ("kernel", "version", "names"),
     [
         ("reno cubic bbr", None, {"bbr": "bbr"}),

@@ -117,6 +117,13 @@ def test_an_example_is_accepted_and_has_an_effect(table: Any, key: Any) -> None:
     if path in IMPAIRMENTS:
         bases = (base for names, base in IMPAIRMENTS[path] if not names or name in names)
         tree["links"]["up"][path.rpartition(".")[2]] = next(bases).copy()
+    if name in ("spread", "hash"):
+        tree["links"] |= {"h0-h1": {"rate": "1mbit"}, "h1-h0": {"rate": "1mbit"}}
+        tree["flows"][0] |= {"path": ["h0-h1"], "return_path": ["h1-h0"]}
+    if name == "hash":
+        tree["flows"][0]["spread"] = "connection"
+    if name == "queued":
+        tree["changes"][0]["links"]["down"]["up"] = False
     before = canonical(tree)
     place = places(tree, path)[0]
     if path.endswith(".trace"):

@@ -60,7 +60,7 @@ def test_a_shared_hash_function_polarises_a_fat_tree() -> None:
     """With k = 4, half of the core links idle; the finer choices are independent."""
     pairs = [(a, b) for a in range(4) for b in range(4, 8)]
     cores = ["a0-c0", "a0-c1", "a1-c2", "a1-c3"]
-    source = {"name": "poisson", "rate": 2000, "size": "5kB"}
+    source = {"name": "poisson", "interval": "500us", "size": "5kB"}
     idle = {}
     for kind in ("per-switch", "shared"):
         case = sj.fat_tree(

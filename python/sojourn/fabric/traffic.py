@@ -241,11 +241,7 @@ def _of_load(tree: Table, traffic: Mapping[str, Any], own: Table, network: Netwo
     paths = 1 if spread else _paths(traffic, pattern, sum(len(pairs) for pairs, _ in parts))
     shares = [
         (
-            [
-                (a, b, *_ways(network, own, a, b, port))
-                for a, b in pairs
-                for port in range(paths)
-            ],
+            [(a, b, *_ways(network, own, a, b, port)) for a, b in pairs for port in range(paths)],
             weight,
         )
         for pairs, weight in parts
