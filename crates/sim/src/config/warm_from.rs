@@ -14,7 +14,7 @@ table! {
 
     /// Time from which on the random numbers come from the scenario's `seed`. Earlier draws stay:
     /// start times, RTTs, arrivals that are scheduled.
-    at: Span, required, [], "\"30s\"";
+    at: Span, required, [], "\"2s\"";
 
     /// Seed up to that time.
     seed: u64, required, ["0" => "9007199254740992"], "1";
