@@ -111,6 +111,8 @@ def test_an_example_is_accepted_and_has_an_effect(table: Any, key: Any) -> None:
     if "process" in (name, path.rpartition(".")[2]):  # not with a trace or a change of the rate
         tree["links"]["up"] = {"rate": "20mbit"}
         del tree["changes"]
+    if path == "warm_from":
+        tree["warm_from"] = {"at": "3s", "seed": 9}
     if path.endswith(".process"):
         base = {"every": "1s", "rate_min": "1mbit", "rate_max": "30mbit"}
         tree["links"]["up"]["process"] = base | {"delay_min": "1ms", "delay_max": "90ms"}

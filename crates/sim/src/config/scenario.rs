@@ -57,7 +57,7 @@ table! {
     /// Another seed up to a time, so that runs with different seeds have a common past: written for
     /// runs that start from a warm state.
     warm_from: "table", optional "the seed applies from the start", [],
-        "{ at = \"2s\", seed = 1 }";
+        "{ at = \"2s\", seed = 7 }";
 }
 
 /// Valid scenario.

@@ -17,7 +17,7 @@ table! {
     at: Span, required, [], "\"2s\"";
 
     /// Seed up to that time.
-    seed: u64, required, ["0" => "9007199254740992"], "1";
+    seed: u64, required, ["0" => "9007199254740992"], "7";
 }
 
 /// Past of a run: another seed up to a time.
