@@ -103,8 +103,10 @@ impl Routing {
         let topology = Topology::of(&scenario.links);
         let seeds = |hash: HashFunctions| -> Arc<[u64]> {
             let seed = |name: &String| match hash {
-                HashFunctions::PerSwitch => seed(scenario.seed(), &format!("switches.{name}")),
-                HashFunctions::Shared => seed(scenario.seed(), "switches"),
+                HashFunctions::PerSwitch => {
+                    seed(scenario.first_seed(), &format!("switches.{name}"))
+                }
+                HashFunctions::Shared => seed(scenario.first_seed(), "switches"),
             };
             topology.nodes().iter().map(seed).collect()
         };
