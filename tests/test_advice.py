@@ -339,3 +339,22 @@ def test_seeds_that_change_nothing_give_a_warning() -> None:
     sj.sweep(case, {"up.qdisc": ["droptail", "codel"]})  # one seed says nothing
     varied = flow.replace(source=sj.Bulk(start="uniform(0s, 1s)"))
     sj.compare(case.replace(flows=[varied]), "droptail,codel", seeds=2)
+
+
+@pytest.mark.parametrize(
+    ("children", "marks"),
+    [
+        (["droptail", "step_mark(k=30p)"], True),
+        (["red(ecn=true)", "droptail"], True),
+        (["drr(flows=2, children=[droptail, step_mark])"], True),
+        (["droptail", "codel"], False),
+        (["red(ecn=false)"], False),
+    ],
+)
+def test_a_discipline_inside_another_may_mark(children: list[str], marks: bool) -> None:
+    """An ECN-capable flow over such a discipline gives no warning."""
+    tree = sj.qdisc.Drr(flows=2, by="class", children=children)
+    link = sj.Link(rate="10mbit", delay="1ms", qdisc=tree)
+    flows = [sj.Flow(name=f"f{i}", path=["up"], class_=i, tcp="dctcp") for i in range(2)]
+    texts = warnings_of(canonical(sj.Scenario(duration="1s", links={"up": link}, flows=flows)))
+    assert any("no link of its path marks" in text for text in texts) is not marks

@@ -15,6 +15,7 @@ WIDTH = 100
 
 CLASSES = {
     "links.NAME": "Link",
+    "switches.NAME": "Switch",
     "flows": "Flow",
     "changes": "Change",
     "": "Scenario",
@@ -28,6 +29,7 @@ KINDS = {
     "duration": "str",
     "rate": "str",
     "bytes": "str",
+    "number": "float",
     "text": "str",
     "integer": "int",
     "integer or name": "int | str",
@@ -40,6 +42,7 @@ KINDS = {
     "names of links": "Sequence[Any]",
     "text or list": "str | Sequence[str]",
     "table of links": "Mapping[str, Link | Mapping[str, Any]]",
+    "table of switches": "Mapping[str, Switch | Mapping[str, Any]]",
     "list of flows": "Sequence[Flow | Mapping[str, Any]]",
     "list of changes": "Sequence[Change | Mapping[str, Any]]",
     "number or table": "float | str | Mapping[str, Any]",

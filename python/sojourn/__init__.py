@@ -43,7 +43,7 @@ _PUBLIC = {
     "result.slowdown": "slowdown_bins",
     "result.transfers": "fct_table write_fct",
     "scenario.advice": "ScenarioWarning StoreWarning",
-    "scenario.keys": "Change Flow Link Scenario",
+    "scenario.keys": "Change Flow Link Scenario Switch",
     "scenario.packet_trace": "load_trace",
     "scenario.save": "save_scenario",
     "scenario.topologies": "dumbbell fat_tree leaf_spine parking_lot star two_way_line",

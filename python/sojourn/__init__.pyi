@@ -55,6 +55,7 @@ from sojourn.scenario.keys import Change as Change
 from sojourn.scenario.keys import Flow as Flow
 from sojourn.scenario.keys import Link as Link
 from sojourn.scenario.keys import Scenario as Scenario
+from sojourn.scenario.keys import Switch as Switch
 from sojourn.scenario.packet_trace import load_trace as load_trace
 from sojourn.scenario.save import save_scenario as save_scenario
 from sojourn.scenario.topologies import dumbbell as dumbbell
@@ -119,6 +120,7 @@ __all__ = [
     "ScenarioWarning",
     "Simulation",
     "StoreWarning",
+    "Switch",
     "TimedLink",
     "TrafficSource",
     "Transfers",

@@ -18,6 +18,8 @@ pub enum DropReason {
     AtEnqueue = 2,
     /// An AQM algorithm dropped the packet after it was enqueued, or its link went down.
     AfterEnqueue = 3,
+    /// A [`SharedBuffer`](crate::SharedBuffer) did not admit the packet.
+    SharedBuffer = 4,
 }
 
 /// A dropped packet. Its owner receives it to free the body.

@@ -119,6 +119,7 @@ mod qdisc;
 pub mod random;
 pub mod registry;
 pub mod sched;
+mod shared_buffer;
 pub mod snapshot;
 #[doc(hidden)]
 pub mod sorting;
@@ -156,6 +157,7 @@ pub use random::{CloneRandom, FiveTuple, Pcg, Random};
 pub use registry::{Registry, build};
 // For disciplines that contain disciplines, which the registry lists.
 pub(crate) use registry::find as find_discipline;
+pub use shared_buffer::SharedBuffer;
 pub use snapshot::Snapshot;
 pub use stats::{Histogram, LinkStats, RUN_MAX};
 pub use text_form::{build_text, text_of};

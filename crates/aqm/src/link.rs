@@ -22,6 +22,7 @@ mod fallible;
 #[cfg(feature = "shaped-links")]
 mod opportunities;
 mod outage;
+mod refused;
 mod saved;
 mod served;
 #[cfg(feature = "shaped-links")]

@@ -93,11 +93,11 @@ pub struct LinkStats {
     /// Start of the measured interval.
     since: Time,
     /// Packets dropped of those that arrived in the interval, by [`DropReason`] in its order.
-    pub dropped_packets: [u64; 3],
+    pub dropped_packets: [u64; 4],
     /// Their bytes.
     pub dropped_bytes: u64,
     /// Packets dropped in the interval that had arrived before it, by [`DropReason`] in its order.
-    pub dropped_earlier: [u64; 3],
+    pub dropped_earlier: [u64; 4],
     /// Number of runs of losses by length; allocated at the end of the first run.
     runs: Box<[u64]>,
 }
@@ -121,9 +121,9 @@ impl Default for LinkStats {
             bytes: Integrals::default(),
             sojourn: Histogram::default(),
             since: Time::ZERO,
-            dropped_packets: [0; 3],
+            dropped_packets: [0; 4],
             dropped_bytes: 0,
-            dropped_earlier: [0; 3],
+            dropped_earlier: [0; 4],
             runs: Box::default(),
         }
     }
@@ -218,7 +218,7 @@ impl LinkStats {
         self.queued_bytes -= len;
         let run = match why {
             DropReason::AfterEnqueue => &mut self.run_at_head,
-            DropReason::Full | DropReason::AtEnqueue => &mut self.run,
+            DropReason::Full | DropReason::AtEnqueue | DropReason::SharedBuffer => &mut self.run,
         };
         *run = run.saturating_add(1);
     }
@@ -251,7 +251,7 @@ impl LinkStats {
     }
 
     /// Packets dropped in the interval, whenever they arrived, by [`DropReason`] in its order.
-    pub fn drops(&self) -> [u64; 3] {
+    pub fn drops(&self) -> [u64; 4] {
         core::array::from_fn(|i| self.dropped_packets[i] + self.dropped_earlier[i])
     }
 

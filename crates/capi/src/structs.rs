@@ -121,7 +121,12 @@ impl sj_packet {
 
 /// Value of `reason` for a dropped packet; `None` is a loss on the wire.
 pub(crate) fn reason(reason: Option<DropReason>) -> u8 {
-    reason.map_or(4, |reason| reason as u8)
+    match reason {
+        None => 4,
+        // No function of this library shares a buffer.
+        Some(DropReason::SharedBuffer) => 5,
+        Some(reason) => reason as u8,
+    }
 }
 
 /// Packets of the caller, one after the other.

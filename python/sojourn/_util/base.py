@@ -19,6 +19,8 @@ LINK_TRACE = ("link", "trace")
 
 COLLECTIONS = {
     "links": 'is no mapping from names to links, write {"up": sj.Link(...)}',
+    "switches": 'is no mapping from names to switches, write {"tor": sj.Switch(...)}',
+    "ports": 'is no list of names of links, write ["up"]',
     "flows": "is no list of flows, write [sj.Flow(...)]",
     "changes": "is no list of changes, write [sj.Change(...)]",
     "path": 'is no list of names of links, write ["up"]',
@@ -28,8 +30,8 @@ COLLECTIONS = {
 
 
 def _is_collection(name: str, value: Any) -> bool:
-    """Return True for a mapping of links, or a list of anything else."""
-    if name == "links":
+    """Return True for a mapping of links or switches, or a list of anything else."""
+    if name in ("links", "switches"):
         return isinstance(value, Mapping)
     return not isinstance(value, str | Mapping | msgspec.Struct)
 

@@ -43,6 +43,15 @@ def import_command(
     qdisc: Annotated[
         str, typer.Option(help="discipline of the ports of switches")
     ] = "step_mark(limit=1000p)",
+    buffer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BYTES", help="buffer that the ports of each switch share (default: none)"
+        ),
+    ] = None,
+    alpha: Annotated[
+        float, typer.Option(help="with --buffer: bytes of a port in relation to the free ones")
+    ] = 1.0,
     duration: Annotated[str, typer.Option(help="simulated time")] = "3s",
     format_name: Annotated[
         str | None, typer.Option("--format", metavar="NAME", help="format of FILE: hpcc, htsim")
@@ -57,6 +66,7 @@ def import_command(
     from sojourn._util.files import check_file, write_text
     from sojourn.fabric import flow_list, topology_file
     from sojourn.fabric.routes import Network
+    from sojourn.fabric.shared_buffers import shared_buffers
     from sojourn.scenario.save import to_toml
 
     if out is not None:
@@ -72,6 +82,8 @@ def import_command(
                 raise InputError(f"{flows}: host {host} is no host of {file}")
     group = _group(flows, tcp, out)
     tree = {"name": file.stem, "duration": duration, "flows": [group], "links": links}
+    if buffer is not None:
+        tree["switches"] = shared_buffers(links, buffer, alpha)
     text = f"# Topology of {file.name}.\n{to_toml(tree)}"
     if out is None:
         print(text, end="")

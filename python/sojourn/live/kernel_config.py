@@ -123,6 +123,8 @@ def plan(scenario: Mapping[str, Any]) -> Plan:
     InputError
         If the kernel does not support a setting; the message begins with its path.
     """
+    if "switches" in scenario:
+        raise InputError("switches: a shared buffer is not supported on real packets, leave it out")
     tcps = {flow["name"]: flow["tcp"] for flow in scenario["flows"] if "tcp" in flow}
     warnings = []
     without = [

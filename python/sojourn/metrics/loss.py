@@ -53,11 +53,16 @@ def drops_over_time(result: Result, link: str) -> dict[str, Array]:
     """Cumulative drops at each sample, by cause, from the start of the run. Needs `sample`.
 
     `overflow` counts drops at a full buffer, `aqm` drops decided by the AQM algorithm: `early` at
-    enqueue, `late` afterwards.
+    enqueue, `late` afterwards. A port of a switch also has `buffer`, drops because the shared
+    buffer had no room.
     """
     series = result.links[link].series
     by = {why: np.cumsum(series[f"dropped_{why}_packets"]) for why in ("full", "early", "late")}
-    return {
+    ports = (switch["ports"] for switch in result.scenario.get("switches", {}).values())
+    shared = {}
+    if any(link in names for names in ports):
+        shared["buffer"] = np.cumsum(series["dropped_buffer_packets"])
+    return shared | {
         "overflow": by["full"],
         "aqm": by["early"] + by["late"],
         "early": by["early"],

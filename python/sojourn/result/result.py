@@ -51,9 +51,9 @@ Table: TypeAlias = Literal[
 SCHEMA = "1"
 """Version of the columns of frames and files; incremented when a column changes its meaning."""
 
-FATES = ("sent", "full", "early", "late")
+FATES = ("sent", "full", "early", "late", "buffer")
 """Fate of a packet: sent, dropped at enqueue because the buffer was full, dropped at enqueue by the
-AQM algorithm, or dropped after enqueue."""
+AQM algorithm, dropped after enqueue, or dropped because a shared buffer had no room."""
 
 
 @public
@@ -66,6 +66,9 @@ class Result:
         The canonical scenario, with every default.
     links, flows : dict of str to Record
         Summaries and series by name.
+    switches : dict of str to Record
+        Summaries of switches by name: `buffer_max_bytes`, the largest number of bytes in the shared
+        buffer. Their ports are links that also have `dropped_buffer_packets` and `queue_max_bytes`.
     groups : dict of str to Record
         The same for groups: the flows that one table of the scenario declares. A group of one flow
         has the name of the flow. `flows` has the names of the flows, the other values equal
@@ -134,6 +137,10 @@ class Result:
                 s, under(f"links/{name}", no_series), under(f"packet_log/{name}", no_packet_log)
             )
             for name, s in tree["links"].items()
+        }
+        not_sampled = Columns({}, "only links, flows and groups have series")
+        self.switches = {
+            name: Record(s, not_sampled, none) for name, s in tree.get("switches", {}).items()
         }
         self.flows = Flows(
             (flow["name"], Record(flow, under(f"flows/{flow['name']}", no_series), none))

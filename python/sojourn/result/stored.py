@@ -61,6 +61,14 @@ class StoredLink(msgspec.Struct):
     duplicated_packets: Count | None = None
     corrupted_packets: Count | None = None
     reordered_packets: Count | None = None
+    dropped_buffer_packets: Count | None = None
+    queue_max_bytes: Count | None = None
+
+
+class StoredSwitch(msgspec.Struct):
+    """Summary of a switch."""
+
+    buffer_max_bytes: Count
 
 
 class StoredFlow(msgspec.Struct, tag_field="kind", kw_only=True):
@@ -126,6 +134,7 @@ class StoredSummary(msgspec.Struct):
     scenario: Table
     links: dict[str, Table]
     flows: list[StoredTcp | StoredUdp]
+    switches: dict[str, StoredSwitch] | UnsetType = UNSET
     live: StoredLive | UnsetType = UNSET
 
 
@@ -150,6 +159,7 @@ def read_summary(path: Path, *, trust: bool = False) -> Table:
         whole = checked(tree, StoredSummary)
         tree["scenario"] = canonical_of(whole.scenario)
         _check_links(tree)
+        _same("switches", *(list(one.get("switches", {})) for one in (tree, tree["scenario"])))
         _check_flows(tree, whole.flows)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None

@@ -320,7 +320,7 @@ def _packets(link: Tree, flows: list[Tree], duration_s: float) -> Iterator[str]:
 
 def _ecn(flow: Tree, links: list[Tree]) -> Iterator[str]:
     """Warn if a flow is ECN-capable, but no link of its path marks."""
-    if _has_ecn(flow) and not any(link["qdisc"].get("ecn") is True for link in links):
+    if _has_ecn(flow) and not any(_can_mark(link["qdisc"]) for link in links):
         who = f".tcp: {flow['tcp']['name']} is" if "tcp" in flow else ".ecn: its packets are"
         yield (
             f"{who} ECN-capable, and no link of its path marks, so it sees drops only; "
@@ -346,6 +346,13 @@ def _times(flow: Tree, scenario: Tree) -> Iterator[str]:
 
 def _has_ecn(flow: Tree) -> bool:
     return "ecn" in flow or bool(flow.get("tcp", {}).get("ecn", False))
+
+
+def _can_mark(qdisc: Tree) -> bool:
+    """Return True if a discipline, or one inside it, marks."""
+    children = str(qdisc.get("children") or "")
+    inside = re.findall(r"[a-z]\w*\b(?!=)", children)
+    return qdisc.get("ecn") is True or "ecn=true" in children or any(map(_marks_by_default, inside))
 
 
 def _is_xcp(flow: Tree) -> bool:

@@ -94,6 +94,37 @@ class Link(Table, kw_only=True, frozen=True):
 
 
 @public
+class Switch(Table, kw_only=True, frozen=True):
+    """Switch: its ports are links whose queues share a buffer.
+
+    A packet is dropped on arrival if its port would then hold more bytes above its reserve than
+    alpha times those that are free (Choudhury and Hahne, 1998), whatever the discipline. The packet
+    in transmission is not in the buffer. `sojourn list scenario switches` shows its fields, with
+    examples.
+
+    Parameters
+    ----------
+    buffer : str
+        Size of the buffer that all ports share. The limit of the discipline at a port holds as
+        well: set it as large. Bytes; 1B to 1000GB; required.
+    alpha : float
+        Bytes that a port may hold above its reserve, in relation to those that are free. n ports
+        that want more hold alpha / (1 + alpha n) of the buffer each. Number; 0.0001 to 10000;
+        default 1.
+    reserve : str
+        Part of the buffer that is kept for each port. Bytes; 0B to 1000GB; default 0B.
+    ports : Sequence[str]
+        Links that are the ports of the switch; a link is a port of one switch at most. List of
+        names; required.
+    """
+
+    buffer: str
+    alpha: float = 1
+    reserve: str = "0B"
+    ports: Sequence[str]
+
+
+@public
 class Flow(Table, kw_only=True, frozen=True):
     """Group of flows with the same settings: traffic source, TCP (or UDP), links crossed.
 
@@ -240,6 +271,9 @@ class Scenario(Table, kw_only=True, frozen=True):
         True to record a packet log: one row per packet and link. Flag; default false.
     links : Mapping[str, Link | Mapping[str, Any]]
         Links by name. A name has 1 to 64 letters, digits, "_" and "-". Table of links; required.
+    switches : Mapping[str, Switch | Mapping[str, Any]]
+        Switches by name: links whose queues share a buffer. Table of switches; if not given: none:
+        each link has a buffer of its own.
     flows : Sequence[Flow | Mapping[str, Any]]
         Groups of flows; the flows of a group have the same settings. List of flows; required.
     changes : Sequence[Change | Mapping[str, Any]]
@@ -257,6 +291,7 @@ class Scenario(Table, kw_only=True, frozen=True):
     sample_flows: bool = True
     packet_log: bool = False
     links: Mapping[str, Link | Mapping[str, Any]]
+    switches: Mapping[str, Switch | Mapping[str, Any]] | None = None
     flows: Sequence[Flow | Mapping[str, Any]]
     changes: Sequence[Change | Mapping[str, Any]] | None = None
     warm_from: Mapping[str, Any] | None = None

@@ -14,6 +14,7 @@ from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, of_link, shown
 from sojourn._util.public import public
 from sojourn._util.units import bps_of
+from sojourn.fabric.shared_buffers import shared_buffers
 from sojourn.scenario.draft import canonical
 from sojourn.scenario.keys import Flow, Link, Scenario
 from sojourn.scenario.named import FLOWS_MAX
@@ -425,6 +426,8 @@ def fat_tree(
     rate: str = "10gbit",
     delay: str = "1us",
     qdisc: Named = "droptail",
+    buffer: str | None = None,
+    alpha: float = 1.0,
     tcp: Named = "cubic",
     source: Named = "bulk",
     seed: int = 1,
@@ -458,6 +461,11 @@ def fat_tree(
         Rate and one-way delay of each link.
     qdisc : str, mapping or Qdisc, optional
         Discipline of every link.
+    buffer : str, optional
+        Buffer that the ports of each switch share, like ``"4MB"``. By default each port has the
+        buffer of its discipline alone.
+    alpha : float, optional
+        With `buffer`: bytes that a port may hold in relation to those that are free.
     seed : int, optional
         Seed of the permutation, of the paths, and of the scenario.
     tcp, source, duration, **settings
@@ -515,6 +523,8 @@ def fat_tree(
         name = f"h{a}-h{b}" + (f"-{names[a, b]}" if names[a, b] else "")
         flows.append(Flow(name=name, path=path, return_path=back, tcp=tcp, source=source))
     links = {name: Link(rate=rate, delay=delay, qdisc=qdisc) for name in used}
+    if buffer is not None:
+        settings["switches"] = shared_buffers(links, buffer, alpha)
     return _scenario("fat-tree", duration, links, flows, {"seed": seed, **settings})
 
 

@@ -15,7 +15,7 @@ from sojourn._util.public import public
 from sojourn.fabric import traffic
 from sojourn.scenario import named as library
 from sojourn.scenario.draft import Draft, Table
-from sojourn.scenario.keys import Change, Flow, Link, Scenario
+from sojourn.scenario.keys import Change, Flow, Link, Scenario, Switch
 from sojourn.scenario.parsing import read_value
 from sojourn.scenario.variants import table
 
@@ -121,6 +121,9 @@ def scenario(tree: Table) -> Scenario:
         "links": {name: _link(link) for name, link in tree["links"].items()},
         "flows": [_flow(flow) for flow in tree["flows"]],
     }
+    if "switches" in tree:
+        switches = tree["switches"].items()
+        inner["switches"] = {name: _struct(Switch, switch) for name, switch in switches}
     if "changes" in tree:
         inner["changes"] = [_struct(Change, change) for change in tree["changes"]]
     return _struct(Scenario, tree | inner)

@@ -112,6 +112,8 @@ class Standard:
             prefix = "" if name == self.link else f"{name}."
             row |= {f"{prefix}{what}": value for what, value in _numbers(link)}
             row[f"{prefix}sojourn_values"] = _text(result.distributions.get(f"sojourn/{name}"))
+        for name, switch in result.switches.items():
+            row |= {f"{name}.{what}": value for what, value in _numbers(switch)}
         for name in result.group_series:
             row |= {f"{name}.{what}": value for what, value in of_group(result, name).items()}
         for name, arguments in self.chosen:
@@ -120,11 +122,16 @@ class Standard:
 
     def columns(self, canonical: Table) -> list[str]:
         """Return the names of the columns of a run of a canonical scenario."""
-        template = _template()
+        template, switches = _template(), canonical.get("switches", {})
         names: list[str] = []
         for link in canonical["links"]:
             prefix = "" if link == self.link else f"{link}."
             names += [f"{prefix}{what}" for what in template["link"]]
+            if any(link in switch["ports"] for switch in switches.values()):
+                names += [
+                    f"{prefix}{what}" for what in ("dropped_buffer_packets", "queue_max_bytes")
+                ]
+        names += [f"{switch}.buffer_max_bytes" for switch in switches]
         for flow in canonical["flows"]:
             kind = "tcp" if "tcp" in flow else "udp"
             names += [f"{flow['name']}.{what}" for what in template[kind]]

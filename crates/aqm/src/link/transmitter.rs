@@ -6,7 +6,7 @@ use super::unshaped::{Opportunities, Shape};
 use super::{LEN_MAX, LinkSpec};
 #[cfg(feature = "shaped-links")]
 use super::{Opportunities, shape::Shape};
-use crate::context::{Context, Dropped};
+use crate::context::{Context, DropReason, Dropped};
 use crate::packet::{Ecn, Packet};
 use crate::packet_log::{LogEntry, PacketLog};
 use crate::qdisc::Qdisc;
@@ -301,6 +301,15 @@ impl Transmitter {
     pub(super) fn context(&mut self, now: Time) -> Context<'_> {
         let Transmitter { rng, dropped, stats, .. } = self;
         Context { now, rng: &mut **rng, dropped, marks: &mut stats.marks }
+    }
+
+    /// Drops `packet`, which arrives now, without the discipline.
+    #[cold]
+    pub(super) fn drop_at_arrival(&mut self, packet: Packet, why: DropReason) {
+        self.stats.on_enqueue(packet.arrived, packet.len);
+        let before = self.dropped.len();
+        self.context(packet.arrived).drop(packet, why);
+        self.count_dropped(before);
     }
 
     #[cold]

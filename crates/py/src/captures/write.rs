@@ -87,6 +87,7 @@ impl Capture {
             Fate::Dropped(DropReason::Full) => "dropped: the buffer is full",
             Fate::Dropped(DropReason::AtEnqueue) => "dropped: by the AQM, on arrival",
             Fate::Dropped(DropReason::AfterEnqueue) => "dropped: by the AQM, at the head",
+            Fate::Dropped(DropReason::SharedBuffer) => "dropped: the shared buffer is full",
             _ => "dropped: by the AQM",
         };
         match (packet.passes, self.departures) {

@@ -7,6 +7,7 @@ use super::link_trace::{LinkChange, LinkTrace};
 use super::links::link_setters;
 use super::registries::Registries;
 use super::scenario::{Scenario, scenario_setters};
+use super::switches::switch_setters;
 use super::{impairments, loss};
 use crate::endpoint::tcp::TcpParams;
 use crate::parsing::distribution::Distribution;
@@ -31,6 +32,7 @@ pub struct ScenarioBuilder {
     registries: Registries,
     keys: Keys,
     links: Vec<(String, LinkBuilder)>,
+    switches: Vec<(String, SwitchBuilder)>,
     flows: Vec<Json>,
     changes: Vec<Json>,
 }
@@ -48,6 +50,7 @@ impl ScenarioBuilder {
             registries: Registries::standard(),
             keys: Keys::new(),
             links: Vec::new(),
+            switches: Vec::new(),
             flows: Vec::new(),
             changes: Vec::new(),
         };
@@ -78,6 +81,13 @@ impl ScenarioBuilder {
     #[must_use]
     pub fn link(mut self, name: &str, link: LinkBuilder) -> Self {
         self.links.push((name.into(), link));
+        self
+    }
+
+    /// Adds a switch, a buffer that links share.
+    #[must_use]
+    pub fn switch(mut self, name: &str, switch: SwitchBuilder) -> Self {
+        self.switches.push((name.into(), switch));
         self
     }
 
@@ -116,8 +126,8 @@ impl ScenarioBuilder {
     /// Builds the scenario.
     ///
     /// # Errors
-    /// As [`Scenario::from_json`], if two links have the same name, or if a discipline is not in
-    /// the registry.
+    /// As [`Scenario::from_json`], if two links or two switches have the same name, or if a
+    /// discipline is not in the registry.
     pub fn build(self) -> Result<Scenario> {
         let mut links = Keys::new();
         for (name, link) in self.links {
@@ -126,7 +136,16 @@ impl ScenarioBuilder {
                 return Err(Error::new(format!("{name:?} names two links")).at("links"));
             }
         }
+        let mut switches = Keys::new();
+        for (name, SwitchBuilder { keys }) in self.switches {
+            if switches.insert(name.clone(), keys.into()).is_some() {
+                return Err(Error::new(format!("{name:?} names two switches")).at("switches"));
+            }
+        }
         let mut keys = self.keys;
+        if !switches.is_empty() {
+            keys.insert("switches".into(), switches.into());
+        }
         keys.insert("links".into(), links.into());
         keys.insert("flows".into(), self.flows.into());
         if !self.changes.is_empty() {
@@ -224,6 +243,26 @@ impl LinkBuilder {
         }
         Ok(self.keys.into())
     }
+}
+
+/// Builder of a switch of a [`ScenarioBuilder`]. By default alpha is 1, and nothing is reserved.
+#[derive(Clone, Debug)]
+pub struct SwitchBuilder {
+    keys: Keys,
+}
+
+impl SwitchBuilder {
+    /// Returns a builder of a switch whose ports are these links, with a buffer of this size.
+    pub fn new<'a>(buffer: Bytes, ports: impl IntoIterator<Item = &'a str>) -> SwitchBuilder {
+        SwitchBuilder { keys: Keys::new() }.set("ports", names(ports)).buffer(buffer)
+    }
+
+    fn set(mut self, key: &str, value: impl Into<Json>) -> Self {
+        self.keys.insert(key.into(), value.into());
+        self
+    }
+
+    switch_setters!();
 }
 
 /// Builder of a group of flows of a [`ScenarioBuilder`]. Keys that are not set have the defaults of

@@ -3,6 +3,7 @@
 use super::flows::FlowConfig;
 use super::links::LinkConfig;
 use super::scenario::Scenario;
+use super::switches;
 use crate::endpoint::tcp::TcpParams;
 use crate::traffic::source::Source;
 use serde_json::{Map, Value as Json, json};
@@ -67,6 +68,9 @@ impl Scenario {
         self.keys.write(&mut map);
         if self.sample().is_none() {
             map.remove("sample_flows");
+        }
+        if !self.switches.is_empty() {
+            map.insert("switches".into(), switches::canonical(&self.switches, &self.links));
         }
         let changes = self.changes.iter().filter(|c| c.at < self.duration());
         let changes: Vec<Json> = changes.map(|c| c.canonical(&self.links, &self.flows)).collect();

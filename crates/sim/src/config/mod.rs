@@ -46,13 +46,14 @@ pub(crate) mod scenario;
 mod senders;
 mod shared;
 pub(crate) mod spread;
+pub(crate) mod switches;
 pub(crate) mod tc_links;
 pub(crate) mod topology;
 pub(crate) mod warm_change;
 pub(crate) mod warm_from;
 
 pub use crate::parsing::distribution::{Cdf, Countable, Distribution};
-pub use builder::{FlowBuilder, LinkBuilder, ScenarioBuilder};
+pub use builder::{FlowBuilder, LinkBuilder, ScenarioBuilder, SwitchBuilder};
 pub use changes::{Change, Queued, UpOrDown};
 pub use flow_routes::RoutePair;
 pub use flows::{Capable, FlowConfig};
@@ -62,12 +63,13 @@ pub use link_trace::{LinkChange, LinkTrace};
 pub use links::{LinkConfig, NewParam, parse_links, parse_links_with};
 pub use sojourn_aqm::wire::LossModel;
 pub use spread::{HashFunctions, Spread, SpreadUnit};
+pub use switches::SwitchConfig;
 
 use crate::parsing::keys::Table;
 
 /// All tables of a scenario, outermost first.
 #[doc(hidden)]
-pub static TABLES: [&Table; 15] = [
+pub static TABLES: [&Table; 16] = [
     &scenario::SCENARIO,
     &links::LINK,
     &loss::LOSS,
@@ -79,6 +81,7 @@ pub static TABLES: [&Table; 15] = [
     &impairments::SLOT,
     &link_trace::TRACE,
     &link_process::PROCESS,
+    &switches::SWITCH,
     &flows::FLOW,
     &changes::CHANGE,
     &changes::LINK_CHANGE,

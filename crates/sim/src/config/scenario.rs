@@ -5,6 +5,7 @@ use super::flows::{FlowConfig, parse_flows};
 use super::links::{LinkConfig, parse_links_with};
 use super::registries::Registries;
 use super::senders::FlowText;
+use super::switches::{SwitchConfig, parse_switches};
 use crate::collections::event_queue::EventQueue;
 use crate::collections::link_queue::LinkQueue;
 use crate::config::changes::{self, Change};
@@ -47,6 +48,10 @@ table! {
     /// Links by name. A name has 1 to 64 letters, digits, "_" and "-".
     links: "table of links", required, [], "{ up = { rate = \"10mbit\" } }";
 
+    /// Switches by name: links whose queues share a buffer.
+    switches: "table of switches", optional "none: each link has a buffer of its own", [],
+        "{ tor = { buffer = \"4MB\", ports = [\"up\"] } }";
+
     /// Groups of flows; the flows of a group have the same settings.
     flows: "list of flows", required, [], "[{ name = \"upload\", path = [\"up\"] }]";
 
@@ -69,6 +74,8 @@ pub struct Scenario {
     pub(crate) keys: ScenarioKeys,
     /// Links, sorted by name.
     pub(crate) links: Arc<[LinkConfig]>,
+    /// Switches, sorted by name.
+    pub(crate) switches: Arc<[SwitchConfig]>,
     /// Groups of flows, as declared.
     pub(crate) flows: Arc<[FlowConfig]>,
     /// Scheduled changes, as declared.
@@ -123,6 +130,10 @@ impl Scenario {
             let bounded = link.process.map_or(Ok(()), |process| process.check_changes(duration));
             bounded.map_err(|e| e.at("process").at(&link.name).at("links"))?;
         }
+        let switches = match fields.get("switches") {
+            Some(json) => parse_switches(json, &links).map_err(|e| e.at("switches"))?,
+            None => Vec::new(),
+        };
         let texts = parse::list(fields.require("flows")?);
         let flows =
             texts.and_then(|texts| parse_flows(texts.iter().map(FlowText::of), &links, registries));
@@ -141,8 +152,9 @@ impl Scenario {
         }
         let warm_from = fields.get("warm_from").map(|json| WarmFrom::parse(json, duration));
         let warm_from = warm_from.transpose().map_err(|e| e.at("warm_from"))?;
-        let (name, links, flows) = (title(&fields)?, links.into(), flows.into());
-        let scenario = Scenario { name, keys, links, flows, changes, warm_from };
+        let (name, switches) = (title(&fields)?, switches.into());
+        let (links, flows) = (links.into(), flows.into());
+        let scenario = Scenario { name, keys, links, switches, flows, changes, warm_from };
         scenario.check_memory()?;
         Ok(scenario)
     }
@@ -239,6 +251,11 @@ impl Scenario {
     /// Links, sorted by name.
     pub fn links(&self) -> &[LinkConfig] {
         &self.links
+    }
+
+    /// Switches, sorted by name.
+    pub fn switches(&self) -> &[SwitchConfig] {
+        &self.switches
     }
 
     /// Groups of flows, as declared.

@@ -3,6 +3,7 @@
 
 use crate::config::flows::FlowConfig;
 use crate::config::scenario::Scenario;
+use crate::config::switches::SwitchConfig;
 use crate::engine::flow::{Endpoints, Flow};
 use crate::engine::gauges::{GaugeColumns, GaugeSums, Gauges};
 use crate::output::outcome::Column;
@@ -11,7 +12,7 @@ use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::Time;
 
 /// Names of the columns that hold differences of a link's counters.
-const COUNTS: [&str; 7] = [
+const COUNTS: [&str; 8] = [
     "arrived_packets",
     "departed_packets",
     "departed_bytes",
@@ -19,6 +20,8 @@ const COUNTS: [&str; 7] = [
     "dropped_early_packets",
     "dropped_late_packets",
     "marked_packets",
+    // Of links that share a buffer.
+    "dropped_buffer_packets",
 ];
 
 /// Counters of a link: as in [`COUNTS`], then used and offered capacity, and the total sojourn
@@ -28,9 +31,10 @@ type LinkCounters = ([u64; COUNTS.len() + 2], u128);
 fn running(link: &mut Link) -> LinkCounters {
     let [used, offered] = link.usage();
     let t = link.stats();
-    let [full, early, late] = t.drops();
+    let [full, early, late, buffer] = t.drops();
     let [arrived, departed, bytes] = [t.arrived_packets, t.departed_packets, t.departed_bytes];
-    let counts = [arrived, departed, bytes, full, early, late, t.marks.all(), used, offered];
+    let marked = t.marks.all();
+    let counts = [arrived, departed, bytes, full, early, late, marked, buffer, used, offered];
     (counts, t.sojourn.sum_ns())
 }
 
@@ -42,6 +46,8 @@ pub struct LinkSeries {
     sojourn_s: Vec<f64>,
     utilisation: Vec<f64>,
     counts: [Vec<u64>; COUNTS.len()],
+    /// True if the link shares a buffer.
+    is_port: bool,
     gauges: Vec<(String, Vec<f64>)>,
     /// Counters at the last sample.
     last: LinkCounters,
@@ -88,20 +94,22 @@ impl LinkSeries {
 
     /// Takes the rows sampled so far; later rows continue from them.
     pub fn take(&mut self) -> LinkSeries {
-        let last = self.last;
-        std::mem::replace(self, LinkSeries { last, ..LinkSeries::default() })
+        let LinkSeries { last, is_port, .. } = *self;
+        std::mem::replace(self, LinkSeries { last, is_port, ..LinkSeries::default() })
     }
 
     /// Emits the columns by name.
     pub fn columns(self, put: &mut dyn FnMut(&str, Column)) {
-        let [arrived, packets, bytes, full, early, late, marked] = self.counts;
-        let lost = full.iter().zip(&early).zip(&late).map(|((a, b), c)| a + b + c).collect();
+        let [_, _, _, full, early, late, _, buffer] = &self.counts;
+        let lost = full.iter().zip(early).zip(late).zip(buffer);
+        let lost = lost.map(|(((a, b), c), d)| a + b + c + d).collect();
         put("queue_bytes", Column::U64(self.queue_bytes));
         put("queue_packets", Column::U64(self.queue_packets));
         put("sojourn_s", Column::F64(self.sojourn_s));
         put("utilisation", Column::F64(self.utilisation));
         put("dropped_packets", Column::U64(lost));
-        for (name, n) in COUNTS.iter().zip([arrived, packets, bytes, full, early, late, marked]) {
+        let shown = COUNTS.len() - usize::from(!self.is_port);
+        for (name, n) in COUNTS[..shown].iter().zip(self.counts) {
             put(name, Column::U64(n));
         }
         for (name, values) in self.gauges {
@@ -214,9 +222,13 @@ impl Series {
         let each = if scenario.sample_flows() { rows } else { 0 };
         let group =
             |def: &FlowConfig| GroupSeries { tcp: def.tcp.is_some(), ..GroupSeries::default() };
+        let mut links = vec![LinkSeries::default(); scenario.links.len()];
+        for l in scenario.switches.iter().flat_map(SwitchConfig::ports) {
+            links[*l].is_port = true;
+        }
         Series {
             time_s: Vec::new(),
-            links: scenario.links.iter().map(|_| LinkSeries::default()).collect(),
+            links,
             groups: scenario.flows.iter().map(group).collect(),
             flows: (0..each).map(|_| FlowSeries::default()).collect(),
             last: Vec::new(),

@@ -38,6 +38,7 @@ mod routing;
 mod snapshot;
 mod state;
 mod stepping;
+mod switches;
 mod tap;
 mod warm_start;
 mod watching;
@@ -57,6 +58,7 @@ use pooled_flows::PooledFlowOwner;
 use routes::Routes;
 use routing::Routing;
 use stepping::LinkChanges;
+use switches::Switches;
 use tap::Tap;
 
 /// Progress of a run.
@@ -121,8 +123,10 @@ pub struct Simulation {
     params: Vec<Arc<[ParamRow]>>,
     /// Impairments, per link; empty if no link has any.
     impaired: Vec<Option<Impaired>>,
-    /// Per link, true if it computes departures at enqueue.
+    /// Per link, true if it computes departures at enqueue, and shares no buffer.
     computes_departures: Vec<bool>,
+    /// Links that share a buffer.
+    switches: Switches,
     /// Per link, packets that go on to another link, in the order of their arrivals there.
     forwarding: Vec<ForwardingQueue>,
     /// Flows sorted by name, so that declaration order has no effect; then pooled flows,
@@ -202,8 +206,12 @@ impl Simulation {
             groups.into_iter().partition(|g| scenario.flows[*g].uses_sessions());
         let sessions: Vec<SessionGroup> =
             sessions.into_iter().map(|g| SessionGroup::new(scenario, g)).collect();
-        let routes = Routes::of(scenario);
-        let (flows, members) = first_flows(scenario, groups, &routes, &links, progress)?;
+        let (routes, switches) = (Routes::of(scenario), Switches::new(scenario));
+        let computes =
+            |(l, link): (usize, &Link)| link.computes_departures() && switches.port(l).is_none();
+        let computes_departures: Vec<bool> = links.iter().enumerate().map(computes).collect();
+        let (flows, members) =
+            first_flows(scenario, groups, &routes, &computes_departures, progress)?;
         let first_flow_slot = sessions.len();
         let events = first_events(&sessions, &flows);
         let hosts: usize = sessions.iter().map(|c| c.hosts.len()).sum();
@@ -215,7 +223,8 @@ impl Simulation {
             params: scenario.links.iter().map(|def| Arc::clone(&def.params)).collect(),
             routes,
             routing: Routing::of(scenario),
-            computes_departures: links.iter().map(Link::computes_departures).collect(),
+            computes_departures,
+            switches,
             forwarding: vec![ForwardingQueue::default(); links.len()],
             bodies: Slab::new(),
             acks: Slab::new(),
@@ -363,13 +372,17 @@ impl Simulation {
     /// Sends the segments in the outbox of flow `f`, which has no [`Flow::direct_link`].
     #[inline(never)]
     fn send_segments(&mut self, f: usize, now: Time) {
-        let Simulation { flows, links, routes, outbox, bodies, acks, forwarding, .. } = self;
-        if outbox.segments.is_empty() {
+        if self.outbox.segments.is_empty() {
             return;
         }
-        let Flow { route, connection, hash, class, hosts, ect, .. } = flows[f];
-        let ([cursor, _], [source, destination]) = (routes.starts(route), hosts);
-        let l = routes.link(cursor);
+        let Flow { route, connection, hash, class, hosts, ect, .. } = self.flows[f];
+        let ([cursor, _], [source, destination]) = (self.routes.starts(route), hosts);
+        let l = self.routes.link(cursor);
+        let port = self.switches.port(l);
+        if let Some(port) = port {
+            self.free_buffer(port, now);
+        }
+        let Simulation { flows, links, routes, outbox, bodies, acks, forwarding, .. } = self;
         self.work += outbox.segments.len();
         let onward = routes.next_link(cursor).filter(|_| self.computes_departures[l]);
         let (flow, link) = (cast::index32(f), &mut links[l]);
@@ -385,7 +398,10 @@ impl Simulation {
             packet.len = segment.wire_bytes.into();
             packet.ecn = if segment.ect { ect } else { Ecn::NotEct };
             let Some(next) = onward else {
-                link.push_copy(now, &mut packet);
+                match port {
+                    Some(port) => self.switches.admit(port, link, now, &mut packet),
+                    None => link.push_copy(now, &mut packet),
+                }
                 continue;
             };
             if let Some(sent) = link.send(now, &mut packet) {

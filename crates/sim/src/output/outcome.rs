@@ -2,6 +2,7 @@
 
 use crate::config::canonical::write_members;
 use crate::config::scenario::Scenario;
+use crate::config::switches::SwitchConfig;
 use crate::endpoint::call::CallEndpoints;
 use crate::traffic::video::VideoStats;
 use serde_json::{Map, Value as Json, json};
@@ -49,10 +50,12 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Creates the object of `flows`, `links` and `scenario`. Rows are converted one by one.
+    /// Creates the object of `flows`, `links`, the `switches` of `scenario`, and `scenario`. Rows
+    /// are converted one by one.
     pub(crate) fn new<'a>(
         flows: impl Iterator<Item = Json>,
         links: impl Iterator<Item = (&'a str, Json)>,
+        switches: impl Iterator<Item = Json>,
         scenario: &Scenario,
     ) -> Self {
         let mut text = Pieces::default();
@@ -65,6 +68,11 @@ impl Summary {
             write_members(&mut text, links, |text, row| write!(text, "{row}"))?;
             text.write_str(",\"scenario\":")?;
             scenario.write_canonical(&mut text)?;
+            if !scenario.switches.is_empty() {
+                text.write_str(",\"switches\":")?;
+                let names = scenario.switches.iter().map(SwitchConfig::name);
+                write_members(&mut text, names.zip(switches), |text, row| write!(text, "{row}"))?;
+            }
             text.write_char('}')
         };
         write().expect("memory accepts all text");

@@ -141,6 +141,7 @@ fn small() -> Value {
                     "delay_min": "10ms", "delay_max": "20ms"}},
             "h0-h1": {"rate": "1mbit"}, "h1-h0": {"rate": "1mbit"}
         },
+        "switches": {"tor": {"buffer": "4MB", "ports": ["up", "air"]}},
         "flows": [
             {"name": "bulk", "count": 2, "source": {"name": "bulk"}, "tcp": {"name": "reno"},
              "path": ["up", "air"], "return_path": ["cell"], "rtt": "40ms", "class": 3},
@@ -181,6 +182,7 @@ fn places(table: &Table) -> &'static [(&'static str, &'static str)] {
         "links.NAME.trace" => {
             &[("/links/air/trace", "links.air.trace"), ("/links/cell/trace", "links.cell.trace")]
         }
+        "switches.NAME" => &[("/switches/tor", "switches.tor")],
         "flows" => {
             &[("/flows/0", "flows.bulk"), ("/flows/2", "flows.call"), ("/flows/3", "flows.web")]
         }

@@ -4,7 +4,7 @@
 use crate::{Event, Load, Plain};
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Rate, Span, Time};
-use sojourn_aqm::{Context, Dropped, Packet, Qdisc};
+use sojourn_aqm::{Context, DropReason, Dropped, Packet, Qdisc};
 use sojourn_sim::Scenario;
 use sojourn_sim::config::{LinkConfig, LossModel};
 use sojourn_sim::internals::random_stream;
@@ -177,8 +177,25 @@ impl Plain {
         }
     }
 
+    /// True if the switch of link `l`, if it has one, has room for `packet`.
+    fn admits(&self, l: usize, packet: Packet) -> bool {
+        let Some(switch) = self.switches.iter().find(|switch| switch.links.contains(&l)) else {
+            return true;
+        };
+        let held = |l: usize| self.links[l].qdisc.backlog().bytes;
+        let share = |bytes: u64| bytes.saturating_sub(switch.reserve);
+        let used: u64 = switch.links.iter().map(|l| share(held(*l))).sum();
+        let free = switch.buffer - switch.reserve * switch.links.len() as u64 - used;
+        let then = share(held(l) + u64::from(packet.len));
+        let more = then - share(held(l));
+        more <= free && (then == 0 || then as f64 <= switch.alpha * free as f64)
+    }
+
     pub fn push(&mut self, l: usize, packet: Packet) {
         let packet = Packet { arrived: self.now, ..packet };
+        if !self.admits(l, packet) {
+            return self.with(l, |_, context| context.drop(packet, DropReason::SharedBuffer));
+        }
         self.with(l, |q, context| q.enqueue(context, packet));
         self.links[l].idle &= self.links[l].qdisc.backlog().packets == 0;
         if self.links[l].sending.is_none() && !self.links[l].recorded {

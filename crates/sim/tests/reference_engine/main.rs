@@ -12,7 +12,7 @@
 use serde_json::Value;
 use sojourn_aqm::units::Time;
 use sojourn_aqm::{Ecn, Packet};
-use sojourn_sim::config::RoutePair;
+use sojourn_sim::config::{RoutePair, SwitchConfig};
 use sojourn_sim::internals::tcp::{Ack, Segment};
 use sojourn_sim::internals::{
     ArrivedPacket, Datagram, DueChange, Endpoints, Flow, Outbox, Report, SessionGroup,
@@ -28,7 +28,7 @@ mod topologies;
 
 use links::PlainLink;
 use scenarios::{random, unsteady};
-use topologies::tied;
+use topologies::{switched, tied};
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
@@ -73,6 +73,15 @@ struct Plain {
     /// Per link: sequence number of its last arrival at another link.
     turns: Vec<u64>,
     onwards: u64,
+    switches: Vec<PlainSwitch>,
+}
+
+/// Links with a shared buffer: size, alpha, reserve of each, and the links.
+struct PlainSwitch {
+    buffer: u64,
+    alpha: f64,
+    reserve: u64,
+    links: Vec<usize>,
 }
 
 impl Plain {
@@ -109,8 +118,15 @@ impl Plain {
         let (bodies, tickets) = (vec![], vec![]);
         let now = Time::ZERO;
         let (turns, onwards) = (vec![0; s.links().len()], 0);
+        let switch = |def: &SwitchConfig| PlainSwitch {
+            buffer: def.buffer().0,
+            alpha: def.alpha(),
+            reserve: def.reserve().0,
+            links: def.ports().to_vec(),
+        };
         Plain {
             heap,
+            switches: s.switches().iter().map(switch).collect(),
             links,
             flows,
             routes,
@@ -368,6 +384,23 @@ fn engines_agree_when_links_and_flows_change() {
 #[test]
 fn engines_agree_on_topologies_with_ties() {
     agree(tied, 0..60, [100_000, 1_000]);
+}
+
+#[test]
+fn engines_agree_on_switches_with_shared_buffers() {
+    agree(switched, 0..60, [100_000, 1_000]);
+}
+
+#[test]
+fn shared_buffers_of_these_topologies_drop_packets() {
+    let refused = |seed| {
+        let scenario = Scenario::from_json(&switched(seed).to_string()).expect("it is valid");
+        let outcome = sojourn_sim::run(&scenario);
+        let links = outcome.summary["links"].as_object().expect("a table").values();
+        links.filter_map(|link| link.get("dropped_buffer_packets")?.as_u64()).sum::<u64>()
+    };
+    let dropping = (0..20).filter(|seed| refused(*seed) > 20).count();
+    assert!(dropping > 10, "{dropping} of 20");
 }
 
 /// Compares both engines on the scenario of each seed. Over all of them at least `least` packets

@@ -63,6 +63,39 @@ pub fn tied(seed: u64) -> Value {
         "flows": flows})
 }
 
+/// A topology of [`tied`] whose switches have shared buffers. On every fourth seed the links change
+/// their rates, so that one of them stops for a time.
+pub fn switched(seed: u64) -> Value {
+    let mut all = tied(seed);
+    let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(seed ^ 0x5a1f);
+    let mut pick = |n: usize| rng.below(n as u32) as usize;
+    let alpha = [0.125, 0.5, 1.0, 4.0][pick(4)];
+    // Bytes of the buffer per port, and the reserve of each.
+    let (each, reserve) = ([2_000, 4_000, 10_000][pick(3)], ["0B", "1000B", "1500B"][pick(3)]);
+    let links = all["links"].as_object().expect("a table");
+    let names: Vec<String> = links.keys().cloned().collect();
+    let mut switches = serde_json::Map::new();
+    for name in &names {
+        let node = name.split('-').next().expect("a link is called by its ends");
+        if !node.starts_with('h') {
+            let new = || json!({"alpha": alpha, "reserve": reserve, "ports": []});
+            let switch = switches.entry(node).or_insert_with(new);
+            let ports = switch["ports"].as_array_mut().expect("a list");
+            ports.push(json!(name));
+            let buffer = each * ports.len();
+            switch["buffer"] = json!(format!("{buffer}B"));
+        }
+    }
+    all["switches"] = switches.into();
+    if seed.is_multiple_of(4) {
+        let name = &names[pick(names.len())];
+        let change = |at: &str, rate: &str| json!({"at": at, "links": {name: {"rate": rate}}});
+        all["changes"] =
+            json!([change("2s", "0bit"), change("2.5s", "500kbit"), change("4s", "1mbit")]);
+    }
+    all
+}
+
 /// Both links between every host and the switch.
 fn star_links() -> Vec<String> {
     (0..STAR_HOSTS).flat_map(|h| [format!("h{h}-s"), format!("s-h{h}")]).collect()

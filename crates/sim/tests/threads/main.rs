@@ -94,6 +94,11 @@ fn topologies_with_ties() {
 }
 
 #[test]
+fn switches_with_shared_buffers() {
+    all_agree(topologies::switched, 0..16, &[2, 3], 3);
+}
+
+#[test]
 fn random_networks_with_every_discipline() {
     let mut divided = 0;
     for (seed, entry) in (0..).zip(REGISTRY) {

@@ -6,7 +6,7 @@ use crate::collections::event_queue::EventQueue;
 use crate::config::scenario::Scenario;
 use crate::engine::flow::Flow;
 use crate::engine::sessions::SessionGroup;
-use sojourn_aqm::{Link, cast};
+use sojourn_aqm::cast;
 use std::ops::Range;
 
 /// Event queue with a slot per group of sessions and per flow, in this order.
@@ -27,7 +27,7 @@ pub(super) fn first_flows(
     scenario: &Scenario,
     groups: Vec<usize>,
     routes: &Routes,
-    links: &[Link],
+    computes_departures: &[bool],
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Option<(Vec<Flow>, Vec<Range<usize>>)> {
     let count = groups.iter().map(|g| cast::index(scenario.flows[*g].count())).sum();
@@ -39,7 +39,7 @@ pub(super) fn first_flows(
         for i in 0..def.count() {
             let route = routes.index(g, i, false);
             let mut flow = Flow::new(def, g, i, routes.delay(route), scenario.first_seed());
-            flow.set_route(route, routes.direct_link(route, links));
+            flow.set_route(route, routes.direct_link(route, computes_departures));
             flows.push(flow);
             if !may_continue(flows.len(), Progress { share: 0.0, packets: 0 }, progress) {
                 return None;

@@ -135,7 +135,10 @@ impl Simulation {
         );
         if !self.computes_departures[l] {
             self.bodies.get_mut(packet.body).cursor = cursor;
-            self.links[l].push(now, packet);
+            match self.switches.port(l) {
+                Some(port) => self.push_at_port(l, port, now, &mut packet),
+                None => self.links[l].push(now, packet),
+            }
             return self.collect_from_link(l);
         }
         let sent = self.links[l].send(now, &mut packet);

@@ -89,6 +89,7 @@ impl Simulation {
                 }
                 spec.delay = turn.delay.unwrap_or(spec.delay);
                 self.links[l].change(now, spec);
+                self.switches.forget(l);
                 self.collect_from_link(l);
             }
             DueChange::Outage(l, outage) => self.take_down_or_bring_up(l, outage, now),
@@ -97,6 +98,7 @@ impl Simulation {
                 let changed = self.scenario.links[l].reconfigured(&self.params[l], &new);
                 let Built { qdisc, params, .. } = changed.expect("the change was checked");
                 self.links[l].reconfigure(now, qdisc);
+                self.switches.forget(l);
                 self.params[l] = params.into();
                 self.describe_flows(l);
                 self.collect_from_link(l);
@@ -201,6 +203,7 @@ impl Simulation {
         }
         self.departed_in_warmup += self.departed_packets();
         self.links.iter_mut().for_each(|link| link.reset_stats(now));
+        self.switches.reset_stats(&self.links);
         self.impaired.iter_mut().flatten().for_each(|impaired| impaired.reset_stats(now));
         self.flows.iter_mut().for_each(|flow| flow.begin(now));
         if let Some(routing) = &mut self.routing {

@@ -117,12 +117,13 @@ impl Simulation {
             if let Some(Some(impaired)) = self.impaired.get(l) {
                 impaired.summarise(&mut row);
             }
+            self.switches.summarise_port(l, &mut link, &mut row);
             let table = format!("sojourn/{}", def.name);
             outcome::delay_columns(&table, [&link.stats().sojourn], &mut delays);
             logged.extend(scenario.packet_log().then_some(link));
             Some((&*def.name, row))
         });
-        let summary = Summary::new(of_flows, of_links, scenario);
+        let summary = Summary::new(of_flows, of_links, self.switches.summaries(), scenario);
         self.links = logged;
         (!stopped.get()).then(|| {
             self.delays_of_groups(&mut delays);

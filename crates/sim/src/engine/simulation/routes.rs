@@ -3,7 +3,6 @@
 use crate::config::flow_routes::{RoutePair, delay_of};
 use crate::config::scenario::Scenario;
 use crate::traffic::source::Source;
-use sojourn_aqm::Link;
 use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::Span;
@@ -68,9 +67,9 @@ impl Routes {
 
     /// The only link of route `number`, if nothing can observe its packets between sender and
     /// receiver: acks return with a pure delay, and the link computes departures at enqueue.
-    pub(super) fn direct_link(&self, number: u32, links: &[Link]) -> Option<u32> {
+    pub(super) fn direct_link(&self, number: u32, computes_departures: &[bool]) -> Option<u32> {
         let [path, back] = &self.all[number as usize];
-        let direct = path.len() == 1 && back.is_empty() && links[path[0]].computes_departures();
+        let direct = path.len() == 1 && back.is_empty() && computes_departures[path[0]];
         direct.then(|| cast::number(path[0]))
     }
 

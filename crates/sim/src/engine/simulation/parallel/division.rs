@@ -12,6 +12,7 @@ use crate::engine::sessions::SessionGroup;
 use crate::engine::simulation::forwarding_queue::ForwardingQueue;
 use crate::engine::simulation::in_flight::{Forwarded, PacketState};
 use crate::engine::simulation::pooled_flows::PooledFlowOwner;
+use crate::engine::simulation::switches::Switches;
 use crate::engine::simulation::{Simulation, Threads};
 use sojourn_aqm::Pcg;
 use sojourn_aqm::units::{Rate, Span, Time};
@@ -77,6 +78,7 @@ impl Simulation {
         let order = self.link_events.order();
         let (bodies, acks) = self.divide_packets(layout);
         let computes = take(&mut self.computes_departures);
+        let mut switches = self.switches.divide(n);
         let absent = absent_link();
         let links = deal(take(&mut self.links), n, |l, _| own(l), |_| absent.clone());
         let impaired = deal(take(&mut self.impaired), n, |l, _| own(l), |_| None);
@@ -104,6 +106,7 @@ impl Simulation {
                 params: Vec::new(),
                 impaired,
                 computes_departures: computes.collect(),
+                switches: take(&mut switches[part as usize]),
                 forwarding,
                 unpooled_flows: self.unpooled_flows,
                 pooled_owners: self.pooled_owners.clone(),
@@ -211,6 +214,8 @@ impl Simulation {
         let own = |l: usize| layout.owners[l];
         self.links = gather(parts.iter_mut().map(|part| take(&mut part.links)), own);
         self.impaired = gather(parts.iter_mut().map(|part| take(&mut part.impaired)), own);
+        let switches: Vec<&Switches> = parts.iter().map(|part| &part.switches).collect();
+        self.switches.unite(&switches, &layout.owners);
         let queues = parts.iter_mut().map(|part| take(&mut part.forwarding));
         self.forwarding = gather(queues, |l| layout.next_owners[l]);
         let groups: Vec<usize> = parts[0].sessions.iter().map(|s| s.group).collect();

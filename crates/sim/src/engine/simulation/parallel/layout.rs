@@ -9,6 +9,7 @@ use super::graph::Graph;
 use crate::config::flow_routes::RoutePair;
 use crate::config::flows::FlowConfig;
 use crate::config::scenario::Scenario;
+use crate::config::switches::SwitchConfig;
 use crate::traffic::source::Source;
 use sojourn_aqm::cast;
 use sojourn_aqm::units::Span;
@@ -69,6 +70,9 @@ impl Layout {
         for places in &mut all {
             for (group, def) in scenario.flows.iter().enumerate() {
                 places.constrain(def, routes.of_group(group));
+            }
+            for ports in scenario.switches.iter().map(SwitchConfig::ports) {
+                ports.windows(2).for_each(|pair| places.unite(pair[0], pair[1]));
             }
         }
         let fewer = |parts: &usize| Some(parts - (parts / 4).max(1)).filter(|parts| *parts > 1);

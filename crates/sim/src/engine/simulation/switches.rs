@@ -1,0 +1,178 @@
+//! Switches: links whose queues share a buffer.
+//!
+//! A link does nothing between two calls, so the bytes that its queue holds are known only after it
+//! has been advanced. Before a packet is compared with the shared buffer, the ports whose next
+//! dequeue is due are advanced. That this time was noted earlier is harmless: it is the earliest
+//! time at which the queue can become shorter, unless rate or discipline change.
+
+use super::Simulation;
+use crate::config::scenario::Scenario;
+use serde_json::{Value as Json, json};
+use sojourn_aqm::units::Time;
+use sojourn_aqm::{DropReason, Link, Packet, SharedBuffer, Snapshot};
+use std::sync::Arc;
+
+/// Switches of a simulation, and their ports.
+#[derive(Clone, Default, Snapshot)]
+pub(super) struct Switches {
+    /// For each link, its switch and its place among the ports; empty without switches.
+    #[snapshot(skip)]
+    ports: Arc<[Option<Port>]>,
+    all: Vec<Switch>,
+}
+
+/// Port of a switch.
+#[derive(Clone, Copy)]
+pub(super) struct Port {
+    switch: u32,
+    /// Place among the ports.
+    place: u32,
+}
+
+/// A switch in operation.
+#[derive(Clone, Snapshot)]
+struct Switch {
+    /// Link of each port.
+    #[snapshot(skip)]
+    links: Arc<[usize]>,
+    buffer: SharedBuffer,
+    /// For each port, the time of its next dequeue.
+    due: Vec<Time>,
+    /// Time before which nothing in `due` is.
+    earliest: Time,
+}
+
+impl Switch {
+    /// Notes what the queue of `link`, the port at `place`, holds and when it becomes shorter.
+    #[inline]
+    fn note(&mut self, place: usize, link: &Link) {
+        self.buffer.set_held(place, link.queued_bytes());
+        self.due[place] = link.next_dequeue();
+        self.earliest = self.earliest.min(self.due[place]);
+    }
+}
+
+impl Switches {
+    /// Creates the switches of `scenario`.
+    pub(super) fn new(scenario: &Scenario) -> Switches {
+        if scenario.switches.is_empty() {
+            return Switches::default();
+        }
+        let mut ports = vec![None; scenario.links.len()];
+        for (switch, def) in (0..).zip(&*scenario.switches) {
+            for (place, l) in (0..).zip(def.ports()) {
+                ports[*l] = Some(Port { switch, place });
+            }
+        }
+        let all = scenario.switches.iter().map(|def| Switch {
+            links: def.ports().into(),
+            buffer: def.build(),
+            due: vec![Time::NEVER; def.ports().len()],
+            earliest: Time::NEVER,
+        });
+        Switches { ports: ports.into(), all: all.collect() }
+    }
+
+    /// The port that link `l` is, if there is any switch.
+    #[inline]
+    pub(super) fn port(&self, l: usize) -> Option<Port> {
+        self.ports.get(l).copied().flatten()
+    }
+
+    /// Forgets when the queue of link `l` becomes shorter: its rate or its discipline changes.
+    pub(super) fn forget(&mut self, l: usize) {
+        if let Some(Port { switch, place }) = self.port(l) {
+            let switch = &mut self.all[switch as usize];
+            switch.due[place as usize] = Time::ZERO;
+            switch.earliest = Time::ZERO;
+        }
+    }
+
+    /// Pushes `packet` onto `link`, which is `port`, or drops it. The bytes that the ports hold
+    /// must be known.
+    #[inline]
+    pub(super) fn admit(&mut self, port: Port, link: &mut Link, now: Time, packet: &mut Packet) {
+        let (switch, place) = (&mut self.all[port.switch as usize], port.place as usize);
+        if switch.buffer.admits(place, packet.len) {
+            link.push_copy(now, packet);
+            switch.note(place, link);
+        } else {
+            link.refuse(now, *packet);
+        }
+    }
+
+    /// Starts the measured interval; all links are at its time.
+    pub(super) fn reset_stats(&mut self, links: &[Link]) {
+        for switch in &mut self.all {
+            for place in 0..switch.links.len() {
+                switch.note(place, &links[switch.links[place]]);
+            }
+            switch.buffer.reset_peaks();
+        }
+    }
+
+    /// Adds the counters of `link`, which has the index `l`, to its summary if it is a port.
+    pub(super) fn summarise_port(&self, l: usize, link: &mut Link, row: &mut Json) {
+        if let Some(Port { switch, place }) = self.port(l) {
+            let peak = self.all[switch as usize].buffer.peak_of(place as usize);
+            row["dropped_buffer_packets"] =
+                link.stats().dropped_for(DropReason::SharedBuffer).into();
+            row["queue_max_bytes"] = peak.into();
+        }
+    }
+
+    /// Summaries of all switches, in the order of the scenario.
+    pub(super) fn summaries(&self) -> impl Iterator<Item = Json> {
+        self.all.iter().map(|switch| json!({ "buffer_max_bytes": switch.buffer.peak() }))
+    }
+
+    /// Switches for each of `parts` parts of a simulation: each has those whose links it owns.
+    pub(super) fn divide(&self, parts: usize) -> Vec<Switches> {
+        vec![self.clone(); parts]
+    }
+
+    /// Takes back each switch from the part that owns its links, `owners` by link.
+    pub(super) fn unite(&mut self, parts: &[&Switches], owners: &[u32]) {
+        for (i, switch) in self.all.iter_mut().enumerate() {
+            let owner = owners[switch.links[0]] as usize;
+            switch.clone_from(&parts[owner].all[i]);
+        }
+    }
+}
+
+impl Simulation {
+    /// Advances the ports of the switch of `port` whose next dequeue is due at `now`, so that the
+    /// bytes which they hold are known.
+    #[inline]
+    pub(super) fn free_buffer(&mut self, port: Port, now: Time) {
+        if self.switches.all[port.switch as usize].earliest <= now {
+            self.advance_ports(port.switch as usize, now);
+        }
+    }
+
+    fn advance_ports(&mut self, switch: usize, now: Time) {
+        self.switches.all[switch].earliest = Time::NEVER;
+        for place in 0..self.switches.all[switch].due.len() {
+            let Switch { links, due, earliest, .. } = &mut self.switches.all[switch];
+            if due[place] > now {
+                *earliest = due[place].min(*earliest);
+                continue;
+            }
+            let l = links[place];
+            let link = &mut self.links[l];
+            link.advance(now);
+            self.switches.all[switch].note(place, link);
+            // Other links have handed over their packets on arrival, and drop none later.
+            if !link.computes_departures() {
+                self.collect_from_link(l);
+            }
+        }
+    }
+
+    /// Enqueues `packet` at link `l`, which is `port`, if its switch has room.
+    #[inline]
+    pub(super) fn push_at_port(&mut self, l: usize, port: Port, now: Time, packet: &mut Packet) {
+        self.free_buffer(port, now);
+        self.switches.admit(port, &mut self.links[l], now, packet);
+    }
+}

@@ -1,0 +1,26 @@
+"""Switches whose ports share a buffer, for links that are called by their ends."""
+
+from collections.abc import Iterable
+from typing import Any
+
+
+def shared_buffers(links: Iterable[str], buffer: str, alpha: float) -> dict[str, dict[str, Any]]:
+    """Return the table `switches` of a scenario: the links that leave a switch are its ports.
+
+    Parameters
+    ----------
+    links : iterable of str
+        Links called by their ends: `h3-e1` is from host 3 to switch `e1`. Hosts begin with h.
+    buffer : str
+        Buffer of each switch.
+    alpha : float
+        Bytes that a port may hold in relation to those that are free.
+    """
+    ports: dict[str, list[str]] = {}
+    for link in links:
+        node = link.partition("-")[0]
+        if not node.startswith("h"):
+            ports.setdefault(node, []).append(link)
+    return {
+        node: {"buffer": buffer, "alpha": alpha, "ports": names} for node, names in ports.items()
+    }

@@ -1,0 +1,148 @@
+"""Switches with shared buffers in Python: models, results, files, topologies, the guide."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sojourn as sj
+from sojourn._sojourn import InputError
+from sojourn.cli.main import main
+from sojourn.live.kernel_config import plan
+from sojourn.scenario.draft import Draft, canonical
+from support.pages import blocks
+
+PORTS = ["s-h0", "s-h1", "s-h2"]
+
+
+def overloaded(**switch: Any) -> sj.Scenario:
+    """Return a switch with three ports, of which two get more than they can send."""
+    link = sj.Link(rate="8mbit", qdisc="droptail(limit=100000p)")
+    flows = [
+        sj.Flow(name=f"to-{i}", source=sj.Cbr(rate="16mbit", packet="1000B"), path=[PORTS[i]])
+        for i in range(2)
+    ]
+    tor = sj.Switch(**{"buffer": "300kB", "ports": PORTS, **switch})
+    return sj.Scenario(
+        duration="2s",
+        warmup="1s",
+        sample="100ms",
+        packet_log=True,
+        links=dict.fromkeys(PORTS, link),
+        switches={"tor": tor},
+        flows=flows,
+    )
+
+
+def test_a_result_has_the_drops_and_peaks_of_ports_and_switches(tmp_path: Path) -> None:
+    """Also after it was saved. Two ports with alpha 1 hold a third of the buffer each."""
+    result = sj.simulate(overloaded())
+    result.save(tmp_path / "run")
+    for one in (result, sj.load_result(tmp_path / "run")):
+        port = one.links["s-h0"]
+        assert port.queue_max_bytes == pytest.approx(100_000, abs=2000)
+        assert port.dropped_buffer_packets == port.dropped_packets == pytest.approx(1000, abs=2)
+        assert one.switches["tor"].buffer_max_bytes == pytest.approx(200_000, abs=3000)
+        assert one.links["s-h2"].queue_max_bytes == 0
+        log = one.frame("packet_log")
+        dropped = log.filter(log["fate"] == "buffer")
+        assert len(dropped) > 3000
+        assert set(dropped["link"]) == {"s-h0", "s-h1"}
+        frame = one.frame("links")
+        assert frame["dropped_buffer_packets"].sum() == frame["dropped_packets"].sum()
+        drops = sj.metrics.drops_over_time(one, "s-h0")  # type: ignore[attr-defined]
+        assert drops["buffer"][-1] > 1500
+        assert drops["overflow"][-1] == drops["aqm"][-1] == 0
+
+
+def test_links_without_a_switch_have_no_such_columns() -> None:
+    """Results of other scenarios are as before."""
+    result = sj.simulate(overloaded().replace(switches=None))
+    assert "dropped_buffer_packets" not in result.links["s-h0"]
+    assert "dropped_buffer_packets" not in result.frame("series").columns
+    assert result.switches == {}
+    assert "switches" not in result.scenario
+
+
+def test_a_sweep_varies_alpha(tmp_path: Path) -> None:
+    """Its rows have the largest numbers of bytes of ports and switches."""
+    axes = {"switches.tor.alpha": [0.5, 2]}
+    frame = sj.sweep(overloaded(), axes, out=tmp_path / "sweep", jobs=1)
+    rows = frame.sort("switches.tor.alpha")
+    for share, most in zip((0.5, 0.8), rows["tor.buffer_max_bytes"], strict=True):
+        assert most == pytest.approx(share * 300_000, abs=5000)
+    assert (rows["s-h1.queue_max_bytes"] > 70_000).all()
+
+
+def test_a_file_with_switches_is_read_as_objects(tmp_path: Path) -> None:
+    """And is written as tables."""
+    case = overloaded(alpha=0.25, reserve="2kB")
+    sj.save_scenario(case, tmp_path / "case.toml")
+    assert "[switches.tor]" in (tmp_path / "case.toml").read_text()
+    loaded = sj.load(tmp_path / "case.toml")
+    assert loaded.switches is not None
+    assert loaded.switches["tor"] == case.switches["tor"]  # type: ignore[index]
+    assert canonical(loaded) == canonical(case)
+
+
+def test_bad_switches_have_the_path_of_the_value() -> None:
+    """As other tables of a scenario."""
+    for switch, message in (
+        ({"ports": "s-h0"}, "Switch.ports: is no list of names of links"),
+        ({"ports": ["s-h7"]}, "switches.tor.ports.0: unknown link"),
+        ({"buffer": 300_000}, "switches.tor.buffer: "),
+        ({"reserve": "101kB"}, "switches.tor.reserve: 303kB in all exceed the buffer of 300kB"),
+    ):
+        with pytest.raises(InputError, match=message.replace(".", r"\.")):
+            sj.simulate(overloaded(**switch))
+    with pytest.raises(InputError, match="no mapping from names to switches"):
+        overloaded().replace(switches=[])
+
+
+def test_real_packets_refuse_a_shared_buffer() -> None:
+    """Before anything is created."""
+    with pytest.raises(InputError, match=r"^switches: a shared buffer is not supported on real"):
+        plan(canonical(overloaded()))
+
+
+def test_switches_of_a_fat_tree_share_buffers() -> None:
+    """Every link that leaves a switch is a port of it; links of hosts are not."""
+    case = canonical(sj.fat_tree(4, buffer="1MB", alpha=0.5, pairs=[(0, 15), (1, 2)]))
+    switches = case["switches"]
+    assert {"buffer": "1MB", "alpha": 0.5, "reserve": "0B"}.items() <= switches["e0"].items()
+    ports = [port for switch in switches.values() for port in switch["ports"]]
+    assert sorted(ports) == [link for link in case["links"] if not link.startswith("h")]
+    assert all(
+        port.startswith(f"{name}-") for name, one in switches.items() for port in one["ports"]
+    )
+
+
+def test_an_imported_topology_has_switches_with_buffers(tmp_path: Path) -> None:
+    """The command writes the table of each switch."""
+    (tmp_path / "two.txt").write_text(
+        "4 1 3\n3\n0 3 100Gbps 1us 0\n1 3 100Gbps 1us 0\n2 3 100Gbps 1us 0\n"
+    )
+    out = tmp_path / "two.toml"
+    words = ["topology", "import", str(tmp_path / "two.txt"), "-o", str(out)]
+    assert main([*words, "--buffer", "9MB", "--alpha", "0.125"]) == 0
+    switch = Draft.read(out).tree["switches"]["s3"]
+    assert switch == {"buffer": "9MB", "alpha": 0.125, "ports": ["s3-h0", "s3-h1", "s3-h2"]}
+    assert canonical(out)["switches"]["s3"]["alpha"] == 0.125
+
+
+def test_the_guide_puts_calls_before_bulk_at_every_port(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The example with classes: remote calls are not delayed by bulk, and bulk shares by weight."""
+    monkeypatch.chdir(tmp_path)
+    code = next(c for c in blocks("python", "docs/how-to/data-centres.md") if "sj.fat_tree" in c)
+    names: dict[str, Any] = {}
+    exec(compile(code, "data-centres.md", "exec"), names)
+    result = names["result"]
+    rpc = [flow for name, flow in result.flows.items() if name.startswith("rpc")]
+    assert len(rpc) == 4
+    # Six links take 4 us each and have a delay of 1 us; a packet in transmission takes 12 us.
+    assert all(30e-6 < flow.delay_max_s < 30e-6 + 6 * 12e-6 for flow in rpc)
+    web, backup = (result.flows[name].goodput_bps for name in ("web", "backup"))
+    assert web / backup == pytest.approx(3, rel=0.1)
+    assert web + backup > 0.8e9
