@@ -128,9 +128,7 @@ class Standard:
             prefix = "" if link == self.link else f"{link}."
             names += [f"{prefix}{what}" for what in template["link"]]
             if any(link in switch["ports"] for switch in switches.values()):
-                names += [
-                    f"{prefix}{what}" for what in ("dropped_buffer_packets", "queue_max_bytes")
-                ]
+                names += [f"{prefix}{what}" for what in OF_PORTS]
         names += [f"{switch}.buffer_max_bytes" for switch in switches]
         for flow in canonical["flows"]:
             kind = "tcp" if "tcp" in flow else "udp"
@@ -264,6 +262,10 @@ def _unknown(what: str, name: str, known: list[str]) -> str:
 
 def _finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(value)
+
+
+OF_PORTS = ("dropped_buffer_packets", "queue_max_bytes")
+"""Columns that only the ports of a switch have."""
 
 
 @cache

@@ -60,7 +60,7 @@ fn a_measured_interval_counts_from_its_start_and_keeps_the_queue() {
     t.on_drop(&dropped(0, 12, 100, DropReason::Full));
     t.on_drop(&dropped(10, 14, 50, DropReason::AtEnqueue));
     t.on_departure(Time(14), 100, Span(14), Span(7));
-    assert_eq!(t.dropped_earlier, [1, 0, 0]);
+    assert_eq!(t.dropped_earlier, [1, 0, 0, 0]);
     assert_eq!((t.dropped_packets, t.dropped(), t.dropped_bytes), ([0, 1, 0, 0], 1, 50));
     assert_eq!(t.drops(), [1, 1, 0, 0]);
     assert_eq!((t.arrived_bytes, t.departed_packets, t.departed_bytes), (50, 1, 100));

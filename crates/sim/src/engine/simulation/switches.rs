@@ -73,7 +73,7 @@ impl Switches {
         Switches { ports: ports.into(), all: all.collect() }
     }
 
-    /// The port that link `l` is, if there is any switch.
+    /// Port of a switch of link `l`; `None` if it shares no buffer.
     #[inline]
     pub(super) fn port(&self, l: usize) -> Option<Port> {
         self.ports.get(l).copied().flatten()
