@@ -136,6 +136,7 @@ impl Simulation {
         if let Some(routing) = &mut self.routing {
             routing.set_usable(l, outage == UpOrDown::Up);
         }
+        self.switches.forget(l);
         self.collect_from_link(l);
     }
 
