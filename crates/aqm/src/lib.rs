@@ -32,8 +32,8 @@
 //! The crate is `no_std` with `alloc`, and depends on `libm` and `rand_core`. By default it has
 //! everything but `std`.
 //!
-//! - Families of disciplines: `afd`, `blue`, `cake`, `classful`, `codel`, `fair`, `l4s`, `pi`, `red`
-//!   and `xcp`. Tail drop is in every build.
+//! - Families of disciplines: `afd`, `blue`, `cake`, `classful`, `codel`, `fair`, `l4s`, `pi`,
+//!   `red` and `xcp`. Tail drop is in every build.
 //! - `shaped-links`: links with [`Opportunities`], a [`TokenBucket`], or an [`Overhead`].
 //! - `batches`: sojourn times counted in batches, for simulations of many links.
 //! - `tc`: the words of `tc` of Linux, with `cake` and `classful`.
