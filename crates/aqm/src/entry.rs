@@ -3,6 +3,7 @@
 use crate::build::{Build, Env};
 use crate::error::Result;
 use crate::link::Served;
+use crate::params::field::described;
 use crate::params::{ParamRow, Params, Setting};
 use crate::units::Rate;
 use alloc::boxed::Box;
@@ -93,7 +94,7 @@ impl QdiscEntry {
         QdiscEntry {
             name,
             aliases: &[],
-            about,
+            about: described(about),
             decides: "",
             source: "",
             preset: &[],
@@ -114,13 +115,13 @@ impl QdiscEntry {
     /// Sets the decisions of the discipline.
     #[must_use]
     pub const fn decides(self, decides: &'static str) -> QdiscEntry {
-        QdiscEntry { decides, ..self }
+        QdiscEntry { decides: described(decides), ..self }
     }
 
     /// Sets the paper or RFC that defines the discipline.
     #[must_use]
     pub const fn source(self, source: &'static str) -> QdiscEntry {
-        QdiscEntry { source, ..self }
+        QdiscEntry { source: described(source), ..self }
     }
 
     /// Sets the parameters with other defaults than the type has.

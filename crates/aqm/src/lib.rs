@@ -39,6 +39,7 @@
 //! - `tc`: the words of `tc` of Linux, with `cake` and `classful`.
 //! - `full`: all of these.
 //! - `messages`: the value and the allowed range in errors about typed parameters.
+//! - `descriptions`: descriptions of parameters and disciplines. Without it, they are empty.
 //! - `snapshot`: saving and loading. Without it, both return an error.
 //! - `std`: `Clock`, which converts between `std::time::Instant` and [`Time`].
 //!

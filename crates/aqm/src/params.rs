@@ -259,8 +259,8 @@ macro_rules! params {
                     name: stringify!($field),
                     aliases: &[$($alias),*],
                     ends: $crate::params!(@ends $Type $(, $lo => $hi)?),
-                    symbol: $symbol,
-                    about: concat!($about $(, $more)*).trim_ascii(),
+                    symbol: $crate::params::field::described($symbol),
+                    about: $crate::params::field::described(concat!($about $(, $more)*)),
                 }),*
             ];
         }

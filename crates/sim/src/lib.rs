@@ -22,7 +22,8 @@
 //!
 //! # Features
 //!
-//! None: the crate has no optional features. It needs `std` and runs on every platform.
+//! Without `descriptions`, on by default, parameters, disciplines, TCPs and keys have empty
+//! descriptions. The crate needs `std` and runs on every platform.
 //!
 //! # Modules
 //!

@@ -26,6 +26,12 @@ pub struct Declaration {
 /// Ends of a range.
 pub type Ends = Option<(&'static dyn Field, &'static dyn Field)>;
 
+/// Returns a text of a description without white space at its ends; an empty text without the
+/// feature `descriptions`.
+pub const fn described(text: &'static str) -> &'static str {
+    if cfg!(feature = "descriptions") { text.trim_ascii() } else { "" }
+}
+
 impl fmt::Debug for Declaration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Declaration").field("name", &self.name).finish_non_exhaustive()

@@ -181,14 +181,14 @@ macro_rules! table {
         #[doc = concat!($($about),+)]
         pub(crate) static $TABLE: $crate::parsing::keys::Table = $crate::parsing::keys::Table {
             path: $path,
-            about: concat!($($about),+).trim_ascii(),
+            about: sojourn_aqm::params::field::described(concat!($($about),+)),
             keys: &[$($crate::parsing::keys::Key {
                 name: $crate::parsing::keys::table!(@name $($name)+),
                 kind: $kind,
                 default: $crate::parsing::keys::table!(@default $($default)+),
                 range: $crate::parsing::keys::table!(@range $($range)*),
-                description: concat!($($doc),+).trim_ascii(),
-                example: $example,
+                description: sojourn_aqm::params::field::described(concat!($($doc),+)),
+                example: sojourn_aqm::params::field::described($example),
             }),*],
         };
         $crate::parsing::keys::table! { @fields $($owner)* $fields }

@@ -2,6 +2,7 @@
 
 use super::ControlParams;
 use crate::endpoint::common_params::{LossRecovery, Profile};
+use sojourn_aqm::params::field::described;
 
 /// TCP of the registry.
 #[derive(Clone, Copy, Debug)]
@@ -22,10 +23,12 @@ pub struct TcpEntry {
     pub control: fn() -> ControlParams,
 }
 
-/// Returns the entries sorted by name.
+/// Returns the entries sorted by name, without their descriptions if the module has none.
 pub(super) const fn sorted<const N: usize>(mut entries: [TcpEntry; N]) -> [TcpEntry; N] {
-    let mut end = 1;
+    let mut end = 0;
     while end < N {
+        entries[end].about = described(entries[end].about);
+        entries[end].source = described(entries[end].source);
         let mut i = end;
         while i > 0 && is_less(entries[i].name.as_bytes(), entries[i - 1].name.as_bytes()) {
             (entries[i - 1], entries[i]) = (entries[i], entries[i - 1]);
