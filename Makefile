@@ -32,18 +32,19 @@ test-live: dev  ## tests of real packets: as root, on Linux
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m live
 
 WASM := target/wasm32-unknown-unknown/wasm/sojourn_wasm.wasm
+PARTS := playground/public
 PAGE := python/sojourn/cli/page
-# Functions are inlined up to a fifth of the usual size, except those with `#[inline]`.
-SMALL := CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS=-Cllvm-args=-inline-threshold=50
+# Functions are inlined up to a ninth of the usual size, except those with `#[inline]`.
+SMALL := CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS=-Cllvm-args=-inline-threshold=25
 
-wasm:  ## the simulator as a WebAssembly module; needs rustup
+wasm: playground/node_modules  ## the simulator as a WebAssembly module in two parts; needs rustup, Node.js and Binaryen
 	@command -v rustup >/dev/null || { echo "rustup is missing: it installs the target of the module, https://rustup.rs"; exit 1; }
+	@command -v wasm-split >/dev/null || { echo "Binaryen is missing: it splits the module, apt install binaryen"; exit 1; }
 	rustup target add wasm32-unknown-unknown
 	$(SMALL) cargo build --profile wasm --target wasm32-unknown-unknown -p sojourn-wasm
+	node playground/split.mjs $(WASM) $(PARTS)
 
-playground: wasm playground/node_modules  ## the page of `sojourn playground`; needs Node.js 20.19 or later
-	mkdir -p playground/public
-	cp $(WASM) playground/public/sojourn.wasm
+playground: wasm  ## the page of `sojourn playground`; needs rustup, Node.js 20.19 or later, Binaryen
 	cd playground && npm run --silent build
 	rm -rf $(PAGE)
 	cp -r playground/dist $(PAGE)
@@ -60,7 +61,7 @@ test-playground: playground dev  ## minutes: the page in Chromium, and bytes of 
 
 bench-wasm: wasm  ## speed of WebAssembly as a share of native speed, in one run
 	cargo build --release -p sojourn-sim --example throughput
-	node playground/tests/speed.mjs $(WASM) target/release/examples/throughput
+	node playground/tests/speed.mjs $(PARTS) target/release/examples/throughput
 
 adapters:  ## adapters to quinn, s2n-quic, smoltcp, turmoil and tokio, built and tested
 	cargo test --manifest-path adapters/Cargo.toml --locked --target-dir target/adapters

@@ -18,10 +18,10 @@ const BACK_MS = 5000;
 const END_MS = 3_600_000;
 const UNDO_MAX = 50;
 
-/** Compiles the module while it arrives. The scripts come first: a preload would delay the controls. */
-async function load(): Promise<WebAssembly.Module> {
-  const response = await fetch(new URL("sojourn.wasm", document.baseURI));
-  if (!response.ok) throw new Error(`sojourn.wasm: ${response.status} ${response.statusText}`);
+/** Compiles a file while it arrives. The scripts come first: a preload would delay the controls. */
+async function load(file: string): Promise<WebAssembly.Module> {
+  const response = await fetch(new URL(file, document.baseURI));
+  if (!response.ok) throw new Error(`${file}: ${response.status} ${response.statusText}`);
   // A host that does not know the media type gets no streaming compilation.
   if (response.headers.get("Content-Type") === "application/wasm") return WebAssembly.compileStreaming(response);
   return WebAssembly.compile(await response.arrayBuffer());
@@ -46,7 +46,7 @@ export class App {
   views: PaneView[] = [];
   private readonly grid = h("main", { class: "panes" });
   private readonly toolbar: Toolbar;
-  private readonly module = load();
+  private readonly module = load("sojourn.wasm");
   private readonly idle: Client[] = [];
   private readonly undoStack: State[] = [];
   private queue: Promise<void> = Promise.resolve();
@@ -83,10 +83,18 @@ export class App {
     this.ready = true;
     performance.mark("panes");
     requestAnimationFrame((time) => void this.frame(time));
-    // The workers of panes that are added later: nothing is requested then.
+    // The workers of panes that are added later, and the rest of the module: nothing is requested then.
     while (this.views.length + this.idle.length < PANES_MAX) this.idle.push(new Client(this.module));
     await Promise.all(this.idle.map((client) => client.load()));
+    if (this.figure === undefined) await this.complete();
     this.loaded = true;
+  }
+
+  /** Loads the second part of the module for all workers. */
+  private async complete(): Promise<void> {
+    const rest = await load("rest.wasm");
+    const clients = [...this.idle, ...this.views.map((view) => view.client)];
+    await Promise.all(clients.map((client) => client.complete(rest)));
   }
 
   private followAddress(): void {

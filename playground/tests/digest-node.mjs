@@ -1,7 +1,7 @@
-// Digests of the scenarios of a JSON list: node digest-node.mjs MODULE.wasm SCENARIOS.json
+// Digests of the scenarios of a JSON list: node digest-node.mjs FOLDER SCENARIOS.json
 import { readFileSync } from "node:fs";
 import { digests } from "./digest.mjs";
 
-const [wasm, scenarios] = process.argv.slice(2);
+const [folder, scenarios] = process.argv.slice(2);
 const list = JSON.parse(readFileSync(scenarios, "utf8"));
-console.log(JSON.stringify(await digests(readFileSync(wasm), list)));
+console.log(JSON.stringify(await digests(readFileSync(`${folder}/sojourn.wasm`), readFileSync(`${folder}/rest.wasm`), list)));

@@ -1,5 +1,6 @@
 //! WebAssembly border of the simulator. The module has no imports: no clock, no random numbers and
-//! no output; everything comes in and goes out through its memory.
+//! no output; everything comes in and goes out through its memory. `playground/split.mjs` splits it
+//! in two for the page.
 //!
 //! Text goes in through [`input`]: it returns the place for so many bytes, which the next call
 //! reads as UTF-8. A call leaves its bytes at [`output`], [`output_len`] of them, until the next

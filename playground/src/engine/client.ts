@@ -21,7 +21,8 @@ export class Client {
     this.worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
     this.worker.onmessage = (event: MessageEvent<Answer>) => this.settle(event.data);
     this.worker.onerror = (event) => this.fail(new Error(event.message || "the worker has failed"));
-    this.loaded = module.then((compiled) => this.send({ kind: "load", module: compiled }));
+    const partUrl = new URL("rest.wasm", document.baseURI).href;
+    this.loaded = module.then((compiled) => this.send({ kind: "load", module: compiled, partUrl }));
     // Who asks for something gets the error.
     this.loaded.catch(() => undefined);
   }
@@ -29,6 +30,11 @@ export class Client {
   /** Waits until the module is loaded. */
   async load(): Promise<void> {
     await this.loaded;
+  }
+
+  /** Passes the second part of the module on, so that the worker never requests it. */
+  async complete(part: WebAssembly.Module): Promise<void> {
+    await this.ask({ kind: "part", module: part });
   }
 
   start(scenario: string, link: string, steps: Step[], untilMs: number, frameMs: number): Promise<Started> {

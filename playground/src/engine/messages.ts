@@ -4,7 +4,8 @@ import type { Json } from "./module";
 
 /** What a worker does; the answer to `id` has its result or the text of the error. */
 export type Request =
-  | { id: number; kind: "load"; module: WebAssembly.Module }
+  | { id: number; kind: "load"; module: WebAssembly.Module; partUrl: string }
+  | { id: number; kind: "part"; module: WebAssembly.Module }
   | { id: number; kind: "start"; scenario: string; link: string; steps: Step[]; untilMs: number; frameMs: number }
   | { id: number; kind: "advance"; untilMs: number; frameMs: number; packets: boolean }
   | { id: number; kind: "change"; change: Json }

@@ -1,7 +1,11 @@
-/** Typed border of the WebAssembly module of `crates/wasm`, whose documentation describes each call. */
+/**
+ * Typed border of the WebAssembly module of `crates/wasm`, whose documentation describes each call.
+ * `split.mjs` divides the module in two: the second part has what a page seldom needs.
+ */
 
 interface Exports {
   readonly memory: WebAssembly.Memory;
+  readonly table: WebAssembly.Table;
   input(len: number): number;
   output(): number;
   output_len(): number;
@@ -61,13 +65,26 @@ export class Sojourn {
   private readonly exports: Exports;
   private broken = false;
 
-  private constructor(instance: WebAssembly.Instance) {
-    this.exports = instance.exports as unknown as Exports;
+  private constructor(exports: Exports) {
+    this.exports = exports;
   }
 
-  /** Starts the compiled module. It has no imports. */
-  static async start(module: WebAssembly.Module): Promise<Sojourn> {
-    return new Sojourn(await WebAssembly.instantiate(module, {}));
+  /**
+   * Starts the compiled module. Its only imports are functions of the second part, which `part`
+   * returns when one of them is called for the first time.
+   */
+  static async start(module: WebAssembly.Module, part: () => WebAssembly.Module): Promise<Sojourn> {
+    let complete = false;
+    // The second part puts its functions into the table, in the places of these.
+    const placeholder = (name: string) => (...values: unknown[]): unknown => {
+      if (!complete) new WebAssembly.Instance(part(), { primary: instance.exports });
+      complete = true;
+      return exports.table.get(Number(name))(...values);
+    };
+    const imports = WebAssembly.Module.imports(module).map(({ name }) => [name, placeholder(name)] as const);
+    const instance = await WebAssembly.instantiate(module, { placeholder: Object.fromEntries(imports) });
+    const exports = instance.exports as unknown as Exports;
+    return new Sojourn(exports);
   }
 
   /** Version of the package. */

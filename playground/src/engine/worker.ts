@@ -5,11 +5,23 @@ import { InputError, Sojourn, type Simulation } from "./module";
 
 let sojourn: Sojourn | undefined;
 let simulation: Simulation | undefined;
+let part: WebAssembly.Module | undefined;
 let link = "";
 let nowMs = 0;
 
 /** Longest pause between two looks at the packets of a link: their log is emptied then, ms. */
 const CHUNK_MS = 1000;
+
+/** Second part of the module, when its code is needed before the page has loaded it. */
+function requested(url: string): WebAssembly.Module {
+  // The module waits for it in the middle of a call.
+  const request = new XMLHttpRequest();
+  request.open("GET", url, false);
+  request.responseType = "arraybuffer";
+  request.send();
+  if (request.status !== 200) throw new Error(`${url}: ${request.status} ${request.statusText}`);
+  return new WebAssembly.Module(request.response as ArrayBuffer);
+}
 
 function running(): Simulation {
   if (simulation === undefined) throw new InputError("no simulation is running");
@@ -57,9 +69,10 @@ function start(request: Extract<Request, { kind: "start" }>, module: Sojourn): S
 
 async function answer(request: Request): Promise<unknown> {
   if (request.kind === "load") {
-    sojourn = await Sojourn.start(request.module);
+    sojourn = await Sojourn.start(request.module, () => part ?? requested(request.partUrl));
     return sojourn.version();
   }
+  if (request.kind === "part") return void (part = request.module);
   if (sojourn === undefined) throw new Error("the simulator is not loaded");
   switch (request.kind) {
     case "start":

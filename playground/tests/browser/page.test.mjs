@@ -289,7 +289,7 @@ async function inPage(page, scenarios) {
   await page.reload();
   await page.waitForSelector(".pane");
   return page.evaluate(async (list) => {
-    const wasm = await (await fetch("sojourn.wasm")).arrayBuffer();
-    return globalThis.digests(wasm, list);
+    const read = async (file) => (await fetch(file)).arrayBuffer();
+    return globalThis.digests(await read("sojourn.wasm"), await read("rest.wasm"), list);
   }, scenarios);
 }
