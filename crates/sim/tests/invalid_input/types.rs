@@ -153,7 +153,8 @@ fn small() -> Value {
              "gap": "1ms"}, "hash": "shared"}
         ],
         "changes": [{"at": "1s", "join": ["trace"], "leave": ["bulk"],
-            "links": {"up": {"rate": "1mbit", "delay": "1ms", "up": false, "queued": "hold", "slot": {"min": "20ms"},
+            "links": {"up": {"rate": "1mbit", "delay": "1ms", "up": false, "queued": "hold",
+            "slot": {"min": "20ms"},
             "qdisc": {"target": "9ms"}}}}]
     })
 }
