@@ -34,7 +34,7 @@
 //!
 //! - Families of disciplines: `afd`, `blue`, `cake`, `classful`, `codel`, `fair`, `l4s`, `pi`,
 //!   `red` and `xcp`. Tail drop is in every build.
-//! - `shaped-links`: links with [`Opportunities`], a [`TokenBucket`], or an [`Overhead`].
+//! - `shaped-links`: links with [`Opportunities`], a [`TokenBucket`], an [`Overhead`], or outages.
 //! - `batches`: sojourn times counted in batches, for simulations of many links.
 //! - `tc`: the words of `tc` of Linux, with `cake` and `classful`.
 //! - `full`: all of these.

@@ -21,6 +21,7 @@ mod changes;
 mod fallible;
 #[cfg(feature = "shaped-links")]
 mod opportunities;
+#[cfg(feature = "shaped-links")]
 mod outage;
 mod refused;
 mod saved;

@@ -243,8 +243,10 @@ impl Transmitter {
 
     /// Stops at `at`, since the rate is 0. The queued packets wait, or are dropped.
     #[cold]
+    #[cfg_attr(not(feature = "shaped-links"), allow(unused_variables, reason = "no outages"))]
     fn stop_without_rate<Q: Qdisc + ?Sized>(&mut self, qdisc: &mut Q, at: Time) {
         self.stop();
+        #[cfg(feature = "shaped-links")]
         if self.drops_while_down {
             self.discard(qdisc, at);
             self.stop_until(qdisc.ready_at(), at);
