@@ -108,6 +108,6 @@ def test_the_page_lists_every_feature_with_its_disciplines() -> None:
 def test_full_has_every_feature_but_those_that_change_no_discipline() -> None:
     """A new family is in the default build."""
     enabled = features()
-    others = {"default", "full", "messages", "snapshot", "std"}
+    others = {"default", "descriptions", "full", "messages", "snapshot", "std"}
     assert set(enabled["full"]) == set(enabled) - others
-    assert set(enabled["default"]) == {"full", "messages", "snapshot"}
+    assert set(enabled["default"]) == {"descriptions", "full", "messages", "snapshot"}
