@@ -20,6 +20,7 @@ __all__ = [
     "Script",
     "Simulation",
     "TimedLink",
+    "WarmState",
     "access_lines",
     "call",
     "canonical_links",

@@ -51,8 +51,8 @@ params! {
         /// Rules to follow: linux (what hosts run today), rfc (the RFCs without extensions), ns2
         /// (the packet counting agents of ns-2.35), or quic (RFC 9002; for bbr, cubic, newreno,
         /// reno and sack). It sets the defaults of other parameters. Without it: rfc for compound,
-        /// dcqcn, ledbat, ledbatpp, newreno, sack, swift, tahoe, timely, vegas and TCPs in Python, linux
-        /// for the others.
+        /// dcqcn, ledbat, ledbatpp, newreno, sack, swift, tahoe, timely, vegas and TCPs in Python,
+        /// linux for the others.
         profile: Profile = Profile::Rfc, [], "", [];
         /// Size of a full data packet on the wire, including the header.
         packet: Bytes = Bytes(1500), [Bytes(41) => Bytes(65_535)], "", ["mtu"];

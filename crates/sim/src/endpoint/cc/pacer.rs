@@ -2,10 +2,10 @@
 //!
 //! **Source**: Linux 6.18 `tcp_pacing_check` and `tcp_update_skb_after_send`; no RFC defines a
 //! pacer. The rate follows from the window ([`super::bursts`]); BBR and Prague set their own. The
-//! first ten segments of a connection are not paced, unless the control asks for it. A burst is sent at once, and the gap after it
-//! is as long as all its segments take at the rate. One that is sent late, because the window was
-//! full, shortens that gap by its delay, but at most by half. Segments that do not follow each
-//! other, such as retransmissions, are bursts of their own.
+//! first ten segments of a connection are not paced, unless the control asks for it. A burst is
+//! sent at once, and the gap after it is as long as all its segments take at the rate. One that is
+//! sent late, because the window was full, shortens that gap by its delay, but at most by half.
+//! Segments that do not follow each other, such as retransmissions, are bursts of their own.
 //!
 //! **Cost**: one timer of the sender, set only while the pacer holds a segment.
 
