@@ -120,6 +120,7 @@ fn key(place: &str, path: &str, name: &str, takes: String) -> Key {
 fn small() -> Value {
     json!({
         "name": "all", "duration": "2s", "warmup": "500ms", "seed": 7, "sample": "100ms",
+        "warm_from": {"at": "500ms", "seed": 3},
         "links": {
             "up": {"rate": "10mbit", "burst": "1514B", "delay": "5ms",
                 "qdisc": {"name": "codel"}, "loss": 0.01, "slot": {"min": "10ms"}},
@@ -183,6 +184,7 @@ fn places(table: &Table) -> &'static [(&'static str, &'static str)] {
         "links.NAME.trace" => {
             &[("/links/air/trace", "links.air.trace"), ("/links/cell/trace", "links.cell.trace")]
         }
+        "warm_from" => &[("/warm_from", "warm_from")],
         "switches.NAME" => &[("/switches/tor", "switches.tor")],
         "flows" => {
             &[("/flows/0", "flows.bulk"), ("/flows/2", "flows.call"), ("/flows/3", "flows.web")]
