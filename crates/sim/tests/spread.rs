@@ -309,7 +309,10 @@ fn wrong_spreads_and_outages_are_refused() {
         message(&move |case: &mut Value| case["flows"][0][key] = value.clone())
     };
     let cases = [
-        (group("spread", json!("connections")), "flows.f.spread: unknown spread \"connections\", did"),
+        (
+            group("spread", json!("connections")),
+            "flows.f.spread: unknown spread \"connections\", did",
+        ),
         (group("spread", json!("packet(gap=1ms)")), "flows.f.spread.gap: unknown parameter"),
         (group("spread", json!("flowlet(gap=5)")), "flows.f.spread.gap: \"5\" has no unit"),
         (group("spread", json!("flowlet(gpa=5us)")), "flows.f.spread.gpa: unknown parameter"),

@@ -200,12 +200,7 @@ impl Simulation {
         if link_events.exceeds_cache() {
             links.iter_mut().for_each(Link::count_in_batches);
         }
-        let mut groups: Vec<usize> = (0..scenario.flows.len()).collect();
-        sort_by_key(&mut groups, |g| &scenario.flows[*g].name);
-        let (sessions, groups): (Vec<usize>, Vec<usize>) =
-            groups.into_iter().partition(|g| scenario.flows[*g].uses_sessions());
-        let sessions: Vec<SessionGroup> =
-            sessions.into_iter().map(|g| SessionGroup::new(scenario, g)).collect();
+        let (sessions, groups) = groups_by_name(scenario);
         let (routes, switches) = (Routes::of(scenario), Switches::new(scenario));
         let computes =
             |(l, link): (usize, &Link)| link.computes_departures() && switches.port(l).is_none();
@@ -463,6 +458,15 @@ impl Simulation {
         }
         self.outbox.reports.clear();
     }
+}
+
+/// Groups of sessions, and numbers of the other groups, each in the order of their names.
+fn groups_by_name(scenario: &Scenario) -> (Vec<SessionGroup>, Vec<usize>) {
+    let mut groups: Vec<usize> = (0..scenario.flows.len()).collect();
+    sort_by_key(&mut groups, |g| &scenario.flows[*g].name);
+    let (sessions, others): (Vec<usize>, Vec<usize>) =
+        groups.into_iter().partition(|g| scenario.flows[*g].uses_sessions());
+    (sessions.into_iter().map(|g| SessionGroup::new(scenario, g)).collect(), others)
 }
 
 /// The link `l` with nothing on it. `may_change` is true if the scenario changes its rate or delay.
