@@ -57,11 +57,11 @@ FEATURES = (
         "the key `spread` of a group, which takes all shortest paths whose links are up",
     ),
     Missing(
-        ("pfc", "pause frames", "rdma", "roce", "dcqcn", "infiniband"),
+        ("pfc", "pause frames", "rdma", "roce", "infiniband"),
         "lossless Ethernet and RDMA",
         False,
         "a link never stops the one before it",
-        "DCTCP with ECN marks at a threshold: `sojourn new dctcp`",
+        "dcqcn or dctcp with ECN marks at a threshold: `sojourn new dctcp`",
     ),
     Missing(
         ("multicast", "broadcast"),
