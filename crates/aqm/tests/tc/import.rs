@@ -90,7 +90,7 @@ fn later_commands_change_replace_and_delete() {
     let replaced = one(&format!("{first}\ntc qdisc replace dev eth0 root pie"));
     assert_eq!(discipline(&replaced), "pie 1000p");
     let error = refusal(&format!("{first}\ntc qdisc del dev eth0 root"));
-    assert!(error.contains("there is no qdisc of a device"), "{error}");
+    assert!(error.contains("line 2: no qdisc is left after"), "{error}");
 }
 
 #[test]
