@@ -93,7 +93,7 @@ def test_list_of_a_parameter_names_what_has_it(sojourn: Command) -> None:
     assert "codel, cobalt, drr_codel, wfq_codel, fq_codel" in out
     assert "Target queueing delay: acceptable minimum over an interval." in out
     owners = json.loads(ok(sojourn("list", "tcp", "target", "--json")))["owners"]
-    assert {one["name"] for one in owners} == {"ledbat", "ledbatpp"}
+    assert {one["name"] for one in owners} == {"ledbat", "ledbatpp", "swift"}
     assert sojourn("list", "sources", "target")[0] == 2
 
 

@@ -492,8 +492,8 @@ class Dcqcn(TcpParameters, kw_only=True, frozen=True, tag="dcqcn"):
     min_rate : str
         Lower bound of the rate. Rate; default 1mbit; 1kbit to 10000gbit.
     max_rate : str
-        Upper bound of the rate: the line rate. Rate; default 100gbit; 1kbit to 10000gbit; also
-        called line_rate.
+        Upper bound of the rate: the line rate; auto: the rate of the first link of the path. Rate
+        or auto; default auto; 1kbit to 10000gbit; also called line_rate.
     g : float | str
         Weight of a notification in the moving average. Number; default 0.00390625; 1e-6 to 1.
     alpha : float | str
@@ -523,7 +523,7 @@ class Dcqcn(TcpParameters, kw_only=True, frozen=True, tag="dcqcn"):
 
     initial_rate: str = "auto"
     min_rate: str = "1mbit"
-    max_rate: str = "100gbit"
+    max_rate: str = "auto"
     g: float | str = 0.00390625
     alpha: float | str = 1
     cnp_interval: str = "50us"

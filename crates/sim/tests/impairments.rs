@@ -338,7 +338,7 @@ fn impairments_changed_by_hand_are_those_of_the_recorded_scenario() {
         (json!({"jiter": "5ms"}), "links.up.jiter: unknown key \"jiter\", did you mean \"jitter\""),
         (json!({"slot": {"max": "5ms"}}), "links.up.slot.min: is missing"),
         (json!({"outages": []}), "links.up.outages: unknown key"),
-        (json!({}), "links.up: changes nothing: give rate, delay, an impairment or qdisc"),
+        (json!({}), "links.up: changes nothing: give rate, delay, up, an impairment or qdisc"),
     ] {
         let error = plain.change(&json!({"links": {"up": change}})).unwrap_err().to_string();
         assert!(error.starts_with(message), "{error}");

@@ -24,6 +24,15 @@ const OPTIONS: &[&[(&str, &str)]] = &[
     &[("profile", "ns2"), ("ecn", "true")],
 ];
 
+/// Parameters that fit controls of data centres to the path.
+fn for_path(tcp: &str) -> &'static [(&'static str, &'static str)] {
+    match tcp {
+        "swift" => &[("target", "150ms")],
+        "dcqcn" | "timely" => &[("line_rate", "10mbit")],
+        _ => &[],
+    }
+}
+
 /// Ends of the first connection: in slow start, in a recovery, after a timeout, later on.
 const ENDS_MS: [u64; 9] = [50, 230, 470, 530, 750, 1_300, 1_800, 4_000, 20_000];
 
@@ -71,7 +80,8 @@ fn log_of(params: &TcpParams, first_ms: Option<u64>) -> Vec<Row> {
 fn a_second_connection_does_what_a_first_would() {
     let mut tried = 0;
     for (entry, options) in TCPS.iter().flat_map(|e| OPTIONS.iter().map(move |o| (e, o))) {
-        let settings = options.iter().map(|&(k, v)| (k, Setting::Text(v)));
+        let all = options.iter().chain(for_path(entry.name));
+        let settings = all.map(|&(k, v)| (k, Setting::Text(v)));
         let Ok(params) = tcp::parse(entry.name, settings) else { continue };
         if entry.name == "sack" && options.contains(&("profile", "ns2")) {
             continue;

@@ -16,7 +16,7 @@ use serde_json::{Map, Value as Json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::Value;
 use sojourn_aqm::random::hash;
-use sojourn_aqm::units::{Span, Time};
+use sojourn_aqm::units::{Rate, Span, Time};
 use sojourn_aqm::{Ecn, FlowHeader, Protocol, cast, choice, dscp};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -123,6 +123,8 @@ pub struct FlowConfig {
     pub(crate) routes: Vec<RoutePair>,
     /// Path and return path as written.
     pub(crate) written: [Way; 2],
+    /// Rate of the first link of the first path.
+    pub(crate) line_rate: Rate,
     /// Round-trip propagation delay; None for the delay of the links.
     pub(crate) rtt: Option<Distribution<Span>>,
     /// Traffic class of the packets; their DSCP, where a discipline reads one.
@@ -241,6 +243,7 @@ impl FlowConfig {
             keys,
             source,
             tcp,
+            line_rate: routes[0][0].first().map_or(Rate(u64::MAX), |l| links.all[*l].spec().rate),
             routes,
             written,
             rtt,

@@ -387,9 +387,10 @@ impl Flow {
 impl TcpEndpoints {
     fn new(def: &FlowConfig, app: App, rng: &mut Pcg) -> TcpEndpoints {
         let tcp = def.tcp.as_ref().expect("a scenario sets a TCP for every source that needs one");
+        let tcp = tcp.on_line(def.line_rate);
         TcpEndpoints {
-            sender: Tcp::new(tcp, rng),
-            receiver: Receiver::new(tcp, rng),
+            sender: Tcp::new(&tcp, rng),
+            receiver: Receiver::new(&tcp, rng),
             app,
             completions: Vec::new(),
             base: (SenderStats::default(), 0),

@@ -43,8 +43,8 @@ params! {
         initial_rate: Option<Rate> = None, [Rate(1_000) => Rate(10_000_000_000_000)], "", [];
         /// Lower bound of the rate.
         min_rate: Rate = Rate(1_000_000), [Rate(1_000) => Rate(10_000_000_000_000)], "", [];
-        /// Upper bound of the rate: the line rate.
-        max_rate: Rate = Rate(100_000_000_000), [Rate(1_000) => Rate(10_000_000_000_000)], "",
+        /// Upper bound of the rate: the line rate; auto: the rate of the first link of the path.
+        max_rate: Option<Rate> = None, [Rate(1_000) => Rate(10_000_000_000_000)], "",
             ["line_rate"];
         /// Weight of a notification in the moving average.
         g: f64 = 0.00390625, [1e-6 => 1.0], "g", [];
@@ -68,6 +68,9 @@ params! {
             [];
     }
 }
+
+/// Line rate of a sender outside of a scenario.
+const UNKNOWN_LINE: Rate = Rate(100_000_000_000);
 
 /// Entry in the list of TCPs.
 pub(super) const TCP: TcpEntry = TcpEntry {
@@ -173,7 +176,8 @@ impl CongestionControl for Dcqcn {
     type Params = DcqcnParams;
 
     fn new(params: &DcqcnParams, common: &CommonParams, _: &mut dyn Random) -> Dcqcn {
-        let bounds = (params.min_rate, params.max_rate);
+        let line = params.max_rate.unwrap_or(UNKNOWN_LINE);
+        let bounds = (params.min_rate.min(line), line);
         Dcqcn {
             rate: SendingRate::new(common, params.initial_rate, bounds),
             target: 0.0,

@@ -43,7 +43,10 @@ impl ControlParams {
                 in_order("min_rate", &p.min_rate, "max_rate", &p.max_rate)?;
                 in_order("t_low", &p.t_low, "t_high", &p.t_high)
             }
-            ControlParams::Dcqcn(p) => in_order("min_rate", &p.min_rate, "max_rate", &p.max_rate),
+            ControlParams::Dcqcn(p) => match &p.max_rate {
+                Some(most) => in_order("min_rate", &p.min_rate, "max_rate", most),
+                None => Ok(()),
+            },
             _ => Ok(()),
         }
     }

@@ -1,7 +1,7 @@
 //! TCP parameters, their `auto` values per profile, and validation.
 
 use super::presets::{PRESETS, preset, profile_in};
-use crate::endpoint::cc::{ControlParams, TCPS, TcpEntry};
+use crate::endpoint::cc::{ControlParams, DcqcnParams, TCPS, TcpEntry};
 pub use crate::endpoint::common_params::{CommonParams, EcnFeedback, LossRecovery, Profile};
 use crate::missing::SENDERS;
 use crate::parsing::parse;
@@ -10,7 +10,8 @@ use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::missing::Missing;
 use sojourn_aqm::params::{ParamRows, Params, Setting, unknown};
-use sojourn_aqm::units::{Size, Span};
+use sojourn_aqm::units::{Rate, Size, Span};
+use std::borrow::Cow;
 use std::mem::discriminant;
 
 /// TCP with its parameters, all of them resolved.
@@ -170,6 +171,18 @@ impl TcpParams {
         settings.resolve()?;
         let recovery = entry.recovery_in(profile);
         TcpParams { name: entry.name, recovery, control, settings }.validate()
+    }
+
+    /// Parameters of a sender whose first link has the rate `line`, if the control asks for it.
+    pub(crate) fn on_line(&self, line: Rate) -> Cow<'_, TcpParams> {
+        match &self.control {
+            ControlParams::Dcqcn(p) if p.max_rate.is_none() => {
+                let control =
+                    ControlParams::Dcqcn(DcqcnParams { max_rate: Some(line), ..p.clone() });
+                Cow::Owned(TcpParams { control, ..self.clone() })
+            }
+            _ => Cow::Borrowed(self),
+        }
     }
 
     /// Canonical name.
