@@ -51,6 +51,8 @@ from sojourn.result.transfers import fct_table as fct_table
 from sojourn.result.transfers import write_fct as write_fct
 from sojourn.scenario.advice import ScenarioWarning as ScenarioWarning
 from sojourn.scenario.advice import StoreWarning as StoreWarning
+from sojourn.scenario.data_centres import fat_tree as fat_tree
+from sojourn.scenario.data_centres import leaf_spine as leaf_spine
 from sojourn.scenario.keys import Change as Change
 from sojourn.scenario.keys import Flow as Flow
 from sojourn.scenario.keys import Link as Link
@@ -59,8 +61,6 @@ from sojourn.scenario.keys import Switch as Switch
 from sojourn.scenario.packet_trace import load_trace as load_trace
 from sojourn.scenario.save import save_scenario as save_scenario
 from sojourn.scenario.topologies import dumbbell as dumbbell
-from sojourn.scenario.topologies import fat_tree as fat_tree
-from sojourn.scenario.topologies import leaf_spine as leaf_spine
 from sojourn.scenario.topologies import parking_lot as parking_lot
 from sojourn.scenario.topologies import star as star
 from sojourn.scenario.topologies import two_way_line as two_way_line

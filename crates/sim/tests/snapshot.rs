@@ -1,6 +1,9 @@
 //! Snapshots of simulations: times at which they are taken, impaired links, what a program adds,
 //! and bytes that are not a snapshot. `stepping.rs` takes them with every discipline and TCP.
 
+mod common;
+
+use common::{bytes, parse};
 use serde_json::{Value, json};
 use sojourn_aqm::error::Result;
 use sojourn_aqm::random::Random;
@@ -9,24 +12,8 @@ use sojourn_sim::tcp::{
     CommonParams, CongestionSignal, ExternalControl, ExternalMaker, ExternalParams, LossRecovery,
     NewDataAck, Window,
 };
-use sojourn_sim::{Column, Outcome, Registries, Scenario, Simulation, run};
+use sojourn_sim::{Registries, Scenario, Simulation, run};
 use std::sync::Arc;
-
-fn parse(json: &Value) -> Scenario {
-    Scenario::from_json(&json.to_string()).unwrap_or_else(|e| panic!("{e}: {json}"))
-}
-
-/// Everything that a run returns, as text. Numbers have their bits.
-fn bytes(outcome: &Outcome) -> String {
-    let bits = |column: &Column| match column {
-        Column::F64(values) => {
-            format!("{:?}", values.iter().map(|v| v.to_bits()).collect::<Vec<_>>())
-        }
-        other => format!("{other:?}"),
-    };
-    let columns = outcome.columns.iter().map(|(name, column)| format!("\n{name} {}", bits(column)));
-    outcome.summary.to_string() + &columns.collect::<String>()
-}
 
 /// Runs to each of these times, saves and loads, and continues; asserts that a run in one go has
 /// the same result.

@@ -1,28 +1,14 @@
 //! A simulation in steps gives the same bytes as one in one go, whatever is looked at, copied,
 //! saved and loaded, or changed in between.
 
+mod common;
+
+use common::{bytes, hex};
 use serde_json::{Value as Json, json};
 use sojourn_aqm::registry::REGISTRY;
 use sojourn_aqm::units::{Span, Time};
 use sojourn_sim::tcp::TCPS;
 use sojourn_sim::{Column, Outcome, Scenario, Simulation, run};
-
-/// Everything that a run returns, as text.
-fn bytes(outcome: &Outcome) -> String {
-    let columns: Vec<String> =
-        outcome.columns.iter().map(|(name, column)| format!("{name}: {}", hex(column))).collect();
-    format!("{}\n{}", outcome.summary, columns.join("\n"))
-}
-
-fn hex(column: &Column) -> String {
-    match column {
-        Column::F64(values) => {
-            let bits: Vec<u64> = values.iter().map(|value| value.to_bits()).collect();
-            format!("{bits:x?}")
-        }
-        other => format!("{other:?}"),
-    }
-}
 
 /// Asserts that two results are equal, and shows the first difference.
 fn same(one: &str, other: &str) {

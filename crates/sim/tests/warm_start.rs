@@ -1,6 +1,9 @@
 //! Warm starts: a run that continues a saved state gives the bytes of a run from the start of the
 //! scenario that it has then; settings that cannot change are refused.
 
+mod common;
+
+use common::{bytes, parse};
 use serde_json::{Value, json};
 use sojourn_aqm::units::{Span, Time};
 use sojourn_sim::{Column, Outcome, Scenario, Simulation, Threads, run, run_on_threads};
@@ -8,22 +11,6 @@ use std::collections::BTreeSet;
 use std::num::NonZero;
 
 const T: Span = Span::ms(1_200);
-
-fn parse(json: &Value) -> Scenario {
-    Scenario::from_json(&json.to_string()).unwrap_or_else(|e| panic!("{e}: {json}"))
-}
-
-/// Everything that a run returns, as text. Numbers have their bits.
-fn bytes(outcome: &Outcome) -> String {
-    let bits = |column: &Column| match column {
-        Column::F64(values) => {
-            format!("{:?}", values.iter().map(|v| v.to_bits()).collect::<Vec<_>>())
-        }
-        other => format!("{other:?}"),
-    };
-    let columns = outcome.columns.iter().map(|(name, column)| format!("\n{name} {}", bits(column)));
-    outcome.summary.to_string() + &columns.collect::<String>()
-}
 
 fn end(simulation: Simulation) -> Outcome {
     simulation.finish(&mut |_| true).expect("it is not stopped")

@@ -2,12 +2,34 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use serde_json::Value;
-use sojourn_sim::{Outcome, Scenario};
+use sojourn_sim::{Column, Outcome, Scenario};
+
+/// Scenario of a table.
+pub fn parse(scenario: &Value) -> Scenario {
+    Scenario::from_json(&scenario.to_string()).unwrap_or_else(|e| panic!("{e}: {scenario}"))
+}
+
+/// Everything that a run returns, as text.
+pub fn bytes(outcome: &Outcome) -> String {
+    let columns: Vec<String> =
+        outcome.columns.iter().map(|(name, column)| format!("{name}: {}", hex(column))).collect();
+    format!("{}\n{}", outcome.summary, columns.join("\n"))
+}
+
+/// Values of a column as text; numbers by their bits.
+pub fn hex(column: &Column) -> String {
+    match column {
+        Column::F64(values) => {
+            let bits: Vec<u64> = values.iter().map(|value| value.to_bits()).collect();
+            format!("{bits:x?}")
+        }
+        other => format!("{other:?}"),
+    }
+}
 
 /// Runs a scenario to its end.
 pub fn run(scenario: &Value) -> Outcome {
-    let scenario = Scenario::from_json(&scenario.to_string()).unwrap_or_else(|e| panic!("{e}"));
-    sojourn_sim::run(&scenario)
+    sojourn_sim::run(parse(scenario))
 }
 
 /// Summary of the flow called `name`.

@@ -2,6 +2,8 @@
 //! disciplines, the senders and the sources are, and however it is changed, stepped and copied.
 #![allow(clippy::cast_possible_truncation, reason = "tests use small numbers")]
 
+#[path = "../common/mod.rs"]
+mod common;
 mod topology;
 
 #[path = "../reference_engine/scenarios.rs"]
@@ -9,28 +11,15 @@ mod scenarios;
 #[path = "../reference_engine/topologies.rs"]
 mod topologies;
 
+use common::{bytes, parse};
 use serde_json::{Value, json};
 use sojourn_aqm::registry::REGISTRY;
 use sojourn_aqm::units::{Span, Time};
 use sojourn_sim::tcp::TCPS;
-use sojourn_sim::{Column, Outcome, Progress, Scenario, Simulation, Threads, run_on_threads};
+use sojourn_sim::{Progress, Scenario, Simulation, Threads, run_on_threads};
 use std::num::NonZero;
 use std::ops::Range;
 use topology::Topology;
-
-/// Everything that a run returns, as text.
-fn bytes(outcome: &Outcome) -> String {
-    let hex = |column: &Column| match column {
-        Column::F64(values) => {
-            let bits: Vec<u64> = values.iter().map(|value| value.to_bits()).collect();
-            format!("{bits:x?}")
-        }
-        other => format!("{other:?}"),
-    };
-    let columns: Vec<String> =
-        outcome.columns.iter().map(|(name, column)| format!("{name}: {}", hex(column))).collect();
-    format!("{}\n{}", outcome.summary, columns.join("\n"))
-}
 
 /// Asserts that two results are equal, and shows the first difference.
 fn assert_same(one: &str, other: &str, what: &str) {
@@ -38,10 +27,6 @@ fn assert_same(one: &str, other: &str, what: &str) {
     let at = at.unwrap_or(one.len().min(other.len()));
     let near = |text: &str| text[at.saturating_sub(300)..(at + 100).min(text.len())].to_string();
     assert!(one == other, "{what}\n{}\n--\n{}", near(one), near(other));
-}
-
-fn parsed(scenario: &Value) -> Scenario {
-    Scenario::from_json(&scenario.to_string()).unwrap_or_else(|e| panic!("{e}: {scenario}"))
 }
 
 fn threads(count: usize) -> Threads {
@@ -62,7 +47,7 @@ fn parts(scenario: &Scenario, count: usize) -> usize {
 /// Compares runs on several threads with one on a single thread; returns true if there was more
 /// than one part.
 fn agrees(scenario: &Value, counts: &[usize], what: &str) -> bool {
-    let scenario = parsed(scenario);
+    let scenario = parse(scenario);
     let expected = run(&scenario, Threads::One);
     for count in counts {
         let result = run(&scenario, threads(*count));
@@ -146,7 +131,7 @@ fn random_networks_with_impaired_links() {
 #[test]
 fn random_networks_in_steps_and_copies() {
     for seed in 200..220 {
-        let scenario = parsed(&Topology::new(seed).scenario());
+        let scenario = parse(&Topology::new(seed).scenario());
         let expected = run(&scenario, Threads::One);
         let mut simulation = Simulation::changeable(scenario.clone());
         simulation.set_threads(threads(3));
@@ -173,7 +158,7 @@ fn a_stopped_run_continues() {
     for flow in scenario["flows"].as_array_mut().unwrap() {
         flow.as_object_mut().unwrap().remove("source");
     }
-    let scenario = parsed(&scenario);
+    let scenario = parse(&scenario);
     let expected = run(&scenario, Threads::One);
     let mut simulation = Simulation::new(scenario.clone());
     simulation.set_threads(threads(2));
@@ -194,6 +179,6 @@ fn a_stopped_run_continues() {
 fn a_scenario_with_one_link_is_not_divided() {
     let one = serde_json::json!({"duration": "1s", "links": {"up": {"rate": "1mbit"}},
         "flows": [{"name": "a", "path": ["up"], "rtt": "20ms"}]});
-    assert_eq!(parts(&parsed(&one), 4), 1);
+    assert_eq!(parts(&parse(&one), 4), 1);
     agrees(&one, &[4], "one link");
 }
