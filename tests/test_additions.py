@@ -24,6 +24,13 @@ COPY = BUILT / "additions"
 TARGET = COPY / "target"
 TEXTS = Path(__file__).parent / "additions"
 
+BUILD = {
+    "CARGO_TARGET_DIR": str(TARGET),
+    "CARGO_PROFILE_DEVELOP_OPT_LEVEL": "0",
+    "CARGO_PROFILE_TEST_OPT_LEVEL": "0",
+}
+"""Variables for cargo: nothing here runs for long, so compiling quickly is what counts."""
+
 AQM = "crates/aqm/src"
 SIM = "crates/sim/src"
 FAMILIES = f"{AQM}/registry/families.rs"
@@ -215,11 +222,8 @@ def changed() -> set[str]:
 
 
 def compile_copy() -> None:
-    """Compile the module of the copy, as `make` does, on top of what is compiled already."""
-    if not TARGET.exists() and (BUILT / "develop").exists():
-        shutil.copytree(BUILT / "develop", TARGET / "develop", symlinks=True)
-    target = {"CARGO_TARGET_DIR": str(TARGET)}
-    run("cargo", "build", "--quiet", "--profile", "develop", "-p", "sojourn-py", **target)
+    """Compile the module of the copy."""
+    run("cargo", "build", "--quiet", "--profile", "develop", "-p", "sojourn-py", **BUILD)
     (module,) = (ROOT / "python/sojourn").glob("_sojourn*.so")
     libraries = (TARGET / "develop").glob("lib_sojourn.*")
     built = next(file for file in libraries if file.suffix in (".so", ".dylib"))
@@ -267,9 +271,9 @@ def test_the_checks_of_the_registries_pass(changed: set[str]) -> None:
     )
     run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "pyproject.toml",
         *(f"tests/{test}" for test in tests))  # fmt: skip
-    target = {"CARGO_TARGET_DIR": str(TARGET), "SOJOURN_DISCIPLINE": "toy"}
+    of_toy = BUILD | {"SOJOURN_DISCIPLINE": "toy"}
     chosen = [("--test", "tidy"), ("--test", "exhaustive", "coverage")]
     if os.environ.get("SOJOURN_ADDITIONS") == "all":
         chosen += [("--test", "check"), ("--lib", "toy")]
     for tests_of in chosen:
-        run("cargo", "test", "--quiet", "-p", "sojourn-aqm", *tests_of, **target)
+        run("cargo", "test", "--quiet", "-p", "sojourn-aqm", *tests_of, **of_toy)
