@@ -29,7 +29,7 @@ test-python: dev  ## tests of the package, the command and the laboratory
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not live"
 
 test-live: dev  ## tests of real packets: as root, on Linux
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m live
+	$(BIN)/python -m pytest -n 4 --dist loadfile -m live
 
 WASM := target/wasm32-unknown-unknown/wasm/sojourn_wasm.wasm
 PARTS := playground/public

@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from sojourn.live.signals import OWN_NETWORK, TO_COMMAND, end_at_once
@@ -89,16 +90,25 @@ def _run(arguments: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    from sojourn.cli.run import app
-
+    command = _command()  # imports much, during which SIGINT ends the process at once
     if signal.getsignal(signal.SIGINT) is end_at_once:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     with _printing_warnings():
         # In this mode typer returns the exit code and raises its errors.
-        code = app(arguments or ["--help"], prog_name="sojourn", standalone_mode=False)
+        code = command(arguments or ["--help"], prog_name="sojourn", standalone_mode=False)
     if code == INTERRUPTED:  # typer converts KeyboardInterrupt to this code
         raise KeyboardInterrupt
     return code if isinstance(code, int) else DONE
+
+
+@cache
+def _command() -> Any:
+    """Return the command with all its options, which take longer to build than to parse."""
+    from typer.main import get_command
+
+    from sojourn.cli.run import app
+
+    return get_command(app)
 
 
 @contextmanager
