@@ -6,7 +6,7 @@ CRATES := -p sojourn-derive -p sojourn-aqm -p sojourn-sim -p sojourn-live -p soj
 
 ##@ Product
 
-.PHONY: help demo test test-rust test-python test-live wasm playground test-playground bench-wasm adapters features sizes capi header adapters-c bench-capi check bench gen site notebooks faults fuzz fuzz-files additions kill wheel wheel-pgo bench-pgo package audit build dev release clean
+.PHONY: help demo test test-rust test-python test-live wasm playground test-playground bench-wasm adapters features sizes capi header adapters-c bench-capi check bench gen site notebooks faults faults-cluster fuzz fuzz-files additions kill wheel wheel-pgo bench-pgo package audit build dev release clean
 
 demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
@@ -129,6 +129,9 @@ notebooks: dev  ## a minute: execute the notebooks of docs/notebooks, and write 
 
 faults: dev  ## minutes: kill a sweep at 50 random moments; it continues each time
 	SOJOURN_KILLS=50 $(BIN)/python -m pytest tests/test_sweep.py -k killed
+
+faults-cluster: dev  ## minutes: kill workers and scheduler of a Dask cluster 50 times; nothing is lost
+	SOJOURN_DEATHS=50 $(BIN)/python -m pytest -s tests/test_cluster_deaths.py
 
 fuzz:  ## minutes of fuzzing; needs the nightly toolchain (`make test` runs the same targets for seconds)
 	cargo fuzz --version >/dev/null 2>&1 || cargo install cargo-fuzz --locked

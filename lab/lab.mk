@@ -1,7 +1,7 @@
 ##@ Laboratory: evidence for sojourn, written into reports/
 # Included by the Makefile. The package sojourn_lab is installed into .venv by `make demo`.
 
-.PHONY: bench-live bench-emulate bench-sweep bench-custom bench-topologies bench-cost bench-peers kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-random validate-bbr3 validate-ns3 validate-slow validate-tc validate-tdc validate-netem validate-quic studies measured-lines capacity-sweep papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links cachegrind
+.PHONY: bench-live bench-emulate bench-sweep bench-store bench-custom bench-topologies bench-cost bench-peers kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-random validate-bbr3 validate-ns3 validate-slow validate-tc validate-tdc validate-netem validate-quic studies measured-lines capacity-sweep papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links cachegrind
 
 bench-live: release  ## minutes: accuracy of a live link on this machine, written to docs/concepts/live-accuracy.md
 	$(BIN)/python -m sojourn_lab.speed.live
@@ -11,6 +11,9 @@ bench-emulate: release  ## under a minute: highest rates of a scenario on real p
 
 bench-sweep: release  ## under a minute: overhead of a sweep, and its speed on two cores
 	$(BIN)/python -m sojourn_lab.speed.sweep
+
+bench-store: dev  ## minutes: size and queries of a store of ten million runs (3 GB of disk)
+	$(BIN)/python -W ignore -m sojourn_lab.speed.store
 
 bench-custom: release  ## seconds: cost of a discipline in Python, compared with the same in Rust
 	$(BIN)/python -m sojourn_lab.speed.custom

@@ -71,7 +71,7 @@ def test_link_targets_exist(page: Path) -> None:
             assert anchor in anchors(target), f"{page.name} links to {file}#{anchor}"
 
 
-SOURCES = ["crates", "fuzz", "lab", "python", "tests", "tools"]
+SOURCES = ["crates", "examples", "fuzz", "lab", "python", "tests", "tools"]
 """Folders of source files."""
 
 

@@ -57,6 +57,26 @@ def test_small_parts_are_merged(tmp_path: Path) -> None:
     assert len(Store(tmp_path).rows()) == FEW + LOOSE + 5
 
 
+def test_a_merge_reads_large_parts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the cost of a store with many runs does not grow with what is there."""
+    store = Store(tmp_path)
+    store.put([row(i) for i in range(FEW)])
+    (large,) = tmp_path.glob("*.parquet")
+    read: list[Path] = []
+    genuine = Path.read_bytes
+
+    def reading(path: Path) -> bytes:
+        read.append(path)
+        return genuine(path)
+
+    monkeypatch.setattr(Path, "read_bytes", reading)
+    for i in range(3):
+        store.put([row(1000 + i)])
+        store.tidy()
+    assert read.count(large) == 1
+    assert len(read) > 3
+
+
 def test_duplicate_rows_count_once(tmp_path: Path) -> None:
     """Two processes may have made the same run."""
     for _ in range(2):

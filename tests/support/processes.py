@@ -1,5 +1,6 @@
-"""Processes of a test: children, and the wait for their end."""
+"""Processes of a test: children, the wait for their end, and a port for a server."""
 
+import socket
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -28,3 +29,11 @@ def wait_until_gone(pids: list[int]) -> None:
     while any(is_alive(pid) for pid in pids):
         assert time.monotonic() < end_s, "a worker outlives its parent"
         time.sleep(0.05)
+
+
+def free_port() -> int:
+    """Return a port of this machine that nobody uses."""
+    with socket.socket() as any_port:
+        any_port.bind(("127.0.0.1", 0))
+        port: int = any_port.getsockname()[1]
+        return port

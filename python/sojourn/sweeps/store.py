@@ -82,6 +82,7 @@ class Store:
         self._loose = 0
         self._is_open = False
         self._known: set[str] = set()
+        self._large: set[str] = set()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -209,6 +210,8 @@ class Store:
 
         small: list[tuple[Path, pl.DataFrame]] = []
         for path in self._parts():
+            if path.name in self._large:
+                continue
             try:
                 frame = self._read(path)
             except FileNotFoundError:  # another process is merging
@@ -247,7 +250,10 @@ class Store:
                 path.replace(aside / path.name)
             self.damaged.append(path.name)
             return None
-        return pl.read_parquet(data)
+        frame = pl.read_parquet(data)
+        if len(frame) >= FEW:
+            self._large.add(path.name)
+        return frame
 
     def _write(self, frame: "pl.DataFrame") -> Path:
         data = parquet(frame, compression="zstd")
