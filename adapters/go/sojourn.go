@@ -1,12 +1,13 @@
-// Package sojourn has queue disciplines and links of the sojourn library: a Qdisc for a transmitter
-// of your own, and a Link with a rate and a delay. Neither has a clock, I/O or goroutines; your
-// program passes the time in, as a time.Duration since any fixed instant.
+// Package sojourn has queue disciplines, links and simulations of the sojourn library: a Qdisc for a
+// transmitter of your own, a Link with a rate and a delay, and a Simulation of a scenario. None has a
+// clock, I/O or goroutines; your program passes the time in, as a time.Duration since any fixed
+// instant.
 //
 // Install the library by `make capi PREFIX=/usr/local`, so that pkg-config finds it. A discipline is
 // in its text form, like "codel(target=15ms)"; "fq_codel" is RFC 8290's, and
 // "fq_codel(variant=linux)" is what Linux has.
 //
-// A Qdisc or a Link may be used by one goroutine at a time. Its memory in C is freed by Close, or by
+// A Qdisc, a Link or a Simulation may be used by one goroutine at a time. Its memory in C is freed by Close, or by
 // the garbage collector.
 package sojourn
 
@@ -42,6 +43,9 @@ const (
 	Earlier   = C.SJ_EARLIER    // the time is earlier than in a previous call
 	BadLength = C.SJ_BAD_LENGTH // a packet has 2^30 bytes or more
 	Panicked  = C.SJ_PANICKED   // a call has panicked: a defect of the library
+
+	// BadSnapshot: the bytes are not a snapshot, or one of another version, or damaged.
+	BadSnapshot = C.SJ_BAD_SNAPSHOT
 )
 
 func check(code C.int) error {

@@ -1,6 +1,7 @@
 package sojourn
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"runtime"
@@ -161,6 +162,57 @@ func TestTheGarbageCollectorFreesWhatIsNotClosed(t *testing.T) {
 		}
 	}
 	runtime.GC()
+}
+
+const scenario = "duration = \"3s\"\nwarmup = \"1s\"\n" +
+	"[links.up]\nrate = \"10mbit\"\nqdisc = { name = \"red\", limit = \"100p\" }\n" +
+	"[[flows]]\nname = \"bulk\"\ncount = 2\npath = [\"up\"]\nrtt = \"20ms\"\n"
+
+func TestASnapshotContinuesInTheSameWay(t *testing.T) {
+	first, err := NewSimulation(scenario)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.RunUntil(1500 * time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	snapshot, err := first.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := LoadSimulation(snapshot)
+	if err != nil || second.Now() != 1500*time.Millisecond {
+		t.Fatal(err)
+	}
+	var results [2]string
+	var ends [2][]byte
+	for i, s := range []*Simulation{first, second} {
+		if err := s.RunUntil(Never); err != nil || s.Now() != 3*time.Second {
+			t.Fatal(err)
+		}
+		if results[i], err = s.Result(); err != nil {
+			t.Fatal(err)
+		}
+		if ends[i], err = s.Save(); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+	}
+	if results[0] != results[1] || !bytes.Equal(ends[0], ends[1]) {
+		t.Fatal("the restored simulation differs")
+	}
+	if _, err := first.Save(); err == nil || first.Now() != Never {
+		t.Fatal("a closed simulation is saved")
+	}
+	snapshot[len(snapshot)/2] ^= 1
+	for _, wrong := range [][]byte{snapshot, snapshot[:100], {}, nil} {
+		if _, err := LoadSimulation(wrong); code(err) != BadSnapshot || !strings.Contains(err.Error(), "snapshot: ") {
+			t.Fatal(err)
+		}
+	}
+	if _, err := NewSimulation("duration = 3"); err == nil || !strings.Contains(err.Error(), "duration: ") {
+		t.Fatal(err)
+	}
 }
 
 func BenchmarkQdisc(b *testing.B) {

@@ -51,6 +51,11 @@
 #define SJ_PANICKED -6
 
 /*
+ The bytes are not a snapshot, or one of another version, or damaged.
+ */
+#define SJ_BAD_SNAPSHOT -7
+
+/*
  Time that never comes.
  */
 #define SJ_NEVER UINT64_MAX
@@ -551,6 +556,39 @@ uint64_t sj_sim_end(struct sj_sim *sim);
  `sim` is NULL or a handle; `error` is NULL or has `error_bytes` bytes.
  */
 const char *sj_sim_result(struct sj_sim *sim, char *error, size_t error_bytes);
+
+/*
+ Saves the simulation: writes the start and the number of the bytes of a snapshot into `*start`
+ and `*count`. The bytes are valid until `sim` is saved again or freed; copy them into a file,
+ for example. Returns 0 or an error, and writes the message into `error`, which has `error_bytes`
+ bytes.
+
+ # Safety
+ `sim` is NULL or a handle; `start` and `count` are NULL or can be written; `error` is NULL or
+ has `error_bytes` bytes.
+ */
+int sj_sim_save(struct sj_sim *sim,
+                const uint8_t **start,
+                size_t *count,
+                char *error,
+                size_t error_bytes);
+
+/*
+ Creates the simulation of a snapshot in `*sim`. It continues as the saved one, on any machine,
+ with the same results to the last byte. Returns 0, or an error and NULL in `*sim`:
+ SJ_BAD_SNAPSHOT for bytes that are not a snapshot of a simulation, that are damaged or
+ incomplete, or that another version of the library wrote. Load only snapshots that you wrote: a
+ checksum finds accidents only. Writes the message into `error`, which has `error_bytes` bytes.
+
+ # Safety
+ `sim` is NULL or can be written; `start` is NULL or has `count` bytes; `error` is NULL or has
+ `error_bytes` bytes.
+ */
+int sj_sim_load(struct sj_sim **sim,
+                const uint8_t *start,
+                size_t count,
+                char *error,
+                size_t error_bytes);
 
 /*
  Returns the version of the binary interface of the library: the number changes if a program has

@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace sojourn {
 
@@ -41,6 +42,14 @@ inline int checked(int result)
         throw Error(result);
     }
     return result;
+}
+
+/* The same with a message of the library. */
+inline void checked(int result, const char *text)
+{
+    if (result < 0) {
+        throw Error(result, text);
+    }
 }
 
 struct Free {
@@ -241,6 +250,30 @@ public:
             throw Error(SJ_INVALID, text_of_error);
         }
         return json;
+    }
+
+    /* Snapshot, from which load() continues on any machine. */
+    std::vector<std::uint8_t> save() const
+    {
+        char text_of_error[detail::message_bytes];
+        const std::uint8_t *start = nullptr;
+        std::size_t count = 0;
+        detail::checked(sj_sim_save(handle_.get(), &start, &count, text_of_error, sizeof text_of_error),
+                        text_of_error);
+        return {start, start + count};
+    }
+
+    /* Simulation of a snapshot. Load only snapshots that you wrote. */
+    static Simulation load(const std::vector<std::uint8_t> &snapshot)
+    {
+        char text_of_error[detail::message_bytes];
+        sj_sim *handle = nullptr;
+        /* data() of an empty vector can be NULL. */
+        const std::uint8_t none = 0;
+        const std::uint8_t *start = snapshot.empty() ? &none : snapshot.data();
+        detail::checked(sj_sim_load(&handle, start, snapshot.size(), text_of_error, sizeof text_of_error),
+                        text_of_error);
+        return Simulation(handle);
     }
 
     /* For functions of sojourn.h. */

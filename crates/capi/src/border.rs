@@ -16,6 +16,8 @@ pub const SJ_BAD_LENGTH: c_int = -4;
 pub const SJ_BAD_SIZE: c_int = -5;
 /// The call, or an earlier one with this handle, has panicked: a defect of the library.
 pub const SJ_PANICKED: c_int = -6;
+/// The bytes are not a snapshot, or one of another version, or damaged.
+pub const SJ_BAD_SNAPSHOT: c_int = -7;
 
 /// Result of a call: a value, or a code with a message.
 pub(crate) type Outcome<T> = Result<T, Failure>;
@@ -165,6 +167,7 @@ pub(crate) fn text_of(code: c_int) -> &'static CStr {
         SJ_BAD_LENGTH => c"a packet has 2^30 bytes or more",
         SJ_BAD_SIZE => c"the size of a struct is not known",
         SJ_PANICKED => c"a call has panicked; free the handle",
+        SJ_BAD_SNAPSHOT => c"the bytes are not a snapshot of this version, or damaged",
         _ if code >= 0 => c"no error",
         _ => c"unknown error",
     }
@@ -200,4 +203,16 @@ pub(crate) fn check_size<T>(size: u32) -> Quick<usize> {
     let aligned = bytes.is_multiple_of(align_of::<T>());
     let known = bytes >= size_of::<T>() && aligned && size <= cast::number(16 * size_of::<T>());
     if known { Ok(bytes) } else { Err(SJ_BAD_SIZE) }
+}
+
+/// Bytes of the caller.
+///
+/// # Safety
+/// `start` is null, or has `count` bytes.
+pub(crate) unsafe fn bytes<'a>(start: *const u8, count: usize) -> Quick<&'a [u8]> {
+    if start.is_null() {
+        return Err(SJ_NULL);
+    }
+    // SAFETY: not null, and the caller promises `count` bytes.
+    Ok(unsafe { std::slice::from_raw_parts(start, count) })
 }

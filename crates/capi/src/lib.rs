@@ -17,7 +17,9 @@ mod sim;
 mod structs;
 mod tools;
 
-pub use border::{SJ_BAD_LENGTH, SJ_BAD_SIZE, SJ_EARLIER, SJ_INVALID, SJ_NULL, SJ_PANICKED};
+pub use border::{
+    SJ_BAD_LENGTH, SJ_BAD_SIZE, SJ_BAD_SNAPSHOT, SJ_EARLIER, SJ_INVALID, SJ_NULL, SJ_PANICKED,
+};
 pub use link::{
     sj_link, sj_link_change, sj_link_clone, sj_link_free, sj_link_inspect, sj_link_new,
     sj_link_next_poll, sj_link_next_undelivered, sj_link_poll, sj_link_poll_burst, sj_link_push,
@@ -29,8 +31,8 @@ pub use qdisc::{
     sj_qdisc_next_dropped, sj_qdisc_ready_at, sj_qdisc_reconfigure,
 };
 pub use sim::{
-    sj_sim, sj_sim_clone, sj_sim_end, sj_sim_free, sj_sim_new, sj_sim_now, sj_sim_result,
-    sj_sim_run_until,
+    sj_sim, sj_sim_clone, sj_sim_end, sj_sim_free, sj_sim_load, sj_sim_new, sj_sim_now,
+    sj_sim_result, sj_sim_run_until, sj_sim_save,
 };
 pub use structs::{SJ_NEVER, sj_impairments, sj_packet, sj_stats, sj_visit};
 pub use tools::{

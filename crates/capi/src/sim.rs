@@ -1,7 +1,8 @@
 //! Whole simulations: a scenario, run in steps or in one go, with its result as JSON.
 
 use crate::border::{
-    Failure, Handle, Message, Outcome, Quick, SJ_EARLIER, SJ_INVALID, call, code, handle, read,
+    Failure, Handle, Message, Outcome, Quick, SJ_BAD_SNAPSHOT, SJ_EARLIER, SJ_INVALID, SJ_NULL,
+    bytes, call, code, handle, read,
 };
 use crate::structs::SJ_NEVER;
 use sojourn_aqm::Time;
@@ -17,6 +18,14 @@ struct State {
     simulation: Simulation,
     /// Result that was returned last.
     result: CString,
+    /// Snapshot that was returned last.
+    snapshot: Vec<u8>,
+}
+
+impl State {
+    fn new(simulation: Simulation) -> State {
+        State { simulation, result: CString::default(), snapshot: Vec::new() }
+    }
 }
 
 fn invalid(text: impl Into<String>) -> Failure {
@@ -50,7 +59,7 @@ pub unsafe extern "C" fn sj_sim_new(
     let built = call(|| {
         // SAFETY: the caller promises the null character.
         let scenario = scenario(unsafe { read(text) }?)?;
-        let state = State { simulation: Simulation::new(scenario), result: CString::default() };
+        let state = State::new(Simulation::new(scenario));
         Outcome::Ok(Box::into_raw(Box::new(sj_sim(Handle::new(state)))))
     });
     let message = Message { start: error, bytes: error_bytes };
@@ -146,4 +155,72 @@ pub unsafe extern "C" fn sj_sim_result(
     });
     let message = Message { start: error, bytes: error_bytes };
     message.report(result).unwrap_or(std::ptr::null())
+}
+
+/// Saves the simulation: writes the start and the number of the bytes of a snapshot into `*start`
+/// and `*count`. The bytes are valid until `sim` is saved again or freed; copy them into a file,
+/// for example. Returns 0 or an error, and writes the message into `error`, which has `error_bytes`
+/// bytes.
+///
+/// # Safety
+/// `sim` is NULL or a handle; `start` and `count` are NULL or can be written; `error` is NULL or
+/// has `error_bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sj_sim_save(
+    sim: *mut sj_sim,
+    start: *mut *const u8,
+    count: *mut usize,
+    error: *mut c_char,
+    error_bytes: usize,
+) -> c_int {
+    // SAFETY: the caller promises a handle.
+    let saved = unsafe { handle(sim) }.map_err(Failure::from).and_then(|sim| {
+        sim.0.call(|state| {
+            if start.is_null() || count.is_null() {
+                return Err(Failure::from(SJ_NULL));
+            }
+            state.snapshot = state.simulation.save()?;
+            // SAFETY: not null; the caller promises that both can be written.
+            unsafe {
+                start.write(state.snapshot.as_ptr());
+                count.write(state.snapshot.len());
+            }
+            Ok(0)
+        })
+    });
+    code(Message { start: error, bytes: error_bytes }.report(saved))
+}
+
+/// Creates the simulation of a snapshot in `*sim`. It continues as the saved one, on any machine,
+/// with the same results to the last byte. Returns 0, or an error and NULL in `*sim`:
+/// SJ_BAD_SNAPSHOT for bytes that are not a snapshot of a simulation, that are damaged or
+/// incomplete, or that another version of the library wrote. Load only snapshots that you wrote: a
+/// checksum finds accidents only. Writes the message into `error`, which has `error_bytes` bytes.
+///
+/// # Safety
+/// `sim` is NULL or can be written; `start` is NULL or has `count` bytes; `error` is NULL or has
+/// `error_bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sj_sim_load(
+    sim: *mut *mut sj_sim,
+    start: *const u8,
+    count: usize,
+    error: *mut c_char,
+    error_bytes: usize,
+) -> c_int {
+    let loaded = call(|| {
+        if sim.is_null() {
+            return Err(Failure::from(SJ_NULL));
+        }
+        // SAFETY: not null; the caller promises that it can be written.
+        unsafe { sim.write(std::ptr::null_mut()) };
+        // SAFETY: the caller promises `count` bytes.
+        let simulation = Simulation::load(unsafe { bytes(start, count) }?)
+            .map_err(|error| Failure { code: SJ_BAD_SNAPSHOT, text: error.to_string() })?;
+        let loaded = Box::new(sj_sim(Handle::new(State::new(simulation))));
+        // SAFETY: as above.
+        unsafe { sim.write(Box::into_raw(loaded)) };
+        Ok(0)
+    });
+    code(Message { start: error, bytes: error_bytes }.report(loaded))
 }

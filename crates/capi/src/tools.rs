@@ -1,6 +1,6 @@
 //! Functions without a handle.
 
-use crate::border::{Message, Quick, SJ_INVALID, SJ_NULL, call, code, text_of};
+use crate::border::{Message, SJ_INVALID, SJ_NULL, bytes, call, code, text_of};
 use sojourn_aqm::random::flow_hash;
 use sojourn_aqm::registry::REGISTRY;
 use std::ffi::{c_char, c_int};
@@ -83,16 +83,4 @@ pub unsafe extern "C" fn sj_flow_hash(
         unsafe { hash.write(flow_hash(salt, protocol, hosts, ports)) };
         Ok(0)
     }))
-}
-
-/// Bytes of the caller.
-///
-/// # Safety
-/// `start` is null, or has `count` bytes.
-unsafe fn bytes<'a>(start: *const u8, count: usize) -> Quick<&'a [u8]> {
-    if start.is_null() {
-        return Err(SJ_NULL);
-    }
-    // SAFETY: not null, and the caller promises `count` bytes.
-    Ok(unsafe { std::slice::from_raw_parts(start, count) })
 }

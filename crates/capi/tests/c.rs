@@ -105,7 +105,9 @@ fn the_examples_of_the_page_compile_and_run() {
             starts.push(text.chars().take(22).collect::<String>());
         }
     }
-    assert_eq!(starts, ["arrived at 26000000 ns", r#"{"flows":[{"completed""#, ""]);
+    let expected =
+        ["arrived at 26000000 ns", r#"{"flows":[{"completed""#, "saved at 5000000000 ns", ""];
+    assert_eq!(starts, expected);
 }
 
 /// Names of the functions that `text` has before a parenthesis.

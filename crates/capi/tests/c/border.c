@@ -320,6 +320,61 @@ static void test_simulation(void)
     sj_sim_free(NULL);
 }
 
+/* Writes a snapshot to a file, and reads it back: another process continues with the same result
+ * and the same bytes. */
+static void test_snapshot(void)
+{
+    char error[256];
+    struct sj_sim *sim = sj_sim_new(TOML, error, sizeof error), *other = NULL;
+    const uint8_t *start = NULL, *end = NULL;
+    uint8_t *copy;
+    size_t count = 0, length = 0, k;
+    FILE *file = tmpfile();
+
+    CHECK(sj_sim_run_until(sim, 1500 * MS) == 0);
+    CHECK(sj_sim_save(sim, &start, &count, error, sizeof error) == 0 && error[0] == 0);
+    CHECK(file != NULL && fwrite(start, 1, count, file) == count);
+    rewind(file);
+    copy = malloc(count);
+    CHECK(copy != NULL && fread(copy, 1, count, file) == count);
+    fclose(file);
+    CHECK(sj_sim_load(&other, copy, count, error, sizeof error) == 0 && error[0] == 0);
+    CHECK(sj_sim_now(other) == 1500 * MS && sj_sim_end(other) == 3000 * MS);
+    CHECK(sj_sim_run_until(sim, SJ_NEVER) == 0 && sj_sim_run_until(other, SJ_NEVER) == 0);
+    CHECK(strcmp(sj_sim_result(sim, NULL, 0), sj_sim_result(other, NULL, 0)) == 0);
+    CHECK(sj_sim_save(sim, &start, &count, NULL, 0) == 0);
+    CHECK(sj_sim_save(other, &end, &length, NULL, 0) == 0);
+    CHECK(length == count && memcmp(start, end, count) == 0);
+    sj_sim_free(other);
+
+    /* Every shorter beginning, and a change of any byte. */
+    CHECK(sj_sim_load(&other, start, count, NULL, 0) == 0);
+    sj_sim_free(other);
+    free(copy);
+    copy = malloc(count);
+    CHECK(copy != NULL);
+    memcpy(copy, start, count);
+    for (k = 0; k < count; k += 1 + k / 64) {
+        CHECK(sj_sim_load(&other, copy, k, error, sizeof error) == SJ_BAD_SNAPSHOT);
+        CHECK(other == NULL && strncmp(error, "snapshot: ", 10) == 0);
+        copy[k] ^= 0x10;
+        CHECK(sj_sim_load(&other, copy, count, error, sizeof error) == SJ_BAD_SNAPSHOT);
+        copy[k] ^= 0x10;
+    }
+    copy[8]++; /* the version of the format */
+    CHECK(sj_sim_load(&other, copy, count, error, sizeof error) == SJ_BAD_SNAPSHOT);
+    CHECK(strstr(error, "format 2; this version reads format 1") != NULL);
+    free(copy);
+
+    CHECK(sj_sim_save(NULL, &start, &count, error, sizeof error) == SJ_NULL);
+    CHECK(sj_sim_save(sim, NULL, &count, NULL, 0) == SJ_NULL);
+    CHECK(sj_sim_save(sim, &start, NULL, NULL, 0) == SJ_NULL);
+    CHECK(sj_sim_load(NULL, start, count, NULL, 0) == SJ_NULL);
+    CHECK(sj_sim_load(&other, NULL, count, error, sizeof error) == SJ_NULL && other == NULL);
+    CHECK(strstr(error, "null") != NULL);
+    sj_sim_free(sim);
+}
+
 int main(void)
 {
     struct sj_impairments bad = {sizeof bad, 1, 5 * MS, 0.2, 0.05, 0.1};
@@ -338,6 +393,7 @@ int main(void)
     test_a_copy_continues_in_the_same_way();
     test_larger_packets();
     test_simulation();
+    test_snapshot();
 
     wrong.loss = 1.5;
     link = sj_link_new("codel", 10000000, 0, 1, &wrong, error, sizeof error);

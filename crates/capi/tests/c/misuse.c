@@ -1,6 +1,6 @@
 /* Random sequences of right and wrong calls, under AddressSanitizer: null pointers, structs of other
- * sizes, times that go back, texts with changed bytes, short buffers. No call may panic, and every
- * cookie comes back at most once, from the handle that took it.
+ * sizes, times that go back, texts and snapshots with changed bytes, short buffers. No call may
+ * panic, and every cookie comes back at most once, from the handle that took it.
  *
  *   misuse CALLS [SEED] */
 
@@ -49,6 +49,7 @@ struct owner {
 
 static struct owner owners[HANDLES];
 static struct sj_sim *sims[2];
+static long reloaded, refused;
 
 static const char *const TEXTS[] = {
     "codel(limit=50p)", "fq_codel(variant=linux)", "droptail(limit=3p)", "cake", "pie(ecn=true)",
@@ -253,6 +254,43 @@ static void renew(struct owner *owner)
     }
 }
 
+/* Saves a simulation, and replaces it by what its bytes give: the same simulation, or an error if
+ * some of them were changed or are missing. */
+static void reload(struct sj_sim **sim)
+{
+    char error[100];
+    const uint8_t *start = NULL;
+    size_t count = 0, times = one_in(2) ? draw(4) : 0, length, i;
+    struct sj_sim *other = NULL;
+    uint64_t now = sj_sim_now(*sim);
+    uint8_t *copy;
+    int result;
+
+    if (one_in(20)) {
+        CHECK(sj_sim_save(*sim, NULL, &count, error, draw(sizeof error + 1)) == SJ_NULL);
+        return;
+    }
+    CHECK(sj_sim_save(*sim, &start, &count, error, draw(sizeof error + 1)) == 0);
+    length = one_in(4) ? draw(count + 1) : count;
+    copy = malloc(length + 1); /* AddressSanitizer finds a read beyond it */
+    CHECK(copy != NULL);
+    memcpy(copy, start, length);
+    for (i = 0; length > 0 && i < times; i++) {
+        copy[one_in(2) ? draw(length) : draw(length) % 64] = (uint8_t)draw(256);
+    }
+    result = sj_sim_load(one_in(20) ? NULL : &other, one_in(20) ? NULL : copy, length, error, draw(40));
+    CHECK(result == 0 || result == SJ_NULL || result == SJ_BAD_SNAPSHOT);
+    if (result == 0) {
+        CHECK(length == count && memcmp(copy, start, count) == 0 && sj_sim_now(other) == now);
+        sj_sim_free(*sim);
+        *sim = other;
+        reloaded++;
+    } else {
+        refused++;
+    }
+    free(copy);
+}
+
 static void simulate(struct sj_sim **sim)
 {
     char error[100];
@@ -261,6 +299,8 @@ static void simulate(struct sj_sim **sim)
         sj_sim_free(*sim);
         *sim = one_in(5) ? sj_sim_clone(sim == sims ? sims[1] : sims[0])
                          : sj_sim_new(changed(SCENARIO), error, draw(sizeof error + 1));
+    } else if (one_in(8)) {
+        reload(sim);
     } else if (one_in(8)) {
         const char *json = sj_sim_result(*sim, error, sizeof error);
         CHECK(json != NULL ? json[0] == '{' && json[strlen(json) - 1] == '}' : error[0] != 0);
@@ -296,7 +336,7 @@ int main(int count, char **words)
             simulate(&sims[draw(2)]);
         }
     }
-    CHECK(pushed > 0);
+    CHECK(pushed > 0 && reloaded > 0 && refused > 0);
     for (i = 0; i < HANDLES; i++) {
         sj_qdisc_free(owners[i].qdisc);
         sj_link_free(owners[i].link);

@@ -71,9 +71,24 @@ int main()
         "[[flows]]\nname = \"bulk\"\npath = [\"up\"]\nrtt = \"20ms\"\n");
     simulation.run_until(1000 * ms);
     sojourn::Simulation same = simulation.clone();
+    std::vector<std::uint8_t> snapshot = simulation.save();
+    sojourn::Simulation loaded = sojourn::Simulation::load(snapshot);
+    CHECK(loaded.now() == 1000 * ms && loaded.save() == snapshot);
     simulation.run_until();
     same.run_until(same.end());
+    loaded.run_until();
     CHECK(simulation.now() == 2000 * ms && simulation.result() == same.result());
+    CHECK(simulation.result() == loaded.result() && simulation.save() == loaded.save());
+    snapshot.back() ^= 1;
+    for (const auto &bytes : {snapshot, std::vector<std::uint8_t>()}) {
+        try {
+            sojourn::Simulation::load(bytes);
+            CHECK(false);
+        } catch (const sojourn::Error &error) {
+            CHECK(error.code() == SJ_BAD_SNAPSHOT);
+            CHECK(std::string(error.what()).rfind("snapshot: ", 0) == 0);
+        }
+    }
     try {
         sojourn::Simulation wrong("duration = 3");
         CHECK(false);
