@@ -1,7 +1,7 @@
 ##@ Laboratory: evidence for sojourn, written into reports/
 # Included by the Makefile. The package sojourn_lab is installed into .venv by `make demo`.
 
-.PHONY: bench-live bench-emulate bench-sweep bench-store bench-custom bench-topologies bench-cost bench-peers kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-random validate-bbr3 validate-ns3 validate-slow validate-tc validate-tdc validate-netem validate-quic studies measured-lines capacity-sweep papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links cachegrind
+.PHONY: bench-live bench-emulate bench-sweep bench-store bench-custom bench-topologies bench-cost bench-peers kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-random validate-bbr3 validate-ns3 validate-slow validate-tc validate-tdc validate-netem validate-quic studies measured-lines quic-study capacity-sweep papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links cachegrind
 
 bench-live: release  ## minutes: accuracy of a live link on this machine, written to docs/concepts/live-accuracy.md
 	$(BIN)/python -m sojourn_lab.speed.live
@@ -73,6 +73,10 @@ validate-quic: dev  ## minutes: quinn in virtual time compared with profile quic
 studies: release  ## minutes: the studies, written to reports/fairness.md and reports/home-line.md
 	$(BIN)/python -m sojourn_lab.studies.fairness
 	$(BIN)/python -m sojourn_lab.studies.home_line
+
+quic-study: dev  ## minutes: quinn and s2n-quic behind six disciplines, written to reports/quic-study.md
+	cargo build --release --manifest-path adapters/Cargo.toml --locked -p sojourn-quic-study --target-dir target/adapters
+	$(BIN)/python -m sojourn_lab.studies.quic_page
 
 measured-lines: dev  ## ten minutes, as root: 30 random lines of sojourn link are measured, into reports/measured-lines.md
 	$(BIN)/python -m sojourn_lab.studies.measured_lines

@@ -3,7 +3,8 @@
 pub mod quinn;
 pub mod s2n;
 
-use sojourn_aqm::{Rate, Result, Span, TimedLink};
+use sojourn_aqm::{Rate, Span, TimedLink};
+use std::str::FromStr;
 
 /// Rate of the bottleneck.
 const RATE: Rate = Rate(10_000_000);
@@ -14,13 +15,34 @@ const DELAY: Span = Span::ms(20);
 /// UDP payload of a full packet: 1500 bytes with the headers of IPv4 and UDP.
 pub const DATAGRAM: u16 = 1472;
 
+/// Congestion control, of each stack its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// CUBIC, the default of both stacks.
+    Cubic,
+    /// BBR.
+    Bbr,
+}
+
+impl FromStr for Control {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Control, String> {
+        match name {
+            "cubic" => Ok(Control::Cubic),
+            "bbr" => Ok(Control::Bbr),
+            _ => Err(format!("control: {name:?} is not known, allowed: cubic, bbr")),
+        }
+    }
+}
+
 /// One run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
     /// Discipline in text form.
     pub qdisc: String,
-    /// Congestion control: `cubic` or `bbr`.
-    pub control: String,
+    /// Congestion control of all transfers.
+    pub control: Control,
     /// Number of transfers, each with hosts of its own.
     pub flows: usize,
     /// Seed of all random numbers.
@@ -51,7 +73,7 @@ impl Setup {
     ///
     /// # Errors
     /// An invalid discipline.
-    pub fn links<T>(&self) -> Result<[TimedLink<T>; 2]> {
+    pub fn links<T>(&self) -> sojourn_aqm::Result<[TimedLink<T>; 2]> {
         let link = |qdisc: &str, rate| TimedLink::builder(qdisc, rate, DELAY).seed(self.seed);
         Ok([link(&self.qdisc, RATE).build()?, link("droptail", Rate(10 * RATE.0)).build()?])
     }

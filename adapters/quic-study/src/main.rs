@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         let setup = Setup {
             qdisc: qdisc.into(),
-            control: control.into(),
+            control: control.parse()?,
             flows: flows.parse()?,
             seed: seed.parse()?,
             warmup: Span::s(warmup.parse()?),
@@ -23,7 +23,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let outcome = match stack {
             "quinn" => quinn::run(&setup)?,
             "s2n-quic" => s2n::run(&setup)?,
-            _ => return Err(format!("no stack {stack:?}, allowed: quinn, s2n-quic").into()),
+            _ => {
+                return Err(
+                    format!("stack: {stack:?} is not known, allowed: quinn, s2n-quic").into()
+                );
+            }
         };
         println!(
             "{{\"goodput_bps\": {:?}, \"p50_s\": {:?}, \"p99_s\": {:?}, \"dropped\": {:?}, \

@@ -1,6 +1,6 @@
 //! Transfers of quinn.
 
-use crate::{DATAGRAM, Outcome, Setup};
+use crate::{Control, DATAGRAM, Outcome, Setup};
 use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig};
 use quinn_proto::{
     ClientConfig, Connection, Dir, Endpoint, EndpointConfig, ServerConfig, StreamId,
@@ -22,7 +22,7 @@ use std::time::Instant;
 #[expect(clippy::disallowed_methods, reason = "an instant exists only by reading the clock")]
 pub fn run(setup: &Setup) -> Result<Outcome> {
     let mut network = Network::new(setup.links()?, Instant::now());
-    let (client, server) = configs(&setup.control);
+    let (client, server) = configs(setup.control);
     let endpoint = |config: Option<ServerConfig>, number: u8| {
         let mut seed = [number; 32];
         seed[..8].copy_from_slice(&setup.seed.to_le_bytes());
@@ -63,7 +63,7 @@ pub fn run(setup: &Setup) -> Result<Outcome> {
 
 /// Returns quinn's defaults with packets of 1500 bytes from the start, and without limits of flow
 /// control. Keys and signatures have a fixed length, so that runs are equal.
-fn configs(control: &str) -> (ClientConfig, ServerConfig) {
+fn configs(control: Control) -> (ClientConfig, ServerConfig) {
     let names = vec!["localhost".to_string()];
     let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).expect("a known algorithm");
     let mut certificate = rcgen::CertificateParams::new(names).expect("a valid name");
@@ -75,8 +75,8 @@ fn configs(control: &str) -> (ClientConfig, ServerConfig) {
 
     let mut transport = TransportConfig::default();
     let controller: Arc<dyn ControllerFactory + Send + Sync> = match control {
-        "bbr" => Arc::new(BbrConfig::default()),
-        _ => Arc::new(CubicConfig::default()),
+        Control::Bbr => Arc::new(BbrConfig::default()),
+        Control::Cubic => Arc::new(CubicConfig::default()),
     };
     let unlimited = VarInt::from_u32(1 << 30);
     transport

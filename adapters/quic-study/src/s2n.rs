@@ -1,6 +1,6 @@
 //! Transfers of s2n-quic.
 
-use crate::{DATAGRAM, Outcome, Setup};
+use crate::{Control, DATAGRAM, Outcome, Setup};
 use s2n_quic::client::Connect;
 use s2n_quic::provider::congestion_controller::{Bbr, Cubic};
 use s2n_quic::provider::io::testing::{Executor, Handle, Io, primary, spawn, time};
@@ -112,9 +112,11 @@ fn transfer(setup: &Setup, handle: &Handle, flow: usize, address: SocketAddr) {
     let random = Seeded(Pcg::stream(setup.seed, &format!("client.{flow}")));
     let client = Client::builder().with_io(interface(handle)).expect("an interface");
     let client = client.with_tls(NoTls).expect("no TLS").with_random(random).expect("random");
-    let client = match setup.control.as_str() {
-        "bbr" => client.with_congestion_controller(Bbr::default()).expect("BBR").start(),
-        _ => client.with_congestion_controller(Cubic::default()).expect("CUBIC").start(),
+    let client = match setup.control {
+        Control::Bbr => client.with_congestion_controller(Bbr::default()).expect("BBR").start(),
+        Control::Cubic => {
+            client.with_congestion_controller(Cubic::default()).expect("CUBIC").start()
+        }
     };
     let (client, start): (_, Span) = (client.expect("the client starts"), setup.start(flow));
     spawn(async move {
