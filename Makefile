@@ -35,7 +35,8 @@ WASM := target/wasm32-unknown-unknown/wasm/sojourn_wasm.wasm
 PARTS := playground/public
 PAGE := python/sojourn/cli/page
 # Functions are inlined up to a ninth of the usual size, except those with `#[inline]`.
-SMALL := CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS=-Cllvm-args=-inline-threshold=25
+# The linker says which functions refer to which constants, for `split.mjs`.
+SMALL := CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS="-Cllvm-args=-inline-threshold=25 -Clink-arg=--emit-relocs"
 
 wasm: playground/node_modules  ## the simulator as a WebAssembly module in two parts; needs rustup, Node.js and Binaryen
 	@command -v rustup >/dev/null || { echo "rustup is missing: it installs the target of the module, https://rustup.rs"; exit 1; }

@@ -4,7 +4,7 @@ use crate::build::{Build, Env};
 use crate::error::Result;
 use crate::link::Served;
 use crate::params::field::described;
-use crate::params::{ParamRow, Params, Setting};
+use crate::params::{Checked, ParamRow, Params, Setting};
 use crate::units::Rate;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -234,8 +234,24 @@ fn make<Q: Build<Params: Default> + Clone + Send>(
     mode: Set,
 ) -> Result<Built> {
     let mut params = Q::Params::default();
-    apply(entry, settings, mode, &mut params)?;
-    Ok(Built { qdisc: Box::new(Q::build(&params, env)?), params: params.table() })
+    prepare(entry, settings, env, mode, &mut params)?;
+    let qdisc = Box::new(Q::new(Checked::proven(&params), env)?);
+    Ok(Built { qdisc, params: params.table() })
+}
+
+/// Sets the parameters and makes the checks of [`Build::build`]. Not inlined: compiled once for all
+/// types.
+#[inline(never)]
+fn prepare(
+    entry: &QdiscEntry,
+    settings: &[(&str, Setting<'_>)],
+    env: &Env,
+    mode: Set,
+    params: &mut dyn Params,
+) -> Result<()> {
+    apply(entry, settings, mode, params)?;
+    env.check()?;
+    params.check()
 }
 
 fn table<P: Params + Default>(
@@ -247,7 +263,8 @@ fn table<P: Params + Default>(
     Ok(params.table())
 }
 
-/// Applies the preset of `entry` and then `settings`. Compiled once for all types.
+/// Applies the preset of `entry` and then `settings`. Not inlined: compiled once for all types.
+#[inline(never)]
 fn apply(
     entry: &QdiscEntry,
     settings: &[(&str, Setting<'_>)],

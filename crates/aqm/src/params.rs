@@ -131,6 +131,13 @@ pub trait Params {
 #[derive(Debug)]
 pub struct Checked<'a, P>(&'a P);
 
+impl<'a, P: Params> Checked<'a, P> {
+    /// Returns the proof for parameters that the caller has checked with [`Params::check`].
+    pub(crate) fn proven(params: &'a P) -> Self {
+        Checked(params)
+    }
+}
+
 impl<P> Clone for Checked<'_, P> {
     fn clone(&self) -> Self {
         *self

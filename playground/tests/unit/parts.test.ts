@@ -22,15 +22,22 @@ async function started(): Promise<{ sojourn: Sojourn; requests: () => number }> 
 
 describe.skipIf(!there)("parts of the module", () => {
   test("the panes of disciplines, kinds of traffic and stories run on the first part alone", async () => {
-    const { sojourn, requests } = await started();
+    const [alone, complete] = [await started(), await started()];
+    complete.sojourn.tcExport("codel", "10mbit");
+    expect(complete.requests()).toBe(1);
     for (const scenario of scenarios()) {
-      const simulation = sojourn.create(JSON.stringify(scenario));
-      simulation.advance(5000, 20);
-      simulation.packets("bottleneck");
-      simulation.remove();
-      expect(requests(), JSON.stringify(scenario)).toBe(0);
+      const [first, second] = [alone, complete].map(({ sojourn }) => {
+        const simulation = sojourn.create(JSON.stringify(scenario));
+        const frames = simulation.advance(12_000, 20);
+        const packets = simulation.packets("bottleneck");
+        const { summary } = simulation.result();
+        simulation.remove();
+        return { frames, packets, summary };
+      });
+      expect(first, JSON.stringify(scenario)).toEqual(second);
+      expect(alone.requests(), JSON.stringify(scenario)).toBe(0);
     }
-  }, 120_000);
+  }, 240_000);
 
   test("commands of tc and errors load the second part once", async () => {
     const { sojourn, requests } = await started();

@@ -5,7 +5,7 @@ use crate::config::scenario::Scenario;
 use crate::config::switches::SwitchConfig;
 use crate::endpoint::call::CallEndpoints;
 use crate::traffic::video::VideoStats;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 use sojourn_aqm::cast;
 use sojourn_aqm::units::{Span, Time};
 use sojourn_aqm::wire::WireStats;
@@ -124,9 +124,24 @@ impl Display for Summary {
     }
 }
 
+/// Adds members to an object. Not inlined: the summaries of a result have a hundred.
+#[inline(never)]
+pub fn insert_all(into: &mut Map<String, Json>, members: &mut [(&str, Json)]) {
+    for (name, value) in members {
+        into.insert((*name).into(), value.take());
+    }
+}
+
+/// Object of `members`.
+fn object(members: &mut [(&str, Json)]) -> Json {
+    let mut map = Map::new();
+    insert_all(&mut map, members);
+    Json::Object(map)
+}
+
 /// Quotient `a / b`; null if `b` is not positive.
 pub fn ratio(a: f64, b: f64) -> Json {
-    if b > 0.0 { json!(a / b) } else { Json::Null }
+    if b > 0.0 { (a / b).into() } else { Json::Null }
 }
 
 /// Summary of a link over the measured interval.
@@ -141,34 +156,34 @@ pub fn link_summary(name: &str, link: &mut Link, goodput_bps: f64) -> Json {
     let dropped = |reason| t.dropped_for(reason);
     let quantile = |q: f64| t.sojourn.quantile_s(q);
     let (packets, bytes) = (t.queue_packets(), t.queue_bytes());
-    json!({
-        "qdisc": name,
-        "utilisation": utilisation,
-        "goodput_bps": goodput_bps,
-        "loss_rate": ratio(t.dropped() as f64, t.arrived_packets as f64),
-        "mark_rate": ratio(t.marks.packets as f64, t.arrived_packets as f64),
-        "queue_mean_bytes": bytes.map(|m| m.0),
-        "queue_std_bytes": bytes.map(|m| m.1),
-        "queue_mean_packets": packets.map(|m| m.0),
-        "queue_std_packets": packets.map(|m| m.1),
-        "sojourn_mean_s": t.sojourn.mean_s(),
-        "sojourn_std_s": t.sojourn.std_s(),
-        "sojourn_p50_s": quantile(0.5),
-        "sojourn_p95_s": quantile(0.95),
-        "sojourn_p99_s": quantile(0.99),
-        "sojourn_max_s": t.sojourn.max_s(),
-        "arrived_packets": t.arrived_packets,
-        "departed_packets": t.departed_packets,
-        "dropped_packets": t.dropped(),
-        "dropped_full_packets": dropped(DropReason::Full),
-        "dropped_early_packets": dropped(DropReason::AtEnqueue),
-        "dropped_late_packets": dropped(DropReason::AfterEnqueue),
-        "marked_packets": t.marks.packets,
-        "arrived_bytes": t.arrived_bytes,
-        "departed_bytes": t.departed_bytes,
-        "dropped_bytes": t.dropped_bytes,
-        "consecutive_loss": t.consecutive_loss(),
-    })
+    object(&mut [
+        ("qdisc", name.into()),
+        ("utilisation", utilisation.into()),
+        ("goodput_bps", goodput_bps.into()),
+        ("loss_rate", ratio(t.dropped() as f64, t.arrived_packets as f64)),
+        ("mark_rate", ratio(t.marks.packets as f64, t.arrived_packets as f64)),
+        ("queue_mean_bytes", bytes.map(|m| m.0).into()),
+        ("queue_std_bytes", bytes.map(|m| m.1).into()),
+        ("queue_mean_packets", packets.map(|m| m.0).into()),
+        ("queue_std_packets", packets.map(|m| m.1).into()),
+        ("sojourn_mean_s", t.sojourn.mean_s().into()),
+        ("sojourn_std_s", t.sojourn.std_s().into()),
+        ("sojourn_p50_s", quantile(0.5).into()),
+        ("sojourn_p95_s", quantile(0.95).into()),
+        ("sojourn_p99_s", quantile(0.99).into()),
+        ("sojourn_max_s", t.sojourn.max_s().into()),
+        ("arrived_packets", t.arrived_packets.into()),
+        ("departed_packets", t.departed_packets.into()),
+        ("dropped_packets", t.dropped().into()),
+        ("dropped_full_packets", dropped(DropReason::Full).into()),
+        ("dropped_early_packets", dropped(DropReason::AtEnqueue).into()),
+        ("dropped_late_packets", dropped(DropReason::AfterEnqueue).into()),
+        ("marked_packets", t.marks.packets.into()),
+        ("arrived_bytes", t.arrived_bytes.into()),
+        ("departed_bytes", t.departed_bytes.into()),
+        ("dropped_bytes", t.dropped_bytes.into()),
+        ("consecutive_loss", t.consecutive_loss().into()),
+    ])
 }
 
 /// Adds the columns of the distribution of all delays in `histograms`, unless there are none: each
@@ -221,11 +236,16 @@ pub fn insert_completions(durations_s: &mut [f64], into: &mut Map<String, Json>)
         let i = cast::index(cast::trunc(libm::ceil(q * n as f64)));
         durations_s.get(i.max(1) - 1).copied()
     };
-    into.insert("completed".into(), json!(n));
     let mean = (n > 0).then(|| durations_s.iter().sum::<f64>() / n as f64);
-    into.insert("fct_mean_s".into(), json!(mean));
-    into.insert("fct_p50_s".into(), json!(rank(0.5)));
-    into.insert("fct_p99_s".into(), json!(rank(0.99)));
+    insert_all(
+        into,
+        &mut [
+            ("completed", n.into()),
+            ("fct_mean_s", mean.into()),
+            ("fct_p50_s", rank(0.5).into()),
+            ("fct_p99_s", rank(0.99).into()),
+        ],
+    );
 }
 
 /// Adds the counters of a wire to the summary of a link.
@@ -240,24 +260,34 @@ pub fn insert_wire_stats(stats: &WireStats, row: &mut Json) {
 
 /// Adds the statistics of a video.
 pub fn insert_video(video: &VideoStats, into: &mut Map<String, Json>) {
-    into.insert("video_segments".into(), json!(video.segments));
-    into.insert("video_rate_bps".into(), json!(video.rate_bps));
-    into.insert("video_switches".into(), json!(video.switches));
-    into.insert("video_startup_s".into(), json!(video.startup.map(Span::as_secs)));
-    into.insert("video_stalls".into(), json!(video.stalls));
-    into.insert("video_stalled_s".into(), json!(video.stalled.as_secs()));
+    insert_all(
+        into,
+        &mut [
+            ("video_segments", video.segments.into()),
+            ("video_rate_bps", video.rate_bps.into()),
+            ("video_switches", video.switches.into()),
+            ("video_startup_s", video.startup.map(Span::as_secs).into()),
+            ("video_stalls", video.stalls.into()),
+            ("video_stalled_s", video.stalled.as_secs().into()),
+        ],
+    );
 }
 
 /// Adds the statistics of the frames of a call.
 pub fn insert_call(call: &CallEndpoints, into: &mut Map<String, Json>) {
     let delay = &call.frame_delay;
-    into.insert("frames".into(), json!(call.captured_frames));
-    into.insert("lost_frames".into(), json!(call.lost_frames));
-    into.insert("frame_delay_mean_s".into(), json!(delay.mean_s()));
-    into.insert("frame_delay_p50_s".into(), json!(delay.quantile_s(0.5)));
-    into.insert("frame_delay_p95_s".into(), json!(delay.quantile_s(0.95)));
-    into.insert("frame_delay_p99_s".into(), json!(delay.quantile_s(0.99)));
-    into.insert("frame_delay_max_s".into(), json!(delay.max_s()));
+    insert_all(
+        into,
+        &mut [
+            ("frames", call.captured_frames.into()),
+            ("lost_frames", call.lost_frames.into()),
+            ("frame_delay_mean_s", delay.mean_s().into()),
+            ("frame_delay_p50_s", delay.quantile_s(0.5).into()),
+            ("frame_delay_p95_s", delay.quantile_s(0.95).into()),
+            ("frame_delay_p99_s", delay.quantile_s(0.99).into()),
+            ("frame_delay_max_s", delay.max_s().into()),
+        ],
+    );
 }
 
 /// Columns of completed transfers and answered queries.
@@ -315,9 +345,14 @@ pub(crate) fn flow_summary_head(
     rtt_s: f64,
 ) -> Map<String, Json> {
     let mut map = Map::new();
-    map.insert("name".into(), json!(name));
-    map.insert("group".into(), json!(group));
-    map.insert("goodput_bps".into(), json!(goodput_bps));
-    map.insert("rtt_s".into(), json!(rtt_s));
+    insert_all(
+        &mut map,
+        &mut [
+            ("name", name.into()),
+            ("group", group.into()),
+            ("goodput_bps", goodput_bps.into()),
+            ("rtt_s", rtt_s.into()),
+        ],
+    );
     map
 }

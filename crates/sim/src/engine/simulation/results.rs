@@ -9,7 +9,7 @@ use crate::engine::gauges::{Gauges, gauges_of};
 use crate::engine::series::FlowSample;
 use crate::engine::sessions::SessionGroup;
 use crate::output::outcome::{self, Column, Completions, Outcome, Summary, flow_summary_head};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 use sojourn_aqm::sorting::sort_by_key;
 use sojourn_aqm::units::Time;
 use std::cell::{Cell, RefCell};
@@ -290,10 +290,15 @@ impl Simulation {
 }
 
 fn insert_tcp_stats(stats: &SenderStats, map: &mut Map<String, Json>) {
-    map.insert("kind".into(), json!("tcp"));
-    map.insert("sent_packets".into(), json!(stats.sent_packets));
-    map.insert("retransmitted_packets".into(), json!(stats.retransmitted_packets));
-    map.insert("timeouts".into(), json!(stats.timeouts));
+    outcome::insert_all(
+        map,
+        &mut [
+            ("kind", "tcp".into()),
+            ("sent_packets", stats.sent_packets.into()),
+            ("retransmitted_packets", stats.retransmitted_packets.into()),
+            ("timeouts", stats.timeouts.into()),
+        ],
+    );
 }
 
 /// Summary of a flow.
@@ -314,23 +319,25 @@ fn summary(flow: &Flow, group: &str, goodput_bps: f64, [warm, end]: [Time; 2]) -
             }
         }
         Endpoints::Udp(udp) => {
-            let mut put = |key: &str, value: Json| map.insert(key.into(), value);
-            put("kind", json!("udp"));
-            put("sent_packets", json!(udp.sent));
-            put("retransmitted_packets", json!(0));
-            put("timeouts", json!(0));
-            put("received_packets", json!(udp.delay.count()));
-            put("lost_packets", json!(udp.lost));
-            put(
-                "loss_rate",
-                outcome::ratio(udp.lost as f64, (udp.lost + udp.delay.count()) as f64),
+            let sent = udp.lost + udp.delay.count();
+            outcome::insert_all(
+                &mut map,
+                &mut [
+                    ("kind", "udp".into()),
+                    ("sent_packets", udp.sent.into()),
+                    ("retransmitted_packets", 0.into()),
+                    ("timeouts", 0.into()),
+                    ("received_packets", udp.delay.count().into()),
+                    ("lost_packets", udp.lost.into()),
+                    ("loss_rate", outcome::ratio(udp.lost as f64, sent as f64)),
+                    ("delay_mean_s", udp.delay.mean_s().into()),
+                    ("delay_p50_s", udp.delay.quantile_s(0.5).into()),
+                    ("delay_p95_s", udp.delay.quantile_s(0.95).into()),
+                    ("delay_p99_s", udp.delay.quantile_s(0.99).into()),
+                    ("delay_max_s", udp.delay.max_s().into()),
+                    ("jitter_s", udp.jitter_s().into()),
+                ],
             );
-            put("delay_mean_s", json!(udp.delay.mean_s()));
-            put("delay_p50_s", json!(udp.delay.quantile_s(0.5)));
-            put("delay_p95_s", json!(udp.delay.quantile_s(0.95)));
-            put("delay_p99_s", json!(udp.delay.quantile_s(0.99)));
-            put("delay_max_s", json!(udp.delay.max_s()));
-            put("jitter_s", json!(udp.jitter_s()));
             if let Some(call) = udp.call() {
                 outcome::insert_call(call, &mut map);
             }
