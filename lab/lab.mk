@@ -1,7 +1,7 @@
 ##@ Laboratory: evidence for sojourn, written into reports/
 # Included by the Makefile. The package sojourn_lab is installed into .venv by `make demo`.
 
-.PHONY: bench-live bench-emulate bench-sweep bench-store bench-custom bench-topologies bench-cost bench-peers kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-random validate-bbr3 validate-ns3 validate-slow validate-tc validate-tdc validate-netem validate-quic studies measured-lines quic-study capacity-sweep papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links cachegrind
+.PHONY: bench-live bench-emulate bench-sweep bench-store bench-custom bench-topologies bench-cost bench-peers kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-datacentre validate-random validate-bbr3 validate-ns3 validate-slow validate-tc validate-tdc validate-netem validate-quic studies measured-lines quic-study capacity-sweep papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links cachegrind
 
 bench-live: release  ## minutes: accuracy of a live link on this machine, written to docs/concepts/live-accuracy.md
 	$(BIN)/python -m sojourn_lab.speed.live
@@ -48,6 +48,9 @@ validate-linux-controls: dev  ## minutes: Linux's congestion controls and ours, 
 
 validate-senders: release  ## minutes: senders of Linux and ours compared, written to reports/validation-senders.md
 	$(BIN)/python -m sojourn_lab.validation.senders
+
+validate-datacentre: release  ## two minutes: senders of data centres and other simulators, value by value, to reports/validation-datacentre.md
+	$(BIN)/python -m sojourn_lab.validation.datacentre
 
 validate-random: release  ## 17 minutes, as root: random scenarios on the kernel's TCP; SEED=..., N=60, AGAIN=2, KERNEL=...
 	$(BIN)/python -m sojourn_lab.validation.random $(if $(SEED),--seed $(SEED)) $(if $(N),--n $(N)) $(if $(AGAIN),--again $(AGAIN)) $(if $(KERNEL),--kernel $(KERNEL))

@@ -485,6 +485,9 @@ class Dcqcn(TcpParameters, kw_only=True, frozen=True, tag="dcqcn"):
 
     Parameters
     ----------
+    variant : str
+        Variant: paper, or nic (as in network adapters and the simulator of HPCC, where timers look
+        for notifications). One of paper, nic; default paper.
     initial_rate : str
         Rate on the wire with which a connection starts; auto: the initial window per round-trip
         time of the handshake. In the paper the line rate. Rate or auto; default auto; 1kbit to
@@ -500,16 +503,17 @@ class Dcqcn(TcpParameters, kw_only=True, frozen=True, tag="dcqcn"):
         Initial value of the moving average; 1 makes the first reduction a half. Number; default 1;
         0 to 1; also called initial_alpha.
     cnp_interval : str
-        Least time between two notifications. Duration; default 50us; 1ns to 1s; the paper's N.
+        Least time between two notifications; in nic, between two reductions. Duration; default
+        50us; 1ns to 1s; the paper's N.
     alpha_timer : str
-        Time without a notification after which the average decays. Duration; default 55us; 1ns to
-        1s; the paper's K.
+        Time without a notification after which the average decays; in nic, time between two updates
+        of the average. Duration; default 55us; 1ns to 1s; the paper's K.
     timer : str
         Time between two increases of the rate by the timer. Duration; default 60us; 1ns to 1s; the
         paper's T.
     byte_counter : str
-        Bytes between two increases of the rate by the byte counter. Bytes; default 300MB; 1kB to
-        1000GB; the paper's B.
+        Bytes between two increases of the rate by the byte counter; no effect in nic. Bytes;
+        default 300MB; 1kB to 1000GB; the paper's B.
     f : int
         Number of stages of fast recovery. Integer; default 5; 1 to 1000; the paper's F; also called
         stages.
@@ -517,10 +521,11 @@ class Dcqcn(TcpParameters, kw_only=True, frozen=True, tag="dcqcn"):
         Additive increase of the target rate. Rate; default 40mbit; 100kbit to 1000gbit; the paper's
         R_AI.
     rate_hai : str
-        Hyper increase of the target rate, per stage beyond F. Rate; default 200mbit; 100kbit to
-        1000gbit; the paper's R_HAI.
+        Hyper increase of the target rate, per stage beyond F; in nic, of every stage. Rate; default
+        200mbit; 100kbit to 1000gbit; the paper's R_HAI.
     """
 
+    variant: Literal["paper", "nic"] = "paper"
     initial_rate: str = "auto"
     min_rate: str = "1mbit"
     max_rate: str = "auto"
@@ -956,6 +961,12 @@ class Timely(TcpParameters, kw_only=True, frozen=True, tag="timely"):
     min_rtt : str
         Round-trip time that the gradient is relative to. Duration; default 20us; 1ns to 10s; the
         paper's minRTT.
+    n : float
+        Factor of the additive increment after n_after gradients of at most 0 in a row; 1 turns
+        hyperactive increase off. Number; default 5; 1 to 1000; the paper's N.
+    n_after : int
+        Number of the first update in a row with a gradient of at most 0 that adds n delta. Integer;
+        default 5; 1 to 1000000.
     segment : str
         Acknowledged payload between two updates of the rate. Bytes; default 16kB; 1B to 1GB; the
         paper's segment_size.
@@ -970,6 +981,8 @@ class Timely(TcpParameters, kw_only=True, frozen=True, tag="timely"):
     t_low: str = "50us"
     t_high: str = "500us"
     min_rtt: str = "20us"
+    n: float = 5
+    n_after: int = 5
     segment: str = "16kB"
 
 

@@ -1,7 +1,8 @@
 //! DCQCN: a rate that falls with congestion notifications and rises with timers, as in QCN.
 //!
 //! **Source**: Y. Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015;
-//! values and order of the updates as in the authors' simulator (bobzhuyb/ns3-rdma).
+//! values and order of the updates as in the authors' simulator (bobzhuyb/ns3-rdma). Variant `nic`:
+//! HPCC's simulator (alibaba-edu/High-Precision-Congestion-Control).
 //!
 //! **Symbols** RC, RT, `alpha`, `g`, `F`, `R_AI`, `R_HAI`, `T`, `B`, `K` (here `alpha_timer`),
 //! `N` (here `cnp_interval`) as in the paper.
@@ -11,33 +12,51 @@
 //! 1. A congestion notification (CNP) is an ack that reports a marked packet, at least
 //!    `cnp_interval` after the last one. It sets RT = RC, alpha = (1 - g) alpha + g, RC = RC (1 -
 //!    alpha / 2), and restarts the timers and counters.
-//! 2. Each `alpha_timer` without one: alpha = (1 - g) alpha.
+//! 2. From the first notification on, each `alpha_timer` without one: alpha = (1 - g) alpha.
 //! 3. Each expiry of the timer T and of the byte counter B increases its stage, and the rate: with
 //!    both stages below F, RC = (RC + RT) / 2. With one or both beyond, RT += `R_AI` first; with
 //!    both above F, RT += i `R_HAI`, where i is the smaller stage less F.
 //!
+//! Variant `nic`: every marked ack is a notification. Each `alpha_timer` alpha = (1 - g) alpha, plus
+//! g if there was one since the last time; each `cnp_interval` RC = RC (1 - alpha / 2) if there was
+//! one. RT = RC then only if the rate has grown since the last reduction. The first F expiries of T
+//! recover, the next adds `R_AI`, all others add `R_HAI`. There is no byte counter.
+//!
 //! **Departures**: the receiver sends no notifications; acks count the marks, and the sender keeps
 //! the interval between two that it reacts to. That is the same if acks and notifications take the
-//! same time. The counter B counts payload. The first rate is not the line rate, which a flow does
+//! same time. The counter B counts payload. RT is at most the line rate. In the authors' simulator
+//! hyper increase starts at F, with i one larger, and halves T and B. The first rate is not the line rate, which a flow does
 //! not know, unless `initial_rate` is set. The network may lose packets: a loss or a timeout
 //! halves RC with alpha = 1, and sets RT to it. Acks are not delayed unless `delayed_ack` is set.
 //!
 //! **Cost**: constant work per ack, and per expiry of a timer.
 
-use super::sending_rate::SendingRate;
 use super::{
-    CongestionControl, CongestionSignal, ControlParams, NewDataAck, ProcessedAck, SentSegment,
-    TcpEntry, Window,
+    CongestionControl, CongestionSignal, ControlParams, NewDataAck, ProcessedAck, SendingRate,
+    SentSegment, TcpEntry, Window,
 };
 use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
 use sojourn_aqm::Snapshot;
-use sojourn_aqm::params;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Bytes, Rate, Span, Time};
+use sojourn_aqm::{choice, params};
+
+choice! {
+    /// Variant of DCQCN.
+    pub enum DcqcnVariant {
+        /// As in the paper: each notification reduces the rate.
+        Paper = "paper",
+        /// As in network adapters and the simulator of HPCC: timers look for notifications.
+        Nic = "nic",
+    }
+}
 
 params! {
     /// Parameters of [`Dcqcn`].
     pub struct DcqcnParams {
+        /// Variant: paper, or nic (as in network adapters and the simulator of HPCC, where timers
+        /// look for notifications).
+        variant: DcqcnVariant = DcqcnVariant::Paper, [], "", [];
         /// Rate on the wire with which a connection starts; auto: the initial window per round-trip
         /// time of the handshake. In the paper the line rate.
         initial_rate: Option<Rate> = None, [Rate(1_000) => Rate(10_000_000_000_000)], "", [];
@@ -50,20 +69,21 @@ params! {
         g: f64 = 0.00390625, [1e-6 => 1.0], "g", [];
         /// Initial value of the moving average; 1 makes the first reduction a half.
         alpha: f64 = 1.0, [0.0 => 1.0], "alpha", ["initial_alpha"];
-        /// Least time between two notifications.
+        /// Least time between two notifications; in nic, between two reductions.
         cnp_interval: Span = Span::us(50), [Span(1) => Span::s(1)], "N", [];
-        /// Time without a notification after which the average decays.
+        /// Time without a notification after which the average decays; in nic, time between two
+        /// updates of the average.
         alpha_timer: Span = Span::us(55), [Span(1) => Span::s(1)], "K", [];
         /// Time between two increases of the rate by the timer.
         timer: Span = Span::us(60), [Span(1) => Span::s(1)], "T", [];
-        /// Bytes between two increases of the rate by the byte counter.
+        /// Bytes between two increases of the rate by the byte counter; no effect in nic.
         byte_counter: Bytes = Bytes(300_000_000), [Bytes(1_000) => Bytes(1_000_000_000_000)],
             "B", [];
         /// Number of stages of fast recovery.
         f: u64 = 5, [1 => 1_000], "F", ["stages"];
         /// Additive increase of the target rate.
         rate_ai: Rate = Rate(40_000_000), [Rate(100_000) => Rate(1_000_000_000_000)], "R_AI", [];
-        /// Hyper increase of the target rate, per stage beyond F.
+        /// Hyper increase of the target rate, per stage beyond F; in nic, of every stage.
         rate_hai: Rate = Rate(200_000_000), [Rate(100_000) => Rate(1_000_000_000_000)], "R_HAI",
             [];
     }
@@ -99,10 +119,22 @@ pub struct Dcqcn {
     /// Next decay of alpha, and next expiry of the timer.
     decay_at: Time,
     timer_at: Time,
+    /// State of the variant nic.
+    nic: Option<Nic>,
     /// Payload sent since the last expiry of the byte counter.
     bytes: u64,
     /// Stages of timer and byte counter.
     stages: [u64; 2],
+}
+
+/// Notifications that the timers of the variant nic have not seen.
+#[derive(Clone, Debug, Default, Snapshot)]
+struct Nic {
+    /// Time of the next check for a reduction; `None` before the first notification.
+    check_at: Option<Time>,
+    /// True if the next update of alpha counts a notification, and the next check reduces the rate.
+    alpha_is_due: bool,
+    reduction_is_due: bool,
 }
 
 /// Returns the number of times that a timer at `at` of period `period` has expired by `now`, and
@@ -124,26 +156,62 @@ impl Dcqcn {
         self.alpha
     }
 
-    /// Handles a notification at `now` (rule 1).
-    fn on_notification(&mut self, now: Time) {
-        self.target = self.rate.bits();
-        self.alpha += self.params.g * (1.0 - self.alpha);
-        self.rate.set(self.target * (1.0 - self.alpha / 2.0));
-        self.notified = Some(now);
-        self.restart(now);
+    /// Handles a marked ack at `now` (rule 1).
+    fn on_mark(&mut self, now: Time) {
+        if let Some(nic) = &mut self.nic {
+            nic.reduction_is_due = true;
+            nic.alpha_is_due = nic.check_at.is_some();
+            if nic.check_at.is_none() {
+                // After the update of alpha at the same time.
+                nic.check_at = Some(now + self.params.cnp_interval + Span(1));
+                self.decay_at = now + self.params.alpha_timer;
+                self.target = self.rate.bits();
+            }
+        } else if self.notified.is_none_or(|at| now - at >= self.params.cnp_interval) {
+            self.alpha += self.params.g * (1.0 - self.alpha);
+            self.target = self.rate.bits();
+            self.notified = Some(now);
+            self.decay_at = now + self.params.alpha_timer;
+            self.reduce(now);
+        }
     }
 
-    /// Restarts timers and counters.
-    fn restart(&mut self, now: Time) {
-        self.decay_at = now + self.params.alpha_timer;
+    /// Reduces the rate by half of alpha, and restarts timer and byte counter.
+    fn reduce(&mut self, now: Time) {
+        self.rate.set(self.rate.bits() * (1.0 - self.alpha / 2.0));
         self.timer_at = now + self.params.timer;
         (self.bytes, self.stages) = (0, [0, 0]);
     }
 
     /// Handles the expiries of the timers up to `now`.
     fn advance(&mut self, now: Time) {
-        let decays = expiries(&mut self.decay_at, now, self.params.alpha_timer);
+        if let Some(at) = self.reduction_by(now) {
+            self.run_timers(at);
+            if self.stages[0] > 0 {
+                self.target = self.rate.bits();
+            }
+            self.reduce(at);
+        }
+        self.run_timers(now);
+    }
+
+    /// Returns the time of the reduction that the variant nic has to make up to `now`.
+    fn reduction_by(&mut self, now: Time) -> Option<Time> {
+        let nic = self.nic.as_mut()?;
+        let at = nic.check_at.filter(|at| *at <= now)?;
+        let interval = self.params.cnp_interval.0;
+        nic.check_at = Some(at + Span(((now - at).0 / interval + 1) * interval));
+        std::mem::take(&mut nic.reduction_is_due).then_some(at)
+    }
+
+    /// Decays alpha and increases the rate up to `now`.
+    fn run_timers(&mut self, now: Time) {
+        let mut decays = expiries(&mut self.decay_at, now, self.params.alpha_timer);
         if decays > 0 {
+            if self.nic.as_mut().is_some_and(|nic| std::mem::take(&mut nic.alpha_is_due)) {
+                self.alpha += self.params.g * (1.0 - self.alpha);
+                decays -= 1;
+            }
             self.alpha *= libm::pow(1.0 - self.params.g, decays as f64);
         }
         for left in (0..expiries(&mut self.timer_at, now, self.params.timer)).rev() {
@@ -160,7 +228,10 @@ impl Dcqcn {
     fn increase(&mut self) {
         let (p, [timer, counter]) = (&self.params, self.stages);
         let (more, fewer) = (timer.max(counter), timer.min(counter));
-        let growth = if more < p.f {
+        let growth = if self.nic.is_some() {
+            let rates = [0.0, p.rate_ai.0 as f64, p.rate_hai.0 as f64];
+            rates[usize::from(timer > p.f) + usize::from(timer > p.f + 1)]
+        } else if more < p.f {
             0.0
         } else if fewer > p.f {
             (fewer - p.f) as f64 * p.rate_hai.0 as f64
@@ -182,6 +253,7 @@ impl CongestionControl for Dcqcn {
             rate: SendingRate::new(common, params.initial_rate, bounds),
             target: 0.0,
             alpha: params.alpha,
+            nic: (params.variant == DcqcnVariant::Nic).then(Nic::default),
             params: params.clone(),
             marked: false,
             notified: None,
@@ -195,6 +267,7 @@ impl CongestionControl for Dcqcn {
     fn reset(&mut self) {
         (self.alpha, self.marked, self.notified) = (self.params.alpha, false, None);
         (self.decay_at, self.timer_at) = (Time::NEVER, Time::NEVER);
+        self.nic = self.nic.take().map(|_| Nic::default());
     }
 
     fn on_ack(&mut self, _: &mut Window, _: &NewDataAck) {}
@@ -203,7 +276,8 @@ impl CongestionControl for Dcqcn {
         if cause != CongestionSignal::Mark {
             self.advance(now);
             self.alpha = 1.0;
-            self.on_notification(now);
+            (self.notified, self.decay_at) = (Some(now), now + self.params.alpha_timer);
+            self.reduce(now);
             self.target = self.rate.bits(); // the former rate was too high
         }
         self.rate.window()
@@ -217,18 +291,15 @@ impl CongestionControl for Dcqcn {
         true
     }
 
-    fn keeps_window_when_idle(&self) -> bool {
-        true
+    fn sending_rate(&self) -> Option<&SendingRate> {
+        Some(&self.rate)
     }
 
     fn on_established(&mut self, now: Time, window: &Window, rtt: Option<Span>) {
         self.rate.start(window, rtt);
         self.target = self.rate.bits();
-        self.restart(now);
-    }
-
-    fn initial_window(&mut self, _: Time, _: &Window, _: Option<Span>) -> u64 {
-        self.rate.window()
+        self.timer_at = now + self.params.timer;
+        (self.bytes, self.stages) = (0, [0, 0]);
     }
 
     fn on_ecn_feedback(&mut self, _: u64, _: u64, marked: u64, _: u64) {
@@ -242,32 +313,19 @@ impl CongestionControl for Dcqcn {
     fn on_ack_processed(&mut self, window: &mut Window, ack: &ProcessedAck) {
         window.cwnd = self.rate.window();
         self.advance(ack.now);
-        let due = self.notified.is_none_or(|at| ack.now - at >= self.params.cnp_interval);
-        if std::mem::take(&mut self.marked) && due {
-            self.on_notification(ack.now);
+        if std::mem::take(&mut self.marked) {
+            self.on_mark(ack.now);
         }
     }
 
     fn on_sent(&mut self, sent: &SentSegment) {
         self.advance(sent.now);
-        self.bytes += sent.end - sent.seq;
+        self.bytes += if self.nic.is_some() { 0 } else { sent.end - sent.seq };
         if self.bytes >= self.params.byte_counter.0 {
             self.bytes -= self.params.byte_counter.0;
             self.stages[1] += 1;
             self.increase();
         }
-    }
-
-    fn own_pacing_rate(&self) -> Option<f64> {
-        Some(self.rate.pacing())
-    }
-
-    fn paces_bursts(&self) -> bool {
-        false
-    }
-
-    fn unpaced_segments(&self) -> u32 {
-        0
     }
 
     fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {

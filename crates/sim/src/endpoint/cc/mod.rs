@@ -61,6 +61,7 @@ pub(crate) use linux::Linux;
 pub(crate) use pacer::Pacer;
 pub(crate) use prr::Prr;
 pub(crate) use rate::{RateEstimator, RateSample};
+pub(crate) use sending_rate::SendingRate;
 pub(crate) use window_usage::WindowUsage;
 
 use crate::endpoint::common_params::CommonParams;
@@ -275,9 +276,16 @@ pub trait CongestionControl {
         false
     }
 
+    /// Rate of a control that has a rate in place of a window. Such a control paces single segments
+    /// from the first on at this rate, and its window is the receive window, also after an idle
+    /// period.
+    fn sending_rate(&self) -> Option<&SendingRate> {
+        None
+    }
+
     /// True if the window is kept after an idle period.
     fn keeps_window_when_idle(&self) -> bool {
-        false
+        self.sending_rate().is_some()
     }
 
     /// Handles the ack of the SYN; `rtt` is its round-trip time, if the SYN was not retransmitted.
@@ -286,7 +294,7 @@ pub trait CongestionControl {
     /// Returns the window with which the connection starts; called after
     /// [`CongestionControl::on_established`].
     fn initial_window(&mut self, _now: Time, window: &Window, _rtt: Option<Span>) -> u64 {
-        window.cwnd
+        self.sending_rate().map_or(window.cwnd, SendingRate::window)
     }
 
     /// Handles an ack of everything below `ack`, `bytes` of it new, which reports `marked` bytes as
@@ -315,7 +323,7 @@ pub trait CongestionControl {
     /// Pacing rate that the control sets, bytes of payload per second; `None` if it follows from
     /// the window.
     fn own_pacing_rate(&self) -> Option<f64> {
-        None
+        self.sending_rate().map(SendingRate::pacing)
     }
 
     /// Segments of a burst of Linux's sender at a pacing rate, bytes of payload per second.
@@ -325,12 +333,12 @@ pub trait CongestionControl {
 
     /// Number of segments at the start of a connection that the pacer does not hold.
     fn unpaced_segments(&self) -> u32 {
-        pacer::INITIAL_BURST
+        if self.sending_rate().is_some() { 0 } else { pacer::INITIAL_BURST }
     }
 
     /// True if the pacer sends the bursts of Linux's sender; if false, single segments.
     fn paces_bursts(&self) -> bool {
-        true
+        self.sending_rate().is_none()
     }
 
     /// Largest burst of Linux's sender, segments: at most half a window.

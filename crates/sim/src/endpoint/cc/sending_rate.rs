@@ -6,9 +6,9 @@ use crate::endpoint::common_params::CommonParams;
 use sojourn_aqm::Snapshot;
 use sojourn_aqm::units::{Rate, Span};
 
-/// Sending rate.
+/// Sending rate between bounds.
 #[derive(Clone, Debug, Snapshot)]
-pub(super) struct SendingRate {
+pub struct SendingRate {
     /// Rate on the wire, bit/s.
     bits: f64,
     /// First rate; `None` for the initial window per round-trip time.
@@ -24,7 +24,7 @@ pub(super) struct SendingRate {
 
 impl SendingRate {
     /// Creates a rate between `least` and `most` that starts at `initial`.
-    pub(super) fn new(
+    pub(crate) fn new(
         common: &CommonParams,
         initial: Option<Rate>,
         (least, most): (Rate, Rate),
@@ -37,7 +37,7 @@ impl SendingRate {
 
     /// Starts a connection whose handshake took `rtt`; without it, at the least rate unless the
     /// first rate was set.
-    pub(super) fn start(&mut self, window: &Window, rtt: Option<Span>) {
+    pub(crate) fn start(&mut self, window: &Window, rtt: Option<Span>) {
         let by_window = |rtt: Span| 8.0 * window.cwnd as f64 / self.payload / rtt.as_secs();
         let measured = rtt.filter(|rtt| rtt.0 > 0).map(by_window);
         let initial = self.initial.map(|rate| rate.0 as f64).or(measured);
@@ -45,27 +45,27 @@ impl SendingRate {
     }
 
     /// Rate on the wire, bit/s.
-    pub(super) fn bits(&self) -> f64 {
+    pub(crate) fn bits(&self) -> f64 {
         self.bits
     }
 
     /// Largest rate on the wire, bit/s.
-    pub(super) fn most(&self) -> f64 {
+    pub(crate) fn most(&self) -> f64 {
         self.most
     }
 
     /// Sets the rate within its bounds.
-    pub(super) fn set(&mut self, bits: f64) {
+    pub(crate) fn set(&mut self, bits: f64) {
         self.bits = bits.clamp(self.least, self.most);
     }
 
     /// Rate of the pacer, bytes of payload per second.
-    pub(super) fn pacing(&self) -> f64 {
+    pub(crate) fn pacing(&self) -> f64 {
         self.bits * self.payload / 8.0
     }
 
     /// Window of the sender, bytes: the receive window, so that only the rate limits it.
-    pub(super) fn window(&self) -> u64 {
+    pub(crate) fn window(&self) -> u64 {
         self.window
     }
 }

@@ -10,8 +10,12 @@
 //! 1. d = (1 - `alpha`) d + `alpha` (rtt - last rtt); the gradient is d / `minRTT`.
 //! 2. rtt < `T_low`: rate += `delta`.
 //! 3. rtt > `T_high`: rate *= 1 - `beta` (1 - `T_high` / rtt).
-//! 4. Otherwise, with a gradient of at most 0: rate += N `delta`, where N is 5 from the fifth such
-//!    update in a row on, before 1; with a positive one: rate *= max(0, 1 - `beta` gradient).
+//! 4. Otherwise, with a gradient of at most 0: rate += N `delta`, where N is `n` from the
+//!    `n_after`-th such update in a row on, before 1; with a positive one: rate *= max(0, 1 - `beta`
+//!    gradient).
+//!
+//! The simulator of HPCC updates once per round-trip time, and counts increases below `T_low` too;
+//! its N is 5 after five of them (`n_after` = 6).
 //!
 //! **Departures**: packets are paced one by one, not in bursts of a segment. The first rate is not
 //! the line rate, which a flow does not know, unless `initial_rate` is set. The network may lose
@@ -20,10 +24,9 @@
 //!
 //! **Cost**: one record per segment in flight.
 
-use super::sending_rate::SendingRate;
 use super::{
     CongestionControl, CongestionSignal, ControlParams, NewDataAck, ProcessedAck, RateEstimator,
-    SentSegment, TcpEntry, Window,
+    SendingRate, SentSegment, TcpEntry, Window,
 };
 use crate::endpoint::common_params::{CommonParams, LossRecovery, Profile};
 use sojourn_aqm::Snapshot;
@@ -55,6 +58,11 @@ params! {
         t_high: Span = Span::us(500), [Span(1) => Span::s(10)], "T_high", [];
         /// Round-trip time that the gradient is relative to.
         min_rtt: Span = Span::us(20), [Span(1) => Span::s(10)], "minRTT", [];
+        /// Factor of the additive increment after n_after gradients of at most 0 in a row; 1 turns
+        /// hyperactive increase off.
+        n: f64 = 5.0, [1.0 => 1000.0], "N", [];
+        /// Number of the first update in a row with a gradient of at most 0 that adds n delta.
+        n_after: u64 = 5, [1 => 1_000_000], "", [];
         /// Acknowledged payload between two updates of the rate.
         segment: Bytes = Bytes(16_000), [Bytes(1) => Bytes(1_000_000_000)], "segment_size", [];
     }
@@ -71,11 +79,6 @@ pub(super) const TCP: TcpEntry = TcpEntry {
     control: || ControlParams::Timely(TimelyParams::default()),
 };
 
-/// Updates with a gradient of at most 0 from which on the rate grows by 5 `delta`.
-const UPDATES: u32 = 5;
-/// N of the hyperactive increase.
-const HYPERACTIVE: f64 = 5.0;
-
 /// TIMELY state.
 #[derive(Clone, Debug, Snapshot)]
 pub struct Timely {
@@ -89,7 +92,7 @@ pub struct Timely {
     /// Average difference of round-trip times, ns.
     difference: f64,
     /// Updates in a row with a gradient of at most 0.
-    falling: u32,
+    falling: u64,
     halved_at: Option<Time>,
 }
 
@@ -115,7 +118,7 @@ impl Timely {
         } else if rtt > high {
             rate * (1.0 - p.beta * (1.0 - high.0 as f64 / rtt.0 as f64))
         } else if falls {
-            rate + if self.falling >= UPDATES { HYPERACTIVE * delta } else { delta }
+            rate + if self.falling >= p.n_after { p.n * delta } else { delta }
         } else {
             rate * (1.0 - p.beta * gradient).max(0.0)
         });
@@ -156,16 +159,12 @@ impl CongestionControl for Timely {
         self.rate.window()
     }
 
-    fn keeps_window_when_idle(&self) -> bool {
-        true
+    fn sending_rate(&self) -> Option<&SendingRate> {
+        Some(&self.rate)
     }
 
     fn on_established(&mut self, _: Time, window: &Window, rtt: Option<Span>) {
         self.rate.start(window, rtt);
-    }
-
-    fn initial_window(&mut self, _: Time, _: &Window, _: Option<Span>) -> u64 {
-        self.rate.window()
     }
 
     fn uses_delivery_hooks(&self) -> bool {
@@ -189,18 +188,6 @@ impl CongestionControl for Timely {
 
     fn on_sent(&mut self, sent: &SentSegment) {
         self.rates.on_sent(sent);
-    }
-
-    fn own_pacing_rate(&self) -> Option<f64> {
-        Some(self.rate.pacing())
-    }
-
-    fn paces_bursts(&self) -> bool {
-        false
-    }
-
-    fn unpaced_segments(&self) -> u32 {
-        0
     }
 
     fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
