@@ -17,17 +17,18 @@
 //!    both stages below F, RC = (RC + RT) / 2. With one or both beyond, RT += `R_AI` first; with
 //!    both above F, RT += i `R_HAI`, where i is the smaller stage less F.
 //!
-//! Variant `nic`: every marked ack is a notification. Each `alpha_timer` alpha = (1 - g) alpha, plus
-//! g if there was one since the last time; each `cnp_interval` RC = RC (1 - alpha / 2) if there was
-//! one. RT = RC then only if the rate has grown since the last reduction. The first F expiries of T
-//! recover, the next adds `R_AI`, all others add `R_HAI`. There is no byte counter.
+//! Variant `nic`: every marked ack is a notification. Each `alpha_timer` alpha = (1 - g) alpha,
+//! plus g if there was one since the last time; each `cnp_interval` RC = RC (1 - alpha / 2) if
+//! there was one. RT = RC then only if the rate has grown since the last reduction. The first F
+//! expiries of T recover, the next adds `R_AI`, all others add `R_HAI`. There is no byte counter.
 //!
 //! **Departures**: the receiver sends no notifications; acks count the marks, and the sender keeps
 //! the interval between two that it reacts to. That is the same if acks and notifications take the
 //! same time. The counter B counts payload. RT is at most the line rate. In the authors' simulator
-//! hyper increase starts at F, with i one larger, and halves T and B. The first rate is not the line rate, which a flow does
-//! not know, unless `initial_rate` is set. The network may lose packets: a loss or a timeout
-//! halves RC with alpha = 1, and sets RT to it. Acks are not delayed unless `delayed_ack` is set.
+//! hyper increase starts at F, with i one larger, and halves T and B. The first rate is not the
+//! line rate, which a flow does not know, unless `initial_rate` is set. The network may lose
+//! packets: a loss or a timeout halves RC with alpha = 1, and sets RT to it. Acks are not delayed
+//! unless `delayed_ack` is set.
 //!
 //! **Cost**: constant work per ack, and per expiry of a timer.
 

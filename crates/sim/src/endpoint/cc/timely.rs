@@ -11,8 +11,8 @@
 //! 2. rtt < `T_low`: rate += `delta`.
 //! 3. rtt > `T_high`: rate *= 1 - `beta` (1 - `T_high` / rtt).
 //! 4. Otherwise, with a gradient of at most 0: rate += N `delta`, where N is `n` from the
-//!    `n_after`-th such update in a row on, before 1; with a positive one: rate *= max(0, 1 - `beta`
-//!    gradient).
+//!    `n_after`-th such update in a row on, before 1; with a positive one: rate *= max(0, 1 -
+//!    `beta` gradient).
 //!
 //! The simulator of HPCC updates once per round-trip time, and counts increases below `T_low` too;
 //! its N is 5 after five of them (`n_after` = 6).
