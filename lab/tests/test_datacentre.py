@@ -6,7 +6,7 @@ import pytest
 
 from sojourn_lab import ROOT
 from sojourn_lab.validation import datacentre
-from sojourn_lab.validation.datacentre import CASES, PACKET, RATE, TAU_ALPHA, TIMER
+from sojourn_lab.validation.datacentre import AI, CASES, PACKET, RATE, TAU_ALPHA, TIMER
 
 
 @pytest.mark.parametrize("flows", [2, 5, 16])
@@ -30,3 +30,11 @@ def test_each_case_of_a_vector_has_a_text(vector: str) -> None:
     path = ROOT / f"lab/vectors/senders/{vector}.txt.gz"
     lines = gzip.decompress(path.read_bytes()).decode().splitlines()
     assert sum(line.startswith("case ") for line in lines) == len(CASES[vector])
+
+
+def test_the_second_program_grows_without_marks() -> None:
+    """Marks so rare that none comes: the rate grows by R_AI per period of the timer."""
+    rate = datacentre.event_rate(1e-9, seconds=0.01)
+    increases = 0.01 / TIMER
+    # The mean over the last nine tenths of a rate that grows at a constant pace.
+    assert rate == pytest.approx(1e10 + 0.55 * increases * AI, rel=0.05)
