@@ -18,6 +18,7 @@ __all__ = [
     "Dcqcn",
     "Dctcp",
     "HighSpeed",
+    "Hpcc",
     "Htcp",
     "Hybla",
     "Illinois",
@@ -40,6 +41,7 @@ __all__ = [
     "LinuxYeah",
     "NewReno",
     "Nv",
+    "Powertcp",
     "Prague",
     "Reno",
     "Sack",
@@ -64,9 +66,9 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
     profile : str
         Rules to follow: linux (what hosts run today), rfc (the RFCs without extensions), ns2 (the
         packet counting agents of ns-2.35), or quic (RFC 9002; for bbr, cubic, newreno, reno and
-        sack). It sets the defaults of other parameters. Without it: rfc for compound, dcqcn,
-        ledbat, ledbatpp, newreno, sack, swift, tahoe, timely, vegas and TCPs in Python, linux for
-        the others. One of linux, rfc, ns2, quic; default by name.
+        sack). It sets the defaults of other parameters. Without it: rfc for compound, dcqcn, hpcc,
+        ledbat, ledbatpp, newreno, powertcp, sack, swift, tahoe, timely, vegas, xcp and TCPs in
+        Python, linux for the others. One of linux, rfc, ns2, quic; default by name.
     packet : str
         Size of a full data packet on the wire, including the header. Bytes; default 1500B; 41B to
         65535B; also called mtu.
@@ -101,7 +103,7 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
         also called granularity.
     delayed_ack : bool | str
         If true, the receiver acks only every second packet; auto: yes (RFC 5681), in ns2 and for
-        dcqcn, swift and timely no. Flag or auto; default auto; also called delack.
+        dcqcn, hpcc, powertcp, swift and timely no. Flag or auto; default auto; also called delack.
     delayed_ack_timeout : str
         Maximum delay of an ack; auto: 40ms (as in Linux), in ns2 100ms, in quic 25ms (RFC 9000).
         Duration or auto; default auto; 1ns to 500ms.
@@ -137,10 +139,11 @@ class TcpParameters(Tcp, kw_only=True, frozen=True):
         without delayed_ack; not in ns2. Flag; default false, in the profile linux true.
     pacing : bool | str
         If true, segments are paced (at two windows per round trip in slow start, then 1.2) instead
-        of sent in bursts; auto: only for bbr, bbr3, dcqcn, prague, swift and timely, which set
-        their own rate, and in quic (1.25 windows per round trip, RFC 9002 7.7). With linux_acks,
-        the sender paces bursts of two segments or a millisecond, longer with round-trip times below
-        4 ms, as Linux does. Not in ns2. Flag or auto; default auto; also called paced.
+        of sent in bursts; auto: only for bbr, bbr3, dcqcn, hpcc, powertcp, prague, swift and
+        timely, which set their own rate, and in quic (1.25 windows per round trip, RFC 9002 7.7).
+        With linux_acks, the sender paces bursts of two segments or a millisecond, longer with
+        round-trip times below 4 ms, as Linux does. Not in ns2. Flag or auto; default auto; also
+        called paced.
     prr : bool
         If true, recovery reduces the window gradually (PRR, RFC 9937); SACK only, not in ns2. Flag;
         default false, in the profile linux true.
@@ -586,6 +589,43 @@ class HighSpeed(TcpParameters, kw_only=True, frozen=True, tag="highspeed"):
     high_decrease: float | str = 0.1
 
 
+class Hpcc(TcpParameters, kw_only=True, frozen=True, tag="hpcc"):
+    """Data centres: a rate from queues and rates that links report (INT); profile rfc only.
+
+    Source: Li et al., HPCC, SIGCOMM 2019.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    eta : float | str
+        Utilisation that the sender aims at. Number; default 0.95; 0.01 to 1; also called u_target.
+    max_stage : int
+        Increases in a row after which the rate follows the utilisation again; with 0 it always
+        does. The paper says 5, the authors' simulations have 0. Integer; default 0; 0 to 1000; the
+        paper's maxStage; also called mi_thresh.
+    rate_ai : str
+        Additive increase; auto: 1/2500 of the line rate, 40 Mbit/s at 100 Gbit/s. Rate or auto;
+        default auto; 1kbit to 1000gbit; the paper's W_AI.
+    min_rate : str
+        Lower bound of the rate. Rate; default 10mbit; 1kbit to 10000gbit.
+    max_rate : str
+        Line rate, with which a connection starts; auto: the rate of the first link of the path.
+        Rate or auto; default auto; 1kbit to 10000gbit; also called line_rate.
+    base_rtt : str
+        Round-trip time without queues; auto: the propagation delay, a full packet on each link of
+        the path and an ack on each link back. The simulator has the largest of all paths. Duration
+        or auto; default auto; 1ns to 10s; the paper's T.
+    """
+
+    eta: float | str = 0.95
+    max_stage: int = 0
+    rate_ai: str = "auto"
+    min_rate: str = "10mbit"
+    max_rate: str = "auto"
+    base_rtt: str = "auto"
+
+
 class Htcp(TcpParameters, kw_only=True, frozen=True, tag="htcp"):
     """Grows faster the longer it is since the last congestion; not in ns2.
 
@@ -757,6 +797,46 @@ class Nv(TcpParameters, kw_only=True, frozen=True, tag="nv"):
     pad: int = 10
     reset_period: str = "5s"
     min_cwnd: int = 2
+
+
+class Powertcp(TcpParameters, kw_only=True, frozen=True, tag="powertcp"):
+    """Data centres: a rate from the power of links (INT), or from RTTs; profile rfc only.
+
+    Source: Addanki, Michel, Schmid, PowerTCP, NSDI 2022.
+
+    `TcpParameters` has the parameters of every TCP.
+
+    Parameters
+    ----------
+    variant : str
+        Queue and rate of the links (int), or round-trip times (theta). One of int, theta; default
+        int.
+    gamma : float | str
+        Weight of the new rate; auto: 0.9, with theta 0.7. Number or auto; default auto; 0.001 to 1.
+    eta : float | str
+        Power that the sender aims at; not with theta. Number; default 0.95; 0.01 to 1; also called
+        u_target.
+    rate_ai : str
+        Additive increase. Rate; default 150mbit; 1kbit to 1000gbit; the paper's beta.
+    min_rate : str
+        Lower bound of the rate. Rate; default 10mbit; 1kbit to 10000gbit.
+    max_rate : str
+        Line rate, with which a connection starts; auto: the rate of the first link of the path.
+        Rate or auto; default auto; 1kbit to 10000gbit; also called line_rate.
+    base_rtt : str
+        Round-trip time without queues; auto: the propagation delay, a full packet on each link of
+        the path and an ack on each link back. With theta, a shorter round-trip time that is
+        measured replaces it. Duration or auto; default auto; 1ns to 10s; the paper's tau; also
+        called T.
+    """
+
+    variant: Literal["int", "theta"] = "int"
+    gamma: float | str = "auto"
+    eta: float | str = 0.95
+    rate_ai: str = "150mbit"
+    min_rate: str = "10mbit"
+    max_rate: str = "auto"
+    base_rtt: str = "auto"
 
 
 class Prague(TcpParameters, kw_only=True, frozen=True, tag="prague"):

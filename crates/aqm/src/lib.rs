@@ -146,7 +146,7 @@ pub use entry::{Built, External, QdiscEntry};
 pub use error::{Error, ErrorKind, Result};
 pub use fifo::{QueueView, SingleFifo};
 pub use flow_header::{FlowHeader, Protocol};
-pub use link::{LEN_MAX, Link, LinkSpec, Served};
+pub use link::{HopTelemetry, LEN_MAX, Link, LinkSpec, Served};
 #[cfg(feature = "shaped-links")]
 pub use link::{Opportunities, TokenBucket};
 pub use overhead::{Framing, Overhead};

@@ -3,7 +3,6 @@
 use crate::context::Dropped;
 use crate::error::Result;
 use crate::packet::{Ecn, Packet};
-use crate::packet_log::LogEntry;
 use crate::params::checked;
 use crate::qdisc::Qdisc;
 use crate::random::CloneRandom;
@@ -11,7 +10,7 @@ use crate::snapshot::Snapshot;
 use crate::stats::LinkStats;
 use crate::units::{Rate, Span, Time};
 use alloc::boxed::Box;
-use alloc::vec::{Drain, Vec};
+use alloc::vec::Drain;
 use core::fmt;
 use core::mem::offset_of;
 
@@ -23,6 +22,7 @@ mod fallible;
 mod opportunities;
 #[cfg(feature = "shaped-links")]
 mod outage;
+mod recorder;
 mod refused;
 mod saved;
 mod served;
@@ -38,6 +38,7 @@ mod watching;
 pub use bucket::TokenBucket;
 #[cfg(feature = "shaped-links")]
 pub use opportunities::Opportunities;
+pub use recorder::HopTelemetry;
 pub use served::Served;
 use transmitter::Transmitter;
 
@@ -120,11 +121,6 @@ impl Link {
         spec.check()?;
         let transmitter = Transmitter::new(spec, qdisc.decides_at_enqueue(), Box::new(rng));
         Ok(Link { qdisc, transmitter })
-    }
-
-    /// Starts to log every packet that leaves the queue.
-    pub fn enable_packet_log(&mut self) {
-        self.transmitter.log.get_or_insert_default();
     }
 
     /// Counts sojourn times in batches from now on. The results are the same. Faster if the links
@@ -284,18 +280,6 @@ impl Link {
     /// no more than the offered one.
     pub fn usage(&mut self) -> [u64; 2] {
         self.transmitter.usage()
-    }
-
-    /// Packet log so far.
-    pub fn packet_log(&self) -> &[LogEntry] {
-        self.transmitter.log.as_deref().map_or(&[], Vec::as_slice)
-    }
-
-    /// Removes all rows of the packet log; logging goes on.
-    pub fn clear_packet_log(&mut self) {
-        if let Some(log) = &mut self.transmitter.log {
-            log.clear();
-        }
     }
 
     /// Time of the last call.

@@ -41,13 +41,6 @@ pub(crate) static SENDERS: &[Missing] = &[
         instead: "sack or newreno",
     },
     Missing {
-        names: &["hpcc", "powertcp"],
-        about: "windows computed from what switches report of their queues and rates (INT)",
-        planned: true,
-        why: "links add no telemetry to packets",
-        instead: "swift, or dctcp over step_mark",
-    },
-    Missing {
         names: &["d2tcp"],
         about: "DCTCP whose flows yield by their deadlines",
         planned: false,

@@ -19,6 +19,7 @@ pub use crate::endpoint::cc::bbr3::Bbr3Variant;
 pub use crate::endpoint::cc::cubic::CubicVariant;
 pub use crate::endpoint::cc::dcqcn::DcqcnVariant;
 pub use crate::endpoint::cc::params::*;
+pub use crate::endpoint::cc::powertcp::PowerTcpVariant;
 pub use crate::endpoint::cc::reno::RenoVariant;
 pub use crate::endpoint::cc::{
     CongestionSignal, ControlParams, ExternalControl, ExternalMaker, FindExternalControl,

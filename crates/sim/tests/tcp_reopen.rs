@@ -28,7 +28,7 @@ const OPTIONS: &[&[(&str, &str)]] = &[
 fn for_path(tcp: &str) -> &'static [(&'static str, &'static str)] {
     match tcp {
         "swift" => &[("target", "150ms")],
-        "dcqcn" | "timely" => &[("line_rate", "10mbit")],
+        "dcqcn" | "hpcc" | "powertcp" | "timely" => &[("line_rate", "10mbit")],
         _ => &[],
     }
 }

@@ -1,5 +1,6 @@
 //! Transmitter of a link: takes packets from a discipline and sends them at the rate of the link.
 
+use super::recorder::Recorder;
 use super::transmission::transmission_end;
 #[cfg(not(feature = "shaped-links"))]
 use super::unshaped::{Opportunities, Shape};
@@ -8,7 +9,6 @@ use super::{LEN_MAX, LinkSpec};
 use super::{Opportunities, shape::Shape};
 use crate::context::{Context, DropReason, Dropped};
 use crate::packet::{Ecn, Packet};
-use crate::packet_log::{LogEntry, PacketLog};
 use crate::qdisc::Qdisc;
 use crate::random::CloneRandom;
 use crate::snapshot::Snapshot;
@@ -28,7 +28,8 @@ pub struct Transmitter {
     pub(super) rng: Box<dyn CloneRandom + Send>,
     /// Dropped packets that the owner has not taken yet.
     pub(super) dropped: Vec<Dropped>,
-    pub(super) log: Option<Box<PacketLog>>,
+    /// Packet log and telemetry, of the few links that have them.
+    pub(super) recorder: Option<Box<Recorder>>,
 
     /// Time of the last call.
     pub(super) now: Time,
@@ -93,7 +94,7 @@ impl Transmitter {
         Transmitter {
             rng,
             dropped: Vec::new(),
-            log: None,
+            recorder: None,
             now: Time::ZERO,
             free_at: Time::NEVER,
             carry: 0,
@@ -195,7 +196,7 @@ impl Transmitter {
     #[inline(never)]
     fn catch_up<Q: Qdisc + ?Sized>(&mut self, qdisc: &mut Q, now: Time) {
         // The first term is a constant for most disciplines.
-        if qdisc.decides_at_enqueue() && self.computes_departures && self.log.is_none() {
+        if qdisc.decides_at_enqueue() && self.computes_departures && self.recorder.is_none() {
             while self.free_at <= now && self.free_at < Time::NEVER {
                 self.start::<_, true>(qdisc, self.free_at);
             }
@@ -222,8 +223,8 @@ impl Transmitter {
             self.count_dropped(before);
         }
         let Some(packet) = next else { return self.stop_until(qdisc.ready_at(), at) };
-        if !COUNTS && let Some(log) = &mut self.log {
-            log.push(LogEntry { packet, left: at, why: None });
+        if !COUNTS && self.recorder.is_some() {
+            self.record(at, &packet);
         }
         self.free_at = if COUNTS || self.computes_departures {
             transmission_end(at, packet.len, self.spec.rate, &mut self.carry)
@@ -318,8 +319,8 @@ impl Transmitter {
     pub(super) fn count_dropped(&mut self, from: usize) {
         for l in &self.dropped[from..] {
             self.stats.on_drop(l);
-            if let Some(log) = &mut self.log {
-                log.push(LogEntry { packet: l.packet, left: l.at, why: Some(l.reason) });
+            if let Some(recorder) = &mut self.recorder {
+                recorder.on_drop(l);
             }
         }
     }

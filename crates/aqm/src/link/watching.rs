@@ -1,6 +1,7 @@
 //! Packets of a link, for pictures of its queue.
 
 use super::Link;
+use super::recorder::Recorder;
 use crate::context::{Context, Marks};
 use crate::packet::Packet;
 use crate::packet_log::LogEntry;
@@ -12,7 +13,8 @@ impl Link {
     /// Removes and returns the rows of the packet log since the last call. Without a log there are
     /// none.
     pub fn take_packet_log(&mut self) -> Vec<LogEntry> {
-        self.transmitter.log.as_deref_mut().map_or_else(Vec::new, take)
+        let recorder = self.transmitter.recorder.as_deref_mut();
+        recorder.and_then(Recorder::log_mut).map_or_else(Vec::new, take)
     }
 
     /// Packets in the queue, in the order in which they would leave it if no other packet arrived
@@ -107,7 +109,7 @@ mod tests {
     #[test]
     fn a_link_without_a_log_has_no_rows() {
         let mut link = link("droptail", &[]);
-        link.transmitter.log = None;
+        link.transmitter.recorder = None;
         fill(&mut link);
         assert!(link.take_packet_log().is_empty());
     }

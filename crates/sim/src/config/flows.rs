@@ -124,6 +124,8 @@ pub struct FlowConfig {
     pub(crate) written: [Way; 2],
     /// Rate of the first link of the first path.
     pub(crate) line_rate: Rate,
+    /// Time of the transmissions of a full packet over the first path, and of its ack back.
+    pub(crate) transmission: Span,
     /// Round-trip propagation delay; None for the delay of the links.
     pub(crate) rtt: Option<Distribution<Span>>,
     /// Traffic class of the packets; their DSCP, where a discipline reads one.

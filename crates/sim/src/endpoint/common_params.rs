@@ -51,8 +51,8 @@ params! {
         /// Rules to follow: linux (what hosts run today), rfc (the RFCs without extensions), ns2
         /// (the packet counting agents of ns-2.35), or quic (RFC 9002; for bbr, cubic, newreno,
         /// reno and sack). It sets the defaults of other parameters. Without it: rfc for compound,
-        /// dcqcn, ledbat, ledbatpp, newreno, sack, swift, tahoe, timely, vegas and TCPs in Python,
-        /// linux for the others.
+        /// dcqcn, hpcc, ledbat, ledbatpp, newreno, powertcp, sack, swift, tahoe, timely, vegas, xcp
+        /// and TCPs in Python, linux for the others.
         profile: Profile = Profile::Rfc, [], "", [];
         /// Size of a full data packet on the wire, including the header.
         packet: Bytes = Bytes(1500), [Bytes(41) => Bytes(65_535)], "", ["mtu"];
@@ -83,7 +83,7 @@ params! {
         /// jiffies.
         tick: Option<Span> = None, [Span(1) => Span::s(1)], "G", ["granularity"];
         /// If true, the receiver acks only every second packet; auto: yes (RFC 5681), in ns2 and
-        /// for dcqcn, swift and timely no.
+        /// for dcqcn, hpcc, powertcp, swift and timely no.
         delayed_ack: Option<bool> = None, [], "", ["delack"];
         /// Maximum delay of an ack; auto: 40ms (as in Linux), in ns2 100ms, in quic 25ms (RFC
         /// 9000).
@@ -115,10 +115,10 @@ params! {
         /// ms. No effect without delayed_ack; not in ns2.
         linux_acks: bool = false, [], "", [];
         /// If true, segments are paced (at two windows per round trip in slow start, then 1.2)
-        /// instead of sent in bursts; auto: only for bbr, bbr3, dcqcn, prague, swift and timely,
-        /// which set their own rate, and in quic (1.25 windows per round trip, RFC 9002 7.7). With
-        /// linux_acks, the sender paces bursts of two segments or a millisecond, longer with
-        /// round-trip times below 4 ms, as Linux does. Not in ns2.
+        /// instead of sent in bursts; auto: only for bbr, bbr3, dcqcn, hpcc, powertcp, prague,
+        /// swift and timely, which set their own rate, and in quic (1.25 windows per round trip,
+        /// RFC 9002 7.7). With linux_acks, the sender paces bursts of two segments or a
+        /// millisecond, longer with round-trip times below 4 ms, as Linux does. Not in ns2.
         pacing: Option<bool> = None, [], "", ["paced"];
         /// If true, recovery reduces the window gradually (PRR, RFC 9937); SACK only, not in ns2.
         prr: bool = false, [], "", [];

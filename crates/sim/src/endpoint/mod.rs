@@ -6,4 +6,5 @@ pub(crate) mod cc;
 pub(crate) mod common_params;
 pub(crate) mod gcc;
 pub mod tcp;
+pub(crate) mod telemetry;
 pub(crate) mod udp;

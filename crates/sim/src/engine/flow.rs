@@ -2,30 +2,32 @@
 //! drives them.
 
 mod arrivals;
+mod feedback;
 mod halves;
 mod leave;
 mod outbox;
 mod pooled;
 
+pub(crate) use feedback::PathFeedback;
 pub use outbox::{ArrivedPacket, Outbox};
 
 use crate::config::flows::FlowConfig;
 use crate::endpoint::ack_queue::AckQueue;
 use crate::endpoint::call::Report;
 use crate::endpoint::cc::ControlParams;
-use crate::endpoint::tcp::{Ack, Receiver, Segment, SenderStats, Tcp, TcpParams, UNLIMITED};
+use crate::endpoint::tcp::{Ack, Receiver, Segment, SenderStats, Tcp, UNLIMITED};
 use crate::endpoint::udp::{Datagram, UdpEndpoints};
 use crate::random_stream::random_stream;
 use crate::traffic::application::{Amount, App, AppAction};
 use crate::traffic::source::Source;
 use crate::traffic::transfer::Completion;
 use crate::traffic::video::VideoStats;
+use sojourn_aqm::Ecn;
 use sojourn_aqm::Pcg;
 use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::random;
 use sojourn_aqm::units::{Span, Time};
-use sojourn_aqm::{Ecn, Packet};
 use std::collections::VecDeque;
 
 /// Flow with both of its endpoints.
@@ -49,8 +51,8 @@ pub struct Flow {
     pub hosts: [u32; 2],
     /// ECN field of acks: ECT(1) if all packets of the flow are L4S packets, otherwise Not-ECT.
     pub ack_ecn: Ecn,
-    /// True if segments carry a congestion header of XCP.
-    pub xcp: bool,
+    /// Feedback of the path that segments bring to the receiver, and acks to the sender.
+    pub feedback: PathFeedback,
     /// Round-trip propagation delay.
     pub rtt: Span,
     /// Part of `rtt` that the links do not account for; added to the delay of every ack.
@@ -128,7 +130,8 @@ impl Flow {
         let mut due = def.source_start(i, seed);
         let ends = if def.tcp.is_some() {
             let app = App::new(&def.source, due, own_stream("source"));
-            Endpoints::Tcp(TcpEndpoints::new(def, app, &mut own_stream("tcp")))
+            let rtt = || Flow::rtt_of(def, i, of_links, seed);
+            Endpoints::Tcp(TcpEndpoints::new(def, rtt, app, &mut own_stream("tcp")))
         } else {
             let udp = UdpEndpoints::new(&def.source, i, due, own_stream("source"));
             due = udp.first;
@@ -174,7 +177,7 @@ impl Flow {
                 Some(ControlParams::Prague(_)) => Ecn::Ect1, // RFC 9331 §4.1
                 _ => Ecn::NotEct,
             },
-            xcp: def.tcp.as_deref().is_some_and(TcpParams::is_xcp),
+            feedback: PathFeedback::of(def.tcp.as_deref()),
             rtt,
             extra_delay,
             delayed_ack_lag: if processes_early { extra_delay } else { Span::ZERO },
@@ -192,13 +195,8 @@ impl Flow {
     /// its packets and acks return with a pure delay.
     pub fn set_route(&mut self, route: u32, direct: Option<u32>) {
         self.route = route;
-        self.direct_link = direct.filter(|_| self.processes_early && !self.xcp);
-    }
-
-    /// Adds the congestion header of XCP to a packet with data of this flow.
-    pub fn add_xcp_header(&self, packet: Packet) -> Packet {
-        let Endpoints::Tcp(tcp) = &self.ends else { return packet };
-        tcp.sender.xcp_header().map_or(packet, |header| packet.with_xcp(header))
+        self.direct_link =
+            direct.filter(|_| self.processes_early && self.feedback == PathFeedback::None);
     }
 
     /// True if it sends nothing but segments: acks return with a constant delay.
@@ -385,9 +383,10 @@ impl Flow {
 }
 
 impl TcpEndpoints {
-    fn new(def: &FlowConfig, app: App, rng: &mut Pcg) -> TcpEndpoints {
+    /// Creates the endpoints of a flow of `def`, whose propagation delay is `rtt`.
+    fn new(def: &FlowConfig, rtt: impl FnOnce() -> Span, app: App, rng: &mut Pcg) -> TcpEndpoints {
         let tcp = def.tcp.as_ref().expect("a scenario sets a TCP for every source that needs one");
-        let tcp = tcp.on_line(def.line_rate);
+        let tcp = tcp.on_path(def.line_rate, || rtt() + def.transmission);
         TcpEndpoints {
             sender: Tcp::new(&tcp, rng),
             receiver: Receiver::new(&tcp, rng),

@@ -4,21 +4,17 @@ use crate::collections::event_queue::EventQueue;
 use crate::collections::link_queue::LinkQueue;
 use crate::collections::prefetch::prefetch;
 use crate::collections::slab::Slab;
-use crate::config::discipline_builder::DisciplineBuilder;
 use crate::config::scenario::Scenario;
 use crate::endpoint::call::Report;
 use crate::endpoint::tcp::Ack;
-use crate::engine::change_schedule::link_may_change;
-use crate::engine::flow::{ArrivedPacket, Flow, Outbox};
+use crate::engine::flow::{ArrivedPacket, Flow, Outbox, PathFeedback};
 use crate::engine::series::Series;
 use crate::engine::sessions::SessionGroup;
-use crate::random_stream::random_stream;
 use sojourn_aqm::Snapshot;
 use sojourn_aqm::cast;
 use sojourn_aqm::params::ParamRow;
-use sojourn_aqm::sorting::sort_by_key;
 use sojourn_aqm::units::Time;
-use sojourn_aqm::{Ecn, Link, Packet, TcpFlags, TokenBucket};
+use sojourn_aqm::{Ecn, Link, Packet, TcpFlags};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -40,6 +36,7 @@ mod state;
 mod stepping;
 mod switches;
 mod tap;
+mod telemetry;
 mod warm_start;
 mod watching;
 
@@ -48,7 +45,7 @@ pub use state::{FlowState, LinkState};
 pub use stepping::{run, run_on_threads, run_with_progress};
 pub use tap::{Fate, TappedContent, TappedFlow, TappedPacket, TappedProtocol, run_tapped};
 
-use beginning::{first_events, first_flows};
+use beginning::{first_events, first_flows, first_links, groups_by_name};
 use forwarding_queue::ForwardingQueue;
 use impaired::{Impaired, impairments};
 use in_flight::{Delivery, Forwarded, PacketState, Payload};
@@ -60,6 +57,7 @@ use routing::Routing;
 use stepping::LinkChanges;
 use switches::Switches;
 use tap::Tap;
+use telemetry::Telemetry;
 
 /// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Snapshot)]
@@ -121,10 +119,12 @@ pub struct Simulation {
     /// Current parameters of the discipline of each link.
     #[snapshot(skip)]
     params: Vec<Arc<[ParamRow]>>,
-    /// Impairments, per link; empty if no link has any.
+    /// Impairments, per link; empty if no link has any, and no packet collects telemetry.
     impaired: Vec<Option<Impaired>>,
     /// Per link, true if it computes departures at enqueue, and shares no buffer.
     computes_departures: Vec<bool>,
+    /// Telemetry of packets in flight, if a sender wants any.
+    telemetry: Option<Box<Telemetry>>,
     /// Links that share a buffer.
     switches: Switches,
     /// Per link, packets that go on to another link, in the order of their arrivals there.
@@ -188,14 +188,7 @@ impl Simulation {
     ) -> Option<Simulation> {
         let scenario = &*shared;
         let begin = Progress { share: 0.0, packets: 0 };
-        let may_change = link_may_change(scenario).into_iter().enumerate();
-        let mut disciplines = DisciplineBuilder::default();
-        let mut links = may_change
-            .map(|(l, may)| {
-                let goes_on = may_continue(l, begin, progress);
-                goes_on.then(|| link(scenario, l, may || changes.of(l), &mut disciplines))
-            })
-            .collect::<Option<Vec<Link>>>()?;
+        let mut links = first_links(scenario, changes, begin, progress)?;
         let link_events = LinkQueue::new(links.len());
         if link_events.exceeds_cache() {
             links.iter_mut().for_each(Link::count_in_batches);
@@ -218,6 +211,7 @@ impl Simulation {
             params: scenario.links.iter().map(|def| Arc::clone(&def.params)).collect(),
             routes,
             routing: Routing::of(scenario),
+            telemetry: Telemetry::of(scenario),
             computes_departures,
             switches,
             forwarding: vec![ForwardingQueue::default(); links.len()],
@@ -265,8 +259,8 @@ impl Simulation {
     fn deliver_here(&mut self, delivery: Delivery, body: u32) {
         let Delivery { at, flow, ce, feedback } = delivery;
         let f = flow as usize;
-        if self.flows[f].xcp {
-            self.bodies.get_mut(body).payload.set_feedback(feedback);
+        if self.flows[f].feedback != PathFeedback::None {
+            self.store_feedback(f, body, feedback);
         }
         let PacketState { connection, payload, .. } = self.bodies.remove(body);
         let (flow, connection) = (&mut self.flows[f], *connection);
@@ -382,7 +376,7 @@ impl Simulation {
         let onward = routes.next_link(cursor).filter(|_| self.computes_departures[l]);
         let (flow, link) = (cast::index32(f), &mut links[l]);
         let mut packet = Packet { flow, hash, source, destination, class, ..Packet::default() };
-        if flows[f].xcp {
+        if flows[f].feedback == PathFeedback::Xcp {
             packet = flows[f].add_xcp_header(packet);
         }
         for segment in &outbox.segments {
@@ -458,43 +452,4 @@ impl Simulation {
         }
         self.outbox.reports.clear();
     }
-}
-
-/// Groups of sessions, and numbers of the other groups, each in the order of their names.
-fn groups_by_name(scenario: &Scenario) -> (Vec<SessionGroup>, Vec<usize>) {
-    let mut groups: Vec<usize> = (0..scenario.flows.len()).collect();
-    sort_by_key(&mut groups, |g| &scenario.flows[*g].name);
-    let (sessions, others): (Vec<usize>, Vec<usize>) =
-        groups.into_iter().partition(|g| scenario.flows[*g].uses_sessions());
-    (sessions.into_iter().map(|g| SessionGroup::new(scenario, g)).collect(), others)
-}
-
-/// The link `l` with nothing on it. `may_change` is true if the scenario changes its rate or delay.
-fn link(
-    scenario: &Scenario,
-    l: usize,
-    may_change: bool,
-    disciplines: &mut DisciplineBuilder,
-) -> Link {
-    let def = &scenario.links[l];
-    let rng = random_stream(scenario.first_seed(), &format!("links.{}", def.name));
-    let mut link =
-        Link::new(def.spec(), disciplines.build(def), rng).expect("its rate was checked");
-    // Random losses are drawn when a transmission starts, so that they are counted then.
-    if def.is_impaired() || may_change {
-        link.may_change();
-    }
-    if let Some(opportunities) = def.opportunities.as_deref() {
-        link.set_opportunities(opportunities.clone());
-    }
-    if let Some(burst) = def.burst() {
-        link.set_bucket(TokenBucket::new(burst));
-    }
-    if let Some(overhead) = def.overhead() {
-        link.set_overhead(overhead);
-    }
-    if scenario.packet_log() {
-        link.enable_packet_log();
-    }
-    link
 }

@@ -1,12 +1,15 @@
 //! Reads groups of flows.
 
 use super::{Capable, FLOW, FlowConfig, FlowKeys, LABELS};
-use crate::config::flow_routes::{HOPS_MAX, Hosts, Links, Way, by_name, delay_of, routes};
+use crate::config::flow_routes::{
+    HOPS_MAX, Hosts, Links, RoutePair, Way, by_name, delay_of, routes,
+};
 use crate::config::links::LinkConfig;
 use crate::config::registries::Registries;
 use crate::config::senders::{FlowText, Senders};
-use crate::config::spread::{self, LazyTopology, Spread};
+use crate::config::spread::{self, LazyTopology, Spread, SpreadUnit};
 use crate::endpoint::tcp::TcpParams;
+use crate::endpoint::telemetry;
 use crate::parsing::distribution::Distribution;
 use crate::parsing::parse::{self, KeyReader};
 use crate::traffic::source::Source;
@@ -103,6 +106,9 @@ impl FlowConfig {
             _ => written_paths(fields, keys.count)?,
         };
         let routes = routes(&written, keys.count, links, hops_left)?;
+        if let Some(tcp) = &tcp {
+            check_telemetry(tcp, &routes, spread.as_ref())?;
+        }
         if spread.is_some() {
             spread::check(&routes, links, topology)?;
         }
@@ -114,6 +120,7 @@ impl FlowConfig {
             name: name.to_string(),
             keys,
             source,
+            transmission: transmission(tcp.as_deref(), &routes[0], links.all),
             tcp,
             line_rate: routes[0][0].first().map_or(Rate(u64::MAX), |l| links.all[*l].spec().rate),
             routes,
@@ -135,6 +142,42 @@ impl FlowConfig {
         }
         Ok(flow)
     }
+}
+
+/// Refuses paths with more links than telemetry has room for, and a path per packet, if `tcp` uses
+/// telemetry.
+fn check_telemetry(tcp: &TcpParams, routes: &[RoutePair], spread: Option<&Spread>) -> Result<()> {
+    let unit = spread.map(|spread| spread.unit);
+    if tcp.wants_telemetry() && matches!(unit, Some(SpreadUnit::Packet | SpreadUnit::RoundRobin)) {
+        let text = format!(
+            "does not go with {}, which compares the links of successive packets: use connection \
+             or flowlet",
+            tcp.name()
+        );
+        return Err(Error::new(text).at("spread"));
+    }
+    let longest = routes.iter().map(|[path, _]| path.len()).max().unwrap_or_default();
+    if tcp.wants_telemetry() && longest > telemetry::HOPS_MAX {
+        let text = format!(
+            "has {longest} links, and packets of {} have room for the telemetry of {}",
+            tcp.name(),
+            telemetry::HOPS_MAX
+        );
+        return Err(Error::new(text).at("path"));
+    }
+    Ok(())
+}
+
+/// Time of the transmissions of a full packet of `tcp` over the links of a path, and of its ack
+/// back.
+fn transmission(tcp: Option<&TcpParams>, [path, back]: &RoutePair, links: &[LinkConfig]) -> Span {
+    let time = |way: &[usize], bytes: u64| {
+        let of_link = |l: &usize| Span((bytes * 8_000_000_000).div_ceil(links[*l].spec().rate.0));
+        way.iter().map(of_link).fold(Span::ZERO, |sum, of_link| sum + of_link)
+    };
+    tcp.map_or(Span::ZERO, |tcp| {
+        time(path, tcp.settings().packet.0) + time(back, tcp.settings().header.0)
+    })
 }
 
 /// Path and return path of a group of `count` flows, as written.

@@ -4,6 +4,7 @@
 use super::cubic::CubicVariant;
 use super::*;
 use crate::endpoint::common_params::CommonParams;
+use crate::endpoint::telemetry::TelemetryStore;
 use sojourn_aqm::Snapshot;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::units::{Span, Time};
@@ -19,6 +20,8 @@ pub struct AnyControl {
     hystart: Option<HyStart>,
     /// Payload bytes delivered as of the last ack.
     delivered: u64,
+    /// Telemetry on its way back, if the algorithm uses it.
+    telemetry: Option<Box<TelemetryStore>>,
 }
 
 impl AnyControl {
@@ -30,6 +33,12 @@ impl AnyControl {
     /// Pacing rate in bytes of payload per second; None if pacing is off.
     pub fn pacing_rate(&self) -> Option<f64> {
         self.pacer.as_ref().map(Pacer::rate)
+    }
+
+    /// Keeps the telemetry of a packet that the receiver has; returns its number, 0 if the
+    /// algorithm uses none.
+    pub(crate) fn store_telemetry(&mut self, telemetry: &PathTelemetry) -> u32 {
+        self.telemetry.as_mut().map_or(0, |store| store.add(telemetry))
     }
 
     /// Sets the rate of the pacer and the size of its bursts. A control without a rate of its own
@@ -64,7 +73,8 @@ impl CongestionControl for AnyControl {
         let prr = common.prr.then(Prr::default);
         let own = matches!(control, ControlParams::Cubic(c) if c.variant == CubicVariant::Linux);
         let hystart = (common.hystart == Some(true) && !own).then(HyStart::default);
-        AnyControl { algorithm, pacer, sends_bursts, prr, hystart, delivered: 0 }
+        let telemetry = control.wants_telemetry().then(Box::default);
+        AnyControl { algorithm, pacer, sends_bursts, prr, hystart, delivered: 0, telemetry }
     }
 
     fn reset(&mut self) {
@@ -74,6 +84,9 @@ impl CongestionControl for AnyControl {
         self.prr = self.prr.as_ref().map(|_| Prr::default());
         self.hystart = self.hystart.as_ref().map(|_| HyStart::default());
         self.delivered = 0;
+        if let Some(store) = &mut self.telemetry {
+            store.clear();
+        }
     }
 
     fn on_ack(&mut self, window: &mut Window, acked: &NewDataAck) {
@@ -151,6 +164,13 @@ impl CongestionControl for AnyControl {
 
     fn on_explicit_feedback(&mut self, window: &mut Window, feedback: i32, srtt: Span) {
         dispatch_to!(&mut self.algorithm, c => c.on_explicit_feedback(window, feedback, srtt));
+    }
+
+    fn on_telemetry_echo(&mut self, window: &mut Window, number: u32, sequence: [u64; 2]) {
+        if let Some(telemetry) = self.telemetry.as_mut().and_then(|store| store.take(number)) {
+            let (c, telemetry) = (&mut self.algorithm, &telemetry);
+            dispatch_to!(c, c => c.on_telemetry(window, telemetry, sequence));
+        }
     }
 
     fn uses_delivery_hooks(&self) -> bool {
@@ -281,12 +301,13 @@ mod tests {
             let c = control(entry.name, &[]);
             let is_one_of = |names: &[&str]| names.contains(&entry.name);
             assert_eq!(c.reacts_to_mark_fraction(), is_one_of(&["dcqcn", "dctcp", "prague"]));
-            let keepers = ["bbr", "bbr3", "dcqcn", "prague", "swift", "timely"];
+            let keepers = ["bbr", "bbr3", "dcqcn", "hpcc", "powertcp", "prague", "swift", "timely"];
             assert_eq!(c.keeps_window_when_idle(), is_one_of(&keepers));
             assert_eq!(c.reduces_for_loss_after_mark(), is_one_of(&["dcqcn", "prague"]));
-            let paced_at_once = ["dcqcn", "swift", "timely"];
+            let paced_at_once = ["dcqcn", "hpcc", "powertcp", "swift", "timely"];
             assert_eq!(c.unpaced_segments() == 0, is_one_of(&paced_at_once), "{}", entry.name);
-            let users = ["bbr", "bbr3", "dcqcn", "ledbat", "ledbatpp", "prague", "swift", "timely"];
+            let mut users = vec!["ledbat", "ledbatpp"];
+            users.extend(keepers);
             let linux = entry.source.contains("; Linux tcp_");
             assert_eq!(c.uses_delivery_hooks(), linux || is_one_of(&users), "{}", entry.name);
         }

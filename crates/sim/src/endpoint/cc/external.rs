@@ -2,8 +2,10 @@
 
 use super::{CongestionControl, CongestionSignal, NewDataAck, ProcessedAck, RecoveryState, Window};
 use crate::endpoint::common_params::{CommonParams, LossRecovery};
+use crate::endpoint::telemetry::PathTelemetry;
 use crate::external_state::{external_state, not_saved};
 use rand_core::SeedableRng;
+use sojourn_aqm::HopTelemetry;
 use sojourn_aqm::Pcg;
 use sojourn_aqm::Snapshot;
 use sojourn_aqm::error::Result;
@@ -43,6 +45,11 @@ pub trait ExternalControl: Send {
         cause: CongestionSignal,
         rng: &mut dyn Random,
     ) -> u64;
+
+    /// Handles the telemetry of the path of a packet, of which an ack arrives: the state of each
+    /// link when the packet left its queue. Called before the window grows for this ack, if
+    /// [`ExternalMaker::uses_telemetry`] is true.
+    fn on_telemetry(&mut self, _window: &mut Window, _hops: &[HopTelemetry]) {}
 
     /// True if [`ExternalControl::on_recovered`] is used.
     fn uses_recovered(&self) -> bool {
@@ -87,6 +94,11 @@ external_state!(ExternalControl);
 pub trait ExternalMaker: fmt::Debug + Send + Sync {
     /// Creates a control in the state before a connection.
     fn make(&self, common: &CommonParams) -> Box<dyn ExternalControl>;
+
+    /// True if packets collect telemetry of their path, for [`ExternalControl::on_telemetry`].
+    fn uses_telemetry(&self) -> bool {
+        false
+    }
 }
 
 /// External control with its parameters.
@@ -156,6 +168,7 @@ pub struct External {
     rng: Pcg,
     /// True from the start of a loss recovery to its end.
     recovering: bool,
+    uses_telemetry: bool,
 }
 
 impl Clone for External {
@@ -164,6 +177,7 @@ impl Clone for External {
             control: self.control.copy(),
             rng: self.rng.clone(),
             recovering: self.recovering,
+            uses_telemetry: self.uses_telemetry,
         }
     }
 }
@@ -183,6 +197,7 @@ impl CongestionControl for External {
             control: params.maker.make(common),
             rng: Pcg::seed_from_u64(seed),
             recovering: false,
+            uses_telemetry: params.maker.uses_telemetry(),
         }
     }
 
@@ -207,6 +222,14 @@ impl CongestionControl for External {
 
     fn on_established(&mut self, now: Time, window: &Window, rtt: Option<Span>) {
         self.control.on_established(now, window, rtt);
+    }
+
+    fn uses_explicit_feedback(&self) -> bool {
+        self.uses_telemetry
+    }
+
+    fn on_telemetry(&mut self, window: &mut Window, telemetry: &PathTelemetry, _: [u64; 2]) {
+        self.control.on_telemetry(window, telemetry.hops());
     }
 
     fn uses_delivery_hooks(&self) -> bool {

@@ -24,6 +24,7 @@ pub(crate) mod dctcp;
 mod dispatch;
 mod external;
 mod highspeed;
+pub(crate) mod hpcc;
 mod htcp;
 mod hybla;
 mod hystart;
@@ -33,10 +34,12 @@ mod ledbatpp;
 mod linux;
 mod nv;
 mod pacer;
+pub(crate) mod powertcp;
 pub(crate) mod prague;
 mod prr;
 mod queueing_delay;
 mod rate;
+mod reference_rate;
 pub(crate) mod reno;
 mod scalable;
 mod sending_rate;
@@ -65,6 +68,7 @@ pub(crate) use sending_rate::SendingRate;
 pub(crate) use window_usage::WindowUsage;
 
 use crate::endpoint::common_params::CommonParams;
+use crate::endpoint::telemetry::PathTelemetry;
 use sojourn_aqm::Snapshot;
 use sojourn_aqm::error::Result;
 use sojourn_aqm::params::{ParamRows, Params, Setting};
@@ -83,12 +87,14 @@ controls::controls! {
     dctcp::{Dctcp, DctcpParams}: Dctcp, [TCP];
     external::{External, ExternalParams}: External, [];
     highspeed::{HighSpeed, HighSpeedParams}: Linux<HighSpeed>, [TCP];
+    hpcc::{Hpcc, HpccParams}: Hpcc, [TCP];
     htcp::{Htcp, HtcpParams}: Linux<Htcp>, [TCP];
     hybla::{Hybla, HyblaParams}: Linux<Hybla>, [TCP];
     illinois::{Illinois, IllinoisParams}: Linux<Illinois>, [TCP];
     ledbat::{Ledbat, LedbatParams}: Ledbat, [TCP];
     ledbatpp::{LedbatPp, LedbatPpParams}: LedbatPp, [TCP];
     nv::{Nv, NvParams}: Linux<Nv>, [TCP];
+    powertcp::{PowerTcp, PowerTcpParams}: PowerTcp, [TCP];
     prague::{Prague, PragueParams}: Prague, [TCP];
     reno::{Reno, RenoParams}: Reno, [TCP, NEWRENO, SACK, TAHOE];
     scalable::{Scalable, ScalableParams}: Linux<Scalable>, [TCP];
@@ -302,7 +308,7 @@ pub trait CongestionControl {
     /// next sequence number to send. Called before any other processing of the ack.
     fn on_ecn_feedback(&mut self, _ack: u64, _bytes: u64, _marked: u64, _next: u64) {}
 
-    /// True if segments carry a congestion header of XCP, and acks its feedback.
+    /// True if segments carry a congestion header of XCP or collect telemetry, which acks return.
     fn uses_explicit_feedback(&self) -> bool {
         false
     }
@@ -310,6 +316,14 @@ pub trait CongestionControl {
     /// Handles the change of throughput that the routers of the path allow, in bytes per second
     /// (XCP); `srtt` is the smoothed round-trip time.
     fn on_explicit_feedback(&mut self, _window: &mut Window, _feedback: i32, _srtt: Span) {}
+
+    /// Handles the telemetry of the path of a packet; `sequence` has the sequence number up to
+    /// which its ack covers all data, and the next one to send.
+    fn on_telemetry(&mut self, _: &mut Window, _telemetry: &PathTelemetry, _sequence: [u64; 2]) {}
+
+    /// Handles an ack that returns the `number` of the telemetry of a packet: calls
+    /// [`CongestionControl::on_telemetry`].
+    fn on_telemetry_echo(&mut self, _: &mut Window, _number: u32, _sequence: [u64; 2]) {}
 
     /// True if the control uses [`CongestionControl::on_delivered`] and
     /// [`CongestionControl::on_ack_processed`], whose arguments are costly to compute.

@@ -62,6 +62,7 @@ pub(crate) use presets::{Preset, presets};
 pub use receiver::Receiver;
 
 use crate::endpoint::cc::{self, CongestionControl, ControlParams, Reno};
+use crate::endpoint::telemetry::PathTelemetry;
 use ns2::Ns2Sender;
 use quic::QuicSender;
 use rfc::RfcSender;
@@ -92,8 +93,8 @@ pub struct Segment {
     /// Size on the wire with header, bytes.
     pub wire_bytes: u16,
     /// Time of transmission in ms, modulo 2^32 (TSval of RFC 7323); 0 without timestamps. In the
-    /// profile `quic` the packet number, modulo 2^32. With XCP the feedback at the receiver, bytes
-    /// per second, as the bits of an `i32`.
+    /// profile `quic` the packet number, modulo 2^32. At the receiver, with XCP the feedback, bytes
+    /// per second, as the bits of an `i32`; with telemetry its number.
     pub timestamp: u32,
     /// True for a SYN.
     pub syn: bool,
@@ -130,7 +131,7 @@ pub struct Ack {
     pub ce_packets: u16,
     /// Echo of a timestamp (TSecr of RFC 7323); 0 without timestamps. In the profile `quic` the
     /// time for which the receiver delayed the ack, us. With XCP the sum of the feedback since the
-    /// last ack, bytes per second, as the bits of an `i32`.
+    /// last ack, bytes per second, as the bits of an `i32`. With telemetry its number.
     pub echo: u32,
     /// True in the profile `quic`: on the path, it is no ack of TCP.
     pub quic: bool,
@@ -310,6 +311,15 @@ impl Tcp {
             x,
             delta_throughput: XcpHeader::UNLIMITED,
         })
+    }
+
+    /// Keeps the telemetry of a packet that the receiver has until its ack arrives, and returns its
+    /// number; 0 if the sender uses none.
+    pub(crate) fn store_telemetry(&mut self, telemetry: &PathTelemetry) -> u32 {
+        match self {
+            Tcp::Any(sender) => sender.control.store_telemetry(telemetry),
+            _ => 0,
+        }
     }
 
     /// Slow-start threshold in packets.

@@ -1,6 +1,9 @@
 //! Requirements of congestion controls on the common parameters, and the order of their own.
 
 use crate::endpoint::cc::ControlParams;
+use crate::endpoint::cc::dcqcn::DcqcnParams;
+use crate::endpoint::cc::hpcc::HpccParams;
+use crate::endpoint::cc::powertcp::{PowerTcpParams, PowerTcpVariant};
 use sojourn_aqm::error::{Error, Result};
 use std::fmt::Display;
 
@@ -20,15 +23,34 @@ impl ControlParams {
             ControlParams::Bbr(_)
                 | ControlParams::Bbr3(_)
                 | ControlParams::Dcqcn(_)
+                | ControlParams::Hpcc(_)
+                | ControlParams::PowerTcp(_)
                 | ControlParams::Prague(_)
                 | ControlParams::Swift(_)
                 | ControlParams::Timely(_)
         )
     }
 
+    /// True if packets collect telemetry of the links that they cross.
+    pub(crate) fn wants_telemetry(&self) -> bool {
+        match self {
+            ControlParams::Hpcc(_) => true,
+            ControlParams::PowerTcp(p) => p.variant == PowerTcpVariant::Int,
+            ControlParams::External(p) => p.maker.uses_telemetry(),
+            _ => false,
+        }
+    }
+
     /// True if every packet is acknowledged at once unless `delayed_ack` is set.
     pub(super) fn needs_every_ack(&self) -> bool {
-        matches!(self, ControlParams::Dcqcn(_) | ControlParams::Swift(_) | ControlParams::Timely(_))
+        matches!(
+            self,
+            ControlParams::Dcqcn(_)
+                | ControlParams::Hpcc(_)
+                | ControlParams::PowerTcp(_)
+                | ControlParams::Swift(_)
+                | ControlParams::Timely(_)
+        )
     }
 
     /// Checks that lower bounds do not exceed upper bounds.
@@ -43,10 +65,11 @@ impl ControlParams {
                 in_order("min_rate", &p.min_rate, "max_rate", &p.max_rate)?;
                 in_order("t_low", &p.t_low, "t_high", &p.t_high)
             }
-            ControlParams::Dcqcn(p) => match &p.max_rate {
-                Some(most) => in_order("min_rate", &p.min_rate, "max_rate", most),
-                None => Ok(()),
-            },
+            ControlParams::Dcqcn(DcqcnParams { min_rate, max_rate: Some(most), .. })
+            | ControlParams::Hpcc(HpccParams { min_rate, max_rate: Some(most), .. })
+            | ControlParams::PowerTcp(PowerTcpParams { min_rate, max_rate: Some(most), .. }) => {
+                in_order("min_rate", min_rate, "max_rate", most)
+            }
             _ => Ok(()),
         }
     }
@@ -74,7 +97,7 @@ mod tests {
         ] {
             assert_eq!(refusal(name, &settings), error, "{name}");
         }
-        for name in ["dcqcn", "timely"] {
+        for name in ["dcqcn", "timely", "hpcc", "powertcp"] {
             let rates = [("min_rate", "2mbit"), ("line_rate", "1mbit")];
             assert!(refusal(name, &rates).starts_with("min_rate: 2"), "{}", refusal(name, &rates));
             assert_eq!(refusal(name, &[("min_rate", "1mbit"), ("max_rate", "1mbit")]), "accepted");
@@ -85,7 +108,13 @@ mod tests {
 
     #[test]
     fn senders_of_data_centres_are_paced_and_every_packet_is_acknowledged() {
-        for (name, ecn) in [("dcqcn", true), ("swift", false), ("timely", false)] {
+        for (name, ecn) in [
+            ("dcqcn", true),
+            ("hpcc", false),
+            ("powertcp", false),
+            ("swift", false),
+            ("timely", false),
+        ] {
             let s = parse(name, []).unwrap().settings;
             assert_eq!((s.pacing, s.delayed_ack, s.ecn), (Some(true), Some(false), Some(ecn)));
             assert_eq!(

@@ -1,7 +1,7 @@
 //! TCP parameters, their `auto` values per profile, and validation.
 
 use super::presets::{PRESETS, preset, profile_in};
-use crate::endpoint::cc::{ControlParams, DcqcnParams, TCPS, TcpEntry};
+use crate::endpoint::cc::{ControlParams, DcqcnParams, HpccParams, PowerTcpParams, TCPS, TcpEntry};
 pub use crate::endpoint::common_params::{CommonParams, EcnFeedback, LossRecovery, Profile};
 use crate::missing::SENDERS;
 use crate::parsing::parse;
@@ -173,16 +173,35 @@ impl TcpParams {
         TcpParams { name: entry.name, recovery, control, settings }.validate()
     }
 
-    /// Parameters of a sender whose first link has the rate `line`, if the control asks for it.
-    pub(crate) fn on_line(&self, line: Rate) -> Cow<'_, TcpParams> {
+    /// Parameters of a sender whose first link has the rate `line`, and whose packets return after
+    /// `base_rtt` without queues, if the control asks for it.
+    pub(crate) fn on_path(
+        &self,
+        line: Rate,
+        base_rtt: impl FnOnce() -> Span,
+    ) -> Cow<'_, TcpParams> {
+        let of_control = |control| Cow::Owned(TcpParams { control, ..self.clone() });
         match &self.control {
             ControlParams::Dcqcn(p) if p.max_rate.is_none() => {
-                let control =
-                    ControlParams::Dcqcn(DcqcnParams { max_rate: Some(line), ..p.clone() });
-                Cow::Owned(TcpParams { control, ..self.clone() })
+                of_control(ControlParams::Dcqcn(DcqcnParams { max_rate: Some(line), ..p.clone() }))
             }
+            ControlParams::Hpcc(p) => of_control(ControlParams::Hpcc(HpccParams {
+                max_rate: p.max_rate.or(Some(line)),
+                base_rtt: p.base_rtt.or_else(|| Some(base_rtt())),
+                ..p.clone()
+            })),
+            ControlParams::PowerTcp(p) => of_control(ControlParams::PowerTcp(PowerTcpParams {
+                max_rate: p.max_rate.or(Some(line)),
+                base_rtt: p.base_rtt.or_else(|| Some(base_rtt())),
+                ..p.clone()
+            })),
             _ => Cow::Borrowed(self),
         }
+    }
+
+    /// True if packets collect telemetry of the links that they cross.
+    pub(crate) fn wants_telemetry(&self) -> bool {
+        self.control.wants_telemetry()
     }
 
     /// Canonical name.
@@ -222,8 +241,10 @@ impl TcpParams {
             let text = format!("{} has no SACK, which Linux has; use reno", self.name);
             return refuse("profile", text);
         }
-        if self.is_xcp() && (self.settings.profile != Profile::Rfc || self.settings.timestamps) {
-            return refuse("profile", "xcp is available in profile rfc without timestamps".into());
+        let feedback = self.is_xcp() || self.wants_telemetry();
+        if feedback && (self.settings.profile != Profile::Rfc || self.settings.timestamps) {
+            let text = format!("{} is available in profile rfc without timestamps", self.name);
+            return refuse("profile", text);
         }
         self.resolve_ecn()?;
         let sets_rate = self.control.sets_rate();
@@ -296,6 +317,11 @@ impl TcpParams {
             }
             ControlParams::Swift(_) | ControlParams::Timely(_) if ecn => {
                 let text = format!("{} reacts to delay and ignores ECN marks", self.name);
+                return refuse("ecn", text);
+            }
+            ControlParams::Hpcc(_) | ControlParams::PowerTcp(_) if ecn => {
+                let what = if self.wants_telemetry() { "telemetry" } else { "delay" };
+                let text = format!("{} reacts to {what} and ignores ECN marks", self.name);
                 return refuse("ecn", text);
             }
             _ => {}

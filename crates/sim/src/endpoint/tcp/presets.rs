@@ -51,6 +51,8 @@ const fn of_control(control: &ControlParams) -> &'static Values {
         ],
         ControlParams::Prague(_)
         | ControlParams::Dcqcn(_)
+        | ControlParams::Hpcc(_)
+        | ControlParams::PowerTcp(_)
         | ControlParams::Swift(_)
         | ControlParams::Timely(_) => &[],
         ControlParams::Cubic(_) | ControlParams::Reno(_) => {
@@ -229,7 +231,8 @@ mod tests {
 
     #[test]
     fn linux_needs_selective_acks() {
-        for entry in TCPS.iter().filter(|entry| entry.name != "xcp") {
+        let without_linux = ["hpcc", "powertcp", "xcp"];
+        for entry in TCPS.iter().filter(|entry| !without_linux.contains(&entry.name)) {
             let sack = !["newreno", "tahoe"].contains(&entry.name);
             let result = parse(entry.name, [text("profile", "linux")]);
             assert_eq!(result.is_ok(), sack, "{}", entry.name);

@@ -24,6 +24,27 @@ const BLOCKS: usize = 3;
 /// Size of a SACK block on the wire, bytes.
 const BLOCK_BYTES: u16 = 8;
 
+/// Value that an ack returns in [`Ack::echo`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Snapshot)]
+enum Echo {
+    /// Timestamp by the rules of RFC 7323.
+    Timestamp,
+    /// Sum of the feedback of XCP since the last ack.
+    Sum,
+    /// Number of the telemetry of the last segment.
+    Last,
+}
+
+impl Echo {
+    fn of(params: &TcpParams) -> Echo {
+        match params {
+            params if params.is_xcp() => Echo::Sum,
+            params if params.wants_telemetry() => Echo::Last,
+            _ => Echo::Timestamp,
+        }
+    }
+}
+
 /// Receiver of a flow.
 #[derive(Clone, Debug, Snapshot)]
 pub struct Receiver {
@@ -64,8 +85,8 @@ pub struct Receiver {
     linux: Option<Box<LinuxAcks>>,
     /// State of the profile `quic`.
     quic: Option<Box<QuicAcks>>,
-    /// True if segments carry the feedback of XCP, which acks return.
-    explicit_feedback: bool,
+    /// Value that acks return for the timestamps of segments.
+    echo_of: Echo,
     /// True if none of these three is used.
     plain: bool,
     /// Sequence number of the FIN of this connection; 0 before it arrives, [`u64::MAX`] once all
@@ -112,8 +133,12 @@ impl Receiver {
             duplicate: (0, 0),
             linux: linux_acks.then(|| Box::new(LinuxAcks::new(resolved(s.delayed_ack_timeout)))),
             quic: quic.then(|| Box::new(QuicAcks::new(delay))),
-            explicit_feedback: params.is_xcp(),
-            plain: !linux_acks && !quic && !s.timestamps && !s.fin && !params.is_xcp(),
+            echo_of: Echo::of(params),
+            plain: !linux_acks
+                && !quic
+                && !s.fin
+                && Echo::of(params) == Echo::Timestamp
+                && !s.timestamps,
             fin: 0,
             last: Ack { wire: ack_bytes, ..Ack::default() },
             before: 0,
@@ -213,10 +238,10 @@ impl Receiver {
             if self.quic.is_some() {
                 return self.acknowledge_as_quic(now, seg, ce && seg.ect);
             }
-            if self.explicit_feedback {
-                self.add_feedback(seg);
-            } else {
-                self.note_timestamp(seg);
+            match self.echo_of {
+                Echo::Timestamp => self.note_timestamp(seg),
+                Echo::Sum => self.add_feedback(seg),
+                Echo::Last => self.last.echo = seg.timestamp,
             }
             self.note_fin(seg);
             if self.linux.is_some() {

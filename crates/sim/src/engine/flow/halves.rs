@@ -1,7 +1,7 @@
 //! Flows whose endpoints are in different parts of a simulation: each part has a flow of which only
 //! one endpoint is in use.
 
-use super::{Endpoints, Flow};
+use super::{Endpoints, Flow, PathFeedback};
 use crate::endpoint::ack_queue::AckQueue;
 use crate::traffic::application::App;
 use crate::traffic::transfer::{OpenRequest, Transfer};
@@ -22,7 +22,7 @@ impl Flow {
             ect: Ecn::NotEct,
             hosts: [0; 2],
             ack_ecn: Ecn::NotEct,
-            xcp: false,
+            feedback: PathFeedback::None,
             rtt: Span::ZERO,
             extra_delay: Span::ZERO,
             delayed_ack_lag: Span::ZERO,

@@ -31,7 +31,9 @@ impl Flow {
             busy: false,
         };
         let app = App::Pooled(Box::new(transfer));
-        let ends = TcpEndpoints::new(def, app, &mut random_stream(current, &format!("{key}.tcp")));
+        let rtt = || Flow::rtt_of(def, i, of_links, seed);
+        let mut rng = random_stream(current, &format!("{key}.tcp"));
+        let ends = TcpEndpoints::new(def, rtt, app, &mut rng);
         let mut flow =
             Flow::from_parts(def, group, i, of_links, seed, Time::NEVER, Endpoints::Tcp(ends));
         let hash = random::stream_key(seed, &format!("{key}.hash"));

@@ -7,6 +7,7 @@
 use super::Simulation;
 use super::forwarding::free_packet;
 use super::in_flight::{Delivery, PacketState, Payload};
+use super::telemetry::links_with_telemetry;
 use crate::config::impairment_changes::NewImpairments;
 use crate::config::links::LinkConfig;
 use crate::config::scenario::Scenario;
@@ -60,11 +61,12 @@ impl Impaired {
     }
 }
 
-/// Impairments per link; empty if no link has any.
+/// Impairments per link; empty if no link has any, and no packet collects telemetry.
 pub(super) fn impairments(scenario: &Scenario) -> Vec<Option<Impaired>> {
     let all: Vec<Option<Impaired>> =
         scenario.links.iter().map(|def| Impaired::of(def, scenario.first_seed())).collect();
-    if all.iter().all(Option::is_none) { Vec::new() } else { all }
+    let telemetry = links_with_telemetry(scenario).contains(&true);
+    if !telemetry && all.iter().all(Option::is_none) { Vec::new() } else { all }
 }
 
 impl Simulation {
@@ -84,10 +86,13 @@ impl Simulation {
     }
 
     /// Sends the packet of link `l` that arrives at `at` without impairments to its wire, or draws
-    /// its random loss. Returns false if it arrives at `at`.
+    /// its random loss. Returns false if it arrives at `at`. Its telemetry is recorded first.
     #[cold]
     pub(super) fn cross_wire(&mut self, l: usize, at: Time, packet: &Packet) -> bool {
-        let Simulation { scenario, impaired, links, bodies, acks, flows, exchange, .. } = self;
+        self.stamp(l, packet);
+        let Simulation {
+            scenario, impaired, links, bodies, acks, flows, exchange, telemetry, ..
+        } = self;
         let body = packet.body;
         let lost = match &mut impaired[l] {
             None => return false,
@@ -108,7 +113,11 @@ impl Simulation {
                         Payload::Ack(i) => Payload::Ack(acks.insert(*acks.get(i))),
                         other => other,
                     };
-                    Some(bodies.insert(PacketState { payload, ..state }))
+                    let duplicate = bodies.insert(PacketState { payload, ..state });
+                    if let Some(telemetry) = telemetry {
+                        telemetry.duplicate(body, duplicate);
+                    }
+                    Some(duplicate)
                 };
                 wire.send(sent, at, *packet, &mut copy) == Fate::Lost
             }

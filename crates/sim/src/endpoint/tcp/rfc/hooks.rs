@@ -31,11 +31,8 @@ impl<C: CongestionControl> RfcSender<C> {
             (false, _) => bytes,
         };
         self.control.on_ecn_feedback(ack.ack, bytes, marked, self.snd_nxt);
-        if self.control.uses_explicit_feedback()
-            && let Some(srtt) = self.rtt.srtt()
-        {
-            let feedback = ack.echo.cast_signed();
-            self.control.on_explicit_feedback(&mut self.window, feedback, srtt);
+        if self.control.uses_explicit_feedback() {
+            self.report_feedback(ack);
         }
         if !self.control.uses_delivery_hooks() {
             return;
@@ -50,6 +47,17 @@ impl<C: CongestionControl> RfcSender<C> {
                 });
             }
         }
+    }
+
+    /// Reports the feedback of the path, of XCP or telemetry.
+    #[cold]
+    #[inline(never)]
+    fn report_feedback(&mut self, ack: &Ack) {
+        if let Some(srtt) = self.rtt.srtt() {
+            let feedback = ack.echo.cast_signed();
+            self.control.on_explicit_feedback(&mut self.window, feedback, srtt);
+        }
+        self.control.on_telemetry_echo(&mut self.window, ack.echo, [ack.ack, self.snd_nxt]);
     }
 
     /// Payload bytes declared lost in this connection; 0 without RACK.

@@ -113,6 +113,7 @@ impl Simulation {
                 members: Vec::new(),
                 routes: self.routes.clone(),
                 routing: None,
+                telemetry: None,
                 bodies,
                 acks,
                 events: EventQueue::new(sessions.len() + flows.len()),

@@ -120,9 +120,10 @@ impl Simulation {
             Threads::Exactly(threads) => threads.get(),
             Threads::Auto => available_parallelism().map_or(1, NonZero::get),
         };
-        // A flow that a part creates would have to be described to the links of all parts, and
-        // parts would have to agree on the numbers of new paths.
-        let one = self.routing.is_some();
+        // A flow that a part creates would have to be described to the links of all parts, parts
+        // would have to agree on the numbers of new paths, and telemetry would have to move with
+        // its packets.
+        let one = self.routing.is_some() || self.telemetry.is_some();
         if one || threads < 2 || self.links.len() < 2 || self.links.iter().any(Link::reads_headers)
         {
             return None;

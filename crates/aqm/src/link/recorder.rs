@@ -1,0 +1,199 @@
+//! Records of the packets of a link: rows of the packet log, and telemetry.
+
+use super::Link;
+use super::transmitter::Transmitter;
+use crate::context::Dropped;
+use crate::packet::Packet;
+use crate::packet_log::{LogEntry, PacketLog};
+use crate::snapshot::Snapshot;
+use crate::units::{Rate, Time};
+use alloc::collections::VecDeque;
+
+/// Telemetry of a link at a dequeue: what a switch with in-band network telemetry (INT) writes into
+/// the packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Snapshot)]
+pub struct HopTelemetry {
+    /// Start of the transmission.
+    pub at: Time,
+    /// Bytes that the link has sent before, since its start.
+    pub sent_bytes: u64,
+    /// Bytes in the queue behind the packet.
+    pub queue_bytes: u32,
+    /// Length of the packet.
+    pub packet_bytes: u32,
+    /// Rate of the link.
+    pub rate: Rate,
+}
+
+impl HopTelemetry {
+    /// Bytes that had entered the queue by then, without those that were dropped.
+    pub fn received_bytes(&self) -> u64 {
+        self.sent_bytes + u64::from(self.packet_bytes) + u64::from(self.queue_bytes)
+    }
+}
+
+/// Telemetry of the packets in flight.
+#[derive(Clone, Debug, Default, Snapshot)]
+struct HopQueue {
+    sent_bytes: u64,
+    hops: VecDeque<HopTelemetry>,
+}
+
+/// Records of a link.
+#[derive(Clone, Debug, Default, Snapshot)]
+pub(super) struct Recorder {
+    log: Option<PacketLog>,
+    telemetry: Option<HopQueue>,
+}
+
+impl Recorder {
+    /// Records `packet`, whose transmission starts at `at`, with `queued` bytes behind it.
+    pub(super) fn on_departure(&mut self, at: Time, packet: &Packet, queued: u64, rate: Rate) {
+        if let Some(log) = &mut self.log {
+            log.push(LogEntry { packet: *packet, left: at, why: None });
+        }
+        if let Some(HopQueue { sent_bytes, hops }) = &mut self.telemetry {
+            let queue_bytes = u32::try_from(queued).unwrap_or(u32::MAX);
+            let (sent_bytes, packet_bytes) =
+                (core::mem::replace(sent_bytes, *sent_bytes + u64::from(packet.len)), packet.len);
+            hops.push_back(HopTelemetry { at, sent_bytes, queue_bytes, packet_bytes, rate });
+        }
+    }
+
+    /// Records a drop.
+    pub(super) fn on_drop(&mut self, dropped: &Dropped) {
+        if let Some(log) = &mut self.log {
+            let Dropped { packet, at, reason } = *dropped;
+            log.push(LogEntry { packet, left: at, why: Some(reason) });
+        }
+    }
+
+    /// Packet log, if there is one.
+    pub(super) fn log(&self) -> Option<&PacketLog> {
+        self.log.as_ref()
+    }
+
+    /// Packet log, if there is one.
+    pub(super) fn log_mut(&mut self) -> Option<&mut PacketLog> {
+        self.log.as_mut()
+    }
+}
+
+impl Transmitter {
+    /// Records `packet`, whose transmission starts at `at`. It still counts in the backlog.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn record(&mut self, at: Time, packet: &Packet) {
+        let queued = self.stats.backlog().1.saturating_sub(packet.len.into());
+        if let Some(recorder) = &mut self.recorder {
+            recorder.on_departure(at, packet, queued, self.spec.rate);
+        }
+    }
+}
+
+impl Link {
+    /// Starts to log every packet that leaves the queue.
+    pub fn enable_packet_log(&mut self) {
+        self.transmitter.recorder.get_or_insert_default().log.get_or_insert_default();
+    }
+
+    /// Packet log so far.
+    pub fn packet_log(&self) -> &[LogEntry] {
+        let log = self.transmitter.recorder.as_deref().and_then(Recorder::log);
+        log.map_or(&[], |log| log.as_slice())
+    }
+
+    /// Removes all rows of the packet log; logging goes on.
+    pub fn clear_packet_log(&mut self) {
+        if let Some(log) = self.transmitter.recorder.as_deref_mut().and_then(Recorder::log_mut) {
+            log.clear();
+        }
+    }
+
+    /// Starts to record the state of the link at each dequeue. The link then [computes no
+    /// departures at enqueue](Link::computes_departures). [`Link::pop_telemetry`] must be called
+    /// for each packet.
+    ///
+    /// # Panics
+    /// As [`Link::may_change`].
+    pub fn enable_telemetry(&mut self) {
+        self.may_change();
+        self.transmitter.recorder.get_or_insert_default().telemetry.get_or_insert_default();
+    }
+
+    /// Returns the telemetry of the packet that [`Link::pop_in_flight`] returns next; `None` if the
+    /// link records none. Call it once for each packet.
+    pub fn pop_telemetry(&mut self) -> Option<HopTelemetry> {
+        self.transmitter.recorder.as_mut()?.telemetry.as_mut()?.hops.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::LinkSpec;
+    use crate::units::Span;
+    use std::prelude::v1::*;
+
+    /// A link of 8 Mbit/s, a byte per us, with telemetry.
+    fn link(qdisc: &str) -> Link {
+        let rate = Rate(8_000_000);
+        let qdisc = crate::build(qdisc, &[], rate).unwrap().qdisc;
+        let mut link =
+            Link::new(LinkSpec::new(rate, Span::ZERO), qdisc, crate::Pcg::new(1)).unwrap();
+        link.enable_telemetry();
+        link
+    }
+
+    fn send(link: &mut Link, us: u64, len: u32) {
+        link.push(Time(us * 1000), Packet { len, ..Packet::default() });
+    }
+
+    /// Time in us, bytes sent before, and queue of each packet in flight.
+    fn hops(link: &mut Link) -> Vec<(u64, u64, u32)> {
+        core::iter::from_fn(|| {
+            let hop = link.pop_telemetry();
+            assert_eq!(link.pop_in_flight().is_some(), hop.is_some());
+            hop.map(|hop| (hop.at.0 / 1000, hop.sent_bytes, hop.queue_bytes))
+        })
+        .collect()
+    }
+
+    #[test]
+    fn telemetry_is_the_state_at_the_dequeue() {
+        for qdisc in ["droptail", "codel", "fq_codel"] {
+            let mut link = link(qdisc);
+            assert!(!link.computes_departures());
+            [1000, 500, 200].map(|len| send(&mut link, 0, len));
+            // The second packet leaves at 1000 us, when another one of 300 bytes waits.
+            send(&mut link, 900, 300);
+            link.reset_stats(Time(950_000));
+            link.advance(Time(2_500_000));
+            let expected = [(0, 0, 0), (1000, 1000, 500), (1500, 1500, 300), (1700, 1700, 0)];
+            assert_eq!(hops(&mut link), expected, "{qdisc}");
+        }
+    }
+
+    #[test]
+    fn received_bytes_are_those_that_have_entered_the_queue() {
+        let mut link = link("droptail");
+        [1000, 500].map(|len| send(&mut link, 0, len));
+        send(&mut link, 400, 300);
+        link.advance(Time(1_400_000));
+        let [first, second] = [0; 2].map(|_| link.pop_telemetry().unwrap());
+        assert_eq!((first.received_bytes(), second.received_bytes()), (1000, 1800));
+        assert_eq!((second.packet_bytes, second.rate), (500, Rate(8_000_000)));
+        assert_eq!(link.pop_telemetry(), None, "the third packet has not left");
+    }
+
+    #[test]
+    fn a_link_without_telemetry_has_none() {
+        let rate = Rate(8_000_000);
+        let qdisc = crate::build("droptail", &[], rate).unwrap().qdisc;
+        let mut link =
+            Link::new(LinkSpec::new(rate, Span::ZERO), qdisc, crate::Pcg::new(1)).unwrap();
+        link.enable_packet_log();
+        send(&mut link, 0, 1000);
+        assert_eq!(link.pop_telemetry(), None);
+    }
+}
