@@ -164,7 +164,7 @@ mod tests {
         for qdisc in ["droptail", "codel", "fq_codel"] {
             let mut link = link(qdisc);
             assert!(!link.computes_departures());
-            [1000, 500, 200].map(|len| send(&mut link, 0, len));
+            [1000, 500, 200].iter().for_each(|len| send(&mut link, 0, *len));
             // The second packet leaves at 1000 us, when another one of 300 bytes waits.
             send(&mut link, 900, 300);
             link.reset_stats(Time(950_000));
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn received_bytes_are_those_that_have_entered_the_queue() {
         let mut link = link("droptail");
-        [1000, 500].map(|len| send(&mut link, 0, len));
+        [1000, 500].iter().for_each(|len| send(&mut link, 0, *len));
         send(&mut link, 400, 300);
         link.advance(Time(1_400_000));
         let [first, second] = [0; 2].map(|_| link.pop_telemetry().unwrap());
