@@ -61,7 +61,7 @@ validate-bbr3: release  ## a minute: BBRv3 of Google's kernel (recorded) and our
 validate-slow: dev  ## seconds: CUBIC on slow lines, recorded from the kernel and ours, to reports/validation-slow.md
 	$(BIN)/python -m sojourn_lab.validation.random.slow
 
-validate-ns3: capi .venv/lab  ## half an hour: dumbbells of ns-3 with its disciplines and ours, to reports/validation-ns3.md
+validate-ns3: capi .venv/lab  ## an hour: dumbbells of ns-3 with its disciplines and ours, to reports/validation-ns3.md
 	$(BIN)/python -m sojourn_lab.validation.ns3
 
 validate-tc: dev  ## seconds: 2,000 random sequences of tc commands, by the kernel and by our reader; SEED=..., N=2000

@@ -39,9 +39,11 @@ PAIRS: Mapping[str, tuple[str, str]] = {
 }
 """Discipline of ns-3, and ours with its parameters."""
 
-FLOWS = (2, 8)
+STARTS = {2: 20, 4: 10, 8: 20, 12: 10}
+"""Number of random starts of each case, by the number of flows."""
+
+FLOWS = tuple(STARTS)
 TCPS = ("TcpNewReno", "TcpCubic")
-STARTS = 20
 SECONDS = 20
 WARMUP = 6
 
@@ -87,7 +89,7 @@ def run(program: Path, queue: str, tcp: str, flows: int, starts: int) -> list[Ro
     return [json.loads(line) for line in output.splitlines()]
 
 
-def run_all(program: Path, starts: int, path: Path = RUNS) -> list[Row]:
+def run_all(program: Path, starts: Mapping[int, int], path: Path = RUNS) -> list[Row]:
     """Run what `path` does not have yet, one run at a time, and return all rows."""
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
@@ -103,7 +105,7 @@ def run_all(program: Path, starts: int, path: Path = RUNS) -> list[Row]:
         if (queue, tcp, flows) in done:
             continue
         print(f"{i + 1}/{len(cells)}: {flows} {tcp} flows, {queue}", file=sys.stderr)
-        new = run(program, queue, tcp, flows, starts)
+        new = run(program, queue, tcp, flows, starts[flows])
         with path.open("a") as file:
             file.writelines(json.dumps(row) + "\n" for row in new)
         rows += new
@@ -184,10 +186,11 @@ def page(rows: list[Row]) -> str:
 def main() -> None:
     """Run the dumbbells and write the report."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--starts", type=int, default=STARTS, help="random starts of each case")
+    parser.add_argument("--starts", type=int, help="random starts of each case")
     options = parser.parse_args()
+    starts = {n: options.starts or usual for n, usual in STARTS.items()}
     os.nice(19)
-    rows = run_all(build(), options.starts)
+    rows = run_all(build(), starts)
     PAGE.write_text(page(rows))
 
 
