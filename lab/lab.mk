@@ -1,7 +1,7 @@
 ##@ Laboratory: evidence for sojourn, written into reports/
 # Included by the Makefile. The package sojourn_lab is installed into .venv by `make demo`.
 
-.PHONY: bench-live bench-emulate bench-sweep bench-store bench-custom bench-topologies bench-cost bench-peers kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-datacentre validate-random validate-bbr3 validate-ns3 validate-slow validate-tc validate-tdc validate-netem validate-quic studies measured-lines quic-study capacity-sweep papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links cachegrind
+.PHONY: bench-live bench-emulate bench-sweep bench-store bench-custom bench-topologies bench-cost bench-peers kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-datacentre validate-random validate-bbr3 validate-ns3 validate-slow validate-tc validate-tdc validate-netem validate-quic studies measured-lines dctcp-study quic-study capacity-sweep papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links cachegrind
 
 bench-live: release  ## minutes: accuracy of a live link on this machine, written to docs/concepts/live-accuracy.md
 	$(BIN)/python -m sojourn_lab.speed.live
@@ -80,6 +80,9 @@ studies: release  ## minutes: the studies, written to reports/fairness.md and re
 quic-study: dev  ## minutes: quinn and s2n-quic behind six disciplines, written to reports/quic-study.md
 	cargo build --release --manifest-path adapters/Cargo.toml --locked -p sojourn-quic-study --target-dir target/adapters
 	$(BIN)/python -m sojourn_lab.studies.quic_page
+
+dctcp-study: dev  ## minutes: figures of DCTCP's paper, written to reports/dctcp-study.md
+	$(BIN)/python -m sojourn_lab.studies.dctcp
 
 measured-lines: dev  ## ten minutes, as root: 30 random lines of sojourn link are measured, into reports/measured-lines.md
 	$(BIN)/python -m sojourn_lab.studies.measured_lines
