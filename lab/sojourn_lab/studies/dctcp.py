@@ -276,9 +276,8 @@ def _curves(ax: Axes, curves: incast.Curves, what: str, scale: float) -> None:
         values = [interval(getattr(one, what)) for one in curve.values()]
         middle = [scale * one.mean for one in values]
         half = [scale * one.half for one in values]
-        drawn = ax.errorbar(list(curve), middle, yerr=half, label=label)
-        for part in (drawn.lines[0], *drawn.lines[2]):
-            part.set_color(COLOURS[label.split(",")[0]])
+        colour = COLOURS[label.split(",")[0]]
+        drawn = ax.errorbar(list(curve), middle, yerr=half, label=label, color=colour)
         drawn.lines[0].set_linestyle("-" if "10 ms" in label else ":")
 
 
