@@ -27,7 +27,7 @@ from sojourn.sweeps.comparison_index import read_index
 from sojourn.sweeps.failures import unresolved
 from sojourn.sweeps.remote import local, url_of
 from sojourn.sweeps.rows import arranged, axes_of, labels_in_order, ordered, places, row_of
-from sojourn.sweeps.runner import RUN_COLUMNS
+from sojourn.sweeps.runner import CODE, RUN_COLUMNS
 from sojourn.sweeps.store import FAILED, Store
 
 if TYPE_CHECKING:
@@ -99,7 +99,20 @@ def _results(
         left = counted(count, "failed run is", "failed runs are")
         advice = f"sojourn results {place} --failed shows why"
         print(f"sojourn: {place}: {left} left out; {advice}", file=sys.stderr)
+    _report_versions(selected, place)
     return ordered(selected, _given(directory))
+
+
+def _report_versions(rows: "pl.DataFrame", place: str | Path) -> None:
+    """Print a line if runs of several versions of a class in Python have the same labels."""
+    if CODE not in rows.columns:
+        return
+    axes = axes_of(rows)
+    each = rows.select(*axes, "seed", CODE).unique().group_by(*axes, "seed").len()
+    if (most := int(each["len"].max())) > 1:  # type: ignore[arg-type]
+        text = f"runs with the same labels are of {most} versions of your own code"
+        by = ",".join([*axes, CODE])
+        print(f"sojourn: {place}: {text}; --by {by} separates them", file=sys.stderr)
 
 
 def _given(directory: Path) -> dict[str, list[Any]]:

@@ -10,6 +10,7 @@ interrupted campaign can be continued.
 import hashlib
 import inspect
 import json
+import re
 import signal
 import threading
 import time
@@ -45,6 +46,13 @@ Labels: TypeAlias = Mapping[str, str | int | float | bool]
 RUN_COLUMNS = ("key", "engine", "axes", "measured", "seed")
 """Columns of every row besides its labels (listed in `axes`) and measured columns (listed in
 `measured`; null if there was no value)."""
+
+
+CODE = "code"
+"""Column of runs with classes in Python: the hashes of their sources, separated by spaces."""
+
+HASHES = re.compile(r'"source":"([0-9a-f]{16})"')
+"""Hashes of sources of classes in a canonical scenario (`sojourn.custom.identity`)."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +194,7 @@ class _Campaign:
         parsed = [parse(run.scenario) for run in runs]
         texts = [one.canonical() for one in parsed]
         self._keys = keys_of(texts, runs, engine)
+        self._codes = [" ".join(sorted(set(HASHES.findall(text)))) for text in texts]
         read = msgspec.json.Decoder(_Outline).decode
         self._outlines = [read(text) for text in texts]
         self._memory = Memory(store)
@@ -290,7 +299,8 @@ class _Campaign:
         labels = self._runs[i].labels
         names = _names(tuple(labels)), _names(tuple(measured))
         of_run = (self._keys[i], self._engine.name, *names, self._outlines[i].seed)
-        return {**labels, **dict(zip(RUN_COLUMNS, of_run, strict=True)), **measured}
+        code = {CODE: self._codes[i]} if self._codes[i] else {}
+        return {**labels, **dict(zip(RUN_COLUMNS, of_run, strict=True)), **code, **measured}
 
 
 def _take_interrupts() -> None:

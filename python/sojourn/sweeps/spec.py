@@ -26,7 +26,7 @@ from sojourn.sweeps.failures import COLUMNS as FAILURE_COLUMNS
 from sojourn.sweeps.notes import write_note
 from sojourn.sweeps.remote import local
 from sojourn.sweeps.rounds import LEAST, Sweep, Until, run_rounds
-from sojourn.sweeps.runner import RUN_COLUMNS, CampaignResult
+from sojourn.sweeps.runner import CODE, RUN_COLUMNS, CampaignResult
 from sojourn.sweeps.shards import Shard, read_shard
 from sojourn.sweeps.store import Store
 
@@ -176,7 +176,7 @@ def _check(spec: Sweep) -> list[Table]:
     for place, message in unset.items():
         raise InputError(f"{place}: {message}")
     for name in spec.names:
-        if name in anywhere or name in (*RUN_COLUMNS, *FAILURE_COLUMNS):
+        if name in anywhere or name in (*RUN_COLUMNS, CODE, *FAILURE_COLUMNS):
             advice = "rename the axis, and give its path as set"
             raise InputError(f"axes.{brief(name)}: is the name of a column of results: {advice}")
     for n, name in enumerate(spec.until.metrics if spec.until else ()):
