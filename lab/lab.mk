@@ -1,7 +1,7 @@
 ##@ Laboratory: evidence for sojourn, written into reports/
 # Included by the Makefile. The package sojourn_lab is installed into .venv by `make demo`.
 
-.PHONY: bench-live bench-emulate bench-sweep bench-store bench-custom bench-topologies bench-cost bench-peers kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-datacentre validate-random validate-bbr3 validate-ns3 validate-slow validate-tc validate-tdc validate-netem validate-quic studies measured-lines dctcp-study quic-study capacity-sweep papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links cachegrind
+.PHONY: bench-live bench-emulate bench-sweep bench-store bench-custom bench-topologies bench-cost bench-peers kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-datacentre validate-random validate-bbr3 validate-ns3 validate-slow validate-tc validate-tdc validate-netem validate-quic studies data-centre-study measured-lines dctcp-study quic-study capacity-sweep papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links cachegrind
 
 bench-live: release  ## minutes: accuracy of a live link on this machine, written to docs/concepts/live-accuracy.md
 	$(BIN)/python -m sojourn_lab.speed.live
@@ -83,6 +83,10 @@ quic-study: dev  ## minutes: quinn and s2n-quic behind six disciplines, written 
 
 dctcp-study: dev  ## minutes: figures of DCTCP's paper, written to reports/dctcp-study.md
 	$(BIN)/python -m sojourn_lab.studies.dctcp
+
+data-centre-study: release  ## minutes: CoDel and others in a leaf-spine, written to reports/codel-in-data-centers.md
+	@rm -f out/data-centre-study.json
+	$(BIN)/python -m sojourn_lab.studies.codel_in_data_centers_page
 
 measured-lines: dev  ## ten minutes, as root: 30 random lines of sojourn link are measured, into reports/measured-lines.md
 	$(BIN)/python -m sojourn_lab.studies.measured_lines

@@ -3,6 +3,7 @@
 import pytest
 
 import sojourn as sj
+from sojourn_lab.studies import codel_in_data_centers as centres
 from sojourn_lab.studies import fairness, home_line, queue_age
 
 
@@ -72,3 +73,14 @@ def test_a_new_cake_is_slower_for_the_web_than_one_in_use() -> None:
     assert new > 1.12 * other
     assert old < 1.05 * other_old
     assert ages("cake(rtt=1s)")[0] < 1.03 * other
+
+
+def test_codel_needs_the_time_scale_of_a_data_centre() -> None:
+    """One seed: defaults are drop-tail; scaled CoDel helps; step marking helps more."""
+    queues = ("droptail", "CoDel, RFC", "CoDel, scaled", "step marking")
+    some = {queue: (*centres.MAIN, "DCTCP", queue) for queue in queues}
+    campaign = centres.run(1, list(some.values()))
+    for what in ("queue_us", "small_p99"):
+        tail, default, scaled, step = (campaign.values(some[queue], what)[0] for queue in queues)
+        assert default == tail
+        assert step < scaled < tail
