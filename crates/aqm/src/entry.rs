@@ -258,8 +258,18 @@ fn table<P: Params + Default>(
     entry: &QdiscEntry,
     settings: &[(&str, Setting<'_>)],
 ) -> Result<Vec<ParamRow>> {
-    let mut params = P::default();
-    apply(entry, settings, Set::Text, &mut params)?;
+    applied(entry, settings, &mut P::default())
+}
+
+/// Sets the parameters, whose present values are defaults, and returns every parameter. Not
+/// inlined: compiled once for all types.
+#[inline(never)]
+fn applied(
+    entry: &QdiscEntry,
+    settings: &[(&str, Setting<'_>)],
+    params: &mut dyn Params,
+) -> Result<Vec<ParamRow>> {
+    apply(entry, settings, Set::Text, params)?;
     Ok(params.table())
 }
 

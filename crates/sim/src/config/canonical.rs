@@ -5,6 +5,7 @@ use super::links::LinkConfig;
 use super::scenario::Scenario;
 use super::switches;
 use crate::endpoint::tcp::TcpParams;
+use crate::parsing::object::insert;
 use crate::traffic::source::Source;
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::params::ParamRow;
@@ -62,23 +63,23 @@ impl Scenario {
     /// Canonical JSON form with null in place of the links and flows.
     fn canonical_keys(&self) -> Map<String, Json> {
         let mut map = Map::new();
-        map.insert("name".into(), self.name.as_str().into());
-        map.insert("links".into(), Json::Null);
-        map.insert("flows".into(), Json::Null);
+        insert(&mut map, "name", self.name.as_str().into());
+        insert(&mut map, "links", Json::Null);
+        insert(&mut map, "flows", Json::Null);
         self.keys.write(&mut map);
         if self.sample().is_none() {
             map.remove("sample_flows");
         }
         if !self.switches.is_empty() {
-            map.insert("switches".into(), switches::canonical(&self.switches, &self.links));
+            insert(&mut map, "switches", switches::canonical(&self.switches, &self.links));
         }
         let changes = self.changes.iter().filter(|c| c.at < self.duration());
         let changes: Vec<Json> = changes.map(|c| c.canonical(&self.links, &self.flows)).collect();
         if !changes.is_empty() {
-            map.insert("changes".into(), changes.into());
+            insert(&mut map, "changes", changes.into());
         }
         if let Some(past) = self.warm_from.filter(|past| past.seed != self.seed()) {
-            map.insert("warm_from".into(), past.canonical());
+            insert(&mut map, "warm_from", past.canonical());
         }
         map
     }

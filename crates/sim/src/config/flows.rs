@@ -10,6 +10,7 @@ use super::spread::Spread;
 use crate::endpoint::tcp::{Profile, TcpParams};
 use crate::parsing::distribution::Distribution;
 use crate::parsing::keys::table;
+use crate::parsing::object::insert;
 use crate::random_stream::random_stream;
 use crate::traffic::session_params::Poisson;
 use crate::traffic::source::Source;
@@ -200,7 +201,7 @@ impl FlowConfig {
     /// Canonical JSON form with null in place of the source and the TCP.
     pub(super) fn canonical_keys(&self) -> Map<String, Json> {
         let mut flow = Map::new();
-        let mut set = |key: &str, value: Json| flow.insert(key.into(), value);
+        let mut set = |key: &str, value: Json| insert(&mut flow, key, value);
         set("name", self.name.as_str().into());
         set("source", Json::Null);
         set("path", self.written[0].canonical());
@@ -222,12 +223,12 @@ impl FlowConfig {
         }
         self.keys.write(&mut flow);
         if let Some(spread) = self.spread {
-            flow.insert("spread".into(), spread.unit.canonical());
-            flow.insert("hash".into(), spread.hash.write().into());
+            insert(&mut flow, "spread", spread.unit.canonical());
+            insert(&mut flow, "hash", spread.hash.write().into());
         }
         for (key, label) in LABELS.into_iter().zip(self.labels) {
             if let Some(label) = label {
-                flow.insert(key.into(), label.into());
+                insert(&mut flow, key, label.into());
             }
         }
         flow

@@ -4,6 +4,7 @@
 use super::loss;
 use crate::parsing::distribution;
 use crate::parsing::keys::{KeyType, Table, table};
+use crate::parsing::object::insert;
 use crate::parsing::parse::{self, KeyReader, display};
 use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::error::{Error, Result};
@@ -303,7 +304,7 @@ fn slots(json: &Json) -> Result<Slots> {
 
 /// Writes the impairments other than loss into the canonical form of a link.
 pub(crate) fn write(all: &Impairments, map: &mut Map<String, Json>) {
-    let mut put = |key: &str, value: Json| _ = map.insert(key.into(), value);
+    let mut put = |key: &str, value: Json| insert(map, key, value);
     if let Some(Jitter { size, distribution, correlation, reorders, .. }) = &all.jitter {
         let value = json!({
             "size": size.write(), "distribution": canonical_distribution(distribution),

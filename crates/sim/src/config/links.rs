@@ -6,6 +6,7 @@ use super::link_trace::{self, LinkChange, LinkTrace, TRACE};
 use super::shared::Alike;
 use super::{impairments, loss};
 use crate::parsing::keys::table;
+use crate::parsing::object::insert;
 use crate::parsing::parse::{self, KeyReader};
 use rand_core::SeedableRng;
 use serde_json::{Map, Value as Json, json};
@@ -290,7 +291,7 @@ impl LinkConfig {
     /// Canonical JSON form with all parameters.
     pub fn canonical(&self) -> Json {
         let mut link = self.canonical_keys();
-        link.insert("qdisc".into(), self.canonical_qdisc());
+        insert(&mut link, "qdisc", self.canonical_qdisc());
         link.into()
     }
 
@@ -302,20 +303,20 @@ impl LinkConfig {
     /// Canonical JSON form with null in place of the discipline.
     pub(super) fn canonical_keys(&self) -> Map<String, Json> {
         let mut link = Map::new();
-        link.insert("qdisc".into(), Json::Null);
+        insert(&mut link, "qdisc", Json::Null);
         let Impairments { loss, loss_ecn, .. } = &*self.impairments;
-        link.insert("loss".into(), loss::canonical(*loss, *loss_ecn));
+        insert(&mut link, "loss", loss::canonical(*loss, *loss_ecn));
         self.keys.write(&mut link);
         impairments::write(&self.impairments, &mut link);
         if let Some(trace) = &self.trace {
-            link.insert("trace".into(), trace.canonical());
+            insert(&mut link, "trace", trace.canonical());
         }
         if let Some(process) = &self.process {
-            link.insert("process".into(), process.canonical());
+            insert(&mut link, "process", process.canonical());
         }
         if let Some(opportunities) = &self.opportunities {
             let ms = opportunities.times().iter().map(|moment| moment.0 / 1_000_000);
-            link.insert("trace".into(), json!({ "opportunities_ms": ms.collect::<Vec<_>>() }));
+            insert(&mut link, "trace", json!({ "opportunities_ms": ms.collect::<Vec<_>>() }));
         }
         link
     }

@@ -4,6 +4,7 @@ use crate::config::canonical::write_members;
 use crate::config::scenario::Scenario;
 use crate::config::switches::SwitchConfig;
 use crate::endpoint::call::CallEndpoints;
+use crate::parsing::object::insert_all;
 use crate::traffic::video::VideoStats;
 use serde_json::{Map, Value as Json};
 use sojourn_aqm::cast;
@@ -124,21 +125,6 @@ impl Display for Summary {
     }
 }
 
-/// Adds members to an object. Not inlined: the summaries of a result have a hundred.
-#[inline(never)]
-pub fn insert_all(into: &mut Map<String, Json>, members: &mut [(&str, Json)]) {
-    for (name, value) in members {
-        into.insert((*name).into(), value.take());
-    }
-}
-
-/// Object of `members`.
-fn object(members: &mut [(&str, Json)]) -> Json {
-    let mut map = Map::new();
-    insert_all(&mut map, members);
-    Json::Object(map)
-}
-
 /// Quotient `a / b`; null if `b` is not positive.
 pub fn ratio(a: f64, b: f64) -> Json {
     if b > 0.0 { (a / b).into() } else { Json::Null }
@@ -156,34 +142,39 @@ pub fn link_summary(name: &str, link: &mut Link, goodput_bps: f64) -> Json {
     let dropped = |reason| t.dropped_for(reason);
     let quantile = |q: f64| t.sojourn.quantile_s(q);
     let (packets, bytes) = (t.queue_packets(), t.queue_bytes());
-    object(&mut [
-        ("qdisc", name.into()),
-        ("utilisation", utilisation.into()),
-        ("goodput_bps", goodput_bps.into()),
-        ("loss_rate", ratio(t.dropped() as f64, t.arrived_packets as f64)),
-        ("mark_rate", ratio(t.marks.packets as f64, t.arrived_packets as f64)),
-        ("queue_mean_bytes", bytes.map(|m| m.0).into()),
-        ("queue_std_bytes", bytes.map(|m| m.1).into()),
-        ("queue_mean_packets", packets.map(|m| m.0).into()),
-        ("queue_std_packets", packets.map(|m| m.1).into()),
-        ("sojourn_mean_s", t.sojourn.mean_s().into()),
-        ("sojourn_std_s", t.sojourn.std_s().into()),
-        ("sojourn_p50_s", quantile(0.5).into()),
-        ("sojourn_p95_s", quantile(0.95).into()),
-        ("sojourn_p99_s", quantile(0.99).into()),
-        ("sojourn_max_s", t.sojourn.max_s().into()),
-        ("arrived_packets", t.arrived_packets.into()),
-        ("departed_packets", t.departed_packets.into()),
-        ("dropped_packets", t.dropped().into()),
-        ("dropped_full_packets", dropped(DropReason::Full).into()),
-        ("dropped_early_packets", dropped(DropReason::AtEnqueue).into()),
-        ("dropped_late_packets", dropped(DropReason::AfterEnqueue).into()),
-        ("marked_packets", t.marks.packets.into()),
-        ("arrived_bytes", t.arrived_bytes.into()),
-        ("departed_bytes", t.departed_bytes.into()),
-        ("dropped_bytes", t.dropped_bytes.into()),
-        ("consecutive_loss", t.consecutive_loss().into()),
-    ])
+    let mut map = Map::new();
+    insert_all(
+        &mut map,
+        &mut [
+            ("qdisc", name.into()),
+            ("utilisation", utilisation.into()),
+            ("goodput_bps", goodput_bps.into()),
+            ("loss_rate", ratio(t.dropped() as f64, t.arrived_packets as f64)),
+            ("mark_rate", ratio(t.marks.packets as f64, t.arrived_packets as f64)),
+            ("queue_mean_bytes", bytes.map(|m| m.0).into()),
+            ("queue_std_bytes", bytes.map(|m| m.1).into()),
+            ("queue_mean_packets", packets.map(|m| m.0).into()),
+            ("queue_std_packets", packets.map(|m| m.1).into()),
+            ("sojourn_mean_s", t.sojourn.mean_s().into()),
+            ("sojourn_std_s", t.sojourn.std_s().into()),
+            ("sojourn_p50_s", quantile(0.5).into()),
+            ("sojourn_p95_s", quantile(0.95).into()),
+            ("sojourn_p99_s", quantile(0.99).into()),
+            ("sojourn_max_s", t.sojourn.max_s().into()),
+            ("arrived_packets", t.arrived_packets.into()),
+            ("departed_packets", t.departed_packets.into()),
+            ("dropped_packets", t.dropped().into()),
+            ("dropped_full_packets", dropped(DropReason::Full).into()),
+            ("dropped_early_packets", dropped(DropReason::AtEnqueue).into()),
+            ("dropped_late_packets", dropped(DropReason::AfterEnqueue).into()),
+            ("marked_packets", t.marks.packets.into()),
+            ("arrived_bytes", t.arrived_bytes.into()),
+            ("departed_bytes", t.departed_bytes.into()),
+            ("dropped_bytes", t.dropped_bytes.into()),
+            ("consecutive_loss", t.consecutive_loss().into()),
+        ],
+    );
+    Json::Object(map)
 }
 
 /// Adds the columns of the distribution of all delays in `histograms`, unless there are none: each

@@ -127,11 +127,13 @@ macro_rules! table {
 
     (@write optional $value:expr, $key:expr, $map:ident) => {
         if let Some(value) = $value {
-            $map.insert($key.into(), $crate::parsing::keys::KeyType::to_json(value));
+            let value = $crate::parsing::keys::KeyType::to_json(value);
+            $crate::parsing::object::insert($map, $key, value);
         }
     };
     (@write $rule:ident $value:expr, $key:expr, $map:ident) => {
-        $map.insert($key.into(), $crate::parsing::keys::KeyType::to_json($value));
+        let value = $crate::parsing::keys::KeyType::to_json($value);
+        $crate::parsing::object::insert($map, $key, value);
     };
 
     (@default required) => { $crate::parsing::keys::DefaultValue::Required };

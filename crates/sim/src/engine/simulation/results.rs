@@ -9,6 +9,7 @@ use crate::engine::gauges::{Gauges, gauges_of};
 use crate::engine::series::FlowSample;
 use crate::engine::sessions::SessionGroup;
 use crate::output::outcome::{self, Column, Completions, Outcome, Summary, flow_summary_head};
+use crate::parsing::object::insert_all;
 use serde_json::{Map, Value as Json};
 use sojourn_aqm::sorting::sort_by_key;
 use sojourn_aqm::units::Time;
@@ -290,7 +291,7 @@ impl Simulation {
 }
 
 fn insert_tcp_stats(stats: &SenderStats, map: &mut Map<String, Json>) {
-    outcome::insert_all(
+    insert_all(
         map,
         &mut [
             ("kind", "tcp".into()),
@@ -320,7 +321,7 @@ fn summary(flow: &Flow, group: &str, goodput_bps: f64, [warm, end]: [Time; 2]) -
         }
         Endpoints::Udp(udp) => {
             let sent = udp.lost + udp.delay.count();
-            outcome::insert_all(
+            insert_all(
                 &mut map,
                 &mut [
                     ("kind", "udp".into()),
