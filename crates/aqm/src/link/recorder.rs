@@ -1,7 +1,6 @@
 //! Records of the packets of a link: rows of the packet log, and telemetry.
 
 use super::Link;
-use super::transmitter::Transmitter;
 use crate::context::Dropped;
 use crate::packet::Packet;
 use crate::packet_log::{LogEntry, PacketLog};
@@ -76,18 +75,6 @@ impl Recorder {
     /// Packet log, if there is one.
     pub(super) fn log_mut(&mut self) -> Option<&mut PacketLog> {
         self.log.as_mut()
-    }
-}
-
-impl Transmitter {
-    /// Records `packet`, whose transmission starts at `at`. It still counts in the backlog.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn record(&mut self, at: Time, packet: &Packet) {
-        let queued = self.stats.backlog().1.saturating_sub(packet.len.into());
-        if let Some(recorder) = &mut self.recorder {
-            recorder.on_departure(at, packet, queued, self.spec.rate);
-        }
     }
 }
 

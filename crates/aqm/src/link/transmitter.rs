@@ -368,4 +368,14 @@ impl Transmitter {
         let sends = self.free_at < Time::NEVER && !self.delayed;
         if sends { self.free_at.since(self.now) } else { Span::ZERO }
     }
+
+    /// Records `packet`, whose transmission starts at `at`. It still counts in the backlog.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn record(&mut self, at: Time, packet: &Packet) {
+        let queued = self.stats.backlog().1.saturating_sub(packet.len.into());
+        if let Some(recorder) = &mut self.recorder {
+            recorder.on_departure(at, packet, queued, self.spec.rate);
+        }
+    }
 }

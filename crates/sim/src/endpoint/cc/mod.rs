@@ -40,6 +40,8 @@ mod prr;
 mod queueing_delay;
 mod rate;
 mod reference_rate;
+#[cfg(test)]
+mod reference_vectors;
 pub(crate) mod reno;
 mod scalable;
 mod sending_rate;

@@ -127,9 +127,6 @@ impl ReferenceRate {
 }
 
 #[cfg(test)]
-mod vectors;
-
-#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -1,10 +1,10 @@
 //! HPCC, PowerTCP and theta-PowerTCP compared with the functions of their authors' simulators
 //! (`lab/vectors/README-senders.md`).
 
-use super::ReferenceRate;
-use crate::endpoint::cc::hpcc::{Hpcc, HpccParams};
-use crate::endpoint::cc::powertcp::{PowerTcp, PowerTcpParams, PowerTcpVariant};
-use crate::endpoint::cc::{CongestionControl, Window};
+use super::hpcc::{Hpcc, HpccParams};
+use super::powertcp::{PowerTcp, PowerTcpParams, PowerTcpVariant};
+use super::reference_rate::ReferenceRate;
+use super::{CongestionControl, Window};
 use crate::endpoint::common_params::CommonParams;
 use crate::endpoint::telemetry::PathTelemetry;
 use flate2::read::GzDecoder;
