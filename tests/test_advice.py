@@ -358,3 +358,12 @@ def test_a_discipline_inside_another_may_mark(children: list[str], marks: bool) 
     flows = [sj.Flow(name=f"f{i}", path=["up"], class_=i, tcp="dctcp") for i in range(2)]
     texts = warnings_of(canonical(sj.Scenario(duration="1s", links={"up": link}, flows=flows)))
     assert any("no link of its path marks" in text for text in texts) is not marks
+
+
+@pytest.mark.parametrize(("ecn", "marks"), [(True, True), (False, False)])
+def test_random_losses_may_mark(ecn: bool, marks: bool) -> None:
+    """A link whose losses mark packets gives no warning either."""
+    link = sj.Link(rate="10mbit", loss={"probability": 0.01, "ecn": ecn})
+    flow = sj.Flow(name="f", path=["up"], tcp="dctcp")
+    texts = warnings_of(canonical(sj.Scenario(duration="1s", links={"up": link}, flows=[flow])))
+    assert any("no link of its path marks" in text for text in texts) is not marks

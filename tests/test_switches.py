@@ -1,5 +1,6 @@
 """Switches with shared buffers in Python: models, results, files, topologies, the guide."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,23 @@ def test_switches_of_a_fat_tree_share_buffers() -> None:
     assert sorted(ports) == [link for link in case["links"] if not link.startswith("h")]
     for name, switch in switches.items():
         assert all(port.startswith(f"{name}-") for port in switch["ports"])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **own: sj.fat_tree(4, spread="packet", **own),
+        lambda **own: sj.leaf_spine(2, 2, 2, **own),
+    ],
+    ids=["fat tree", "leaf-spine"],
+)
+def test_switches_that_choose_paths_share_buffers(make: Callable[..., sj.Scenario]) -> None:
+    """Each has all its links as ports; hosts have no shared buffer."""
+    case = canonical(make(buffer="1MB", alpha=0.5))
+    ports = sorted(port for switch in case["switches"].values() for port in switch["ports"])
+    assert ports == sorted(name for name in case["links"] if not name.startswith("h"))
+    assert all(switch["alpha"] == 0.5 for switch in case["switches"].values())
+    assert "switches" not in canonical(make())
 
 
 def test_an_imported_topology_has_switches_with_buffers(tmp_path: Path) -> None:

@@ -168,7 +168,7 @@ def measures(result: sj.Result) -> dict[str, float]:
     packets = ports["departed_packets"].to_numpy()
     delay = np.nan_to_num(ports["sojourn_mean_s"].to_numpy().astype(float))
     numbers["queue_us"] = float((delay * packets).sum() / max(packets.sum(), 1) * 1e6)
-    numbers["queue_max_kb"] = float(ports["queue_max_bytes"].max() or 0) / 1e3
+    numbers["queue_max_kb"] = float(ports["queue_max_bytes"].to_numpy().max(initial=0)) / 1e3
     numbers["dropped"] = (
         float(links["dropped_packets"].sum()) / float(max(links["arrived_packets"].sum(), 1)) * 100
     )

@@ -320,12 +320,18 @@ def _packets(link: Tree, flows: list[Tree], duration_s: float) -> Iterator[str]:
 
 def _ecn(flow: Tree, links: list[Tree]) -> Iterator[str]:
     """Warn if a flow is ECN-capable, but no link of its path marks."""
-    if _has_ecn(flow) and not any(_can_mark(link["qdisc"]) for link in links):
+    if _has_ecn(flow) and not any(_can_mark(link["qdisc"]) or _loss_marks(link) for link in links):
         who = f".tcp: {flow['tcp']['name']} is" if "tcp" in flow else ".ecn: its packets are"
         yield (
             f"{who} ECN-capable, and no link of its path marks, so it sees drops only; "
             "set `ecn = true` of a discipline"
         )
+
+
+def _loss_marks(link: Tree) -> bool:
+    """Return True if the random losses of a link mark packets instead."""
+    loss = link.get("loss")
+    return isinstance(loss, dict) and loss.get("ecn") is True
 
 
 def _times(flow: Tree, scenario: Tree) -> Iterator[str]:

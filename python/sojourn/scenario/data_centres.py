@@ -33,6 +33,8 @@ def leaf_spine(
     rate: str = "10gbit",
     delay: str = "1us",
     qdisc: Named = "droptail",
+    buffer: str | None = None,
+    alpha: float = 1.0,
     tcp: Named = "cubic",
     source: Named = "bulk",
     seed: int = 1,
@@ -66,6 +68,11 @@ def leaf_spine(
         One-way delay of each link.
     qdisc : str, mapping or Qdisc, optional
         Discipline of every link.
+    buffer : str, optional
+        Buffer that the ports of each switch share, like ``"4MB"``. By default each port has the
+        buffer of its discipline alone.
+    alpha : float, optional
+        With `buffer`: bytes that a port may hold in relation to those that are free.
     seed : int, optional
         Seed of the permutation and of the scenario.
     tcp, source, duration, **settings
@@ -109,6 +116,8 @@ def leaf_spine(
     links = _both_ways(below, rate, delay, qdisc)
     links |= _both_ways(above, of_link("rate", "rate", f"{round(bps)}bit"), delay, qdisc)
     flows = _between(chosen, spread, switch_hash, tcp, source)
+    if buffer is not None:
+        settings["switches"] = shared_buffers(links, buffer, alpha)
     return checked("leaf-spine", duration, links, flows, {"seed": seed, **settings})
 
 
@@ -231,28 +240,34 @@ def fat_tree(
         return n % half * half + n // half % half  # the aggregation switches in turn
 
     if spread is not None:
-        pairs_of_nodes = [(f"h{h}", f"e{h // half}") for h in range(hosts)]
-        for low in range(k * half):
-            for up in range(half):
-                above = f"a{low // half * half + up}"
-                pairs_of_nodes.append((f"e{low}", above))
-                pairs_of_nodes.append((f"a{low}", f"c{low % half * half + up}"))
-        links = _both_ways(pairs_of_nodes, rate, delay, qdisc)
         flows = _between(chosen, spread, switch_hash, tcp, source)
-        return checked("fat-tree", duration, links, flows, {"seed": seed, **settings})
-    flows = []
-    used: dict[str, None] = {}
-    names: dict[tuple[int, int], int] = {}
-    for n, (a, b) in enumerate(chosen):
-        path, back = _route(k, a, b, choice(n)), _route(k, b, a, choice(n))
-        used |= dict.fromkeys([*path, *back])
-        names[a, b] = names.get((a, b), -1) + 1
-        name = f"h{a}-h{b}" + (f"-{names[a, b]}" if names[a, b] else "")
-        flows.append(Flow(name=name, path=path, return_path=back, tcp=tcp, source=source))
-    links = {name: Link(rate=rate, delay=delay, qdisc=qdisc) for name in used}
+        links = _both_ways(_ends(k), rate, delay, qdisc)
+    else:
+        flows = []
+        used: dict[str, None] = {}
+        names: dict[tuple[int, int], int] = {}
+        for n, (a, b) in enumerate(chosen):
+            path, back = _route(k, a, b, choice(n)), _route(k, b, a, choice(n))
+            used |= dict.fromkeys([*path, *back])
+            names[a, b] = names.get((a, b), -1) + 1
+            name = f"h{a}-h{b}" + (f"-{names[a, b]}" if names[a, b] else "")
+            flows.append(Flow(name=name, path=path, return_path=back, tcp=tcp, source=source))
+        links = {name: Link(rate=rate, delay=delay, qdisc=qdisc) for name in used}
     if buffer is not None:
         settings["switches"] = shared_buffers(links, buffer, alpha)
     return checked("fat-tree", duration, links, flows, {"seed": seed, **settings})
+
+
+def _ends(k: int) -> list[tuple[str, str]]:
+    """Return the two ends of each link of a fat tree, the lower one first."""
+    half = k // 2
+    ends = [(f"h{h}", f"e{h // half}") for h in range(k**3 // 4)]
+    for low in range(k * half):
+        for up in range(half):
+            above = f"a{low // half * half + up}"
+            ends.append((f"e{low}", above))
+            ends.append((f"a{low}", f"c{low % half * half + up}"))
+    return ends
 
 
 def _route(k: int, a: int, b: int, choice: int) -> list[str]:
