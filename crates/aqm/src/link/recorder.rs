@@ -6,6 +6,7 @@ use crate::packet::Packet;
 use crate::packet_log::{LogEntry, PacketLog};
 use crate::snapshot::Snapshot;
 use crate::units::{Rate, Time};
+#[cfg(feature = "telemetry")]
 use alloc::collections::VecDeque;
 
 /// Telemetry of a link at a dequeue: what a switch with in-band network telemetry (INT) writes into
@@ -32,6 +33,7 @@ impl HopTelemetry {
 }
 
 /// Telemetry of the packets in flight.
+#[cfg(feature = "telemetry")]
 #[derive(Clone, Debug, Default, Snapshot)]
 struct HopQueue {
     sent_bytes: u64,
@@ -42,15 +44,22 @@ struct HopQueue {
 #[derive(Clone, Debug, Default, Snapshot)]
 pub(super) struct Recorder {
     log: Option<PacketLog>,
+    #[cfg(feature = "telemetry")]
     telemetry: Option<HopQueue>,
 }
 
 impl Recorder {
-    /// Records `packet`, whose transmission starts at `at`, with `queued` bytes behind it.
-    pub(super) fn on_departure(&mut self, at: Time, packet: &Packet, queued: u64, rate: Rate) {
+    /// Logs `packet`, whose transmission starts at `at`.
+    pub(super) fn on_departure(&mut self, at: Time, packet: &Packet) {
         if let Some(log) = &mut self.log {
             log.push(LogEntry { packet: *packet, left: at, why: None });
         }
+    }
+
+    /// Records the telemetry of a packet whose transmission starts at `at`, with `queued` bytes
+    /// behind it.
+    #[cfg(feature = "telemetry")]
+    pub(super) fn stamp(&mut self, at: Time, packet: &Packet, queued: u64, rate: Rate) {
         if let Some(HopQueue { sent_bytes, hops }) = &mut self.telemetry {
             let queue_bytes = u32::try_from(queued).unwrap_or(u32::MAX);
             let (sent_bytes, packet_bytes) =
@@ -99,10 +108,11 @@ impl Link {
 
     /// Starts to record the state of the link at each dequeue. The link then [computes no
     /// departures at enqueue](Link::computes_departures). [`Link::pop_telemetry`] must be called
-    /// for each packet.
+    /// for each packet. Needs the feature `telemetry`.
     ///
     /// # Panics
     /// As [`Link::may_change`].
+    #[cfg(feature = "telemetry")]
     pub fn enable_telemetry(&mut self) {
         self.may_change();
         self.transmitter.recorder.get_or_insert_default().telemetry.get_or_insert_default();
@@ -110,12 +120,13 @@ impl Link {
 
     /// Returns the telemetry of the packet that [`Link::pop_in_flight`] returns next; `None` if the
     /// link records none. Call it once for each packet.
+    #[cfg(feature = "telemetry")]
     pub fn pop_telemetry(&mut self) -> Option<HopTelemetry> {
         self.transmitter.recorder.as_mut()?.telemetry.as_mut()?.hops.pop_front()
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "telemetry"))]
 mod tests {
     use super::*;
     use crate::link::LinkSpec;

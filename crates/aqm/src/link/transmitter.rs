@@ -373,9 +373,15 @@ impl Transmitter {
     #[cold]
     #[inline(never)]
     pub(super) fn record(&mut self, at: Time, packet: &Packet) {
-        let queued = self.stats.backlog().1.saturating_sub(packet.len.into());
         if let Some(recorder) = &mut self.recorder {
-            recorder.on_departure(at, packet, queued, self.spec.rate);
+            recorder.on_departure(at, packet);
+            #[cfg(feature = "telemetry")]
+            recorder.stamp(
+                at,
+                packet,
+                self.stats.backlog().1.saturating_sub(packet.len.into()),
+                self.spec.rate,
+            );
         }
     }
 }

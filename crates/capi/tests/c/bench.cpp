@@ -8,10 +8,10 @@
 
 static double ns_per_packet(const char *text)
 {
-    const unsigned packets = 1000000;
+    const unsigned packets = 50000;
     double best = 1e9;
 
-    for (int run = 0; run < 5; run++) {
+    for (int run = 0; run < 100; run++) {
         sojourn::Qdisc qdisc(text, 1000000000);
         sojourn::Packet packet;
         std::uint64_t sum = 0;
