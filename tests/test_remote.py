@@ -92,24 +92,33 @@ def test_python_writes_and_reads(s3: str, tmp_path: Path) -> None:
     assert len(sj.results(place)) == 24
 
 
+def wait_for_upload() -> None:
+    """Wait until parts are there, and half a second has added none: an upload is over."""
+    until = time.monotonic() + 60
+    before = names()
+    while time.monotonic() < until:
+        time.sleep(0.5)
+        if before and before == names():
+            return
+        before = names()
+
+
 def test_a_kill_loses_only_the_last_seconds(s3: str, tmp_path: Path) -> None:
     """A sweep continues from what was uploaded."""
     folder = described(tmp_path)
     (folder / "case.json").write_text(json.dumps({**CASE, "duration": "200s"}))
     few = (folder / "sweep.toml").read_text()
     (folder / "sweep.toml").write_text(few.replace("seeds = 5", "seeds = 10_000"))
-    line = command("sweep", folder / "sweep.toml", "--out", s3)
+    line = command("sweep", folder / "sweep.toml", "--out", s3, "--jobs", 1)
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        until = time.monotonic() + 60
-        while not names() and time.monotonic() < until:
-            time.sleep(0.2)
+        wait_for_upload()
         process.send_signal(signal.SIGKILL)
     kept = sj.results(s3)
     assert 0 < len(kept) < 60_000
     (folder / "sweep.toml").write_text(few)
-    again = ran("sweep", folder / "sweep.toml", "--out", s3)
     there = len(kept.filter(kept["seed"] <= 5))
     assert there > 0
+    again = ran("sweep", folder / "sweep.toml", "--out", s3)
     assert f"{30 - there} of 30 runs made" in again.stdout
 
 
