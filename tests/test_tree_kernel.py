@@ -82,7 +82,7 @@ def real_time(draw: random.Random) -> Case:
         )
     table = {"name": "hfsc", "ls": ls, "rt": rt, "ul": [RATE]}
     classes = [((1 << 16) + minor, 0, minor) for minor in range(2, n + 2)]
-    return {"lines": lines, "qdisc": table, "frames": frames(draw, classes), "late": 30e3}
+    return {"lines": lines, "qdisc": table, "frames": frames(draw, classes), "late": 15e3}
 
 
 def shaped(lines: list[str], child: dict[str, Any]) -> dict[str, Any]:
@@ -249,7 +249,7 @@ def test_the_order_of_departures(
     if late:
         table = {key: value for key, value in case["qdisc"].items() if key != "rt"}
         without = departures(case, table, tmp_path)
-        assert swapped(without, recorded["order"]) > 3 * late
+        assert swapped(without, recorded["order"]) > 6 * late
 
 
 def departures(case: Case, qdisc: dict[str, Any], folder: Path) -> dict[int, float]:

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{num, run};
+use common::{goodputs_gbit, jain, num, run};
 use serde_json::{Value, json};
 use sojourn_sim::Outcome;
 
@@ -16,17 +16,6 @@ fn share(link: &Value, rtt: &str, tcp: &Value, count: u32, spread: &str, ms: u32
         "flows": [{"name": "f", "count": count, "path": ["l"], "rtt": rtt, "tcp": tcp,
                    "source": {"name": "bulk", "start": format!("uniform(0s, {spread})")}}]
     }))
-}
-
-fn goodputs(out: &Outcome) -> Vec<f64> {
-    let flows = out.summary["flows"].as_array().expect("flows are a list");
-    flows.iter().map(|f| num(f, "goodput_bps") / 1e9).collect()
-}
-
-/// Jain's index of fairness.
-fn jain(x: &[f64]) -> f64 {
-    let sum: f64 = x.iter().sum();
-    sum * sum / (x.len() as f64 * x.iter().map(|v| v * v).sum::<f64>())
 }
 
 /// Mean and 99th percentile of the queueing delay, us.
@@ -71,7 +60,7 @@ fn swift_keeps_the_round_trip_time_at_its_target_and_shares_the_link() {
         // With more flows windows are smaller, and targets longer.
         assert!((least..most).contains(&mean) && p99 < mean + 15.0, "{count}: {mean} {p99}");
         assert!(num(link(&out), "utilisation") > 0.999 && num(link(&out), "loss_rate") == 0.0);
-        assert!(jain(&goodputs(&out)) > 0.99, "{count}: {:?}", goodputs(&out));
+        assert!(jain(&goodputs_gbit(&out)) > 0.99, "{count}: {:?}", goodputs_gbit(&out));
     }
 }
 
@@ -97,7 +86,7 @@ fn swift_carries_5000_senders_only_with_windows_below_a_packet() {
         let own = json!({"packet": "4kB", "initial_window": "1p", "min_cwnd": min_cwnd, "ai": ai});
         let tcp = control("swift", own);
         let out = share(&tail("50gbit", "12500kB"), "12us", &tcp, 5000, "10ms", 200);
-        let goodput: f64 = goodputs(&out).iter().sum();
+        let goodput: f64 = goodputs_gbit(&out).iter().sum();
         (goodput, delay(&out)[0] + 12.0, num(link(&out), "loss_rate"))
     };
     let (goodput, rtt, loss) = incast(0.001, 1.0);
@@ -133,7 +122,7 @@ fn dcqcn_shares_a_marking_link() {
         let out = share(&marking(), "20us", &control("dcqcn", own.clone()), count, "1ms", 200);
         assert!(num(link(&out), "utilisation") > use_of, "{count}: {}", link(&out));
         assert!(delay(&out)[0] < 20.0 && num(link(&out), "loss_rate") == 0.0, "{:?}", delay(&out));
-        assert!(jain(&goodputs(&out)) > 0.99, "{count}: {:?}", goodputs(&out));
+        assert!(jain(&goodputs_gbit(&out)) > 0.99, "{count}: {:?}", goodputs_gbit(&out));
     }
 }
 
@@ -152,7 +141,7 @@ fn a_flow_that_joins_later_gets_its_share() {
             "duration": "200ms", "warmup": "100ms", "links": {"l": l},
             "flows": [group("first", "0s"), group("second", "50ms")]
         }));
-        assert!(jain(&goodputs(&out)) > 0.98, "{}: {:?}", tcp["name"], goodputs(&out));
+        assert!(jain(&goodputs_gbit(&out)) > 0.98, "{}: {:?}", tcp["name"], goodputs_gbit(&out));
     }
 }
 
@@ -166,7 +155,7 @@ fn losses_do_not_end_the_progress() {
     ] {
         // 25 us of buffer, and no marks.
         let out = share(&tail("10gbit", "30kB"), "20us", &control(name, own), 4, "1ms", 200);
-        let goodput: f64 = goodputs(&out).iter().sum();
+        let goodput: f64 = goodputs_gbit(&out).iter().sum();
         assert!(goodput > 7.5, "{name}: {goodput}, {}", link(&out));
     }
 }

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{bytes, flow, num, parse, run};
+use common::{bytes, flow, goodputs_gbit, jain, num, parse, run};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::params::Setting;
 use sojourn_aqm::units::{Span, Time};
@@ -46,17 +46,6 @@ fn share(name: &str, count: u32, ms: u32) -> Outcome {
     }))
 }
 
-fn goodputs(out: &Outcome) -> Vec<f64> {
-    let flows = out.summary["flows"].as_array().expect("flows are a list");
-    flows.iter().map(|f| num(f, "goodput_bps") / 1e9).collect()
-}
-
-/// Jain's index of fairness.
-fn jain(x: &[f64]) -> f64 {
-    let sum: f64 = x.iter().sum();
-    sum * sum / (x.len() as f64 * x.iter().map(|v| v * v).sum::<f64>())
-}
-
 /// Utilisation, mean and 99th percentile of the queueing delay in us, and loss rate of a link.
 fn measures(out: &Outcome, link: &str) -> [f64; 4] {
     let link = &out.summary["links"][link];
@@ -73,7 +62,7 @@ fn senders_keep_the_link_at_its_target_with_almost_no_queue() {
         for count in [1, 2, 8, 32] {
             let out = share(name, count, 40);
             let [utilisation, mean, p99, loss] = measures(&out, "l");
-            let fairness = jain(&goodputs(&out));
+            let fairness = jain(&goodputs_gbit(&out));
             let text = format!("{name} {count}: {utilisation} {mean} {p99} {fairness}");
             assert!((least..=most).contains(&utilisation) && loss == 0.0, "{text}");
             assert!(mean < queue_us && p99 < 2.0 && fairness > 0.96, "{text}");
@@ -124,9 +113,9 @@ fn a_flow_that_joins_or_leaves_changes_the_shares_at_once() {
             }))
         };
         // 50 round trips after it has joined or left.
-        let shared = goodputs(&between("21ms", "25ms"));
+        let shared = goodputs_gbit(&between("21ms", "25ms"));
         assert!(jain(&shared) > 0.95 && shared.iter().sum::<f64>() > 9.0, "{name}: {shared:?}");
-        let alone = goodputs(&between("41ms", "45ms"));
+        let alone = goodputs_gbit(&between("41ms", "45ms"));
         assert!(alone[0] > 9.2 && alone[1] == 0.0, "{name}: {alone:?}");
     }
 }
@@ -161,7 +150,7 @@ fn telemetry_works_on_paths_that_switches_choose() {
     for name in ["hpcc", "powertcp"] {
         for spread in ["connection", "flowlet(gap=10us)"] {
             let out = run(&transfers(name, spread));
-            let done: f64 = goodputs(&out).iter().sum();
+            let done: f64 = goodputs_gbit(&out).iter().sum();
             assert!(done > 6.0, "{name} {spread}: {done}");
         }
     }

@@ -1,8 +1,7 @@
 """The page of `codel_in_data_centers`: its conclusions, tables and figures."""
 
 import sys
-import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from sojourn_lab.studies.codel_in_data_centers import (
     first_reactions,
     run,
 )
+from sojourn_lab.studies.conclusions import as_list
 from sojourn_lab.studies.home_line import figure
 
 PAGE = ROOT / "reports" / "codel-in-data-centers.md"
@@ -139,6 +139,18 @@ def draw(campaign: Campaign) -> None:
         plt.close(fig)
 
 
+def _comparison(campaign: Campaign) -> tuple[Callable[..., bool], Callable[..., str]]:
+    """Return two functions: is a measure of a case below another's, and its mean as text."""
+
+    def below(one: Case, other: Case, what: str) -> bool:
+        return campaign.gap(one, other, what).high < 0
+
+    def text(what: str, queue: str, sender: str = "DCTCP") -> str:
+        return figure(campaign.mean(main_case(queue, sender), what).mean)
+
+    return below, text
+
+
 def conclusions(campaign: Campaign, shares: Mapping[str, float]) -> str:
     """Return the conclusions as a list in Markdown.
 
@@ -149,13 +161,7 @@ def conclusions(campaign: Campaign, shares: Mapping[str, float]) -> str:
     SystemExit
         If one of them does not hold in `campaign`.
     """
-
-    def below(one: Case, other: Case, what: str) -> bool:
-        return campaign.gap(one, other, what).high < 0
-
-    def text(what: str, queue: str, sender: str = "DCTCP") -> str:
-        return figure(campaign.mean(main_case(queue, sender), what).mean)
-
+    below, text = _comparison(campaign)
     tail, step, rfc = (main_case(queue) for queue in ("droptail", "step marking", "CoDel, RFC"))
     codel, fq = main_case("CoDel, scaled"), main_case("FQ-CoDel, scaled")
     same = all(
@@ -215,24 +221,12 @@ def conclusions(campaign: Campaign, shares: Mapping[str, float]) -> str:
         ),
     ]
     statements += _others(campaign)
-    wrong = [words for words, holds in statements if not holds]
-    if wrong:
-        raise SystemExit(f"codel_in_data_centers: these conclusions do not hold: {wrong}")
-    return "\n".join(
-        textwrap.fill(f"- {words}", 100, subsequent_indent="  ", break_on_hyphens=False)
-        for words, _ in statements
-    )
+    return as_list("codel_in_data_centers", statements)
 
 
 def _others(campaign: Campaign) -> list[tuple[str, bool]]:
     """Return the conclusions about other disciplines and senders, each with whether it holds."""
-
-    def below(one: Case, other: Case, what: str) -> bool:
-        return campaign.gap(one, other, what).high < 0
-
-    def text(what: str, queue: str, sender: str = "DCTCP") -> str:
-        return figure(campaign.mean(main_case(queue, sender), what).mean)
-
+    below, text = _comparison(campaign)
     tail, step = main_case("droptail"), main_case("step marking")
     codel, pie = main_case("CoDel, scaled"), main_case("PIE, scaled")
     return [

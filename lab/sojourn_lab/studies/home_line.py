@@ -4,7 +4,6 @@
 """
 
 import sys
-import textwrap
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from sojourn import metrics
 from sojourn.result.statistics import Interval, interval, paired
 from sojourn_lab import ROOT
 from sojourn_lab.studies import queue_age
+from sojourn_lab.studies.conclusions import as_list
 
 PAGE = ROOT / "reports" / "home-line.md"
 FIGURE = PAGE.with_suffix(".svg")
@@ -333,13 +333,7 @@ def conclusions(campaign: Campaign) -> str:
             ),
         ),
     ]
-    wrong = [text for text, holds in statements if not holds]
-    if wrong:
-        raise SystemExit(f"home_line: these conclusions do not hold: {wrong}")
-    return "\n".join(
-        textwrap.fill(f"- {text}", 100, subsequent_indent="  ", break_on_hyphens=False)
-        for text, _ in statements
-    )
+    return as_list("home_line", statements)
 
 
 @dataclass(frozen=True)

@@ -42,3 +42,15 @@ pub fn flow<'a>(outcome: &'a Outcome, name: &str) -> &'a Value {
 pub fn num(json: &Value, key: &str) -> f64 {
     json[key].as_f64().unwrap_or_else(|| panic!("{key} is no number in {json}"))
 }
+
+/// Goodput of each flow, Gbit/s.
+pub fn goodputs_gbit(out: &Outcome) -> Vec<f64> {
+    let flows = out.summary["flows"].as_array().expect("flows are a list");
+    flows.iter().map(|f| num(f, "goodput_bps") / 1e9).collect()
+}
+
+/// Jain's index of fairness.
+pub fn jain(x: &[f64]) -> f64 {
+    let sum: f64 = x.iter().sum();
+    sum * sum / (x.len() as f64 * x.iter().map(|v| v * v).sum::<f64>())
+}

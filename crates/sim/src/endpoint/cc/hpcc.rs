@@ -31,6 +31,7 @@
 //! enqueue.
 
 use super::reference_rate::ReferenceRate;
+use super::sending_rate::SendingRate;
 use super::{
     CongestionControl, CongestionSignal, ControlParams, NewDataAck, ProcessedAck, TcpEntry, Window,
 };
@@ -160,8 +161,8 @@ impl CongestionControl for Hpcc {
         self.rate.window(window.mss)
     }
 
-    fn keeps_window_when_idle(&self) -> bool {
-        true
+    fn sending_rate(&self) -> Option<&SendingRate> {
+        Some(self.rate.sending_rate())
     }
 
     fn on_established(&mut self, _: Time, window: &Window, rtt: Option<Span>) {
@@ -202,18 +203,6 @@ impl CongestionControl for Hpcc {
 
     fn on_ack_processed(&mut self, window: &mut Window, _: &ProcessedAck) {
         window.cwnd = self.rate.window(window.mss);
-    }
-
-    fn own_pacing_rate(&self) -> Option<f64> {
-        Some(self.rate.pacing())
-    }
-
-    fn paces_bursts(&self) -> bool {
-        false
-    }
-
-    fn unpaced_segments(&self) -> u32 {
-        0
     }
 
     fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {

@@ -29,6 +29,7 @@
 //! **Cost**: as [`hpcc`](hpcc.md); with `theta` one record per segment in flight.
 
 use super::reference_rate::ReferenceRate;
+use super::sending_rate::SendingRate;
 use super::{
     CongestionControl, CongestionSignal, ControlParams, NewDataAck, ProcessedAck, RateEstimator,
     SentSegment, TcpEntry, Window,
@@ -204,8 +205,8 @@ impl CongestionControl for PowerTcp {
         self.rate.window(window.mss)
     }
 
-    fn keeps_window_when_idle(&self) -> bool {
-        true
+    fn sending_rate(&self) -> Option<&SendingRate> {
+        Some(self.rate.sending_rate())
     }
 
     fn on_established(&mut self, _: Time, window: &Window, rtt: Option<Span>) {
@@ -269,18 +270,6 @@ impl CongestionControl for PowerTcp {
         if self.is_theta() {
             self.rates.on_sent(sent);
         }
-    }
-
-    fn own_pacing_rate(&self) -> Option<f64> {
-        Some(self.rate.pacing())
-    }
-
-    fn paces_bursts(&self) -> bool {
-        false
-    }
-
-    fn unpaced_segments(&self) -> u32 {
-        0
     }
 
     fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {

@@ -113,9 +113,9 @@ impl ReferenceRate {
         }
     }
 
-    /// Rate of the pacer, bytes of payload per second.
-    pub(super) fn pacing(&self) -> f64 {
-        self.rate.pacing()
+    /// Rate at which the sender paces.
+    pub(super) fn sending_rate(&self) -> &SendingRate {
+        &self.rate
     }
 
     /// Window of the sender, bytes: what the rate sends in a round trip without queues, rounded up
