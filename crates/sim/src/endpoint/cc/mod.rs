@@ -285,8 +285,8 @@ pub trait CongestionControl {
     }
 
     /// Rate of a control that has a rate in place of a window. Such a control paces single segments
-    /// from the first on at this rate, and keeps its window after an idle period; it starts with the
-    /// receive window unless [`CongestionControl::initial_window`] says otherwise.
+    /// from the first on at this rate, and keeps its window after an idle period. It starts with
+    /// the receive window unless [`CongestionControl::initial_window`] says otherwise.
     fn sending_rate(&self) -> Option<&SendingRate> {
         None
     }
