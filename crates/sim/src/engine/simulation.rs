@@ -121,7 +121,7 @@ pub struct Simulation {
     params: Vec<Arc<[ParamRow]>>,
     /// Impairments, per link; empty if no link has any, and no packet collects telemetry.
     impaired: Vec<Option<Impaired>>,
-    /// Per link, true if it computes departures at enqueue, and shares no buffer.
+    /// Per link, true if it computes departures at enqueue.
     computes_departures: Vec<bool>,
     /// Telemetry of packets in flight, if a sender wants any.
     telemetry: Option<Box<Telemetry>>,
@@ -195,11 +195,9 @@ impl Simulation {
         }
         let (sessions, groups) = groups_by_name(scenario);
         let (routes, switches) = (Routes::of(scenario), Switches::new(scenario));
-        let computes =
-            |(l, link): (usize, &Link)| link.computes_departures() && switches.port(l).is_none();
-        let computes_departures: Vec<bool> = links.iter().enumerate().map(computes).collect();
-        let (flows, members) =
-            first_flows(scenario, groups, &routes, &computes_departures, progress)?;
+        let computes_departures: Vec<bool> = links.iter().map(Link::computes_departures).collect();
+        let is_direct = |l: usize| computes_departures[l] && switches.port(l).is_none();
+        let (flows, members) = first_flows(scenario, groups, &routes, is_direct, progress)?;
         let first_flow_slot = sessions.len();
         let events = first_events(&sessions, &flows);
         let hosts: usize = sessions.iter().map(|c| c.hosts.len()).sum();
@@ -369,7 +367,8 @@ impl Simulation {
         let l = self.routes.link(cursor);
         let port = self.switches.port(l);
         if let Some(port) = port {
-            self.free_buffer(port, now);
+            let len = self.outbox.segments.iter().map(|segment| u32::from(segment.wire_bytes));
+            self.free_buffer(port, now, len.sum());
         }
         let Simulation { flows, links, routes, outbox, bodies, acks, forwarding, .. } = self;
         self.work += outbox.segments.len();
@@ -393,7 +392,11 @@ impl Simulation {
                 }
                 continue;
             };
-            if let Some(sent) = link.send(now, &mut packet) {
+            let sent = match port {
+                Some(port) => self.switches.send(port, link, now, &mut packet),
+                None => link.send(now, &mut packet),
+            };
+            if let Some(sent) = sent {
                 match &mut self.exchange {
                     Some(exchange) if let Some(to) = exchange.leaves_to(cursor + 1) => {
                         let packet = Packet { arrived: sent.0, ecn: sent.1, ..packet };

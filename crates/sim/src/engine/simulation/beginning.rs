@@ -34,7 +34,7 @@ pub(super) fn first_flows(
     scenario: &Scenario,
     groups: Vec<usize>,
     routes: &Routes,
-    computes_departures: &[bool],
+    is_direct: impl Fn(usize) -> bool,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Option<(Vec<Flow>, Vec<Range<usize>>)> {
     let count = groups.iter().map(|g| cast::index(scenario.flows[*g].count())).sum();
@@ -46,7 +46,7 @@ pub(super) fn first_flows(
         for i in 0..def.count() {
             let route = routes.index(g, i, false);
             let mut flow = Flow::new(def, g, i, routes.delay(route), scenario.first_seed());
-            flow.set_route(route, routes.direct_link(route, computes_departures));
+            flow.set_route(route, routes.direct_link(route, &is_direct));
             flows.push(flow);
             if !may_continue(flows.len(), Progress { share: 0.0, packets: 0 }, progress) {
                 return None;

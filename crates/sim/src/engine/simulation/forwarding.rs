@@ -70,7 +70,7 @@ impl Simulation {
         let Simulation { forwarding, links, .. } = self;
         let Some(first) = forwarding[from].front_mut() else { return };
         let (l, cursor, packet) = (first.link as usize, first.cursor, &mut first.packet);
-        if !self.computes_departures[l] {
+        if !self.computes_departures[l] || self.switches.port(l).is_some() {
             let packet = *packet;
             self.forwarding[from].remove_front();
             return self.push(cursor, now, packet);
@@ -133,15 +133,24 @@ impl Simulation {
             self.exchange.as_ref().is_none_or(|x| x.leaves_to(cursor).is_none()),
             "link {l} is in another part"
         );
+        let port = self.switches.port(l);
+        if let Some(port) = port {
+            self.free_buffer(port, now, packet.len);
+        }
+        let Simulation { links, switches, .. } = self;
+        let link = &mut links[l];
         if !self.computes_departures[l] {
             self.bodies.get_mut(packet.body).cursor = cursor;
-            match self.switches.port(l) {
-                Some(port) => self.push_at_port(l, port, now, &mut packet),
-                None => self.links[l].push(now, packet),
+            match port {
+                Some(port) => switches.admit(port, link, now, &mut packet),
+                None => link.push(now, packet),
             }
             return self.collect_from_link(l);
         }
-        let sent = self.links[l].send(now, &mut packet);
+        let sent = match port {
+            Some(port) => switches.send(port, link, now, &mut packet),
+            None => link.send(now, &mut packet),
+        };
         let Packet { flow, body, ack: feedback, .. } = packet;
         if let Some((next, sent)) = self.send_on(cursor, sent, [flow, body, feedback])
             && !self.leaves(l, cursor + 1, &packet, sent)

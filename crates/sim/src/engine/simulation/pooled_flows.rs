@@ -85,7 +85,8 @@ impl Simulation {
         let delay = self.routes.delay(route);
         let seeds = [self.scenario.first_seed(), self.current_seed()];
         let mut flow = Flow::pooled(def, group, which, delay, seeds);
-        flow.set_route(route, self.routes.direct_link(route, &self.computes_departures));
+        let is_direct = |l: usize| self.computes_departures[l] && self.switches.port(l).is_none();
+        flow.set_route(route, self.routes.direct_link(route, is_direct));
         flow
     }
 

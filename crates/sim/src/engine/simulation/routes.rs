@@ -66,10 +66,15 @@ impl Routes {
     }
 
     /// The only link of route `number`, if nothing can observe its packets between sender and
-    /// receiver: acks return with a pure delay, and the link computes departures at enqueue.
-    pub(super) fn direct_link(&self, number: u32, computes_departures: &[bool]) -> Option<u32> {
+    /// receiver: acks return with a pure delay, and `is_direct` is true for the link: it computes
+    /// departures at enqueue and shares no buffer.
+    pub(super) fn direct_link(
+        &self,
+        number: u32,
+        is_direct: impl Fn(usize) -> bool,
+    ) -> Option<u32> {
         let [path, back] = &self.all[number as usize];
-        let direct = path.len() == 1 && back.is_empty() && computes_departures[path[0]];
+        let direct = path.len() == 1 && back.is_empty() && is_direct(path[0]);
         direct.then(|| cast::number(path[0]))
     }
 

@@ -1,15 +1,17 @@
 //! Switches: links whose queues share a buffer.
 //!
 //! A link does nothing between two calls, so the bytes that its queue holds are known only after it
-//! has been advanced. Before a packet is compared with the shared buffer, the ports whose next
-//! dequeue is due are advanced. That this time was noted earlier is harmless: it is the earliest
-//! time at which the queue can become shorter, unless rate or discipline change.
+//! has been advanced; until then at most those noted last. A packet that is admitted although all
+//! ports are taken to hold that many needs no more. Before one that is not, or that could be a new
+//! peak, the ports whose next dequeue is due are advanced. That this time was noted earlier is
+//! harmless: it is the earliest time at which the queue can become shorter, unless rate or
+//! discipline change.
 
 use super::Simulation;
 use crate::config::scenario::Scenario;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::units::Time;
-use sojourn_aqm::{DropReason, Link, Packet, SharedBuffer, Snapshot};
+use sojourn_aqm::{DropReason, Ecn, Link, Packet, SharedBuffer, Snapshot};
 use std::sync::Arc;
 
 /// Switches of a simulation, and their ports.
@@ -50,6 +52,15 @@ impl Switch {
         self.due[place] = link.next_dequeue();
         self.earliest = self.earliest.min(self.due[place]);
     }
+
+    /// True if a packet of `len` bytes for the port at `place` needs exact counts at `now`: with
+    /// those noted last, it is not admitted, or the buffer holds more than ever.
+    #[inline]
+    fn needs_counts(&self, place: usize, now: Time, len: u32) -> bool {
+        let buffer = &self.buffer;
+        self.earliest <= now
+            && (!buffer.admits(place, len) || buffer.held() + u64::from(len) > buffer.peak())
+    }
 }
 
 impl Switches {
@@ -89,7 +100,7 @@ impl Switches {
     }
 
     /// Pushes `packet` onto `link`, which is `port`, or drops it. The bytes that the ports hold
-    /// must be known.
+    /// must be known if the packet [needs them](Simulation::free_buffer).
     #[inline]
     pub(super) fn admit(&mut self, port: Port, link: &mut Link, now: Time, packet: &mut Packet) {
         let (switch, place) = (&mut self.all[port.switch as usize], port.place as usize);
@@ -99,6 +110,27 @@ impl Switches {
         } else {
             link.refuse(now, *packet);
         }
+    }
+
+    /// As [`Switches::admit`], for a link that computes departures: returns what [`Link::send`]
+    /// does, `None` if the packet was dropped.
+    #[inline]
+    pub(super) fn send(
+        &mut self,
+        port: Port,
+        link: &mut Link,
+        now: Time,
+        packet: &mut Packet,
+    ) -> Option<(Time, Ecn)> {
+        let (switch, place) = (&mut self.all[port.switch as usize], port.place as usize);
+        if !switch.buffer.admits(place, packet.len) {
+            link.refuse(now, *packet);
+            link.take_dropped();
+            return None;
+        }
+        let sent = link.send(now, packet);
+        switch.note(place, link);
+        sent
     }
 
     /// Starts the measured interval; all links are at its time.
@@ -141,11 +173,12 @@ impl Switches {
 }
 
 impl Simulation {
-    /// Advances the ports of the switch of `port` whose next dequeue is due at `now`, so that the
-    /// bytes which they hold are known.
+    /// Advances the ports of the switch of `port` whose next dequeue is due at `now`, if packets of
+    /// `len` bytes in all need the exact bytes in the buffer.
     #[inline]
-    pub(super) fn free_buffer(&mut self, port: Port, now: Time) {
-        if self.switches.all[port.switch as usize].earliest <= now {
+    pub(super) fn free_buffer(&mut self, port: Port, now: Time, len: u32) {
+        let switch = &self.switches.all[port.switch as usize];
+        if switch.needs_counts(port.place as usize, now, len) {
             self.advance_ports(port.switch as usize, now);
         }
     }
@@ -167,12 +200,5 @@ impl Simulation {
                 self.collect_from_link(l);
             }
         }
-    }
-
-    /// Enqueues `packet` at link `l`, which is `port`, if its switch has room.
-    #[inline]
-    pub(super) fn push_at_port(&mut self, l: usize, port: Port, now: Time, packet: &mut Packet) {
-        self.free_buffer(port, now);
-        self.switches.admit(port, &mut self.links[l], now, packet);
     }
 }
