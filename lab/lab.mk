@@ -1,7 +1,7 @@
 ##@ Laboratory: evidence for sojourn, written into reports/
 # Included by the Makefile. The package sojourn_lab is installed into .venv by `make demo`.
 
-.PHONY: bench-live bench-emulate bench-sweep bench-store bench-custom bench-topologies bench-cost bench-peers kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-datacentre validate-random validate-bbr3 validate-ns3 validate-slow validate-tc validate-tdc validate-netem validate-quic studies data-centre-study measured-lines dctcp-study quic-study capacity-sweep papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links cachegrind
+.PHONY: bench-live bench-emulate bench-sweep bench-store bench-custom bench-topologies bench-features bench-cost bench-peers kernel-tcp validate validate-linux validate-linux-fresh validate-linux-controls validate-senders validate-datacentre validate-random validate-bbr3 validate-ns3 validate-slow validate-tc validate-tdc validate-netem validate-quic studies data-centre-study measured-lines dctcp-study quic-study capacity-sweep papers papers-full papers-live scorecards recommendations coverage mutants mutants-python instructions instructions-links cachegrind
 
 bench-live: release  ## minutes: accuracy of a live link on this machine, written to docs/concepts/live-accuracy.md
 	$(BIN)/python -m sojourn_lab.speed.live
@@ -20,6 +20,9 @@ bench-custom: release  ## seconds: cost of a discipline in Python, compared with
 
 bench-topologies: build  ## minutes: packet-hops/s of topologies, as ratios to S1 (part of `make bench`)
 	$(BIN)/python -m sojourn_lab.speed.topologies
+
+bench-features: build  ## minutes: cost of ECMP, shared buffers and telemetry per packet-hop; QUICK=1, or LARGE=1 (hours)
+	$(BIN)/python -m sojourn_lab.speed.features $(if $(QUICK),--quick) $(if $(LARGE),--large)
 
 bench-cost: build  ## minutes: cost by links, flows, hops, load and samples, written to reports/cost-growth.md
 	$(BIN)/python -m sojourn_lab.reports.cost_growth $(if $(QUICK),--quick)

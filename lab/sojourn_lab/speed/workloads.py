@@ -58,6 +58,7 @@ def fat_tree(
     most: int = 500,
     load: float = 0.5,
     ms: float | None = None,
+    **settings: Any,
 ) -> sj.Scenario:
     """Return a fat tree at 10 Gbit/s with web-search transfers of DCTCP.
 
@@ -75,6 +76,8 @@ def fat_tree(
         Load of the links of the hosts.
     ms : float, optional
         Simulated time; by default 5 ms after the last start.
+    **settings
+        As of `sojourn.fat_tree`, also in place of the discipline and of DCTCP.
     """
     hosts = k**3 // 4
     distances = random.Random(1).sample(range(1, hosts), shifts)
@@ -84,8 +87,9 @@ def fat_tree(
         size="web_search", most=most, load=f"{load * 1e4 / shifts}mbit", stop=f"{stop_ms:.4f}ms"
     )
     return sj.fat_tree(
-        k, "hash", pairs=pairs, rate="10gbit", delay="1us", qdisc=THRESHOLD, tcp=DCTCP,
-        source=source, duration=f"{stop_ms + 5 if ms is None else ms:.3f}ms",
+        k, "hash", pairs=pairs, rate="10gbit", delay="1us", source=source,
+        duration=f"{stop_ms + 5 if ms is None else ms:.3f}ms",
+        **{"qdisc": THRESHOLD, "tcp": DCTCP, **settings},
     )  # fmt: skip
 
 
