@@ -5,16 +5,15 @@
 //! arguments.
 //!
 //! ```
-//! use rand_core::SeedableRng;
 //! use sojourn_aqm::aqm::codel::CoDel;
-//! use sojourn_aqm::{Aqm, Link, LinkSpec, Packet, Rate, Size, Span, Time};
+//! use sojourn_aqm::{Aqm, Link, LinkSpec, Packet, Pcg, Rate, Size, Span, Time};
 //!
 //! let spec = LinkSpec::new(Rate(10_000_000), Span::ms(25));
 //! let codel = CoDel::builder()
 //!     .queue(|queue| queue.limit(Size::Bytes(300_000)))
 //!     .aqm(|codel| codel.target(Span::ms(15)))
 //!     .build(spec.rate)?;
-//! let mut link = Link::new(spec, codel, rand_pcg::Pcg64Mcg::seed_from_u64(1))?;
+//! let mut link = Link::new(spec, codel, Pcg::new(1))?;
 //!
 //! link.push(Time::ZERO, Packet { len: 1250, body: 7, ..Packet::default() });
 //! let due = link.next_poll().unwrap();                          // 1 ms to send, 25 ms to travel
