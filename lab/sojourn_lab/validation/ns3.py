@@ -24,14 +24,14 @@ RUNS = ROOT / "out/validation-ns3.jsonl"
 PROGRAM = ROOT / "out/ns3-dumbbell"
 
 PAIRS: Mapping[str, tuple[str, str]] = {
-    "CoDel": ("ns3::CoDelQueueDisc", "codel(variant=linux,limit=1000p)"),
-    "COBALT": ("ns3::CobaltQueueDisc", "cobalt(limit=1000p)"),
+    "CoDel": ("ns3::CoDelQueueDisc", "codel(variant=linux,limit=1000p,mtu=1499B)"),
+    "COBALT": ("ns3::CobaltQueueDisc", "cobalt(limit=1000p,mtu=1499B)"),
     "FQ-CoDel": (
         "ns3::FqCoDelQueueDisc",
         "fq_codel(variant=linux,quantum=1500B,limit=1000p,mtu=1499B)",
     ),
-    "PIE": ("ns3::PieQueueDisc", "pie(packet=1000B,limit=1000p)"),
-    "FQ-PIE": ("ns3::FqPieQueueDisc", "fq_pie(packet=1000B,quantum=1500B,limit=1000p)"),
+    "PIE": ("ns3::PieQueueDisc", "pie(packet=1500B,hold=true,limit=1000p)"),
+    "FQ-PIE": ("ns3::FqPieQueueDisc", "fq_pie(packet=1500B,hold=true,quantum=1500B,limit=1000p)"),
     "RED": (
         "ns3::RedQueueDisc",
         "red(max_p=0.02,gentle=two_max_th,wait=yes,packet=1500B,limit=1000p,spare_short=true)",
@@ -39,10 +39,10 @@ PAIRS: Mapping[str, tuple[str, str]] = {
 }
 """Discipline of ns-3, and ours with its parameters."""
 
-STARTS = {2: 20, 4: 10, 8: 20, 12: 10}
-"""Number of random starts of each case, by the number of flows."""
+STARTS = 20
+"""Number of random starts of each case."""
 
-FLOWS = tuple(STARTS)
+FLOWS = (2, 4, 8, 12)
 TCPS = ("TcpNewReno", "TcpCubic")
 SECONDS = 20
 WARMUP = 6
@@ -89,7 +89,7 @@ def run(program: Path, queue: str, tcp: str, flows: int, starts: int) -> list[Ro
     return [json.loads(line) for line in output.splitlines()]
 
 
-def run_all(program: Path, starts: Mapping[int, int], path: Path = RUNS) -> list[Row]:
+def run_all(program: Path, starts: int, path: Path = RUNS) -> list[Row]:
     """Run what `path` does not have yet, one run at a time, and return all rows."""
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
@@ -105,7 +105,7 @@ def run_all(program: Path, starts: Mapping[int, int], path: Path = RUNS) -> list
         if (queue, tcp, flows) in done:
             continue
         print(f"{i + 1}/{len(cells)}: {flows} {tcp} flows, {queue}", file=sys.stderr)
-        new = run(program, queue, tcp, flows, starts[flows])
+        new = run(program, queue, tcp, flows, starts)
         with path.open("a") as file:
             file.writelines(json.dumps(row) + "\n" for row in new)
         rows += new
@@ -186,11 +186,10 @@ def page(rows: list[Row]) -> str:
 def main() -> None:
     """Run the dumbbells and write the report."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--starts", type=int, help="random starts of each case")
+    parser.add_argument("--starts", type=int, default=STARTS, help="random starts of each case")
     options = parser.parse_args()
-    starts = {n: options.starts or usual for n, usual in STARTS.items()}
     os.nice(19)
-    rows = run_all(build(), starts)
+    rows = run_all(build(), options.starts)
     PAGE.write_text(page(rows))
 
 
