@@ -101,6 +101,20 @@ pub static DISCIPLINES: &[Missing] = &[
         why: "it is a class of algorithms, not one",
         instead: "avq, whose virtual queue follows the load",
     },
+    Missing {
+        names: &["trimming", "ndp", "cut_payload"],
+        about: "queues that cut the payload of a packet in place of a drop",
+        planned: false,
+        why: "no sender here reacts to the header of a trimmed packet",
+        instead: "step_mark with dctcp, or hpcc, whose queues stay short",
+    },
+    Missing {
+        names: &["pfabric"],
+        about: "the shortest remaining flow first",
+        planned: false,
+        why: "packets do not carry the remaining size of their flow",
+        instead: "prio with a class for short flows",
+    },
 ];
 
 #[cfg(test)]

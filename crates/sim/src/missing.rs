@@ -68,6 +68,21 @@ pub(crate) static SENDERS: &[Missing] = &[
         why: "a receiver sees one flow, not the load of its interface",
         instead: "dctcp",
     },
+    Missing {
+        names: &["homa", "ndp", "eqds", "phost", "expresspass"],
+        about: "transports whose receivers grant or pull each packet",
+        planned: false,
+        why: "senders decide when to send, and a receiver sees one flow, not the load of its \
+              interface",
+        instead: "hpcc or swift, which keep queues short; prio with a class for short flows",
+    },
+    Missing {
+        names: &["nscc", "uec", "uet"],
+        about: "the transport of Ultra Ethernet, which sprays packets and hears of trimmed ones",
+        planned: false,
+        why: "queues do not trim packets, and each of its packets may take another path",
+        instead: "swift, which reacts to the delay too, with spread = \"connection\"",
+    },
 ];
 
 /// Traffic sources that are not in [`crate::traffic::source::SOURCES`].

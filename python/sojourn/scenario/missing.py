@@ -57,6 +57,13 @@ FEATURES = (
         "the key `spread` of a group, which takes all shortest paths whose links are up",
     ),
     Missing(
+        ("conga", "drill", "hula"),
+        "switches that choose paths by their load",
+        False,
+        "a switch chooses by a hash, at random or in turn, and knows no loads",
+        "`spread = \"flowlet(gap=100us)\"`, with which bursts leave busy paths (LetFlow)",
+    ),
+    Missing(
         ("pfc", "pause frames", "rdma", "roce", "infiniband"),
         "lossless Ethernet and RDMA",
         False,
