@@ -6,7 +6,7 @@ CRATES := -p sojourn-derive -p sojourn-aqm -p sojourn-sim -p sojourn-live -p soj
 
 ##@ Product
 
-.PHONY: help demo test test-rust test-python test-live wasm playground test-playground bench-wasm adapters features sizes capi header adapters-c bench-capi check bench gen site notebooks faults faults-cluster fuzz fuzz-files additions kill wheel wheel-pgo bench-pgo package audit build dev release clean
+.PHONY: help demo test test-rust test-python test-live wasm playground test-playground bench-wasm adapters features sizes capi header adapters-c bench-capi check check-rust check-python bench gen site notebooks faults faults-cluster fuzz fuzz-files additions kill wheel wheel-pgo bench-pgo package audit build dev release clean
 
 demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
@@ -102,9 +102,13 @@ adapters-c: capi  ## adapters to picoquic and quicly, built and run in their sou
 bench-capi: capi  ## ns per packet through the borders to C, C++ and Go, and without one
 	crates/capi/bench.sh target/release $(PREFIX)
 
-check: dev site  ## format, lints, types, prose, generated files, the site
+check: check-rust check-python  ## format, lints, types, prose, generated files, the site
+
+check-rust:  ## format and lints of Rust
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --features sojourn-aqm/std -- -D warnings
+
+check-python: dev site  ## format, lints and types of Python, prose, generated files, the site
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/codespell
@@ -152,7 +156,8 @@ additions: dev  ## minutes: add an algorithm, a control, a source and a metric t
 kill: dev  ## minutes: kill a live link 52 times; nothing may be left behind
 	SOJOURN_ROUNDS=13 $(BIN)/python -m pytest tests/test_live_kill.py -rs
 
-wheel: .venv/ready  ## build a wheel, and run the demo from it in a clean environment without Rust
+# In CI the wheel has the page of `sojourn playground`, as a release has.
+wheel: .venv/ready | $(if $(CI),playground)  ## build a wheel, and run the demo from it in a clean environment without Rust
 	$(BIN)/maturin build --release --out dist
 	tools/try-wheel.sh dist
 
@@ -188,7 +193,16 @@ aloud = mkdir -p target && { $(1) >target/make.log 2>&1 & pid=$$!; n=0; \
     while kill -0 $$pid 2>/dev/null; do sleep 1; n=$$((n + 1)); \
     [ $$((n % 5)) -ne 0 ] || tail -n 1 target/make.log | cut -c 1-76; done; \
     wait $$pid || { cat target/make.log; exit 1; }; }
-MATURIN = VIRTUAL_ENV=$(CURDIR)/.venv PIP_NO_COMPILE=1 $(BIN)/maturin develop
+# In CI .venv has uv, which installs packages in a fraction of pip's time. It also lets only one
+# process at a time change .venv, so that targets can be made in parallel.
+uv = $$(test ! -x $(BIN)/uv || echo $(1))
+MATURIN = VIRTUAL_ENV=$(CURDIR)/.venv PIP_NO_COMPILE=1 $(BIN)/maturin develop $(call uv,--uv)
+PIP = $(BIN)/python -m $(call uv,uv) pip install --quiet --no-compile
+# $(call extra,NAME): the packages of an extra of pyproject.toml, without building the package.
+extra = $(BIN)/python -c 'import tomllib; \
+    project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+    print(*project["optional-dependencies"]["$(1)"], sep="\n")' > .venv/$(1).txt \
+    && $(PIP) --requirement .venv/$(1).txt
 
 # Run-time requirements; maturin reads them from pyproject.toml.
 .venv/ready: pyproject.toml
@@ -197,7 +211,7 @@ MATURIN = VIRTUAL_ENV=$(CURDIR)/.venv PIP_NO_COMPILE=1 $(BIN)/maturin develop
 	@echo "1 of 3: creating .venv for Python packages (0.4 GB)"
 	@$(PYTHON) -m venv .venv
 	@echo "2 of 3: installing maturin, which builds the module"
-	@$(BIN)/python -m pip install --quiet --no-compile "maturin>=1.13,<2"
+	@$(BIN)/python -m pip install --quiet --no-compile "maturin>=1.13,<2" $(if $(CI),uv)
 	@echo "3 of 3: installing Python packages, compiling Rust into target (0.2 GB): about a minute"
 	@$(call aloud,$(MATURIN) --profile develop)
 	@touch $@
@@ -205,26 +219,23 @@ MATURIN = VIRTUAL_ENV=$(CURDIR)/.venv PIP_NO_COMPILE=1 $(BIN)/maturin develop
 # Requirements of tests and checks.
 .venv/dev: .venv/ready
 	@echo "installing development packages into .venv: 0.7 GB"
-	@$(call quietly,$(MATURIN) --profile develop --extras dev)
+	@$(call extra,dev)
 	@touch $@
 
-# Requirements of the site: the extra `docs`, without building the package.
+# Requirements of the site.
 .venv/docs: pyproject.toml | .venv/ready
-	@$(BIN)/python -c 'import tomllib; \
-	    project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
-	    print(*project["optional-dependencies"]["docs"], sep="\n")' > $@.txt
-	@$(BIN)/python -m pip install --quiet --no-compile --requirement $@.txt && mv $@.txt $@
+	@$(call extra,docs)
+	@touch $@
 
 # The laboratory. .venv/ready can be newer, so it is required but not compared.
 .venv/lab: lab/pyproject.toml | .venv/ready
-	@$(BIN)/python -m pip install --quiet --no-compile --no-deps --editable lab
+	@$(PIP) --no-deps --editable lab
 	@touch $@
 
 build: .venv/ready .venv/lab  ## the compiled module, built quickly; only changed files are compiled
 	@$(call quietly,$(MATURIN) --profile develop --skip-install)
 
-dev: .venv/dev .venv/lab
-	@$(call quietly,$(MATURIN) --profile develop --skip-install)
+dev: .venv/dev build
 
 release: .venv/dev .venv/lab  ## the module as in a wheel: minutes to build, 15 % faster
 	@$(call quietly,$(MATURIN) --release --skip-install)

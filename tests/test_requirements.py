@@ -71,10 +71,10 @@ def recipe(target: str) -> list[str]:
 def test_the_demo_installs_nothing_for_development() -> None:
     """Only tests and checks do; wheels and benchmarks use the release build."""
     demo = "\n".join(recipe("demo"))
-    assert "--extras dev" not in demo
+    assert ".venv/dev.txt" not in demo
     assert "--profile develop" in demo
     assert "--seeds 30" in demo
     for target in ("test", "check", "gen"):
-        assert "--extras dev" in "\n".join(recipe(target))
+        assert ".venv/dev.txt" in "\n".join(recipe(target))
     for target in ("wheel", "bench-sweep", "kernel-tcp"):
         assert "--release" in "\n".join(recipe(target))
