@@ -4,6 +4,7 @@ Rust parses scenarios by tables of keys and exports these tables. Keys that name
 Python and described here.
 """
 
+import functools
 import json
 import re
 from typing import Any
@@ -116,8 +117,9 @@ def find(path: str | None) -> Spec:
     if path is None:
         return {"kind": "scenario", "tables": tables(), "keys": [], "kinds": kinds()}
     words = _words(path)
-    inside = [table for table in tables() if _words(table["path"]) == words]
-    owners = [table for table in tables() if _words(table["path"]) == words[:-1]]
+    every = tables()
+    inside = [table for table in every if _words(table["path"]) == words]
+    owners = [table for table in every if _words(table["path"]) == words[:-1]]
     keys = [
         {"table": table["path"], **key}
         for table in owners
@@ -126,9 +128,15 @@ def find(path: str | None) -> Spec:
     ]
     if not inside and not keys:
         there = [key["name"] for table in owners for key in table["keys"]]
-        known = there or [".".join(_words(table["path"])) for table in tables()[1:]]
+        known = there or [".".join(_words(table["path"])) for table in every[1:]]
         raise InputError(f"list scenario: unknown key {shown(path)}{near(words[-1], known)}")
     return {"kind": "scenario", "tables": inside, "keys": keys, "kinds": []}
+
+
+@functools.cache
+def _key_names() -> frozenset[str]:
+    """Return the names of all keys. Rust writes all tables anew for each call of `tables`."""
+    return frozenset(key["name"] for table in tables() for key in table["keys"])
 
 
 def _words(path: str) -> list[str]:
@@ -137,8 +145,7 @@ def _words(path: str) -> list[str]:
     heads = {"link": "links", "flow": "flows", "change": "changes"}
     if words and words[0] in heads:
         words[0] = heads[words[0]]
-    known = {key["name"] for table in tables() for key in table["keys"]}
-    if len(words) > 2 and words[0] in heads.values() and words[1] not in known:
+    if len(words) > 2 and words[0] in heads.values() and words[1] not in _key_names():
         del words[1]
     return [word for word in words if word]
 
