@@ -10,7 +10,6 @@
 mod blues;
 mod cake;
 mod cbs;
-mod coverage;
 mod curvy_red;
 mod dualpi2;
 mod ets;
