@@ -25,11 +25,14 @@ test: test-rust test-python test-live  ## all tests of Rust and Python
 test-rust:  ## unit, property, golden and theory tests of the crates
 	cargo test $(CRATES) --features sojourn-aqm/std
 
+# A file is tested by one process, in the order of conftest.py.
+BY_FILE := --dist loadfile --no-loadscope-reorder
+
 test-python: dev  ## tests of the package, the command and the laboratory
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not live"
+	$(BIN)/python -m pytest -n 2 $(BY_FILE) -m "not live"
 
 test-live: dev  ## tests of real packets: as root, on Linux
-	$(BIN)/python -m pytest -n 4 --dist loadfile -m live
+	$(BIN)/python -m pytest -n 4 $(BY_FILE) -m live
 
 WASM := target/wasm32-unknown-unknown/wasm/sojourn_wasm.wasm
 PARTS := playground/public
@@ -58,7 +61,7 @@ playground/node_modules: playground/package-lock.json
 test-playground: playground dev  ## minutes: the page in Chromium, and bytes of WebAssembly and native code
 	cd playground && npm test --silent
 	SOJOURN_WASM=1 $(BIN)/python -m pytest tests/test_playground.py
-	cd playground && node --test tests/browser/
+	cd playground && node --test --test-concurrency=2 tests/browser/
 
 bench-wasm: wasm  ## speed of WebAssembly as a share of native speed, in one run
 	cargo build --release -p sojourn-sim --example throughput

@@ -73,6 +73,20 @@ def pytest_configure(config: pytest.Config) -> None:
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
 
 
+LONG = (
+    *("test_nat_policy", "test_live_qdiscs", "test_emulate", "test_line_measure", "test_line_walk"),
+    *("test_live", "test_nat", "test_live_start"),
+    *("test_additions", "test_paper", "test_netem", "test_recommend_kernel"),
+)
+"""Files that take longest: first those with live tests, then others."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let the processes of `pytest -n` start with LONG, so that none of them ends late."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda it: LONG.index(it.path.stem) if it.path.stem in LONG else len(LONG))
+
+
 CLONE_NEWNET = 0x40000000
 """Flag of unshare(2): a new network namespace."""
 

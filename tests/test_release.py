@@ -5,6 +5,8 @@ import subprocess
 import tomllib
 from pathlib import Path
 
+from conftest import LONG
+
 ROOT = Path(__file__).resolve().parents[1]
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
 
@@ -55,3 +57,9 @@ def test_parallel_jobs_run_every_target_of_ci() -> None:
     targets = re.findall(r"[\w-]+", serial)
     assert sorted(targets) == sorted(re.findall(r"[\w-]+", jobs))
     assert {"check", *parts.split()} <= set(targets)
+
+
+def test_files_that_are_tested_first_exist() -> None:
+    """A renamed file would be tested last, by one process alone."""
+    files = {path.stem for folder in ("tests", "lab/tests") for path in (ROOT / folder).iterdir()}
+    assert files >= set(LONG)
