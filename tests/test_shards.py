@@ -10,7 +10,7 @@ import sojourn as sj
 from sojourn.sweeps.query import results
 from sojourn.sweeps.shards import Collected, Shard, collect, read_shard
 from sojourn.sweeps.store import Store
-from support.sweep_cases import AXES, CASE, csv, described, failed_seeds, failing, ran
+from support.sweep_cases import AXES, CASE, called, csv, described, failed_seeds, failing, ran
 
 
 @pytest.mark.parametrize("length", [0, 1, 5, 30, 31])
@@ -26,19 +26,19 @@ def test_shards_have_the_runs_of_the_sweep(tmp_path: Path) -> None:
     """Their folders give the table of the whole sweep; the sweep then has nothing to run."""
     folder = described(tmp_path)
     sweep = folder / "sweep.toml"
-    whole = ran("sweep", sweep, "--out", folder / "whole")
+    whole = called("sweep", sweep, "--out", folder / "whole")
     assert whole.returncode == 0
     for n in (1, 2, 3):
-        done = ran("sweep", sweep, "--out", folder / f"part-{n}", "--shard", f"{n}/3")
+        done = called("sweep", sweep, "--out", folder / f"part-{n}", "--shard", f"{n}/3")
         assert "10 of 10 runs made" in done.stdout
     parts = [folder / f"part-{n}" for n in (3, 1, 2)]
     for _ in range(2):  # again: nothing new
-        done = ran("sweep", "collect", *parts, "--out", folder / "all")
+        done = called("sweep", "collect", *parts, "--out", folder / "all")
         assert done.stdout == (f"{folder}/all: 30 runs; sojourn results {folder}/all shows them\n")
     assert csv(folder / "all") == csv(folder / "whole")
     assert len(list((folder / "all").glob("*.parquet"))) == 1
     assert results(folder / "all").equals(results(folder / "whole"))
-    again = ran("sweep", sweep, "--out", folder / "all")
+    again = called("sweep", sweep, "--out", folder / "all")
     assert "0 of 30 runs made" in again.stdout
 
 
@@ -109,14 +109,14 @@ def test_folders_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         ([], "collect: requires folders"),
     ]
     for sources, message in cases:
-        done = ran("sweep", "collect", *sources, "--out", folder / "all")
+        done = called("sweep", "collect", *sources, "--out", folder / "all")
         assert done.returncode == 2
         assert done.stderr.startswith(f"sojourn: {message}"), done.stderr
         assert done.stderr.count("\n") == 1
         assert not (folder / "all").exists() or not list((folder / "all").glob("*.parquet"))
-    done = ran("sweep", "collect", a, "--out", b)
+    done = called("sweep", "collect", a, "--out", b)
     assert "holds the runs of a sweep of another scenario" in done.stderr
-    assert ran("sweep", "collect", a, "--out", b, "--force").returncode == 0
+    assert called("sweep", "collect", a, "--out", b, "--force").returncode == 0
     assert csv(b) == csv(a)
 
 
@@ -126,7 +126,7 @@ def test_a_shard_that_does_not_exist_is_refused(text: str, tmp_path: Path) -> No
     with pytest.raises(sj.InputError, match=r"^shard: "):
         read_shard(text)
     folder = described(tmp_path)
-    done = ran("sweep", folder / "sweep.toml", "--out", folder / "x", f"--shard={text}")
+    done = called("sweep", folder / "sweep.toml", "--out", folder / "x", f"--shard={text}")
     assert done.returncode == 2
     assert done.stderr.startswith("sojourn: --shard: ")
     assert done.stderr.count("\n") == 1
@@ -136,7 +136,7 @@ def test_more_shards_than_runs(tmp_path: Path) -> None:
     """A job of an array without runs ends well."""
     folder = described(tmp_path)
     sweep = folder / "sweep.toml"
-    done = ran("sweep", sweep, "--out", folder / "x", "--shard", "31/31")
+    done = called("sweep", sweep, "--out", folder / "x", "--shard", "31/31")
     assert (done.returncode, done.stdout) == (0, "shard 31/31 has no runs of this sweep\n")
-    done = ran("sweep", sweep, sweep, "--out", folder / "x")
+    done = called("sweep", sweep, sweep, "--out", folder / "x")
     assert "unexpected argument" in done.stderr

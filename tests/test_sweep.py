@@ -21,7 +21,7 @@ from sojourn.sweeps import query
 from sojourn.sweeps.axes import points, read_axes
 from sojourn.sweeps.spec import make_sweep, run_sweep
 from sojourn.sweeps.store import Store
-from support.sweep_cases import AXES, CASE, SWEEP, command, csv, described, ran
+from support.sweep_cases import AXES, CASE, SWEEP, called, command, csv, described, ran
 
 KILLS = int(os.environ.get("SOJOURN_KILLS", "4"))
 """Number of kills of a sweep; `make faults` uses 50."""
@@ -221,39 +221,39 @@ def swept(tmp_path: Path) -> Path:
 def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the results of a sweep in `out`."""
     folder = described(tmp_path_factory.mktemp("swept"))
-    assert ran("sweep", folder / "sweep.toml", "--out", folder / "out").returncode == 0
+    assert called("sweep", folder / "sweep.toml", "--out", folder / "out").returncode == 0
     return folder
 
 
 def test_the_commands(swept: Path) -> None:
     """Sweep, results and plot, as on the page."""
     out, figure = swept / "out", swept / "figure.png"
-    done = ran("sweep", swept / "sweep.toml", "--out", out)
+    done = called("sweep", swept / "sweep.toml", "--out", out)
     assert "30 of 30 runs made" in done.stdout, done.stderr
-    assert "0 of 30 runs made" in ran("sweep", swept / "sweep.toml", "--out", out).stdout
-    summary = json.loads(ran("sweep", swept / "sweep.toml", "--out", out, "--json").stdout)
+    assert "0 of 30 runs made" in called("sweep", swept / "sweep.toml", "--out", out).stdout
+    summary = json.loads(called("sweep", swept / "sweep.toml", "--out", out, "--json").stdout)
     assert (summary["runs"], summary["made"], summary["axes"]) == (30, 0, ["qdisc", "n"])
     assert len(summary["table"]) == 6
     names = ("--metric", "sojourn_p99", "--metric", "sojourn_mean")
-    shown = ran("results", out, *names, "--where", "n=4")
+    shown = called("results", out, *names, "--where", "n=4")
     assert "sojourn_p99, ms" in shown.stdout
     assert "±" in shown.stdout
-    table = json.loads(ran("results", out, "--pair", "qdisc=droptail", "--json").stdout)["table"]
+    table = json.loads(called("results", out, "--pair", "qdisc=droptail", "--json").stdout)["table"]
     assert [row["n"] for row in table] == [1, 2, 4]
-    ran("results", out, "--rows", "--export", swept / "rows.csv")
+    called("results", out, "--rows", "--export", swept / "rows.csv")
     assert pl.read_csv(swept / "rows.csv").height == 30
-    ran("results", out, "--export", swept / "means.parquet")
+    called("results", out, "--export", swept / "means.parquet")
     assert pl.read_parquet(swept / "means.parquet").height == 6
     for kind in ("line", "heat", "ecdf", "box"):
         at = ["--x", "n"] if kind in ("line", "heat") else ["--where", "n=2"]
-        drawn = ran("plot", out, "--y", "sojourn_p99", "--by", "qdisc", "--kind", kind,
-                    "--out", figure, *at)  # fmt: skip
+        drawn = called("plot", out, "--y", "sojourn_p99", "--by", "qdisc", "--kind", kind,
+                       "--out", figure, *at)  # fmt: skip
         assert drawn.returncode == 0, drawn.stderr
         assert figure.stat().st_size > 5000
         figure.unlink()
     limit = ("plot", out, "--y", "sojourn_p99", "--x", "n", "--by", "qdisc", "--out", figure)
-    assert ran(*limit, "--limit", "300ms").returncode == 0
-    assert "has no unit" in ran(*limit, "--limit", "300").stderr
+    assert called(*limit, "--limit", "300ms").returncode == 0
+    assert "has no unit" in called(*limit, "--limit", "300").stderr
 
 
 def test_a_limit_is_a_line_in_the_unit_of_the_axis(done: Path) -> None:
@@ -285,7 +285,7 @@ def test_bad_commands_are_one_line(done: Path, arguments: list[str], message: st
     """Exit code 2, no traceback."""
     words = [one.format(done) for one in arguments]
     words += ["--out", str(done / "x.png")] if words[0] != "results" else []
-    refused = ran(*words)
+    refused = called(*words)
     assert refused.returncode == 2
     assert message in refused.stderr
     assert refused.stderr.count("\n") == 1

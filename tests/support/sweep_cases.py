@@ -1,5 +1,7 @@
 """Sweeps for tests: a scenario, its axes, the command that runs them, and runs that fail."""
 
+import contextlib
+import io
 import json
 import subprocess
 import sys
@@ -7,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import sojourn as sj
+from sojourn.cli.main import main
 from sojourn.sweeps.store import Store
 
 CASE: dict[str, Any] = {
@@ -48,8 +51,17 @@ def command(*arguments: Any) -> list[str]:
 
 
 def ran(*arguments: Any) -> subprocess.CompletedProcess[str]:
-    """Run the command line."""
+    """Run the command line in a process of its own, which takes half a second to start."""
     return subprocess.run(command(*arguments), capture_output=True, text=True, check=False)
+
+
+def called(*arguments: Any) -> subprocess.CompletedProcess[str]:
+    """Run the command line in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    words = [str(argument) for argument in arguments]
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(words)
+    return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
 
 
 def csv(directory: Path) -> str:
