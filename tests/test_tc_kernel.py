@@ -90,7 +90,9 @@ def _links() -> dict[str, dict[str, Any]]:
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, int, str]]:
     """Each script with the exit code of its worst command, and the qdiscs that the kernel shows."""
-    scripts = [sj.tc.export(one, dev="dum0", rate=RATE) for one in DISCIPLINES + _random(12)]
+    scripts = [
+        sj.tc.export(one, dev="dum0", rate=RATE) for one in DISCIPLINES + _random(4 * uml.SEEDS)
+    ]
     scripts += [sj.tc.export(sj.Link(**link), dev="dum0") for link in _links().values()]
     parts = []
     for number, script in enumerate(scripts):
@@ -129,7 +131,7 @@ def test_every_line_is_accepted(answers: list[tuple[str, int, str]]) -> None:
             continue
         assert code == 0, f"{script}\n{text}"
         accepted += 1
-    assert accepted >= 100
+    assert accepted >= 90
 
 
 def test_every_line_reads_back_as_the_same_parameters(
@@ -155,7 +157,7 @@ def test_every_line_reads_back_as_the_same_parameters(
                 continue  # not shown, or shown in ticks of the kernel
             _same(script, key, sent.get(key), qdisc.get(key), value)
         compared += 1
-    assert compared >= 100
+    assert compared >= 80
 
 
 def _classes(text: str) -> str:
