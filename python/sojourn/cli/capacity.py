@@ -23,6 +23,7 @@ from sojourn.cli.options import (
     Title,
     Trust,
     Up,
+    WarmFrom,
     XLabel,
     YLabel,
     check_look,
@@ -102,6 +103,7 @@ def capacity(
     force: Force = False,
     jobs: Jobs = None,
     trust: Trust = False,
+    warm_from: WarmFrom = None,
 ) -> None:
     """Find the largest or smallest value of a key that meets requirements.
 
@@ -136,9 +138,11 @@ def capacity(
             find=find,
             seeds=seeds,
             digits=digits,
+            trust=trust,
+            warm_from=warm_from,
         )
     except InputError as error:
-        own = str(error).startswith((f"{file}: ", "--"))
+        own = str(error).startswith((f"{file}: ", f"{warm_from}: ", "--"))
         raise InputError(str(error) if own else f"{file}: {error}") from None
     with continuing(out):
         result = run_capacity(plan, out=out, force=force, jobs=jobs, progress=True)

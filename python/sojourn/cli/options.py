@@ -17,6 +17,14 @@ Force = Annotated[
     bool, typer.Option("--force", help="write to --out even if it has other contents")
 ]
 Trust = Annotated[bool, typer.Option("--trust", help="run Python code that the file names")]
+WarmFrom = Annotated[
+    str | None,
+    typer.Option(
+        metavar="STATE|TIME",
+        help="start all runs from this file of Simulation.save, or at this time of the scenario, "
+        "like 30s",
+    ),
+]
 Jobs = Annotated[int | None, typer.Option(min=1, help="parallel runs (default: cores)")]
 ThreadsOption = Annotated[
     str | None,

@@ -36,6 +36,7 @@ from sojourn.cli.options import (
     Title,
     Trust,
     Up,
+    WarmFrom,
     XLabel,
     check_look,
     continuing,
@@ -384,6 +385,7 @@ def compare(
         Path | None, typer.Option(help="write the table for LaTeX: .tex", metavar="FILE.tex")
     ] = None,
     trust: Trust = False,
+    warm_from: WarmFrom = None,
 ) -> None:
     """Run a scenario under several disciplines.
 
@@ -413,7 +415,8 @@ def compare(
         from sojourn.plotting.run import ENDINGS
 
         check_file(plot, ENDINGS)
-    with _about(file, unless=(f"{file}: ", "--qdisc", "--seeds", *((str(out),) if out else ()))):
+    own = (f"{file}: ", f"{warm_from}: ", "--qdisc", "--seeds", *((str(out),) if out else ()))
+    with _about(file, unless=own):
         failure = None
         try:
             with continuing(out):
@@ -427,6 +430,8 @@ def compare(
                     command=_command_line(),
                     out=out,
                     force=force,
+                    trust=trust,
+                    warm_from=warm_from,
                 )
         except RunError as error:
             failure, runs = error, error.partial

@@ -23,6 +23,7 @@ from sojourn.cli.options import (
     Style,
     Title,
     Trust,
+    WarmFrom,
     XLabel,
     YLabel,
     continuing,
@@ -71,14 +72,7 @@ def sweep_command(
     force: Force = False,
     as_json: Json = False,
     trust: Trust = False,
-    warm_from: Annotated[
-        str | None,
-        typer.Option(
-            metavar="STATE|TIME",
-            help="start all runs from this file of Simulation.save, or at this time of the "
-            "scenario, like 30s",
-        ),
-    ] = None,
+    warm_from: WarmFrom = None,
 ) -> None:
     """Run a scenario at every combination of axes and seeds."""
     from sojourn._util.files import check_directory

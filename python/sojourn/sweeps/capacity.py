@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from sojourn._util.lazy import Lazy
 from sojourn._util.public import public
 from sojourn._util.units import counted
+from sojourn.engines.warm import WarmFrom
 from sojourn.result import folders
 from sojourn.scenario import describe, variants
 from sojourn.scenario.advice import warn
@@ -44,6 +45,7 @@ def capacity(
     jobs: int | None = None,
     progress: bool = False,
     trust: bool = False,
+    warm_from: WarmFrom | None = None,
 ) -> CapacityResult:
     """Find the largest or smallest value of a key at which a scenario meets requirements.
 
@@ -90,6 +92,10 @@ def capacity(
         True shows a progress bar on a terminal and in a notebook.
     trust : bool, optional
         True if Python code that the file of the scenario names may run. The default refuses it.
+    warm_from : str, Path or Simulation, optional
+        Warm state from which all runs start, as in `sweep`. `vary` and `over` can then be rates,
+        delays, impairments and parameters of disciplines, and not the number of flows. Intervals
+        have the variation after the state only.
 
     Returns
     -------
@@ -116,7 +122,7 @@ def capacity(
     """
     plan = make_plan(
         scenario, vary, needs, qdiscs=qdiscs, link=link, between=between, over=over, find=find,
-        seeds=seeds, digits=digits, trust=trust,
+        seeds=seeds, digits=digits, trust=trust, warm_from=warm_from,
     )  # fmt: skip
     return run_capacity(plan, out=out, force=force, jobs=jobs, progress=progress)
 
@@ -145,7 +151,7 @@ def run_capacity(
 def _note(directory: Path, plan: Plan) -> None:
     """Write the scenario and the key to a file in the store, as a sweep does."""
     places = (plan.first, plan.last)
-    ends = [canonical(one.at(plan.key, plan.grid.value(n))) for one in plan.variants
+    ends = [canonical(one.cold_at(plan.key, plan.grid.value(n))) for one in plan.variants
             for n in places]  # fmt: skip
     axes: dict[str, list[str]] = {plan.key: []}
     axes |= {plan.over_key: []} if plan.over_key else {}

@@ -3,12 +3,13 @@
 import copy
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
-from sojourn._sojourn import InputError, ParsedScenario
+from sojourn._sojourn import InputError, ParsedScenario, WarmState
 from sojourn._util.inputs import brief, near, shown
 from sojourn._util.paths import compared_link
+from sojourn.engines.warm import WarmFrom, warm_state
 from sojourn.scenario import named, variants
 from sojourn.scenario.draft import Described, Draft, Table, canonical, set_at, value_at
 from sojourn.scenario.parsing import split_setting
@@ -35,9 +36,21 @@ class Variant:
     qdisc: str | None
     over: str | None
     draft: Draft
+    state: WarmState | None = None
 
     def at(self, key: str, value: Value) -> ParsedScenario:
-        """Return the scenario with the varied value. Raises InputError if it is invalid."""
+        """Return the scenario of a run. Raises InputError if it is invalid.
+
+        If the run starts from a warm state, the varied value is in the change that is made there.
+        """
+        parsed = self.cold_at(key, value)
+        try:
+            return parsed if self.state is None else parsed.warm_from(self.state)
+        except InputError as error:
+            raise InputError(f"{error} (at {brief(key)} = {value})") from None
+
+    def cold_at(self, key: str, value: Value) -> ParsedScenario:
+        """Return the scenario with the varied value, without the warm state."""
         tree = copy.deepcopy(self.draft.tree)
         try:
             set_at(tree, key, value)
@@ -78,6 +91,7 @@ def make_plan(
     seeds: int = 5,
     digits: int = 2,
     trust: bool = False,
+    warm_from: WarmFrom | None = None,
 ) -> Plan:
     """Return a validated question. `capacity` has the same parameters."""
     for name, number, most in (("seeds", seeds, SEEDS_MAX), ("digits", digits, DIGITS_MAX)):
@@ -91,6 +105,10 @@ def make_plan(
     texts = [needs] if isinstance(needs, str) else list(needs)
     parsed, measure = read_needs(texts, base, link)
     every = _variants(draft, base, qdiscs, link, over, vary)
+    if warm_from is not None:
+        state = warm_state(warm_from, trust=trust, base=draft.parse())
+        every = [replace(one, state=state) for one in every]
+        base |= {"warm_from": {"at": state.at, "seed": state.seed}}
     grid, first, last, start = _range(every, vary, between, digits)
     seed = int(base["seed"])
     return Plan(
@@ -151,7 +169,7 @@ def _range(
 
     def read(value: Value) -> tuple[str, float]:
         """Return kind and number of a value, as Rust reads it."""
-        tree = canonical(variant.at(key, value))
+        tree = canonical(variant.cold_at(key, value))
         try:
             return kind_of(value_at(tree, key))
         except InputError:  # a group of 0 flows is not in the canonical scenario
@@ -177,6 +195,8 @@ def _range(
     first, last = (grid.place(max(1, end)) for end in ends)
     start = min(last, max(first, grid.place(own[1])))
     if between is None:
+        if variant.state is not None:  # else a key that cannot change leaves a range of one value
+            variant.at(key, grid.value(start + 1))
         first = _valid_end(variant, key, grid, start, first)
         last = _valid_end(variant, key, grid, start, last)
     for one in every:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from sojourn import _sojourn
-from sojourn._sojourn import InputError, ParsedScenario
+from sojourn._sojourn import InputError, ParsedScenario, WarmState
 from sojourn._util.files import naming, write_text
 from sojourn._util.html import html
 from sojourn._util.inputs import shown
@@ -19,6 +19,7 @@ from sojourn._util.paths import compared_link
 from sojourn._util.public import public
 from sojourn._util.units import counted, seconds
 from sojourn.engines.simulate import run_parsed
+from sojourn.engines.warm import WarmFrom, warm_state
 from sojourn.result import folders
 from sojourn.result.result import Result
 from sojourn.scenario import named, variants
@@ -163,6 +164,7 @@ def compare(
     out: str | Path | None = None,
     force: bool = False,
     trust: bool = False,
+    warm_from: WarmFrom | None = None,
 ) -> Comparison:
     """Run a scenario under several disciplines of one link.
 
@@ -198,6 +200,9 @@ def compare(
         True replaces other results in `out`.
     trust : bool, optional
         True if Python code that the file of the scenario names may run. The default refuses it.
+    warm_from : str, Path or Simulation, optional
+        Warm state from which all runs start, as in `sweep`. The disciplines must then be the one of
+        the state with other parameters: what is queued in a discipline has no place in another.
 
     Returns
     -------
@@ -207,7 +212,8 @@ def compare(
     Raises
     ------
     InputError
-        If the scenario or a discipline is invalid, or if `out` holds other files.
+        If the scenario or a discipline is invalid, if `out` holds other files, or if the runs
+        cannot start from the warm state.
     RunError
         If runs failed, after all others are done. `partial` is the comparison of the others.
 
@@ -242,6 +248,10 @@ def compare(
         warn_of_other_links(own, where)
     also = tuple(dict.fromkeys(compared_link(own, one) for one in also if one != where))
     several = _variants(draft, parsed, (where, *also), qdiscs)
+    if warm_from is not None:
+        state = warm_state(warm_from, trust=trust, base=parsed)
+        several = {label: _warmed(label, one, state) for label, one in several.items()}
+        own |= {"warm_from": {"at": state.at, "seed": state.seed}}
     warn(canonical(one) for one in several.values())
     runs = {
         (label, seed): one.with_seed(seed)
@@ -259,12 +269,21 @@ def compare(
         {
             label: [(result.links, result.flows) for result in results]
             for label, results in by_label.items()
-        }
+        },
+        warm=warm_from is not None,
     )
     comparison = Comparison(by_label, where)
     if failures:
         raise error_of(failures, len(runs), out, comparison)
     return comparison
+
+
+def _warmed(label: str, parsed: ParsedScenario, state: WarmState) -> ParsedScenario:
+    """Return the scenario of a discipline that starts from a warm state."""
+    try:
+        return parsed.warm_from(state)
+    except InputError as error:
+        raise InputError(f"{error} (with {label})") from None
 
 
 def _execute(
