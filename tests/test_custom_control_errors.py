@@ -72,7 +72,7 @@ def typing_error(tcp: Any) -> None:
     ("action", "text"),
     [
         (negative_rate, "pacing_rate is -1, allowed: 1 to 1e14 bit/s"),
-        (window_after_loss, "cwnd can be set in on_ack and on_recovered only"),
+        (window_after_loss, "cwnd can be set in on_ack, on_delivered, "),
         (acked, "acked"),
         (typing_error, "cwdn"),
         (lambda tcp: 5, "returned 5, must return None"),
@@ -117,7 +117,7 @@ class Misuses(sj.CongestionControl):
 @pytest.mark.parametrize(
     ("how", "text"),
     [
-        (0, "cwnd can be set in on_ack and on_recovered only"),
+        (0, "cwnd can be set in on_ack, on_delivered, "),
         (1, "pacing_rate needs the parameter pacing=True"),
         (2, "division|modulo"),
         (3, "ssthresh is None, must be a number"),

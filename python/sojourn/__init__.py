@@ -21,6 +21,7 @@ _PUBLIC = {
     "custom.check": "Checks check",
     "custom.control": "CongestionControl",
     "custom.source": "TrafficSource",
+    "custom.telemetry": "LinkTelemetry",
     "embed": "Qdisc TimedLink",
     "engines.simulate": "simulate simulate_many",
     "engines.stepping": "Simulation",

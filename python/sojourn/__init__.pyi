@@ -19,6 +19,7 @@ from sojourn.custom.check import Checks as Checks
 from sojourn.custom.check import check as check
 from sojourn.custom.control import CongestionControl as CongestionControl
 from sojourn.custom.source import TrafficSource as TrafficSource
+from sojourn.custom.telemetry import LinkTelemetry as LinkTelemetry
 from sojourn.embed import Qdisc as Qdisc
 from sojourn.embed import TimedLink as TimedLink
 from sojourn.engines.simulate import simulate as simulate
@@ -108,6 +109,7 @@ __all__ = [
     "FqCoDel",
     "InputError",
     "Link",
+    "LinkTelemetry",
     "NewReno",
     "Pie",
     "Qdisc",

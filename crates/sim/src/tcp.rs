@@ -23,7 +23,8 @@ pub use crate::endpoint::cc::powertcp::PowerTcpVariant;
 pub use crate::endpoint::cc::reno::RenoVariant;
 pub use crate::endpoint::cc::{
     CongestionSignal, ControlParams, ExternalControl, ExternalMaker, FindExternalControl,
-    NewDataAck, ProcessedAck, RecoveryState, TCPS, TcpEntry, Window,
+    NewDataAck, ProcessedAck, RecoveryState, TCPS, TcpEntry, TelemetryAck, Window,
 };
 pub use crate::endpoint::common_params::{CommonParams, EcnFeedback, LossRecovery, Profile};
 pub use crate::endpoint::tcp::{TcpParams, parse, parse_with};
+pub use crate::endpoint::telemetry::HOPS_MAX as TELEMETRY_LINKS;

@@ -8,10 +8,10 @@ use common::{bytes, flow, goodputs_gbit, jain, num, parse, run};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::params::Setting;
 use sojourn_aqm::units::{Span, Time};
-use sojourn_aqm::{Error, HopTelemetry, Random};
+use sojourn_aqm::{Error, Random};
 use sojourn_sim::tcp::{
     CommonParams, CongestionSignal, ExternalControl, ExternalMaker, ExternalParams, LossRecovery,
-    NewDataAck, Window,
+    NewDataAck, TelemetryAck, Window,
 };
 use sojourn_sim::{Column, Outcome, Registries, Scenario, Simulation, Threads, run_on_threads};
 use std::num::NonZero;
@@ -191,9 +191,13 @@ impl ExternalControl for Reader {
         *self = Reader::default();
     }
 
-    fn on_telemetry(&mut self, _: &mut Window, hops: &[HopTelemetry]) {
-        (self.acks, self.links) = (self.acks + 1, hops.len() as u32);
-        self.longest = self.longest.max(hops[hops.len() - 1].queue_bytes);
+    fn on_telemetry(&mut self, window: &mut Window, ack: &TelemetryAck<'_>, rng: &mut dyn Random) {
+        let TelemetryAck { now, snd_una, snd_nxt, links, .. } = *ack;
+        let sent = snd_nxt - snd_una;
+        assert!(links.iter().all(|link| link.at < now) && sent <= 20 * window.mss);
+        assert!(snd_una > 1 && rng.uniform() < 1.0);
+        (self.acks, self.links) = (self.acks + 1, links.len() as u32);
+        self.longest = self.longest.max(links[links.len() - 1].queue_bytes);
     }
 
     fn on_ack(&mut self, window: &mut Window, _: &NewDataAck, _: &mut dyn Random) {

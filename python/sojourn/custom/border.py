@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sojourn import _sojourn
 from sojourn._sojourn import InputError
+from sojourn._util.inputs import shown
 from sojourn.custom import identity
 from sojourn.custom.aqm import Aqm
 from sojourn.custom.base import Custom, same_state
@@ -50,15 +51,19 @@ def describe(name: str, source: str | None) -> tuple[str, list[tuple[str, str, A
 
 def describe_control(
     name: str, source: str | None
-) -> tuple[tuple[str, list[tuple[str, str, Any]]], str]:
+) -> tuple[tuple[str, list[tuple[str, str, Any]]], str, bool, bool]:
     """Find a congestion control.
 
-    Return the hash of its source with its parameters, as `describe`, and its loss recovery.
+    Return the hash of its source with its parameters, as `describe`, its loss recovery, True if it
+    has a rate for every segment, and True if it reads telemetry.
     """
     digest, cls = _version(name, source, CongestionControl)
     if not hasattr(cls, "on_ack"):
         raise InputError(f"{cls.__name__} has no on_ack, so its window would never grow")
-    return (digest, _fields(cls)), str(cls.recovery)
+    if not isinstance(cls.paced, bool):
+        raise InputError(f"paced: is {shown(cls.paced)}, allowed: True, False")
+    traits = cls.paced, hasattr(cls, "on_telemetry")
+    return (digest, _fields(cls)), str(cls.recovery), *traits
 
 
 def describe_source(
@@ -115,12 +120,15 @@ def compile_object(instance: Custom) -> "Native":
 
 
 def repeat_control(
-    owner: "Owner", method: str, connection: _sojourn.Connection, state: Sequence[int]
+    owner: "Owner", method: str, arguments: Sequence[Any], state: Sequence[int]
 ) -> None:
-    """Call a method that failed in native code as plain Python, to raise its exception."""
+    """Call a method that failed in native code as plain Python, to raise its exception.
+
+    `arguments` are the connection, and for `on_telemetry` the telemetry of the links.
+    """
     from sojourn.custom import native
 
-    getattr(native.object_of(owner, state), method)(connection)
+    getattr(native.object_of(owner, state), method)(*arguments)
 
 
 def repeat_source(owner: "Owner", flow: _sojourn.Arrivals, state: Sequence[int]) -> Any:

@@ -12,6 +12,7 @@ from sojourn import _sojourn
 from sojourn.custom import border
 from sojourn.custom import check_state as state
 from sojourn.custom.control import CongestionControl
+from sojourn.custom.telemetry import LinkTelemetry
 
 LINK = {"rate": "10mbit", "delay": "5ms", "qdisc": "droptail(limit=50p)"}
 
@@ -152,7 +153,8 @@ class _Driver:
         self.tcp = SimpleNamespace(
             now=0, cwnd=10 * MSS, ssthresh=1 << 40, mss=MSS, acked=0, flight=10 * MSS,
             rtt=40_000_000, srtt=40_000_000, min_rtt=40_000_000, after_timeout=False,
-            window_was_full=True, pacing_rate=None, random=rng.random,
+            window_was_full=True, pacing_rate=None, random=rng.random, packet=MSS + 40, path=1,
+            snd_una=1, snd_nxt=1 + 10 * MSS,
         )  # fmt: skip
         self._call("on_established")
 
@@ -164,7 +166,11 @@ class _Driver:
             tcp.now += 5_000_000
             tcp.rtt = 40_000_000 + 1_000_000 * (self.acks % 20)
             tcp.acked, tcp.flight = MSS, max(MSS, min(tcp.cwnd, 60 * MSS))
+            tcp.snd_una += MSS
+            tcp.snd_nxt = tcp.snd_una + tcp.flight
+            self._call("on_telemetry", self._links())
             self._call("on_ack")
+            self._call("on_delivered")
             if self.acks % 50 == 0:
                 self._reduce("on_timeout" if self.acks % 400 == 0 else "on_loss")
 
@@ -175,8 +181,18 @@ class _Driver:
         tcp.cwnd = MSS if method == "on_timeout" else tcp.ssthresh
         self._call("on_recovered")
 
-    def _call(self, method: str) -> None:
+    def _links(self) -> tuple[LinkTelemetry, ...]:
+        """Return the telemetry of two links, of which the second one has a queue."""
+        size, rate = self.tcp.packet, 10_000_000
+        at, sent = self.tcp.now - 30_000_000, self.acks * size
+        queue = size * (self.acks % 20)
+        return (
+            LinkTelemetry(at, sent, 0, size, 10 * rate),
+            LinkTelemetry(at + 5_000_000, sent, queue, size, rate),
+        )
+
+    def _call(self, method: str, *arguments: Any) -> None:
         call = getattr(self.control, method, None)
         if call is not None:
-            call(self.tcp)
+            call(self.tcp, *arguments)
         self.tcp.cwnd, self.tcp.ssthresh = int(self.tcp.cwnd), int(self.tcp.ssthresh)

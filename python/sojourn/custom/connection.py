@@ -9,8 +9,8 @@ MOST_BYTES = 1 << 40
 MOST_BPS = 1e14
 """Largest pacing rate, as in Rust."""
 
-WINDOW, THRESHOLD, OUTSIDE = 2, 1, -1
-"""Values of `_access`: what a method may set."""
+START, WINDOW, THRESHOLD = 3, 2, 1
+"""Values of `_access`: a method may set the window, the window and the threshold, the threshold."""
 
 
 def _cwnd(tcp: Any, value: Any) -> Any:
@@ -20,7 +20,7 @@ def _cwnd(tcp: Any, value: Any) -> Any:
 
 
 def _ssthresh(tcp: Any, value: Any) -> Any:
-    if tcp._access < THRESHOLD or not (tcp.mss <= value <= MOST_BYTES):
+    if tcp._access not in (WINDOW, THRESHOLD) or not (tcp.mss <= value <= MOST_BYTES):
         raise ValueError
     return int(value)
 

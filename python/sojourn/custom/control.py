@@ -18,14 +18,17 @@ class CongestionControl(Custom):
 
     The sender is the same as for built-in controls in profile rfc: it detects and repairs losses,
     sets timers and decides when each method is called. `recovery` selects its algorithm for
-    repairing losses: "sack" (default), "newreno", "reno" or "tahoe".
+    repairing losses: "sack" (default), "newreno", "reno" or "tahoe". With ``paced = True`` in the
+    class, the control has a rate for every segment: `pacing` is on, the first segments of a
+    connection are paced as well, the window is kept after an idle period, and acks are not delayed
+    unless `delayed_ack` is set.
 
     All methods but `on_ack` are optional, and return None:
 
     ``start(self)``
         Assigns the state; called before every connection.
     ``on_established(self, tcp)``
-        The SYN was acknowledged.
+        The SYN was acknowledged; `tcp.cwnd` is the initial window.
     ``on_ack(self, tcp)``
         New data was acknowledged, outside of fast recovery and without an ECN echo.
     ``on_loss(self, tcp)``
@@ -36,10 +39,17 @@ class CongestionControl(Custom):
         If missing, `on_loss` is called.
     ``on_recovered(self, tcp)``
         The repair of losses has ended.
+    ``on_telemetry(self, tcp, links)``
+        An ack returned the telemetry of a packet (INT): `links` is a tuple of `LinkTelemetry`, one
+        for each link of the path. Packets collect telemetry only if the class has this method.
+    ``on_delivered(self, tcp)``
+        An ack reported delivered data, in order or not, also during the repair of losses. Called
+        last; `tcp.acked` is the newly delivered payload, `tcp.rtt` is measured by every such ack.
 
-    `tcp` has `now` (ns), `cwnd` and `ssthresh` (bytes of payload), `mss`, `acked` and `flight`
-    (bytes), `rtt`, `srtt` and `min_rtt` (ns or None), `after_timeout`, `window_was_full`,
-    `pacing_rate` (bit/s; needs ``pacing=True``), and `random()`, a number in [0, 1) of the random
+    `tcp` has `now` (ns), `cwnd` and `ssthresh` (bytes of payload), `mss`, `packet`, `acked` and
+    `flight` (bytes), `rtt`, `srtt` and `min_rtt` (ns or None), `after_timeout`,
+    `window_was_full`, `pacing_rate` (bit/s; needs ``pacing=True`` or `paced`), `snd_una`,
+    `snd_nxt` and `path` (of the last telemetry), and `random()`, a number in [0, 1) of the random
     stream of the flow; use no other source of random numbers.
 
     Raises
@@ -63,8 +73,10 @@ class CongestionControl(Custom):
     """
 
     recovery: ClassVar[str] = "sack"
+    paced: ClassVar[bool] = False
     _checked_as: ClassVar[str] = "tcp"
     _common: ClassVar[tuple[str, ...]] = ("compiled",)
+    _reserved: ClassVar[tuple[str, ...]] = ("name", "source", "recovery", "paced")
     _hooks: ClassVar[tuple[str, ...]] = (
         "on_established",
         "on_ack",
@@ -72,6 +84,8 @@ class CongestionControl(Custom):
         "on_loss",
         "on_mark",
         "on_timeout",
+        "on_telemetry",
+        "on_delivered",
     )
 
     @classmethod

@@ -8,9 +8,13 @@ from sojourn.custom.aqm import Aqm
 from sojourn.custom.base import Custom
 from sojourn.custom.control import CongestionControl
 from sojourn.custom.source import TrafficSource
+from sojourn.custom.telemetry import LinkTelemetry
 
 OF_PACKETS = ("on_enqueue", "on_dequeue")
 """Methods of disciplines that have a packet and return a decision."""
+
+OF_LINKS = "on_telemetry"
+"""Method of congestion controls that has the telemetry of links."""
 
 PACKET_FIELDS = ("size", "flow", "hash", "class_", "ecn", "arrived", "sojourn")
 
@@ -27,16 +31,21 @@ CONNECTION = np.dtype(
     [
         *((name, "i8") for name in ("now", "cwnd", "ssthresh", "mss", "acked", "flight")),
         *((name, "i8") for name in ("rtt", "srtt", "min_rtt")),
+        *((name, "i8") for name in ("packet", "snd_una", "snd_nxt", "path")),
         ("pacing_rate", "f8"),
         ("_rng", "u8"),
         ("_error", "i8"),
         ("_access", "i8"),
+        ("_links", "i8"),
         ("after_timeout", "?"),
         ("_paced", "?"),
     ],
     align=True,
 )
 """Layout of `ConnectionRecord` in Rust. A round-trip time of -1 is None, so is a rate of NaN."""
+
+LINK = np.dtype([(name, "i8") for name in LinkTelemetry._fields], align=True)
+"""Layout of `LinkRecord` in Rust."""
 
 ARRIVALS = np.dtype(
     [
@@ -63,6 +72,8 @@ class Kind(NamedTuple):
     """Further attributes of what is seen, which are computed."""
     settable: tuple[str, ...] = ()
     """Attributes of what is seen that methods may set."""
+    packet: np.dtype[Any] = PACKET
+    """Layout of what is in place of a packet."""
 
     @property
     def hooks(self) -> tuple[str, ...]:
@@ -84,6 +95,7 @@ KINDS = (
         "methods other than on_established",
         ("window_was_full",),
         ("cwnd", "ssthresh", "pacing_rate"),
+        LINK,
     ),
     Kind(TrafficSource, ARRIVALS, "(time, size) or None", "next_arrival"),
 )

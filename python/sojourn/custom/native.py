@@ -18,7 +18,7 @@ from sojourn.custom import arrival, connection, identity
 from sojourn.custom.aqm import Aqm
 from sojourn.custom.base import Custom
 from sojourn.custom.control import CongestionControl
-from sojourn.custom.layouts import OF_PACKETS, PACKET, Kind, kind_of
+from sojourn.custom.layouts import LINK, OF_LINKS, OF_PACKETS, PACKET, Kind, kind_of
 from sojourn.custom.source import TrafficSource
 from sojourn.custom.stores import Stores
 
@@ -168,7 +168,7 @@ def _compile(cls: type[Custom], layout: np.dtype[Any]) -> tuple[list[int], Owner
         scopes.append(scope)
     for scope in scopes:
         scope.update(functions)
-    records = [numba.from_dtype(dtype) for dtype in (layout, PACKET, kind.seen)]
+    records = [numba.from_dtype(dtype) for dtype in (layout, kind.packet, kind.seen)]
     entries = {
         name: _entry(numba, functions[f"_method_{name}"], kind, records, stores, *methods[name][1:])
         for name in kind.hooks
@@ -189,19 +189,23 @@ def _entry(
 ) -> Any:
     """Return the C function that calls a method and catches its exceptions.
 
-    `records` are the types of the state, the packet, and what else the method sees.
+    `records` are the types of the state, the packet or a link, and what else the method sees.
     """
     from numba.core import errors
 
-    of_packet = tree.name in OF_PACKETS
     state, packet, seen = records
     pointers = [numba.types.CPointer(one) for one in (packet, seen, state)]
+    at_state, at_packet = "carray(state_at, 1)[0]", "carray(packet_at, 1)[0]"
+    arguments = {at_state: state, "seen": seen}
+    if tree.name in OF_PACKETS:
+        arguments = {at_state: state, at_packet: packet, "seen": seen}
+    elif tree.name == OF_LINKS:
+        arguments["carray(packet_at, seen._links)"] = packet[::1]
     try:
-        method.compile((state, packet, seen) if of_packet else (state, seen))
+        method.compile(tuple(arguments.values()))
         answer = method.nopython_signatures[-1].return_type
         _check_answer(numba, answer, kind, file, tree)
-        arguments = ["carray(state_at, 1)[0]", "carray(packet_at, 1)[0]", "seen"]
-        call = ", ".join(arguments if of_packet else arguments[::2])
+        call = ", ".join(arguments)
         scope = {"carray": numba.carray, "method": method}
         use = DECISION
         if kind.root is TrafficSource:
@@ -213,7 +217,10 @@ def _entry(
         reason = stores.refused[0] if stores.refused else _message(error, file, tree)
         raise InputError(f"compiled: {reason}") from None
     except (KeyError, AttributeError, TypeError) as error:  # an unknown field, in a helper method
-        text = f"Numba cannot compile {tree.name}, or a method that it calls: {error!r}; {PLAIN}"
+        reason = repr(error)
+        if tree.name == OF_LINKS and isinstance(error, KeyError):
+            reason = f"a link has no {error.args[0]}{near(str(error.args[0]), LINK.names or ())}"
+        text = f"Numba cannot compile {tree.name}, or a method that it calls: {reason}; {PLAIN}"
         raise InputError(f"compiled: {file}:{tree.lineno}: {text}") from None
 
 

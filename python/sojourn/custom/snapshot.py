@@ -9,6 +9,7 @@ import numpy as np
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import shown
 from sojourn.custom.base import Custom
+from sojourn.custom.telemetry import LinkTelemetry
 
 HINT = "numbers, texts, arrays, lists, tuples, dicts, sets and deques of these can be saved"
 
@@ -55,6 +56,8 @@ def _plain(value: Any, seen: set[int]) -> Any:
         array = np.ascontiguousarray(value, value.dtype.newbyteorder("<"))
         name = "array" if kind is np.ndarray else "number"
         return [name, array.dtype.str, list(value.shape), array.tobytes().hex()]
+    if kind is LinkTelemetry:
+        return ["LinkTelemetry", *value]
     if kind not in (list, tuple, dict, set, frozenset, deque):
         raise TypeError(f"is a {shown(kind.__name__)}")
     if kind not in (tuple, frozenset) and id(value) in seen:
@@ -77,6 +80,8 @@ def _value(saved: Any) -> Any:
         array = _array(*contents)
         return array if kind == "array" else array[()]
     parts = [_value(part) for part in contents]
+    if kind == "LinkTelemetry":
+        return LinkTelemetry(*parts)
     if kind == "dict":
         return dict(zip(parts[::2], parts[1::2], strict=True))
     if kind == "deque":

@@ -14,8 +14,8 @@
 //! the records [`PacketRecord`] and `QueueRecord`, and from the state that it passes with the
 //! addresses; every index of an array is checked. The code so reads and writes only within the
 //! three records, which are `&mut` during the call and have these layouts (`#[repr(C)]`, and words
-//! of the size of the state). A congestion control has a `ConnectionRecord` in place of the queue,
-//! a traffic source an `ArrivalRecord`. No exception leaves it, and it calls nothing but the
+//! of the size of the state). A congestion control has a `ConnectionRecord` in place of the queue
+//! and a `LinksRecord` in place of the packet, a traffic source an `ArrivalRecord`. No exception leaves it, and it calls nothing but the
 //! methods of the class and [`draw`]. `CompiledMethods`, `CompiledControl` and `CompiledSource` own
 //! the objects that own the code, so the addresses stay valid.
 //!
@@ -78,29 +78,29 @@ pub fn is_kept<T>(_py: Python<'_>, object: &Py<T>) -> bool {
     references > 1
 }
 
-/// Method of a class that Numba compiled; `S` is the record of what it sees besides the packet.
+/// Method of a class that Numba compiled; `S` is the record of what it sees, with the packet `P`.
 #[derive(Debug)]
-pub struct NativeMethod<S>(Address<S>);
+pub struct NativeMethod<S, P = PacketRecord>(Address<S, P>);
 
-impl<S> Clone for NativeMethod<S> {
-    fn clone(&self) -> NativeMethod<S> {
+impl<S, P> Clone for NativeMethod<S, P> {
+    fn clone(&self) -> NativeMethod<S, P> {
         *self
     }
 }
 
-impl<S> Copy for NativeMethod<S> {}
+impl<S, P> Copy for NativeMethod<S, P> {}
 
 /// Signature of the compiled method.
-type Address<S> = unsafe extern "C" fn(*mut PacketRecord, *mut S, *mut u64) -> i64;
+type Address<S, P> = unsafe extern "C" fn(*mut P, *mut S, *mut u64) -> i64;
 
-impl<S: Draws> NativeMethod<S> {
+impl<S: Draws, P> NativeMethod<S, P> {
     /// Method at an address that `sojourn.custom.native` returned; `None` for address 0. The class
     /// was compiled for records of this type.
-    pub fn at(address: usize) -> Option<NativeMethod<S>> {
+    pub fn at(address: usize) -> Option<NativeMethod<S, P>> {
         let code = std::ptr::with_exposed_provenance::<()>(address);
         // SAFETY: see the top of the file; a function of this type is at the address.
         (!code.is_null())
-            .then(|| NativeMethod(unsafe { std::mem::transmute::<*const (), Address<S>>(code) }))
+            .then(|| NativeMethod(unsafe { std::mem::transmute::<*const (), Address<S, P>>(code) }))
     }
 
     /// Calls the method; `rng` is the source of its random numbers.
@@ -108,7 +108,7 @@ impl<S: Draws> NativeMethod<S> {
     pub fn call(
         self,
         mut rng: Option<Generator<'_>>,
-        packet: &mut PacketRecord,
+        packet: &mut P,
         seen: &mut S,
         state: &mut [u64],
     ) -> i64 {

@@ -5,7 +5,8 @@ use super::connection::{Access, ConnectionView, Values};
 use super::gauge::{Gauge, Layout};
 use super::module;
 use super::recorded::{Drawn, Recording};
-use super::records::{ConnectionRecord, PacketRecord};
+use super::records::{ConnectionRecord, LinksRecord};
+use super::seen::{HOOKS, Hook, Seen};
 use super::snapshot::{in_place, load_words};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 #[derive(FromPyObject)]
 pub struct NativeControl {
     /// Addresses of the methods, 0 for those that the class does not define.
-    methods: [usize; 6],
+    methods: [usize; HOOKS.len()],
     /// State after `start`, in whole words.
     state: Vec<u64>,
     gauges: Vec<Layout>,
@@ -25,7 +26,7 @@ pub struct NativeControl {
 
 /// Constant part of a compiled class.
 struct Fixed {
-    methods: [Option<NativeMethod<ConnectionRecord>>; 6],
+    methods: [Option<NativeMethod<ConnectionRecord, LinksRecord>>; HOOKS.len()],
     /// State after `start`.
     fresh: Vec<u64>,
     gauges: Vec<Gauge>,
@@ -70,37 +71,38 @@ impl CompiledControl {
     /// Calls a method, which is defined, and returns the connection after it.
     pub fn call(
         &mut self,
-        method: usize,
-        name: &str,
-        seen: Values,
+        hook: Hook,
+        seen: Seen<'_>,
         rng: Option<Generator<'_>>,
     ) -> PyResult<Values> {
-        let Some(native) = self.fixed.methods[method] else { return Ok(seen) };
+        let Some(native) = self.fixed.methods[hook as usize] else { return Ok(seen.values) };
         let mut record = seen.record();
+        let mut links = LinksRecord::of(seen.links);
         let mut drawn = Drawn::default();
         let mut recording = rng.map(|from| Recording { from, drawn: &mut drawn });
         let rng = recording.as_mut().map(|rng| rng as Generator<'_>);
-        native.call(rng, &mut PacketRecord::default(), &mut record, &mut self.state);
+        native.call(rng, &mut links, &mut record, &mut self.state);
         if record.error != 0 {
-            return Err(self.exception(name, seen, drawn));
+            return Err(self.exception(hook, seen, drawn));
         }
-        Ok(seen.changed(&record))
+        Ok(seen.values.changed(&record))
     }
 
     /// Exception of a method. Compiled code reports only that there was one: the plain method is
     /// called with the same state and random numbers, and raises it.
     #[cold]
-    fn exception(&self, method: &str, seen: Values, drawn: Drawn) -> PyErr {
+    fn exception(&self, hook: Hook, seen: Seen<'_>, drawn: Drawn) -> PyErr {
         let text = "an exception in compiled code; it does not occur without compiled=True";
         let repeated = Python::attach(|py| {
             let connection = Py::new(py, ConnectionView::default())?;
             let view = connection.get();
-            *view.values() = seen;
+            *view.values() = seen.values;
             let border = module(py)?;
-            let arguments = (&self.fixed.owner, method, &connection, &self.state);
+            let seen_by = seen.arguments(py, &connection, hook)?;
+            let arguments = (&self.fixed.owner, HOOKS[hook as usize], seen_by, &self.state);
             let call = || border.call_method1("repeat_control", arguments).map(drop);
-            let done = match seen.access {
-                Access::Rate => call(),
+            let done = match seen.values.access {
+                Access::Start => call(),
                 _ => lend(py, &view.random, &mut drawn.again(), call),
             };
             view.values().access = Access::Outside;

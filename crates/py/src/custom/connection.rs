@@ -24,8 +24,8 @@ pub enum Access {
     Window,
     /// Threshold and pacing rate.
     Threshold,
-    /// Pacing rate.
-    Rate,
+    /// Window and pacing rate, with which a connection starts.
+    Start,
 }
 
 /// A count as compiled code sees it.
@@ -39,6 +39,8 @@ pub struct Values {
     pub access: Access,
     /// True if the flow has a pacer.
     pub paced: bool,
+    /// Length of a full packet, bytes.
+    pub packet: u64,
     pub now: u64,
     pub cwnd: u64,
     pub ssthresh: u64,
@@ -51,6 +53,10 @@ pub struct Values {
     pub after_timeout: bool,
     /// Rate of the pacer, bit/s.
     pub pacing_rate: Option<f64>,
+    /// Sequence numbers and path of the last ack with telemetry.
+    pub snd_una: u64,
+    pub snd_nxt: u64,
+    pub path: u64,
 }
 
 impl Values {
@@ -67,14 +73,20 @@ impl Values {
             rtt: optional(self.rtt),
             srtt: optional(self.srtt),
             min_rtt: optional(self.min_rtt),
+            packet: self.packet.cast_signed(),
+            snd_una: self.snd_una.cast_signed(),
+            snd_nxt: self.snd_nxt.cast_signed(),
+            path: self.path.cast_signed(),
             pacing_rate: self.pacing_rate.unwrap_or(f64::NAN),
             rng: 0,
             error: 0,
             access: match self.access {
+                Access::Start => 3,
                 Access::Window => 2,
                 Access::Threshold => 1,
-                Access::Rate | Access::Outside => 0,
+                Access::Outside => 0,
             },
+            links: 0,
             after_timeout: self.after_timeout,
             paced: self.paced,
         }
@@ -155,9 +167,10 @@ impl ConnectionView {
     #[setter]
     fn set_cwnd(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let access = self.values().access;
-        if access != Access::Window {
-            let text = "cwnd can be set in on_ack and on_recovered only; after a loss, mark or \
-                        timeout the sender sets it itself, from ssthresh";
+        if !matches!(access, Access::Window | Access::Start) {
+            let text = "cwnd can be set in on_ack, on_delivered, on_established, on_recovered and \
+                        on_telemetry only; after a loss, mark or timeout the sender sets it \
+                        itself, from ssthresh";
             return Err(PyAttributeError::new_err(text));
         }
         let cwnd = self.bytes("cwnd", value)?;
@@ -175,8 +188,8 @@ impl ConnectionView {
     fn set_ssthresh(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let access = self.values().access;
         if !matches!(access, Access::Window | Access::Threshold) {
-            let text = "ssthresh can be set in on_ack, on_recovered, on_loss, on_mark and \
-                        on_timeout only";
+            let text = "ssthresh can be set in on_ack, on_delivered, on_loss, on_mark, \
+                        on_recovered, on_telemetry and on_timeout only";
             return Err(PyAttributeError::new_err(text));
         }
         let ssthresh = self.bytes("ssthresh", value)?;
@@ -212,13 +225,37 @@ impl ConnectionView {
         self.values().mss
     }
 
-    /// Payload newly acknowledged, bytes; 0 outside of `on_ack`.
+    /// Length of a full packet, bytes.
+    #[getter]
+    fn packet(&self) -> u64 {
+        self.values().packet
+    }
+
+    /// Lowest sequence number that is not acknowledged, with the last ack with telemetry.
+    #[getter]
+    fn snd_una(&self) -> u64 {
+        self.values().snd_una
+    }
+
+    /// Next sequence number to send, at the last ack with telemetry.
+    #[getter]
+    fn snd_nxt(&self) -> u64 {
+        self.values().snd_nxt
+    }
+
+    /// Key of the path of the last telemetry: packets with the same key crossed the same links.
+    #[getter]
+    fn path(&self) -> u64 {
+        self.values().path
+    }
+
+    /// Payload newly acknowledged (in `on_delivered` newly delivered), bytes; 0 in other methods.
     #[getter]
     fn acked(&self) -> u64 {
         self.values().acked
     }
 
-    /// Payload in flight, bytes; in `on_ack`, before the ack.
+    /// Payload in flight, bytes; in `on_ack` and `on_delivered`, before the ack.
     #[getter]
     fn flight(&self) -> u64 {
         self.values().flight
@@ -260,10 +297,10 @@ impl ConnectionView {
     /// Draws a random number in [0, 1) from the stream of the flow.
     fn random(&self, py: Python<'_>) -> PyResult<f64> {
         self.random.draw(py).ok_or_else(|| {
-            let text = "random() works only in on_ack, on_recovered, on_loss, on_mark, on_timeout";
+            let text = "random() works only in methods other than start and on_established";
             PyRuntimeError::new_err(text)
         })
     }
 }
 
-const UNPACED: &str = "pacing_rate needs the parameter pacing=True";
+const UNPACED: &str = "pacing_rate needs the parameter pacing=True, or paced = True in the class";

@@ -7,6 +7,7 @@ use super::failure;
 use super::gauge::show_attributes;
 use super::params::{COMPILED, Description, Number, SOURCE};
 use super::params::{flag_row, read_values, take_compiled};
+use super::seen::{HOOKS, Hook, Seen};
 use super::snapshot::{in_place, load_object, save_object};
 use super::{error_of, intern, is_custom, module};
 use pyo3::exceptions::{PyException, PyTypeError};
@@ -19,23 +20,9 @@ use sojourn_aqm::snapshot::{Reader, Writer};
 use sojourn_aqm::{Snapshot, Span, Time};
 use sojourn_sim::tcp::{
     CommonParams, CongestionSignal, ExternalControl, ExternalMaker, ExternalParams, LossRecovery,
-    NewDataAck, ProcessedAck, Window,
+    NewDataAck, ProcessedAck, TelemetryAck, Window,
 };
 use std::sync::Arc;
-
-/// Methods of a congestion control.
-#[derive(Clone, Copy)]
-enum Hook {
-    Established,
-    Ack,
-    Recovered,
-    Loss,
-    Mark,
-    Timeout,
-}
-
-const HOOKS: [&str; 6] =
-    ["on_established", "on_ack", "on_recovered", "on_loss", "on_mark", "on_timeout"];
 
 /// Finds the class called `name` and reads its parameters.
 pub fn find(name: &str, settings: &[(&str, Setting<'_>)]) -> Option<Result<ExternalParams>> {
@@ -51,8 +38,8 @@ fn read(
     let version = version.map(|(_, value)| value.to_string().trim_matches('"').to_string());
     let described = module(py)
         .and_then(|m| m.call_method1("describe_control", (name, version)))
-        .and_then(|description| description.extract::<(Description, String)>());
-    let (class, recovery) = described.map_err(|e| error_of(&e))?;
+        .and_then(|description| description.extract::<(Description, String, bool, bool)>());
+    let (class, recovery, paced, telemetry) = described.map_err(|e| error_of(&e))?;
     let (compiled, own) = take_compiled(settings)?;
     let flag = flag_row(COMPILED, compiled);
     let mut known = CommonParams::default().table();
@@ -69,7 +56,7 @@ fn read(
             return Err(Error::new(text).at("recovery"));
         }
     };
-    let maker = Maker { name, source, values, compiled };
+    let maker = Maker { name, source, values, compiled, paced, telemetry };
     // Errors in `start` and of the compiler are reported with the scenario.
     maker.code(py).map_err(|e| error_of(&e))?;
     Ok(ExternalParams { name, recovery, rows, maker: Arc::new(maker) })
@@ -83,6 +70,10 @@ struct Maker {
     values: Vec<(&'static str, Number)>,
     /// True if the class is compiled.
     compiled: bool,
+    /// True if the control has a rate for every segment.
+    paced: bool,
+    /// True if the class reads telemetry.
+    telemetry: bool,
 }
 
 impl Maker {
@@ -118,9 +109,18 @@ impl ExternalMaker for Maker {
                 failure::report(PyException::new_err(format!("{}: {error}", self.name)));
                 Control::failed(py, self.name)
             });
-            *control.connection.get().values() = Values { mss, paced, ..Values::default() };
+            let packet = common.packet.0;
+            *control.connection.get().values() = Values { mss, packet, paced, ..Values::default() };
             Box::new(control)
         })
+    }
+
+    fn uses_telemetry(&self) -> bool {
+        self.telemetry
+    }
+
+    fn is_paced(&self) -> bool {
+        self.paced
     }
 }
 
@@ -140,14 +140,14 @@ in_place!(PlainControl, 55, |plain, out| save_object(&plain.object, out), |plain
 struct PlainControl {
     object: Py<PyAny>,
     /// Bound method of each hook; `None` if the class does not define it.
-    methods: [Option<Py<PyAny>>; 6],
+    methods: [Option<Py<PyAny>>; HOOKS.len()],
     /// Attributes that are recorded.
     gauges: Arc<[&'static str]>,
 }
 
 impl Code {
     fn plain(py: Python<'_>, object: Py<PyAny>, gauges: Arc<[&'static str]>) -> PyResult<Code> {
-        let mut methods = [const { None }; 6];
+        let mut methods = [const { None }; HOOKS.len()];
         for (hook, method) in HOOKS.into_iter().zip(&mut methods) {
             *method = object.bind(py).getattr_opt(hook)?.map(Bound::unbind);
         }
@@ -181,7 +181,7 @@ impl Control {
 
     /// Control that calls no method.
     fn failed(py: Python<'_>, name: &'static str) -> Control {
-        let (object, methods, gauges) = (py.None(), [const { None }; 6], Arc::default());
+        let (object, methods, gauges) = (py.None(), [const { None }; HOOKS.len()], Arc::default());
         let control = Control::of(py, name, Code::Plain(PlainControl { object, methods, gauges }));
         Control { failed: true, ..control.expect("memory for a small object") }
     }
@@ -201,7 +201,13 @@ impl Control {
 
     /// Calls a method that sees `seen`, and returns the connection after it. Returns `None` if the
     /// class does not define the method, or if an exception has ended the run.
-    fn call(&mut self, hook: Hook, seen: Values, rng: Option<&mut dyn Random>) -> Option<Values> {
+    fn call<'a>(
+        &mut self,
+        hook: Hook,
+        seen: impl Into<Seen<'a>>,
+        rng: Option<&mut dyn Random>,
+    ) -> Option<Values> {
+        let seen = seen.into();
         self.fresh = false;
         if self.failed || !self.code.defines(hook) {
             return None;
@@ -209,10 +215,10 @@ impl Control {
         let done = match &mut self.code {
             Code::Plain(plain) => {
                 let method = plain.methods[hook as usize].as_ref()?;
-                Control::call_plain(&self.connection, method, seen, rng)
+                Control::call_plain(&self.connection, (hook, method), seen, rng)
             }
             Code::Native(native) => {
-                let after = native.call(hook as usize, HOOKS[hook as usize], seen, rng);
+                let after = native.call(hook, seen, rng);
                 after.inspect(|after| {
                     let mut kept = self.connection.get().values();
                     *kept = Values { access: Access::Outside, ..*after };
@@ -221,7 +227,8 @@ impl Control {
         };
         done.map_err(|error| {
             self.failed = true;
-            failure::report_in(error, self.name, HOOKS[hook as usize], Some(Time(seen.now)));
+            let now = Time(seen.values.now);
+            failure::report_in(error, self.name, HOOKS[hook as usize], Some(now));
         })
         .ok()
     }
@@ -229,14 +236,15 @@ impl Control {
     /// Calls a method in Python.
     fn call_plain(
         connection: &Py<ConnectionView>,
-        method: &Py<PyAny>,
-        seen: Values,
+        (hook, method): (Hook, &Py<PyAny>),
+        seen: Seen<'_>,
         rng: Option<&mut dyn Random>,
     ) -> PyResult<Values> {
         Python::attach(|py| {
             let view = connection.get();
-            *view.values() = seen;
-            let call = || method.bind(py).call1((connection,));
+            let arguments = seen.arguments(py, connection, hook)?;
+            *view.values() = seen.values;
+            let call = || method.bind(py).call1(arguments);
             let answer = match rng {
                 Some(rng) => lend(py, &view.random, rng, call),
                 None => call(),
@@ -249,6 +257,19 @@ impl Control {
             }
             Ok(*view.values())
         })
+    }
+
+    /// Calls a method for an ack that delivers data, which may change the window.
+    fn grow(&mut self, hook: Hook, window: &mut Window, acked: &NewDataAck, rng: &mut dyn Random) {
+        let mut seen = self.seen(acked.at, window, Access::Window);
+        (seen.acked, seen.flight) = (acked.bytes, acked.flight);
+        seen.after_timeout = acked.after_timeout;
+        seen.rtt = acked.rtt.map(|rtt| rtt.0);
+        seen.srtt = acked.srtt.map(|rtt| rtt.0);
+        seen.min_rtt = shorter(seen.min_rtt, seen.rtt);
+        if let Some(after) = self.call(hook, seen, Some(rng)) {
+            (window.cwnd, window.ssthresh) = (after.cwnd, after.ssthresh);
+        }
     }
 
     /// Connection as it was last, with this window and no ack.
@@ -282,29 +303,43 @@ impl ExternalControl for Control {
             failure::report_in(error, self.name, "start", None);
         }
         let view = self.connection.get();
-        let Values { mss, paced, .. } = *view.values();
-        *view.values() = Values { mss, paced, ..Values::default() };
+        let Values { mss, packet, paced, .. } = *view.values();
+        *view.values() = Values { mss, packet, paced, ..Values::default() };
     }
 
     fn on_established(&mut self, now: Time, window: &Window, rtt: Option<Span>) {
         let rtt = rtt.map(|rtt| rtt.0);
-        let mut seen = self.seen(now, window, Access::Rate);
+        let mut seen = self.seen(now, window, Access::Start);
         (seen.rtt, seen.srtt, seen.min_rtt) = (rtt, rtt, rtt);
         if self.call(Hook::Established, seen, None).is_none() {
             *self.connection.get().values() = Values { access: Access::Outside, ..seen };
         }
     }
 
+    /// Window that `on_established`, which was called last, has left.
+    fn initial_window(&mut self, _: &Window) -> u64 {
+        self.connection.get().values().cwnd
+    }
+
     fn on_ack(&mut self, window: &mut Window, acked: &NewDataAck, rng: &mut dyn Random) {
-        let mut seen = self.seen(acked.at, window, Access::Window);
-        (seen.acked, seen.flight) = (acked.bytes, acked.flight);
-        seen.after_timeout = acked.after_timeout;
-        seen.rtt = acked.rtt.map(|rtt| rtt.0);
-        seen.srtt = acked.srtt.map(|rtt| rtt.0);
-        seen.min_rtt = shorter(seen.min_rtt, seen.rtt);
-        if let Some(after) = self.call(Hook::Ack, seen, Some(rng)) {
+        self.grow(Hook::Ack, window, acked, rng);
+    }
+
+    fn on_telemetry(&mut self, window: &mut Window, ack: &TelemetryAck<'_>, rng: &mut dyn Random) {
+        let TelemetryAck { now, snd_una, snd_nxt, path, links } = *ack;
+        let seen = self.seen(now, window, Access::Window);
+        let values = Values { snd_una, snd_nxt, path: path.into(), ..seen };
+        if let Some(after) = self.call(Hook::Telemetry, Seen { values, links }, Some(rng)) {
             (window.cwnd, window.ssthresh) = (after.cwnd, after.ssthresh);
         }
+    }
+
+    fn uses_delivered(&self) -> bool {
+        self.code.defines(Hook::Delivered)
+    }
+
+    fn on_delivered(&mut self, window: &mut Window, delivered: &NewDataAck, rng: &mut dyn Random) {
+        self.grow(Hook::Delivered, window, delivered, rng);
     }
 
     fn on_congestion(

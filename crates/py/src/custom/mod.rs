@@ -21,6 +21,7 @@ mod params;
 mod plain;
 mod recorded;
 mod records;
+mod seen;
 mod snapshot;
 mod source;
 mod views;

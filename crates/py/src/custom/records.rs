@@ -1,4 +1,7 @@
-//! Packet, queue, connection and flow as native code sees them.
+//! Packet, queue, connection, links and flow as native code sees them.
+
+use sojourn_aqm::HopTelemetry;
+use sojourn_sim::tcp::TELEMETRY_LINKS;
 
 /// Packet as compiled code sees it; `PACKET` of `sojourn.custom.layouts` has the same fields.
 #[repr(C)]
@@ -41,15 +44,57 @@ pub struct ConnectionRecord {
     pub rtt: i64,
     pub srtt: i64,
     pub min_rtt: i64,
+    pub packet: i64,
+    pub snd_una: i64,
+    pub snd_nxt: i64,
+    pub path: i64,
     pub pacing_rate: f64,
     /// Address of the random number generator during a call, otherwise 0.
     pub rng: usize,
     /// 1 after an exception.
     pub error: i64,
-    /// 2 if the window may be set, 1 if the threshold may.
+    /// 1 if the threshold may be set, 2 if the window may, too, 3 if only the window may.
     pub access: i64,
+    /// Number of links in [`LinksRecord`].
+    pub links: i64,
     pub after_timeout: bool,
     pub paced: bool,
+}
+
+/// Telemetry of a link as compiled code sees it; `LINK` of `sojourn.custom.layouts` has the same
+/// fields.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LinkRecord {
+    pub at: i64,
+    pub sent_bytes: i64,
+    pub queue_bytes: i64,
+    pub packet_bytes: i64,
+    pub rate: i64,
+}
+
+/// Telemetry of the links of a path as compiled code sees it, in place of a packet.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LinksRecord {
+    pub links: [LinkRecord; TELEMETRY_LINKS],
+}
+
+impl LinksRecord {
+    /// Telemetry of these links.
+    pub fn of(links: &[HopTelemetry]) -> LinksRecord {
+        let mut record = LinksRecord::default();
+        for (place, link) in record.links.iter_mut().zip(links) {
+            *place = LinkRecord {
+                at: link.at.0.cast_signed(),
+                sent_bytes: link.sent_bytes.cast_signed(),
+                queue_bytes: link.queue_bytes.into(),
+                packet_bytes: link.packet_bytes.into(),
+                rate: link.rate.0.cast_signed(),
+            };
+        }
+        record
+    }
 }
 
 /// Flow as a compiled source sees it; `ARRIVALS` of `sojourn.custom.layouts` has the same fields.

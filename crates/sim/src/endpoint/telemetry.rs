@@ -12,7 +12,7 @@ use std::iter::Zip;
 use std::slice::Iter;
 
 /// Largest number of links of a path with telemetry: a fat tree has six.
-pub(crate) const HOPS_MAX: usize = 8;
+pub const HOPS_MAX: usize = 8;
 
 /// State of the links of a path, each at the dequeue of one packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Snapshot)]

@@ -166,10 +166,16 @@ impl CongestionControl for AnyControl {
         dispatch_to!(&mut self.algorithm, c => c.on_explicit_feedback(window, feedback, srtt));
     }
 
-    fn on_telemetry_echo(&mut self, window: &mut Window, number: u32, sequence: [u64; 2]) {
+    fn on_telemetry_echo(
+        &mut self,
+        now: Time,
+        window: &mut Window,
+        number: u32,
+        sequence: [u64; 2],
+    ) {
         if let Some(telemetry) = self.telemetry.as_mut().and_then(|store| store.take(number)) {
             let (c, telemetry) = (&mut self.algorithm, &telemetry);
-            dispatch_to!(c, c => c.on_telemetry(window, telemetry, sequence));
+            dispatch_to!(c, c => c.on_telemetry(now, window, telemetry, sequence));
         }
     }
 

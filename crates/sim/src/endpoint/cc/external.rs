@@ -1,6 +1,9 @@
 //! Congestion controls that are not in the registry: a program finds them by name.
 
-use super::{CongestionControl, CongestionSignal, NewDataAck, ProcessedAck, RecoveryState, Window};
+use super::{
+    CongestionControl, CongestionSignal, NewDataAck, ProcessedAck, RateEstimator, RecoveryState,
+    SentSegment, Window, pacer,
+};
 use crate::endpoint::common_params::{CommonParams, LossRecovery};
 use crate::endpoint::telemetry::PathTelemetry;
 use crate::external_state::{external_state, not_saved};
@@ -15,20 +18,42 @@ use sojourn_aqm::units::{Span, Time};
 use std::fmt;
 use std::sync::Arc;
 
+/// Ack that returns the telemetry of a packet, as an external control sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct TelemetryAck<'a> {
+    /// Arrival time of the ack.
+    pub now: Time,
+    /// Lowest sequence number that is not acknowledged, with this ack (SND.UNA).
+    pub snd_una: u64,
+    /// Next sequence number to send (SND.NXT).
+    pub snd_nxt: u64,
+    /// Key of the path: packets of a flow with the same key crossed the same links.
+    pub path: u32,
+    /// State of each link when the packet left its queue, in the order of the path; at most
+    /// [`TELEMETRY_LINKS`](crate::tcp::TELEMETRY_LINKS).
+    pub links: &'a [HopTelemetry],
+}
+
 /// Congestion control of one flow, written outside of this crate. A control needs
 /// [`reset`](ExternalControl::reset), [`on_ack`](ExternalControl::on_ack),
 /// [`on_congestion`](ExternalControl::on_congestion) and [`copy`](ExternalControl::copy);
 /// `examples/own_control.rs` is a complete one.
 ///
 /// The sender detects losses, retransmits and paces. What a control cannot do yet: react to the
-/// fraction of marks, as DCTCP does; measure delivery rates per segment, as BBR does; set the
-/// initial window; and decide what follows a reduction that was not justified.
+/// fraction of marks, as DCTCP does; measure delivery rates per segment, as BBR does; and decide
+/// what follows a reduction that was not justified.
 pub trait ExternalControl: Send {
     /// Resets to the state before a connection.
     fn reset(&mut self);
 
     /// Handles the ack of the SYN; `rtt` is its round-trip time, if the SYN was not retransmitted.
     fn on_established(&mut self, _now: Time, _window: &Window, _rtt: Option<Span>) {}
+
+    /// Returns the window with which the connection starts; called after
+    /// [`ExternalControl::on_established`].
+    fn initial_window(&mut self, window: &Window) -> u64 {
+        window.cwnd
+    }
 
     /// Grows the window for an ack of new data. Not called in fast recovery, nor for an ack that
     /// carries an ECN echo.
@@ -46,10 +71,31 @@ pub trait ExternalControl: Send {
         rng: &mut dyn Random,
     ) -> u64;
 
-    /// Handles the telemetry of the path of a packet, of which an ack arrives: the state of each
-    /// link when the packet left its queue. Called before the window grows for this ack, if
-    /// [`ExternalMaker::uses_telemetry`] is true.
-    fn on_telemetry(&mut self, _window: &mut Window, _hops: &[HopTelemetry]) {}
+    /// Handles the telemetry of the path of a packet, of which an ack arrives. Called before
+    /// anything else that the ack causes, if [`ExternalMaker::uses_telemetry`] is true.
+    fn on_telemetry(
+        &mut self,
+        _window: &mut Window,
+        _ack: &TelemetryAck<'_>,
+        _rng: &mut dyn Random,
+    ) {
+    }
+
+    /// True if [`ExternalControl::on_delivered`] is used.
+    fn uses_delivered(&self) -> bool {
+        false
+    }
+
+    /// Handles an ack that reports delivered data, in order or not, after all else that the ack
+    /// causes. Called during loss recovery as well. The bytes are newly delivered, and the
+    /// round-trip time is of the segment that was sent last among them, unless it was sent again.
+    fn on_delivered(
+        &mut self,
+        _window: &mut Window,
+        _delivered: &NewDataAck,
+        _rng: &mut dyn Random,
+    ) {
+    }
 
     /// True if [`ExternalControl::on_recovered`] is used.
     fn uses_recovered(&self) -> bool {
@@ -97,6 +143,13 @@ pub trait ExternalMaker: fmt::Debug + Send + Sync {
 
     /// True if packets collect telemetry of their path, for [`ExternalControl::on_telemetry`].
     fn uses_telemetry(&self) -> bool {
+        false
+    }
+
+    /// True if the control has a rate for every segment, as senders of data centres do. Then the
+    /// parameter `pacing` is on, the first segments of a connection are paced as well, the window
+    /// is kept after an idle period, and every packet is acknowledged unless `delayed_ack` is set.
+    fn is_paced(&self) -> bool {
         false
     }
 }
@@ -169,6 +222,10 @@ pub struct External {
     /// True from the start of a loss recovery to its end.
     recovering: bool,
     uses_telemetry: bool,
+    /// True if the control has a rate for every segment.
+    paced: bool,
+    /// Segments in flight, if the control uses their delivery.
+    segments: Option<Box<RateEstimator>>,
 }
 
 impl Clone for External {
@@ -178,6 +235,8 @@ impl Clone for External {
             rng: self.rng.clone(),
             recovering: self.recovering,
             uses_telemetry: self.uses_telemetry,
+            paced: self.paced,
+            segments: self.segments.clone(),
         }
     }
 }
@@ -193,16 +252,23 @@ impl CongestionControl for External {
 
     fn new(params: &ExternalParams, common: &CommonParams, rng: &mut dyn Random) -> External {
         let seed = rng.uniform().to_bits();
+        let control = params.maker.make(common);
+        let segments = control.uses_delivered().then(Box::default);
         External {
-            control: params.maker.make(common),
+            control,
             rng: Pcg::seed_from_u64(seed),
             recovering: false,
             uses_telemetry: params.maker.uses_telemetry(),
+            paced: params.maker.is_paced(),
+            segments,
         }
     }
 
     fn reset(&mut self) {
         self.recovering = false;
+        if let Some(segments) = &mut self.segments {
+            segments.reset();
+        }
         self.control.reset();
     }
 
@@ -224,16 +290,52 @@ impl CongestionControl for External {
         self.control.on_established(now, window, rtt);
     }
 
+    fn initial_window(&mut self, _: Time, window: &Window, _: Option<Span>) -> u64 {
+        self.control.initial_window(window)
+    }
+
+    fn keeps_window_when_idle(&self) -> bool {
+        self.paced
+    }
+
+    fn unpaced_segments(&self) -> u32 {
+        if self.paced { 0 } else { pacer::INITIAL_BURST }
+    }
+
+    fn paces_bursts(&self) -> bool {
+        !self.paced
+    }
+
     fn uses_explicit_feedback(&self) -> bool {
         self.uses_telemetry
     }
 
-    fn on_telemetry(&mut self, window: &mut Window, telemetry: &PathTelemetry, _: [u64; 2]) {
-        self.control.on_telemetry(window, telemetry.hops());
+    fn on_telemetry(
+        &mut self,
+        now: Time,
+        window: &mut Window,
+        telemetry: &PathTelemetry,
+        [snd_una, snd_nxt]: [u64; 2],
+    ) {
+        let (path, links) = (telemetry.path, telemetry.hops());
+        let ack = TelemetryAck { now, snd_una, snd_nxt, path, links };
+        self.control.on_telemetry(window, &ack, &mut self.rng);
     }
 
     fn uses_delivery_hooks(&self) -> bool {
-        self.control.uses_recovered()
+        self.segments.is_some() || self.control.uses_recovered()
+    }
+
+    fn on_delivered(&mut self, now: Time, from: u64, to: u64) {
+        if let Some(segments) = &mut self.segments {
+            segments.on_delivered(now, from, to);
+        }
+    }
+
+    fn on_sent(&mut self, sent: &SentSegment) {
+        if let Some(segments) = &mut self.segments {
+            segments.on_sent(sent);
+        }
     }
 
     fn own_pacing_rate(&self) -> Option<f64> {
@@ -249,6 +351,18 @@ impl CongestionControl for External {
         if was && !self.recovering && self.control.uses_recovered() {
             self.control.on_recovered(window, ack, &mut self.rng);
         }
+        let sample = self.segments.as_mut().and_then(|segments| segments.take_sample(ack.now));
+        if let Some(sample) = sample {
+            let delivered = NewDataAck {
+                at: ack.now,
+                bytes: sample.news,
+                flight: ack.flight + sample.news,
+                rtt: sample.rtt,
+                srtt: ack.srtt,
+                after_timeout: ack.state == RecoveryState::Loss,
+            };
+            self.control.on_delivered(window, &delivered, &mut self.rng);
+        }
     }
 }
 
@@ -260,6 +374,7 @@ mod tests {
     use super::super::testing::processed;
     use super::testing::{Calls, recorder};
     use super::*;
+    use crate::endpoint::telemetry::testing::{hop, path};
 
     fn control(uses_recovered: bool) -> (External, Calls) {
         let calls = Calls::default();
@@ -296,6 +411,60 @@ mod tests {
         let mut seen = vec![];
         control.inspect(&mut |name, value| seen.push((name, value)));
         assert_eq!(seen, [("own", 7.0)]);
+    }
+
+    #[test]
+    fn a_control_with_a_rate_paces_from_the_first_segment_on_and_keeps_its_window() {
+        for paced in [true, false] {
+            let (mut control, calls) = control(paced);
+            let burst = if paced { 0 } else { pacer::INITIAL_BURST };
+            assert_eq!(control.unpaced_segments(), burst);
+            assert_eq!((control.keeps_window_when_idle(), control.paces_bursts()), (paced, !paced));
+            let window = Window { cwnd: 2 * MSS, ssthresh: 9 * MSS, mss: MSS };
+            assert_eq!(control.initial_window(Time(3), &window, None), 4 * MSS);
+            assert!(calls.taken().is_empty());
+        }
+    }
+
+    #[test]
+    fn telemetry_reaches_the_control_with_the_sequence_numbers() {
+        let (mut control, calls) = control(false);
+        let mut window = Window { cwnd: 2 * MSS, ssthresh: 9 * MSS, mss: MSS };
+        let mut telemetry = path(&[hop(1, 4, 0, 0)]);
+        telemetry.path = 7;
+        control.on_telemetry(Time(5), &mut window, &telemetry, [1_001, 3_001]);
+        assert_eq!(without_random(&calls.taken()), ["on_telemetry 5 1001 3001 7 1"]);
+        assert_eq!(window.cwnd, 2 * MSS + 3);
+    }
+
+    #[test]
+    fn deliveries_are_reported_in_recovery_as_well_and_only_where_they_are_used() {
+        for used in [true, false] {
+            let (mut control, calls) = control(used);
+            let mut window = Window { cwnd: 2 * MSS, ssthresh: 9 * MSS, mss: MSS };
+            let mut deliver = |control: &mut External, i: u64, ns, state| {
+                let (seq, end) = (1 + i * MSS, 1 + (i + 1) * MSS);
+                let now = Time(10 * i);
+                let sent = SentSegment { now, seq, end, state, ..SentSegment::default() };
+                control.on_sent(&sent);
+                control.on_delivered(Time(ns), seq, end);
+                control.on_ack_processed(&mut window, &processed(Time(ns), 0, MSS, state));
+            };
+            deliver(&mut control, 0, 100, RecoveryState::Recovery);
+            deliver(&mut control, 1, 140, RecoveryState::Loss);
+            let nothing = processed(Time(150), 0, MSS, RecoveryState::Loss);
+            control.on_ack_processed(&mut window.clone(), &nothing);
+            let rtts =
+                ["100 1000 2000 Some(Span(100)) false", "140 1000 2000 Some(Span(130)) true"];
+            let expected = rtts.map(|rtt| format!("on_delivered {rtt}"));
+            let expected = if used { &expected[..] } else { &[] };
+            assert_eq!(without_random(&calls.taken()), expected);
+            control.reset();
+            assert_eq!(calls.taken(), ["reset"]);
+            let empty = format!("{:?}", RateEstimator::default());
+            let segments = control.segments.as_ref().map(|segments| format!("{segments:?}"));
+            assert_eq!(segments, used.then_some(empty));
+        }
     }
 
     #[test]

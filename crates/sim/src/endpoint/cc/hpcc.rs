@@ -177,7 +177,13 @@ impl CongestionControl for Hpcc {
         true
     }
 
-    fn on_telemetry(&mut self, _: &mut Window, telemetry: &PathTelemetry, [acked, next]: [u64; 2]) {
+    fn on_telemetry(
+        &mut self,
+        _: Time,
+        _: &mut Window,
+        telemetry: &PathTelemetry,
+        [acked, next]: [u64; 2],
+    ) {
         let Some(mut last) = self.last.take() else {
             self.rate.update_after(next);
             self.last = Some(Box::new(*telemetry));

@@ -60,7 +60,7 @@ pub use controls::TcpEntry;
 pub(crate) use dispatch::AnyControl;
 #[cfg(test)]
 pub(crate) use external::testing as external_testing;
-pub use external::{ExternalControl, ExternalMaker, FindExternalControl};
+pub use external::{ExternalControl, ExternalMaker, FindExternalControl, TelemetryAck};
 pub(crate) use hystart::HyStart;
 pub(crate) use linux::Linux;
 pub(crate) use pacer::Pacer;
@@ -321,11 +321,19 @@ pub trait CongestionControl {
 
     /// Handles the telemetry of the path of a packet; `sequence` has the sequence number up to
     /// which its ack covers all data, and the next one to send.
-    fn on_telemetry(&mut self, _: &mut Window, _telemetry: &PathTelemetry, _sequence: [u64; 2]) {}
+    fn on_telemetry(
+        &mut self,
+        _now: Time,
+        _: &mut Window,
+        _telemetry: &PathTelemetry,
+        _sequence: [u64; 2],
+    ) {
+    }
 
     /// Handles an ack that returns the `number` of the telemetry of a packet: calls
     /// [`CongestionControl::on_telemetry`].
-    fn on_telemetry_echo(&mut self, _: &mut Window, _number: u32, _sequence: [u64; 2]) {}
+    fn on_telemetry_echo(&mut self, _now: Time, _: &mut Window, _number: u32, _sequence: [u64; 2]) {
+    }
 
     /// True if the control uses [`CongestionControl::on_delivered`] and
     /// [`CongestionControl::on_ack_processed`], whose arguments are costly to compute.

@@ -225,7 +225,13 @@ impl CongestionControl for PowerTcp {
         !self.is_theta()
     }
 
-    fn on_telemetry(&mut self, _: &mut Window, telemetry: &PathTelemetry, sequence: [u64; 2]) {
+    fn on_telemetry(
+        &mut self,
+        _: Time,
+        _: &mut Window,
+        telemetry: &PathTelemetry,
+        sequence: [u64; 2],
+    ) {
         let Some(mut last) = self.last.take() else {
             self.last = Some(Box::new(*telemetry));
             return;

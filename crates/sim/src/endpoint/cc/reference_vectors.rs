@@ -126,7 +126,7 @@ fn hpcc_computes_the_rates_of_its_simulator() {
         base_rtt: case.base_rtt(),
     };
     let on_ack = |sender: &mut Hpcc, ack: &Ack| {
-        sender.on_telemetry(&mut WINDOW.clone(), &ack.telemetry, ack.sequence);
+        sender.on_telemetry(Time(1), &mut WINDOW.clone(), &ack.telemetry, ack.sequence);
     };
     assert_eq!(compare("hpcc", params, on_ack, |sender| (sender.rate(), sender.stage())), 480);
 }
@@ -149,7 +149,7 @@ fn powertcp_computes_the_rates_of_its_simulator() {
     let params = |case: &Case<'_>| powertcp(case, PowerTcpVariant::Int);
     let on_ack = |sender: &mut PowerTcp, ack: &Ack| {
         assert_eq!(sender.has_telemetry(), !ack.is_first);
-        sender.on_telemetry(&mut WINDOW.clone(), &ack.telemetry, ack.sequence);
+        sender.on_telemetry(Time(1), &mut WINDOW.clone(), &ack.telemetry, ack.sequence);
     };
     assert_eq!(compare("powertcp", params, on_ack, |sender| (sender.rate(), 0)), 480);
 }

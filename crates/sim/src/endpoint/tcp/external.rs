@@ -59,6 +59,9 @@ fn parse_external(
         apply(profile, &mut chosen, &mut control);
         common.into_iter().try_for_each(|(key, value)| chosen.set(key, value))?;
         chosen.check()?;
+        if control.needs_every_ack() {
+            chosen.delayed_ack.get_or_insert(false);
+        }
         chosen.resolve()?;
         TcpParams { name, recovery, control, settings: chosen }.validate()
     }))
@@ -70,16 +73,17 @@ mod tests {
     use crate::endpoint::cc::ExternalParams;
     use crate::endpoint::cc::external_testing::{Calls, recorder};
 
-    /// Finds `recorder`, whose own parameter is `gain`, and `clash`, whose own one is `ecn`.
+    /// Finds `recorder`, whose own parameter is `gain`, `paced`, which has a rate for every
+    /// segment, and `clash`, whose own one is `ecn`.
     fn find(name: &str, own: &[(&str, Setting<'_>)]) -> Option<Result<ExternalParams>> {
         let key = match name {
-            "recorder" => "gain",
+            "recorder" | "paced" => "gain",
             "clash" => "ecn",
             _ => return None,
         };
         let other = own.iter().find(|(k, _)| *k != key);
         let error = other.map(|(k, _)| Err(Error::new("not mine").at(k)));
-        error.or_else(|| Some(Ok(recorder(&Calls::default(), false, (key, "1")))))
+        error.or_else(|| Some(Ok(recorder(&Calls::default(), name == "paced", (key, "1")))))
     }
 
     fn parsed(name: &str, settings: &[(&'static str, &'static str)]) -> Result<TcpParams> {
@@ -93,6 +97,19 @@ mod tests {
         assert_eq!(tcp.settings.header.0, 40);
         assert!(tcp.settings.rto_min.is_some(), "auto is resolved");
         assert_eq!(parsed("recorder", &[]).unwrap().settings.packet.0, 1500);
+    }
+
+    #[test]
+    fn a_control_with_a_rate_is_paced_and_every_packet_is_acknowledged() {
+        let settings = |name, given: &[_]| parsed(name, given).unwrap().settings;
+        let usual = settings("recorder", &[]);
+        assert_eq!((usual.pacing, usual.delayed_ack), (Some(false), Some(true)));
+        let paced = settings("paced", &[]);
+        assert_eq!((paced.pacing, paced.delayed_ack), (Some(true), Some(false)));
+        assert_eq!(settings("paced", &[("delayed_ack", "true")]).delayed_ack, Some(true));
+        let error = |setting| parsed("paced", &[setting]).unwrap_err().to_string();
+        assert_eq!(error(("pacing", "false")), "pacing: recorder requires pacing");
+        assert!(error(("prr", "true")).starts_with("prr: not supported"));
     }
 
     #[test]

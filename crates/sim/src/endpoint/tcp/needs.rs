@@ -18,17 +18,18 @@ fn in_order<T: PartialOrd + Display>(low: &str, below: &T, high: &str, above: &T
 impl ControlParams {
     /// True if the control sets its pacing rate, so that it needs the pacer.
     pub(super) fn sets_rate(&self) -> bool {
-        matches!(
-            self,
+        match self {
             ControlParams::Bbr(_)
-                | ControlParams::Bbr3(_)
-                | ControlParams::Dcqcn(_)
-                | ControlParams::Hpcc(_)
-                | ControlParams::PowerTcp(_)
-                | ControlParams::Prague(_)
-                | ControlParams::Swift(_)
-                | ControlParams::Timely(_)
-        )
+            | ControlParams::Bbr3(_)
+            | ControlParams::Dcqcn(_)
+            | ControlParams::Hpcc(_)
+            | ControlParams::PowerTcp(_)
+            | ControlParams::Prague(_)
+            | ControlParams::Swift(_)
+            | ControlParams::Timely(_) => true,
+            ControlParams::External(p) => p.maker.is_paced(),
+            _ => false,
+        }
     }
 
     /// True if packets collect telemetry of the links that they cross.
@@ -43,14 +44,15 @@ impl ControlParams {
 
     /// True if every packet is acknowledged at once unless `delayed_ack` is set.
     pub(super) fn needs_every_ack(&self) -> bool {
-        matches!(
-            self,
+        match self {
             ControlParams::Dcqcn(_)
-                | ControlParams::Hpcc(_)
-                | ControlParams::PowerTcp(_)
-                | ControlParams::Swift(_)
-                | ControlParams::Timely(_)
-        )
+            | ControlParams::Hpcc(_)
+            | ControlParams::PowerTcp(_)
+            | ControlParams::Swift(_)
+            | ControlParams::Timely(_) => true,
+            ControlParams::External(p) => p.maker.is_paced(),
+            _ => false,
+        }
     }
 
     /// Checks that lower bounds do not exceed upper bounds.

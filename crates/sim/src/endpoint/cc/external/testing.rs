@@ -52,6 +52,28 @@ impl ExternalControl for Recorder {
         flight / 2
     }
 
+    fn initial_window(&mut self, window: &Window) -> u64 {
+        2 * window.cwnd
+    }
+
+    fn on_telemetry(&mut self, window: &mut Window, ack: &TelemetryAck<'_>, rng: &mut dyn Random) {
+        window.cwnd += 3;
+        let TelemetryAck { now, snd_una, snd_nxt, path, links } = *ack;
+        let text = format!("{} {snd_una} {snd_nxt} {path} {}", now.0, links.len());
+        self.calls.add(format!("on_telemetry {text} {}", rng.uniform()));
+    }
+
+    fn uses_delivered(&self) -> bool {
+        self.uses_recovered
+    }
+
+    fn on_delivered(&mut self, window: &mut Window, delivered: &NewDataAck, rng: &mut dyn Random) {
+        window.cwnd += 4;
+        let NewDataAck { at, bytes, flight, rtt, after_timeout, .. } = *delivered;
+        let text = format!("{} {bytes} {flight} {rtt:?} {after_timeout}", at.0);
+        self.calls.add(format!("on_delivered {text} {}", rng.uniform()));
+    }
+
     fn uses_recovered(&self) -> bool {
         self.uses_recovered
     }
@@ -74,7 +96,7 @@ impl ExternalControl for Recorder {
     }
 }
 
-/// Builder of the control.
+/// Builder of the control, which is paced if it uses the end of recoveries.
 #[derive(Debug)]
 struct Maker {
     calls: Calls,
@@ -85,6 +107,10 @@ impl ExternalMaker for Maker {
     fn make(&self, _: &CommonParams) -> Box<dyn ExternalControl> {
         let Maker { calls, uses_recovered } = self;
         Box::new(Recorder { calls: calls.clone(), uses_recovered: *uses_recovered })
+    }
+
+    fn is_paced(&self) -> bool {
+        self.uses_recovered
     }
 }
 

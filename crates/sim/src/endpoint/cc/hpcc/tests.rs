@@ -22,7 +22,7 @@ fn hpcc(max_stage: u64) -> Hpcc {
 /// Rate in Mbit/s after an ack up to `acked` with telemetry of these links, when `next` is sent
 /// next.
 fn ack(h: &mut Hpcc, acked: u64, next: u64, hops: &[HopTelemetry]) -> f64 {
-    h.on_telemetry(&mut WINDOW.clone(), &path(hops), [acked, next]);
+    h.on_telemetry(Time(1), &mut WINDOW.clone(), &path(hops), [acked, next]);
     (h.rate_bps() / 1e4).round() / 1e2
 }
 
@@ -84,7 +84,7 @@ fn telemetry_of_another_path_or_out_of_order_changes_nothing() {
     ack(&mut h, 3, 5, &[hop(100, 15, 1, 0)]);
     let mut other = path(&[hop(100, 30, 5_000, 0)]);
     other.path = 9;
-    h.on_telemetry(&mut WINDOW.clone(), &other, [4, 5]);
+    h.on_telemetry(Time(1), &mut WINDOW.clone(), &other, [4, 5]);
     assert_eq!((h.rate_bps(), h.utilisation()), (rate, 2.0));
     assert_eq!(h.last.as_deref(), Some(&other));
 }

@@ -24,7 +24,7 @@ fn powertcp(variant: PowerTcpVariant) -> PowerTcp {
 /// Rate in Mbit/s after an ack up to `acked` with telemetry of these links, when `next` is sent
 /// next.
 fn ack(p: &mut PowerTcp, acked: u64, next: u64, hops: &[HopTelemetry]) -> f64 {
-    p.on_telemetry(&mut WINDOW.clone(), &path(hops), [acked, next]);
+    p.on_telemetry(Time(1), &mut WINDOW.clone(), &path(hops), [acked, next]);
     (p.rate_bps() / 1e4).round() / 1e2
 }
 
@@ -111,7 +111,7 @@ fn another_path_and_losses_change_nothing() {
     ack(&mut p, 3, 5, &[hop(100, 15, 1, 0)]);
     let mut other = path(&[hop(100, 30, 5_000, 0)]);
     other.path = 9;
-    p.on_telemetry(&mut WINDOW.clone(), &other, [4, 5]);
+    p.on_telemetry(Time(1), &mut WINDOW.clone(), &other, [4, 5]);
     assert_eq!((p.rate_bps(), p.last.as_deref()), (rate, Some(&other)));
     let window = p.rate.window(1_000);
     assert_eq!(p.on_congestion(Time(5), &WINDOW, 0, CongestionSignal::Loss), window);

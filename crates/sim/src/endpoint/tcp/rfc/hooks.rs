@@ -32,7 +32,7 @@ impl<C: CongestionControl> RfcSender<C> {
         };
         self.control.on_ecn_feedback(ack.ack, bytes, marked, self.snd_nxt);
         if self.control.uses_explicit_feedback() {
-            self.report_feedback(ack);
+            self.report_feedback(now, ack);
         }
         if !self.control.uses_delivery_hooks() {
             return;
@@ -52,12 +52,13 @@ impl<C: CongestionControl> RfcSender<C> {
     /// Reports the feedback of the path, of XCP or telemetry.
     #[cold]
     #[inline(never)]
-    fn report_feedback(&mut self, ack: &Ack) {
+    fn report_feedback(&mut self, now: Time, ack: &Ack) {
         if let Some(srtt) = self.rtt.srtt() {
             let feedback = ack.echo.cast_signed();
             self.control.on_explicit_feedback(&mut self.window, feedback, srtt);
         }
-        self.control.on_telemetry_echo(&mut self.window, ack.echo, [ack.ack, self.snd_nxt]);
+        let sequence = [ack.ack, self.snd_nxt];
+        self.control.on_telemetry_echo(now, &mut self.window, ack.echo, sequence);
     }
 
     /// Payload bytes declared lost in this connection; 0 without RACK.
