@@ -608,7 +608,9 @@ class Hpcc(TcpParameters, kw_only=True, frozen=True, tag="hpcc"):
         Additive increase; auto: 1/2500 of the line rate, 40 Mbit/s at 100 Gbit/s. Rate or auto;
         default auto; 1kbit to 1000gbit; the paper's W_AI.
     min_rate : str
-        Lower bound of the rate. Rate; default 10mbit; 1kbit to 10000gbit.
+        Lower bound of the rate; auto: 1 % of the line rate, as in the simulator of HPCC's authors
+        at 100 Gbit/s. The window remains at least a packet. Rate or auto; default auto; 1kbit to
+        10000gbit.
     max_rate : str
         Line rate, with which a connection starts; auto: the rate of the first link of the path.
         Rate or auto; default auto; 1kbit to 10000gbit; also called line_rate.
@@ -621,7 +623,7 @@ class Hpcc(TcpParameters, kw_only=True, frozen=True, tag="hpcc"):
     eta: float | str = 0.95
     max_stage: int = 0
     rate_ai: str = "auto"
-    min_rate: str = "10mbit"
+    min_rate: str = "auto"
     max_rate: str = "auto"
     base_rtt: str = "auto"
 
@@ -819,7 +821,9 @@ class Powertcp(TcpParameters, kw_only=True, frozen=True, tag="powertcp"):
     rate_ai : str
         Additive increase. Rate; default 150mbit; 1kbit to 1000gbit; the paper's beta.
     min_rate : str
-        Lower bound of the rate. Rate; default 10mbit; 1kbit to 10000gbit.
+        Lower bound of the rate; auto: 1 % of the line rate, as in the simulator of HPCC's authors
+        at 100 Gbit/s. The window remains at least a packet. Rate or auto; default auto; 1kbit to
+        10000gbit.
     max_rate : str
         Line rate, with which a connection starts; auto: the rate of the first link of the path.
         Rate or auto; default auto; 1kbit to 10000gbit; also called line_rate.
@@ -834,7 +838,7 @@ class Powertcp(TcpParameters, kw_only=True, frozen=True, tag="powertcp"):
     gamma: float | str = "auto"
     eta: float | str = 0.95
     rate_ai: str = "150mbit"
-    min_rate: str = "10mbit"
+    min_rate: str = "auto"
     max_rate: str = "auto"
     base_rtt: str = "auto"
 

@@ -71,15 +71,40 @@ fn senders_keep_the_link_at_its_target_with_almost_no_queue() {
 }
 
 /// Senders with links of their own to a switch, whose port to the receiver has their rate.
-fn incast(name: &str, count: usize, warmup: &str) -> Outcome {
+fn incast_scenario(name: &str, count: usize) -> Value {
     let mut links: Map<String, Value> =
         (0..count).map(|i| (format!("h{i}"), tail("10gbit"))).collect();
     links.insert("port".into(), tail("10gbit"));
-    run(&json!({
-        "duration": "20ms", "warmup": warmup, "links": links,
+    json!({
+        "duration": "20ms", "links": links,
         "flows": [{"name": "f", "count": count, "path": ["h{i}", "port"], "rtt": "20us",
                    "tcp": control(name), "source": "bulk"}]
-    }))
+    })
+}
+
+fn incast(name: &str, count: usize, warmup: &str) -> Outcome {
+    let mut scenario = incast_scenario(name, count);
+    scenario["warmup"] = json!(warmup);
+    run(&scenario)
+}
+
+/// Longest of 64 transfers of 40 kB to one port, for which it takes 2.1 ms, in ms.
+fn longest_transfer(min_rate: &str) -> f64 {
+    let mut scenario = incast_scenario("hpcc", 64);
+    scenario["flows"][0]["source"] = json!({"name": "transfers", "size": "40kB", "number": 1});
+    scenario["flows"][0]["tcp"]["min_rate"] = json!(min_rate);
+    let out = run(&scenario);
+    let flows = out.summary["flows"].as_array().unwrap();
+    flows.iter().map(|f| num(f, "fct_mean_s") * 1e3).fold(0.0, f64::max)
+}
+
+#[test]
+fn the_lower_bound_of_the_rate_is_a_hundredth_of_the_line_rate() {
+    let auto = longest_transfer("auto");
+    assert_eq!(auto, longest_transfer("100mbit"));
+    // From a thousandth, the last transfers take long to grow.
+    let slow = longest_transfer("10mbit");
+    assert!(auto < 2.4 && slow > 3.0, "{auto} {slow}");
 }
 
 #[test]

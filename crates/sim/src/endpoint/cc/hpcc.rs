@@ -24,8 +24,8 @@
 //! Time, bytes and queues are exact; the paper's header rounds them to ns, 128 bytes and 80 bytes.
 //! The header of INT, 42 bytes in the paper, is part of `header`, not added to it: set `header =
 //! "82B"` for its cost. If the path of the packets changes, or a packet has overtaken another one,
-//! the ack changes no rate. The network may lose packets, and a loss changes no rate either. The
-//! smallest rate of the simulator is 1 Gbit/s. Acks are not delayed unless `delayed_ack` is set.
+//! the ack changes no rate. The network may lose packets, and a loss changes no rate either. Acks
+//! are not delayed unless `delayed_ack` is set.
 //!
 //! **Cost**: 264 bytes per packet in flight; links of the path do not compute departures at
 //! enqueue.
@@ -51,8 +51,9 @@ params! {
         max_stage: u64 = 0, [0 => 1_000], "maxStage", ["mi_thresh"];
         /// Additive increase; auto: 1/2500 of the line rate, 40 Mbit/s at 100 Gbit/s.
         rate_ai: Option<Rate> = None, [Rate(1_000) => Rate(1_000_000_000_000)], "W_AI", [];
-        /// Lower bound of the rate.
-        min_rate: Rate = Rate(10_000_000), [Rate(1_000) => Rate(10_000_000_000_000)], "", [];
+        /// Lower bound of the rate; auto: 1 % of the line rate, as in the simulator of HPCC's authors
+        /// at 100 Gbit/s. The window remains at least a packet.
+        min_rate: Option<Rate> = None, [Rate(1_000) => Rate(10_000_000_000_000)], "", [];
         /// Line rate, with which a connection starts; auto: the rate of the first link of the path.
         max_rate: Option<Rate> = None, [Rate(1_000) => Rate(10_000_000_000_000)], "",
             ["line_rate"];

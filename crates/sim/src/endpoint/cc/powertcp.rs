@@ -23,8 +23,7 @@
 //! with. Arrivals are computed from the sent bytes, the packet and the queue behind it, so that
 //! dropped packets do not count; the simulator's switches count bytes that entered the queue. Links
 //! that report, header, changes of the path and losses are as in [`hpcc`](hpcc.md). The round-trip
-//! time of retransmitted data is not used. The smallest rate of the simulator is 1 Gbit/s. Acks are
-//! not delayed unless `delayed_ack` is set.
+//! time of retransmitted data is not used. Acks are not delayed unless `delayed_ack` is set.
 //!
 //! **Cost**: as [`hpcc`](hpcc.md); with `theta` one record per segment in flight.
 
@@ -61,8 +60,9 @@ params! {
         eta: f64 = 0.95, [0.01 => 1.0], "eta", ["u_target"];
         /// Additive increase.
         rate_ai: Rate = Rate(150_000_000), [Rate(1_000) => Rate(1_000_000_000_000)], "beta", [];
-        /// Lower bound of the rate.
-        min_rate: Rate = Rate(10_000_000), [Rate(1_000) => Rate(10_000_000_000_000)], "", [];
+        /// Lower bound of the rate; auto: 1 % of the line rate, as in the simulator of HPCC's authors
+        /// at 100 Gbit/s. The window remains at least a packet.
+        min_rate: Option<Rate> = None, [Rate(1_000) => Rate(10_000_000_000_000)], "", [];
         /// Line rate, with which a connection starts; auto: the rate of the first link of the path.
         max_rate: Option<Rate> = None, [Rate(1_000) => Rate(10_000_000_000_000)], "",
             ["line_rate"];

@@ -11,6 +11,9 @@ use sojourn_aqm::units::{Rate, Span};
 /// Line rate of a sender outside of a scenario.
 const UNKNOWN_LINE: Rate = Rate(100_000_000_000);
 
+/// Line rate in units of the lower bound that is not set.
+const LINE_PER_LEAST: u64 = 100;
+
 /// Rate with a reference and an average.
 #[derive(Clone, Debug, Snapshot)]
 pub(super) struct ReferenceRate {
@@ -27,15 +30,17 @@ pub(super) struct ReferenceRate {
 }
 
 impl ReferenceRate {
-    /// Creates a rate between `least` and `line`, on a path with the round-trip time `base_rtt`.
+    /// Creates a rate between `least` (`None`: 1 % of the line rate) and `line`, on a path with the
+    /// round-trip time `base_rtt`.
     pub(super) fn new(
         common: &CommonParams,
-        (least, line): (Rate, Option<Rate>),
+        (least, line): (Option<Rate>, Option<Rate>),
         base_rtt: Option<Span>,
     ) -> ReferenceRate {
         let line = line.unwrap_or(UNKNOWN_LINE);
+        let least = least.unwrap_or(Rate(line.0 / LINE_PER_LEAST)).min(line);
         ReferenceRate {
-            rate: SendingRate::new(common, Some(line), (least.min(line), line)),
+            rate: SendingRate::new(common, Some(line), (least, line)),
             reference: line.0 as f64,
             average: 1.0,
             base_rtt: base_rtt.unwrap_or(Span::ZERO),
@@ -133,7 +138,7 @@ mod tests {
     const WINDOW: Window = Window { cwnd: 1, ssthresh: u64::MAX, mss: 1_000 };
 
     fn rate(base_rtt: Option<Span>) -> ReferenceRate {
-        let bounds = (Rate(100_000_000), Some(Rate(10_000_000_000)));
+        let bounds = (None, Some(Rate(10_000_000_000)));
         let mut rate = ReferenceRate::new(&CommonParams::default(), bounds, base_rtt);
         rate.start(&WINDOW, Some(Span::us(40)));
         rate
@@ -158,7 +163,7 @@ mod tests {
         r.set(2e10, true);
         assert_eq!((r.bits(), r.reference()), (1e10, 1e10));
         r.set(1e3, true);
-        assert_eq!((r.bits(), r.window(1_000)), (1e8, 1_000), "at least a packet");
+        assert_eq!((r.bits(), r.window(1_000)), (1e8, 1_000), "1 % of the line, at least a packet");
         r.update_after(3_001);
         assert!(!r.is_due(5_001), "never earlier");
     }

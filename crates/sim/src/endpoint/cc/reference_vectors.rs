@@ -121,7 +121,7 @@ fn hpcc_computes_the_rates_of_its_simulator() {
         eta: case.number("eta"),
         max_stage: case.number("max_stage"),
         rate_ai: Some(case.rate("ai_bps")),
-        min_rate: case.rate("min_bps"),
+        min_rate: Some(case.rate("min_bps")),
         max_rate: Some(case.rate("nic_bps")),
         base_rtt: case.base_rtt(),
     };
@@ -138,7 +138,7 @@ fn powertcp(case: &Case<'_>, variant: PowerTcpVariant) -> PowerTcpParams {
         gamma: None,
         eta: case.number("eta"),
         rate_ai: case.rate("ai_bps"),
-        min_rate: case.rate("min_bps"),
+        min_rate: Some(case.rate("min_bps")),
         max_rate: Some(case.rate("nic_bps")),
         base_rtt: case.base_rtt(),
     }

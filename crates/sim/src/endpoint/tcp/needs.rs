@@ -67,11 +67,15 @@ impl ControlParams {
                 in_order("min_rate", &p.min_rate, "max_rate", &p.max_rate)?;
                 in_order("t_low", &p.t_low, "t_high", &p.t_high)
             }
-            ControlParams::Dcqcn(DcqcnParams { min_rate, max_rate: Some(most), .. })
-            | ControlParams::Hpcc(HpccParams { min_rate, max_rate: Some(most), .. })
-            | ControlParams::PowerTcp(PowerTcpParams { min_rate, max_rate: Some(most), .. }) => {
-                in_order("min_rate", min_rate, "max_rate", most)
-            }
+            ControlParams::Dcqcn(DcqcnParams { min_rate: least, max_rate: Some(most), .. })
+            | ControlParams::Hpcc(HpccParams {
+                min_rate: Some(least), max_rate: Some(most), ..
+            })
+            | ControlParams::PowerTcp(PowerTcpParams {
+                min_rate: Some(least),
+                max_rate: Some(most),
+                ..
+            }) => in_order("min_rate", least, "max_rate", most),
             _ => Ok(()),
         }
     }
