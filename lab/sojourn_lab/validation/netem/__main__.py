@@ -1,8 +1,10 @@
-"""Compare impaired links with netem, and write reports/validation-netem.md with its figure."""
+"""Compare impaired links with netem, and write reports/validation-netem.md with its figures."""
 
 import argparse
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -11,7 +13,8 @@ from sojourn_lab import ROOT
 from sojourn_lab.validation.netem.cases import CASES, Case
 from sojourn_lab.validation.netem.measure import Arrivals, kernel, live, simulated
 
-FIGURE = "validation-netem.svg"
+DELAYS = "validation-netem.svg"
+LOSSES = "validation-netem-losses.svg"
 
 SHOWN = {
     "jitter": ("mean delay, ms", "standard deviation, ms", "5 %, ms", "95 %, ms", "reordered"),
@@ -26,75 +29,105 @@ SHOWN = {
 
 SYSTEMS = ("netem", "simulated", "live")
 
+Results: TypeAlias = list[tuple[Case, dict[str, Arrivals]]]
+
 HEAD = """# Impaired links compared with netem
 
 A link with jitter, reordering, loss, duplication, corruption, slots or a limit of packets in
 flight treats packets as the netem of Linux does, in a simulation and on real packets. netem ran in
-Debian's user-mode Linux 6.1, on its loopback device with {packets} datagrams, one per {gap} ms; the
-simulated wire had the same packets at the same times; the live link had {live_packets} pings, one
-per {live_gap} ms, and was impaired in one direction. The random numbers differ, so the figures
-differ by chance: a share of 10 % has a standard error of {error:.1f} percentage points. netem and
-the live link run on the clock of a shared machine, which adds up to some milliseconds; the
-simulation has no such error.
+Debian's user-mode Linux 6.1, on its loopback device; the simulated wire had the same packets at the
+same times; the live link had pings, and was impaired in one direction. The random numbers differ,
+so the figures differ by chance.
 
-`make validate-netem` writes this page; `lab/tests/test_netem.py` compares its cases with netem.
+`make validate-netem` writes this page, `make validate-netem COUNTED=--counted` its second part
+only; `lab/tests/test_netem.py` compares the cases with netem.
+"""
 
-![Delays and runs of losses](figures/{figure})
-
+TABLE = """
 | case | words of netem | | netem | simulated | live |
 |---|---|---|---|---|---|
 """
 
-TAIL = """
-A packet counts as reordered if it arrives after a packet that was sent later (RFC 4737). Corrupt
-packets count as lost: their receiver drops them. Pings have sequence numbers from one sender, so a
-live delay includes the way back, which is not impaired. On a busy machine `ping` sends more slowly
-than its interval says, so fewer packets overtake each other live, and 50 are never in flight.
+DELAYS_HEAD = """
+## Delays
+
+netem had {packets} datagrams, one per {gap} ms, the live link {live_packets} pings, one per
+{live_gap} ms. Both ran on the clock of a shared machine, which adds up to some milliseconds; the
+simulation has no such error.
+
+![Distributions of delay](figures/{figure})
+"""
+
+DELAYS_TAIL = """
+A packet counts as reordered if it arrives after a packet that was sent later (RFC 4737). Pings have
+sequence numbers from one sender, so a live delay includes the way back, which is not impaired. On a
+busy machine `ping` sends more slowly than its interval says, so fewer packets overtake each other
+live, and 50 are never in flight.
 
 Delays of netem are independent even with a correlation, because it takes the remainder of the
 correlated number: of 0.5, {netem_correlation:.2f} is left. Here it is {our_correlation:.2f}, which
 makes delays far from the mean rarer.
 
-Of netem we keep two properties that surprise. With a correlation, probabilities are not met: a
-probability of 30 % with a correlation of 25 % loses about {correlated:.0f} % of the packets. And
-the values of `normal`, `pareto` and `paretonormal` end at 4 times the jitter, as tc's tables do.
+As in netem, the values of `normal`, `pareto` and `paretonormal` end at 4 times the jitter, like
+tc's tables.
 """
 
+LOSSES_TITLE = "\n## Losses and copies\n"
 
-def _value(key: str, value: float) -> str:
+LOSSES_HEAD = """
+These figures do not depend on the clock of the machine. netem had {packets} datagrams, the live
+link {live_packets} pings. ± is the standard error, from batches of {batch} packets.
+
+![Runs of losses](figures/{figure})
+"""
+
+LOSSES_TAIL = """
+In the long run, the model of four states loses {four_states:.1f} % of the packets, and the one of
+Gilbert and Elliott {two_states:.1f} %.
+
+Corrupt packets count as lost: their receiver drops them. As in netem, probabilities are not met
+with a correlation: a probability of 30 % with a correlation of 25 % loses about {correlated:.0f} %
+of the packets.
+"""
+
+BATCH = 250
+"""Packets of a batch; bursts of losses are much shorter."""
+
+
+def _value(key: str, arrivals: Arrivals, *, error: bool) -> str:
+    value = arrivals.figures()[key]
     if key in ("reordered", "lost", "duplicated"):
-        return f"{100 * value:.1f} %"
+        chance = f" ± {100 * arrivals.error(key, BATCH):.1f}" if error else ""
+        return f"{100 * value:.1f}{chance} %"
     return f"{value:.1f}" if "ms" in key else f"{value:.2f}"
 
 
-def table(results: list[tuple[Case, dict[str, Arrivals]]]) -> str:
-    """Return the rows of the page."""
+def table(results: Results) -> str:
+    """Return a table of the page."""
     lines = []
     for case, by_system in results:
-        figures = {name: arrivals.figures() for name, arrivals in by_system.items()}
-        for i, key in enumerate(SHOWN[case.name.split()[0].rstrip(",")]):
+        for i, key in enumerate(SHOWN[case.kind]):
             head = f"| {case.name} | `{case.words}` |" if i == 0 else "| | |"
-            cells = (_value(key, figures[name][key]) if name in figures else "" for name in SYSTEMS)
+            cells = (_value(key, by_system[name], error=case.is_counted) for name in SYSTEMS)
             lines.append(f"{head} {key} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+    return TABLE + "\n".join(lines) + "\n"
 
 
-def figure(results: list[tuple[Case, dict[str, Arrivals]]], path: Path) -> None:
-    """Draw the distributions of delay of the cases with jitter, and of runs of losses."""
-    chosen = [one for one in results if one[0].name.startswith(("jitter", "loss, "))]
-    drawing = Figure(figsize=(9, 2.6 * ((len(chosen) + 1) // 2)), layout="constrained")
-    axes = drawing.subplots((len(chosen) + 1) // 2, 2).flat
+def _panels(results: Results, path: Path) -> None:
+    """Draw a panel for each case: its delays, or its runs of losses."""
+    rows = (len(results) + 1) // 2
+    drawing = Figure(figsize=(9, 2.6 * rows), layout="constrained")
+    axes = list(drawing.subplots(rows, 2).flat)
     styles = {"netem": "-", "simulated": "--", "live": ":"}
-    for ax, (case, by_system) in zip(axes, chosen, strict=False):
+    for ax, (case, by_system) in zip(axes, results, strict=False):
         for name, arrivals in by_system.items():
-            if case.name.startswith("jitter"):
+            if case.kind == "jitter":
                 delays = np.sort(arrivals.delay_s[arrivals.first] * 1e3)
                 ax.plot(delays, np.linspace(0, 1, len(delays)), styles[name], label=name)
                 ax.set_xlabel("delay, ms")
                 ax.set_ylabel("share of packets")
             else:
-                lost = np.pad(arrivals.lost.astype(int), 1)
-                runs = np.diff(np.flatnonzero(np.diff(lost)))[::2]
+                runs = arrivals.runs()
                 lengths = np.arange(1, 11)
                 share = [(runs >= n).mean() for n in lengths]
                 ax.semilogy(lengths, share, styles[name], marker="o", label=name)
@@ -102,44 +135,98 @@ def figure(results: list[tuple[Case, dict[str, Arrivals]]], path: Path) -> None:
                 ax.set_ylabel("share of runs")
         ax.set_title(case.name)
         ax.legend()
+    for ax in axes[len(results) :]:
+        ax.set_axis_off()
     drawing.savefig(path, metadata={"Date": None})
 
 
+def _measured(
+    cases: Sequence[Case], packets: int, gap_us: int, live_packets: int, live_gap_us: int
+) -> Results:
+    """Return the arrivals of each case over netem, a simulated wire and a live link."""
+    with tempfile.TemporaryDirectory() as folder:
+        of_kernel = kernel(cases, packets, gap_us, Path(folder))
+    results = []
+    for case, of_netem in zip(cases, of_kernel, strict=True):
+        by_system = {"netem": of_netem, "simulated": simulated(case, of_netem.sent_ns)}
+        by_system["live"] = live(case, live_packets, live_gap_us)
+        results.append((case, by_system))
+    return results
+
+
+def _delays(out: Path, packets: int, gap_us: int, live_packets: int) -> str:
+    """Return the part of the page about delays, and write its figure."""
+    cases = [case for case in CASES if not case.is_counted]
+    results = _measured(cases, packets, gap_us, live_packets, 2 * gap_us)
+    _panels([one for one in results if one[0].kind == "jitter"], out / "figures" / DELAYS)
+    (jitter,) = (by for case, by in results if case.name == "jitter, correlation 0.5")
+    head = DELAYS_HEAD.format(
+        packets=packets,
+        gap=gap_us / 1000,
+        live_packets=live_packets,
+        live_gap=2 * gap_us / 1000,
+        figure=DELAYS,
+    )
+    tail = DELAYS_TAIL.format(
+        netem_correlation=jitter["netem"].correlation(),
+        our_correlation=jitter["simulated"].correlation(),
+    )
+    return head + table(results) + tail
+
+
+def _losses(out: Path, packets: int, gap_us: int, live_packets: int) -> str:
+    """Return the part of the page about losses and copies, and write its figure."""
+    cases = [case for case in CASES if case.is_counted]
+    results = _measured(cases, packets, gap_us, live_packets, 1000)
+    _panels([one for one in results if one[0].kind == "loss"], out / "figures" / LOSSES)
+    (correlated,) = (by for case, by in results if case.name == "loss, correlation 0.25")
+    head = LOSSES_HEAD.format(
+        packets=packets, live_packets=live_packets, batch=BATCH, figure=LOSSES
+    )
+    names = ("loss, four states", "loss, Gilbert-Elliott")
+    four_states, two_states = (100 * long_run(case) for case in cases if case.name in names)
+    tail = LOSSES_TAIL.format(
+        four_states=four_states,
+        two_states=two_states,
+        correlated=100 * correlated["simulated"].figures()["lost"],
+    )
+    return LOSSES_TITLE + head + table(results) + tail
+
+
+def long_run(case: Case) -> float:
+    """Return the share of packets that a model of bursts loses in the long run."""
+    loss = case.link["loss"]
+    if "p" in loss:
+        bad = loss["p"] / (loss["p"] + loss["r"])
+        return float(bad * loss["1-h"] + (1 - bad) * loss["1-k"])
+    # Shares of the states, relative to state 1; changes from and to a state are equally frequent.
+    burst_loss = loss["p13"] / loss["p31"]
+    burst = burst_loss * loss["p32"] / loss["p23"]
+    alone = loss["p14"]
+    return float((burst_loss + alone) / (1 + burst_loss + burst + alone))
+
+
 def main() -> None:
-    """Write the page and its figure."""
+    """Write the page and its figures."""
     parser = argparse.ArgumentParser(prog="netem", description=__doc__)
     parser.add_argument("--packets", type=int, default=5000)
     parser.add_argument("--gap-us", type=int, default=1000)
     parser.add_argument("--live-packets", type=int, default=1500)
+    parser.add_argument("--counted-packets", type=int, default=50_000)
+    parser.add_argument("--live-counted-packets", type=int, default=20_000)
+    parser.add_argument(
+        "--counted", action="store_true", help="only the part about losses and copies"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "reports")
     options = parser.parse_args()
-    packets, gap = options.packets, options.gap_us
-    with tempfile.TemporaryDirectory() as folder:
-        of_kernel = kernel(CASES, packets, gap, Path(folder))
-    results = []
-    for case, of_netem in zip(CASES, of_kernel, strict=True):
-        by_system = {"netem": of_netem, "simulated": simulated(case, of_netem.sent_ns)}
-        by_system["live"] = live(case, options.live_packets, 2 * gap)
-        results.append((case, by_system))
-    (options.out / "figures").mkdir(exist_ok=True)
-    figure(results, options.out / "figures" / FIGURE)
-    (correlated,) = (r["simulated"] for c, r in results if c.name == "loss, correlation 0.25")
-    error = 100 * (0.09 / packets) ** 0.5
-    head = HEAD.format(
-        packets=packets,
-        gap=gap / 1000,
-        live_packets=options.live_packets,
-        live_gap=2 * gap / 1000,
-        error=error,
-        figure=FIGURE,
-    )
-    (jitter,) = (r for c, r in results if c.name == "jitter, correlation 0.5")
-    tail = TAIL.format(
-        correlated=100 * correlated.figures()["lost"],
-        netem_correlation=jitter["netem"].correlation(),
-        our_correlation=jitter["simulated"].correlation(),
-    )
-    (options.out / "validation-netem.md").write_text(head + table(results) + tail)
+    page = options.out / "validation-netem.md"
+    (options.out / "figures").mkdir(parents=True, exist_ok=True)
+    if options.counted:
+        delays = page.read_text().partition(LOSSES_TITLE)[0]
+    else:
+        delays = HEAD + _delays(options.out, options.packets, options.gap_us, options.live_packets)
+    losses = _losses(options.out, options.counted_packets, 200, options.live_counted_packets)
+    page.write_text(delays + losses)
 
 
 if __name__ == "__main__":

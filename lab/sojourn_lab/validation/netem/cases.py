@@ -17,6 +17,16 @@ class Case:
     link: dict[str, Any]
 
     @property
+    def kind(self) -> str:
+        """First word of the name."""
+        return self.name.split()[0].rstrip(",")
+
+    @property
+    def is_counted(self) -> bool:
+        """True if the figures are counts, which do not depend on the clock of the machine."""
+        return self.kind in ("loss", "duplicate", "corrupt")
+
+    @property
     def words(self) -> str:
         """Words of netem, as `sojourn tc export` writes them."""
         import json

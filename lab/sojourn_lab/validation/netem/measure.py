@@ -51,12 +51,31 @@ class Arrivals:
         pairs = [(d, of_number[n + 1]) for n, d in of_number.items() if n + 1 in of_number]
         return float(np.corrcoef(np.array(pairs).T)[0, 1])
 
+    @property
+    def duplicated(self) -> npt.NDArray[np.bool_]:
+        """For each packet, whether it arrived more than once."""
+        return np.bincount(self.number, minlength=self.sent) > 1
+
+    def runs(self) -> npt.NDArray[np.int64]:
+        """Return the lengths of the runs of losses."""
+        return np.diff(np.flatnonzero(np.diff(np.pad(self.lost.astype(int), 1))))[::2]
+
+    def error(self, key: str, batch: int) -> float:
+        """Return the standard error of a share, from the shares in batches of packets.
+
+        `key` is "lost" or "duplicated". Packets after the last whole batch are left out.
+        """
+        flags = self.lost if key == "lost" else self.duplicated
+        count = self.sent // batch
+        shares = flags[: count * batch].reshape(count, batch).mean(axis=1)
+        return float(shares.std(ddof=1) / count**0.5)
+
     def figures(self) -> dict[str, float]:
         """Return what is compared: delays in ms, shares, and the mean length of runs of losses."""
         delays = self.delay_s[self.first] * 1e3
         number = self.number[self.first]
         latest = np.maximum.accumulate(number)
-        runs = np.diff(np.flatnonzero(np.diff(np.pad(self.lost.astype(int), 1))))[::2]
+        runs = self.runs()
         low, middle, high = np.quantile(delays, (0.05, 0.5, 0.95))
         return {
             "mean delay, ms": float(delays.mean()),
@@ -88,7 +107,7 @@ def behind(lines: Sequence[str], packets: int, gap_us: int, folder: Path) -> lis
             f"{probe} {packets} {gap_us}",
             "tc qdisc del dev lo root",
         ]
-    limit_s = 60 + len(lines) * (2 * packets * gap_us / 1e6 + 10)
+    limit_s = 60 + len(lines) * (10 * packets * gap_us / 1e6 + 10)
     text = user_mode.run("\n".join(parts), folder, limit_s=limit_s)
     blocks = re.findall(r"^== .*\n((?:\d+ \d+ -?\d+\n)*)", text + "\n", re.MULTILINE)
     if len(blocks) != len(lines):
