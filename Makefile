@@ -197,7 +197,8 @@ aloud = mkdir -p target && { $(1) >target/make.log 2>&1 & pid=$$!; n=0; \
     [ $$((n % 5)) -ne 0 ] || tail -n 1 target/make.log | cut -c 1-76; done; \
     wait $$pid || { cat target/make.log; exit 1; }; }
 # In CI .venv has uv, which installs packages in a fraction of pip's time. It also lets only one
-# process at a time change .venv, so that targets can be made in parallel.
+# process at a time change .venv, so that targets can be made in parallel. Where pip reaches packages
+# and uv does not, as with certificates that only pip knows, uv is removed again.
 uv = $$(test ! -x $(BIN)/uv || echo $(1))
 MATURIN = VIRTUAL_ENV=$(CURDIR)/.venv PIP_NO_COMPILE=1 $(BIN)/maturin develop $(call uv,--uv)
 PIP = $(BIN)/python -m $(call uv,uv) pip install --quiet --no-compile
@@ -215,6 +216,7 @@ extra = $(BIN)/python -c 'import tomllib; \
 	@$(PYTHON) -m venv .venv
 	@echo "2 of 3: installing maturin, which builds the module"
 	@$(BIN)/python -m pip install --quiet --no-compile "maturin>=1.13,<2" $(if $(CI),uv)
+	@test ! -x $(BIN)/uv || VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv pip install --quiet --dry-run numpy || rm $(BIN)/uv
 	@echo "3 of 3: installing Python packages, compiling Rust into target (0.2 GB): about a minute"
 	@$(call aloud,$(MATURIN) --profile develop)
 	@touch $@
