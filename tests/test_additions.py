@@ -273,7 +273,7 @@ def test_the_checks_of_the_registries_pass(changed: set[str]) -> None:
     run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "pyproject.toml",
         *(f"tests/{test}" for test in tests))  # fmt: skip
     of_toy = BUILD | {"SOJOURN_DISCIPLINE": "toy"}
-    chosen = [("--test", "tidy", "--test", "coverage")]
+    chosen: list[tuple[str, ...]] = [("--test", "tidy", "--test", "coverage")]
     if os.environ.get("SOJOURN_ADDITIONS") == "all":
         chosen += [("--test", "check"), ("--lib", "toy")]
     for tests_of in chosen:

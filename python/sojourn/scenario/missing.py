@@ -61,7 +61,7 @@ FEATURES = (
         "switches that choose paths by their load",
         False,
         "a switch chooses by a hash, at random or in turn, and knows no loads",
-        "`spread = \"flowlet(gap=100us)\"`, with which bursts leave busy paths (LetFlow)",
+        '`spread = "flowlet(gap=100us)"`, with which bursts leave busy paths (LetFlow)',
     ),
     Missing(
         ("pfc", "pause frames", "rdma", "roce", "infiniband"),
