@@ -76,7 +76,8 @@ def pytest_configure(config: pytest.Config) -> None:
 LONG = (
     *("test_nat_policy", "test_live_qdiscs", "test_emulate", "test_line_measure", "test_line_walk"),
     *("test_live", "test_nat", "test_live_start"),
-    *("test_additions", "test_paper", "test_netem", "test_recommend_kernel"),
+    *("test_additions", "test_mutated_options", "test_paper", "test_recommend_kernel"),
+    "test_netem",
 )
 """Files that take longest: first those with live tests, then others."""
 

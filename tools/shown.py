@@ -7,7 +7,6 @@ last lines as before, and keeps the time in the very last one.
 import contextlib
 import io
 import itertools
-import os
 import shlex
 import sys
 import tempfile
@@ -52,24 +51,19 @@ def renewed(text: str) -> Iterator[str]:
         n += len(old)
 
 
-def main(check: bool) -> int:
-    """Rewrite the pages, or check that they would not change."""
+def main(check: bool, room: Path) -> int:
+    """Rewrite the pages, or check that they would not change; the commands run in `room`."""
+    (room / "examples").symlink_to(ROOT / "examples")
     stale = 0
     for name, figures in PAGES.items():
         page = FOLDER / f"{name}.md"
         text = page.read_text(encoding="utf-8")
-        here = Path.cwd()
-        with tempfile.TemporaryDirectory() as room:
-            (Path(room) / "examples").symlink_to(ROOT / "examples")
-            os.chdir(room)
-            try:
-                new = "\n".join(renewed(text)) + "\n"
-            finally:
-                os.chdir(here)
-            if not check:
-                page.write_text(new, encoding="utf-8")
-                for drawn, kept in figures.items():
-                    (FOLDER / kept).write_bytes((Path(room) / drawn).read_bytes())
+        with contextlib.chdir(room):
+            new = "\n".join(renewed(text)) + "\n"
+        if not check:
+            page.write_text(new, encoding="utf-8")
+            for drawn, kept in figures.items():
+                (FOLDER / kept).write_bytes((room / drawn).read_bytes())
         if check and new != text:
             print(f"docs/how-to/{name}.md is not up to date: run make gen")
             stale = 1
@@ -77,4 +71,5 @@ def main(check: bool) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main("--check" in sys.argv[1:]))
+    with tempfile.TemporaryDirectory() as folder:
+        sys.exit(main("--check" in sys.argv[1:], Path(folder)))

@@ -179,9 +179,10 @@ def machine() -> str:
     return f"{name[1] if name else 'unknown processor'}, {os.cpu_count()} cores, load {load:.1f}"
 
 
-def build() -> None:
-    """Build the program that runs a workload."""
+def build(*others: str) -> None:
+    """Build the program that runs a workload, and other examples of sojourn-sim."""
     line = ["cargo", "build", "--quiet", "--release", "-p", "sojourn-sim", "--example", "workload"]
+    line += [word for name in others for word in ("--example", name)]
     subprocess.run(line, check=True, cwd=ROOT)
 
 
