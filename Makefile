@@ -22,8 +22,11 @@ help:  ## list the targets
 
 test: test-rust test-python test-live  ## all tests of Rust and Python
 
+# Programs that cargo starts would warn that they cannot share the job slots of `make --jobs`.
+CARGO_TEST := env -u MAKEFLAGS cargo test
+
 test-rust:  ## unit, property, golden and theory tests of the crates
-	cargo test $(CRATES) --features sojourn-aqm/std
+	$(CARGO_TEST) $(CRATES) --features sojourn-aqm/std
 
 # A file is tested by one process, in the order of conftest.py.
 BY_FILE := --dist loadfile --no-loadscope-reorder
@@ -68,7 +71,7 @@ bench-wasm: wasm  ## speed of WebAssembly as a share of native speed, in one run
 	node playground/tests/speed.mjs $(PARTS) target/release/examples/throughput
 
 adapters:  ## adapters to quinn, s2n-quic, smoltcp, turmoil and tokio, built and tested
-	cargo test --manifest-path adapters/Cargo.toml --locked --target-dir target/adapters
+	$(CARGO_TEST) --manifest-path adapters/Cargo.toml --locked --target-dir target/adapters
 
 # Features of sojourn-aqm, of which each must compile without the others.
 FEATURES = $(shell sed -n '/^\[features\]/,/^\[dep/s/^\([a-z0-9-]*\) = .*/\1/p' crates/aqm/Cargo.toml)
