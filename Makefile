@@ -224,14 +224,14 @@ extra = $(BIN)/python -c 'import tomllib; \
 	@$(call aloud,$(MATURIN) --profile develop)
 	@touch $@
 
-# Requirements of tests and checks.
-.venv/dev: .venv/ready
+# Requirements of tests and checks. pip, other than uv, must not run twice at once in .venv.
+.venv/dev: .venv/ready | .venv/lab
 	@echo "installing development packages into .venv: 0.7 GB"
 	@$(call extra,dev)
 	@touch $@
 
 # Requirements of the site.
-.venv/docs: pyproject.toml | .venv/ready
+.venv/docs: pyproject.toml | .venv/ready $(if $(CI),.venv/dev)
 	@$(call extra,docs)
 	@touch $@
 
