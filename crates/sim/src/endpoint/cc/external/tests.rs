@@ -1,0 +1,146 @@
+//! Calls of a control of another crate, and the settings that it asks for.
+
+use super::super::testing::processed;
+use super::testing::{Calls, recorder};
+use super::*;
+use crate::endpoint::telemetry::testing::{hop, path};
+
+fn control(uses_recovered: bool) -> (External, Calls) {
+    let calls = Calls::default();
+    let own = recorder(&calls, uses_recovered, ("gain", "1"));
+    let mut rng = Pcg::seed_from_u64(1);
+    (External::new(&own, &CommonParams::default(), &mut rng), calls)
+}
+
+/// Calls with their last word, a random number, left out.
+fn without_random(calls: &[String]) -> Vec<&str> {
+    calls.iter().map(|call| call.rsplit_once(' ').unwrap().0).collect()
+}
+
+const MSS: u64 = 1000;
+
+fn acked() -> NewDataAck {
+    let (at, bytes, flight) = (Time(5), MSS, 2 * MSS);
+    NewDataAck { at, bytes, flight, rtt: None, srtt: None, after_timeout: false }
+}
+
+#[test]
+fn calls_reach_the_control_and_its_answers_the_sender() {
+    let (mut control, calls) = control(false);
+    let mut window = Window { cwnd: 2 * MSS, ssthresh: 9 * MSS, mss: MSS };
+    control.on_established(Time(3), &window, None);
+    control.reset();
+    assert_eq!(calls.taken(), ["on_established 3 2000 None", "reset"]);
+    control.on_ack(&mut window, &acked());
+    assert_eq!(window.cwnd, 2001);
+    assert_eq!(control.on_congestion(Time(7), &window, 2468, CongestionSignal::Mark), 1234);
+    let record = calls.taken();
+    assert_eq!(without_random(&record), ["on_ack 1000", "on_congestion 7 Mark"]);
+    assert_eq!(control.own_pacing_rate(), Some(125.0));
+    let mut seen = vec![];
+    control.inspect(&mut |name, value| seen.push((name, value)));
+    assert_eq!(seen, [("own", 7.0)]);
+}
+
+#[test]
+fn a_control_with_a_rate_paces_from_the_first_segment_on_and_keeps_its_window() {
+    for paced in [true, false] {
+        let (mut control, calls) = control(paced);
+        let burst = if paced { 0 } else { pacer::INITIAL_BURST };
+        assert_eq!(control.unpaced_segments(), burst);
+        assert_eq!((control.keeps_window_when_idle(), control.paces_bursts()), (paced, !paced));
+        let window = Window { cwnd: 2 * MSS, ssthresh: 9 * MSS, mss: MSS };
+        assert_eq!(control.initial_window(Time(3), &window, None), 4 * MSS);
+        assert!(calls.taken().is_empty());
+    }
+}
+
+#[test]
+fn telemetry_reaches_the_control_with_the_sequence_numbers() {
+    let (mut control, calls) = control(false);
+    let mut window = Window { cwnd: 2 * MSS, ssthresh: 9 * MSS, mss: MSS };
+    let mut telemetry = path(&[hop(1, 4, 0, 0)]);
+    telemetry.path = 7;
+    control.on_telemetry(Time(5), &mut window, &telemetry, [1_001, 3_001]);
+    assert_eq!(without_random(&calls.taken()), ["on_telemetry 5 1001 3001 7 1"]);
+    assert_eq!(window.cwnd, 2 * MSS + 3);
+}
+
+#[test]
+fn deliveries_are_reported_in_recovery_as_well_and_only_where_they_are_used() {
+    for used in [true, false] {
+        let (mut control, calls) = control(used);
+        let mut window = Window { cwnd: 2 * MSS, ssthresh: 9 * MSS, mss: MSS };
+        let mut deliver = |control: &mut External, i: u64, ns, state| {
+            let (seq, end) = (1 + i * MSS, 1 + (i + 1) * MSS);
+            let now = Time(10 * i);
+            let sent = SentSegment { now, seq, end, state, ..SentSegment::default() };
+            control.on_sent(&sent);
+            control.on_delivered(Time(ns), seq, end);
+            control.on_ack_processed(&mut window, &processed(Time(ns), 0, MSS, state));
+        };
+        deliver(&mut control, 0, 100, RecoveryState::Recovery);
+        deliver(&mut control, 1, 140, RecoveryState::Loss);
+        let nothing = processed(Time(150), 0, MSS, RecoveryState::Loss);
+        control.on_ack_processed(&mut window.clone(), &nothing);
+        let rtts = ["100 1000 2000 Some(Span(100)) false", "140 1000 2000 Some(Span(130)) true"];
+        let expected = rtts.map(|rtt| format!("on_delivered {rtt}"));
+        let expected = if used { &expected[..] } else { &[] };
+        assert_eq!(without_random(&calls.taken()), expected);
+        control.reset();
+        assert_eq!(calls.taken(), ["reset"]);
+        let empty = format!("{:?}", RateEstimator::default());
+        let segments = control.segments.as_ref().map(|segments| format!("{segments:?}"));
+        assert_eq!(segments, used.then_some(empty));
+    }
+}
+
+#[test]
+fn a_copy_continues_with_the_same_random_numbers() {
+    let (mut control, calls) = control(false);
+    let mut window = Window { cwnd: 2 * MSS, ssthresh: 9 * MSS, mss: MSS };
+    control.on_ack(&mut window, &acked());
+    let first = calls.taken();
+    let mut copy = control.clone();
+    control.on_ack(&mut window, &acked());
+    let second = calls.taken();
+    copy.on_ack(&mut window, &acked());
+    assert_eq!(calls.taken(), second);
+    assert_ne!(first, second);
+}
+
+#[test]
+fn the_end_of_a_recovery_is_reported_once_and_only_where_it_is_used() {
+    for used in [true, false] {
+        let (mut control, calls) = control(used);
+        assert_eq!(control.uses_delivery_hooks(), used);
+        let mut window = Window { cwnd: 2 * MSS, ssthresh: 9 * MSS, mss: MSS };
+        let mut reports = |control: &mut External, ns, state| {
+            let (now, delivered, flight) = (Time(ns), 0, 0);
+            let ack = processed(now, delivered, flight, state);
+            control.on_ack_processed(&mut window, &ack);
+            calls.taken().len()
+        };
+        let [open, fast, loss] =
+            [RecoveryState::Open, RecoveryState::Recovery, RecoveryState::Loss];
+        for (ns, state, number) in
+            [(1, open, 0), (2, fast, 0), (3, fast, 0), (4, open, 1), (5, open, 0), (6, loss, 0)]
+        {
+            let expected = if used { number } else { 0 };
+            assert_eq!(reports(&mut control, ns, state), expected, "{ns} ns");
+        }
+        control.reset();
+        calls.taken();
+        assert_eq!(reports(&mut control, 7, open), 0, "another connection");
+    }
+}
+
+#[test]
+fn parameters_are_equal_if_name_and_values_are() {
+    let of = |key, value| recorder(&Calls::default(), false, (key, value));
+    let one = of("gain", "1");
+    assert_eq!(one, of("gain", "1"));
+    assert_ne!(one, of("gain", "2"));
+    assert_ne!(one, of("loss", "1"));
+    assert_ne!(one, ExternalParams { name: "other", ..of("gain", "1") });
+}
